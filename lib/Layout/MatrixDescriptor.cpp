@@ -37,7 +37,7 @@ LinearLayout fragmentMemory(ArrayRef<int64_t> shape, unsigned fast, unsigned bit
     return memory;
   // Which chunks the lowest bits of a row's number move it by. Any three rows in a line
   // that are independent here have no conflicts.
-  static constexpr uint64_t kOfBytes[] = {1, 2, 4, 2}, kOfWords[] = {2, 4, 1, 0};
+  static constexpr uint64_t kOfBytes[] = {1, 2, 4, 2}, kOfWords[] = {2, 5, 1, 0};
   ArrayRef<uint64_t> moves = bits == 8 ? ArrayRef(kOfBytes) : ArrayRef(kOfWords);
   unsigned rowShift = memory.dimShift(1 - fast), fastShift = memory.dimShift(fast);
   uint64_t chunk = kChunkBits / bits, chunks = (kWidth * 8 / bits - 1) & ~(chunk - 1);

@@ -71,6 +71,7 @@ static GPUMachine makeAmpere() {
   machine.vendor = GPUVendor::NVIDIA;
   machine.capability = 80;
   machine.numSMs = 108;
+  machine.l2Bytes = 40 << 20;
   machine.ptxVersion = 90; // the newest that LLVM 22 writes; drivers from 580 on read it
   machine.maxThreadsOfSM = 2048;
   machine.maxBlocksOfSM = 32;
@@ -100,6 +101,7 @@ static GPUMachine makeSmallAmpere() {
   machine.name = "sm_86";
   machine.capability = 86;
   machine.numSMs = 84;
+  machine.l2Bytes = 6 << 20;
   machine.maxThreadsOfSM = 1536;
   machine.maxBlocksOfSM = 16;
   machine.sharedBytesOfSM = 100 << 10;
@@ -117,6 +119,7 @@ static GPUMachine makeOrin() {
   machine.name = "sm_87";
   machine.capability = 87;
   machine.numSMs = 16;
+  machine.l2Bytes = 4 << 20;
   machine.sharedBytesOfSM = 164 << 10;
   machine.sharedBytes = 163 << 10;
   machine.warpMMARate = 1024;
@@ -129,6 +132,7 @@ static GPUMachine makeAda() {
   machine.name = "sm_89";
   machine.capability = 89;
   machine.numSMs = 142;
+  machine.l2Bytes = 96 << 20;
   machine.maxBlocksOfSM = 24;
   machine.hasFloat8Conversion = true;
   return machine;
@@ -140,6 +144,7 @@ static GPUMachine makeHopper() {
   machine.name = "sm_90";
   machine.capability = 90;
   machine.numSMs = 132;
+  machine.l2Bytes = 50 << 20;
   machine.sharedBytesOfSM = 228 << 10;
   machine.sharedBytes = 227 << 10;
   machine.hasFloat8Conversion = true;
@@ -178,6 +183,7 @@ static GPUMachine makeBlackwell() {
   machine.name = "sm_100";
   machine.capability = 100;
   machine.numSMs = 148;
+  machine.l2Bytes = 126 << 20;
   machine.warpMMARate = 1024;
   machine.warpMMARateF64 = 64;
   return machine;
@@ -207,6 +213,7 @@ static GPUMachine makeSmallBlackwell() {
   machine.name = "sm_120";
   machine.capability = 120;
   machine.numSMs = 188;
+  machine.l2Bytes = 128 << 20;
   machine.maxThreadsOfSM = 1536;
   machine.maxBlocksOfSM = 24;
   machine.sharedBytesOfSM = 100 << 10;

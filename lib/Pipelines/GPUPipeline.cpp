@@ -130,7 +130,7 @@ void tessera::buildSharedMemoryPipeline(OpPassManager &manager) {
   manager.addPass(tilegpu::createTileGPUReorderInstructionsPass());
 
   // Who has an SM for himself asks for what comes next there: now it is known who does.
-  manager.addPass(tilegpu::createTileGPUPrefetchNextProgramPass());
+  manager.addPass(tilegpu::createTileGPUPrefetchNextRowPass());
 
   // Warpgroups that store for themselves need not meet.
   manager.addPass(tilegpu::createTileGPUStoreByWarpgroupsPass());

@@ -73,6 +73,19 @@ NARROW_ELEMENTS = [
     (128, 256, 128, 8, 3), (128, 256, 128, 8, 4), (256, 128, 128, 8, 3), (128, 128, 128, 8, 4),
     (128, 128, 128, 4, 4), (128, 256, 64, 8, 4),
 ]  # fmt: skip
+# M, N, K of 8-bit floats with scales of blocks, and their configurations.
+SCALED = [
+    (4096, 4096, 4096), (8192, 4096, 7168), (4096, 7168, 16384), (4096, 24576, 1536),
+    (128, 7168, 2048), (128, 4096, 7168), (64, 4096, 7168), (64, 24576, 1536),
+]  # fmt: skip
+SCALED_CONFIGS = [
+    (128, 128, 128, 8, 3), (128, 128, 128, 8, 4), (128, 128, 128, 8, 5), (128, 128, 128, 4, 3),
+    (64, 128, 128, 4, 3), (64, 128, 128, 4, 4), (256, 128, 128, 8, 3), (128, 256, 128, 8, 3),
+]  # fmt: skip
+SCALED_FEW_ROWS = [
+    (64, 128, 128, 4, 4), (64, 128, 128, 4, 6), (64, 64, 128, 4, 4), (64, 64, 128, 4, 6),
+    (64, 32, 128, 4, 6), (64, 16, 128, 4, 8), (128, 64, 128, 8, 4), (128, 32, 128, 8, 6),
+]  # fmt: skip
 INT4 = {
     16: [(16, 64, 128, 4, 5), (16, 128, 128, 4, 4), (16, 64, 64, 4, 6), (16, 128, 128, 8, 4)],
     4096: [
@@ -334,6 +347,85 @@ def int4_rows(kernels: dict[str, dict[str, Any]]) -> Iterator[tuple[gpu.Row, flo
         )
 
 
+def scale_blocks(s: Any, some: torch.Tensor) -> torch.Tensor:
+    """Rows of the product of what 8-bit floats and their scales stand for, in float64."""
+    (n, k), rows = s["b"].T.shape, s["a"][some].double()
+    a = rows * s["a_scale"][some].double().repeat_interleave(128, 1)[:, :k]
+    of_blocks = s["b_scale"].double().repeat_interleave(128, 1)[:, :k]
+    b = s["b"].T.double() * of_blocks.repeat_interleave(128, 0)[:n]
+    return a @ b.T
+
+
+def scaled_rows(kernels: dict[str, dict[str, Any]]) -> Iterator[tuple[gpu.Row, float]]:
+    """8-bit floats, scaled by 1x128 blocks of A and 128x128 blocks of B."""
+    f8 = torch.float8_e4m3fn
+    for m, n, k, along_k in [(*shape, True) for shape in SCALED] + [(4096, 4096, 4096, False)]:
+
+        def make(m: int = m, n: int = n, k: int = k, along_k: bool = along_k) -> Any:
+            s = {
+                "a": draw((m, k), f8), "b": draw((n, k), f8).T if along_k else draw((k, n), f8),
+                # Rows of A's scales are columns of memory, as libraries have them.
+                "a_scale": (torch.rand((-(-k // 128), m), device="cuda") + 0.5).T,
+                "b_scale": torch.rand((-(-n // 128), -(-k // 128)), device="cuda") + 0.5,
+                "c": torch.empty((m, n), dtype=torch.bfloat16, device="cuda"),
+            }  # fmt: skip
+            gpu.poison(s["c"])
+            return s
+
+        def variant(own: Any, name: str, config: tuple[int, ...], m: int = m, n: int = n,
+                    k: int = k) -> Variant:  # fmt: skip
+            bm, bn, bk, warps, stages = config
+            return Variant(
+                (name, *config),
+                lambda s: own[name][(-(-m // bm) * -(-n // bn),)](
+                    s["a"], s["b"], s["a_scale"], s["b_scale"], s["c"], m, n, k, k,
+                    s["b"].stride(0), s["b"].stride(1), n, s["a_scale"].stride(0),
+                    s["a_scale"].stride(1), s["b_scale"].stride(0), BM=bm, BN=bn, BK=bk, GROUP=8,
+                    num_warps=warps, num_stages=stages,
+                ),
+            )  # fmt: skip
+
+        def blockwise(s: Any) -> None:
+            torch._scaled_mm(
+                s["a"], s["b"], s["a_scale"], s["b_scale"].T, out_dtype=s["c"].dtype, out=s["c"]
+            )
+
+        def unscaled(s: Any) -> None:
+            """The library's product without blocks, where it has none with them: no competitor,
+            but what the instructions can do."""
+            one = s.setdefault("one", torch.ones((), device="cuda"))
+            torch._scaled_mm(
+                s["a"], s["b"], one, one, out_dtype=s["c"].dtype, use_fast_accum=True, out=s["c"]
+            )
+
+        def check(s: Any, k: int = k) -> None:
+            want = (lambda some: s["a"][some].double() @ s["b"].double()) if "one" in s else None
+            check_matmul(s, k, want or (lambda some: scale_blocks(s, some)))
+
+        configs = SCALED_FEW_ROWS if m <= 128 else SCALED_CONFIGS
+        competitors: dict[str, Any] = {
+            name: [
+                variant(own, kernel, config)
+                for config in configs
+                for kernel in ("matmul_scaled", "matmul_scaled_once")
+                if kernel == "matmul_scaled" or config[1] <= 128
+            ]
+            for name, own in kernels.items()
+        }
+        if "triton" in kernels and along_k:
+            from gpu_matmul_triton import scaled_matmul
+
+            competitors["descriptors"] = [
+                Variant(config, lambda s, c=config: scaled_matmul(*(s[x] for x in (
+                    "a", "b", "a_scale", "b_scale", "c")), c))
+                for config in configs if config[1] <= 128
+            ]  # fmt: skip
+        competitors["library"] = blockwise
+        competitors["unscaled"] = unscaled
+        work = f"scaled fp8 {m}x{n}x{k}" + ("" if along_k else " along n")
+        yield gpu.Row(work, make, competitors, check, 0), 2.0 * m * n * k
+
+
 # --- Attention ----------------------------------------------------------------------------
 
 
@@ -496,7 +588,9 @@ def main() -> None:
         if arguments.json:
             pathlib.Path(arguments.json).write_text(json.dumps(report, indent=1))
 
-    for family in (matmul_rows, linear_rows, gelu_rows, int4_rows, attention_rows):
+    for family in (
+        matmul_rows, linear_rows, gelu_rows, scaled_rows, int4_rows, attention_rows,
+    ):  # fmt: skip
         for row, flops in family(kernels):
             if not is_wanted(row.work, arguments.only):
                 continue

@@ -84,6 +84,65 @@ def matmul_int4(
 
 
 @jit
+def matmul_scaled(
+    a_ptr, b_ptr, a_scale_ptr, b_scale_ptr, c_ptr, M, N, K, stride_a, stride_bk, stride_bn, stride_c,
+    stride_as, stride_ask, stride_bs, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+    GROUP: tl.constexpr,
+):  # fmt: skip
+    """A scale for a row of A and 128 of K, and one for 128 columns of B and 128 of K."""
+    pid, blocks_m, blocks_n = tl.program_id(0), tl.cdiv(M, BM), tl.cdiv(N, BN)
+    first_m = pid // (GROUP * blocks_n) * GROUP
+    group = min(blocks_m - first_m, GROUP)
+    rows = (first_m + pid % (GROUP * blocks_n) % group) * BM + tl.arange(0, BM)
+    columns = pid % (GROUP * blocks_n) // group * BN + tl.arange(0, BN)
+    ks = tl.arange(0, BK)
+    a = a_ptr + rows[:, None] * stride_a + ks[None, :]
+    b = b_ptr + ks[:, None] * stride_bk + columns[None, :] * stride_bn
+    a_scale = a_scale_ptr + rows * stride_as
+    b_scale = b_scale_ptr + columns // 128 * stride_bs
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        x = tl.load(a, mask=(rows[:, None] < M) & (ks[None, :] < K - k), other=0.0)
+        y = tl.load(b, mask=(ks[:, None] < K - k) & (columns[None, :] < N), other=0.0)
+        of_a = tl.load(a_scale + k // 128 * stride_ask, mask=rows < M, other=0.0)
+        of_b = tl.load(b_scale + k // 128, mask=columns < N, other=0.0)
+        acc += tl.dot(x, y) * of_a[:, None] * of_b[None, :]
+        a += BK
+        b += BK * stride_bk
+    c = c_ptr + rows[:, None] * stride_c + columns[None, :]
+    tl.store(c, acc.to(c_ptr.dtype.element_ty), mask=(rows[:, None] < M) & (columns[None, :] < N))
+
+
+@jit
+def matmul_scaled_once(
+    a_ptr, b_ptr, a_scale_ptr, b_scale_ptr, c_ptr, M, N, K, stride_a, stride_bk, stride_bn, stride_c,
+    stride_as, stride_ask, stride_bs, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+    GROUP: tl.constexpr,
+):  # fmt: skip
+    """The same where a tile has no more than 128 columns, and so one scale of B."""
+    pid, blocks_m, blocks_n = tl.program_id(0), tl.cdiv(M, BM), tl.cdiv(N, BN)
+    first_m = pid // (GROUP * blocks_n) * GROUP
+    group = min(blocks_m - first_m, GROUP)
+    rows = (first_m + pid % (GROUP * blocks_n) % group) * BM + tl.arange(0, BM)
+    column = pid % (GROUP * blocks_n) // group * BN
+    columns, ks = column + tl.arange(0, BN), tl.arange(0, BK)
+    a = a_ptr + rows[:, None] * stride_a + ks[None, :]
+    b = b_ptr + ks[:, None] * stride_bk + columns[None, :] * stride_bn
+    a_scale = a_scale_ptr + rows * stride_as
+    b_scale = b_scale_ptr + column // 128 * stride_bs
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        x = tl.load(a, mask=(rows[:, None] < M) & (ks[None, :] < K - k), other=0.0)
+        y = tl.load(b, mask=(ks[:, None] < K - k) & (columns[None, :] < N), other=0.0)
+        of_a = tl.load(a_scale + k // 128 * stride_ask, mask=rows < M, other=0.0)
+        acc += tl.dot(x, y) * (of_a * tl.load(b_scale + k // 128))[:, None]
+        a += BK
+        b += BK * stride_bk
+    c = c_ptr + rows[:, None] * stride_c + columns[None, :]
+    tl.store(c, acc.to(c_ptr.dtype.element_ty), mask=(rows[:, None] < M) & (columns[None, :] < N))
+
+
+@jit
 def attention(
     q_ptr, k_ptr, v_ptr, o_ptr, T, scale,
     D: tl.constexpr, CAUSAL: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,

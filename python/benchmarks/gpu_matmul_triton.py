@@ -62,3 +62,39 @@ def persistent_matmul(
         m, n, k, BM=bm, BN=bn, BK=bk, GROUP=8, PROGRAMS=programs, HALVES=bool(halves),
         ALONG_K=along_k, ACC=acc, num_warps=warps, num_stages=stages,
     )  # fmt: skip
+
+
+@triton.jit
+def _scaled(
+    a_desc, b_desc, a_scale_ptr, b_scale_ptr, c_desc, M, N, K, stride_as, stride_ask, stride_bs,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    pid, blocks_m, blocks_n = tl.program_id(0), tl.cdiv(M, BM), tl.cdiv(N, BN)
+    first_m = pid // (GROUP * blocks_n) * GROUP
+    group = min(blocks_m - first_m, GROUP)
+    row = (first_m + pid % (GROUP * blocks_n) % group) * BM
+    column = pid % (GROUP * blocks_n) // group * BN
+    rows = row + tl.arange(0, BM)
+    a_scale = a_scale_ptr + rows * stride_as
+    b_scale = b_scale_ptr + column // 128 * stride_bs
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        x, y = a_desc.load([row, k]), b_desc.load([column, k])
+        of_a = tl.load(a_scale + k // 128 * stride_ask, mask=rows < M, other=0.0)
+        acc += tl.dot(x, y.T) * (of_a * tl.load(b_scale + k // 128))[:, None]
+    c_desc.store([row, column], acc.to(c_desc.dtype))
+
+
+def scaled_matmul(
+    a: torch.Tensor, b: torch.Tensor, a_scale: torch.Tensor, b_scale: torch.Tensor,
+    c: torch.Tensor, config: tuple[int, ...],
+) -> Any:  # fmt: skip
+    """c = a @ b of 8-bit floats with scales of blocks; `b` is the transpose of what is in memory."""
+    bm, bn, bk, warps, stages = config
+    (m, k), n = a.shape, b.shape[1]
+    return _scaled[(-(-m // bm) * -(-n // bn),)](
+        TensorDescriptor.from_tensor(a, [bm, bk]), TensorDescriptor.from_tensor(b.T, [bn, bk]),
+        a_scale, b_scale, TensorDescriptor.from_tensor(c, [bm, bn]), m, n, k, a_scale.stride(0),
+        a_scale.stride(1), b_scale.stride(0), BM=bm, BN=bn, BK=bk, GROUP=8, num_warps=warps,
+        num_stages=stages,
+    )  # fmt: skip

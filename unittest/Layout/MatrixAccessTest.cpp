@@ -266,17 +266,30 @@ TEST(MatrixAccess, BytesAcrossRowsInMemoryForFragments) {
   }
 }
 
+/// How many banks a warp reads at once, of words.
+size_t countBanks(const LinearLayout &layout, const LinearLayout &memory) {
+  f2::Columns address = *f2::inverse(memory.columns(HwDim::Offset), memory.elementBits());
+  std::set<uint64_t> banks;
+  for (unsigned lane = 0; lane < 32; ++lane)
+    banks.insert(f2::apply(address, f2::apply(layout.columns(HwDim::Lane), lane)) % 32);
+  return banks.size();
+}
+
 TEST(MatrixAccess, WordsAcrossRowsInMemoryForFragments) {
   LinearLayout memory = fragmentMemory({32, 128}, 1, 32);
   ASSERT_EQ(memory.whyNotMemory(), "");
-  f2::Columns address = *f2::inverse(memory.columns(HwDim::Offset), memory.elementBits());
-  for (const LinearLayout &layout : {mmaOperandB({32, 128}, 32, 2, 2, 2),
-                                     wgmmaOperandA({128, 32}, 32, 2, 1).transpose({1, 0})}) {
-    std::set<uint64_t> banks;
-    for (unsigned lane = 0; lane < 32; ++lane)
-      banks.insert(f2::apply(address, f2::apply(layout.columns(HwDim::Lane), lane)) % 32);
-    EXPECT_EQ(banks.size(), 32u);
-  }
+  LinearLayout fragment = wgmmaOperandA({128, 32}, 32, 2, 1).transpose({1, 0});
+  EXPECT_EQ(countBanks(fragment, memory), 32u);
+  EXPECT_EQ(countBanks(mmaOperandB({32, 128}, 32, 2, 2, 2), memory), 32u);
+  // With rows ordered as AccelerateMatmul has them, also as a copy by a tensor map leaves them.
+  LinearLayout ordered =
+      fragment.reshape({32, 4, 4, 2, 4})->transpose({0, 1, 3, 2, 4}).reshape({32, 128}).value();
+  EXPECT_EQ(countBanks(ordered, memory), 32u);
+  EXPECT_EQ(countBanks(ordered, operandMemory({32, 128}, 1, 32)), 32u);
+  EXPECT_EQ(countBanks(fragment, operandMemory({32, 128}, 1, 32)), 16u);
+  // Along K there are none, either.
+  LinearLayout along = fragmentMemory({128, 32}, 1, 32);
+  EXPECT_EQ(countBanks(wgmmaOperandA({128, 32}, 32, 2, 1), along), 32u);
 }
 
 TEST(MatrixAccess, TakesTheRegistersAskedForFirst) {

@@ -28,6 +28,7 @@ TEST(GPUMachineTest, EveryRowIsComplete) {
     EXPECT_GE(row.maxThreadsOfSM, GPUMachine::kMaxThreads);
     EXPECT_GE(row.maxBlocksOfSM, 16u);
     EXPECT_GE(row.numSMs, 16u);
+    EXPECT_GE(row.l2Bytes, 4 << 20);
     // A block can have what an SM has, but for what the driver takes.
     EXPECT_EQ(row.sharedBytes + GPUMachine::kReservedSharedBytes, row.sharedBytesOfSM);
     EXPECT_GT(row.warpMMARate, 0);

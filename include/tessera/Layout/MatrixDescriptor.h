@@ -25,9 +25,10 @@ LinearLayout operandMemory(llvm::ArrayRef<int64_t> shape, unsigned fast, unsigne
 
 /// Shared memory for tiles that are read into registers as operands of dots, whichever
 /// dimension K is. The same but for what rows are swizzled by, where they fill 128 bytes:
-/// no conflicts where a warp reads 8 rows (K along them), nor where it reads across rows,
-/// 4 of 32 bits, or 8 of 16 that differ in two of the lowest bits (bytes). wgmma itself and
-/// copies by tensor maps cannot read and write it.
+/// no conflicts where a warp reads 8 rows (K along them), nor where it reads across rows:
+/// of 4 rows of words 8 neighbours, or 4 and 4 that are 64 bytes further; of 8 rows that differ
+/// in two of the lowest bits pairs of bytes. wgmma itself and copies by tensor maps cannot read
+/// and write it.
 LinearLayout fragmentMemory(llvm::ArrayRef<int64_t> shape, unsigned fast, unsigned bits);
 
 class MatrixDescriptor {

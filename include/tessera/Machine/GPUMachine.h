@@ -110,6 +110,7 @@ struct GPUMachine {
   /// The most that a thread can be given: of a whole step.
   static constexpr int64_t kMaxAllocatedRegisters = kMaxRegisters / kRegisterStep * kRegisterStep;
 
+  int64_t l2Bytes; ///< of the second-level cache, of the GPU that numSMs is of
   int64_t sharedBytesOfSM;
   /// Of a block, with the opt-in that the launcher asks for.
   int64_t sharedBytes;

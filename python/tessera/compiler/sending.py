@@ -4,7 +4,9 @@ what they send back.
 
 A pickled CompiledKernel is an error, since programs want the function that knows how to compile.
 Inductor pickles the `__dict__` of one, whose function it has taken out of its JITFunction before
-(`fn.fn = None`). Of that an outline arrives: what a launcher asks of a function.
+(`fn.fn = None`). Of that an outline arrives: what a launcher asks of a function. Inductor takes the
+same things out of it that it takes out of a JITFunction, and puts them back, when it keeps what has
+arrived for other processes.
 """
 
 from __future__ import annotations
@@ -21,9 +23,8 @@ __all__ = ["FunctionOutline", "outline"]
 class FunctionOutline:
     """A @jit function without its Python function: names and parameters."""
 
-    fn: None = None
-
     def __init__(self, name: str, params: Sequence[Param], src: Optional[str]) -> None:
+        self.fn = self.__globals__ = self.used_global_vals = self._hash_lock = None
         self.__name__ = name
         self.params = tuple(params)
         self.src = src

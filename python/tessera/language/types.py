@@ -347,6 +347,11 @@ class dtype:
         return (dtype, (self.name,))
 
 
+def spelled(dtype: "dtype") -> str:
+    """A type of numbers as kernels spell it: "tl.float32", whoever owns its name."""
+    return f"tl.{_PUBLIC_NAMES.get(dtype.name, dtype.name)}"
+
+
 def short_name(dtype: "dtype") -> str:
     """What signatures call a type of numbers: "i32", "u1", "fp16"."""
     if dtype.name == "int1":

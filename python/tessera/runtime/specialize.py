@@ -166,8 +166,8 @@ class Bound:
                     "E054",
                     f"argument `{name}` is annotated {traits.annotation}, got an array of "
                     f"{pointer.dtype}",
-                    f"convert it or drop the annotation; tessera.reinterpret({name}, {dtype!r}) "
-                    "reads its memory as it is",
+                    f"convert it or drop the annotation; tessera.reinterpret({name}, "
+                    f"{types.spelled(dtype)}) reads its memory as it is",
                 )
         aligned = traits.on_value and traits.on_alignment
         alignment = _C.alignment_class(pointer.address) if aligned else 0

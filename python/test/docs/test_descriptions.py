@@ -108,7 +108,7 @@ WHOLE = {
     "TileGPUWarpSpecializePass": "Dialect/TileGPU/tilegpu-warp-specialize",
     "TileGPUStoreByTensorMapPass": "Dialect/TileGPU/tilegpu-store-by-tensor-map",
     "TileGPUSplitKPass": "Dialect/TileGPU/tilegpu-split-k",
-    "TileGPUPrefetchNextProgramPass": "Dialect/TileGPU/tilegpu-prefetch-next-program",
+    "TileGPUPrefetchNextRowPass": "Dialect/TileGPU/tilegpu-prefetch-next-row",
     "TileGPUPlanAccesses": "Conversion/TileGPUToLLVM/plan-accesses",
     "TileGPUMarkNarrowResults": "Conversion/TileGPUToLLVM/mark-narrow-results",
     "TileGPUDeclareSharedMemory": "Conversion/TileGPUToLLVM/declare-shared-memory",

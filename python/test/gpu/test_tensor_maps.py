@@ -227,7 +227,7 @@ def test_descriptors_made_in_the_kernel(m, n, k, warps):
     b = torch.randint(-4, 5, (k, n), device="cuda").half()
     c = torch.full((m, n), -99.0, device="cuda")
     kernel = described[(tessera.cdiv(m, 16 * warps), tessera.cdiv(n, 64))](
-        a, b, c, m, n, k, BM=16 * warps, BN=64, BK=64, num_warps=warps
+        a, b, c, m, n, k, BM=16 * warps, BN=64, BK=64, num_warps=warps, split_k=False
     )
     assert torch.equal(c.double(), a.double() @ b.double())
     assert len(kernel.metadata["tensor_maps"]) == 3

@@ -135,6 +135,42 @@ def test_workers_compile_and_send_back(tmp_path) -> None:
     assert run(program, **environment) == "True True"
 
 
+def test_what_a_worker_sent_can_be_kept_for_other_processes(tmp_path) -> None:
+    """As torch's bundle of static launchers does on a GPU with what has arrived."""
+    program = """
+        import copy, pickle, torch, tessera.torch
+        tessera.torch.activate()
+        from torch._inductor.async_compile import AsyncCompile
+        from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+        from tessera.compiler.sending import FunctionOutline
+        precompile, kept = CachingAutotuner.precompile, []
+        def keep(self, *arguments, **options):
+            if isinstance(self.fn, FunctionOutline):
+                taken_out = self.prepare_for_pickle()
+                kept.append(pickle.dumps(copy.deepcopy(self)))
+                self.restore_after_unpickle(taken_out)
+            return precompile(self, *arguments, **options)
+        def main():
+            AsyncCompile.wait_pool_ready()
+            CachingAutotuner.precompile = keep
+            f = torch.compile(lambda x: torch.softmax(x, -1), backend="tessera")
+            x = torch.randn(50, 300)
+            torch.testing.assert_close(f(x), torch.softmax(x, -1), rtol=1e-4, atol=1e-4)
+            again = [pickle.loads(data) for data in kept]
+            for autotuner in again:
+                autotuner.restore_after_unpickle(None)
+            print(len(again) > 0, {type(autotuner.fn).__name__ for autotuner in again})
+        if __name__ == "__main__":
+            main()
+    """
+    environment = {
+        "TORCHINDUCTOR_COMPILE_THREADS": "2",
+        "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor"),
+        "TESSERA_CACHE_DIR": str(tmp_path / "tessera"),
+    }
+    assert run(program, **environment) == "True {'FunctionOutline'}"
+
+
 def test_a_worker_knows_of_the_gpu_as_torch_does(inductor, monkeypatch) -> None:
     # In a process forked from one that used it the driver does not start.
     from triton.backends import backends

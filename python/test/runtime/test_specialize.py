@@ -15,6 +15,7 @@ import tessera
 import tessera.language as tl
 from tessera import _C
 from tessera.frontend.signature import ConstSpec, KnownSpec, TupleSpec, ValueSpec
+from tessera.language import types
 from tessera.runtime.specialize import constant_key, float_bits
 
 
@@ -179,7 +180,11 @@ def test_annotations_fix_types():
         bound(fn, 1.5, h, x, 2, 255)
 
 
-def test_an_annotation_reinterprets_no_memory():
+@pytest.mark.parametrize("owner", ["tl", "triton.language"])
+def test_an_annotation_reinterprets_no_memory(owner, monkeypatch):
+    # What kernels call the type, also where programs that import triton see its name differently.
+    monkeypatch.setattr(types, "owner", owner)
+
     @tessera.jit
     def fn(x: "*fp32", y: tl.pointer_type(tl.int8)):
         pass

@@ -1106,3 +1106,58 @@ tile.func @two_engines(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i3
   tile.return
 }
 }
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+tile.func private @carried_address(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum, %number: !tile.ptr<f32>) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %place = %number) -> (!sum, !tile.ptr<f32>) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    // expected-error @below {{cannot be done an iteration ahead: its address is carried by the loop}}
+    %scale = tile.load %place {tilegpu.node = #tilegpu.node<vector, stage = -1>} : !tile.ptr<f32>
+    %d = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma>} : !buffer, !buffer -> !sum
+    %scales = tile.splat %scale : f32 -> !sum
+    %e = arith.mulf %d, %scales : !sum
+    %next = tile.addptr %place, %c1 : !tile.ptr<f32>, i32
+    scf.yield %e, %next : !sum, !tile.ptr<f32>
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r#0 : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+tile.func private @written(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum, %number: !tile.ptr<f32>) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  // expected-error @below {{copies ahead what the iterations before may write, or past what orders memory}}
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %scale = tile.load %number {tilegpu.node = #tilegpu.node<vector, stage = -1>} : !tile.ptr<f32>
+    %d = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma>} : !buffer, !buffer -> !sum
+    %scales = tile.splat %scale : f32 -> !sum
+    %e = arith.mulf %d, %scales : !sum
+    // expected-note @below {{here}}
+    tile.store %number, %scale : !tile.ptr<f32>
+    scf.yield %e : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}

@@ -387,18 +387,34 @@ bool Rewriter::isBetterSwapped(const Dot &dot) {
   return dot.bits != 16 && liesAlong(op.getA(), /*kDim=*/1) && !liesAlong(op.getB(), 0);
 }
 
-/// Rows 2i and 2i + 1 of each 16 as rows i and i + 8; or, `back`, the other way round.
-/// Read across rows of memory, bytes come in pairs, and a fragment has those in one thread.
-static Value pairRows(OpBuilder &builder, Location loc, Value tile, bool back) {
-  constexpr int64_t kRows = 16;
+/// The order of rows for fragments that are read across rows of memory, where neighbours of a
+/// column are neighbouring rows of the fragment.
+struct FragmentRows {
+  /// Parts of so many rows that change places: part (i, j) of i < outer, j < inner as part (j, i).
+  int64_t outer, inner, rows;
+
+  /// Bytes come in pairs, and a fragment has those in one thread: rows 2i and 2i + 1 of each 16 are
+  /// i and i + 8. Of words, a warp reads 8 neighbours in 4 lines, which lie 16 bytes apart in
+  /// swizzled memory: with 4 neighbours, and 4 that are 64 bytes further, none are in the same
+  /// bank.
+  static FragmentRows get(unsigned bits) {
+    return bits == 8 ? FragmentRows{8, 2, 1} : FragmentRows{2, 4, 4};
+  }
+};
+
+/// Puts rows of a tile in this order; or, `back`, in the tile's own again.
+static Value orderRows(OpBuilder &builder, Location loc, Value tile, FragmentRows order,
+                       bool back) {
   ArrayRef<int64_t> shape = tile::getShape(tile.getType());
   auto reshape = [&](Value value, ArrayRef<int64_t> to) -> Value {
     auto type = cast<RankedTensorType>(value.getType());
     return tile::ReshapeOp::create(
         builder, loc, RankedTensorType::get(to, type.getElementType(), type.getEncoding()), value);
   };
-  int64_t inner = back ? 2 : kRows / 2;
-  Value split = reshape(tile, {shape[0] / kRows, inner, kRows / inner, shape[1]});
+  if (back)
+    std::swap(order.outer, order.inner);
+  int64_t all = order.outer * order.inner * order.rows;
+  Value split = reshape(tile, {shape[0] / all, order.outer, order.inner, order.rows * shape[1]});
   Value moved = tile::TransOp::create(builder, loc, split, ArrayRef<int32_t>{0, 2, 1, 3});
   return reshape(moved, shape);
 }
@@ -434,24 +450,24 @@ LogicalResult Rewriter::toWgmma(const Dot &dot) {
   left = transpose(left);
   right = transpose(right);
   bool isFragment = isKMajor && isLoaded(skipTrans(left)) && !liesAlong(left, kAlongA);
-  bool arePairs = isFragment && dot.bits == 8 &&
-                  llvm::all_of(tile::getShape(left.getType()), llvm::isPowerOf2_64);
+  bool isOrdered = isFragment && llvm::all_of(tile::getShape(left.getType()), llvm::isPowerOf2_64);
+  FragmentRows order = FragmentRows::get(dot.bits);
   Value a = isLoaded(skipTrans(left)) && !isFragment ? place(left, kAlongA) : left;
   Value b = place(right, kAlongB);
   if (!a || !b)
     return failure();
   Value acc = transpose(op.getAcc());
-  if (arePairs) {
-    a = pairRows(builder, op.getLoc(), a, /*back=*/false);
-    acc = pairRows(builder, op.getLoc(), acc, /*back=*/false);
+  if (isOrdered) {
+    a = orderRows(builder, op.getLoc(), a, order, /*back=*/false);
+    acc = orderRows(builder, op.getLoc(), acc, order, /*back=*/false);
   }
   auto newDot =
       WarpgroupDotOp::create(builder, op.getLoc(), acc.getType(), a, b, acc,
                              builder.getDenseI32ArrayAttr(spreadGroups(dot, machine.warps)));
   newDot.setMaxImpreciseAcc(op.getMaxImpreciseAcc());
   Value result = newDot;
-  if (arePairs)
-    result = pairRows(builder, op.getLoc(), result, /*back=*/true);
+  if (isOrdered)
+    result = orderRows(builder, op.getLoc(), result, order, /*back=*/true);
   result = transpose(result);
   op.replaceAllUsesWith(result);
   op.erase();

@@ -153,6 +153,13 @@ SmallVector<Operation *> LoopSchedule::getAsyncDots(int lastStage) const {
   return dots;
 }
 
+bool LoopSchedule::hasLoadsAhead() const {
+  return llvm::any_of(ops, [&](const auto &entry) {
+    return isa<tile::LoadOp>(entry.first) && entry.second.stage < 0 && live.contains(entry.first) &&
+           !replaced.contains(entry.first);
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // The events of an iteration
 //===----------------------------------------------------------------------===//

@@ -106,6 +106,8 @@ public:
   int getStage(mlir::Value value) const;
   bool isLive(mlir::Operation *op) const { return live.contains(op); }
   bool hasStage(int stage) const;
+  /// Whether loads that are no copies are done an iteration ahead.
+  bool hasLoadsAhead() const;
 
   mlir::ArrayRef<ScheduleEvent> getEvents() const { return events; }
   /// The asynchronous dots of stages up to `lastStage`, in the order in which they begin.
@@ -127,6 +129,7 @@ private:
 
   mlir::LogicalResult verifyOps() const;
   mlir::LogicalResult verifyUse(mlir::Operation *user, mlir::Value value) const;
+  mlir::LogicalResult verifyLoadAhead(tile::LoadOp load) const;
   mlir::LogicalResult verifyChannel(const ScheduledChannel &channel) const;
   mlir::LogicalResult verifyInFlight(const ScheduledOp &dot) const;
   mlir::LogicalResult verifyMemory(int64_t limit) const;

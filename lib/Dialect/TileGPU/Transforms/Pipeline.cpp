@@ -30,6 +30,7 @@
 
 #include "DotOrder.h"
 #include "EarlyLoads.h"
+#include "LoadsAhead.h"
 #include "LoopDots.h"
 #include "LoopSlice.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -96,6 +97,8 @@ private:
   WarpgroupDotOp skewedDot;
   /// Of a loop with more dots than these are for.
   std::optional<DotOrder> dotOrder;
+  /// Loads that threads do an iteration ahead.
+  SmallVector<tile::LoadOp> loadsAhead;
 };
 
 } // namespace
@@ -224,6 +227,7 @@ bool LoopPipeliner::plan() {
   asyncDot = findAsyncDot(loop, replaced);
   if (skew)
     skewedDot = findSkewedDot(loop, replaced);
+  loadsAhead = findLoadsAhead(loop, replaced, order);
   // Addresses of copies take the registers that late sums would.
   dotOrder = DotOrder::plan(loop, replaced, /*isLate=*/false);
   // An operand half as wide is held at once with both results.
@@ -263,6 +267,8 @@ void LoopPipeliner::propose() {
     set(planned.load,
         NodeAttr::getCopy(context, -static_cast<int>(distance), /*order=*/0, kChannel, tile));
   }
+  for (tile::LoadOp load : loadsAhead)
+    loadAhead(load);
   if (dotOrder)
     dotOrder->propose();
   if (asyncDot) {

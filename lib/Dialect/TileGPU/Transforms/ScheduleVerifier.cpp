@@ -7,6 +7,7 @@
 // of a ring goes from copy to readers to the next copy by the same rule.
 
 #include "EarlyLoads.h"
+#include "LoadsAhead.h"
 #include "LoopSchedule.h"
 #include "LoopSlice.h"
 
@@ -128,8 +129,13 @@ LogicalResult LoopSchedule::verifyOps() const {
              << node.stage << ": other ops than copies have stages " << kFirstStage << " to "
              << kLastStage;
     bool isDot = isa<WarpgroupDotOp>(event.op);
-    if (node.stage != 0 && !isDot && !(isPure(event.op) && event.op->getNumRegions() == 0))
+    auto load = dyn_cast<tile::LoadOp>(event.op);
+    if (load && node.stage < 0 && canLoadAhead(load)) {
+      if (failed(verifyLoadAhead(load)))
+        return failure();
+    } else if (node.stage != 0 && !isDot && !(isPure(event.op) && event.op->getNumRegions() == 0)) {
       return event.op->emitError("has effects or regions, and stays in its iteration");
+    }
     if (node.isAsync() && failed(verifyInFlight(node)))
       return failure();
     WalkResult result = event.op->walk([&](Operation *inner) {
@@ -158,6 +164,21 @@ static std::string addAddress(tile::LoadOp load, LoopSlice &addresses) {
       if (std::string why = addresses.add(operand); !why.empty())
         return why;
   return "";
+}
+
+/// In the last iteration it is done for that one again: where it loads has to follow from the
+/// loop's variable alone.
+LogicalResult LoopSchedule::verifyLoadAhead(tile::LoadOp load) const {
+  LoopSlice address(loop);
+  for (Value operand : load->getOperands())
+    if (std::string why = address.add(operand); !why.empty())
+      return load.emitError("cannot be done an iteration ahead: ") << why;
+  if (!address.getCarried().empty())
+    return load.emitError("cannot be done an iteration ahead: its address is carried by the loop");
+  if (!getSmallStep(loop))
+    return load.emitError(
+        "is done an iteration ahead, in a loop whose step is not a small constant");
+  return success();
 }
 
 LogicalResult LoopSchedule::verifyChannel(const ScheduledChannel &channel) const {
@@ -250,9 +271,10 @@ LogicalResult LoopSchedule::verifyMemory(int64_t limit) const {
   return success();
 }
 
-/// Copies by cp.async come before what iterations before theirs do.
+/// Copies by cp.async, and loads of stage -1, come before what iterations before theirs do.
 LogicalResult LoopSchedule::verifyOrder() const {
-  if (llvm::all_of(channels, [](const ScheduledChannel &channel) { return channel.isByTMA(); }))
+  if (llvm::all_of(channels, [](const ScheduledChannel &channel) { return channel.isByTMA(); }) &&
+      !hasLoadsAhead())
     return success();
   AccessAnalysis analysis;
   MemoryOrder order(analysis);

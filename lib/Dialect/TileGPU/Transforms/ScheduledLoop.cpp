@@ -184,7 +184,12 @@ Value ScheduledLoop::emitVariable(OpBuilder &builder, int stage) {
     return current.variable;
   if (stage > 0)
     return current.ofLate;
-  return arith::AddIOp::create(builder, getLoc(), current.variable, loop.getStep());
+  Value next = arith::AddIOp::create(builder, getLoc(), current.variable, loop.getStep());
+  if (!schedule.hasLoadsAhead())
+    return next;
+  // Behind the last iteration there may be nothing to load: that one's is loaded again.
+  Value hasMore = emitHasMore(builder, current.variable, 1);
+  return arith::SelectOp::create(builder, getLoc(), hasMore, next, current.variable);
 }
 
 /// The variable of the last iteration of a loop that runs.

@@ -18,6 +18,7 @@
 #include "Channels.h"
 #include "DotOrder.h"
 #include "EarlyLoads.h"
+#include "LoadsAhead.h"
 #include "LoopDots.h"
 #include "LoopSchedule.h"
 #include "LoopSlice.h"
@@ -71,6 +72,8 @@ struct BoxLoop {
   WarpgroupDotOp asyncDot, lateDot;
   /// Of a loop with more dots than these are for.
   std::optional<DotOrder> order;
+  /// Loads that threads do an iteration ahead.
+  SmallVector<tile::LoadOp> loadsAhead;
   /// Whether warpgroups begin dots in turns.
   bool isPingPong = false;
   /// Whether it loads from arrays that the kernel finds: its copies begin where the program comes
@@ -354,6 +357,7 @@ bool Specializer::planLoop(scf::ForOp loop) {
     if (uses != 1 || getWantedRegisters(planned) > registers.getMost())
       planned.lateDot = nullptr;
   }
+  planned.loadsAhead = findLoadsAhead(loop, replaced, this->order);
   loops.push_back(std::move(planned));
   return true;
 }
@@ -522,6 +526,14 @@ bool Specializer::planSlots() {
   // A dot that goes on keeps tensor cores busy on its own, if the ring is long; between
   // results there is nothing to do, unless the next one's copies have begun.
   constexpr unsigned kFewest = 3;
+  // Where a program has an SM for itself, the next one's tiles are copied while it stores.
+  auto planRepeats = [&] {
+    repeats = unplanned.empty() && !isInLoop &&
+              getFitting(/*isStored=*/true) >= std::min(wanted, kFewest) &&
+              getWantedRegisters() > WarpRegisters(warps, /*programs=*/2).alone &&
+              RepeatedPrograms::isPossible(kernel);
+    fitting = getFitting(isInLoop || repeats);
+  };
   if (feedsItself) {
     fitting = std::min<int64_t>(getFitting(isInLoop), wanted);
     if (fedPrograms > 1) {
@@ -549,11 +561,7 @@ bool Specializer::planSlots() {
       least = fitting;
     }
   } else if (llvm::all_of(loops, [](const BoxLoop &planned) { return planned.asyncDot; })) {
-    repeats = unplanned.empty() && !isInLoop &&
-              getFitting(/*isStored=*/true) >= std::min(wanted, kFewest) &&
-              getWantedRegisters() > WarpRegisters(warps, /*programs=*/2).alone &&
-              RepeatedPrograms::isPossible(kernel);
-    fitting = getFitting(isInLoop || repeats);
+    planRepeats();
   } else {
     planPrograms([&](int64_t bytes) {
       return (bytes - (isInLoop ? stored : kBarrierBytes) - others) / perSlot >= few;
@@ -562,6 +570,10 @@ bool Specializer::planSlots() {
       fitting = (machine.getSharedBytes(programs) - (isInLoop ? stored : kBarrierBytes) - others) /
                 perSlot;
       least = std::min<int64_t>(least, fitting);
+    } else if (llvm::all_of(loops, [](const BoxLoop &planned) {
+                 return !planned.order && findPromotedDot(planned.loop);
+               })) {
+      planRepeats();
     }
   }
   // Rather results in rounds than fewer stages than asked for.
@@ -808,6 +820,8 @@ void Specializer::propose(BoxLoop &planned) {
       if (dot != planned.lateDot)
         setOrder(dot->getNextNode(), 1);
   }
+  for (tile::LoadOp load : planned.loadsAhead)
+    loadAhead(load);
   SmallVector<ChannelAttr> attrs;
   for (unsigned channel : planned.channels)
     attrs.push_back(ChannelAttr::get(context, channel, slots, CopyEngine::TMA));

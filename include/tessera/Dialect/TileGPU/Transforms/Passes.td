@@ -508,15 +508,17 @@ def TileGPUReorderInstructionsPass : Pass<"tilegpu-reorder-instructions", "::mli
   }];
 }
 
-def TileGPUPrefetchNextProgramPass : Pass<"tilegpu-prefetch-next-program", "::mlir::ModuleOp"> {
-  let summary = "Has a program that fills an SM ask for what the next one there loads";
+def TileGPUPrefetchNextRowPass : Pass<"tilegpu-prefetch-next-row", "::mlir::ModuleOp"> {
+  let summary = "Has a program that fills an SM ask for the row that is loaded next there";
   let description = [{
     Where one program has an SM for itself (`tilegpu.occupancy`), and reduces what it loads,
-    memory is idle while its warps wait for each other and while it stores. What the program that
-    comes as many programs later as the GPU has SMs is to load is asked for meanwhile
-    (`tilegpu.prefetch`). That is done for loads of a row, all or its first elements,
-    from an address that is made of arguments and numbers of programs, which every program
-    does. Runs when occupancy is known.
+    memory is idle while its warps wait for each other and while it stores. What is loaded next on
+    the SM is asked for meanwhile (`tilegpu.prefetch`): in a loop, what the next iteration loads;
+    else what the program that comes as many programs later as the GPU has SMs is to load. That is
+    done for loads of a row, all or its first elements, from an address that is made of arguments
+    and numbers of programs, or of the loop's variable, in every program or iteration, if the
+    second-level cache has room for what all SMs load, load next and store. Blocks of a cluster ask
+    for equal parts. Runs when occupancy is known.
 
     ```mlir
     %pid = tile.program_id 0
