@@ -703,3 +703,21 @@ def test_parts_of_an_argument_are_nothing_to_look_after():
         for found in fn._kernels.values():
             # The function's code, and names in modules: nothing that Python is asked for.
             assert not any(check[1:] == (None, None) for check in found.checks), found.checks
+
+
+@tessera.jit
+def of_constants(out, SHAPE: tl.constexpr):
+    tl.store(out, SHAPE[0])
+    tl.store(out + 1, SHAPE[1][0])
+
+
+def test_constants_that_are_tuples_count_by_value(whole_launches):
+    out = np.zeros(2, np.float64)
+    for shape in ((3, (5,)), (3.0, (5,)), (0.0, (5,)), (-0.0, (5,)), (True, (1,)), (1, (1,))):
+        for _ in range(3):
+            whole_launches.clear()
+            of_constants[(1,)](out, SHAPE=tuple([shape[0], tuple(list(shape[1]))]))
+            assert out.tolist() == [shape[0], shape[1][0]]
+            assert np.signbit(out[0]) == np.signbit(float(shape[0]))
+        assert not whole_launches
+    assert len(of_constants.compilations) == 6
