@@ -373,7 +373,13 @@ def annotated(x: "*fp32", n: tl.int64, f: tl.float32, d: "tl.float64", out):
 
 def test_annotated_parameters(whole_launches):
     x, out = np.full(4, 7, np.float32), np.zeros(4, np.float64)
-    for n, f, d in ((3, 0.1, 0.1), (1 << 40, 2, 3), (-16, 1e39, True), (1, False, 1e308), (7, 1, 2)):
+    for n, f, d in (
+        (3, 0.1, 0.1),
+        (1 << 40, 2, 3),
+        (-16, 1e39, True),
+        (1, False, 1e308),
+        (7, 1, 2),
+    ):
         for time in range(2):
             whole_launches.clear()
             annotated[(1,)](x, n, f, d, out)
@@ -565,7 +571,12 @@ def test_hooks_of_launches_are_told_the_same_each_time(whole_launches, hooked):
     for place, (what, data) in enumerate(hooked):
         assert what == ("exit" if place % 2 else "enter")
         assert data["name"] == "described" and data["stream"] == 0
-        assert data["grid"] == (1, 2, 1) and list(data["args"]) == ["x_ptr", "out_ptr", "n", "BLOCK"]
+        assert data["grid"] == (1, 2, 1) and list(data["args"]) == [
+            "x_ptr",
+            "out_ptr",
+            "n",
+            "BLOCK",
+        ]
         assert data["args"]["x_ptr"] is x and data["args"]["n"] == data["args"]["BLOCK"] == 16
 
 
