@@ -54,6 +54,7 @@ from tessera.runtime.cuda import StreamSource, find_place, find_stream, read_str
 from tessera.runtime.extents import memory_of_slots
 from tessera.runtime.grid import Grid, normalize_grid
 from tessera.runtime.hooks import LazyDict, hooks, tell_launch
+from tessera.runtime.match import MOST_PARAMETERS
 from tessera.runtime.specialize import Bound, ParamTraits, check_memory
 from tessera.runtime.tracing import check_writes, is_skipped, is_watching
 from tessera.settings import note_change, settings
@@ -67,8 +68,7 @@ if TYPE_CHECKING:
     from tessera.runtime.recompilation import Compilation, Made
     from tessera.runtime.observation import DeviceCaches
 
-# The most parameters that the core binds (python/src/Signature.h), and how each is passed there.
-_MOST_PARAMETERS = 255
+# How arguments are passed, as the core counts it (python/src/Signature.h).
 _PASSING = {"positional": 0, "keyword": 1, "varargs": 2}
 
 
@@ -639,7 +639,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
             self._dispatcher = self._finder = self._hooked = None
             self._dispatcher_generation = -1
             traits = _read_traits(self)
-            self._traits = params, traits, len(traits) <= _MOST_PARAMETERS
+            self._traits = params, traits, len(traits) <= MOST_PARAMETERS
         return self._traits[1]
 
     def _kernel_key(self, bound: Bound, options: "CompileOptions") -> Any:

@@ -101,6 +101,10 @@ _NUMBERS = {types.int1: 3, types.float32: 4, types.int32: 5, types.int64: 6}
 """What `_C.Dispatcher` may take for a parameter (`Expected` in python/src/Signature.h)."""
 
 
+MOST_PARAMETERS = 255
+"""Those that the core binds (python/src/Signature.h)."""
+
+
 def launchable_parameters(
     parameters: Optional[Parameters],
 ) -> Optional[tuple[tuple[Any, ...], ...]]:
@@ -109,7 +113,7 @@ def launchable_parameters(
     It tells arguments apart by their kind and by what divides them, not by their values, so each
     number must be of the one kind that is read as it is passed.
     """
-    if parameters is None or len(parameters) > 64:
+    if parameters is None or len(parameters) > MOST_PARAMETERS:
         return None
     found = []
     for name, spec in parameters:

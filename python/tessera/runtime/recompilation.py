@@ -237,7 +237,9 @@ def describe_recompilations(fn: "JITFunction[Any, Any]") -> str:
     suspects = _suspects(fn)
     # Beside what has most values, what has nearly as many.
     told = [one for one in suspects[:3] if 2 * one.number >= suspects[0].number]
-    text = f"tessera: kernel `{fn.__name__}` has been compiled {counted(len(fn._made), 'time')} (E056)"
+    text = (
+        f"tessera: kernel `{fn.__name__}` has been compiled {counted(len(fn._made), 'time')} (E056)"
+    )
     if told:
         text += "; what changes most is " + "; and ".join(one.text for one in told)
         text += "\nfix: " + "; ".join(dict.fromkeys(one.fix for one in told))

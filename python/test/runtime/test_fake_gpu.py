@@ -300,6 +300,16 @@ def test_pinned_memory_is_not_copied_by_tensor_maps(run):
             kernel = launch(8192, 8192, 4096)
             assert kernel.metadata["tensor_maps"] == [] and last().arguments[0] == pinned
             assert len(slow) == known or time < 2
+        # One that was compiled with them is told apart.
+        with_maps = launch(8192, 8192, 4096, num_stages=2)
+        assert with_maps.metadata["tensor_maps"] == []
+        a = array(1 << 40)
+        with_maps = matmul.warmup(a, b, c, 8192, 8192, 4096, 1 << 15, 8192, 4096)
+        assert with_maps.metadata["tensor_maps"]
+        a = HostTensor(pinned)
+        a.dtype = half
+        with expect(tessera.LaunchError, "E070", "pinned memory", "tensor_maps=False"):
+            with_maps[(128, 128)](a, b, c, 8192, 8192, 4096, 1 << 15, 8192, 4096)
         """)
 
 

@@ -540,6 +540,18 @@ def test_many_parameters(whole_launches, count):
     assert bool(whole_launches) == (count > 254)  # and the array
 
 
+def test_many_parameters_of_a_compiled_kernel(monkeypatch):
+    many = with_parameters(100)
+    out = np.zeros(1, np.int32)
+    kernel = many[(1,)](out, *range(2, 102))
+    whole = count(monkeypatch, CompiledKernel, "_launch")
+    for _ in range(3):
+        whole.clear()
+        kernel[(1,)](out, *range(2, 102))
+        assert out[0] == 103
+    assert not whole
+
+
 # --- Hooks ------------------------------------------------------------------------------------
 
 
