@@ -205,20 +205,38 @@ bool comparesByValue(PyObject *value) {
   return PyLong_CheckExact(value) || PyUnicode_CheckExact(value);
 }
 
-size_t hashConstant(PyObject *value) {
+/// Tuples in tuples are looked into so far; what is deeper is compared by identity.
+constexpr int kMaxDepth = 8;
+
+size_t hashConstant(PyObject *value, int depth = 0) {
   if (comparesByValue(value))
     return static_cast<size_t>(PyObject_Hash(value));
+  if (PyTuple_CheckExact(value) && depth < kMaxDepth) {
+    size_t result = static_cast<size_t>(PyTuple_GET_SIZE(value));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i)
+      result = result * 1000003 + hashConstant(PyTuple_GET_ITEM(value, i), depth + 1);
+    return result;
+  }
   if (PyFloat_CheckExact(value))
     return std::hash<double>()(PyFloat_AS_DOUBLE(value));
   return reinterpret_cast<size_t>(value) >> 4;
 }
 
 /// Floats are compared by their bits, since 0.0 equals -0.0 and no NaN equals itself.
-bool areSameConstants(PyObject *left, PyObject *right) {
+bool areSameConstants(PyObject *left, PyObject *right, int depth = 0) {
   if (left == right)
     return true;
   if (Py_TYPE(left) != Py_TYPE(right))
     return false;
+  if (PyTuple_CheckExact(left) && depth < kMaxDepth) {
+    Py_ssize_t size = PyTuple_GET_SIZE(left);
+    if (size != PyTuple_GET_SIZE(right))
+      return false;
+    for (Py_ssize_t i = 0; i < size; ++i)
+      if (!areSameConstants(PyTuple_GET_ITEM(left, i), PyTuple_GET_ITEM(right, i), depth + 1))
+        return false;
+    return true;
+  }
   if (PyFloat_CheckExact(left)) {
     double values[] = {PyFloat_AS_DOUBLE(left), PyFloat_AS_DOUBLE(right)};
     return std::memcmp(&values[0], &values[1], sizeof(double)) == 0;
@@ -561,7 +579,8 @@ size_t Signature::hash() const {
 bool Signature::matches(const KnownSignature &known) const {
   return std::equal(bytes.begin(), bytes.end(), known.bytes.begin(), known.bytes.end()) &&
          std::equal(constants.begin(), constants.end(), known.constants.begin(),
-                    known.constants.end(), areSameConstants);
+                    known.constants.end(),
+                    [](PyObject *left, PyObject *right) { return areSameConstants(left, right); });
 }
 
 KnownSignature::KnownSignature(const Signature &signature)

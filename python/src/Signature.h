@@ -12,7 +12,7 @@
 //     one byte a tuple       how many items, which follow
 //     a tensor descriptor    rank, padding and rounding; its array; its shape and strides as
 //                            integers are; the binary logarithms of its block's extents
-//     the constants          numbers and strings by value, all else by identity
+//     the constants          numbers, strings and tuples of these by value, all else by identity
 //
 // The configuration of a tuned kernel (tessera/tuning) fills in some parameters, which a caller
 // leaves out and a signature has nothing of; and what was measured to choose the configuration

@@ -96,15 +96,18 @@ def find_place(pointers: Sequence[NamedPointer], target: str) -> Optional[Place]
 
 def find_stream(pointers: Sequence[NamedPointer], device: int, given: Any = None) -> StreamSource:
     """The stream of a launch: `given`, else the current one of torch if there is a tensor of
-    its, else that of another array, else the legacy default stream.
+    its on a GPU (or in pinned memory, where nothing is on one), else that of another array, else
+    the legacy default stream.
 
     Where another array is being computed on another stream, this waits for that.
     """
     source: Optional[StreamSource] = None
     if given is not None:
         source = _handle(given)
-    elif any(item.pointer.framework == "torch" for item in pointers):
-        source = _torch_stream()
+    else:
+        deciding = [item for item in pointers if item.pointer.device >= 0] or pointers
+        if any(item.pointer.framework == "torch" for item in deciding):
+            source = _torch_stream()
     streams = [item.pointer.stream for item in pointers if item.pointer.stream is not None]
     if source is None:
         source = streams[0] if streams else 0

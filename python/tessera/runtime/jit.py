@@ -250,15 +250,15 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
     def _slow_getitem(self, grid: Any) -> Callable[..., Any]:
         """`self[grid]` the first time, and after what every launch depends on has changed."""
         generation = _C.generation()
-        if self._is_plain() and not settings.interpret:
+        self._dispatcher_generation = -1
+        if self._binds_plainly() and not settings.interpret:
+            if self.pre_run_hooks:
+                return functools.partial(self._launch_after_hooks, grid)
             if self._dispatcher is None:
                 self._dispatcher = _make_dispatcher(self, self._slow_launch)
             self._dispatcher.clear()
             self._dispatcher_generation = generation
             return self._dispatcher.bind(grid)
-        self._dispatcher_generation = -1
-        if self.pre_run_hooks and self._binds_plainly() and not settings.interpret:
-            return functools.partial(self._launch_after_hooks, grid)
 
         def launch(*args: Any, **kwargs: Any) -> Any:
             return self.run(*args, grid=grid, **kwargs)
@@ -279,8 +279,6 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
             return None
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
-        if not self._binds_plainly():
-            return self._run(args, kwargs, grid, False, hooked=True)[0]
         if self._hooked is None:
 
             def slow(grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -207,6 +207,13 @@ class CompiledKernel:
             if item.pointer.read_only and item.slot in stored:
                 raise read_only_error(item.name)
         place = find_place(pointers, self.metadata["target"])
+        if place is not None and place.has_host_arrays and self.metadata["tensor_maps"]:
+            raise LaunchError(
+                "E070",
+                f"kernel '{self.name}' was compiled to move boxes of arrays by tensor maps, and some "
+                "are in pinned memory of the CPU",
+                "compile it with tensor_maps=False",
+            )
         device, handle = -1, 0
         found: StreamSource = 0
         try:

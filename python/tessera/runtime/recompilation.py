@@ -94,7 +94,13 @@ def _items(fn: "JITFunction[Any, Any]", made: Made) -> _Items:
 
 
 def _leaves(name: str, spec: ArgSpec) -> Iterator[tuple[str, ArgSpec]]:
-    if isinstance(spec, (TupleSpec, DescriptorSpec)):
+    if isinstance(spec, DescriptorSpec):
+        rank = len(spec.items) // 2
+        yield f"{name}.base", spec.items[0]
+        for index, item in enumerate(spec.items[1:]):
+            what = "shape" if index < rank else "strides"
+            yield f"{name}.{what}[{index % rank}]", item
+    elif isinstance(spec, TupleSpec):
         for index, item in enumerate(spec.items):
             yield from _leaves(f"{name}[{index}]", item)
     else:
@@ -203,7 +209,7 @@ def _suspect(name: str, items: list[_Item]) -> _Suspect:
     is_constant = name.startswith("constexpr")
     kinds = "values" if is_constant or name.startswith("option") else "kinds"
     text = f"{name}, of {len(items)} {kinds}: {listed}"
-    parameter = name[name.find("`") + 1 :].rstrip("`").partition("[")[0]
+    parameter = name[name.find("`") + 1 :].rstrip("`").partition("[")[0].partition(".")[0]
     return _Suspect(len(items), text, _find_fix(name, parameter, [item.spec for item in items]))
 
 
@@ -231,7 +237,9 @@ def describe_recompilations(fn: "JITFunction[Any, Any]") -> str:
     suspects = _suspects(fn)
     # Beside what has most values, what has nearly as many.
     told = [one for one in suspects[:3] if 2 * one.number >= suspects[0].number]
-    text = f"tessera: kernel `{fn.__name__}` has been compiled {len(fn._made)} times (E056)"
+    text = (
+        f"tessera: kernel `{fn.__name__}` has been compiled {counted(len(fn._made), 'time')} (E056)"
+    )
     if told:
         text += "; what changes most is " + "; and ".join(one.text for one in told)
         text += "\nfix: " + "; ".join(dict.fromkeys(one.fix for one in told))

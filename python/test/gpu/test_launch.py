@@ -237,6 +237,53 @@ def test_mixed_places_are_refused(torch):
             add[grid](x, other, x, 8, BLOCK=8)
 
 
+@pytest.mark.parametrize("where", ["input", "output", "both"])
+def test_pinned_memory_of_the_host(torch, where):
+    n = 1 << 20
+    x = torch.randn(n)
+    x = x.pin_memory() if where != "output" else x.cuda()
+    out = torch.zeros(n, pin_memory=True) if where != "input" else torch.zeros(n, device="cuda")
+    y = torch.randn(n, device="cuda")
+    for _ in range(3):
+        out.zero_()
+        torch.cuda.synchronize()
+        add[grid](x, y, out, n, BLOCK=1024)
+        torch.cuda.synchronize()
+        assert torch.equal(out.cpu(), x.cpu() + y.cpu())
+    # A tensor of the same kind that is not pinned is refused by a warm launch, too.
+    with pytest.raises(tessera.ArgumentError, match="(?s)E054.*pin_memory"):
+        add[grid](torch.randn(n), y, out, n, BLOCK=1024)
+
+
+@tessera.jit
+def multiply(a_ptr, b_ptr, c_ptr, N, K, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    j, k = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK), tl.arange(0, 64)
+    acc = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
+    for at in range(0, K, 64):
+        a = tl.load(a_ptr + i[:, None] * K + (at + k)[None, :])
+        b = tl.load(b_ptr + (at + k)[:, None] * N + j[None, :])
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + i[:, None] * N + j[None, :], acc)
+
+
+def test_pinned_operands_of_a_matmul(torch):
+    a = torch.randint(-3, 4, (512, 512)).half()
+    b = torch.randint(-3, 4, (512, 512)).half()
+    wanted = a.float() @ b.float()
+    c = torch.zeros(512, 512, device="cuda")
+    on_gpu = multiply[(4, 4)](a.cuda(), b.cuda(), c, 512, 512, BLOCK=128)
+    assert torch.equal(c.cpu(), wanted)
+    for _ in range(2):
+        c.zero_()
+        pinned = multiply[(4, 4)](a.pin_memory(), b.cuda(), c, 512, 512, BLOCK=128)
+        assert torch.equal(c.cpu(), wanted)
+    assert pinned.metadata["tensor_maps"] == []
+    if on_gpu.metadata["tensor_maps"]:
+        with pytest.raises(tessera.LaunchError, match="E070"):
+            on_gpu[(4, 4)](a.pin_memory(), b.cuda(), c, 512, 512, 128)
+
+
 def test_every_device_is_used(torch):
     for device in range(torch.cuda.device_count()):
         x = torch.randn(1000, device=f"cuda:{device}")

@@ -264,6 +264,10 @@ def test_the_stream_is_the_frameworks(torch_stream, waits):
     assert stream_of(slots(x=pointer(2))) == 0
     assert stream_of(slots(x=pointer(2, stream=7))) == 7
     assert stream_of(slots(x=pointer(2, "torch"))) == 102
+    # A tensor in pinned memory decides where nothing is on the GPU.
+    assert stream_of(slots(x=pointer(HOST, "torch"), y=pointer(2, stream=7))) == 7
+    assert stream_of(slots(x=pointer(HOST, "torch"), y=pointer(2))) == 0
+    assert stream_of(slots(x=pointer(HOST, "torch"))) == 102
     assert waits == []
 
 

@@ -300,6 +300,40 @@ def test_pinned_memory_is_not_copied_by_tensor_maps(run):
             kernel = launch(8192, 8192, 4096)
             assert kernel.metadata["tensor_maps"] == [] and last().arguments[0] == pinned
             assert len(slow) == known or time < 2
+        # One that was compiled with them is told apart.
+        with_maps = launch(8192, 8192, 4096, num_stages=2)
+        assert with_maps.metadata["tensor_maps"] == []
+        a = array(1 << 40)
+        with_maps = matmul.warmup(a, b, c, 8192, 8192, 4096, 1 << 15, 8192, 4096)
+        assert with_maps.metadata["tensor_maps"]
+        a = HostTensor(pinned)
+        a.dtype = half
+        with expect(tessera.LaunchError, "E070", "pinned memory", "tensor_maps=False"):
+            with_maps[(128, 128)](a, b, c, 8192, 8192, 4096, 1 << 15, 8192, 4096)
+        """)
+
+
+def test_hooks_are_told_once_a_launch_and_on_which_stream(run):
+    run("""
+        from tessera.runtime.hooks import hooks
+        seen = []
+        hooks.launch_enter.add(lambda data: seen.append((data.get()["name"], data.get()["stream"])))
+        current[0] = 77
+        for time in range(4):
+            known, launched = len(slow), number("launches")
+            add[(5,)](x, y, out, 1000, BLOCK=256)
+            assert number("launches") == launched + 1 and (len(slow) == known or time < 2)
+        assert seen == [("add", 77)] * 4
+        # Outside the limits of the first kernel, and inside them again.
+        for programs in (1 << 24, 1 << 24, 1 << 24, 5):
+            seen.clear()
+            add[(programs,)](x, y, out, 1000, BLOCK=256)
+            assert list(last().grid) == [programs, 1, 1] and len(seen) == 1
+        seen.clear()
+        fail_with(700)
+        with expect(tessera.LaunchError, "E066"):
+            add[(5,)](x, y, out, 1000, BLOCK=256)
+        assert len(seen) == 1
         """)
 
 

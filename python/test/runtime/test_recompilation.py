@@ -129,6 +129,19 @@ def test_parts_of_tuples_and_descriptors_are_named() -> None:
     assert difference.before == "16 (i32 divisible by 16)"
     assert difference.now == "8 (i32 divisible by 8)"
 
+    from tessera.tools.tensor_descriptor import TensorDescriptor
+
+    @tessera.jit
+    def load(tile, out):  # type: ignore[no-untyped-def]
+        tl.store(out, tl.sum(tl.sum(tile.load([0, 0]), 0), 0))
+
+    for columns in (64, 40):
+        base = MEMORY[: 2 * columns].reshape(2, columns)
+        load[(1,)](TensorDescriptor.from_tensor(base, [2, 8]), OUT)
+    shape, strides = load.compilations[1].differences
+    assert (shape.what, strides.what) == ("argument `tile.shape[1]`", "argument `tile.strides[0]`")
+    assert shape.before == "64 (i32 divisible by 16)" and strides.now == "40 (i32 divisible by 8)"
+
 
 def test_the_nearest_earlier_one_is_compared_with() -> None:
     fn = kernel()
@@ -154,6 +167,9 @@ def test_it_is_said_once_and_not_if_it_is_off() -> None:
     assert len(warned(lambda fn, i: fn[(1,)](OUT, 16, SIZE=i), times=30)) == 1
     with settings.override(recompile_warning=0):
         assert not warned(lambda fn, i: fn[(1,)](OUT, 16, SIZE=i))
+    with settings.override(recompile_warning=1):
+        (said,) = warned(lambda fn, i: fn[(1,)](OUT, 16))
+        assert "compiled 1 time (E056)" in said
     with settings.override(recompile_warning=13):
         assert not warned(lambda fn, i: fn[(1,)](OUT, 16, SIZE=i))
 

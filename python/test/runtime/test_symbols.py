@@ -239,6 +239,26 @@ def test_gdb_stops_in_a_kernel_by_its_name(tmp_path: Path) -> None:
         assert re.search(r" in (_start|main|Py_BytesMain) \(", said), said
 
 
+def test_lines_change_no_code(tmp_path: Path) -> None:
+    text = """
+    import struct
+    def code():
+        object = run()._kernel.stage("object")
+        (table,) = struct.unpack_from("<Q", object, 0x28)
+        size, number, _ = struct.unpack_from("<HHH", object, 0x3A)
+        for index in range(number):
+            _, kind, flags, _, offset, length = struct.unpack_from("<IIQQQQ", object, table + index * size)
+            if kind == 1 and flags & 4:  # what can be executed
+                yield object[offset : offset + length].hex(), len(object)
+
+    ((plain, size),) = code()
+    with tessera.settings.override(symbols="gdb"):
+        ((with_lines, larger),) = code()
+    assert plain == with_lines and larger > size
+    """
+    output(tmp_path, "off", text)
+
+
 def test_gdb_stops_at_a_line(tmp_path: Path) -> None:
     line = next(i for i, text in enumerate(KERNELS.split("\n"), 1) if "LINE" in text)
     said = debug(tmp_path, "\n    run()\n", f"break program.py:{line}", "run", "bt 1")

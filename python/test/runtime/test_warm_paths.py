@@ -373,7 +373,13 @@ def annotated(x: "*fp32", n: tl.int64, f: tl.float32, d: "tl.float64", out):
 
 def test_annotated_parameters(whole_launches):
     x, out = np.full(4, 7, np.float32), np.zeros(4, np.float64)
-    for n, f, d in ((3, 0.1, 0.1), (1 << 40, 2, 3), (-16, 1e39, True), (1, False, 1e308), (7, 1, 2)):
+    for n, f, d in (
+        (3, 0.1, 0.1),
+        (1 << 40, 2, 3),
+        (-16, 1e39, True),
+        (1, False, 1e308),
+        (7, 1, 2),
+    ):
         for time in range(2):
             whole_launches.clear()
             annotated[(1,)](x, n, f, d, out)
@@ -534,6 +540,18 @@ def test_many_parameters(whole_launches, count):
     assert bool(whole_launches) == (count > 254)  # and the array
 
 
+def test_many_parameters_of_a_compiled_kernel(monkeypatch):
+    many = with_parameters(100)
+    out = np.zeros(1, np.int32)
+    kernel = many[(1,)](out, *range(2, 102))
+    whole = count(monkeypatch, CompiledKernel, "_launch")
+    for _ in range(3):
+        whole.clear()
+        kernel[(1,)](out, *range(2, 102))
+        assert out[0] == 103
+    assert not whole
+
+
 # --- Hooks ------------------------------------------------------------------------------------
 
 
@@ -565,7 +583,12 @@ def test_hooks_of_launches_are_told_the_same_each_time(whole_launches, hooked):
     for place, (what, data) in enumerate(hooked):
         assert what == ("exit" if place % 2 else "enter")
         assert data["name"] == "described" and data["stream"] == 0
-        assert data["grid"] == (1, 2, 1) and list(data["args"]) == ["x_ptr", "out_ptr", "n", "BLOCK"]
+        assert data["grid"] == (1, 2, 1) and list(data["args"]) == [
+            "x_ptr",
+            "out_ptr",
+            "n",
+            "BLOCK",
+        ]
         assert data["args"]["x_ptr"] is x and data["args"]["n"] == data["args"]["BLOCK"] == 16
 
 
@@ -703,3 +726,21 @@ def test_parts_of_an_argument_are_nothing_to_look_after():
         for found in fn._kernels.values():
             # The function's code, and names in modules: nothing that Python is asked for.
             assert not any(check[1:] == (None, None) for check in found.checks), found.checks
+
+
+@tessera.jit
+def of_constants(out, SHAPE: tl.constexpr):
+    tl.store(out, SHAPE[0])
+    tl.store(out + 1, SHAPE[1][0])
+
+
+def test_constants_that_are_tuples_count_by_value(whole_launches):
+    out = np.zeros(2, np.float64)
+    for shape in ((3, (5,)), (3.0, (5,)), (0.0, (5,)), (-0.0, (5,)), (True, (1,)), (1, (1,))):
+        for _ in range(3):
+            whole_launches.clear()
+            of_constants[(1,)](out, SHAPE=tuple([shape[0], tuple(list(shape[1]))]))
+            assert out.tolist() == [shape[0], shape[1][0]]
+            assert np.signbit(out[0]) == np.signbit(float(shape[0]))
+        assert not whole_launches
+    assert len(of_constants.compilations) == 6
