@@ -16,6 +16,8 @@
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
+#include "HeldBytes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -37,13 +39,6 @@ namespace tessera::tilegpu {
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
-static int64_t getRegisters(Type type) {
-  LayoutAttr layout = getLayoutAttr(type);
-  return layout ? layout.getNumRegisters() *
-                      getElementBytes(cast<RankedTensorType>(type).getElementType())
-                : 0;
-}
-
 /// Whether moving the op down shortens what is held in registers.
 static bool sinks(Operation *op) {
   if (op->getNumResults() != 1 || !isa<RankedTensorType>(op->getResult(0).getType()) ||
@@ -51,51 +46,9 @@ static bool sinks(Operation *op) {
     return false;
   int64_t held = 0;
   for (Type type : op->getOperandTypes())
-    held += getRegisters(type);
-  return held < getRegisters(op->getResult(0).getType());
+    held += getBytesOfThread(type);
+  return held < getBytesOfThread(op->getResult(0).getType());
 }
-
-namespace {
-
-/// The order of the ops of each block, kept as ops are moved: MLIR numbers a block anew where it
-/// is asked after each move, and blocks of unrolled code are long.
-///
-/// Op i of a block has slot 2i + 1. What is moved to just before it is in slot 2i.
-class OpOrder {
-public:
-  explicit OpOrder(Operation *root) {
-    root->walk([&](Block *block) {
-      for (auto [i, op] : llvm::enumerate(*block))
-        slots[&op] = 2 * i + 1;
-    });
-  }
-
-  unsigned getSlot(Operation *op) const { return slots.lookup(op); }
-
-  /// Of two ops of a block.
-  bool isBefore(Operation *a, Operation *b) const {
-    unsigned slot = getSlot(a);
-    if (slot != getSlot(b))
-      return slot < getSlot(b);
-    for (Operation *op = a->getNextNode(); op && getSlot(op) == slot; op = op->getNextNode())
-      if (op == b)
-        return true;
-    return false;
-  }
-
-  /// The slot of what is moved to just before an op.
-  unsigned getSlotBefore(Operation *place) const { return getSlot(place) & ~1u; }
-
-  void moveBefore(Operation *op, Operation *place) {
-    op->moveBefore(place);
-    slots[op] = getSlotBefore(place);
-  }
-
-private:
-  llvm::DenseMap<Operation *, unsigned> slots;
-};
-
-} // namespace
 
 /// The block in or around which all uses are, without going into a loop.
 static Operation *findPlace(Operation *op, const OpOrder &order) {
@@ -128,145 +81,6 @@ static Operation *findPlace(Operation *op, const OpOrder &order) {
 
 /// The part of a thread's registers that tiles may take before loads are put off.
 static constexpr double kShareOfTiles = 0.75;
-static constexpr int64_t kRegisterFileBytes = GPUMachine::kRegisters * GPUMachine::kRegisterBytes;
-static constexpr int64_t kMostBytesOfThread =
-    GPUMachine::kMaxRegisters * GPUMachine::kRegisterBytes;
-
-/// Tiles that have to be kept: not addresses, masks, what is the same everywhere, and what
-/// is computed one by one as it is used.
-static bool isKept(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  if (!type || !getLayoutAttr(type))
-    return false;
-  Operation *op = value.getDefiningOp();
-  if (op && (op->hasTrait<OpTrait::ConstantLike>() || isa<tile::SplatOp>(op)))
-    return false;
-  if (op && !isa<tile::LoadOp>(op) && value.hasOneUse()) {
-    Operation *user = *value.getUsers().begin();
-    if (isa<tile::ReduceOp>(user) ||
-        (op->getNextNode() == user && user->hasTrait<OpTrait::Elementwise>()))
-      return false;
-  }
-  // Integers and pointers are mostly offsets, computed again where they are needed.
-  return isa<FloatType>(type.getElementType()) || !op || isa<tile::LoadOp, scf::ForOp>(op);
-}
-
-/// Whether a load can come before or after an op without anybody noticing: one that computes,
-/// or loads as well.
-static bool isPassedByLoads(Operation *op) {
-  return isPure(op) || (isa<tile::LoadOp>(op) && !mayWriteMemory(op));
-}
-
-namespace {
-
-/// The bytes of tiles that are held at each op of a block, kept as loads are moved.
-class HeldBytes {
-public:
-  HeldBytes(Block *block, OpOrder &order);
-
-  /// The most anywhere in [first, last).
-  int64_t getMost(Operation *first, Operation *last) const {
-    int64_t most = 0;
-    for (unsigned slot = order.getSlot(first); slot <= order.getSlotBefore(last); ++slot)
-      most = std::max(most, held[slot]);
-    return most;
-  }
-  /// Whether loads can pass all of [first, last).
-  bool isPassedByLoads(Operation *first, Operation *last) const {
-    return numInTheWay[order.getSlot(first) / 2] == numInTheWay[order.getSlot(last) / 2];
-  }
-
-  /// Moves a load to a later place.
-  void moveBefore(tile::LoadOp load, Operation *place);
-
-private:
-  /// Where the block need not hold a value any more; none if it is used after the block, or in
-  /// the next iteration, or not at all.
-  std::optional<unsigned> findEnd(Value value) const;
-  void addUpToEnd(Value value, int64_t bytes) {
-    if (std::optional<unsigned> end = findEnd(value))
-      add(order.getSlot(value.getDefiningOp()), *end, bytes);
-  }
-  void add(unsigned begin, unsigned end, int64_t bytes) {
-    for (int64_t &at : llvm::MutableArrayRef(held).slice(begin, end - begin))
-      at += bytes;
-  }
-
-  Block *block;
-  OpOrder &order;
-  /// A slot each.
-  std::vector<int64_t> held;
-  /// For each op: how many before it no load can pass.
-  std::vector<unsigned> numInTheWay;
-};
-
-} // namespace
-
-std::optional<unsigned> HeldBytes::findEnd(Value value) const {
-  std::optional<unsigned> end;
-  for (Operation *user : value.getUsers()) {
-    Operation *ancestor = block->findAncestorOpInBlock(*user);
-    if (!ancestor || ancestor == block->getTerminator())
-      return std::nullopt;
-    end = std::max(end.value_or(0), order.getSlot(ancestor));
-  }
-  return end;
-}
-
-HeldBytes::HeldBytes(Block *block, OpOrder &order) : block(block), order(order) {
-  size_t numSlots = order.getSlot(block->getTerminator());
-  std::vector<int64_t> change(numSlots + 1);
-  auto addValue = [&](Value value) {
-    int64_t bytes = getRegisters(value.getType());
-    Operation *start = value.getDefiningOp();
-    bool startsHere = start && start->getBlock() == block;
-    change[startsHere ? order.getSlot(start) : 0] += bytes;
-    // What comes from above is there for the next iteration, too. Registers of operands that end at
-    // an op become those of its results, one by one.
-    if (value.getParentBlock() == block)
-      if (std::optional<unsigned> end = findEnd(value))
-        change[*end] -= bytes;
-  };
-  llvm::DenseSet<Value> seen;
-  block->walk([&](Operation *op) {
-    for (Value value : op->getOperands())
-      if (isKept(value) && seen.insert(value).second)
-        if (block->findAncestorOpInBlock(*op) == op || !value.getDefiningOp() ||
-            value.getParentBlock() == block)
-          addValue(value);
-  });
-  held.resize(numSlots);
-  std::partial_sum(change.begin(), change.end() - 1, held.begin());
-  unsigned inTheWay = 0;
-  for (Operation &op : *block) {
-    numInTheWay.push_back(inTheWay);
-    inTheWay += !::isPassedByLoads(&op);
-  }
-}
-
-void HeldBytes::moveBefore(tile::LoadOp load, Operation *place) {
-  // Addresses and masks are held until then.
-  llvm::SmallMapVector<Value, unsigned, 4> ends;
-  for (Value operand : load->getOperands())
-    if (isKept(operand) && operand.getParentBlock() == block)
-      if (std::optional<unsigned> end = findEnd(operand))
-        ends[operand] = *end;
-  // What is used by the next op alone is not kept, and which that is changes in two places.
-  SmallVector<std::pair<Value, bool>> neighbours;
-  for (Operation *before : {load->getPrevNode(), place->getPrevNode()})
-    if (before && before != load)
-      for (Value result : before->getResults())
-        neighbours.push_back({result, isKept(result)});
-  add(order.getSlot(load), order.getSlotBefore(place), -getRegisters(load.getType()));
-  order.moveBefore(load, place);
-  for (auto [operand, end] : ends)
-    if (unsigned later = *findEnd(operand); later > end)
-      add(end, later, getRegisters(operand.getType()));
-  for (auto [value, wasKept] : neighbours)
-    if (isKept(value) != wasKept)
-      addUpToEnd(value, wasKept ? -getRegisters(value.getType()) : getRegisters(value.getType()));
-}
-
 /// In a loop that only loads and computes, loads go to the top, with what their addresses
 /// are made of: ptxas keeps them in the order of the program, and waits for the first before
 /// the next where something uses it between them.
@@ -337,8 +151,7 @@ LatePlaces::LatePlaces(
 }
 
 static void putOffLoads(ModuleOp module, unsigned warps) {
-  int64_t ofThread =
-      std::min(kMostBytesOfThread, kRegisterFileBytes / (GPUMachine::kWarpSize * warps));
+  int64_t ofThread = getMostBytesOfThread(warps);
   auto most = static_cast<int64_t>(kShareOfTiles * ofThread);
   LatePlaces(module, [&](const HeldBytes &held, tile::LoadOp load, Operation *place) {
     return held.getMost(load, place) > most;
@@ -427,7 +240,7 @@ private:
     int64_t bytes = 0;
     for (Operation *op : ops)
       if (isCounted(op))
-        bytes += getRegisters(op->getResult(0).getType());
+        bytes += getBytesOfThread(op->getResult(0).getType());
     return bytes;
   }
 
@@ -500,8 +313,7 @@ private:
 };
 
 static void repeatBehindReductions(tile::FuncOp function, unsigned warps) {
-  int64_t ofThread =
-      std::min(kMostBytesOfThread, kRegisterFileBytes / (GPUMachine::kWarpSize * warps));
+  int64_t ofThread = getMostBytesOfThread(warps);
   SmallVector<tile::ReduceOp> reductions;
   function.walk([&](tile::ReduceOp reduce) { reductions.push_back(reduce); });
   std::optional<OpOrder> order;
@@ -537,34 +349,6 @@ static void repeatBehindReductions(tile::FuncOp function, unsigned warps) {
 //===----------------------------------------------------------------------===//
 // Programs of an SM
 //===----------------------------------------------------------------------===//
-
-/// What a thread needs besides tiles: addresses, masks, temporaries.
-static constexpr int64_t kOtherBytes = 16 * GPUMachine::kRegisterBytes;
-
-/// Whether what an op is lowered to takes few registers besides those of its tiles.
-static bool isPlain(Operation *op) {
-  auto isTile = [](Type type) { return isa<RankedTensorType>(type); };
-  if (op->getNumRegions() == 0 && llvm::none_of(op->getOperandTypes(), isTile) &&
-      llvm::none_of(op->getResultTypes(), isTile) && isPure(op))
-    return true;
-  if (isa<tile::LoadOp, tile::StoreOp, tile::ReduceOp, tile::SplatOp, tile::RangeOp, tile::AddPtrOp,
-          tile::BroadcastOp, tile::ExpandDimsOp, tile::ReturnOp, tile::ReduceReturnOp,
-          tile::ProgramIdOp, tile::NumProgramsOp, tile::FpToFpOp, ConvertLayoutOp, tile::HintOp,
-          tile::AssumeOp, tile::FuncOp>(op))
-    return true;
-  if (isa_and_present<math::MathDialect>(op->getDialect()))
-    return isa<math::ExpOp, math::Exp2Op, math::SqrtOp, math::RsqrtOp, math::AbsFOp, math::FloorOp,
-               math::CeilOp>(op);
-  return isa_and_present<arith::ArithDialect, scf::SCFDialect>(op->getDialect());
-}
-
-/// Whether the tiles are what takes registers.
-static bool isPlain(tile::FuncOp function) {
-  WalkResult result = function.walk([](Operation *op) {
-    return isPlain(op) || isa<BarrierOp>(op) ? WalkResult::advance() : WalkResult::interrupt();
-  });
-  return !result.wasInterrupted();
-}
 
 /// How many programs fit an SM by the registers that tiles need; 0 if that cannot be told.
 static int64_t computeOccupancy(tile::FuncOp function, unsigned warps) {
