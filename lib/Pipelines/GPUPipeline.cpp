@@ -125,6 +125,9 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
 }
 
 void tessera::buildSharedMemoryPipeline(OpPassManager &manager) {
+  // What does not change in a loop over rows waits in shared memory, if registers do not do.
+  manager.addPass(tilegpu::createTileGPUSpillInvariantsPass());
+
   // Conversions and loads move to where their results are used, so that registers are
   // held for no longer than needed. After CSE, which would undo it.
   manager.addPass(tilegpu::createTileGPUReorderInstructionsPass());

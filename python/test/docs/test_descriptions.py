@@ -109,6 +109,7 @@ WHOLE = {
     "TileGPUStoreByTensorMapPass": "Dialect/TileGPU/tilegpu-store-by-tensor-map",
     "TileGPUSplitKPass": "Dialect/TileGPU/tilegpu-split-k",
     "TileGPUPrefetchNextRowPass": "Dialect/TileGPU/tilegpu-prefetch-next-row",
+    "TileGPUSpillInvariantsPass": "Dialect/TileGPU/tilegpu-spill-invariants",
     "TileGPUPlanAccesses": "Conversion/TileGPUToLLVM/plan-accesses",
     "TileGPUMarkNarrowResults": "Conversion/TileGPUToLLVM/mark-narrow-results",
     "TileGPUDeclareSharedMemory": "Conversion/TileGPUToLLVM/declare-shared-memory",

@@ -40,7 +40,7 @@ bool tilegpu::isKept(Value value) {
 }
 
 bool tilegpu::isPassedByLoads(Operation *op) {
-  return isPure(op) || (isa<tile::LoadOp>(op) && !mayWriteMemory(op));
+  return isPure(op) || isa<LocalLoadOp>(op) || (isa<tile::LoadOp>(op) && !mayWriteMemory(op));
 }
 
 std::optional<unsigned> HeldBytes::findEnd(Value value) const {
@@ -117,7 +117,8 @@ static bool isPlain(Operation *op) {
     return true;
   if (isa<tile::LoadOp, tile::StoreOp, tile::ReduceOp, tile::SplatOp, tile::RangeOp, tile::AddPtrOp,
           tile::BroadcastOp, tile::ExpandDimsOp, tile::ReturnOp, tile::ReduceReturnOp,
-          tile::ProgramIdOp, tile::NumProgramsOp, tile::FpToFpOp, ConvertLayoutOp, tile::HintOp, tile::AssumeOp, tile::FuncOp>(op))
+          tile::ProgramIdOp, tile::NumProgramsOp, tile::FpToFpOp, ConvertLayoutOp, LocalAllocOp,
+          LocalLoadOp, tile::HintOp, tile::AssumeOp, tile::FuncOp>(op))
     return true;
   if (isa_and_present<math::MathDialect>(op->getDialect()))
     return isa<math::ExpOp, math::Exp2Op, math::SqrtOp, math::RsqrtOp, math::AbsFOp, math::FloorOp,

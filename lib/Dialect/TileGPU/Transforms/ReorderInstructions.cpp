@@ -271,6 +271,8 @@ private:
       return load.getCache() == tile::CacheModifier::None &&
              load.getEvict() == tile::EvictionPolicy::Normal &&
              llvm::all_of(load->getOperands(), [&](Value operand) { return isFree(operand); });
+    if (auto read = dyn_cast<LocalLoadOp>(op)) // of what tilegpu-spill-invariants has put there
+      return read.getBuffer().getParentBlock() != block;
     return isCheap(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
              return !isHeldFor(operand) || repeatable.contains(operand.getDefiningOp());
            });
@@ -326,7 +328,7 @@ static void repeatBehindReductions(tile::FuncOp function, unsigned warps) {
     std::unique_ptr<HeldBytes> &known = blocks[block];
     if (!known)
       known = std::make_unique<HeldBytes>(block, *order);
-    int64_t held = known->getMost(reduce, reduce->getNextNode());
+    int64_t held = known->getMost(reduce, reduce->getNextNode()) + kOtherBytes;
     if (held <= ofThread)
       continue;
     auto [scalars, isNew] = madeOfScalars.try_emplace(block);

@@ -508,6 +508,31 @@ def TileGPUReorderInstructionsPass : Pass<"tilegpu-reorder-instructions", "::mli
   }];
 }
 
+def TileGPUSpillInvariantsPass : Pass<"tilegpu-spill-invariants", "::mlir::ModuleOp"> {
+  let summary = "Keeps what a loop does not change in shared memory where registers do not do";
+  let description = [{
+    Where the tiles that a loop with reductions holds take more registers than a thread may have,
+    those from before the loop are written to shared memory, as narrow as they were before they
+    were converted, and read where they are used, until the rest fits. For kernels of one
+    block whose registers tiles alone decide. Runs when layouts are known.
+
+    ```mlir
+    %w = tile.fp_to_fp %l : tensor<16384xbf16, #row> -> tensor<16384xf32, #row>
+    scf.for ... {
+      %y = arith.mulf %x, %w : tensor<16384xf32, #row>
+    ```
+    becomes
+    ```mlir
+    %b = tilegpu.local_alloc %l : (tensor<16384xbf16, #row>) -> !tilegpu.memdesc<16384xbf16, #m>
+    scf.for ... {
+      %n = tilegpu.local_load %b : !tilegpu.memdesc<16384xbf16, #m> -> tensor<16384xbf16, #row>
+      %w = tile.fp_to_fp %n : tensor<16384xbf16, #row> -> tensor<16384xf32, #row>
+      %y = arith.mulf %x, %w : tensor<16384xf32, #row>
+    ```
+  }];
+  let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
+}
+
 def TileGPUPrefetchNextRowPass : Pass<"tilegpu-prefetch-next-row", "::mlir::ModuleOp"> {
   let summary = "Has a program that fills an SM ask for the row that is loaded next there";
   let description = [{
