@@ -162,3 +162,66 @@ tile.func @chosen(%a: !tile.ptr<f32>, %c: !tile.ptr<f32>, %n: i32) {
   tile.store %out, %y2, %in : tensor<16x!tile.ptr<f32>>
   tile.return
 }
+
+// The number of a block, of an index that wraps, is that of its row's first lane: the index is not
+// negative where it is stored at.
+// CHECK-LABEL: tile.func @block_of_wrapped
+// CHECK-SAME: %[[SCALES:[a-z0-9]+]]: !tile.ptr<f32>
+// CHECK-NOT: tile.rem_int
+// CHECK: %[[FIRST:.+]] = arith.muli
+// CHECK: %[[BLOCK:.+]] = tile.div_int signed %{{.+}}, %{{.+}} : i32
+// CHECK: %[[AT:.+]] = tile.addptr %[[SCALES]], %[[BLOCK]]
+// CHECK: %[[INSIDE:.+]] = arith.cmpi slt, %{{.+}}, %{{.+}} : i32
+// CHECK: %[[SCALE:.+]] = tile.load %[[AT]], %[[INSIDE]] : !tile.ptr<f32>
+// CHECK: tile.splat %[[SCALE]] : f32 -> tensor<64xf32>
+tile.func @block_of_wrapped(%scales: !tile.ptr<f32>, %out: !tile.ptr<f32>, %n: i32, %pid: i32) {
+  %c64 = arith.constant 64 : i32
+  %c128 = arith.constant dense<128> : tensor<64xi32>
+  %first = arith.muli %pid, %c64 : i32
+  %firsts = tile.splat %first : i32 -> tensor<64xi32>
+  %range = tile.range 0 to 64 : tensor<64xi32>
+  %x = arith.addi %firsts, %range : tensor<64xi32>
+  %extent = tile.splat %n : i32 -> tensor<64xi32>
+  %column = tile.rem_int signed %x, %extent : tensor<64xi32>
+  %block = tile.div_int signed %column, %c128 : tensor<64xi32>
+  %bases = tile.splat %scales : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+  %p = tile.addptr %bases, %block : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+  %scale = tile.load %p : tensor<64x!tile.ptr<f32>>
+  %outs = tile.splat %out : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+  %q = tile.addptr %outs, %x : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+  %inside = arith.cmpi slt, %x, %extent : tensor<64xi32>
+  tile.store %q, %scale, %inside : tensor<64x!tile.ptr<f32>>
+  tile.return
+}
+
+// Rows stay where lanes lie in two blocks, where lanes that are masked off are stored, and where
+// an index may be negative that nothing is stored at.
+// CHECK-LABEL: tile.func @rows_that_stay
+// CHECK: tile.load %{{.+}}, %{{.+}} : tensor<64x!tile.ptr<f32>>
+// CHECK: tile.load %{{.+}}, %{{.+}} : tensor<64x!tile.ptr<f32>>
+// CHECK: tile.load %{{.+}} : tensor<64x!tile.ptr<f32>>
+tile.func @rows_that_stay(%scales: !tile.ptr<f32>, %out: !tile.ptr<f32>, %n: i32, %pid: i32) {
+  %c64 = arith.constant 64 : i32
+  %c32s = arith.constant dense<32> : tensor<64xi32>
+  %c64s = arith.constant dense<64> : tensor<64xi32>
+  %first = arith.muli %pid, %c64 : i32
+  %firsts = tile.splat %first : i32 -> tensor<64xi32>
+  %range = tile.range 0 to 64 : tensor<64xi32>
+  %x = arith.addi %firsts, %range : tensor<64xi32>
+  %extent = tile.splat %n : i32 -> tensor<64xi32>
+  %inside = arith.cmpi slt, %x, %extent : tensor<64xi32>
+  %bases = tile.splat %scales : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+  %outs = tile.splat %out : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+  %q = tile.addptr %outs, %x : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+  %two = tile.div_int signed %x, %c32s : tensor<64xi32>
+  %p = tile.addptr %bases, %two : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+  %a = tile.load %p, %inside : tensor<64x!tile.ptr<f32>>
+  tile.store %q, %a, %inside : tensor<64x!tile.ptr<f32>>
+  %one = tile.div_int signed %x, %c64s : tensor<64xi32>
+  %r = tile.addptr %bases, %one : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+  %b = tile.load %r, %inside : tensor<64x!tile.ptr<f32>>
+  tile.store %q, %b : tensor<64x!tile.ptr<f32>>
+  %c = tile.load %r : tensor<64x!tile.ptr<f32>>
+  tile.store %q, %c, %inside : tensor<64x!tile.ptr<f32>>
+  tile.return
+}

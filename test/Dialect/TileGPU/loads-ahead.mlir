@@ -108,6 +108,45 @@ tile.func private @stay(%array: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %
   }
   tile.return %r#0 : !sum
 }
+// What an integer counts that the loop carries is counted before.
+// PLAN-LABEL: @counted
+// PLAN: %[[NEXT:.+]] = arith.addi %[[OFFSET:[a-z0-9]+]], %{{.+}} : i32
+// PLAN: tile.addptr %{{.+}}, %[[OFFSET]] {tilegpu.node = #tilegpu.node<vector, stage = -1>}
+// PLAN-NEXT: tile.load %{{.+}} {tilegpu.node = #tilegpu.node<vector, stage = -1>}
+// PLAN: tilegpu.warpgroup_dot
+// CHECK-LABEL: @counted
+// CHECK-SAME: %[[BY:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: tensor
+// CHECK: scf.for
+// CHECK: %[[NEXT:.+]] = arith.addi %[[OFFSET:[a-z0-9]+]], %[[BY]] : i32
+// CHECK: %[[OF:.+]] = arith.select %{{.+}}, %[[NEXT]], %[[OFFSET]] : i32
+// CHECK: tile.addptr %{{.+}}, %[[OF]]
+tile.func private @counted(%array: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %number: !tile.ptr<f32>, %q: !buffer, %n: i32, %by: i32, %zero: !sum) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %c64 = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %row = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %start = arith.muli %row, %c64 : tensor<64x1xi32, #u>
+  %starts = tile.broadcast %start : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %line = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %lines = tile.broadcast %line : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %index = arith.addi %starts, %lines : tensor<64x64xi32, #u>
+  %base = tile.splat %array : !tile.ptr<f16> -> !ptrs
+  %p = tile.addptr %base, %index : !ptrs, tensor<64x64xi32, #u>
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %offset = %c0) -> (!sum, i32) : i32 {
+    %x = tile.load %p : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %place = tile.addptr %number, %offset : !tile.ptr<f32>, i32
+    %scale = tile.load %place : !tile.ptr<f32>
+    %d = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    %scales = tile.splat %scale : f32 -> !sum
+    %e = arith.mulf %d, %scales : !sum
+    %g = arith.addf %acc, %e : !sum
+    %next = arith.addi %offset, %by : i32
+    scf.yield %g, %next : !sum, i32
+  }
+  tile.return %r#0 : !sum
+}
 // PLAN-LABEL: @sum
 // PLAN-NOT: stage = -1>
 // PLAN: tile.return

@@ -4,10 +4,14 @@
 // index, 0)`, where they could mask, and mask when they store. What was loaded at such an
 // index is computed with for nothing, then; so it need not be loaded, and addresses of the
 // index as it was are those of a box.
+//
+// A row that is one element over and over (the scale of a block of columns), and is masked as what
+// is made of it is when that is stored, need not be one: the element is loaded once.
 
 #include "tessera/Analysis/Access.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -42,6 +46,7 @@ private:
   bool isUnusedBeyond(const Wrap &wrap, Along loaded, AccessAnalysis &analysis);
   bool isMasked(const Wrap &wrap, StoreOp store, unsigned dim, AccessAnalysis &analysis);
   void mask(LoadOp load, unsigned dim, Value inside);
+  bool isOneElement(LoadOp load, AccessAnalysis &analysis);
 };
 
 /// Where a dimension of an op's operand goes in its result; none where it goes nowhere that
@@ -89,7 +94,8 @@ bool MaskWrapsPass::collectLoads(Value wrapped,
       Operation *user = use.getOwner();
       if (isa<LoadOp>(user) && use.getOperandNumber() == 0)
         loads.insert({user, dim});
-      else if (isa<AddPtrOp, arith::MulIOp, arith::AddIOp, arith::ExtSIOp, arith::ExtUIOp>(user))
+      else if (isa<AddPtrOp, arith::MulIOp, arith::AddIOp, arith::ExtSIOp, arith::ExtUIOp>(user) ||
+               (isa<DivIntOp>(user) && use.getOperandNumber() == 0))
         values.insert({user->getResult(0), dim});
       else if (std::optional<unsigned> to = moveThroughShape(user, dim))
         values.insert({user->getResult(0), *to});
@@ -195,6 +201,120 @@ void MaskWrapsPass::mask(LoadOp load, unsigned dim, Value inside) {
   load.getMaskMutable().assign(mask);
 }
 
+/// Whether a row is the same in every lane, or is where an index is not negative: a block's number,
+/// of an index whose row lies in one block. Division rounds towards zero.
+static bool isUniformRow(Value row, AccessAnalysis &analysis, Value &index) {
+  auto type = dyn_cast<RankedTensorType>(row.getType());
+  if (!type || analysis.getRun(row, 0).isOneElement())
+    return true;
+  Operation *op = row.getDefiningOp();
+  if (!op)
+    return false;
+  if (auto div = dyn_cast<DivIntOp>(op)) {
+    int64_t extent = type.getNumElements();
+    APInt divisor;
+    const AccessForm &form = analysis.getForm(div.getLhs());
+    Value numerator = stripShape(div.getLhs());
+    if (!matchPattern(div.getRhs(), m_ConstantInt(&divisor)) || !divisor.isStrictlyPositive() ||
+        divisor.urem(extent) != 0 || form.contiguity.empty() || form.contiguity[0] < extent ||
+        form.runDivisibility[0] % extent != 0 || (index && index != numerator))
+      return false;
+    index = numerator;
+    return true;
+  }
+  return isa<AddPtrOp, arith::AddIOp, arith::MulIOp, arith::ExtSIOp>(op) &&
+         llvm::all_of(op->getOperands(),
+                      [&](Value operand) { return isUniformRow(operand, analysis, index); });
+}
+
+/// Whether what a row loads may be its first element in every lane.
+bool MaskWrapsPass::isOneElement(LoadOp load, AccessAnalysis &analysis) {
+  auto type = dyn_cast<RankedTensorType>(load.getType());
+  Value index;
+  if (!type || type.getRank() != 1 || load.getIsVolatile() ||
+      !isUniformRow(load.getPtr(), analysis, index))
+    return false;
+  if (!load.getMask())
+    return !index;
+  DenseElementsAttr elements;
+  if (Value other = load.getOther();
+      other && !other.getDefiningOp<SplatOp>() &&
+      !(matchPattern(other, m_Constant(&elements)) && elements.isSplat()))
+    return false;
+  // If any lane is loaded, the first is.
+  if (analysis.getMaskWithin(load.getMask(), 0, type.getNumElements()) == MaskWithin::Any)
+    return false;
+  bool isOfIndex = !index;
+  for (const MaskTerm &term : analysis.getMask(load.getMask())) {
+    if (term.kind == MaskTerm::Uniform)
+      continue;
+    if (term.kind != MaskTerm::Bound || term.inclusive)
+      return false;
+    // Nothing is stored where the index is negative, either.
+    Wrap beyond{nullptr, stripShape(term.left), term.right, term.isSigned, index != nullptr};
+    if (!isUnusedBeyond(beyond, {load.getResult(), 0}, analysis))
+      return false;
+    isOfIndex |= beyond.index == index;
+  }
+  return isOfIndex;
+}
+
+/// The first element of a row; null if nobody knows how it is computed.
+static Value emitFirst(OpBuilder &builder, Value row, llvm::DenseMap<Value, Value> &known) {
+  if (!isa<RankedTensorType>(row.getType()))
+    return row;
+  if (Value first = known.lookup(row))
+    return first;
+  Operation *op = row.getDefiningOp();
+  if (!op || op->getNumResults() != 1 || op->getNumRegions() != 0)
+    return {};
+  Type type = getElementTypeOrSelf(row.getType());
+  Value first;
+  DenseElementsAttr constant;
+  if (auto splat = dyn_cast<SplatOp>(op)) {
+    first = splat.getSource();
+  } else if (auto range = dyn_cast<RangeOp>(op)) {
+    first = arith::ConstantOp::create(builder, op->getLoc(),
+                                      builder.getIntegerAttr(type, range.getStart()));
+  } else if (matchPattern(row, m_Constant(&constant)) && constant.isSplat()) {
+    first = arith::ConstantOp::create(builder, op->getLoc(),
+                                      cast<TypedAttr>(constant.getSplatValue<Attribute>()));
+  } else if (isPure(op) && (op->hasTrait<OpTrait::Elementwise>() || isa<AddPtrOp>(op))) {
+    IRMapping mapping;
+    for (Value operand : op->getOperands()) {
+      Value of = emitFirst(builder, operand, known);
+      if (!of)
+        return {};
+      mapping.map(operand, of);
+    }
+    Operation *scalar = builder.clone(*op, mapping);
+    scalar->getResult(0).setType(type);
+    first = scalar->getResult(0);
+  }
+  known[row] = first;
+  return first;
+}
+
+static void loadOnce(LoadOp load) {
+  OpBuilder builder(load);
+  llvm::DenseMap<Value, Value> known;
+  Value ptr = emitFirst(builder, load.getPtr(), known);
+  Value mask = load.getMask() ? emitFirst(builder, load.getMask(), known) : Value();
+  Value other = load.getOther() ? emitFirst(builder, load.getOther(), known) : Value();
+  if (!ptr || (load.getMask() && !mask) || (load.getOther() && !other))
+    return;
+  auto once = cast<LoadOp>(builder.clone(*load));
+  once->getResult(0).setType(getElementTypeOrSelf(load.getType()));
+  once.getPtrMutable().assign(ptr);
+  if (mask)
+    once.getMaskMutable().assign(mask);
+  if (other)
+    once.getOtherMutable().assign(other);
+  load.replaceAllUsesWith(
+      SplatOp::create(builder, load.getLoc(), load.getType(), once.getResult()).getResult());
+  load.erase();
+}
+
 /// `rem` of one dimension by the same extent everywhere; or what chooses an index that is
 /// below one, and something else where it is not.
 static std::optional<Wrap> matchWrap(Operation *op, IntegerRanges &ranges) {
@@ -246,4 +366,11 @@ void MaskWrapsPass::runOnOperation() {
     wrapped.replaceAllUsesWith(wrap.index);
     wrap.op->erase();
   }
+  AccessAnalysis analysis;
+  SmallVector<LoadOp> rows;
+  getOperation()->walk([&](LoadOp load) {
+    if (isOneElement(load, analysis))
+      rows.push_back(load);
+  });
+  llvm::for_each(rows, loadOnce);
 }

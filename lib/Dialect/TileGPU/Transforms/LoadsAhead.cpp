@@ -27,31 +27,58 @@ bool tessera::tilegpu::canLoadAhead(tile::LoadOp load) {
          !mayWriteMemory(load);
 }
 
-/// The ops of the body that compute the operands of a load, users after what they use. Nothing if
-/// they cannot be done in another iteration.
-static std::optional<SmallVector<Operation *>> findAddress(scf::ForOp loop, tile::LoadOp load) {
-  llvm::SmallDenseSet<Operation *, 16> found;
-  SmallVector<Value> work(load->getOperands());
-  while (!work.empty()) {
-    Value next = work.pop_back_val();
-    if (auto argument = dyn_cast<BlockArgument>(next)) {
-      // What comes behind the last iteration is nowhere.
-      if (argument.getOwner() == loop.getBody() && argument != loop.getInductionVar())
-        return std::nullopt;
-      continue;
-    }
-    Operation *op = next.getDefiningOp();
-    if (op->getBlock() != loop.getBody() || !found.insert(op).second)
-      continue;
-    if (!isPure(op) || op->getNumRegions() != 0 || isa<WarpgroupDotOp>(op))
-      return std::nullopt;
-    llvm::append_range(work, op->getOperands());
-  }
+namespace {
+
+/// What computes where a load loads, users after what they use.
+struct Address {
+  /// The ops of the body that compute the operands.
   SmallVector<Operation *> ops;
-  for (Operation &op : loop.getBody()->without_terminator())
-    if (found.contains(&op))
-      ops.push_back(&op);
-  return ops;
+  /// Those that compute what the loop carries for them into its next iteration.
+  SmallVector<Operation *> next;
+};
+
+} // namespace
+
+/// Nothing if it cannot be computed in another iteration.
+static std::optional<Address> findAddress(scf::ForOp loop, tile::LoadOp load) {
+  using Ops = llvm::SmallDenseSet<Operation *, 16>;
+  llvm::SmallDenseSet<Value, 4> carried;
+  SmallVector<Value> yielded;
+  auto collect = [&](SmallVector<Value> work, Ops &found) {
+    while (!work.empty()) {
+      Value value = work.pop_back_val();
+      if (auto argument = dyn_cast<BlockArgument>(value)) {
+        if (argument.getOwner() != loop.getBody() || argument == loop.getInductionVar() ||
+            !carried.insert(argument).second)
+          continue;
+        if (!argument.getType().isIntOrIndex())
+          return false;
+        yielded.push_back(loop.getYieldedValues()[argument.getArgNumber() - 1]);
+        continue;
+      }
+      Operation *op = value.getDefiningOp();
+      if (op->getBlock() != loop.getBody() || !found.insert(op).second)
+        continue;
+      if (!isPure(op) || op->getNumRegions() != 0 || isa<WarpgroupDotOp>(op))
+        return false;
+      llvm::append_range(work, op->getOperands());
+    }
+    return true;
+  };
+  Ops ops, next;
+  if (!collect(SmallVector<Value>(load->getOperands()), ops))
+    return std::nullopt;
+  while (!yielded.empty())
+    if (!collect({yielded.pop_back_val()}, next))
+      return std::nullopt;
+  Address address;
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    if (ops.contains(&op))
+      address.ops.push_back(&op);
+    if (next.contains(&op))
+      address.next.push_back(&op);
+  }
+  return address;
 }
 
 SmallVector<tile::LoadOp>
@@ -76,10 +103,14 @@ void tessera::tilegpu::loadAhead(tile::LoadOp load) {
   auto loop = cast<scf::ForOp>(load->getParentOp());
   MLIRContext *context = load.getContext();
   auto ahead = NodeAttr::get(context, NodeRole::Vector, /*stage=*/-1, /*order=*/0);
-  std::optional<SmallVector<Operation *>> address = findAddress(loop, load);
+  std::optional<Address> address = findAddress(loop, load);
+  // What the next iteration begins with is known before its load.
+  for (Operation *op : address->next)
+    if (load->isBeforeInBlock(op))
+      op->moveBefore(load);
   OpBuilder builder(load);
   IRMapping mapping;
-  for (Operation *op : *address)
+  for (Operation *op : address->ops)
     builder.clone(*op, mapping)->setAttr(kNodeAttr, ahead);
   for (OpOperand &operand : load->getOpOperands())
     operand.set(mapping.lookupOrDefault(operand.get()));

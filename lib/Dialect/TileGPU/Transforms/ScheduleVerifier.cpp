@@ -166,15 +166,17 @@ static std::string addAddress(tile::LoadOp load, LoopSlice &addresses) {
   return "";
 }
 
-/// In the last iteration it is done for that one again: where it loads has to follow from the
-/// loop's variable alone.
+/// In the last iteration it is done for that one again, which the loop's variable and carried
+/// integers decide.
 LogicalResult LoopSchedule::verifyLoadAhead(tile::LoadOp load) const {
   LoopSlice address(loop);
   for (Value operand : load->getOperands())
     if (std::string why = address.add(operand); !why.empty())
       return load.emitError("cannot be done an iteration ahead: ") << why;
-  if (!address.getCarried().empty())
-    return load.emitError("cannot be done an iteration ahead: its address is carried by the loop");
+  for (unsigned index : address.getCarried())
+    if (Type type = scf::ForOp(loop).getRegionIterArg(index).getType(); !type.isIntOrIndex())
+      return load.emitError("cannot be done an iteration ahead: its address is carried as ")
+             << type << ", and not as an integer";
   if (!getSmallStep(loop))
     return load.emitError(
         "is done an iteration ahead, in a loop whose step is not a small constant");

@@ -178,6 +178,15 @@ Value ScheduledLoop::emitAhead(OpBuilder &builder, Value variable, int ahead) {
       makeNumber(builder, getLoc(), variable.getType(), *getSmallStep(loop) * ahead));
 }
 
+/// What the next iteration has, for ops of stage -1. Behind the last one there may be nothing to
+/// load: that one's is loaded again.
+Value ScheduledLoop::emitUnlessLast(OpBuilder &builder, Value next, Value own) {
+  if (!schedule.hasLoadsAhead() || next == own || !own.getType().isIntOrIndex())
+    return next;
+  Value hasMore = emitHasMore(builder, current.variable, 1);
+  return arith::SelectOp::create(builder, getLoc(), hasMore, next, own);
+}
+
 /// The loop's variable for ops of a stage.
 Value ScheduledLoop::emitVariable(OpBuilder &builder, int stage) {
   if (stage == 0)
@@ -185,11 +194,7 @@ Value ScheduledLoop::emitVariable(OpBuilder &builder, int stage) {
   if (stage > 0)
     return current.ofLate;
   Value next = arith::AddIOp::create(builder, getLoc(), current.variable, loop.getStep());
-  if (!schedule.hasLoadsAhead())
-    return next;
-  // Behind the last iteration there may be nothing to load: that one's is loaded again.
-  Value hasMore = emitHasMore(builder, current.variable, 1);
-  return arith::SelectOp::create(builder, getLoc(), hasMore, next, current.variable);
+  return emitUnlessLast(builder, next, current.variable);
 }
 
 /// The variable of the last iteration of a loop that runs.
@@ -509,10 +514,11 @@ void ScheduledLoop::mapOperand(OpBuilder &builder, Value value, int stage) {
     mapping.map(value, emitVariable(builder, stage));
     return;
   }
+  if (stage >= 0)
+    return;
   // What the iteration after this one will begin with.
-  if (stage < 0)
-    mapping.map(
-        value, getMapping(0).lookupOrDefault(loop.getYieldedValues()[argument.getArgNumber() - 1]));
+  Value next = getMapping(0).lookupOrDefault(loop.getYieldedValues()[argument.getArgNumber() - 1]);
+  mapping.map(value, emitUnlessLast(builder, next, getMapping(0).lookupOrDefault(value)));
 }
 
 /// A variable that a late op makes is there for ops of stage 0 from then on.

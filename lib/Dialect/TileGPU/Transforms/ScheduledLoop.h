@@ -126,6 +126,7 @@ private:
 
   mlir::Value emitHasMore(mlir::OpBuilder &builder, mlir::Value variable, unsigned ahead);
   mlir::Value emitAhead(mlir::OpBuilder &builder, mlir::Value variable, int ahead);
+  mlir::Value emitUnlessLast(mlir::OpBuilder &builder, mlir::Value next, mlir::Value own);
   mlir::Value emitVariable(mlir::OpBuilder &builder, int stage);
   mlir::Value emitNextSlot(mlir::OpBuilder &builder, mlir::Value slot, unsigned slots, bool isNext);
   mlir::Value emitSlot(mlir::OpBuilder &builder, unsigned channel, int stage);

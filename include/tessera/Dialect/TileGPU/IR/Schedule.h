@@ -43,7 +43,8 @@
 //     -1   The prologue does it for iteration 0. The last iteration does it once too often, and
 //          nobody looks at that; so it has no effects, and waits for nothing by TMA. With loads
 //          among such ops the last iteration does them for itself once more; where they load
-//          follows from the loop's variable, and nothing in the loop may write it.
+//          follows from the loop's variable and carried integers, and nothing in the loop may
+//          write it.
 //      1   The first iteration stands before the loop without it, and the last one's is done
 //          behind the loop.
 // A tile that is computed in one stage and used in the next one is carried by the new loop.
