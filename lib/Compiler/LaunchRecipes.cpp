@@ -4,6 +4,7 @@
 // compiling: the simulator.
 
 #include "KernelAttributes.h"
+#include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Compiler/Compiler.h"
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
@@ -11,9 +12,10 @@
 using namespace tessera;
 
 LaunchRecipes tessera::readLaunchRecipes(mlir::ModuleOp module) {
-  if (!module->hasAttr(tilegpu::kTensorMapsAttr) &&
-      !module->hasAttr(tilegpu::kPersistentProgramsAttr) &&
-      !module->hasAttr(tile::kLaunchLimitsAttr) && !module->hasAttr(tile::kLimitedProgramsAttr))
+  llvm::StringRef names[] = {tilegpu::kTensorMapsAttr,       tilegpu::kPersistentProgramsAttr,
+                             tilegpu::kLaunchConditionsAttr, kArraysApartAttr,
+                             tile::kLaunchLimitsAttr,        tile::kLimitedProgramsAttr};
+  if (llvm::none_of(names, [&](llvm::StringRef name) { return module->hasAttr(name); }))
     return {};
   KernelMetadata metadata;
   readKernelAttributes(module, metadata);

@@ -64,6 +64,9 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
 }
 
 void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptions &options) {
+  // What has no registers as a whole is done in slices, before anybody looks at tiles.
+  manager.addPass(tilegpu::createTileGPUSliceTilesPass({/*assumeApart=*/options.tensorMaps}));
+
   // Dots on tensor cores, with operands where the instructions read them. The order of
   // their sums is their own.
   if (!options.deterministic)

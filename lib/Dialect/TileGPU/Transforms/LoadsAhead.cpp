@@ -11,15 +11,21 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
 
-WarpgroupDotOp tessera::tilegpu::findPromotedDot(scf::ForOp loop) {
-  SmallVector<WarpgroupDotOp> dots;
-  loop.getBody()->walk([&](WarpgroupDotOp dot) { dots.push_back(dot); });
-  if (dots.size() != 1 || dots.front()->getBlock() != loop.getBody() || dots.front().getIsAsync())
-    return {};
+bool tessera::tilegpu::computesWithDots(scf::ForOp loop) {
+  bool isFound = false;
   Operation *terminator = loop.getBody()->getTerminator();
-  bool isComputedWith =
-      llvm::any_of(dots.front()->getUsers(), [&](Operation *user) { return user != terminator; });
-  return isComputedWith ? dots.front() : WarpgroupDotOp();
+  WalkResult result = loop.getBody()->walk([&](WarpgroupDotOp dot) {
+    isFound = true;
+    // The sum of a dot with its operands swapped is turned, and nothing else.
+    bool isComputedWith = llvm::any_of(dot->getUsers(), [&](Operation *user) {
+      return user != terminator && !isa<tile::TransOp>(user);
+    });
+    return dot->getBlock() == loop.getBody() && !dot.getIsAsync() && isComputedWith &&
+                   !reachesDot(dot.getResult(), loop.getBody())
+               ? WalkResult::advance()
+               : WalkResult::interrupt();
+  });
+  return isFound && !result.wasInterrupted();
 }
 
 bool tessera::tilegpu::canLoadAhead(tile::LoadOp load) {
@@ -83,7 +89,7 @@ static std::optional<Address> findAddress(scf::ForOp loop, tile::LoadOp load) {
 
 SmallVector<tile::LoadOp>
 tessera::tilegpu::findLoadsAhead(scf::ForOp loop, const ReplacedOps &replaced, MemoryOrder &order) {
-  if (!findPromotedDot(loop) || !getSmallStep(loop) || findObstacleInLoop(loop, order))
+  if (!computesWithDots(loop) || !getSmallStep(loop) || findObstacleInLoop(loop, order))
     return {};
   llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);
   SmallVector<tile::LoadOp> loads;

@@ -12,8 +12,8 @@
 
 namespace tessera::tilegpu {
 
-/// The dot of a loop that has one, where the loop computes with its result; null if there is none.
-WarpgroupDotOp findPromotedDot(mlir::scf::ForOp loop);
+/// Whether a loop computes with the results of all of its dots, and multiplies none of them again.
+bool computesWithDots(mlir::scf::ForOp loop);
 
 /// Whether nobody can tell that a load is done earlier, or twice, if nothing is written meanwhile.
 bool canLoadAhead(tile::LoadOp load);

@@ -40,6 +40,8 @@ using namespace tessera::tilegpu;
 
 /// Shared memory for barriers, where everything is counted.
 static constexpr int64_t kBarrierBytes = 4 << 10;
+/// Registers beside what a loop wants, where something is carried that it could do without.
+static constexpr int64_t kBesideWanted = 24;
 /// Slots of a ring whose tiles are left an iteration later.
 static constexpr unsigned kFewestOfLate = 3;
 
@@ -187,10 +189,22 @@ int64_t Specializer::getWantedRegisters(const BoxLoop &planned) const {
         words += getRegisters(dot.getType(), warps);
     return words + kLate + getRegisters(late.getA().getType(), warps);
   }
-  // What is computed with before it is multiplied again.
-  for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
+  // What is computed with before it is multiplied again, as far as it is there at once.
+  SmallVector<WarpgroupDotOp> inner;
+  for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>()) {
+    llvm::erase_if(inner, [&](WarpgroupDotOp earlier) {
+      return llvm::all_of(earlier->getUsers(), [&](Operation *user) {
+        Operation *around = loop.getBody()->findAncestorOpInBlock(*user);
+        return around && around->isBeforeInBlock(dot);
+      });
+    });
     if (!llvm::is_contained(dot->getUsers(), loop.getBody()->getTerminator()))
-      between += getRegisters(dot.getType(), warps);
+      inner.push_back(dot);
+    int64_t together = 0;
+    for (WarpgroupDotOp held : inner)
+      together += getRegisters(held.getType(), warps);
+    between = std::max(between, together);
+  }
   return words + (between ? kBetween + between : kOthers);
 }
 
@@ -357,7 +371,9 @@ bool Specializer::planLoop(scf::ForOp loop) {
     if (uses != 1 || getWantedRegisters(planned) > registers.getMost())
       planned.lateDot = nullptr;
   }
-  planned.loadsAhead = findLoadsAhead(loop, replaced, this->order);
+  // Numbers that are carried take registers, and what computes where the next ones are.
+  if (getWantedRegisters(planned) + kBesideWanted <= WarpRegisters(warps).getMost())
+    planned.loadsAhead = findLoadsAhead(loop, replaced, this->order);
   loops.push_back(std::move(planned));
   return true;
 }
@@ -570,9 +586,12 @@ bool Specializer::planSlots() {
       fitting = (machine.getSharedBytes(programs) - (isInLoop ? stored : kBarrierBytes) - others) /
                 perSlot;
       least = std::min<int64_t>(least, fitting);
-    } else if (llvm::all_of(loops, [](const BoxLoop &planned) {
-                 return !planned.order && findPromotedDot(planned.loop);
-               })) {
+    } else if (llvm::all_of(loops,
+                            [](const BoxLoop &planned) {
+                              return !planned.order && computesWithDots(planned.loop);
+                            }) &&
+               getWantedRegisters() + kBesideWanted <=
+                   WarpRegisters(warps, /*programs=*/1).getMost()) {
       planRepeats();
     }
   }

@@ -288,6 +288,9 @@ def TileMaskWrapsPass : Pass<"tile-mask-wraps", "::tessera::tile::FuncOp"> {
     another dimension. A box then has bounds (Analysis/BoxAccess.h), and neighbours are
     neighbours for certain. So does `x` where `x < extent`, and anything else elsewhere.
 
+    A row of which all lanes load one element, such as the scale of a block of columns, is
+    loaded once, if what its mask leaves out is left out of stores, too.
+
     ```mlir
     tile.func @k(%base: !tile.ptr<f32>, %out: !tile.ptr<f32>, %n: i32) {
       %x = tile.range 0 to 64 : tensor<64xi32>

@@ -40,6 +40,39 @@ def TileGPUAccelerateMatmulPass : Pass<"tilegpu-accelerate-matmul", "::mlir::Mod
   let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
 }
 
+def TileGPUSliceTilesPass : Pass<"tilegpu-slice-tiles", "::mlir::ModuleOp"> {
+  let summary = "Does tiles in slices that take more registers than a thread has";
+  let description = [{
+    What a kernel loads, computes element by element and stores is written out for each slice
+    of its tiles, where more of them are there at once than there are registers; and so is a
+    dot whose result is computed with before a loop sums it up, for each half of its rows or
+    columns. Nothing may need a whole tile, and loads and stores may be done in turns: of other
+    arrays with `assume-apart`, which the launch then sees to.
+
+    ```mlir
+    %r = tile.range 0 to 32768 : tensor<32768xi32, #tilegpu.unassigned>
+    %p = tile.addptr %ps, %r : ...
+    %x = tile.load %p : tensor<32768x!tile.ptr<f32>, #tilegpu.unassigned>
+    tile.store %p, %x : tensor<32768x!tile.ptr<f32>, #tilegpu.unassigned>
+    ```
+    becomes, for 4 warps
+    ```mlir
+    %r0 = tile.range 0 to 16384 : tensor<16384xi32, #tilegpu.unassigned>
+    ...
+    %x0 = tile.load %p0 : tensor<16384x!tile.ptr<f32>, #tilegpu.unassigned>
+    tile.store %p0, %x0 : tensor<16384x!tile.ptr<f32>, #tilegpu.unassigned>
+    %r1 = tile.range 16384 to 32768 : tensor<16384xi32, #tilegpu.unassigned>
+    ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+                           "TileGPUDialect"];
+  let options = [
+    Option<"assumeApart", "assume-apart", "bool", "true",
+           "Whether a launch may have to know that arrays are others">,
+  ];
+}
+
 def TileGPUOverlapLoadsPass : Pass<"tilegpu-overlap-loads", "::mlir::ModuleOp"> {
   let summary = "Marks loops to be unrolled, so that loads of several iterations are in flight";
   let description = [{
