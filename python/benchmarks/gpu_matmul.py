@@ -14,6 +14,7 @@ commas.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import pathlib
 import statistics
@@ -111,7 +112,7 @@ ATTENTION_CONFIGS = [
 class Variant:
     """A launch of one configuration."""
 
-    config: Sequence[int]
+    config: Sequence[object]
     launch: gpu.Launch
 
     def __call__(self, buffers: Any) -> Any:
@@ -375,8 +376,9 @@ def scaled_rows(kernels: dict[str, dict[str, Any]]) -> Iterator[tuple[gpu.Row, f
         def variant(own: Any, name: str, config: tuple[int, ...], m: int = m, n: int = n,
                     k: int = k) -> Variant:  # fmt: skip
             bm, bn, bk, warps, stages = config
+            named: tuple[object, ...] = (name, *config)
             return Variant(
-                (name, *config),
+                named,
                 lambda s: own[name][(-(-m // bm) * -(-n // bn),)](
                     s["a"], s["b"], s["a_scale"], s["b_scale"], s["c"], m, n, k, k,
                     s["b"].stride(0), s["b"].stride(1), n, s["a_scale"].stride(0),
@@ -415,11 +417,14 @@ def scaled_rows(kernels: dict[str, dict[str, Any]]) -> Iterator[tuple[gpu.Row, f
         if "triton" in kernels and along_k:
             from gpu_matmul_triton import scaled_matmul
 
+            def by_descriptors(s: Any, config: tuple[int, ...]) -> Any:
+                return scaled_matmul(s["a"], s["b"], s["a_scale"], s["b_scale"], s["c"], config)
+
             competitors["descriptors"] = [
-                Variant(config, lambda s, c=config: scaled_matmul(*(s[x] for x in (
-                    "a", "b", "a_scale", "b_scale", "c")), c))
-                for config in configs if config[1] <= 128
-            ]  # fmt: skip
+                Variant(config, functools.partial(by_descriptors, config=config))
+                for config in configs
+                if config[1] <= 128
+            ]
         competitors["library"] = blockwise
         competitors["unscaled"] = unscaled
         work = f"scaled fp8 {m}x{n}x{k}" + ("" if along_k else " along n")

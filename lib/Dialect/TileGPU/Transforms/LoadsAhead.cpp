@@ -13,12 +13,11 @@ using namespace tessera::tilegpu;
 
 bool tessera::tilegpu::computesWithDots(scf::ForOp loop) {
   bool isFound = false;
-  Operation *terminator = loop.getBody()->getTerminator();
   WalkResult result = loop.getBody()->walk([&](WarpgroupDotOp dot) {
     isFound = true;
-    // The sum of a dot with its operands swapped is turned, and nothing else.
-    bool isComputedWith = llvm::any_of(dot->getUsers(), [&](Operation *user) {
-      return user != terminator && !isa<tile::TransOp>(user);
+    // The sum of a dot with its operands swapped is moved about, and nothing else.
+    bool isComputedWith = llvm::any_of(dot->getUsers(), [](Operation *user) {
+      return user->hasTrait<OpTrait::Elementwise>();
     });
     return dot->getBlock() == loop.getBody() && !dot.getIsAsync() && isComputedWith &&
                    !reachesDot(dot.getResult(), loop.getBody())
