@@ -211,10 +211,10 @@ def run_case(options: argparse.Namespace) -> None:
         import tessera.torch
 
         tessera.torch.activate()
-    case = Case(options)
-    function = case.function()
     stage = "eager"
     try:
+        case = Case(options)
+        function = case.function()
         eager_call = case.bind(function)
         eager = [x if x is None else x.clone() for x in eager_call()]
         if not all(bool(x.isfinite().all()) for x in eager if x is not None):
