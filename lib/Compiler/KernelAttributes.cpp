@@ -315,7 +315,7 @@ void tessera::readKernelAttributes(ModuleOp module, KernelMetadata &metadata) {
 
   if (auto warps = module->getAttrOfType<IntegerAttr>(kNumWarps))
     metadata.numWarps = warps.getInt();
-  metadata.numCTAs = tilegpu::getNumBlocks(module);
+  metadata.numCTAs = tilegpu::getClusterSize(module);
   if (auto bytes = module->getAttrOfType<IntegerAttr>(kSharedBytesAttr))
     metadata.sharedBytes = bytes.getInt();
   if (auto stages = module->getAttrOfType<IntegerAttr>(kNumStages))

@@ -20,7 +20,7 @@ namespace {
 
 /// The scope of a program is that of its blocks.
 AtomicOrder getOrder(Operation *op, tile::MemSemantic sem, tile::MemScope scope) {
-  return {sem, scope, scope == tile::MemScope::CTA && tilegpu::getNumBlocks(op) > 1};
+  return {sem, scope, scope == tile::MemScope::CTA && tilegpu::getClusterSize(op) > 1};
 }
 
 /// The type of an element's bits in a register.

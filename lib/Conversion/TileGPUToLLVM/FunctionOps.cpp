@@ -62,7 +62,7 @@ struct FuncPattern : TilePattern<tile::FuncOp> {
       // or so few that it has to spill what a thread has of a row.
       // Registers can change owners only where it is known how many there are.
       auto programs = op->getAttrOfType<IntegerAttr>(tilegpu::kOccupancyAttr);
-      getHooks().makeKernel(function, GPUMachine::kWarpSize * warps, tilegpu::getNumBlocks(op),
+      getHooks().makeKernel(function, GPUMachine::kWarpSize * warps, tilegpu::getClusterSize(op),
                             programs       ? programs.getInt()
                             : isAloneThere ? 1
                                            : 0);

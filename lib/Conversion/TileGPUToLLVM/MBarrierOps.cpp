@@ -48,6 +48,18 @@ struct MBarrierArrivePattern : TilePattern<tilegpu::MBarrierArriveOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     Value isFirst;
+    if (op.getInCluster()) {
+      // A lane for each block, in one instruction.
+      unsigned blocks = tilegpu::getNumParts(op);
+      getHooks().emitWarpBarrier(thread);
+      Value lane = emitLaneId(thread);
+      Value barrier = emitRemoteAddress(thread, adaptor.getBarrier(),
+                                        thread.bitAnd(lane, static_cast<int32_t>(blocks - 1)));
+      getHooks().emitMBarrierArrive(thread, barrier,
+                                    thread.compare(LLVM::ICmpPredicate::ult, lane, blocks));
+      rewriter.eraseOp(op);
+      return success();
+    }
     if (!isRunByOneThread(op)) {
       getHooks().emitWarpBarrier(thread);
       isFirst = thread.equal(emitLaneId(thread), 0);

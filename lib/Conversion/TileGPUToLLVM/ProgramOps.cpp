@@ -19,7 +19,7 @@ struct ProgramIdPattern : TilePattern<tile::ProgramIdOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread = getThread(rewriter, op.getLoc());
     rewriter.replaceOp(
-        op, getHooks().emitProgramId(thread, op.getAxis(), tilegpu::getNumBlocks(op) > 1));
+        op, getHooks().emitProgramId(thread, op.getAxis(), tilegpu::getClusterSize(op) > 1));
     return success();
   }
 };
@@ -31,7 +31,7 @@ struct NumProgramsPattern : TilePattern<tile::NumProgramsOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread = getThread(rewriter, op.getLoc());
     rewriter.replaceOp(
-        op, getHooks().emitNumPrograms(thread, op.getAxis(), tilegpu::getNumBlocks(op) > 1));
+        op, getHooks().emitNumPrograms(thread, op.getAxis(), tilegpu::getClusterSize(op) > 1));
     return success();
   }
 };

@@ -89,7 +89,7 @@ struct PrintPattern : TilePattern<tile::PrintOp> {
       for (int64_t i = 0; i < getNumRegisters(like); ++i) {
         SmallVector<Value> values;
         for (unsigned axis : {0, 1, 2})
-          values.push_back(getHooks().emitProgramId(thread, axis, tilegpu::getNumBlocks(op) > 1));
+          values.push_back(getHooks().emitProgramId(thread, axis, tilegpu::getClusterSize(op) > 1));
         llvm::append_range(values, indices[i]);
         for (auto [number, registers] : llvm::enumerate(adaptor.getArgs())) {
           Type original = op.getArgs()[number].getType();

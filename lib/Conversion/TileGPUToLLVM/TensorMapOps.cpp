@@ -50,6 +50,50 @@ SmallVector<BoxCopy> getCopies(ThreadBuilder &thread, const TensorMapBox &box,
   return copies;
 }
 
+/// The number that a block of the cluster has of these: one for each.
+Value chooseByBlock(ThreadBuilder &thread, Value rank, ArrayRef<int64_t> numbers) {
+  int64_t step = numbers[1] - numbers[0];
+  bool isEven = llvm::all_of(llvm::seq<size_t>(1, numbers.size()), [&](size_t block) {
+    return numbers[block] == numbers[0] + static_cast<int64_t>(block) * step;
+  });
+  auto number = [&](int64_t value) { return thread.i32(static_cast<int32_t>(value)); };
+  if (isEven)
+    return thread.add(thread.mul(rank, static_cast<int32_t>(step)),
+                      static_cast<int32_t>(numbers[0]));
+  Value chosen = number(numbers[0]);
+  for (auto [block, value] : llvm::drop_begin(llvm::enumerate(numbers)))
+    chosen = thread.select(thread.equal(rank, static_cast<int32_t>(block)), number(value), chosen);
+  return chosen;
+}
+
+/// Of a multicast, the boxes that this block copies for all: of each so many it has one.
+SmallVector<BoxCopy> getShare(ThreadBuilder &thread, const TensorMapBox &box, unsigned blocks,
+                              Value buffer, ValueRange coordinates) {
+  Value rank = emitBlockRank(thread);
+  size_t outer = coordinates.size() - box.order.size();
+  SmallVector<BoxCopy> copies;
+  for (size_t first = 0; first < box.parts.size(); first += blocks) {
+    ArrayRef<TensorMapBox::Part> parts = ArrayRef(box.parts).slice(first, blocks);
+    auto choose = [&](llvm::function_ref<int64_t(const TensorMapBox::Part &)> get) {
+      return chooseByBlock(thread, rank, llvm::map_to_vector(parts, get));
+    };
+    BoxCopy copy;
+    copy.pointer =
+        thread.advance(buffer, choose([](const TensorMapBox::Part &part) { return part.offset; }));
+    for (auto [number, coordinate] : llvm::enumerate(coordinates)) {
+      size_t place = number - outer;
+      copy.coordinates.push_back(
+          number < outer ? coordinate
+                         : thread.add(coordinate, choose([&](const TensorMapBox::Part &part) {
+                                        return part.coordinates[place];
+                                      })));
+    }
+    std::reverse(copy.coordinates.begin(), copy.coordinates.end());
+    copies.push_back(copy);
+  }
+  return copies;
+}
+
 struct TMALoadPattern : TilePattern<tilegpu::TMALoadOp> {
   using TilePattern::TilePattern;
 
@@ -60,11 +104,18 @@ struct TMALoadPattern : TilePattern<tilegpu::TMALoadOp> {
     FailureOr<TensorMapBox> box = getBox(op, op.getBuffer().getType());
     if (failed(box))
       return failure();
-    for (const BoxCopy &copy :
-         getCopies(thread, *box, box->parts, adaptor.getBuffer(), adaptor.getCoordinates())) {
-      getHooks().emitTMALoad(thread, copy.pointer, adaptor.getMap(), copy.coordinates,
-                             adaptor.getBarrier(), policy, getElected(op));
+    SmallVector<BoxCopy> copies;
+    std::optional<uint16_t> blocks;
+    if (op.getMulticast()) {
+      unsigned count = tilegpu::getNumParts(op);
+      copies = getShare(thread, *box, count, adaptor.getBuffer(), adaptor.getCoordinates());
+      blocks = static_cast<uint16_t>((1u << count) - 1);
+    } else {
+      copies = getCopies(thread, *box, box->parts, adaptor.getBuffer(), adaptor.getCoordinates());
     }
+    for (const BoxCopy &copy : copies)
+      getHooks().emitTMALoad(thread, copy.pointer, adaptor.getMap(), copy.coordinates,
+                             adaptor.getBarrier(), policy, blocks, getElected(op));
     rewriter.eraseOp(op);
     return success();
   }

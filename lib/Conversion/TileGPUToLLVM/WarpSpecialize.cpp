@@ -94,7 +94,10 @@ static void expand(tilegpu::WarpSpecializeOp op, const TargetHooks &hooks) {
   hooks.emitWaitForStream(thread);
   // Barriers in shared memory are ready for all from here on.
   hooks.emitMBarrierInitFence(thread);
-  emitBarrier(thread);
+  if (op.getInCluster())
+    emitClusterBarrier(thread);
+  else
+    emitBarrier(thread);
 
   // The same number in all lanes, which a branch on it is known by to be the warp's.
   Value warp = emitShuffle(thread, emitWarpId(thread), thread.i32(0));
@@ -106,6 +109,11 @@ static void expand(tilegpu::WarpSpecializeOp op, const TargetHooks &hooks) {
   setRegisters(thread, entry, op.getDefaultRegisters());
   moveBody(op.getDefaultRegion(), branch.thenBlock());
   expandPingPong(branch.thenBlock(), warp, warps, hooks);
+  if (op.getInCluster()) {
+    // Warps of the partition that have ended have come, too.
+    builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+    emitClusterBarrier(thread);
+  }
 
   builder.setInsertionPointToStart(branch.elseBlock());
   setRegisters(thread, entry, op.getPartitionRegisters());

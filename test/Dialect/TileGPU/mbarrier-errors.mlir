@@ -1,6 +1,6 @@
 // RUN: tessera-opt --split-input-file --verify-diagnostics %s
 //
-// (N1), (E1), (E2).
+// (N1), (A1), (E1), (E2).
 
 #one = #tilegpu.layout<1>
 tile.func @arrivals() {
@@ -39,6 +39,19 @@ tile.func @bytes() {
   } partition warps(1) {
     // expected-error@+1 {{expects 1048576 bytes, not 1 to 2^20 - 1}}
     tilegpu.mbarrier_expect %b, 1048576 : !tilegpu.memdesc<1xi64, #one>
+  }
+  tile.return
+}
+
+// -----
+
+#one = #tilegpu.layout<1>
+tile.func @arrival() {
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #one>
+  tilegpu.warp_specialize default {
+  } partition warps(1) {
+    // expected-error@+1 {{comes to all blocks' barriers, which one thread does not}}
+    tilegpu.mbarrier_arrive %b {in_cluster} : !tilegpu.memdesc<1xi64, #one>
   }
   tile.return
 }

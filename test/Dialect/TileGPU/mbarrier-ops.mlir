@@ -21,6 +21,8 @@ tile.func @barriers(%slot: i32) {
     tilegpu.mbarrier_wait %b, %c0 : !barrier
     // CHECK: tilegpu.mbarrier_arrive %{{.*}} : [[ONE]]
     tilegpu.mbarrier_arrive %single : !barrier
+    // CHECK: tilegpu.mbarrier_arrive %{{.*}} {in_cluster} : [[ONE]]
+    tilegpu.mbarrier_arrive %single {in_cluster} : !barrier
   } partition warps(1) {
     %b = tilegpu.memdesc_index %all[%slot] : !barriers
     // CHECK: tilegpu.mbarrier_expect %{{.*}}, 1024 : [[ONE]]

@@ -397,3 +397,36 @@ tile.func @other_elements(%a: !tile.ptr<f32>, %m: i32) {
   %map = tilegpu.make_tensor_map %a[%m] {map = #tilegpu.tensor_map<base = 0, element = bf16, extents = ()[s0, s1] -> (s1, 64), strides = ()[s0, s1] -> (64, 1), box = [8, 64], swizzle = 128>} : !tile.ptr<f32>, i32
   tile.return
 }
+
+// -----
+
+// Multicasts: only where blocks have met, and of as many boxes for each of them.
+
+#one = #tilegpu.layout<1>
+#tile = #tilegpu.layout<16x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0]]>
+!barrier = !tilegpu.memdesc<1xi64, #one>
+!tile = !tilegpu.memdesc<16x64xbf16, #tile>
+module attributes {tilegpu.num_parts = 2 : i32, tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+tile.func @alone(%p: !tile.ptr<bf16>, %i: i32, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (16, 64), strides = () -> (64, 1), box = [8, 64], swizzle = 128>}) {
+  %full = tilegpu.local_alloc : () -> !barrier
+  %b = tilegpu.local_alloc : () -> !tile
+  tilegpu.warp_specialize default {
+  } partition warps(1) {
+    // expected-error@+1 {{copies for other blocks, which have not met}}
+    tilegpu.tma_load %map[%i, %i], %b, %full {multicast} : !tile, !barrier
+  }
+  tile.return
+}
+tile.func @one_box(%p: !tile.ptr<bf16>, %i: i32, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (16, 64), strides = () -> (64, 1), box = [16, 64], swizzle = 128>}) {
+  %full = tilegpu.local_alloc : () -> !barrier
+  %b = tilegpu.local_alloc : () -> !tile
+  tilegpu.warp_specialize default {
+  } partition warps(1) {
+    // expected-error@+1 {{has 1 boxes for 2 blocks}}
+    tilegpu.tma_load %map[%i, %i], %b, %full {multicast} : !tile, !barrier
+  } {in_cluster}
+  tile.return
+}
+}

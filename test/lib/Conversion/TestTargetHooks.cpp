@@ -173,10 +173,13 @@ public:
     call(thread, "tensor_map", {}, join(shared, operands, fields.strides.front()));
   }
   void emitTMALoad(ThreadBuilder &thread, Value to, Value map, ArrayRef<Value> coordinates,
-                   Value barrier, Value policy, Value predicate) const override {
+                   Value barrier, Value policy, std::optional<uint16_t> blocks,
+                   Value predicate) const override {
     SmallVector<Value> operands = {map, barrier, policy};
     llvm::append_range(operands, coordinates);
-    call(thread, "tma_load", {}, join(to, operands, predicate));
+    if (blocks)
+      operands.push_back(thread.i32(*blocks));
+    call(thread, blocks ? "tma_load_to_blocks" : "tma_load", {}, join(to, operands, predicate));
   }
   void emitTMAStore(ThreadBuilder &thread, Value map, Value from, ArrayRef<Value> coordinates,
                     Value policy) const override {

@@ -227,9 +227,11 @@ public:
   /// copies of this program see from then on. All lanes of a warp do it together.
   virtual void emitTensorMap(ThreadBuilder &thread, Value shared, Value memory,
                              const TensorMapFields &fields) const = 0;
-  /// A box of a tensor map, its coordinates from the innermost dimension.
+  /// A box of a tensor map, its coordinates from the innermost dimension. With `blocks` (a mask)
+  /// it goes to this place in all of these blocks of the cluster, and is counted there.
   virtual void emitTMALoad(ThreadBuilder &thread, Value to, Value map, ArrayRef<Value> coordinates,
-                           Value barrier, Value policy, Value predicate) const = 0;
+                           Value barrier, Value policy, std::optional<uint16_t> blocks,
+                           Value predicate) const = 0;
   virtual void emitTMAStore(ThreadBuilder &thread, Value map, Value from,
                             ArrayRef<Value> coordinates, Value policy) const = 0;
   virtual void emitTMAStoreCommit(ThreadBuilder &thread) const = 0;
@@ -242,6 +244,7 @@ public:
   /// Barriers that were made are seen by all.
   virtual void emitMBarrierInitFence(ThreadBuilder &thread) const = 0;
   virtual void emitMBarrierWait(ThreadBuilder &thread, Value barrier, Value parity) const = 0;
+  /// The barrier may be one of another block, by its address in the cluster.
   virtual void emitMBarrierArrive(ThreadBuilder &thread, Value barrier, Value predicate) const = 0;
   virtual void emitMBarrierExpect(ThreadBuilder &thread, Value barrier, Value bytes,
                                   Value predicate) const = 0;

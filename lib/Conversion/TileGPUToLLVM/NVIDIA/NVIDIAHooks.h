@@ -81,7 +81,8 @@ public:
   void emitTensorMap(ThreadBuilder &thread, Value shared, Value memory,
                      const TensorMapFields &fields) const override;
   void emitTMALoad(ThreadBuilder &thread, Value to, Value map, ArrayRef<Value> coordinates,
-                   Value barrier, Value policy, Value predicate) const override;
+                   Value barrier, Value policy, std::optional<uint16_t> blocks,
+                   Value predicate) const override;
   void emitTMAStore(ThreadBuilder &thread, Value map, Value from, ArrayRef<Value> coordinates,
                     Value policy) const override;
   void emitTMAStoreCommit(ThreadBuilder &thread) const override;

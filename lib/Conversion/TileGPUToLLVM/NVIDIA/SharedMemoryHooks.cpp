@@ -178,23 +178,28 @@ void NVIDIAHooks::emitTensorMap(ThreadBuilder &thread, Value shared, Value memor
 
 void NVIDIAHooks::emitTMALoad(ThreadBuilder &thread, Value to, Value map,
                               ArrayRef<Value> coordinates, Value barrier, Value policy,
-                              Value predicate) const {
-  if (!predicate) {
+                              std::optional<uint16_t> blocks, Value predicate) const {
+  if (!predicate && !blocks) {
     thread.create<NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp>(
         to, map, coordinates, barrier, /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(),
         /*l2CacheHint=*/policy, NVVM::TMALoadMode::TILE, /*isCTAOnly=*/true,
         NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
     return;
   }
-  // Where a thread of a warp is to do it alone: with a predicate, LLVM has nothing for it.
+  // Where a thread of a warp is to do it alone: with a predicate, LLVM has nothing for it. Nor has
+  // NVVM for a multicast to an address of the block's own, which is one of the cluster, too.
   InlinePTX instruction(thread);
   std::string text = "cp.async.bulk.tensor." + std::to_string(coordinates.size()) +
-                     "d.shared::cta.global.tile.mbarrier::complete_tx::bytes" +
-                     (policy ? ".L2::cache_hint [" : " [") + instruction.addOperand(to) + "], [" +
-                     instruction.addOperand(map) + ", {";
+                     "d.shared::" + (blocks ? "cluster" : "cta") +
+                     ".global.tile.mbarrier::complete_tx::bytes" +
+                     (blocks ? ".multicast::cluster" : "") + (policy ? ".L2::cache_hint [" : " [") +
+                     instruction.addOperand(to) + "], [" + instruction.addOperand(map) + ", {";
   for (auto [number, coordinate] : llvm::enumerate(coordinates))
     text += (number ? ", " : "") + instruction.addOperand(coordinate);
   text += "}], [" + instruction.addOperand(barrier) + "]";
+  if (blocks)
+    text +=
+        ", " + instruction.addOperand(thread.extendOrTruncate(thread.i32(*blocks), /*width=*/16));
   if (policy)
     text += ", " + instruction.addOperand(policy);
   instruction.emit(text + ";", predicate);
@@ -243,7 +248,13 @@ void NVIDIAHooks::emitMBarrierWait(ThreadBuilder &thread, Value barrier, Value p
 void NVIDIAHooks::emitMBarrierArrive(ThreadBuilder &thread, Value barrier, Value predicate) const {
   InlinePTX instruction(thread);
   std::string address = instruction.addOperand(barrier);
-  instruction.emit("mbarrier.arrive.shared::cta.b64 _, [" + address + "];", predicate);
+  // What is said of another block's barrier orders what was read: that costs nothing, where an
+  // order of what was written would be a fence of all memory.
+  bool isRemote =
+      cast<LLVM::LLVMPointerType>(barrier.getType()).getAddressSpace() == kClusterMemory;
+  instruction.emit(std::string("mbarrier.arrive.shared::") + (isRemote ? "cluster" : "cta") +
+                       ".b64 _, [" + address + "];",
+                   predicate);
 }
 
 void NVIDIAHooks::emitMBarrierExpect(ThreadBuilder &thread, Value barrier, Value bytes,

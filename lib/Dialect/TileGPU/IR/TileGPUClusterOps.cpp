@@ -12,7 +12,7 @@ using namespace tessera::tilegpu;
 void ClusterRankOp::inferResultRanges(ArrayRef<ConstantIntRanges>, SetIntRangeFn setResultRanges) {
   constexpr unsigned kBits = 32;
   setResultRanges(getResult(), ConstantIntRanges::fromUnsigned(
-                                   APInt::getZero(kBits), APInt(kBits, getNumBlocks(*this) - 1)));
+                                   APInt::getZero(kBits), APInt(kBits, getClusterSize(*this) - 1)));
 }
 
 LogicalResult ClusterSumOp::verify() {

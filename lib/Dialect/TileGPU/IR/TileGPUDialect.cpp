@@ -111,12 +111,21 @@ std::optional<unsigned> tessera::tilegpu::getNumWarps(Operation *op) {
   return warps.getInt();
 }
 
-unsigned tessera::tilegpu::getNumBlocks(Operation *op) {
+/// A number that a module has; 1 if it has none.
+static unsigned getNumber(Operation *op, StringRef attribute) {
   auto module = dyn_cast<ModuleOp>(op);
   if (!module)
     module = op->getParentOfType<ModuleOp>();
-  auto blocks = module ? module->getAttrOfType<IntegerAttr>(kNumCTAsAttr) : IntegerAttr();
-  return blocks ? blocks.getInt() : 1;
+  auto number = module ? module->getAttrOfType<IntegerAttr>(attribute) : IntegerAttr();
+  return number ? number.getInt() : 1;
+}
+
+unsigned tessera::tilegpu::getNumBlocks(Operation *op) { return getNumber(op, kNumCTAsAttr); }
+
+unsigned tessera::tilegpu::getNumParts(Operation *op) { return getNumber(op, kNumPartsAttr); }
+
+unsigned tessera::tilegpu::getClusterSize(Operation *op) {
+  return getNumBlocks(op) * getNumParts(op);
 }
 
 unsigned tessera::tilegpu::getBlockBits(Operation *op) { return llvm::Log2_32(getNumBlocks(op)); }

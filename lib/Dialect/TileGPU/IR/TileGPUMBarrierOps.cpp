@@ -15,6 +15,12 @@ LogicalResult MBarrierInitOp::verify() {
   return success();
 }
 
+LogicalResult MBarrierArriveOp::verify() {
+  if (getInCluster() && isInPartition(*this))
+    return emitOpError("comes to all blocks' barriers, which one thread does not");
+  return success();
+}
+
 LogicalResult MBarrierExpectOp::verify() {
   if (!isInPartition(*this))
     return emitOpError("is not in what one thread runs");

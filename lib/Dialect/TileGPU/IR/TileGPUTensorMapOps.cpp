@@ -210,7 +210,19 @@ LogicalResult MakeTensorMapOp::verify() {
 LogicalResult TMALoadOp::verify() {
   if (!isInPartition(*this))
     return emitOpError("is not in what one thread runs");
-  return verifyCopy(*this, getMap(), getCoordinates().size(), getBuffer().getType());
+  MemDescType buffer = getBuffer().getType();
+  if (failed(verifyCopy(*this, getMap(), getCoordinates().size(), buffer)))
+    return failure();
+  if (!getMulticast())
+    return success();
+  auto regions = (*this)->getParentOfType<WarpSpecializeOp>();
+  if (!regions || !regions.getInCluster())
+    return emitOpError("copies for other blocks, which have not met");
+  size_t boxes = matchBoxes(buffer, getTensorMap(getMap()))->parts.size(),
+         blocks = getNumParts(*this);
+  if (boxes % blocks != 0)
+    return emitOpError("has ") << boxes << " boxes for " << blocks << " blocks";
+  return success();
 }
 
 LogicalResult TMAStoreOp::verify() {

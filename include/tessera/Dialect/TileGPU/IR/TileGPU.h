@@ -29,6 +29,9 @@ namespace tessera::tilegpu {
 inline constexpr llvm::StringLiteral kNumWarpsAttr = "tilegpu.num_warps";
 /// On the module: the blocks of a cluster, which do a program together; absent for 1 (i32).
 inline constexpr llvm::StringLiteral kNumCTAsAttr = "tilegpu.num_ctas";
+/// On the module: the blocks of a cluster, each of which does a part of a program by itself;
+/// absent for 1 (i32).
+inline constexpr llvm::StringLiteral kNumPartsAttr = "tilegpu.num_parts";
 /// On a kernel, its occupancy: how many programs are to fit an SM at once, by the registers that
 /// its tiles need (i32).
 inline constexpr llvm::StringLiteral kOccupancyAttr = "tilegpu.occupancy";
@@ -87,6 +90,12 @@ std::optional<unsigned> getNumWarps(mlir::Operation *op);
 /// `op` does not say; and the same as bits of a place.
 unsigned getNumBlocks(mlir::Operation *op);
 unsigned getBlockBits(mlir::Operation *op);
+
+/// The blocks of a cluster that each do a part of a program by themselves, a power of two. 1 where
+/// the module around `op` does not say.
+unsigned getNumParts(mlir::Operation *op);
+/// The blocks of the cluster that does a program, in either way.
+unsigned getClusterSize(mlir::Operation *op);
 
 /// The most blocks of a cluster that any GPU with clusters takes.
 inline constexpr unsigned kMostBlocks = 8;

@@ -12,9 +12,10 @@ def TileGPU_ClusterRankOp : TileGPU_Op<"cluster_rank", [Pure,
     DeclareOpInterfaceMethods<InferIntRangeInterface, ["inferResultRanges"]>]> {
   let summary = "The number of the block in its cluster";
   let description = [{
-    From 0 to one less than `tilegpu.num_ctas`. What is computed from it differs between the
-    blocks that do a program together. So tiles are whole in each block, and blocks do not meet,
-    in all that comes before the `tilegpu.cluster_sum` that ends it.
+    From 0 to one less than `tilegpu.num_ctas`, or than `tilegpu.num_parts`. What is computed from
+    it differs between the blocks that do a program together. So with `num_ctas` tiles are whole in
+    each block, and blocks do not meet, in all that comes before the `tilegpu.cluster_sum` that ends
+    it. With `num_parts` it says which part of the program is the block's.
 
     ```mlir
     %rank = tilegpu.cluster_rank : i32

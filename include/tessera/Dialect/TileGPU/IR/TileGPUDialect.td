@@ -32,7 +32,9 @@ def TileGPU_Dialect : Dialect {
     32), and `tilegpu.target`, the GPU that it is for (#tilegpu.target). With `tilegpu.num_ctas` so many blocks, a
     cluster, do a program together, each with these warps: layouts of registers then have
     block columns. Blocks with the same part of a tile do the same with it, but for what
-    may be done only once.
+    may be done only once. With `tilegpu.num_parts` instead, the program is divided into so many
+    parts (tilegpu-divide-programs), each of which is done by a block of a cluster by itself:
+    tiles are those of a block, and what a block does with others is copies by TMA to all of them.
   }];
   let dependentDialects = ["::tessera::tile::TileDialect"];
   let useDefaultAttributePrinterParser = 1;

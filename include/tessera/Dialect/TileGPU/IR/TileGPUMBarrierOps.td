@@ -54,12 +54,20 @@ def TileGPU_MBarrierArriveOp : TileGPU_MBarrierOp<"mbarrier_arrive"> {
     arrivals as it has warps. In what one thread runs (the partition of a
     `tilegpu.warp_specialize`) that one arrives.
 
+    With `in_cluster` each warp arrives at the barrier in this place in every block of the cluster
+    (`tilegpu.num_parts`), its own included; so there are as many arrivals as all blocks have
+    warps. Who waits there knows what arrived has read before, and no more.
+
+    Rules: (A1) with `in_cluster` it is not in what one thread runs.
+
     ```mlir
     tilegpu.mbarrier_arrive %slot : !tilegpu.memdesc<1xi64, #one>
+    tilegpu.mbarrier_arrive %slot {in_cluster} : !tilegpu.memdesc<1xi64, #one>
     ```
   }];
-  let arguments = (ins TileGPU_MBarrier:$barrier);
+  let arguments = (ins TileGPU_MBarrier:$barrier, UnitAttr:$in_cluster);
   let assemblyFormat = "$barrier attr-dict `:` qualified(type($barrier))";
+  let hasVerifier = 1;
 }
 
 def TileGPU_MBarrierExpectOp : TileGPU_MBarrierOp<"mbarrier_expect"> {

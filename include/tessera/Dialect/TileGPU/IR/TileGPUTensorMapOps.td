@@ -53,8 +53,14 @@ def TileGPU_TMALoadOp : TileGPU_Op<"tma_load", [TileGPU_AsyncProxyOpInterface]> 
     A tile of several boxes is several copies. Nobody orders it with other accesses of the
     buffer but barriers of this kind.
 
+    With `multicast` every block of the cluster (`tilegpu.num_parts`) does it for the same tile,
+    and all get it: of n blocks, block r copies boxes r, r + n, r + 2n, ... to this place in the
+    shared memory of all blocks, and each block counts the bytes of all boxes on its barrier in this
+    place. So no block does it before the buffer may be written in all of them.
+
     Rules: (T1) it is in the partition of a `tilegpu.warp_specialize` or in a
-    `tilegpu.one_thread`; (T2) the map is an
+    `tilegpu.one_thread`; with `multicast`, in that of one that is `in_cluster`, and of as many
+    boxes as are the same number for each block; (T2) the map is an
     argument of the kernel with the attribute `tilegpu.tensor_map`, or made by a
     `tilegpu.make_tensor_map`, of as many dimensions as there are coordinates; (T3) the buffer has the map's element type, and its layout is in
     boxes of the map (Layout/TensorMapBox.h), which may be shorter than they have to be.
@@ -65,7 +71,8 @@ def TileGPU_TMALoadOp : TileGPU_Op<"tma_load", [TileGPU_AsyncProxyOpInterface]> 
     ```
   }];
   let arguments = (ins Arg<TileGPU_TensorMapType, "", [MemRead]>:$map, Variadic<I32>:$coordinates,
-    Arg<TileGPU_Buffer, "", [MemWrite<TileGPU_SharedMemory>]>:$buffer, TileGPU_MBarrier:$barrier);
+    Arg<TileGPU_Buffer, "", [MemWrite<TileGPU_SharedMemory>]>:$buffer, TileGPU_MBarrier:$barrier,
+    UnitAttr:$multicast);
   let assemblyFormat = [{
     $map `[` $coordinates `]` `,` $buffer `,` $barrier attr-dict `:` qualified(type($buffer)) `,`
     qualified(type($barrier))

@@ -20,6 +20,10 @@ def TileGPU_WarpSpecializeOp : TileGPU_Op<"warp_specialize", [
     entry. The regions see the values from above, and tell each other of memory by
     `tilegpu.mbarrier_wait` and `tilegpu.mbarrier_arrive` alone.
 
+    With `in_cluster` all blocks of the cluster meet at the entry, so that each of them has begun
+    and has made its barriers, and the warps of all default regions at their end, so that none is
+    over while another one may come to its barriers.
+
     With `registers` the warps of a region give up registers, or get those that others
     gave up.
 
@@ -44,7 +48,7 @@ def TileGPU_WarpSpecializeOp : TileGPU_Op<"warp_specialize", [
     ```
   }];
   let arguments = (ins I32Attr:$warps, OptionalAttr<I32Attr>:$default_registers,
-                       OptionalAttr<I32Attr>:$partition_registers);
+                       OptionalAttr<I32Attr>:$partition_registers, UnitAttr:$in_cluster);
   let regions = (region SizedRegion<1>:$default_region, SizedRegion<1>:$partition);
   let assemblyFormat = [{
     `default` (`registers` `(` $default_registers^ `)`)? $default_region
