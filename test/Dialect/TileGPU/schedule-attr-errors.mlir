@@ -77,3 +77,8 @@ module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 4, registe
 
 // expected-error @below {{an SM has room for one program at least}}
 module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, occupancy = 0>} {}
+
+// -----
+
+// expected-error @below {{a producer's copies alone are multicast}}
+module attributes {test.a = #tilegpu.node<copy, stage = -1, channel = 0, multicast>} {}

@@ -19,6 +19,7 @@ tile.func @k2() attributes {test.schedules = [
 // CHECK: #tilegpu.node<copy, stage = -3, channel = 0>
 // CHECK-SAME: #tilegpu.node<copy, wait = 2, channel = 1, warps = producer>
 // CHECK-SAME: #tilegpu.node<copy, stage = -1, channel = 0, tile = !tilegpu.memdesc<8x8xf16, #{{.+}}>>
+// CHECK-SAME: #tilegpu.node<copy, channel = 0, warps = producer, multicast>
 // CHECK-SAME: #tilegpu.node<mma, stage = 1, order = 1, wait = 2, in_flight = 1>
 // CHECK-SAME: #tilegpu.node<vector>
 // CHECK-SAME: #tilegpu.node<store, order = 3>
@@ -26,6 +27,7 @@ tile.func @k3() attributes {test.nodes = [
     #tilegpu.node<copy, channel = 0, stage = -3>,
     #tilegpu.node<copy, wait = 2, channel = 1, warps = producer>,
     #tilegpu.node<copy, stage = -1, channel = 0, tile = !tilegpu.memdesc<8x8xf16, #m>>,
+    #tilegpu.node<copy, multicast, channel = 0, warps = producer>,
     #tilegpu.node<mma, stage = 1, order = 1, wait = 2, in_flight = 1>,
     #tilegpu.node<vector, warps = program>,
     #tilegpu.node<store, order = 3>]} {

@@ -137,18 +137,19 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 //===----------------------------------------------------------------------===//
 
 NodeAttr NodeAttr::get(MLIRContext *context, NodeRole role, int stage, int order) {
-  return get(context, role, stage, order, std::nullopt, 0, std::nullopt, WarpRole::Program, Type());
+  return get(context, role, stage, order, std::nullopt, 0, std::nullopt, WarpRole::Program, Type(),
+             /*multicast=*/false);
 }
 
 NodeAttr NodeAttr::getCopy(MLIRContext *context, int stage, int order, unsigned channel, Type tile,
-                           WarpRole warps, std::optional<int> wait) {
-  return get(context, NodeRole::Copy, stage, order, wait, 0, channel, warps, tile);
+                           WarpRole warps, std::optional<int> wait, bool multicast) {
+  return get(context, NodeRole::Copy, stage, order, wait, 0, channel, warps, tile, multicast);
 }
 
 NodeAttr NodeAttr::getMMA(MLIRContext *context, int stage, int order, std::optional<int> wait,
                           unsigned inFlight) {
   return get(context, NodeRole::MMA, stage, order, wait, inFlight, std::nullopt, WarpRole::Program,
-             Type());
+             Type(), /*multicast=*/false);
 }
 
 Attribute NodeAttr::parse(AsmParser &parser, Type) {
@@ -160,6 +161,7 @@ Attribute NodeAttr::parse(AsmParser &parser, Type) {
   std::optional<int> wait;
   std::optional<unsigned> channel;
   Type tile;
+  bool isMulticast = false;
   if (parser.parseLess() || parseWord(parser, symbolizeNodeRole, role) ||
       parseEntries(parser, /*isFirst=*/false, [&](StringRef name, SMLoc at) -> ParseResult {
         if (name == "stage")
@@ -184,11 +186,14 @@ Attribute NodeAttr::parse(AsmParser &parser, Type) {
           return failure(parser.parseEqual() || parseWord(parser, symbolizeWarpRole, warps));
         if (name == "tile")
           return failure(parser.parseEqual() || parser.parseType(tile));
-        return refuseEntry(parser, name, at);
+        if (name != "multicast")
+          return refuseEntry(parser, name, at);
+        isMulticast = true;
+        return success();
       }))
     return {};
   return parser.getChecked<NodeAttr>(loc, parser.getContext(), role, stage, order, wait, inFlight,
-                                     channel, warps, tile);
+                                     channel, warps, tile, isMulticast);
 }
 
 void NodeAttr::print(AsmPrinter &printer) const {
@@ -207,18 +212,21 @@ void NodeAttr::print(AsmPrinter &printer) const {
     printer << ", warps = " << stringifyWarpRole(getWarps());
   if (getTile())
     printer << ", tile = " << getTile();
-  printer << '>';
+  printer << (getMulticast() ? ", multicast>" : ">");
 }
 
 LogicalResult NodeAttr::verify(function_ref<InFlightDiagnostic()> emitError, NodeRole role, int,
                                int order, std::optional<int> wait, unsigned inFlight,
-                               std::optional<unsigned> channel, WarpRole warps, Type tile) {
+                               std::optional<unsigned> channel, WarpRole warps, Type tile,
+                               bool multicast) {
   if ((role == NodeRole::Copy) != channel.has_value())
     return emitError() << (channel ? "only a copy has a channel" : "a copy has a channel");
   if (tile && !(channel && isa<MemDescType>(tile)))
     return emitError() << "only a copy has a tile, which is a buffer's type";
   if (warps == WarpRole::Producer && role != NodeRole::Copy)
     return emitError() << "the producer runs copies alone";
+  if (multicast && warps != WarpRole::Producer)
+    return emitError() << "a producer's copies alone are multicast";
   if (inFlight > 1 || (inFlight == 1 && (role != NodeRole::MMA || !wait)))
     return emitError() << "an MMA with a wait is in flight for one more iteration at most, and "
                           "nothing else is";

@@ -32,7 +32,7 @@ void Channel::allocate(OpBuilder &builder, Location loc, unsigned count, unsigne
     return barriers;
   };
   full = allocateBarriers(slots, /*arrivals=*/1);
-  empty = allocateBarriers(slots + 1, warps);
+  empty = allocateBarriers(slots + 1, warps * blocks);
 }
 
 void Channel::deallocate(OpBuilder &builder, Location loc) {
@@ -84,7 +84,7 @@ void Channel::waitUntilFull(OpBuilder &builder, Location loc, ChannelPlace place
 
 void Channel::release(OpBuilder &builder, Location loc, Value slot) const {
   Value barrier = MemDescIndexOp::create(builder, loc, empty, slot);
-  MBarrierArriveOp::create(builder, loc, barrier);
+  MBarrierArriveOp::create(builder, loc, barrier, /*in_cluster=*/blocks > 1);
 }
 
 Value Channel::beginToFill(OpBuilder &builder, Location loc, ChannelPlace place) const {

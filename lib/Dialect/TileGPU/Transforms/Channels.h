@@ -12,6 +12,9 @@
 // dot. A barrier has two phases in turns, so where a side is in a channel is two
 // numbers: the slot, and the parity of how often it went round. Both sides count on their
 // own, over all loops that use the channel, and none of them ever looks at the other's.
+//
+// Where copies are for all blocks of a cluster (Schedule.h), a slot is empty when it is in each of
+// them: who multiplies says it to all, and who orders copies counts all.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_CHANNELS_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_CHANNELS_H
@@ -31,10 +34,14 @@ public:
 
   mlir::ArrayRef<MemDescType> getTiles() const { return tiles; }
   unsigned getNumSlots() const { return slots; }
+  /// Whether others of so many blocks copy to its rings, too: a slot is left by all of them.
+  void setBlocks(unsigned number) { blocks = number; }
+  bool isShared() const { return blocks > 1; }
   /// Bytes of shared memory that one slot takes.
   int64_t getSlotBytes() const;
 
-  /// Rings of so many slots, and barriers for them. `warps` say of a slot that it is empty.
+  /// Rings of so many slots, and barriers for them. `warps` of each block that the channel is
+  /// filled by say of a slot that it is empty.
   void allocate(mlir::OpBuilder &builder, mlir::Location loc, unsigned slots, unsigned warps);
   void deallocate(mlir::OpBuilder &builder, mlir::Location loc);
 
@@ -57,7 +64,7 @@ public:
 
 private:
   mlir::SmallVector<MemDescType, 2> tiles;
-  unsigned slots = 0;
+  unsigned slots = 0, blocks = 1;
   mlir::SmallVector<mlir::Value, 2> rings;
   mlir::Value full, empty;
 };

@@ -3,6 +3,7 @@
 #include "KernelExpander.h"
 
 #include "EarlyLoads.h"
+#include "Multicast.h"
 #include "RepeatedPrograms.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
@@ -64,6 +65,31 @@ LogicalResult KernelExpander::planCopies(const LoopSchedule &schedule) {
   return success();
 }
 
+/// Copies for all blocks are of one tile, equally often.
+LogicalResult KernelExpander::verifyMulticast(const LoopSchedule &schedule) const {
+  unsigned blocks = getNumParts(kernel);
+  for (const ScheduledCopy &copy : schedule.getCopies()) {
+    if (!copy.isMulticast)
+      continue;
+    tile::LoadOp load = copy.load;
+    if (blocks == 1)
+      return load.emitError("is copied for other blocks, of which there are none (")
+             << kNumPartsAttr << ")";
+    if (dependsOnBlock(load.getPtr()) || (load.getMask() && dependsOnBlock(load.getMask())))
+      return load.emitError("is copied for all blocks, and is not the same in all of them");
+    if (!getRowsOfShares(copy.tile, blocks))
+      return load.emitError("is copied by ")
+             << blocks << " blocks, and is not in as many boxes for each";
+  }
+  bool isShared = llvm::any_of(schedule.getChannels(), [&](const ScheduledChannel &channel) {
+    return rings.channels[rings.getIndex(channel)].isShared();
+  });
+  if (isShared && isUneven(schedule.getLoop()))
+    return schedule.getLoop().emitError(
+        "is filled for by other blocks, and not done equally often in all of them");
+  return success();
+}
+
 /// Loops that have a channel of the same number have its rings in common.
 LogicalResult KernelExpander::planRings() {
   for (const LoopSchedule &schedule : schedules)
@@ -88,6 +114,9 @@ LogicalResult KernelExpander::planRings() {
         return loop.emitError("has other slots in channel ")
                << channel.number << " than a loop before it";
       }
+      if (llvm::any_of(channel.copies,
+                       [&](unsigned index) { return schedule.getCopies()[index].isMulticast; }))
+        rings.channels[found->second].setBlocks(getNumParts(kernel));
     }
   return success();
 }
@@ -105,7 +134,8 @@ LogicalResult KernelExpander::verify() {
   if (result.wasInterrupted() || failed(planRings()))
     return failure();
   for (const LoopSchedule &schedule : schedules) {
-    if (failed(schedule.verify(limit)) || failed(planCopies(schedule)))
+    if (failed(schedule.verify(limit)) || failed(planCopies(schedule)) ||
+        failed(verifyMulticast(schedule)))
       return failure();
     if (isInPlace(schedule)) {
       if (failed(verifyInPlace(schedule)))
@@ -137,7 +167,10 @@ LogicalResult KernelExpander::addMaps() {
         rings.maps[copy.load] = makeTensorMap(kernel, box, copy.tile).getResult();
         continue;
       }
-      FailureOr<BlockArgument> map = addTensorMap(kernel, box, copy.tile);
+      int64_t rows = kMostBoxElements;
+      if (copy.isMulticast)
+        rows = *getRowsOfShares(copy.tile, getNumParts(kernel));
+      FailureOr<BlockArgument> map = addTensorMap(kernel, box, copy.tile, rows);
       if (failed(map))
         return kernel.emitError("needs more tensor maps than a kernel can have");
       rings.maps[copy.load] = *map;
@@ -367,8 +400,11 @@ WarpSpecializeOp KernelExpander::emitRegions(OpBuilder &builder) {
     own = builder.getI32IntegerAttr(attr.getRegisters());
     other = builder.getI32IntegerAttr(attr.getProducerRegisters());
   }
-  return WarpSpecializeOp::create(builder, kernel.getLoc(),
-                                  builder.getI32IntegerAttr(attr.getProducerWarps()), own, other);
+  auto regions = WarpSpecializeOp::create(
+      builder, kernel.getLoc(), builder.getI32IntegerAttr(attr.getProducerWarps()), own, other);
+  regions.setInCluster(
+      llvm::any_of(rings.channels, [](const Channel &channel) { return channel.isShared(); }));
+  return regions;
 }
 
 /// Puts what the default region does into the loop over programs.

@@ -47,6 +47,7 @@ private:
   mlir::LogicalResult verify();
   mlir::LogicalResult verifyOrder(const LoopSchedule &schedule);
   mlir::LogicalResult verifyInPlace(const LoopSchedule &schedule);
+  mlir::LogicalResult verifyMulticast(const LoopSchedule &schedule) const;
   bool isInPlace(const LoopSchedule &schedule) const;
   mlir::LogicalResult planRings();
   mlir::LogicalResult planCopies(const LoopSchedule &schedule);

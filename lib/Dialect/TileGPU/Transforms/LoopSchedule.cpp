@@ -57,6 +57,7 @@ LogicalResult LoopSchedule::readCopy(tile::LoadOp load, NodeAttr node) {
   copy.load = load;
   copy.channel = found - channels.begin();
   copy.ring = channel.copies.size();
+  copy.isMulticast = node.getMulticast();
   copy.tile = dyn_cast_or_null<MemDescType>(node.getTile());
   for (Operation *user : load->getUsers())
     if (auto buffer = dyn_cast<LocalAllocOp>(user)) {

@@ -24,6 +24,8 @@ struct ScheduledCopy {
   mlir::SmallVector<LocalAllocOp, 1> buffers;
   /// The channel, and which of its rings.
   unsigned channel = 0, ring = 0;
+  /// Whether it is for all blocks of the cluster, and each copies a share of it.
+  bool isMulticast = false;
 };
 
 /// An op that looks at the tiles of a channel.

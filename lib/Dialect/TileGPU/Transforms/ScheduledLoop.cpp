@@ -24,7 +24,8 @@ void KernelRings::emitCopies(OpBuilder &builder, const LoopSchedule &schedule,
     for (unsigned dim = 0; dim < box.getDims().size(); ++dim)
       coordinates.push_back(box.emitCoordinate(builder, at, dim, mapping));
     Value tile = rings.getTile(builder, at, copy.ring, place.slot);
-    auto made = TMALoadOp::create(builder, at, maps.lookup(load), coordinates, tile, full);
+    auto made = TMALoadOp::create(builder, at, maps.lookup(load), coordinates, tile, full,
+                                  copy.isMulticast);
     CopyHints::of(load).attachTo(made);
   }
 }

@@ -22,6 +22,7 @@
 #include "LoopDots.h"
 #include "LoopSchedule.h"
 #include "LoopSlice.h"
+#include "Multicast.h"
 #include "RepeatedPrograms.h"
 #include "StoreByTensorMap.h"
 #include "WarpRegisters.h"
@@ -60,6 +61,8 @@ struct BoxLoad {
   SmallVector<LocalAllocOp, 1> buffers;
   /// The channel it comes by.
   unsigned channel = 0;
+  /// Whether all blocks of the cluster get the same tile.
+  bool isMulticast = false;
 
   bool isRow() const { return tile::getShape(tile::LoadOp(load).getType()).size() == 1; }
 };
@@ -266,6 +269,10 @@ std::string Specializer::planLoad(BoxLoop &planned, tile::LoadOp load) {
   if (!box)
     return why;
   planned.isInPlace |= box->isFoundByKernel();
+  unsigned parts = getNumParts(kernel);
+  result.isMulticast = parts > 1 && !dependsOnBlock(load.getPtr()) &&
+                       !(load.getMask() && dependsOnBlock(load.getMask())) &&
+                       getRowsOfShares(result.tile, parts);
   planned.loads.push_back(std::move(result));
   return "";
 }
@@ -296,7 +303,7 @@ static std::string whyNotFed(scf::ForOp loop) {
 
 /// Whether loads of later iterations may come early, those of the first one being where they are.
 bool Specializer::planInPlace(const BoxLoop &planned) {
-  if (getNumBlocks(kernel) > 1)
+  if (getClusterSize(kernel) > 1)
     return refuse(planned.loop, "blocks of a cluster find its arrays in memory");
   if (std::string why = whyNotFed(planned.loop); !why.empty())
     return refuse(planned.loop, "it loads from arrays that are found in memory, and " + why);
@@ -324,6 +331,8 @@ bool Specializer::planLoop(scf::ForOp loop) {
   for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
     if (getNumBlocks(kernel) > 1 && !dot.getOfBlock())
       return refuse(loop, "blocks of a cluster have parts of what it multiplies", dot);
+  if (getNumParts(kernel) > 1 && isUneven(loop))
+    return refuse(loop, "blocks of a cluster do it differently often");
   SmallVector<tile::LoadOp> loads;
   for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>())
     if (isa<RankedTensorType>(load.getType()) && reachesDot(load.getResult(), loop.getBody()))
@@ -792,7 +801,8 @@ void Specializer::proposeCopies(const BoxLoop &planned) {
   for (const BoxLoad &box : planned.loads) {
     bool isLate = late && planned.getChannel(late.getB()) == box.channel;
     NodeAttr node = NodeAttr::getCopy(context, /*stage=*/0, /*order=*/0, box.channel, Type(),
-                                      WarpRole::Producer, isLate ? std::optional(2) : std::nullopt);
+                                      WarpRole::Producer, isLate ? std::optional(2) : std::nullopt,
+                                      box.isMulticast);
     if (feedsItself && planned.order) {
       // All slots are left where an iteration ends.
       node =

@@ -34,6 +34,25 @@
 // The tile is waited for where it is first looked at, or where the order `wait` of its copy
 // begins; a TMA channel's slot is said to be empty behind the last op that looks at it.
 //
+// Copies for a cluster. Where a program is divided into parts, which blocks of a cluster do
+// (`tilegpu.num_parts`), tiles that are the same for all parts can be `multicast`: every block's
+// producer copies an equal share of the tile's boxes, each to the same place in all blocks. What
+// comes of that for the channel that the copy fills, and for it as a whole:
+//     who expects   Each block, on its own full barrier, all bytes of its slot: of its own tiles,
+//     of
+//                   its share, and of the shares that come from the others. Bytes may come before
+//                   the block expects them; its arrival is missing, so that no phase is over.
+//     who arrives   Where a tile is left, each warp at the empty barriers of all blocks. These are
+//                   for as many arrivals as all blocks have warps: nobody's producer fills a slot
+//                   that any block still reads.
+//     beginning     Blocks meet when barriers are made: before that nobody may copy to another one,
+//                   or come to its barriers.
+//     end           Blocks meet when all tiles are done with. Copies to a block are over by then,
+//     as
+//                   it has waited for all of them; but others still come to its barriers.
+// Blocks agree on slots by counting, as the two sides of a channel do, so that all of them have to
+// do the same loops equally often: bounds and conditions around a copy do not depend on the block.
+//
 // MMAs. A dot without a `wait` is done when it is left. With a `wait` it is only begun, and waited
 // for where that order begins in the same iteration, or, with `in_flight = 1`, in the next one.
 // A dot in flight over the end of an iteration is the next one's accumulator and nothing else, and

@@ -53,21 +53,24 @@ def TileGPU_NodeAttr : TileGPU_Attr<"Node", "node", []> {
     iteration it belongs to; negative if earlier), the `order` within an iteration of the
     loop, the `channel` that a copy fills and the type of `tile` that its ring holds, the
     `warps` that run it. An MMA with a `wait` is asynchronous: it is waited for where that
-    order begins, `in_flight` iterations later.
+    order begins, `in_flight` iterations later. A copy that is `multicast` brings one tile to all
+    blocks of the cluster, of which each copies its part for all of them.
 
     Rules: (N1) a copy has a channel, and nothing else has; (N2) `tile` is a buffer's type;
     (N3) `in_flight` is 0 or 1; an MMA has it only with a `wait`; (N4) the order and the wait
-    are not negative.
+    are not negative; (N5) a producer's copies alone are `multicast`.
 
     ```mlir
     #tilegpu.node<copy, stage = -3, channel = 0>
+    #tilegpu.node<copy, channel = 0, warps = producer, multicast>
     #tilegpu.node<mma, order = 1, wait = 2, in_flight = 1>
     ```
   }];
   let parameters = (ins "::tessera::tilegpu::NodeRole":$role, "int":$stage, "int":$order,
                         "std::optional<int>":$wait, "unsigned":$in_flight,
                         "std::optional<unsigned>":$channel,
-                        "::tessera::tilegpu::WarpRole":$warps, "::mlir::Type":$tile);
+                        "::tessera::tilegpu::WarpRole":$warps, "::mlir::Type":$tile,
+                        "bool":$multicast);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -75,7 +78,7 @@ def TileGPU_NodeAttr : TileGPU_Attr<"Node", "node", []> {
     static NodeAttr get(::mlir::MLIRContext *context, NodeRole role, int stage = 0, int order = 0);
     static NodeAttr getCopy(::mlir::MLIRContext *context, int stage, int order, unsigned channel,
                             ::mlir::Type tile, WarpRole warps = WarpRole::Program,
-                            std::optional<int> wait = std::nullopt);
+                            std::optional<int> wait = std::nullopt, bool multicast = false);
     static NodeAttr getMMA(::mlir::MLIRContext *context, int stage, int order,
                            std::optional<int> wait, unsigned inFlight = 0);
   }];
