@@ -89,6 +89,8 @@ void CUDACompilation::lowerTileGPU(ModuleOp module, const ScheduleLimits &limits
   pipeline.arch = target.machine.name.str();
   pipeline.numWarps = limits.numWarps;
   pipeline.numCTAs = options.numCTAs > 1 ? options.numCTAs : limits.numBlocks;
+  pipeline.divideTiles = options.numCTAs > 1 && options.divideTiles;
+  pipeline.divideSums = options.divideSums;
   pipeline.specialize = limits.specialize;
   pipeline.skew = limits.skew;
   pipeline.mostPrograms = limits.mostPrograms;

@@ -93,6 +93,10 @@ CompileOptions CompileOptions::parse(StringRef text) {
       read(key, value, options.numCTAs);
       if (!isPowerOf2_32(options.numCTAs) || options.numCTAs > 8)
         fail(key, value, "1, 2, 4 or 8");
+    } else if (key == "split_k") {
+      bool divides = true;
+      read(key, value, divides);
+      (divides ? options.divideTiles : options.divideSums) = false;
     } else if (key == "num_stages") {
       read(key, value, options.numStages);
     } else if (key == "tensor_maps") {

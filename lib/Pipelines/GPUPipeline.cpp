@@ -64,6 +64,13 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
 }
 
 void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptions &options) {
+  // Of programs with large dots each block of a cluster does a part, by itself, if TMA can bring
+  // what all of them need to all of them. From then on programs are those of a block, before
+  // anything is chosen for tiles.
+  if (options.numCTAs > 1 && options.divideTiles && options.tensorMaps && options.specialize &&
+      !options.deterministic)
+    manager.addPass(tilegpu::createTileGPUDivideProgramsPass());
+
   // What has no registers as a whole is done in slices, before anybody looks at tiles.
   manager.addPass(tilegpu::createTileGPUSliceTilesPass({/*assumeApart=*/options.tensorMaps}));
 
@@ -72,15 +79,15 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
   if (!options.deterministic)
     manager.addPass(tilegpu::createTileGPUAccelerateMatmulPass());
 
-  // Blocks of a cluster divide a sum of dots between them, each with whole tiles, which is before
-  // anybody plans how these come; where they cannot, they divide tiles. A launch of few programs
-  // is told that they could.
-  if (!options.deterministic)
+  // Else blocks of a cluster divide a sum of dots between them, each with whole tiles, which is
+  // before anybody plans how these come; where they cannot, they share tiles. A launch of few
+  // programs is told that they could.
+  if (!options.deterministic && (options.numCTAs == 1 || options.divideSums))
     manager.addPass(tilegpu::createTileGPUSplitKPass());
 
   // Where TMA can bring what is multiplied, one thread orders that: of its own, or
   // where threads have more to compute than tensor cores to multiply, of the program.
-  // In a cluster it does so for blocks that divide a sum.
+  // In a cluster it does so for blocks that divide a program, or a sum.
   if (options.tensorMaps) {
     if (options.specialize) {
       tilegpu::TileGPUWarpSpecializePassOptions specializing;
@@ -90,9 +97,8 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
       manager.addPass(tilegpu::createTileGPUWarpSpecializePass(specializing));
       manager.addPass(tilegpu::createTileGPUExpandSchedulePass());
     }
-    // It also takes results to memory, but not in parts.
-    if (options.numCTAs == 1)
-      manager.addPass(tilegpu::createTileGPUStoreByTensorMapPass());
+    // It also takes results to memory, but not of tiles that blocks share.
+    manager.addPass(tilegpu::createTileGPUStoreByTensorMapPass());
   }
 
   // Which other loads are copied ahead, and how far, while tiles are whole: it changes what is
@@ -122,8 +128,7 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
   // Dots by multiply-adds read slices of their operands, ahead of multiplying them. The
   // layout of the sums says what a slice is.
   // It knows of one block alone.
-  if (options.numCTAs == 1)
-    manager.addPass(tilegpu::createTileGPUPrefetchPass());
+  manager.addPass(tilegpu::createTileGPUPrefetchPass());
   buildSharedMemoryPipeline(manager);
 }
 

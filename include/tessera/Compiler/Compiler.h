@@ -67,6 +67,9 @@ struct CompileOptions {
   int numWarps = 4;
   /// The blocks of a cluster, which do a program together.
   int numCTAs = 1;
+  /// How blocks of a cluster may share the work: each a part of the program's tiles, or of its
+  /// sums.
+  bool divideTiles = true, divideSums = true;
   int numStages = 3; ///< of a pipelined loop that does not say
   /// Whether launches may make tensor maps; without, a kernel takes its arguments alone.
   bool tensorMaps = true;

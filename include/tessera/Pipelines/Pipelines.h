@@ -36,6 +36,10 @@ struct GPUPipelineOptions : mlir::PassPipelineOptions<GPUPipelineOptions> {
                        llvm::cl::desc("Warps of a program, a power of two up to 32")};
   Option<int> numCTAs{*this, "num-ctas", llvm::cl::init(1),
                       llvm::cl::desc("Blocks that do a program together, a power of two up to 8")};
+  Option<bool> divideTiles{*this, "divide-tiles", llvm::cl::init(true),
+                           llvm::cl::desc("Whether blocks may do parts of a program's tiles")};
+  Option<bool> divideSums{*this, "divide-sums", llvm::cl::init(true),
+                          llvm::cl::desc("Whether blocks may do parts of a program's sums")};
   Option<bool> limitLaunches{*this, "limit-launches", llvm::cl::init(true),
                              llvm::cl::desc("Whether launches have limits")};
   Option<bool> tensorMaps{*this, "tensor-maps", llvm::cl::init(false),

@@ -172,8 +172,8 @@ LoadedKernel::Loaded LoadedKernel::getLoaded(int device) {
   if (description.sharedBytes > kSharedWithoutOptIn)
     check(driver.cuFuncSetAttribute(function, kMaxDynamicSharedBytes, description.sharedBytes),
           doing);
-  checkCluster(function, device);
-  loadedOn[device] = {function, getLeastEarlyPrograms(description.sharedBytes, info)};
+  int mostClusters = countClusters(function, device);
+  loadedOn[device] = {function, getLeastEarlyPrograms(description.sharedBytes, info), mostClusters};
   return loadedOn[device];
 }
 
@@ -185,10 +185,10 @@ static LaunchAttribute getClusterDimension(int numCTAs) {
   return cluster;
 }
 
-void LoadedKernel::checkCluster(Function function, int device) const {
+int LoadedKernel::countClusters(Function function, int device) const {
   const DriverTable &driver = getDriver();
   if (description.numCTAs == 1 || !driver.cuOccupancyMaxActiveClusters)
-    return;
+    return 0;
   LaunchAttribute cluster = getClusterDimension(description.numCTAs);
   LaunchConfig config = {{unsigned(description.numCTAs), 1, 1},
                          {32u * description.numWarps, 1, 1},
@@ -207,6 +207,7 @@ void LoadedKernel::checkCluster(Function function, int device) const {
                                std::to_string(description.sharedBytes) +
                                " bytes of shared memory each; use a smaller num_ctas, smaller "
                                "tiles or fewer stages");
+  return fitting;
 }
 
 std::string LoadedKernel::describe(const int32_t grid[3]) const {
@@ -317,7 +318,12 @@ bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], cons
     if (hasTooManyPrograms(grid))
       return false;
     int64_t programs = int64_t(grid[0]) * grid[1] * grid[2];
-    int64_t most = int64_t(description.persistentPrograms) * getDevice(device).multiprocessors;
+    int64_t most = int64_t(description.persistentPrograms) * getDevice(device).multiprocessors /
+                   description.numCTAs;
+    // Not all SMs have neighbours enough for a cluster.
+    if (loaded.mostClusters > 0)
+      most = std::min<int64_t>(most, loaded.mostClusters);
+    most = std::max<int64_t>(most, 1);
     launched[0] = static_cast<int32_t>(std::min(programs, most));
     launched[1] = launched[2] = 1;
   }

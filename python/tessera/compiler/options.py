@@ -23,7 +23,6 @@ _MAX_WARPS = 32
 _WITHOUT_EFFECT_ON_CODE = (
     "num_threads",
     "stream",
-    "split_k",
     "launch_cooperative_grid",
     "launch_pdl",
     "ptx_options",
@@ -58,12 +57,14 @@ class CompileOptions:
     """How many tiles a loop with dots may load ahead on a GPU. Without effect on a CPU."""
     num_ctas: int = 1
     """How many blocks, a cluster, compute a program together on a GPU: 1, 2, 4 or 8; more than 1
-    from sm_90 on. A loop that sums up dots is divided among them along K. With 1 there are more where
-    far too much would be spilled. Without effect on a CPU."""
-    split_k: bool = True
-    """Whether a launch of few programs may divide a loop that sums up dots among the blocks of a
-    cluster, as `num_ctas` does: whether it does so depends on the grid and on the GPU, and the last
-    bits of the sums with it. Without effect on a CPU, with `num_ctas` above 1, and with
+    from sm_90 on. Tiles of dots are divided among them, and what all of them multiply is copied to
+    all of them at once; where tiles are too small for that, a loop that sums up dots is divided along K. With
+    1 there are more where far too much would be spilled. Without effect on a CPU."""
+    split_k: Optional[bool] = None
+    """Whether blocks of a cluster divide a loop that sums up dots along K. With `num_ctas` above 1,
+    True has them do so also where they could divide tiles, and False keeps them from it. With 1 a launch
+    of few programs may have clusters for that, unless it is False: whether it has depends on the grid and
+    on the GPU, and the last bits of the sums with it. Without effect on a CPU and with
     `deterministic`."""
     maxnreg: Optional[int] = None
     """How many registers a thread may have on a GPU, up to 255; None leaves it to the compiler."""
@@ -160,6 +161,8 @@ class CompileOptions:
         object.__setattr__(self, "extern_libs", _library_pairs(self.extern_libs))
         flags = ("debug", "deterministic", "enable_fp_fusion", "tensor_maps", "enable_reflect_ftz")
         for name in flags + ("sanitize_overflow", "sanitize_accesses", "split_k"):
+            if name == "split_k" and self.split_k is None:
+                continue
             if not isinstance(getattr(self, name), (bool, int)):
                 raise LaunchError(
                     "E053", f"{name} is {shown(getattr(self, name))}", "use True or False"
@@ -231,6 +234,8 @@ class CompileOptions:
                 libdevice=self.libdevice or find_libdevice(),
                 ptxas_timeout=settings.ptxas_timeout,
             )
+            if self.num_ctas > 1 and self.split_k is not None:
+                core["split_k"] = bool(self.split_k)
         else:
             core.update(cpu=self.cpu, features=self.features, num_threads=self.num_threads)
         core.update(more)
@@ -252,6 +257,9 @@ class CompileOptions:
         unseen = _WITHOUT_EFFECT_ON_CODE + (_OF_CPU if self.target == "cuda" else _OF_CUDA)
         if not self.debug:
             unseen += ("sanitize_overflow", "sanitize_accesses")
+        if self.target != "cuda" or self.num_ctas == 1:
+            # Then a launch alone looks at it.
+            unseen += ("split_k",)
         return tuple((name, value) for name, value in self.as_dict.items() if name not in unseen)
 
     @CachedProperty

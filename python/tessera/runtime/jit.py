@@ -417,7 +417,8 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         self, found: "_Specialisation", bound: Bound, options: "CompileOptions"
     ) -> bool:
         """Whether launches of few programs are for a variant of the kernel for clusters."""
-        if not options.split_k or not found.kernel.metadata.get("divisible_sum"):
+        never = options.split_k is not None and not options.split_k
+        if never or not found.kernel.metadata.get("divisible_sum"):
             return False
         return self._kernel_key(bound, options) not in self._undivided
 
@@ -436,7 +437,8 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         if blocks == 1:
             return None
         try:
-            return self._kernel(bound, dataclasses.replace(options, num_ctas=blocks))
+            of_blocks = dataclasses.replace(options, num_ctas=blocks, split_k=True)
+            return self._kernel(bound, of_blocks)
         except TesseraError:
             # Nobody has asked for it.
             self._undivided.add(self._kernel_key(bound, options))
@@ -450,7 +452,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
             return None
         known = {}
         for blocks in (2, 4, 8):
-            of_blocks = dataclasses.replace(options, num_ctas=blocks)
+            of_blocks = dataclasses.replace(options, num_ctas=blocks, split_k=True)
             variant = self._kernels.get(self._kernel_key(bound, of_blocks))
             if variant is not None and variant.is_current():
                 known[blocks] = variant.variant

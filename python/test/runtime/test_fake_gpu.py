@@ -359,6 +359,38 @@ def test_few_programs_divide_their_sums(run):
             assert launch(64, 64, 16384, **options).metadata.num_ctas == 1
         assert launch(64, 64, 128).metadata.num_ctas == 1
         assert launch(64, 64, 16384, num_ctas=2).metadata.num_ctas == 2
+        # One kernel for both: of launches alone.
+        assert launch(64, 64, 16384, split_k=True) is launch(64, 64, 16384)
+        """)
+
+
+def test_persistent_programs_are_as_many_as_clusters_fit(run):
+    run("""
+        @tessera.jit
+        def matmul(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr):
+            rows = tl.program_id(0) * BM + tl.arange(0, BM)
+            columns = tl.program_id(1) * BN + tl.arange(0, BN)
+            k = tl.arange(0, 64)
+            acc = tl.zeros((BM, BN), dtype=tl.float32)
+            for at in range(0, K, 64):
+                x = tl.load(a_ptr + rows[:, None] * K + (at + k)[None, :],
+                            mask=(rows[:, None] < M) & ((at + k)[None, :] < K), other=0.0)
+                y = tl.load(b_ptr + (at + k)[:, None] * N + columns[None, :],
+                            mask=((at + k)[:, None] < K) & (columns[None, :] < N), other=0.0)
+                acc = tl.dot(x, y, acc)
+            tl.store(c_ptr + rows[:, None] * N + columns[None, :], acc,
+                     mask=(rows[:, None] < M) & (columns[None, :] < N))
+
+        a, b, c = array(1 << 40), array((1 << 40) + (1 << 26)), Tensor((1 << 40) + (1 << 27))
+        def launch(programs):
+            kernel = matmul[(programs, 4)](a, b, c, 256 * programs, 512, 512, BM=256, BN=128,
+                                           num_ctas=2, num_warps=8, num_stages=4)
+            assert kernel.metadata["persistent_programs"] == 1 and number("cluster") == 2
+            return last().grid[0] // 2
+        ctypes.c_int.in_dll(fake, "fake_fitting").value = 60
+        assert launch(4) == 16
+        # Of 132 SMs; not all of them have a neighbour.
+        assert launch(64) == 60
         """)
 
 

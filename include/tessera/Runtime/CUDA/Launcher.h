@@ -80,13 +80,15 @@ private:
     Function function = nullptr;
     /// With so many programs a launch may begin while the kernel before it ends.
     int64_t leastEarlyPrograms = 0;
+    /// How many of its clusters the GPU can run at once; 0 where it has none, or nobody knows.
+    int mostClusters = 0;
   };
   /// The module of the image, and what the driver said of it.
   Module load(std::string &log) const;
 
   Loaded getLoaded(int device);
   /// Throws DriverError where not even one cluster fits a GPU.
-  void checkCluster(Function function, int device) const;
+  int countClusters(Function function, int device) const;
   int start(const Loaded &loaded, Stream stream, const int32_t grid[3], void **parameters) const;
   std::string describe(const int32_t grid[3]) const;
   [[noreturn]] void fail(int code, int device, const int32_t grid[3]) const;

@@ -459,6 +459,8 @@ namespace {
 
 struct TileGPUPrefetchPass : tessera::tilegpu::impl::TileGPUPrefetchPassBase<TileGPUPrefetchPass> {
   void runOnOperation() final {
+    if (getNumBlocks(getOperation()) > 1)
+      return;
     SmallVector<Operation *> dots;
     getOperation().walk([&](Operation *op) {
       if (isa<tile::DotOp>(op) || isa<MmaDotOp>(op))

@@ -351,7 +351,7 @@ struct TileGPUSplitKPass : tessera::tilegpu::impl::TileGPUSplitKPassBase<TileGPU
     FailureOr<const GPUMachine *> machine = requireMachine(module);
     if (failed(machine))
       return signalPassFailure();
-    if ((*machine)->maxClusterSize == 1)
+    if ((*machine)->maxClusterSize == 1 || getNumParts(module) > 1)
       return;
     for (auto kernel : module.getOps<tile::FuncOp>())
       if (kernel.isKernel() && kernel.getBody().hasOneBlock())

@@ -463,7 +463,8 @@ struct TileGPUStoreByTensorMapPass
     FailureOr<const GPUMachine *> machine = requireMachine(module);
     if (failed(machine))
       return signalPassFailure();
-    if (!(*machine)->hasTMA)
+    // Of tiles that blocks share there would be parts.
+    if (!(*machine)->hasTMA || getNumBlocks(module) > 1)
       return;
     int64_t limit = (*machine)->sharedBytes;
     for (auto kernel : module.getOps<tile::FuncOp>())

@@ -267,6 +267,42 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
   ];
 }
 
+def TileGPUDivideProgramsPass : Pass<"tilegpu-divide-programs", "::mlir::ModuleOp"> {
+  let summary = "Divides programs into parts, which blocks of a cluster do by themselves";
+  let description = [{
+    In modules with `tilegpu.num_ctas`: a kernel whose dots are large enough is divided along the
+    rows of their results, or along the columns, into a part for each block. Tiles become
+    those of a part, with the index of what is divided from `tilegpu.cluster_rank` on; tiles that all
+    parts need whole stay what they are, the same in all blocks. From then on the program is one
+    of a single block (`tilegpu.num_parts` in the place of `tilegpu.num_ctas`), and what is the
+    same in all blocks can be copied for all of them (tilegpu-warp-specialize).
+
+    A kernel stays as it is, with a remark that says why, if a part would be too small for
+    wgmma, or if blocks would have to know of each other: where something has effects but loads and
+    stores, what is stored is not divided, or is divided along what is reduced or reordered; or
+    where what a block stores may be loaded, or stored, by another one. That arrays are different
+    ones is asked of a launch.
+
+    ```mlir
+    %range = tile.range 0 to 256 : ...
+    %row = tile.expand_dims %range {axis = 1 : i32} : ...
+    %d = tile.dot ... tensor<256x64xf16, ...
+    ```
+    becomes, with two blocks,
+    ```mlir
+    %rank = tilegpu.cluster_rank : i32
+    %range = tile.range 0 to 128 : ...
+    %c128 = arith.constant 128 : i32
+    %first = arith.muli %rank, %c128 : i32
+    %begin = tile.splat %first : ...
+    %rows = arith.addi %range, %begin : ...
+    %row = tile.expand_dims %rows {axis = 1 : i32} : ...
+    %d = tile.dot ... tensor<128x64xf16, ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "TileGPUDialect"];
+}
+
 def TileGPUSplitKPass : Pass<"tilegpu-split-k", "::mlir::ModuleOp"> {
   let summary = "Divides loops that sum up dots among the blocks of a cluster";
   let description = [{
