@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Matmul and attention on an NVIDIA GPU: one source under Tessera and Triton, and the libraries.
 
-Usage: gpu_matmul.py [--only TEXT] [--json FILE] [--rounds N] [--compile]
+Usage: gpu_matmul.py [--only TEXT] [--json FILE] [--rounds N] [--compile] [--clusters]
 
 Measured as in gpu.py: graphs of launches on buffers that go round, replayed in turns. Every
 compiler gets the same list of configurations; the best of each counts. Triton's persistent
 kernels with tensor descriptors are a competitor of their own, with their own configurations:
 Tessera is to reach the better of both from the plain kernel. cuBLAS and cuDNN are what torch
 calls. `--only` takes rows that hold all of its words, or those of one of its parts between
-commas.
+commas. With `--clusters` there are rows in which Tessera's kernels with clusters of blocks are a
+competitor of their own, and nothing else is measured.
 """
 
 from __future__ import annotations
@@ -94,6 +95,16 @@ INT4 = {
         (256, 128, 64, 8, 3), (128, 64, 64, 4, 4),
     ],
 }  # fmt: skip
+# The same and the blocks of a cluster, which divide the tile.
+CLUSTER_CONFIGS = [
+    (256, 256, 64, 8, 3, 2), (256, 256, 64, 8, 4, 2), (128, 512, 64, 8, 4, 2), (512, 256, 64, 8, 4, 4),
+    (512, 128, 64, 8, 4, 2), (256, 128, 64, 8, 4, 2), (128, 256, 64, 8, 4, 2), (256, 256, 64, 8, 4, 4),
+    (256, 128, 64, 4, 4, 2), (128, 256, 64, 4, 4, 2), (128, 128, 64, 4, 4, 2),
+]  # fmt: skip
+CLUSTER_SHAPES = [
+    (8192, 8192, 8192), (4096, 4096, 4096), (8192, 1024, 8192), (32768, 8192, 2048), (2048, 2048, 2048),
+    (16384, 16384, 1024),
+]  # fmt: skip
 # The same and whether the epilogue is in halves; for elements of 16 bits, BK for others follows.
 PERSISTENT = [
     (128, 256, 64, 8, 3, 0), (128, 256, 64, 8, 3, 1), (128, 256, 64, 8, 4, 1),
@@ -196,13 +207,14 @@ def matmul_row(
         return s
 
     def variant(own: Any, config: tuple[int, ...]) -> Variant:
-        bm, bn, bk, warps, stages = config
+        bm, bn, bk, warps, stages, *cluster = config
+        more = {"num_ctas": cluster[0]} if cluster else {}
         blocks, acc = -(-m // bm) * -(-n // bn), getattr(own["tl"], kind.acc)
         return Variant(
             config,
             lambda s: own["matmul"][(blocks,)](
                 s["a"], s["b"], s["c"], m, n, k, k, s["b"].stride(0), s["b"].stride(1), n, ACC=acc,
-                BM=bm, BN=bn, BK=bk, GROUP=8, num_warps=warps, num_stages=stages,
+                BM=bm, BN=bn, BK=bk, GROUP=8, num_warps=warps, num_stages=stages, **more,
             ),
         )  # fmt: skip
 
@@ -213,6 +225,9 @@ def matmul_row(
         name: [variant(own, config) for config in configs[kind.bytes]]
         for name, own in kernels.items()
     }
+    if what == "clusters":
+        own = kernels["tessera"]
+        competitors["clusters"] = [variant(own, config) for config in CLUSTER_CONFIGS]
     # Descriptors want rows of a multiple of 16 bytes. (Of the many layers, plain kernels alone.)
     if (
         what == "matmul"
@@ -244,6 +259,17 @@ def matmul_rows(kernels: dict[str, dict[str, Any]]) -> Iterator[tuple[gpu.Row, f
     for kind in KINDS:
         size = 8192 if kind.name == "fp8" else 4096
         yield matmul_row(kernels, kind, size, size, size)
+
+
+def cluster_rows(kernels: dict[str, dict[str, Any]]) -> Iterator[tuple[gpu.Row, float]]:
+    """Tiles that blocks of a cluster divide, which copy for each other, beside those of a block."""
+    own = {"tessera": kernels["tessera"]}
+    for along_k in (False, True):
+        kind = Kind("bf16", torch.bfloat16, torch.bfloat16, "float32", along_k)
+        for m, n, k in CLUSTER_SHAPES:
+            row, flops = matmul_row(own, kind, m, n, k, "clusters")
+            row.work += " along k" if along_k else ""
+            yield row, flops
 
 
 def linear_rows(kernels: dict[str, dict[str, Any]]) -> Iterator[tuple[gpu.Row, float]]:
@@ -547,6 +573,9 @@ def table_line(row: gpu.Row) -> str:
         for who, speed in [("triton", triton), *libraries]:
             if speed:
                 cells.append(f"of {who} {speeds['tessera'] / speed:.2f}")
+        if "clusters" in speeds:
+            cells.append(f"clusters of tessera {speeds['clusters'] / speeds['tessera']:.3f}")
+            cells.append("[" + ",".join(map(str, row.results["clusters"]["config"])) + "]")
         config = ",".join(map(str, mine.get("config", ())))
         cells.append(f"[{config}] {mine.get('n_regs')} registers, {mine.get('n_spills')} spilled")
     return "  ".join(cells)
@@ -580,6 +609,7 @@ def main() -> None:
     parser.add_argument("--json")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--compile", action="store_true", help="measure cold compiles, too")
+    parser.add_argument("--clusters", action="store_true", help="measure clusters of blocks alone")
     arguments = parser.parse_args()
     torch.manual_seed(0)
     torch.backends.cuda.matmul.allow_tf32 = True
@@ -593,9 +623,8 @@ def main() -> None:
         if arguments.json:
             pathlib.Path(arguments.json).write_text(json.dumps(report, indent=1))
 
-    for family in (
-        matmul_rows, linear_rows, gelu_rows, scaled_rows, int4_rows, attention_rows,
-    ):  # fmt: skip
+    families = [matmul_rows, linear_rows, gelu_rows, scaled_rows, int4_rows, attention_rows]
+    for family in [cluster_rows] if arguments.clusters else families:
         for row, flops in family(kernels):
             if not is_wanted(row.work, arguments.only):
                 continue

@@ -128,3 +128,125 @@ tile.func @columns(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %b: !tile.
   tile.return
 }
 }
+
+// -----
+
+// Programs that stay as they are. What is said is why rows cannot be divided.
+
+#u = #tilegpu.unassigned
+module attributes {tilegpu.num_ctas = 4 : i32, tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK: tilegpu.num_ctas = 4
+// CHECK-NOT: cluster_rank
+// expected-remark @below {{program is not divided among the blocks of a cluster: a block's part of a dot would have less than 64 rows for each warpgroup, or less than 64 columns}}
+tile.func @small(%c: !tile.ptr<f32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %a = arith.constant dense<1.0> : tensor<256x64xf16, #u>
+  %b = arith.constant dense<1.0> : tensor<64x128xf16, #u>
+  %zero = arith.constant dense<0.0> : tensor<256x128xf32, #u>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<256x128xf32, #u>) : i32 {
+    // expected-note @below {{here}}
+    %d = tile.dot %a, %b, %acc : tensor<256x64xf16, #u>, tensor<64x128xf16, #u> -> tensor<256x128xf32, #u>
+    scf.yield %d : tensor<256x128xf32, #u>
+  }
+  %ps = tile.splat %c : !tile.ptr<f32> -> tensor<256x128x!tile.ptr<f32>, #u>
+  tile.store %ps, %sum : tensor<256x128x!tile.ptr<f32>, #u>
+  tile.return
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+module attributes {tilegpu.num_ctas = 2 : i32, tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-NOT: cluster_rank
+// expected-remark @below {{program is not divided among the blocks of a cluster: a dot is none for wgmma}}
+tile.func @exact(%c: !tile.ptr<f32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %a = arith.constant dense<1.0> : tensor<256x64xf32, #u>
+  %b = arith.constant dense<1.0> : tensor<64x128xf32, #u>
+  %zero = arith.constant dense<0.0> : tensor<256x128xf32, #u>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<256x128xf32, #u>) : i32 {
+    // expected-note @below {{here}}
+    %d = tile.dot %a, %b, %acc {precision = 2 : i32} : tensor<256x64xf32, #u>, tensor<64x128xf32, #u> -> tensor<256x128xf32, #u>
+    scf.yield %d : tensor<256x128xf32, #u>
+  }
+  %ps = tile.splat %c : !tile.ptr<f32> -> tensor<256x128x!tile.ptr<f32>, #u>
+  tile.store %ps, %sum : tensor<256x128x!tile.ptr<f32>, #u>
+  tile.return
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+module attributes {tilegpu.num_ctas = 2 : i32, tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-NOT: cluster_rank
+// expected-remark @below {{program is not divided among the blocks of a cluster: no operand that a loop loads is the same in all blocks}}
+tile.func @nothing_to_share(%c: !tile.ptr<f32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %a = arith.constant dense<1.0> : tensor<256x64xf16, #u>
+  %b = arith.constant dense<1.0> : tensor<64x128xf16, #u>
+  %zero = arith.constant dense<0.0> : tensor<256x128xf32, #u>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<256x128xf32, #u>) : i32 {
+    %d = tile.dot %a, %b, %acc : tensor<256x64xf16, #u>, tensor<64x128xf16, #u> -> tensor<256x128xf32, #u>
+    scf.yield %d : tensor<256x128xf32, #u>
+  }
+  %ps = tile.splat %c : !tile.ptr<f32> -> tensor<256x128x!tile.ptr<f32>, #u>
+  tile.store %ps, %sum : tensor<256x128x!tile.ptr<f32>, #u>
+  tile.return
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+module attributes {tilegpu.num_ctas = 2 : i32, tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-NOT: cluster_rank
+// expected-remark @below {{program is not divided among the blocks of a cluster: it stores single elements, or in a loop}}
+tile.func @stores_in_a_loop(%c: !tile.ptr<f32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %a = arith.constant dense<1.0> : tensor<256x64xf16, #u>
+  %b = arith.constant dense<1.0> : tensor<64x128xf16, #u>
+  %zero = arith.constant dense<0.0> : tensor<256x128xf32, #u>
+  %ps = tile.splat %c : !tile.ptr<f32> -> tensor<256x128x!tile.ptr<f32>, #u>
+  scf.for %k = %c0 to %n step %c1 : i32 {
+    %d = tile.dot %a, %b, %zero : tensor<256x64xf16, #u>, tensor<64x128xf16, #u> -> tensor<256x128xf32, #u>
+    // expected-note @below {{here}}
+    tile.store %ps, %d : tensor<256x128x!tile.ptr<f32>, #u>
+  }
+  tile.return
+}
+}
+
+// -----
+
+// What is stored is made of something else.
+
+#u = #tilegpu.unassigned
+module attributes {tilegpu.num_ctas = 2 : i32, tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-NOT: cluster_rank
+// expected-remark @below {{program is not divided among the blocks of a cluster: what is stored is not made of the results of dots}}
+tile.func @another_store(%c: !tile.ptr<f32>, %e: !tile.ptr<i32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %a = arith.constant dense<1.0> : tensor<256x64xf16, #u>
+  %b = arith.constant dense<1.0> : tensor<64x128xf16, #u>
+  %zero = arith.constant dense<0.0> : tensor<256x128xf32, #u>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<256x128xf32, #u>) : i32 {
+    %d = tile.dot %a, %b, %acc : tensor<256x64xf16, #u>, tensor<64x128xf16, #u> -> tensor<256x128xf32, #u>
+    scf.yield %d : tensor<256x128xf32, #u>
+  }
+  %ps = tile.splat %c : !tile.ptr<f32> -> tensor<256x128x!tile.ptr<f32>, #u>
+  tile.store %ps, %sum : tensor<256x128x!tile.ptr<f32>, #u>
+  %range = tile.range 0 to 256 : tensor<256xi32, #u>
+  %es = tile.splat %e : !tile.ptr<i32> -> tensor<256x!tile.ptr<i32>, #u>
+  %qs = tile.addptr %es, %range : tensor<256x!tile.ptr<i32>, #u>, tensor<256xi32, #u>
+  // expected-note @below {{here}}
+  tile.store %qs, %range : tensor<256x!tile.ptr<i32>, #u>
+  tile.return
+}
+}

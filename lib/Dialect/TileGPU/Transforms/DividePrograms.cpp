@@ -140,6 +140,16 @@ static ArrayRef<int64_t> getShape(Value value) {
 // Dots
 //===----------------------------------------------------------------------===//
 
+/// Whether wgmma multiplies elements of these types where TMA brings them.
+static bool isForWarpgroups(tile::DotOp dot) {
+  Type a = getElementTypeOrSelf(dot.getA().getType()),
+       b = getElementTypeOrSelf(dot.getB().getType());
+  auto isFloat8 = [](Type type) { return isa<Float8E4M3FNType, Float8E5M2Type>(type); };
+  if (a.isF32())
+    return dot.getPrecision() == tile::InputPrecision::TF32;
+  return a.isF16() || a.isBF16() || a.isInteger(8) || (isFloat8(a) && isFloat8(b));
+}
+
 /// Whether a part of each dot is still enough for wgmma by all warps.
 bool ProgramDivider::planDots(unsigned along) {
   constexpr int64_t kRows = 64, kColumns = 64;
@@ -153,6 +163,8 @@ bool ProgramDivider::planDots(unsigned along) {
     ArrayRef<int64_t> shape = getShape(dot.getResult());
     if (shape.size() != 2)
       return refuse("a dot is one of batches", dot);
+    if (!isForWarpgroups(dot))
+      return refuse("a dot is none for wgmma", dot);
     LinearLayout numbers(shape);
     int64_t extents[] = {int64_t(1) << numbers.dimBits(0), int64_t(1) << numbers.dimBits(1)};
     extents[along] /= blocks;
