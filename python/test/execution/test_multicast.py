@@ -15,6 +15,9 @@ import tessera
 import tessera.gpu
 import tessera.language as tl
 import tessera.tools.tensor_descriptor
+from runtime.usual_kernels import load
+
+KERNELS = load("benchmarks/gpu_matmul_kernels.py")
 
 def run(
     kernel: Any, grid: tuple[int, ...], *args: Any, seed: int = 0, copies: str = "random",
@@ -207,6 +210,42 @@ def test_what_follows_a_dot(k: int) -> None:
         expected += np.arange(m)[:, None] - np.arange(n)
     np.testing.assert_array_equal(c, expected.T)
     np.testing.assert_array_equal(sums, expected.sum(1))
+
+
+@pytest.mark.parametrize("along_k", (True, False))
+@pytest.mark.parametrize("dtype", (np.int8, ml_dtypes.float8_e4m3fn))
+def test_operands_of_bytes(dtype: Any, along_k: bool) -> None:
+    m, n, k = 136, 80, 160
+    rng = np.random.default_rng(6)
+    a, b = (rng.integers(-4, 5, shape).astype(dtype) for shape in ((m, k), (k, n)))
+    given, strides = (np.ascontiguousarray(b.T), (1, k)) if along_k else (b, (n, 1))
+    acc, result = (tl.int32, np.int32) if dtype is np.int8 else (tl.float32, np.float32)
+    c = np.zeros((m, n), result)
+    run(
+        KERNELS["matmul"], (4,), a, given, c, m, n, k, k, *strides, n, ACC=acc, BM=128, BN=64,
+        BK=64, GROUP=8, num_ctas=2,
+    )  # fmt: skip
+    np.testing.assert_array_equal(c, a.astype(result) @ b.astype(result))
+
+
+@pytest.mark.parametrize("causal", (False, True))
+def test_attention(causal: bool) -> None:
+    """Blocks have queries of their own, and keys and values in common; two loops, or one."""
+    heads, length, width, scale = 2, 256, 128, 0.1
+    rng = np.random.default_rng(7)
+    shape = (heads, length, width)
+    q, k, v = (rng.standard_normal(shape).astype(np.float16) for _ in range(3))
+    of_one, of_two = np.zeros_like(q), np.zeros_like(q)
+    for out, blocks in ((of_one, 1), (of_two, 2)):
+        run(
+            KERNELS["attention"], (2, heads), q, k, v, out, length, scale, D=width, CAUSAL=causal,
+            BM=128, BN=64, num_stages=2, num_ctas=blocks, is_multicast=blocks > 1,
+        )  # fmt: skip
+    np.testing.assert_array_equal(of_one, of_two)
+    scores = np.einsum("hqd,hkd->hqk", q.astype(np.float32), k.astype(np.float32))
+    weights = np.exp2(scores * scale) * (np.tril(np.ones((length, length))) if causal else 1)
+    expected = weights / weights.sum(-1, keepdims=True) @ v.astype(np.float32)
+    np.testing.assert_allclose(of_two.astype(np.float32), expected, atol=0.02)
 
 
 def test_divided_and_multicast() -> None:

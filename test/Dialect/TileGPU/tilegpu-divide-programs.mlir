@@ -183,7 +183,7 @@ tile.func @exact(%c: !tile.ptr<f32>, %n: i32) {
 #u = #tilegpu.unassigned
 module attributes {tilegpu.num_ctas = 2 : i32, tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-NOT: cluster_rank
-// expected-remark @below {{program is not divided among the blocks of a cluster: no operand that a loop loads is the same in all blocks}}
+// expected-remark @below {{program is not divided among the blocks of a cluster: nothing that a loop loads and multiplies is the same in all blocks}}
 tile.func @nothing_to_share(%c: !tile.ptr<f32>, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32

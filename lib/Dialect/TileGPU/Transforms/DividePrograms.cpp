@@ -23,6 +23,7 @@
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
+#include "LoopDots.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Iterators.h"
@@ -32,6 +33,7 @@
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -226,15 +228,16 @@ bool ProgramDivider::planOrder() {
   return true;
 }
 
-/// Whether tiles come in boxes, for TMA, and one of them is whole.
+/// Whether all that loops multiply comes in boxes, for TMA, and some of it is whole.
 bool ProgramDivider::planBoxes() {
   bool hasWhole = false;
-  for (tile::DotOp dot : dots)
-    for (Value operand : {dot.getA(), dot.getB()}) {
-      while (auto trans = operand.getDefiningOp<tile::TransOp>())
-        operand = trans.getSource();
-      auto load = operand.getDefiningOp<tile::LoadOp>();
-      if (!load || !isa<scf::ForOp>(load->getParentOp()))
+  llvm::SmallPtrSet<Block *, 2> seen;
+  for (tile::DotOp dot : dots) {
+    auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
+    if (!loop || !seen.insert(loop.getBody()).second)
+      continue;
+    for (auto load : loop.getBody()->getOps<tile::LoadOp>()) {
+      if (!isTile(load.getResult()) || !reachesDot(load.getResult(), loop.getBody()))
         continue;
       std::string because;
       std::optional<BoxAccess> box = getBoxAccess(load, analysis, &because);
@@ -242,9 +245,10 @@ bool ProgramDivider::planBoxes() {
         return refuse("what it multiplies is not for TMA: " + because, load);
       if (box->isFoundByKernel())
         return refuse("it finds what it multiplies in memory", load);
-      hasWhole |= getPrimary(load.getResult()) == kWhole;
+      hasWhole |= getPrimary(load.getResult()) == kWhole && getShape(load.getResult()).size() > 1;
     }
-  return hasWhole || refuse("no operand that a loop loads is the same in all blocks");
+  }
+  return hasWhole || refuse("nothing that a loop loads and multiplies is the same in all blocks");
 }
 
 //===----------------------------------------------------------------------===//
