@@ -67,7 +67,7 @@
 //     tilegpu-prefetch                       getMemoryAccesses(): writes to shared memory
 //     tilegpu-reorder-instructions           mayWriteMemory() of what loads are moved over, or
 //                                            are done again behind
-//     tilegpu-prefetch-next-row          mayWriteMemory() of loads whose like is asked for
+//     tilegpu-prefetch-next-row              mayWriteMemory() of loads whose like is asked for
 //     tilegpu-insert-barriers                LaneOrder.h: mayPassAccesses() of what threads do
 //
 // LLVM, which comes after all of them, has its own rules: it is told that nothing overlaps a
