@@ -94,10 +94,13 @@ static void expand(tilegpu::WarpSpecializeOp op, const TargetHooks &hooks) {
   hooks.emitWaitForStream(thread);
   // Barriers in shared memory are ready for all from here on.
   hooks.emitMBarrierInitFence(thread);
-  if (op.getInCluster())
-    emitClusterBarrier(thread);
-  else
+  // What other blocks have written does not matter to anybody.
+  if (op.getInCluster()) {
+    hooks.emitClusterArrive(thread, /*isRelaxed=*/true);
+    hooks.emitClusterWait(thread);
+  } else {
     emitBarrier(thread);
+  }
 
   // The same number in all lanes, which a branch on it is known by to be the warp's.
   Value warp = emitShuffle(thread, emitWarpId(thread), thread.i32(0));

@@ -341,7 +341,8 @@ class Changed(dict[Any, Any]):
         return self.module
 
 
-MEETING = r" *nvvm\.cluster\.arrive \{aligned\}\n *nvvm\.cluster\.wait \{aligned\}\n"
+MEETING = r" *nvvm\.cluster\.arrive.* \{aligned\}\n *nvvm\.cluster\.wait \{aligned\}\n"
+FENCE = r" *nvvm\.fence\.mbarrier\.init\n"
 WAIT = r".*mbarrier\.try_wait\.parity.*\n"
 ARRIVAL = r".*mbarrier\.arrive\.shared::cluster.*\n"
 
@@ -376,6 +377,7 @@ def to_own_block(text: str) -> str:
 @pytest.mark.parametrize(
     "change",
     (
+        lambda text: without(FENCE, 0, text),
         lambda text: without(MEETING, 0, text),
         lambda text: without(MEETING, -1, text),
         lambda text: without(WAIT, 0, text),
@@ -387,6 +389,7 @@ def to_own_block(text: str) -> str:
         to_own_block,
     ),
     ids=(
+        "fence of new barriers",
         "meeting when barriers are made", "meeting in the end", "wait for a tile",
         "wait for a slot", "arrival in the loop", "arrival behind the loop",
         "arrivals of all blocks", "arrivals at all blocks", "copies to all blocks",

@@ -14,7 +14,7 @@ module attributes {tilegpu.num_parts = 2 : i32, tilegpu.num_warps = 4 : i32, til
 // CHECK-SAME: nvvm.cluster_dim = array<i32: 2, 1, 1>
 // CHECK: nvvm.read.ptx.sreg.clusterid.x
 // CHECK: nvvm.fence.mbarrier.init
-// CHECK-NEXT: nvvm.cluster.arrive {aligned}
+// CHECK-NEXT: nvvm.cluster.arrive.relaxed {aligned}
 // CHECK-NEXT: nvvm.cluster.wait {aligned}
 tile.func @two_boxes(%p: !tile.ptr<bf16>, %j: i32, %k: i32, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
     #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (8, 128), strides = () -> (128, 1), box = [8, 64], swizzle = 128>}) {

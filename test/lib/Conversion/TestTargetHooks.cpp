@@ -71,7 +71,9 @@ public:
   Value emitBlockOfCluster(ThreadBuilder &thread) const override {
     return callI32(thread, "block_of_cluster");
   }
-  void emitClusterArrive(ThreadBuilder &thread) const override { call(thread, "cluster_arrive"); }
+  void emitClusterArrive(ThreadBuilder &thread, bool isRelaxed) const override {
+    call(thread, isRelaxed ? "cluster_arrive_relaxed" : "cluster_arrive");
+  }
   Operation *emitClusterWait(ThreadBuilder &thread) const override {
     call(thread, "cluster_wait");
     return &*std::prev(thread.getBuilder().getInsertionPoint());

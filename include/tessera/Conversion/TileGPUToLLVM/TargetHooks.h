@@ -142,8 +142,9 @@ public:
   virtual void emitNamedArrive(ThreadBuilder &thread, Value number, Value threads) const = 0;
   /// All threads of a cluster meet: they arrive, and wait for each other. `mayPassWait` tells which
   /// operations may be done before that wait, as arithmetic, accesses of global memory, and
-  /// exchanges within a warp.
-  virtual void emitClusterArrive(ThreadBuilder &thread) const = 0;
+  /// exchanges within a warp. Relaxed, they say no more than that they have begun, and have made
+  /// barriers (emitMBarrierInitFence).
+  virtual void emitClusterArrive(ThreadBuilder &thread, bool isRelaxed = false) const = 0;
   virtual mlir::Operation *emitClusterWait(ThreadBuilder &thread) const = 0;
   virtual bool isClusterWait(mlir::Operation *op) const = 0;
   virtual bool mayPassClusterWait(mlir::Operation *op) const = 0;

@@ -33,7 +33,7 @@ public:
   void emitWarpBarrier(ThreadBuilder &thread) const override;
   void emitNamedBarrier(ThreadBuilder &thread, Value number, Value threads) const override;
   void emitNamedArrive(ThreadBuilder &thread, Value number, Value threads) const override;
-  void emitClusterArrive(ThreadBuilder &thread) const override;
+  void emitClusterArrive(ThreadBuilder &thread, bool isRelaxed) const override;
   mlir::Operation *emitClusterWait(ThreadBuilder &thread) const override;
   bool isClusterWait(mlir::Operation *op) const override;
   bool mayPassClusterWait(mlir::Operation *op) const override;

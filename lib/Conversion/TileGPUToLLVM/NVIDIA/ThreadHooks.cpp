@@ -126,7 +126,12 @@ void NVIDIAHooks::emitNamedArrive(ThreadBuilder &thread, Value number, Value thr
 }
 
 /// Without more said the arrival releases at the cluster's scope, and the wait acquires.
-void NVIDIAHooks::emitClusterArrive(ThreadBuilder &thread) const {
+/// Otherwise it is a fence of all memory, too.
+void NVIDIAHooks::emitClusterArrive(ThreadBuilder &thread, bool isRelaxed) const {
+  if (isRelaxed) {
+    thread.create<NVVM::ClusterArriveRelaxedOp>(thread.getBuilder().getUnitAttr());
+    return;
+  }
   thread.create<NVVM::ClusterArriveOp>(thread.getBuilder().getUnitAttr());
 }
 
