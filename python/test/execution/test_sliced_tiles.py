@@ -133,6 +133,27 @@ def test_in_place(rng):
     assert slices(build(in_place, 0, 4, BM=128, BN=512, tensor_maps=False))
 
 
+@tessera.jit
+def with_barrier(x_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexpr):
+    at = tl.arange(0, BM)[:, None] * BN + tl.arange(0, BN)[None, :]
+    x = tl.load(x_ptr + at)
+    tl.debug_barrier()
+    tl.store(out_ptr + at, x)
+
+
+@tessera.jit
+def with_assembly(x_ptr, out_ptr, BM: tl.constexpr, BN: tl.constexpr):
+    at = tl.arange(0, BM)[:, None] * BN + tl.arange(0, BN)[None, :]
+    x = tl.load(x_ptr + at)
+    y = tl.inline_asm_elementwise("add.f32 $0, $1, $1;", "=f,f", [x], tl.float32, False, 1)
+    tl.store(out_ptr + at, y)
+
+
+@pytest.mark.parametrize("kernel", [with_barrier, with_assembly])
+def test_what_has_effects_stays_whole(kernel):
+    assert not slices(build(kernel, 0, 16, BM=256, BN=256))
+
+
 def test_turned(rng):
     x = rng.integers(-8, 8, (128, 256)).astype("f4")
     out = np.full((256, 128), np.nan, "f4")

@@ -99,9 +99,11 @@ private:
 
 /// Whether an op gives each element by the same element of its operands.
 static bool isByElements(Operation *op) {
-  return op->getNumRegions() == 0 &&
+  if (isa<tile::LoadOp, tile::StoreOp>(op))
+    return true;
+  return op->getNumRegions() == 0 && isMemoryEffectFree(op) &&
          (op->hasTrait<OpTrait::Elementwise>() || op->hasTrait<tile::SameElements>() ||
-          isa<tile::AddPtrOp, tile::LoadOp, tile::StoreOp, tile::HintOp>(op));
+          isa<tile::AddPtrOp, tile::HintOp>(op));
 }
 
 static bool isSource(Operation *op) {
@@ -477,9 +479,10 @@ bool TileGPUSliceTilesPass::slice(tile::FuncOp kernel, Value value, unsigned dim
 
 /// A loop that carries a sum and computes with a result of a dot as large.
 bool TileGPUSliceTilesPass::sliceDots(tile::FuncOp kernel) {
-  WarpRegisters registers(warps);
-  int64_t most = machine->hasTMA ? registers.getMost()
-                                 : GPUMachine::getRegisters(warps * GPUMachine::kWarpSize);
+  // Others hold their operands in registers, those of each half.
+  if (!machine->hasWarpgroupMMA())
+    return false;
+  int64_t most = WarpRegisters(warps).getMost();
   bool isChanged = false;
   SmallVector<scf::ForOp> loops;
   kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
