@@ -378,7 +378,7 @@ bool Signature::specialise() {
       return false;
     // Of an array, its element type counts, which is in the signature.
     if (parameter.isKey && !parameter.isConstexpr) {
-      if (PyTuple_Check(value))
+      if (PyTuple_Check(value) || PyList_Check(value))
         return false;
       if (PyLong_Check(value) || PyFloat_CheckExact(value))
         constants.push_back(value);
@@ -397,8 +397,14 @@ bool Signature::addValue(const Parameter &parameter, PyObject *value) {
     return false;
   if (value == Py_None) {
     bytes.push_back(kNone);
-  } else if (PyTuple_CheckExact(value)) {
+  } else if (PyTuple_Check(value)) {
     return addTuple(parameter, value);
+  } else if (PyList_CheckExact(value)) {
+    // It may change while the launch runs Python.
+    py::object items = py::reinterpret_steal<py::object>(PyList_AsTuple(value));
+    if (!items)
+      throw py::error_already_set();
+    return addTuple(parameter, items.ptr());
   } else if (parameter.number != TSR_VOID) {
     return addNumberAs(parameter, value);
   } else if (PyLong_CheckExact(value) || PyFloat_CheckExact(value) || PyBool_Check(value)) {
@@ -415,7 +421,10 @@ bool Signature::addTuple(const Parameter &parameter, PyObject *value) {
   // So a size is a byte, and tuples are not in one another too deeply.
   if (numItems > kMaxParams)
     return false;
-  bytes.push_back(kTuple);
+  bool isPlain = PyTuple_CheckExact(value);
+  bytes.push_back(isPlain ? kTuple : kTupleOfClass);
+  if (!isPlain)
+    constants.push_back(reinterpret_cast<PyObject *>(Py_TYPE(value)));
   bytes.push_back(static_cast<char>(size));
   for (size_t i = 0; i < size; ++i)
     if (!addValue(parameter, PyTuple_GET_ITEM(value, static_cast<Py_ssize_t>(i))))

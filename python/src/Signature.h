@@ -9,7 +9,8 @@
 //     three bytes a pointer  element type; alignment and read-only; GPU, -1 for the host
 //     one byte a number      alignment, of an integer, and of any number whose type an annotation
 //                            says (which is the same in all launches)
-//     one byte a tuple       how many items, which follow
+//     one byte a tuple       how many items, which follow; its class, if it has one of its own, is
+//                            among the constants
 //     a tensor descriptor    rank, padding and rounding; its array; its shape and strides as
 //                            integers are; the binary logarithms of its block's extents
 //     the constants          numbers, strings and tuples of these by value, all else by identity
@@ -53,7 +54,8 @@ enum ArgumentKind : char {
   kPointer,
   kDescriptor,
   kNumberAs, ///< a number of the type that the parameter's annotation says
-  kTuple,
+  kTuple, ///< or a list
+  kTupleOfClass,
   kNumber,
 };
 
@@ -120,7 +122,7 @@ public:
   FixedVector<uint64_t, kAllSlots> slots;
   FixedVector<uint64_t, kAllSlots> hostAddresses; ///< of the arrays in the host's memory
   FixedVector<char, kAllBytes + kMaxParams + kMaxOptions> bytes;
-  FixedVector<PyObject *, 2 * kMaxParams + 2 * kMaxOptions> constants; ///< borrowed
+  FixedVector<PyObject *, 3 * kMaxParams + 2 * kMaxOptions> constants; ///< borrowed
 
 private:
   bool addValue(const Parameter &parameter, PyObject *value);

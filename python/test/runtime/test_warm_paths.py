@@ -5,7 +5,7 @@ outcomes, so each test also passes what differs by little."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -483,12 +483,47 @@ def test_tuples(whole_launches):
     # Flat, it would be the same numbers.
     with pytest.raises(tessera.TesseraError):
         of_parts[(1,)]((3, 5), out)
-    # A named tuple is another thing than a tuple of the same.
-    from collections import namedtuple
 
-    Pair = namedtuple("Pair", "a b")
-    of_parts[(1,)](Pair(9, (8,)), out)
-    assert out.tolist() == [9, 8] and len(whole_launches) >= 1
+
+class Sizes(NamedTuple):
+    first: Any
+    second: Any
+
+
+class Others(NamedTuple):
+    second: Any
+    first: Any
+
+
+@tessera.jit
+def of_names(out, sizes):
+    tl.store(out, sizes.first)
+    tl.store(out + 1, sizes.second)
+
+
+def test_lists_and_named_tuples(whole_launches):
+    out = np.zeros(2, np.int32)
+    for pair in ([3, (5,)], (3, [5]), [1, [16]]):
+        for _ in range(3):
+            whole_launches.clear()
+            of_parts[(1,)](pair, out)
+            assert out.tolist() == [pair[0], pair[1][0]]
+        assert not whole_launches
+    changing = [3, (5,)]
+    for number in (9, 7, 1):
+        changing[0] = number
+        of_parts[(1,)](changing, out)
+        assert out.tolist() == [number, 5]
+    # What has the same items in another class is another kernel.
+    for sizes in (Sizes(3, 5), Others(3, 5), Sizes(7, 9), Others(7, 9)):
+        for _ in range(2):
+            whole_launches.clear()
+            of_names[(1,)](out, sizes)
+            assert out.tolist() == [sizes.first, sizes.second]
+        assert not whole_launches
+    assert len(of_names.compilations) == 2
+    with pytest.raises(tessera.TesseraError):
+        of_names[(1,)](out, (3, 5))
 
 
 def test_tuples_of_very_many_items():
