@@ -125,7 +125,7 @@ tile.func private @words_across(%p: !tile.ptr<f32>, %c: tensor<64x128xf32, #u>) 
   %x = tile.load %pa : tensor<64x32x!tile.ptr<f32>, #u>
   %b = tile.load %pb : tensor<32x128x!tile.ptr<f32>, #u>
   // expected-remark@+1 {{dot of 64x128x32 of f32 by wgmma}}
-  %d = tile.dot %x, %b, %c : tensor<64x32xf32, #u>, tensor<32x128xf32, #u> -> tensor<64x128xf32, #u>
+  %d = tile.dot %x, %b, %c {precision = 0 : i32} : tensor<64x32xf32, #u>, tensor<32x128xf32, #u> -> tensor<64x128xf32, #u>
   tile.return %d : tensor<64x128xf32, #u>
 }
 
