@@ -129,6 +129,34 @@ tile.func private @words_across(%p: !tile.ptr<f32>, %c: tensor<64x128xf32, #u>) 
   tile.return %d : tensor<64x128xf32, #u>
 }
 
+// Not of a result whose columns have an odd factor, which no reshape may cut.
+// CHECK-LABEL: @words_across_odd
+// CHECK-NOT: tile.reshape
+// CHECK: tilegpu.warpgroup_dot
+// CHECK: tile.return
+tile.func private @words_across_odd(%p: !tile.ptr<f32>, %c: tensor<192x128xf32, #u>) -> tensor<192x128xf32, #u> {
+  %ks = tile.range 0 to 32 : tensor<32xi32, #u>
+  %step = tile.expand_dims %ks {axis = 1 : i32} : tensor<32xi32, #u> -> tensor<32x1xi32, #u>
+  %columns = tile.range 0 to 128 : tensor<128xi32, #u>
+  %column = tile.expand_dims %columns {axis = 0 : i32} : tensor<128xi32, #u> -> tensor<1x128xi32, #u>
+  %v = arith.constant dense<256> : tensor<32x1xi32, #u>
+  %sv = arith.muli %step, %v : tensor<32x1xi32, #u>
+  %b0 = tile.broadcast %sv : tensor<32x1xi32, #u> -> tensor<32x128xi32, #u>
+  %b1 = tile.broadcast %column : tensor<1x128xi32, #u> -> tensor<32x128xi32, #u>
+  %b2 = arith.addi %b0, %b1 : tensor<32x128xi32, #u>
+  %qs = tile.splat %p : !tile.ptr<f32> -> tensor<32x128x!tile.ptr<f32>, #u>
+  %pb = tile.addptr %qs, %b2 : tensor<32x128x!tile.ptr<f32>, #u>, tensor<32x128xi32, #u>
+  %ps = tile.splat %p : !tile.ptr<f32> -> tensor<192x32x!tile.ptr<f32>, #u>
+  %k = tile.expand_dims %ks {axis = 0 : i32} : tensor<32xi32, #u> -> tensor<1x32xi32, #u>
+  %a1 = tile.broadcast %k : tensor<1x32xi32, #u> -> tensor<192x32xi32, #u>
+  %pa = tile.addptr %ps, %a1 : tensor<192x32x!tile.ptr<f32>, #u>, tensor<192x32xi32, #u>
+  %x = tile.load %pa : tensor<192x32x!tile.ptr<f32>, #u>
+  %b = tile.load %pb : tensor<32x128x!tile.ptr<f32>, #u>
+  // expected-remark@+1 {{dot of 192x128x32 of f32 by wgmma}}
+  %d = tile.dot %x, %b, %c {precision = 0 : i32} : tensor<192x32xf32, #u>, tensor<32x128xf32, #u> -> tensor<192x128xf32, #u>
+  tile.return %d : tensor<192x128xf32, #u>
+}
+
 // CHECK-LABEL: @few_rows
 tile.func private @few_rows(%p: tensor<32x32x!tile.ptr<bf16>, #u>, %b: tensor<32x64xbf16, #u>, %c: tensor<32x64xf32, #u>) -> tensor<32x64xf32, #u> {
   %a = tile.load %p : tensor<32x32x!tile.ptr<bf16>, #u>

@@ -450,8 +450,12 @@ LogicalResult Rewriter::toWgmma(const Dot &dot) {
   left = transpose(left);
   right = transpose(right);
   bool isFragment = isKMajor && isLoaded(skipTrans(left)) && !liesAlong(left, kAlongA);
-  bool isOrdered = isFragment && llvm::all_of(tile::getShape(left.getType()), llvm::isPowerOf2_64);
   FragmentRows order = FragmentRows::get(dot.bits);
+  auto isPowerOf2 = [](Value tile) {
+    return llvm::all_of(tile::getShape(tile.getType()), llvm::isPowerOf2_64);
+  };
+  // Parts of several rows are put together with their columns, whose odd factor nothing may cut.
+  bool isOrdered = isFragment && isPowerOf2(left) && (order.rows == 1 || isPowerOf2(op.getAcc()));
   Value a = isLoaded(skipTrans(left)) && !isFragment ? place(left, kAlongA) : left;
   Value b = place(right, kAlongB);
   if (!a || !b)
