@@ -296,6 +296,22 @@ def gpu_matmul_table(figures: Any) -> list[str]:
     return lines
 
 
+def backward_table(figures: Any) -> list[str]:
+    """Speeds of all kernels of attention's backward pass together, and the ratios to the others."""
+    rows = []
+    for row in figures["rows"]:
+        results = row["results"]
+        speeds = {who: result["TFLOP/s"] for who, result in results.items() if "TFLOP/s" in result}
+        mine, ours = results["tessera"], speeds["tessera"]
+        of_cudnn = judged(ours / speeds["library"], 0.85, 1.0)
+        others = [f"{speeds[who]:.0f}" for who in ("triton", "library")]
+        facts = [str(mine["n_regs"]), str(mine["n_spills"])]
+        ratios = [f"{ours / speeds['triton']:.2f}", of_cudnn]
+        rows.append([row["work"], f"{ours:.0f}", *others, *ratios, *facts])
+    names = ["work", "TFLOP/s", "Triton", "cuDNN", "of Triton", "of cuDNN"]
+    return table([*names, "registers", "spilled bytes"], rows)
+
+
 def tuning_table(figures: Any) -> list[str]:
     """Seconds of a first launch, and what a warm one costs."""
     found = {(row["compiler"], row["what"], row.get("kernel")): row for row in figures["rows"]}
@@ -352,6 +368,7 @@ TABLES = {
     **{part: make for part, (_, make) in PARTS.items()},
     "gpu": gpu_table,
     "gpu_matmul": gpu_matmul_table,
+    "attention_backward": backward_table,
     "tuning": tuning_table,
     "tutorials": tutorials_table,
     "tutorials_attention": tutorials_table,
