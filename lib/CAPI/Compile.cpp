@@ -110,9 +110,8 @@ TsrStatus tsr_kernel_stage(TsrKernel *kernel, const char *stage, const char **te
 }
 
 TsrStatus tsr_kernel_show(TsrKernel *kernel, uint32_t tools) TSR_NOEXCEPT {
-  return guarded([&] {
-    kernel->kernel->show((tools & TSR_TOOL_PERF) != 0, (tools & TSR_TOOL_GDB) != 0);
-  });
+  return guarded(
+      [&] { kernel->kernel->show((tools & TSR_TOOL_PERF) != 0, (tools & TSR_TOOL_GDB) != 0); });
 }
 
 const char *tsr_kernel_metadata(TsrKernel *kernel) TSR_NOEXCEPT {

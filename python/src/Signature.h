@@ -54,7 +54,7 @@ enum ArgumentKind : char {
   kPointer,
   kDescriptor,
   kNumberAs, ///< a number of the type that the parameter's annotation says
-  kTuple, ///< or a list
+  kTuple,    ///< or a list
   kTupleOfClass,
   kNumber,
 };

@@ -150,7 +150,11 @@ def list_work() -> Iterator[Work]:
         products, "matmul_int4", (f16, i8, f16, f16, n, n, n),
         BM=128, BN=128, BK=64, GROUP=8, num_warps=8, num_stages=3,
     )  # fmt: skip
-    for name, block in (("matmul_scaled", 256), ("matmul_scaled", 128), ("matmul_scaled_once", 128)):
+    for name, block in (
+        ("matmul_scaled", 256),
+        ("matmul_scaled", 128),
+        ("matmul_scaled_once", 128),
+    ):
         yield work(
             products, name, (f8, f8, f32, f32, bf16, n, n, n, n, 1, n, n, 1, n, n // 128), str(block),
             BM=128, BN=block, BK=128, GROUP=8, num_warps=8, num_stages=3,
