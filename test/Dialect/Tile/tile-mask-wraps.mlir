@@ -216,12 +216,61 @@ tile.func @rows_that_stay(%scales: !tile.ptr<f32>, %out: !tile.ptr<f32>, %n: i32
   %two = tile.div_int signed %x, %c32s : tensor<64xi32>
   %p = tile.addptr %bases, %two : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
   %a = tile.load %p, %inside : tensor<64x!tile.ptr<f32>>
-  tile.store %q, %a, %inside : tensor<64x!tile.ptr<f32>>
   %one = tile.div_int signed %x, %c64s : tensor<64xi32>
   %r = tile.addptr %bases, %one : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
   %b = tile.load %r, %inside : tensor<64x!tile.ptr<f32>>
-  tile.store %q, %b : tensor<64x!tile.ptr<f32>>
   %c = tile.load %r : tensor<64x!tile.ptr<f32>>
+  tile.store %q, %a, %inside : tensor<64x!tile.ptr<f32>>
+  tile.store %q, %b : tensor<64x!tile.ptr<f32>>
   tile.store %q, %c, %inside : tensor<64x!tile.ptr<f32>>
+  tile.return
+}
+
+// Nor where the program may have stored to the row: a lane sees what it has stored itself.
+// CHECK-LABEL: tile.func @behind_stores
+// CHECK: scf.if
+// CHECK: tile.store
+// CHECK: tile.load %{{.+}} : tensor<64x!tile.ptr<f32>>
+tile.func @behind_stores(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %v: f32, %is: i1) {
+  scf.if %is {
+    tile.store %x, %v : !tile.ptr<f32>
+  }
+  %xs = tile.splat %x : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+  %a = tile.load %xs : tensor<64x!tile.ptr<f32>>
+  %range = tile.range 0 to 64 : tensor<64xi32>
+  %ys = tile.splat %y : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+  %q = tile.addptr %ys, %range : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+  tile.store %q, %a : tensor<64x!tile.ptr<f32>>
+  tile.return
+}
+
+// CHECK-LABEL: tile.func @in_a_loop_that_stores
+// CHECK: scf.for
+// CHECK: tile.load %{{.+}} : tensor<64x!tile.ptr<f32>>
+// CHECK: tile.store
+tile.func @in_a_loop_that_stores(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %range = tile.range 0 to 64 : tensor<64xi32>
+  %ys = tile.splat %y : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+  %q = tile.addptr %ys, %range : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+  %xs = tile.splat %x : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    %a = tile.load %xs : tensor<64x!tile.ptr<f32>>
+    tile.store %q, %a : tensor<64x!tile.ptr<f32>>
+  }
+  tile.return
+}
+
+// Before the first store it is loaded once.
+// CHECK-LABEL: tile.func @before_a_store
+// CHECK: tile.load %{{.+}} : !tile.ptr<f32>
+tile.func @before_a_store(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>) {
+  %range = tile.range 0 to 64 : tensor<64xi32>
+  %ys = tile.splat %y : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+  %q = tile.addptr %ys, %range : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+  %xs = tile.splat %x : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+  %a = tile.load %xs : tensor<64x!tile.ptr<f32>>
+  tile.store %q, %a : tensor<64x!tile.ptr<f32>>
   tile.return
 }

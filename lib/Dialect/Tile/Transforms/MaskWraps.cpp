@@ -9,10 +9,12 @@
 // is made of it is when that is stored, need not be one: the element is loaded once.
 
 #include "tessera/Analysis/Access.h"
+#include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace tessera::tile {
@@ -227,12 +229,38 @@ static bool isUniformRow(Value row, AccessAnalysis &analysis, Value &index) {
                       [&](Value operand) { return isUniformRow(operand, analysis, index); });
 }
 
+/// Whether the program may have written to memory before a load. A lane sees its own store, which
+/// another lane's load need not.
+static bool mayFollowWrite(LoadOp load) {
+  auto function = load->getParentOfType<FuncOp>();
+  WalkResult result = function.walk([&](Operation *op) {
+    if (op->getNumRegions() != 0 || !mayWriteMemory(op))
+      return WalkResult::advance();
+    Operation *around = load->getParentOp();
+    while (!around->isAncestor(op))
+      around = around->getParentOp();
+    // Both are in it: one behind the other, in each other's branches, or in a loop.
+    for (Operation *loop = around; loop != function; loop = loop->getParentOp())
+      if (isa<LoopLikeOpInterface>(loop))
+        return WalkResult::interrupt();
+    for (Region &region : around->getRegions())
+      for (Block &block : region) {
+        Operation *first = block.findAncestorOpInBlock(*op);
+        Operation *second = block.findAncestorOpInBlock(*load);
+        if (first && second && first->isBeforeInBlock(second))
+          return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
 /// Whether what a row loads may be its first element in every lane.
 bool MaskWrapsPass::isOneElement(LoadOp load, AccessAnalysis &analysis) {
   auto type = dyn_cast<RankedTensorType>(load.getType());
   Value index;
-  if (!type || type.getRank() != 1 || load.getIsVolatile() ||
-      !isUniformRow(load.getPtr(), analysis, index))
+  if (!type || type.getRank() != 1 || type.getNumElements() == 1 || load.getIsVolatile() ||
+      mayFollowWrite(load) || !isUniformRow(load.getPtr(), analysis, index))
     return false;
   if (!load.getMask())
     return !index;
