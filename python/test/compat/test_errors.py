@@ -100,7 +100,7 @@ def matmul(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexp
 
 
 def test_out_of_resources():
-    signature = "*bf16:16, *bf16:16, *fp32:16, 256, 256, 256"
+    signature = "*bf16:16, *bf16:16, *fp32:16, 256, 256, 1024"
     with pytest.raises(OutOfResources) as caught:
         tessera.compile(matmul, signature, target="sm_90a", num_warps=8)
     error = caught.value

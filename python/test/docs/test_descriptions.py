@@ -111,6 +111,7 @@ WHOLE = {
     "TileGPUSplitKPass": "Dialect/TileGPU/tilegpu-split-k",
     "TileGPUPrefetchNextRowPass": "Dialect/TileGPU/tilegpu-prefetch-next-row",
     "TileGPUSpillInvariantsPass": "Dialect/TileGPU/tilegpu-spill-invariants",
+    "TileGPUSliceTilesPass": "Dialect/TileGPU/tilegpu-slice-tiles",
     "TileGPUPlanAccesses": "Conversion/TileGPUToLLVM/plan-accesses",
     "TileGPUMarkNarrowResults": "Conversion/TileGPUToLLVM/mark-narrow-results",
     "TileGPUDeclareSharedMemory": "Conversion/TileGPUToLLVM/declare-shared-memory",

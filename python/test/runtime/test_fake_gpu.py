@@ -151,12 +151,12 @@ def test_a_launch_may_begin_before_the_one_in_front_of_it_has_ended(run):
             tl.store(out_ptr + j * m + i, tile)
 
         for target, columns, early in (("sm_90a", 256, 1), ("sm_90a", 64, 0), ("sm_80", 128, 0)):
-            kernel = tessera.compile(turn, f"*fp32:16, *fp32:16, i32:16, i32:16, 128, {columns}", target=target)
+            kernel = tessera.compile(turn, f"*fp32:16, *fp32:16, i32:16, i32:16, 128, {columns}", target=target, num_warps=8)
             assert kernel.metadata["waits_for_stream"] == bool(early)
             assert kernel.stages["ptx"].count("griddepcontrol.wait") == early
         for columns, early in ((256, 1), (64, 0)):
             noted = number("early"), number("launches")
-            turn[(5, 2)](x, out, 1024, 1024, M=128, N=columns)
+            turn[(5, 2)](x, out, 1024, 1024, M=128, N=columns, num_warps=8)
             assert (number("early"), number("launches")) == (noted[0] + early, noted[1] + 1)
     """)
 

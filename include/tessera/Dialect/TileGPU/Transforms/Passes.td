@@ -50,19 +50,18 @@ def TileGPUSliceTilesPass : Pass<"tilegpu-slice-tiles", "::mlir::ModuleOp"> {
     arrays with `assume-apart`, which the launch then sees to.
 
     ```mlir
-    %r = tile.range 0 to 32768 : tensor<32768xi32, #tilegpu.unassigned>
-    %p = tile.addptr %ps, %r : ...
-    %x = tile.load %p : tensor<32768x!tile.ptr<f32>, #tilegpu.unassigned>
-    tile.store %p, %x : tensor<32768x!tile.ptr<f32>, #tilegpu.unassigned>
+    %a = tile.load %xp : tensor<64x512x!tile.ptr<f32>, #tilegpu.unassigned>
+    %b = tile.load %yp : tensor<64x512x!tile.ptr<f32>, #tilegpu.unassigned>
+    %c = arith.addf %a, %b : tensor<64x512xf32, #tilegpu.unassigned>
+    tile.store %op, %c : tensor<64x512x!tile.ptr<f32>, #tilegpu.unassigned>
     ```
     becomes, for 4 warps
     ```mlir
-    %r0 = tile.range 0 to 16384 : tensor<16384xi32, #tilegpu.unassigned>
-    ...
-    %x0 = tile.load %p0 : tensor<16384x!tile.ptr<f32>, #tilegpu.unassigned>
-    tile.store %p0, %x0 : tensor<16384x!tile.ptr<f32>, #tilegpu.unassigned>
-    %r1 = tile.range 16384 to 32768 : tensor<16384xi32, #tilegpu.unassigned>
-    ...
+    scf.for ... {
+      %a = tile.load %xp : tensor<8x512x!tile.ptr<f32>, #tilegpu.unassigned>
+      %b = tile.load %yp : tensor<8x512x!tile.ptr<f32>, #tilegpu.unassigned>
+      %c = arith.addf %a, %b : tensor<8x512xf32, #tilegpu.unassigned>
+      tile.store %op, %c : tensor<8x512x!tile.ptr<f32>, #tilegpu.unassigned>
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
