@@ -36,7 +36,7 @@ from tessera.errors import (
     raise_core_error,
     warn_of_machine,
 )
-from tessera.frontend.signature import ConstSpec, Specialisation, ValueSpec, kernel_name, spell
+from tessera.frontend.signature import Specialisation, kernel_name
 from tessera.language import types
 from tessera.language.callables import JITCallable, P, Param, R, ShownAsFunction
 from tessera.runtime.async_compile import active_mode

@@ -32,7 +32,7 @@ TYPE = """
 """
 
 KERNEL = """
-    add_pre_run_hook arg_names cache_key constexprs debug device_caches fn launch_metadata noinline
+    add_pre_run_hook arg_names cache_key compilations constexprs debug device_caches fn launch_metadata noinline
     params pre_run_hooks preload repr run signature src used_global_vals version warmup
 """
 

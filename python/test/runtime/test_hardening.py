@@ -38,7 +38,10 @@ def test_the_extension_exports_one_symbol() -> None:
 
 def test_the_core_exports_its_interface_alone() -> None:
     lines = said_by("nm", "-D", "--defined-only", CORE).splitlines()
-    assert lines and all(line.split()[-1].startswith("tsr_") for line in lines)
+    # gdb looks for two symbols by name (lib/Target/Host/ShownCode.cpp).
+    for_gdb = {"__jit_debug_register_code", "__jit_debug_descriptor"}
+    names = {line.split()[-1] for line in lines}
+    assert names > for_gdb and all(name.startswith("tsr_") for name in names - for_gdb)
 
 
 @pytest.mark.parametrize("library", [EXTENSION, CORE])
