@@ -289,7 +289,8 @@ def test_a_slow_compilation_is_no_error(slow_ptxas, capsys):
 # --- The end of the process -----------------------------------------------------------
 
 DAEMONS = """
-import itertools, sys, threading, time
+import itertools, os, sys, threading, time
+os.environ["TESSERA_RECOMPILE_WARNING"] = "0"  # how many there are is a matter of speed
 import numpy as np, tessera, tessera.language as tl
 
 @tessera.jit
