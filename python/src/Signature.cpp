@@ -400,11 +400,12 @@ bool Signature::addValue(const Parameter &parameter, PyObject *value) {
   } else if (PyTuple_Check(value)) {
     return addTuple(parameter, value);
   } else if (PyList_CheckExact(value)) {
-    // It may change while the launch runs Python.
+    // It may change while the launch runs Python, or the kernel, and what was in it be freed.
     py::object items = py::reinterpret_steal<py::object>(PyList_AsTuple(value));
     if (!items)
       throw py::error_already_set();
-    return addTuple(parameter, items.ptr());
+    ofLists.push_back(std::move(items));
+    return addTuple(parameter, ofLists.back().ptr());
   } else if (parameter.number != TSR_VOID) {
     return addNumberAs(parameter, value);
   } else if (PyLong_CheckExact(value) || PyFloat_CheckExact(value) || PyBool_Check(value)) {

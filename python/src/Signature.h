@@ -118,6 +118,7 @@ public:
   const std::vector<Parameter> &parameters;
   std::array<PyObject *, kMaxParams> values; ///< borrowed, one a parameter; null if it is tuned
   py::object rest;                           ///< the tuple that `*args` is
+  std::vector<py::object> ofLists;           ///< what was in lists, for as long as the launch takes
   FixedVector<std::pair<PyObject *, PyObject *>, kMaxOptions> options;
   FixedVector<uint64_t, kAllSlots> slots;
   FixedVector<uint64_t, kAllSlots> hostAddresses; ///< of the arrays in the host's memory

@@ -5,6 +5,10 @@ outcomes, so each test also passes what differs by little."""
 
 from __future__ import annotations
 
+import gc
+import threading
+import time
+import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -779,3 +783,43 @@ def test_constants_that_are_tuples_count_by_value(whole_launches):
             assert np.signbit(out[0]) == np.signbit(float(shape[0]))
         assert not whole_launches
     assert len(of_constants.compilations) == 6
+
+
+@tessera.jit
+def sums_for_long(pair, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for k in range(n):
+        total += tl.load(pair[0] + i + k % 2) * tl.load(pair[1] + i)
+    tl.store(out_ptr + i, total)
+
+
+def test_arrays_of_a_list_live_until_the_launch_is_done():
+    out = np.zeros(64, np.float32)
+
+    def launch(n):
+        pair = [np.ones(128, np.float32), np.ones(64, np.float32)]
+        known, seen = weakref.ref(pair[0]), []
+
+        def change():
+            time.sleep(0.02)
+            pair.clear()
+            gc.collect()
+            seen.append((known() is not None, out[0] == 0))
+
+        out[:] = 0
+        thread = threading.Thread(target=change)
+        thread.start()
+        sums_for_long[(1,)](pair, out, n, BLOCK=64, num_threads=1)
+        thread.join()
+        return seen[0]
+
+    launch(3)
+    n = 1 << 20
+    while True:  # until the list changes while the kernel runs
+        is_alive, was_running = launch(n)
+        if was_running or n > 1 << 30:
+            break
+        n *= 4
+    assert was_running and is_alive
+    np.testing.assert_array_equal(out, np.float32(min(n, 1 << 24)))
