@@ -262,7 +262,8 @@ struct SortPattern : TilePattern<tile::SortOp> {
         int64_t elements = 1;
         for (int64_t extent : layout.shape())
           elements *= extent;
-        offset += llvm::alignTo(elements / sort.rounds * getMemoryBytes(element), 16);
+        elements /= sort.rounds * countBlockParts(layout);
+        offset += llvm::alignTo(elements * getMemoryBytes(element), 16);
       }
     }
     sort.run();

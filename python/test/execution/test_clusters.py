@@ -106,6 +106,26 @@ def test_sorts(blocks: int, dtype: Any) -> None:
 
 
 @tessera.jit
+def sort_pairs(x_ptr, order_ptr, R: tl.constexpr, C: tl.constexpr):
+    at = tl.arange(0, R)[:, None] * C + tl.arange(0, C)[None, :]
+    tl.store(order_ptr + at, tl.argsort(tl.load(x_ptr + at)))
+
+
+@pytest.mark.parametrize("blocks", BLOCKS)
+@pytest.mark.parametrize("warps", [1, 4, 8])
+@pytest.mark.parametrize("shape", [(4, 256), (4, 128), (1, 64)])
+@pytest.mark.parametrize("dtype", [np.int32, np.uint64])
+def test_sorts_of_several_tiles(
+    blocks: int, warps: int, shape: tuple[int, int], dtype: Any
+) -> None:
+    """Of which each block has a part in its memory: the tiles themselves, and their order."""
+    x = np.random.default_rng(blocks).integers(0, 100, shape).astype(dtype)
+    order = np.full(shape, -1, np.int32)
+    run(sort_pairs, (1,), x, order, R=shape[0], C=shape[1], num_ctas=blocks, num_warps=warps)
+    np.testing.assert_array_equal(order, np.argsort(x, axis=1, kind="stable"))
+
+
+@tessera.jit
 def turn(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
     i, j = tl.arange(0, M), tl.arange(0, N)
     x = tl.load(x_ptr + i[:, None] * N + j[None, :])
