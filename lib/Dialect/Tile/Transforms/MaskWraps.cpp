@@ -260,7 +260,7 @@ bool MaskWrapsPass::isOneElement(LoadOp load, AccessAnalysis &analysis) {
   auto type = dyn_cast<RankedTensorType>(load.getType());
   Value index;
   if (!type || type.getRank() != 1 || type.getNumElements() == 1 || load.getIsVolatile() ||
-      mayFollowWrite(load) || !isUniformRow(load.getPtr(), analysis, index))
+      !isUniformRow(load.getPtr(), analysis, index))
     return false;
   if (!load.getMask())
     return !index;
@@ -397,7 +397,8 @@ void MaskWrapsPass::runOnOperation() {
   AccessAnalysis analysis;
   SmallVector<LoadOp> rows;
   getOperation()->walk([&](LoadOp load) {
-    if (isOneElement(load, analysis))
+    // Few loads are of one element; only for these all writes are looked at.
+    if (isOneElement(load, analysis) && !mayFollowWrite(load))
       rows.push_back(load);
   });
   llvm::for_each(rows, loadOnce);

@@ -38,18 +38,16 @@
 // (`tilegpu.num_parts`), tiles that are the same for all parts can be `multicast`: every block's
 // producer copies an equal share of the tile's boxes, each to the same place in all blocks. What
 // comes of that for the channel that the copy fills, and for it as a whole:
-//     who expects   Each block, on its own full barrier, all bytes of its slot: of its own tiles,
-//     of
-//                   its share, and of the shares that come from the others. Bytes may come before
+//     who expects   Each block, on its own full barrier, all bytes of its slot: its own tiles, its
+//                   share, and the shares that come from the others. Bytes may come before
 //                   the block expects them; its arrival is missing, so that no phase is over.
 //     who arrives   Where a tile is left, each warp at the empty barriers of all blocks. These are
 //                   for as many arrivals as all blocks have warps: nobody's producer fills a slot
 //                   that any block still reads.
 //     beginning     Blocks meet when barriers are made: before that nobody may copy to another one,
 //                   or come to its barriers.
-//     end           Blocks meet when all tiles are done with. Copies to a block are over by then,
-//     as
-//                   it has waited for all of them; but others still come to its barriers.
+//     end           Blocks meet when all tiles are done with. Copies to a block are over then: it
+//                   has waited for all of them. But others still come to its barriers.
 // Blocks agree on slots by counting, as the two sides of a channel do, so that all of them have to
 // do the same loops equally often: bounds and conditions around a copy do not depend on the block.
 //
