@@ -254,16 +254,14 @@ struct SortPattern : TilePattern<tile::SortOp> {
         return failure();
       int64_t offset = 0;
       sort.rounds = tilegpu::getScratchRounds(op);
-      for (const SmallVector<Value> &registers : sort.values) {
-        Type element = registers.front().getType();
+      // As getSortBytes counts.
+      SmallVector<Type> types(op.getOperandTypes());
+      types.push_back(rewriter.getI32Type());
+      for (auto [type, registers] : llvm::zip(types, sort.values)) {
         sort.memory.emplace_back(thread.advance(*scratch, static_cast<int32_t>(offset)), layout,
-                                 layout, element, MatrixInstructions(), sort.rounds,
-                                 /*ofAllThreads=*/true);
-        int64_t elements = 1;
-        for (int64_t extent : layout.shape())
-          elements *= extent;
-        elements /= sort.rounds * countBlockParts(layout);
-        offset += llvm::alignTo(elements * getMemoryBytes(element), 16);
+                                 layout, registers.front().getType(), MatrixInstructions(),
+                                 sort.rounds, /*ofAllThreads=*/true);
+        offset += getPartBytes(layout, type, sort.rounds);
       }
     }
     sort.run();
