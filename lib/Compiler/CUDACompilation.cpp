@@ -337,6 +337,23 @@ std::string CUDACompilation::makePTX(std::unique_ptr<llvm::Module> code) {
   return ptx;
 }
 
+/// How many programs an SM runs if each thread gives up some of the registers that ptxas took: one
+/// more than now; 0 if that takes too many of them, or there is no room for another reason. A second
+/// program is worth a quarter of them, since alone one waits at each of its barriers; a third or fourth
+/// an eighth, and beyond that one more hides little.
+static int findOneMoreProgram(const KernelMetadata &metadata, const GPUMachine &machine) {
+  constexpr int kMostPrograms = 4;
+  int threads = GPUMachine::kWarpSize * metadata.numWarps;
+  int taken = llvm::alignTo(metadata.numRegisters, GPUMachine::kRegisterStep) * threads;
+  int programs = taken ? GPUMachine::kRegisters / taken + 1 : 0;
+  if (programs < 2 || programs > kMostPrograms ||
+      threads * programs > static_cast<int>(machine.maxThreadsOfSM) ||
+      metadata.sharedBytes > machine.getSharedBytes(programs))
+    return 0;
+  int given = metadata.numRegisters - GPUMachine::getRegisters(threads * programs);
+  return given <= metadata.numRegisters / (programs == 2 ? 4 : 8) ? programs : 0;
+}
+
 std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isScheduledAgain) {
   PtxasOptions assembler = getPtxasOptions();
   if (assembler.path.empty())
@@ -358,9 +375,22 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
     throw;
   }
   readRegisters(assembled);
+  int programs = findNumPrograms(ptx).second;
+  // A program more may fit by a few registers, of which ptxas does not know that they matter.
+  if (metadata.spillBytes == 0 && !options.maxRegisters && programs == 0)
+    if (int more = findOneMoreProgram(metadata, target.machine)) {
+      std::string denser = ptx;
+      setNumPrograms(denser, more);
+      PtxasResult limited = runPtxas(denser, assembler);
+      readRegisters(limited);
+      if (metadata.spillBytes == 0) {
+        ptx = std::move(denser);
+        return limited;
+      }
+      readRegisters(assembled);
+    }
   // How many programs are to fit is an estimate, of ours or of ptxas: one less may do, and one
   // has all registers.
-  int programs = findNumPrograms(ptx).second;
   for (int fewer : {programs - 1, 1}) {
     int number = findNumPrograms(ptx).second;
     if (metadata.spillBytes == 0 || options.maxRegisters || isScheduledAgain || fewer < 1 ||

@@ -9,7 +9,8 @@ with the installed Triton, and with Tessera through `tessera.compat.triton`. Eac
 compiler has a process of its own, one after the other. Of each of a tutorial's benchmarks,
 `--points` sizes are measured, spread evenly over its list, and only the lines that name Triton.
 Both compilers' functions are timed by the one `do_bench` below (the autotuner of each chooses by
-its own), between events, with the L2 cache overwritten before each call. The last tutorial has no
+its own), between events, with the L2 cache overwritten before each call and the GPU kept waiting
+until the host has launched all of it, so that times are those of kernels. The last tutorial has no
 `perf_report`: its matmuls are called at its benchmark's sizes.
 
 Tuning by Triton compiles one configuration after the other, so `--warm` first fills its disk
@@ -44,6 +45,7 @@ def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_m
     fn()
     torch.cuda.synchronize()
     cache = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
+    idle = 1_500_000  # of the GPU's cycles: longer than the host takes to launch any of these
     times = []
     start = time.monotonic()
     while time.monotonic() - start < 0.12 or len(times) < 20:
@@ -51,6 +53,7 @@ def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_m
             x.grad = None
         before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         cache.zero_()
+        torch.cuda._sleep(idle)
         before.record()
         fn()
         after.record()

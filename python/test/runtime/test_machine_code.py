@@ -255,6 +255,46 @@ def test_what_spills_by_the_choice_of_ptxas_is_given_room():
     assert kernel.n_spills == 0 and 96 < kernel.n_regs <= 128
 
 
+@tessera.jit
+def gradient_under_lock(
+    x_ptr, w_ptr, grad_ptr, mean_ptr, rstd_ptr, out_ptr, sum_w_ptr, sum_b_ptr, lock_ptr, columns,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    row, offsets = tl.program_id(0), tl.arange(0, BLOCK)
+    mask = offsets < columns
+    at = row * columns + offsets
+    x = tl.load(x_ptr + at, mask=mask, other=0).to(tl.float32)
+    grad = tl.load(grad_ptr + at, mask=mask, other=0).to(tl.float32)
+    w = tl.load(w_ptr + offsets, mask=mask).to(tl.float32)
+    rstd = tl.load(rstd_ptr + row)
+    normal = tl.where(mask, (x - tl.load(mean_ptr + row)) * rstd, 0.0)
+    scaled = tl.where(mask, w * grad, 0.0)
+    along, mean = tl.sum(normal * scaled, axis=0) / columns, tl.sum(scaled, axis=0) / columns
+    tl.store(out_ptr + at, (scaled - (normal * along + mean)) * rstd, mask=mask)
+    sum_w, sum_b = (grad * normal).to(tl.float16), grad.to(tl.float16)
+    while tl.atomic_cas(lock_ptr, 0, 1) == 1:
+        pass
+    sum_w += tl.load(sum_w_ptr + offsets, mask=mask)
+    sum_b += tl.load(sum_b_ptr + offsets, mask=mask)
+    tl.store(sum_w_ptr + offsets, sum_w, mask=mask)
+    tl.store(sum_b_ptr + offsets, sum_b, mask=mask)
+    tl.debug_barrier()
+    tl.atomic_xchg(lock_ptr, 0)
+
+
+def test_a_second_program_is_worth_a_few_registers():
+    """By itself ptxas takes 162 registers of 8 warps, with which an SM has room for one program."""
+    signature = ", ".join(["*fp16:16"] * 3 + ["*fp32:16"] * 2 + ["*fp16:16"] * 3 + ["*i32:16, i32:16"])
+    kernel = tessera.compile(
+        gradient_under_lock, signature + ", 8192", target="sm_90a", num_warps=8
+    )
+    assert kernel.n_spills == 0 and 96 < kernel.n_regs <= 128
+    alone = tessera.compile(
+        gradient_under_lock, signature + ", 8192", target="sm_90a", num_warps=8, maxnreg=255
+    )
+    assert alone.n_spills == 0 and alone.n_regs > 128
+
+
 def test_too_much_shared_memory_is_a_users_mistake():
     # Both operands at once are more than a program may have.
     with pytest.raises(tessera.TesseraError) as caught:
