@@ -366,7 +366,7 @@ bool Signature::specialise() {
     PyObject *value = values[i];
     if (!value)
       continue; // tuned
-    size_t at = bytes.size();
+    size_t at = bytes.size(), slot = slots.size();
     bool isFine = true;
     if (parameter.isConstexpr && parameter.passing == Passing::Rest)
       return false; // a new tuple each time
@@ -376,12 +376,16 @@ bool Signature::specialise() {
       isFine = addValue(parameter, value);
     if (!isFine || !isAccepted(parameter.expected, bytes[at]))
       return false;
-    // Of an array, its element type counts, which is in the signature.
-    if (parameter.isKey && !parameter.isConstexpr) {
-      if (PyTuple_Check(value) || PyList_Check(value))
+    if (parameter.isKey && !parameter.isConstexpr && value != Py_None) {
+      if (PyTuple_Check(value) || PyList_Check(value) || Py_TYPE(value) == typeTables().descriptor)
         return false;
       if (PyLong_Check(value) || PyFloat_CheckExact(value))
         constants.push_back(value);
+      else if (bytes.size() + sizeof(uint64_t) > kAllBytes)
+        return false;
+      else // an array is told from others by its address
+        for (unsigned shift = 0; shift < 64; shift += 8)
+          bytes.push_back(static_cast<char>(slots[slot] >> shift));
     }
   }
   for (auto [name, value] : options) {

@@ -39,7 +39,7 @@ from tessera.settings import settings
 from tessera.tuning.checks import check_configs, check_values, checked_names
 from tessera.tuning.config import Config
 from tessera.tuning.heuristics import inner_kernel, number_of, require_kernel
-from tessera.tuning.key import array_in, dtype_of, make_key
+from tessera.tuning.key import Address, array_in, dtype_of, make_key
 from tessera.wording import shown, with_article
 
 Configs = Union[Sequence[Config], str]
@@ -535,6 +535,8 @@ class Autotuner(_C.Launchable, KernelInterface):
         inner = inner_kernel(self.fn)
         if not self.cache_results or not isinstance(inner, JITFunction) or self._check:
             return None
+        if any(isinstance(part, Address) for part in key):
+            return None  # which in another process is another array's
         from tessera.tuning.store import Question
 
         names = f"{inner.__module__}.{inner.__qualname__}"
@@ -654,7 +656,8 @@ def autotune(
     Arguments:
       configs: a list of Config, or "auto" to have one made from the kernel.
       key: names of the arguments whose values the choice depends on. It also depends on the
-        element types of arrays and on the device.
+        element types of arrays and on the device. An array that is named is told from others by
+        its address, and what is chosen for it is not kept on disk.
       prune_configs_by: a dict with `early_config_prune`, a function (configs, arguments by place,
         **others) that returns some of them; `perf_model`, a function of all arguments that returns
         an estimate of the time; `top_k`, how many with the least estimates are measured, or which

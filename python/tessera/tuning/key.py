@@ -13,6 +13,10 @@ from tessera.settings import settings
 from tessera.tuning.heuristics import inner_kernel
 
 
+class Address(int):
+    """Of an array that is named in the key: it is told from others by where it lies."""
+
+
 def make_key(
     fn: Any, names: Sequence[str], named: Mapping[str, Any], options: Mapping[str, Any]
 ) -> tuple[Any, ...]:
@@ -21,8 +25,7 @@ def make_key(
     key: list[Any] = []
     for name in names:
         value = types.unwrap(named[name]) if name in named else _default(fn, name)
-        # Of an array, its element type is there anyway.
-        key.append(None if dtype_of(value) is not None else value)
+        key.append(value if dtype_of(value) is None else _address_of(value, name))
     device: Optional[int] = None
     for name, value in named.items():
         dtype = dtype_of(value)
@@ -37,6 +40,15 @@ def make_key(
         gpu = isinstance(target, str) and target not in ("auto", "cpu")
         device = 0 if gpu and _C.cuda_is_available() else -1
     return (*key, _machine(device))
+
+
+def _address_of(value: Any, name: str) -> Optional[Address]:
+    """Where an array lies, or what a descriptor describes; None for a tuple and the like, of which
+    element types count."""
+    if items_of(value) is not None:
+        return None
+    pointer = pointer_of(described(value), name)
+    return None if pointer is None else Address(pointer.address)
 
 
 def _default(fn: Any, name: str) -> Any:

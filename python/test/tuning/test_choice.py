@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import multiprocessing
+import pathlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -77,6 +78,23 @@ def test_what_is_not_in_the_key_changes_nothing(monkeypatch):
     for n in (100, 200, 1):
         kernel[grid](numbers(n), numbers(n), n)
     assert len(tuned) == 1
+
+
+def test_an_array_in_the_key_is_told_from_others(monkeypatch):
+    """Sizes may be in an array, which the key then names (as a tutorial of Triton's has it)."""
+    tuned = count_tunings(monkeypatch)
+    kernel = tessera.autotune(blocks(32, 128), key=["x_ptr", "n"])(scale)
+    first, second, out = numbers(64), numbers(64), np.zeros(64, np.float32)
+    for x in (first, second, first, second, second):
+        kernel[grid](x, out, 64)
+    assert len(tuned) == 2 and len(kernel.cache) == 2
+    kernel[grid](first, out, 60)
+    assert len(tuned) == 3
+    kernel[grid](first, np.zeros(64, np.float32), 60)  # is not in the key
+    assert len(tuned) == 3
+    # Addresses mean nothing to another process.
+    folder = pathlib.Path(settings.cache_dir) / "tuned"
+    assert not [path for path in folder.rglob("*") if path.is_file() and path.name[0] != "."]
 
 
 def test_element_types_belong_to_the_key(monkeypatch):
