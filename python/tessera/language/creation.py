@@ -49,13 +49,17 @@ def full(shape: Union[int, Sequence[int]], value: Operand, dtype: Union[_dtype, 
     """A tile of one value.
 
     `shape` is a tuple of constants, `value` a number or a scalar tensor, `dtype` the type
-    of an element. Errors: E018 (extent), E021 (too many elements), E028 (the value does
-    not fit), E034 (no dtype). Source: Triton language 3.6/3.9.
+    of an element; a float without a fraction, like 0.0, does for an integer. Errors: E018
+    (extent), E021 (too many elements), E028 (the value does not fit), E034 (no dtype).
+    Source: Triton language 3.6/3.9.
     """
     value = unwrap(value)
     if isinstance(value, tensor) and value._constant is not None:
         value = value._constant
-    return emit_one("full", constant_ints(shape, "the shape"), value, element_type(dtype))
+    element = element_type(dtype)
+    if isinstance(value, float) and value.is_integer() and element.is_int():
+        value = int(value)
+    return emit_one("full", constant_ints(shape, "the shape"), value, element)
 
 
 @builtin

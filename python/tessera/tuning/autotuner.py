@@ -429,13 +429,33 @@ class Autotuner(_C.Launchable, KernelInterface):
                     )
                 self._at_work.add(key)
                 try:
-                    return self._tune(key, configs, args, kwargs, grid)
+                    best = self._tune(key, configs, args, kwargs, grid)
+                    self._forget_with_arrays(key, args, kwargs)
+                    return best
                 finally:
                     self._at_work.discard(key)
         finally:
             with self._lock:
                 if key not in self._at_work:
                     self._gates.pop(key, None)
+
+    def _forget_with_arrays(
+        self, key: tuple[Any, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> None:
+        """Has a choice end with the arrays that its key names: others may come to lie there."""
+        owner, named = weakref.ref(self), self._named(args, kwargs)
+
+        def forget() -> None:
+            tuner = owner()
+            if tuner is not None:
+                tuner.cache.pop(key, None)
+
+        for name, part in zip(self.keys, key):
+            if isinstance(part, Address):
+                try:
+                    weakref.finalize(array_in(named[name]), forget).atexit = False
+                except TypeError:  # such an array cannot be watched
+                    pass
 
     def _named(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments that are passed, in the order of the parameters."""
@@ -656,8 +676,8 @@ def autotune(
     Arguments:
       configs: a list of Config, or "auto" to have one made from the kernel.
       key: names of the arguments whose values the choice depends on. It also depends on the
-        element types of arrays and on the device. An array that is named is told from others by
-        its address, and what is chosen for it is not kept on disk.
+        element types of arrays and on the device. An array that is named has a choice of its own,
+        for as long as it lives; it is not kept on disk.
       prune_configs_by: a dict with `early_config_prune`, a function (configs, arguments by place,
         **others) that returns some of them; `perf_model`, a function of all arguments that returns
         an estimate of the time; `top_k`, how many with the least estimates are measured, or which

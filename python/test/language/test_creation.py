@@ -14,6 +14,8 @@ CREATION = [
     ("tl.full((4, 8), 2, tl.float16)", "fp16[4, 8]", "dense<2.000000e+00> : tensor<4x8xf16>"),
     ("tl.full((4,), f, tl.float64)", "fp64[4]", "tile.splat"),
     ("tl.full((), 1, tl.int64)", "int64", "i64"),
+    ("tl.full((4,), 0.0, tl.int32)", "int32[4]", "dense<0> : tensor<4xi32>"),
+    ("tl.full((4,), -3.0, tl.int8)", "int8[4]", "dense<-3> : tensor<4xi8>"),
     ("tl.zeros([4, 8], tl.int8)", "int8[4, 8]", "dense<0> : tensor<4x8xi8>"),
     ("tl.zeros_like(t)", "fp32[4, 8]", "dense<0.000000e+00> : tensor<4x8xf32>"),
     ("tl.zeros_like(h)", "fp16", "f16"),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import multiprocessing
 import pathlib
 import threading
@@ -92,6 +93,14 @@ def test_an_array_in_the_key_is_told_from_others(monkeypatch):
     assert len(tuned) == 3
     kernel[grid](first, np.zeros(64, np.float32), 60)  # is not in the key
     assert len(tuned) == 3
+    # What comes to lie where an array was is another one.
+    x = first.copy()
+    kernel[grid](x, out, 64)
+    assert len(tuned) == 4
+    kept = len(kernel.cache)
+    del x
+    gc.collect()
+    assert len(kernel.cache) == kept - 1
     # Addresses mean nothing to another process.
     folder = pathlib.Path(settings.cache_dir) / "tuned"
     assert not [path for path in folder.rglob("*") if path.is_file() and path.name[0] != "."]
