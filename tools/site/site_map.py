@@ -131,8 +131,8 @@ def chapters(pages: set[str]) -> Iterator[tuple[str, str]]:
 _ORDER = {
     "docs/API": ["Host", "Kernels", "Options", "Settings", "Tuning", "Testing", "Simulator"],
     "docs/HowTo": [
-        "LaunchKernels", "CallFromFrameworks", "AheadOfTime", "RunOnAGPU", "FastMatmul", "TuneAKernel",
-        "Simulate",
+        "LaunchKernels", "CallFromFrameworks", "AheadOfTime", "RunOnAGPU", "SeveralGPUs", "FastMatmul",
+        "TuneAKernel", "Simulate",
         "ComingFromTriton", "RunTritonCode", "ComingFromNumbaAndCUDA",
     ],
     "docs/Dialects": ["Tile", "Strips", "TileGPU"],

@@ -348,7 +348,7 @@ def test_few_programs_divide_their_sums(run):
                 known = len(slow)
                 assert launch(m, n, 16384).metadata.num_ctas == blocks
                 assert blocks == 1 or number("cluster") == blocks
-                assert len(slow) == known or time == 0, "a warm launch needs no Python"
+                assert len(slow) == known or time < 2, "a warm launch needs no Python"
         # What is known of one stays known of the others.
         known = len(slow)
         for n, blocks in ((4096, 2), (1024, 8), (4096, 2), (64, 8)):
@@ -454,6 +454,42 @@ def test_a_device_is_part_of_what_is_known(run):
         for repeat in range(2):
             with expect(tessera.ArgumentError, "E054", "`y_ptr` is on GPU 1", "`x_ptr` is on GPU 0"):
                 add[(1,)](x, on_second[1], out, 1000, BLOCK=256)
+        """)
+
+
+def test_buffers_of_peers_are_a_tuple(run):
+    # As torch's symmetric memory gives them: each on the GPU that launches, wherever it lies.
+    run("""
+        @tessera.jit
+        def total(buffers, out_ptr, n, WORLD: tl.constexpr, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            x = tl.load(buffers[0] + i, mask=i < n)
+            for peer in tl.static_range(1, WORLD):
+                x += tl.load(buffers[peer] + i, mask=i < n)
+            tl.store(out_ptr + i, x, mask=i < n)
+
+        set_current = ctypes.CDLL("libcuda.so.1").cuCtxSetCurrent
+        get_current = lambda: (fake.cuCtxGetCurrent(ctypes.byref(found)), found.value)[1]
+        found = ctypes.c_void_p()
+        current.update({0: 0x50, 1: 0x51})
+        for device in (1, 0):
+            out = Tensor(1 << 39, device)
+            contexts = set()
+            for time in range(4):
+                known = len(slow)
+                peers = tuple(Tensor((1 << 40) + (peer << 32) + (time << 20), device) for peer in range(3))
+                set_current(ctypes.c_void_p(0x1234560))
+                total[(2,)](peers, out, 1000, WORLD=3, BLOCK=256)
+                assert get_current() == 0x1234560, "what was current stays so"
+                assert list(last().arguments) == [x.address for x in (*peers, out)] + [0] * 4
+                assert last().stream == 0x50 + device
+                assert len(slow) == known or time < 2
+                contexts.add(last().context)
+            assert len(contexts) == 1 and 0x1234560 not in contexts
+            for time in range(2):
+                mixed = (peers[0], Tensor(1 << 41, 1 - device), peers[2])
+                with expect(tessera.ArgumentError, "E054", f"is on GPU {1 - device}", f"is on GPU {device}"):
+                    total[(2,)](mixed, out, 1000, WORLD=3, BLOCK=256)
         """)
 
 
