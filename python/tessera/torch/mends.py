@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A place of Inductor's that goes wrong for Triton kernels on CPUs, mended.
+"""Places of Inductor's that go wrong for Triton kernels on CPUs, mended.
 
-It is asked while code is generated, so it is replaced once Inductor is loaded.
+They are asked while code is generated, so they are replaced once Inductor is loaded. Kernels of
+Inductor's own C++ back end, in the same process, are generated as before.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
+import types
+from typing import Any
 
 _UNWRAPPING = ("triton_utils", "triton", "wrapper", "cpp_wrapper_gpu")
 """The modules of `torch._inductor.codegen` that have the function by its name."""
@@ -15,9 +18,21 @@ _UNWRAPPING = ("triton_utils", "triton", "wrapper", "cpp_wrapper_gpu")
 
 @functools.cache
 def mend_inductor() -> None:
-    """Has kernels for CPUs load tensors of no dimension.
+    """Mends them all, once."""
+    _load_tensors_without_dimensions()
+    _add_biases_after_convolutions()
+    _use_the_template_of_flex_attention()
 
-    There they are memory like any other. Inductor passes the value of one that nothing writes to,
+
+def _makes_kernels() -> bool:
+    """Whether what Inductor generates for CPUs are kernels of ours."""
+    import torch._inductor.config as config
+
+    return bool(config.cpu_backend == "triton")
+
+
+def _load_tensors_without_dimensions() -> None:
+    """There they are memory like any other. Inductor passes the value of one that nothing writes to,
     and may make a kernel's body and its signature on two sides of finding out that something does.
     """
     from torch._inductor.codegen import triton_utils
@@ -34,3 +49,62 @@ def mend_inductor() -> None:
         module = importlib.import_module(f"torch._inductor.codegen.{module_name}")
         if getattr(module, "should_unwrap_unspec_arg", None) is original:
             setattr(module, "should_unwrap_unspec_arg", should_unwrap)
+
+
+def _add_biases_after_convolutions() -> None:
+    """Inductor does so for GPUs. For CPUs it measures templates, which know of no bias, with one
+    argument too many."""
+    from torch._inductor import config, utils
+    from torch._inductor.kernel import conv
+    from torch._inductor.lowering import aten, lowerings
+
+    original = lowerings[aten.convolution.default]
+
+    def convolution(x: Any, weight: Any, bias: Any, *args: Any, **kwargs: Any) -> Any:
+        is_measured = config.max_autotune or config.max_autotune_gemm
+        if (
+            bias is None
+            or x.get_device().type != "cpu"
+            or not (_makes_kernels() and is_measured)
+            or not utils._use_conv_autotune_backend("TRITON")
+        ):
+            return original(x, weight, bias, *args, **kwargs)
+        result = original(x, weight, None, *args, **kwargs)
+        extents = [*bias.get_size(), *[1] * (len(weight.get_size()) - 2)]
+        return lowerings[aten.add](result, lowerings[aten.view](bias, extents))
+
+    for name, lowering in list(lowerings.items()):
+        if lowering is original:
+            lowerings[name] = convolution
+    conv.convolution = convolution
+
+
+def _use_the_template_of_flex_attention() -> None:
+    """For CPUs Inductor takes its template in C++, which the code that makes kernels cannot call."""
+    from torch._inductor.kernel.flex import flex_attention as module
+
+    in_cpp, lowering = module.lower_cpu, module.flex_attention
+    while hasattr(lowering, "__wrapped__"):
+        lowering = lowering.__wrapped__
+    code = lowering.__code__
+    if code.co_consts.count("cpu") != 1:  # not where it asks what it is to generate code for
+        return
+    constants = tuple("no device" if value == "cpu" else value for value in code.co_consts)
+    as_for_gpus = types.FunctionType(
+        code.replace(co_consts=constants),
+        lowering.__globals__,
+        lowering.__name__,
+        lowering.__defaults__,
+        lowering.__closure__,
+    )
+
+    def lower_cpu(*args: Any, **kwargs: Any) -> Any:
+        return (as_for_gpus if _makes_kernels() else in_cpp)(*args, **kwargs)
+
+    use_decoding = module._use_flex_decoding
+
+    def use_flex_decoding(query: Any, *args: Any, **kwargs: Any) -> bool:
+        # It asks how many multiprocessors the GPU has.
+        return query.get_device().type != "cpu" and bool(use_decoding(query, *args, **kwargs))
+
+    module.lower_cpu, module._use_flex_decoding = lower_cpu, use_flex_decoding

@@ -82,3 +82,19 @@ def test_a_template_of_a_matmul(kernels) -> None:
     templates = [kernel for kernel in kernels if "tem" in kernel.src.fn.__name__]
     assert templates and all(check(kernel) == "OOO" for kernel in templates)
     assert any(kernel.metadata.shared > 0 for kernel in templates)
+
+
+def test_the_template_of_flex_attention(kernels) -> None:
+    flex = pytest.importorskip("torch.nn.attention.flex_attention")
+    mask = flex.create_block_mask(lambda b, h, q, k: q >= k, None, None, 256, 256, device="cpu")
+    compiled = torch.compile(flex.flex_attention, backend="tessera")
+    q, k, v = torch.randn(3, 1, 2, 256, 64, dtype=torch.bfloat16)
+    with torch.no_grad():
+        found = compiled(q, k, v, block_mask=mask)
+        exact = flex.flex_attention(q.double(), k.double(), v.double(), block_mask=mask)
+    torch.testing.assert_close(found.double(), exact, rtol=0, atol=3e-2)
+    templates = [kernel for kernel in kernels if "tem" in kernel.src.fn.__name__]
+    assert templates and all(kernel.n_spills == 0 for kernel in templates)
+    assert any(kernel.metadata.shared > 0 for kernel in templates)
+    for kernel in templates:
+        check(kernel)

@@ -147,6 +147,62 @@ def test_a_template_of_a_matmul() -> None:
     torch.testing.assert_close(result, torch.bmm(x, y), rtol=1e-4, atol=1e-4)
 
 
+def test_templates_of_convolutions_with_a_bias() -> None:
+    options = {"max_autotune": True, "max_autotune_conv_backends": "TRITON"}
+    for model, shape in (
+        (torch.nn.Conv2d(16, 32, 3, padding=1), (2, 16, 12, 12)),
+        (torch.nn.Conv2d(16, 32, 3, stride=2, groups=2), (16, 12, 12)),
+    ):
+        compiled = torch.compile(model, backend="tessera", options=options)
+        x = torch.randn(shape)
+        with torch.no_grad():
+            result, _, codes = kernels_of(compiled, x)
+            assert "triton_tem" in codes[0]
+            torch.testing.assert_close(result, model(x), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "queries, keys, dtype", [(96, 96, torch.float32), (1, 200, torch.bfloat16)]
+)
+def test_flex_attention(queries, keys, dtype) -> None:
+    flex = pytest.importorskip("torch.nn.attention.flex_attention")
+    mask = flex.create_block_mask(
+        lambda b, h, q, k: q + (keys - queries) >= k, None, None, queries, keys, device="cpu"
+    )
+
+    def attend(q, k, v):
+        return flex.flex_attention(q, k, v, lambda s, b, h, q, k: s + 0.1 * (k - q), mask)
+
+    compiled = torch.compile(attend, backend="tessera", fullgraph=True)
+    q, k, v = (torch.randn(2, 2, n, 32, dtype=dtype) for n in (queries, keys, keys))
+    with torch.no_grad():
+        result, _, codes = kernels_of(compiled, q, k, v)
+        exact = attend(q.double(), k.double(), v.double())
+    assert "triton_tem" in codes[0] and "cpp_" not in codes[0]
+    unit = 1e-5 if dtype == torch.float32 else 2e-2
+    torch.testing.assert_close(result.double(), exact, rtol=0, atol=unit)
+
+
+def test_inductors_own_code_is_as_it_was(monkeypatch) -> None:
+    from torch._inductor import config
+    from torch._inductor.kernel.flex import flex_attention as module
+
+    from tessera.torch import mends
+
+    assert not mends._makes_kernels()
+    asked = []
+    monkeypatch.setattr(mends, "_makes_kernels", lambda: asked.append(1))
+    # With what is for C++, its template looks at its arguments.
+    with pytest.raises(TypeError, match="lower_cpu"):
+        module.lower_cpu("no query")
+    assert asked
+    monkeypatch.undo()
+    with config.patch(cpu_backend="triton"):
+        assert mends._makes_kernels()
+        with pytest.raises(TypeError, match="flex_attention"):
+            module.lower_cpu("no query")
+
+
 def test_an_index_out_of_bounds_is_told() -> None:
     compiled = torch.compile(lambda x, at: x[at] * 2, backend="tessera")
     x, at = torch.randn(10), torch.tensor([3, 9])
