@@ -4,7 +4,7 @@
 // stable ABI, which other frameworks fill in; only what a kernel needs is read, and
 // the capsule is left unconsumed, so that its owner frees the tensor with it.
 
-#include "Handles.h"
+#include "DLPack.h"
 
 #include <algorithm>
 
@@ -45,30 +45,64 @@ struct VersionedTensor {
 
 constexpr uint64_t kReadOnlyFlag = 1;
 
-py::tuple readDLPack(const py::object &capsule) {
-  const DLTensor *tensor = nullptr;
-  bool readOnly = false;
-  if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned")) {
-    auto *versioned = static_cast<const VersionedTensor *>(
-        PyCapsule_GetPointer(capsule.ptr(), "dltensor_versioned"));
-    if (versioned->major != 1)
-      throw py::value_error("DLPack version " + std::to_string(versioned->major) +
-                            " is not known here");
-    tensor = &versioned->tensor;
-    readOnly = versioned->flags & kReadOnlyFlag;
-  } else if (PyCapsule_IsValid(capsule.ptr(), "dltensor")) {
-    tensor = static_cast<const DLTensor *>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
-  } else {
-    throw py::type_error("no DLPack capsule, or one that was used before");
+/// The tensor of a capsule, or null; of a version that is not known, `version` is that.
+const DLTensor *findTensor(PyObject *capsule, bool &isReadOnly, uint32_t &version) {
+  version = 1;
+  isReadOnly = false;
+  if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+    auto *versioned =
+        static_cast<const VersionedTensor *>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
+    version = versioned->major;
+    if (version != 1)
+      return nullptr;
+    isReadOnly = versioned->flags & kReadOnlyFlag;
+    return &versioned->tensor;
   }
+  if (PyCapsule_IsValid(capsule, "dltensor"))
+    return static_cast<const DLTensor *>(PyCapsule_GetPointer(capsule, "dltensor"));
+  return nullptr;
+}
+
+DLPackArray readTensor(const DLTensor &tensor, bool isReadOnly) {
   bool hasElements =
-      std::find(tensor->shape, tensor->shape + tensor->rank, 0) == tensor->shape + tensor->rank;
-  return py::make_tuple(reinterpret_cast<uintptr_t>(tensor->data) + tensor->byteOffset,
-                        tensor->dtype.code, tensor->dtype.bits, tensor->dtype.lanes, readOnly,
-                        hasElements);
+      std::find(tensor.shape, tensor.shape + tensor.rank, 0) == tensor.shape + tensor.rank;
+  return {reinterpret_cast<uintptr_t>(tensor.data) + tensor.byteOffset,
+          tensor.device.type,
+          tensor.dtype.code,
+          tensor.dtype.bits,
+          tensor.dtype.lanes,
+          isReadOnly,
+          hasElements};
+}
+
+py::tuple readDLPack(const py::object &capsule) {
+  bool isReadOnly;
+  uint32_t version;
+  const DLTensor *tensor = findTensor(capsule.ptr(), isReadOnly, version);
+  if (version != 1)
+    throw py::value_error("DLPack version " + std::to_string(version) + " is not known here");
+  if (!tensor)
+    throw py::type_error("no DLPack capsule, or one that was used before");
+  DLPackArray array = readTensor(*tensor, isReadOnly);
+  return py::make_tuple(array.address, array.code, array.bits, array.lanes, array.isReadOnly,
+                        array.hasElements);
 }
 
 } // namespace
+
+bool tessera::python::readDLPackArray(PyObject *capsule, DLPackArray &array) {
+  bool isReadOnly;
+  uint32_t version;
+  const DLTensor *tensor = findTensor(capsule, isReadOnly, version);
+  if (tensor)
+    array = readTensor(*tensor, isReadOnly);
+  return tensor;
+}
+
+bool tessera::python::isHostDevice(long type) {
+  constexpr long cpu = 1, cudaHost = 3, rocmHost = 11;
+  return type == cpu || type == cudaHost || type == rocmHost;
+}
 
 void tessera::python::registerDLPack(py::module_ &module) {
   module.def(

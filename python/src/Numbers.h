@@ -11,6 +11,7 @@
 
 #include <Python.h>
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -31,6 +32,34 @@ inline uint32_t float32Bits(double value) {
   uint32_t bits;
   std::memcpy(&bits, &rounded, sizeof(bits));
   return bits;
+}
+
+/// The same for the 16-bit formats: to the nearest, ties to even.
+inline uint16_t bfloat16Bits(double value) {
+  uint32_t bits = float32Bits(value);
+  if (value != value)
+    return static_cast<uint16_t>(bits >> 16 | 0x40);
+  return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+/// Rounded once, from the double itself.
+inline uint16_t float16Bits(double value) {
+  uint64_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  auto sign = static_cast<uint16_t>(bits >> 48 & 0x8000);
+  if (value != value)
+    return static_cast<uint16_t>(sign | 0x7E00);
+  double magnitude = value < 0 ? -value : value;
+  if (magnitude >= 65520.0)
+    return static_cast<uint16_t>(sign | 0x7C00);
+  // In the scale of its exponent the last place of a float16 is a whole number.
+  int exponent = static_cast<int>(bits >> 52 & 0x7FF) - 1023;
+  int shift = exponent < -14 ? 24 : 10 - exponent;
+  double scaled = std::ldexp(magnitude, shift);
+  auto rounded = static_cast<uint32_t>(std::nearbyint(scaled));
+  // A carry out of the fraction is one into the exponent.
+  uint32_t place = exponent < -14 ? 0 : static_cast<uint32_t>(exponent + 14) << 10;
+  return static_cast<uint16_t>(sign | (place + rounded));
 }
 
 struct SpecialisedNumber {
@@ -108,7 +137,7 @@ inline NumberStatus specialiseNumberAs(PyObject *value, TsrDType dtype, bool onV
   bool isInteger = PyLong_CheckExact(value) || PyBool_Check(value);
   if (!isInteger && !PyFloat_CheckExact(value))
     return NumberStatus::NoNumber;
-  if (dtype == TSR_FP32 || dtype == TSR_FP64) {
+  if (dtype == TSR_FP16 || dtype == TSR_BF16 || dtype == TSR_FP32 || dtype == TSR_FP64) {
     double number = PyFloat_AsDouble(value);
     if (number == -1.0 && PyErr_Occurred()) {
       PyErr_Clear();
@@ -117,6 +146,8 @@ inline NumberStatus specialiseNumberAs(PyObject *value, TsrDType dtype, bool onV
     result = {dtype, 0, float32Bits(number)};
     if (dtype == TSR_FP64)
       std::memcpy(&result.slot, &number, sizeof(number));
+    else if (dtype != TSR_FP32)
+      result.slot = dtype == TSR_FP16 ? float16Bits(number) : bfloat16Bits(number);
     return NumberStatus::Fine;
   }
   if (!isInteger)

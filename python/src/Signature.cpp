@@ -2,6 +2,7 @@
 
 #include "Signature.h"
 
+#include "DLPack.h"
 #include "Interpreter.h"
 #include "Numbers.h"
 
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 
@@ -49,6 +51,18 @@ struct Names {
   PyObject *isNegative = PyUnicode_InternFromString("is_neg");
   PyObject *isNested = PyUnicode_InternFromString("is_nested");
   PyObject *module = PyUnicode_InternFromString("__module__");
+  // Of arrays that say by protocols where they are.
+  PyObject *dlpack = PyUnicode_InternFromString("__dlpack__");
+  PyObject *dlpackDevice = PyUnicode_InternFromString("__dlpack_device__");
+  PyObject *maxVersion = PyUnicode_InternFromString("max_version");
+  PyObject *cudaInterface = PyUnicode_InternFromString("__cuda_array_interface__");
+  PyObject *data = PyUnicode_InternFromString("data");
+  PyObject *typestr = PyUnicode_InternFromString("typestr");
+  PyObject *mask = PyUnicode_InternFromString("mask");
+  PyObject *stream = PyUnicode_InternFromString("stream");
+  PyObject *device = PyUnicode_InternFromString("device");
+  PyObject *id = PyUnicode_InternFromString("id");
+  PyObject *value = PyUnicode_InternFromString("value"); ///< of a tl.constexpr
   // Of a tensor descriptor.
   PyObject *base = PyUnicode_InternFromString("base");
   PyObject *shape = PyUnicode_InternFromString("shape");
@@ -63,8 +77,8 @@ const Names &names() {
   return result;
 }
 
-/// What sort of array the objects of a Python type are.
-enum class ArrayKind { None, NumPy, Torch };
+/// What the objects of a Python type are. Those behind Torch are classes that `slow` has told of.
+enum class ArrayKind { None, NumPy, Torch, DLPack, CUDA, Record, Integer, Float, Bool };
 
 ArrayKind findArrayKind(PyTypeObject *type) {
   if (std::strcmp(type->tp_name, "numpy.ndarray") == 0)
@@ -107,11 +121,22 @@ struct TensorBits {
   std::vector<uint64_t> accepted; ///< few: one for each sort of plain tensor
 };
 
+/// What `slow` has told of a class.
+struct LearnedClass {
+  ArrayKind kind;
+  bool isImmutable = false;                        ///< of arrays: whatever an interface says
+  std::vector<std::pair<PyObject *, bool>> fields; ///< of a record: its name, and if it is constant
+};
+
 /// Python's dtype objects by identity; they are few and live as long as the process.
 /// Filled by `slow` (through Dispatcher.learn_dtype), so that no name is parsed here.
 struct TypeTables {
   std::unordered_map<PyObject *, char> dtypes;
   std::unordered_map<PyTypeObject *, ArrayKind> arrays; ///< those types that are of arrays
+  std::unordered_map<PyTypeObject *, LearnedClass> learned;
+  std::unordered_map<unsigned, char> dlpackTypes; ///< by code and bits
+  std::unordered_map<std::string, char> typestrs; ///< of arrays that have no dtype
+  PyTypeObject *constant = nullptr;               ///< tl.constexpr, once it is loaded
   TensorBits tensorBits;
   PyTypeObject *descriptor = nullptr; ///< the class of tensor descriptors, once it is loaded
   bool expectsCUDA = false;           ///< where the last tensor was
@@ -122,6 +147,8 @@ struct TypeTables {
   char lastId = 0;
 
   ArrayKind getKind(PyTypeObject *type);
+  /// Of a type with one of the later kinds.
+  const LearnedClass &getLearned(PyTypeObject *type) const;
   /// False if the dtype is not known.
   bool findDType(PyObject *dtype, char &id);
 };
@@ -140,6 +167,10 @@ ArrayKind TypeTables::getKind(PyTypeObject *type) {
   }
   lastType = type;
   return lastKind = found->second;
+}
+
+const LearnedClass &TypeTables::getLearned(PyTypeObject *type) const {
+  return learned.find(type)->second;
 }
 
 bool TypeTables::findDType(PyObject *dtype, char &id) {
@@ -290,6 +321,45 @@ void acceptTensor(const py::object &tensor) {
     accepted.push_back(readTensorBits(tables.tensorBits, tensor.ptr()));
 }
 
+/// The class goes on to live, since it is known by its address.
+LearnedClass &learnClass(const py::type &cls, ArrayKind kind) {
+  auto *type = reinterpret_cast<PyTypeObject *>(cls.ptr());
+  TypeTables &tables = typeTables();
+  if (tables.arrays.emplace(type, kind).second)
+    cls.inc_ref();
+  LearnedClass &learned = tables.learned[type];
+  learned.kind = kind;
+  return learned;
+}
+
+void learnDLPack(const py::type &cls, bool isImmutable, unsigned code, unsigned bits, int coreId) {
+  learnClass(cls, ArrayKind::DLPack).isImmutable = isImmutable;
+  typeTables().dlpackTypes[code << 8 | bits] = static_cast<char>(coreId);
+}
+
+void learnCUDAInterface(const py::type &cls, const std::string &typestr, int coreId) {
+  learnClass(cls, ArrayKind::CUDA);
+  if (!typestr.empty())
+    typeTables().typestrs[typestr] = static_cast<char>(coreId);
+}
+
+void learnRecord(const py::type &cls, const std::vector<std::pair<py::str, bool>> &fields) {
+  LearnedClass &learned = learnClass(cls, ArrayKind::Record);
+  if (!learned.fields.empty())
+    return;
+  for (auto [name, isConstant] : fields) {
+    PyObject *interned = name.release().ptr();
+    PyUnicode_InternInPlace(&interned);
+    learned.fields.push_back({interned, isConstant});
+  }
+}
+
+void learnScalar(const py::type &cls, const std::string &kind) {
+  learnClass(cls, kind == "int"     ? ArrayKind::Integer
+                  : kind == "float" ? ArrayKind::Float
+                                    : ArrayKind::Bool);
+}
+
 void learnDType(const py::object &dtype, int coreId) {
   if (typeTables().dtypes.emplace(dtype.ptr(), static_cast<char>(coreId)).second)
     dtype.inc_ref(); // known by its address from now on
@@ -376,21 +446,25 @@ bool Signature::specialise() {
       isFine = addValue(parameter, value);
     if (!isFine || !isAccepted(parameter.expected, bytes[at]))
       return false;
-    if (parameter.isKey && !parameter.isConstexpr && value != Py_None) {
-      if (PyTuple_Check(value) || PyList_Check(value) || Py_TYPE(value) == typeTables().descriptor)
-        return false;
-      if (PyLong_Check(value) || PyFloat_CheckExact(value))
+    if (parameter.isKey && !parameter.isConstexpr) {
+      if (PyLong_Check(value) || PyFloat_CheckExact(value)) {
         constants.push_back(value);
-      else if (bytes.size() + sizeof(uint64_t) > kAllBytes)
-        return false;
-      else // an array is told from others by its address
+      } else if (bytes[at] == kPointer) { // an array is told from others by its address
+        if (bytes.size() + sizeof(uint64_t) > kAllBytes)
+          return false;
         for (unsigned shift = 0; shift < 64; shift += 8)
           bytes.push_back(static_cast<char>(slots[slot] >> shift));
+      } else if (bytes[at] != kNone) {
+        return false;
+      }
     }
   }
   for (auto [name, value] : options) {
     constants.push_back(name);
     addConstant(value);
+    // What arrays are computed on may be another one, which is waited for.
+    if (name == names().stream && stream != kNoStream)
+      return false;
   }
   return true;
 }
@@ -408,9 +482,15 @@ bool Signature::addValue(const Parameter &parameter, PyObject *value) {
     py::object items = py::reinterpret_steal<py::object>(PyList_AsTuple(value));
     if (!items)
       throw py::error_already_set();
-    ofLists.push_back(std::move(items));
-    return addTuple(parameter, ofLists.back().ptr());
-  } else if (parameter.number != TSR_VOID) {
+    owned.push_back(std::move(items));
+    return addTuple(parameter, owned.back().ptr());
+  } else if (Py_TYPE(value) == typeTables().constant) {
+    PyObject *held = own(getAttribute(value, names().value));
+    if (!held)
+      return false;
+    addConstant(held);
+  } else if (parameter.number != TSR_VOID &&
+             (PyLong_CheckExact(value) || PyFloat_CheckExact(value) || PyBool_Check(value))) {
     return addNumberAs(parameter, value);
   } else if (PyLong_CheckExact(value) || PyFloat_CheckExact(value) || PyBool_Check(value)) {
     return addNumber(parameter, value);
@@ -418,6 +498,56 @@ bool Signature::addValue(const Parameter &parameter, PyObject *value) {
     return addArray(parameter, value);
   }
   return true;
+}
+
+/// Holds an object for as long as the launch takes; null if there is none, and no exception.
+PyObject *Signature::own(py::object object) {
+  if (!object)
+    return nullptr;
+  owned.push_back(std::move(object));
+  return owned.back().ptr();
+}
+
+/// An instance of a dataclass or an aggregate, as the tuple of its fields.
+bool Signature::addRecord(const Parameter &parameter, PyObject *value) {
+  const LearnedClass &learned = typeTables().getLearned(Py_TYPE(value));
+  size_t size = learned.fields.size();
+  numItems += 1 + size;
+  if (numItems > kMaxParams)
+    return false;
+  bytes.push_back(kTupleOfClass);
+  constants.push_back(reinterpret_cast<PyObject *>(Py_TYPE(value)));
+  bytes.push_back(static_cast<char>(size));
+  for (size_t i = 0; i < size; ++i) {
+    auto [name, isConstant] = typeTables().getLearned(Py_TYPE(value)).fields[i];
+    PyObject *item = own(getAttribute(value, name));
+    if (!item)
+      return false;
+    if (isConstant && Py_TYPE(item) != typeTables().constant)
+      addConstant(item);
+    else if (!addValue(parameter, item))
+      return false;
+  }
+  return true;
+}
+
+/// A number of a class that is not Python's own: one of NumPy's, or of a subclass of int.
+bool Signature::addScalar(const Parameter &parameter, PyObject *value, bool isInteger) {
+  PyObject *number = nullptr;
+  if (PyLong_Check(value)) { // whatever its class makes of itself
+    int overflow = 0;
+    int64_t integer = PyLong_AsLongLongAndOverflow(value, &overflow);
+    number = overflow ? nullptr : PyLong_FromLongLong(integer);
+  } else if (PyFloat_Check(value)) {
+    number = PyFloat_FromDouble(PyFloat_AS_DOUBLE(value));
+  } else {
+    number = callPython([&] { return isInteger ? PyNumber_Index(value) : PyNumber_Float(value); });
+  }
+  PyErr_Clear();
+  PyObject *held = own(py::reinterpret_steal<py::object>(number));
+  if (!held || !(PyLong_CheckExact(held) || PyFloat_CheckExact(held)))
+    return false;
+  return parameter.number != TSR_VOID ? addNumberAs(parameter, held) : addNumber(parameter, held);
 }
 
 bool Signature::addTuple(const Parameter &parameter, PyObject *value) {
@@ -475,10 +605,33 @@ bool Signature::addArray(const Parameter &parameter, PyObject *value) {
   if (Py_TYPE(value) == tables.descriptor)
     return addDescriptor(parameter, value);
   ArrayKind kind = tables.getKind(Py_TYPE(value));
-  if (kind == ArrayKind::Torch)
-    return addTensor(parameter, value);
-  if (kind == ArrayKind::None)
+  bool isArray = kind <= ArrayKind::CUDA;
+  if (isArray && parameter.number != TSR_VOID)
     return false;
+  switch (kind) {
+  case ArrayKind::None:
+    return false;
+  case ArrayKind::NumPy:
+    break;
+  case ArrayKind::Torch:
+    return addTensor(parameter, value);
+  case ArrayKind::DLPack:
+    return addDLPack(parameter, value);
+  case ArrayKind::CUDA:
+    return addCUDAInterface(parameter, value);
+  case ArrayKind::Record:
+    return addRecord(parameter, value);
+  case ArrayKind::Integer:
+  case ArrayKind::Float:
+    return addScalar(parameter, value, kind == ArrayKind::Integer);
+  case ArrayKind::Bool: {
+    int isTrue = callPython([&] { return PyObject_IsTrue(value); });
+    PyErr_Clear();
+    PyObject *plain = isTrue ? Py_True : Py_False;
+    return isTrue >= 0 && (parameter.number != TSR_VOID ? addNumberAs(parameter, plain)
+                                                        : addNumber(parameter, plain));
+  }
+  }
   const auto *array = reinterpret_cast<const NumPyArray *>(value);
   char dtype;
   if (!array->data || !tables.findDType(array->dtype, dtype))
@@ -525,7 +678,103 @@ bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
   long ordinal = isCUDA ? PyLong_AsLongAndOverflow(device.ptr(), &overflow) : -1;
   if (ordinal < -1 || ordinal > 127 || overflow)
     return false;
+  // The launch is on torch's stream then, and waits for others.
+  hasTensorOnGPU |= ordinal >= 0;
+  if (hasTensorOnGPU && stream != kNoStream)
+    return false;
   addPointer(parameter, bits, id, /*readOnly=*/false, static_cast<char>(ordinal));
+  return true;
+}
+
+/// An array in the host's memory that exports DLPack. What is wrong with one `slow` says, and
+/// those on GPUs it waits for.
+bool Signature::addDLPack(const Parameter &parameter, PyObject *value) {
+  static PyObject *const keywords = PyTuple_Pack(1, names().maxVersion);
+  static PyObject *const version = Py_BuildValue("(ii)", 1, 1);
+  auto give = [](PyObject *found) {
+    if (!found)
+      PyErr_Clear();
+    return py::reinterpret_steal<py::object>(found);
+  };
+  py::object device =
+      give(callPython([&] { return PyObject_CallMethodNoArgs(value, names().dlpackDevice); }));
+  if (!device || !PyTuple_Check(device.ptr()) || PyTuple_GET_SIZE(device.ptr()) != 2)
+    return false;
+  // Of an IntEnum, perhaps.
+  PyObject *place = PyTuple_GET_ITEM(device.ptr(), 0);
+  int overflow = 0;
+  long kind = PyLong_Check(place) ? PyLong_AsLongAndOverflow(place, &overflow) : -1;
+  if (!isHostDevice(kind))
+    return false;
+  PyObject *arguments[] = {value, version};
+  PyObject *capsule = own(give(callPython(
+      [&] { return PyObject_VectorcallMethod(names().dlpack, arguments, 1, keywords); })));
+  DLPackArray array;
+  if (!capsule || !readDLPackArray(capsule, array) || array.lanes != 1 || !array.hasElements ||
+      !isHostDevice(array.device))
+    return false;
+  TypeTables &tables = typeTables();
+  auto dtype = tables.dlpackTypes.find(array.code << 8 | array.bits);
+  if (dtype == tables.dlpackTypes.end() || !array.address)
+    return false;
+  bool isReadOnly = array.isReadOnly || tables.getLearned(Py_TYPE(value)).isImmutable;
+  addPointer(parameter, array.address, dtype->second, isReadOnly, /*device=*/-1);
+  return true;
+}
+
+/// An array of CuPy's, Numba's and the like. The stream that one is computed on decides about that
+/// of the launch, so it is in the signature; where there is another stream, `slow` waits for it.
+bool Signature::addCUDAInterface(const Parameter &parameter, PyObject *value) {
+  py::object interface = getAttribute(value, names().cudaInterface);
+  if (!interface || !PyDict_CheckExact(interface.ptr()))
+    return false;
+  auto get = [&](PyObject *name) { return PyDict_GetItemWithError(interface.ptr(), name); };
+  PyObject *data = get(names().data), *typestr = get(names().typestr), *mask = get(names().mask);
+  PyObject *onStream = get(names().stream);
+  if (!data || !PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2 || !typestr ||
+      !PyUnicode_Check(typestr) || (mask && mask != Py_None))
+    return false;
+  PyObject *place = PyTuple_GET_ITEM(data, 0), *isReadOnly = PyTuple_GET_ITEM(data, 1);
+  if (!PyLong_CheckExact(place) || !PyBool_Check(isReadOnly))
+    return false;
+  uint64_t address = PyLong_AsUnsignedLongLongMask(place);
+  const char *spelled = PyUnicode_AsUTF8(typestr);
+  if (!spelled || *spelled == '>' || address < kLowestAddress)
+    return false;
+  TypeTables &tables = typeTables();
+  char id;
+  if (py::object dtype = getAttribute(value, names().dtype)) {
+    if (!tables.findDType(dtype.ptr(), id))
+      return false;
+  } else {
+    auto found = tables.typestrs.find(spelled);
+    if (found == tables.typestrs.end())
+      return false;
+    id = found->second;
+  }
+  int32_t ordinal = -1;
+  py::object device = getAttribute(value, names().device);
+  py::object number = device ? getAttribute(device.ptr(), names().id) : py::object();
+  if (number && PyLong_CheckExact(number.ptr())) {
+    int overflow = 0;
+    ordinal = static_cast<int32_t>(PyLong_AsLongAndOverflow(number.ptr(), &overflow));
+  } else if (tsr_cuda_pointer_device(address, &ordinal) != TSR_OK) {
+    return false;
+  }
+  if (ordinal < 0 || ordinal > 127)
+    return false;
+  addPointer(parameter, address, id, isReadOnly == Py_True, static_cast<char>(ordinal));
+  if (!onStream || onStream == Py_None)
+    return true;
+  if (!PyLong_CheckExact(onStream))
+    return false;
+  uint64_t handle = PyLong_AsUnsignedLongLongMask(onStream);
+  if (handle == 0 || handle == kNoStream || hasTensorOnGPU ||
+      (stream != kNoStream && stream != handle))
+    return false;
+  stream = handle;
+  bytes.push_back(kAny); // which begins no argument
+  constants.push_back(own(py::reinterpret_borrow<py::object>(onStream)));
   return true;
 }
 
@@ -647,12 +896,33 @@ void tessera::python::registerSignature(py::module_ &module) {
       py::arg("value"), "The largest of 16, 8 and 4 that divides an address, or 0.");
   module.def("float32_bits", &float32Bits, py::arg("value"),
              "A float, rounded to float32, as an integer.");
+  module.def("float16_bits", &float16Bits, py::arg("value"), "The same of a float16.");
+  module.def("bfloat16_bits", &bfloat16Bits, py::arg("value"), "The same of a bfloat16.");
   module.def(
       "learn_descriptor",
       [](const py::type &cls) {
         typeTables().descriptor = reinterpret_cast<PyTypeObject *>(cls.inc_ref().ptr());
       },
       py::arg("cls"), "Have the warm path take arguments of this class: tensor descriptors.");
+  module.def(
+      "learn_constexpr",
+      [](const py::type &cls) {
+        typeTables().constant = reinterpret_cast<PyTypeObject *>(cls.inc_ref().ptr());
+      },
+      py::arg("cls"), "Have the warm path take instances of this class for what they wrap.");
+  module.def("learn_dlpack", &learnDLPack, py::arg("cls"), py::arg("is_immutable"), py::arg("code"),
+             py::arg("bits"), py::arg("core_id"),
+             "Have the warm path take arrays of this class, and this DLPack type for that dtype.");
+  module.def("learn_cuda_interface", &learnCUDAInterface, py::arg("cls"), py::arg("typestr"),
+             py::arg("core_id"),
+             "Have the warm path take arrays of this class; and of those without a dtype, if\n"
+             "`typestr` is not empty, elements spelled like that.");
+  module.def("learn_record", &learnRecord, py::arg("cls"), py::arg("fields"),
+             "Have the warm path take instances of this class for a tuple of the attributes of\n"
+             "these names, which with True are constants.");
+  module.def(
+      "learn_scalar", &learnScalar, py::arg("cls"), py::arg("kind"),
+      "Have the warm path take objects of this class for an \"int\", \"float\" or \"bool\".");
   module.def("learn_dtype", &learnDType, py::arg("dtype"), py::arg("core_id"),
              "Have the warm path take arrays with this dtype object of NumPy's or torch's.");
   module.def("learn_negative_bit", &learnNegativeBit, py::arg("plain"), py::arg("negative"),

@@ -10,7 +10,8 @@
 //     one byte a number      alignment, of an integer, and of any number whose type an annotation
 //                            says (which is the same in all launches)
 //     one byte a tuple       how many items, which follow; its class, if it has one of its own, is
-//                            among the constants
+//                            among the constants; so for dataclasses and aggregates
+//     an array with a stream a byte behind the pointer; the stream is among the constants
 //     a tensor descriptor    rank, padding and rounding; its array; its shape and strides as
 //                            integers are; the binary logarithms of its block's extents
 //     the constants          numbers, strings and tuples of these by value, all else by identity
@@ -44,6 +45,8 @@ constexpr size_t kMaxBytes = 6 + 5 * kMaxDescriptorRank;
 /// What all arguments together may need, constexprs left aside.
 constexpr size_t kAllSlots = 640;
 constexpr size_t kAllBytes = 4096;
+
+constexpr uint64_t kNoStream = ~uint64_t(0);
 
 /// The first byte of an argument. Of a number, it is kNumber and its TsrDType.
 enum ArgumentKind : char {
@@ -118,7 +121,7 @@ public:
   const std::vector<Parameter> &parameters;
   std::array<PyObject *, kMaxParams> values; ///< borrowed, one a parameter; null if it is tuned
   py::object rest;                           ///< the tuple that `*args` is
-  std::vector<py::object> ofLists;           ///< what was in lists, for as long as the launch takes
+  std::vector<py::object> owned; ///< what was made of arguments, for as long as the launch takes
   FixedVector<std::pair<PyObject *, PyObject *>, kMaxOptions> options;
   FixedVector<uint64_t, kAllSlots> slots;
   FixedVector<uint64_t, kAllSlots> hostAddresses; ///< of the arrays in the host's memory
@@ -134,10 +137,17 @@ private:
   bool addArray(const Parameter &parameter, PyObject *value);
   bool addDescriptor(const Parameter &parameter, PyObject *value);
   bool addTensor(const Parameter &parameter, PyObject *value);
+  bool addDLPack(const Parameter &parameter, PyObject *value);
+  bool addCUDAInterface(const Parameter &parameter, PyObject *value);
+  bool addRecord(const Parameter &parameter, PyObject *value);
+  bool addScalar(const Parameter &parameter, PyObject *value, bool isInteger);
+  PyObject *own(py::object object);
   void addPointer(const Parameter &parameter, uint64_t address, char dtype, bool readOnly,
                   char device);
 
-  size_t numItems = 0; ///< of tuples, and they themselves
+  size_t numItems = 0;         ///< of tuples, and they themselves
+  uint64_t stream = kNoStream; ///< on which arrays say that they are computed
+  bool hasTensorOnGPU = false;
 };
 
 /// The functions by which Python tells what arrays look like.

@@ -12,7 +12,7 @@ import functools
 from operator import itemgetter
 from typing import Any, NamedTuple, Optional, Sequence
 
-from tessera.language.aggregate import field_values, fields_of
+from tessera.language.aggregate import FIELDS, field_values, fields_of
 from tessera.language.types import constexpr
 
 __all__ = ["Parts", "items_of", "parts_of_argument", "record_class", "record_items"]
@@ -74,10 +74,22 @@ def record_class(cls: type) -> type:
 
 def record_items(value: Any) -> tuple[Any, ...]:
     """The fields of a dataclass's instance, those annotated `tl.constexpr` as constants."""
-    items = []
-    for field in dataclasses.fields(value):
-        item = getattr(value, field.name)
+    return tuple(
+        constexpr(getattr(value, name)) if is_constant else getattr(value, name)
+        for name, is_constant in record_fields(type(value))
+    )
+
+
+def record_fields(cls: type) -> list[tuple[str, bool]]:
+    """The fields of a dataclass or an aggregate, and whether each is wrapped as a constant where it
+    is none yet."""
+    declared = getattr(cls, FIELDS, None)
+    if declared is not None:
+        return [(name, False) for name in declared]
+    found = []
+    for field in dataclasses.fields(cls):
         text = field.type if isinstance(field.type, str) else ""
-        is_constant = field.type is constexpr or text.rpartition(".")[2] == "constexpr"
-        items.append(constexpr(item) if is_constant else item)
-    return tuple(items)
+        found.append(
+            (field.name, field.type is constexpr or text.rpartition(".")[2] == "constexpr")
+        )
+    return found

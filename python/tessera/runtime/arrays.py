@@ -13,7 +13,7 @@ import functools
 import math
 import operator
 import sys
-from typing import Any, NamedTuple, NoReturn, Optional
+from typing import Any, NamedTuple, NoReturn, Optional, Sequence
 
 from tessera import _C
 from tessera.errors import ArgumentError, TesseraError, raise_core_error
@@ -470,6 +470,11 @@ def _from_cuda_interface(array: Any, name: str) -> Pointer:
     stream = interface.get("stream")
     if stream == 0:
         _refuse(array, name, "names stream 0, which is not allowed", "name stream 1 or 2")
+    if address and device >= 0 and _has_only(array, _OTHER_PROTOCOLS[2], _OTHER_PROTOCOLS[:2]):
+        has_dtype = hasattr(array, "dtype")
+        if type(getattr(array, "dtype", None)).__module__.startswith("numpy"):
+            _C.learn_dtype(array.dtype, dtype._core_id)
+        _C.learn_cuda_interface(type(array), "" if has_dtype else spelled, dtype._core_id)
     return Pointer(address, dtype, bool(read_only), None, device, "", stream)
 
 
@@ -512,8 +517,10 @@ def _from_dlpack(array: Any, name: str) -> Pointer:
         try:
             # The versioned form is the one that tells whether the memory is read-only.
             capsule = array.__dlpack__(max_version=(1, 1), **asked)
+            is_versioned = True
         except TypeError:
             capsule = array.__dlpack__(**asked)
+            is_versioned = False
         address, code, bits, lanes, read_only, has_elements = _C.read_dlpack(capsule)
     except TesseraError:
         raise
@@ -524,9 +531,23 @@ def _from_dlpack(array: Any, name: str) -> Pointer:
         spelled = getattr(array, "dtype", f"DLPack type ({code}, {bits}, {lanes})")
         _refuse(array, name, f"has elements of {spelled}", "convert it to a supported dtype")
     _check_address(array, name, address, int(has_elements))
-    read_only = bool(read_only) or _is_immutable(array)
+    is_immutable = _is_immutable(array)
+    read_only = bool(read_only) or is_immutable
+    others = _OTHER_PROTOCOLS[:2] if is_immutable else _OTHER_PROTOCOLS
+    if is_versioned and device == HOST and _has_only(array, "__dlpack__", others):
+        _C.learn_dlpack(type(array), is_immutable, code, bits, dtype._core_id)
     stream = _LEGACY_STREAM if "stream" in asked else None
     return Pointer(address, dtype, read_only, capsule, int(device), "", stream)
+
+
+_OTHER_PROTOCOLS = ("data_ptr", "__array_interface__", "__cuda_array_interface__")
+
+
+def _has_only(array: Any, protocol: str, others: Sequence[str]) -> bool:
+    """Whether all objects of a class are looked at by this protocol: it has it, and none of those
+    that are asked for first."""
+    cls = type(array)
+    return hasattr(cls, protocol) and not any(hasattr(array, name) for name in others)
 
 
 # The legacy default stream, as DLPack and __cuda_array_interface__ number it.

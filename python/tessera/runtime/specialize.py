@@ -12,6 +12,7 @@ making a kernel for every address. They, and what numbers are taken for, are the
 
 from __future__ import annotations
 
+import functools
 import operator
 import struct
 import sys
@@ -31,7 +32,7 @@ from tessera.frontend.signature import (
 from tessera.language import types
 from tessera.language.aggregate import field_values, fields_of
 from tessera.language.callables import JITCallable
-from tessera.language.records import Parts, parts_of_argument
+from tessera.language.records import Parts, parts_of_argument, record_fields
 from tessera.runtime.arrays import NOWHERE, Pointer, find_dtype, is_dtype, pointer_of
 from tessera.wording import shown, with_article
 
@@ -99,6 +100,8 @@ class Bound:
                 return self._descriptor(traits, value, name)
             parts = parts_of_argument(value)
             if parts is not None:
+                if not isinstance(value, (tuple, list)):
+                    _learn_record(type(value))
                 return self._tuple(traits, parts, name)
         if traits.annotation is not None and not traits.annotation.is_ptr():
             return self._number_as(traits, traits.annotation, value, name)
@@ -109,6 +112,7 @@ class Bound:
             return self._pointer(traits, pointer, name)
         scalar = plain_number(value)
         if scalar is not None:
+            _learn_scalar(type(value))
             return self._plain_number(traits, scalar, name)
         raise ArgumentError(
             "E054",
@@ -204,6 +208,8 @@ class Bound:
                 f"argument `{name}` is annotated {dtype}, got {with_article(type(value).__name__)}",
                 "pass a number",
             )
+        if type(value) not in _SCALARS:
+            _learn_scalar(type(value))
         if dtype.is_floating():
             try:
                 rounded = float(number)
@@ -233,6 +239,25 @@ class Bound:
         self.slots.append(slot)
         type = _C.Type(types.KIND_NUMBER, dtype._core_id, False, ())
         return ("v", dtype._core_id, alignment), ValueSpec(type, alignment)
+
+
+@functools.lru_cache(maxsize=None)
+def _learn_record(cls: type) -> None:
+    """Has the warm path take the instances of a dataclass or of an aggregate."""
+    _C.learn_constexpr(types.constexpr)
+    _C.learn_record(cls, record_fields(cls))
+
+
+@functools.lru_cache(maxsize=None)
+def _learn_scalar(cls: type) -> None:
+    """Has the warm path take NumPy's numbers of a type, or those of a subclass of int or float."""
+    names = {base.__name__ for base in cls.__mro__ if base.__module__ == "numpy"}
+    if issubclass(cls, int) or ("integer" in names and "timedelta64" not in names):
+        _C.learn_scalar(cls, "int")
+    elif issubclass(cls, float) or "floating" in names:
+        _C.learn_scalar(cls, "float")
+    elif "generic" in names and cls.__name__ in ("bool", "bool_"):
+        _C.learn_scalar(cls, "bool")
 
 
 def is_descriptor(value: Any) -> bool:
@@ -271,15 +296,9 @@ def float_bits(dtype: types.dtype, value: float) -> int:
     if dtype == types.float64:
         return int.from_bytes(struct.pack("<d", value), "little")
     if dtype == types.bfloat16:
-        bits = _C.float32_bits(value)
-        if value != value:
-            return (bits >> 16) | 0x40
-        return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+        return _C.bfloat16_bits(value)
     if dtype == types.float16:
-        try:
-            return int.from_bytes(struct.pack("<e", value), "little")
-        except OverflowError:
-            return 0x7C00 if value > 0 else 0xFC00
+        return _C.float16_bits(value)
     if dtype == types.float32:
         return _C.float32_bits(value)
     raise ArgumentError("E054", f"a scalar argument cannot be of type {dtype}", "use fp32")

@@ -523,6 +523,61 @@ def test_other_arrays_and_their_streams(run):
         """)
 
 
+CLASS_OF_CUDA_ARRAYS = """
+        class CudaArray:
+            # As of CuPy.
+            def __init__(self, stream=None, address=(1 << 40) + 512, device=0, read_only=False, mask=None):
+                self.stream, self.address, self.read_only, self.mask = stream, address, read_only, mask
+                self.device = SimpleNamespace(id=device)
+            @property
+            def __cuda_array_interface__(self):
+                return {"shape": (4,), "typestr": "<f4", "data": (self.address, self.read_only),
+                        "version": 3, "stream": self.stream, "mask": self.mask}
+"""
+
+
+def test_arrays_of_cupy_are_launched_warm(run):
+    run(CLASS_OF_CUDA_ARRAYS + """
+        def launch(*streams, **more):
+            arrays = [CudaArray(stream, **more) for stream in streams]
+            add[(1,)](*arrays, 1000, BLOCK=256)
+            return last().stream
+        for time in range(4):
+            for stream in (None, 1, 0x44, 0x45):
+                known = len(slow)
+                assert launch(stream, stream, None) == stream
+                assert list(last().arguments[:3]) == [(1 << 40) + 512] * 3
+                assert len(slow) == known or time < 2, (time, stream)
+            # On another GPU, at another address.
+            for device in (1, 0):
+                known = len(slow)
+                assert launch(0x46, None, None, device=device, address=(1 << 40) + 1024 * time) == 0x46
+                assert len(slow) == known or time < 2
+                contexts = last().context
+        assert number("waits") == 0
+        # What is computed on another stream than the launch is waited for, each time.
+        for time in range(3):
+            waits = number("waits")
+            assert launch(0x44, 0x45, None) == 0x44 and number("waits") == waits + 1
+            add[(1,)](x, CudaArray(0x44), out, 1000, BLOCK=256)
+            assert not last().stream and number("waits") == waits + 2
+            add[(1,)](CudaArray(0x44), y, out, 1000, BLOCK=256)
+            assert not last().stream and number("waits") == waits + 3
+            add[(1,)](CudaArray(0x44), CudaArray(), CudaArray(), 1000, BLOCK=256, stream=0x99)
+            assert last().stream == 0x99 and number("waits") == waits + 4
+        # And what is wrong stays so.
+        for time in range(2):
+            for more, text in (({"read_only": True}, "read-only"), ({"mask": 1}, "has a mask"),
+                               ({"address": 0}, "address 0")):
+                with expect(tessera.ArgumentError, "E054", text):
+                    launch(None, None, None, **more)
+            with expect(tessera.ArgumentError, "E054", "names stream 0"):
+                launch(0, None, None)
+            with expect(tessera.ArgumentError, "E054", "is on GPU 1"):
+                add[(1,)](CudaArray(), CudaArray(device=1), CudaArray(), 1000, BLOCK=256)
+        """)
+
+
 def test_refusals_name_kernel_grid_and_cause(run):
     run("""
         with expect(tessera.LaunchError, "E066", "\'add\'", "(1, 70000, 1)", "axis 1 has 70000"):

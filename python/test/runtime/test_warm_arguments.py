@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arguments that are neither plain arrays nor plain numbers, launched warm: records, NumPy's numbers,
+16-bit floats, arrays that say by protocols where they are. Each test also passes what differs by
+little, which has to come out as it does by the whole way."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import gc
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tessera
+import tessera.language as tl
+from tessera import _C
+from tessera.errors import ArgumentError
+from tessera.runtime.jit import JITFunction
+
+
+@tessera.jit
+def scaled(x, out, n, factor, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n, other=0) * factor)
+
+
+@pytest.fixture
+def whole(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The launches that take the whole way."""
+    calls: list[Any] = []
+    for dtype in (np.float32, np.int32, np.float64):  # a dtype's first launch learns what it is
+        scaled[(1,)](np.zeros(16, dtype), np.zeros(16, dtype), 16, 2, BLOCK=16)
+    before = JITFunction._run
+    monkeypatch.setattr(
+        JITFunction,
+        "_run",
+        lambda self, *args, **more: calls.append(args) or before(self, *args, **more),
+    )
+    return calls
+
+
+# --- Records ----------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Vector:
+    data: Any
+    size: Any
+    scale: tl.constexpr = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    first: Vector
+    second: Any
+
+
+@tessera.aggregate
+class Offset:
+    by: tl.tensor
+    sign: tl.constexpr
+
+
+@tessera.jit
+def scaled_vector(v, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(v.data + i, mask=i < v.size, other=0) * v.scale)
+
+
+@tessera.jit
+def added(pair, offset, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(pair.first.data + i, mask=i < pair.first.size, other=0) * pair.first.scale
+    if pair.second is not None:
+        x += tl.load(pair.second + i)
+    tl.store(out + i, x + offset.by * offset.sign)
+
+
+def test_dataclasses(whole):
+    out = np.zeros(16, np.float32)
+    for k in range(6):
+        x = np.arange(16, dtype=np.float32) + k
+        scaled_vector[(1,)](Vector(x, 16), out, BLOCK=16)
+        np.testing.assert_array_equal(out, x * 3)
+    assert len(whole) == 2  # the first has the core learn the class
+    # Its fields are looked at in each launch.
+    x = np.arange(16, dtype=np.float32)
+    vector = Vector(x, 16)
+    for _ in range(3):
+        for size, scale in ((16, 3), (5, 3), (5, 4), (1, 4), (16, 3.5), (16, True)):
+            vector.size, vector.scale = size, scale
+            scaled_vector[(1,)](vector, out, BLOCK=16)
+            np.testing.assert_array_equal(out, np.where(np.arange(16) < size, x, 0) * scale)
+        for data in (x.astype(np.float64), x.astype(np.int32), x[1:15]):
+            scaled_vector[(1,)](Vector(data, 14), out, BLOCK=16)
+            np.testing.assert_array_equal(out, np.append(data[:14], [0, 0]) * 3)
+    assert len(whole) <= 10
+    del vector.size
+    with pytest.raises(AttributeError):
+        scaled_vector[(1,)](vector, out, BLOCK=16)
+    with pytest.raises(ArgumentError, match="v"):
+        scaled_vector[(1,)](Vector("no array", 3), out, BLOCK=16)
+
+
+def test_records_in_records(whole):
+    out = np.zeros(16, np.float32)
+    x, y = np.arange(16, dtype=np.float32), np.ones(16, np.float32)
+    for _ in range(3):
+        for size, second, by, sign in ((16, y, 5.0, 1), (3, None, 5.0, 1), (3, y, 0.5, -1)):
+            added[(1,)](Pair(Vector(x, size), second), Offset(by, sign), out, BLOCK=16)
+            want = np.where(np.arange(16) < size, x, 0) * 3 + (0 if second is None else y)
+            np.testing.assert_array_equal(out, want + by * sign)
+    assert len(whole) <= 6
+    # A tuple of the same parts is none of them.
+    with pytest.raises(tessera.CompilationError):
+        added[(1,)](((x, 16, 3), y), Offset(1.0, 1), out, BLOCK=16)
+
+
+def test_two_classes_with_the_same_fields(whole):
+    @dataclasses.dataclass
+    class Other:
+        data: Any
+        scale: Any
+        size: Any
+
+    x, out = np.arange(16, dtype=np.float32), np.zeros(16, np.float32)
+    for _ in range(2):
+        scaled_vector[(1,)](Vector(x, 5), out, BLOCK=16)
+        np.testing.assert_array_equal(out[:6], [0, 3, 6, 9, 12, 0])
+        scaled_vector[(1,)](Other(x, 5, 3), out, BLOCK=16)
+        np.testing.assert_array_equal(out[:6], [0, 5, 10, 0, 0, 0])
+
+
+def test_a_property_that_makes_an_array_each_time(whole):
+    made = []
+
+    @dataclasses.dataclass
+    class Lazy:
+        size: Any
+        data: Any = None
+        scale: tl.constexpr = 2
+
+        def __getattribute__(self, name):
+            if name != "data":
+                return object.__getattribute__(self, name)
+            array = np.full(16, 7, np.float32)
+            made.append(weakref.ref(array))
+            return array
+
+    out = np.zeros(16, np.float32)
+    for _ in range(4):
+        out[:] = 0
+        scaled_vector[(1,)](Lazy(16), out, BLOCK=16)
+        assert (out == 7 * 2).all()
+    gc.collect()
+    # Another array for the core than for the whole way, so no launch is known for sure.
+    assert not any(array() is not None for array in made[-2:])
+
+
+def test_what_is_tuned_by_a_record_or_a_numpy_number():
+    @tessera.autotune([tessera.Config({"BLOCK": 16})], key=["n"])
+    @tessera.jit
+    def tuned(x, out, n, BLOCK: tl.constexpr):
+        i = tl.arange(0, BLOCK)
+        tl.store(out + i, tl.load(x + i, mask=i < n, other=0))
+
+    x, out = np.ones(16, np.float32), np.zeros(16, np.float32)
+    for _ in range(2):
+        for n in (16, np.int64(5), np.int64(6), 5):
+            tuned[(1,)](x, out, n)
+            assert out.sum() == n
+
+
+# --- Numbers ----------------------------------------------------------------------------------
+
+
+class Size(enum.IntEnum):
+    SMALL = 5
+    LARGE = 1 << 40
+
+
+class Odd(int):
+    def __index__(self):
+        return 77
+
+    __int__ = __index__
+
+
+def test_numbers_of_other_classes(whole):
+    x, out = np.ones(16, np.float32), np.zeros(16, np.float32)
+    numbers = [np.int32(5), np.int64(16), np.uint8(1), np.int64(1 << 40), np.uint64((1 << 64) - 1),
+               np.int16(-3), Size.SMALL, Size.LARGE, Odd(7), np.intc(4)]  # fmt: skip
+    for repeat in range(4):
+        for number in numbers:
+            known = len(whole)
+            scaled[(1,)](x, out, number, np.float32(2.5), BLOCK=16)
+            plain = int.__int__(number) if isinstance(number, int) else int(number)
+            assert (out == np.where(np.arange(16) < plain, 2.5, 0)).all(), number
+            # The first of a class teaches the core, the second what to do with it.
+            assert repeat < 2 or len(whole) == known
+        for factor in (np.float64(2.5), np.float16(2.5), np.bool_(True), np.bool_(False), 2.5):
+            scaled[(1,)](x, out, 16, factor, BLOCK=16)
+            assert (out == np.float32(factor)).all()
+    # As plain ones, they are of the kind that their values say.
+    assert scaled[(1,)](x, out, np.int64(16), 2.5, BLOCK=16) is scaled[(1,)](
+        x, out, 16, 2.5, BLOCK=16
+    )
+    for wrong in (np.datetime64("2026-11-24"), np.complex64(1)):
+        with pytest.raises(ArgumentError):
+            scaled[(1,)](x, out, wrong, 2.5, BLOCK=16)
+
+
+def test_numbers_of_sixteen_bits(whole):
+    @tessera.jit
+    def passed(out, half: tl.float16, brain: tl.bfloat16):
+        tl.store(out, half.to(tl.float32))
+        tl.store(out + 1, brain.to(tl.float32))
+
+    numbers = [0.1, -0.0, 1e-7, 6e-8, 2.9e-8, 3e-8, 65519.9, 65520.0, -1e300, 1e-320, float("inf"),
+               float("nan"), 3, True, np.float32(0.3), 2049.0, 2051.0, 6.1e-5, 6.097e-5]  # fmt: skip
+    out = np.zeros(2, np.float32)
+    for number in numbers:
+        passed[(1,)](out, number, number)
+        with np.errstate(over="ignore"):
+            want = np.float32(np.float16(number))
+        np.testing.assert_array_equal(out[0], want)
+        with np.errstate(over="ignore"):
+            exact = np.array([number]).astype(np.float32)
+        bits = (
+            exact.view(np.uint32).astype(np.uint64) + 0x7FFF + (exact.view(np.uint32) >> 16 & 1)
+        ) >> 16
+        want = (bits << 16).astype(np.uint32).view(np.float32)[0]
+        np.testing.assert_array_equal(out[1], np.nan if number != number else want)
+    assert len(whole) <= 2  # the first, and the first of NumPy's
+    with pytest.raises(ArgumentError):
+        passed[(1,)](out, "1", 1.0)
+    with pytest.raises(ArgumentError, match="does not fit"):
+        passed[(1,)](out, 10**400, 1.0)
+    with pytest.raises(ArgumentError, match="is annotated fp16"):
+        passed[(1,)](out, out, 1.0)
+
+
+def test_all_halves(rng=np.random.default_rng(0)):
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    finite = halves[np.isfinite(halves)].astype(np.float64)
+    # Each number, what lies half way to the next, and what lies beside that.
+    middle = (np.sort(finite)[1:] + np.sort(finite)[:-1]) / 2
+    values = np.concatenate(
+        [finite, middle, np.nextafter(middle, np.inf), np.nextafter(middle, -np.inf)]
+    )
+    values = rng.choice(values, 20000, replace=False)
+    want = values.astype(np.float16).view(np.uint16)
+    found = np.array([_C.float16_bits(value) for value in values.tolist()], np.uint16)
+    np.testing.assert_array_equal(found, want)
+
+
+# --- Arrays with protocols --------------------------------------------------------------------
+
+
+class Exporter:
+    """An array that has DLPack alone."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        self.kind: Any = (1, 0)
+        self.fails = False
+
+    def __dlpack__(self, **asked: Any) -> Any:
+        if self.fails:
+            raise RuntimeError("not now")
+        return self.array.__dlpack__(**asked)
+
+    def __dlpack_device__(self) -> Any:
+        return self.kind
+
+
+def test_dlpack(whole):
+    out = np.zeros(16, np.float32)
+    for repeat in range(3):
+        for dtype in (np.float32, np.int32, np.float64):
+            x = np.arange(16).astype(dtype) + repeat
+            known = len(whole)
+            scaled[(1,)](Exporter(x), Exporter(out), 16, 2.0, BLOCK=16)
+            np.testing.assert_array_equal(out, x * 2)
+            assert repeat < 2 or len(whole) == known
+    # One that lies elsewhere, is misaligned, is empty, fails, or that one may not write to.
+    x = np.arange(17, dtype=np.float32)
+    scaled[(1,)](Exporter(x[1:]), out, 16, 2.0, BLOCK=16)
+    np.testing.assert_array_equal(out, x[1:] * 2)
+    scaled[(1,)](Exporter(np.zeros(0, np.float32)), out, 0, 2.0, BLOCK=16)
+    assert not out.any()
+    away, failing = Exporter(x), Exporter(x)
+    away.kind, failing.fails = (8, 0), True
+    x.flags.writeable = False
+    for _ in range(2):
+        with pytest.raises(ArgumentError, match="Apple Metal"):
+            scaled[(1,)](away, out, 16, 2.0, BLOCK=16)
+        with pytest.raises(ArgumentError, match="not now"):
+            scaled[(1,)](failing, out, 16, 2.0, BLOCK=16)
+        scaled[(1,)](Exporter(x), out, 16, 1.0, BLOCK=16)
+        np.testing.assert_array_equal(out, x[:16])
+        with pytest.raises(ArgumentError, match="read-only"):
+            scaled[(1,)](out, Exporter(x), 16, 2.0, BLOCK=16)
+
+
+def test_what_is_exported_lives_as_long_as_the_launch(whole):
+    class Copies(Exporter):
+        def __dlpack__(self, **asked: Any) -> Any:
+            made = np.array(self.array)
+            alive.append(weakref.ref(made))
+            return made.__dlpack__(**asked)
+
+    alive: list[Any] = []
+    x, out = np.ones(16, np.float32), np.zeros(16, np.float32)
+    for k in range(4):
+        scaled[(1,)](Copies(x * k), out, 16, 2.0, BLOCK=16)
+        assert (out == 2 * k).all()
+    gc.collect()
+    assert alive[-1]() is None
+
+
+def test_arrays_of_jax(whole):
+    numpy = pytest.importorskip("jax.numpy")
+    out = np.zeros(16, np.float32)
+    for repeat in range(3):
+        for x in (numpy.arange(16.0) + repeat, numpy.arange(16) + repeat):
+            known = len(whole)
+            scaled[(1,)](x, out, 16, 2.0, BLOCK=16)
+            np.testing.assert_array_equal(out, np.asarray(x) * 2)
+            assert repeat < 2 or len(whole) == known
+        with pytest.raises(ArgumentError, match="read-only"):
+            scaled[(1,)](out, x, 16, 2.0, BLOCK=16)
