@@ -15,12 +15,9 @@ from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
 
 import torch
 
-SETTINGS: Mapping[str, Any] = {
-    "triton.cudagraphs": True,
-    "triton.cudagraph_trees": True,
-    "triton.cudagraph_skip_dynamic_graphs": True,
-}
-"""The settings of Inductor's."""
+SETTINGS: Mapping[str, Any] = {"triton.cudagraphs": True, "triton.cudagraph_trees": True}
+"""The settings of Inductor's. Not `cudagraph_skip_dynamic_graphs`: it divides a graph at each
+operator whose code has a loop, of a shape that is known or not."""
 
 
 def fit(inputs: Sequence[Any]) -> bool:
