@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -22,6 +23,15 @@ FORMS = sorted(
 RECORDS = sorted((ROOT / "docs/Decisions").glob("[0-9]*.md"))
 
 
+GITHUB = ROOT / ".github"
+SCHEMAS = {
+    "github-workflows": WORKFLOWS,
+    "github-issue-forms": FORMS,
+    "github-issue-config": [GITHUB / "ISSUE_TEMPLATE/config.yml"],
+    "dependabot": [GITHUB / "dependabot.yml"],
+}
+
+
 def load(path) -> dict[Any, Any]:
     content = yaml.safe_load(path.read_text())
     assert isinstance(content, dict)
@@ -30,6 +40,28 @@ def load(path) -> dict[Any, Any]:
 
 def steps(workflow) -> list[dict[str, Any]]:
     return [step for job in load(workflow)["jobs"].values() for step in job["steps"]]
+
+
+def check_schema(schema: str, *files) -> subprocess.CompletedProcess[str]:
+    """Compares files with one of the schemas that the package brings: it asks no network."""
+    pytest.importorskip("check_jsonschema")
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}"]
+    return subprocess.run([*command, *map(str, files)], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_schema_of_github(schema):
+    run = check_schema(schema, *SCHEMAS[schema])
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_schema_finds_a_mistake(tmp_path):
+    """A key that GitHub does not know would make it ignore the whole file."""
+    text = (GITHUB / "workflows/check.yml").read_text()
+    wrong = tmp_path / "check.yml"
+    wrong.write_text(text.replace("timeout-minutes:", "timeout-minute:"))
+    run = check_schema("github-workflows", wrong)
+    assert run.returncode == 1 and "timeout-minute" in run.stdout + run.stderr
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
