@@ -230,7 +230,7 @@ AccessForm Transfer::visit(OpResult value) {
         return isPure(map) ? elementwise(op, type) : makeOpaque(type);
       })
       .Default([&](Operation *other) {
-        if (other->hasTrait<SameElements>())
+        if (keepsElements(other))
           return form(other->getOperand(0));
         return other->hasTrait<OpTrait::Elementwise>() && isPure(other) ? elementwise(other, type)
                                                                         : makeOpaque(type);

@@ -51,9 +51,7 @@ static LaunchExpr toLaunchExpr(const ScalarPolynomial &polynomial, MLIRContext *
 
 /// What keeps its elements, or extends them.
 static bool isMove(Operation *op) {
-  return isa<SplatOp, BroadcastOp, ExpandDimsOp, TransOp, ReshapeOp, HintOp, arith::ExtSIOp,
-             arith::ExtUIOp, arith::IndexCastOp>(op) ||
-         op->hasTrait<SameElements>();
+  return movesOneTile(op) || isa<arith::ExtSIOp, arith::ExtUIOp, arith::IndexCastOp>(op);
 }
 
 namespace tessera {

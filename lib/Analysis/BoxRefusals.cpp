@@ -18,10 +18,8 @@ static bool isPointer(Type type) { return isa<PointerType>(getElementTypeOrSelf(
 
 /// Whether the form of a result is made of those of all operands that are indices or pointers.
 static bool isMadeOfOperands(Operation *op) {
-  return isa<SplatOp, BroadcastOp, ExpandDimsOp, TransOp, ReshapeOp, AddPtrOp, arith::AddIOp,
-             arith::SubIOp, arith::MulIOp, ShiftOp, arith::ExtSIOp, arith::ExtUIOp,
-             arith::IndexCastOp, HintOp>(op) ||
-         op->hasTrait<SameElements>();
+  return movesOneTile(op) || isa<arith::ExtSIOp, arith::ExtUIOp, arith::IndexCastOp>(op) ||
+         isa<AddPtrOp, arith::AddIOp, arith::SubIOp, arith::MulIOp, ShiftOp>(op);
 }
 
 static std::string describe(Operation *op, AccessAnalysis &analysis) {

@@ -253,7 +253,7 @@ ConstantIntRanges IntegerRanges::computeResult(OpResult result) {
   if (auto ifOp = dyn_cast<scf::IfOp>(op))
     return get(ifOp.thenYield().getOperand(number))
         .rangeUnion(get(ifOp.elseYield().getOperand(number)));
-  if (op->hasTrait<SameElements>())
+  if (keepsElements(op))
     return get(op->getOperand(0));
   if (limits.mostPrograms && isa<ProgramIdOp>(op))
     return rangeOf(widthOf(result), 0, limits.mostPrograms - 1);
@@ -335,7 +335,7 @@ static llvm::SetVector<Value> findSources(Value value) {
       insert({loop.getInitArgs()[number], loop.getRegionIterArg(number)});
     else if (auto ifOp = dyn_cast<scf::IfOp>(op))
       insert({ifOp.thenYield().getOperand(number), ifOp.elseYield().getOperand(number)});
-    else if (isa<InferIntRangeInterface>(op) || op->hasTrait<SameElements>())
+    else if (isa<InferIntRangeInterface>(op) || keepsElements(op))
       insert(op->getOperands());
   }
   return values;

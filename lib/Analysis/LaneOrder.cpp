@@ -30,17 +30,16 @@ struct Lanes {
 /// The lanes of what threads do to global memory; none for what does nothing to it, or is done
 /// by TMA.
 static std::optional<Lanes> getLanes(Operation *op) {
-  return llvm::TypeSwitch<Operation *, std::optional<Lanes>>(op)
-      .Case([](tile::LoadOp load) { return Lanes{load.getPtr().getType(), load.getIsVolatile()}; })
-      .Case<tile::StoreOp, tile::AtomicLoadOp, tile::AtomicStoreOp, tile::AtomicRMWOp,
-            tile::AtomicCASOp>([](auto access) { return Lanes{access.getPtr().getType(), true}; })
-      .Case([](tilegpu::AsyncCopyOp copy) { return Lanes{copy.getPtr().getType(), false}; })
-      .Default([](Operation *other) -> std::optional<Lanes> {
-        // Foreign code is run for each copy.
-        if (other->hasTrait<tile::ForeignCode>() && !isMemoryEffectFree(other))
-          return Lanes{other->getResultTypes().front(), false};
-        return std::nullopt;
-      });
+  if (auto access = dyn_cast<tile::AccessOpInterface>(op)) {
+    // A load may be done by all who have the element, and a copy has a place for each of them.
+    auto load = dyn_cast<tile::LoadOp>(op);
+    bool byAll = load ? !load.getIsVolatile() : isa<tilegpu::AsyncCopyOp>(op);
+    return Lanes{access.getPtr().getType(), !byAll};
+  }
+  // Foreign code is run for each copy.
+  if (op->hasTrait<tile::ForeignCode>() && !isMemoryEffectFree(op))
+    return Lanes{op->getResultTypes().front(), false};
+  return std::nullopt;
 }
 
 /// Whether two shapes may have lanes in common.

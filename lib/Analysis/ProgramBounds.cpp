@@ -123,7 +123,7 @@ bool Writer::write(Value value) {
     return done(writeUnsigned("div", op));
   if (isa<arith::RemUIOp>(op))
     return done(writeUnsigned("rem", op));
-  if (isa<arith::ExtSIOp>(op) || op->hasTrait<SameElements>() || isa<HintOp>(op))
+  if (isa<arith::ExtSIOp, HintOp>(op))
     return done(op->getOperand(0).getType().isIntOrIndex() && write(op->getOperand(0)));
   if (isa<arith::ExtUIOp>(op))
     return done(writeOperator("unsigned", op->getOperand(0)));

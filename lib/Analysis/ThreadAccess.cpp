@@ -3,26 +3,14 @@
 #include "tessera/Analysis/ThreadAccess.h"
 
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
 
-/// The mask of an access, if it has one.
-static Value getAccessMask(Operation *op) {
-  return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case<tile::LoadOp, tile::StoreOp, tile::AtomicLoadOp, tile::AtomicStoreOp, tile::AtomicRMWOp,
-            AsyncCopyOp>([](auto access) { return access.getMask(); })
-      .Default(Value());
-}
-
 Value tessera::tilegpu::getAccessedPointers(Operation *op) {
-  Value pointers = llvm::TypeSwitch<Operation *, Value>(op)
-                       .Case<tile::LoadOp, tile::StoreOp, tile::AtomicLoadOp, tile::AtomicStoreOp,
-                             tile::AtomicRMWOp, tile::AtomicCASOp, AsyncCopyOp>(
-                           [](auto access) { return access.getPtr(); })
-                       .Default(Value());
+  auto access = dyn_cast<tile::AccessOpInterface>(op);
+  Value pointers = access ? access.getPtr() : Value();
   return pointers && isa<RankedTensorType>(pointers.getType()) ? pointers : Value();
 }
 
@@ -35,6 +23,7 @@ int64_t tessera::tilegpu::getAccessWidth(Operation *op, unsigned dim, AccessAnal
     within = MaskWithin::Prefix;
   else if (isa<tile::StoreOp>(op) || (load && !load.getIsVolatile()))
     within = MaskWithin::Any;
-  return analysis.getVectorWidth(getAccessedPointers(op), getAccessMask(op), dim, kMaxAccessBytes,
+  return analysis.getVectorWidth(getAccessedPointers(op),
+                                 cast<tile::AccessOpInterface>(op).getMask(), dim, kMaxAccessBytes,
                                  within);
 }

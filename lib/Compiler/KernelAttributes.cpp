@@ -10,6 +10,7 @@
 #include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
+#include "tessera/Dialect/Strips/IR/Strips.h"
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"

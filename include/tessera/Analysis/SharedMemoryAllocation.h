@@ -12,6 +12,7 @@
 
 #include "tessera/Analysis/CallGraph.h"
 #include "tessera/Analysis/SharedMemoryLiveness.h"
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 
 namespace tessera {
 

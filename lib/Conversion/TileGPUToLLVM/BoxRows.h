@@ -5,7 +5,7 @@
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_BOXROWS_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_BOXROWS_H
 
-#include "llvm/ADT/StringRef.h"
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 
 namespace tessera {
 

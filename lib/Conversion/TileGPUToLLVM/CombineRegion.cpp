@@ -49,13 +49,6 @@ std::optional<WarpReduction> CombineRegion::getWarpReduction() const {
       .Default([](Operation *) { return Result(); });
 }
 
-/// One op known to give the same with its operands exchanged, to the bit.
-static bool isCommutativeOp(Operation &op) {
-  return isa<arith::AddFOp, arith::MulFOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
-             arith::MinNumFOp, arith::AddIOp, arith::MulIOp, arith::MaxSIOp, arith::MinSIOp,
-             arith::MaxUIOp, arith::MinUIOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op);
-}
-
 bool CombineRegion::isCommutative() const {
   Block &block = region.front();
   Operation *end = block.getTerminator();
@@ -65,7 +58,7 @@ bool CombineRegion::isCommutative() const {
   for (auto [i, result] : llvm::enumerate(end->getOperands())) {
     Operation *op = result.getDefiningOp();
     Value left = block.getArgument(i), right = block.getArgument(count + i);
-    if (!op || !isCommutativeOp(*op) ||
+    if (!op || !op->hasTrait<OpTrait::IsCommutative>() ||
         !((op->getOperand(0) == left && op->getOperand(1) == right) ||
           (op->getOperand(0) == right && op->getOperand(1) == left)))
       return false;

@@ -69,8 +69,7 @@ bool endsNarrow(Value value, bool isPositive, unsigned depth = 0) {
                if (isa<arith::TruncFOp, tile::FpToFpOp>(user))
                  return getElementTypeOrSelf(user->getResult(0).getType())
                             .getIntOrFloatBitWidth() <= 16;
-               if (isa<tile::SplatOp, tile::BroadcastOp, tile::ExpandDimsOp, tile::TransOp,
-                       tile::ReshapeOp, tilegpu::ConvertLayoutOp>(user))
+               if (tile::movesOneTile(user))
                  return follow(isPositive);
                if (isa<arith::MulFOp, arith::DivFOp>(user))
                  return follow(false);

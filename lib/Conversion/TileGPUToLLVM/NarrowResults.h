@@ -5,7 +5,7 @@
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_NARROWRESULTS_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_NARROWRESULTS_H
 
-#include "llvm/ADT/StringRef.h"
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 
 namespace tessera {
 

@@ -9,6 +9,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "tessera/Analysis/MemoryOrder.h"
+#include "tessera/Dialect/Strips/IR/Strips.h"
 
 using namespace mlir;
 
@@ -124,8 +125,7 @@ static bool addsUnread(tile::AtomicRMWOp atomic, std::string *why = nullptr) {
 
 static Value getBase(Value pointers) {
   while (Operation *op = pointers.getDefiningOp()) {
-    if (!isa<tile::SplatOp, tile::BroadcastOp, tile::ExpandDimsOp, tile::AddPtrOp, tile::HintOp>(
-            op))
+    if (!tile::movesOneTile(op) && !isa<tile::AddPtrOp>(op))
       return {};
     pointers = op->getOperand(0);
   }

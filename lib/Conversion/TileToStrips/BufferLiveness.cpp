@@ -24,9 +24,7 @@ bool isReadInPlace(strips::GroupOp group, Value tile) {
   for (Operation &op : group.getBody().front()) {
     if (classify(&op) == RootKind::InElementOrder)
       return false;
-    bool movesElements = isa<tile::BroadcastOp, tile::ExpandDimsOp, tile::TransOp, tile::ReshapeOp,
-                             tile::JoinOp, tile::SplitOp, tile::CatOp, tile::GatherOp>(&op);
-    if (!movesElements)
+    if (tile::getMotion(&op).value_or(tile::Motion::Stays) == tile::Motion::Stays)
       continue;
     // Everything that reaches `tile` through such an operation reads it elsewhere.
     SmallVector<Value> work(op.getOperands());

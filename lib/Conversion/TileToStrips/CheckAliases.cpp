@@ -370,8 +370,7 @@ bool isRoot(Operation *op) { return isa<tile::StoreOp, tile::ReduceOp, strips::W
 void GroupAliasCheck::followUses() {
   for (Operation &op : llvm::reverse(group.getBody().front()))
     for (Operation *user : op.getUsers()) {
-      if (isa<tile::TransOp, tile::ReshapeOp, tile::JoinOp, tile::SplitOp, tile::CatOp,
-              tile::GatherOp, tile::ExpandDimsOp, tile::BroadcastOp>(user) ||
+      if (tile::getMotion(user).value_or(tile::Motion::Stays) != tile::Motion::Stays ||
           moved.contains(user))
         moved.insert(&op);
       bool isUsedByRoot = isRoot(user) || user->hasTrait<OpTrait::IsTerminator>() ||

@@ -33,9 +33,10 @@ RootKind classify(Operation *op) {
   }
   if (isa<tile::StoreOp, tile::ReduceOp>(op))
     return RootKind::Fused;
-  if (isa<tile::ScanOp, tile::SortOp, tile::HistogramOp, tile::AtomicRMWOp, tile::AtomicCASOp,
-          tile::AtomicLoadOp, tile::AtomicStoreOp, tile::PrintOp, tile::AssertOp,
-          tile::MapElementwiseOp>(op))
+  auto access = dyn_cast<tile::AccessOpInterface>(op);
+  bool isAtomic = access && access.isAtomic();
+  if (isAtomic || tile::isEvent(op) ||
+      isa<tile::ScanOp, tile::SortOp, tile::HistogramOp, tile::MapElementwiseOp>(op))
     return RootKind::InElementOrder;
   // Halves that are scalars have no nest of their own to be computed in.
   if (isa<tile::SplitOp>(op) && !isa<RankedTensorType>(op->getResult(0).getType()))
@@ -55,32 +56,22 @@ bool isCrossing(Value tile) {
 }
 
 bool isIndexArithmetic(Operation *op) {
-  if (isa<tile::RangeOp, tile::SplatOp, tile::BroadcastOp, tile::ExpandDimsOp, tile::TransOp,
-          tile::ReshapeOp, tile::JoinOp, tile::SplitOp, tile::CatOp, arith::ConstantOp,
-          tile::AddPtrOp, tile::PtrToIntOp, tile::IntToPtrOp, tile::HintOp>(op))
+  if (std::optional<tile::Motion> motion = tile::getMotion(op))
+    return *motion != tile::Motion::Gathers;
+  if (op->hasTrait<OpTrait::ConstantLike>() || isa<tile::RangeOp>(op))
     return true;
-  Dialect *dialect = op->getDialect();
-  bool isElementwise = isa_and_nonnull<arith::ArithDialect>(dialect) ||
-                       isa<tile::DivIntOp, tile::RemIntOp, tile::ShiftOp, tile::MulHiOp,
-                           tile::BitcastOp, math::AbsIOp>(op);
-  return isElementwise && llvm::none_of(op->getResultTypes(), [](Type type) {
+  return op->hasTrait<OpTrait::Elementwise>() && llvm::none_of(op->getResultTypes(), [](Type type) {
            return isa<FloatType>(getElementTypeOrSelf(type));
          });
 }
 
 bool isExpensive(Operation *op) {
-  if (isa<math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp, math::FmaOp, math::CopySignOp,
-          math::TruncOp, math::RoundOp, math::RoundEvenOp, math::IsNaNOp>(op))
-    return false;
-  if (isa_and_nonnull<math::MathDialect>(op->getDialect()))
-    return true;
   if (isa<tile::FpToFpOp>(op)) {
     // Formats of 8 bits are converted by some twenty integer operations.
     return getElementTypeOrSelf(op->getOperand(0).getType()).getIntOrFloatBitWidth() == 8 ||
            getElementTypeOrSelf(op->getResult(0).getType()).getIntOrFloatBitWidth() == 8;
   }
-  return isa<arith::DivFOp, arith::RemFOp, tile::PreciseDivOp, tile::PreciseSqrtOp, tile::DivIntOp,
-             tile::RemIntOp, tile::GatherOp>(op);
+  return tile::getElementCost(op) == tile::ElementCost::Function;
 }
 
 bool isRematerializable(Value tile) {
@@ -119,10 +110,9 @@ std::optional<unsigned> findRows(tile::AtomicRMWOp atomic, AccessAnalysis &acces
 }
 
 LogicalResult verifySupported(Operation *op) {
-  if (isa<tile::MakeBlockPtrOp, tile::AdvanceOp, tile::BlockLoadOp, tile::BlockStoreOp,
-          tile::MakeDescriptorOp, tile::DescriptorExtentOp, tile::DescriptorStrideOp,
-          tile::DescriptorLoadOp, tile::DescriptorStoreOp, tile::DescriptorGatherOp,
-          tile::DescriptorScatterOp, tile::DescriptorReduceOp, tile::DotScaledOp>(op))
+  auto isView = [](Type type) { return isa<tile::DescriptorType, tile::BlockPointerType>(type); };
+  if (llvm::any_of(op->getOperandTypes(), isView) || llvm::any_of(op->getResultTypes(), isView) ||
+      isa<tile::DotScaledOp>(op))
     return op->emitError() << "'" << op->getName()
                            << "' has to be lowered before tiles are grouped";
   if (op->hasTrait<tile::ForeignCode>())

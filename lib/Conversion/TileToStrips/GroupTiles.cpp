@@ -444,8 +444,7 @@ bool BlockGrouper::isLongComputation(Value value, const Group *group, unsigned l
     Operation *op = next.getDefiningOp();
     if (isLeaf(next, group) || !seen.insert(op).second)
       continue;
-    length += !isa<tile::RangeOp, tile::SplatOp, tile::BroadcastOp, tile::ExpandDimsOp,
-                   tile::ReshapeOp, arith::ConstantOp>(op);
+    length += !isa<tile::MoveOpInterface, tile::RangeOp, arith::ConstantOp>(op);
     llvm::append_range(work, op->getOperands());
   }
   return length >= least;

@@ -124,8 +124,8 @@ std::pair<Step, double> getStep(OpOperand &operand, unsigned resultNumber) {
 }
 
 bool movesElements(Operation *op) {
-  return isa<tile::ExpandDimsOp, tile::BroadcastOp, tile::TransOp, tile::ReshapeOp, tile::SplitOp,
-             tile::JoinOp, tile::CatOp>(op);
+  std::optional<tile::Motion> motion = tile::getMotion(op);
+  return motion == tile::Motion::Dimensions || motion == tile::Motion::Renumbers;
 }
 
 } // namespace

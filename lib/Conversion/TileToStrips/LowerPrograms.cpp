@@ -129,8 +129,7 @@ unsigned ProgramLowering::countIds() {
       count = std::max(count, unsigned(id.getAxis()) + 1);
     else if (auto id = dyn_cast<strips::NextProgramIdOp>(op))
       count = std::max(count, unsigned(id.getAxis()) + 1);
-    else if (isa<tile::AssertOp, tile::ReportAccessOp, tile::PrintOp, strips::PrintOp,
-                 tile::CallOp>(op))
+    else if (op->hasTrait<tile::NamesProgram>() || isa<tile::CallOp>(op))
       count = 3;
   });
   return count;
@@ -504,8 +503,7 @@ LogicalResult ProgramLowering::lowerOp(Operation *op) {
     offset = arith::MulIOp::create(builder, loc, offset, bytes);
     return replace(arith::AddIOp::create(builder, loc, add.getPtr(), offset));
   }
-  if (isa<tile::LoadOp, tile::StoreOp, tile::AtomicRMWOp, tile::AtomicCASOp, tile::AtomicLoadOp,
-          tile::AtomicStoreOp>(op)) {
+  if (isa<tile::AccessOpInterface>(op)) {
     Value value = buildScalarAccess(builder, op, op->getOperands());
     return value ? replace(value) : drop();
   }

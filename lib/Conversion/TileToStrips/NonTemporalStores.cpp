@@ -75,9 +75,9 @@ static bool findArrays(Value pointers, DenseSet<Value> &arrays) {
             arrays.insert(value);
           return isa<tile::FuncOp, scf::ForOp>(parent);
         }
-        return isa<tile::AddPtrOp, tile::SplatOp, tile::BroadcastOp, tile::ExpandDimsOp,
-                   tile::ReshapeOp, tile::TransOp, tile::HintOp, arith::SelectOp, scf::ForOp,
-                   scf::IfOp>(value.getDefiningOp());
+        Operation *op = value.getDefiningOp();
+        return tile::movesOneTile(op) ||
+               isa<tile::AddPtrOp, arith::SelectOp, scf::ForOp, scf::IfOp>(op);
       },
       [](Operation *, OpOperand &operand) { return isPointer(operand.get()); });
 }

@@ -229,8 +229,9 @@ static constexpr unsigned kMostNested = 64;
 
 /// Whether the strip of a value is computed from the strips of its operands with the same index.
 static bool isOfOperands(Operation *op) {
-  return !isa<tile::RangeOp, tile::LoadOp, strips::ReadOp, tile::GatherOp, tile::ReshapeOp,
-              tile::JoinOp, tile::SplitOp, tile::CatOp, arith::ConstantOp>(op);
+  if (std::optional<tile::Motion> motion = tile::getMotion(op))
+    return *motion < tile::Motion::Renumbers;
+  return !isa<tile::RangeOp, tile::LoadOp, strips::ReadOp, arith::ConstantOp>(op);
 }
 
 /// Evaluates what a value is computed from in the order in which recursion would, without it: a

@@ -43,7 +43,7 @@ void StripNest::visitAccesses(Value value, ArrayRef<Index> at, DenseSet<Value> &
   if (isa<tile::LoadOp, strips::ReadOp>(op))
     visit(op, at);
   // Reshaped and joined tiles have indices that nothing here can name.
-  if (isa<tile::ReshapeOp, tile::JoinOp, tile::SplitOp, tile::CatOp, tile::GatherOp>(op))
+  if (tile::getMotion(op).value_or(tile::Motion::Stays) >= tile::Motion::Renumbers)
     return;
   for (Value operand : op->getOperands())
     visitAccesses(operand, at, seen, visit);

@@ -4,6 +4,7 @@
 
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
+#include "ElementCosts.h"
 #include "IntegerRanges.h"
 
 #include "mlir/IR/DialectImplementation.h"
@@ -16,6 +17,7 @@ using namespace tessera::tile;
 #include "tessera/Dialect/Tile/IR/TileDialect.cpp.inc"
 #include "tessera/Dialect/Tile/IR/TileEnums.cpp.inc"
 #include "tessera/Dialect/Tile/IR/TileInterfaces.cpp.inc"
+#include "tessera/Dialect/Tile/IR/TileOpInterfaces.cpp.inc"
 
 namespace {
 
@@ -44,6 +46,7 @@ void TileDialect::initialize() {
   registerOps();
   addInterfaces<TileInlinerInterface>();
   registerIntegerRanges(*getContext());
+  registerElementCosts(*getContext());
 }
 
 void TileDialect::registerOps() {
@@ -56,6 +59,16 @@ void TileDialect::registerOps() {
 Operation *TileDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
                                             Location loc) {
   return arith::ConstantOp::materialize(builder, value, type, loc);
+}
+
+bool tessera::tile::isEvent(Operation *op) {
+  auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+  SmallVector<MemoryEffects::EffectInstance> instances;
+  if (effects)
+    effects.getEffects(instances);
+  return llvm::any_of(instances, [](const MemoryEffects::EffectInstance &instance) {
+    return isa<Events>(instance.getResource());
+  });
 }
 
 bool tessera::tile::isLegalExtent(int64_t extent) {

@@ -34,11 +34,6 @@ using namespace tessera::tile;
 
 namespace {
 
-/// An op whose result has the elements of its only operand, elsewhere.
-bool movesElements(Operation *op) {
-  return isa<SplatOp, BroadcastOp, ExpandDimsOp, ReshapeOp, TransOp, HintOp>(op);
-}
-
 //===----------------------------------------------------------------------===//
 // Which argument
 //===----------------------------------------------------------------------===//
@@ -66,7 +61,7 @@ bool collectSources(Value value, SmallVectorImpl<Value> &sources) {
   }
   Operation *op = value.getDefiningOp();
   unsigned number = cast<OpResult>(value).getResultNumber();
-  if (movesElements(op) || isa<AddPtrOp, BitcastOp, SplitOp, GatherOp>(op)) {
+  if (movesOneTile(op) || isa<AddPtrOp, BitcastOp, SplitOp, GatherOp>(op)) {
     sources.push_back(op->getOperand(0));
     return true;
   }
@@ -179,7 +174,7 @@ Value ExactOffsets::computeInteger(Value value) {
     return {};
   loc = op->getLoc();
   bool isNarrow = getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth() < 64;
-  if (movesElements(op)) {
+  if (movesOneTile(op)) {
     // A hint is about the value that is there.
     Value source = ofInteger(op->getOperand(0));
     if (!source || isa<HintOp>(op))
@@ -227,7 +222,7 @@ Value ExactOffsets::computePointer(Value pointer, BlockArgument base) {
   Operation *op = pointer.getDefiningOp();
   if (!op)
     return {};
-  if (movesElements(op)) {
+  if (movesOneTile(op)) {
     Value source = ofPointer(op->getOperand(0), base);
     if (!source || isa<HintOp>(op))
       return source;
@@ -287,39 +282,34 @@ struct CheckAccesses : tessera::tile::impl::TileCheckAccessesPassBase<CheckAcces
     FuncOp kernel = getOperation();
     if (!kernel.isKernel())
       return;
-    SmallVector<Operation *> accesses;
-    kernel.walk([&](Operation *op) {
-      if (isa<LoadOp, StoreOp, AtomicLoadOp, AtomicStoreOp, AtomicRMWOp, AtomicCASOp>(op))
-        accesses.push_back(op);
-    });
+    SmallVector<AccessOpInterface> accesses;
+    kernel.walk([&](AccessOpInterface op) { accesses.push_back(op); });
     ExactOffsets offsets(&getContext());
-    for (Operation *op : accesses)
+    for (AccessOpInterface op : accesses)
       check(op, kernel, offsets);
   }
 
 private:
-  void check(Operation *op, FuncOp kernel, ExactOffsets &offsets);
+  void check(AccessOpInterface op, FuncOp kernel, ExactOffsets &offsets);
 };
 
-void CheckAccesses::check(Operation *op, FuncOp kernel, ExactOffsets &offsets) {
-  Value pointer = llvm::TypeSwitch<Operation *, Value>(op)
-                      .Case<LoadOp, StoreOp, AtomicLoadOp, AtomicStoreOp, AtomicRMWOp, AtomicCASOp>(
-                          [](auto access) { return access.getPtr(); });
+void CheckAccesses::check(AccessOpInterface op, FuncOp kernel, ExactOffsets &offsets) {
+  Value pointer = op.getPtr();
   BlockArgument base = findBase(pointer, kernel);
   if (!base)
     return;
   Value exact = offsets.ofPointer(pointer, base);
   OpBuilder builder(op);
   Type type = withElementType(pointer.getType(), builder.getI1Type());
-  StringRef name = isa<LoadOp>(op) ? "load" : isa<StoreOp>(op) ? "store" : "atomic";
+  StringRef name = op.isAtomic() ? "atomic" : isa<LoadOp>(op) ? "load" : "store";
   auto create = [&](Value mask) -> Value {
     return CheckAccessOp::create(builder, op->getLoc(), type, pointer, base, mask, exact,
                                  base.getArgNumber(), name);
   };
-  llvm::TypeSwitch<Operation *>(op)
-      .Case<LoadOp, StoreOp, AtomicLoadOp, AtomicStoreOp, AtomicRMWOp>(
-          [&](auto access) { access.getMaskMutable().assign(create(access.getMask())); })
-      .Case([&](AtomicCASOp cas) { guard(cas, create(Value())); });
+  if (auto cas = dyn_cast<AtomicCASOp>(*op))
+    guard(cas, create(Value()));
+  else
+    op.getMaskMutable().assign(create(op.getMask()));
 }
 
 } // namespace

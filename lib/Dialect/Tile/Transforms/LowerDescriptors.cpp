@@ -258,11 +258,10 @@ struct BlockStorePattern : public ViewPattern<BlockStoreOp> {
   }
 };
 
-/// Whether a scalar is read from memory.
+/// Whether a scalar is read from memory, if in another form.
 bool isLoaded(Value value) {
   Operation *op = value.getDefiningOp();
-  while (
-      isa_and_nonnull<arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp, IntToPtrOp, BitcastOp>(op))
+  while (op && op->hasTrait<OpTrait::Elementwise>() && op->getNumOperands() == 1)
     op = op->getOperand(0).getDefiningOp();
   return isa_and_nonnull<LoadOp>(op);
 }

@@ -58,7 +58,7 @@ std::optional<unsigned> moveThroughShape(Operation *op, unsigned dim) {
     return dim + (static_cast<unsigned>(expand.getAxis()) <= dim ? 1 : 0);
   if (auto trans = dyn_cast<TransOp>(op))
     return llvm::find(trans.getOrder(), static_cast<int32_t>(dim)) - trans.getOrder().begin();
-  if (isa<BroadcastOp, HintOp>(op) || op->hasTrait<SameElements>())
+  if (isa<BroadcastOp>(op) || keepsElements(op))
     return dim;
   return std::nullopt;
 }
@@ -117,8 +117,8 @@ static bool isStoredAt(StoreOp store, Value index) {
     if (parts[next] == index)
       return true;
     Operation *op = parts[next].getDefiningOp();
-    if (op && isa<AddPtrOp, arith::AddIOp, arith::MulIOp, arith::ExtSIOp, ExpandDimsOp, BroadcastOp,
-                  TransOp, HintOp>(op))
+    if (op && (getMotion(op) == Motion::Dimensions ||
+               isa<AddPtrOp, arith::AddIOp, arith::MulIOp, arith::ExtSIOp, HintOp>(op)))
       parts.insert(op->operand_begin(), op->operand_end());
   }
   return false;

@@ -84,8 +84,7 @@ void VersionWrapsPass::collectCandidates(SetVector<RemIntOp> &candidates) {
       continue;
     if (auto rem = dyn_cast<RemIntOp>(op))
       candidates.insert(rem);
-    if (isa<AddPtrOp, arith::AddIOp, BroadcastOp, ExpandDimsOp, TransOp, ReshapeOp, HintOp,
-            arith::ExtSIOp, arith::ExtUIOp>(op))
+    if (movesOneTile(op) || isa<AddPtrOp, arith::AddIOp, arith::ExtSIOp, arith::ExtUIOp>(op))
       for (Value operand : op->getOperands())
         if (isa<RankedTensorType>(operand.getType()))
           values.insert(operand);

@@ -2,6 +2,8 @@
 
 #include "tessera/Dialect/TileGPU/IR/CopyHints.h"
 
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;

@@ -155,6 +155,16 @@ MatrixInstructions tessera::tilegpu::getMatrixInstructions(const GPUMachine &mac
   return {/*forLoads=*/true, /*forStores=*/machine.hasStoreMatrix};
 }
 
+RankedTensorType tessera::tilegpu::getFirstTile(Operation *op) {
+  for (Type type : op->getResultTypes())
+    if (auto tile = dyn_cast<RankedTensorType>(type))
+      return tile;
+  for (Type type : op->getOperandTypes())
+    if (auto tile = dyn_cast<RankedTensorType>(type))
+      return tile;
+  return {};
+}
+
 int64_t tessera::tilegpu::getElementBytes(Type element) {
   if (isa<tile::PointerType>(element))
     return 8;

@@ -102,7 +102,7 @@ static bool isForOneThread(Operation *op) {
   auto isTile = [](Type type) { return isa<RankedTensorType>(type); };
   if (llvm::any_of(op->getOperandTypes(), isTile) || llvm::any_of(op->getResultTypes(), isTile))
     return false;
-  if (isa<MBarrierWaitOp, MBarrierArriveOp, MBarrierExpectOp, TMALoadOp, PartitionEndOp>(op))
+  if (op->hasTrait<ForOneThread>())
     return true;
   if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isMemoryEffectFree(op))
     return !isa<CallOpInterface>(op);

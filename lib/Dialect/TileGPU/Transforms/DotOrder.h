@@ -12,7 +12,7 @@
 //
 // Attention's gradient of keys and values has the inner dots `s` and `dp` and the sums dv and dk:
 //
-//     sums in their iteration          late sums
+//     each in its iteration            late
 //     0  begin s, dp                   begin s, dp; dv, dk of the iteration before
 //     1  wait for s;  p = ...          wait for s; p = ...
 //        begin dv += p do

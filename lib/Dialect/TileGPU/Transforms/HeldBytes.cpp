@@ -115,14 +115,11 @@ static bool isPlain(Operation *op) {
   if (op->getNumRegions() == 0 && llvm::none_of(op->getOperandTypes(), isTile) &&
       llvm::none_of(op->getResultTypes(), isTile) && isPure(op))
     return true;
-  if (isa<tile::LoadOp, tile::StoreOp, tile::ReduceOp, tile::SplatOp, tile::RangeOp, tile::AddPtrOp,
-          tile::BroadcastOp, tile::ExpandDimsOp, tile::ReturnOp, tile::ReduceReturnOp,
-          tile::ProgramIdOp, tile::NumProgramsOp, tile::FpToFpOp, ConvertLayoutOp, LocalAllocOp,
-          LocalLoadOp, tile::HintOp, tile::AssumeOp, tile::FuncOp>(op))
+  if (op->hasTrait<tile::FewRegisters>())
     return true;
   if (isa_and_present<math::MathDialect>(op->getDialect()))
-    return isa<math::ExpOp, math::Exp2Op, math::SqrtOp, math::RsqrtOp, math::AbsFOp, math::FloorOp,
-               math::CeilOp>(op);
+    return tile::getElementCost(op) == tile::ElementCost::Instruction ||
+           isa<math::ExpOp, math::Exp2Op, math::SqrtOp, math::RsqrtOp>(op);
   return isa_and_present<arith::ArithDialect, scf::SCFDialect>(op->getDialect());
 }
 

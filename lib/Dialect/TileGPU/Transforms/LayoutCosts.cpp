@@ -175,9 +175,9 @@ double LayoutCosts::ofMove(MemDescType buffer, LayoutAttr label, bool hasMatrice
 }
 
 double LayoutCosts::ofOp(Operation *op, LayoutAttr label) {
-  if (isa<tile::CallOp, tile::ReturnOp, tile::ExpandDimsOp, tile::BroadcastOp, tile::TransOp,
-          tile::ReshapeOp, tile::JoinOp, tile::SplitOp, tile::CatOp, tile::HintOp, tile::PrintOp,
-          tile::AssertOp>(op))
+  tile::ElementCost cost = tile::getElementCost(op);
+  if (cost == tile::ElementCost::None ||
+      isa<tile::CallOp, tile::ReturnOp, tile::PrintOp, tile::AssertOp>(op))
     return 0;
   if (getAccessedPointers(op))
     return ofAccess(op, label);
@@ -205,8 +205,5 @@ double LayoutCosts::ofOp(Operation *op, LayoutAttr label) {
     return warps * registers * costs.atomic;
   if (isa<tile::GatherOp>(op))
     return warps * registers * 2 * costs.exchange + 2 * costs.barrier;
-  bool isFunction = isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
-                    isa<arith::DivFOp, tile::PreciseDivOp, tile::PreciseSqrtOp, tile::DivIntOp,
-                        tile::RemIntOp, tile::ExternElementwiseOp, tile::MapElementwiseOp>(op);
-  return warps * registers * (isFunction ? costs.function : 1);
+  return warps * registers * (cost == tile::ElementCost::Function ? costs.function : 1);
 }

@@ -237,10 +237,8 @@ void LayoutGraph::proposeLabels() {
     if (auto candidates = node.op->getAttrOfType<ArrayAttr>(kCandidatesAttr))
       for (auto candidate : candidates.getAsRange<LayoutAttr>())
         seeds[index].push_back(candidate);
-    else if (isa<tile::DotOp, tile::DotScaledOp, MmaDotOp, WarpgroupDotOp, tile::CallOp,
-                 tile::ReturnOp, tile::JoinOp, tile::SplitOp, tile::CatOp, tile::InlineAsmOp,
-                 tile::SortOp>(node.op))
-      seeds[index] = rules.propose(node.op);
+    else
+      seeds[index] = rules.proposeOwn(node.op);
   }
   for (size_t rank = 0, most = 1; rank < most; ++rank) {
     for (auto [index, proposed] : llvm::enumerate(seeds)) {

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How the layouts of an op's operands and results hang together.
-//
-// Each op on tiles has one *label*, a layout from which all others of the op follow: that
-// of its tiles for an elementwise op, that of the larger side where one side is smaller
-// (operand of a reduction, result of a broadcast). Some operands may come in any layout.
+// How the layouts of an op's operands and results hang together: what ops answer
+// (LayoutRuleOpInterface, which explains labels), for so many warps and blocks.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LAYOUTRULES_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LAYOUTRULES_H
@@ -49,22 +46,30 @@ public:
   LayoutAttr fromResult(mlir::Operation *op, unsigned result, LayoutAttr layout) const;
   LayoutAttr fromOperand(mlir::Operation *op, unsigned operand, LayoutAttr layout) const;
 
-  /// Labels that the op itself proposes, best first; at least one that is valid, if there is
-  /// any.
+  /// Labels that the op asks for, best first, from which those of its neighbours follow; none if it
+  /// goes by them.
+  llvm::SmallVector<LayoutAttr> proposeOwn(mlir::Operation *op) const;
+  /// The same, or the default for an op that asks for none; at least one that is valid, if there
+  /// is any.
   llvm::SmallVector<LayoutAttr> propose(mlir::Operation *op) const;
 
   /// The layout of a tile that functions take or give.
   LayoutAttr ofSignature(mlir::Type type) const;
 
-  unsigned getWarpBits() const { return warpBits; }
-
-private:
+  /// The attribute of a layout; null for none.
   LayoutAttr make(const std::optional<LinearLayout> &layout) const;
   LayoutAttr makeDefault(llvm::ArrayRef<int64_t> shape) const;
 
+  unsigned getWarpBits() const { return warpBits; }
+  unsigned getBlockBits() const { return blockBits; }
+
+private:
   mlir::MLIRContext *context;
   unsigned warpBits, blockBits;
 };
+
+/// Has the ops of all dialects implement LayoutRuleOpInterface.
+void registerLayoutRuleModels(mlir::DialectRegistry &registry);
 
 /// Whether a tile is cheap enough to be computed again in each layout that is asked for:
 /// index arithmetic from ranges, splats and constants. Remembers what it was asked.

@@ -39,8 +39,7 @@ static std::optional<int64_t> countLoadedBytes(scf::ForOp loop) {
         bytes += getTileBytes(type);
       continue;
     }
-    if (!isPure(&op) || op.getNumRegions() != 0 ||
-        isa<tile::DotOp, tile::DotScaledOp, tile::GatherOp, tile::HistogramOp, ConvertLayoutOp>(op))
+    if (!isPure(&op) || op.getNumRegions() != 0 || op.hasTrait<tile::Collective>())
       return std::nullopt;
   }
   return bytes;

@@ -164,9 +164,10 @@ static void putOffLoads(ModuleOp module, unsigned warps) {
 
 /// Whether computing it again is next to nothing beside loading what it is made of.
 static bool isCheap(Operation *op) {
-  return isa<tile::FpToFpOp, arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp,
-             arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp,
-             arith::SelectOp>(op);
+  bool isNumber = op->hasTrait<OpTrait::Elementwise>() && isPure(op) &&
+                  isa<FloatType>(getElementTypeOrSelf(op->getResult(0)));
+  return isa<arith::SelectOp>(op) ||
+         (isNumber && tile::getElementCost(op) == tile::ElementCost::Instruction);
 }
 
 using MadeOfScalars = llvm::DenseSet<Operation *>;

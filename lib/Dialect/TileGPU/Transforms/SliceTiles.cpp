@@ -97,17 +97,16 @@ private:
 // Which values
 //===----------------------------------------------------------------------===//
 
+static bool isSource(Operation *op) {
+  return isa<tile::SplatOp, tile::RangeOp>(op) || op->hasTrait<OpTrait::ConstantLike>();
+}
+
 /// Whether an op gives each element by the same element of its operands.
 static bool isByElements(Operation *op) {
   if (isa<tile::LoadOp, tile::StoreOp>(op))
     return true;
-  return op->getNumRegions() == 0 && isMemoryEffectFree(op) &&
-         (op->hasTrait<OpTrait::Elementwise>() || op->hasTrait<tile::SameElements>() ||
-          isa<tile::AddPtrOp, tile::HintOp>(op));
-}
-
-static bool isSource(Operation *op) {
-  return isa<tile::SplatOp, tile::RangeOp>(op) || op->hasTrait<OpTrait::ConstantLike>();
+  return op->getNumRegions() == 0 && isMemoryEffectFree(op) && !isSource(op) &&
+         (op->hasTrait<OpTrait::Elementwise>() || tile::keepsElements(op));
 }
 
 /// Whether a value follows from numbers alone, so that there may be two of it.
@@ -118,8 +117,7 @@ bool Slices::isComputedAnew(Value value) {
     return found->second;
   Operation *op = value.getDefiningOp();
   bool is = op && isMemoryEffectFree(op) &&
-            (isSource(op) || isByElements(op) ||
-             isa<tile::ExpandDimsOp, tile::BroadcastOp, tile::TransOp>(op)) &&
+            (isSource(op) || isByElements(op) || tile::getMotion(op) == tile::Motion::Dimensions) &&
             llvm::all_of(op->getOperands(), [&](Value operand) { return isComputedAnew(operand); });
   anew[value] = is;
   return is;

@@ -186,8 +186,11 @@ static std::optional<BoxAccess> getStoredBox(tile::StoreOp store, AccessAnalysis
 static bool exchangesMore(Operation *op) {
   if (op->hasTrait<OpTrait::Elementwise>() || op->hasTrait<OpTrait::ConstantLike>() ||
       op->getNumRegions() != 0 || op->hasTrait<OpTrait::IsTerminator>() ||
-      isa<tile::StoreOp, tile::RangeOp, tile::SplatOp, tile::BroadcastOp, tile::ExpandDimsOp,
-          tile::AddPtrOp, tile::HintOp, WarpgroupDotOp, LocalAllocOp>(op))
+      isa<tile::StoreOp, tile::RangeOp, WarpgroupDotOp, LocalAllocOp>(op))
+    return false;
+  // Repeating elements exchanges none; another order may.
+  std::optional<tile::Motion> motion = tile::getMotion(op);
+  if (motion && *motion <= tile::Motion::Dimensions && !isa<tile::TransOp, ConvertLayoutOp>(op))
     return false;
   auto isLarge = [](Type type) {
     auto tile = dyn_cast<RankedTensorType>(type);

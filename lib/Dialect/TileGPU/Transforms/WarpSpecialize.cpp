@@ -691,9 +691,9 @@ bool Specializer::hasLoopsInPlace() const {
 /// are, and may come to them no earlier than the program.
 bool Specializer::planFeeding() {
   scf::ForOp first = loops.front().loop;
-  whyFed = hasLoopsInPlace() ? "the kernel finds its arrays in memory"
-           : fedPrograms > 1 ? "more programs share an SM without warps for copies"
-                             : describeBound(first, machine);
+  whyFed = hasLoopsInPlace()    ? "the kernel finds its arrays in memory"
+                : fedPrograms > 1 ? "more programs share an SM without warps for copies"
+                                     : describeBound(first, machine);
   for (BoxLoop &planned : loops) {
     if (planned.asyncDot && !hasLoopsInPlace())
       return refuse(first, whyFed);

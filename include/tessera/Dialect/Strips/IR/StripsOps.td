@@ -172,7 +172,7 @@ def Strips_PrivateCopyOp : Strips_Op<"private_copy", [Pure]> {
   let assemblyFormat = "$base `of` $element `by` $lanes attr-dict";
 }
 
-def Strips_PrintOp : Strips_Op<"print", [AttrSizedOperandSegments, MemoryEffects<[MemWrite<Tile_Events>]>]> {
+def Strips_PrintOp : Strips_Op<"print", [Tile_NamesProgram, AttrSizedOperandSegments, MemoryEffects<[MemWrite<Tile_Events>]>]> {
   let summary = "Prints the values of one element of a tile";
   let description = [{
     `tile.print` for the element at the given index; `widths` has the characters that

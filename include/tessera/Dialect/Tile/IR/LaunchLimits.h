@@ -8,7 +8,7 @@
 #ifndef TESSERA_DIALECT_TILE_IR_LAUNCHLIMITS_H
 #define TESSERA_DIALECT_TILE_IR_LAUNCHLIMITS_H
 
-#include "llvm/ADT/StringRef.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
 
 namespace tessera::tile {
 

@@ -69,10 +69,24 @@ public:
   static mlir::LogicalResult verifyTrait(mlir::Operation *op) { return verifyLegalTiles(op); }
 };
 
-/// The result has the elements of the only operand, at the same indices
-/// (Tile_SameElements). For ops of other dialects, through which analyses can look.
+/// Threads of a program may have to meet in the op (Tile_Collective).
 template <typename ConcreteType>
-class SameElements : public mlir::OpTrait::TraitBase<ConcreteType, SameElements> {};
+class Collective : public mlir::OpTrait::TraitBase<ConcreteType, Collective> {};
+
+/// The op takes few registers besides those of its tiles (Tile_FewRegisters).
+template <typename ConcreteType>
+class FewRegisters : public mlir::OpTrait::TraitBase<ConcreteType, FewRegisters> {};
+
+/// What the op says has the program's ids in it (Tile_NamesProgram).
+template <typename ConcreteType>
+class NamesProgram : public mlir::OpTrait::TraitBase<ConcreteType, NamesProgram> {};
+
+/// From where an element comes that an op moves (MoveOpInterface).
+enum class Motion { Stays, Dimensions, Renumbers, Gathers };
+
+/// What an element takes (CostOpInterface): nothing where it is moved at most, an instruction or
+/// a few, or some twenty and more.
+enum class ElementCost { None, Instruction, Function };
 
 /// The op runs code that somebody else wrote (Tile_ForeignCode): of what it gives nothing is
 /// known, and what it does to memory is what its effects say, through any of its operands.
@@ -91,9 +105,37 @@ struct Events : public mlir::SideEffects::Resource::Base<Events> {
 #include "tessera/Dialect/Tile/IR/TileDialect.h.inc"
 #include "tessera/Dialect/Tile/IR/TileEnums.h.inc"
 #include "tessera/Dialect/Tile/IR/TileInterfaces.h.inc"
+#include "tessera/Dialect/Tile/IR/TileOpInterfaces.h.inc"
 #define GET_TYPEDEF_CLASSES
 #include "tessera/Dialect/Tile/IR/TileTypes.h.inc"
 #define GET_OP_CLASSES
 #include "tessera/Dialect/Tile/IR/TileOps.h.inc"
+
+namespace tessera::tile {
+
+/// How the op moves elements; none if it does more than that.
+inline std::optional<Motion> getMotion(mlir::Operation *op) {
+  auto move = llvm::dyn_cast<MoveOpInterface>(op);
+  return move ? std::optional(move.getMotion()) : std::nullopt;
+}
+
+/// Whether the op's only result has elements of its only operand, and no others: through such
+/// ops one looks for what they are.
+inline bool movesOneTile(mlir::Operation *op) {
+  auto move = llvm::dyn_cast<MoveOpInterface>(op);
+  return move && move.isOfOneTile();
+}
+
+/// Whether the op's result has the elements of its operand at the same indices; a scalar
+/// operand is all of them.
+inline bool keepsElements(mlir::Operation *op) { return getMotion(op) == Motion::Stays; }
+
+/// What an element of the op's first result takes.
+ElementCost getElementCost(mlir::Operation *op);
+
+/// Whether the op is there to happen: it writes to Events.
+bool isEvent(mlir::Operation *op);
+
+} // namespace tessera::tile
 
 #endif // TESSERA_DIALECT_TILE_IR_TILE_H

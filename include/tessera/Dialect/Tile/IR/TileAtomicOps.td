@@ -8,7 +8,12 @@ include "tessera/Dialect/Tile/IR/TileOpBase.td"
 // Reads and writes its place and, unless it is relaxed, orders all other accesses: to MLIR
 // it reads and writes anything.
 class Tile_AtomicOp<string mnemonic, list<Trait> traits = []>
-    : Tile_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<MemoryEffectsOpInterface>], traits)>;
+    : Tile_Op<mnemonic, !listconcat([
+          Tile_AccessOpInterface, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>], traits)> {
+  let extraClassDeclaration = [{
+    static bool isAtomic() { return true; }
+  }];
+}
 
 def Tile_AtomicLoadOp : Tile_AtomicOp<"atomic_load"> {
   let summary = "An atomic read of each address";

@@ -58,7 +58,8 @@ def Tile_ArgumentMemoryOp : Tile_Op<"argument_memory", [Pure]> {
   let assemblyFormat = "$argument attr-dict";
 }
 
-def Tile_ReportAccessOp : Tile_Op<"report_access", [MemoryEffects<[MemWrite<Tile_Events>]>]> {
+def Tile_ReportAccessOp : Tile_Op<"report_access", [
+    Tile_NamesProgram, MemoryEffects<[MemWrite<Tile_Events>]>]> {
   let summary = "The launch fails if an access was out of its argument's memory";
   let description = [{
     If `fails` is true, the launch fails as `tile.check_access` says: a lane is

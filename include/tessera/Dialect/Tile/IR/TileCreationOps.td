@@ -7,7 +7,7 @@
 
 include "tessera/Dialect/Tile/IR/TileOpBase.td"
 
-def Tile_RangeOp : Tile_Op<"range", [Pure]> {
+def Tile_RangeOp : Tile_Op<"range", [Tile_FewRegisters, Pure]> {
   let summary = "The integers start, start + 1, ..., end - 1";
   let description = [{
     Rules: (R1) `end - start` is the length of the result; (R2) `end > start`.
@@ -23,7 +23,7 @@ def Tile_RangeOp : Tile_Op<"range", [Pure]> {
   let hasFolder = 1;
 }
 
-def Tile_SplatOp : Tile_Op<"splat", [Pure]> {
+def Tile_SplatOp : Tile_Op<"splat", [Tile_MoveOpInterface, Tile_FewRegisters, Pure]> {
   let summary = "A tile whose every element is the given scalar";
   let description = [{
     Rules: (S1) the element type of the result is the operand's type.
@@ -37,6 +37,9 @@ def Tile_SplatOp : Tile_Op<"splat", [Pure]> {
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
+  let extraClassDeclaration = [{
+    static Motion getMotion() { return Motion::Stays; }
+  }];
 }
 
 #endif // TESSERA_DIALECT_TILE_TILECREATIONOPS_TD

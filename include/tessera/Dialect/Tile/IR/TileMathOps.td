@@ -12,7 +12,7 @@ class Tile_IntBinaryOp<string mnemonic, list<Trait> traits = []>
   let results = (outs Tile_IntLike:$result);
 }
 
-def Tile_DivIntOp : Tile_IntBinaryOp<"div_int"> {
+def Tile_DivIntOp : Tile_IntBinaryOp<"div_int", [Tile_CostOpInterface]> {
   let summary = "Integer division towards zero, defined for every input";
   let description = [{
     `x / 0` is all ones; the smallest signed integer divided by -1 is itself.
@@ -25,9 +25,12 @@ def Tile_DivIntOp : Tile_IntBinaryOp<"div_int"> {
   let arguments = (ins Tile_Signedness:$signedness, Tile_IntLike:$lhs, Tile_IntLike:$rhs);
   let assemblyFormat = "$signedness $lhs `,` $rhs attr-dict `:` type($result)";
   let hasFolder = 1;
+  let extraClassDeclaration = [{
+    static ElementCost getElementCost() { return ElementCost::Function; }
+  }];
 }
 
-def Tile_RemIntOp : Tile_IntBinaryOp<"rem_int"> {
+def Tile_RemIntOp : Tile_IntBinaryOp<"rem_int", [Tile_CostOpInterface]> {
   let summary = "Remainder of integer division towards zero, defined for every input";
   let description = [{
     The sign is the dividend's. `x % 0` is `x`; the smallest signed integer
@@ -40,6 +43,9 @@ def Tile_RemIntOp : Tile_IntBinaryOp<"rem_int"> {
   let arguments = (ins Tile_Signedness:$signedness, Tile_IntLike:$lhs, Tile_IntLike:$rhs);
   let assemblyFormat = "$signedness $lhs `,` $rhs attr-dict `:` type($result)";
   let hasFolder = 1;
+  let extraClassDeclaration = [{
+    static ElementCost getElementCost() { return ElementCost::Function; }
+  }];
 }
 
 def Tile_ShiftOp : Tile_IntBinaryOp<"shift"> {
@@ -89,7 +95,7 @@ def Tile_FpToIntOp : Tile_ElementwiseOp<"fp_to_int"> {
   let hasFolder = 1;
 }
 
-def Tile_FpToFpOp : Tile_ElementwiseOp<"fp_to_fp"> {
+def Tile_FpToFpOp : Tile_ElementwiseOp<"fp_to_fp", [Tile_FewRegisters]> {
   let summary = "Float to float of another width or format";
   let description = [{
     Widening is exact. Narrowing rounds to nearest even, or towards zero where
@@ -127,7 +133,8 @@ def Tile_ClampOp : Tile_ElementwiseOp<"clamp", [SameOperandsAndResultType]> {
   let assemblyFormat = "$x `,` $low `,` $high attr-dict `:` type($result)";
 }
 
-def Tile_PreciseSqrtOp : Tile_ElementwiseOp<"precise_sqrt", [SameOperandsAndResultType]> {
+def Tile_PreciseSqrtOp : Tile_ElementwiseOp<"precise_sqrt", [
+    Tile_CostOpInterface, SameOperandsAndResultType]> {
   let summary = "The correctly rounded square root";
   let description = [{
     ```mlir
@@ -137,9 +144,12 @@ def Tile_PreciseSqrtOp : Tile_ElementwiseOp<"precise_sqrt", [SameOperandsAndResu
   let arguments = (ins Tile_FloatLike:$x);
   let results = (outs Tile_FloatLike:$result);
   let assemblyFormat = "$x attr-dict `:` type($result)";
+  let extraClassDeclaration = [{
+    static ElementCost getElementCost() { return ElementCost::Function; }
+  }];
 }
 
-def Tile_PreciseDivOp : Tile_ElementwiseOp<"precise_div", [SameOperandsAndResultType]> {
+def Tile_PreciseDivOp : Tile_ElementwiseOp<"precise_div", [Tile_CostOpInterface, SameOperandsAndResultType]> {
   let summary = "The correctly rounded quotient of floats";
   let description = [{
     `arith.divf` may be off by 2 ulp on a GPU; this never is.
@@ -151,9 +161,13 @@ def Tile_PreciseDivOp : Tile_ElementwiseOp<"precise_div", [SameOperandsAndResult
   let arguments = (ins Tile_FloatLike:$lhs, Tile_FloatLike:$rhs);
   let results = (outs Tile_FloatLike:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
+  let extraClassDeclaration = [{
+    static ElementCost getElementCost() { return ElementCost::Function; }
+  }];
 }
 
-def Tile_ExternElementwiseOp : Tile_Op<"extern_elementwise", [Elementwise, SameOperandsAndResultShape,
+def Tile_ExternElementwiseOp : Tile_Op<"extern_elementwise", [
+    Tile_CostOpInterface, Elementwise, SameOperandsAndResultShape,
     Tile_ForeignCode,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "A function of a library, element by element";
@@ -175,6 +189,9 @@ def Tile_ExternElementwiseOp : Tile_Op<"extern_elementwise", [Elementwise, SameO
   let hasVerifier = 1;
   let results = (outs Tile_AnyLike:$result);
   let assemblyFormat = "$symbol $args attr-dict `:` functional-type($args, $result)";
+  let extraClassDeclaration = [{
+    static ElementCost getElementCost() { return ElementCost::Function; }
+  }];
 }
 
 def Tile_InlineAsmOp : Tile_Op<"inline_asm", [
@@ -202,6 +219,7 @@ def Tile_InlineAsmOp : Tile_Op<"inline_asm", [
 }
 
 def Tile_MapElementwiseOp : Tile_Op<"map_elementwise", [
+    Tile_CostOpInterface,
     RecursiveMemoryEffects, SingleBlock, SameOperandsAndResultShape]> {
   let summary = "A region of scalar code run for each element";
   let description = [{
@@ -216,6 +234,9 @@ def Tile_MapElementwiseOp : Tile_Op<"map_elementwise", [
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$args attr-dict-with-keyword `:` functional-type($args, $results) $body";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    static ElementCost getElementCost() { return ElementCost::Function; }
+  }];
 }
 
 def Tile_MapReturnOp : Tile_Op<"map_return", [Pure, HasParent<"MapElementwiseOp">, ReturnLike, Terminator]> {

@@ -5,7 +5,7 @@
 
 include "tessera/Dialect/Tile/IR/TileOpBase.td"
 
-def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["acc", "result"]>]> {
+def Tile_DotOp : Tile_Op<"dot", [Tile_Collective, Pure, AllTypesMatch<["acc", "result"]>]> {
   let summary = "The product of two matrices, added to an accumulator";
   let description = [{
     `result = acc + a * b`, for a: MxK, b: KxN, or batches of them (rank 3).
@@ -35,7 +35,8 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["acc", "result"]>]> {
   let hasVerifier = 1;
 }
 
-def Tile_DotScaledOp : Tile_Op<"dot_scaled", [Pure, AttrSizedOperandSegments, AllTypesMatch<["acc", "result"]>]> {
+def Tile_DotScaledOp : Tile_Op<"dot_scaled", [
+    Tile_Collective, Pure, AttrSizedOperandSegments, AllTypesMatch<["acc", "result"]>]> {
   let summary = "The product of two matrices with a scale a group of elements";
   let description = [{
     Each operand has a format; e2m1 packs two elements a byte, along K or (with

@@ -8,7 +8,7 @@
 
 include "tessera/Dialect/Tile/IR/TileOpBase.td"
 
-def Tile_AddPtrOp : Tile_ElementwiseOp<"addptr", [AllTypesMatch<["result", "ptr"]>]> {
+def Tile_AddPtrOp : Tile_ElementwiseOp<"addptr", [Tile_FewRegisters, AllTypesMatch<["result", "ptr"]>]> {
   let summary = "Pointers moved by a number of elements";
   let description = [{
     The offset is signed, of 8 to 64 bits, and counts elements of the pointee.
@@ -66,6 +66,7 @@ def Tile_BitcastOp : Tile_ElementwiseOp<"bitcast"> {
 }
 
 def Tile_LoadOp : Tile_Op<"load", [
+    Tile_AccessOpInterface, Tile_FewRegisters,
     AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "The elements that pointers point to";
   let description = [{
@@ -94,7 +95,7 @@ def Tile_LoadOp : Tile_Op<"load", [
   let hasCanonicalizer = 1;
 }
 
-def Tile_StoreOp : Tile_Op<"store", []> {
+def Tile_StoreOp : Tile_Op<"store", [Tile_AccessOpInterface, Tile_FewRegisters]> {
   let summary = "Elements written where pointers point";
   let description = [{
     A lane whose mask is false writes nothing. Where two lanes write one address,

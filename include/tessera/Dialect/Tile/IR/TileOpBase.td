@@ -9,6 +9,7 @@ include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "tessera/Dialect/Tile/IR/TileDialect.td"
+include "tessera/Dialect/Tile/IR/TileOpInterfaces.td"
 include "tessera/Dialect/Tile/IR/TileTypes.td"
 include "tessera/Dialect/Tile/IR/TileAttributes.td"
 
@@ -18,8 +19,19 @@ def Tile_LegalTiles : NativeOpTrait<"LegalTiles"> {
   let cppNamespace = "::tessera::tile";
 }
 
-// The result has the elements of the only operand, at the same indices.
-def Tile_SameElements : NativeOpTrait<"SameElements"> {
+// Where threads do a program, they may have to meet in this op, each with a part of its tiles.
+def Tile_Collective : NativeOpTrait<"Collective"> {
+  let cppNamespace = "::tessera::tile";
+}
+
+// What a thread runs for this op takes few registers besides those of its tiles, which is how
+// many a kernel of such ops needs can be told from its tiles.
+def Tile_FewRegisters : NativeOpTrait<"FewRegisters"> {
+  let cppNamespace = "::tessera::tile";
+}
+
+// What the op says to who runs the kernel has the program's ids in it.
+def Tile_NamesProgram : NativeOpTrait<"NamesProgram"> {
   let cppNamespace = "::tessera::tile";
 }
 

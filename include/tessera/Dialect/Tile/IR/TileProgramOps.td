@@ -12,6 +12,7 @@ include "mlir/IR/SymbolInterfaces.td"
 include "tessera/Dialect/Tile/IR/TileOpBase.td"
 
 def Tile_FuncOp : Tile_Op<"func", [
+    Tile_FewRegisters,
     AffineScope, AutomaticAllocationScope, CallableOpInterface, FunctionOpInterface,
     IsolatedFromAbove]> {
   let summary = "A kernel, or a function that kernels call";
@@ -55,7 +56,8 @@ def Tile_FuncOp : Tile_Op<"func", [
   let hasVerifier = 1;
 }
 
-def Tile_ReturnOp : Tile_Op<"return", [Pure, HasParent<"FuncOp">, ReturnLike, Terminator]> {
+def Tile_ReturnOp : Tile_Op<"return", [
+    Tile_FewRegisters, Pure, HasParent<"FuncOp">, ReturnLike, Terminator]> {
   let summary = "The end of a function, with its results";
   let description = [{
     Rules: (R1) the operand types are the function's result types.
@@ -101,7 +103,7 @@ def Tile_CallOp : Tile_Op<"call", [CallOpInterface, DeclareOpInterfaceMethods<Sy
   }];
 }
 
-def Tile_ProgramIdOp : Tile_Op<"program_id", [Pure]> {
+def Tile_ProgramIdOp : Tile_Op<"program_id", [Tile_FewRegisters, Pure]> {
   let summary = "The index of this program along an axis of the grid";
   let description = [{
     Rules: (P1) the axis is 0, 1 or 2.
@@ -115,7 +117,7 @@ def Tile_ProgramIdOp : Tile_Op<"program_id", [Pure]> {
   let assemblyFormat = "$axis attr-dict";
 }
 
-def Tile_NumProgramsOp : Tile_Op<"num_programs", [Pure]> {
+def Tile_NumProgramsOp : Tile_Op<"num_programs", [Tile_FewRegisters, Pure]> {
   let summary = "The number of programs along an axis of the grid";
   let description = [{
     Rules: (P1) the axis is 0, 1 or 2.
@@ -143,7 +145,7 @@ def Tile_ClockOp : Tile_Op<"clock", [MemoryEffects<[MemWrite<Tile_Events>]>]> {
   let assemblyFormat = "attr-dict";
 }
 
-def Tile_AssertOp : Tile_Op<"assert", [MemoryEffects<[MemWrite<Tile_Events>]>]> {
+def Tile_AssertOp : Tile_Op<"assert", [Tile_NamesProgram, MemoryEffects<[MemWrite<Tile_Events>]>]> {
   let summary = "A condition that must hold, or the launch fails";
   let description = [{
     Where the condition is false the launch fails with the message and the
@@ -158,7 +160,7 @@ def Tile_AssertOp : Tile_Op<"assert", [MemoryEffects<[MemWrite<Tile_Events>]>]> 
   let assemblyFormat = "$condition `,` $message attr-dict `:` type($condition)";
 }
 
-def Tile_PrintOp : Tile_Op<"print", [MemoryEffects<[MemWrite<Tile_Events>]>]> {
+def Tile_PrintOp : Tile_Op<"print", [Tile_NamesProgram, MemoryEffects<[MemWrite<Tile_Events>]>]> {
   let summary = "Print values while a kernel runs";
   let description = [{
     One line an element: the program's ids, the element's index, the prefix and
@@ -176,7 +178,7 @@ def Tile_PrintOp : Tile_Op<"print", [MemoryEffects<[MemWrite<Tile_Events>]>]> {
   let hasVerifier = 1;
 }
 
-def Tile_AssumeOp : Tile_Op<"assume", [MemoryEffects<[MemWrite<Tile_Events>]>]> {
+def Tile_AssumeOp : Tile_Op<"assume", [Tile_FewRegisters, MemoryEffects<[MemWrite<Tile_Events>]>]> {
   let summary = "A fact the user vouches for";
   let description = [{
     The compiler may rely on the condition; nothing checks it.
@@ -202,7 +204,8 @@ def Tile_BarrierOp : Tile_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
   let assemblyFormat = "attr-dict";
 }
 
-def Tile_HintOp : Tile_Op<"hint", [Pure, SameOperandsAndResultType]> {
+def Tile_HintOp : Tile_Op<"hint", [
+    Tile_MoveOpInterface, Tile_CostOpInterface, Tile_FewRegisters, Pure, SameOperandsAndResultType]> {
   let summary = "A value, with promises about its elements";
   let description = [{
     The result is the operand. Each list has one entry a dimension (one entry
@@ -223,6 +226,10 @@ def Tile_HintOp : Tile_Op<"hint", [Pure, SameOperandsAndResultType]> {
   let results = (outs Tile_AnyLike:$result);
   let assemblyFormat = "$source attr-dict `:` type($source)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    static Motion getMotion() { return Motion::Stays; }
+    static ElementCost getElementCost() { return ElementCost::None; }
+  }];
 }
 
 #endif // TESSERA_DIALECT_TILE_TILEPROGRAMOPS_TD

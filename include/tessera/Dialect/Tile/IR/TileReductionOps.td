@@ -8,7 +8,8 @@
 
 include "tessera/Dialect/Tile/IR/TileOpBase.td"
 
-def Tile_ReduceOp : Tile_Op<"reduce", [Pure, SameOperandsShape, SingleBlock,
+def Tile_ReduceOp : Tile_Op<"reduce", [
+    Tile_Collective, Tile_FewRegisters, Pure, SameOperandsShape, SingleBlock,
     DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "Elements along an axis folded into one";
   let description = [{
@@ -36,7 +37,8 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure, SameOperandsShape, SingleBlock,
   let hasRegionVerifier = 1;
 }
 
-def Tile_ReduceReturnOp : Tile_Op<"reduce_return", [Pure, HasParent<"ReduceOp">, ReturnLike, Terminator]> {
+def Tile_ReduceReturnOp : Tile_Op<"reduce_return", [
+    Tile_FewRegisters, Pure, HasParent<"ReduceOp">, ReturnLike, Terminator]> {
   let summary = "What combining two groups of elements gives";
   let description = [{
     ```mlir
@@ -47,7 +49,7 @@ def Tile_ReduceReturnOp : Tile_Op<"reduce_return", [Pure, HasParent<"ReduceOp">,
   let assemblyFormat = "$operands attr-dict `:` type($operands)";
 }
 
-def Tile_ScanOp : Tile_Op<"scan", [Pure, SameOperandsAndResultShape, SingleBlock]> {
+def Tile_ScanOp : Tile_Op<"scan", [Tile_Collective, Pure, SameOperandsAndResultShape, SingleBlock]> {
   let summary = "Running results of folding elements along an axis";
   let description = [{
     Element i of the result combines elements 0 to i (i to the last with
@@ -85,7 +87,7 @@ def Tile_ScanReturnOp : Tile_Op<"scan_return", [Pure, HasParent<"ScanOp">, Retur
   let assemblyFormat = "$operands attr-dict `:` type($operands)";
 }
 
-def Tile_HistogramOp : Tile_Op<"histogram", [Pure]> {
+def Tile_HistogramOp : Tile_Op<"histogram", [Tile_Collective, Pure]> {
   let summary = "How often each of the integers 0 to n - 1 occurs";
   let description = [{
     Elements outside the bins, and those masked off, are not counted.
@@ -103,7 +105,7 @@ def Tile_HistogramOp : Tile_Op<"histogram", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Tile_GatherOp : Tile_Op<"gather", [Pure]> {
+def Tile_GatherOp : Tile_Op<"gather", [Tile_MoveOpInterface, Tile_CostOpInterface, Tile_Collective, Pure]> {
   let summary = "Elements along an axis, chosen by index";
   let description = [{
     `result[i, j] = source[index[i, j], j]` for axis 0, and so on. An index
@@ -122,9 +124,14 @@ def Tile_GatherOp : Tile_Op<"gather", [Pure]> {
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$source `,` $index attr-dict `:` type($source) `,` type($index) `->` type($result)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    static Motion getMotion() { return Motion::Gathers; }
+    static ElementCost getElementCost() { return ElementCost::Function; }
+    static bool isOfOneTile() { return false; }
+  }];
 }
 
-def Tile_SortOp : Tile_Op<"sort", [Pure, SingleBlock, SameOperandsAndResultShape]> {
+def Tile_SortOp : Tile_Op<"sort", [Tile_Collective, Pure, SingleBlock, SameOperandsAndResultShape]> {
   let summary = "Elements along an axis in order, with what belongs to them";
   let description = [{
     The first operand is the key; the others are carried along. The region takes

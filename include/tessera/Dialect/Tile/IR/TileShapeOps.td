@@ -8,7 +8,8 @@
 
 include "tessera/Dialect/Tile/IR/TileOpBase.td"
 
-def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure, SameOperandsAndResultElementType]> {
+def Tile_BroadcastOp : Tile_Op<"broadcast", [
+    Tile_MoveOpInterface, Tile_CostOpInterface, Tile_FewRegisters, Pure, SameOperandsAndResultElementType]> {
   let summary = "A tile repeated along its dimensions of extent 1";
   let description = [{
     Rules: (B1) ranks are equal; (B2) each extent of the operand is 1 or that of
@@ -25,9 +26,14 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure, SameOperandsAndResultElementT
   let hasVerifier = 1;
   let hasFolder = 1;
   let hasCanonicalizer = 1;
+  let extraClassDeclaration = [{
+    static Motion getMotion() { return Motion::Dimensions; }
+    static ElementCost getElementCost() { return ElementCost::None; }
+  }];
 }
 
-def Tile_ExpandDimsOp : Tile_Op<"expand_dims", [Pure, SameOperandsAndResultElementType,
+def Tile_ExpandDimsOp : Tile_Op<"expand_dims", [
+    Tile_MoveOpInterface, Tile_CostOpInterface, Tile_FewRegisters, Pure, SameOperandsAndResultElementType,
     InferTypeOpAdaptor]> {
   let summary = "A tile with a dimension of extent 1 put in at an axis";
   let description = [{
@@ -42,9 +48,14 @@ def Tile_ExpandDimsOp : Tile_Op<"expand_dims", [Pure, SameOperandsAndResultEleme
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasFolder = 1;
   let hasCanonicalizer = 1;
+  let extraClassDeclaration = [{
+    static Motion getMotion() { return Motion::Dimensions; }
+    static ElementCost getElementCost() { return ElementCost::None; }
+  }];
 }
 
-def Tile_ReshapeOp : Tile_Op<"reshape", [Pure, SameOperandsAndResultElementType]> {
+def Tile_ReshapeOp : Tile_Op<"reshape", [
+    Tile_MoveOpInterface, Tile_CostOpInterface, Pure, SameOperandsAndResultElementType]> {
   let summary = "The same elements in row-major order under another shape";
   let description = [{
     Rules: (S1) operand and result have the same number of elements; (S2) an
@@ -60,9 +71,14 @@ def Tile_ReshapeOp : Tile_Op<"reshape", [Pure, SameOperandsAndResultElementType]
   let hasVerifier = 1;
   let hasFolder = 1;
   let hasCanonicalizer = 1;
+  let extraClassDeclaration = [{
+    static Motion getMotion() { return Motion::Renumbers; }
+    static ElementCost getElementCost() { return ElementCost::None; }
+  }];
 }
 
-def Tile_TransOp : Tile_Op<"trans", [Pure, SameOperandsAndResultElementType, InferTypeOpAdaptor]> {
+def Tile_TransOp : Tile_Op<"trans", [
+    Tile_MoveOpInterface, Tile_CostOpInterface, Pure, SameOperandsAndResultElementType, InferTypeOpAdaptor]> {
   let summary = "The dimensions in another order";
   let description = [{
     Dimension d of the result is dimension `order[d]` of the operand.
@@ -78,9 +94,14 @@ def Tile_TransOp : Tile_Op<"trans", [Pure, SameOperandsAndResultElementType, Inf
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasFolder = 1;
   let hasCanonicalizer = 1;
+  let extraClassDeclaration = [{
+    static Motion getMotion() { return Motion::Dimensions; }
+    static ElementCost getElementCost() { return ElementCost::None; }
+  }];
 }
 
-def Tile_JoinOp : Tile_Op<"join", [Pure, AllTypesMatch<["lhs", "rhs"]>, InferTypeOpAdaptor]> {
+def Tile_JoinOp : Tile_Op<"join", [
+    Tile_MoveOpInterface, Tile_CostOpInterface, Pure, AllTypesMatch<["lhs", "rhs"]>, InferTypeOpAdaptor]> {
   let summary = "Two tiles side by side along a new last dimension of extent 2";
   let description = [{
     ```mlir
@@ -91,11 +112,14 @@ def Tile_JoinOp : Tile_Op<"join", [Pure, AllTypesMatch<["lhs", "rhs"]>, InferTyp
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
   let extraClassDeclaration = [{
+    static Motion getMotion() { return Motion::Renumbers; }
+    static ElementCost getElementCost() { return ElementCost::None; }
     static bool isCompatibleReturnTypes(::mlir::TypeRange inferred, ::mlir::TypeRange actual);
   }];
 }
 
-def Tile_SplitOp : Tile_Op<"split", [Pure, InferTypeOpAdaptor, AllTypesMatch<["lhs", "rhs"]>]> {
+def Tile_SplitOp : Tile_Op<"split", [
+    Tile_MoveOpInterface, Tile_CostOpInterface, Pure, InferTypeOpAdaptor, AllTypesMatch<["lhs", "rhs"]>]> {
   let summary = "The two halves of a last dimension of extent 2";
   let description = [{
     Rules: (S1) the last extent of the operand is 2.
@@ -107,9 +131,14 @@ def Tile_SplitOp : Tile_Op<"split", [Pure, InferTypeOpAdaptor, AllTypesMatch<["l
   let arguments = (ins Tile_Tile:$source);
   let results = (outs Tile_AnyLike:$lhs, Tile_AnyLike:$rhs);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($lhs)";
+  let extraClassDeclaration = [{
+    static Motion getMotion() { return Motion::Renumbers; }
+    static ElementCost getElementCost() { return ElementCost::None; }
+  }];
 }
 
-def Tile_CatOp : Tile_Op<"cat", [Pure, SameTypeOperands, InferTypeOpAdaptor]> {
+def Tile_CatOp : Tile_Op<"cat", [
+    Tile_MoveOpInterface, Tile_CostOpInterface, Pure, SameTypeOperands, InferTypeOpAdaptor]> {
   let summary = "The second tile after the first along an axis";
   let description = [{
     Rules: (C1) the axis is a dimension of the operands; (C2) both operands have
@@ -122,6 +151,10 @@ def Tile_CatOp : Tile_Op<"cat", [Pure, SameTypeOperands, InferTypeOpAdaptor]> {
   let arguments = (ins Tile_Tile:$lhs, Tile_Tile:$rhs, I32Attr:$axis);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
+  let extraClassDeclaration = [{
+    static Motion getMotion() { return Motion::Renumbers; }
+    static ElementCost getElementCost() { return ElementCost::None; }
+  }];
 }
 
 #endif // TESSERA_DIALECT_TILE_TILESHAPEOPS_TD

@@ -78,6 +78,16 @@ inline constexpr int64_t kSlotAlignment = 128;
 /// A tensor map has so many bytes, and is at a multiple of them.
 inline constexpr int64_t kTensorMapBytes = 128;
 
+/// One thread may do the op, without the others of its program (TileGPU_ForOneThread).
+template <typename ConcreteType>
+class ForOneThread : public mlir::OpTrait::TraitBase<ConcreteType, ForOneThread> {};
+
+/// In what layouts operands and results of ops may be (Transforms/LayoutRules.h).
+class LayoutRules;
+
+/// The type of the first tile among an op's results, or else its operands; null if it has none.
+mlir::RankedTensorType getFirstTile(mlir::Operation *op);
+
 /// What the ops on shared memory read and write.
 struct SharedMemory : public mlir::SideEffects::Resource::Base<SharedMemory> {
   llvm::StringRef getName() final { return "shared memory"; }
@@ -142,11 +152,11 @@ int64_t getTileBytes(mlir::RankedTensorType tile);
 
 } // namespace tessera::tilegpu
 
-#include "tessera/Dialect/TileGPU/IR/TileGPUDialect.h.inc"
 #include "tessera/Dialect/TileGPU/IR/TileGPUScheduleEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "tessera/Dialect/TileGPU/IR/TileGPUAttributes.h.inc"
 #define GET_TYPEDEF_CLASSES
+#include "tessera/Dialect/TileGPU/IR/TileGPUDialect.h.inc"
 #include "tessera/Dialect/TileGPU/IR/TileGPUTypes.h.inc"
 
 #include "tessera/Dialect/TileGPU/IR/TileGPUInterfaces.h.inc"

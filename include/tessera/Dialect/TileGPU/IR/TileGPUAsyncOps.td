@@ -7,7 +7,7 @@
 
 include "tessera/Dialect/TileGPU/IR/TileGPUOpBase.td"
 
-def TileGPU_AsyncCopyOp : TileGPU_Op<"async_copy", [AttrSizedOperandSegments]> {
+def TileGPU_AsyncCopyOp : TileGPU_Op<"async_copy", [Tile_AccessOpInterface, AttrSizedOperandSegments]> {
   let summary = "A tile on its way from global to shared memory";
   let description = [{
     Starts to copy what the pointers point to; a lane whose mask is false writes 0. Where

@@ -25,7 +25,7 @@ def TileGPU_ClusterRankOp : TileGPU_Op<"cluster_rank", [Pure,
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
-def TileGPU_ClusterSumOp : TileGPU_Op<"cluster_sum", [Pure,
+def TileGPU_ClusterSumOp : TileGPU_Op<"cluster_sum", [Tile_Collective, Pure,
     DeclareOpInterfaceMethods<TileGPU_ScratchOpInterface, ["getMoreRounds"]>]> {
   let summary = "The sum of the tiles that the blocks of a cluster have";
   let description = [{

@@ -5,7 +5,7 @@
 
 include "tessera/Dialect/TileGPU/IR/TileGPUOpBase.td"
 
-def TileGPU_ConvertLayoutOp : TileGPU_Op<"convert_layout", [Pure, Tile_SameElements,
+def TileGPU_ConvertLayoutOp : TileGPU_Op<"convert_layout", [Pure, Tile_MoveOpInterface, Tile_Collective, Tile_FewRegisters,
     DeclareOpInterfaceMethods<TileGPU_ScratchOpInterface, ["getMoreRounds"]>]> {
   let summary = "The same tile, spread over threads in another way";
   let description = [{
@@ -27,6 +27,9 @@ def TileGPU_ConvertLayoutOp : TileGPU_Op<"convert_layout", [Pure, Tile_SameEleme
   let hasVerifier = 1;
   let hasFolder = 1;
   let hasCanonicalizer = 1;
+  let extraClassDeclaration = [{
+    static tile::Motion getMotion() { return tile::Motion::Stays; }
+  }];
 }
 
 #endif // TESSERA_DIALECT_TILEGPU_TILEGPULAYOUTOPS_TD

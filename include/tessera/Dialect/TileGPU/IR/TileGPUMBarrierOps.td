@@ -9,8 +9,9 @@
 include "tessera/Dialect/TileGPU/IR/TileGPUOpBase.td"
 
 /// Nothing that touches shared memory moves past one of these.
-class TileGPU_MBarrierOp<string mnemonic> : TileGPU_Op<mnemonic, [
-    MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]>;
+class TileGPU_MBarrierOp<string mnemonic, list<Trait> traits = []>
+    : TileGPU_Op<mnemonic, !listconcat([
+          MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>], traits)>;
 
 def TileGPU_MBarrierInitOp : TileGPU_MBarrierOp<"mbarrier_init"> {
   let summary = "Barriers are ready for their first phase";
@@ -31,7 +32,7 @@ def TileGPU_MBarrierInitOp : TileGPU_MBarrierOp<"mbarrier_init"> {
   let hasVerifier = 1;
 }
 
-def TileGPU_MBarrierWaitOp : TileGPU_MBarrierOp<"mbarrier_wait"> {
+def TileGPU_MBarrierWaitOp : TileGPU_MBarrierOp<"mbarrier_wait", [TileGPU_ForOneThread]> {
   let summary = "Waits until a phase is over";
   let description = [{
     Every thread that runs it waits until the barrier is not in a phase of this parity (0
@@ -47,7 +48,7 @@ def TileGPU_MBarrierWaitOp : TileGPU_MBarrierOp<"mbarrier_wait"> {
   let assemblyFormat = "$barrier `,` $parity attr-dict `:` qualified(type($barrier))";
 }
 
-def TileGPU_MBarrierArriveOp : TileGPU_MBarrierOp<"mbarrier_arrive"> {
+def TileGPU_MBarrierArriveOp : TileGPU_MBarrierOp<"mbarrier_arrive", [TileGPU_ForOneThread]> {
   let summary = "An arrival at a barrier";
   let description = [{
     Each warp of the program arrives once, after what it did before; so there are as many
@@ -70,7 +71,7 @@ def TileGPU_MBarrierArriveOp : TileGPU_MBarrierOp<"mbarrier_arrive"> {
   let hasVerifier = 1;
 }
 
-def TileGPU_MBarrierExpectOp : TileGPU_MBarrierOp<"mbarrier_expect"> {
+def TileGPU_MBarrierExpectOp : TileGPU_MBarrierOp<"mbarrier_expect", [TileGPU_ForOneThread]> {
   let summary = "An arrival at a barrier, whose phase also lasts until so many bytes have come";
   let description = [{
     One arrival. The bytes are those of all `tilegpu.tma_load` of this phase, zeros beyond

@@ -17,6 +17,11 @@ include "tessera/Dialect/TileGPU/IR/TileGPUTypes.td"
 
 def TileGPU_SharedMemory : Resource<"::tessera::tilegpu::SharedMemory">;
 
+// One thread may do the op, without the others of its program.
+def TileGPU_ForOneThread : NativeOpTrait<"ForOneThread"> {
+  let cppNamespace = "::tessera::tilegpu";
+}
+
 class TileGPU_Op<string mnemonic, list<Trait> traits = []> : Op<TileGPU_Dialect, mnemonic, traits>;
 
 #endif // TESSERA_DIALECT_TILEGPU_TILEGPUOPBASE_TD

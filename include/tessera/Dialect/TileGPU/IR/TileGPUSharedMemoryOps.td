@@ -6,6 +6,7 @@
 include "tessera/Dialect/TileGPU/IR/TileGPUOpBase.td"
 
 def TileGPU_LocalAllocOp : TileGPU_Op<"local_alloc", [
+    Tile_FewRegisters,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "A buffer in shared memory, with a tile written to it if one is given";
   let description = [{
@@ -35,7 +36,7 @@ def TileGPU_LocalDeallocOp : TileGPU_Op<"local_dealloc", []> {
   let assemblyFormat = "$buffer attr-dict `:` qualified(type($buffer))";
 }
 
-def TileGPU_LocalLoadOp : TileGPU_Op<"local_load", []> {
+def TileGPU_LocalLoadOp : TileGPU_Op<"local_load", [Tile_FewRegisters]> {
   let summary = "A tile read from shared memory";
   let description = [{
     Sees what other threads wrote before the last `tilegpu.barrier`. With `from` it reads

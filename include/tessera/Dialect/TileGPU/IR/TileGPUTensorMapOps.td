@@ -44,7 +44,7 @@ def TileGPU_MakeTensorMapOp : TileGPU_Op<"make_tensor_map", [
   let hasVerifier = 1;
 }
 
-def TileGPU_TMALoadOp : TileGPU_Op<"tma_load", [TileGPU_AsyncProxyOpInterface]> {
+def TileGPU_TMALoadOp : TileGPU_Op<"tma_load", [TileGPU_ForOneThread, TileGPU_AsyncProxyOpInterface]> {
   let summary = "A tile on its way from global to shared memory, by TMA";
   let description = [{
     Begins to copy the tile at these coordinates (outermost first, those of its first

@@ -64,6 +64,7 @@ def TileGPU_WarpSpecializeOp : TileGPU_Op<"warp_specialize", [
 }
 
 def TileGPU_PartitionEndOp : TileGPU_Op<"partition_end", [
+    TileGPU_ForOneThread,
     Pure, HasParent<"WarpSpecializeOp">, ReturnLike, Terminator]> {
   let summary = "The end of a region of tilegpu.warp_specialize";
   let description = [{
