@@ -46,7 +46,7 @@ AccessForm AccessAnalysis::computeArgument(BlockArgument argument, bool isExact)
   if (!func)
     return form;
   if (auto promised =
-          func.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "tile.divisibility"))
+          func.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), kDivisibilityAttr))
     form.divisibility = powerOfTwoDivisor(promised.getInt());
   if (isa<PointerType>(argument.getType())) {
     form.base = argument;

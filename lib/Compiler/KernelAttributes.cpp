@@ -21,13 +21,18 @@
 using namespace mlir;
 using namespace tessera;
 
-static constexpr llvm::StringLiteral kArguments = "tile.arguments";
-static constexpr llvm::StringLiteral kWaitsForPrograms = "tile.waits_for_programs";
-static constexpr llvm::StringLiteral kScratchBytes = "strips.scratch_bytes";
-static constexpr llvm::StringLiteral kSites = "strips.sites";
+static constexpr llvm::StringLiteral kArguments =
+    tile::TileDialect::ArgumentsAttrHelper::getNameStr();
+static constexpr llvm::StringLiteral kWaitsForPrograms =
+    tile::TileDialect::WaitsForProgramsAttrHelper::getNameStr();
+static constexpr llvm::StringLiteral kScratchBytes =
+    strips::StripsDialect::ScratchBytesAttrHelper::getNameStr();
+static constexpr llvm::StringLiteral kSites = strips::StripsDialect::SitesAttrHelper::getNameStr();
 static constexpr llvm::StringLiteral kMetadata = "tessera.kernel";
-static constexpr llvm::StringLiteral kNumWarps = "tilegpu.num_warps";
-static constexpr llvm::StringLiteral kNumStages = "tilegpu.num_stages";
+static constexpr llvm::StringLiteral kNumWarps =
+    tilegpu::TileGPUDialect::NumWarpsAttrHelper::getNameStr();
+static constexpr llvm::StringLiteral kNumStages =
+    tilegpu::TileGPUDialect::NumStagesAttrHelper::getNameStr();
 static constexpr llvm::StringLiteral kThreads = "nvvm.reqntid";
 
 std::string tessera::selectKernel(ModuleOp module, const std::string &entry) {

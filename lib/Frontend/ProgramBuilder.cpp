@@ -35,7 +35,7 @@ TileBuilder::Values TileBuilder::beginFunction(StringRef name, ArrayRef<ValueTyp
   for (size_t i = 0; i < types.size(); ++i) {
     NamedAttrList list;
     if (i < divisibility.size() && divisibility[i] > 1)
-      list.append("tile.divisibility", builder.getI64IntegerAttr(divisibility[i]));
+      list.append(tile::kDivisibilityAttr, builder.getI64IntegerAttr(divisibility[i]));
     attributes.push_back(list.getDictionary(context()));
   }
   OpBuilder atEnd = OpBuilder::atBlockEnd(module.getBody());

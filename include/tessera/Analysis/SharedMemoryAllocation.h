@@ -19,7 +19,8 @@ namespace tessera {
 /// Where a `local_alloc` lies: an i32 attribute, in bytes.
 using tilegpu::kSharedOffsetAttr;
 /// What a program needs: an i32 attribute of the module, in bytes.
-inline constexpr llvm::StringLiteral kSharedBytesAttr = "tilegpu.shared_bytes";
+inline constexpr llvm::StringLiteral kSharedBytesAttr =
+    tilegpu::TileGPUDialect::SharedBytesAttrHelper::getNameStr();
 
 /// The start of each buffer is a multiple of this: the widest that any access asks for.
 inline constexpr int64_t kSharedAlignment = 128;

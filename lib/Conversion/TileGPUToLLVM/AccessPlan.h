@@ -12,18 +12,22 @@ namespace tessera {
 
 /// An attribute on loads and stores: the dimension along which elements lie side by side
 /// in memory, and how many of them one access moves, `array<i64: dimension, elements>`.
-inline constexpr llvm::StringLiteral kAccessAttr = "tilegpu.access";
+inline constexpr llvm::StringLiteral kAccessAttr =
+    tilegpu::TileGPUDialect::AccessAttrHelper::getNameStr();
 
 /// An attribute on loads and stores: the mask may hold for some first elements of an access
 /// and not for the others. Without it the first one's mask is that of all.
-inline constexpr llvm::StringLiteral kPrefixMasksAttr = "tilegpu.prefix_masks";
+inline constexpr llvm::StringLiteral kPrefixMasksAttr =
+    tilegpu::TileGPUDialect::PrefixMasksAttrHelper::getNameStr();
 
 /// As above, but any of an access's elements may be masked: what a bound compares may wrap.
-inline constexpr llvm::StringLiteral kPartialMasksAttr = "tilegpu.partial_masks";
+inline constexpr llvm::StringLiteral kPartialMasksAttr =
+    tilegpu::TileGPUDialect::PartialMasksAttrHelper::getNameStr();
 
 /// An attribute on comparisons and what is made of them: along each dimension, in how long
 /// aligned runs all elements are the same, `array<i64: ...>`.
-inline constexpr llvm::StringLiteral kRunsAttr = "tilegpu.runs";
+inline constexpr llvm::StringLiteral kRunsAttr =
+    tilegpu::TileGPUDialect::RunsAttrHelper::getNameStr();
 
 /// For each register of a tile an earlier one, or itself, that by the op's runs has the
 /// same value.

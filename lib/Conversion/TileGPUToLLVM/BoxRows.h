@@ -10,7 +10,8 @@
 namespace tessera {
 
 /// On a copy by a tensor map, from tilegpu-mark-boxes: the rows of a box, which the map has.
-inline constexpr llvm::StringLiteral kBoxRowsAttr = "tilegpu.box_rows";
+inline constexpr llvm::StringLiteral kBoxRowsAttr =
+    tilegpu::TileGPUDialect::BoxRowsAttrHelper::getNameStr();
 
 } // namespace tessera
 

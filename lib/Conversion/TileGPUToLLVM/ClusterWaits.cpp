@@ -9,7 +9,8 @@ using namespace mlir;
 using namespace tessera;
 
 /// On a wait that may sink.
-static constexpr llvm::StringLiteral kSinksAttr = "tessera.sinks";
+static constexpr llvm::StringLiteral kSinksAttr =
+    tilegpu::TileGPUDialect::SinksAttrHelper::getNameStr();
 
 void tessera::emitClusterRelease(ThreadBuilder &thread) {
   thread.getHooks().emitClusterArrive(thread);

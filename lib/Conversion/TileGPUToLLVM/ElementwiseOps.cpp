@@ -28,7 +28,8 @@ Value castTo(OpBuilder &builder, Location loc, Value value, Type type) {
 }
 
 /// On a quotient: others have the same divisor.
-constexpr StringLiteral kSharedDivisorAttr = "tilegpu.shared_divisor";
+constexpr StringLiteral kSharedDivisorAttr =
+    tilegpu::TileGPUDialect::SharedDivisorAttrHelper::getNameStr();
 
 /// Any elementwise op on tiles.
 struct TakeApart : ConversionPattern {

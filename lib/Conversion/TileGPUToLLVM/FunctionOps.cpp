@@ -112,7 +112,7 @@ private:
     if (op.getNumArguments() != function.getNumArguments())
       return;
     for (unsigned i = 0; i < op.getNumArguments(); ++i) {
-      auto divisibility = op.getArgAttrOfType<IntegerAttr>(i, "tile.divisibility");
+      auto divisibility = op.getArgAttrOfType<IntegerAttr>(i, tile::kDivisibilityAttr);
       if (divisibility && isa<tile::PointerType>(op.getArgumentTypes()[i]) &&
           llvm::isPowerOf2_64(divisibility.getInt()))
         function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(), divisibility);

@@ -11,7 +11,8 @@ namespace tessera {
 
 /// An attribute on functions of f32, from tilegpu-mark-narrow-results: all that is made of the
 /// result is rounded to 16 bits.
-inline constexpr llvm::StringLiteral kNarrowResultAttr = "tilegpu.narrow_result";
+inline constexpr llvm::StringLiteral kNarrowResultAttr =
+    tilegpu::TileGPUDialect::NarrowResultAttrHelper::getNameStr();
 
 } // namespace tessera
 

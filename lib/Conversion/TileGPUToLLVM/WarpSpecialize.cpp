@@ -9,9 +9,11 @@ using namespace mlir;
 using namespace tessera;
 
 /// On the branch: the warps that take its first side.
-static constexpr llvm::StringLiteral kDefaultWarpsAttr = "tilegpu.default_warps";
+static constexpr llvm::StringLiteral kDefaultWarpsAttr =
+    tilegpu::TileGPUDialect::DefaultWarpsAttrHelper::getNameStr();
 /// On the branch of a warp that begins with the election of its thread.
-static constexpr llvm::StringLiteral kElectsAttr = "tilegpu.elects";
+static constexpr llvm::StringLiteral kElectsAttr =
+    tilegpu::TileGPUDialect::ElectsAttrHelper::getNameStr();
 /// Barrier 0 is that of all warps. From the first one of ping-pong on, each warpgroup has one at
 /// which it waits for the one before it, and one where its warps meet.
 static constexpr int32_t kDefaultBarrier = 1, kFirstPingPongBarrier = 2, kFirstGroupBarrier = 8;

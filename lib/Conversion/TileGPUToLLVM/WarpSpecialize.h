@@ -12,7 +12,8 @@
 namespace tessera {
 
 /// On a kernel: how many warps a launch has (i32), where there are more than the program's.
-inline constexpr llvm::StringLiteral kLaunchWarpsAttr = "tilegpu.launch_warps";
+inline constexpr llvm::StringLiteral kLaunchWarpsAttr =
+    tilegpu::TileGPUDialect::LaunchWarpsAttrHelper::getNameStr();
 
 /// Makes branches of all `tilegpu.warp_specialize` and `tilegpu.one_thread`. To be called before
 /// patterns are applied, which then ask `isRunByOneThread`.

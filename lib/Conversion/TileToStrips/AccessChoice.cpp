@@ -197,7 +197,7 @@ static bool readsAlone(strips::GroupOp group) {
 void FetchAhead::collect(StripEmitter &emitter, strips::GroupOp group, AccessAnalysis &access,
                          const LaneChoice &choice) {
   strips::GroupOp fetcher = fetchers.lookup(group);
-  if (!fetcher || !choice.laneDim || choice.transposedDim || group->hasAttr("strips.unroll") ||
+  if (!fetcher || !choice.laneDim || choice.transposedDim || group->hasAttr(strips::kUnrollAttr) ||
       (fetcher == group && readsAlone(group)) ||
       group.getShape()[*choice.laneDim] != ShapedType::getNumElements(group.getShape()))
     return;

@@ -216,7 +216,7 @@ static std::optional<int64_t> countPlacesOfProgram(tile::AtomicRMWOp atomic, std
 }
 
 Value getSharedBase(tile::AtomicRMWOp atomic) {
-  auto chosen = atomic->getAttrOfType<IntegerAttr>(kPrivatisationName);
+  auto chosen = atomic->getAttrOfType<IntegerAttr>(strips::kPrivatisationAttr);
   if (!chosen || chosen.getInt() >= 0)
     return {};
   return atomic->getParentOfType<tile::FuncOp>().getArgument(-1 - chosen.getInt());

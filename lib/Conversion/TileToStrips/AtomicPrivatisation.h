@@ -10,11 +10,6 @@
 
 namespace tessera {
 
-/// On an atomic: what `choosePrivatisation` has found.
-constexpr llvm::StringLiteral kPrivatisationName = "strips.privatisation";
-/// The same if it has found nothing: why, for a remark.
-constexpr llvm::StringLiteral kNoPrivatisationName = "strips.no_privatisation";
-
 /// The number of elements, from a base that is the same for all lanes, among which an
 /// atomic adds, if it pays to sum up what each of them gets first: the old values go
 /// unread, and there are several lanes to an element. If not, and

@@ -30,7 +30,6 @@ namespace tessera {
 
 namespace {
 
-constexpr llvm::StringLiteral kScratchBytes = "strips.scratch_bytes";
 /// Rows with fewer elements are not worth a look at where each begins.
 constexpr int64_t kLeastRow = 8;
 /// A range that reaches further than so many bytes to one side of an address that a program may
@@ -383,7 +382,7 @@ void GroupAliasCheck::followUses() {
 /// A version that is taken rarely, if ever, shall be small.
 void GroupAliasCheck::markRare(strips::GroupOp copy) {
   if (check)
-    copy->setAttr("strips.unroll", OpBuilder(copy).getI64IntegerAttr(1));
+    copy->setAttr(strips::kUnrollAttr, OpBuilder(copy).getI64IntegerAttr(1));
 }
 
 /// Whether a load does nothing but say what another one loads, and may as well be done with it.
@@ -617,7 +616,7 @@ struct StripsCheckAliases : impl::StripsCheckAliasesBase<StripsCheckAliases> {
     tile::FuncOp func = getOperation();
     SmallVector<strips::GroupOp> groups;
     func.walk([&](strips::GroupOp group) { groups.push_back(group); });
-    auto bytes = func->getAttrOfType<IntegerAttr>(kScratchBytes);
+    auto bytes = func->getAttrOfType<IntegerAttr>(strips::kScratchBytesAttr);
     int64_t begin = bytes ? llvm::alignTo(bytes.getInt(), 64) : 0, end = begin;
     AccessAnalysis access;
     SmallVector<strips::GroupOp> replaced;
@@ -631,7 +630,7 @@ struct StripsCheckAliases : impl::StripsCheckAliasesBase<StripsCheckAliases> {
     for (strips::GroupOp group : replaced)
       group.erase();
     if (end != begin)
-      func->setAttr(kScratchBytes, OpBuilder(func.getContext()).getI64IntegerAttr(end));
+      func->setAttr(strips::kScratchBytesAttr, OpBuilder(func.getContext()).getI64IntegerAttr(end));
   }
 };
 

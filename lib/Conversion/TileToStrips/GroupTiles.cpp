@@ -522,7 +522,7 @@ Value BlockGrouper::findToCompute(Operation *root, Value operand, const Group *g
     return {};
   auto atomic = dyn_cast<tile::AtomicRMWOp>(root);
   if (!atomic || operand == atomic.getValue() ||
-      !(atomic->hasAttr(kPrivatisationName) || findRows(atomic, access)))
+      !(atomic->hasAttr(strips::kPrivatisationAttr) || findRows(atomic, access)))
     return operand;
   SmallVector<Value> work{operand};
   DenseSet<Value> seen;
@@ -783,9 +783,9 @@ struct StripsGroup : impl::StripsGroupBase<StripsGroup> {
       std::string why;
       OpBuilder builder(atomic);
       if (std::optional<int64_t> chosen = choosePrivatisation(atomic, why))
-        atomic->setAttr(kPrivatisationName, builder.getI64IntegerAttr(*chosen));
+        atomic->setAttr(strips::kPrivatisationAttr, builder.getI64IntegerAttr(*chosen));
       else if (!why.empty())
-        atomic->setAttr(kNoPrivatisationName, builder.getStringAttr(why));
+        atomic->setAttr(strips::kNoPrivatisationAttr, builder.getStringAttr(why));
     });
     if (supported.wasInterrupted() ||
         failed(groupRegion(getOperation().getBody(), DenseMap<Value, Value>())))

@@ -24,7 +24,6 @@ namespace tessera {
 namespace {
 
 constexpr int64_t kLineBytes = HostMachine::kLineBytes;
-constexpr StringLiteral kScratchAttr = "strips.scratch_bytes";
 
 //===----------------------------------------------------------------------===//
 // Remarks
@@ -360,7 +359,7 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
       auto [entry, isNew] = scratch.try_emplace(function);
       auto &[begin, size] = entry->second;
       if (isNew)
-        if (auto bytes = function->getAttrOfType<IntegerAttr>(kScratchAttr))
+        if (auto bytes = function->getAttrOfType<IntegerAttr>(strips::kScratchBytesAttr))
           begin = llvm::alignTo(bytes.getInt(), kLineBytes);
       if (const DotInstruction *instruction = findDotInstruction(dot, *machine, deterministic)) {
         if (remarks) {
@@ -379,7 +378,7 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
     }
     for (auto &[function, range] : scratch)
       if (range.second != 0)
-        function->setAttr(kScratchAttr,
+        function->setAttr(strips::kScratchBytesAttr,
                           Builder(function).getI64IntegerAttr(range.first + range.second));
   }
 };

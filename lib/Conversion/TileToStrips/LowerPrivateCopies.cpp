@@ -26,7 +26,6 @@ namespace tessera {
 
 namespace {
 
-constexpr llvm::StringLiteral kScratchBytes = "strips.scratch_bytes";
 constexpr int64_t kLanesPerElement = 4, kLine = HostMachine::kLineBytes;
 
 /// One private copy of a kernel.
@@ -191,7 +190,7 @@ struct StripsLowerPrivateCopies : impl::StripsLowerPrivateCopiesBase<StripsLower
     std::optional<HostMachine> machine = getMachine(func, machineName);
     if (!machine)
       return signalPassFailure();
-    auto taken = func->getAttrOfType<IntegerAttr>(kScratchBytes);
+    auto taken = func->getAttrOfType<IntegerAttr>(strips::kScratchBytesAttr);
     int64_t end = taken ? llvm::alignTo(taken.getInt(), kLine) : 0;
     DominanceInfo dominance(func);
     // What two atomics add to one array goes to one copy of it.
@@ -217,7 +216,7 @@ struct StripsLowerPrivateCopies : impl::StripsLowerPrivateCopiesBase<StripsLower
     }
     for (strips::PrivateCopyOp privateCopy : privateCopies)
       privateCopy.erase();
-    func->setAttr(kScratchBytes, OpBuilder(func).getI64IntegerAttr(end));
+    func->setAttr(strips::kScratchBytesAttr, OpBuilder(func).getI64IntegerAttr(end));
   }
 };
 

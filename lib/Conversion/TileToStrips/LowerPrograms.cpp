@@ -32,10 +32,9 @@ constexpr int64_t kLaunchGrid = 8, kLaunchFault = 24, kLaunchPrinter = 32, kLaun
                   kLaunchMemory = 48;
 constexpr int64_t kFaultSite = 4, kFaultProgram = 8, kFaultOffset = 24;
 constexpr int64_t kMemoryRangeBytes = 16;
-constexpr llvm::StringLiteral kScratchBytes = "strips.scratch_bytes", kSites = "strips.sites";
 
 int64_t getScratchBytes(Operation *func) {
-  auto bytes = func->getAttrOfType<IntegerAttr>(kScratchBytes);
+  auto bytes = func->getAttrOfType<IntegerAttr>(strips::kScratchBytesAttr);
   return bytes ? llvm::alignTo(bytes.getInt(), 64) : 0;
 }
 
@@ -596,8 +595,8 @@ LogicalResult ProgramLowering::run() {
     lowerKernel();
   else
     lowerFunction();
-  if (Attribute bytes = attributes.get(kScratchBytes))
-    lowered->setAttr(kScratchBytes, bytes);
+  if (Attribute bytes = attributes.get(strips::kScratchBytesAttr))
+    lowered->setAttr(strips::kScratchBytesAttr, bytes);
   if (failed(lowerBody(lowered.getBody())))
     return failure();
   func.erase();
@@ -661,9 +660,9 @@ struct StripsLowerPrograms : impl::StripsLowerProgramsBase<StripsLowerPrograms> 
       if (!func.isPublic())
         continue;
       if (int64_t bytes = scratchBytes.lookup(func.getName()))
-        func->setAttr(kScratchBytes, builder.getI64IntegerAttr(bytes));
+        func->setAttr(strips::kScratchBytesAttr, builder.getI64IntegerAttr(bytes));
       if (!sites.empty())
-        func->setAttr(kSites, builder.getArrayAttr(sites));
+        func->setAttr(strips::kSitesAttr, builder.getArrayAttr(sites));
     }
   }
 };

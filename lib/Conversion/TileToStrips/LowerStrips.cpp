@@ -38,7 +38,7 @@ struct StripsLower : impl::StripsLowerBase<StripsLower> {
     getOperation().walk([&](strips::GroupOp group) { groups.push_back(group); });
     // Lowering a group adds to the function and changes nothing that a form says.
     AccessAnalysis access;
-    auto bytes = getOperation()->getAttrOfType<IntegerAttr>("strips.scratch_bytes");
+    auto bytes = getOperation()->getAttrOfType<IntegerAttr>(strips::kScratchBytesAttr);
     int64_t begin = bytes ? llvm::alignTo(bytes.getInt(), 64) : 0, end = begin;
     for (strips::GroupOp group : groups) {
       Operation *inElementOrder = nullptr;
@@ -62,7 +62,7 @@ struct StripsLower : impl::StripsLowerBase<StripsLower> {
       end = std::max(end, groupEnd);
     }
     if (end != begin)
-      getOperation()->setAttr("strips.scratch_bytes",
+      getOperation()->setAttr(strips::kScratchBytesAttr,
                               OpBuilder(&getContext()).getI64IntegerAttr(end));
     // Only now: forms are kept by value, and a value made later may lie where one was.
     for (strips::GroupOp group : groups)

@@ -361,7 +361,7 @@ LogicalResult Materializer::run() {
     buffer.getDefiningOp<strips::ScratchOp>().setOffset(offsets[number]);
   for (auto [numberAndType, buffer] : reshaped)
     buffer.getDefiningOp<strips::ScratchOp>().setOffset(offsets[numberAndType.first]);
-  func->setAttr("strips.scratch_bytes", OpBuilder(func.getContext()).getI64IntegerAttr(bytes));
+  func->setAttr(strips::kScratchBytesAttr, OpBuilder(func.getContext()).getI64IntegerAttr(bytes));
   return success();
 }
 

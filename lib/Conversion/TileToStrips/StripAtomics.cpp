@@ -159,7 +159,7 @@ PrivateCopy openPrivateCopy(StripEmitter &emitter, tile::AtomicRMWOp atomic) {
 
 /// Why what an atomic adds is not collected before others see it.
 std::string describeNoSums(tile::AtomicRMWOp atomic) {
-  if (auto why = atomic->getAttrOfType<StringAttr>(kNoPrivatisationName))
+  if (auto why = atomic->getAttrOfType<StringAttr>(strips::kNoPrivatisationAttr))
     return why.str();
   if (getSharedBase(atomic) && !hasRoom(atomic))
     return "no private copy of the array for a thread, since it has " +
@@ -558,7 +558,7 @@ void ProgramPrivateNest::emitFlush() {
 }
 
 bool ProgramPrivateNest::run(int64_t &scratchEnd) {
-  auto counted = atomic->getAttrOfType<IntegerAttr>(kPrivatisationName);
+  auto counted = atomic->getAttrOfType<IntegerAttr>(strips::kPrivatisationAttr);
   pointers = atomic.getPtr().getDefiningOp<tile::AddPtrOp>();
   // In another order floats have another sum.
   bool mayReorder = !options.deterministic || atomic.getKind() == tile::AtomicKind::Add;

@@ -174,7 +174,7 @@ void StripNest::chooseLanes() {
   unroll = options.unroll;
   expensive =
       llvm::count_if(group.getBody().front(), [](Operation &op) { return isExpensive(&op); });
-  if (auto limit = group->getAttrOfType<IntegerAttr>("strips.unroll"))
+  if (auto limit = group->getAttrOfType<IntegerAttr>(strips::kUnrollAttr))
     unroll = limit.getInt();
   else if (sumsRowsAnywhere())
     unroll = std::max<unsigned>(
@@ -471,7 +471,7 @@ void StripNest::emitStrips(ArrayRef<IndexTuple> strips, SmallVectorImpl<Value> &
 void StripNest::findNonTemporalStores() {
   // A row of fewer lines would leave too many of them half written.
   constexpr int64_t kLeastBytes = 256;
-  if (!laneDim || transposedDim || group->hasAttr("strips.unroll"))
+  if (!laneDim || transposedDim || group->hasAttr(strips::kUnrollAttr))
     return;
   for (Operation *root : roots) {
     auto store = dyn_cast<tile::StoreOp>(root);
@@ -627,7 +627,7 @@ void StripNest::emitLaneLoops() {
         emitter.collectMaskLeaves(mask, where, found);
     });
     // Code for the rare case that addresses overlap is short: all of it with masks.
-    if (group->hasAttr("strips.unroll"))
+    if (group->hasAttr(strips::kUnrollAttr))
       found.clear();
     for (MaskLeaf &leaf : found) {
       bool isKnown = llvm::none_of(leaf.index, [](const Index &i) { return i.level == ~0u; });
@@ -723,7 +723,7 @@ void StripNest::emitOuterLoops(unsigned dim) {
     bool isLast = llvm::all_of(llvm::seq<unsigned>(dim + 1, shape.size()), [&](unsigned inner) {
       return inner == laneDim || shape[inner] == 1;
     });
-    bool fetchesAhead = isLast && !group->hasAttr("strips.unroll");
+    bool fetchesAhead = isLast && !group->hasAttr(strips::kUnrollAttr);
     if (fetchesAhead)
       emitFirstPrefetches(emitter, group, access, dim, index, {laneDim, transposedDim, lanes});
     scf::ForOp loop =

@@ -22,10 +22,12 @@ namespace tessera {
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h.inc"
 
 /// On a kernel whose programs wait by themselves for what the stream did before.
-inline constexpr llvm::StringLiteral kWaitsForStreamAttr = "tilegpu.waits_for_stream";
+inline constexpr llvm::StringLiteral kWaitsForStreamAttr =
+    tilegpu::TileGPUDialect::WaitsForStreamAttrHelper::getNameStr();
 
 /// On the declaration of a function: the file with LLVM IR that it is linked from.
-inline constexpr llvm::StringLiteral kLibraryAttr = "tilegpu.library";
+inline constexpr llvm::StringLiteral kLibraryAttr =
+    tilegpu::TileGPUDialect::LibraryAttrHelper::getNameStr();
 
 /// Lets the ops of the tile dialect say what scratch memory their lowering here needs
 /// (ScratchOpInterface).

@@ -6,6 +6,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
+#include "tessera/Dialect/Tile/IR/DeclaredAttrs.h"
 
 using namespace mlir;
 using namespace tessera::strips;
@@ -17,6 +18,13 @@ void StripsDialect::initialize() {
 #define GET_OP_LIST
 #include "tessera/Dialect/Strips/IR/StripsOps.cpp.inc"
       >();
+}
+
+LogicalResult StripsDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  return tessera::tile::verifyDeclared<
+      StripsDialect::ScratchBytesAttrHelper, StripsDialect::SitesAttrHelper,
+      StripsDialect::UnrollAttrHelper, StripsDialect::PrivatisationAttrHelper,
+      StripsDialect::NoPrivatisationAttrHelper>(op, attribute);
 }
 
 Type tessera::strips::getStoredType(Type element) {

@@ -7,6 +7,8 @@
 #include "ElementCosts.h"
 #include "IntegerRanges.h"
 
+#include "tessera/Dialect/Tile/IR/DeclaredAttrs.h"
+
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Transforms/InliningUtils.h"
 #include "llvm/Support/MathExtras.h"
@@ -54,6 +56,28 @@ void TileDialect::registerOps() {
 #define GET_OP_LIST
 #include "tessera/Dialect/Tile/IR/TileOps.cpp.inc"
       >();
+}
+
+static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute) {
+  return verifyDeclared<TileDialect::DivisibilityAttrHelper,
+                        TileDialect::LoopUnrollFactorAttrHelper, TileDialect::NumStagesAttrHelper,
+                        TileDialect::DisableLicmAttrHelper, TileDialect::FlattenAttrHelper,
+                        TileDialect::WarpSpecializeAttrHelper,
+                        TileDialect::DisallowAccMultiBufferAttrHelper,
+                        TileDialect::LimitedProgramsAttrHelper, TileDialect::LimitedAttrHelper,
+                        TileDialect::ProgramBoundsAttrHelper, TileDialect::GridExtentAttrHelper,
+                        TileDialect::LaunchLimitsAttrHelper, TileDialect::LowerBoundAttrHelper,
+                        TileDialect::ArgumentsAttrHelper, TileDialect::WaitsForProgramsAttrHelper>(
+      op, attribute);
+}
+
+LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  return verifyAttribute(op, attribute);
+}
+
+LogicalResult TileDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned,
+                                                    NamedAttribute attribute) {
+  return verifyAttribute(op, attribute);
 }
 
 Operation *TileDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,

@@ -80,7 +80,7 @@ bool LoopInvariantCodeMotionPass::hoistLoads(scf::ForOp loop) {
 void LoopInvariantCodeMotionPass::runOnOperation() {
   // Inner loops first, so that what leaves one can leave the next.
   getOperation()->walk([&](LoopLikeOpInterface loop) {
-    if (loop->hasAttr("tile.disable_licm"))
+    if (loop->hasAttr(TileDialect::DisableLicmAttrHelper::getNameStr()))
       return;
     moveLoopInvariantCode(loop);
     auto forOp = dyn_cast<scf::ForOp>(loop.getOperation());

@@ -119,11 +119,6 @@ void UnrollLoopsPass::runOnOperation() {
   });
   for (scf::ForOp loop : loops) {
     auto factor = loop->getAttrOfType<IntegerAttr>(kUnrollFactorAttr);
-    if (!factor) {
-      loop.emitError() << kUnrollFactorAttr << " is " << loop->getAttr(kUnrollFactorAttr)
-                       << ", which is no integer";
-      return signalPassFailure();
-    }
     if (factor.getInt() < 2)
       loop->removeAttr(kUnrollFactorAttr);
     else

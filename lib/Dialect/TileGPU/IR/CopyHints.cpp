@@ -10,7 +10,8 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
 
-static constexpr llvm::StringLiteral kCacheAttr = "tilegpu.cache", kEvictAttr = "tilegpu.evict";
+static constexpr llvm::StringLiteral kCacheAttr = TileGPUDialect::CacheAttrHelper::getNameStr(),
+                                     kEvictAttr = TileGPUDialect::EvictAttrHelper::getNameStr();
 
 CopyHints CopyHints::of(Operation *access) {
   if (auto load = dyn_cast<tile::LoadOp>(access))

@@ -6,6 +6,7 @@
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "tessera/Dialect/Tile/IR/DeclaredAttrs.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -51,6 +52,30 @@ Operation *TileGPUDialect::materializeConstant(OpBuilder &builder, Attribute val
   return arith::ConstantOp::materialize(builder, value, type, loc);
 }
 
+static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute) {
+  return tile::verifyDeclared<
+      TileGPUDialect::NumWarpsAttrHelper, TileGPUDialect::TargetAttrHelper,
+      TileGPUDialect::NumCtasAttrHelper, TileGPUDialect::NumPartsAttrHelper,
+      TileGPUDialect::NumStagesAttrHelper, TileGPUDialect::DeterministicAttrHelper,
+      TileGPUDialect::FlushResultsAttrHelper, TileGPUDialect::DivisibleSumAttrHelper,
+      TileGPUDialect::SharedBytesAttrHelper, TileGPUDialect::TensorMapsAttrHelper,
+      TileGPUDialect::TensorMapAttrHelper, TileGPUDialect::LaunchConditionsAttrHelper,
+      TileGPUDialect::ArraysApartAttrHelper, TileGPUDialect::OccupancyAttrHelper,
+      TileGPUDialect::PersistentProgramsAttrHelper, TileGPUDialect::OverProgramsAttrHelper,
+      TileGPUDialect::WaitsForStreamAttrHelper, TileGPUDialect::LaunchWarpsAttrHelper,
+      TileGPUDialect::LibraryAttrHelper, TileGPUDialect::ScheduleAttrHelper,
+      TileGPUDialect::NodeAttrHelper, TileGPUDialect::KernelScheduleAttrHelper,
+      TileGPUDialect::CandidatesAttrHelper, TileGPUDialect::IsLikelyAttrHelper,
+      TileGPUDialect::SharedOffsetAttrHelper, TileGPUDialect::ScratchOffsetAttrHelper,
+      TileGPUDialect::ScratchRoundsAttrHelper, TileGPUDialect::CacheAttrHelper,
+      TileGPUDialect::EvictAttrHelper, TileGPUDialect::AccessAttrHelper,
+      TileGPUDialect::PrefixMasksAttrHelper, TileGPUDialect::PartialMasksAttrHelper,
+      TileGPUDialect::RunsAttrHelper, TileGPUDialect::BoxRowsAttrHelper,
+      TileGPUDialect::NarrowResultAttrHelper, TileGPUDialect::SharedDivisorAttrHelper,
+      TileGPUDialect::DefaultWarpsAttrHelper, TileGPUDialect::ElectsAttrHelper,
+      TileGPUDialect::SinksAttrHelper>(op, attribute);
+}
+
 LogicalResult TileGPUDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   if (attribute.getName() == kNumWarpsAttr) {
     auto warps = dyn_cast<IntegerAttr>(attribute.getValue());
@@ -83,14 +108,14 @@ LogicalResult TileGPUDialect::verifyOperationAttribute(Operation *op, NamedAttri
   if (attribute.getName() == kTargetAttr && !isa<TargetAttr>(attribute.getValue()))
     return op->emitOpError("has the target ")
            << attribute.getValue() << "; wanted is one such as #tilegpu.target<\"sm_90a\">";
-  return success();
+  return verifyAttribute(op, attribute);
 }
 
 LogicalResult TileGPUDialect::verifyRegionArgAttribute(Operation *op, unsigned region,
                                                        unsigned argument,
                                                        NamedAttribute attribute) {
   if (attribute.getName() != kTensorMapAttr)
-    return success();
+    return verifyAttribute(op, attribute);
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function || !isa<TensorMapType>(function.getArgumentTypes()[argument]) ||
       !isa<TensorMapAttr>(attribute.getValue()))

@@ -13,7 +13,8 @@
 namespace tessera::tilegpu {
 
 /// On an `scf.if` whose condition mostly holds.
-inline constexpr llvm::StringLiteral kIsLikelyAttr = "tilegpu.is_likely";
+inline constexpr llvm::StringLiteral kIsLikelyAttr =
+    TileGPUDialect::IsLikelyAttrHelper::getNameStr();
 
 class LayoutGraph {
 public:

@@ -17,7 +17,8 @@
 namespace tessera::tilegpu {
 
 /// The hint on a loop: its stages.
-inline constexpr llvm::StringLiteral kStagesAttr = "tile.num_stages";
+inline constexpr llvm::StringLiteral kStagesAttr =
+    tile::TileDialect::NumStagesAttrHelper::getNameStr();
 
 /// Shared memory left to what exchanges elements inside of a loop.
 inline constexpr int64_t kExchangeBytes = 8 << 10;

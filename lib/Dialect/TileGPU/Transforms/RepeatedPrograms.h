@@ -23,7 +23,8 @@
 namespace tessera::tilegpu {
 
 /// On the loop over programs: its iterations are no later ones of the same program.
-inline constexpr llvm::StringLiteral kOverProgramsAttr = "tilegpu.over_programs";
+inline constexpr llvm::StringLiteral kOverProgramsAttr =
+    TileGPUDialect::OverProgramsAttrHelper::getNameStr();
 
 class RepeatedPrograms {
 public:

@@ -28,4 +28,18 @@ inline constexpr size_t kMostPrivateCopies = 4;
 #define GET_OP_CLASSES
 #include "tessera/Dialect/Strips/IR/StripsOps.h.inc"
 
+namespace tessera::strips {
+
+/// Names of attributes that passes leave; what they say is in StripsDialect.td.
+inline constexpr llvm::StringLiteral kScratchBytesAttr =
+    StripsDialect::ScratchBytesAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kSitesAttr = StripsDialect::SitesAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kUnrollAttr = StripsDialect::UnrollAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kPrivatisationAttr =
+    StripsDialect::PrivatisationAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kNoPrivatisationAttr =
+    StripsDialect::NoPrivatisationAttrHelper::getNameStr();
+
+} // namespace tessera::strips
+
 #endif // TESSERA_DIALECT_STRIPS_IR_STRIPS_H

@@ -19,6 +19,21 @@ def Strips_Dialect : Dialect {
     that belongs to one thread (`strips.scratch`), read and written by
     `strips.read` and `strips.write`. Nothing here names a machine.
   }];
+  let hasOperationAttrVerify = 1;
+  // What passes leave for others, on ops of any dialect: no other attribute has the dialect's
+  // prefix (DeclaredAttrs.h).
+  let discardableAttrs = (ins
+    // On a function: the scratch memory that it takes of a thread (i64).
+    "::mlir::IntegerAttr":$scratch_bytes,
+    // On a kernel: the places where a launch may fail, by number (a dictionary each).
+    "::mlir::ArrayAttr":$sites,
+    // On a group: the most strips of an iteration of its loop (i64).
+    "::mlir::IntegerAttr":$unroll,
+    // On an atomic: among how many elements it adds, if these are to have private copies (i64;
+    // AtomicPrivatisation.h); or why they are not to.
+    "::mlir::IntegerAttr":$privatisation,
+    "::mlir::StringAttr":$no_privatisation
+  );
   let dependentDialects = ["::mlir::memref::MemRefDialect", "::tessera::tile::TileDialect"];
 }
 

@@ -13,26 +13,32 @@
 namespace tessera::tile {
 
 /// An integer attribute of a kernel: no extent of the grid is larger.
-inline constexpr llvm::StringLiteral kLimitedProgramsAttr = "tile.limited_programs";
+inline constexpr llvm::StringLiteral kLimitedProgramsAttr =
+    TileDialect::LimitedProgramsAttrHelper::getNameStr();
 
 /// An attribute of an integer argument, `array<i64: least, most>`.
-inline constexpr llvm::StringLiteral kLimitedArgumentAttr = "tile.limited";
+inline constexpr llvm::StringLiteral kLimitedArgumentAttr =
+    TileDialect::LimitedAttrHelper::getNameStr();
 
 /// On a kernel, and on the module once it is lowered: numbers that must not be negative in any
 /// program of a launch, as the launcher reads them (ProgramBound.h), `[text, ...]`.
-inline constexpr llvm::StringLiteral kProgramBoundsAttr = "tile.program_bounds";
+inline constexpr llvm::StringLiteral kProgramBoundsAttr =
+    TileDialect::ProgramBoundsAttrHelper::getNameStr();
 
 /// On an argument that a persistent kernel gets: it is the grid's extent along an axis, known to
 /// the launcher, but no argument of the launch.
-inline constexpr llvm::StringLiteral kGridExtentAttr = "tile.grid_extent";
+inline constexpr llvm::StringLiteral kGridExtentAttr =
+    TileDialect::GridExtentAttrHelper::getNameStr();
 
 /// Attributes of a module, for the launcher: that of its kernel, and the limits of arguments as
 /// `[array<i64: number, least, most>, ...]`.
-inline constexpr llvm::StringLiteral kLaunchLimitsAttr = "tile.launch_limits";
+inline constexpr llvm::StringLiteral kLaunchLimitsAttr =
+    TileDialect::LaunchLimitsAttrHelper::getNameStr();
 
 /// A unit attribute of a comparison of an offset with 0 that goes where the offset is not
 /// negative.
-inline constexpr llvm::StringLiteral kLowerBoundAttr = "tile.lower_bound";
+inline constexpr llvm::StringLiteral kLowerBoundAttr =
+    TileDialect::LowerBoundAttrHelper::getNameStr();
 
 } // namespace tessera::tile
 

@@ -25,9 +25,6 @@ namespace tessera::tile {
 
 using mlir::getElementTypeOrSelf;
 
-/// On an `scf.for`: how many bodies an iteration is to have (i32; tile-unroll-loops).
-inline constexpr llvm::StringLiteral kUnrollFactorAttr = "tile.loop_unroll_factor";
-
 /// The most elements that a tile may have.
 inline constexpr int64_t kMaxTileElements = int64_t(1) << 20;
 
@@ -112,6 +109,14 @@ struct Events : public mlir::SideEffects::Resource::Base<Events> {
 #include "tessera/Dialect/Tile/IR/TileOps.h.inc"
 
 namespace tessera::tile {
+
+/// On an `scf.for`: how many bodies an iteration is to have (TileDialect.td).
+inline constexpr llvm::StringLiteral kUnrollFactorAttr =
+    TileDialect::LoopUnrollFactorAttrHelper::getNameStr();
+
+/// On an argument: what it is a multiple of.
+inline constexpr llvm::StringLiteral kDivisibilityAttr =
+    TileDialect::DivisibilityAttrHelper::getNameStr();
 
 /// How the op moves elements; none if it does more than that.
 inline std::optional<Motion> getMotion(mlir::Operation *op) {

@@ -33,6 +33,34 @@ def Tile_Dialect : Dialect {
   ];
   let useDefaultTypePrinterParser = 1;
   let hasConstantMaterializer = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  // What passes leave for others, on ops of any dialect: no other attribute has the dialect's
+  // prefix (DeclaredAttrs.h).
+  let discardableAttrs = (ins
+    // On an argument: the number, or the address in bytes, is a multiple of it (i64).
+    "::mlir::IntegerAttr":$divisibility,
+    // Hints on an `scf.for`, from the kernel's author: how many bodies an iteration is to have (i32;
+    // tile-unroll-loops), in how many stages loads are pipelined (i32), that nothing is moved out of it,
+    // and some that Triton has and nothing here reads.
+    "::mlir::IntegerAttr":$loop_unroll_factor,
+    "::mlir::IntegerAttr":$num_stages,
+    "::mlir::UnitAttr":$disable_licm,
+    "::mlir::UnitAttr":$flatten,
+    "::mlir::UnitAttr":$warp_specialize,
+    "::mlir::UnitAttr":$disallow_acc_multi_buffer,
+    // LaunchLimits.h: what a kernel takes for granted of each launch.
+    "::mlir::IntegerAttr":$limited_programs,
+    "::mlir::DenseI64ArrayAttr":$limited,
+    "::mlir::ArrayAttr":$program_bounds,
+    "::mlir::UnitAttr":$grid_extent,
+    "::mlir::ArrayAttr":$launch_limits,
+    "::mlir::UnitAttr":$lower_bound,
+    // On a module: what the launcher is to know of each argument, and that a program may wait for
+    // what another one does (KernelAttributes.h).
+    "::mlir::ArrayAttr":$arguments,
+    "::mlir::UnitAttr":$waits_for_programs
+  );
   let extraClassDeclaration = [{
     void registerTypes();
     void registerOps();

@@ -114,11 +114,13 @@
 namespace tessera::tilegpu {
 
 /// On an `scf.for`: its schedule (ScheduleAttr).
-inline constexpr llvm::StringLiteral kScheduleAttr = "tilegpu.schedule";
+inline constexpr llvm::StringLiteral kScheduleAttr =
+    TileGPUDialect::ScheduleAttrHelper::getNameStr();
 /// On an op in the body of such a loop: what it does when (NodeAttr).
-inline constexpr llvm::StringLiteral kNodeAttr = "tilegpu.node";
+inline constexpr llvm::StringLiteral kNodeAttr = TileGPUDialect::NodeAttrHelper::getNameStr();
 /// On a kernel: what its loops' schedules have in common (KernelScheduleAttr).
-inline constexpr llvm::StringLiteral kKernelScheduleAttr = "tilegpu.kernel_schedule";
+inline constexpr llvm::StringLiteral kKernelScheduleAttr =
+    TileGPUDialect::KernelScheduleAttrHelper::getNameStr();
 
 } // namespace tessera::tilegpu
 

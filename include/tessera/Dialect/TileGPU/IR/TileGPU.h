@@ -25,43 +25,6 @@ llvm::hash_code hash_value(const LinearLayout &layout);
 
 namespace tessera::tilegpu {
 
-/// Attributes that passes leave.
-inline constexpr llvm::StringLiteral kNumWarpsAttr = "tilegpu.num_warps";
-/// On the module: the blocks of a cluster, which do a program together; absent for 1 (i32).
-inline constexpr llvm::StringLiteral kNumCTAsAttr = "tilegpu.num_ctas";
-/// On the module: the blocks of a cluster, each of which does a part of a program by itself;
-/// absent for 1 (i32).
-inline constexpr llvm::StringLiteral kNumPartsAttr = "tilegpu.num_parts";
-/// On a kernel, its occupancy: how many programs are to fit an SM at once, by the registers that
-/// its tiles need (i32).
-inline constexpr llvm::StringLiteral kOccupancyAttr = "tilegpu.occupancy";
-/// On a kernel: so many programs an SM do the work of the whole grid, whose extents
-/// are three i32 arguments in front of the tensor maps (i32).
-inline constexpr llvm::StringLiteral kPersistentProgramsAttr = "tilegpu.persistent_programs";
-inline constexpr llvm::StringLiteral kTargetAttr = "tilegpu.target";
-/// Reductions and dots are summed in the interpreter's order.
-inline constexpr llvm::StringLiteral kDeterministicAttr = "tilegpu.deterministic";
-/// Exponentials of f32 below 2^-126 may be zero.
-inline constexpr llvm::StringLiteral kFlushResultsAttr = "tilegpu.flush_results";
-/// Where an op's buffer, or its scratch, lies in shared memory (i32, bytes).
-inline constexpr llvm::StringLiteral kSharedOffsetAttr = "tilegpu.shared_offset";
-inline constexpr llvm::StringLiteral kScratchOffsetAttr = "tilegpu.scratch_offset";
-/// On an op with scratch: in how many rounds it goes through it, if not in one (i32).
-inline constexpr llvm::StringLiteral kScratchRoundsAttr = "tilegpu.scratch_rounds";
-/// On a kernel's argument: what its tensor map is (TensorMapAttr).
-inline constexpr llvm::StringLiteral kTensorMapAttr = "tilegpu.tensor_map";
-/// On a kernel, and on the module once the kernel is an llvm.func: an affine map, of whose
-/// results none may be negative at a launch; else there are no such boxes, and another
-/// variant of the kernel has to do. Symbols are the kernel's arguments.
-inline constexpr llvm::StringLiteral kLaunchConditionsAttr = "tilegpu.launch_conditions";
-
-/// On the module: the tensor maps that the launcher makes, in the order of the arguments
-/// that they come in.
-inline constexpr llvm::StringLiteral kTensorMapsAttr = "tilegpu.tensor_maps";
-/// On the module: a sum of dots that clusters could divide (DivisibleSumAttr).
-inline constexpr llvm::StringLiteral kDivisibleSumAttr = "tilegpu.divisible_sum";
-inline constexpr llvm::StringLiteral kCandidatesAttr = "tilegpu.candidates";
-
 /// The GPU that the module around an op is for; the oldest there is if it does not say.
 const GPUMachine &getMachine(mlir::Operation *op);
 
@@ -164,6 +127,38 @@ int64_t getTileBytes(mlir::RankedTensorType tile);
 #include "tessera/Dialect/TileGPU/IR/TileGPUOps.h.inc"
 
 namespace tessera::tilegpu {
+
+/// Names of attributes that passes leave; what they say is in TileGPUDialect.td.
+inline constexpr llvm::StringLiteral kNumWarpsAttr =
+    TileGPUDialect::NumWarpsAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kNumCTAsAttr = TileGPUDialect::NumCtasAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kNumPartsAttr =
+    TileGPUDialect::NumPartsAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kOccupancyAttr =
+    TileGPUDialect::OccupancyAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kPersistentProgramsAttr =
+    TileGPUDialect::PersistentProgramsAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kTargetAttr = TileGPUDialect::TargetAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kDeterministicAttr =
+    TileGPUDialect::DeterministicAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kFlushResultsAttr =
+    TileGPUDialect::FlushResultsAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kSharedOffsetAttr =
+    TileGPUDialect::SharedOffsetAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kScratchOffsetAttr =
+    TileGPUDialect::ScratchOffsetAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kScratchRoundsAttr =
+    TileGPUDialect::ScratchRoundsAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kTensorMapAttr =
+    TileGPUDialect::TensorMapAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kLaunchConditionsAttr =
+    TileGPUDialect::LaunchConditionsAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kTensorMapsAttr =
+    TileGPUDialect::TensorMapsAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kDivisibleSumAttr =
+    TileGPUDialect::DivisibleSumAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kCandidatesAttr =
+    TileGPUDialect::CandidatesAttrHelper::getNameStr();
 
 /// The layout of a tile; null for a scalar or where none is assigned.
 inline LayoutAttr getLayoutAttr(mlir::Type type) {

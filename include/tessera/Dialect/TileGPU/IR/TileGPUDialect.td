@@ -40,6 +40,85 @@ def TileGPU_Dialect : Dialect {
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
   let hasConstantMaterializer = 1;
+  // What passes leave for others, on ops of any dialect: no other attribute has the dialect's
+  // prefix (DeclaredAttrs.h).
+  let discardableAttrs = (ins
+    // On a module: the warps of a program (i32); the GPU that it is for.
+    "::mlir::IntegerAttr":$num_warps,
+    "::tessera::tilegpu::TargetAttr":$target,
+    // On a module: the blocks of a cluster, which do a program together; absent for 1 (i32).
+    "::mlir::IntegerAttr":$num_ctas,
+    // On a module: the blocks of a cluster, each of which does a part of a program by itself; absent
+    // for 1 (i32).
+    "::mlir::IntegerAttr":$num_parts,
+    // On a module: the stages of loops whose author says nothing (i32).
+    "::mlir::IntegerAttr":$num_stages,
+    // On a module: reductions and dots are summed in the interpreter's order.
+    "::mlir::UnitAttr":$deterministic,
+    // On a module: exponentials of f32 below 2^-126 may be zero.
+    "::mlir::UnitAttr":$flush_results,
+    // On a module: a sum of dots that clusters could divide.
+    "::tessera::tilegpu::DivisibleSumAttr":$divisible_sum,
+    // On a module: the shared memory of a program (i32).
+    "::mlir::IntegerAttr":$shared_bytes,
+    // On a module: the tensor maps that the launcher makes, in the order of the arguments that they
+    // come in; on such an argument, what its map is.
+    "::mlir::ArrayAttr":$tensor_maps,
+    "::tessera::tilegpu::TensorMapAttr":$tensor_map,
+    // On a kernel, and on the module once it is an llvm.func: an affine map, of whose results none may
+    // be negative at a launch; else there are no such boxes, and another variant of the kernel has to
+    // do. Symbols are the kernel's arguments. In the same way: arrays that may not meet
+    // (MemoryOrder.h).
+    "::mlir::AffineMapAttr":$launch_conditions,
+    "::mlir::ArrayAttr":$arrays_apart,
+    // On a kernel: how many programs are to fit an SM at once, by the registers that its tiles need
+    // (i32).
+    "::mlir::IntegerAttr":$occupancy,
+    // On a kernel: so many programs an SM do the work of the whole grid, whose extents are three i32
+    // arguments in front of the tensor maps (i32). On the loop that does so: that it is over programs.
+    "::mlir::IntegerAttr":$persistent_programs,
+    "::mlir::UnitAttr":$over_programs,
+    // On a kernel: it begins before the one before it on its stream has ended, and waits for that
+    // itself.
+    "::mlir::UnitAttr":$waits_for_stream,
+    // On a kernel: the warps of a launch where they are more than a program's (i32).
+    "::mlir::IntegerAttr":$launch_warps,
+    // On the declaration of a function: the file that has it.
+    "::mlir::StringAttr":$library,
+    // Schedule.h: of a loop, of an op in it, of a kernel.
+    "::tessera::tilegpu::ScheduleAttr":$schedule,
+    "::tessera::tilegpu::NodeAttr":$node,
+    "::tessera::tilegpu::KernelScheduleAttr":$kernel_schedule,
+    // On an access: the layouts that would do it best, best first.
+    "::mlir::ArrayAttr":$candidates,
+    // On an `scf.if`: it is mostly taken.
+    "::mlir::UnitAttr":$is_likely,
+    // On an op: where its buffer, or its scratch, lies in shared memory (i32, bytes); in how many
+    // rounds it goes through its scratch, if not in one (i32).
+    "::mlir::IntegerAttr":$shared_offset,
+    "::mlir::IntegerAttr":$scratch_offset,
+    "::mlir::IntegerAttr":$scratch_rounds,
+    // On a copy: the hints of the access that it stands for (CopyHints.h).
+    "::mlir::StringAttr":$cache,
+    "::mlir::StringAttr":$evict,
+    // On an access: how it is done (AccessPlan.h).
+    "::mlir::DenseI64ArrayAttr":$access,
+    "::mlir::UnitAttr":$prefix_masks,
+    "::mlir::UnitAttr":$partial_masks,
+    "::mlir::DenseI64ArrayAttr":$runs,
+    // On a copy by TMA: the rows of its box that the array has (i64).
+    "::mlir::IntegerAttr":$box_rows,
+    // On a function of math: its result ends in 16 bits.
+    "::mlir::UnitAttr":$narrow_result,
+    // On a quotient: all of its elements have one divisor.
+    "::mlir::UnitAttr":$shared_divisor,
+    // On the branch that stands for `tilegpu.warp_specialize` or `tilegpu.one_thread`: the warps of its
+    // default region (i32); that one thread is elected for it.
+    "::mlir::IntegerAttr":$default_warps,
+    "::mlir::UnitAttr":$elects,
+    // On a wait for the blocks of a cluster: it may be moved down.
+    "::mlir::UnitAttr":$sinks
+  );
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
   let extraClassDeclaration = [{
