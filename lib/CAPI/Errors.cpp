@@ -8,7 +8,6 @@
 #include "tessera/Support/Cancellation.h"
 #include "tessera/Support/UserError.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -63,25 +62,6 @@ const char *describeOutOfMemory(char (&text)[384]) {
          R"json(more; end other processes, unroll less, or use smaller tiles"})json";
 }
 
-SourcePlace innermostPlace(mlir::Location location) {
-  return llvm::TypeSwitch<mlir::LocationAttr, SourcePlace>(location)
-      .Case<mlir::FileLineColRange>([](mlir::FileLineColRange range) {
-        return SourcePlace{range.getFilename().str(), range.getStartLine(), range.getStartColumn()};
-      })
-      .Case<mlir::NameLoc>([](mlir::NameLoc name) { return innermostPlace(name.getChildLoc()); })
-      .Case<mlir::CallSiteLoc>(
-          [](mlir::CallSiteLoc call) { return innermostPlace(call.getCallee()); })
-      .Case<mlir::OpaqueLoc>(
-          [](mlir::OpaqueLoc opaque) { return innermostPlace(opaque.getFallbackLocation()); })
-      .Case<mlir::FusedLoc>([](mlir::FusedLoc fused) {
-        for (mlir::Location part : fused.getLocations())
-          if (SourcePlace place = innermostPlace(part); !place.file.empty())
-            return place;
-        return SourcePlace{};
-      })
-      .Default([](mlir::LocationAttr) { return SourcePlace{}; });
-}
-
 /// The calls that a location has been inlined through, innermost first.
 void appendCallers(mlir::Location location, std::vector<Note> &notes) {
   if (auto name = mlir::dyn_cast<mlir::NameLoc>(location))
@@ -90,19 +70,8 @@ void appendCallers(mlir::Location location, std::vector<Note> &notes) {
   if (!call)
     return;
   appendCallers(call.getCallee(), notes);
-  notes.push_back({"called from here", innermostPlace(call.getCaller())});
+  notes.push_back({"called from here", SourcePlace::of(call.getCaller())});
   appendCallers(call.getCaller(), notes);
-}
-
-/// "file:line:column", as UserError has it. File names may hold colons.
-SourcePlace parsePlace(llvm::StringRef text) {
-  auto [head, column] = text.rsplit(':');
-  auto [file, line] = head.rsplit(':');
-  SourcePlace place;
-  if (line.getAsInteger(10, place.line) || column.getAsInteger(10, place.column))
-    return SourcePlace{text.str(), 0, 0};
-  place.file = file.str();
-  return place;
 }
 
 /// JSON must be UTF-8, and a user's string may hold anything.
@@ -161,9 +130,9 @@ DiagnosticCollector::DiagnosticCollector(mlir::MLIRContext *context)
           return mlir::success();
         ReportedError error;
         error.message = diagnostic.str();
-        error.place = innermostPlace(diagnostic.getLocation());
+        error.place = SourcePlace::of(diagnostic.getLocation());
         for (mlir::Diagnostic &note : diagnostic.getNotes())
-          error.notes.push_back({note.str(), innermostPlace(note.getLocation())});
+          error.notes.push_back({note.str(), SourcePlace::of(note.getLocation())});
         appendCallers(diagnostic.getLocation(), error.notes);
         errors.push_back(std::move(error));
         return mlir::success();
@@ -200,7 +169,7 @@ TsrStatus capi::recordException() noexcept {
       if (!user.fix.empty())
         error["fix"] = asUTF8(user.fix);
       finish(error, user.message,
-             user.location.empty() ? SourcePlace{} : parsePlace(user.location));
+             user.location.empty() ? SourcePlace{} : SourcePlace::parse(user.location));
       return TSR_USER_ERROR;
     } catch (const InternalError &internal) {
       recordInternal(internal.message, internal.reproducer);

@@ -14,19 +14,13 @@
 #include "tessera/CAPI/Tessera.h"
 #include "tessera/Support/Cancellation.h"
 #include "tessera/Support/MemoryReserve.h"
+#include "tessera/Support/Remark.h"
 
 #include <new>
 #include <string>
 #include <vector>
 
 namespace tessera::capi {
-
-/// A place in a user's source; `file` is empty where none is known.
-struct SourcePlace {
-  std::string file;
-  unsigned line = 0;
-  unsigned column = 0;
-};
 
 struct Note {
   std::string message;

@@ -68,10 +68,10 @@ private:
   std::optional<PtxasResult> assemble(std::string &ptx, bool isScheduledAgain);
   std::unique_ptr<CompiledKernel> finish(std::optional<PtxasResult> assembled, std::string ptx);
   ScheduleOutcome getOutcome(llvm::StringRef ptx, const ScheduleLimits &limits) const;
-  std::string findKernelPlace(llvm::StringRef ptx) const;
+  SourcePlace findKernelPlace(llvm::StringRef ptx) const;
   PtxasOptions getPtxasOptions() const;
   void readRegisters(const PtxasResult &assembled);
-  std::string describeSpills(llvm::StringRef ptx) const;
+  Remark describeSpills(llvm::StringRef ptx) const;
 
   NVPTXTarget target;
   Kept<llvm::TargetMachine>::Owner machine;
@@ -232,29 +232,35 @@ static void limitRegisters(std::string &ptx, int registers) {
 }
 
 /// Where dots are that wgmma does, in order.
-static llvm::SmallVector<llvm::StringRef> getDotPlaces(llvm::ArrayRef<std::string> remarks) {
-  llvm::SmallVector<llvm::StringRef> places;
-  for (llvm::StringRef remark : remarks)
-    if (remark.ends_with("by wgmma"))
-      places.push_back(remark.split(": dot").first);
+static std::vector<std::string> getDotPlaces(llvm::ArrayRef<Remark> remarks) {
+  std::vector<std::string> places;
+  for (const Remark &remark : remarks)
+    if (remark.kind == RemarkKind::Dot && remark.get("instruction") == "wgmma")
+      places.push_back(remark.place.print());
   places.erase(std::unique(places.begin(), places.end()), places.end());
   return places;
 }
 
 /// What ptxas says of wgmma is about dots. It names a line of the PTX; or, as 13.0 does,
 /// none: then any of the dots may be meant.
-static std::string addPlace(const std::string &warning, llvm::StringRef ptx,
-                            llvm::ArrayRef<std::string> remarks) {
+static Remark addPlace(const std::string &warning, llvm::StringRef ptx,
+                       llvm::ArrayRef<Remark> remarks) {
+  Remark result{RemarkKind::Assembler, {}, warning, {}};
   llvm::StringRef text = warning;
   if (!text.contains("wgmma") && !text.contains("GMMA"))
-    return warning;
+    return result;
   unsigned line = 0;
   llvm::StringRef behind = text.split(" line ").second;
   if (!behind.consumeInteger(10, line))
-    if (std::string place = findSourcePlace(ptx, line); !place.empty())
-      return place + ": " + warning;
-  llvm::SmallVector<llvm::StringRef> places = getDotPlaces(remarks);
-  return places.empty() ? warning : llvm::join(places, " or ") + ": " + warning;
+    result.place = SourcePlace::parse(findSourcePlace(ptx, line));
+  std::vector<std::string> places = getDotPlaces(remarks);
+  if (!result.place.file.empty() || places.empty())
+    return result;
+  if (places.size() == 1)
+    result.place = SourcePlace::parse(places.front());
+  else
+    result.message = llvm::join(places, " or ") + ": " + warning;
+  return result;
 }
 
 /// The user's mistake, if the first error of ptxas ("..., line 33; error   : ...") is about a line
@@ -303,17 +309,21 @@ void CUDACompilation::readRegisters(const PtxasResult &assembled) {
 }
 
 /// The kernel's first line: which of its values has no register is known to ptxas alone.
-std::string CUDACompilation::findKernelPlace(llvm::StringRef ptx) const {
+SourcePlace CUDACompilation::findKernelPlace(llvm::StringRef ptx) const {
   std::string place;
   for (unsigned line = 1, lines = ptx.count('\n'); place.empty() && line <= lines; ++line)
     place = findSourcePlace(ptx, line);
-  return place.empty() ? metadata.name : place;
+  return SourcePlace::parse(place.empty() ? metadata.name : place);
 }
 
-std::string CUDACompilation::describeSpills(llvm::StringRef ptx) const {
-  return findKernelPlace(ptx) + ": " + std::to_string(metadata.spillBytes) +
-         " bytes of a thread's registers are spilled, of " + std::to_string(metadata.numRegisters) +
-         " it may have: smaller tiles or more warps need fewer";
+Remark CUDACompilation::describeSpills(llvm::StringRef ptx) const {
+  return {RemarkKind::Spills,
+          findKernelPlace(ptx),
+          std::to_string(metadata.spillBytes) + " bytes of a thread's registers are spilled, of " +
+              std::to_string(metadata.numRegisters) +
+              " it may have: smaller tiles or more warps need fewer",
+          {{"spill_bytes", int64_t(metadata.spillBytes)},
+           {"registers", int64_t(metadata.numRegisters)}}};
 }
 
 std::string CUDACompilation::makePTX(std::unique_ptr<llvm::Module> code) {
@@ -364,9 +374,9 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
     early.reset();
   } catch (InsufficientRegisters &error) {
     early.reset();
-    llvm::SmallVector<llvm::StringRef> places = getDotPlaces(metadata.remarks);
+    std::vector<std::string> places = getDotPlaces(metadata.remarks);
     if (error.location.empty() && !places.empty())
-      error.location = places.front().str();
+      error.location = places.front();
     throw;
   } catch (const InternalError &error) {
     if (hasForeignCode)
@@ -415,7 +425,7 @@ std::unique_ptr<CompiledKernel> CUDACompilation::finish(std::optional<PtxasResul
     metadata.assembler = kDriverAssembles;
     return std::make_unique<CompiledKernel>(std::move(metadata), std::move(ptx), std::move(stages));
   }
-  std::vector<std::string> warnings;
+  std::vector<Remark> warnings;
   for (const std::string &warning : assembled->warnings)
     warnings.push_back(addPlace(warning, ptx, metadata.remarks));
   llvm::append_range(metadata.remarks, warnings);
@@ -575,7 +585,7 @@ std::unique_ptr<CompiledKernel> CUDACompilation::compileWithRetries(ModuleOp mod
   metadata = std::move(chosen.metadata);
   stages = std::move(chosen.stages);
   if (attempts.size() > 1) {
-    std::string place = findKernelPlace(chosen.ptx);
+    SourcePlace place = findKernelPlace(chosen.ptx);
     double lost = 0;
     for (const Attempt &other : attempts) {
       if (other.limits == chosen.limits)
@@ -583,11 +593,17 @@ std::unique_ptr<CompiledKernel> CUDACompilation::compileWithRetries(ModuleOp mod
       for (const StageTime &time :
            llvm::drop_begin(other.metadata.stageTimes, common.stageTimes.size()))
         lost += time.milliseconds;
-      metadata.remarks.push_back(place + ": schedule is dropped (" + other.description +
-                                 "): " + other.outcome.describe());
+      std::string reason = other.outcome.describe();
+      metadata.remarks.push_back({RemarkKind::ScheduleDropped,
+                                  place,
+                                  "schedule is dropped (" + other.description + "): " + reason,
+                                  {{"schedule", other.description}, {"reason", reason}}});
     }
     if (!(chosen.limits == attempts.front().limits))
-      metadata.remarks.push_back(place + ": schedule is changed: " + chosen.description);
+      metadata.remarks.push_back({RemarkKind::ScheduleChanged,
+                                  place,
+                                  "schedule is changed: " + chosen.description,
+                                  {{"schedule", chosen.description}}});
     metadata.stageTimes.push_back({"dropped", lost});
   }
   return finish(std::move(chosen.assembled), std::move(chosen.ptx));

@@ -12,6 +12,11 @@ using namespace llvm;
 
 namespace tessera {
 
+/// Strings of JSON are UTF-8; paths of files need not be.
+static std::string asUTF8(StringRef text) {
+  return json::isUTF8(text) ? text.str() : json::fixUTF8(text);
+}
+
 static json::Value toJSON(const KernelArgument &argument) {
   return json::Object{
       {"type", argument.type}, {"loaded", argument.isLoaded}, {"stored", argument.isStored}};
@@ -36,6 +41,37 @@ static bool fromJSON(const json::Value &value, KernelSite &site, json::Path path
          map.map("line", site.line) && map.map("column", site.column) &&
          map.map("access", site.access) && map.map("argument", site.argument) &&
          map.map("bytes", site.bytes) && map.map("wraps", site.wraps);
+}
+
+static json::Value toJSON(const Remark &remark) {
+  json::Object values;
+  for (const auto &[name, value] : remark.values) {
+    const auto *number = std::get_if<int64_t>(&value);
+    values[name] =
+        number ? json::Value(*number) : json::Value(asUTF8(std::get<std::string>(value)));
+  }
+  return json::Object{{"kind", stringify(remark.kind)},    {"message", asUTF8(remark.message)},
+                      {"file", asUTF8(remark.place.file)}, {"line", remark.place.line},
+                      {"column", remark.place.column},     {"values", std::move(values)}};
+}
+
+static bool fromJSON(const json::Value &value, Remark &remark, json::Path path) {
+  std::string kind;
+  json::ObjectMapper map(value, path);
+  const json::Object *object = value.getAsObject(),
+                     *values = object ? object->getObject("values") : nullptr;
+  if (!map || !values || !map.map("kind", kind) || !map.map("message", remark.message) ||
+      !map.map("file", remark.place.file) || !map.map("line", remark.place.line) ||
+      !map.map("column", remark.place.column))
+    return false;
+  remark.kind = symbolizeRemarkKind(kind).value_or(RemarkKind::Other);
+  for (const auto &[name, each] : *values) {
+    if (std::optional<int64_t> number = each.getAsInteger())
+      remark.values.push_back({name.str(), *number});
+    else if (std::optional<StringRef> text = each.getAsString())
+      remark.values.push_back({name.str(), text->str()});
+  }
+  return true;
 }
 
 namespace cuda {
@@ -193,18 +229,10 @@ template <typename T> static json::Array toArray(const std::vector<T> &items) {
   return array;
 }
 
-/// Strings of JSON are UTF-8; paths of files need not be.
-static std::string asUTF8(StringRef text) {
-  return json::isUTF8(text) ? text.str() : json::fixUTF8(text);
-}
-
 std::string KernelMetadata::toJSON() const {
   json::Array times;
   for (const auto &[stage, milliseconds] : stageTimes)
     times.push_back(json::Array{stage, std::round(milliseconds * 1000) / 1000});
-  json::Array remarkArray;
-  for (const std::string &remark : remarks)
-    remarkArray.push_back(asUTF8(remark));
   std::vector<KernelSite> siteCopies = sites;
   for (KernelSite &site : siteCopies) {
     site.message = asUTF8(site.message);
@@ -240,7 +268,7 @@ std::string KernelMetadata::toJSON() const {
       {"waits_for_programs", waitsForPrograms},
       {"sites", toArray(siteCopies)},
       {"stage_ms", std::move(times)},
-      {"remarks", std::move(remarkArray)},
+      {"remarks", toArray(remarks)},
   };
   std::string text;
   raw_string_ostream(text) << json::Value(std::move(object));

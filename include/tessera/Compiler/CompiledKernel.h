@@ -10,6 +10,7 @@
 #include "tessera/Runtime/CUDA/ProgramBound.h"
 #include "tessera/Runtime/CUDA/TensorMap.h"
 #include "tessera/Support/AccessFault.h"
+#include "tessera/Support/Remark.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -103,7 +104,7 @@ struct KernelMetadata {
   std::vector<KernelSite> sites;
   /// Milliseconds spent on the way to each stage, in order, and on loading the object.
   std::vector<StageTime> stageTimes;
-  std::vector<std::string> remarks;
+  std::vector<Remark> remarks;
 
   /// {"name", "target", "cpu", "features", "vector_bits", "abi_version", "num_threads",
   ///  "scratch_bytes", "arch", "capability", "num_warps", "num_ctas", "shared_bytes", "num_stages",
@@ -115,7 +116,7 @@ struct KernelMetadata {
   ///  "lower", "step", "iteration_cycles", "meet_cycles", "exchange_cycles"} or null,
   ///  "sites": [{"message", "file", "line", "column", "access", "argument", "bytes", "wraps"}],
   ///  "stage_ms": [[stage, ms]],
-  ///  "remarks": [text]}
+  ///  "remarks": [{"kind", "message", "file", "line", "column", "values": {name: value}}]}
   /// Extents, strides and conditions are sums: [[factor, [argument, its bits], ...], ...].
   std::string toJSON() const;
   /// Throws InternalError if `json` is not what toJSON wrote.

@@ -5,6 +5,7 @@
 #include "Patterns.h"
 
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
+#include "tessera/Support/EmitRemark.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -134,17 +135,18 @@ struct ExternPattern : TilePattern<tile::ExternElementwiseOp> {
         declareDeviceFunction(rewriter, op, op.getSymbol(), result, types, op.getPure());
     auto type = LLVM::LLVMFunctionType::get(result, types);
     if (function.getFunctionType() != type)
-      return op.emitOpError("calls the external function ")
-             << op.getSymbol() << " as " << type << ", which is a " << function.getFunctionType()
-             << " elsewhere";
+      return emitUserError(op, "E071")
+             << "'" << op->getName() << "' calls the external function " << op.getSymbol() << " as "
+             << type << ", which is a " << function.getFunctionType() << " elsewhere";
     if (!function.isExternal())
-      return op.emitOpError("takes ") << op.getSymbol() << " for the external function of a library"
-                                      << ", but the kernel has a function of that name";
+      return emitUserError(op, "E071") << "'" << op->getName() << "' takes " << op.getSymbol()
+                                       << " for the external function of a library, but the kernel "
+                                          "has a function of that name";
     StringAttr library = op.getLibraryAttr();
     auto known = function->getAttrOfType<StringAttr>(kLibraryAttr);
     if (known && library != known)
-      return op.emitOpError("takes the external function ")
-             << op.getSymbol() << " from another library than " << known;
+      return emitUserError(op, "E071") << "'" << op->getName() << "' takes the external function "
+                                       << op.getSymbol() << " from another library than " << known;
     if (library) {
       function->setAttr(kLibraryAttr, library);
       function->setLoc(op.getLoc());

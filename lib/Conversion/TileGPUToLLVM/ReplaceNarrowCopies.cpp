@@ -9,6 +9,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "tessera/Analysis/ThreadAccess.h"
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
+#include "tessera/Support/EmitRemark.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -36,12 +37,14 @@ struct TileGPUReplaceNarrowCopies
         narrow.push_back(op);
       else if (bytes < tilegpu::kMaxAccessBytes &&
                tilegpu::CopyHints::attachedTo(op).cache == tile::CacheModifier::CG)
-        op.emitRemark("is kept in the first-level cache, too: copies of ")
-            << bytes << " bytes cannot pass it, those of 16 can";
+        emitRemark(op, RemarkKind::CopyInFirstLevelCache)
+            << "is kept in the first-level cache, too: copies of " << named("bytes", bytes)
+            << " bytes cannot pass it, those of 16 can";
     }
     for (tilegpu::AsyncCopyOp op : narrow) {
-      op.emitRemark("is copied at once, not asynchronously: no 4 bytes of it lie side by side in "
-                    "both memories");
+      emitRemark(op, RemarkKind::CopyAtOnce)
+          << "is copied at once, not asynchronously: no 4 bytes of it lie side by side in both "
+             "memories";
       OpBuilder builder(op);
       scf::IfOp branch;
       if (op.getCondition()) {

@@ -17,6 +17,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "tessera/Support/EmitRemark.h"
 #include <map>
 
 using namespace mlir;
@@ -342,10 +343,12 @@ void remarkAccesses(strips::GroupOp group, AccessAnalysis &access, const LaneCho
       text = describe(&op, access.getForm(op.getOperand(0)), access, ownChoice, isNarrow);
     auto store = dyn_cast<tile::StoreOp>(op);
     auto load = dyn_cast<tile::LoadOp>(op);
-    emitRemark(op.getLoc())
-        << (store ? "store: " : "load: ") << text
-        << (store && nonTemporal(store) ? "; non-temporal in large launches" : "")
-        << (load && fetchAhead.isCollected(load) ? "; fetched for the next program" : "");
+    RemarkInFlight remark = emitRemark(op.getLoc(), RemarkKind::Access);
+    remark << named("access", StringRef(store ? "store" : "load")) << ": " << named("how", text);
+    if (store && nonTemporal(store))
+      remark << "; " << named("launches", StringRef("non-temporal")) << " in large launches";
+    if (load && fetchAhead.isCollected(load))
+      remark << "; " << named("ahead", StringRef("fetched")) << " for the next program";
   }
 }
 

@@ -7,6 +7,7 @@
 #include "mlir/IR/Matchers.h"
 #include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
+#include "tessera/Support/EmitRemark.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -116,15 +117,16 @@ LogicalResult verifySupported(Operation *op) {
     return op->emitError() << "'" << op->getName()
                            << "' has to be lowered before tiles are grouped";
   if (op->hasTrait<tile::ForeignCode>())
-    return op->emitError() << "'" << op->getName() << "' is not supported on the CPU yet";
+    return emitUserError(op, "E030") << "'" << op->getName() << "' is not supported on the CPU yet";
   if (auto call = dyn_cast<tile::CallOp>(op); call && hasTiles(op))
-    return op->emitError() << "a call of '" << call.getCallee()
-                           << "' with tiles is not supported on the CPU: it has to be inlined";
+    return emitUserError(op, "E030")
+           << "a call of '" << call.getCallee()
+           << "' with tiles is not supported on the CPU: it has to be inlined";
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
     if (auto tensor = dyn_cast<RankedTensorType>(constant.getType()))
       if (!isa<SplatElementsAttr>(constant.getValue()))
-        return op->emitError(
-            "a constant tile of different elements is not supported on the CPU yet");
+        return emitUserError(op, "E030")
+               << "a constant tile of different elements is not supported on the CPU yet";
   return success();
 }
 

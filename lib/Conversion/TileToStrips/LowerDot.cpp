@@ -14,6 +14,7 @@
 #include "tessera/Conversion/TileToStrips/Passes.h"
 #include "tessera/Conversion/TileToStrips/TotalArith.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
+#include "tessera/Support/EmitRemark.h"
 
 using namespace mlir;
 
@@ -30,17 +31,20 @@ constexpr int64_t kLineBytes = HostMachine::kLineBytes;
 //===----------------------------------------------------------------------===//
 
 /// "dot of 64x64 and 64x64 elements of f32: ", to which what was chosen is added.
-InFlightDiagnostic remarkOn(strips::DotOp dot) {
+RemarkInFlight remarkOn(strips::DotOp dot) {
   auto a = cast<MemRefType>(dot.getA().getType()), b = cast<MemRefType>(dot.getB().getType());
-  return emitRemark(dot.getLoc()) << "dot of " << a.getDimSize(0) << "x" << a.getDimSize(1)
-                                  << " and " << b.getDimSize(0) << "x" << b.getDimSize(1)
-                                  << " elements of " << a.getElementType() << ": ";
+  return emitRemark(dot.getLoc(), RemarkKind::DotOnCPU)
+         << "dot of " << named("m", a.getDimSize(0)) << "x" << named("k", a.getDimSize(1))
+         << " and " << b.getDimSize(0) << "x" << named("n", b.getDimSize(1)) << " elements of "
+         << named("element", a.getElementType()) << ": ";
 }
 
-void addBlock(InFlightDiagnostic &remark, const HostMachine &machine, const BlockShape &block) {
-  remark << "blocks of " << block.rows << " rows by " << block.vectors << " vectors in "
-         << getRegisters(block) << " of " << machine.vectorRegisters
-         << " registers, which wait for " << getBottleneck(machine, block);
+void addBlock(RemarkInFlight &remark, const HostMachine &machine, const BlockShape &block) {
+  remark << "blocks of " << named("rows", block.rows) << " rows by "
+         << named("vectors", block.vectors) << " vectors in "
+         << named("registers", getRegisters(block)) << " of " << machine.vectorRegisters
+         << " registers, which wait for "
+         << named("bottleneck", StringRef(getBottleneck(machine, block)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -85,9 +89,9 @@ public:
 
   /// Says what was chosen, and why.
   void remark() {
-    InFlightDiagnostic remark = remarkOn(dot);
+    RemarkInFlight remark = remarkOn(dot);
     addBlock(remark, machine, block);
-    remark << "; " << depth << " steps of k at a time";
+    remark << "; " << named("depth", depth) << " steps of k at a time";
     if (packA())
       remark << "; a is packed as " << element;
     if (bElement != element)
@@ -363,9 +367,9 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
           begin = llvm::alignTo(bytes.getInt(), kLineBytes);
       if (const DotInstruction *instruction = findDotInstruction(dot, *machine, deterministic)) {
         if (remarks) {
-          InFlightDiagnostic remark = remarkOn(dot);
-          remark << instruction->getIntrinsic(machine->vectorBits) << ", " << instruction->steps
-                 << " steps of k at once, on packed operands";
+          remarkOn(dot) << named("instruction", instruction->getIntrinsic(machine->vectorBits))
+                        << ", " << named("depth", instruction->steps)
+                        << " steps of k at once, on packed operands";
         }
         size = std::max(size, emitGroupedDot(dot, *instruction, *machine, begin));
         continue;

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "tessera/Conversion/TileToStrips/Passes.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
+#include "tessera/Support/EmitRemark.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -646,7 +647,7 @@ struct StripsLowerPrograms : impl::StripsLowerProgramsBase<StripsLowerPrograms> 
       SmallVector<Operation *> path;
       std::optional<int64_t> bytes = getTotalScratchBytes(func, path);
       if (!bytes) {
-        func.emitError("a function that calls itself is not supported on the CPU");
+        emitUserError(func, "E030") << "a function that calls itself is not supported on the CPU";
         return signalPassFailure();
       }
       scratchBytes[func.getName()] = *bytes;

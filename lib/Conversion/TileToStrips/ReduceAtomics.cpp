@@ -23,6 +23,7 @@
 #include "tessera/Conversion/TileToStrips/Passes.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
 #include "tessera/Dialect/Tile/IR/Reductions.h"
+#include "tessera/Support/EmitRemark.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -312,8 +313,9 @@ struct StripsReduceAtomics : impl::StripsReduceAtomicsBase<StripsReduceAtomics> 
         each = lanes / typeOf(atomic.getPtr()).getNumElements();
       }
       if (remarks && each != 1)
-        emitRemark(loc) << "atomic: every " << each
-                        << " lanes that meet at one place are combined in registers first";
+        emitRemark(loc, RemarkKind::Atomic)
+            << "atomic: every " << named("combined", each)
+            << " lanes that meet at one place are combined in registers first";
     }
   }
 };

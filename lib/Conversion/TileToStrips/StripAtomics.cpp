@@ -31,6 +31,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "tessera/Support/EmitRemark.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -742,7 +743,7 @@ bool lowerAtomicInStrips(strips::GroupOp group, tile::AtomicRMWOp atomic, Access
     remark = (kEach + rows).str() + describeNoSums(atomic);
   }
   if (options.remarks)
-    emitRemark(atomic.getLoc()) << "atomic: " << remark;
+    emitRemark(atomic.getLoc(), RemarkKind::Atomic) << "atomic: " << named("how", remark);
   return isLowered;
 }
 

@@ -22,6 +22,7 @@
 #include "ScalarMemory.h"
 #include "ZeroRows.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "tessera/Support/EmitRemark.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -223,27 +224,28 @@ DenseMap<Operation *, std::optional<unsigned>> StripNest::findNarrowLoads() {
 
 /// Says what was chosen, and why.
 void StripNest::remark() {
-  InFlightDiagnostic remark = emitRemark(group.getLoc());
-  auto count = [&](unsigned number, StringRef one, StringRef many) {
-    remark << number << " " << (number == 1 ? one : many);
+  RemarkInFlight remark = emitRemark(group.getLoc(), RemarkKind::Strips);
+  auto plural = [](unsigned number, StringRef one, StringRef many) {
+    return number == 1 ? one : many;
   };
   if (!laneDim) {
     remark << "elements one by one: no dimension and no reduction has a form for vectors";
   } else if (transposedDim) {
-    remark << "blocks of " << lanes << " by " << lanes << " lanes, transposed in registers: loads "
-           << "have neighbours along dimension " << *laneDim << ", stores along dimension "
-           << *transposedDim;
+    remark << "blocks of " << named("lanes", lanes) << " by " << lanes
+           << " lanes, transposed in registers: loads have neighbours along dimension "
+           << named("dimension", *laneDim) << ", stores along dimension "
+           << named("stored_dimension", *transposedDim);
   } else {
-    remark << "strips of " << lanes << " lanes along dimension " << *laneDim << ", where ";
-    count(chosen.neighbours, "access has", "accesses have");
-    remark << " neighbours";
+    remark << "strips of " << named("lanes", lanes) << " lanes along dimension "
+           << named("dimension", *laneDim) << ", where " << named("neighbours", chosen.neighbours)
+           << " " << plural(chosen.neighbours, "access has", "accesses have") << " neighbours";
     if (chosen.split)
-      remark << ", " << chosen.split << " in runs of fewer";
-    remark << " and " << chosen.gathers << " none; " << unroll << " an iteration";
-    if (expensive > 2) {
-      remark << ", with ";
-      count(expensive, "function", "functions");
-    }
+      remark << ", " << named("split", chosen.split) << " in runs of fewer";
+    remark << " and " << named("gathers", chosen.gathers) << " none; " << named("unroll", unroll)
+           << " an iteration";
+    if (expensive > 2)
+      remark << ", with " << named("functions", expensive) << " "
+             << plural(expensive, "function", "functions");
   }
 }
 

@@ -13,6 +13,7 @@ import json
 from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional
 
 from tessera import _C
+from tessera.compiler.remarks import Remark
 from tessera.locks import CachedProperty
 from tessera.machine.devices import GPUTarget, WARP_SIZE
 
@@ -60,6 +61,7 @@ class KernelMetadata(Mapping[str, Any]):
     ) -> None:
         self._kernel = kernel
         self._facts = kernel.metadata()
+        self._facts["remarks"] = tuple(map(Remark.read, self._facts["remarks"]))
         self._options = options
 
     def __getitem__(self, name: str) -> Any:

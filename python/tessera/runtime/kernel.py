@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence
 
 from tessera import _C
 from tessera.compiler.metadata import KernelMetadata
+from tessera.compiler.remarks import Remark
 from tessera.compiler.stages import Stages
 from tessera.compiler.toolchain import warn_of_assembler
 from tessera.errors import ArgumentError, LaunchError, raise_core_error
@@ -124,9 +125,10 @@ class CompiledKernel:
         return int(self.metadata.get("num_stages", 0))
 
     @property
-    def remarks(self) -> Sequence[str]:
-        """What the compiler and the assembler have to say, each with the line that it is about."""
-        return tuple(self.metadata.get("remarks", ()))
+    def remarks(self) -> Sequence[Remark]:
+        """What the compiler and the assembler have to say, each with the line that it is about: a
+        text that has its kind, place and values as attributes, too."""
+        return tuple(self.metadata["remarks"])
 
     @property
     def num_warps(self) -> int:

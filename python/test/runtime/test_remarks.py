@@ -7,6 +7,7 @@ Each kernel has a line that ends in `# told`, which the remark is about.
 from __future__ import annotations
 
 import inspect
+import pickle
 from typing import Any
 
 import pytest
@@ -119,6 +120,23 @@ def test_what_is_told(kernel, types, block, more, target, options, what, words):
     assert told[0].startswith(line_of(kernel, what))
     # Nothing is told twice.
     assert len(set(compiled.remarks)) == len(compiled.remarks)
+
+
+def test_records():
+    types = dict(zip(inspect.signature(product.fn).parameters, ALIGNED))
+    meta = {"M": 128, "N": 256, "BK": 64, "OTHER": 0, "PRECISION": "tf32"}
+    kernel = tessera.compile(
+        product, types, constexprs=meta, target="sm_90a", num_warps=8, num_stages=6
+    )
+    (dot,) = [remark for remark in kernel.remarks if remark.kind == "dot"]
+    assert dot.values == {"shape": "128x256x64", "element": "f16", "instruction": "wgmma"}
+    assert dot == f"{dot.file}:{dot.line}:{dot.column}: {dot.message}"
+    assert dot.startswith(line_of(product, "dot")) and dot.message.endswith("by wgmma")
+    (stages,) = [remark for remark in kernel.remarks if remark.kind == "fewer-stages"]
+    assert stages.values["wanted"] == 6 and stages.values["stage_bytes"] == 49152
+    assert f"{stages.values['stages']} stages, not 6" in stages
+    assert kernel.metadata["remarks"] == kernel.remarks
+    assert pickle.loads(pickle.dumps(dot)).values == dot.values
 
 
 def test_facts():

@@ -9,6 +9,7 @@
 
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
+#include "tessera/Support/EmitRemark.h"
 
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
@@ -520,8 +521,8 @@ struct LowerDescriptorsPass
       if (func.isKernel())
         for (auto [index, type] : llvm::enumerate(func.getArgumentTypes()))
           if (isa<DescriptorType>(type))
-            return func.emitError("argument #")
-                   << index << " of kernel '" << func.getName() << "' is a " << type
+            return emitUserError(func, "E030")
+                   << "argument #" << index << " of kernel '" << func.getName() << "' is a " << type
                    << "; descriptors made outside the kernel are not supported on the CPU, nor on "
                       "GPUs before sm_90";
     return success();

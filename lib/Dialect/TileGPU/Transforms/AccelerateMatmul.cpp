@@ -15,6 +15,7 @@
 #include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Dialect/TileGPU/IR/FloatParts.h"
 #include "tessera/Layout/MatrixDescriptor.h"
+#include "tessera/Support/EmitRemark.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -570,12 +571,20 @@ private:
 
 } // namespace
 
-/// "128x64x32 f16".
-static std::string describe(const Dot &dot) {
+/// "dot of 128x64x32 of f16", to which is added how it is done.
+static RemarkInFlight remarkOn(Location loc, const std::string &shape, Type element) {
+  std::string name;
+  llvm::raw_string_ostream(name) << element;
+  return emitRemark(loc, RemarkKind::Dot)
+         << "dot of " << named("shape", shape) << " of " << named("element", name);
+}
+
+/// "128x64x32".
+static std::string describeShape(const Dot &dot) {
   std::string text;
   llvm::raw_string_ostream os(text);
   llvm::interleave(dot.shape, os, "x");
-  os << 'x' << tile::getShape(dot.op.getA().getType()).back() << " of " << dot.element;
+  os << 'x' << tile::getShape(dot.op.getA().getType()).back();
   return text;
 }
 
@@ -587,7 +596,8 @@ void TileGPUAccelerateMatmulPass::accelerate(tile::FuncOp function, const Machin
   for (tile::DotOp op : dots) {
     Dot dot(op);
     Location loc = op.getLoc();
-    std::string what = describe(dot);
+    std::string shape = describeShape(dot);
+    Type element = dot.element;
     std::string noMma = whyNotMma(dot, machine);
     // Few rows are few columns of the dot with its operands swapped.
     if (!noMma.empty() && !dot.isBatched() && whyNotMma(dot.swapped(), machine).empty()) {
@@ -595,20 +605,22 @@ void TileGPUAccelerateMatmulPass::accelerate(tile::FuncOp function, const Machin
       noMma.clear();
     }
     if (!noMma.empty()) {
-      emitRemark(loc) << "dot of " << what << " by multiply-add, not on tensor cores: " << noMma;
+      remarkOn(loc, shape, element) << " by " << named("instruction", StringRef("multiply-add"))
+                                    << ", not on tensor cores: " << named("reason", noMma);
       continue;
     }
     std::string noWgmma = whyNotWgmma(dot, machine);
     if (noWgmma.empty()) {
       bool swaps = rewriter.isBetterSwapped(dot);
       if (succeeded(rewriter.toWgmma(swaps ? dot.swapped() : dot))) {
-        emitRemark(loc) << "dot of " << what << " by wgmma";
+        remarkOn(loc, shape, element) << " by " << named("instruction", StringRef("wgmma"));
         continue;
       }
       noWgmma = "an operand cannot be laid out for it";
     }
     rewriter.toMma(dot);
-    emitRemark(loc) << "dot of " << what << " by mma.sync, not wgmma: " << noWgmma;
+    remarkOn(loc, shape, element) << " by " << named("instruction", StringRef("mma.sync"))
+                                  << ", not wgmma: " << named("reason", noWgmma);
   }
   // Tiles whose transposes nobody reads now: who copies a tile ahead looks at its users.
   function.walk([](tile::TransOp trans) {

@@ -10,6 +10,7 @@
 
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
+#include "tessera/Support/EmitRemark.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -60,9 +61,9 @@ struct TileGPUAllocateSharedMemoryPass
         if (place.interval.isFrame)
           continue;
         if (unsigned rounds = getScratchRounds(place.interval.owner); rounds != 1) {
-          place.interval.owner->emitRemark("goes through shared memory in ")
-              << rounds << " rounds of " << place.interval.bytes
-              << " bytes: there is no room for all at once";
+          emitRemark(place.interval.owner, RemarkKind::SharedMemoryRounds)
+              << "goes through shared memory in " << named("rounds", rounds) << " rounds of "
+              << named("bytes", place.interval.bytes) << " bytes: there is no room for all at once";
         }
         bool isBuffer = isa<LocalAllocOp>(place.interval.owner);
         place.interval.owner->setAttr(isBuffer ? StringRef(kSharedOffsetAttr)
@@ -107,8 +108,8 @@ struct TileGPUAllocateSharedMemoryPass
     // The largest comes first, and is the place to look at.
     auto places = allocation.getPlaces(function).take_front(kNamedBuffers);
     Location where = places.empty() ? function->getLoc() : places.front().interval.owner->getLoc();
-    InFlightDiagnostic error = emitError(where, "needs ")
-                               << needed << " bytes of shared memory, but a program on "
+    InFlightDiagnostic error = emitUserError(where, "E069")
+                               << "needs " << needed << " bytes of shared memory, but a program on "
                                << machine.name << " has at most " << limit
                                << "; use smaller tiles, or fewer of them at once";
     for (const SharedMemoryAllocation::Placed &place : places) {

@@ -32,6 +32,7 @@
 #include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
+#include "tessera/Support/EmitRemark.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/MathExtras.h"
@@ -699,9 +700,10 @@ struct TileGPUDivideProgramsPass
     for (unsigned along : {0u, 1u}) {
       ProgramDivider divider(kernel, **machine, *warps);
       if (divider.plan(along)) {
-        kernel.emitRemark("program is divided along the ")
-            << (along == 0 ? "rows" : "columns") << " of its dots among the " << blocks
-            << " blocks of a cluster";
+        emitRemark(kernel, RemarkKind::ProgramDivided)
+            << "program is divided along the "
+            << named("along", StringRef(along == 0 ? "rows" : "columns"))
+            << " of its dots among the " << named("blocks", blocks) << " blocks of a cluster";
         divider.divide();
         module->removeAttr(kNumCTAsAttr);
         module->setAttr(kNumPartsAttr, Builder(&getContext()).getI32IntegerAttr(blocks));
@@ -712,8 +714,9 @@ struct TileGPUDivideProgramsPass
         place = divider.place;
       }
     }
-    InFlightDiagnostic remark =
-        kernel.emitRemark("program is not divided among the blocks of a cluster: ") << why;
+    RemarkInFlight remark = emitRemark(kernel, RemarkKind::ProgramNotDivided)
+                            << "program is not divided among the blocks of a cluster: "
+                            << named("reason", why);
     if (place)
       remark.attachNote(place->getLoc()) << "here";
   }

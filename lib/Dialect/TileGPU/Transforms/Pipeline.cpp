@@ -40,6 +40,7 @@
 #include "tessera/Dialect/TileGPU/IR/Schedule.h"
 #include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
 #include "tessera/Layout/MatrixDescriptor.h"
+#include "tessera/Support/EmitRemark.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -142,7 +143,10 @@ std::optional<MemDescType> LoopPipeliner::getSlotType(tile::LoadOp load, AccessA
 }
 
 void LoopPipeliner::planLoad(tile::LoadOp load, AccessAnalysis &analysis) {
-  auto refuse = [&](const Twine &why) { load.emitRemark("load is not pipelined: ") << why; };
+  auto refuse = [&](StringRef why) {
+    emitRemark(load, RemarkKind::LoadNotPipelined)
+        << "load is not pipelined: " << named("reason", why);
+  };
   if (load.getCache() == tile::CacheModifier::CV)
     return refuse("it is not to be cached");
   if (load.getOther() && !isZero(load.getOther()))
@@ -185,13 +189,15 @@ bool LoopPipeliner::planSlots() {
   // The operands of a dot in flight take a slot more.
   slots = std::clamp<int64_t>(fitting, 0, wanted + (asyncDot ? 1 : 0));
   if (slots < 2) {
-    loop.emitRemark("loop is not pipelined: two stages of ")
-        << perSlot << " bytes do not fit into shared memory";
+    emitRemark(loop, RemarkKind::LoopNotPipelined)
+        << "loop is not pipelined: two stages of " << named("stage_bytes", perSlot)
+        << " bytes do not fit into shared memory";
     return false;
   }
   if (slots < wanted)
-    loop.emitRemark("loop is pipelined in ")
-        << slots << " stages, not " << wanted << ": a stage takes " << perSlot
+    emitRemark(loop, RemarkKind::FewerStages)
+        << "loop is pipelined in " << named("stages", slots) << " stages, not "
+        << named("wanted", wanted) << ": a stage takes " << named("stage_bytes", perSlot)
         << " bytes of shared memory";
   if (slots < 3)
     asyncDot = skewedDot = nullptr;
@@ -208,7 +214,8 @@ bool LoopPipeliner::plan() {
   if (candidates.empty())
     return false;
   auto refuse = [&](const Twine &why, Operation *place) {
-    InFlightDiagnostic remark = loop.emitRemark("loop is not pipelined: ") << why;
+    RemarkInFlight remark = emitRemark(loop, RemarkKind::LoopNotPipelined)
+                            << "loop is not pipelined: " << named("reason", why.str());
     if (place)
       remark.attachNote(place->getLoc()) << "here";
     return false;

@@ -28,6 +28,7 @@
 #include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
+#include "tessera/Support/EmitRemark.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -468,9 +469,10 @@ bool TileGPUSliceTilesPass::slice(tile::FuncOp kernel, Value value, unsigned dim
     return false;
   if (isConditional)
     addLaunchConditions(kernel, conditions);
-  kernel.emitRemark("tiles of ") << value.getType() << " are done in " << count
-                                 << " slices along dimension " << dim
-                                 << ": they take more registers than a thread has";
+  emitRemark(kernel, RemarkKind::TilesSliced)
+      << "tiles of " << named("tile", value.getType()) << " are done in " << named("slices", count)
+      << " slices along dimension " << named("dimension", dim)
+      << ": they take more registers than a thread has";
   slices.emit(count);
   return true;
 }

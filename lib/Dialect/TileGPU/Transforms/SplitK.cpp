@@ -34,6 +34,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Analysis/ProgramBounds.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+#include "tessera/Support/EmitRemark.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -95,8 +96,9 @@ private:
 bool LoopSplitter::refuse(const Twine &why, Operation *place) {
   if (!isWanted)
     return false;
-  InFlightDiagnostic remark = loop.emitRemark("loop is not divided among the blocks of a cluster: ")
-                              << why;
+  RemarkInFlight remark = emitRemark(loop, RemarkKind::LoopNotDivided)
+                          << "loop is not divided among the blocks of a cluster: "
+                          << named("reason", why.str());
   if (place)
     remark.attachNote(place->getLoc()) << "here";
   return false;
@@ -235,8 +237,9 @@ static Value makeZeros(OpBuilder &builder, Location loc, RankedTensorType type) 
 
 void LoopSplitter::split() {
   Location loc = loop.getLoc();
-  loop.emitRemark("loop is divided among the ")
-      << numBlocks << " blocks of a cluster, each of which does one iteration of " << numBlocks;
+  emitRemark(loop, RemarkKind::LoopDivided)
+      << "loop is divided among the " << named("blocks", numBlocks)
+      << " blocks of a cluster, each of which does one iteration of " << numBlocks;
   for (Operation *op : dots) {
     if (auto dot = dyn_cast<MmaDotOp>(op))
       dot.setOfBlock(true);
@@ -374,8 +377,9 @@ void TileGPUSplitKPass::visit(tile::FuncOp kernel, const GPUMachine &machine) {
   });
   // Of several the last one alone could be: blocks meet only where no warps load for a loop.
   if (loops.size() > 1 && isWanted)
-    loops.back().emitRemark("loop is not divided among the blocks of a cluster: the kernel has "
-                            "other loops of dots");
+    emitRemark(loops.back(), RemarkKind::LoopNotDivided)
+        << "loop is not divided among the blocks of a cluster: "
+        << named("reason", StringRef("the kernel has other loops of dots"));
   if (loops.size() != 1)
     return;
   LoopSplitter splitter(loops.front(), isWanted ? numBlocks : machine.maxClusterSize, isWanted);

@@ -33,6 +33,7 @@
 #include "tessera/Dialect/TileGPU/IR/CopyHints.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
 #include "tessera/Layout/MatrixDescriptor.h"
+#include "tessera/Support/EmitRemark.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -182,6 +183,11 @@ static std::optional<BoxAccess> getStoredBox(tile::StoreOp store, AccessAnalysis
   return why.empty() ? box : std::nullopt;
 }
 
+static void remarkOnThreads(tile::StoreOp store, StringRef why) {
+  emitRemark(store, RemarkKind::StoreByThreads)
+      << "result is stored by threads, not by TMA: " << named("reason", why);
+}
+
 /// Whether an op may exchange so much between threads that it needs more memory.
 static bool exchangesMore(Operation *op) {
   if (op->hasTrait<OpTrait::Elementwise>() || op->hasTrait<OpTrait::ConstantLike>() ||
@@ -280,8 +286,7 @@ void Rewriter::dropThoseBesideThreads() {
     auto *dropped = llvm::find_if(stores, isBesideThreads);
     if (dropped == stores.end())
       return;
-    dropped->store.emitRemark("result is stored by threads, not by TMA: threads store "
-                              "what lies beside it");
+    remarkOnThreads(dropped->store, "threads store what lies beside it");
     Block *block = dropped->store->getBlock();
     bool waited = dropped->isWaitedFor;
     dropped = stores.erase(dropped);
@@ -444,7 +449,7 @@ LogicalResult Rewriter::run() {
   });
   for (tile::StoreOp store : candidates)
     if (std::string why = plan(store); !why.empty())
-      store.emitRemark("result is stored by threads, not by TMA: ") << why;
+      remarkOnThreads(store, why);
   dropThoseBesideThreads();
   for (EngineStore &planned : stores) {
     addLaunchConditions(kernel, planned.conditions);

@@ -33,6 +33,7 @@
 #include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
 #include "tessera/Layout/MatrixDescriptor.h"
+#include "tessera/Support/EmitRemark.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 
 using namespace mlir;
@@ -170,7 +171,8 @@ private:
 //===----------------------------------------------------------------------===//
 
 bool Specializer::refuse(Operation *loop, const Twine &why, Operation *place) {
-  InFlightDiagnostic remark = loop->emitRemark("loop is not specialised: ") << why;
+  RemarkInFlight remark = emitRemark(loop, RemarkKind::LoopNotSpecialized)
+                          << "loop is not specialised: " << named("reason", why.str());
   if (place)
     remark.attachNote(place->getLoc()) << "here";
   return false;
@@ -285,8 +287,10 @@ bool Specializer::planOrder(scf::ForOp loop, ArrayRef<tile::LoadOp> loads) {
     return true;
   if (!obstacle->load)
     return refuse(loop, "what comes before it orders memory", obstacle->op);
-  InFlightDiagnostic remark = loop.emitRemark(
-      "loop is not specialised: what it loads may have been stored by the same program");
+  RemarkInFlight remark =
+      emitRemark(loop, RemarkKind::LoopNotSpecialized)
+      << "loop is not specialised: "
+      << named("reason", StringRef("what it loads may have been stored by the same program"));
   remark.attachNote(obstacle->op->getLoc()) << "stored here";
   remark.attachNote(obstacle->load.getLoc()) << "loaded here";
   return false;
@@ -581,8 +585,9 @@ bool Specializer::planSlots() {
             words = (2 * fitting + 1) * kSlotAlignment * channels.size();
     if (fitting > 2 && countPrograms(tiles + words) < countPrograms(tiles)) {
       --fitting;
-      first.emitRemark("loop copies for itself with ")
-          << fitting << " stages, not " << least << ": with another one fewer programs share an SM";
+      emitRemark(first, RemarkKind::FewerStages)
+          << "loop copies for itself with " << named("stages", fitting) << " stages, not "
+          << named("wanted", least) << ": with another one fewer programs share an SM";
       least = fitting;
     }
   } else if (llvm::all_of(loops, [](const BoxLoop &planned) { return planned.asyncDot; })) {
@@ -617,9 +622,10 @@ bool Specializer::planSlots() {
     return refuse(first,
                   "two stages of " + Twine(perSlot) + " bytes do not fit into shared memory");
   if (slots < least)
-    first.emitRemark(feedsItself ? "loop copies for itself with " : "loop is specialised with ")
-        << slots << " stages, not " << least << ": a stage takes " << perSlot
-        << " bytes of shared memory";
+    emitRemark(first, RemarkKind::FewerStages)
+        << (feedsItself ? "loop copies for itself with " : "loop is specialised with ")
+        << named("stages", slots) << " stages, not " << named("wanted", least) << ": a stage takes "
+        << named("stage_bytes", perSlot) << " bytes of shared memory";
   return true;
 }
 
@@ -870,7 +876,8 @@ KernelScheduleAttr Specializer::getKernelSchedule() const {
 void Specializer::propose() {
   if (feedsItself) {
     scf::ForOp loop = loops.front().loop;
-    loop.emitRemark("loop copies for itself: ") << whyFed;
+    emitRemark(loop, RemarkKind::LoopCopiesForItself)
+        << "loop copies for itself: " << named("reason", whyFed);
   } else {
     kernel->setAttr(kKernelScheduleAttr, getKernelSchedule());
   }

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a pass says beside its work, as records.
+//
+// A remark has a kind, a place and values with names, and its text is made of them (EmitRemark.h).
+// Text is for people, and may be worded anew; kinds and names of values stay, for programs that
+// look for them (`kernel.remarks`). docs/Remarks.md lists them.
+
+#ifndef TESSERA_SUPPORT_REMARK_H
+#define TESSERA_SUPPORT_REMARK_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace mlir {
+class Diagnostic;
+class Location;
+} // namespace mlir
+
+namespace tessera {
+
+/// Kinds of remarks. docs/Remarks.md says what each of them means, and which values it has.
+enum class RemarkKind {
+  // Of loops of a CPU.
+  Strips,
+  Access,
+  DotOnCPU,
+  Atomic,
+  // Of a GPU.
+  Dot,
+  LoadNotPipelined,
+  LoopNotPipelined,
+  FewerStages,
+  LoopNotSpecialized,
+  LoopCopiesForItself,
+  StoreByThreads,
+  ProgramDivided,
+  ProgramNotDivided,
+  LoopDivided,
+  LoopNotDivided,
+  TilesSliced,
+  SharedMemoryRounds,
+  CopyAtOnce,
+  CopyInFirstLevelCache,
+  // Of what comes behind the passes.
+  ScheduleDropped,
+  ScheduleChanged,
+  Spills,
+  Assembler,
+  // What MLIR warns of, and other diagnostics without a kind.
+  Other,
+};
+
+/// "fewer-stages": a remark's kind for programs.
+llvm::StringRef stringify(RemarkKind kind);
+std::optional<RemarkKind> symbolizeRemarkKind(llvm::StringRef id);
+
+/// The place in a source file that a location stands for.
+struct SourcePlace {
+  std::string file;
+  int line = 0;
+  int column = 0;
+
+  /// Of an inlined call it is the innermost: the line that the user would look at.
+  static SourcePlace of(mlir::Location location);
+  /// Of "file:line:column". File names may hold colons.
+  static SourcePlace parse(llvm::StringRef text);
+  /// "file:line:column", or as much of it as there is.
+  std::string print() const;
+
+  bool operator==(const SourcePlace &other) const {
+    return file == other.file && line == other.line && column == other.column;
+  }
+};
+
+/// A remark, once nothing is added to it any more.
+struct Remark {
+  using Value = std::variant<int64_t, std::string>;
+
+  RemarkKind kind = RemarkKind::Other;
+  SourcePlace place;
+  std::string message;
+  std::vector<std::pair<std::string, Value>> values;
+
+  /// What a diagnostic says that is no error.
+  static Remark of(mlir::Diagnostic &diagnostic);
+  /// The message behind its place.
+  std::string print() const;
+  /// A value that is text; empty if there is none of that name.
+  llvm::StringRef get(llvm::StringRef name) const;
+
+  bool operator==(const Remark &other) const {
+    return kind == other.kind && place == other.place && message == other.message &&
+           values == other.values;
+  }
+};
+
+} // namespace tessera
+
+#endif // TESSERA_SUPPORT_REMARK_H
