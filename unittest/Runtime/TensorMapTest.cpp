@@ -100,7 +100,7 @@ TEST(TensorMapRecipe, IsFilledInInnermostFirst) {
   EXPECT_EQ(shape.box[1], 128u);
 }
 
-TEST(TensorMapRecipe, RefusesWhatTheEngineCannotDo) {
+TEST(TensorMapRecipe, RefusesWhatTMACannotDo) {
   struct Case {
     uint64_t slots[4];
     bool isFine;

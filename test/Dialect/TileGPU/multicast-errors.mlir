@@ -35,7 +35,7 @@ tile.func @nobody(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %b, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>
     scf.yield %d : tensor<64x64xf32, #u>
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = tma>]>}
   %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
   %ops = tile.addptr %os, %index : tensor<64x64x!tile.ptr<f32>, #u>, tensor<64x64xi32, #u>
   tile.store %ops, %sum : tensor<64x64x!tile.ptr<f32>, #u>
@@ -78,7 +78,7 @@ tile.func @other_tiles(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i3
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %b, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>
     scf.yield %d : tensor<64x64xf32, #u>
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = tma>]>}
   %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
   %ops = tile.addptr %os, %index : tensor<64x64x!tile.ptr<f32>, #u>, tensor<64x64xi32, #u>
   tile.store %ops, %sum : tensor<64x64x!tile.ptr<f32>, #u>
@@ -121,7 +121,7 @@ tile.func @uneven(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %b, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>
     scf.yield %d : tensor<64x64xf32, #u>
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = tma>]>}
   %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
   %ops = tile.addptr %os, %index : tensor<64x64x!tile.ptr<f32>, #u>, tensor<64x64xi32, #u>
   tile.store %ops, %sum : tensor<64x64x!tile.ptr<f32>, #u>
@@ -164,7 +164,7 @@ tile.func @boxes(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o:
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %b, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>
     scf.yield %d : tensor<64x64xf32, #u>
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = tma>]>}
   %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
   %ops = tile.addptr %os, %index : tensor<64x64x!tile.ptr<f32>, #u>, tensor<64x64xi32, #u>
   tile.store %ops, %sum : tensor<64x64x!tile.ptr<f32>, #u>

@@ -1,12 +1,12 @@
 // RUN: tessera-opt --split-input-file --verify-diagnostics %s
 
 // expected-error @below {{a ring has 1 to 64 slots, not 0}}
-module attributes {test.a = #tilegpu.channel<0, engine = tma>} {}
+module attributes {test.a = #tilegpu.channel<0, copy = tma>} {}
 
 // -----
 
 // expected-error @below {{unknown word 'tmb'}}
-module attributes {test.a = #tilegpu.channel<0, slots = 2, engine = tmb>} {}
+module attributes {test.a = #tilegpu.channel<0, slots = 2, copy = tmb>} {}
 
 // -----
 
@@ -21,7 +21,7 @@ module attributes {test.a = #tilegpu.channel<0, slots = 2, slots = 3>} {}
 // -----
 
 // expected-error @below {{two channels have number 1}}
-module attributes {test.a = #tilegpu.schedule<channels = [<1, slots = 2, engine = tma>, <1, slots = 2, engine = tma>]>} {}
+module attributes {test.a = #tilegpu.schedule<channels = [<1, slots = 2, copy = tma>, <1, slots = 2, copy = tma>]>} {}
 
 // -----
 

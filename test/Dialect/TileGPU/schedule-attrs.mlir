@@ -2,16 +2,16 @@
 
 #m = #tilegpu.layout<8x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
-// CHECK: #tilegpu.channel<0, slots = 4, engine = cp_async>
-// CHECK-SAME: #tilegpu.channel<7, slots = 1, engine = tma>
-tile.func @k1() attributes {test.channels = [#tilegpu.channel<0, slots = 4, engine = cp_async>, #tilegpu.channel<7, engine = tma, slots = 1>]} {
+// CHECK: #tilegpu.channel<0, slots = 4, copy = cp_async>
+// CHECK-SAME: #tilegpu.channel<7, slots = 1, copy = tma>
+tile.func @k1() attributes {test.channels = [#tilegpu.channel<0, slots = 4, copy = cp_async>, #tilegpu.channel<7, copy = tma, slots = 1>]} {
   tile.return
 }
 
-// CHECK: #tilegpu.schedule<channels = [<0, slots = 4, engine = cp_async>, <1, slots = 2, engine = tma>], ping_pong>
+// CHECK: #tilegpu.schedule<channels = [<0, slots = 4, copy = cp_async>, <1, slots = 2, copy = tma>], ping_pong>
 // CHECK-SAME: #tilegpu.schedule<channels = []>
 tile.func @k2() attributes {test.schedules = [
-    #tilegpu.schedule<channels = [<0, slots = 4, engine = cp_async>, <1, slots = 2, engine = tma>], ping_pong>,
+    #tilegpu.schedule<channels = [<0, slots = 4, copy = cp_async>, <1, slots = 2, copy = tma>], ping_pong>,
     #tilegpu.schedule<>]} {
   tile.return
 }

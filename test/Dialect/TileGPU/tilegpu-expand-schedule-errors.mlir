@@ -18,7 +18,7 @@ tile.func private @no_channel(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -40,7 +40,7 @@ tile.func private @unfilled(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !su
     %b = tilegpu.local_alloc %h0 : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -65,7 +65,7 @@ tile.func private @two_stages(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !
     %e = tilegpu.local_alloc %y : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %b, %e, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -88,7 +88,7 @@ tile.func private @no_tile(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum
     %f = arith.extf %x : !tile to !sum
     %d = arith.addf %acc, %f : !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -117,7 +117,7 @@ tile.func private @branch(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum,
       scf.yield %acc : !sum
     }
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -140,7 +140,7 @@ tile.func private @step(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -164,7 +164,7 @@ tile.func private @refilled(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !su
     // expected-note @below {{read here}}
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, wait = 1, in_flight = 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -188,7 +188,7 @@ tile.func private @too_far(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum
     // expected-note @below {{read here}}
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -211,7 +211,7 @@ tile.func private @too_near(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !su
     // expected-error @below {{reads the tile of an iteration before it is copied: its copy is 0 iterations ahead}}
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -235,7 +235,7 @@ tile.func private @early_reader(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero:
     %d = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = -1, wait = 1>} : !buffer, !buffer -> !sum
     %f = arith.addf %acc, %d {tilegpu.node = #tilegpu.node<vector, order = 1>} : !sum
     scf.yield %f : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -260,7 +260,7 @@ tile.func private @used_early(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !
     // expected-error @below {{uses a value before it is there: the order of its op, or its wait, is too late}}
     %f = arith.addf %acc, %d {tilegpu.node = #tilegpu.node<vector, order = 1>} : !sum
     scf.yield %f : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -285,7 +285,7 @@ tile.func private @stage_before(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero:
     // expected-error @below {{uses a value in a stage before the one that computes it}}
     %f = arith.addf %acc, %d : !sum
     scf.yield %f : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 6, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 6, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -310,7 +310,7 @@ tile.func private @two_stages_apart(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %z
     // expected-error @below {{uses a value more than one stage after the one that computes it}}
     %e = tilegpu.warpgroup_dot %q, %b, %d {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = 1, wait = 1>} : !buffer, !buffer -> !sum
     scf.yield %e : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 6, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 6, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -333,7 +333,7 @@ tile.func private @carried_early(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero
     // expected-error @below {{is done an iteration ahead, and cannot be what the loop carries}}
     %d = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = -1, wait = 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -358,7 +358,7 @@ tile.func private @in_flight(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !s
     // expected-error @below {{uses the result of a dot that is in flight over the end of the iteration}}
     %f = arith.addf %d, %zero {tilegpu.node = #tilegpu.node<vector, order = 1>} : !sum
     scf.yield %f : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -382,7 +382,7 @@ tile.func private @stored(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum,
     // expected-error @below {{is asynchronous, and reads a buffer that every iteration writes}}
     %d = tilegpu.warpgroup_dot %o, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, wait = 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -405,7 +405,7 @@ tile.func private @registers(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !s
     // expected-error @below {{is in flight over the end of the iteration, and reads registers}}
     %d = tilegpu.warpgroup_dot %h0, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, wait = 1, in_flight = 1>} : !tile, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -431,7 +431,7 @@ tile.func private @next_operand(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero:
     // expected-error @below {{is waited for behind the op that computes its next operand in registers}}
     %d = tilegpu.warpgroup_dot %h, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = 1, wait = 2>} : !tile, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -454,7 +454,7 @@ tile.func private @waited_before(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero
     // expected-error @below {{is waited for before it begins}}
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, order = 2, wait = 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -478,7 +478,7 @@ tile.func private @no_wgmma(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !su
     // expected-error @below {{is no wgmma, and cannot be waited for elsewhere}}
     %d = tilegpu.mma_dot %h0, %h0, %acc {warps = array<i32: 2, 2>, tilegpu.node = #tilegpu.node<mma, wait = 1>} : !tile, !tile -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -501,7 +501,7 @@ tile.func private @stage_range(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: 
     // expected-error @below {{has stage 2: other ops than copies have stages -1 to 1}}
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = 2, wait = 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 6, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 6, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -525,7 +525,7 @@ tile.func private @effects(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum
     // expected-error @below {{has effects or regions, and stays in its iteration}}
     tile.store %p, %h0 {tilegpu.node = #tilegpu.node<store, stage = 1>} : !ptrs
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -550,7 +550,7 @@ tile.func private @written(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum
     // expected-note @below {{here}}
     tile.store %p, %h0 : !ptrs
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -573,7 +573,7 @@ tile.func private @bytes(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, 
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 64, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 64, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -598,7 +598,7 @@ tile.func private @other(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, 
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -621,7 +621,7 @@ tile.func private @producer(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !su
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -644,7 +644,7 @@ tile.func private @waited(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum,
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -669,7 +669,7 @@ tile.func private @nested(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum,
     scf.for %j = %c0 to %n step %c1 : i32 {
     } {tilegpu.schedule = #tilegpu.schedule<>}
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -692,7 +692,7 @@ tile.func private @no_kernel(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum) -> !s
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = tma>]>}
   tile.return %r : !sum
 }
 }
@@ -730,7 +730,7 @@ tile.func @whose(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o:
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = tma>]>}
   %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
   tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
   tile.return
@@ -770,7 +770,7 @@ tile.func @whose_else(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = tma>]>}
   %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
   tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
   tile.return
@@ -810,7 +810,7 @@ tile.func @staged(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = tma>]>}
   %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
   tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
   tile.return
@@ -850,7 +850,7 @@ tile.func @unread(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %q, %q, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = tma>]>}
   %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
   tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
   tile.return
@@ -892,7 +892,7 @@ tile.func @local_store(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i3
     tilegpu.local_store %half, %b : !tile, !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = tma>]>}
   %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
   tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
   tile.return
@@ -933,7 +933,7 @@ tile.func @computed(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, 
     %f = arith.negf %x : !tile
     %d = tilegpu.warpgroup_dot %f, %b, %acc {groups = array<i32: 1, 1>} : !tile, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = tma>]>}
   %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
   tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
   tile.return
@@ -977,7 +977,7 @@ tile.func @stored(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = tma>]>}
   %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
   tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
   tile.return
@@ -1017,7 +1017,7 @@ tile.func @large(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o:
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 64, engine = tma>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 64, copy = tma>]>}
   %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
   tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
   tile.return
@@ -1058,7 +1058,7 @@ tile.func @refilled(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, 
     // expected-note @below {{read here}}
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = tma>]>}
   %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
   tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
   tile.return
@@ -1100,7 +1100,7 @@ tile.func @two_engines(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i3
     %e = tilegpu.local_alloc %y : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %b, %e, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>, <1, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = tma>, <1, slots = 3, copy = cp_async>]>}
   %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
   tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
   tile.return
@@ -1129,7 +1129,7 @@ tile.func private @carried_address(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum,
     %e = arith.mulf %d, %scales : !sum
     %next = tile.addptr %place, %c1 : !tile.ptr<f32>, i32
     scf.yield %e, %next : !sum, !tile.ptr<f32>
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r#0 : !sum
 }
 }
@@ -1157,7 +1157,7 @@ tile.func private @written(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum, %number
     // expected-note @below {{here}}
     tile.store %number, %scale : !tile.ptr<f32>
     scf.yield %e : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }

@@ -40,7 +40,7 @@ tile.func private @copies(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum) -> !sum 
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -93,7 +93,7 @@ tile.func private @late(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum, %half: !su
     %scaled = arith.mulf %acc, %half : !sum
     %d = tilegpu.warpgroup_dot %h, %b, %scaled {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = 1, wait = 2>} : !tile, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -144,7 +144,7 @@ tile.func private @ahead(%p: !ptrs, %v: !ptrs, %q: !buffer, %n: i32, %zero: !sum
     %e = tilegpu.local_alloc %y : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %h, %e, %acc {groups = array<i32: 1, 1>} : !tile, !buffer -> !sum
     scf.yield %d : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 2, engine = cp_async>, <1, slots = 2, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 2, copy = cp_async>, <1, slots = 2, copy = cp_async>]>}
   tile.return %r : !sum
 }
 }
@@ -199,7 +199,7 @@ tile.func private @five(%p: !ptrs, %v: !ptrs, %q: !buffer, %n: i32, %zero: !sum)
     %dq = tilegpu.warpgroup_dot %dsh, %q, %zero {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, order = 2, wait = 3>} : !tile, !buffer -> !sum
     %next = arith.addf %sum, %dq {tilegpu.node = #tilegpu.node<vector, order = 3>} : !sum
     scf.yield %dv1, %dk1, %next : !sum, !sum, !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>, <1, slots = 3, engine = cp_async>]>}
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>, <1, slots = 3, copy = cp_async>]>}
   tile.return %r#0, %r#1, %r#2 : !sum, !sum, !sum
 }
 }

@@ -96,7 +96,7 @@ tile.func @scaled(%out: !tile.ptr<f32>, %n: i32) {
   %c32 = arith.constant 32 : i32
   %c0 = arith.constant 0 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{what it carries is more than sums of dots, and needed behind it}}
+  // expected-remark @below {{what it carries is more than accumulators of dots, and needed behind it}}
   %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
     %half = arith.mulf %acc, %acc : !acc
     %d = tilegpu.mma_dot %a, %b, %half {warps = array<i32: 2, 2>} : !a, !b -> !acc
@@ -113,7 +113,7 @@ tile.func @used_in_between(%out: !tile.ptr<f32>, %n: i32) {
   %c32 = arith.constant 32 : i32
   %c0 = arith.constant 0 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{what it carries is more than sums of dots, and needed behind it}}
+  // expected-remark @below {{what it carries is more than accumulators of dots, and needed behind it}}
   %r:2 = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero, %last = %zero) -> (!acc, !acc) : i32 {
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
     scf.yield %d, %acc : !acc, !acc
@@ -129,7 +129,7 @@ tile.func @number_of_the_last(%out: !tile.ptr<f32>, %n: i32, %at: !tile.ptr<i32>
   %c32 = arith.constant 32 : i32
   %c0 = arith.constant 0 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{what it carries is more than sums of dots, and needed behind it}}
+  // expected-remark @below {{what it carries is more than accumulators of dots, and needed behind it}}
   %r:2 = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero, %i = %c0) -> (!acc, i32) : i32 {
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
     %next = arith.addi %i, %c32 : i32
@@ -147,7 +147,7 @@ tile.func @doubles(%out: !tile.ptr<f32>, %n: i32) {
   %c32 = arith.constant 32 : i32
   %c0 = arith.constant 0 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{it carries more than sums of dots and integers that move by equal amounts}}
+  // expected-remark @below {{it carries more than accumulators of dots and integers that move by equal amounts}}
   %r:2 = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero, %i = %c32) -> (!acc, i32) : i32 {
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
     %next = arith.addi %i, %i : i32

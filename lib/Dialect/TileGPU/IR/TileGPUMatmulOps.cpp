@@ -204,7 +204,7 @@ LinearLayout MmaDotOp::getAccumulatorLayout() {
   return layout;
 }
 
-unsigned MmaDotOp::getFactorBits() {
+unsigned MmaDotOp::getOperandBits() {
   constexpr unsigned kBitsOfBF16 = 16;
   return FloatParts(getPrecision()).isBF16 ? kBitsOfBF16
                                            : getElement(getA().getType()).getIntOrFloatBitWidth();
@@ -219,11 +219,11 @@ LinearLayout MmaDotOp::getOperandLayout(unsigned operand) {
   BlockSpread blocks = spreadMma(*this);
   bool ofRows = operand == 0;
   if (shape.size() == 2)
-    return blocks.extend(make(blocks.divide(shape, ofRows, !ofRows), getFactorBits(),
+    return blocks.extend(make(blocks.divide(shape, ofRows, !ofRows), getOperandBits(),
                               /*kRegisters=*/1, warpsM, warpsN),
                          ofRows, !ofRows);
   LinearLayout layout =
-      addBatch(make(shape.take_back(2), getFactorBits(), /*kRegisters=*/1, warpsM, warpsN),
+      addBatch(make(shape.take_back(2), getOperandBits(), /*kRegisters=*/1, warpsM, warpsN),
                shape[0], warps[0]);
   layout.columns(HwDim::Block).resize(blocks.blockBits, 0);
   return layout;
@@ -239,7 +239,7 @@ LogicalResult MmaDotOp::verify() {
   if (getPrecision() == tile::InputPrecision::IEEE ||
       (getPrecision() != tile::InputPrecision::TF32 && !a.isF32()))
     return emitOpError("has no parts for this precision");
-  unsigned leastK = getFactorBits() == 16 ? 3 : getFactorBits() == 8 ? 4 : 2;
+  unsigned leastK = getOperandBits() == 16 ? 3 : getOperandBits() == 8 ? 4 : 2;
   if (dimBits(getAcc().getType(), 1) < 4 || dimBits(getAcc().getType(), 0) < 3 ||
       dimBits(getA().getType(), 0) < leastK)
     return emitOpError("has tiles that are smaller than an instruction's");

@@ -62,26 +62,26 @@ template <typename Int> static ParseResult parseNumber(AsmParser &parser, Int &n
 Attribute ChannelAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
   unsigned number = 0, slots = 0;
-  CopyEngine engine = CopyEngine::CpAsync;
+  CopyKind copy = CopyKind::CpAsync;
   if (parser.parseLess() || parser.parseInteger(number) ||
       parseEntries(parser, /*isFirst=*/false, [&](StringRef name, SMLoc at) -> ParseResult {
         if (name == "slots")
           return parseNumber(parser, slots);
-        if (name == "engine")
-          return failure(parser.parseEqual() || parseWord(parser, symbolizeCopyEngine, engine));
+        if (name == "copy")
+          return failure(parser.parseEqual() || parseWord(parser, symbolizeCopyKind, copy));
         return refuseEntry(parser, name, at);
       }))
     return {};
-  return parser.getChecked<ChannelAttr>(loc, parser.getContext(), number, slots, engine);
+  return parser.getChecked<ChannelAttr>(loc, parser.getContext(), number, slots, copy);
 }
 
 void ChannelAttr::print(AsmPrinter &printer) const {
   printer << '<' << getNumber() << ", slots = " << getSlots()
-          << ", engine = " << stringifyCopyEngine(getEngine()) << '>';
+          << ", copy = " << stringifyCopyKind(getCopy()) << '>';
 }
 
 LogicalResult ChannelAttr::verify(function_ref<InFlightDiagnostic()> emitError, unsigned,
-                                  unsigned slots, CopyEngine) {
+                                  unsigned slots, CopyKind) {
   if (slots < 1 || slots > kMostSlots)
     return emitError() << "a ring has 1 to " << kMostSlots << " slots, not " << slots;
   return success();

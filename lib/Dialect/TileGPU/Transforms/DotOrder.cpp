@@ -35,8 +35,8 @@ bool DotOrder::isInner(WarpgroupDotOp dot) const {
   return llvm::any_of(dot->getUsers(), [&](Operation *user) { return user != terminator; });
 }
 
-/// A sum that the loop carries and nobody else looks at, of an operand in registers that is
-/// computed from other dots.
+/// An accumulator that the loop carries and nobody else looks at, of an operand in registers that
+/// is computed from other dots.
 bool DotOrder::canBeLate(WarpgroupDotOp dot) const {
   scf::ForOp of = loop;
   auto carried = dyn_cast<BlockArgument>(dot.getAcc());
@@ -171,9 +171,9 @@ int64_t DotOrder::getRegisters(unsigned warps) const {
   llvm::DenseMap<int, int64_t> begun;
   for (auto dot : of.getBody()->getOps<WarpgroupDotOp>())
     if (isInner(dot)) {
-      int64_t &sum = begun[orders.lookup(dot)];
-      sum += tilegpu::getRegisters(dot.getType(), warps);
-      together = std::max(together, sum);
+      int64_t &registers = begun[orders.lookup(dot)];
+      registers += tilegpu::getRegisters(dot.getType(), warps);
+      together = std::max(together, registers);
     }
   for (Operation *dot : late)
     words += tilegpu::getRegisters(WarpgroupDotOp(dot).getA().getType(), warps);

@@ -6,11 +6,13 @@
 //
 //     inner   others of the same iteration need its result: it begins as soon as its operands are
 //             there, and is waited for before the first of those
-//     sum     only the loop's next iteration needs it: it is waited for where the iteration ends,
-//     late    or, if there are registers for its operand, it begins in the next iteration, behind
+//     carried an accumulator that only the next iteration needs: it is waited for where this one
+//     ends, late    or, if there are registers for its operand, it begins in the next iteration,
+//     behind
 //             the dots that begin that
 //
-// Attention's gradient of keys and values has the inner dots `s` and `dp` and the sums dv and dk:
+// Attention's gradient of keys and values has the inner dots `s` and `dp` and the accumulators dv
+// and dk:
 //
 //     each in its iteration            late
 //     0  begin s, dp                   begin s, dp; dv, dk of the iteration before
@@ -35,7 +37,8 @@ namespace tessera::tilegpu {
 class DotOrder {
 public:
   /// Nothing where a loop has fewer than three dots, or none of them can be under way while
-  /// something else is done. `isLate` begins sums in the next iteration where that is possible.
+  /// something else is done. `isLate` begins accumulators in the next iteration where that is
+  /// possible.
   static std::optional<DotOrder> plan(mlir::scf::ForOp loop, const ReplacedOps &replaced,
                                       bool isLate);
 

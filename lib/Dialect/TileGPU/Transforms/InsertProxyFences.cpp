@@ -50,8 +50,8 @@ class ProxyFences {
 public:
   ProxyFences(FunctionOpInterface function, const SharedMemoryAlias &alias,
               const SharedMemoryAllocation &allocation,
-              const llvm::DenseSet<Operation *> &usesEngines)
-      : alias(alias), allocation(allocation), usesEngines(usesEngines) {
+              const llvm::DenseSet<Operation *> &usesAsyncProxy)
+      : alias(alias), allocation(allocation), usesAsyncProxy(usesAsyncProxy) {
     if (function.isExternal())
       return;
     RegionFlow<Writes> flow([&](Operation *op, Writes &writes) {
@@ -91,7 +91,7 @@ private:
 
   const SharedMemoryAlias &alias;
   const SharedMemoryAllocation &allocation;
-  const llvm::DenseSet<Operation *> &usesEngines;
+  const llvm::DenseSet<Operation *> &usesAsyncProxy;
   mutable SymbolTableCollection symbols;
   /// Ops whose writes a fence comes after.
   llvm::SmallSetVector<Operation *, 4> fenced;
@@ -165,7 +165,7 @@ void ProxyFences::visitOp(Operation *op, Writes &writes) {
   }
   if (auto call = dyn_cast<CallOpInterface>(op))
     if (int64_t bytes = getFrameBytes(call)) {
-      if (usesEngines.contains(call.resolveCallableInTable(&symbols)))
+      if (usesAsyncProxy.contains(call.resolveCallableInTable(&symbols)))
         fence({0, bytes, /*buffer=*/nullptr, /*isWrite=*/true}, writes);
       writes.insert({0, bytes, /*buffer=*/nullptr, op});
     }
@@ -185,27 +185,27 @@ struct TileGPUInsertProxyFencesPass
     : tessera::tilegpu::impl::TileGPUInsertProxyFencesPassBase<TileGPUInsertProxyFencesPass> {
   void runOnOperation() final {
     ModuleOp module = getOperation();
-    bool hasEngines = false;
+    bool hasAsyncProxy = false;
     module.walk([&](AsyncProxyOpInterface) {
-      hasEngines = true;
+      hasAsyncProxy = true;
       return WalkResult::interrupt();
     });
-    if (!hasEngines)
+    if (!hasAsyncProxy)
       return;
     CallGraph calls(module);
     if (failed(verifyAllocated(module)) || failed(calls.verifyAcyclic()))
       return signalPassFailure();
     SharedMemoryAllocation allocation(module, calls);
     SharedMemoryAlias alias(module);
-    llvm::DenseSet<Operation *> usesEngines;
+    llvm::DenseSet<Operation *> usesAsyncProxy;
     for (FunctionOpInterface function : calls.getCalleesFirst()) {
       bool uses = llvm::any_of(calls.getCallees(function), [&](FunctionOpInterface callee) {
-        return usesEngines.contains(callee);
+        return usesAsyncProxy.contains(callee);
       });
       function->walk([&](AsyncProxyOpInterface) { uses = true; });
       if (uses)
-        usesEngines.insert(function);
-      ProxyFences fences(function, alias, allocation, usesEngines);
+        usesAsyncProxy.insert(function);
+      ProxyFences fences(function, alias, allocation, usesAsyncProxy);
       for (Operation *place : fences.getPlaces()) {
         OpBuilder builder(place);
         ProxyFenceOp::create(builder, place->getLoc());

@@ -4,7 +4,7 @@
 
 #include "EarlyLoads.h"
 #include "Multicast.h"
-#include "RepeatedPrograms.h"
+#include "PersistentKernel.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
@@ -152,7 +152,7 @@ LogicalResult KernelExpander::verify() {
     bytes += channel.getSlotBytes() * count;
   if (bytes > limit)
     return kernel.emitError("has rings of ") << bytes << " bytes, of which " << limit << " fit";
-  if (attr && attr.getPersistent() && !RepeatedPrograms::isPossible(kernel))
+  if (attr && attr.getPersistent() && !PersistentKernel::isPossible(kernel))
     return kernel.emitError("cannot be persistent: its programs look at each other, or are not "
                             "of one length");
   return success();
@@ -408,7 +408,7 @@ WarpSpecializeOp KernelExpander::emitRegions(OpBuilder &builder) {
 }
 
 /// Puts what the default region does into the loop over programs.
-static void repeat(const RepeatedPrograms &programs, Block *body) {
+static void addPrograms(const PersistentKernel &programs, Block *body) {
   OpBuilder builder = OpBuilder::atBlockEnd(body);
   Location loc = body->getParentOp()->getLoc();
   scf::ForOp loop = programs.emitLoop(builder, ValueRange());
@@ -456,10 +456,10 @@ void KernelExpander::expandForProducer() {
   for (Operation &op : body->without_terminator())
     old.push_back(&op);
   OpBuilder builder(body->getTerminator());
-  std::optional<RepeatedPrograms> repeated;
+  std::optional<PersistentKernel> persistent;
   if (attr.getPersistent()) {
-    repeated.emplace(kernel);
-    repeated->emitBounds(builder);
+    persistent.emplace(kernel);
+    persistent->emitBounds(builder);
   }
   allocateRings(builder, loc);
   WarpSpecializeOp regions = emitRegions(builder);
@@ -473,12 +473,12 @@ void KernelExpander::expandForProducer() {
   builder.setInsertionPointToEnd(other);
   emitPlaces(builder, loc);
   IRMapping mapping;
-  if (repeated) {
+  if (persistent) {
     SmallVector<unsigned> all = llvm::to_vector(llvm::seq<unsigned>(rings.channels.size()));
-    scf::ForOp loop = repeated->emitLoop(builder, getPlaces(all));
+    scf::ForOp loop = persistent->emitLoop(builder, getPlaces(all));
     OpBuilder inside = OpBuilder::atBlockEnd(loop.getBody());
     setPlaces(all, loop.getRegionIterArgs());
-    repeated->mapIds(inside, loop, mapping);
+    persistent->mapIds(inside, loop, mapping);
     emitProducer(inside, own, mapping);
     scf::YieldOp::create(inside, loc, getPlaces(all));
   } else {
@@ -488,8 +488,8 @@ void KernelExpander::expandForProducer() {
   // Divisions on the way to coordinates take as long as a short dot.
   regions.getPartition().walk([](LoopLikeOpInterface loop) { moveLoopInvariantCode(loop); });
 
-  if (repeated)
-    repeat(*repeated, own);
+  if (persistent)
+    addPrograms(*persistent, own);
   endRings(own);
   builder.setInsertionPointToStart(own);
   emitPlaces(builder, loc);

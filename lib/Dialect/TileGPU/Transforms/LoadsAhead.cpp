@@ -15,7 +15,7 @@ bool tessera::tilegpu::computesWithDots(scf::ForOp loop) {
   bool isFound = false;
   WalkResult result = loop.getBody()->walk([&](WarpgroupDotOp dot) {
     isFound = true;
-    // The sum of a dot with its operands swapped is moved about, and nothing else.
+    // The result of a dot with its operands swapped is moved about, and nothing else.
     bool isComputedWith = llvm::any_of(
         dot->getUsers(), [](Operation *user) { return user->hasTrait<OpTrait::Elementwise>(); });
     return dot->getBlock() == loop.getBody() && !dot.getIsAsync() && isComputedWith &&

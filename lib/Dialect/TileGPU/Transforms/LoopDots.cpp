@@ -2,7 +2,7 @@
 
 #include "LoopDots.h"
 
-#include "RepeatedPrograms.h"
+#include "PersistentKernel.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"

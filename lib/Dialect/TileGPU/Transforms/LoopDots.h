@@ -42,7 +42,7 @@ bool isZero(mlir::Value value);
 /// The buffer that an operand looks at, turned or not.
 mlir::Value skipTrans(mlir::Value buffer);
 
-/// A dot whose sum the loop carries, and nothing else looks at: it may go on into the
+/// A dot whose accumulator the loop carries, and nothing else looks at: it may go on into the
 /// next iteration. Null if there is none. Of several dots none does, for they end in
 /// the order they began.
 WarpgroupDotOp findAsyncDot(mlir::scf::ForOp loop, const ReplacedOps &replaced);
@@ -56,8 +56,8 @@ int64_t getRegisters(mlir::Type type, unsigned warps);
 WarpgroupDotOp findSkewedDot(mlir::scf::ForOp loop, const ReplacedOps &replaced);
 
 /// A dot that may be put off into the next iteration, behind the first one there, whose
-/// result its first operand is computed from: the loop carries its sum, which nobody looks at
-/// before. Null if there is none.
+/// result its first operand is computed from: the loop carries its accumulator, which nobody
+/// looks at before. Null if there is none.
 WarpgroupDotOp findLateDot(mlir::scf::ForOp loop, const ReplacedOps &replaced);
 
 /// Registers of a thread for what a loop carries, and for two results of a dot in it.

@@ -21,7 +21,7 @@ LogicalResult LoopSchedule::readChannels(ScheduleAttr attr) {
     ScheduledChannel &channel = channels.emplace_back();
     channel.number = from.getNumber();
     channel.slots = from.getSlots();
-    channel.engine = from.getEngine();
+    channel.copy = from.getCopy();
   }
   for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>())
     if (NodeAttr node = getNode(load); node && node.getChannel())

@@ -36,7 +36,7 @@ struct ChannelReader {
 
 struct ScheduledChannel {
   unsigned number = 0, slots = 0;
-  CopyEngine engine = CopyEngine::CpAsync;
+  CopyKind copy = CopyKind::CpAsync;
   WarpRole warps = WarpRole::Program;
   /// Of the loads, by their numbers in the schedule.
   mlir::SmallVector<unsigned, 2> copies;
@@ -55,7 +55,7 @@ struct ScheduledChannel {
     return *llvm::min_element(readers,
                               [](const auto &a, const auto &b) { return a.stage < b.stage; });
   }
-  bool isByTMA() const { return engine == CopyEngine::TMA; }
+  bool isByTMA() const { return copy == CopyKind::TMA; }
   /// Whether threads of the program begin its copies, in the loop.
   bool isCopiedInLoop() const { return warps == WarpRole::Program; }
 };

@@ -235,18 +235,18 @@ bool LoopPipeliner::plan() {
   if (skew)
     skewedDot = findSkewedDot(loop, replaced);
   loadsAhead = findLoadsAhead(loop, replaced, order);
-  // Addresses of copies take the registers that late sums would.
+  // Addresses of copies take the registers that late accumulators would.
   dotOrder = DotOrder::plan(loop, replaced, /*isLate=*/false);
   // An operand half as wide is held at once with both results.
   constexpr int64_t kOthers = 48;
   unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
   if (skewedDot) {
-    int64_t sum = getRegisters(skewedDot.getType(), warps);
-    int64_t wanted = kOthers + getSkewedRegisters(loop, skewedDot, warps) + sum / 2;
+    int64_t accumulator = getRegisters(skewedDot.getType(), warps);
+    int64_t wanted = kOthers + getSkewedRegisters(loop, skewedDot, warps) + accumulator / 2;
     int64_t available = GPUMachine::kRegisters / (GPUMachine::kWarpSize * warps);
     // Where two programs fit without that, one multiplies while the other computes.
     if (wanted > std::min<int64_t>(GPUMachine::kMaxRegisters, available) ||
-        2 * (wanted - sum) <= available)
+        2 * (wanted - accumulator) <= available)
       skewedDot = nullptr;
   }
   return planSlots();
@@ -291,7 +291,7 @@ void LoopPipeliner::propose() {
       }
     set(skewedDot, NodeAttr::getMMA(context, /*stage=*/-1, /*order=*/0, /*wait=*/2));
   }
-  auto channel = ChannelAttr::get(context, kChannel, slots, CopyEngine::CpAsync);
+  auto channel = ChannelAttr::get(context, kChannel, slots, CopyKind::CpAsync);
   loop->setAttr(kScheduleAttr, ScheduleAttr::get(context, channel, /*ping_pong=*/false));
 }
 

@@ -26,7 +26,7 @@
 // Without that, a dot by multiply-adds takes its operands in whatever registers they come,
 // writes them to shared memory a second time and meets there: for operands that are in shared
 // memory already that is a way for nothing. What a slice looks like in registers follows from the
-// layout of the sums, which tilegpu-assign-layouts chooses with these reads in mind.
+// layout of the accumulators, which tilegpu-assign-layouts chooses with these reads in mind.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
@@ -103,8 +103,8 @@ static bool isUnchangedBetween(Operation *from, Operation *to) {
   return true;
 }
 
-/// The part of an operand that a thread multiplies with its part of the sums, for `steps`
-/// steps along k: what is left of the sums' layout without the dimension `other`.
+/// The part of an operand that a thread multiplies with its part of the accumulators, for `steps`
+/// steps along k: what is left of the accumulators' layout without the dimension `other`.
 static RankedTensorType getSliceType(RankedTensorType operand, const LinearLayout &acc,
                                      unsigned other, unsigned k, int64_t steps) {
   SmallVector<int64_t> shape(operand.getShape());
@@ -132,7 +132,7 @@ void SlicedDot::setSlice(int64_t length) {
   auto typeA = cast<RankedTensorType>(a.getType()), typeB = cast<RankedTensorType>(b.getType());
   if (auto mma = dyn_cast<MmaDotOp>(dot)) {
     ArrayRef<int32_t> warps = mma.getWarps();
-    unsigned bits = mma.getFactorBits();
+    unsigned bits = mma.getOperandBits();
     auto make = [&](RankedTensorType type, unsigned k, auto layoutOf) {
       SmallVector<int64_t> shape(type.getShape());
       shape[k] = length;
@@ -164,11 +164,11 @@ bool SlicedDot::plan() {
   if (auto mma = dyn_cast<MmaDotOp>(dot)) {
     // An instruction's; of two where dots are summed apart, while there are registers.
     constexpr int64_t kBytes = 32, kManySums = 64;
-    int64_t length = kBytes * 8 / mma.getFactorBits();
+    int64_t length = kBytes * 8 / mma.getOperandBits();
     if (mma.getPrecision() == tile::InputPrecision::TF32x3 &&
         getLayoutAttr(type).getNumRegisters() <= kManySums)
       length *= 2;
-    if (length >= depth || mma.getFactorBits() > 32)
+    if (length >= depth || mma.getOperandBits() > 32)
       return false;
     setSlice(length);
     return true;

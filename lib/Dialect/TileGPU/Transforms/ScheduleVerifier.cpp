@@ -64,7 +64,7 @@ LogicalResult LoopSchedule::verifyUse(Operation *user, Value value) const {
   if (made.inFlight != 0 && !(later == 1 && isAccumulator))
     return refuse("the result of a dot that is in flight over the end of the iteration");
   if (made.inFlight != 0 && distance > 1)
-    return refuse("a sum that is in flight, more than one stage later");
+    return refuse("an accumulator that is in flight, more than one stage later");
   // An accumulator may be under way.
   int64_t done = made.isAsync() && isAccumulator && at.isAsync()
                      ? getTime(producer, ScheduleEvent::Op)

@@ -623,25 +623,25 @@ void ScheduledLoop::emitDotWait(OpBuilder &builder, Operation *dot) {
   // The instruction counts no further.
   constexpr unsigned kMostPending = 7;
   IntegerAttr pending = builder.getI32IntegerAttr(std::min(kMostPending, countPending(dot)));
-  Value sum = dot->getResult(0);
-  bool isSummedOn = llvm::all_of(sum.getUses(), [](OpOperand &use) {
+  Value result = dot->getResult(0);
+  bool isAccumulator = llvm::all_of(result.getUses(), [](OpOperand &use) {
     return isa<WarpgroupDotOp>(use.getOwner()) && use.getOperandNumber() == 2;
   });
-  if (node.inFlight != 0 || isSummedOn) {
+  if (node.inFlight != 0 || isAccumulator) {
     WarpgroupWaitOp::create(builder, dot->getLoc(), TypeRange(), ValueRange(), pending);
   } else {
     IRMapping &mapping = getMapping(node.stage);
-    Value done = WarpgroupWaitOp::create(builder, dot->getLoc(), TypeRange(sum.getType()),
-                                         ValueRange(mapping.lookup(sum)), pending)
+    Value done = WarpgroupWaitOp::create(builder, dot->getLoc(), TypeRange(result.getType()),
+                                         ValueRange(mapping.lookup(result)), pending)
                      .getResult(0);
-    mapping.map(sum, done);
+    mapping.map(result, done);
     mapCarried(dot);
   }
   finishUse(builder, dot);
 }
 
-/// Warpgroups begin dots that follow on each other in turns.
-void ScheduledLoop::emitTurn(OpBuilder &builder, const ScheduleEvent &event) {
+/// Ping-pong: warpgroups begin dots that follow on each other alternately.
+void ScheduledLoop::emitPingPong(OpBuilder &builder, const ScheduleEvent &event) {
   bool isDot = event.kind == ScheduleEvent::Op && isa<WarpgroupDotOp>(event.op);
   if (!schedule.isPingPong() || isDot == hasTurn)
     return;
@@ -693,8 +693,8 @@ void ScheduledLoop::beginIteration(Iteration iteration) {
 }
 
 void ScheduledLoop::endIteration(OpBuilder &builder) {
-  // A turn ends with the iteration.
-  emitTurn(builder, ScheduleEvent{ScheduleEvent::TileWait});
+  // The tensor cores are passed on with the end of the iteration.
+  emitPingPong(builder, ScheduleEvent{ScheduleEvent::TileWait});
   for (auto [index, value, other] : llvm::zip_equal(kept, values, inPlace)) {
     Value yielded = loop.getYieldedValues()[index];
     if (other)
@@ -733,7 +733,7 @@ void ScheduledLoop::emitIteration(OpBuilder &builder, Iteration iteration) {
         channels.push_back(events.front().channel);
         events = events.drop_front();
       }
-      emitTurn(builder, event);
+      emitPingPong(builder, event);
       emitCopies(builder, channels);
       continue;
     }
@@ -741,7 +741,7 @@ void ScheduledLoop::emitIteration(OpBuilder &builder, Iteration iteration) {
     if (event.op && !schedule.getReplaced().contains(event.op) &&
         !current.has(schedule.getOp(event.op).stage))
       continue;
-    emitTurn(builder, event);
+    emitPingPong(builder, event);
     emitEvent(builder, event);
   }
   endIteration(builder);
@@ -817,10 +817,10 @@ void ScheduledLoop::emitLate(OpBuilder &builder, Value last) {
     if (event.kind == ScheduleEvent::Copy || (event.op && !isOfOp) ||
         (isOfOp && schedule.getOp(event.op).stage != 1))
       continue;
-    emitTurn(builder, event);
+    emitPingPong(builder, event);
     emitEvent(builder, event);
   }
-  emitTurn(builder, ScheduleEvent{ScheduleEvent::TileWait});
+  emitPingPong(builder, ScheduleEvent{ScheduleEvent::TileWait});
 }
 
 /// What the loop gives, once nothing is under way any more.
@@ -894,14 +894,14 @@ void ScheduledLoop::expand() {
     results = emitResults(builder);
     emitEnd(builder);
   } else {
-    // Where a loop that does not run joins one that does, sums must not be under way.
+    // Where a loop that does not run joins one that does, accumulators must not be under way.
     SmallVector<Value> before(values);
     llvm::append_range(before, getPlaces());
     auto guarded = scf::IfOp::create(builder, loc, ValueRange(before).getTypes(), runs,
                                      /*withElseRegion=*/true);
     guarded->setAttr(kIsLikelyAttr, builder.getUnitAttr());
     builder.setInsertionPointToStart(guarded.elseBlock());
-    // Something to do, or what the sums are then would be set on the way to the loop, too.
+    // Something to do, or what the accumulators are then would be set on the way to the loop, too.
     if (async.empty())
       WarpgroupWaitOp::create(builder, loc, TypeRange(), ValueRange(),
                               builder.getI32IntegerAttr(0));

@@ -118,7 +118,7 @@ private:
   void emitAsyncCopies(mlir::OpBuilder &builder, AsyncRings &rings, mlir::Value variable,
                        mlir::Value condition, mlir::Value slot);
   void emitTMACopies(mlir::OpBuilder &builder, mlir::ArrayRef<unsigned> channels);
-  void emitTurn(mlir::OpBuilder &builder, const ScheduleEvent &event);
+  void emitPingPong(mlir::OpBuilder &builder, const ScheduleEvent &event);
   void moveOn(mlir::OpBuilder &builder, unsigned channel);
   void mapCarried(mlir::Operation *op);
   unsigned countPending(mlir::Operation *dot) const;

@@ -11,8 +11,9 @@
 //
 // More than a few slices are iterations of a loop.
 //
-// In a loop that computes with results of a dot before it sums them up, the sum and one such result
-// are there at once: where both do not fit, the dot is one for each half of the rows, or columns.
+// In a loop that computes with results of a dot before it adds them to an accumulator, this and one
+// such result are there at once: where both do not fit, the dot is one for each half of the rows,
+// or columns.
 //
 // A value is a slice if another one that is needs it, and so are all that are made of it. Whoever
 // can be computed anew from numbers (indices, masks, constants) is there besides, for others.
@@ -477,7 +478,7 @@ bool TileGPUSliceTilesPass::slice(tile::FuncOp kernel, Value value, unsigned dim
   return true;
 }
 
-/// A loop that carries a sum and computes with a result of a dot as large.
+/// A loop that carries an accumulator and computes with a result of a dot as large.
 bool TileGPUSliceTilesPass::sliceDots(tile::FuncOp kernel) {
   // Others hold their operands in registers, those of each half.
   if (!machine->hasWarpgroupMMA())

@@ -144,16 +144,18 @@ bool LoopSplitter::planCarried(unsigned number) {
     return true;
   }
   if (!loop.getResult(number).use_empty())
-    return refuse("what it carries is more than sums of dots, and needed behind it");
+    return refuse("what it carries is more than accumulators of dots, and needed behind it");
   if (next == argument)
     return true;
   auto add = next.getDefiningOp<arith::AddIOp>();
   if (!add || !argument.getType().isIntOrIndex())
-    return refuse("it carries more than sums of dots and integers that move by equal amounts");
+    return refuse(
+        "it carries more than accumulators of dots and integers that move by equal amounts");
   Value amount = add.getLhs() == argument ? add.getRhs() : add.getLhs();
   bool hasArgument = add.getLhs() == argument || add.getRhs() == argument;
   if (!hasArgument || !loop.isDefinedOutsideOfLoop(amount))
-    return refuse("it carries more than sums of dots and integers that move by equal amounts");
+    return refuse(
+        "it carries more than accumulators of dots and integers that move by equal amounts");
   inductions.push_back({number, amount});
   return true;
 }
@@ -205,7 +207,7 @@ bool LoopSplitter::plan() {
     if (!planCarried(number))
       return false;
   if (sums.empty())
-    return refuse("it carries no sum of dots");
+    return refuse("it carries no accumulator of dots");
   return planSurroundings();
 }
 

@@ -55,7 +55,7 @@ static constexpr int64_t kBesidePieces = 1 << 10;
 namespace {
 
 /// A store that TMA can do.
-struct EngineStore {
+struct TMAStore {
   tile::StoreOp store;
   BoxAccess box;
   /// Of a piece: so many of them are the tile.
@@ -82,12 +82,12 @@ public:
 private:
   std::string plan(tile::StoreOp store);
   void dropThoseBesideThreads();
-  void rewrite(EngineStore &planned, BlockArgument map);
+  void rewrite(TMAStore &planned, BlockArgument map);
 
   tile::FuncOp kernel;
   int64_t limit;
   AccessAnalysis analysis;
-  SmallVector<EngineStore, 2> stores;
+  SmallVector<TMAStore, 2> stores;
 };
 
 } // namespace
@@ -213,7 +213,7 @@ int64_t tessera::tilegpu::getRoomForResults(tile::FuncOp kernel, const ReplacedO
   constexpr int64_t kBesideTiles = 4 << 10;
   bool isAlone = true;
   // Buffers of TMA are there at the same time, those of threads one after the other.
-  int64_t byEngine = 0, byThreads = 0;
+  int64_t byTMA = 0, byThreads = 0;
   kernel.walk([&](Operation *op) { isAlone &= replaced.contains(op) || !exchangesMore(op); });
   kernel.walk([&](tile::StoreOp store) {
     auto tile = dyn_cast<RankedTensorType>(store.getValue().getType());
@@ -227,15 +227,15 @@ int64_t tessera::tilegpu::getRoomForResults(tile::FuncOp kernel, const ReplacedO
       box = getStoredBox(store, analysis, conditions, why);
     int64_t pieces = bytes <= kPieceBytes ? 1 : llvm::divideCeil(2 * bytes, kPieceBytes);
     if (box && getBuffer(tile, getFastDim(*box), pieces))
-      byEngine += std::min(bytes, kPieceBytes);
+      byTMA += std::min(bytes, kPieceBytes);
     else
       byThreads = std::max(byThreads, bytes + kBesideTiles);
   });
-  return std::max(byThreads, byEngine ? byEngine + kBesidePieces : 0);
+  return std::max(byThreads, byTMA ? byTMA + kBesidePieces : 0);
 }
 
 std::string Rewriter::plan(tile::StoreOp store) {
-  EngineStore planned;
+  TMAStore planned;
   planned.store = store;
   for (Operation *op = store->getParentOp(); op != kernel; op = op->getParentOp())
     if (isa<LoopLikeOpInterface>(op))
@@ -248,7 +248,7 @@ std::string Rewriter::plan(tile::StoreOp store) {
   int64_t others = kBesidePieces;
   if (planned.loop) {
     kernel.walk([&](LocalAllocOp buffer) { others += buffer.getType().getNumBytes(); });
-    for (const EngineStore &other : stores)
+    for (const TMAStore &other : stores)
       others += other.getBufferBytes();
   }
   auto type = cast<RankedTensorType>(store.getValue().getType());
@@ -262,7 +262,7 @@ std::string Rewriter::plan(tile::StoreOp store) {
     return "there is no shared memory left for its tile";
   planned.box = std::move(*box);
   planned.isWaitedFor = llvm::any_of(
-      stores, [&](EngineStore &other) { return other.store->getBlock() == store->getBlock(); });
+      stores, [&](TMAStore &other) { return other.store->getBlock() == store->getBlock(); });
   stores.push_back(std::move(planned));
   return "";
 }
@@ -270,9 +270,9 @@ std::string Rewriter::plan(tile::StoreOp store) {
 /// Stores of one array are all TMA's, or all the threads'.
 void Rewriter::dropThoseBesideThreads() {
   auto isPlanned = [&](tile::StoreOp store) {
-    return llvm::any_of(stores, [&](EngineStore &planned) { return planned.store == store; });
+    return llvm::any_of(stores, [&](TMAStore &planned) { return planned.store == store; });
   };
-  auto isBesideThreads = [&](EngineStore &planned) {
+  auto isBesideThreads = [&](TMAStore &planned) {
     return kernel
         .walk([&](tile::StoreOp other) {
           return getPointerBases(other.getPtr()).getSingle() == planned.box.getBase() &&
@@ -385,7 +385,7 @@ Value Pieces::emit(OpBuilder &builder, unsigned number) {
   return mapping.lookup(whole);
 }
 
-void Rewriter::rewrite(EngineStore &planned, BlockArgument map) {
+void Rewriter::rewrite(TMAStore &planned, BlockArgument map) {
   tile::StoreOp store = planned.store;
   Location loc = store.getLoc();
   OpBuilder builder(store);
@@ -451,7 +451,7 @@ LogicalResult Rewriter::run() {
     if (std::string why = plan(store); !why.empty())
       remarkOnThreads(store, why);
   dropThoseBesideThreads();
-  for (EngineStore &planned : stores) {
+  for (TMAStore &planned : stores) {
     addLaunchConditions(kernel, planned.conditions);
     FailureOr<BlockArgument> map =
         addTensorMap(kernel, planned.box, planned.buffer, getBoxRows(planned.store));

@@ -23,7 +23,7 @@
 #include "LoopSchedule.h"
 #include "LoopSlice.h"
 #include "Multicast.h"
-#include "RepeatedPrograms.h"
+#include "PersistentKernel.h"
 #include "StoreByTensorMap.h"
 #include "WarpRegisters.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -80,7 +80,7 @@ struct BoxLoop {
   std::optional<DotOrder> order;
   /// Loads that threads do an iteration ahead.
   SmallVector<tile::LoadOp> loadsAhead;
-  /// Whether warpgroups begin dots in turns.
+  /// Whether warpgroups begin dots alternately (ping-pong).
   bool isPingPong = false;
   /// Whether it loads from arrays that the kernel finds: its copies begin where the program comes
   /// to it, and threads begin them.
@@ -155,13 +155,13 @@ private:
   unsigned slots = 0;
   /// How many are to run at once on an SM.
   int64_t programs = 1;
-  /// Whether one program after the other is done.
-  bool repeats = false;
+  /// Whether the kernel is persistent: a block does one program after the other.
+  bool isPersistent = false;
   /// Whether the program's first thread orders copies, and why.
-  bool feedsItself = false;
-  std::string whyFed;
+  bool copiesForItself = false;
+  std::string whyItCopies;
   /// How many programs share an SM because it does.
-  int64_t fedPrograms = 1;
+  int64_t sharedPrograms = 1;
 };
 
 } // namespace
@@ -297,7 +297,7 @@ bool Specializer::planOrder(scf::ForOp loop, ArrayRef<tile::LoadOp> loads) {
 }
 
 /// Why the iterations of a loop cannot be told apart; empty if they can.
-static std::string whyNotFed(scf::ForOp loop) {
+static std::string whyNotCopied(scf::ForOp loop) {
   if (getSmallStep(loop))
     return "";
   APInt step;
@@ -309,7 +309,7 @@ static std::string whyNotFed(scf::ForOp loop) {
 bool Specializer::planInPlace(const BoxLoop &planned) {
   if (getClusterSize(kernel) > 1)
     return refuse(planned.loop, "blocks of a cluster find its arrays in memory");
-  if (std::string why = whyNotFed(planned.loop); !why.empty())
+  if (std::string why = whyNotCopied(planned.loop); !why.empty())
     return refuse(planned.loop, "it loads from arrays that are found in memory, and " + why);
   if (Operation *obstacle = findObstacleInLoop(planned.loop, order))
     return refuse(planned.loop, "it may store what it loads, or orders memory", obstacle);
@@ -556,17 +556,17 @@ bool Specializer::planSlots() {
   // results there is nothing to do, unless the next one's copies have begun.
   constexpr unsigned kFewest = 3;
   // Where a program has an SM for itself, the next one's tiles are copied while it stores.
-  auto planRepeats = [&] {
-    repeats = unplanned.empty() && !isInLoop &&
-              getFitting(/*isStored=*/true) >= std::min(wanted, kFewest) &&
-              getWantedRegisters() > WarpRegisters(warps, /*programs=*/2).alone &&
-              RepeatedPrograms::isPossible(kernel);
-    fitting = getFitting(isInLoop || repeats);
+  auto planPersistence = [&] {
+    isPersistent = unplanned.empty() && !isInLoop &&
+                   getFitting(/*isStored=*/true) >= std::min(wanted, kFewest) &&
+                   getWantedRegisters() > WarpRegisters(warps, /*programs=*/2).alone &&
+                   PersistentKernel::isPossible(kernel);
+    fitting = getFitting(isInLoop || isPersistent);
   };
-  if (feedsItself) {
+  if (copiesForItself) {
     fitting = std::min<int64_t>(getFitting(isInLoop), wanted);
-    if (fedPrograms > 1) {
-      int64_t most = (machine.getSharedBytes(fedPrograms) - barriers - others) / perSlot;
+    if (sharedPrograms > 1) {
+      int64_t most = (machine.getSharedBytes(sharedPrograms) - barriers - others) / perSlot;
       if (most >= 2)
         least = fitting = std::min(fitting, most);
     }
@@ -591,7 +591,7 @@ bool Specializer::planSlots() {
       least = fitting;
     }
   } else if (llvm::all_of(loops, [](const BoxLoop &planned) { return planned.asyncDot; })) {
-    planRepeats();
+    planPersistence();
   } else {
     planPrograms([&](int64_t bytes) {
       return (bytes - (isInLoop ? stored : kBarrierBytes) - others) / perSlot >= few;
@@ -606,15 +606,15 @@ bool Specializer::planSlots() {
                             }) &&
                getWantedRegisters() + kBesideWanted <=
                    WarpRegisters(warps, /*programs=*/1).getMost()) {
-      planRepeats();
+      planPersistence();
     }
   }
   // Rather results in rounds than fewer stages than asked for.
-  if ((isInLoop || repeats) && programs == 1 && fitting < least)
+  if ((isInLoop || isPersistent) && programs == 1 && fitting < least)
     fitting = std::min<int64_t>(
         least, (machine.sharedBytes - kExchangeBytes - kBarrierBytes - others) / perSlot);
   slots = std::clamp<int64_t>(fitting, 0, wanted);
-  // The tiles of sums that begin an iteration later stay there as long: with two slots nothing
+  // The tiles of dots that begin an iteration later stay there as long: with two slots nothing
   // would be copied meanwhile.
   if (slots < kFewestOfLate)
     putNothingOff();
@@ -623,7 +623,7 @@ bool Specializer::planSlots() {
                   "two stages of " + Twine(perSlot) + " bytes do not fit into shared memory");
   if (slots < least)
     emitRemark(first, RemarkKind::FewerStages)
-        << (feedsItself ? "loop copies for itself with " : "loop is specialised with ")
+        << (copiesForItself ? "loop copies for itself with " : "loop is specialised with ")
         << named("stages", slots) << " stages, not " << named("wanted", least) << ": a stage takes "
         << named("stage_bytes", perSlot) << " bytes of shared memory";
   return true;
@@ -653,10 +653,10 @@ void Specializer::putNothingOff() {
 /// of them share an SM without warps for copies, that is worth more than those.
 void Specializer::planFedPrograms() {
   if (!llvm::all_of(loops, [](const BoxLoop &planned) {
-        return planned.order && whyNotFed(planned.loop).empty();
+        return planned.order && whyNotCopied(planned.loop).empty();
       }))
     return;
-  constexpr int64_t kMostFed = 3;
+  constexpr int64_t kMostAlone = 3;
   ReplacedOps replaced;
   for (const BoxLoop &planned : loops)
     replaced.insert_range(planned.getReplaced());
@@ -678,11 +678,11 @@ void Specializer::planFedPrograms() {
   std::vector<BoxLoop> late = loops;
   putNothingOff();
   int64_t threads = GPUMachine::kWarpSize * warps;
-  int64_t fed =
-      count(kMostFed, [&](int64_t several) { return GPUMachine::getRegisters(several * threads); });
-  // As many do better on their own, too, if the warps that are beside them put no sum off.
-  if (fed > beside || (fed > 1 && fed == beside && !isLate))
-    fedPrograms = fed;
+  int64_t alone = count(
+      kMostAlone, [&](int64_t several) { return GPUMachine::getRegisters(several * threads); });
+  // As many do better on their own, too, if the warps that are beside them put no dot off.
+  if (alone > beside || (alone > 1 && alone == beside && !isLate))
+    sharedPrograms = alone;
   else
     loops = std::move(late);
 }
@@ -697,19 +697,19 @@ bool Specializer::hasLoopsInPlace() const {
 /// are, and may come to them no earlier than the program.
 bool Specializer::planFeeding() {
   scf::ForOp first = loops.front().loop;
-  whyFed = hasLoopsInPlace()    ? "the kernel finds its arrays in memory"
-                : fedPrograms > 1 ? "more programs share an SM without warps for copies"
+  whyItCopies = hasLoopsInPlace()    ? "the kernel finds its arrays in memory"
+                : sharedPrograms > 1 ? "more programs share an SM without warps for copies"
                                      : describeBound(first, machine);
   for (BoxLoop &planned : loops) {
     if (planned.asyncDot && !hasLoopsInPlace())
-      return refuse(first, whyFed);
-    if (std::string why = whyNotFed(planned.loop); !why.empty())
-      return refuse(planned.loop, whyFed + ", and " + why);
+      return refuse(first, whyItCopies);
+    if (std::string why = whyNotCopied(planned.loop); !why.empty())
+      return refuse(planned.loop, whyItCopies + ", and " + why);
     planned.lateDot = nullptr;
   }
   // Slots are to be left where an iteration ends.
   putNothingOff();
-  feedsItself = true;
+  copiesForItself = true;
   return true;
 }
 
@@ -735,18 +735,18 @@ bool Specializer::plan() {
   if (isBoundByDots())
     planFedPrograms();
   // Rings of other loops, which copy by cp.async, are counted nowhere.
-  if (fedPrograms > 1 && !unplanned.empty())
+  if (sharedPrograms > 1 && !unplanned.empty())
     return refuse(loops.front().loop,
                   "more programs share an SM without warps for copies, and another loop is not "
                   "specialised",
                   unplanned.front());
-  if ((!isBoundByDots() || fedPrograms > 1 || hasLoopsInPlace()) && !planFeeding())
+  if ((!isBoundByDots() || sharedPrograms > 1 || hasLoopsInPlace()) && !planFeeding())
     return false;
   if (!planSlots())
     return false;
   // What loops that stay as they are need is only guessed at: they are to have what they need
   // without that warps exchange registers.
-  if (!feedsItself && !unplanned.empty() &&
+  if (!copiesForItself && !unplanned.empty() &&
       getWantedRegisters() > WarpRegisters(warps, programs).alone)
     return refuse(loops.front().loop,
                   "beside a producer warp another loop would have too few registers",
@@ -809,11 +809,11 @@ void Specializer::proposeCopies(const BoxLoop &planned) {
     NodeAttr node = NodeAttr::getCopy(context, /*stage=*/0, /*order=*/0, box.channel, Type(),
                                       WarpRole::Producer, isLate ? std::optional(2) : std::nullopt,
                                       box.isMulticast);
-    if (feedsItself && planned.order) {
+    if (copiesForItself && planned.order) {
       // All slots are left where an iteration ends.
       node =
           NodeAttr::getCopy(context, 1 - static_cast<int>(slots), /*order=*/1, box.channel, Type());
-    } else if (feedsItself) {
+    } else if (copiesForItself) {
       // What the last dot reads is left only when it is done.
       WarpgroupDotOp late = last ? last : planned.asyncDot;
       bool isLeftLate = late && (planned.getChannel(late.getA()) == box.channel ||
@@ -837,7 +837,7 @@ void Specializer::propose(BoxLoop &planned) {
   };
   if (planned.order) {
     planned.order->propose();
-  } else if (WarpgroupDotOp last = planned.getLastDot(); feedsItself && last) {
+  } else if (WarpgroupDotOp last = planned.getLastDot(); copiesForItself && last) {
     setDot(last, /*stage=*/0, /*wait=*/2);
     setOrder(last->getNextNode(), 2);
   } else if (planned.asyncDot) {
@@ -859,7 +859,7 @@ void Specializer::propose(BoxLoop &planned) {
     loadAhead(load);
   SmallVector<ChannelAttr> attrs;
   for (unsigned channel : planned.channels)
-    attrs.push_back(ChannelAttr::get(context, channel, slots, CopyEngine::TMA));
+    attrs.push_back(ChannelAttr::get(context, channel, slots, CopyKind::TMA));
   scf::ForOp(planned.loop)
       ->setAttr(kScheduleAttr, ScheduleAttr::get(context, attrs, planned.isPingPong));
 }
@@ -870,14 +870,14 @@ KernelScheduleAttr Specializer::getKernelSchedule() const {
   bool isShared = wanted > registers.alone && registers.shared > registers.alone;
   return KernelScheduleAttr::get(
       tile::FuncOp(kernel)->getContext(), isShared ? GPUMachine::kWarpsOfWarpgroup : 1,
-      isShared ? registers.shared : 0, isShared ? registers.forCopies : 0, programs, repeats);
+      isShared ? registers.shared : 0, isShared ? registers.forCopies : 0, programs, isPersistent);
 }
 
 void Specializer::propose() {
-  if (feedsItself) {
+  if (copiesForItself) {
     scf::ForOp loop = loops.front().loop;
     emitRemark(loop, RemarkKind::LoopCopiesForItself)
-        << "loop copies for itself: " << named("reason", whyFed);
+        << "loop copies for itself: " << named("reason", whyItCopies);
   } else {
     kernel->setAttr(kKernelScheduleAttr, getKernelSchedule());
   }

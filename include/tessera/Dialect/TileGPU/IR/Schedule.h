@@ -16,7 +16,7 @@
 //                {tilegpu.node = #tilegpu.node<mma, order = 1, wait = 2, in_flight = 1>}
 //       %n = tile.addptr ... {tilegpu.node = #tilegpu.node<vector, order = 2>}
 //       scf.yield %d, %n
-//     } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, engine = cp_async>]>}
+//     } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, copy = cp_async>]>}
 //
 // Nodes. Every op of the body is a node. Its stage says in which iteration of the new loop it is
 // done: stage 0 in the one that it belongs to, stage -2 two iterations earlier, stage 1 one
@@ -74,7 +74,7 @@
 //     load a, b     <copy, channel = 0, warps = producer>
 //     dot           <mma, wait = 1, in_flight = 1>
 //     what follows  <vector, order = 1>
-//     on the loop   channels = [<0, slots = 4, engine = tma>]
+//     on the loop   channels = [<0, slots = 4, copy = tma>]
 //     on the kernel #tilegpu.kernel_schedule<producer_warps = 4, registers = [232, 40]>
 //
 // Attention, forward: the second dot is put off into the next iteration, where it is under way
@@ -92,7 +92,7 @@
 // softmax in the code): s = q k has <mma, stage = -1, wait = 2>, everything else order 1.
 //
 // Attention, backward, the loop over rows of q for one block of k and v: five dots. Scores and
-// the gradients of probabilities begin together, and with them the sums of dv and dk of the
+// the gradients of probabilities begin together, and with them the dots of dv and dk of the
 // iteration before, which tensor cores work on while threads compute.
 //
 //     load q, do   <copy, stage = -1, channel = 0>, <copy, stage = -1, channel = 1>, 3 slots each

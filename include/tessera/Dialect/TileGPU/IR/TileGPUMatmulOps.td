@@ -60,7 +60,7 @@ def TileGPU_MmaDotOp : TileGPU_Op<"mma_dot", [Pure, AllTypesMatch<["acc", "resul
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Bits of an element as the instruction has it: those of the parts of f32.
-    unsigned getFactorBits();
+    unsigned getOperandBits();
     /// The layouts that the instruction prescribes.
     ::tessera::LinearLayout getOperandLayout(unsigned operand);
     ::tessera::LinearLayout getAccumulatorLayout();

@@ -17,11 +17,11 @@ def TileGPU_ChannelAttr : TileGPU_Attr<"Channel", "channel", []> {
     Rules: (C1) there are 1 to 64 slots.
 
     ```mlir
-    #tilegpu.channel<0, slots = 4, engine = cp_async>
+    #tilegpu.channel<0, slots = 4, copy = cp_async>
     ```
   }];
   let parameters = (ins "unsigned":$number, "unsigned":$slots,
-                        "::tessera::tilegpu::CopyEngine":$engine);
+                        "::tessera::tilegpu::CopyKind":$copy);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
@@ -30,13 +30,13 @@ def TileGPU_ScheduleAttr : TileGPU_Attr<"Schedule", "schedule", []> {
   let summary = "How the iterations of a loop overlap";
   let description = [{
     On an `scf.for`, as `tilegpu.schedule`: the channels by which its tiles come; with
-    `ping_pong`, warpgroups begin their dots in turns. What its ops do when is said by
+    `ping_pong`, warpgroups begin their dots alternately. What its ops do when is said by
     `#tilegpu.node` on each.
 
     Rules: (S1) no two channels have one number.
 
     ```mlir
-    #tilegpu.schedule<channels = [<0, slots = 4, engine = tma>], ping_pong>
+    #tilegpu.schedule<channels = [<0, slots = 4, copy = tma>], ping_pong>
     ```
   }];
   let parameters = (ins ArrayRefParameter<"::tessera::tilegpu::ChannelAttr">:$channels,

@@ -19,7 +19,7 @@ def TileGPU_NodeRole : TileGPU_Enum<"NodeRole", "what an op of a scheduled loop 
 def TileGPU_WarpRole : TileGPU_Enum<"WarpRole", "which warps run an op", [
   I32EnumAttrCase<"Program", 0, "program">, I32EnumAttrCase<"Producer", 1, "producer">]>;
 
-def TileGPU_CopyEngine : TileGPU_Enum<"CopyEngine", "what fills the slots of a ring", [
+def TileGPU_CopyKind : TileGPU_Enum<"CopyKind", "what fills the slots of a ring", [
   I32EnumAttrCase<"CpAsync", 0, "cp_async">, I32EnumAttrCase<"TMA", 1, "tma">]>;
 
 #endif // TESSERA_DIALECT_TILEGPU_TILEGPUSCHEDULEENUMS_TD

@@ -45,7 +45,7 @@ def TileGPUSliceTilesPass : Pass<"tilegpu-slice-tiles", "::mlir::ModuleOp"> {
   let description = [{
     What a kernel loads, computes element by element and stores is written out for each slice
     of its tiles, where more of them are there at once than there are registers; and so is a
-    dot whose result is computed with before a loop sums it up, for each half of its rows or
+    dot whose result is computed with before a loop accumulates it, for each half of its rows or
     columns. Nothing may need a whole tile, and loads and stores may be done in turns: of other
     arrays with `assume-apart`, which the launch then sees to.
 
@@ -139,7 +139,7 @@ def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
       %d = tilegpu.warpgroup_dot %a, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, wait = 1, in_flight = 1>} : ...
       %next = tile.addptr %at, %c32 {tilegpu.node = #tilegpu.node<vector, order = 1>} : ...
       ...
-    } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, engine = cp_async>]>}
+    } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, copy = cp_async>]>}
     ```
   }];
   let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
@@ -171,7 +171,7 @@ def TileGPUExpandSchedulePass : Pass<"tilegpu-expand-schedule", "::mlir::ModuleO
       %b = tilegpu.local_alloc %x : (...) -> !tilegpu.memdesc<64x64xf16, #shared>
       %d = tilegpu.warpgroup_dot %q, %b, %acc ...
       ...
-    } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+    } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
     ```
     becomes
     ```mlir
@@ -252,7 +252,7 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
       %b = tilegpu.local_alloc %y : (...) -> !tilegpu.memdesc<64x64xf16, #shared>
       %d = tilegpu.warpgroup_dot %a, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, wait = 1, in_flight = 1>} : ...
       ...
-    } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, engine = tma>]>}
+    } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, copy = tma>]>}
     ```
   }];
   let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The programs of a grid, done by as many as the GPU has at once, each one program after
-// the other:
+// A persistent kernel: the programs of a grid are done by as many blocks as the GPU has at once,
+// each one program after the other:
 //
 //     kernel(args)                        kernel(args, gx, gy, gz)
 //       id = program_id(0)        becomes   for t from program_id(0) to gx * gy * gz
@@ -13,8 +13,8 @@
 // is gained is the time between programs: whoever orders copies begins with those of the
 // next one while this one's result is stored.
 
-#ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_REPEATEDPROGRAMS_H
-#define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_REPEATEDPROGRAMS_H
+#ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PERSISTENTKERNEL_H
+#define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PERSISTENTKERNEL_H
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
@@ -26,14 +26,14 @@ namespace tessera::tilegpu {
 inline constexpr llvm::StringLiteral kOverProgramsAttr =
     TileGPUDialect::OverProgramsAttrHelper::getNameStr();
 
-class RepeatedPrograms {
+class PersistentKernel {
 public:
   /// Whether programs do not look at each other, nor ask by other means which one they are, and
   /// are of about the same length: the bounds of their loops do not depend on which one it is.
   static bool isPossible(tile::FuncOp kernel);
 
   /// Gives the kernel the arguments for it.
-  explicit RepeatedPrograms(tile::FuncOp kernel);
+  explicit PersistentKernel(tile::FuncOp kernel);
 
   /// Everything that the loop needs, where both regions see it.
   void emitBounds(mlir::OpBuilder &builder);
@@ -53,4 +53,4 @@ private:
 
 } // namespace tessera::tilegpu
 
-#endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_REPEATEDPROGRAMS_H
+#endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PERSISTENTKERNEL_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "RepeatedPrograms.h"
+#include "PersistentKernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "tessera/Analysis/MemoryOrder.h"
@@ -43,7 +43,7 @@ static bool mayAskForProgram(Operation *op) {
   return text.contains("ctaid") || text.contains("cluster");
 }
 
-bool RepeatedPrograms::isPossible(tile::FuncOp kernel) {
+bool PersistentKernel::isPossible(tile::FuncOp kernel) {
   // Blocks of a cluster meet in each program, where a producer would not come.
   if (mayMeetOtherPrograms(kernel) || getNumBlocks(kernel) > 1)
     return false;
@@ -59,7 +59,7 @@ bool RepeatedPrograms::isPossible(tile::FuncOp kernel) {
   return !result.wasInterrupted();
 }
 
-RepeatedPrograms::RepeatedPrograms(tile::FuncOp kernel) : kernel(kernel) {
+PersistentKernel::PersistentKernel(tile::FuncOp kernel) : kernel(kernel) {
   kernel.walk([&](tile::ProgramIdOp op) { old.push_back(op); });
   // Tensor maps come last.
   unsigned at = 0;
@@ -75,7 +75,7 @@ RepeatedPrograms::RepeatedPrograms(tile::FuncOp kernel) : kernel(kernel) {
   kernel->setAttr(kPersistentProgramsAttr, builder.getI32IntegerAttr(1));
 }
 
-void RepeatedPrograms::emitBounds(OpBuilder &builder) {
+void PersistentKernel::emitBounds(OpBuilder &builder) {
   Location loc = kernel.getLoc();
   first = tile::ProgramIdOp::create(builder, loc, builder.getI32Type(), 0);
   step = tile::NumProgramsOp::create(builder, loc, builder.getI32Type(), 0);
@@ -84,7 +84,7 @@ void RepeatedPrograms::emitBounds(OpBuilder &builder) {
     count = arith::MulIOp::create(builder, loc, count, extents[axis]);
 }
 
-scf::ForOp RepeatedPrograms::emitLoop(OpBuilder &builder, ValueRange inits) const {
+scf::ForOp PersistentKernel::emitLoop(OpBuilder &builder, ValueRange inits) const {
   auto loop = scf::ForOp::create(builder, tile::FuncOp(kernel).getLoc(), first, count, step, inits);
   loop->setAttr(kOverProgramsAttr, builder.getUnitAttr());
   if (!loop.getBody()->empty())
@@ -92,7 +92,7 @@ scf::ForOp RepeatedPrograms::emitLoop(OpBuilder &builder, ValueRange inits) cons
   return loop;
 }
 
-void RepeatedPrograms::mapIds(OpBuilder &builder, scf::ForOp loop, IRMapping &mapping) const {
+void PersistentKernel::mapIds(OpBuilder &builder, scf::ForOp loop, IRMapping &mapping) const {
   Location loc = loop.getLoc();
   // Two axes are rarely in use.
   SmallVector<Value, 3> ids(kAxes);
@@ -110,7 +110,7 @@ void RepeatedPrograms::mapIds(OpBuilder &builder, scf::ForOp loop, IRMapping &ma
     mapping.map(op->getResult(0), ids[cast<tile::ProgramIdOp>(op).getAxis()]);
 }
 
-void RepeatedPrograms::replaceIds(const IRMapping &mapping) const {
+void PersistentKernel::replaceIds(const IRMapping &mapping) const {
   for (Operation *op : old) {
     op->getResult(0).replaceAllUsesWith(mapping.lookup(op->getResult(0)));
     op->erase();
