@@ -163,10 +163,10 @@ bool SlicedDot::plan() {
     return false;
   if (auto mma = dyn_cast<MmaDotOp>(dot)) {
     // An instruction's; of two where dots are summed apart, while there are registers.
-    constexpr int64_t kBytes = 32, kManySums = 64;
+    constexpr int64_t kBytes = 32, kManyAccumulators = 64;
     int64_t length = kBytes * 8 / mma.getOperandBits();
     if (mma.getPrecision() == tile::InputPrecision::TF32x3 &&
-        getLayoutAttr(type).getNumRegisters() <= kManySums)
+        getLayoutAttr(type).getNumRegisters() <= kManyAccumulators)
       length *= 2;
     if (length >= depth || mma.getOperandBits() > 32)
       return false;

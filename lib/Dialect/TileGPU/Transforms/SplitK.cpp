@@ -75,14 +75,14 @@ private:
   bool refuse(const Twine &why, Operation *place = nullptr);
   bool planBounds();
   bool planCarried(unsigned number);
-  bool isSum(BlockArgument argument, Value next);
+  bool isAccumulator(BlockArgument argument, Value next);
   bool planSurroundings();
 
   scf::ForOp loop;
   unsigned numBlocks;
   bool isWanted;
   APInt lower, step;
-  SmallVector<unsigned> sums;
+  SmallVector<unsigned> accumulators;
   SmallVector<Induction> inductions;
   SmallVector<Operation *> dots;
 };
@@ -118,7 +118,7 @@ bool LoopSplitter::planBounds() {
 
 /// Whether what is yielded is the carried tile and dots that are added to it, by themselves.
 /// On the way it may be looked at in another shape.
-bool LoopSplitter::isSum(BlockArgument argument, Value next) {
+bool LoopSplitter::isAccumulator(BlockArgument argument, Value next) {
   bool hasDot = false;
   for (Value value = next; value != argument;) {
     Operation *op = value.getDefiningOp();
@@ -139,8 +139,8 @@ bool LoopSplitter::isSum(BlockArgument argument, Value next) {
 bool LoopSplitter::planCarried(unsigned number) {
   BlockArgument argument = loop.getRegionIterArg(number);
   Value next = loop.getYieldedValues()[number];
-  if (isSum(argument, next)) {
-    sums.push_back(number);
+  if (isAccumulator(argument, next)) {
+    accumulators.push_back(number);
     return true;
   }
   if (!loop.getResult(number).use_empty())
@@ -206,7 +206,7 @@ bool LoopSplitter::plan() {
   for (unsigned number = 0; number < loop.getNumRegionIterArgs(); ++number)
     if (!planCarried(number))
       return false;
-  if (sums.empty())
+  if (accumulators.empty())
     return refuse("it carries no accumulator of dots");
   return planSurroundings();
 }
@@ -273,16 +273,16 @@ void LoopSplitter::split() {
     loop.getBody()->getTerminator()->setOperand(number, next);
   }
 
-  // What the sums begin with is added once.
+  // What accumulators begin with is added once.
   OpBuilder behind(loop->getContext());
   behind.setInsertionPointAfter(loop);
   SmallVector<ClusterSumOp> totals;
-  for (unsigned number : sums) {
+  for (unsigned number : accumulators) {
     Value result = loop.getResult(number);
     totals.push_back(ClusterSumOp::create(behind, loc, result.getType(), result));
     result.replaceAllUsesExcept(totals.back(), totals.back());
   }
-  for (auto [number, total] : llvm::zip_equal(sums, totals)) {
+  for (auto [number, total] : llvm::zip_equal(accumulators, totals)) {
     Value initial = loop.getInitArgs()[number];
     if (isZero(initial))
       continue;
@@ -333,7 +333,7 @@ DivisibleSumAttr LoopSplitter::describe(const GPUMachine &machine) const {
       if (auto tile = dyn_cast<RankedTensorType>(load.getType()))
         loaded += getTileBytes(tile);
   });
-  for (unsigned number : sums)
+  for (unsigned number : accumulators)
     result += getTileBytes(cast<RankedTensorType>(scf::ForOp(loop).getResult(number).getType()));
   int64_t iteration = std::max(dots, loaded / machine.l2Bandwidth);
   // What is loaded from a block was stored by another one; they meet before and after.

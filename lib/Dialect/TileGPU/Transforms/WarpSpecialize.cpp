@@ -87,7 +87,7 @@ struct BoxLoop {
   bool isInPlace = false;
 
   ReplacedOps getReplaced() const;
-  bool hasLateSum() const { return order && order->hasLate(); }
+  bool hasLateDot() const { return order && order->hasLate(); }
   /// The channel by which an operand of a dot comes; none if by no one.
   std::optional<unsigned> getChannel(Value operand) const;
   /// The dot that is under way while copies are begun; null if there is a single one.
@@ -122,12 +122,12 @@ private:
   bool hasOrder() const {
     return llvm::any_of(loops, [](const BoxLoop &planned) { return planned.order.has_value(); });
   }
-  bool hasLateSum() const {
-    return llvm::any_of(loops, [](const BoxLoop &planned) { return planned.hasLateSum(); });
+  bool hasLateDot() const {
+    return llvm::any_of(loops, [](const BoxLoop &planned) { return planned.hasLateDot(); });
   }
   int64_t getOtherBytes(const ReplacedOps &replaced) const;
   int64_t getBytesOfSlots() const;
-  bool planFeeding();
+  bool planOwnCopies();
   bool planSlots();
   void planPrograms(llvm::function_ref<bool(int64_t)> fits);
   int64_t getWantedRegisters(const BoxLoop &planned) const;
@@ -542,7 +542,7 @@ bool Specializer::planSlots() {
   unsigned wanted = 0, least = 0;
   for (const BoxLoop &planned : loops) {
     // The operands of a dot that goes on take a slot more.
-    wanted = std::max(wanted, planned.stages + (planned.asyncDot || planned.hasLateSum() ? 1 : 0));
+    wanted = std::max(wanted, planned.stages + (planned.asyncDot || planned.hasLateDot() ? 1 : 0));
     least = std::max(least, planned.stages);
     // Nothing is copied ahead of such a loop: it has to be fast to have a ring full.
     if (planned.isInPlace)
@@ -551,7 +551,7 @@ bool Specializer::planSlots() {
   // Rather two programs on an SM than a long ring: one copies while the other computes.
   unsigned few = least;
   if (hasOrder())
-    few = std::min(few, hasLateSum() ? kFewestOfLate : 2u);
+    few = std::min(few, hasLateDot() ? kFewestOfLate : 2u);
   // A dot that goes on keeps tensor cores busy on its own, if the ring is long; between
   // results there is nothing to do, unless the next one's copies have begun.
   constexpr unsigned kFewest = 3;
@@ -645,7 +645,7 @@ static std::string describeBound(scf::ForOp loop, const GPUMachine &machine) {
 
 void Specializer::putNothingOff() {
   for (BoxLoop &planned : loops)
-    if (planned.hasLateSum())
+    if (planned.hasLateDot())
       planned.order = DotOrder::plan(planned.loop, planned.getReplaced(), /*isLate=*/false);
 }
 
@@ -674,7 +674,7 @@ void Specializer::planFedPrograms() {
     WarpRegisters registers(warps, several);
     return unplanned.empty() ? registers.getMost() : registers.alone;
   });
-  bool isLate = hasLateSum();
+  bool isLate = hasLateDot();
   std::vector<BoxLoop> late = loops;
   putNothingOff();
   int64_t threads = GPUMachine::kWarpSize * warps;
@@ -695,7 +695,7 @@ bool Specializer::hasLoopsInPlace() const {
 /// thread takes of the registers is worth a program (attention with heads of 64). One of their
 /// own orders copies then. It also does where a producer would have to be told which arrays there
 /// are, and may come to them no earlier than the program.
-bool Specializer::planFeeding() {
+bool Specializer::planOwnCopies() {
   scf::ForOp first = loops.front().loop;
   whyItCopies = hasLoopsInPlace()    ? "the kernel finds its arrays in memory"
                 : sharedPrograms > 1 ? "more programs share an SM without warps for copies"
@@ -740,7 +740,7 @@ bool Specializer::plan() {
                   "more programs share an SM without warps for copies, and another loop is not "
                   "specialised",
                   unplanned.front());
-  if ((!isBoundByDots() || sharedPrograms > 1 || hasLoopsInPlace()) && !planFeeding())
+  if ((!isBoundByDots() || sharedPrograms > 1 || hasLoopsInPlace()) && !planOwnCopies())
     return false;
   if (!planSlots())
     return false;
