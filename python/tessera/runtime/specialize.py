@@ -12,7 +12,6 @@ making a kernel for every address. They, and what numbers are taken for, are the
 
 from __future__ import annotations
 
-import functools
 import operator
 import struct
 import sys
@@ -241,16 +240,24 @@ class Bound:
         return ("v", dtype._core_id, alignment), ValueSpec(type, alignment)
 
 
-@functools.lru_cache(maxsize=None)
+_learned: set[type] = set()
+"""The classes that the core has been told of; it keeps them, too."""
+
+
 def _learn_record(cls: type) -> None:
     """Has the warm path take the instances of a dataclass or of an aggregate."""
+    if cls in _learned:
+        return
+    _learned.add(cls)
     _C.learn_constexpr(types.constexpr)
     _C.learn_record(cls, record_fields(cls))
 
 
-@functools.lru_cache(maxsize=None)
 def _learn_scalar(cls: type) -> None:
     """Has the warm path take NumPy's numbers of a type, or those of a subclass of int or float."""
+    if cls in _learned:
+        return
+    _learned.add(cls)
     names = {base.__name__ for base in cls.__mro__ if base.__module__ == "numpy"}
     if issubclass(cls, int) or ("integer" in names and "timedelta64" not in names):
         _C.learn_scalar(cls, "int")
