@@ -48,6 +48,9 @@ class CompiledKernel:
     for: a value for each parameter, or for each that did not become a constant.
     """
 
+    _unlimited: Optional[_C.Kernel] = None
+    """The same without limits of launches, for those outside this one's."""
+
     def __init__(
         self,
         kernel: _C.Kernel,
@@ -67,6 +70,17 @@ class CompiledKernel:
         warn_of_assembler(self._assembler, self.metadata.get("arch", ""))
         if settings.symbols != "off" and self.metadata["target"] == "cpu":
             _show(kernel, settings.symbols)
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether it relies on grids and integers being no larger than they mostly are; a launch
+        outside is an error, E070."""
+        found = self.metadata
+        return bool(found.get("most_programs") or found.get("launch_conditions"))
+
+    def extend(self, unlimited: "CompiledKernel") -> None:
+        """Has `unlimited`, the same without limits, do the launches that are outside this one's."""
+        self._unlimited = unlimited._kernel
 
     @property
     def _assembler(self) -> str:
@@ -235,14 +249,26 @@ class CompiledKernel:
                 memory = memory_of_slots(len(slots), pointers, args)
                 self._kernel.launch_checked(extents, slots, memory, num_threads)
             else:
-                self._kernel.launch(extents, slots, num_threads)
+                self._launch_on_cpu(extents, slots, num_threads)
         except _C.CoreError as error:
             raise_core_error(error)
         if told is not None:
             hooks.launch_exit(told)
         if self._checks_accesses if place is None else not place.by_arrays:
             return None
-        return (None, self._kernel, ()), tuple(slots), num_threads, {}, device, found, None, None
+        usual = (None, self._kernel, ())
+        outside = None if self._unlimited is None else (None, self._unlimited, ())
+        return usual, tuple(slots), num_threads, {}, device, found, outside, None
+
+    def _launch_on_cpu(
+        self, grid: tuple[int, int, int], slots: Sequence[int], num_threads: int
+    ) -> None:
+        try:
+            self._kernel.launch(grid, slots, num_threads)
+        except _C.CoreError as error:
+            if self._unlimited is None or error.info.get("id") != "E070":
+                raise
+            self._unlimited.launch(grid, slots, num_threads)
 
     def _tell_launch(
         self, grid: tuple[int, int, int], args: Sequence[Any], stream: int

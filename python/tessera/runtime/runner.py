@@ -5,13 +5,18 @@
 
 The grid's extents, a stream, what hooks are told, and a value for each parameter, constants
 too. `function`, `metadata` and the hooks are the launcher's own; the kernel knows its.
+
+On a CPU as many threads run a launch as run torch's operators, unless TESSERA_NUM_THREADS says how
+many.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Callable
 
 from tessera.runtime.hooks import hooks
+from tessera.settings import settings
 
 if TYPE_CHECKING:
     from tessera.runtime.kernel import CompiledKernel
@@ -21,9 +26,12 @@ def make_runner(kernel: "CompiledKernel") -> Callable[..., None]:
     """What `kernel.run` is."""
     dispatcher = None if kernel.metadata["target"] == "cuda" else kernel._dispatcher
 
+    # Inductor's launchers come with torch.
+    threads: Callable[[], int] = getattr(sys.modules.get("torch"), "get_num_threads", lambda: 0)
+
     def launch(grid: tuple[int, int, int], stream: Any, args: tuple[Any, ...]) -> None:
         if dispatcher is not None:
-            dispatcher.bind(grid)(*args)
+            dispatcher.bind(grid)(*args, num_threads=settings.num_threads or threads())
         else:
             kernel.launch(grid, args, stream=stream)
 

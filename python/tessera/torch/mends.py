@@ -20,6 +20,7 @@ _UNWRAPPING = ("triton_utils", "triton", "wrapper", "cpp_wrapper_gpu")
 def mend_inductor() -> None:
     """Mends them all, once."""
     _load_tensors_without_dimensions()
+    _have_grids_as_long_as_they_are()
     _add_biases_after_convolutions()
     _use_the_template_of_flex_attention()
 
@@ -49,6 +50,22 @@ def _load_tensors_without_dimensions() -> None:
         module = importlib.import_module(f"torch._inductor.codegen.{module_name}")
         if getattr(module, "should_unwrap_unspec_arg", None) is original:
             setattr(module, "should_unwrap_unspec_arg", should_unwrap)
+
+
+def _have_grids_as_long_as_they_are() -> None:
+    """A GPU's grid has 65,535 programs at most along its second axis, and Inductor has longer ones go
+    on along the third, by arithmetic behind which neighbours are not known to be any. A CPU's has no
+    such end."""
+    from torch._inductor.codegen import triton
+    from torch._inductor.virtualized import V
+
+    of_gpus = triton.get_max_y_grid
+
+    def get_max_y_grid() -> int:
+        device = getattr(V.graph, "current_device", None)
+        return 2**31 - 1 if getattr(device, "type", "") == "cpu" else int(of_gpus())
+
+    triton.get_max_y_grid = get_max_y_grid
 
 
 def _add_biases_after_convolutions() -> None:

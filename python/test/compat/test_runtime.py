@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import concurrent.futures
+import sys
+from types import SimpleNamespace
 
 import numpy
 import pytest
@@ -12,6 +14,7 @@ import tessera
 import tessera.language as tl
 from tessera.runtime.async_compile import AsyncCompileMode, FutureKernel
 from tessera.runtime.hooks import hooks
+from tessera.runtime.runner import make_runner
 
 
 @pytest.fixture(autouse=True)
@@ -87,6 +90,57 @@ def test_a_compiled_kernel_takes_its_constants_too():
     kernel[(1, 1, 1)](x, 100)
     kernel.run(1, 1, 1, None, None, None, None, None, None, x, 100)
     assert (x == 8).all()
+
+
+def test_launches_outside_the_limits_of_a_compiled_kernel():
+    @tessera.jit
+    def rows(out_ptr, n, BLOCK: tl.constexpr):
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(out_ptr + (at % 512) * 512 + at // 512, at, mask=at < n)
+
+    kernels = [
+        tessera.compile(rows, "*i32:16, i32:16, 16", tensor_maps=limited)
+        for limited in (True, False)
+    ]
+    limited, unlimited = kernels
+    assert limited.has_limits and not unlimited.has_limits
+    out = numpy.zeros((512, 512), "int32")
+    want = numpy.arange(512 * 512).reshape(512, 512).T
+    many = (1 << 20) + 1
+    for _ in range(2):
+        with pytest.raises(tessera.LaunchError, match="E070"):
+            limited[(many,)](out, 512 * 512)
+    limited.extend(unlimited)
+    for launch in (
+        lambda programs: limited[(programs,)](out, 512 * 512),
+        lambda programs: limited.run(
+            programs, 1, 1, None, None, None, None, None, None, out, 512 * 512
+        ),
+    ):
+        for programs in (many, 1 << 14, many, many, 1 << 14):
+            out[:] = 0
+            launch(programs)
+            assert (out == want).all()
+
+
+def test_launches_have_as_many_threads_as_torch(monkeypatch):
+    told = []
+
+    class Dispatcher:
+        def bind(self, grid):
+            return lambda *args, **options: told.append((grid, args, options))
+
+    kernel = SimpleNamespace(metadata={"target": "cpu"}, _dispatcher=Dispatcher())
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(get_num_threads=lambda: 3))
+    run = make_runner(kernel)
+    for threads, wanted in ((0, 3), (7, 7)):
+        monkeypatch.setattr(tessera.settings, "num_threads", threads)
+        run(2, 1, 1, None, None, None, None, None, None, "x")
+        assert told.pop() == ((2, 1, 1), ("x",), {"num_threads": wanted})
+    monkeypatch.setattr(tessera.settings, "num_threads", 0)
+    monkeypatch.delitem(sys.modules, "torch")
+    make_runner(kernel)(2, 1, 1, None, None, None, None, None, None, "x")
+    assert told == [((2, 1, 1), ("x",), {"num_threads": 0})]
 
 
 def test_parameters_say_how_they_are_declared():

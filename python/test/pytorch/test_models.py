@@ -147,6 +147,28 @@ def test_a_template_of_a_matmul() -> None:
     torch.testing.assert_close(result, torch.bmm(x, y), rtol=1e-4, atol=1e-4)
 
 
+def test_weights_are_transposed_in_registers(monkeypatch) -> None:
+    from tessera.runtime.kernel import CompiledKernel
+
+    kernels: list[CompiledKernel] = []
+    extend = CompiledKernel.extend
+    monkeypatch.setattr(
+        CompiledKernel, "extend", lambda self, other: kernels.append(self) or extend(self, other)
+    )
+    # More rows than a GPU's grid has programs along its second axis, where they would go on along
+    # the third.
+    weight = torch.randn(512, 160, 3, 3)
+    compiled = torch.compile(
+        lambda x: x.contiguous(memory_format=torch.channels_last), backend="tessera"
+    )
+    result, _, codes = kernels_of(compiled, weight)
+    assert "ynumel = 81920" in codes[0] and "num_programs" not in codes[0]
+    assert torch.equal(result, weight)
+    assert result.is_contiguous(memory_format=torch.channels_last)
+    # What is behind `//` is known to be neighbours, for all but very long grids.
+    assert any("transposed in registers" in text for x in kernels for text in x.remarks)
+
+
 def test_templates_of_convolutions_with_a_bias() -> None:
     options = {"max_autotune": True, "max_autotune_conv_backends": "TRITON"}
     for model, shape in (

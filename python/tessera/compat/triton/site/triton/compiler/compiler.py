@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from typing import Any, Mapping, Optional, Union
 
@@ -126,16 +127,18 @@ def compile(
 ) -> CompiledKernel:
     """Compiles a kernel without launching it, for this machine or another `target`.
 
-    Whoever launches the machine code itself passes it the arguments alone, so no tensor maps are
+    Whoever launches machine code for a GPU passes it the arguments alone, so no tensor maps are
     among them and no launch is refused (the option `tensor_maps` has the kernels that launches of
-    `@jit` functions have). Machine code for a GPU is put where TRITON_CACHE_DIR says, as
+    `@jit` functions have). On a CPU the kernel itself does the launches, those outside the limits
+    of its code by other code. Machine code for a GPU is put where TRITON_CACHE_DIR says, as
     `<key of kernel.hash>/<name>.cubin`.
     """
     if target is None:
         target = driver.active.get_current_target()
     if not hasattr(target, "backend"):
         raise TypeError(f"the target is a GPUTarget, got {type(target).__name__}")
-    given = {"tensor_maps": False, "sanitize_accesses": False, **(options or {})}
+    on_cpu = target.backend == "cpu"
+    given = {"tensor_maps": on_cpu, "sanitize_accesses": False, **(options or {})}
     parsed = make_backend(target).parse_options(given)
     if not isinstance(src, ASTSource):
         path = src.path if isinstance(src, IRSource) else os.fspath(src)
@@ -143,6 +146,9 @@ def compile(
     specs = _specs(src)
     kernel = compile_specialised(src.fn, (src.hash(),), specs, parsed)[0]
     kernel.src = src
+    if on_cpu and kernel.has_limits:
+        without = dataclasses.replace(parsed, tensor_maps=False)
+        kernel.extend(compile_specialised(src.fn, (src.hash(),), specs, without)[0])
     if target.backend == "cuda" and os.environ.get("TRITON_CACHE_DIR") and "cubin" in kernel.asm:
         get_cache_manager(kernel.hash).put(kernel.asm["cubin"], f"{kernel.name}.cubin")
     return kernel
