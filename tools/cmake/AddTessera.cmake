@@ -16,6 +16,23 @@ foreach(target ${MLIR_EXPORTED_TARGETS})
   endif()
 endforeach()
 
+# For another system, which is unpacked in a folder (OtherSystem.cmake). Debian's LLVM names a library
+# by its place in the system that it is of; and TableGen is to run here.
+if(CMAKE_SYSROOT)
+  find_program(TESSERA_TABLEGEN NAMES mlir-tblgen-22 mlir-tblgen HINTS /usr/lib/llvm-22/bin REQUIRED)
+  set(MLIR_TABLEGEN_EXE ${TESSERA_TABLEGEN})
+  foreach(target ${LLVM_AVAILABLE_LIBS})
+    set(interface "")
+    if(TARGET ${target})
+      get_target_property(interface ${target} INTERFACE_LINK_LIBRARIES)
+    endif()
+    if(interface)
+      list(TRANSFORM interface REPLACE "^/usr/" "${CMAKE_SYSROOT}/usr/")
+      set_target_properties(${target} PROPERTIES INTERFACE_LINK_LIBRARIES "${interface}")
+    endif()
+  endforeach()
+endif()
+
 # Archives of LLVM for what the compiler calls: the code generators of NVIDIA's GPUs, of the CPU
 # that this is built for and of AArch64 (for `python -m tessera build`), the optimiser, the JIT, and what MLIR itself needs.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")

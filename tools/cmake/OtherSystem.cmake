@@ -12,16 +12,15 @@ set(CMAKE_CXX_COMPILER clang++-22)
 set(CMAKE_C_COMPILER_TARGET ${TESSERA_MACHINE}-linux-gnu)
 set(CMAKE_CXX_COMPILER_TARGET ${TESSERA_MACHINE}-linux-gnu)
 
-# This machine's linker and strip may know no other machine.
+# This machine's own linker and strip may know no other machine.
 foreach(kind EXE SHARED MODULE)
   set(CMAKE_${kind}_LINKER_FLAGS_INIT -fuse-ld=lld)
 endforeach()
-find_program(CMAKE_STRIP NAMES llvm-strip-22 llvm-strip HINTS /usr/lib/llvm-22/bin REQUIRED)
 
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+find_program(CMAKE_STRIP NAMES llvm-strip-22 llvm-strip HINTS /usr/lib/llvm-22/bin REQUIRED)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 # pybind11 has nothing of a machine, and is where pip has put it.
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE BOTH)
 set(MLIR_DIR ${TESSERA_SYSTEM}/usr/lib/llvm-22/lib/cmake/mlir CACHE PATH "MLIR of the other system")
-find_program(MLIR_TABLEGEN_EXE NAMES mlir-tblgen-22 mlir-tblgen HINTS /usr/lib/llvm-22/bin REQUIRED)
