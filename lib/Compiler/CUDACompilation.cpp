@@ -348,9 +348,9 @@ std::string CUDACompilation::makePTX(std::unique_ptr<llvm::Module> code) {
 }
 
 /// How many programs an SM runs if each thread gives up some of the registers that ptxas took: one
-/// more than now; 0 if that takes too many of them, or there is no room for another reason. A second
-/// program is worth a quarter of them, since alone one waits at each of its barriers; a third or fourth
-/// an eighth, and beyond that one more hides little.
+/// more than now; 0 if that takes too many of them, or there is no room for another reason. A
+/// second program is worth a quarter of them, since alone one waits at each of its barriers; a
+/// third or fourth an eighth, and beyond that one more hides little.
 static int findOneMoreProgram(const KernelMetadata &metadata, const GPUMachine &machine) {
   constexpr int kMostPrograms = 4;
   int threads = GPUMachine::kWarpSize * metadata.numWarps;

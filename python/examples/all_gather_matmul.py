@@ -8,6 +8,9 @@ Each GPU has some rows of a, and columns of b of its own. The first programs of 
 peers' rows and say of each piece that it is there; the others multiply, first what is here anyway.
 """
 
+# torch.distributed says little of its types.
+# pyright: reportUnknownMemberType=false, reportDeprecated=false
+
 from __future__ import annotations
 
 import torch

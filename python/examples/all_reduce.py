@@ -9,6 +9,9 @@ GPU sum up a share of them and write it to all: on eight GPUs a quarter of the b
 in float32 and in the same order everywhere, so that all GPUs have the same, to the bit.
 """
 
+# torch.distributed says little of its types.
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import torch

@@ -6,6 +6,9 @@ torch's symmetric memory gives each process the addresses of its peers' buffers,
 pads: words of 32 bits that are 0. Tensors on peers' memory are arguments like any other.
 """
 
+# torch.distributed says little of its types.
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnnecessaryComparison=false
+
 from __future__ import annotations
 
 import datetime
@@ -95,7 +98,7 @@ def launch(work: Callable[[], None]) -> None:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
-    torch.multiprocessing.spawn(  # type: ignore[no-untyped-call]
+    torch.multiprocessing.spawn(  # type: ignore[attr-defined, no-untyped-call]
         _work, ((count, port), work), nprocs=count
     )
 

@@ -284,7 +284,9 @@ def gradient_under_lock(
 
 def test_a_second_program_is_worth_a_few_registers():
     """By itself ptxas takes 162 registers of 8 warps, with which an SM has room for one program."""
-    signature = ", ".join(["*fp16:16"] * 3 + ["*fp32:16"] * 2 + ["*fp16:16"] * 3 + ["*i32:16, i32:16"])
+    signature = ", ".join(
+        ["*fp16:16"] * 3 + ["*fp32:16"] * 2 + ["*fp16:16"] * 3 + ["*i32:16, i32:16"]
+    )
     kernel = tessera.compile(
         gradient_under_lock, signature + ", 8192", target="sm_90a", num_warps=8
     )
