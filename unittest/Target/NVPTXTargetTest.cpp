@@ -137,6 +137,55 @@ TEST(NVPTXTarget, NarrowIntegersBecomeFloatsByTheirBits) {
     }
 }
 
+/// A kernel that stores `%r`, and `%w + %y` unless `other` says something else, of the halves it
+/// loads: w, x, y, z.
+std::string withHalves(const std::string &body, const std::string &other = "fadd half %w, %y") {
+  std::string text = "declare half @llvm.fma.f16(half, half, half)\n"
+                     "define ptx_kernel void @k(ptr addrspace(1) %p, i1 %c, i1 %d) {\n";
+  int at = 0;
+  for (const char *name : {"w", "x", "y", "z"}) {
+    std::string place = std::string("%p") + name;
+    text += "  " + place + " = getelementptr half, ptr addrspace(1) %p, i32 " +
+            std::to_string(3 * at++) + "\n  %" + name + " = load half, ptr addrspace(1) " + place +
+            "\n";
+  }
+  return text + body + "  %o = " + other +
+         "\n  store half %r, ptr addrspace(1) %px\n  store half %o, ptr addrspace(1) %py\n"
+         "  ret void\n}\n";
+}
+
+size_t count(llvm::StringRef text, llvm::StringRef what) { return text.count(what); }
+
+TEST(NVPTXTarget, ArithmeticIsNotOfChosenHalvesThatOthersRead) {
+  // Which ptxas miscompiles: it may choose in a register that another operation still reads.
+  for (const char *op : {"fadd half %x, %s", "fadd half %s, %x", "fsub half %s, %x"}) {
+    std::string body = "  %s = select i1 %c, half %y, half %z\n  %r = " + std::string(op) + "\n";
+    std::string ptx = toPTX(withHalves(body), "sm_90a");
+    EXPECT_EQ(count(ptx, "add.f16") + count(ptx, "add.rn.f16") + count(ptx, "sub.f16") +
+                  count(ptx, "sub.rn.f16"),
+              3u)
+        << ptx;
+    EXPECT_EQ(count(ptx, "selp.b16"), 1u) << ptx;
+  }
+  std::string fma = toPTX(withHalves("  %s = select i1 %c, half %y, half %z\n"
+                                     "  %r = call half @llvm.fma.f16(half %x, half %s, half %x)\n"),
+                          "sm_90a");
+  EXPECT_EQ(count(fma, "fma.rn.f16"), 2u) << fma;
+  // A choice of choices, of both operands.
+  std::string nested = toPTX(withHalves("  %t = select i1 %d, half %y, half %w\n"
+                                        "  %s = select i1 %c, half %t, half %z\n"
+                                        "  %u = select i1 %d, half %w, half %z\n"
+                                        "  %r = fmul half %s, %u\n"),
+                             "sm_90a");
+  EXPECT_GE(count(nested, "mul.f16") + count(nested, "mul.rn.f16"), 3u) << nested;
+  // What nobody else reads stays.
+  std::string alone = toPTX(withHalves("  %s = select i1 %c, half %y, half %z\n"
+                                       "  %r = fadd half %x, %s\n",
+                                       "fadd half %w, %w"),
+                            "sm_90a");
+  EXPECT_EQ(count(alone, "add.f16") + count(alone, "add.rn.f16"), 2u) << alone;
+}
+
 TEST(NVPTXTarget, UnknownArchitecturesAreTheUsersMistake) {
   try {
     NVPTXTarget::get("sm_42");

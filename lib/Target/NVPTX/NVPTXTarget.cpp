@@ -269,5 +269,6 @@ void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
   for (Function &function : module) {
     convertNarrowIntegers(function, gpu.hasBF16Arithmetic);
     selectHighProducts(function);
+    chooseNarrowResults(function);
   }
 }

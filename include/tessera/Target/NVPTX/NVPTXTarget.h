@@ -68,6 +68,10 @@ void convertNarrowIntegers(llvm::Function &function, bool hasBFloatArithmetic);
 /// instruction for them, wherever the extensions are.
 void selectHighProducts(llvm::Function &function);
 
+/// Has choices between 16-bit floats, of which arithmetic is done, made after it, where a value
+/// that is chosen from is read elsewhere: ptxas miscompiles some of the others.
+void chooseNarrowResults(llvm::Function &function);
+
 /// Optimises the module and writes it as PTX. The module is spent afterwards.
 void optimizeForNVPTX(llvm::Module &module, llvm::TargetMachine &machine);
 
