@@ -153,6 +153,8 @@ def check(op: Any, dtype: Any, device: str, count: int) -> tuple[str, str]:
             continue
         if not all(x.equal(y) or bool(((x == y) | (x != x)).all()) for x, y in zip(eager, again)):
             continue
+        if "empty" in op.name:
+            continue  # memory as it is, which may be the same twice
         try:
             exact: list[Any] = run(op.op, mapped(_widened, arguments), gradients)
         except Exception:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// ptxas (12.8, 13.0, 13.3 and 13.5 were tried) packs two operations on 16-bit floats into one
+// ptxas (13.0 and 13.5 were seen to) packs two operations on 16-bit floats into one
 // instruction. Where an operand of one is a choice, as in x0 + (c ? y : -x1), and y is an operand
 // of the other, x2 + y, it may compute the choice in y's register, before the other operation has
 // read it. LLVM makes such choices of c ? x0 + y : x0 - x1. Here they are made to be of results
