@@ -72,13 +72,13 @@ class CompiledKernel:
             _show(kernel, settings.symbols)
 
     @property
-    def has_limits(self) -> bool:
+    def _has_limits(self) -> bool:
         """Whether it relies on grids and integers being no larger than they mostly are; a launch
         outside is an error, E070."""
         found = self.metadata
         return bool(found.get("most_programs") or found.get("launch_conditions"))
 
-    def extend(self, unlimited: "CompiledKernel") -> None:
+    def _extend(self, unlimited: "CompiledKernel") -> None:
         """Has `unlimited`, the same without limits, do the launches that are outside this one's."""
         self._unlimited = unlimited._kernel
 

@@ -103,14 +103,14 @@ def test_launches_outside_the_limits_of_a_compiled_kernel():
         for limited in (True, False)
     ]
     limited, unlimited = kernels
-    assert limited.has_limits and not unlimited.has_limits
+    assert limited._has_limits and not unlimited._has_limits
     out = numpy.zeros((512, 512), "int32")
     want = numpy.arange(512 * 512).reshape(512, 512).T
     many = (1 << 20) + 1
     for _ in range(2):
         with pytest.raises(tessera.LaunchError, match="E070"):
             limited[(many,)](out, 512 * 512)
-    limited.extend(unlimited)
+    limited._extend(unlimited)
     for launch in (
         lambda programs: limited[(programs,)](out, 512 * 512),
         lambda programs: limited.run(

@@ -146,9 +146,9 @@ def compile(
     specs = _specs(src)
     kernel = compile_specialised(src.fn, (src.hash(),), specs, parsed)[0]
     kernel.src = src
-    if on_cpu and kernel.has_limits:
+    if on_cpu and kernel._has_limits:
         without = dataclasses.replace(parsed, tensor_maps=False)
-        kernel.extend(compile_specialised(src.fn, (src.hash(),), specs, without)[0])
+        kernel._extend(compile_specialised(src.fn, (src.hash(),), specs, without)[0])
     if target.backend == "cuda" and os.environ.get("TRITON_CACHE_DIR") and "cubin" in kernel.asm:
         get_cache_manager(kernel.hash).put(kernel.asm["cubin"], f"{kernel.name}.cubin")
     return kernel
