@@ -29,8 +29,6 @@ static constexpr llvm::StringLiteral kScratchBytes =
     strips::StripsDialect::ScratchBytesAttrHelper::getNameStr();
 static constexpr llvm::StringLiteral kSites = strips::StripsDialect::SitesAttrHelper::getNameStr();
 static constexpr llvm::StringLiteral kMetadata = "tessera.kernel";
-static constexpr llvm::StringLiteral kNumWarps =
-    tilegpu::TileGPUDialect::NumWarpsAttrHelper::getNameStr();
 static constexpr llvm::StringLiteral kNumStages =
     tilegpu::TileGPUDialect::NumStagesAttrHelper::getNameStr();
 static constexpr llvm::StringLiteral kThreads = "nvvm.reqntid";
@@ -319,7 +317,7 @@ void tessera::readKernelAttributes(ModuleOp module, KernelMetadata &metadata) {
     metadata.arguments.push_back(
         {getString(argument, "type"), getBool(argument, "loaded"), getBool(argument, "stored")});
 
-  if (auto warps = module->getAttrOfType<IntegerAttr>(kNumWarps))
+  if (auto warps = module->getAttrOfType<IntegerAttr>(tilegpu::kNumWarpsAttr))
     metadata.numWarps = warps.getInt();
   metadata.numCTAs = tilegpu::getClusterSize(module);
   if (auto bytes = module->getAttrOfType<IntegerAttr>(kSharedBytesAttr))

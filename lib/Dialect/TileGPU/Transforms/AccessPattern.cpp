@@ -132,10 +132,8 @@ static SmallVector<unsigned> sortBits(const AccessPattern &pattern) {
   return order;
 }
 
-/// `vectorBits` to registers, then lanes, then warps, then registers, then blocks; with
-/// `warpsLast` warps take the last bits but those of blocks instead.
-static LinearLayout spread(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, unsigned vectorBits,
-                           unsigned warpBits, unsigned blockBits, bool warpsLast) {
+LinearLayout tilegpu::spread(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, unsigned vectorBits,
+                             unsigned warpBits, unsigned blockBits, bool warpsLast) {
   LinearLayout layout(shape);
   unsigned firstWarp = vectorBits + kLaneBits, firstBlock = firstWarp + warpBits;
   if (order.size() > firstBlock + blockBits)
@@ -220,20 +218,20 @@ std::vector<LinearLayout> tessera::tilegpu::getCandidates(ArrayRef<int64_t> shap
     if (!llvm::is_contained(candidates, layout))
       candidates.push_back(layout);
   };
-  add(spread(shape, order, widest, warpBits, blockBits, /*warpsLast=*/false));
+  add(spread(shape, order, widest, warpBits, blockBits));
   // Blocks along another dimension: what is folded along this one then stays in each.
   for (unsigned dim = 0; blockBits && dim < shape.size(); ++dim)
     if (std::optional<SmallVector<unsigned>> along = moveLast(order, shape, dim, blockBits, widest))
-      add(spread(shape, *along, widest, warpBits, blockBits, /*warpsLast=*/false));
+      add(spread(shape, *along, widest, warpBits, blockBits));
   unsigned threadBits = kLaneBits + warpBits + blockBits;
   if (transposed && order.size() > widest + threadBits) {
     unsigned block = widest;
     SmallVector<unsigned> blocked = addBlock(order, shape, block, threadBits, pattern.elementBytes);
-    add(spread(shape, blocked, block, warpBits, blockBits, /*warpsLast=*/false));
+    add(spread(shape, blocked, block, warpBits, blockBits));
   }
   add(spread(shape, order, widest, warpBits, blockBits, /*warpsLast=*/true));
   for (unsigned vector = widest; vector-- > 0;)
-    add(spread(shape, order, vector, warpBits, blockBits, /*warpsLast=*/false));
+    add(spread(shape, order, vector, warpBits, blockBits));
   return candidates;
 }
 

@@ -77,8 +77,7 @@ static LinearLayout extend(LinearLayout layout, ArrayRef<int64_t> shape) {
   return result;
 }
 
-/// The bits of `axis` from the lowest, then all others: so many to registers, then lanes,
-/// then warps, then registers, then blocks.
+/// The bits of `axis` from the lowest, then all others, as `spread` has them.
 static LinearLayout fill(ArrayRef<int64_t> shape, unsigned axis, unsigned registerBits,
                          unsigned warpBits, unsigned blockBits) {
   LinearLayout layout(shape);
@@ -87,23 +86,7 @@ static LinearLayout fill(ArrayRef<int64_t> shape, unsigned axis, unsigned regist
     for (unsigned bit = 0; bit < layout.elementBits(); ++bit)
       if ((layout.dimMask(axis) >> bit & 1) == ofAxis)
         order.push_back(bit);
-  unsigned firstBlock = registerBits + kLaneBits + warpBits;
-  if (order.size() > firstBlock + blockBits)
-    firstBlock = order.size() - blockBits;
-  for (auto [index, bit] : llvm::enumerate(order)) {
-    HwDim dim = HwDim::Reg;
-    if (index >= registerBits && index < registerBits + kLaneBits)
-      dim = HwDim::Lane;
-    else if (index >= registerBits + kLaneBits && index < registerBits + kLaneBits + warpBits)
-      dim = HwDim::Warp;
-    else if (index >= firstBlock && index < firstBlock + blockBits)
-      dim = HwDim::Block;
-    layout.columns(dim).push_back(uint64_t(1) << bit);
-  }
-  layout.columns(HwDim::Lane).resize(kLaneBits, 0);
-  layout.columns(HwDim::Warp).resize(warpBits, 0);
-  layout.columns(HwDim::Block).resize(blockBits, 0);
-  return layout;
+  return spread(shape, order, registerBits, warpBits, blockBits);
 }
 
 /// Accumulators of dots by multiply-adds: so many elements of a thread side by side, lanes and

@@ -56,6 +56,13 @@ std::vector<LinearLayout> getCandidates(llvm::ArrayRef<int64_t> shape, const Acc
                                         unsigned warpBits, unsigned blockBits,
                                         bool transposed = false);
 
+/// The bits of an element's number in an order: `vectorBits` to registers, then lanes, then warps,
+/// then registers, then blocks; with `warpsLast` warps take the last bits but those of blocks
+/// instead.
+LinearLayout spread(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<unsigned> order,
+                    unsigned vectorBits, unsigned warpBits, unsigned blockBits,
+                    bool warpsLast = false);
+
 /// The layout that a tile of this shape has where nothing says more: as if it were an
 /// array in memory.
 LinearLayout getDefaultLayout(llvm::ArrayRef<int64_t> shape, unsigned warpBits, unsigned blockBits);
