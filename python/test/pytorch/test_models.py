@@ -151,9 +151,9 @@ def test_weights_are_transposed_in_registers(monkeypatch) -> None:
     from tessera.runtime.kernel import CompiledKernel
 
     kernels: list[CompiledKernel] = []
-    extend = CompiledKernel.extend
+    extend = CompiledKernel._extend
     monkeypatch.setattr(
-        CompiledKernel, "extend", lambda self, other: kernels.append(self) or extend(self, other)
+        CompiledKernel, "_extend", lambda self, other: kernels.append(self) or extend(self, other)
     )
     # More rows than a GPU's grid has programs along its second axis, where they would go on along
     # the third.
