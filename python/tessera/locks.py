@@ -11,10 +11,12 @@ from __future__ import annotations
 import ast
 import os
 import threading
+from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, Callable, Generic, Optional, TypeVar
+from types import CodeType
+from typing import Any, Callable, Generic, Iterator, Optional, TypeVar
 
-__all__ = ["CachedProperty", "ForkSafeLock", "load", "load_all", "parse"]
+__all__ = ["CachedProperty", "ForkSafeLock", "compile_tree", "load", "load_all", "parse"]
 
 T = TypeVar("T")
 
@@ -75,20 +77,38 @@ class CachedProperty(Generic[T]):
         )
 
 
+@contextmanager
+def _memory_errors() -> Iterator[None]:
+    """CPython's compiler, where it gets no memory, does not always say so: its error is then that it
+    "returned NULL without setting an exception"."""
+    try:
+        yield
+    except SystemError as error:
+        raise MemoryError from error
+
+
 _PARSING = ForkSafeLock()
 _ATTEMPTS = 100
 
 
 def parse(text: str) -> ast.Module:
     """`ast.parse`, which in CPython 3.11 fails where two threads are in it at once."""
-    for attempt in range(_ATTEMPTS):
-        try:
-            with _PARSING:
-                return ast.parse(text)
-        except SystemError:  # the other thread is somebody else's
-            if attempt == _ATTEMPTS - 1:
-                raise
+    with _memory_errors():
+        for attempt in range(_ATTEMPTS):
+            try:
+                with _PARSING:
+                    return ast.parse(text)
+            except SystemError:  # the other thread is somebody else's
+                if attempt == _ATTEMPTS - 1:
+                    raise
     raise AssertionError("not reached")
+
+
+def compile_tree(tree: ast.Module, file_name: str, flags: int) -> CodeType:
+    """`compile` of a module, as if `flags` alone were set."""
+    with _memory_errors():
+        code: CodeType = compile(tree, file_name, "exec", flags=flags, dont_inherit=True)
+        return code
 
 
 # What is loaded late is loaded under a lock. CPython has one for each module, of which a fork
@@ -99,7 +119,7 @@ _loaded: set[tuple[str, ...]] = set()
 
 def load(name: str) -> Any:
     """A module of ours that is loaded late."""
-    with _LOADING:
+    with _LOADING, _memory_errors():
         return import_module(name)
 
 
@@ -107,7 +127,7 @@ def load_all(names: tuple[str, ...]) -> None:
     """Loads modules, of which there may be others' than ours, unless that was done before."""
     if names in _loaded:
         return
-    with _LOADING:
+    with _LOADING, _memory_errors():
         for name in names:
             import_module(name)
         _loaded.add(names)

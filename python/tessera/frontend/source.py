@@ -16,7 +16,7 @@ from tessera.frontend.hints import assign_hints
 from tessera.frontend.loop_else import write_out_loop_else
 from tessera.frontend.recursion import DEEP_RECURSION
 from tessera.language.callables import JITCallable
-from tessera.locks import parse
+from tessera.locks import compile_tree, parse
 from tessera.settings import note_change
 
 _fields: dict[type[ast.AST], tuple[str, ...]] = {}
@@ -195,7 +195,7 @@ def _gives(tree: ast.FunctionDef, code: CodeType, names: Mapping[str, Any] = {})
     body: list[ast.stmt] = [tree]
     if code.co_freevars:
         # What the function takes from the one around it must be variables of that.
-        outer = ast.parse(f"def _():\n    {' = '.join(code.co_freevars)} = None").body[0]
+        outer = parse(f"def _():\n    {' = '.join(code.co_freevars)} = None").body[0]
         assert isinstance(outer, ast.FunctionDef)
         outer.body.append(tree)
         body = [outer]
@@ -206,13 +206,8 @@ def _gives(tree: ast.FunctionDef, code: CodeType, names: Mapping[str, Any] = {})
         aliases = [ast.alias(name, lineno=1, col_offset=0) for name in imported]
         body.insert(0, ast.Import(aliases, lineno=1, col_offset=0))
     try:
-        module = compile(
-            ast.Module(body, []),
-            code.co_filename,
-            "exec",
-            flags=code.co_flags & __future__.annotations.compiler_flag,
-            dont_inherit=True,
-        )
+        flags = code.co_flags & __future__.annotations.compiler_flag
+        module = compile_tree(ast.Module(body, []), code.co_filename, flags)
     except (SyntaxError, ValueError, TypeError, RecursionError):
         return False
     within = [module]

@@ -18,6 +18,7 @@ import pytest
 import tessera
 import tessera._C
 import tessera.language as tl
+import tessera.locks
 from tessera.compiler.toolchain import find_ptxas
 
 EXTENSION = tessera._C.__file__
@@ -187,6 +188,23 @@ def test_an_address_space_too_small_for_a_compilation(
     assert [end for end in ends if end[1] not in expected] == []
     assert ends[-1][1] == expected[0]
     assert state == "warm" or ends[0][1] == expected[1]
+
+
+@pytest.mark.parametrize("name", ["parse", "compile"])
+def test_compilers_of_python_that_do_not_say_what_they_lack(monkeypatch, name: str) -> None:
+    def fail(*_, **__):
+        raise SystemError("<built-in function compile> returned NULL without setting an exception")
+
+    def kernel(x, N: tl.constexpr):
+        tl.store(x + tl.arange(0, N), 1.0)
+
+    # `compile` is asked whether the file still has the text of the function.
+    where = (tessera.locks.ast, name) if name == "parse" else (tessera.locks, name)
+    with monkeypatch.context() as patch:
+        patch.setattr(*where, fail, raising=False)
+        with pytest.raises(MemoryError):
+            tessera.compile(tessera.jit(kernel), "*fp32, 16", target="cpu")
+    tessera.compile(tessera.jit(kernel), "*fp32, 16", target="cpu")
 
 
 def test_no_program_is_taken_from_the_working_directory(tmp_path: pathlib.Path) -> None:
