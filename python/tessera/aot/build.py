@@ -6,6 +6,10 @@ A kernel is compiled once for each signature and each target. What one signature
 parameter and another does not (that it is divisible by 16, or a constant) becomes a condition of
 the dispatcher; the first specialisation whose conditions hold is called, so the one that knows most
 comes first.
+
+A kernel is compiled for usual launches: indices do not wrap, arrays do not overlap, TMA can move
+boxes of them. Where its code relies on any of that (limits.py), it is compiled a second time
+without, for the launches that the first refuses.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import shutil
 from pathlib import Path
 from typing import Any, NamedTuple, Optional, Sequence
 
+from tessera.aot.limits import declare_limits, has_limits
 from tessera.aot.source import (
     C_TYPES,
     Function,
@@ -110,12 +115,10 @@ def build_library(
     objects: list[Path] = []
     cubins: list[Path] = []
     for request in requests:
-        built = [
-            _Specialisation(request.kernel, signature, target, number, options)
-            for number, (target, signature) in enumerate(
-                (target, signature) for target in targets for signature in request.signatures
-            )
-        ]
+        built: list[_Specialisation] = []
+        pairs = ((target, signature) for target in targets for signature in request.signatures)
+        for number, (target, signature) in enumerate(pairs):
+            built += _specialise(request.kernel, signature, target, number, options)
         functions.append(_function(request.kernel, built))
         for each in built:
             stage = "cubin" if each.is_gpu else "object"
@@ -128,11 +131,34 @@ def build_library(
     written.write_text(header(name, functions))
     own = folder / f"{name}.c"
     own.write_text(source(name, functions))
-    runtime = ["tessera_aot.c", *(["tessera_aot_cuda.c"] if True in on_gpu else [])]
+    runtime = [
+        "tessera_aot.c",
+        "tessera_aot_limits.c",
+        *(["tessera_aot_cuda.c"] if True in on_gpu else []),
+    ]
     for file in ["tessera_aot.h", *runtime]:
         shutil.copyfile(_RUNTIME / file, folder / file)
     sources = (own, *(folder / file for file in runtime))
     return Library(written, sources, tuple(objects), tuple(cubins))
+
+
+def _specialise(
+    kernel: JITFunction[Any, Any],
+    signature: str,
+    target: str,
+    number: int,
+    options: dict[str, Any],
+) -> list[_Specialisation]:
+    """A kernel for a signature and a target: the code for usual launches, and that for the others
+    where it is not the same."""
+    symbol = f"{c_name(kernel.__name__)}_v{number}"
+    without = {**options, "tensor_maps": False}
+    if not options.get("tensor_maps", True):
+        return [_Specialisation(kernel, signature, target, symbol, without)]
+    usual = _Specialisation(kernel, signature, target, symbol, options)
+    if not has_limits(usual.compiled.metadata):
+        return [usual]
+    return [usual, _Specialisation(kernel, signature, target, f"{symbol}_any", without)]
 
 
 class _Specialisation:
@@ -143,12 +169,12 @@ class _Specialisation:
         kernel: JITFunction[Any, Any],
         signature: str,
         target: str,
-        number: int,
+        symbol: str,
         options: dict[str, Any],
     ) -> None:
         self.target = target
         self.is_gpu = target in gpu_machines()
-        self.symbol = f"{c_name(kernel.__name__)}_v{number}"
+        self.symbol = symbol
         where: dict[str, Any] = (
             {"target": target}
             if self.is_gpu
@@ -165,21 +191,15 @@ class _Specialisation:
                     f"parameter `{parameter}` of `{kernel.__name__}` is a tuple or a descriptor",
                     "pass its parts as parameters of their own",
                 )
-        # What a launch would have to look at (tensor maps, limits) is left out.
-        self.compiled: CompiledKernel = compile(
-            named, signature, **{**options, **where, "tensor_maps": False}
-        )
+        self.compiled: CompiledKernel = compile(named, signature, **{**options, **where})
         self._check(kernel.__name__)
 
     def _check(self, name: str) -> None:
         metadata = self.compiled.metadata
         reason = ""
-        if self.is_gpu:
-            if metadata["tensor_maps"] or metadata["persistent_programs"]:
-                reason = "is launched with more than its arguments"
-        elif metadata["abi_version"] != _HOST_ABI:
+        if not self.is_gpu and metadata["abi_version"] != _HOST_ABI:
             reason = f"has version {metadata['abi_version']} of the interface of compiled code"
-        elif metadata["waits_for_programs"]:
+        elif not self.is_gpu and metadata["waits_for_programs"]:
             reason = "has programs that wait for others, which take more threads than there may be"
         if len(metadata["arguments"]) > 256:
             reason = "has more than 256 arguments"
@@ -188,8 +208,8 @@ class _Specialisation:
                 "E079", f"kernel `{name}` {reason}", "build it without, or launch it from Python"
             )
 
-    def variant(self, parameters: Sequence[Parameter]) -> Variant:
-        """As the dispatcher sees it."""
+    def variant(self, parameters: Sequence[Parameter], first: str) -> Variant:
+        """As the dispatcher sees it; `first` is the symbol of the first one for its target."""
         metadata = self.compiled.metadata
         conditions = []
         for parameter in parameters:
@@ -204,6 +224,7 @@ class _Specialisation:
             for parameter in parameters
             if isinstance(self.specs[parameter.name], ValueSpec)
         )
+        limits = declare_limits(self.symbol, metadata) if has_limits(metadata) else ()
         if self.is_gpu:
             machine = gpu_machines()[self.target]
             facts = (
@@ -213,15 +234,17 @@ class _Specialisation:
                 ("num_ctas", int(metadata["num_ctas"])),
                 ("shared_bytes", int(metadata["shared_bytes"])),
                 ("num_arguments", len(slots)),
+                ("persistent_programs", int(metadata["persistent_programs"])),
             )
             return Variant(
                 self.symbol,
                 tuple(conditions),
-                f"tessera_gpu_fits(&{self.symbol})",
+                f"tessera_gpu_fits(&{first})",
                 self.target,
                 slots,
                 cubin=self.compiled.stages["cubin"],
                 facts=facts,
+                limits=tuple(limits),
             )
         return Variant(
             self.symbol,
@@ -231,6 +254,7 @@ class _Specialisation:
             slots,
             int(metadata["scratch_bytes"]),
             tuple(map(_site_text, metadata["sites"])),
+            limits=tuple(limits),
         )
 
     def stored(self) -> set[str]:
@@ -273,13 +297,16 @@ def _function(kernel: JITFunction[Any, Any], built: Sequence[_Specialisation]) -
                 "pass a number, or a pointer to numbers",
             )
         parameters.append(Parameter(name, type_name.replace("*k", "*"), name in stored))
+    first: dict[str, str] = {}
+    for each in built:
+        first.setdefault(each.target, each.symbol)
     described = f"{kernel.__name__}, for {', '.join(dict.fromkeys(e.target for e in built))}"
     if constants:
         described += f"; {', '.join(constants)}"
     return Function(
         c_function(kernel.__name__),
         tuple(parameters),
-        tuple(each.variant(parameters) for each in built),
+        tuple(each.variant(parameters, first[each.target]) for each in built),
         described.replace("*/", "* /"),
     )
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, Optional, Sequence
 
 from tessera.errors import ArgumentError
 
-CONVENTION = 1
+CONVENTION = 2
 """TESSERA_AOT_CONVENTION of runtime/tessera_aot.h."""
 
 C_TYPES = {
@@ -96,6 +96,8 @@ class Variant(NamedTuple):
     cubin: Optional[bytes] = None
     facts: tuple[tuple[str, int], ...] = ()
     """Of a kernel for a GPU: the fields of tessera_gpu_kernel."""
+    limits: tuple[str, ...] = ()
+    """The lines that define what it takes for granted of a launch; none if it is nothing."""
 
 
 class Function(NamedTuple):
@@ -167,9 +169,11 @@ def _prototype(function: Function) -> str:
 
 
 def _kernel(function: Function, variant: Variant) -> list[str]:
+    lines = list(variant.limits)
+    limits = f", .limits = &{variant.symbol}_limits" if variant.limits else ""
     if variant.cubin is not None:
         # Aligned, as the driver wants an image.
-        lines = [f"static const _Alignas(64) unsigned char {variant.symbol}_image[] = {{"]
+        lines += [f"static const _Alignas(64) unsigned char {variant.symbol}_image[] = {{"]
         for at in range(0, len(variant.cubin), 24):
             lines.append("".join(f"{byte}," for byte in variant.cubin[at : at + 24]))
         fields = "".join(f", .{name} = {value}" for name, value in variant.facts)
@@ -177,20 +181,20 @@ def _kernel(function: Function, variant: Variant) -> list[str]:
             *lines,
             "};",
             f'static tessera_gpu_kernel {variant.symbol} = {{.name = "{function.name}", '
-            f'.symbol = "{variant.symbol}", .image = {variant.symbol}_image{fields}}};',
+            f'.symbol = "{variant.symbol}", .image = {variant.symbol}_image{fields}{limits}}};',
             "",
         ]
-    lines = [
-        f'extern tessera_chunk {variant.symbol}_run __asm__("{variant.symbol}.kernel");',
-    ]
+    lines.append(f'extern tessera_chunk {variant.symbol}_run __asm__("{variant.symbol}.kernel");')
     places = "NULL"
     if variant.assertions:
         places = f"{variant.symbol}_assertions"
         texts = ", ".join(_quoted(text) for text in variant.assertions)
         lines.append(f"static const char *const {places}[] = {{{texts}}};")
     lines += [
-        f'static tessera_cpu_kernel {variant.symbol} = {{"{function.name}", {variant.symbol}_run, '
-        f"{variant.scratch_bytes}, {places}, {len(variant.assertions)}, -1}};",
+        f'static tessera_cpu_kernel {variant.symbol} = {{.name = "{function.name}", '
+        f".run = {variant.symbol}_run, .scratch_bytes = {variant.scratch_bytes}, "
+        f".assertions = {places}, .num_assertions = {len(variant.assertions)}, "
+        f".picoseconds = -1{limits}}};",
         "",
     ]
     return lines
@@ -208,16 +212,22 @@ def _dispatcher(function: Function) -> list[str]:
         conditions = list(variant.conditions)
         if variant.machine:
             conditions.insert(0, f"runs_{machines.index(variant.machine)}")
-        indent = "    " if conditions else "  "
-        if conditions:
-            lines.append(f"  if ({' && '.join(conditions)}) {{")
+        lines.append(f"  if ({' && '.join(conditions)}) {{" if conditions else "  {")
         slots = ", ".join(by_name[name].slot for name in variant.slots) or "0"
         run = "tessera_run_cpu" if variant.cubin is None else "tessera_run_gpu"
-        lines.append(f"{indent}uint64_t slots[] = {{{slots}}};")
-        lines.append(f"{indent}return {run}(&{variant.symbol}, launch, slots);")
+        lines.append(f"    uint64_t slots[] = {{{slots}}};")
+        call = f"{run}(&{variant.symbol}, launch, slots)"
+        if variant.limits:
+            lines += [
+                f"    int status = {call};",
+                "    if (status != TESSERA_REFUSED)",
+                "      return status;",
+                "  }",
+            ]
+            continue
+        lines += [f"    return {call};", "  }"]
         if not conditions:
             return [*lines, "}", ""]
-        lines.append("  }")
     if machines:
         every = [v for v in function.variants if not v.machine]
         wanted = ", ".join(dict.fromkeys(v.machine_name for v in function.variants))

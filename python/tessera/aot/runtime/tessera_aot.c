@@ -260,6 +260,8 @@ int tessera_run_cpu(tessera_cpu_kernel *kernel, const tessera_launch *launch,
                           launch->grid[0], launch->grid[1], launch->grid[2]);
   if (num_programs == 0)
     return TESSERA_OK;
+  if (kernel->limits && !tessera_accepts(kernel->limits, launch->grid, slots))
+    return TESSERA_REFUSED;
   fault fault = {0, 0, {0, 0, 0}, 0};
   job job = {0};
   job.kernel = kernel;
@@ -402,7 +404,8 @@ void __tessera_rt_print_end(void *printer) {
 
 int64_t __tessera_rt_clock_ns(void) { return now_nanoseconds(); }
 
-/* --- Conversions that compilers call ---------------------------------------------------------------
+/* --- Conversions that compilers call
+ * ---------------------------------------------------------------
  *
  * Not every compiler's library has them. 16 bits travel in a float's register, in its low half. */
 
@@ -434,8 +437,9 @@ static uint16_t round_to_16(double value, int exponent_bits, int mantissa_bits) 
   int exponent = (int)(both.bits >> 52 & 0x7ff) - 1023;
   uint64_t fraction = both.bits & (((uint64_t)1 << 52) - 1);
   if (exponent == 1024)
-    return (uint16_t)(sign | infinity |
-                      (fraction ? 1u << (mantissa_bits - 1) | fraction >> (52 - mantissa_bits) : 0));
+    return (
+        uint16_t)(sign | infinity |
+                  (fraction ? 1u << (mantissa_bits - 1) | fraction >> (52 - mantissa_bits) : 0));
   if (exponent == -1023)
     return sign;
   uint64_t significand = fraction | (uint64_t)1 << 52;
@@ -450,9 +454,9 @@ static uint16_t round_to_16(double value, int exponent_bits, int mantissa_bits) 
   uint64_t rest = significand & (((uint64_t)1 << drop) - 1), half = (uint64_t)1 << (drop - 1);
   if (rest > half || (rest == half && (kept & 1)))
     ++kept;
-  uint64_t magnitude = biased == 0 ? kept
-                                   : ((uint64_t)biased << mantissa_bits) +
-                                         (kept - ((uint64_t)1 << mantissa_bits));
+  uint64_t magnitude =
+      biased == 0 ? kept
+                  : ((uint64_t)biased << mantissa_bits) + (kept - ((uint64_t)1 << mantissa_bits));
   return (uint16_t)(sign | (magnitude > infinity ? infinity : magnitude));
 }
 

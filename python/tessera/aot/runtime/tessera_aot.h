@@ -22,7 +22,7 @@
 /* Changes when a program that was built with another version of this header would not work. What
  * is generated for one version refuses to compile with another's header, and to link with another
  * version's runtime. */
-#define TESSERA_AOT_CONVENTION 1
+#define TESSERA_AOT_CONVENTION 2
 
 #ifdef __cplusplus
 extern "C" {
@@ -58,6 +58,63 @@ const char *tessera_error_text(void);
 
 /* --- For generated code -------------------------------------------------------------------- */
 
+/* What a specialisation takes for granted of a launch, because it is faster so: that an index does
+ * not wrap, that arrays do not overlap, that TMA can move boxes of an array. A launch without that
+ * is refused by it, and done by the specialisation behind it, which takes nothing for granted.
+ *
+ * A formula has steps, operands first, and TESSERA_END behind them. What it gives is an interval,
+ * which holds what the programs of a launch compute, all of them. */
+typedef enum tessera_operation {
+  TESSERA_END,
+  TESSERA_CONSTANT, /* number */
+  TESSERA_ARGUMENT, /* the argument with this number, an integer of so many bits */
+  TESSERA_PROGRAM,  /* the program's place along an axis of the grid */
+  TESSERA_EXTENT,   /* of the grid, along an axis */
+  TESSERA_UNSIGNED, /* the operand, which must not be negative */
+  TESSERA_LOOP,     /* x, or any number from x on that is less than y */
+  TESSERA_ADD,      /* this and what follows: of signed integers of so many bits, within these */
+  TESSERA_SUB,
+  TESSERA_MUL,
+  TESSERA_DIV, /* rounded towards 0 */
+  TESSERA_REM,
+  TESSERA_MIN,
+  TESSERA_MAX
+} tessera_operation;
+
+typedef struct tessera_step {
+  uint8_t operation, bits;
+  int64_t number;
+} tessera_step;
+
+typedef struct tessera_dim {
+  const tessera_step *extent, *stride; /* in elements */
+  uint32_t box;                        /* elements that TMA moves at once */
+} tessera_dim;
+
+/* The array behind an argument; its dimensions, outermost first. */
+typedef struct tessera_array {
+  int32_t argument, element_bytes, rank;
+  const tessera_dim *dims;
+} tessera_array;
+
+typedef struct tessera_array_pair {
+  tessera_array first, second;
+} tessera_array_pair;
+
+typedef struct tessera_tensor_map {
+  tessera_array array;
+  int32_t element; /* its type, as the driver numbers them */
+  int32_t swizzle_bytes;
+} tessera_tensor_map;
+
+typedef struct tessera_limits {
+  int64_t most_programs; /* along an axis; 0: any number */
+  int32_t num_conditions, num_apart, num_maps;
+  const tessera_step *const *conditions; /* must not be negative */
+  const tessera_array_pair *apart;       /* must not overlap */
+  const tessera_tensor_map *maps;        /* of a GPU */
+} tessera_limits;
+
 /* Runs programs `begin` to `end - 1`. */
 typedef int32_t tessera_chunk(const void *launch, int64_t begin, int64_t end, char *scratch);
 
@@ -67,7 +124,8 @@ typedef struct tessera_cpu_kernel {
   int64_t scratch_bytes;         /* that each thread needs */
   const char *const *assertions; /* the text of each place that can fail */
   int32_t num_assertions;
-  int64_t picoseconds; /* that a program took lately; -1: unknown */
+  int64_t picoseconds;          /* that a program took lately; -1: unknown */
+  const tessera_limits *limits; /* NULL: none */
 } tessera_cpu_kernel;
 
 typedef struct tessera_gpu_kernel {
@@ -80,20 +138,39 @@ typedef struct tessera_gpu_kernel {
   int32_t num_ctas;
   int32_t shared_bytes;
   int32_t num_arguments;
+  /* If not 0: so many programs an SM do those of the grid, one after the other. */
+  int32_t persistent_programs;
+  const tessera_limits *limits;       /* NULL: none */
   struct tessera_gpu_module *modules; /* the contexts that have it; belongs to the runtime */
 } tessera_gpu_kernel;
 
 /* The name says the convention, so that code and runtime of two versions do not link. */
-#define tessera_run_cpu tessera_run_cpu_v1
-#define tessera_run_gpu tessera_run_gpu_v1
-#define tessera_gpu_fits tessera_gpu_fits_v1
-#define tessera_fail tessera_fail_v1
+#define tessera_run_cpu tessera_run_cpu_v2
+#define tessera_run_gpu tessera_run_gpu_v2
+#define tessera_gpu_fits tessera_gpu_fits_v2
+#define tessera_fail tessera_fail_v2
+#define tessera_accepts tessera_accepts_v2
+#define tessera_find_shape tessera_find_shape_v2
+/* What a launch returns that is outside the limits of a specialisation; nothing was done then. */
+#define TESSERA_REFUSED (-1)
 int tessera_run_cpu(tessera_cpu_kernel *kernel, const tessera_launch *launch,
                     const uint64_t *slots);
 int tessera_run_gpu(tessera_gpu_kernel *kernel, const tessera_launch *launch, uint64_t *slots);
 /* 1, 0, or -1: the driver failed. */
 int tessera_gpu_fits(const tessera_gpu_kernel *kernel);
 int tessera_fail(int status, const char *format, ...);
+/* Whether a launch is within limits. */
+int tessera_accepts(const tessera_limits *limits, const int32_t *grid, const uint64_t *slots);
+
+/* An array whose numbers have been filled in: innermost dimension first, strides in bytes. */
+typedef struct tessera_shape {
+  uint64_t base, extents[5], strides[5];
+  uint32_t box[5];
+} tessera_shape;
+/* 0 if TMA cannot move boxes of the array: it is empty or too large, or its base or a stride is no
+ * multiple of 16 bytes. */
+int tessera_find_shape(const tessera_array *array, const int32_t *grid, const uint64_t *slots,
+                       tessera_shape *shape);
 
 #if defined(__aarch64__)
 unsigned long getauxval(unsigned long type);
