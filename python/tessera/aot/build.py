@@ -125,8 +125,13 @@ def build_library(
             path = folder / f"{each.symbol}.{'cubin' if each.is_gpu else 'o'}"
             path.write_bytes(each.compiled.stages[stage])
             (cubins if each.is_gpu else objects).append(path)
-    if len({function.name for function in functions}) < len(functions):
-        raise ArgumentError("E079", "two kernels have one name", "rename one of the functions")
+    names = [function.name for function in functions]
+    names += [variant.symbol for function in functions for variant in function.variants]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ArgumentError(
+            "E079", f"two kernels have one name in C, {twice}", "rename one of the functions"
+        )
     written = folder / f"{name}.h"
     written.write_text(header(name, functions))
     own = folder / f"{name}.c"

@@ -101,6 +101,11 @@ def waiting(flag):
         pass
 
 
+@tessera.jit
+def scale_v0(x):
+    tl.store(x, 1.0)
+
+
 BODY = """
 #include "{name}.h"
 #include <math.h>
@@ -486,6 +491,7 @@ def test_what_cannot_be_built(tmp_path) -> None:
     refused(tmp_path, "no code for sm_12", (scale, (plain,)), targets=("sm_12",))
     refused(tmp_path, "for each architecture", (scale, (plain,)), targets=("native", "aarch64"))
     refused(tmp_path, "one name", (scale, (plain,)), (scale, (plain,)))
+    refused(tmp_path, "one name in C, scale_v0", (scale, (plain,)), (scale_v0, ("*fp32",)))
 
 
 @needs_cc
