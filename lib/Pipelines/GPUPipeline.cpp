@@ -64,6 +64,9 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
 }
 
 void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptions &options) {
+  // The longest programs begin first; how long they are is seen while loops are the user's.
+  manager.addPass(tilegpu::createTileGPUOrderProgramsPass());
+
   // Of programs with large dots each block of a cluster does a part, by itself, if TMA can bring
   // what all of them need to all of them. From then on programs are those of a block, before
   // anything is chosen for tiles.

@@ -28,6 +28,7 @@ static constexpr std::pair<RemarkKind, llvm::StringLiteral> kKinds[] = {
     {RemarkKind::LoopNotSpecialized, "loop-not-specialized"},
     {RemarkKind::LoopCopiesForItself, "loop-copies-for-itself"},
     {RemarkKind::StoreByThreads, "store-by-threads"},
+    {RemarkKind::ProgramsOrdered, "programs-ordered"},
     {RemarkKind::ProgramDivided, "program-divided"},
     {RemarkKind::ProgramNotDivided, "program-not-divided"},
     {RemarkKind::LoopDivided, "loop-divided"},

@@ -39,6 +39,7 @@ enum class RemarkKind {
   LoopNotSpecialized,
   LoopCopiesForItself,
   StoreByThreads,
+  ProgramsOrdered,
   ProgramDivided,
   ProgramNotDivided,
   LoopDivided,

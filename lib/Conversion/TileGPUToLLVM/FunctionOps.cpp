@@ -36,6 +36,17 @@ bool isAlone(ModuleOp module) {
          bytes.getInt() > tilegpu::getMachine(module).getSharedBytes(2);
 }
 
+/// The order of programs, which ops in the function ask for (ProgramId.h).
+void carryOrder(tile::FuncOp from, LLVM::LLVMFuncOp to) {
+  if (Attribute axes = from->getAttr(tilegpu::kReversedAxesAttr))
+    to->setAttr(tilegpu::kReversedAxesAttr, axes);
+  if (!from->hasAttr(tilegpu::kGroupedRowsAttr))
+    return;
+  for (StringRef name : {tilegpu::kGroupedRowsAttr, tilegpu::kOccupancyAttr})
+    if (Attribute attribute = from->getAttr(name))
+      to->setAttr(name, attribute);
+}
+
 struct FuncPattern : TilePattern<tile::FuncOp> {
   using TilePattern::TilePattern;
 
@@ -69,6 +80,7 @@ struct FuncPattern : TilePattern<tile::FuncOp> {
     } else if (op.getNoinline()) {
       function.setNoInline(true);
     }
+    carryOrder(op, function);
     carryAlignment(op, function);
     passTensorMaps(op, function);
     bool isEarly = isKernel && isAloneThere && getMachine().hasDependentLaunch;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A program is a block of threads; its id is the block's. Or it is a cluster of blocks, which lie
-// one after the other along the first axis of the grid; its id is the cluster's.
+// one after the other along the first axis of the grid; its id is the cluster's. Programs
+// may come in another order than blocks do (ProgramId.h).
 
 #include "Delivery.h"
 #include "Patterns.h"
+#include "ProgramId.h"
 #include "WarpSpecialize.h"
 
 using namespace mlir;
@@ -18,8 +20,7 @@ struct ProgramIdPattern : TilePattern<tile::ProgramIdOp> {
   LogicalResult matchAndRewrite(tile::ProgramIdOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread = getThread(rewriter, op.getLoc());
-    rewriter.replaceOp(
-        op, getHooks().emitProgramId(thread, op.getAxis(), tilegpu::getClusterSize(op) > 1));
+    rewriter.replaceOp(op, emitProgramId(thread, op, op.getAxis()));
     return success();
   }
 };

@@ -5,6 +5,7 @@
 // (lib/Runtime/Host/Print.cpp).
 
 #include "Patterns.h"
+#include "ProgramId.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -89,7 +90,7 @@ struct PrintPattern : TilePattern<tile::PrintOp> {
       for (int64_t i = 0; i < getNumRegisters(like); ++i) {
         SmallVector<Value> values;
         for (unsigned axis : {0, 1, 2})
-          values.push_back(getHooks().emitProgramId(thread, axis, tilegpu::getClusterSize(op) > 1));
+          values.push_back(emitProgramId(thread, op, axis));
         llvm::append_range(values, indices[i]);
         for (auto [number, registers] : llvm::enumerate(adaptor.getArgs())) {
           Type original = op.getArgs()[number].getType();

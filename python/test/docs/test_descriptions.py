@@ -107,6 +107,7 @@ WHOLE = {
     "TileGPUExpandSchedulePass": "Dialect/TileGPU/tilegpu-expand-schedule",
     "TileGPUWarpSpecializePass": "Dialect/TileGPU/tilegpu-warp-specialize",
     "TileGPUStoreByTensorMapPass": "Dialect/TileGPU/tilegpu-store-by-tensor-map",
+    "TileGPUOrderProgramsPass": "Dialect/TileGPU/tilegpu-order-programs",
     "TileGPUDivideProgramsPass": "Dialect/TileGPU/tilegpu-divide-programs",
     "TileGPUSplitKPass": "Dialect/TileGPU/tilegpu-split-k",
     "TileGPUPrefetchNextRowPass": "Dialect/TileGPU/tilegpu-prefetch-next-row",

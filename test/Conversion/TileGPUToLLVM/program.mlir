@@ -86,3 +86,59 @@ module attributes {tilegpu.num_warps = 4 : i32} {
     tile.return
   }
 }
+
+// -----
+
+// Along an axis that is reversed, the last block does the first program; what is printed says so, too.
+
+// CHECK-LABEL: llvm.func @reversed
+// CHECK-DAG: %[[MINUS:.*]] = llvm.mlir.constant(-1 : i32)
+// CHECK-DAG: %[[X:.*]] = nvvm.read.ptx.sreg.ctaid.x
+// CHECK-DAG: %[[Y:.*]] = nvvm.read.ptx.sreg.ctaid.y
+// CHECK-DAG: %[[PROGRAMS:.*]] = nvvm.read.ptx.sreg.nctaid.y
+// CHECK: %[[LAST:.*]] = llvm.add %[[PROGRAMS]], %[[MINUS]]
+// CHECK: %[[J:.*]] = llvm.sub %[[LAST]], %[[Y]]
+// CHECK: llvm.icmp "sgt" %[[X]], %[[J]]
+module attributes {tilegpu.num_warps = 4 : i32} {
+  tile.func @reversed(%p: !tile.ptr<f32>) attributes {tilegpu.reversed_axes = array<i32: 1>} {
+    %i = tile.program_id 0
+    %j = tile.program_id 1
+    %later = arith.cmpi sgt, %i, %j : i32
+    tile.assume %later
+    tile.return
+  }
+}
+
+// -----
+
+// In groups of rows that fill 132 SMs twice: 263 / width + 1 of them.
+
+// CHECK-LABEL: llvm.func @grouped
+// CHECK-DAG: %[[SLOTS:.*]] = llvm.mlir.constant(263 : i32)
+// CHECK-DAG: %[[WIDTH:.*]] = nvvm.read.ptx.sreg.nctaid.x
+// CHECK-DAG: %[[HEIGHT:.*]] = nvvm.read.ptx.sreg.nctaid.y
+// CHECK-DAG: %[[DEPTH:.*]] = nvvm.read.ptx.sreg.nctaid.z
+// CHECK-DAG: %[[ROWS:.*]] = llvm.mul %[[HEIGHT]], %[[DEPTH]]
+// CHECK: %[[SOME:.*]] = llvm.udiv %[[SLOTS]], %[[WIDTH]]
+// CHECK: %[[MOST:.*]] = llvm.add %[[SOME]], %{{.*}}
+// CHECK: %[[GROUP:.*]] = llvm.udiv %[[ROW:.*]], %[[MOST]]
+// CHECK: %[[FIRST:.*]] = llvm.mul %[[GROUP]], %[[MOST]]
+// CHECK: %[[LEFT:.*]] = llvm.sub %[[ROWS]], %[[FIRST]]
+// CHECK: %[[IS_LAST:.*]] = llvm.icmp "ult" %[[LEFT]], %[[MOST]]
+// CHECK: %[[SIZE:.*]] = llvm.select %[[IS_LAST]], %[[LEFT]], %[[MOST]]
+// CHECK: %[[IN_ROW:.*]] = llvm.udiv %{{.*}}, %[[SIZE]]
+// CHECK: %[[I:.*]] = llvm.sub %{{.*}}, %[[IN_ROW]]
+// CHECK: %[[J:.*]] = llvm.urem %{{.*}}, %[[HEIGHT]]
+// CHECK: %[[K:.*]] = llvm.udiv %{{.*}}, %[[HEIGHT]]
+// CHECK: llvm.add %[[I]], %[[J]]
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+  tile.func @grouped(%p: !tile.ptr<i32>) attributes {tilegpu.occupancy = 2 : i32, tilegpu.grouped_rows, tilegpu.reversed_axes = array<i32: 0>} {
+    %i = tile.program_id 0
+    %j = tile.program_id 1
+    %k = tile.program_id 2
+    %a = arith.addi %i, %j : i32
+    %b = arith.addi %a, %k : i32
+    tile.store %p, %b : !tile.ptr<i32>
+    tile.return
+  }
+}

@@ -57,7 +57,8 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute) {
       TileGPUDialect::NumWarpsAttrHelper, TileGPUDialect::TargetAttrHelper,
       TileGPUDialect::NumCtasAttrHelper, TileGPUDialect::NumPartsAttrHelper,
       TileGPUDialect::NumStagesAttrHelper, TileGPUDialect::DeterministicAttrHelper,
-      TileGPUDialect::FlushResultsAttrHelper, TileGPUDialect::DivisibleSumAttrHelper,
+      TileGPUDialect::FlushResultsAttrHelper, TileGPUDialect::ReversedAxesAttrHelper,
+      TileGPUDialect::GroupedRowsAttrHelper, TileGPUDialect::DivisibleSumAttrHelper,
       TileGPUDialect::SharedBytesAttrHelper, TileGPUDialect::TensorMapsAttrHelper,
       TileGPUDialect::TensorMapAttrHelper, TileGPUDialect::LaunchConditionsAttrHelper,
       TileGPUDialect::ArraysApartAttrHelper, TileGPUDialect::OccupancyAttrHelper,
@@ -104,6 +105,19 @@ LogicalResult TileGPUDialect::verifyOperationAttribute(Operation *op, NamedAttri
         offset.getValue().uge(kMost))
       return op->emitOpError("has a place in shared memory of ")
              << attribute.getValue() << "; wanted is an integer from 0 to " << kMost - 1;
+  }
+  if (attribute.getName() == kReversedAxesAttr || attribute.getName() == kGroupedRowsAttr) {
+    // Or what has become of a kernel.
+    auto function = dyn_cast<tile::FuncOp>(op);
+    if (!isa<FunctionOpInterface>(op) || (function && !function.isKernel()))
+      return op->emitOpError("has ")
+             << attribute.getName().getValue() << ", which belongs on a kernel";
+  }
+  if (attribute.getName() == kReversedAxesAttr) {
+    auto axes = dyn_cast<DenseI32ArrayAttr>(attribute.getValue());
+    if (!axes || llvm::any_of(axes.asArrayRef(), [](int32_t axis) { return axis < 0 || axis > 2; }))
+      return op->emitOpError("has the reversed axes ")
+             << attribute.getValue() << "; wanted are numbers from 0 to 2, as array<i32: ...>";
   }
   if (attribute.getName() == kTargetAttr && !isa<TargetAttr>(attribute.getValue()))
     return op->emitOpError("has the target ")

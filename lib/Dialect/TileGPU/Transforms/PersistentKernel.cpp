@@ -30,9 +30,7 @@ static bool dependsOnProgram(Value value) {
   return false;
 }
 
-/// Whether code of others may ask which program it is, of which nothing but `tile.program_id`
-/// would hear the truth.
-static bool mayAskForProgram(Operation *op) {
+bool tessera::tilegpu::mayAskForProgram(Operation *op) {
   if (auto foreign = dyn_cast<tile::ExternElementwiseOp>(op))
     return foreign.getLibrary().has_value();
   auto assembly = dyn_cast<tile::InlineAsmOp>(op);
@@ -45,7 +43,8 @@ static bool mayAskForProgram(Operation *op) {
 
 bool PersistentKernel::isPossible(tile::FuncOp kernel) {
   // Blocks of a cluster meet in each program, where a producer would not come.
-  if (mayMeetOtherPrograms(kernel) || getNumBlocks(kernel) > 1)
+  if (mayMeetOtherPrograms(kernel) || getNumBlocks(kernel) > 1 ||
+      kernel->hasAttr(kReversedAxesAttr) || kernel->hasAttr(kGroupedRowsAttr))
     return false;
   WalkResult result = kernel.walk([&](Operation *op) {
     if (mayAskForProgram(op) || isa<tile::NumProgramsOp, scf::WhileOp>(op))

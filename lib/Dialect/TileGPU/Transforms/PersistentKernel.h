@@ -26,6 +26,10 @@ namespace tessera::tilegpu {
 inline constexpr llvm::StringLiteral kOverProgramsAttr =
     TileGPUDialect::OverProgramsAttrHelper::getNameStr();
 
+/// Whether code of others may ask which program it is, of which nothing but `tile.program_id`
+/// would hear the truth.
+bool mayAskForProgram(mlir::Operation *op);
+
 class PersistentKernel {
 public:
   /// Whether programs do not look at each other, nor ask by other means which one they are, and

@@ -289,8 +289,10 @@ struct TileGPUPrefetchNextRowPass
       const GPUMachine &machine = getMachine(kernel);
       if (!kernel.isKernel() || !occupancy || occupancy.getInt() != 1 || !machine.hasTMA)
         continue;
-      // Programs of clusters come where there is room for all of their blocks.
-      if (numBlocks == 1)
+      // Programs of clusters come where there is room for all of their blocks, and others not in
+      // the order of their numbers.
+      if (numBlocks == 1 && !kernel->hasAttr(kReversedAxesAttr) &&
+          !kernel->hasAttr(kGroupedRowsAttr))
         prefetchNext({kernel, nullptr}, machine, numBlocks);
       kernel.walk([&, kernel = kernel](scf::ForOp loop) {
         if (isa<IntegerType>(loop.getInductionVar().getType()))

@@ -138,6 +138,10 @@ inline constexpr llvm::StringLiteral kOccupancyAttr =
     TileGPUDialect::OccupancyAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kPersistentProgramsAttr =
     TileGPUDialect::PersistentProgramsAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kReversedAxesAttr =
+    TileGPUDialect::ReversedAxesAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kGroupedRowsAttr =
+    TileGPUDialect::GroupedRowsAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kTargetAttr = TileGPUDialect::TargetAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kDeterministicAttr =
     TileGPUDialect::DeterministicAttrHelper::getNameStr();

@@ -51,6 +51,10 @@ def TileGPU_Dialect : Dialect {
     // On a module: the blocks of a cluster, each of which does a part of a program by itself; absent
     // for 1 (i32).
     "::mlir::IntegerAttr":$num_parts,
+    // On a kernel: the axes of the grid along which programs get their numbers from the last one on;
+    // that rows of the grid are done in groups, one place along axis 0 after the other.
+    "::mlir::DenseI32ArrayAttr":$reversed_axes,
+    "::mlir::UnitAttr":$grouped_rows,
     // On a module: the stages of loops whose author says nothing (i32).
     "::mlir::IntegerAttr":$num_stages,
     // On a module: reductions and dots are summed in the interpreter's order.

@@ -266,6 +266,35 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
   ];
 }
 
+def TileGPUOrderProgramsPass : Pass<"tilegpu-order-programs", "::mlir::ModuleOp"> {
+  let summary = "Has the longest programs of a launch begin first";
+  let description = [{
+    A GPU begins programs in the order of their numbers. Of a kernel with a loop whose number of
+    iterations grows with the number of the program along an axis of the grid, and no loop for
+    which it shrinks, programs get their numbers along that axis from the last one on
+    (`tilegpu.reversed_axes`): the launch ends with the shortest ones, not with the longest. If it
+    is axis 0, or programs shrink along it, rows of the grid are done in groups
+    (`tilegpu.grouped_rows`), with the longest programs of all of the group's rows first.
+    That a number grows is a guess (`ProgramTrend.h`), and changes the order alone.
+
+    A kernel stays as it is if its programs may wait for each other or see what others wrote, or
+    ask for their numbers other than by `tile.program_id`.
+
+    ```mlir
+    tile.func @causal(...) {
+      %pid = tile.program_id 0
+      %end = arith.muli %pid, %c128 : i32
+      scf.for %i = %c0 to %end step %c64 ...
+    ```
+    becomes
+    ```mlir
+    tile.func @causal(...) attributes {tilegpu.grouped_rows, tilegpu.reversed_axes = array<i32: 0>} {
+      %pid = tile.program_id 0
+    ```
+  }];
+  let dependentDialects = ["TileGPUDialect"];
+}
+
 def TileGPUDivideProgramsPass : Pass<"tilegpu-divide-programs", "::mlir::ModuleOp"> {
   let summary = "Divides programs into parts, which blocks of a cluster do by themselves";
   let description = [{
