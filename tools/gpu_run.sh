@@ -5,9 +5,15 @@
 # launches one kernel, then runs the tests and the benchmarks. Logs and JSON go to $OUT, a
 # short table is printed last. Exits with 0 only if all that was asked for went well.
 #
-# Usage: tools/gpu_run.sh [smoke] [tests] [bench] [sanitize]     (default: smoke tests bench)
-#   TESTS="-k softmax"     more arguments of pytest
-#   BENCH="--only softmax" more arguments of python/benchmarks/gpu.py
+# Usage: tools/gpu_run.sh [step...]     (default: smoke tests bench)
+#   smoke, sanitize        a few kernels, as they are and under compute-sanitizer
+#   tests, pytorch         the tests; those of torch.compile     TESTS="-k softmax": more arguments
+#   bench, matmul, backward, models, optimize
+#                          python/benchmarks: gpu.py, gpu_matmul.py, attention_backward.py, and
+#                          torch_models.py with its two suites
+#   operators              torch's samples of its operators, DTYPES (float32) in SLICES (14) parts
+# More arguments of a benchmark are in the variable of its name in capitals, e.g.
+# BENCH="--only softmax"; each may take LIMIT seconds (400). What it has measured by then is kept.
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 OUT=${OUT:-/tmp/gpu_out}
 SITE=/tmp/site
@@ -50,9 +56,51 @@ tests() {
     -q -k "cuda or gpu" -n 12 --max-worker-restart 400 -p no:cacheprovider --tb=short ${TESTS:-}
 }
 
-bench() {
+pytorch() {
   # shellcheck disable=SC2086
-  timeout 400 python3 python/benchmarks/gpu.py --json "$OUT/gpu.json" ${BENCH:-}
+  timeout 200 python3 -m pytest python/test/pytorch -q -n 6 -p no:cacheprovider --tb=short ${TESTS:-}
+}
+
+# measure NAME SCRIPT [arguments...]
+measure() {
+  local name=$1 script=$2
+  shift 2
+  timeout "${LIMIT:-400}" python3 "python/benchmarks/$script" --json "$OUT/$name.json" "$@"
+}
+
+# shellcheck disable=SC2086
+bench() { measure gpu gpu.py ${BENCH:-}; }
+# shellcheck disable=SC2086
+matmul() { measure gpu_matmul gpu_matmul.py ${MATMUL:-}; }
+# shellcheck disable=SC2086
+backward() { measure attention_backward attention_backward.py ${BACKWARD:-}; }
+
+# Cases compile side by side, and none is begun that would not end in time.
+# shellcheck disable=SC2086
+models() {
+  measure models torch_models.py --jobs 5 --budget $((${LIMIT:-400} - 20)) --limit 200 ${MODELS:-}
+}
+# shellcheck disable=SC2086
+optimize() {
+  measure optimize torch_models.py --suite optimize --backends tessera --jobs 5 \
+    --budget $((${LIMIT:-400} - 20)) --limit 200 ${OPTIMIZE:-}
+}
+
+# torch's testing package asks for the package expecttest, which has to come along. Few files come
+# back from that machine.
+operators() {
+  local slices=${SLICES:-14} kept=/tmp/operators slice
+  mkdir -p "$kept"
+  for ((slice = 1; slice <= slices; ++slice)); do
+    # shellcheck disable=SC2086
+    TORCHINDUCTOR_COMPILE_THREADS=1 timeout "${LIMIT:-400}" python3 tools/dev/torch_operators.py \
+      --device cuda --samples 1 --dtypes "${DTYPES:-float32}" --slice "$slice/$slices" \
+      --json "$kept/$slice.json" ${OPERATORS:-} >"$kept/$slice.log" 2>&1 &
+  done
+  wait
+  tar -czf "$OUT/operators.tgz" -C "$kept" .
+  grep -hE "wrong|failed" "$kept"/*.log
+  tail -qn 1 "$kept"/*.log
 }
 
 sanitize() {
@@ -72,8 +120,8 @@ for step in "${steps[@]}"; do
   # What a reader of the terminal wants to see of a step.
   case $step in
     smoke | sanitize) tail -25 "$OUT/$step.log" ;;
-    tests) grep -E "^(FAILED|ERROR)" "$OUT/$step.log" | cut -c1-170 | head -40 ;;
-    bench) tail -70 "$OUT/$step.log" ;;
+    tests | pytorch) grep -E "^(FAILED|ERROR)" "$OUT/$step.log" | cut -c1-170 | head -40 ;;
+    *) tail -70 "$OUT/$step.log" ;;
   esac
 done
 cat "$OUT/machine.txt"
