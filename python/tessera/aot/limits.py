@@ -30,12 +30,14 @@ def has_limits(metadata: Mapping[str, Any]) -> bool:
 def sum_formula(terms: Sequence[Sequence[Any]]) -> list[Step]:
     """The steps of a sum of products: [[factor, [argument, its bits], ...], ...]."""
     steps: list[Step] = []
-    for term in terms or [[0]]:
-        is_first = not steps
-        steps.append(("CONSTANT", 64, term[0]))
-        for argument, bits in term[1:]:
-            steps += [("ARGUMENT", bits, argument), ("MUL", 64, 0)]
-        if not is_first:
+    for number, (scale, *factors) in enumerate(terms or [[0]]):
+        operands: list[Step] = [("ARGUMENT", bits, argument) for argument, bits in factors]
+        if scale != 1 or not operands:
+            operands.insert(0, ("CONSTANT", 64, scale))
+        steps.append(operands[0])
+        for operand in operands[1:]:
+            steps += [operand, ("MUL", 64, 0)]
+        if number > 0:
             steps.append(("ADD", 64, 0))
     return steps
 

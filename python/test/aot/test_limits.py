@@ -170,6 +170,7 @@ def test_the_same_launches_are_accepted(tmp_path, kernel, signature: str, target
 
 def test_formulas() -> None:
     assert sum_formula([]) == [("CONSTANT", 64, 0)]
+    assert sum_formula([[1, [3, 32]]]) == [("ARGUMENT", 32, 3)]
     assert sum_formula([[2, [3, 32], [1, 64]], [-1]]) == [
         ("CONSTANT", 64, 2),
         ("ARGUMENT", 32, 3),
