@@ -102,7 +102,7 @@ class Heuristics(KernelInterface):
 def heuristics(
     values: Mapping[str, Callable[[dict[str, Any]], Any]],
 ) -> Callable[[Any], Heuristics]:
-    """Has arguments of a kernel computed at each launch.
+    """Has arguments and options of a kernel, such as `num_warps`, computed at each launch.
 
     `values` has a function for each of them, which gets a dict of the arguments by name.
 
@@ -110,18 +110,18 @@ def heuristics(
         @tessera.jit
         def kernel(x_ptr, n, BLOCK: tl.constexpr): ...
 
-    Raises CompilationError (E060) for a name that is no parameter of the kernel, and where a
-    launch calls a function that raises or returns an array, LaunchError (E060).
+    Raises CompilationError (E060) for a name that is neither a parameter of the kernel nor an
+    option, and where a launch calls a function that raises or returns an array, LaunchError (E060).
     """
 
     def decorate(fn: Any) -> Heuristics:
         names = require_kernel(fn, "heuristics")
         for name, function in values.items():
-            if name not in names:
+            if name not in names and not is_option(name):
                 raise CompilationError.at_caller(
                     "E060",
                     f"@heuristics has a value for `{name}`, which is no parameter of "
-                    f"`{fn.__name__}`",
+                    f"`{fn.__name__}` and no option",
                     name_like(name, names),
                 )
             if not callable(function):
@@ -152,6 +152,13 @@ def require_kernel(fn: Any, decorator: str) -> list[str]:
             f"put @jit right above the `def`, and @{decorator} above that",
         )
     return list(names)
+
+
+def is_option(name: Any) -> bool:
+    """Whether a launch takes it as one of the options."""
+    from tessera.compiler.options import OPTION_NAMES
+
+    return name in OPTION_NAMES
 
 
 def name_like(name: Any, names: Sequence[str]) -> str:

@@ -49,6 +49,26 @@ def test_a_grid_function_has_them():
         assert (out == 2 * x).all()
 
 
+def test_an_option():
+    def warps(args: Any) -> int:
+        return 8 if args["BLOCK"] >= 128 else 2
+
+    kernel = tessera.heuristics({"BLOCK": block_of, "num_warps": warps})(fill)
+    for n, expected in ((100, 8), (10, 2), (100, 8)):
+        assert kernel.warmup(tl.float32, n, VALUE=1.0).metadata.num_warps == expected
+        out = np.zeros(n, np.float32)
+        kernel[(1,)](out, n, VALUE=3.0)
+        assert (out == 3).all()
+
+    tuned = tessera.autotune(blocks(32, 128), key=["n"])(
+        tessera.heuristics({"num_warps": warps})(fill)
+    )
+    out = np.zeros(1000, np.float32)
+    for _ in range(2):
+        tuned[grid](out, 1000, VALUE=4.0)
+        assert (out == 4).all() and not tuned.failures
+
+
 def test_under_autotune():
     configs = blocks(32, 128)
     kernel = tessera.autotune(configs, key=["n"])(
