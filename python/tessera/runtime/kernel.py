@@ -45,7 +45,8 @@ class CompiledKernel:
 
     Attributes: `name`; `metadata`, a dict of what the compiler decided; `stages`, the IR on
     the way. `kernel[grid](*args)` launches it on arguments of the types that it was compiled
-    for: a value for each parameter, or for each that did not become a constant.
+    for: a value for each parameter, or for each that did not become a constant, or for each that
+    is not declared `tl.constexpr`.
     """
 
     _unlimited: Optional[_C.Kernel] = None
@@ -216,6 +217,7 @@ class CompiledKernel:
                 if self._parameters is None
                 else flatten(self._parameters)
             )
+        args = self._with_constants(args)
         matched = Matched(self.name, self._expected, self._parameters, args)
         slots, pointers = matched.slots, matched.pointers
         stored = self._stored_arguments()
@@ -259,6 +261,27 @@ class CompiledKernel:
         usual = (None, self._kernel, ())
         outside = None if self._unlimited is None else (None, self._unlimited, ())
         return usual, tuple(slots), num_threads, {}, device, found, outside, None
+
+    def _with_constants(self, args: Sequence[Any]) -> Sequence[Any]:
+        """`args` with the constants put in, if exactly the parameters that are declared so lack.
+
+        Libraries that keep compiled kernels leave those out as Triton did before 3.3, but pass 1 for
+        an integer that became a constant by being 1.
+        """
+        if (
+            self._parameters is None
+            or self.src.fn is None
+            or len(args) == len(self._expected or ())
+        ):
+            return args
+        declared = [param.is_constexpr for param in self.src.fn.params]
+        if True not in declared or len(args) != declared.count(False):
+            return args
+        given = iter(args)
+        return [
+            spec.value if is_constant and isinstance(spec, ConstSpec) else next(given)
+            for (_, spec), is_constant in zip(self._parameters, declared)
+        ]
 
     def _launch_on_cpu(
         self, grid: tuple[int, int, int], slots: Sequence[int], num_threads: int

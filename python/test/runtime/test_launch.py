@@ -436,6 +436,7 @@ def mixed(x, n, f, flag, one, BLOCK: tl.constexpr):
         ((F, 32, "2", True), "E054", "`f` was compiled as fp32, got '2'"),
         ((F, 32, 10**400, True), "E055", "does not fit"),
         ((F, 32, 2.0, 2), "E055", "`flag` was compiled as int1, which 2 does not fit"),
+        ((F, 32, 2.0, True, 2), "E055", "`one` was compiled as the constant 1, got 2"),
         ((F, 32, 2.0, True, 2, 64), "E055", "`one` was compiled as the constant 1, got 2"),
         ((F, 32, 2.0, True, 1, 32), "E055", "`BLOCK` was compiled as the constant 64, got 32"),
         ((F, 32, 2.0, True, True, 64), "E055", "`one` was compiled as the constant 1, got True"),
@@ -461,6 +462,8 @@ def test_a_compiled_kernel_takes_what_it_was_compiled_for():
             kernel[(1,)](x, n, f, False)
             assert np.all(x == np.float32(f) + n + 1)
             kernel[(1,)](x, n, f, False, 1, 64)
+            kernel[(1,)](x, n, f, False, 1)  # without what is declared a constant
+            assert not np.isfinite(f) or np.all(x == ((f + n + 1) * f + n + 1) * f + n + 1)
     with pytest.raises(tessera.ArgumentError, match="no option `num_warps`"):
         kernel[(1,)](F, 32, 2.0, True, num_warps=4)
 
