@@ -21,7 +21,7 @@ import sys
 import threading
 import weakref
 from types import FunctionType
-from typing import Any, Callable, Mapping, Optional, Sequence, Union, cast
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, Union, cast
 
 from tessera import _C
 from tessera.errors import (
@@ -41,6 +41,9 @@ from tessera.tuning.config import Config
 from tessera.tuning.heuristics import inner_kernel, number_of, require_kernel
 from tessera.tuning.key import Address, array_in, dtype_of, make_key
 from tessera.wording import shown, with_article
+
+if TYPE_CHECKING:
+    from tessera.tuning.session import Hooks
 
 Configs = Union[Sequence[Config], str]
 
@@ -272,6 +275,8 @@ class Autotuner(_C.Launchable, KernelInterface):
 
     def _parameters(self) -> Optional[tuple[tuple[Any, ...], ...]]:
         """The parameters as the core's launches take them; None if it cannot do these launches."""
+        if type(self).run is not Autotuner.run:
+            return None  # a derived class launches in its own way
         fn = self.fn
         if not isinstance(fn, JITFunction) or settings.interpret:
             return None
@@ -507,10 +512,9 @@ class Autotuner(_C.Launchable, KernelInterface):
     ) -> Config:
         from tessera.compiler.compile import load_front_end
         from tessera.runtime.loading import load_launching
-        from tessera.tuning.automatic import MOST_MEASURED
         from tessera.tuning.candidates import make_candidate
         from tessera.tuning.progress import Progress
-        from tessera.tuning.session import FINAL_MS, Hooks, REP_MS, WARMUP_MS, choose
+        from tessera.tuning.session import choose
 
         load_launching()
         load_front_end()
@@ -519,22 +523,8 @@ class Autotuner(_C.Launchable, KernelInterface):
             for config in configs
         ]
         self._refuse_capture(args, kwargs)
-        warmup = WARMUP_MS if self.num_warmups is None else self.num_warmups
-        rep = REP_MS if self.num_reps is None else self.num_reps
-        around = Hooks(
-            self.pre_hook if self.user_defined_pre_hook else None,
-            self.post_hook if self.user_defined_post_hook else None,
-            self.reset_to_zero,
-            self.restore_value,
-            self.do_bench,
-            self.use_cuda_graph,
-            float(warmup) + float(rep),
-            FINAL_MS if self.num_warmups is None and self.num_reps is None else 0.0,
-            self._check,
-            MOST_MEASURED if self._is_automatic else None,
-        )
         told = Progress(self._name, dict(zip(self.keys, key)))
-        choice = choose(self._name, candidates, around, told)
+        choice = choose(self._name, candidates, self._around(), told)
         best = configs[choice.best]
         self.bench_time = choice.seconds
         self.failures = choice.failures
@@ -549,6 +539,56 @@ class Autotuner(_C.Launchable, KernelInterface):
             question.keep(choice.best, choice.timings, choice.seconds)
         self._tell(key, best, choice.seconds, False)
         return best
+
+    def _around(self) -> "Hooks":
+        """What runs around launches that are measured, and how long they are."""
+        from tessera.tuning.automatic import MOST_MEASURED
+        from tessera.tuning.session import FINAL_MS, Hooks, REP_MS, WARMUP_MS
+
+        warmup = WARMUP_MS if self.num_warmups is None else self.num_warmups
+        rep = REP_MS if self.num_reps is None else self.num_reps
+        return Hooks(
+            self.pre_hook if self.user_defined_pre_hook else None,
+            self.post_hook if self.user_defined_post_hook else None,
+            self.reset_to_zero,
+            self.restore_value,
+            self.do_bench,
+            self.use_cuda_graph,
+            float(warmup) + float(rep),
+            FINAL_MS if self.num_warmups is None and self.num_reps is None else 0.0,
+            self._check,
+            MOST_MEASURED if self._is_automatic else None,
+        )
+
+    def _bench(self, *args: Any, config: Config, **kwargs: Any) -> list[float]:
+        """The milliseconds of launches with one configuration, as `configs_timings` has them;
+        infinity where it does not work.
+
+        Nothing here calls it. Classes that derive from Triton's Autotuner to choose in another way
+        measure by it.
+        """
+        from tessera.compiler.compile import load_front_end
+        from tessera.runtime.loading import load_launching
+        from tessera.tuning.candidates import make_candidate
+        from tessera.tuning.progress import Progress
+        from tessera.tuning.session import HookError, choose
+
+        grid = kwargs.pop("grid", None)
+        kwargs.pop("warmup", None)
+        self._refuse_conflicts(args, kwargs, config.all_kwargs())
+        self._refuse_capture(args, kwargs)
+        load_launching()
+        load_front_end()
+        candidate = make_candidate(config, self.fn, self.arg_names, grid, args, kwargs)
+        around = self._around()._replace(check=False, measures_one=True)
+        try:
+            choice = choose(self._name, [candidate], around, Progress(self._name, {}, True))
+        except HookError:
+            raise
+        except TesseraError:
+            return [float("inf")] * 3
+        timing = choice.timings[0]
+        return [float("inf")] * 3 if timing is None else list(timing)
 
     def _question(self, key: tuple[Any, ...], configs: list[Config]) -> Any:
         """What a result on disk is looked for by; None where there are none."""

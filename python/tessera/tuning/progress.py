@@ -28,12 +28,12 @@ _MOST_REASONS = 40
 
 
 class Progress:
-    """The words of one tuning."""
+    """The words of one tuning; none of them if it `is_quiet`."""
 
-    def __init__(self, kernel: str, key: Mapping[str, Any]) -> None:
+    def __init__(self, kernel: str, key: Mapping[str, Any], is_quiet: bool = False) -> None:
         values = ", ".join(f"{name}={value}" for name, value in key.items())
         self._title = f"tessera: tuning {kernel}" + (f" ({values})" if values else "")
-        self._mode = settings.tune_progress
+        self._mode = "off" if is_quiet else settings.tune_progress
         self._is_live = self._mode == "auto" and _is_terminal()
         self._start = self._told = time.monotonic()
         self._has_line = False

@@ -161,7 +161,8 @@ def race(
         live = [runner for runner in live if not _is_out(runner, leader)]
         watch(_standing(live, 0, most_ms))
         tied = _tied(live, leader)
-        if len(live) == 1:
+        # One that never had a rival runs for its time alone.
+        if len(live) == 1 and (len(runners) > 1 or live[0].spent >= most_ms):
             break
         if rounds >= _LEAST_ROUNDS:
             if all(_is_tied(runner, leader) for runner in live):

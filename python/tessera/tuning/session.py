@@ -52,6 +52,8 @@ class Hooks(NamedTuple):
     """Whether results are compared."""
     most_measured: Optional[int] = None
     """How many candidates are measured at most, by the compiler's figures of each."""
+    measures_one: bool = False
+    """Whether a candidate without a rival is measured, too."""
 
 
 class Choice(NamedTuple):
@@ -199,7 +201,7 @@ class _Session:
                 left = standing.left
                 self._told.measuring(standing.remaining, config, standing.milliseconds, left)
 
-            if len(groups) == 1:
+            if len(groups) == 1 and not self._hooks.measures_one:
                 # There is nothing to choose; that it runs is all that is asked.
                 outcome = race(runs, resources, 0.0, watch)
             else:

@@ -19,7 +19,7 @@ import tessera.language as tl
 from tessera import Config
 from tessera.runtime.hooks import hooks
 from tessera.settings import settings
-from tessera.tuning import session
+from tessera.tuning import Autotuner, session
 
 from .kernels import accumulate, blocks, grid, increment, numbers, scale, steps, work
 
@@ -489,3 +489,40 @@ def test_configurations_are_values():
 
     assert pickle.loads(pickle.dumps(config)) == config
     assert eval(repr(config)) == config
+
+
+def test_a_derived_class_that_chooses_in_another_way():
+    """As libraries derive from Triton's Autotuner: with a `run` of their own, around `_bench`."""
+
+    class Slowest(Autotuner):
+        def run(self, *args: Any, **kwargs: Any) -> Any:
+            self.nargs = dict(zip(self.arg_names, args))
+            timings = {
+                config: self._bench(*args, config=config, **kwargs)
+                for config in self.prune_configs(kwargs)
+            }
+            self.measured = list(timings.values())
+            self.best_config = max(timings, key=timings.__getitem__)
+            return self.fn.run(*args, **kwargs, **self.best_config.all_kwargs())
+
+    @tessera.jit
+    def count(x_ptr, n, STEPS: tl.constexpr):
+        tl.static_assert(STEPS < 10000)
+        value = tl.load(x_ptr + 1)
+        for _ in range(STEPS * n):
+            value = value * 0.5 + 1.0
+        tl.store(x_ptr, tl.load(x_ptr) + 1 + value * 0)
+
+    configs = steps(10, 1000, 10000)
+    kernel = Slowest(count, count.arg_names, configs[:2], [])
+    x = np.zeros(2, np.float32)
+    kernel[(1,)](x, n=10)
+    assert x[0] == 1  # measuring leaves no trace
+    fast, slow = kernel.measured
+    assert kernel.best_config is configs[1]
+    assert len(fast) == len(slow) == 3 and 0 < fast[0] < slow[0] < np.inf
+
+    kernel.configs = configs[1:]
+    with pytest.raises(tessera.CompilationError, match="static_assert"):
+        kernel[(1,)](x, n=10)  # the slowest is the one that cannot be
+    assert kernel.measured[1] == [np.inf] * 3 and x[0] == 1
