@@ -174,13 +174,25 @@ TileValue TileBuilder::pow(const Operand &x, const Operand &y) {
     return {create<math::PowFOp>(base, convert(y, type.dtype, type.shape).ir), type};
   }
   DType dtype = y.type().dtype;
-  if (dtype == DType::UInt32 || getBitWidth(dtype) > 32)
-    throw UserError("E030", "pow of " + what + "; an integer exponent is at most an int32",
-                    "write y.to(tl.int32), or y.to(tl.float64)");
+  TileValue exponent = convert(y, dtype, y.type().shape);
+  if (dtype == DType::UInt32 || getBitWidth(dtype) > 32) {
+    if (type.dtype == DType::FP64)
+      return pow(x, castElements(exponent, DType::FP64));
+    // Of what is no int32, a float32 other than 1 and -1 has only powers that are 0 or infinite, so
+    // the largest int32 that is as odd will do.
+    constexpr int64_t most = INT32_MAX - 1;
+    TileValue odd = binary(BinaryOperator::And, exponent, 1);
+    TileValue near = extremum(/*isMax=*/false, exponent, most, /*propagateNan=*/false);
+    if (isSignedInteger(dtype))
+      near = extremum(/*isMax=*/true, near, -most, /*propagateNan=*/false);
+    near = castElements(near, DType::Int32);
+    exponent = binary(BinaryOperator::Or, binary(BinaryOperator::And, near, -2),
+                      castElements(odd, DType::Int32));
+  }
   type.shape = broadcastShapes(type, y.type());
   Value base = convert(x, type.dtype, type.shape).ir;
-  Value exponent = convert(y, DType::Int32, type.shape).ir;
-  return {create<math::FPowIOp>(base, exponent), type};
+  Value power = convert(exponent, DType::Int32, type.shape).ir;
+  return {create<math::FPowIOp>(base, power), type};
 }
 
 TileValue TileBuilder::umulhi(const Operand &x, const Operand &y) {

@@ -47,14 +47,17 @@ def test_named_cases(run, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("exponent", ["int8", "uint16", "int32"])
+@pytest.mark.parametrize("exponent", ["int8", "uint16", "int32", "uint32", "int64", "uint64"])
 def test_whole_exponents(run, rng, dtype: str, exponent: str) -> None:
     info = np.iinfo(exponent)
     y = rng.integers(max(info.min, -40), min(info.max, 40), 256).astype(exponent)
-    y[:4] = [0, 1, info.max, info.min]
+    # A float64 would not say of more bits whether they are odd.
+    most = min(info.max, (1 << 53) - 1) if dtype == "float64" else info.max
+    y[:8] = [0, 1, most, max(info.min, -most), most, most - 1, most, max(info.min, 1 - most)]
     x = rng.uniform(-4, 4, 256).astype(dtype)
     # Whether the exponent is odd decides, which a float32 of 2^31 - 1 would not say.
     x[2:4] = [-1, -1]
+    x[6:8] = np.nextafter(np.ones(2, dtype), np.array([2, 0], dtype))
     out = np.empty_like(x)
     run(power("tl.math.pow(x, y)"), (1,), x, y, out, BLOCK=256)
     with np.errstate(all="ignore"):
