@@ -9,7 +9,6 @@ what it is.
 
 from __future__ import annotations
 
-import functools
 import math
 import operator
 import sys
@@ -412,10 +411,21 @@ def _check_storage(tensor: Any, name: str, size: Optional[int]) -> None:
         )
 
 
-@functools.lru_cache(maxsize=None)
+_knows_negative_bit: Optional[bool] = None
+
+
 def _learn_negative_bit() -> bool:
     """Has the warm path tell torch's tensors that have the negative bit, without asking
     each; whether it can now."""
+    global _knows_negative_bit
+    if _knows_negative_bit is None:
+        # Libraries replace torch's operators by kernels, whose launches come here, too.
+        _knows_negative_bit = False
+        _knows_negative_bit = _try_to_learn_negative_bit()
+    return _knows_negative_bit
+
+
+def _try_to_learn_negative_bit() -> bool:
     torch = sys.modules["torch"]
     try:
         with torch.inference_mode(False), torch.enable_grad():
@@ -423,7 +433,7 @@ def _learn_negative_bit() -> bool:
             # As many and as different as it takes for no pointer to have a bit by chance.
             for size in range(1, 9):
                 for dtype, has_gradient in ((torch.int8, False), (torch.float64, True)):
-                    tensor = torch.zeros(
+                    tensor = torch.empty(
                         size, 3, dtype=dtype, requires_grad=has_gradient, device="cpu"
                     )
                     for _ in range(2):

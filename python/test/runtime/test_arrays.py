@@ -164,6 +164,31 @@ def test_the_warm_path_refuses_torch_tensors_too():
     assert arrays._learn_negative_bit() or torch.__version__ != "2.13.0+cpu"
 
 
+def test_operators_of_torch_that_are_kernels(monkeypatch):
+    """As libraries register theirs: what is asked of torch at a launch may launch them."""
+    torch = pytest.importorskip("torch")
+    launches = []
+
+    def clone(tensor, memory_format=None):
+        launches.append(tensor.dtype)
+        out = torch.empty_like(tensor)
+        if out.dtype == torch.int8 and out.numel() == 12:
+            store_where_told[(1,)](out, 3)
+        return out
+
+    monkeypatch.setattr(arrays, "_knows_negative_bit", None)
+    replaced = torch.library.Library("aten", "IMPL")
+    try:
+        replaced.impl("clone", clone, "CPU")
+        tensor = torch.empty(4, dtype=torch.float16)
+        pointer_of(tensor, "x")
+        pointer_of(tensor, "x")
+    finally:
+        replaced._destroy()
+    assert len(launches) == 32 and set(launches) == {torch.int8, torch.float64}
+    assert arrays._learn_negative_bit() or torch.__version__ != "2.13.0+cpu"
+
+
 class AtAddress:
     """An array that says where it lies, by one of the protocols."""
 
