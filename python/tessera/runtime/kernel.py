@@ -178,8 +178,33 @@ class CompiledKernel:
         taken = launchable_parameters(self._parameters)
         return None if taken is None else _C.Dispatcher(taken, self._slow_launch, raise_core_error)
 
+    @CachedProperty
+    def _shorter_dispatchers(self) -> dict[int, _C.Dispatcher]:
+        """The same for launches that leave constants out, by how many arguments these have."""
+        found: dict[int, _C.Dispatcher] = {}
+        if self._dispatcher is None or self._parameters is None or self.src.fn is None:
+            return found
+        constant = [isinstance(spec, (ConstSpec, KnownSpec)) for _, spec in self._parameters]
+        declared = [param.is_constexpr for param in self.src.fn.params]
+        for left_out in (declared, constant):
+            given = [item for item, is_out in zip(self._parameters, left_out) if not is_out]
+            taken = launchable_parameters(given)
+            if taken is not None and len(given) < len(self._parameters):
+                found[len(given)] = _C.Dispatcher(
+                    taken, self._slow_shorter_launch, raise_core_error
+                )
+        return found
+
+    def _slow_shorter_launch(self, grid: Any, args: tuple[Any, ...], options: Any) -> Any:
+        return None, self._launch(grid, args)
+
     def _slow_launch(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """A launch that the warm path does not know, and what it needs to repeat it."""
+        if not options and not hooks.on_launch and isinstance(grid, tuple):
+            shorter = self._shorter_dispatchers.get(len(args))
+            if shorter is not None:
+                shorter.bind(grid)(*args)
+                return None, None
         for name in options:
             if name not in ("num_threads", "stream"):
                 raise ArgumentError(

@@ -308,6 +308,21 @@ def test_a_compiled_kernel_is_launched_warm(monkeypatch):
     assert len(calls) == 1
 
 
+def test_a_compiled_kernel_is_launched_warm_without_its_constants(monkeypatch):
+    x = np.arange(16, dtype=np.float32)
+    kernel = mixed.warmup(x, x, 1, 2.0, True, 3, grid=(1,))  # where n, too, becomes a constant
+    calls = count(monkeypatch, CompiledKernel, "_launch")
+    for size in ((1, 2.0, True), (2.0, True)):
+        for _ in range(3):
+            out = np.zeros_like(x)
+            assert kernel[(1,)](x, out, *size) is None
+            np.testing.assert_array_equal(out, [3.0] * 16)
+    assert len(calls) == 2
+    for wrong in ((2, 2.0, True), (1, 2.0, 16), ("2", True), (True,)):
+        with pytest.raises(ArgumentError):
+            kernel[(1,)](x, out, *wrong)
+
+
 @pytest.mark.parametrize(
     "place, wrong",
     [
@@ -690,9 +705,10 @@ def test_hooks_of_launches_of_compiled_and_tuned_kernels(monkeypatch, hooked):
     x, out = np.arange(16, dtype=np.float32), np.zeros(16, np.float32)
     kernel = described[(1,)](x, out, 16)
     hooked.clear()
-    for _ in range(3):
-        kernel[(1,)](x, out, 16, 16)
-    assert [data["args"]["n"] for _, data in hooked] == [16] * 6
+    for given in ((16, 16), (16,), (16, 16)):
+        kernel[(1,)](x, out, *given)
+    for name in ("n", "BLOCK"):
+        assert [data["args"][name] for _, data in hooked] == [16] * 6
     hooked.clear()
     kernel.run(1, 1, 1, None, None, None, kernel.launch_metadata((1, 1, 1), None, x, out, 16, 16),
                None, None, x, out, 16, 16)  # fmt: skip
