@@ -171,6 +171,38 @@ def test_loops_that_ask_for_it(rng, n_rows, n):
     np.testing.assert_array_equal(out, scale @ x)
 
 
+@tessera.jit
+def scaled_behind(a_ptr, b_ptr, s_ptr, c_ptr, K, BK: tl.constexpr, STAGES: tl.constexpr):
+    i, inner = tl.arange(0, 32), tl.arange(0, BK)
+    tile = i[:, None] * 32 + i[None, :]
+    acc = tl.zeros((32, 32), tl.float32)
+    for k in tl.range(0, K, BK, num_stages=STAGES):
+        a = tl.load(a_ptr + i[:, None] * K + (k + inner)[None, :])
+        b = tl.load(b_ptr + (k + inner)[:, None] * 32 + i[None, :])
+        acc = tl.dot(a, b, acc)
+        acc *= tl.load(s_ptr + k // BK * 1024 + tile)
+    tl.store(c_ptr + tile, acc)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("stages", [2, 3, 4])
+def test_a_tile_that_is_read_behind_the_dot(rng, target, stages):
+    """The next iteration's copies, which take its place, used to begin before the dot."""
+    K, BK = 256, 64
+    a = rng.integers(-2, 3, (32, K)).astype("f2")
+    b = rng.integers(-2, 3, (K, 32)).astype("f2")
+    s = rng.integers(0, 3, (K // BK, 32, 32)).astype("f4")
+    c = np.full((32, 32), np.nan, "f4")
+    simulation = tessera.gpu.simulate(scaled_behind)[(1,)](
+        a, b, s, c, K, BK=BK, STAGES=stages, target=target
+    )
+    simulation.check()
+    want = np.zeros((32, 32))
+    for step, k in enumerate(range(0, K, BK)):
+        want = (want + a[:, k : k + BK].astype("f8") @ b[k : k + BK].astype("f8")) * s[step]
+    np.testing.assert_array_equal(c, want)
+
+
 @pytest.mark.parametrize("shape", [(72, 64, 96), (200, 136, 160), (64, 64, 0)])
 @pytest.mark.parametrize("stages", [1, 3])
 def test_results_leave_by_the_copy_engine(rng, shape, stages):

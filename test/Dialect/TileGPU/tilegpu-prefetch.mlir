@@ -108,3 +108,56 @@ tile.func @iterations(%p: !tile.ptr<f16>, %q: !tile.ptr<f32>, %n: i32) {
   tile.return
 }
 }
+
+// -----
+
+// Here a tile of the ring is read behind the dot: the next iteration's copies, which take its place,
+// do not come before that.
+#any = #tilegpu.layout<16x32, reg = [[0, 1], [0, 2], [0, 4], [0, 8]], lane = [[0, 16], [1, 0], [2, 0], [4, 0], [8, 0]]>
+#left = #tilegpu.layout<16x32, reg = [[0, 1], [0, 8], [0, 16], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
+#right = #tilegpu.layout<32x8, reg = [[1, 0], [8, 0], [16, 0]], lane = [[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]]>
+#acc = #tilegpu.layout<16x8, reg = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
+#rows = #tilegpu.layout<16x32, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 0], [4, 0], [8, 0]]>
+#scales = #tilegpu.layout<16x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0]]>
+#columns = #tilegpu.layout<32x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]>
+module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
+// CHECK-LABEL: tile.func @read_behind(
+// CHECK-NOT: scf.if
+// CHECK: scf.for
+// CHECK-NEXT: tilegpu.async_wait
+// CHECK: tilegpu.mma_dot
+// CHECK: %[[D1:.+]] = tilegpu.mma_dot
+// CHECK-NEXT: %[[Z:.+]] = tilegpu.local_load
+// CHECK-NEXT: arith.mulf %[[D1]], %[[Z]]
+tile.func @read_behind(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c32 = arith.constant 32 : i32
+  %zero = arith.constant dense<0.0> : tensor<16x8xf32, #acc>
+  %ps = tile.splat %p : !tile.ptr<f32> -> tensor<16x8x!tile.ptr<f32>, #acc>
+  %qs = tile.splat %q : !tile.ptr<f32> -> tensor<16x8x!tile.ptr<f32>, #acc>
+  %x = tilegpu.local_alloc : () -> !tilegpu.memdesc<16x32xf16, #rows, slots = 2>
+  %y = tilegpu.local_alloc : () -> !tilegpu.memdesc<32x8xf16, #columns, slots = 2>
+  %z = tilegpu.local_alloc : () -> !tilegpu.memdesc<16x8xf32, #scales, slots = 2>
+  %r:2 = scf.for %i = %c0 to %n step %c32 iter_args(%acc = %zero, %slot = %c0) -> (tensor<16x8xf32, #acc>, i32) : i32 {
+    tilegpu.async_wait {pending = 0 : i32}
+    %other = arith.xori %slot, %c1 : i32
+    %into = tilegpu.memdesc_index %z[%other] : !tilegpu.memdesc<16x8xf32, #scales, slots = 2>
+    tilegpu.async_copy %ps, %into : tensor<16x8x!tile.ptr<f32>, #acc>, !tilegpu.memdesc<16x8xf32, #scales>
+    tilegpu.async_commit
+    %az = tilegpu.memdesc_index %z[%slot] : !tilegpu.memdesc<16x8xf32, #scales, slots = 2>
+    %ax = tilegpu.memdesc_index %x[%slot] : !tilegpu.memdesc<16x32xf16, #rows, slots = 2>
+    %a = tilegpu.local_load %ax : !tilegpu.memdesc<16x32xf16, #rows> -> tensor<16x32xf16, #left>
+    %by = tilegpu.memdesc_index %y[%slot] : !tilegpu.memdesc<32x8xf16, #columns, slots = 2>
+    %b = tilegpu.local_load %by : !tilegpu.memdesc<32x8xf16, #columns> -> tensor<32x8xf16, #right>
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 1, 1>} : tensor<16x32xf16, #left>, tensor<32x8xf16, #right> -> tensor<16x8xf32, #acc>
+    %s = tilegpu.local_load %az : !tilegpu.memdesc<16x8xf32, #scales> -> tensor<16x8xf32, #acc>
+    %e = arith.mulf %d, %s : tensor<16x8xf32, #acc>
+    %next = arith.xori %slot, %c1 : i32
+    scf.yield %e, %next : tensor<16x8xf32, #acc>, i32
+  }
+  tilegpu.async_wait {pending = 0 : i32}
+  tile.store %qs, %r#0 : tensor<16x8x!tile.ptr<f32>, #acc>
+  tile.return
+}
+}

@@ -268,6 +268,7 @@ public:
 
 private:
   bool isBeginning(Operation *op) const;
+  bool readsWhatIsCopied() const;
   /// The value in the iteration that `mapping` is of; what it takes to compute it is copied.
   Value get(OpBuilder &builder, Value value, IRMapping &mapping);
   void cloneInto(OpBuilder &builder, Operation *op, IRMapping &mapping);
@@ -298,6 +299,36 @@ static bool isScalarWork(Value value, scf::ForOp loop) {
     return false;
   return llvm::all_of(op->getOperands(),
                       [&](Value operand) { return isScalarWork(operand, loop); });
+}
+
+/// Whether an op that stays behind the next iteration's beginning looks at a ring that is copied
+/// to there: with the last slot of a ring free, that is where this iteration's tile lies.
+bool IterationRotation::readsWhatIsCopied() const {
+  auto getRing = [](Value buffer) {
+    while (Operation *view = buffer.getDefiningOp()) {
+      if (!isa<MemDescTransOp, MemDescIndexOp>(view))
+        break;
+      buffer = view->getOperand(0);
+    }
+    return buffer;
+  };
+  llvm::SmallDenseSet<Value, 4> filled;
+  scf::ForOp of = loop;
+  for (auto copy : of.getBody()->getOps<AsyncCopyOp>())
+    filled.insert(getRing(copy.getBuffer()));
+  for (Operation *op = lastDot; op; op = op->getNextNode()) {
+    WalkResult result = op->walk([&](Operation *inner) {
+      bool reads =
+          !isa<MemDescTransOp, MemDescIndexOp>(inner) &&
+          llvm::any_of(inner->getOperands(), [&](Value operand) {
+            return isa<MemDescType>(operand.getType()) && filled.contains(getRing(operand));
+          });
+      return reads ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return true;
+  }
+  return false;
 }
 
 bool IterationRotation::plan() {
@@ -335,7 +366,7 @@ bool IterationRotation::plan() {
         return false;
     }
   }
-  return waits && !isBeginning(lastDot);
+  return waits && !isBeginning(lastDot) && !readsWhatIsCopied();
 }
 
 Value IterationRotation::get(OpBuilder &builder, Value value, IRMapping &mapping) {
