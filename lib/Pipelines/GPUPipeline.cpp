@@ -128,10 +128,11 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
   manager.addPass(tilegpu::createTileGPUReloadRowsPass());
   manager.addPass(createCSEPass());
 
-  // Dots by multiply-adds read slices of their operands, ahead of multiplying them. The
-  // layout of the sums says what a slice is.
+  // Dots by multiply-adds and mma.sync read slices of their operands, ahead of multiplying them:
+  // the last part of the schedule, since the layout of the sums says what a slice is.
   // It knows of one block alone.
   manager.addPass(tilegpu::createTileGPUPrefetchPass());
+  manager.addPass(tilegpu::createTileGPUExpandSchedulePass());
   buildSharedMemoryPipeline(manager);
 }
 

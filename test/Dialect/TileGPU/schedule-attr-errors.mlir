@@ -82,3 +82,33 @@ module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, occupan
 
 // expected-error @below {{a producer's copies alone are multicast}}
 module attributes {test.a = #tilegpu.node<copy, stage = -1, channel = 0, multicast>} {}
+
+// -----
+
+// expected-error @below {{only an MMA of stage 0 that nobody waits for elsewhere has slices}}
+module attributes {test.a = #tilegpu.node<vector, slices = 2>} {}
+
+// -----
+
+// expected-error @below {{only an MMA of stage 0 that nobody waits for elsewhere has slices}}
+module attributes {test.a = #tilegpu.node<mma, wait = 1, slices = 2>} {}
+
+// -----
+
+// expected-error @below {{only an MMA of stage 0 that nobody waits for elsewhere has slices}}
+module attributes {test.a = #tilegpu.node<mma, stage = 1, slices = 2>} {}
+
+// -----
+
+// expected-error @below {{there are 3 slices, which is no power of two}}
+module attributes {test.a = #tilegpu.node<mma, slices = 3>} {}
+
+// -----
+
+// expected-error @below {{of an MMA with slices one comes ahead at most, and of nothing else}}
+module attributes {test.a = #tilegpu.node<mma, ahead = 1>} {}
+
+// -----
+
+// expected-error @below {{of an MMA with slices one comes ahead at most, and of nothing else}}
+module attributes {test.a = #tilegpu.node<mma, slices = 4, ahead = 2>} {}

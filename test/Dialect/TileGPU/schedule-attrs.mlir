@@ -23,6 +23,8 @@ tile.func @k2() attributes {test.schedules = [
 // CHECK-SAME: #tilegpu.node<mma, stage = 1, order = 1, wait = 2, in_flight = 1>
 // CHECK-SAME: #tilegpu.node<vector>
 // CHECK-SAME: #tilegpu.node<store, order = 3>
+// CHECK-SAME: #tilegpu.node<mma, order = 1, slices = 4>
+// CHECK-SAME: #tilegpu.node<mma, slices = 8, ahead = 1>
 tile.func @k3() attributes {test.nodes = [
     #tilegpu.node<copy, channel = 0, stage = -3>,
     #tilegpu.node<copy, wait = 2, channel = 1, warps = producer>,
@@ -30,7 +32,9 @@ tile.func @k3() attributes {test.nodes = [
     #tilegpu.node<copy, multicast, channel = 0, warps = producer>,
     #tilegpu.node<mma, stage = 1, order = 1, wait = 2, in_flight = 1>,
     #tilegpu.node<vector, warps = program>,
-    #tilegpu.node<store, order = 3>]} {
+    #tilegpu.node<store, order = 3>,
+    #tilegpu.node<mma, slices = 4, ahead = 0, order = 1>,
+    #tilegpu.node<mma, slices = 8, ahead = 1>]} {
   tile.return
 }
 

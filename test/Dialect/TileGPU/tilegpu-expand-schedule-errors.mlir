@@ -1161,3 +1161,50 @@ tile.func private @written(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum, %number
   tile.return %r : !sum
 }
 }
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+tile.func private @slices_of_wgmma(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    // expected-error @below {{is no dot by multiply-adds or mma.sync, and has no slices}}
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, slices = 4>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+tile.func private @first_iteration_before(%p: !ptrs, %q: !ptrs, %n: i32, %zero: !sum) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0, tile = !buffer>} : !ptrs
+    %y = tile.load %q {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0, tile = !buffer>} : !ptrs
+    // expected-error @below {{has a slice ahead, in a loop whose first iteration stands before it}}
+    %d = tilegpu.mma_dot %x, %y, %zero {warps = array<i32: 2, 2>, tilegpu.node = #tilegpu.node<mma, slices = 4, ahead = 1>} : !tile, !tile -> !sum
+    %e = arith.addf %acc, %d {tilegpu.node = #tilegpu.node<vector, stage = 1>} : !sum
+    scf.yield %e : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
+  tile.return %r : !sum
+}
+}

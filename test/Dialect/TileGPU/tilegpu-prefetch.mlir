@@ -1,37 +1,34 @@
 // RUN: tessera-opt --split-input-file --tilegpu-prefetch %s | FileCheck %s
 
-// A thread has 4x4 of the accumulators, so 8 words a step along k: slices of four steps, each loaded
-// before the one before it is multiplied.
+// A thread has 4x4 of the accumulators, so 8 words a step along k: slices of four steps. Who has said
+// something else gets that.
 #any = #tilegpu.layout<32x16, reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0]]>
 #anyt = #tilegpu.layout<16x32, reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], warp = [[8, 0]]>
 #acc = #tilegpu.layout<32x32, reg = [[0, 1], [0, 2], [8, 0], [16, 0]], lane = [[0, 4], [0, 8], [0, 16], [1, 0], [2, 0]], warp = [[4, 0]]>
 #rows = #tilegpu.layout<32x16, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [1, 0], [2, 4], [4, 8], [8, 0], [16, 0]]>
 #columns = #tilegpu.layout<16x32, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 4], [2, 8], [4, 16], [8, 0]]>
 module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
-// CHECK-DAG: #[[A:.+]] = #tilegpu.layout<32x4, reg = {{\[\[}}0, 1], [0, 2], [8, 0], [16, 0]], lane = {{\[\[}}0, 0], [0, 0], [0, 0], [1, 0], [2, 0]], warp = {{\[\[}}4, 0]]>
-// CHECK-DAG: #[[B:.+]] = #tilegpu.layout<4x32, reg = {{\[\[}}0, 1], [0, 2], [1, 0], [2, 0]], lane = {{\[\[}}0, 4], [0, 8], [0, 16], [0, 0], [0, 0]], warp = {{\[\[}}0, 0]]>
-// CHECK-LABEL: tile.func private @slices(
-// CHECK-SAME: %[[X:.+]]: !tilegpu.memdesc<32x16xf32, #{{.+}}>, %[[Y:.+]]: !tilegpu.memdesc<16x32xf32, #{{.+}}>, %[[C:.+]]: tensor
-// CHECK-DAG: %[[K0:.+]] = arith.constant 0 : i32
-// CHECK-DAG: %[[A0:.+]] = tilegpu.local_load %[[X]] from %[[K0]] along 1 : !{{.+}} -> tensor<32x4xf32, #[[A]]>
-// CHECK-DAG: %[[B0:.+]] = tilegpu.local_load %[[Y]] from %[[K0]] along 0 : !{{.+}} -> tensor<4x32xf32, #[[B]]>
-// CHECK: %[[K4:.+]] = arith.constant 4 : i32
-// CHECK: %[[A1:.+]] = tilegpu.local_load %[[X]] from %[[K4]] along 1
-// CHECK: %[[B1:.+]] = tilegpu.local_load %[[Y]] from %[[K4]] along 0
-// CHECK: %[[D0:.+]] = tile.dot %[[A0]], %[[B0]], %[[C]] {precision = 1 : i32}
-// CHECK: arith.constant 8 : i32
-// CHECK-COUNT-2: tilegpu.local_load
-// CHECK: %[[D1:.+]] = tile.dot %[[A1]], %[[B1]], %[[D0]]
-// CHECK: arith.constant 12 : i32
-// CHECK: %[[A3:.+]] = tilegpu.local_load
-// CHECK: %[[B3:.+]] = tilegpu.local_load
-// CHECK: %[[D2:.+]] = tile.dot
-// CHECK-NOT: local_load
-// CHECK: %[[D3:.+]] = tile.dot %[[A3]], %[[B3]], %[[D2]]
-// CHECK: tile.return %[[D3]]
+// CHECK-LABEL: @slices(
+// CHECK: tile.dot {{.+}} {precision = 1 : i32, tilegpu.node = #tilegpu.node<mma, slices = 4>}
 tile.func private @slices(%x: !tilegpu.memdesc<32x16xf32, #rows>, %y: !tilegpu.memdesc<16x32xf32, #columns>, %c: tensor<32x32xf32, #acc>) -> tensor<32x32xf32, #acc> attributes {noinline} {
   %a = tilegpu.local_load %x : !tilegpu.memdesc<32x16xf32, #rows> -> tensor<32x16xf32, #any>
   %b = tilegpu.local_load %y : !tilegpu.memdesc<16x32xf32, #columns> -> tensor<16x32xf32, #anyt>
+  %d = tile.dot %a, %b, %c {precision = 1 : i32} : tensor<32x16xf32, #any>, tensor<16x32xf32, #anyt> -> tensor<32x32xf32, #acc>
+  tile.return %d : tensor<32x32xf32, #acc>
+}
+// CHECK-LABEL: @said(
+// CHECK: tile.dot {{.+}} {precision = 1 : i32, tilegpu.node = #tilegpu.node<mma, slices = 8>}
+tile.func private @said(%x: !tilegpu.memdesc<32x16xf32, #rows>, %y: !tilegpu.memdesc<16x32xf32, #columns>, %c: tensor<32x32xf32, #acc>) -> tensor<32x32xf32, #acc> attributes {noinline} {
+  %a = tilegpu.local_load %x : !tilegpu.memdesc<32x16xf32, #rows> -> tensor<32x16xf32, #any>
+  %b = tilegpu.local_load %y : !tilegpu.memdesc<16x32xf32, #columns> -> tensor<16x32xf32, #anyt>
+  %d = tile.dot %a, %b, %c {precision = 1 : i32, tilegpu.node = #tilegpu.node<mma, slices = 8>} : tensor<32x16xf32, #any>, tensor<16x32xf32, #anyt> -> tensor<32x32xf32, #acc>
+  tile.return %d : tensor<32x32xf32, #acc>
+}
+// CHECK-LABEL: @computed(
+// CHECK-NOT: slices
+// CHECK: tile.return
+tile.func private @computed(%x: !tilegpu.memdesc<32x16xf32, #rows>, %b: tensor<16x32xf32, #anyt>, %c: tensor<32x32xf32, #acc>) -> tensor<32x32xf32, #acc> attributes {noinline} {
+  %a = tilegpu.local_load %x : !tilegpu.memdesc<32x16xf32, #rows> -> tensor<32x16xf32, #any>
   %d = tile.dot %a, %b, %c {precision = 1 : i32} : tensor<32x16xf32, #any>, tensor<16x32xf32, #anyt> -> tensor<32x32xf32, #acc>
   tile.return %d : tensor<32x32xf32, #acc>
 }
@@ -39,8 +36,7 @@ tile.func private @slices(%x: !tilegpu.memdesc<32x16xf32, #rows>, %y: !tilegpu.m
 
 // -----
 
-// The first slice of an iteration of mma.sync is fetched at the end of the one before, together with
-// what the iteration begins with: it waits for copies, and orders the next ones.
+// A slice of mma.sync has the K of an instruction, and that of the next iteration comes ahead.
 #any = #tilegpu.layout<16x32, reg = [[0, 1], [0, 2], [0, 4], [0, 8]], lane = [[0, 16], [1, 0], [2, 0], [4, 0], [8, 0]]>
 #left = #tilegpu.layout<16x32, reg = [[0, 1], [0, 8], [0, 16], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
 #right = #tilegpu.layout<32x8, reg = [[1, 0], [8, 0], [16, 0]], lane = [[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]]>
@@ -48,36 +44,8 @@ tile.func private @slices(%x: !tilegpu.memdesc<32x16xf32, #rows>, %y: !tilegpu.m
 #rows = #tilegpu.layout<16x32, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 0], [4, 0], [8, 0]]>
 #columns = #tilegpu.layout<32x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]>
 module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
-// CHECK-LABEL: tile.func @iterations(
-// CHECK-SAME: %[[N:arg2]]: i32
-// CHECK: %[[RUNS:.+]] = arith.cmpi slt, %[[C0:.+]], %[[N]] : i32
-// CHECK: %[[ALL:.+]]:2 = scf.if %[[RUNS]]
-// CHECK:   tilegpu.async_wait {pending = 0 : i32}
-// CHECK:   tilegpu.async_copy
-// CHECK:   tilegpu.async_commit
-// CHECK:   %[[A0:.+]] = tilegpu.local_load %{{.+}} from %{{.+}} along 1 : {{.+}} -> tensor<16x16xf16
-// CHECK:   %[[B0:.+]] = tilegpu.local_load %{{.+}} from %{{.+}} along 0 : {{.+}} -> tensor<16x8xf16
-// CHECK:   %[[LOOP:.+]]:4 = scf.for %[[I:.+]] = %[[C0]] to %[[N]] step %[[STEP:.+]] iter_args(%[[ACC:.+]] = %{{.+}}, %[[SLOT:.+]] = %[[C0]], %[[A:.+]] = %[[A0]], %[[B:.+]] = %[[B0]])
-// CHECK-NOT: async_wait
-// CHECK:     %[[A1:.+]] = tilegpu.local_load %{{.+}} from %{{.+}} along 1
-// CHECK:     %[[B1:.+]] = tilegpu.local_load %{{.+}} from %{{.+}} along 0
-// CHECK:     %[[D0:.+]] = tilegpu.mma_dot %[[A]], %[[B]], %[[ACC]]
-// CHECK:     %[[LEFT:.+]] = arith.subi %[[N]], %[[I]]
-// CHECK:     %[[MORE:.+]] = arith.cmpi ugt, %[[LEFT]], %[[STEP]]
-// CHECK:     %[[NEXT:.+]] = arith.xori %[[SLOT]]
-// CHECK:     tilegpu.async_wait {pending = 0 : i32}
-// CHECK:     %[[CONDITION:.+]] = arith.andi %{{.+}}, %[[MORE]]
-// CHECK:     tilegpu.async_copy {{.+}} if %[[CONDITION]]
-// CHECK:     %[[READ:.+]] = arith.select %[[MORE]], %[[NEXT]], %[[SLOT]]
-// CHECK:     %[[X:.+]] = tilegpu.memdesc_index %{{.+}}[%[[READ]]]
-// CHECK:     %[[NEXTA:.+]] = tilegpu.local_load %[[X]] from
-// CHECK:     %[[NEXTB:.+]] = tilegpu.local_load
-// CHECK:     %[[D1:.+]] = tilegpu.mma_dot %[[A1]], %[[B1]], %[[D0]]
-// CHECK:     scf.yield %[[D1]], %{{.+}}, %[[NEXTA]], %[[NEXTB]]
-// CHECK:   scf.yield %[[LOOP]]#0, %[[LOOP]]#1
-// CHECK: } else {
-// CHECK-NEXT: scf.yield
-// CHECK: tile.store %{{.+}}, %[[ALL]]#0
+// CHECK-LABEL: @iterations(
+// CHECK: tilegpu.mma_dot {{.+}} {tilegpu.node = #tilegpu.node<mma, slices = 2, ahead = 1>, warps
 tile.func @iterations(%p: !tile.ptr<f16>, %q: !tile.ptr<f32>, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -121,14 +89,8 @@ tile.func @iterations(%p: !tile.ptr<f16>, %q: !tile.ptr<f32>, %n: i32) {
 #scales = #tilegpu.layout<16x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0]]>
 #columns = #tilegpu.layout<32x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]>
 module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
-// CHECK-LABEL: tile.func @read_behind(
-// CHECK-NOT: scf.if
-// CHECK: scf.for
-// CHECK-NEXT: tilegpu.async_wait
-// CHECK: tilegpu.mma_dot
-// CHECK: %[[D1:.+]] = tilegpu.mma_dot
-// CHECK-NEXT: %[[Z:.+]] = tilegpu.local_load
-// CHECK-NEXT: arith.mulf %[[D1]], %[[Z]]
+// CHECK-LABEL: @read_behind(
+// CHECK: tilegpu.mma_dot {{.+}} {tilegpu.node = #tilegpu.node<mma, slices = 2>, warps
 tile.func @read_behind(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32

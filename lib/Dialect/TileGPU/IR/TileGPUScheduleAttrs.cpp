@@ -2,6 +2,7 @@
 
 #include "mlir/IR/DialectImplementation.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -138,18 +139,24 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 NodeAttr NodeAttr::get(MLIRContext *context, NodeRole role, int stage, int order) {
   return get(context, role, stage, order, std::nullopt, 0, std::nullopt, WarpRole::Program, Type(),
-             /*multicast=*/false);
+             /*multicast=*/false, /*slices=*/0, /*ahead=*/0);
 }
 
 NodeAttr NodeAttr::getCopy(MLIRContext *context, int stage, int order, unsigned channel, Type tile,
                            WarpRole warps, std::optional<int> wait, bool multicast) {
-  return get(context, NodeRole::Copy, stage, order, wait, 0, channel, warps, tile, multicast);
+  return get(context, NodeRole::Copy, stage, order, wait, 0, channel, warps, tile, multicast,
+             /*slices=*/0, /*ahead=*/0);
 }
 
 NodeAttr NodeAttr::getMMA(MLIRContext *context, int stage, int order, std::optional<int> wait,
                           unsigned inFlight) {
   return get(context, NodeRole::MMA, stage, order, wait, inFlight, std::nullopt, WarpRole::Program,
-             Type(), /*multicast=*/false);
+             Type(), /*multicast=*/false, /*slices=*/0, /*ahead=*/0);
+}
+
+NodeAttr NodeAttr::getSliced(MLIRContext *context, unsigned slices, unsigned ahead) {
+  return get(context, NodeRole::MMA, /*stage=*/0, /*order=*/0, std::nullopt, 0, std::nullopt,
+             WarpRole::Program, Type(), /*multicast=*/false, slices, ahead);
 }
 
 Attribute NodeAttr::parse(AsmParser &parser, Type) {
@@ -157,7 +164,7 @@ Attribute NodeAttr::parse(AsmParser &parser, Type) {
   NodeRole role = NodeRole::Vector;
   WarpRole warps = WarpRole::Program;
   int stage = 0, order = 0, waitOrder = 0;
-  unsigned inFlight = 0, channelNumber = 0;
+  unsigned inFlight = 0, channelNumber = 0, slices = 0, ahead = 0;
   std::optional<int> wait;
   std::optional<unsigned> channel;
   Type tile;
@@ -186,6 +193,10 @@ Attribute NodeAttr::parse(AsmParser &parser, Type) {
           return failure(parser.parseEqual() || parseWord(parser, symbolizeWarpRole, warps));
         if (name == "tile")
           return failure(parser.parseEqual() || parser.parseType(tile));
+        if (name == "slices")
+          return parseNumber(parser, slices);
+        if (name == "ahead")
+          return parseNumber(parser, ahead);
         if (name != "multicast")
           return refuseEntry(parser, name, at);
         isMulticast = true;
@@ -193,7 +204,7 @@ Attribute NodeAttr::parse(AsmParser &parser, Type) {
       }))
     return {};
   return parser.getChecked<NodeAttr>(loc, parser.getContext(), role, stage, order, wait, inFlight,
-                                     channel, warps, tile, isMulticast);
+                                     channel, warps, tile, isMulticast, slices, ahead);
 }
 
 void NodeAttr::print(AsmPrinter &printer) const {
@@ -212,13 +223,17 @@ void NodeAttr::print(AsmPrinter &printer) const {
     printer << ", warps = " << stringifyWarpRole(getWarps());
   if (getTile())
     printer << ", tile = " << getTile();
+  if (getSlices() != 0)
+    printer << ", slices = " << getSlices();
+  if (getAhead() != 0)
+    printer << ", ahead = " << getAhead();
   printer << (getMulticast() ? ", multicast>" : ">");
 }
 
-LogicalResult NodeAttr::verify(function_ref<InFlightDiagnostic()> emitError, NodeRole role, int,
-                               int order, std::optional<int> wait, unsigned inFlight,
+LogicalResult NodeAttr::verify(function_ref<InFlightDiagnostic()> emitError, NodeRole role,
+                               int stage, int order, std::optional<int> wait, unsigned inFlight,
                                std::optional<unsigned> channel, WarpRole warps, Type tile,
-                               bool multicast) {
+                               bool multicast, unsigned slices, unsigned ahead) {
   if ((role == NodeRole::Copy) != channel.has_value())
     return emitError() << (channel ? "only a copy has a channel" : "a copy has a channel");
   if (tile && !(channel && isa<MemDescType>(tile)))
@@ -234,6 +249,12 @@ LogicalResult NodeAttr::verify(function_ref<InFlightDiagnostic()> emitError, Nod
     return emitError() << "only an MMA or a copy is waited for";
   if (order < 0 || wait.value_or(0) < 0)
     return emitError() << "orders are counted from 0";
+  if (slices != 0 && (role != NodeRole::MMA || wait || stage != 0))
+    return emitError() << "only an MMA of stage 0 that nobody waits for elsewhere has slices";
+  if (slices != 0 && !llvm::isPowerOf2_32(slices))
+    return emitError() << "there are " << slices << " slices, which is no power of two";
+  if (ahead > 1 || (ahead == 1 && slices == 0))
+    return emitError() << "of an MMA with slices one comes ahead at most, and of nothing else";
   return success();
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Writes the loops that schedules describe (tessera/Dialect/TileGPU/IR/Schedule.h), once they are
-// found to compute what the loops without them do.
+// found to compute what the loops without them do; and dots in slices, once tiles have layouts.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
 #include "KernelExpander.h"
+#include "SlicedDot.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 
@@ -17,6 +18,45 @@ namespace tessera::tilegpu {
 #define GEN_PASS_DEF_TILEGPUEXPANDSCHEDULEPASS
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
+
+/// Dots whose nodes have slices, as far as their tiles have layouts.
+static FailureOr<SmallVector<Operation *>> findSlicedDots(tile::FuncOp function) {
+  SmallVector<Operation *> dots;
+  WalkResult result = function.walk([&](Operation *op) {
+    auto node = op->getAttrOfType<NodeAttr>(kNodeAttr);
+    if (!node || node.getSlices() == 0)
+      return WalkResult::advance();
+    if (failed(SlicedDot::verifyKind(op)))
+      return WalkResult::interrupt();
+    if (getLayoutAttr(op->getResult(0).getType()))
+      dots.push_back(op);
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  return dots;
+}
+
+static LogicalResult expandSlices(tile::FuncOp function) {
+  bool isOtherLoop = true;
+  while (std::exchange(isOtherLoop, false)) {
+    FailureOr<SmallVector<Operation *>> dots = findSlicedDots(function);
+    if (failed(dots))
+      return failure();
+    for (Operation *op : *dots) {
+      SlicedDot dot(op);
+      auto node = op->getAttrOfType<NodeAttr>(kNodeAttr);
+      if (failed(dot.verify(node)))
+        return failure();
+      dot.expand(node);
+      // With a slice ahead the loop is a new one, with new ops.
+      isOtherLoop = node.getAhead() != 0;
+      if (isOtherLoop)
+        break;
+    }
+  }
+  return success();
+}
 
 namespace {
 
@@ -57,6 +97,8 @@ struct TileGPUExpandSchedulePass
         ScheduledLoop(*schedule, none, {}).expand();
       }
       if (!kernel.isEmpty() && failed(kernel.expand()))
+        return signalPassFailure();
+      if (failed(expandSlices(function)))
         return signalPassFailure();
     }
   }

@@ -130,6 +130,7 @@ private:
   bool isUsedInOwnStage(mlir::Operation *view) const;
 
   mlir::LogicalResult verifyOps() const;
+  mlir::LogicalResult verifySlices(mlir::Operation *op) const;
   mlir::LogicalResult verifyUse(mlir::Operation *user, mlir::Value value) const;
   mlir::LogicalResult verifyLoadAhead(tile::LoadOp load) const;
   mlir::LogicalResult verifyChannel(const ScheduledChannel &channel) const;

@@ -10,6 +10,7 @@
 #include "LoadsAhead.h"
 #include "LoopSchedule.h"
 #include "LoopSlice.h"
+#include "SlicedDot.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Analysis/MemoryOrder.h"
@@ -118,6 +119,18 @@ LogicalResult LoopSchedule::verifyInFlight(const ScheduledOp &node) const {
   return success();
 }
 
+/// Of slices that come when tiles have layouts: what is known before.
+LogicalResult LoopSchedule::verifySlices(Operation *op) const {
+  auto node = op->getAttrOfType<NodeAttr>(kNodeAttr);
+  if (!node || node.getSlices() == 0)
+    return success();
+  if (failed(SlicedDot::verifyKind(op)))
+    return failure();
+  if (node.getAhead() != 0 && hasStage(1))
+    return op->emitError("has a slice ahead, in a loop whose first iteration stands before it");
+  return success();
+}
+
 LogicalResult LoopSchedule::verifyOps() const {
   scf::ForOp of = loop;
   for (const ScheduleEvent &event : events) {
@@ -128,6 +141,8 @@ LogicalResult LoopSchedule::verifyOps() const {
       return event.op->emitError("has stage ")
              << node.stage << ": other ops than copies have stages " << kFirstStage << " to "
              << kLastStage;
+    if (failed(verifySlices(event.op)))
+      return failure();
     bool isDot = isa<WarpgroupDotOp>(event.op);
     auto load = dyn_cast<tile::LoadOp>(event.op);
     if (load && node.stage < 0 && canLoadAhead(load)) {
@@ -294,4 +309,176 @@ LogicalResult LoopSchedule::verify(int64_t limit) const {
     if (failed(verifyChannel(channel)))
       return failure();
   return failure(failed(verifyOps()) || failed(verifyOrder()) || failed(verifyMemory(limit)));
+}
+
+//===----------------------------------------------------------------------===//
+// Slices
+//===----------------------------------------------------------------------===//
+
+/// The op that writes to shared memory on the way from one op to another in its block.
+static Operation *findWriteBetween(Operation *from, Operation *to) {
+  auto isShared = [](const OpAccess &access) {
+    return !access.resource || access.resource == SharedMemory::get();
+  };
+  for (Operation *op = from->getNextNode(); op != to; op = op->getNextNode())
+    for (const OpAccess &access : getMemoryAccesses(op))
+      if (access.writes && isShared(access))
+        return op;
+  return nullptr;
+}
+
+SlicedDot::Obstacle SlicedDot::findObstacle() const {
+  Type type = dot->getResult(0).getType();
+  if (getNumBlocks(dot->getParentOfType<ModuleOp>()) > 1)
+    return {"blocks of a cluster share its tiles"};
+  if (tile::getShape(type).size() != 2)
+    return {"it is a dot of batches"};
+  if (isa<tile::DotOp>(dot) && getElementTypeOrSelf(type).isF16())
+    return {"a sum of f16 by multiply-adds is rounded once, behind the last of them"};
+  for (LocalLoadOp load : {a, b}) {
+    if (!load || load.getFirst())
+      return {"an operand is not read from a buffer, all of it"};
+    if (!load->hasOneUse())
+      return {"others use what it multiplies, too", load};
+    if (load->getBlock() != dot->getBlock())
+      return {"an operand is read elsewhere", load};
+    if (Operation *write = findWriteBetween(load, dot))
+      return {"what it reads may be written before it is multiplied", write};
+  }
+  if (auto mma = dyn_cast<MmaDotOp>(dot); mma && mma.getOperandBits() > 32)
+    return {"its elements have more than 32 bits"};
+  if (!llvm::isPowerOf2_64(getDepth()))
+    return {"its K of " + std::to_string(getDepth()) + " is no power of two"};
+  return {};
+}
+
+SlicedDot::Obstacle SlicedDot::findObstacle(int64_t slices) const {
+  int64_t depth = getDepth(), least = getStepsOfInstruction();
+  if (depth / slices < least)
+    return {"of its K of " + std::to_string(depth) + " a slice has " + std::to_string(least) +
+            " at least, and there are " + std::to_string(slices)};
+  return {};
+}
+
+/// The ring, or buffer, that a view is of.
+static Value getRing(Value buffer) {
+  while (Operation *view = buffer.getDefiningOp()) {
+    if (!isa<MemDescTransOp, MemDescIndexOp>(view))
+      break;
+    buffer = view->getOperand(0);
+  }
+  return buffer;
+}
+
+/// Whether an op, or one in it, does something to a buffer of these.
+static bool usesRing(Operation *op, const llvm::SmallDenseSet<Value, 4> &rings) {
+  WalkResult result = op->walk([&](Operation *inner) {
+    bool uses = !isa<MemDescTransOp, MemDescIndexOp>(inner) &&
+                llvm::any_of(inner->getOperands(), [&](Value operand) {
+                  return isa<MemDescType>(operand.getType()) && rings.contains(getRing(operand));
+                });
+    return uses ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
+static bool ordersCopies(Operation *op) {
+  WalkResult result = op->walk([](Operation *inner) {
+    return isa<AsyncWaitOp, AsyncCopyOp, AsyncCommitOp>(inner) ? WalkResult::interrupt()
+                                                               : WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
+/// All that comes before the dot in an iteration is its beginning, and goes to before the dot of
+/// the iteration before: it waits for copies, orders copies, and computes for that. The
+/// iteration's rest computes again what it takes from there.
+SlicedDot::Obstacle SlicedDot::findObstacleAhead(int64_t slices) const {
+  auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
+  if (!loop)
+    return {"it is in no loop"};
+  if (countTogether(slices) < slices)
+    return {"so many multiply-adds are a loop"};
+  Block *body = loop.getBody();
+  auto yield = cast<scf::YieldOp>(body->getTerminator());
+  llvm::SmallDenseSet<Value, 4> rings;
+  for (LocalLoadOp load : {a, b}) {
+    auto slot = load.getBuffer().getDefiningOp<MemDescIndexOp>();
+    if (!slot || slot->getBlock() != body || !isScalarWork(slot.getResult(), loop))
+      return {"an operand is in no ring, of which every iteration has a slot", load};
+    rings.insert(getRing(slot.getResult()));
+  }
+  SmallVector<AsyncCopyOp> copies;
+  bool waits = false;
+  for (Operation &op : *body) {
+    if (&op == dot)
+      break;
+    if (&op == a || &op == b)
+      continue;
+    waits |= isa<AsyncWaitOp>(op);
+    if (auto copy = dyn_cast<AsyncCopyOp>(op)) {
+      copies.push_back(copy);
+      rings.insert(getRing(copy.getBuffer()));
+    } else if (!isa<AsyncWaitOp, AsyncCommitOp>(op) && (!isPure(&op) || op.getNumRegions() != 0)) {
+      return {"something else than copies comes before it in the iteration", &op};
+    }
+    for (Operation *user : op.getUsers()) {
+      Operation *ancestor = body->findAncestorOpInBlock(*user);
+      if (!ancestor->isBeforeInBlock(dot) &&
+          llvm::any_of(op.getResults(), [&](Value result) { return !isScalarWork(result, loop); }))
+        return {"the iteration's rest uses a tile of its beginning", &op};
+    }
+    for (Value operand : op.getOperands()) {
+      auto argument = dyn_cast<BlockArgument>(operand);
+      if (argument && argument.getOwner() == body && argument != loop.getInductionVar() &&
+          !isScalarWork(yield.getOperand(argument.getArgNumber() - 1), loop))
+        return {"an iteration begins with what is not known early in the one before", &op};
+    }
+  }
+  if (!waits)
+    return {"its loop waits for no copies", loop};
+  // With all slots of a ring in use the next copies fill that of this iteration.
+  AccessAnalysis analysis;
+  MemoryOrder order(analysis);
+  auto writesArrays = [](Operation *op) {
+    return llvm::any_of(getMemoryAccesses(op), [](const OpAccess &access) {
+      return access.writes && access.isOfMemory() && access.resource != SharedMemory::get();
+    });
+  };
+  for (Operation *op = dot; op != yield; op = op->getNextNode()) {
+    if (ordersCopies(op))
+      return {"copies are ordered, or waited for, behind it", op};
+    if (usesRing(op, rings))
+      return {"behind it the ring is used that the next copies fill", op};
+    if (writesArrays(op) && !llvm::all_of(copies, [&](AsyncCopyOp copy) {
+          return order.mayPass(copy, op, loop).isIndependent();
+        }))
+      return {"the next copies would come before what may write what they read", op};
+  }
+  return {};
+}
+
+LogicalResult SlicedDot::verifyKind(Operation *op) {
+  if (isKind(op))
+    return success();
+  return op->emitError("is no dot by multiply-adds or mma.sync, and has no slices");
+}
+
+LogicalResult SlicedDot::verify(NodeAttr node) const {
+  auto check = [&](StringRef what, const Obstacle &obstacle) {
+    if (!obstacle)
+      return success();
+    InFlightDiagnostic error = dot->emitError(what) << obstacle.why;
+    if (obstacle.place)
+      error.attachNote(obstacle.place->getLoc()) << "here";
+    return failure();
+  };
+  StringRef slices = "cannot be done in slices: ";
+  if (failed(check(slices, findObstacle())) ||
+      failed(check(slices, findObstacle(node.getSlices()))))
+    return failure();
+  if (node.getAhead() == 0)
+    return success();
+  return check("cannot have the next iteration's first slice ahead: ",
+               findObstacleAhead(node.getSlices()));
 }

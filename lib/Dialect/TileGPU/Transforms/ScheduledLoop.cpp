@@ -874,8 +874,14 @@ void ScheduledLoop::expand() {
   Location loc = getLoc();
   OpBuilder builder(loop);
   loop->removeAttr(kScheduleAttr);
-  for (Operation &op : *loop.getBody())
+  for (Operation &op : *loop.getBody()) {
+    // Slices come when tiles have layouts.
+    auto node = op.getAttrOfType<NodeAttr>(kNodeAttr);
     op.removeAttr(kNodeAttr);
+    if (node && node.getSlices() != 0)
+      op.setAttr(kNodeAttr,
+                 NodeAttr::getSliced(op.getContext(), node.getSlices(), node.getAhead()));
+  }
   loop.getBody()->walk([&](WarpgroupDotOp) { readsByTensorCores = true; });
   ofIteration = schedule.getAsyncDots(/*lastStage=*/1);
   if (schedule.hasStage(1))

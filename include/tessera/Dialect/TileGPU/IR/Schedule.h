@@ -56,6 +56,27 @@
 // A dot in flight over the end of an iteration is the next one's accumulator and nothing else, and
 // reads shared memory alone. One that reads registers is waited for before they are written again.
 //
+// Slices. A dot by multiply-adds or by mma.sync multiplies what threads hold in registers. With
+// `slices` they read it from shared memory in so many equal parts along k, of which each is on its
+// way while the one before is multiplied. With `ahead = 1` that goes on over the end of an
+// iteration: the first slice of the next one is read before the last one of this is multiplied, and
+// the beginning of the iteration goes there with it, which is all that stands before the dot: the
+// wait for copies, and the copies that are ordered then. So what comes behind the dot must not
+// look at the rings: the copies fill the slot that is read last.
+//
+//     load a, b     <copy, stage = -2, channel = 0>
+//     dot           <mma, slices = 4, ahead = 1>
+//     on the loop   channels = [<0, slots = 3, copy = cp_async>]
+//
+// Both may be said from the beginning, but what a thread holds of a slice is known only when tiles
+// have layouts, and how many slices are best depends on that: they get the registers that the
+// accumulators leave. So slices are a second step. When its loop is expanded a dot keeps
+// them; tilegpu-prefetch, a planner of its own behind the choice of layouts, adds them to other
+// dots, also to those in no loop; and tilegpu-expand-schedule, which comes once more then, checks
+// them and writes the dots of slices, and the loop that begins early. To decide before the first
+// expansion would mean to guess at layouts. To expand loops only behind the choice of layouts would
+// mean to choose these for loads that are none any more: a copied tile has other costs.
+//
 // Stages of ops that are no copies are -1, 0 or 1.
 //     -1   The prologue does it for iteration 0. The last iteration does it once too often, and
 //          nobody looks at that; so it has no effects, and waits for nothing by TMA. With loads
@@ -116,7 +137,7 @@ namespace tessera::tilegpu {
 /// On an `scf.for`: its schedule (ScheduleAttr).
 inline constexpr llvm::StringLiteral kScheduleAttr =
     TileGPUDialect::ScheduleAttrHelper::getNameStr();
-/// On an op in the body of such a loop: what it does when (NodeAttr).
+/// On an op in the body of such a loop: what it does when (NodeAttr). Slices are said of any dot.
 inline constexpr llvm::StringLiteral kNodeAttr = TileGPUDialect::NodeAttrHelper::getNameStr();
 /// On a kernel: what its loops' schedules have in common (KernelScheduleAttr).
 inline constexpr llvm::StringLiteral kKernelScheduleAttr =

@@ -53,24 +53,31 @@ def TileGPU_NodeAttr : TileGPU_Attr<"Node", "node", []> {
     iteration it belongs to; negative if earlier), the `order` within an iteration of the
     loop, the `channel` that a copy fills and the type of `tile` that its ring holds, the
     `warps` that run it. An MMA with a `wait` is asynchronous: it is waited for where that
-    order begins, `in_flight` iterations later. A copy that is `multicast` brings one tile to all
-    blocks of the cluster, of which each copies its part for all of them.
+    order begins, `in_flight` iterations later. One by multiply-adds or mma.sync that has
+    `slices` reads its operands from shared memory in so many parts along k, each on its way
+    while the one before is multiplied; with `ahead` the first one of the next iteration, too,
+    while the last one of this is. That is said of a dot anywhere in a kernel, and holds until its
+    tiles have layouts. A copy that is `multicast` brings one tile to all blocks of the cluster, of
+    which each copies its part for all of them.
 
     Rules: (N1) a copy has a channel, and nothing else has; (N2) `tile` is a buffer's type;
     (N3) `in_flight` is 0 or 1; an MMA has it only with a `wait`; (N4) the order and the wait
-    are not negative; (N5) a producer's copies alone are `multicast`.
+    are not negative; (N5) a producer's copies alone are `multicast`; (N6) an MMA of stage 0
+    without a wait alone has `slices`, a power of two of them; (N7) `ahead` is 0 or 1, and 1 only
+    with slices.
 
     ```mlir
     #tilegpu.node<copy, stage = -3, channel = 0>
     #tilegpu.node<copy, channel = 0, warps = producer, multicast>
     #tilegpu.node<mma, order = 1, wait = 2, in_flight = 1>
+    #tilegpu.node<mma, slices = 4, ahead = 1>
     ```
   }];
   let parameters = (ins "::tessera::tilegpu::NodeRole":$role, "int":$stage, "int":$order,
                         "std::optional<int>":$wait, "unsigned":$in_flight,
                         "std::optional<unsigned>":$channel,
                         "::tessera::tilegpu::WarpRole":$warps, "::mlir::Type":$tile,
-                        "bool":$multicast);
+                        "bool":$multicast, "unsigned":$slices, "unsigned":$ahead);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -81,6 +88,7 @@ def TileGPU_NodeAttr : TileGPU_Attr<"Node", "node", []> {
                             std::optional<int> wait = std::nullopt, bool multicast = false);
     static NodeAttr getMMA(::mlir::MLIRContext *context, int stage, int order,
                            std::optional<int> wait, unsigned inFlight = 0);
+    static NodeAttr getSliced(::mlir::MLIRContext *context, unsigned slices, unsigned ahead);
   }];
 }
 

@@ -165,6 +165,15 @@ def TileGPUExpandSchedulePass : Pass<"tilegpu-expand-schedule", "::mlir::ModuleO
     of the first with coordinates alone in them (`tilegpu.warp_specialize`); and if it is
     persistent, a loop over programs with the grid's extents as three more arguments.
 
+    A dot by multiply-adds or mma.sync whose node has `slices` becomes dots of slices along K: parts
+    of the buffers in the layout in which a thread has just what it multiplies, each loaded before
+    the slice before it is multiplied. Nothing is written to shared memory again, and nobody waits.
+    Up to 2048 multiply-adds of a thread are written out; of more there is a loop, which fetches the
+    first slice of the next iteration at the end of each. With a slice `ahead` the loop around the
+    dot begins an iteration before the last slice of the one before is multiplied: with the wait
+    for what was copied, the copies that it orders and its first slice. Dots whose tiles have no
+    layouts yet keep that part of their nodes.
+
     ```mlir
     %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (...) : i32 {
       %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : ...
@@ -500,19 +509,17 @@ def TileGPUPrefetchPass : Pass<"tilegpu-prefetch", "::mlir::ModuleOp"> {
   let summary = "Has dots read their operands from shared memory, a slice ahead";
   let description = [{
     A dot by multiply-adds or by mma.sync whose operands both come from buffers in shared
-    memory, and are used by it alone, becomes dots of slices along K: parts of the
-    buffers in the layout in which a thread has just what it multiplies, each loaded before
-    the slice before it is multiplied. Nothing is written to shared memory again, and nobody
-    waits. A slice has the K of an instruction; or for multiply-adds up to four steps of K
-    and 32 words of a thread. Up to 2048 multiply-adds of a thread are written out; of more
-    there is a loop, which fetches the first slice of the next iteration at the end of each.
+    memory, and are used by it alone, gets a node of the schedule by which it reads them in
+    slices along K (tessera/Dialect/TileGPU/IR/Schedule.h): `tilegpu-expand-schedule` makes dots of
+    slices of it. A slice has the K of an instruction; or for multiply-adds up to four steps of K
+    and 32 words of a thread.
 
-    A loop that waits for what was copied to a ring, and has one dot by mma.sync, begins an
-    iteration before the last slice of the one before is multiplied: with that wait, the
-    copies that it orders and its first slice.
+    In a loop that waits for what was copied to a ring, and has one dot by mma.sync, that has the
+    first slice of the next iteration `ahead`.
 
-    Left alone are dots of which an operand is computed, or may be overwritten on the
-    way; batches; sums of f16 by multiply-adds, which are rounded but once; and a K that is no power of two.
+    Left alone are dots that have slices already; of which an operand is computed, or may be
+    overwritten on the way; batches; sums of f16 by multiply-adds, which are rounded but once; and
+    a K that is no power of two.
 
     ```mlir
     %a = tilegpu.local_load %x : !tilegpu.memdesc<32x8xf32, #shared> -> tensor<32x8xf32, #any>
@@ -521,16 +528,12 @@ def TileGPUPrefetchPass : Pass<"tilegpu-prefetch", "::mlir::ModuleOp"> {
     ```
     becomes, since a slice has up to four steps
     ```mlir
-    %a0 = tilegpu.local_load %x from %c0_i32 along 1 : ... -> tensor<32x4xf32, #a>
-    %b0 = tilegpu.local_load %y from %c0_i32 along 0 : ... -> tensor<4x32xf32, #b>
-    %a1 = tilegpu.local_load %x from %c4_i32 along 1 : ... -> tensor<32x4xf32, #a>
-    %b1 = tilegpu.local_load %y from %c4_i32 along 0 : ... -> tensor<4x32xf32, #b>
-    %e = tile.dot %a0, %b0, %c : tensor<32x4xf32, #a>, tensor<4x32xf32, #b> -> tensor<32x32xf32, #acc>
-    %d = tile.dot %a1, %b1, %e : tensor<32x4xf32, #a>, tensor<4x32xf32, #b> -> tensor<32x32xf32, #acc>
+    %a = tilegpu.local_load %x : !tilegpu.memdesc<32x8xf32, #shared> -> tensor<32x8xf32, #any>
+    %b = tilegpu.local_load %y : !tilegpu.memdesc<8x32xf32, #shared> -> tensor<8x32xf32, #any>
+    %d = tile.dot %a, %b, %c {tilegpu.node = #tilegpu.node<mma, slices = 2>} : tensor<32x8xf32, #any>, tensor<8x32xf32, #any> -> tensor<32x32xf32, #acc>
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
-                           "TileGPUDialect"];
+  let dependentDialects = ["TileGPUDialect"];
 }
 
 def TileGPUReloadRowsPass : Pass<"tilegpu-reload-rows", "::mlir::ModuleOp"> {
