@@ -112,3 +112,28 @@ module attributes {test.a = #tilegpu.node<mma, ahead = 1>} {}
 
 // expected-error @below {{of an MMA with slices one comes ahead at most, and of nothing else}}
 module attributes {test.a = #tilegpu.node<mma, slices = 4, ahead = 2>} {}
+
+// -----
+
+// expected-error @below {{programs of a kernel that is not persistent come in the grid's order}}
+module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, order = reversed>} {}
+
+// -----
+
+// expected-error @below {{programs of a kernel that is not persistent come in the grid's order}}
+module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, group = 8>} {}
+
+// -----
+
+// expected-error @below {{a group has 1 to 1024 programs along axis 0, not 0}}
+module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, persistent, group = 0>} {}
+
+// -----
+
+// expected-error @below {{a group has 1 to 1024 programs along axis 0, not 2048}}
+module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, persistent, group = 2048>} {}
+
+// -----
+
+// expected-error @below {{unknown word 'random'}}
+module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, persistent, order = random>} {}

@@ -262,10 +262,19 @@ LogicalResult NodeAttr::verify(function_ref<InFlightDiagnostic()> emitError, Nod
 // KernelScheduleAttr
 //===----------------------------------------------------------------------===//
 
+/// The product of a group and an extent of the grid has 32 bits.
+static constexpr unsigned kMostInGroup = 1024;
+
+static LogicalResult refuseGroup(function_ref<InFlightDiagnostic()> emitError, unsigned group) {
+  return emitError() << "a group has 1 to " << kMostInGroup << " programs along axis 0, not "
+                     << group;
+}
+
 Attribute KernelScheduleAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
-  unsigned warps = 0, registers = 0, ofProducer = 0, occupancy = 1;
-  bool isPersistent = false;
+  unsigned warps = 0, registers = 0, ofProducer = 0, occupancy = 1, group = 0;
+  ProgramOrder order = ProgramOrder::Grid;
+  bool isPersistent = false, hasGroup = false;
   if (parser.parseLess() ||
       parseEntries(parser, /*isFirst=*/true, [&](StringRef name, SMLoc at) -> ParseResult {
         if (name == "producer_warps")
@@ -276,14 +285,23 @@ Attribute KernelScheduleAttr::parse(AsmParser &parser, Type) {
                          parser.parseInteger(ofProducer) || parser.parseRSquare());
         if (name == "occupancy")
           return parseNumber(parser, occupancy);
+        if (name == "order")
+          return failure(parser.parseEqual() || parseWord(parser, symbolizeProgramOrder, order));
+        hasGroup |= name == "group";
+        if (name == "group")
+          return parseNumber(parser, group);
         if (name != "persistent")
           return refuseEntry(parser, name, at);
         isPersistent = true;
         return success();
       }))
     return {};
+  if (hasGroup && group == 0) {
+    (void)refuseGroup([&] { return parser.emitError(loc, ""); }, group);
+    return {};
+  }
   return parser.getChecked<KernelScheduleAttr>(loc, parser.getContext(), warps, registers,
-                                               ofProducer, occupancy, isPersistent);
+                                               ofProducer, occupancy, isPersistent, order, group);
 }
 
 void KernelScheduleAttr::print(AsmPrinter &printer) const {
@@ -292,12 +310,19 @@ void KernelScheduleAttr::print(AsmPrinter &printer) const {
     printer << ", registers = [" << getRegisters() << ", " << getProducerRegisters() << ']';
   if (getOccupancy() != 1)
     printer << ", occupancy = " << getOccupancy();
-  printer << (getPersistent() ? ", persistent>" : ">");
+  if (getPersistent())
+    printer << ", persistent";
+  if (getOrder() != ProgramOrder::Grid)
+    printer << ", order = " << stringifyProgramOrder(getOrder());
+  if (getGroup() != 0)
+    printer << ", group = " << getGroup();
+  printer << '>';
 }
 
 LogicalResult KernelScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                          unsigned warps, unsigned registers, unsigned ofProducer,
-                                         unsigned occupancy, bool isPersistent) {
+                                         unsigned occupancy, bool isPersistent, ProgramOrder order,
+                                         unsigned group) {
   if (warps == 0 && (isPersistent || registers != 0))
     return emitError() << "without producer warps nothing is persistent, and no warps exchange "
                           "registers";
@@ -305,5 +330,9 @@ LogicalResult KernelScheduleAttr::verify(function_ref<InFlightDiagnostic()> emit
     return emitError() << "registers are given for both kinds of warps or for neither";
   if (occupancy == 0)
     return emitError() << "an SM has room for one program at least";
+  if (!isPersistent && (order != ProgramOrder::Grid || group != 0))
+    return emitError() << "programs of a kernel that is not persistent come in the grid's order";
+  if (group > kMostInGroup)
+    return refuseGroup(emitError, group);
   return success();
 }

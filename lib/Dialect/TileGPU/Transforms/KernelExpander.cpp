@@ -153,8 +153,8 @@ LogicalResult KernelExpander::verify() {
   if (bytes > limit)
     return kernel.emitError("has rings of ") << bytes << " bytes, of which " << limit << " fit";
   if (attr && attr.getPersistent() && !PersistentKernel::isPossible(kernel))
-    return kernel.emitError("cannot be persistent: its programs look at each other, or are not "
-                            "of one length");
+    return kernel.emitError("cannot be persistent: its programs look at each other, or ask which "
+                            "one they are");
   return success();
 }
 
@@ -458,7 +458,7 @@ void KernelExpander::expandForProducer() {
   OpBuilder builder(body->getTerminator());
   std::optional<PersistentKernel> persistent;
   if (attr.getPersistent()) {
-    persistent.emplace(kernel);
+    persistent.emplace(kernel, attr.getOrder(), attr.getGroup());
     persistent->emitBounds(builder);
   }
   allocateRings(builder, loc);

@@ -46,8 +46,16 @@ bool PersistentKernel::isPossible(tile::FuncOp kernel) {
   if (mayMeetOtherPrograms(kernel) || getNumBlocks(kernel) > 1 ||
       kernel->hasAttr(kReversedAxesAttr) || kernel->hasAttr(kGroupedRowsAttr))
     return false;
-  WalkResult result = kernel.walk([&](Operation *op) {
-    if (mayAskForProgram(op) || isa<tile::NumProgramsOp, scf::WhileOp>(op))
+  WalkResult result = kernel.walk([](Operation *op) {
+    return mayAskForProgram(op) || isa<tile::NumProgramsOp>(op) ? WalkResult::interrupt()
+                                                                : WalkResult::advance();
+  });
+  return !result.wasInterrupted();
+}
+
+bool PersistentKernel::isOfOneLength(tile::FuncOp kernel) {
+  WalkResult result = kernel.walk([](Operation *op) {
+    if (isa<scf::WhileOp>(op))
       return WalkResult::interrupt();
     if (auto loop = dyn_cast<scf::ForOp>(op))
       for (Value bound : {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()})
@@ -58,7 +66,8 @@ bool PersistentKernel::isPossible(tile::FuncOp kernel) {
   return !result.wasInterrupted();
 }
 
-PersistentKernel::PersistentKernel(tile::FuncOp kernel) : kernel(kernel) {
+PersistentKernel::PersistentKernel(tile::FuncOp kernel, ProgramOrder order, unsigned group)
+    : kernel(kernel), order(order), group(group) {
   kernel.walk([&](tile::ProgramIdOp op) { old.push_back(op); });
   // Tensor maps come last.
   unsigned at = 0;
@@ -91,12 +100,43 @@ scf::ForOp PersistentKernel::emitLoop(OpBuilder &builder, ValueRange inits) cons
   return loop;
 }
 
+/// Which program of the grid comes in this iteration, if there are no groups.
+Value PersistentKernel::emitNumber(OpBuilder &builder, scf::ForOp loop) const {
+  Value number = loop.getInductionVar();
+  if (order == ProgramOrder::Grid)
+    return number;
+  Location loc = loop.getLoc();
+  Value one = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(1));
+  Value last = arith::SubIOp::create(builder, loc, count, one);
+  return arith::SubIOp::create(builder, loc, last, number);
+}
+
+/// A group has `group` programs along axis 0, or what is left of them there, and all along axis 1.
+SmallVector<Value, 3> PersistentKernel::emitGroupedIds(OpBuilder &builder, Value number) const {
+  Location loc = kernel.getLoc();
+  Value most = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(group));
+  Value inPlane = arith::MulIOp::create(builder, loc, extents[0], extents[1]);
+  Value plane = arith::DivUIOp::create(builder, loc, number, inPlane);
+  Value rest = arith::RemUIOp::create(builder, loc, number, inPlane);
+  Value inGroup = arith::MulIOp::create(builder, loc, most, extents[1]);
+  Value before = arith::DivUIOp::create(builder, loc, rest, inGroup);
+  Value first = arith::MulIOp::create(builder, loc, before, most);
+  Value left = arith::SubIOp::create(builder, loc, extents[0], first);
+  Value width = arith::MinUIOp::create(builder, loc, left, most);
+  Value inside = arith::RemUIOp::create(builder, loc, rest, inGroup);
+  Value along = arith::RemUIOp::create(builder, loc, inside, width);
+  return {arith::AddIOp::create(builder, loc, first, along),
+          arith::DivUIOp::create(builder, loc, inside, width), plane};
+}
+
 void PersistentKernel::mapIds(OpBuilder &builder, scf::ForOp loop, IRMapping &mapping) const {
   Location loc = loop.getLoc();
   // Two axes are rarely in use.
   SmallVector<Value, 3> ids(kAxes);
-  Value rest = loop.getInductionVar();
-  for (unsigned axis = 0; axis < kAxes; ++axis) {
+  Value rest = emitNumber(builder, loop);
+  if (group != 0)
+    ids = emitGroupedIds(builder, rest);
+  for (unsigned axis = 0; group == 0 && axis < kAxes; ++axis) {
     bool isUsed = llvm::any_of(old, [&](Operation *op) {
       return static_cast<unsigned>(cast<tile::ProgramIdOp>(op).getAxis()) >= axis;
     });

@@ -9,6 +9,10 @@
 //                                             id = t % gx
 //                                             ...
 //
+// Which program number t is follows from the order of the grid that the kernel's schedule has
+// (KernelScheduleAttr): the last ones first where those take longest; or in groups, so that
+// programs that run at once look at the same rows and columns.
+//
 // A program that does not look at what others are doing cannot tell the difference. What
 // is gained is the time between programs: whoever orders copies begins with those of the
 // next one while this one's result is stored.
@@ -32,12 +36,14 @@ bool mayAskForProgram(mlir::Operation *op);
 
 class PersistentKernel {
 public:
-  /// Whether programs do not look at each other, nor ask by other means which one they are, and
-  /// are of about the same length: the bounds of their loops do not depend on which one it is.
+  /// Whether programs do not look at each other, nor ask by other means which one they are.
   static bool isPossible(tile::FuncOp kernel);
+  /// Whether they are of about the same length: the bounds of their loops do not depend on which
+  /// one it is.
+  static bool isOfOneLength(tile::FuncOp kernel);
 
   /// Gives the kernel the arguments for it.
-  explicit PersistentKernel(tile::FuncOp kernel);
+  PersistentKernel(tile::FuncOp kernel, ProgramOrder order, unsigned group);
 
   /// Everything that the loop needs, where both regions see it.
   void emitBounds(mlir::OpBuilder &builder);
@@ -49,7 +55,13 @@ public:
   void replaceIds(const mlir::IRMapping &mapping) const;
 
 private:
-  tile::FuncOp kernel;
+  mlir::Value emitNumber(mlir::OpBuilder &builder, mlir::scf::ForOp loop) const;
+  mlir::SmallVector<mlir::Value, 3> emitGroupedIds(mlir::OpBuilder &builder,
+                                                   mlir::Value number) const;
+
+  mutable tile::FuncOp kernel;
+  ProgramOrder order;
+  unsigned group;
   mlir::SmallVector<mlir::Value, 3> extents;
   mlir::SmallVector<mlir::Operation *> old;
   mlir::Value first, count, step;

@@ -560,7 +560,7 @@ bool Specializer::planSlots() {
     isPersistent = unplanned.empty() && !isInLoop &&
                    getFitting(/*isStored=*/true) >= std::min(wanted, kFewest) &&
                    getWantedRegisters() > WarpRegisters(warps, /*programs=*/2).alone &&
-                   PersistentKernel::isPossible(kernel);
+                   PersistentKernel::isPossible(kernel) && PersistentKernel::isOfOneLength(kernel);
     fitting = getFitting(isInLoop || isPersistent);
   };
   if (copiesForItself) {
@@ -870,7 +870,8 @@ KernelScheduleAttr Specializer::getKernelSchedule() const {
   bool isShared = wanted > registers.alone && registers.shared > registers.alone;
   return KernelScheduleAttr::get(
       tile::FuncOp(kernel)->getContext(), isShared ? GPUMachine::kWarpsOfWarpgroup : 1,
-      isShared ? registers.shared : 0, isShared ? registers.forCopies : 0, programs, isPersistent);
+      isShared ? registers.shared : 0, isShared ? registers.forCopies : 0, programs, isPersistent,
+      ProgramOrder::Grid, /*group=*/0);
 }
 
 void Specializer::propose() {

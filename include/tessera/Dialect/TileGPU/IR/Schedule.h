@@ -56,6 +56,14 @@
 // A dot in flight over the end of an iteration is the next one's accumulator and nothing else, and
 // reads shared memory alone. One that reads registers is waited for before they are written again.
 //
+// The grid. A kernel has what its loops have in common in an attribute of its own, and there is
+// which program does what: with `persistent` a block does one program after another, in the order
+// that the schedule says (KernelScheduleAttr): as the grid has them, which is what is proposed; the
+// last ones first, where these take longest; in groups, where neighbours read the same. Any order
+// is right if programs look at nothing of each other, which a persistent kernel is checked for.
+//
+//     on the kernel #tilegpu.kernel_schedule<producer_warps = 4, persistent, order = reversed>
+//
 // Slices. A dot by multiply-adds or by mma.sync multiplies what threads hold in registers. With
 // `slices` they read it from shared memory in so many equal parts along k, of which each is on its
 // way while the one before is multiplied. With `ahead = 1` that goes on over the end of an

@@ -96,21 +96,28 @@ def TileGPU_KernelScheduleAttr : TileGPU_Attr<"KernelSchedule", "kernel_schedule
   let summary = "What the schedules of a kernel's loops have in common";
   let description = [{
     On a kernel, as `tilegpu.kernel_schedule`: how many `producer_warps` it has besides the
-    program's, of which one thread runs the copies with `warps = producer`; whether one
-    program does the work of several, one after another (`persistent`); for how many programs
-    at once on an SM (`occupancy`) it is laid out; and the `registers` of threads of the
-    program and of the producer, where warps exchange them.
+    program's, of which one thread runs the copies with `warps = producer`; for how many programs
+    at once on an SM (`occupancy`) it is laid out; the `registers` of threads of the
+    program and of the producer, where warps exchange them; and whether a block does one program
+    after another (`persistent`).
+
+    A persistent kernel has an order of the grid: programs come as the grid has them, axis 0
+    fastest, or last ones first (`order = reversed`). With a `group` so many neighbours along axis 0
+    come together: all along axis 1 for them, then for the next ones.
 
     Rules: (K1) a persistent kernel has producer warps; (K2) there are registers for both or
-    for none.
+    for none; (K3) a persistent kernel alone has another order than `grid`, or a group;
+    (K4) a group has 1 to 1024 programs along axis 0.
 
     ```mlir
     #tilegpu.kernel_schedule<producer_warps = 4, registers = [240, 40], persistent>
+    #tilegpu.kernel_schedule<producer_warps = 1, persistent, order = reversed, group = 8>
     ```
   }];
   let parameters = (ins "unsigned":$producer_warps, "unsigned":$registers,
                         "unsigned":$producer_registers, "unsigned":$occupancy,
-                        "bool":$persistent);
+                        "bool":$persistent, "::tessera::tilegpu::ProgramOrder":$order,
+                        "unsigned":$group);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

@@ -22,4 +22,7 @@ def TileGPU_WarpRole : TileGPU_Enum<"WarpRole", "which warps run an op", [
 def TileGPU_CopyKind : TileGPU_Enum<"CopyKind", "what fills the slots of a ring", [
   I32EnumAttrCase<"CpAsync", 0, "cp_async">, I32EnumAttrCase<"TMA", 1, "tma">]>;
 
+def TileGPU_ProgramOrder : TileGPU_Enum<"ProgramOrder", "which programs come first", [
+  I32EnumAttrCase<"Grid", 0, "grid">, I32EnumAttrCase<"Reversed", 1, "reversed">]>;
+
 #endif // TESSERA_DIALECT_TILEGPU_TILEGPUSCHEDULEENUMS_TD
