@@ -43,8 +43,7 @@ bool tessera::tilegpu::mayAskForProgram(Operation *op) {
 
 bool PersistentKernel::isPossible(tile::FuncOp kernel) {
   // Blocks of a cluster meet in each program, where a producer would not come.
-  if (mayMeetOtherPrograms(kernel) || getNumBlocks(kernel) > 1 ||
-      kernel->hasAttr(kReversedAxesAttr) || kernel->hasAttr(kGroupedRowsAttr))
+  if (mayMeetOtherPrograms(kernel) || getNumBlocks(kernel) > 1)
     return false;
   WalkResult result = kernel.walk([](Operation *op) {
     return mayAskForProgram(op) || isa<tile::NumProgramsOp>(op) ? WalkResult::interrupt()
