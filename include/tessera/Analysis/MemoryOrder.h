@@ -64,7 +64,7 @@
 //     tilegpu-pipeline                       mayPass() across the loop: loads that are done ahead
 //     tilegpu-overlap-loads                  mayWriteMemory() of what iterations do side by side
 //     tilegpu-reload-rows                    mayWriteMemory() of what a row is loaded behind
-//     tilegpu-prefetch                       getMemoryAccesses(): writes to shared memory; mayPass()
+//     tilegpu-prefetch                       getMemoryAccesses() of shared memory, mayPass()
 //     tilegpu-reorder-instructions           mayWriteMemory() of what loads are moved over, or
 //                                            are done again behind
 //     tilegpu-prefetch-next-row              mayWriteMemory() of loads whose like is asked for

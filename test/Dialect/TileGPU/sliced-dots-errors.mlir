@@ -520,3 +520,37 @@ tile.func private @few_steps(%x: !tilegpu.memdesc<32x16xf32, #rows>, %b0: tensor
   tile.return %d : tensor<32x32xf32, #acc>
 }
 }
+
+// -----
+
+#any = #tilegpu.layout<32x16, reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0]]>
+#anyt = #tilegpu.layout<16x32, reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], warp = [[8, 0]]>
+#acc = #tilegpu.layout<32x32, reg = [[0, 1], [0, 2], [8, 0], [16, 0]], lane = [[0, 4], [0, 8], [0, 16], [1, 0], [2, 0]], warp = [[4, 0]]>
+#rows = #tilegpu.layout<32x16, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [1, 0], [2, 4], [4, 8], [8, 0], [16, 0]]>
+#columns = #tilegpu.layout<16x32, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 4], [2, 8], [4, 16], [8, 0]]>
+module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = #tilegpu.target<"sm_90a">, tilegpu.num_ctas = 2 : i32} {
+tile.func private @shared_tiles(%x: !tilegpu.memdesc<32x16xf32, #rows>, %y: !tilegpu.memdesc<16x32xf32, #columns>, %c: tensor<32x32xf32, #acc>) attributes {noinline} {
+  %a = tilegpu.local_load %x : !tilegpu.memdesc<32x16xf32, #rows> -> tensor<32x16xf32, #any>
+  %b = tilegpu.local_load %y : !tilegpu.memdesc<16x32xf32, #columns> -> tensor<16x32xf32, #anyt>
+  // expected-error @below {{cannot be done in slices: blocks of a cluster share its tiles}}
+  %d = tile.dot %a, %b, %c {precision = 1 : i32, tilegpu.node = #tilegpu.node<mma, slices = 2>} : tensor<32x16xf32, #any>, tensor<16x32xf32, #anyt> -> tensor<32x32xf32, #acc>
+  tile.return
+}
+}
+
+// -----
+
+#any = #tilegpu.layout<32x16, reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0]]>
+#anyt = #tilegpu.layout<16x32, reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], warp = [[8, 0]]>
+#acc = #tilegpu.layout<32x32, reg = [[0, 1], [0, 2], [8, 0], [16, 0]], lane = [[0, 4], [0, 8], [0, 16], [1, 0], [2, 0]], warp = [[4, 0]]>
+#rows = #tilegpu.layout<32x16, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [1, 0], [2, 4], [4, 8], [8, 0], [16, 0]]>
+#columns = #tilegpu.layout<16x32, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 4], [2, 8], [4, 16], [8, 0]]>
+module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+tile.func private @rounded_once(%x: !tilegpu.memdesc<32x16xf16, #rows>, %y: !tilegpu.memdesc<16x32xf16, #columns>, %c: tensor<32x32xf16, #acc>) attributes {noinline} {
+  %a = tilegpu.local_load %x : !tilegpu.memdesc<32x16xf16, #rows> -> tensor<32x16xf16, #any>
+  %b = tilegpu.local_load %y : !tilegpu.memdesc<16x32xf16, #columns> -> tensor<16x32xf16, #anyt>
+  // expected-error @below {{cannot be done in slices: a sum of f16 by multiply-adds is rounded once, behind the last of them}}
+  %d = tile.dot %a, %b, %c {precision = 1 : i32, tilegpu.node = #tilegpu.node<mma, slices = 2>} : tensor<32x16xf16, #any>, tensor<16x32xf16, #anyt> -> tensor<32x32xf16, #acc>
+  tile.return
+}
+}

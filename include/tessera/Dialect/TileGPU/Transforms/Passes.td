@@ -522,15 +522,15 @@ def TileGPUPrefetchPass : Pass<"tilegpu-prefetch", "::mlir::ModuleOp"> {
     a K that is no power of two.
 
     ```mlir
-    %a = tilegpu.local_load %x : !tilegpu.memdesc<32x8xf32, #shared> -> tensor<32x8xf32, #any>
-    %b = tilegpu.local_load %y : !tilegpu.memdesc<8x32xf32, #shared> -> tensor<8x32xf32, #any>
-    %d = tile.dot %a, %b, %c : tensor<32x8xf32, #any>, tensor<8x32xf32, #any> -> tensor<32x32xf32, #acc>
+    %a = tilegpu.local_load %x : !tilegpu.memdesc<32x8xf32, #shared> -> tensor<32x8xf32, #a>
+    %b = tilegpu.local_load %y : !tilegpu.memdesc<8x32xf32, #shared1> -> tensor<8x32xf32, #b>
+    %d = tile.dot %a, %b, %c : tensor<32x8xf32, #a>, tensor<8x32xf32, #b> -> tensor<32x32xf32, #acc>
     ```
     becomes, since a slice has up to four steps
     ```mlir
-    %a = tilegpu.local_load %x : !tilegpu.memdesc<32x8xf32, #shared> -> tensor<32x8xf32, #any>
-    %b = tilegpu.local_load %y : !tilegpu.memdesc<8x32xf32, #shared> -> tensor<8x32xf32, #any>
-    %d = tile.dot %a, %b, %c {tilegpu.node = #tilegpu.node<mma, slices = 2>} : tensor<32x8xf32, #any>, tensor<8x32xf32, #any> -> tensor<32x32xf32, #acc>
+    %a = tilegpu.local_load %x : !tilegpu.memdesc<32x8xf32, #shared> -> tensor<32x8xf32, #a>
+    %b = tilegpu.local_load %y : !tilegpu.memdesc<8x32xf32, #shared1> -> tensor<8x32xf32, #b>
+    %d = tile.dot %a, %b, %c {tilegpu.node = #tilegpu.node<mma, slices = 2>} : tensor<32x8xf32, #a>, tensor<8x32xf32, #b> -> tensor<32x32xf32, #acc>
     ```
   }];
   let dependentDialects = ["TileGPUDialect"];
