@@ -4,7 +4,8 @@
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK: #tilegpu.channel<0, slots = 4, copy = cp_async>
 // CHECK-SAME: #tilegpu.channel<7, slots = 1, copy = tma>
-tile.func @k1() attributes {test.channels = [#tilegpu.channel<0, slots = 4, copy = cp_async>, #tilegpu.channel<7, copy = tma, slots = 1>]} {
+// CHECK-SAME: #tilegpu.channel<1, slots = 2, copy = threads>
+tile.func @k1() attributes {test.channels = [#tilegpu.channel<0, slots = 4, copy = cp_async>, #tilegpu.channel<7, copy = tma, slots = 1>, #tilegpu.channel<1, slots = 2, copy = threads>]} {
   tile.return
 }
 

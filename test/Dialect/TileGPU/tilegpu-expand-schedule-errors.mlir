@@ -616,7 +616,7 @@ tile.func private @producer(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !su
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
-    // expected-error @below {{cp.async is begun by the threads of the program}}
+    // expected-error @below {{a producer fills rings by TMA alone}}
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, channel = 0, warps = producer>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
@@ -639,7 +639,7 @@ tile.func private @waited(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum,
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
-    // expected-error @below {{all copies by cp.async are waited for where an iteration begins}}
+    // expected-error @below {{all copies but those by TMA are waited for where an iteration begins}}
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, wait = 1, channel = 0>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum

@@ -203,3 +203,76 @@ tile.func private @five(%p: !ptrs, %v: !ptrs, %q: !buffer, %n: i32, %zero: !sum)
   tile.return %r#0, %r#1, %r#2 : !sum, !sum, !sum
 }
 }
+
+// -----
+
+// A ring that threads fill: where a masked-off lane is 1, which cp.async cannot give it. Nobody waits
+// for copies.
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+!mask = tensor<64x64xi1, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-LABEL: @by_threads
+tile.func private @by_threads(%p: !ptrs, %mask: !mask, %q: !buffer, %n: i32, %zero: !sum, %ones: !tile) -> !sum attributes {noinline} {
+  // CHECK: %[[RING:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #{{.+}}, slots = 2>
+  // CHECK: %[[RUNS:.+]] = arith.cmpi slt
+  // CHECK: %[[FIRST:.+]] = tilegpu.memdesc_index %[[RING]]
+  // CHECK: scf.if %[[RUNS]] {
+  // CHECK: %[[X0:.+]] = tile.load %{{.+}}, %{{.+}}, %{{.+}} :
+  // CHECK: tilegpu.local_store %[[X0]], %[[FIRST]]
+  // CHECK: }
+  // CHECK-NOT: async
+  // CHECK: scf.for %{{.+}} iter_args(%[[ACC:.+]] = %{{.+}}, %[[TO:.+]] = %{{.+}}, %[[FROM:.+]] = %{{.+}})
+  // CHECK: %[[MORE:.+]] = arith.cmpi ugt
+  // CHECK: %[[LATER:.+]] = tilegpu.memdesc_index %[[RING]][%[[TO]]]
+  // CHECK: scf.if %[[MORE]] {
+  // CHECK: %[[X:.+]] = tile.load
+  // CHECK: tilegpu.local_store %[[X]], %[[LATER]]
+  // CHECK: }
+  // CHECK: %[[TILE:.+]] = tilegpu.memdesc_index %[[RING]][%[[FROM]]]
+  // CHECK: tilegpu.warpgroup_dot %{{.+}}, %[[TILE]], %[[ACC]]
+  // CHECK-NOT: async
+  // CHECK: tilegpu.local_dealloc %[[RING]]
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p, %mask, %ones {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 2, copy = threads>]>}
+  tile.return %r : !sum
+}
+
+// Beside one of cp.async: groups are of that one's copies.
+// CHECK-LABEL: @beside_async
+tile.func private @beside_async(%p: !ptrs, %v: !ptrs, %n: i32, %zero: !sum) -> !sum attributes {noinline} {
+  // CHECK: tilegpu.async_copy
+  // CHECK: scf.if
+  // CHECK: tilegpu.local_store
+  // CHECK: }
+  // CHECK-NEXT: tilegpu.async_commit
+  // CHECK: scf.for
+  // CHECK: tilegpu.async_wait {pending = 0 : i32}
+  // CHECK: tilegpu.async_copy
+  // CHECK-NEXT: tilegpu.async_commit
+  // CHECK: scf.if
+  // CHECK: tilegpu.local_store
+  // CHECK: tilegpu.async_wait {pending = 0 : i32}
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %y = tile.load %v {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 1>} : !ptrs
+    %e = tilegpu.local_alloc %y : (!tile) -> !buffer
+    %d = tilegpu.warpgroup_dot %b, %e, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 2, copy = cp_async>, <1, slots = 2, copy = threads>]>}
+  tile.return %r : !sum
+}
+}

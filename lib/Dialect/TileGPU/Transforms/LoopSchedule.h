@@ -56,6 +56,8 @@ struct ScheduledChannel {
                               [](const auto &a, const auto &b) { return a.stage < b.stage; });
   }
   bool isByTMA() const { return copy == CopyKind::TMA; }
+  /// Whether threads load its tiles and store them, which is over where it is done.
+  bool isByThreads() const { return copy == CopyKind::Threads; }
   /// Whether threads of the program begin its copies, in the loop.
   bool isCopiedInLoop() const { return warps == WarpRole::Program; }
 };

@@ -173,8 +173,8 @@ LogicalResult LoopSchedule::verifyOps() const {
 }
 
 /// Why an address cannot be computed ahead; empty if it can.
-static std::string addAddress(tile::LoadOp load, LoopSlice &addresses) {
-  for (Value operand : {load.getPtr(), load.getMask()})
+static std::string addAddress(tile::LoadOp load, LoopSlice &addresses, bool withOther) {
+  for (Value operand : {load.getPtr(), load.getMask(), withOther ? load.getOther() : Value()})
     if (operand)
       if (std::string why = addresses.add(operand); !why.empty())
         return why;
@@ -202,14 +202,16 @@ LogicalResult LoopSchedule::verifyChannel(const ScheduledChannel &channel) const
   scf::ForOp of = loop;
   tile::LoadOp load = copies[channel.copies.front()].load;
   for (unsigned index : channel.copies)
-    if (tile::LoadOp other = copies[index].load; other.getOther() && !isZero(other.getOther()))
+    if (tile::LoadOp other = copies[index].load;
+        other.getOther() && !isZero(other.getOther()) && !channel.isByThreads())
       return other.emitError("gives masked-off lanes something else than 0, which no copy does");
   if (!channel.isByTMA() && !channel.isCopiedInLoop())
-    return load.emitError("cp.async is begun by the threads of the program");
+    return load.emitError("a producer fills rings by TMA alone");
   if (!channel.isByTMA()) {
     LoopSlice addresses(loop);
     for (unsigned index : channel.copies)
-      if (std::string why = addAddress(copies[index].load, addresses); !why.empty())
+      if (std::string why = addAddress(copies[index].load, addresses, channel.isByThreads());
+          !why.empty())
         return tile::LoadOp(copies[index].load).emitError("cannot be copied ahead: ") << why;
   }
   if (channel.isCopiedInLoop() && !getSmallStep(loop))
@@ -217,7 +219,7 @@ LogicalResult LoopSchedule::verifyChannel(const ScheduledChannel &channel) const
   if (!channel.isCopiedInLoop() && channel.ahead != 0)
     return load.emitError("has a stage, but a producer runs ahead as far as slots are empty");
   if (channel.wait && !channel.isByTMA())
-    return load.emitError("all copies by cp.async are waited for where an iteration begins");
+    return load.emitError("all copies but those by TMA are waited for where an iteration begins");
   if (channel.isByTMA()) {
     if (channel.readers.empty())
       return load.emitError("fills a ring by TMA that no dot reads");

@@ -56,6 +56,11 @@ ScheduledLoop::AsyncRings *ScheduledLoop::getAsyncRings(unsigned channel) {
   return nullptr;
 }
 
+/// Of the rings that are no TMA's those that cp.async fills.
+unsigned ScheduledLoop::countAsync() const {
+  return llvm::count_if(async, [](const AsyncRings &rings) { return !rings.isByThreads; });
+}
+
 void ScheduledLoop::planCarried() {
   Block *body = loop.getBody();
   kept = getLiveCarried(loop, schedule.getReplaced());
@@ -271,6 +276,13 @@ void ScheduledLoop::emitAsyncCopies(OpBuilder &builder, AsyncRings &rings, Value
     tile::LoadOp load = schedule.getCopies()[index].load;
     Value mask = load.getMask() ? mapping.lookupOrDefault(load.getMask()) : Value();
     Value buffer = MemDescIndexOp::create(builder, load.getLoc(), rings.rings[number], slot);
+    if (rings.isByThreads) {
+      auto exists = scf::IfOp::create(builder, load.getLoc(), condition, /*withElseRegion=*/false);
+      OpBuilder inside = exists.getThenBodyBuilder();
+      Value tile = inside.clone(*load, mapping)->getResult(0);
+      LocalStoreOp::create(inside, load.getLoc(), tile, buffer);
+      continue;
+    }
     auto copy = AsyncCopyOp::create(builder, load.getLoc(), mapping.lookupOrDefault(load.getPtr()),
                                     buffer, mask, condition);
     CopyHints::of(load).attachTo(copy);
@@ -286,11 +298,13 @@ void ScheduledLoop::emitRings(OpBuilder &builder) {
     }
     AsyncRings &rings = async.emplace_back();
     rings.channel = index;
+    rings.isByThreads = channel.isByThreads();
     rings.addresses = LoopSlice(loop);
     for (unsigned number : channel.copies) {
       const ScheduledCopy &copy = schedule.getCopies()[number];
       tile::LoadOp load = copy.load;
-      for (Value operand : {load.getPtr(), load.getMask()})
+      Value other = rings.isByThreads ? load.getOther() : Value();
+      for (Value operand : {load.getPtr(), load.getMask(), other})
         if (operand)
           (void)rings.addresses.add(operand);
       rings.rings.push_back(LocalAllocOp::create(
@@ -325,7 +339,8 @@ void ScheduledLoop::emitFirstCopies(OpBuilder &builder, Value runs) {
       emitAsyncCopies(builder, rings, variable, condition,
                       makeSlot(builder, loc, iteration % channel.slots));
     }
-    AsyncCommitOp::create(builder, loc);
+    if (countAsync() != 0)
+      AsyncCommitOp::create(builder, loc);
   }
   for (AsyncRings &rings : async) {
     const ScheduledChannel &channel = schedule.getChannels()[rings.channel];
@@ -415,14 +430,15 @@ void ScheduledLoop::emitCopies(OpBuilder &builder, ArrayRef<unsigned> channels) 
       ofTMA.push_back(channel);
       continue;
     }
-    if (filled == 0 && needsBarrier())
+    if (!hasMet && needsBarrier())
       BarrierOp::create(builder, getLoc());
+    hasMet = true;
     int ahead = schedule.getChannels()[channel].ahead;
     Value later = emitAhead(builder, current.variable, ahead);
     Value hasMore = emitHasMore(builder, current.variable, ahead);
     emitAsyncCopies(builder, *rings, later, hasMore, rings->into);
     // One group an iteration.
-    if (++filled == async.size())
+    if (!rings->isByThreads && ++filled == countAsync())
       AsyncCommitOp::create(builder, getLoc());
   }
   if (!ofTMA.empty())
@@ -460,6 +476,8 @@ bool ScheduledLoop::needsBarrier() const {
 void ScheduledLoop::emitWait(OpBuilder &builder, bool isFirst) {
   int pending = std::numeric_limits<int>::max();
   for (const AsyncRings &rings : async) {
+    if (rings.isByThreads)
+      continue;
     const ScheduledChannel &channel = schedule.getChannels()[rings.channel];
     int stage = channel.readers.empty() ? 0 : channel.getFirstReader().stage;
     if (isFirst && stage >= 0)
@@ -677,6 +695,7 @@ void ScheduledLoop::beginIteration(Iteration iteration) {
   begun.clear();
   left.clear();
   filled = 0;
+  hasMet = false;
   if (current.hasOwn)
     getMapping(0).map(loop.getInductionVar(), current.variable);
   for (auto [index, value, other] : llvm::zip_equal(kept, values, inPlace)) {
@@ -846,7 +865,8 @@ SmallVector<Value> ScheduledLoop::emitResults(OpBuilder &builder) {
 void ScheduledLoop::emitEnd(OpBuilder &builder) {
   if (async.empty())
     return;
-  AsyncWaitOp::create(builder, getLoc(), 0);
+  if (countAsync() != 0)
+    AsyncWaitOp::create(builder, getLoc(), 0);
   for (AsyncRings &rings : async)
     for (Value ring : rings.rings)
       LocalDeallocOp::create(builder, getLoc(), ring);

@@ -58,9 +58,10 @@ public:
   void expand();
 
 private:
-  /// A ring that cp.async fills, and where the loop is in it.
+  /// A ring that cp.async fills, or threads do, and where the loop is in it.
   struct AsyncRings {
     unsigned channel = 0;
+    bool isByThreads = false;
     LoopSlice addresses;
     mlir::SmallVector<mlir::Value> rings;
     /// What the addresses take from the iteration before, of the one that is copied next.
@@ -134,6 +135,7 @@ private:
   void mapOperand(mlir::OpBuilder &builder, mlir::Value value, int stage);
   mlir::Value emitView(mlir::OpBuilder &builder, mlir::Value buffer, int stage);
   AsyncRings *getAsyncRings(unsigned channel);
+  unsigned countAsync() const;
   ChannelPlace &getPlace(unsigned channel) {
     return places[kernel.getIndex(schedule.getChannels()[channel])];
   }
@@ -172,6 +174,8 @@ private:
   mlir::SmallVector<mlir::Operation *> ofIteration, ofFirst;
   /// How many channels of cp.async this iteration has filled.
   unsigned filled = 0;
+  /// Whether all warps have met in this iteration before rings are filled.
+  bool hasMet = false;
   bool hasTurn = false, readsByTensorCores = false;
 };
 

@@ -26,7 +26,9 @@
 // address of a copy goes with it, and is done there a second time if others need it, too.
 //
 // Copies and channels. A channel is one ring in shared memory for each load that fills it, all of
-// D slots. Iteration i uses slot i % D. What fills a slot is cp.async, by all threads, or TMA,
+// D slots. Iteration i uses slot i % D. What fills a slot is cp.async, by all threads; or these
+// load the tile into registers and store it (`copy = threads`), of narrow elements and with
+// whatever masked-off lanes are, neither of which cp.async does; or TMA,
 // which a single thread begins: one of the program, or, with `warps = producer`, one that does
 // nothing else. That one runs ahead as far as slots are empty: its copies have no stage.
 // Otherwise a copy of stage -a fills the slot of iteration i + a while the loop is in iteration i,

@@ -11,8 +11,9 @@ def TileGPU_ChannelAttr : TileGPU_Attr<"Channel", "channel", []> {
   let summary = "Rings in shared memory whose tiles come together";
   let description = [{
     A part of `#tilegpu.schedule`. The loads with `channel = <number>` in their node fill a
-    ring each, of so many slots, by cp.async or by TMA. A channel that TMA fills lives as long
-    as the kernel: loops that have one of the same number have it in common.
+    ring each, of so many slots, by cp.async, by TMA, or as threads load tiles into registers and
+    store them. A channel that TMA fills lives as long as the kernel: loops that have one of the
+    same number have it in common.
 
     Rules: (C1) there are 1 to 64 slots.
 

@@ -20,7 +20,8 @@ def TileGPU_WarpRole : TileGPU_Enum<"WarpRole", "which warps run an op", [
   I32EnumAttrCase<"Program", 0, "program">, I32EnumAttrCase<"Producer", 1, "producer">]>;
 
 def TileGPU_CopyKind : TileGPU_Enum<"CopyKind", "what fills the slots of a ring", [
-  I32EnumAttrCase<"CpAsync", 0, "cp_async">, I32EnumAttrCase<"TMA", 1, "tma">]>;
+  I32EnumAttrCase<"CpAsync", 0, "cp_async">, I32EnumAttrCase<"TMA", 1, "tma">,
+  I32EnumAttrCase<"Threads", 2, "threads">]>;
 
 def TileGPU_ProgramOrder : TileGPU_Enum<"ProgramOrder", "which programs come first", [
   I32EnumAttrCase<"Grid", 0, "grid">, I32EnumAttrCase<"Reversed", 1, "reversed">]>;

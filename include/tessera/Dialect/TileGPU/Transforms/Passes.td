@@ -158,7 +158,8 @@ def TileGPUExpandSchedulePass : Pass<"tilegpu-expand-schedule", "::mlir::ModuleO
     nothing is used before it is there, that no slot of a ring is filled while it is read, and
     that rings fit into shared memory; an error says which ops are in the wrong order. Then
     the loop becomes the one that is described: rings, the first copies, the steady state and
-    what is left behind it. Iterations that there are not copy nothing.
+    what is left behind it. Iterations that there are not copy nothing. A ring that threads fill
+    (`copy = threads`) is filled by loads and stores where cp.async would begin.
 
     Where TMA fills rings, the kernel gets tensor maps as arguments; with producer warps
     (`tilegpu.kernel_schedule`) two regions, of which the second one has the loops and branches
