@@ -50,6 +50,41 @@ tile.func private @regions(%p: tensor<64x!tile.ptr<f32>, #layout>, %s: f32, %n: 
   }
   tile.return
 }
+
+// Offsets of what is stored behind a loop are not held over it; those that it needs itself are. No
+// loop is between an address and what is loaded before: it stays.
+// CHECK-LABEL: tile.func private @beyond
+// CHECK: %[[INSIDE:.+]] = arith.addi %{{.+}}, %{{.+}} : tensor<64xi32
+// CHECK: %[[X:.+]] = tile.load
+// CHECK: scf.for
+// CHECK: tile.addptr %{{.+}}, %[[INSIDE]]
+// CHECK: }
+// CHECK-NEXT: %[[FIRST:.+]] = tile.splat %{{.+}} : i32
+// CHECK-NEXT: %[[RANGE:.+]] = tile.range 0 to 64
+// CHECK-NEXT: %[[ROWS:.+]] = arith.addi %[[FIRST]], %[[RANGE]]
+// CHECK: %[[OFFSETS:.+]] = arith.muli %[[ROWS]]
+// CHECK: %[[PLACES:.+]] = tile.addptr %{{.+}}, %[[OFFSETS]]
+// CHECK-NEXT: tile.store %[[PLACES]], %[[X]]
+tile.func private @beyond(%p: !tile.ptr<f32>, %n: i32, %ld: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %range = tile.range 0 to 64 : tensor<64xi32, #layout>
+  %first = tile.splat %n : i32 -> tensor<64xi32, #layout>
+  %rows = arith.addi %first, %range : tensor<64xi32, #layout>
+  %lds = tile.splat %ld : i32 -> tensor<64xi32, #layout>
+  %offsets = arith.muli %rows, %lds : tensor<64xi32, #layout>
+  %other = tile.range 64 to 128 : tensor<64xi32, #layout>
+  %inside = arith.addi %other, %lds : tensor<64xi32, #layout>
+  %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>, #layout>
+  %x = tile.load %ps : tensor<64x!tile.ptr<f32>, #layout>
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    %q = tile.addptr %ps, %inside : tensor<64x!tile.ptr<f32>, #layout>, tensor<64xi32, #layout>
+    tile.store %q, %x : tensor<64x!tile.ptr<f32>, #layout>
+  }
+  %places = tile.addptr %ps, %offsets : tensor<64x!tile.ptr<f32>, #layout>, tensor<64xi32, #layout>
+  tile.store %places, %x : tensor<64x!tile.ptr<f32>, #layout>
+  tile.return
+}
 }
 
 // -----

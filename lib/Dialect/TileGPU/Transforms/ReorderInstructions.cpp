@@ -2,7 +2,7 @@
 //
 // Assignment puts conversions and cheap tiles where their source is, so that all users
 // share them. That is early: each holds registers until it is used. Here they go down to
-// the first use.
+// the first use, and so do offsets that would be held over a loop.
 //
 // A load that is early is in flight while other things are done, which is what one wants,
 // unless there are too few registers to hold what it brings: then ptxas would put it into
@@ -23,6 +23,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Analysis/MemoryOrder.h"
 #include "llvm/ADT/SetVector.h"
@@ -39,11 +40,34 @@ namespace tessera::tilegpu {
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
+/// Whether a tile takes no registers before it is there: it is a constant, or made of scalars and
+/// of such tiles a register at a time.
+static bool isMadeOfScalars(Value tile, llvm::DenseMap<Operation *, bool> &known) {
+  Operation *op = tile.getDefiningOp();
+  if (!op || op->getNumRegions() != 0 || !isPure(op))
+    return false;
+  if (op->hasTrait<OpTrait::ConstantLike>() || isa<tile::RangeOp, tile::SplatOp>(op))
+    return true;
+  if (!op->hasTrait<OpTrait::Elementwise>() &&
+      !isa<tile::ExpandDimsOp, tile::BroadcastOp, tile::HintOp>(op))
+    return false;
+  auto [found, isNew] = known.try_emplace(op, false);
+  if (!isNew)
+    return found->second;
+  bool isMade = llvm::all_of(op->getOperands(), [&](Value operand) {
+    return !isa<RankedTensorType>(operand.getType()) || isMadeOfScalars(operand, known);
+  });
+  return known[op] = isMade;
+}
+
+/// Whether an op makes one tile, and nothing else.
+static bool makesTile(Operation *op) {
+  return op->getNumResults() == 1 && isa<RankedTensorType>(op->getResult(0).getType()) &&
+         op->getNumRegions() == 0 && isPure(op);
+}
+
 /// Whether moving the op down shortens what is held in registers.
 static bool sinks(Operation *op) {
-  if (op->getNumResults() != 1 || !isa<RankedTensorType>(op->getResult(0).getType()) ||
-      op->getNumRegions() != 0 || !isPure(op))
-    return false;
   int64_t held = 0;
   for (Type type : op->getOperandTypes())
     held += getBytesOfThread(type);
@@ -72,6 +96,35 @@ static Operation *findPlace(Operation *op, const OpOrder &order) {
     if (!first || !oneBranch || !inner)
       return first;
     block = inner;
+  }
+}
+
+/// Whether there is a loop from an op on to a place in its block, or in a branch further down.
+static bool isBeyondLoop(Operation *op, Operation *place) {
+  Operation *end = op->getBlock()->findAncestorOpInBlock(*place);
+  while ((op = op->getNextNode()) != end)
+    if (isa<LoopLikeOpInterface>(op) ||
+        op->walk([](LoopLikeOpInterface) { return WalkResult::interrupt(); }).wasInterrupted())
+      return true;
+  return false;
+}
+
+/// Moves tiles down to where they are used first.
+static void sinkTiles(ModuleOp module) {
+  SmallVector<Operation *> ops;
+  llvm::DenseMap<Operation *, bool> madeOfScalars;
+  module.walk([&](Operation *op) {
+    if (makesTile(op) && (sinks(op) || isMadeOfScalars(op->getResult(0), madeOfScalars)))
+      ops.push_back(op);
+  });
+  // Users first, so that what they use can follow them.
+  OpOrder order(module);
+  for (Operation *op : llvm::reverse(ops)) {
+    Operation *place = findPlace(op, order);
+    // Offsets and the like go down where they would be held over a loop; ptxas makes them there,
+    // and keeps them.
+    if (place && (sinks(op) || isBeyondLoop(op, place)))
+      order.moveBefore(op, place);
   }
 }
 
@@ -411,16 +464,7 @@ namespace {
 struct TileGPUReorderInstructionsPass
     : tessera::tilegpu::impl::TileGPUReorderInstructionsPassBase<TileGPUReorderInstructionsPass> {
   void runOnOperation() final {
-    SmallVector<Operation *> ops;
-    getOperation().walk([&](Operation *op) {
-      if (sinks(op))
-        ops.push_back(op);
-    });
-    // Users first, so that what they use can follow them.
-    OpOrder order(getOperation());
-    for (Operation *op : llvm::reverse(ops))
-      if (Operation *place = findPlace(op, order))
-        order.moveBefore(op, place);
+    sinkTiles(getOperation());
     shortenPingPong(getOperation());
     std::optional<unsigned> warps = tilegpu::getNumWarps(getOperation());
     if (!warps)
