@@ -48,7 +48,7 @@ def outline(fn: Any) -> tuple[Any, ...]:
     """How a JITFunction that has lost its Python function is pickled."""
     declared: Sequence[Param] = fn._params[1] if fn._params is not None else ()
     # Annotations and defaults may be anything, and say nothing to a launcher.
-    params = [param._replace(annotation=None, default=None) for param in declared]
+    params = [param._replace(annotation=None, given_default=None) for param in declared]
     parsed = fn._parsed
     source = None
     if parsed is not None:

@@ -46,7 +46,7 @@ class Param(NamedTuple):
     annotation: Any
     """The evaluated annotation or its text; None where there is none."""
     has_default: bool
-    default: Any
+    given_default: Any
     kind: str
     """'positional', 'keyword' (after `*`) or 'varargs' (`*args`)."""
     is_constexpr: bool
@@ -54,6 +54,16 @@ class Param(NamedTuple):
     """Its place, from 0."""
     do_not_specialize: bool = False
     do_not_specialize_on_alignment: bool = False
+
+    @property
+    def default(self) -> Any:
+        """Its default; `inspect.Parameter.empty` if it has none, which code written for Triton
+        compares with."""
+        if self.has_default:
+            return self.given_default
+        from inspect import Parameter
+
+        return Parameter.empty
 
     @property
     def is_const(self) -> bool:

@@ -879,7 +879,7 @@ def dispatched(
         param.name,
         (param.default,) if param.has_default and not is_tuned else (),
         # Such a default is no plain value, so it counts as what it wraps.
-        trait.is_constexpr or isinstance(param.default, types.constexpr),
+        trait.is_constexpr or isinstance(param.given_default, types.constexpr),
         trait.on_value,
         trait.on_alignment,
         is_tuned,

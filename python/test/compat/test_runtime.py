@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import inspect
 import sys
 from types import SimpleNamespace
 
@@ -155,6 +156,18 @@ def test_parameters_say_how_they_are_declared():
     assert x.is_const and not n.is_const
     assert kernel.__globals__ is globals() and kernel.arg_names == ["x_ptr", "n", "m"]
     assert list(kernel.signature.parameters) == kernel.arg_names and kernel.constexprs == []
+
+
+def test_defaults_of_parameters():
+    """Libraries compare them with `inspect`'s word for none."""
+
+    @tessera.jit
+    def kernel(x, n=None, BLOCK: tl.constexpr = 16, *, MORE: tl.constexpr):
+        pass
+
+    empty = inspect.Parameter.empty
+    assert [param.default for param in kernel.params] == [empty, None, 16, empty]
+    assert [param.has_default for param in kernel.params] == [False, True, True, False]
 
 
 def test_repr_names_the_kernel():
