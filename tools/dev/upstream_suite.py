@@ -605,6 +605,12 @@ def machine(device: str) -> str:
     return str(torch.cuda.get_device_name(0))
 
 
+def written_by_hand(text: str) -> str:
+    """The part of the page that no run of this writes: what became of libraries."""
+    before, heading, after = text.partition("\n## Libraries of Triton kernels\n")
+    return heading + after
+
+
 def main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["--worker"]:
         return work(arguments[1:])
@@ -643,7 +649,7 @@ def main(arguments: Sequence[str]) -> int:
     elif not runs:
         parser.error("name a folder, or reports")
     if given.write:
-        PAGE.write_text(page(runs), encoding="utf-8")
+        PAGE.write_text(page(runs) + written_by_hand(PAGE.read_text("utf-8")), encoding="utf-8")
     return 0
 
 
