@@ -39,15 +39,13 @@ class PythonBuiltins(Part):
         raise UserMistake("E029", f"{describe(value)} has no length", "pass a tuple")
 
     def _range(self, args: list[Any], kwargs: dict[str, Any]) -> program.range:
-        if kwargs:
-            raise UserMistake(
-                "E039", "range takes no keywords", "use tl.range for num_stages and the like"
-            )
         if not 1 <= len(args) <= 3:
             raise UserMistake(
                 "E039", f"range takes 1 to 3 arguments, got {len(args)}", "range(start, end, step)"
             )
-        return program.range(*args)
+        # Python's takes no keywords, and Triton ignores them, `step` too; public kernels have them
+        # and mean what tl.range means.
+        return self.walker.calls.apply(program.range, args, kwargs)  # type: ignore[no-any-return]
 
     def _number(self, cls: type) -> Callable[[list[Any], dict[str, Any]], Any]:
         def convert(args: list[Any], kwargs: dict[str, Any]) -> Any:

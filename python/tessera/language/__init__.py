@@ -25,6 +25,7 @@ This table holds on every target and in the reference interpreter. Each row has 
 | `gather` with an index out of range | 0 |
 | `range` with a negative step that is known only at run time | counts down, as in Python |
 | `range` with a step of 0 that is known only at run time | no iteration; an error (E065) in the interpreter and with `debug=True` |
+| `range` with keywords, as in `range(0, n, step=s)` | as `tl.range` with them; Triton ignores them |
 | several lanes store to one address | one of the values is there afterwards |
 | several lanes of one atomic at one address | they take place one after the other if the old values are used; else they may be combined first, in any order. `atomic_xchg` leaves one of the values |
 | `reshape`, `view`, `cat` | never change the order of elements |

@@ -396,6 +396,20 @@ def test_static_range(run):
 
 
 @tessera.jit
+def range_with_keywords(out_ptr, n, step):
+    total = 0
+    for i in range(1, n, step=step, num_stages=2):
+        total += i
+    tl.store(out_ptr, total)
+
+
+def test_range_takes_the_keywords_of_tl_range(run):
+    out = np.full(1, 99, np.int32)
+    run(range_with_keywords, (1,), out, 10, 4)
+    assert out[0] == 1 + 5 + 9
+
+
+@tessera.jit
 def three_dimensional_grid(out_ptr):
     x, y, z = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     nx, ny = tl.num_programs(0), tl.num_programs(1)

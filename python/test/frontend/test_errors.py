@@ -282,6 +282,7 @@ CASES: Sequence[Case] = [
         "\n@tessera.jit\ndef kernel(p, n):\n    tl.store(p, pick(n))\n",
     ),
     case("zero step", "E039", "step", "for i in @@range(0, 10, 0):", "    pass"),
+    case("keyword of no range", "E051", "stride", "for i in @@range(0, n, stride=2):", "    pass"),
     case("float bound", "E039", "fp32", "for i in @@range(0, f):", "    pass"),
     case("tile bound", "E039", "int32[8]", "for i in @@range(0, tl.arange(0, 8)):", "    pass"),
     case("iterate over a tensor", "E039", "cannot iterate", "for i in @@n:", "    pass"),
