@@ -5,6 +5,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Allocator.h"
 
 #include <algorithm>
 #include <cmath>
@@ -39,7 +40,7 @@ public:
   std::vector<unsigned> run();
 
 private:
-  std::optional<std::pair<unsigned, unsigned>> choosePair() const;
+  std::optional<std::pair<unsigned, unsigned>> choosePair();
   void merge(unsigned left, unsigned right);
   void drop(Region &region) const;
   void read(unsigned region, unsigned state, std::vector<unsigned> &labels) const;
@@ -49,6 +50,8 @@ private:
   std::vector<Region> regions;
   std::vector<unsigned> regionOf;
   std::vector<std::vector<unsigned>> incident;
+  /// The edges whose ends are in different regions, and perhaps others.
+  std::vector<const LabellingProblem::Edge *> between;
   /// By how much the labels at its ends can change the cost of an edge.
   std::vector<double> spread;
 };
@@ -56,13 +59,14 @@ private:
 } // namespace
 
 /// The two neighbours that are cheapest to merge; of those the first.
-std::optional<std::pair<unsigned, unsigned>> Solver::choosePair() const {
+std::optional<std::pair<unsigned, unsigned>> Solver::choosePair() {
+  llvm::erase_if(between, [&](const LabellingProblem::Edge *edge) {
+    return regionOf[edge->from] == regionOf[edge->to];
+  });
   std::optional<std::pair<unsigned, unsigned>> best;
   size_t bestSize = 0;
-  for (const LabellingProblem::Edge &edge : problem.edges) {
-    unsigned from = regionOf[edge.from], to = regionOf[edge.to];
-    if (from == to)
-      continue;
+  for (const LabellingProblem::Edge *edge : between) {
+    unsigned from = regionOf[edge->from], to = regionOf[edge->to];
     size_t size = regions[from].states.size() * regions[to].states.size();
     if (!best || size < bestSize) {
       best = {from, to};
@@ -126,7 +130,8 @@ void Solver::merge(unsigned left, unsigned right) {
         sources.push_back({inB, static_cast<unsigned>(position)});
       }
 
-  llvm::StringMap<unsigned> known;
+  llvm::StringMap<unsigned, llvm::BumpPtrAllocator> known;
+  llvm::SmallString<64> boundary;
   for (auto [indexA, stateA] : llvm::enumerate(a.states))
     for (auto [indexB, stateB] : llvm::enumerate(b.states)) {
       double cost = stateA.cost + stateB.cost;
@@ -136,24 +141,30 @@ void Solver::merge(unsigned left, unsigned right) {
         unsigned from = crossing.fromA ? labelA : labelB, to = crossing.fromA ? labelB : labelA;
         cost += crossing.edge->costs[from * problem.nodes[crossing.edge->to].size() + to];
       }
-      State state;
+      boundary.clear();
       for (auto [inB, position] : sources)
-        state.boundary.push_back((inB ? stateB : stateA).boundary[position]);
+        boundary.push_back((inB ? stateB : stateA).boundary[position]);
+      // There are tens of thousands of these in a merge, most of which agree on the boundary with
+      // one that is known.
+      auto [slot, inserted] = known.try_emplace(boundary, merged.states.size());
+      if (inserted)
+        merged.states.emplace_back().boundary = boundary;
+      else if (!(cost < merged.states[slot->second].cost))
+        continue;
+      State &state = merged.states[slot->second];
       state.cost = cost;
       state.left = indexA;
       state.right = indexB;
-      auto [slot, inserted] = known.try_emplace(state.boundary, merged.states.size());
-      if (inserted)
-        merged.states.push_back(std::move(state));
-      else if (cost < merged.states[slot->second].cost)
-        merged.states[slot->second] = std::move(state);
     }
   drop(merged);
   if (merged.states.size() > maxStates) {
-    llvm::sort(merged.states, [](const State &x, const State &y) {
+    auto isCheaper = [](const State &x, const State &y) {
       return std::tie(x.cost, x.left, x.right) < std::tie(y.cost, y.left, y.right);
-    });
+    };
+    std::nth_element(merged.states.begin(), merged.states.begin() + maxStates, merged.states.end(),
+                     isCheaper);
     merged.states.resize(maxStates);
+    llvm::sort(merged.states, isCheaper);
   }
   for (unsigned &region : regionOf)
     if (region == left || region == right)
@@ -182,6 +193,7 @@ std::vector<unsigned> Solver::run() {
   for (const LabellingProblem::Edge &edge : problem.edges) {
     auto [least, most] = std::minmax_element(edge.costs.begin(), edge.costs.end());
     spread.push_back(*most - *least);
+    between.push_back(&edge);
   }
   for (auto [node, costs] : llvm::enumerate(problem.nodes)) {
     Region region;
