@@ -315,8 +315,9 @@ def pow(x: Operand, y: Operand) -> tensor:
     """x to the power of y, of float32 or float64; also `libdevice.pow`.
 
     If `y` is a float, both are promoted and broadcast. It may also be an integer, which is not
-    rounded, but to float64 if it has more than 32 bits and `x` is of float64. Special cases are those of C's `pow`: `pow(x, 0)` and
-    `pow(1, y)` are 1, even with NaN; a negative `x` to a power that is no integer is NaN.
+    rounded, except to float64 where it has more than 32 bits and `x` is of float64. Special cases
+    are those of C's `pow`: `pow(x, 0)` and `pow(1, y)` are 1, even with NaN; a negative `x` to a
+    power that is no integer is NaN.
     Errors: E022 (shapes), E030 (another type). Source: `triton.language.extra.libdevice`.
     """
     return emit_one("pow", unwrap(x), unwrap(y))
