@@ -97,8 +97,6 @@ Trend Walk::get(Value value) {
   return function && function.isKernel() ? Trend::Same : Trend::Unknown;
 }
 
-Trend tessera::getProgramTrend(Value value, unsigned axis) { return Walk(axis).get(value); }
-
 Trend tessera::getProgramTrendOfDifference(Value first, Value second, unsigned axis) {
   Walk walk(axis);
   return join(walk.get(first), negate(walk.get(second)));

@@ -21,10 +21,7 @@ namespace tessera {
 
 enum class ProgramTrend { Same, Grows, Shrinks, Unknown };
 
-/// Of a scalar integer along an axis of the grid (0 to 2).
-ProgramTrend getProgramTrend(mlir::Value value, unsigned axis);
-
-/// Of `first - second`.
+/// Of `first - second`, scalar integers, along an axis of the grid (0 to 2).
 ProgramTrend getProgramTrendOfDifference(mlir::Value first, mlir::Value second, unsigned axis);
 
 } // namespace tessera

@@ -21,7 +21,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
-#include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Analysis/ProgramTrend.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
@@ -37,19 +36,6 @@ namespace tessera::tilegpu {
 } // namespace tessera::tilegpu
 
 static constexpr unsigned kAxes = 3;
-
-/// Whether the order of a kernel's programs is nobody's business.
-static bool isFree(tile::FuncOp kernel) {
-  if (mayMeetOtherPrograms(kernel))
-    return false;
-  WalkResult result = kernel.walk([](Operation *op) {
-    // What is called, and code of others, finds the number of the program by itself; a `while` may
-    // wait for another one, by loads alone.
-    return isa<tile::CallOp, scf::WhileOp>(op) || mayAskForProgram(op) ? WalkResult::interrupt()
-                                                                       : WalkResult::advance();
-  });
-  return !result.wasInterrupted();
-}
 
 /// Whether a loop begins with the program's number and goes on by so many at a time: tiles that
 /// programs take in turns. All programs take as many, or one less.
@@ -95,7 +81,7 @@ struct TileGPUOrderProgramsPass
     : tessera::tilegpu::impl::TileGPUOrderProgramsPassBase<TileGPUOrderProgramsPass> {
   void runOnOperation() final {
     for (auto kernel : getOperation().getOps<tile::FuncOp>())
-      if (kernel.isKernel() && isFree(kernel))
+      if (kernel.isKernel() && mayReorderPrograms(kernel))
         order(kernel);
   }
 

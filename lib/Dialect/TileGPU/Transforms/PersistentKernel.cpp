@@ -30,7 +30,9 @@ static bool dependsOnProgram(Value value) {
   return false;
 }
 
-bool tessera::tilegpu::mayAskForProgram(Operation *op) {
+/// Whether code of others may ask which program it is, of which nothing but `tile.program_id`
+/// would hear the truth.
+static bool mayAskForProgram(Operation *op) {
   if (auto foreign = dyn_cast<tile::ExternElementwiseOp>(op))
     return foreign.getLibrary().has_value();
   auto assembly = dyn_cast<tile::InlineAsmOp>(op);
@@ -41,21 +43,28 @@ bool tessera::tilegpu::mayAskForProgram(Operation *op) {
   return text.contains("ctaid") || text.contains("cluster");
 }
 
-bool PersistentKernel::isPossible(tile::FuncOp kernel) {
-  // Blocks of a cluster meet in each program, where a producer would not come.
-  if (mayMeetOtherPrograms(kernel) || getNumBlocks(kernel) > 1)
+bool tessera::tilegpu::mayReorderPrograms(tile::FuncOp kernel) {
+  if (mayMeetOtherPrograms(kernel))
     return false;
   WalkResult result = kernel.walk([](Operation *op) {
-    return mayAskForProgram(op) || isa<tile::NumProgramsOp>(op) ? WalkResult::interrupt()
-                                                                : WalkResult::advance();
+    // What is called finds the number of the program by itself; a `while` may wait for another one,
+    // by loads alone.
+    return isa<tile::CallOp, scf::WhileOp>(op) || mayAskForProgram(op) ? WalkResult::interrupt()
+                                                                       : WalkResult::advance();
   });
+  return !result.wasInterrupted();
+}
+
+bool PersistentKernel::isPossible(tile::FuncOp kernel) {
+  // Blocks of a cluster meet in each program, where a producer would not come.
+  if (getNumBlocks(kernel) > 1 || !mayReorderPrograms(kernel))
+    return false;
+  WalkResult result = kernel.walk([](tile::NumProgramsOp) { return WalkResult::interrupt(); });
   return !result.wasInterrupted();
 }
 
 bool PersistentKernel::isOfOneLength(tile::FuncOp kernel) {
   WalkResult result = kernel.walk([](Operation *op) {
-    if (isa<scf::WhileOp>(op))
-      return WalkResult::interrupt();
     if (auto loop = dyn_cast<scf::ForOp>(op))
       for (Value bound : {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()})
         if (dependsOnProgram(bound))

@@ -30,13 +30,13 @@ namespace tessera::tilegpu {
 inline constexpr llvm::StringLiteral kOverProgramsAttr =
     TileGPUDialect::OverProgramsAttrHelper::getNameStr();
 
-/// Whether code of others may ask which program it is, of which nothing but `tile.program_id`
-/// would hear the truth.
-bool mayAskForProgram(mlir::Operation *op);
+/// Whether a kernel's programs may come in any order, and be told by `tile.program_id` which ones
+/// they are: they do not look at each other, nor may wait for each other, nor ask by other means.
+bool mayReorderPrograms(tile::FuncOp kernel);
 
 class PersistentKernel {
 public:
-  /// Whether programs do not look at each other, nor ask by other means which one they are.
+  /// Whether programs may be reordered, and do not ask how many they are.
   static bool isPossible(tile::FuncOp kernel);
   /// Whether they are of about the same length: the bounds of their loops do not depend on which
   /// one it is.

@@ -42,7 +42,7 @@ namespace tessera::tilegpu {
 
 /// Whether a tile takes no registers before it is there: it is a constant, or made of scalars and
 /// of such tiles a register at a time.
-static bool isMadeOfScalars(Value tile, llvm::DenseMap<Operation *, bool> &known) {
+static bool isIndexArithmetic(Value tile, llvm::DenseMap<Operation *, bool> &known) {
   Operation *op = tile.getDefiningOp();
   if (!op || op->getNumRegions() != 0 || !isPure(op))
     return false;
@@ -55,7 +55,7 @@ static bool isMadeOfScalars(Value tile, llvm::DenseMap<Operation *, bool> &known
   if (!isNew)
     return found->second;
   bool isMade = llvm::all_of(op->getOperands(), [&](Value operand) {
-    return !isa<RankedTensorType>(operand.getType()) || isMadeOfScalars(operand, known);
+    return !isa<RankedTensorType>(operand.getType()) || isIndexArithmetic(operand, known);
   });
   return known[op] = isMade;
 }
@@ -99,26 +99,33 @@ static Operation *findPlace(Operation *op, const OpOrder &order) {
   }
 }
 
-/// Whether there is a loop from an op on to a place in its block, or in a branch further down.
-static bool isBeyondLoop(Operation *op, Operation *place) {
-  Operation *end = op->getBlock()->findAncestorOpInBlock(*place);
-  while ((op = op->getNextNode()) != end)
-    if (isa<LoopLikeOpInterface>(op) ||
-        op->walk([](LoopLikeOpInterface) { return WalkResult::interrupt(); }).wasInterrupted())
-      return true;
-  return false;
+/// The ops of each block that are loops, or have loops in them.
+static llvm::DenseMap<Block *, llvm::SmallSetVector<Operation *, 4>> findLoops(ModuleOp module) {
+  llvm::DenseMap<Block *, llvm::SmallSetVector<Operation *, 4>> loops;
+  module.walk([&](LoopLikeOpInterface loop) {
+    for (Operation *op = loop; op != module; op = op->getParentOp())
+      loops[op->getBlock()].insert(op);
+  });
+  return loops;
 }
 
 /// Moves tiles down to where they are used first.
 static void sinkTiles(ModuleOp module) {
   SmallVector<Operation *> ops;
-  llvm::DenseMap<Operation *, bool> madeOfScalars;
+  llvm::DenseMap<Operation *, bool> indexArithmetic;
   module.walk([&](Operation *op) {
-    if (makesTile(op) && (sinks(op) || isMadeOfScalars(op->getResult(0), madeOfScalars)))
+    if (makesTile(op) && (sinks(op) || isIndexArithmetic(op->getResult(0), indexArithmetic)))
       ops.push_back(op);
   });
-  // Users first, so that what they use can follow them.
+  auto loops = findLoops(module);
   OpOrder order(module);
+  auto isBeyondLoop = [&](Operation *op, Operation *place) {
+    Operation *end = op->getBlock()->findAncestorOpInBlock(*place);
+    return llvm::any_of(loops[op->getBlock()], [&](Operation *loop) {
+      return loop != end && order.isBefore(op, loop) && order.isBefore(loop, end);
+    });
+  };
+  // Users first, so that what they use can follow them.
   for (Operation *op : llvm::reverse(ops)) {
     Operation *place = findPlace(op, order);
     // Offsets and the like go down where they would be held over a loop; ptxas makes them there,
