@@ -15,6 +15,7 @@ import pytest
 
 import tessera
 import tessera.language as tl
+from runtime.fake_driver import build_fake_driver
 from tessera import _C
 from tessera.__main__ import main
 from tessera.aot.build import Request, build_library, load_kernel
@@ -459,13 +460,10 @@ def test_on_a_driver_that_notes_launches(tmp_path) -> None:
     library = build_library("kernels", [Request(scale, signatures)], targets, tmp_path, num_warps=8)
     program = tmp_path / "program.c"
     program.write_text("#include <dlfcn.h>\n" + BODY.format(name="kernels", body=GPU_PROGRAM))
-    fake = Path(__file__).resolve().parents[1] / "runtime" / "fake_cuda.c"
-    driver = tmp_path / "driver"
-    driver.mkdir()
-    subprocess.run([CC, "-shared", "-fPIC", "-w", fake, "-o", driver / "libcuda.so.1"], check=True)
+    driver = build_fake_driver(tmp_path / "driver", CC)
     command = [CC, "-std=gnu11", "-O1", "-o", tmp_path / "run", program, *library.sources]
     subprocess.run([*command, "-ldl", "-lm", "-lpthread"], check=True)
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(driver)}
+    environment = {**os.environ, "LD_LIBRARY_PATH": driver}
     found = subprocess.run([tmp_path / "run"], capture_output=True, text=True, env=environment)
     assert (found.returncode, found.stdout) == (0, "right\n")
     if not _C.cuda_is_available():

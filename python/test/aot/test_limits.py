@@ -18,13 +18,13 @@ import pytest
 
 import tessera
 import tessera.language as tl
-from tessera.aot.build import Request, build_library
+from runtime.fake_driver import build_fake_driver
+from tessera.aot.build import Library, Request, build_library
 from tessera.aot.limits import declare_limits, has_limits, sum_formula, text_formula
 from tessera.compiler.toolchain import find_ptxas
 
 CC = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
 AOT = Path(tessera.__file__).parent / "aot" / "runtime"
-FAKE_DRIVER = Path(__file__).resolve().parents[1] / "runtime" / "fake_cuda.c"
 
 pytestmark = [
     pytest.mark.skipif(CC is None, reason="there is no C compiler"),
@@ -58,7 +58,8 @@ def matmul(
     tl.store(at, sums.to(tl.float16), mask=(m[:, None] < M) & (n[None, :] < N))
 
 
-MATMUL = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, i32:16, i32:16"
+BLOCKED = ", ".join(["*fp16:16"] * 3 + ["i32:16"] * 6 + ["128", "128", "64"])
+"""The signature of `matmul` for 128x128 tiles."""
 
 
 @tessera.jit
@@ -91,10 +92,18 @@ def repeated(x, out, size, N: tl.constexpr):
 REPEATED = "*fp32, *fp32, i32, 32"
 
 KERNELS = [
-    (matmul, f"{MATMUL}, 128, 128, 64", "sm_90a"),
+    (matmul, BLOCKED, "sm_90a"),
     (powers, POWERS, "sm_90a"),
     (repeated, REPEATED, "x86-64-v3"),
 ]
+
+
+def link(library: Library, folder: Path) -> Path:
+    """A shared library of what was built."""
+    shared = folder / "k.so"
+    command = [CC, "-shared", "-fPIC", "-O1", "-std=gnu11", *library.sources, *library.objects]
+    subprocess.run([*command, "-o", shared, "-ldl", "-lm", "-lpthread"], check=True)
+    return shared
 
 
 def load_limits(folder: Path, metadata) -> ctypes.CDLL:
@@ -106,7 +115,8 @@ def load_limits(folder: Path, metadata) -> ctypes.CDLL:
                 "#include <stddef.h>",
                 *lines,
                 "int accepts(const int32_t *grid, const uint64_t *slots) {",
-                "  return tessera_accepts(&k_limits, grid, slots);",
+                "  tessera_shape shapes[16];",
+                "  return tessera_accepts(&k_limits, grid, slots, shapes);",
                 "}",
             ]
         )
@@ -206,10 +216,7 @@ def test_there_is_code_for_launches_outside(tmp_path) -> None:
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="what is built is run")
 def test_launches_outside_on_a_cpu(tmp_path) -> None:
     library = build_library("k", [Request(repeated, (REPEATED,))], ["native"], tmp_path)
-    shared = tmp_path / "k.so"
-    command = [CC, "-shared", "-fPIC", "-std=gnu11", *library.sources, *library.objects]
-    subprocess.run([*command, "-o", shared, "-lm", "-lpthread"], check=True)
-    code = ctypes.CDLL(str(shared))
+    code = ctypes.CDLL(str(link(library, tmp_path)))
     x, out = np.arange(64, dtype=np.float32), np.empty(32, np.float32)
     for size in (64, (1 << 30) + 64, -1):
         out.fill(-1)
@@ -222,15 +229,8 @@ def test_launches_outside_on_a_cpu(tmp_path) -> None:
 SCRIPT = """
 import ctypes, sys
 import tessera
-from test_limits import matmul, powers, MATMUL, POWERS
-
-class Launch(ctypes.Structure):
-    _fields_ = [
-        ("grid", ctypes.c_uint * 3), ("block", ctypes.c_uint * 3), ("shared", ctypes.c_uint),
-        ("stream", ctypes.c_void_p), ("arguments", ctypes.c_uint64 * 8),
-        ("maps", ctypes.c_uint64 * 16 * 2),
-        ("context", ctypes.c_void_p), ("name", ctypes.c_char * 64),
-    ]
+from aot.test_limits import BLOCKED, POWERS, matmul, powers
+from runtime.fake_driver import Launch
 
 fake = ctypes.CDLL("libcuda.so.1")
 last = Launch.in_dll(fake, "fake_last")
@@ -266,6 +266,7 @@ def launch(kernel, signature, grid, *arguments):
     return name, tuple(last.grid)
 
 A, B, C = (1 << 40), (1 << 40) + (1 << 30), (1 << 40) + (1 << 31)
+WHOLE = (A, B, C, 4096, 4096, 4096, 4096, 4096, 4096)
 {body}
 print("right")
 """
@@ -273,21 +274,16 @@ print("right")
 
 def run_on_fake_driver(folder: Path, body: str, requests, **options) -> None:
     library = build_library("k", requests, ["sm_90a"], folder, **options)
-    driver = folder / "driver"
-    driver.mkdir()
-    compile = [CC, "-shared", "-fPIC", "-w"]
-    subprocess.run([*compile, FAKE_DRIVER, "-o", driver / "libcuda.so.1"], check=True)
-    shared = folder / "k.so"
-    command = [*compile, "-std=gnu11", *library.sources, "-o", shared]
-    subprocess.run([*command, "-ldl", "-lm", "-lpthread"], check=True)
+    driver = build_fake_driver(folder / "driver", CC)
+    shared = link(library, folder)
     script = folder / "script.py"
     script.write_text(
         SCRIPT.replace("{options}", repr(options)).replace("{body}", textwrap.dedent(body))
     )
     environment = {
         **os.environ,
-        "LD_LIBRARY_PATH": str(driver),
-        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)]),
+        "LD_LIBRARY_PATH": driver,
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         "TESSERA_CACHE_DIR": str(folder / "cache"),
     }
     found = subprocess.run(
@@ -301,23 +297,20 @@ def run_on_fake_driver(folder: Path, body: str, requests, **options) -> None:
 
 @needs_ptxas
 def test_a_matmul_by_tensor_maps(tmp_path) -> None:
-    signature = f"{MATMUL}, 128, 128, 64"
     run_on_fake_driver(
         tmp_path,
-        f"""
-        signature = {signature!r}
-        whole = (A, B, C, 4096, 4096, 4096, 4096, 4096, 4096)
+        """
         # As many programs as the GPU has SMs, for 1,024 tiles.
-        assert launch(matmul, signature, (1024, 1, 1), *whole) == ("matmul_v0", (132, 1, 1))
-        assert launch(matmul, signature, (4, 1, 1), A, B, C, 256, 256, 512, 512, 256, 256) == (
+        assert launch(matmul, BLOCKED, (1024, 1, 1), *WHOLE) == ("matmul_v0", (132, 1, 1))
+        assert launch(matmul, BLOCKED, (4, 1, 1), A, B, C, 256, 256, 512, 512, 256, 256) == (
             "matmul_v0", (4, 1, 1))
         # More programs than tiles: an index might be divided by a negative number.
-        assert launch(matmul, signature, (2048, 1, 1), *whole) == ("matmul_v0_any", (2048, 1, 1))
+        assert launch(matmul, BLOCKED, (2048, 1, 1), *WHOLE) == ("matmul_v0_any", (2048, 1, 1))
         # Nothing to add: there is no array that TMA might copy from.
-        assert launch(matmul, signature, (4, 1, 1), A, B, C, 256, 256, 0, 512, 256, 256)[0] == (
+        assert launch(matmul, BLOCKED, (4, 1, 1), A, B, C, 256, 256, 0, 512, 256, 256)[0] == (
             "matmul_v0_any")
         """,
-        [Request(matmul, (signature,))],
+        [Request(matmul, (BLOCKED,))],
         num_warps=8,
         num_stages=4,
     )
@@ -342,16 +335,13 @@ def test_arrays_that_overlap(tmp_path) -> None:
 
 @needs_ptxas
 def test_clusters(tmp_path) -> None:
-    signature = f"{MATMUL}, 128, 128, 64"
     run_on_fake_driver(
         tmp_path,
-        f"""
-        signature = {signature!r}
-        whole = (A, B, C, 4096, 4096, 4096, 4096, 4096, 4096)
+        """
         # The driver has room for 16 clusters.
-        assert launch(matmul, signature, (1024, 1, 1), *whole)[1] == (32, 1, 1)
+        assert launch(matmul, BLOCKED, (1024, 1, 1), *WHOLE)[1] == (32, 1, 1)
         """,
-        [Request(matmul, (signature,))],
+        [Request(matmul, (BLOCKED,))],
         num_warps=8,
         num_ctas=2,
     )

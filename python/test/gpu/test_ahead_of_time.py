@@ -4,17 +4,14 @@
 from __future__ import annotations
 
 import ctypes
-import shutil
-import subprocess
 
 import pytest
 
-from aot.test_limits import MATMUL, POWERS, matmul, powers
+from aot.test_limits import BLOCKED, CC, POWERS, link, matmul, powers
 from tessera.aot.build import Request, build_library
 from tessera.machine.gpus import gpu_machines
 
 torch = pytest.importorskip("torch")
-CC = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
 pytestmark = pytest.mark.skipif(CC is None, reason="there is no C compiler")
 
 
@@ -25,10 +22,7 @@ def build(folder, kernel, signature, **options):
         f"sm_{major}{minor}a" if f"sm_{major}{minor}a" in gpu_machines() else f"sm_{major}{minor}"
     )
     library = build_library("k", [Request(kernel, (signature,))], [target], folder, **options)
-    shared = folder / "k.so"
-    command = [CC, "-shared", "-fPIC", "-O1", "-std=gnu11", *library.sources, "-o", shared]
-    subprocess.run([*command, "-ldl", "-lm", "-lpthread"], check=True)
-    code = ctypes.CDLL(str(shared))
+    code = ctypes.CDLL(str(link(library, folder)))
     code.tessera_error_text.restype = ctypes.c_char_p
 
     def call(grid, *arguments):
@@ -56,7 +50,7 @@ def build(folder, kernel, signature, **options):
     [(2048, 2048, 1024, 0), (304, 208, 80, 0), (256, 256, 64, 12), (256, 128, 0, 0)],
 )
 def test_a_matmul(tmp_path, options, M: int, N: int, K: int, more: int) -> None:
-    call = build(tmp_path, matmul, f"{MATMUL}, 128, 128, 64", num_warps=8, **options)
+    call = build(tmp_path, matmul, BLOCKED, num_warps=8, **options)
     a = torch.randn(M, max(K, 16), device="cuda", dtype=torch.float16)
     b = torch.randn(max(K, 16), N, device="cuda", dtype=torch.float16)
     c = torch.full((M, N), torch.nan, device="cuda", dtype=torch.float16)

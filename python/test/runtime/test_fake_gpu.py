@@ -16,6 +16,7 @@ import textwrap
 
 import pytest
 
+from runtime.fake_driver import build_fake_driver
 from tessera.compiler.toolchain import find_ptxas
 
 COMPILER = shutil.which("cc") or shutil.which("clang-22") or shutil.which("gcc")
@@ -29,6 +30,7 @@ pytestmark = [
 PRELUDE = '''
 import ctypes, sys, types
 from types import SimpleNamespace
+from runtime.fake_driver import Launch
 
 class Float32:
     def __str__(self): return "torch.float32"
@@ -61,14 +63,6 @@ torch.Tensor = Tensor
 torch._C = SimpleNamespace(_cuda_getCurrentRawStream=lambda device: current[device])
 torch.cuda = SimpleNamespace(is_initialized=lambda: True, current_device=lambda: 1)
 sys.modules["torch"] = torch
-
-class Launch(ctypes.Structure):
-    _fields_ = [
-        ("grid", ctypes.c_uint * 3), ("block", ctypes.c_uint * 3), ("shared", ctypes.c_uint),
-        ("stream", ctypes.c_void_p), ("arguments", ctypes.c_uint64 * 8),
-        ("maps", ctypes.c_uint64 * 16 * 2),
-        ("context", ctypes.c_void_p), ("name", ctypes.c_char * 64),
-    ]
 
 import tessera, tessera.language as tl
 assert not any("libcuda" in line for line in open("/proc/self/maps")), "import opened the driver"
@@ -111,12 +105,8 @@ x, y, out = Tensor((1 << 40) + 64), Tensor((1 << 40) + 128), Tensor((1 << 40) + 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The folder of the fake libcuda.so.1."""
-    folder = tmp_path_factory.mktemp("driver")
-    source = pathlib.Path(__file__).with_name("fake_cuda.c")
-    output = str(folder / "libcuda.so.1")
     assert COMPILER is not None
-    subprocess.run([COMPILER, "-shared", "-fPIC", "-w", str(source), "-o", output], check=True)
-    return str(folder)
+    return build_fake_driver(tmp_path_factory.mktemp("driver"), COMPILER)
 
 
 @pytest.fixture

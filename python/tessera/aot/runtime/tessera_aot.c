@@ -260,7 +260,7 @@ int tessera_run_cpu(tessera_cpu_kernel *kernel, const tessera_launch *launch,
                           launch->grid[0], launch->grid[1], launch->grid[2]);
   if (num_programs == 0)
     return TESSERA_OK;
-  if (kernel->limits && !tessera_accepts(kernel->limits, launch->grid, slots))
+  if (kernel->limits && !tessera_accepts(kernel->limits, launch->grid, slots, /*shapes=*/NULL))
     return TESSERA_REFUSED;
   fault fault = {0, 0, {0, 0, 0}, 0};
   job job = {0};

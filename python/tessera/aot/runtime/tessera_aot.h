@@ -150,7 +150,6 @@ typedef struct tessera_gpu_kernel {
 #define tessera_gpu_fits tessera_gpu_fits_v2
 #define tessera_fail tessera_fail_v2
 #define tessera_accepts tessera_accepts_v2
-#define tessera_find_shape tessera_find_shape_v2
 /* What a launch returns that is outside the limits of a specialisation; nothing was done then. */
 #define TESSERA_REFUSED (-1)
 int tessera_run_cpu(tessera_cpu_kernel *kernel, const tessera_launch *launch,
@@ -159,18 +158,14 @@ int tessera_run_gpu(tessera_gpu_kernel *kernel, const tessera_launch *launch, ui
 /* 1, 0, or -1: the driver failed. */
 int tessera_gpu_fits(const tessera_gpu_kernel *kernel);
 int tessera_fail(int status, const char *format, ...);
-/* Whether a launch is within limits. */
-int tessera_accepts(const tessera_limits *limits, const int32_t *grid, const uint64_t *slots);
-
 /* An array whose numbers have been filled in: innermost dimension first, strides in bytes. */
 typedef struct tessera_shape {
   uint64_t base, extents[5], strides[5];
   uint32_t box[5];
 } tessera_shape;
-/* 0 if TMA cannot move boxes of the array: it is empty or too large, or its base or a stride is no
- * multiple of 16 bytes. */
-int tessera_find_shape(const tessera_array *array, const int32_t *grid, const uint64_t *slots,
-                       tessera_shape *shape);
+/* Whether a launch is within limits; then `shapes` has the arrays of its tensor maps. */
+int tessera_accepts(const tessera_limits *limits, const int32_t *grid, const uint64_t *slots,
+                    tessera_shape *shapes);
 
 #if defined(__aarch64__)
 unsigned long getauxval(unsigned long type);

@@ -223,21 +223,19 @@ typedef struct tensor_map {
 } tensor_map;
 
 /* 0 if the driver makes no such map. */
-static int encode(const tessera_tensor_map *recipe, const int32_t *grid, const uint64_t *slots,
-                  tensor_map *map) {
+static int encode(const tessera_tensor_map *recipe, const tessera_shape *shape, tensor_map *map) {
   enum { NO_INTERLEAVE = 0, ZEROS_OUTSIDE = 0, PROMOTE_128 = 2, PROMOTE_256 = 3 };
   static const uint32_t dense[5] = {1, 1, 1, 1, 1};
-  tessera_shape shape;
-  if (!driver.cuTensorMapEncodeTiled || !tessera_find_shape(&recipe->array, grid, slots, &shape))
+  if (!driver.cuTensorMapEncodeTiled)
     return 0;
   int swizzle = 0; /* CU_TENSOR_MAP_SWIZZLE_NONE, _32B, _64B, _128B */
   for (int bytes = recipe->swizzle_bytes; bytes >= 32; bytes /= 2)
     ++swizzle;
-  int is_long = shape.box[0] * (uint32_t)recipe->array.element_bytes >= 128;
-  return driver.cuTensorMapEncodeTiled(map, recipe->element, (uint32_t)recipe->array.rank,
-                                       (void *)(uintptr_t)shape.base, shape.extents,
-                                       shape.strides + 1, shape.box, dense, NO_INTERLEAVE, swizzle,
-                                       is_long ? PROMOTE_256 : PROMOTE_128, ZEROS_OUTSIDE) == 0;
+  int is_long = shape->box[0] * (uint32_t)recipe->array.element_bytes >= 128;
+  return driver.cuTensorMapEncodeTiled(
+             map, recipe->element, (uint32_t)recipe->array.rank, (void *)(uintptr_t)shape->base,
+             shape->extents, shape->strides + 1, shape->box, dense, NO_INTERLEAVE, swizzle,
+             is_long ? PROMOTE_256 : PROMOTE_128, ZEROS_OUTSIDE) == 0;
 }
 
 /* Whether a persistent kernel cannot count the programs of a grid: a number of one is an int32_t,
@@ -258,7 +256,8 @@ int tessera_run_gpu(tessera_gpu_kernel *kernel, const tessera_launch *launch, ui
   if (launch->grid[0] == 0 || launch->grid[1] == 0 || launch->grid[2] == 0)
     return TESSERA_OK;
   const tessera_limits *limits = kernel->limits;
-  if ((limits && !tessera_accepts(limits, launch->grid, slots)) ||
+  tessera_shape shapes[MOST_MAPS];
+  if ((limits && !tessera_accepts(limits, launch->grid, slots, shapes)) ||
       (kernel->persistent_programs && are_too_many(launch->grid)))
     return TESSERA_REFUSED;
   CUcontext context;
@@ -284,7 +283,7 @@ int tessera_run_gpu(tessera_gpu_kernel *kernel, const tessera_launch *launch, ui
     clusters = programs < module->most_blocks ? programs : module->most_blocks;
   }
   for (int i = 0; limits && i < limits->num_maps; ++i) {
-    if (!encode(&limits->maps[i], grid, slots, &maps[i]))
+    if (!encode(&limits->maps[i], &shapes[i], &maps[i]))
       return TESSERA_REFUSED;
     *next++ = &maps[i];
   }

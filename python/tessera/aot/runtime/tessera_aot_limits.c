@@ -154,8 +154,10 @@ static int are_apart(const tessera_array_pair *pair, const int32_t *grid, const 
   return first == first_end || second == second_end || first_end <= second || second_end <= first;
 }
 
-int tessera_find_shape(const tessera_array *array, const int32_t *grid, const uint64_t *slots,
-                       tessera_shape *shape) {
+/* 0 if TMA cannot move boxes of the array: it is empty or too large, or its base or a stride is no
+ * multiple of 16 bytes. */
+static int find_shape(const tessera_array *array, const int32_t *grid, const uint64_t *slots,
+                      tessera_shape *shape) {
   /* Coordinates have 31 bits; strides, 40. */
   const int64_t most_elements = (int64_t)1 << 31, most_bytes = (int64_t)1 << 40;
   shape->base = slots[array->argument];
@@ -181,8 +183,8 @@ int tessera_find_shape(const tessera_array *array, const int32_t *grid, const ui
   return 1;
 }
 
-int tessera_accepts(const tessera_limits *limits, const int32_t *grid, const uint64_t *slots) {
-  tessera_shape shape;
+int tessera_accepts(const tessera_limits *limits, const int32_t *grid, const uint64_t *slots,
+                    tessera_shape *shapes) {
   interval found;
   for (int axis = 0; axis < 3; ++axis)
     if (limits->most_programs && grid[axis] > limits->most_programs)
@@ -194,7 +196,7 @@ int tessera_accepts(const tessera_limits *limits, const int32_t *grid, const uin
     if (!are_apart(&limits->apart[i], grid, slots))
       return 0;
   for (int i = 0; i < limits->num_maps; ++i)
-    if (!tessera_find_shape(&limits->maps[i].array, grid, slots, &shape))
+    if (!find_shape(&limits->maps[i].array, grid, slots, &shapes[i]))
       return 0;
   return 1;
 }
