@@ -56,12 +56,15 @@ void requireMemory(ModuleOp module) {
   }
 }
 
-/// Once the thread is asked to end, what is left of the passes does nothing.
+/// Once the thread is asked to end, what is left of the passes does nothing. A pass that runs goes
+/// on: its patterns are actions, too, and a dialect conversion that misses one ends the process.
 bool runUnlessCancelled(PassManager &passes, ModuleOp module) {
   MLIRContext *context = module.getContext();
   bool isLimited = hasMemoryLimit();
   context->registerActionHandler(
-      [&](llvm::function_ref<void()> transform, const tracing::Action &) {
+      [&](llvm::function_ref<void()> transform, const tracing::Action &action) {
+        if (!isa<PassExecutionAction>(action))
+          return transform();
         if (isLimited)
           requireMemory(module);
         if (!isCancelled())
