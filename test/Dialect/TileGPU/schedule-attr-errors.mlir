@@ -137,3 +137,18 @@ module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, persist
 
 // expected-error @below {{unknown word 'random'}}
 module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, persistent, order = random>} {}
+
+// -----
+
+// expected-error @below {{the channels of a kernel are filled by producer warps, by TMA}}
+module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 0, channels = [<1, slots = 1, copy = tma>]>} {}
+
+// -----
+
+// expected-error @below {{the channels of a kernel are filled by producer warps, by TMA}}
+module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, channels = [<1, slots = 1, copy = cp_async>]>} {}
+
+// -----
+
+// expected-error @below {{two channels have number 1}}
+module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, channels = [<1, slots = 1, copy = tma>, <1, slots = 1, copy = tma>]>} {}

@@ -88,6 +88,33 @@ LogicalResult ChannelAttr::verify(function_ref<InFlightDiagnostic()> emitError, 
   return success();
 }
 
+/// `= [<0, ...>, <1, ...>]`
+static ParseResult parseChannels(AsmParser &parser, SmallVectorImpl<ChannelAttr> &channels) {
+  return failure(parser.parseEqual() ||
+                 parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() -> ParseResult {
+                   auto channel = dyn_cast_or_null<ChannelAttr>(ChannelAttr::parse(parser, {}));
+                   if (!channel)
+                     return failure();
+                   channels.push_back(channel);
+                   return success();
+                 }));
+}
+
+static void printChannels(AsmPrinter &printer, ArrayRef<ChannelAttr> channels) {
+  printer << "channels = [";
+  llvm::interleaveComma(channels, printer, [&](ChannelAttr channel) { channel.print(printer); });
+  printer << ']';
+}
+
+static LogicalResult verifyNumbers(function_ref<InFlightDiagnostic()> emitError,
+                                   ArrayRef<ChannelAttr> channels) {
+  llvm::SmallDenseSet<unsigned> numbers;
+  for (ChannelAttr channel : channels)
+    if (!numbers.insert(channel.getNumber()).second)
+      return emitError() << "two channels have number " << channel.getNumber();
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // ScheduleAttr
 //===----------------------------------------------------------------------===//
@@ -96,18 +123,10 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
   SmallVector<ChannelAttr> channels;
   bool isPingPong = false;
-  auto parseChannel = [&]() -> ParseResult {
-    auto channel = dyn_cast_or_null<ChannelAttr>(ChannelAttr::parse(parser, {}));
-    if (!channel)
-      return failure();
-    channels.push_back(channel);
-    return success();
-  };
   if (parser.parseLess() ||
       parseEntries(parser, /*isFirst=*/true, [&](StringRef name, SMLoc at) -> ParseResult {
         if (name == "channels")
-          return failure(parser.parseEqual() || parser.parseCommaSeparatedList(
-                                                    AsmParser::Delimiter::Square, parseChannel));
+          return parseChannels(parser, channels);
         if (name != "ping_pong")
           return refuseEntry(parser, name, at);
         isPingPong = true;
@@ -118,19 +137,14 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
-  printer << "<channels = [";
-  llvm::interleaveComma(getChannels(), printer,
-                        [&](ChannelAttr channel) { channel.print(printer); });
-  printer << ']' << (getPingPong() ? ", ping_pong>" : ">");
+  printer << '<';
+  printChannels(printer, getChannels());
+  printer << (getPingPong() ? ", ping_pong>" : ">");
 }
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    ArrayRef<ChannelAttr> channels, bool) {
-  llvm::SmallDenseSet<unsigned> numbers;
-  for (ChannelAttr channel : channels)
-    if (!numbers.insert(channel.getNumber()).second)
-      return emitError() << "two channels have number " << channel.getNumber();
-  return success();
+  return verifyNumbers(emitError, channels);
 }
 
 //===----------------------------------------------------------------------===//
@@ -275,6 +289,7 @@ Attribute KernelScheduleAttr::parse(AsmParser &parser, Type) {
   unsigned warps = 0, registers = 0, ofProducer = 0, occupancy = 1, group = 0;
   ProgramOrder order = ProgramOrder::Grid;
   bool isPersistent = false, hasGroup = false;
+  SmallVector<ChannelAttr> channels;
   if (parser.parseLess() ||
       parseEntries(parser, /*isFirst=*/true, [&](StringRef name, SMLoc at) -> ParseResult {
         if (name == "producer_warps")
@@ -287,6 +302,8 @@ Attribute KernelScheduleAttr::parse(AsmParser &parser, Type) {
           return parseNumber(parser, occupancy);
         if (name == "order")
           return failure(parser.parseEqual() || parseWord(parser, symbolizeProgramOrder, order));
+        if (name == "channels")
+          return parseChannels(parser, channels);
         hasGroup |= name == "group";
         if (name == "group")
           return parseNumber(parser, group);
@@ -301,7 +318,8 @@ Attribute KernelScheduleAttr::parse(AsmParser &parser, Type) {
     return {};
   }
   return parser.getChecked<KernelScheduleAttr>(loc, parser.getContext(), warps, registers,
-                                               ofProducer, occupancy, isPersistent, order, group);
+                                               ofProducer, occupancy, isPersistent, order, group,
+                                               ArrayRef(channels));
 }
 
 void KernelScheduleAttr::print(AsmPrinter &printer) const {
@@ -316,13 +334,15 @@ void KernelScheduleAttr::print(AsmPrinter &printer) const {
     printer << ", order = " << stringifyProgramOrder(getOrder());
   if (getGroup() != 0)
     printer << ", group = " << getGroup();
+  if (!getChannels().empty())
+    printChannels(printer << ", ", getChannels());
   printer << '>';
 }
 
 LogicalResult KernelScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                          unsigned warps, unsigned registers, unsigned ofProducer,
                                          unsigned occupancy, bool isPersistent, ProgramOrder order,
-                                         unsigned group) {
+                                         unsigned group, ArrayRef<ChannelAttr> channels) {
   if (warps == 0 && (isPersistent || registers != 0))
     return emitError() << "without producer warps nothing is persistent, and no warps exchange "
                           "registers";
@@ -334,5 +354,9 @@ LogicalResult KernelScheduleAttr::verify(function_ref<InFlightDiagnostic()> emit
     return emitError() << "programs of a kernel that is not persistent come in the grid's order";
   if (group > kMostInGroup)
     return refuseGroup(emitError, group);
-  return success();
+  if (llvm::any_of(channels, [&](ChannelAttr channel) {
+        return warps == 0 || channel.getCopy() != CopyKind::TMA;
+      }))
+    return emitError() << "the channels of a kernel are filled by producer warps, by TMA";
+  return verifyNumbers(emitError, channels);
 }

@@ -17,16 +17,15 @@ using namespace tessera::tilegpu;
 // What may be expanded
 //===----------------------------------------------------------------------===//
 
-LogicalResult KernelExpander::verifyOrder(const LoopSchedule &schedule) {
-  scf::ForOp loop = schedule.getLoop();
+LogicalResult KernelExpander::verifyOrder(ArrayRef<ScheduledCopy> copies, Operation *op) {
   SmallVector<tile::LoadOp> loads;
-  for (const ScheduledCopy &copy : schedule.getCopies())
+  for (const ScheduledCopy &copy : copies)
     loads.push_back(copy.load);
   std::optional<EarlyLoadObstacle> obstacle =
       findObstacle(kernel, loads, order, analysis, conditions);
   if (!obstacle)
     return success();
-  InFlightDiagnostic error = loop.emitError("copies by TMA what the same program may have stored");
+  InFlightDiagnostic error = op->emitError("copies by TMA what the same program may have stored");
   error.attachNote(obstacle->op->getLoc()) << "here";
   return error;
 }
@@ -53,8 +52,8 @@ LogicalResult KernelExpander::verifyInPlace(const LoopSchedule &schedule) {
 }
 
 /// What TMA is told for each load.
-LogicalResult KernelExpander::planCopies(const LoopSchedule &schedule) {
-  for (const ScheduledCopy &copy : schedule.getCopies()) {
+LogicalResult KernelExpander::planCopies(ArrayRef<ScheduledCopy> copies) {
+  for (const ScheduledCopy &copy : copies) {
     tile::LoadOp load = copy.load;
     std::string why;
     std::optional<BoxAccess> box = getBoxToCopy(kernel, load, copy.tile, analysis, why);
@@ -62,6 +61,28 @@ LogicalResult KernelExpander::planCopies(const LoopSchedule &schedule) {
       return load.emitError("cannot be copied by TMA: ") << why;
     rings.boxes.try_emplace(load, std::move(*box));
   }
+  return success();
+}
+
+/// Channels of tiles that a program loads once.
+LogicalResult KernelExpander::planProgramCopies() {
+  FailureOr<SmallVector<ScheduledCopy, 1>> copies = readProgramCopies(kernel, attr);
+  if (failed(copies) || failed(planCopies(*copies)))
+    return failure();
+  for (const ScheduledCopy &copy : *copies) {
+    tile::LoadOp load = copy.load;
+    if (rings.boxes.find(load)->second.isFoundByKernel())
+      return load.emitError("is from an array that the kernel finds, which a producer cannot know");
+    if (failed(verifyOrder(copy, load)))
+      return failure();
+    if (!rings.numbers.try_emplace(copy.channel, rings.channels.size()).second)
+      return load.emitError("fills channel ") << copy.channel << ", which is a loop's, too";
+    rings.channels.emplace_back(copy.tile);
+    slots.push_back(llvm::find_if(attr.getChannels(), [&](ChannelAttr channel) {
+                      return channel.getNumber() == copy.channel;
+                    })->getSlots());
+  }
+  programCopies = std::move(*copies);
   return success();
 }
 
@@ -134,7 +155,7 @@ LogicalResult KernelExpander::verify() {
   if (result.wasInterrupted() || failed(planRings()))
     return failure();
   for (const LoopSchedule &schedule : schedules) {
-    if (failed(schedule.verify(limit)) || failed(planCopies(schedule)) ||
+    if (failed(schedule.verify(limit)) || failed(planCopies(schedule.getCopies())) ||
         failed(verifyMulticast(schedule)))
       return failure();
     if (isInPlace(schedule)) {
@@ -144,9 +165,11 @@ LogicalResult KernelExpander::verify() {
     }
     if (std::string why = whyNotAround(kernel, schedule.getLoop()); !why.empty())
       return schedule.getLoop().emitError("cannot be copied for by TMA: ") << why;
-    if (failed(verifyOrder(schedule)))
+    if (failed(verifyOrder(schedule.getCopies(), schedule.getLoop())))
       return failure();
   }
+  if (failed(planProgramCopies()))
+    return failure();
   int64_t bytes = 0;
   for (auto [channel, count] : llvm::zip_equal(rings.channels, slots))
     bytes += channel.getSlotBytes() * count;
@@ -160,8 +183,11 @@ LogicalResult KernelExpander::verify() {
 
 LogicalResult KernelExpander::addMaps() {
   addLaunchConditions(kernel, conditions);
+  SmallVector<ArrayRef<ScheduledCopy>> all{programCopies};
   for (const LoopSchedule &schedule : schedules)
-    for (const ScheduledCopy &copy : schedule.getCopies()) {
+    all.push_back(schedule.getCopies());
+  for (ArrayRef<ScheduledCopy> copies : all)
+    for (const ScheduledCopy &copy : copies) {
       const BoxAccess &box = rings.boxes.find(copy.load)->second;
       if (box.isFoundByKernel()) {
         rings.maps[copy.load] = makeTensorMap(kernel, box, copy.tile).getResult();
@@ -182,17 +208,24 @@ LogicalResult KernelExpander::addMaps() {
 // Places in channels
 //===----------------------------------------------------------------------===//
 
+/// Whether an op is a load that is copied once a program, or a loop with a schedule, or has one
+/// inside.
 bool KernelExpander::hasScheduled(Operation *op) const {
-  return llvm::any_of(ofLoop, [&](const auto &entry) { return op->isAncestor(entry.first); });
+  return llvm::any_of(ofLoop, [&](const auto &entry) { return op->isAncestor(entry.first); }) ||
+         llvm::any_of(programCopies,
+                      [&](const ScheduledCopy &copy) { return op->isAncestor(copy.load); });
 }
 
-/// The channels that loops inside of an op use.
+/// The channels that an op uses, or loops inside of it.
 SmallVector<unsigned> KernelExpander::getChannels(Operation *op) const {
   llvm::SmallDenseSet<unsigned> used;
   for (const auto &[loop, index] : ofLoop)
     if (op->isAncestor(loop))
       for (const ScheduledChannel &channel : schedules[index].getChannels())
         used.insert(rings.getIndex(channel));
+  for (const ScheduledCopy &copy : programCopies)
+    if (op->isAncestor(copy.load))
+      used.insert(rings.numbers.lookup(copy.channel));
   SmallVector<unsigned> result(used.begin(), used.end());
   llvm::sort(result);
   return result;
@@ -245,6 +278,16 @@ void KernelExpander::emitProducer(OpBuilder &builder, Block *block, IRMapping ma
       continue;
     Location loc = op.getLoc();
     SmallVector<unsigned> used = getChannels(&op);
+    if (isa<tile::LoadOp>(op)) {
+      auto *copy =
+          llvm::find_if(programCopies, [&](const ScheduledCopy &copy) { return copy.load == &op; });
+      ChannelPlace &place = places[used.front()];
+      const Channel &channel = rings.channels[used.front()];
+      Value full = channel.beginToFill(builder, loc, place);
+      rings.emitCopy(builder, *copy, channel, place.slot, full, mapping);
+      place = channel.getNext(builder, loc, place);
+      continue;
+    }
     SmallVector<Value> before = getPlaces(used);
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
       auto copy =
@@ -292,8 +335,39 @@ void KernelExpander::emitProducer(OpBuilder &builder, Block *block, IRMapping ma
 // The program's warps
 //===----------------------------------------------------------------------===//
 
+/// A tile that is copied once a program, for the load and its buffers: it is waited for where it
+/// is first looked at, and left where it was looked at last.
+void KernelExpander::receive(const ScheduledCopy &copy) {
+  unsigned index = rings.numbers.lookup(copy.channel);
+  const Channel &channel = rings.channels[index];
+  ChannelPlace place = places[index];
+  OpBuilder builder(copy.load);
+  Location loc = tile::LoadOp(copy.load).getLoc();
+  Value tile = channel.getTile(builder, loc, copy.ring, place.slot);
+  places[index] = channel.getNext(builder, loc, place);
+  SmallVector<Operation *> readers = getReaders(copy);
+  builder.setInsertionPoint(readers.front());
+  channel.waitUntilFull(builder, loc, place);
+  builder.setInsertionPointAfter(readers.back());
+  channel.release(builder, loc, place.slot);
+  for (LocalAllocOp buffer : copy.buffers) {
+    for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
+      if (isa<LocalDeallocOp>(user))
+        user->erase();
+    buffer.getResult().replaceAllUsesWith(tile);
+    buffer.erase();
+  }
+  tile::LoadOp(copy.load).erase();
+}
+
 /// Loops wait for their tiles; what is around them carries the places.
 void KernelExpander::expandLoops(Block *block) {
+  llvm::erase_if(programCopies, [&](const ScheduledCopy &copy) {
+    if (tile::LoadOp(copy.load)->getBlock() != block)
+      return false;
+    receive(copy);
+    return true;
+  });
   for (Operation &op : llvm::make_early_inc_range(block->without_terminator())) {
     if (auto found = ofLoop.find(&op); found != ofLoop.end()) {
       const LoopSchedule &schedule = schedules[found->second];
@@ -376,12 +450,19 @@ void KernelExpander::expandLoops(Block *block) {
   }
 }
 
-/// The rings end with the last loop that needs them: what comes after may have their place.
+/// The rings end with the last op that needs them: what comes after may have their place.
 void KernelExpander::endRings(Block *block) {
+  SmallVector<Operation *> needs;
+  for (const auto &[loop, index] : ofLoop)
+    needs.push_back(loop);
+  for (const ScheduledCopy &copy : programCopies)
+    needs.push_back(getReaders(copy).back());
   Operation *last = nullptr;
-  for (Operation &op : *block)
-    if (hasScheduled(&op))
-      last = &op;
+  for (Operation *need : needs) {
+    Operation *around = block->findAncestorOpInBlock(*need);
+    if (!last || last->isBeforeInBlock(around))
+      last = around;
+  }
   OpBuilder builder(last->getContext());
   builder.setInsertionPointAfter(last);
   for (Channel &channel : rings.channels)

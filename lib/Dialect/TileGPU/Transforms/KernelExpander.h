@@ -14,6 +14,8 @@
 //         slot is empty
 //       store the result
 //
+// What a program loads once, before its loops, the right side can copy, too (ProgramCopies.h).
+//
 // The right side is the left side's loops and branches with nothing in them but coordinates,
 // which it computes again from what the kernel was given. It knows nothing of the left side
 // but which slots are empty, so it runs ahead as far as the rings are long: over the ends of
@@ -25,6 +27,7 @@
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_KERNELEXPANDER_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_KERNELEXPANDER_H
 
+#include "ProgramCopies.h"
 #include "ScheduledLoop.h"
 #include "tessera/Analysis/MemoryOrder.h"
 
@@ -45,12 +48,13 @@ public:
 
 private:
   mlir::LogicalResult verify();
-  mlir::LogicalResult verifyOrder(const LoopSchedule &schedule);
+  mlir::LogicalResult verifyOrder(mlir::ArrayRef<ScheduledCopy> copies, mlir::Operation *op);
   mlir::LogicalResult verifyInPlace(const LoopSchedule &schedule);
   mlir::LogicalResult verifyMulticast(const LoopSchedule &schedule) const;
   bool isInPlace(const LoopSchedule &schedule) const;
   mlir::LogicalResult planRings();
-  mlir::LogicalResult planCopies(const LoopSchedule &schedule);
+  mlir::LogicalResult planCopies(mlir::ArrayRef<ScheduledCopy> copies);
+  mlir::LogicalResult planProgramCopies();
   mlir::LogicalResult addMaps();
 
   bool hasScheduled(mlir::Operation *op) const;
@@ -65,6 +69,7 @@ private:
   mlir::SmallVector<mlir::Value> getPlaces(mlir::ArrayRef<unsigned> used) const;
   void setPlaces(mlir::ArrayRef<unsigned> used, mlir::ValueRange from);
   void expandLoops(mlir::Block *block);
+  void receive(const ScheduledCopy &copy);
   void endRings(mlir::Block *block);
 
   tile::FuncOp kernel;
@@ -76,6 +81,8 @@ private:
   KernelScheduleAttr attr;
   std::vector<LoopSchedule> schedules;
   llvm::DenseMap<mlir::Operation *, unsigned> ofLoop;
+  /// Of tiles that are copied once a program.
+  mlir::SmallVector<ScheduledCopy, 1> programCopies;
   KernelRings rings;
   /// Slots of each channel.
   mlir::SmallVector<unsigned> slots;

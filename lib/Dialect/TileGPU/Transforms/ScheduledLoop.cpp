@@ -15,19 +15,22 @@ void KernelRings::emitCopies(OpBuilder &builder, const LoopSchedule &schedule,
                              IRMapping mapping) const {
   const Channel &rings = channels[getIndex(channel)];
   Value full = rings.beginToFill(builder, schedule.getLoop().getLoc(), place);
-  for (unsigned index : channel.copies) {
-    const ScheduledCopy &copy = schedule.getCopies()[index];
-    tile::LoadOp load = copy.load;
-    const BoxAccess &box = boxes.find(load)->second;
-    Location at = load.getLoc();
-    SmallVector<Value> coordinates;
-    for (unsigned dim = 0; dim < box.getDims().size(); ++dim)
-      coordinates.push_back(box.emitCoordinate(builder, at, dim, mapping));
-    Value tile = rings.getTile(builder, at, copy.ring, place.slot);
-    auto made = TMALoadOp::create(builder, at, maps.lookup(load), coordinates, tile, full,
-                                  copy.isMulticast);
-    CopyHints::of(load).attachTo(made);
-  }
+  for (unsigned index : channel.copies)
+    emitCopy(builder, schedule.getCopies()[index], rings, place.slot, full, mapping);
+}
+
+void KernelRings::emitCopy(OpBuilder &builder, const ScheduledCopy &copy, const Channel &channel,
+                           Value slot, Value full, IRMapping mapping) const {
+  tile::LoadOp load = copy.load;
+  const BoxAccess &box = boxes.find(load)->second;
+  Location at = load.getLoc();
+  SmallVector<Value> coordinates;
+  for (unsigned dim = 0; dim < box.getDims().size(); ++dim)
+    coordinates.push_back(box.emitCoordinate(builder, at, dim, mapping));
+  Value tile = channel.getTile(builder, at, copy.ring, slot);
+  auto made =
+      TMALoadOp::create(builder, at, maps.lookup(load), coordinates, tile, full, copy.isMulticast);
+  CopyHints::of(load).attachTo(made);
 }
 
 static Value makeNumber(OpBuilder &builder, Location loc, Type type, int64_t value) {

@@ -45,6 +45,9 @@ struct KernelRings {
   void emitCopies(mlir::OpBuilder &builder, const LoopSchedule &schedule,
                   const ScheduledChannel &channel, ChannelPlace place,
                   mlir::IRMapping mapping) const;
+  /// Copies a tile to a slot of its ring; `full` counts the bytes.
+  void emitCopy(mlir::OpBuilder &builder, const ScheduledCopy &copy, const Channel &channel,
+                mlir::Value slot, mlir::Value full, mlir::IRMapping mapping) const;
 };
 
 class ScheduledLoop {

@@ -24,6 +24,7 @@
 #include "LoopSlice.h"
 #include "Multicast.h"
 #include "PersistentKernel.h"
+#include "ProgramCopies.h"
 #include "StoreByTensorMap.h"
 #include "WarpRegisters.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -130,6 +131,9 @@ private:
   bool planOwnCopies();
   bool planSlots();
   void planPrograms(llvm::function_ref<bool(int64_t)> fits);
+  bool planProgramCopies();
+  void planProgramSlots(int64_t others);
+  ReplacedOps getReplaced() const;
   int64_t getWantedRegisters(const BoxLoop &planned) const;
   int64_t getWantedRegisters() const;
   bool refuse(Operation *loop, const Twine &why, Operation *place = nullptr);
@@ -157,6 +161,11 @@ private:
   int64_t programs = 1;
   /// Whether the kernel is persistent: a block does one program after the other.
   bool isPersistent = false;
+  /// Tiles that the producer of a persistent kernel copies once a program.
+  SmallVector<ScheduledCopy, 1> programCopies;
+  /// Slots of their rings: with a single one the next program's tile is copied once this one's is
+  /// left, and all that the producer copies behind it as well.
+  unsigned programSlots = 1;
   /// Whether the program's first thread orders copies, and why.
   bool copiesForItself = false;
   std::string whyItCopies;
@@ -484,6 +493,64 @@ void Specializer::planPrograms(llvm::function_ref<bool(int64_t)> fits) {
     planned.isPingPong = planned.lateDot && warps >= 2 * GPUMachine::kWarpsOfWarpgroup;
 }
 
+/// Finds what the producer could copy once a program. False if loops multiply other tiles that
+/// threads have before them.
+bool Specializer::planProgramCopies() {
+  bool isComplete = true;
+  for (BoxLoop &planned : loops)
+    for (WarpgroupDotOp dot : planned.loop.getBody()->getOps<WarpgroupDotOp>())
+      isComplete &= isa<MemDescType>(dot.getA().getType()) ||
+                    !planned.loop.isDefinedOutsideOfLoop(dot.getA());
+  for (LocalAllocOp buffer : kernel.getBody().front().getOps<LocalAllocOp>()) {
+    auto load = buffer.getSource() ? buffer.getSource().getDefiningOp<tile::LoadOp>() : nullptr;
+    if (!load) {
+      isComplete &= !buffer.getSource();
+      continue;
+    }
+    if (llvm::any_of(programCopies, [&](const auto &copy) { return copy.load == load; }))
+      continue;
+    std::string why;
+    std::optional<ScheduledCopy> copy = getProgramCopy(kernel, load, why);
+    std::optional<BoxAccess> box;
+    if (copy)
+      box = getBoxToCopy(kernel, load, copy->tile, analysis, why);
+    if (!box || box->isFoundByKernel() || findObstacle(kernel, load, order, analysis, conditions)) {
+      isComplete = false;
+      continue;
+    }
+    copy->channel = channels.size() + programCopies.size();
+    programCopies.push_back(std::move(*copy));
+  }
+  return isComplete;
+}
+
+/// What copies take the place of.
+ReplacedOps Specializer::getReplaced() const {
+  ReplacedOps replaced;
+  for (const BoxLoop &planned : loops)
+    replaced.insert_range(planned.getReplaced());
+  for (const ScheduledCopy &copy : programCopies) {
+    replaced.insert(copy.load);
+    replaced.insert_range(copy.buffers);
+  }
+  return replaced;
+}
+
+/// A second slot for what is copied once a program, where there is room for it: `others` has the
+/// first.
+void Specializer::planProgramSlots(int64_t others) {
+  int64_t bytes = 0;
+  for (const ScheduledCopy &copy : programCopies)
+    bytes += MemDescType(copy.tile).getRing(1).getSlotBytes();
+  auto getBarriers = [](int64_t channels, int64_t slots) {
+    return channels * (2 * slots + 1) * kSlotAlignment;
+  };
+  bytes += slots * getBytesOfSlots() + getBarriers(channels.size(), slots) +
+           getBarriers(programCopies.size(), /*slots=*/2) + others +
+           getRoomForResults(kernel, getReplaced(), analysis);
+  programSlots = bytes <= machine.sharedBytes ? 2 : 1;
+}
+
 /// Shared memory that rings cannot have. A kernel with loops of many dots after one another keeps
 /// a few large tiles for each of them, which are not there at once.
 int64_t Specializer::getOtherBytes(const ReplacedOps &replaced) const {
@@ -521,19 +588,19 @@ int64_t Specializer::getBytesOfSlots() const {
 
 bool Specializer::planSlots() {
   int64_t perSlot = getBytesOfSlots();
-  ReplacedOps replaced;
-  for (const BoxLoop &planned : loops)
-    replaced.insert_range(planned.getReplaced());
   bool isInLoop = llvm::any_of(loops, [](const BoxLoop &planned) {
     return scf::ForOp(planned.loop)->getParentOfType<scf::ForOp>() != nullptr;
   });
-  int64_t others = getOtherBytes(replaced);
+  int64_t others = getOtherBytes(getReplaced());
   // Rings that are filled while results are stored leave room for these.
-  int64_t barriers = 0, stored = kExchangeBytes;
+  int64_t barriers = 0;
   for (const BoxLoop &planned : loops)
     barriers = std::max<int64_t>(barriers, (2 * planned.stages + 3) * kSlotAlignment);
   barriers *= channels.size();
-  stored = std::max(stored, barriers + getRoomForResults(kernel, replaced, analysis));
+  auto getStored = [&] {
+    return std::max(kExchangeBytes, barriers + getRoomForResults(kernel, getReplaced(), analysis));
+  };
+  int64_t stored = getStored();
   auto getFitting = [&](bool isStored) {
     return (machine.sharedBytes - (isStored ? stored : kExchangeBytes) - others) / perSlot;
   };
@@ -555,12 +622,21 @@ bool Specializer::planSlots() {
   // A dot that goes on keeps tensor cores busy on its own, if the ring is long; between
   // results there is nothing to do, unless the next one's copies have begun.
   constexpr unsigned kFewest = 3;
-  // Where a program has an SM for itself, the next one's tiles are copied while it stores.
-  auto planPersistence = [&] {
-    isPersistent = unplanned.empty() && !isInLoop &&
-                   getFitting(/*isStored=*/true) >= std::min(wanted, kFewest) &&
-                   getWantedRegisters() > WarpRegisters(warps, /*programs=*/2).alone &&
-                   PersistentKernel::isPossible(kernel) && PersistentKernel::isOfOneLength(kernel);
+  // Where a program has an SM for itself, the next one's tiles are copied while it stores. Where
+  // threads compute with what is multiplied, that is worth something if they have none to load.
+  auto planPersistence = [&](bool isWithoutLoads) {
+    int64_t alone = stored;
+    isPersistent = planProgramCopies() || !isWithoutLoads;
+    constexpr int64_t kBarriersOfCopy = 3;
+    stored = getStored() + kBarriersOfCopy * kSlotAlignment * programCopies.size();
+    isPersistent &= unplanned.empty() && !isInLoop &&
+                    getFitting(/*isStored=*/true) >= std::min(wanted, kFewest) &&
+                    getWantedRegisters() > WarpRegisters(warps, /*programs=*/2).alone &&
+                    PersistentKernel::isPossible(kernel) && PersistentKernel::isOfOneLength(kernel);
+    if (!isPersistent) {
+      programCopies.clear();
+      stored = alone;
+    }
     fitting = getFitting(isInLoop || isPersistent);
   };
   if (copiesForItself) {
@@ -591,7 +667,7 @@ bool Specializer::planSlots() {
       least = fitting;
     }
   } else if (llvm::all_of(loops, [](const BoxLoop &planned) { return planned.asyncDot; })) {
-    planPersistence();
+    planPersistence(/*isWithoutLoads=*/false);
   } else {
     planPrograms([&](int64_t bytes) {
       return (bytes - (isInLoop ? stored : kBarrierBytes) - others) / perSlot >= few;
@@ -606,7 +682,9 @@ bool Specializer::planSlots() {
                             }) &&
                getWantedRegisters() + kBesideWanted <=
                    WarpRegisters(warps, /*programs=*/1).getMost()) {
-      planPersistence();
+      planPersistence(/*isWithoutLoads=*/false);
+    } else if (llvm::all_of(loops, [](const BoxLoop &planned) { return planned.lateDot; })) {
+      planPersistence(/*isWithoutLoads=*/true);
     }
   }
   // Rather results in rounds than fewer stages than asked for.
@@ -618,6 +696,8 @@ bool Specializer::planSlots() {
   // would be copied meanwhile.
   if (slots < kFewestOfLate)
     putNothingOff();
+  if (!programCopies.empty())
+    planProgramSlots(others);
   if (slots < 2)
     return refuse(first,
                   "two stages of " + Twine(perSlot) + " bytes do not fit into shared memory");
@@ -868,10 +948,14 @@ KernelScheduleAttr Specializer::getKernelSchedule() const {
   int64_t wanted = getWantedRegisters();
   WarpRegisters registers(warps, programs);
   bool isShared = wanted > registers.alone && registers.shared > registers.alone;
+  SmallVector<ChannelAttr> ofPrograms;
+  for (const ScheduledCopy &copy : programCopies)
+    ofPrograms.push_back(ChannelAttr::get(tile::FuncOp(kernel)->getContext(), copy.channel,
+                                          programSlots, CopyKind::TMA));
   return KernelScheduleAttr::get(
       tile::FuncOp(kernel)->getContext(), isShared ? GPUMachine::kWarpsOfWarpgroup : 1,
       isShared ? registers.shared : 0, isShared ? registers.forCopies : 0, programs, isPersistent,
-      ProgramOrder::Grid, /*group=*/0);
+      ProgramOrder::Grid, /*group=*/0, ofPrograms);
 }
 
 void Specializer::propose() {
@@ -882,6 +966,10 @@ void Specializer::propose() {
   } else {
     kernel->setAttr(kKernelScheduleAttr, getKernelSchedule());
   }
+  for (const ScheduledCopy &copy : programCopies)
+    tile::LoadOp(copy.load)->setAttr(kNodeAttr, NodeAttr::getCopy(kernel.getContext(), /*stage=*/0,
+                                                                  /*order=*/0, copy.channel, Type(),
+                                                                  WarpRole::Producer));
   for (BoxLoop &planned : loops)
     propose(planned);
 }
@@ -909,6 +997,9 @@ struct TileGPUWarpSpecializePass
     if (!target.getMachine()->hasTMA || *warps >= GPUMachine::kMaxWarps)
       return;
     for (auto kernel : module.getOps<tile::FuncOp>()) {
+      // What somebody has written there stays.
+      if (kernel->hasAttr(kKernelScheduleAttr))
+        continue;
       Specializer specializer(kernel, *target.getMachine(), numStages, *warps, skew, mostPrograms);
       if (!specializer.plan())
         continue;

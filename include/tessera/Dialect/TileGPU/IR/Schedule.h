@@ -66,6 +66,17 @@
 //
 //     on the kernel #tilegpu.kernel_schedule<producer_warps = 4, persistent, order = reversed>
 //
+// Tiles of a program. What a program loads once, before its loops, and multiplies there, comes by a
+// channel of the kernel's schedule: the loop over programs is the loop that it is of. The producer
+// copies it where it comes to the load; it is waited for by the first op of the kernel's block that
+// looks at it, and its slot is empty behind the last one. In a persistent kernel the next program's
+// tile comes while this program multiplies, or, with a single slot, while its results are stored.
+// The rows of q in attention:
+//
+//     load q        <copy, channel = 2, warps = producer>
+//     for ...       s = q k, as below
+//     on the kernel channels = [<2, slots = 2, copy = tma>]
+//
 // Slices. A dot by multiply-adds or by mma.sync multiplies what threads hold in registers. With
 // `slices` they read it from shared memory in so many equal parts along k, of which each is on its
 // way while the one before is multiplied. With `ahead = 1` that goes on over the end of an

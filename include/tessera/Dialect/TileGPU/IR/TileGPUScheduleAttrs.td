@@ -100,7 +100,8 @@ def TileGPU_KernelScheduleAttr : TileGPU_Attr<"KernelSchedule", "kernel_schedule
     program's, of which one thread runs the copies with `warps = producer`; for how many programs
     at once on an SM (`occupancy`) it is laid out; the `registers` of threads of the
     program and of the producer, where warps exchange them; and whether a block does one program
-    after another (`persistent`).
+    after another (`persistent`). Its `channels` are those of tiles that a program loads once, each
+    by a load before the loops whose node has the channel's number.
 
     A persistent kernel has an order of the grid: programs come as the grid has them, axis 0
     fastest, or last ones first (`order = reversed`). With a `group` so many neighbours along axis 0
@@ -108,9 +109,11 @@ def TileGPU_KernelScheduleAttr : TileGPU_Attr<"KernelSchedule", "kernel_schedule
 
     Rules: (K1) a persistent kernel has producer warps; (K2) there are registers for both or
     for none; (K3) a persistent kernel alone has another order than `grid`, or a group;
-    (K4) a group has 1 to 1024 programs along axis 0.
+    (K4) a group has 1 to 1024 programs along axis 0; (K5) producer warps fill the channels by TMA,
+    and no two of these have one number.
 
     ```mlir
+    #tilegpu.kernel_schedule<producer_warps = 4, persistent, channels = [<2, slots = 1, copy = tma>]>
     #tilegpu.kernel_schedule<producer_warps = 4, registers = [240, 40], persistent>
     #tilegpu.kernel_schedule<producer_warps = 1, persistent, order = reversed, group = 8>
     ```
@@ -118,7 +121,8 @@ def TileGPU_KernelScheduleAttr : TileGPU_Attr<"KernelSchedule", "kernel_schedule
   let parameters = (ins "unsigned":$producer_warps, "unsigned":$registers,
                         "unsigned":$producer_registers, "unsigned":$occupancy,
                         "bool":$persistent, "::tessera::tilegpu::ProgramOrder":$order,
-                        "unsigned":$group);
+                        "unsigned":$group,
+                        ArrayRefParameter<"::tessera::tilegpu::ChannelAttr">:$channels);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

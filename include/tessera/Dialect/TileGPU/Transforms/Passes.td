@@ -163,8 +163,9 @@ def TileGPUExpandSchedulePass : Pass<"tilegpu-expand-schedule", "::mlir::ModuleO
 
     Where TMA fills rings, the kernel gets tensor maps as arguments; with producer warps
     (`tilegpu.kernel_schedule`) two regions, of which the second one has the loops and branches
-    of the first with coordinates alone in them (`tilegpu.warp_specialize`); and if it is
-    persistent, a loop over programs with the grid's extents as three more arguments.
+    of the first with coordinates alone in them (`tilegpu.warp_specialize`), and copies of tiles
+    that a program loads once; and if it is persistent, a loop over programs with the grid's extents
+    as three more arguments.
 
     A dot by multiply-adds or mma.sync whose node has `slices` becomes dots of slices along K: parts
     of the buffers in the layout in which a thread has just what it multiplies, each loaded before
@@ -235,7 +236,11 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
     SM, it does one program after the other (`tilegpu.persistent_programs`) with
     the grid's extents as three more arguments, as long as programs do not look at each
     other and are of the same length. Where results are computed with in between, several
-    programs are to run at once (`tilegpu.occupancy`), if there is room for them.
+    programs are to run at once (`tilegpu.occupancy`), if there is room for them. If there is none,
+    and the producer can copy all that is multiplied, the tiles that a program loads once before
+    its loops among it (attention's rows of q), it does one program after the other as well:
+    warpgroups then go from one program to the next without waiting for each other.
+    A kernel that has a `tilegpu.kernel_schedule` already keeps it.
 
     A loop stays as it is, with a remark that says why, if a tile that reaches a dot
     is no box, is computed with before it is multiplied or cannot be laid out by TMA;

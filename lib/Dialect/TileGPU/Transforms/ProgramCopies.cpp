@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ProgramCopies.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+/// What is done with a buffer, by this name or by another.
+static SmallVector<Operation *> getUses(LocalAllocOp buffer) {
+  SmallVector<Operation *> uses;
+  SmallVector<Value> names{buffer.getResult()};
+  while (!names.empty())
+    for (Operation *user : names.pop_back_val().getUsers()) {
+      if (auto trans = dyn_cast<MemDescTransOp>(user))
+        names.push_back(trans.getResult());
+      else
+        uses.push_back(user);
+    }
+  return uses;
+}
+
+std::optional<ScheduledCopy> tessera::tilegpu::getProgramCopy(tile::FuncOp kernel,
+                                                              tile::LoadOp load, std::string &why) {
+  auto refuse = [&](const Twine &reason) {
+    why = reason.str();
+    return std::nullopt;
+  };
+  if (load->getBlock() != &kernel.getBody().front())
+    return refuse("it is not done once a program");
+  if (load.getIsVolatile() || load.getCache() == tile::CacheModifier::CV)
+    return refuse("it is not to be cached");
+  ScheduledCopy copy;
+  copy.load = load;
+  for (Operation *user : load->getUsers()) {
+    auto buffer = dyn_cast<LocalAllocOp>(user);
+    if (!buffer || buffer->getBlock() != load->getBlock())
+      return refuse("threads compute with its tile");
+    if (!copy.buffers.empty() && copy.buffers.front().getType() != buffer.getType())
+      return refuse("its tile is multiplied in two layouts");
+    copy.buffers.push_back(buffer);
+    for (Operation *use : getUses(buffer))
+      if (!isa<WarpgroupDotOp, LocalLoadOp, LocalDeallocOp>(use))
+        return refuse("its tile is used by " + use->getName().getStringRef());
+  }
+  if (getReaders(copy).empty())
+    return refuse("nobody looks at its tile");
+  copy.tile = copy.buffers.front().getType();
+  return copy;
+}
+
+SmallVector<Operation *> tessera::tilegpu::getReaders(const ScheduledCopy &copy) {
+  Block *block = tile::LoadOp(copy.load)->getBlock();
+  SmallVector<Operation *> readers;
+  for (LocalAllocOp buffer : copy.buffers)
+    for (Operation *use : getUses(buffer)) {
+      Operation *around = block->findAncestorOpInBlock(*use);
+      if (!isa<LocalDeallocOp>(use) && !llvm::is_contained(readers, around))
+        readers.push_back(around);
+    }
+  llvm::sort(readers, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return readers;
+}
+
+FailureOr<SmallVector<ScheduledCopy, 1>>
+tessera::tilegpu::readProgramCopies(tile::FuncOp kernel, KernelScheduleAttr attr) {
+  SmallVector<ScheduledCopy, 1> copies;
+  ArrayRef<ChannelAttr> channels = attr ? attr.getChannels() : ArrayRef<ChannelAttr>();
+  for (tile::LoadOp load : kernel.getBody().front().getOps<tile::LoadOp>()) {
+    auto node = load->getAttrOfType<NodeAttr>(kNodeAttr);
+    if (!node || node.getRole() != NodeRole::Copy)
+      continue;
+    if (node != NodeAttr::getCopy(kernel.getContext(), /*stage=*/0, /*order=*/0, *node.getChannel(),
+                                  Type(), WarpRole::Producer))
+      return load.emitError("is copied once a program, by the producer, and its node says more");
+    std::string why;
+    std::optional<ScheduledCopy> copy = getProgramCopy(kernel, load, why);
+    if (!copy)
+      return load.emitError("cannot be copied once a program: ") << why;
+    copy->channel = *node.getChannel();
+    if (llvm::none_of(channels,
+                      [&](ChannelAttr channel) { return channel.getNumber() == copy->channel; }))
+      return load.emitError("fills channel ")
+             << copy->channel << ", which the kernel's schedule does not have";
+    if (llvm::any_of(copies, [&](const auto &other) { return other.channel == copy->channel; }))
+      return load.emitError("fills channel ")
+             << copy->channel << ", as a load before it does: each has one of its own";
+    copies.push_back(std::move(*copy));
+  }
+  for (ChannelAttr channel : channels)
+    if (llvm::none_of(
+            copies, [&](const ScheduledCopy &copy) { return copy.channel == channel.getNumber(); }))
+      return kernel.emitError("has channel ")
+             << channel.getNumber() << ", which no load outside of its loops fills";
+  return copies;
+}

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tiles that a program loads once, copied by the producer of a persistent kernel, simulated.
+
+The simulator has two blocks for all programs of a persistent kernel, and lets copies arrive when
+the seed says.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tessera
+import tessera.gpu
+import tessera.language as tl
+
+LOG2E = 1.4426950408889634
+
+
+@tessera.jit
+def attend(
+    q_ptr, k_ptr, v_ptr, o_ptr, T, S, scale, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr,
+    SCALED: tl.constexpr = False, AGAIN: tl.constexpr = False,
+):  # fmt: skip
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns, ds = tl.arange(0, BN), tl.arange(0, D)
+    head = tl.program_id(1)
+    at = head * T * D + rows[:, None] * D + ds[None, :]
+    q = tl.load(q_ptr + at)
+    if SCALED:
+        q = (q * 2.0).to(q.dtype)
+    most = tl.full((BM,), float("-inf"), tl.float32)
+    total = tl.zeros((BM,), tl.float32)
+    acc = tl.zeros((BM, D), tl.float32)
+    for start in range(0, S, BN):
+        k = tl.load(k_ptr + head * S * D + (start + columns)[None, :] * D + ds[:, None])
+        s = tl.dot(q, k)
+        new = tl.maximum(most, tl.max(s, 1) * scale)
+        p = tl.exp2(s * scale - new[:, None])
+        alpha = tl.exp2(most - new)
+        total = total * alpha + tl.sum(p, 1)
+        v = tl.load(v_ptr + head * S * D + (start + columns)[:, None] * D + ds[None, :])
+        acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None])
+        most = new
+    result = acc / total[:, None]
+    if AGAIN:
+        # Another one that looks at the tile, behind the loop.
+        result += tl.dot(q, tl.trans(q)) if BM == D else 0.0
+    tl.store(o_ptr + at, result.to(o_ptr.dtype.element_ty))
+
+
+def by_numpy(q, k, v, again=False):
+    q, k, v = (x.astype("f8") for x in (q, k, v))
+    scores = q @ k.transpose(0, 2, 1) * q.shape[-1] ** -0.5
+    weights = np.exp(scores - scores.max(-1, keepdims=True)) if k.shape[1] else scores
+    with np.errstate(invalid="ignore"):
+        result = weights @ v / weights.sum(-1, keepdims=True)
+    return result + (q @ q.transpose(0, 2, 1) if again else 0.0)
+
+
+def run(rng, heads, T, S, seed=0, same=False, warps=8, BN=64, stages=2, **constants):
+    D, BM = 128, 128
+    q = rng.standard_normal((heads, T, D)).astype("f2") / 4
+    k, v = (rng.standard_normal((heads, S, D)).astype("f2") for _ in range(2))
+    expected = by_numpy(2 * q if constants.get("SCALED") else q, k, v, constants.get("AGAIN"))
+    o = q if same else np.full_like(q, np.nan)
+    simulation = tessera.gpu.simulate(attend, seed=seed)[(T // BM, heads)](
+        q, k, v, o, T, S, D**-0.5 * LOG2E, BM=BM, BN=BN, D=D, num_stages=stages, num_warps=warps,
+        target="sm_90a", tensor_maps=True, **constants,
+    )  # fmt: skip
+    simulation.check()
+    np.testing.assert_allclose(o, expected, atol=8e-3)
+
+
+def get_code(warps=8, BN=64, **constants):
+    values = {"BM": 128, "BN": BN, "D": 128, "SCALED": False, "AGAIN": False, **constants}
+    types = ", ".join(["*fp16:16"] * 4 + ["i32:16", "i32:16", "fp32"])
+    return tessera.compile(
+        attend, types, constexprs=values, target="sm_90a", num_warps=warps, num_stages=2
+    ).asm["tilegpu"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("warps, BN, AGAIN", [(4, 128, 0), (8, 64, 0), (8, 128, 0), (8, 64, 1)])
+def test_the_producer_copies_all(warps, BN, AGAIN):
+    code = get_code(warps, BN, AGAIN=AGAIN)
+    assert "tilegpu.over_programs" in code and "tile.load" not in code
+    if warps == 8:  # warpgroups do not wait for each other between programs
+        programs = code[code.index("tilegpu.warp_specialize") :]
+        assert "tilegpu.barrier {of_group}" in programs and "tilegpu.barrier\n" not in programs
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_threads_load_what_they_compute_with():
+    code = get_code(SCALED=True)
+    assert "tilegpu.over_programs" not in code and "tile.load" in code
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("warps, BN", [(4, 64), (8, 64), (8, 128)])
+def test_many_programs(rng, warps, BN, seed):
+    run(rng, heads=3, T=256, S=256, seed=seed, warps=warps, BN=BN)
+
+
+@pytest.mark.parametrize("S", [0, 64, 128, 192])
+def test_few_iterations(rng, S):
+    """None, too: then nobody looks at the tile, and it is left all the same."""
+    run(rng, heads=5, T=128, S=S)
+
+
+def test_one_program(rng):
+    run(rng, heads=1, T=128, S=128)
+
+
+def test_a_reader_behind_the_loop(rng):
+    run(rng, heads=3, T=128, S=128, AGAIN=True)
+
+
+def test_threads_scale_it(rng):
+    run(rng, heads=3, T=128, S=128, SCALED=True)
+
+
+def test_results_in_the_place_of_the_tile(rng):
+    run(rng, heads=3, T=256, S=128, same=True)
