@@ -20,8 +20,10 @@ LOG2E = 1.4426950408889634
 @tessera.jit
 def attend(
     q_ptr, k_ptr, v_ptr, o_ptr, T, S, scale, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr,
-    SCALED: tl.constexpr = False, AGAIN: tl.constexpr = False,
+    SCALED: tl.constexpr = False, AGAIN: tl.constexpr = False, BRANCH: tl.constexpr = False,
 ):  # fmt: skip
+    if BRANCH and tl.program_id(0) * BM >= T:
+        return
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     columns, ds = tl.arange(0, BN), tl.arange(0, D)
     head = tl.program_id(1)
@@ -73,7 +75,8 @@ def run(rng, heads, T, S, seed=0, same=False, warps=8, BN=64, stages=2, **consta
 
 
 def get_code(warps=8, BN=64, **constants):
-    values = {"BM": 128, "BN": BN, "D": 128, "SCALED": False, "AGAIN": False, **constants}
+    values: dict[str, int] = {"BM": 128, "BN": BN, "D": 128, "SCALED": False, "AGAIN": False, "BRANCH": False}
+    values.update(constants)
     types = ", ".join(["*fp16:16"] * 4 + ["i32:16", "i32:16", "fp32"])
     return tessera.compile(
         attend, types, constexprs=values, target="sm_90a", num_warps=warps, num_stages=2
@@ -91,8 +94,10 @@ def test_the_producer_copies_all(warps, BN, AGAIN):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_threads_load_what_they_compute_with():
-    code = get_code(SCALED=True)
+@pytest.mark.parametrize("what", ["SCALED", "BRANCH"])
+def test_threads_load_what_the_producer_cannot(what):
+    """What is computed with, and what is loaded in a branch."""
+    code = get_code(**{what: True})
     assert "tilegpu.over_programs" not in code and "tile.load" in code
 
 
@@ -116,8 +121,9 @@ def test_a_reader_behind_the_loop(rng):
     run(rng, heads=3, T=128, S=128, AGAIN=True)
 
 
-def test_threads_scale_it(rng):
-    run(rng, heads=3, T=128, S=128, SCALED=True)
+@pytest.mark.parametrize("what", ["SCALED", "BRANCH"])
+def test_a_tile_that_threads_load(rng, what):
+    run(rng, heads=3, T=128, S=128, **{what: True})
 
 
 def test_results_in_the_place_of_the_tile(rng):

@@ -501,14 +501,17 @@ bool Specializer::planProgramCopies() {
     for (WarpgroupDotOp dot : planned.loop.getBody()->getOps<WarpgroupDotOp>())
       isComplete &= isa<MemDescType>(dot.getA().getType()) ||
                     !planned.loop.isDefinedOutsideOfLoop(dot.getA());
-  for (LocalAllocOp buffer : kernel.getBody().front().getOps<LocalAllocOp>()) {
-    auto load = buffer.getSource() ? buffer.getSource().getDefiningOp<tile::LoadOp>() : nullptr;
-    if (!load) {
-      isComplete &= !buffer.getSource();
-      continue;
-    }
-    if (llvm::any_of(programCopies, [&](const auto &copy) { return copy.load == load; }))
-      continue;
+  ReplacedOps inLoops = getReplaced();
+  SmallVector<tile::LoadOp> loads;
+  kernel.walk([&](LocalAllocOp buffer) {
+    if (!buffer.getSource() || inLoops.contains(buffer))
+      return;
+    auto load = buffer.getSource().getDefiningOp<tile::LoadOp>();
+    isComplete &= load != nullptr;
+    if (load && !llvm::is_contained(loads, load))
+      loads.push_back(load);
+  });
+  for (tile::LoadOp load : loads) {
     std::string why;
     std::optional<ScheduledCopy> copy = getProgramCopy(kernel, load, why);
     std::optional<BoxAccess> box;
