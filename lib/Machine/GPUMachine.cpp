@@ -35,8 +35,8 @@ unsigned tessera::getBits(MMAElement element) {
   llvm_unreachable("every element has a width");
 }
 
-/// mma.sync takes 16 rows, 8 columns, and 16 or 32 bytes of K; of f64 8 rows and 4 steps.
-/// wgmma takes 64 rows, 8 to 256 columns, and 32 bytes of K.
+/// mma.sync takes 16 rows, 8 columns, and 16 or 32 bytes of K, of 8-bit floats 32; of f64 8 rows
+/// and 4 steps. wgmma takes 64 rows, 8 to 256 columns, and 32 bytes of K.
 std::optional<MMAInstruction> GPUMachine::findMMA(MMAKind kind, MMAElement element) const {
   constexpr int64_t kRateBits = 16, kStepBits = 256;
   int64_t bits = getBits(element), steps = kStepBits / bits;
@@ -47,8 +47,10 @@ std::optional<MMAInstruction> GPUMachine::findMMA(MMAKind kind, MMAElement eleme
   }
   if (element == MMAElement::F64)
     return MMAInstruction{8, 8, 8, 4, 4, warpMMARateF64};
-  if (element == MMAElement::F8 && !hasFloat8Conversion)
+  if (element == MMAElement::F8 && !hasFloat8WarpMMA)
     return std::nullopt;
+  if (element == MMAElement::F8)
+    return MMAInstruction{16, 8, 8, steps, steps, warpMMARate * kRateBits / bits};
   return MMAInstruction{16, 8, 8, steps / 2, steps, warpMMARate * kRateBits / bits};
 }
 
@@ -135,6 +137,7 @@ static GPUMachine makeAda() {
   machine.l2Bytes = 96 << 20;
   machine.maxBlocksOfSM = 24;
   machine.hasFloat8Conversion = true;
+  machine.hasFloat8WarpMMA = true;
   return machine;
 }
 
@@ -218,6 +221,7 @@ static GPUMachine makeSmallBlackwell() {
   machine.maxBlocksOfSM = 24;
   machine.sharedBytesOfSM = 100 << 10;
   machine.sharedBytes = 99 << 10;
+  machine.hasFloat8WarpMMA = true;
   machine.warpMMARate = 512;
   machine.warpMMARateF64 = 2;
   machine.f16Rate = 128;

@@ -254,6 +254,37 @@ std::optional<MatrixType> getType(NVVM::MMATypes type) {
   return parseMatrixType(NVVM::stringifyMMATypes(type));
 }
 
+void emitMma(Decoder &decoder, Mma mma, ValueRange a, ValueRange b, ValueRange c, Value result) {
+  SmallVector<Type> results = getScalars(result.getType());
+  Type accumulator = results.front();
+  std::optional<MatrixType> accumulatorType;
+  if (accumulator.isF64())
+    accumulatorType = MatrixType::F64;
+  else if (accumulator.isF32())
+    accumulatorType = MatrixType::F32;
+  else if (accumulator.isF16())
+    accumulatorType = MatrixType::F16;
+  else if (accumulator.isInteger(32))
+    accumulatorType = MatrixType::S32;
+  if (!accumulatorType || mma.n != 8 || mma.m > 16)
+    decoder.refuse("this form of mma");
+  mma.accumulator = *accumulatorType;
+  for (Value operand : a)
+    unpack(decoder, operand, getBits(mma.a), mma.elementsA);
+  for (Value operand : b)
+    unpack(decoder, operand, getBits(mma.b), mma.elementsB);
+  for (Value operand : c)
+    unpack(decoder, operand, getBits(mma.accumulator), mma.elementsC);
+  Registers registers = decoder.define(result);
+  for (Register reg : registers)
+    mma.results.push_back({reg, 0});
+  if (mma.elementsA.size() * kLanes != static_cast<size_t>(mma.m * mma.k) ||
+      mma.elementsB.size() * kLanes != static_cast<size_t>(mma.n * mma.k) ||
+      mma.elementsC.size() != mma.results.size())
+    decoder.refuse("this form of mma");
+  decoder.emit(multiply, registers, {}).detail = decoder.keep(mma);
+}
+
 bool decodeMma(Decoder &decoder, NVVM::MmaOp op) {
   Mma mma;
   std::optional<MatrixType> a, b;
@@ -269,34 +300,33 @@ bool decodeMma(Decoder &decoder, NVVM::MmaOp op) {
   mma.m = op.getShape().getM();
   mma.n = op.getShape().getN();
   mma.k = op.getShape().getK();
-  SmallVector<Type> results = getScalars(op.getType());
-  Type accumulator = results.front();
-  std::optional<MatrixType> accumulatorType;
-  if (accumulator.isF64())
-    accumulatorType = MatrixType::F64;
-  else if (accumulator.isF32())
-    accumulatorType = MatrixType::F32;
-  else if (accumulator.isF16())
-    accumulatorType = MatrixType::F16;
-  else if (accumulator.isInteger(32))
-    accumulatorType = MatrixType::S32;
-  if (!accumulatorType || mma.n != 8 || mma.m > 16)
+  emitMma(decoder, mma, op.getOperandA(), op.getOperandB(), op.getOperandC(), op.getResult());
+  return true;
+}
+
+/// Of 8-bit floats, "llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e5m2.f32", whose operands are words.
+bool decodeMmaIntrinsic(Decoder &decoder, LLVM::CallIntrinsicOp call) {
+  StringRef name = call.getIntrin();
+  if (!name.consume_front("llvm.nvvm.mma."))
+    return false;
+  Mma mma;
+  mma.m = 16;
+  mma.n = 8;
+  mma.k = 32;
+  std::optional<MatrixType> a, b;
+  if (name.consume_front("m16n8k32.row.col.f32.")) {
+    a = parseMatrixType(name.take_front(4));
+    b = parseMatrixType(name.drop_front(5).take_front(4));
+  }
+  ValueRange operands = call.getArgs();
+  constexpr unsigned kWordsOfA = 4, kWordsOfB = 2, kWordsOfC = 4;
+  if (!a || !b || getBits(*a) != 8 || getBits(*b) != 8 ||
+      operands.size() != kWordsOfA + kWordsOfB + kWordsOfC)
     decoder.refuse("this form of mma");
-  mma.accumulator = *accumulatorType;
-  for (Value operand : op.getOperandA())
-    unpack(decoder, operand, getBits(mma.a), mma.elementsA);
-  for (Value operand : op.getOperandB())
-    unpack(decoder, operand, getBits(mma.b), mma.elementsB);
-  for (Value operand : op.getOperandC())
-    unpack(decoder, operand, getBits(mma.accumulator), mma.elementsC);
-  Registers registers = decoder.define(op.getResult());
-  for (Register reg : registers)
-    mma.results.push_back({reg, 0});
-  if (mma.elementsA.size() * kLanes != static_cast<size_t>(mma.m * mma.k) ||
-      mma.elementsB.size() * kLanes != static_cast<size_t>(mma.n * mma.k) ||
-      mma.elementsC.size() != mma.results.size())
-    decoder.refuse("this form of mma");
-  decoder.emit(multiply, registers, {}).detail = decoder.keep(mma);
+  mma.a = *a;
+  mma.b = *b;
+  emitMma(decoder, mma, operands.take_front(kWordsOfA), operands.slice(kWordsOfA, kWordsOfB),
+          operands.take_back(kWordsOfC), call->getResult(0));
   return true;
 }
 
@@ -332,5 +362,6 @@ bool simulator::decodeMatrix(Decoder &decoder, Operation &op) {
         return true;
       })
       .Case([&](NVVM::MmaOp mma) { return decodeMma(decoder, mma); })
+      .Case([&](LLVM::CallIntrinsicOp call) { return decodeMmaIntrinsic(decoder, call); })
       .Default([](Operation *) { return false; });
 }

@@ -120,7 +120,12 @@ TEST(GPUMachineTest, MMAInstructions) {
   EXPECT_EQ(ampere.findMMA(MMAKind::Warp, MMAElement::I8)->rate, 2048);
   EXPECT_EQ(ampere.findMMA(MMAKind::Warp, MMAElement::F64)->m, 8);
   EXPECT_FALSE(ampere.findMMA(MMAKind::Warp, MMAElement::F8));
-  EXPECT_TRUE(ada.findMMA(MMAKind::Warp, MMAElement::F8));
+  EXPECT_EQ(ada.findMMA(MMAKind::Warp, MMAElement::F8)->minK, 32);
+  EXPECT_EQ(ada.findMMA(MMAKind::Warp, MMAElement::F8)->rate, 1024);
+  EXPECT_TRUE(get("sm_120a").findMMA(MMAKind::Warp, MMAElement::F8));
+  // ptxas takes the instruction there, and makes two of f16 of it.
+  for (StringRef name : {"sm_90", "sm_90a", "sm_100a"})
+    EXPECT_FALSE(get(name).findMMA(MMAKind::Warp, MMAElement::F8)) << name.str();
   EXPECT_FALSE(ampere.findMMA(MMAKind::Warpgroup, MMAElement::F16));
 
   std::optional<MMAInstruction> wide = hopper.findMMA(MMAKind::Warpgroup, MMAElement::BF16);

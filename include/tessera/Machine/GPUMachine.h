@@ -140,6 +140,7 @@ struct GPUMachine {
   bool hasBF16Arithmetic;   ///< add, mul, and conversions of integers; fma is on all rows
   bool hasBF16Atomics;      ///< atom.add.noftz.bf16
   bool hasFloat8Conversion; ///< cvt from f32 and to f16, of e4m3 and e5m2
+  bool hasFloat8WarpMMA;    ///< mma.sync of e4m3 and e5m2; ptxas has others multiply f16 for it
   bool hasWarpReduceF32;    ///< redux.sync of f32; of 32-bit integers it is on all rows
 
   /// Widths of cp.async, in bytes. Only the widest can pass the first-level cache by.

@@ -212,7 +212,8 @@ void MmaDot::multiply(ArrayRef<int64_t> block, int64_t k, std::pair<unsigned, un
           thread.create<LLVM::InsertElementOp>(packed, ofBlock[index + half], thread.i32(half));
     wordsC.push_back(packed);
   }
-  WarpMMA mma = {element, accumulator, element.isF64() ? 8 : 16, 8, form.getDepth()};
+  Type elementB = parts.isBF16 ? element : getElementTypeOrSelf(op.getB().getType());
+  WarpMMA mma = {element, elementB, accumulator, element.isF64() ? 8 : 16, 8, form.getDepth()};
   SmallVector<Value> results = thread.getHooks().emitWarpMMA(thread, mma, wordsA, wordsB, wordsC);
   for (auto [index, part] : llvm::enumerate(results)) {
     if (!isF16Accumulator) {

@@ -63,9 +63,10 @@ def dot(
     Operands are floats of 8, 16, 32 or 64 bits, or int8. Both have the same dtype, but any two
     8-bit floats can be combined. The result has the dtype of `acc`, or `out_dtype`, or else
     float32 (int32 for int8, float64 for float64). `input_precision` says how float32 operands
-    may be rounded: "tf32", "tf32x3", "ieee", "bf16x3" or "bf16x6". Tensor cores of sm_90a sum
-    products of 8-bit floats in fewer bits than float32 has; `max_num_imprecise_acc` says how
-    many of them at most, 0 for as few as possible, None for any number. Errors: E025.
+    may be rounded: "tf32", "tf32x3", "ieee", "bf16x3" or "bf16x6". Tensor cores of sm_89,
+    sm_90a and sm_120 sum products of 8-bit floats in fewer bits than float32 has;
+    `max_num_imprecise_acc` says how many of them at most, 0 for as few as possible, None for any
+    number. Errors: E025.
     Source: Triton language 3.9.
     """
     a, b = _matrix(input, "the first operand"), _matrix(other, "the second operand")

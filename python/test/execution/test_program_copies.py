@@ -75,7 +75,14 @@ def run(rng, heads, T, S, seed=0, same=False, warps=8, BN=64, stages=2, **consta
 
 
 def get_code(warps=8, BN=64, **constants):
-    values: dict[str, int] = {"BM": 128, "BN": BN, "D": 128, "SCALED": False, "AGAIN": False, "BRANCH": False}
+    values: dict[str, int] = {
+        "BM": 128,
+        "BN": BN,
+        "D": 128,
+        "SCALED": False,
+        "AGAIN": False,
+        "BRANCH": False,
+    }
     values.update(constants)
     types = ", ".join(["*fp16:16"] * 4 + ["i32:16", "i32:16", "fp32"])
     return tessera.compile(

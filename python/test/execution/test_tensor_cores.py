@@ -7,6 +7,7 @@ and number of warps.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import ml_dtypes
@@ -15,6 +16,7 @@ import pytest
 from execution.running import draw, make_kernel, numpy_dtype
 
 import tessera
+import tessera.gpu
 import tessera.language as tl
 
 DTYPES = ["float16", "bfloat16", "float32", "int8", "float64"]
@@ -134,6 +136,29 @@ def kernel(a_ptr, b_ptr, c_ptr):
     bytes_a = a.astype(getattr(ml_dtypes, dtypes[0])).view(np.int8)
     bytes_b = b.astype(getattr(ml_dtypes, dtypes[1])).view(np.int8)
     run(kernel, (1,), bytes_a, bytes_b, c, num_warps=warps)
+    np.testing.assert_array_equal(c, a @ b)
+
+
+FLOAT8 = {"float8_e4m3fn": tl.float8e4nv, "float8_e5m2": tl.float8e5}
+
+
+@pytest.mark.parametrize("target", ["sm_89", "sm_120a"])
+@pytest.mark.parametrize("shape", [(64, 64, 64), (72, 40, 136), (16, 8, 32)])
+@pytest.mark.parametrize("transposed", [(False, False), (False, True), (True, False)])
+@pytest.mark.parametrize("kinds", itertools.product(FLOAT8, repeat=2))
+def test_float8_by_mma_sync(rng, kinds, transposed, shape, target):
+    """GPUs that multiply 8-bit floats by mma.sync, also one of each kind."""
+    m, n, k = shape
+    a, b = rng.integers(-4, 5, (m, k)), rng.integers(-4, 5, (k, n))
+    bytes_a = a.astype(getattr(ml_dtypes, kinds[0])).view(np.int8)
+    bytes_b = b.astype(getattr(ml_dtypes, kinds[1])).view(np.int8)
+    (bytes_a, am, ak), (bytes_b, bk, bn) = map(lay_out, (bytes_a, bytes_b), transposed)
+    c = np.full((m, n), 99, np.float32)
+    simulation = tessera.gpu.simulate(matmul)[(-(-m // 32), -(-n // 32))](
+        bytes_a, bytes_b, c, m, n, k, am, ak, bk, bn, BLOCK_M=32, BLOCK_N=32, BLOCK_K=64,
+        OUT=tl.float32, A=FLOAT8[kinds[0]], B=FLOAT8[kinds[1]], num_stages=3, target=target,
+    )  # fmt: skip
+    simulation.check()
     np.testing.assert_array_equal(c, a @ b)
 
 

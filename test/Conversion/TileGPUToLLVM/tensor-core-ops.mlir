@@ -2,6 +2,8 @@
 
 #a = #tilegpu.layout<16x16, reg = [[0, 1], [0, 8], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[0, 0], [0, 0]]>
 #b = #tilegpu.layout<16x8, reg = [[1, 0], [8, 0]], lane = [[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]], warp = [[0, 0], [0, 0]]>
+#a8 = #tilegpu.layout<16x32, reg = [[0, 1], [0, 2], [0, 16], [8, 0]], lane = [[0, 4], [0, 8], [1, 0], [2, 0], [4, 0]], warp = [[0, 0], [0, 0]]>
+#b8 = #tilegpu.layout<32x8, reg = [[1, 0], [2, 0], [16, 0]], lane = [[4, 0], [8, 0], [0, 1], [0, 2], [0, 4]], warp = [[0, 0], [0, 0]]>
 #a32 = #tilegpu.layout<16x16, reg = [[0, 4], [0, 8], [8, 0]], lane = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], warp = [[0, 0], [0, 0]]>
 #b32 = #tilegpu.layout<16x8, reg = [[4, 0], [8, 0]], lane = [[1, 0], [2, 0], [0, 1], [0, 2], [0, 4]], warp = [[0, 0], [0, 0]]>
 #acc = #tilegpu.layout<16x8, reg = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[0, 0], [0, 0]]>
@@ -173,6 +175,14 @@ tile.func private @wgmma_imprecise(%c: tensor<64x16xf32, #accumulator>) -> tenso
   %b = tilegpu.local_alloc {tilegpu.shared_offset = 8192 : i32} : () -> !tilegpu.memdesc<128x16xf8E5M2, #sb8>
   %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>, max_imprecise_acc = 64 : i32} : !tilegpu.memdesc<64x128xf8E4M3FN, #sa8>, !tilegpu.memdesc<128x16xf8E5M2, #sb8> -> tensor<64x16xf32, #accumulator>
   tile.return %d : tensor<64x16xf32, #accumulator>
+}
+
+// Words of four bytes.
+// CHECK-LABEL: llvm.func internal @mma_float8(
+// CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e5m2.f32"(%{{.+}}) : (i32, i32, i32, i32, i32, i32, f32, f32, f32, f32) -> !llvm.struct<(f32, f32, f32, f32)>
+tile.func private @mma_float8(%a: tensor<16x32xf8E4M3FN, #a8>, %b: tensor<32x8xf8E5M2, #b8>, %c: tensor<16x8xf32, #acc>) -> tensor<16x8xf32, #acc> attributes {noinline} {
+  %d = tilegpu.mma_dot %a, %b, %c {warps = array<i32: 4, 1>} : tensor<16x32xf8E4M3FN, #a8>, tensor<32x8xf8E5M2, #b8> -> tensor<16x8xf32, #acc>
+  tile.return %d : tensor<16x8xf32, #acc>
 }
 
 // CHECK-LABEL: llvm.func internal @wait(

@@ -92,3 +92,11 @@ tile.func private @order(%a: !tilegpu.memdesc<8x8xf16, #shared>) {
   %t = tilegpu.memdesc_trans %a {order = array<i32: 0, 0>} : !tilegpu.memdesc<8x8xf16, #shared> -> !tilegpu.memdesc<8x8xf16, #shared>
   tile.return
 }
+
+// -----
+
+tile.func private @sum_of_float8(%a: tensor<32x32xf8E4M3FN>, %b: tensor<32x32xf8E5M2>, %c: tensor<32x32xf16>) {
+  // expected-error@+1 {{cannot sum products of 'f8E4M3FN' and 'f8E5M2' in 'f16'}}
+  %d = tilegpu.mma_dot %a, %b, %c {warps = array<i32: 1, 1>} : tensor<32x32xf8E4M3FN>, tensor<32x32xf8E5M2> -> tensor<32x32xf16>
+  tile.return
+}

@@ -274,7 +274,7 @@ tile.func private @columns(%a: tensor<192x32xf16, #u>, %b: tensor<32x64xf16, #u>
 
 // -----
 
-// 8-bit floats are widened for mma.sync.
+// 8-bit floats are widened for mma.sync where it has none of them.
 #u = #tilegpu.unassigned
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
 // CHECK-LABEL: @float8
@@ -285,5 +285,30 @@ tile.func private @float8(%a: tensor<64x32xf8E4M3FN, #u>, %b: tensor<32x64xf8E5M
   // expected-remark@+1 {{by mma.sync, not wgmma: sm_80 has no wgmma}}
   %d = tile.dot %a, %b, %c : tensor<64x32xf8E4M3FN, #u>, tensor<32x64xf8E5M2, #u> -> tensor<64x64xf32, #u>
   tile.return %d : tensor<64x64xf32, #u>
+}
+}
+
+// -----
+
+// Where it has, it takes one of each kind; but not sums in f16, bounds of how many are summed in
+// less than f32, or less than 32 along k.
+#u = #tilegpu.unassigned
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_89">} {
+// CHECK-LABEL: @float8_by_mma
+tile.func private @float8_by_mma(%a: tensor<64x32xf8E4M3FN, #u>, %b: tensor<32x64xf8E5M2, #u>, %c: tensor<64x64xf32, #u>, %h: tensor<64x64xf16, #u>, %d: tensor<64x16xf8E4M3FN, #u>, %e: tensor<16x64xf8E5M2, #u>) -> (tensor<64x64xf32, #u>, tensor<64x64xf16, #u>, tensor<64x64xf32, #u>, tensor<64x64xf32, #u>) {
+  // CHECK-NOT: tile.fp_to_fp
+  // CHECK: tilegpu.mma_dot %arg0, %arg1, {{.+}} : tensor<64x32xf8E4M3FN
+  // expected-remark@+1 {{by mma.sync, not wgmma: sm_89 has no wgmma}}
+  %0 = tile.dot %a, %b, %c : tensor<64x32xf8E4M3FN, #u>, tensor<32x64xf8E5M2, #u> -> tensor<64x64xf32, #u>
+  // CHECK: tilegpu.mma_dot {{.+}} : tensor<64x32xf16
+  // expected-remark@+1 {{by mma.sync}}
+  %1 = tile.dot %a, %b, %h : tensor<64x32xf8E4M3FN, #u>, tensor<32x64xf8E5M2, #u> -> tensor<64x64xf16, #u>
+  // CHECK: tilegpu.mma_dot {{.+}} : tensor<64x32xf16
+  // expected-remark@+1 {{by mma.sync}}
+  %2 = tile.dot %a, %b, %c {max_imprecise_acc = 16 : i32} : tensor<64x32xf8E4M3FN, #u>, tensor<32x64xf8E5M2, #u> -> tensor<64x64xf32, #u>
+  // CHECK: tilegpu.mma_dot {{.+}} : tensor<64x16xf16
+  // expected-remark@+1 {{by mma.sync}}
+  %3 = tile.dot %d, %e, %c : tensor<64x16xf8E4M3FN, #u>, tensor<16x64xf8E5M2, #u> -> tensor<64x64xf32, #u>
+  tile.return %0, %1, %2, %3 : tensor<64x64xf32, #u>, tensor<64x64xf16, #u>, tensor<64x64xf32, #u>, tensor<64x64xf32, #u>
 }
 }

@@ -69,7 +69,7 @@ enum class FastFunction { Exp2, Exp2Flushing, Sqrt, Rsqrt, Reciprocal };
 /// neighbours along k (one f64); the accumulator has one value for an element, those of f16
 /// in pairs of neighbours (vector<2xf16>).
 struct WarpMMA {
-  mlir::Type element, accumulator;
+  mlir::Type element, elementB, accumulator;
   int64_t m, n, k;
 };
 

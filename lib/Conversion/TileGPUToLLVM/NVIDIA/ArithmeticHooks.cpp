@@ -15,14 +15,26 @@ using namespace tessera;
 // mma.sync
 //===----------------------------------------------------------------------===//
 
-static NVVM::MMATypes getMMAType(Type element) {
+static Value callIntrinsic(ThreadBuilder &thread, StringRef name, Type result,
+                           ValueRange operands) {
+  return thread
+      .create<LLVM::CallIntrinsicOp>(result, thread.getBuilder().getStringAttr(name), operands)
+      .getResult(0);
+}
+
+/// What PTX calls the elements that an MMA multiplies.
+static StringRef getName(Type element) {
   if (element.isF64())
-    return NVVM::MMATypes::f64;
+    return "f64";
   if (element.isF16())
-    return NVVM::MMATypes::f16;
+    return "f16";
   if (element.isBF16())
-    return NVVM::MMATypes::bf16;
-  return element.getIntOrFloatBitWidth() == 32 ? NVVM::MMATypes::tf32 : NVVM::MMATypes::s8;
+    return "bf16";
+  if (element.isF32())
+    return "tf32";
+  if (element.isInteger(8))
+    return "s8";
+  return isa<Float8E5M2Type>(element) ? "e5m2" : "e4m3";
 }
 
 SmallVector<Value> NVIDIAHooks::emitWarpMMA(ThreadBuilder &thread, const WarpMMA &mma,
@@ -30,7 +42,20 @@ SmallVector<Value> NVIDIAHooks::emitWarpMMA(ThreadBuilder &thread, const WarpMMA
                                             ArrayRef<Value> accumulator) const {
   SmallVector<Type> types(ValueRange(accumulator).getTypes());
   Type result = LLVM::LLVMStructType::getLiteral(thread.getBuilder().getContext(), types);
-  NVVM::MMATypes type = getMMAType(mma.element);
+  SmallVector<Value> results;
+  auto unpack = [&](Value made) {
+    for (unsigned index = 0; index < types.size(); ++index)
+      results.push_back(thread.create<LLVM::ExtractValueOp>(made, index));
+  };
+  // NVVM's op has no 8-bit floats.
+  if (isa<FloatType>(mma.element) && mma.element.getIntOrFloatBitWidth() == 8) {
+    std::string name = "llvm.nvvm.mma.m16n8k32.row.col.f32." + getName(mma.element).str() + "." +
+                       getName(mma.elementB).str() + ".f32";
+    unpack(callIntrinsic(thread, name, result,
+                         llvm::to_vector(llvm::concat<const Value>(wordsA, wordsB, accumulator))));
+    return results;
+  }
+  NVVM::MMATypes type = *NVVM::symbolizeMMATypes(getName(mma.element));
   std::optional<NVVM::MMAIntOverflow> overflow;
   if (type == NVVM::MMATypes::s8)
     overflow = NVVM::MMAIntOverflow::wrapped;
@@ -39,9 +64,7 @@ SmallVector<Value> NVIDIAHooks::emitWarpMMA(ThreadBuilder &thread, const WarpMMA
       result, wordsA, wordsB, accumulator, ArrayRef<int64_t>(shape), /*b1Op=*/std::nullopt,
       overflow, std::array<NVVM::MMATypes, 2>{type, type},
       std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row, NVVM::MMALayout::col});
-  SmallVector<Value> results;
-  for (unsigned index = 0; index < types.size(); ++index)
-    results.push_back(thread.create<LLVM::ExtractValueOp>(made, index));
+  unpack(made);
   return results;
 }
 
@@ -62,18 +85,6 @@ static void tie(ThreadBuilder &thread, StringRef text, ArrayRef<MutableArrayRef<
   for (MutableArrayRef<Value> list : words)
     for (Value &word : list)
       word = results[next++];
-}
-
-static StringRef getName(Type element) {
-  if (element.isF16())
-    return "f16";
-  if (element.isBF16())
-    return "bf16";
-  if (element.isF32())
-    return "tf32";
-  if (element.isInteger(8))
-    return "s8";
-  return isa<Float8E5M2Type>(element) ? "e5m2" : "e4m3";
 }
 
 SmallVector<Value> NVIDIAHooks::emitWarpgroupMMA(ThreadBuilder &thread, const WarpgroupMMA &mma,
@@ -123,13 +134,6 @@ void NVIDIAHooks::emitWarpgroupWait(ThreadBuilder &thread, unsigned pending,
 //===----------------------------------------------------------------------===//
 // Functions
 //===----------------------------------------------------------------------===//
-
-static Value callIntrinsic(ThreadBuilder &thread, StringRef name, Type result,
-                           ValueRange operands) {
-  return thread
-      .create<LLVM::CallIntrinsicOp>(result, thread.getBuilder().getStringAttr(name), operands)
-      .getResult(0);
-}
 
 Value NVIDIAHooks::emitFastFunction(ThreadBuilder &thread, FastFunction function, Value x) const {
   Type type = x.getType();

@@ -234,7 +234,10 @@ LogicalResult MmaDotOp::verify() {
     return failure();
   Type a = getElement(getA().getType()), b = getElement(getB().getType()),
        accumulator = getElement(getAcc().getType());
-  if (a != b || isa<Float8E4M3FNType, Float8E5M2Type>(a) || !isAccumulatorOf(accumulator, a))
+  auto isFloat8 = [](Type type) { return isa<Float8E4M3FNType, Float8E5M2Type>(type); };
+  bool isOfFloat8 = isFloat8(a) && isFloat8(b);
+  if ((a != b && !isOfFloat8) || (isOfFloat8 && !accumulator.isF32()) ||
+      !isAccumulatorOf(accumulator, a))
     return emitOpError("cannot sum products of ") << a << " and " << b << " in " << accumulator;
   if (getPrecision() == tile::InputPrecision::IEEE ||
       (getPrecision() != tile::InputPrecision::TF32 && !a.isF32()))

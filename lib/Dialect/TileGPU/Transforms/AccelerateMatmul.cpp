@@ -58,15 +58,27 @@ struct Dot {
 
   bool isBatched() const { return shape.size() > 2; }
   bool isFloat8() const { return isa<FloatType>(element) && bits == 8; }
+  /// Whether instructions for 8-bit floats take both operands: e4m3 and e5m2, also one of each.
+  bool isOfFloat8MMA() const {
+    return isa<Float8E4M3FNType, Float8E5M2Type>(element) &&
+           isa<Float8E4M3FNType, Float8E5M2Type>(other);
+  }
+  /// Whether mma.sync multiplies 8-bit floats as f16: where it has no instruction for them, or one
+  /// that sums more of them in less than f32 than may be.
+  bool isWidened(const GPUMachine &gpu) const {
+    std::optional<MMAInstruction> mma = gpu.findMMA(MMAKind::Warp, MMAElement::F8);
+    return isFloat8() && !(mma && isOfFloat8MMA() && accumulator.isF32() && k >= mma->minK &&
+                           op.getMaxImpreciseAcc() == 0);
+  }
   /// The parts that operands are split into.
   FloatParts getParts() const {
     return FloatParts(element.isF32() ? op.getPrecision() : tile::InputPrecision::TF32);
   }
   unsigned getOperandBits() const { return getParts().isBF16 ? 16 : bits; }
-  /// What an instruction of this kind multiplies; mma.sync takes 8-bit floats as f16.
-  std::optional<MMAElement> getMMAElement(MMAKind kind) const {
+  /// What an instruction of this kind multiplies.
+  std::optional<MMAElement> getMMAElement(MMAKind kind, const GPUMachine &gpu) const {
     if (isFloat8())
-      return kind == MMAKind::Warp ? MMAElement::F16 : MMAElement::F8;
+      return kind == MMAKind::Warp && isWidened(gpu) ? MMAElement::F16 : MMAElement::F8;
     if (element.isF16())
       return MMAElement::F16;
     if (element.isBF16() || (element.isF32() && getParts().isBF16))
@@ -144,7 +156,7 @@ static bool becomesOperand(tile::DotOp op) {
 static std::string whyNotMma(const Dot &dot, const Machine &machine) {
   if (dot.element.isF32() && dot.op.getPrecision() == tile::InputPrecision::IEEE)
     return "f32 operands are to keep their precision (input_precision)";
-  std::optional<MMAElement> element = dot.getMMAElement(MMAKind::Warp);
+  std::optional<MMAElement> element = dot.getMMAElement(MMAKind::Warp, machine.gpu);
   if (!element)
     return "there is none for these types";
   std::optional<MMAInstruction> mma = machine.gpu.findMMA(MMAKind::Warp, *element);
@@ -166,11 +178,10 @@ static std::string whyNotWgmma(const Dot &dot, const Machine &machine) {
   if (dot.isBatched())
     return "the dot is one of batches";
   std::optional<MMAInstruction> mma =
-      machine.gpu.findMMA(MMAKind::Warpgroup, *dot.getMMAElement(MMAKind::Warpgroup));
+      machine.gpu.findMMA(MMAKind::Warpgroup, *dot.getMMAElement(MMAKind::Warpgroup, machine.gpu));
   if (!mma)
     return "there is none for f64";
-  auto isFloat8 = [](Type type) { return isa<Float8E4M3FNType, Float8E5M2Type>(type); };
-  if (dot.isFloat8() && !(isFloat8(dot.element) && isFloat8(dot.other)))
+  if (dot.isFloat8() && !dot.isOfFloat8MMA())
     return "there is none for these types";
   if (machine.warps % kWarpsOfWarpgroup != 0)
     return "num_warps is " + std::to_string(machine.warps) + ", no multiple of 4";
@@ -355,7 +366,7 @@ void Rewriter::toMma(const Dot &dot) {
       *tile = transposeTile(builder, *tile);
   }
   Value a = read(left, op), b = read(right, op);
-  if (dot.isFloat8()) {
+  if (dot.isWidened(machine.gpu)) {
     a = tile::FpToFpOp::create(builder, op.getLoc(), withElement(a, builder.getF16Type()), a);
     b = tile::FpToFpOp::create(builder, op.getLoc(), withElement(b, builder.getF16Type()), b);
   }
