@@ -101,8 +101,13 @@ CLUSTER_CONFIGS = [
     (512, 128, 64, 8, 4, 2), (256, 128, 64, 8, 4, 2), (128, 256, 64, 8, 4, 2), (256, 256, 64, 8, 4, 4),
     (256, 128, 64, 4, 4, 2), (128, 256, 64, 4, 4, 2), (128, 128, 64, 4, 4, 2),
 ]  # fmt: skip
+# For few rows: each block has some columns, and all have the rows by multicast.
+CLUSTER_FEW_ROWS = [
+    (128, 128, 64, 4, 4, 2), (128, 128, 64, 4, 6, 2), (128, 128, 128, 4, 3, 2), (128, 128, 64, 8, 6, 2),
+    (128, 256, 64, 4, 6, 4), (128, 256, 128, 4, 3, 4), (128, 256, 64, 4, 4, 2), (128, 512, 64, 4, 6, 8),
+]  # fmt: skip
 CLUSTER_SHAPES = [
-    (8192, 8192, 8192), (4096, 4096, 4096), (8192, 1024, 8192), (32768, 8192, 2048), (2048, 2048, 2048),
+    (128, 8192, 8192), (8192, 8192, 8192), (4096, 4096, 4096), (8192, 1024, 8192), (32768, 8192, 2048), (2048, 2048, 2048),
     (16384, 16384, 1024),
 ]  # fmt: skip
 # The same and whether the epilogue is in halves; for elements of 16 bits, BK for others follows.
@@ -227,7 +232,9 @@ def matmul_row(
     }
     if what == "clusters":
         own = kernels["tessera"]
-        competitors["clusters"] = [variant(own, config) for config in CLUSTER_CONFIGS]
+        competitors["clusters"] = [
+            variant(own, config) for config in (CLUSTER_FEW_ROWS if m <= 128 else CLUSTER_CONFIGS)
+        ]
     # Descriptors want rows of a multiple of 16 bytes. (Of the many layers, plain kernels alone.)
     if (
         what == "matmul"
