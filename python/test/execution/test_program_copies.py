@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tiles that a program loads once, copied by the producer of a persistent kernel, simulated.
+"""Tiles that a program loads once, copied by the producer of a persistent kernel.
 
 The simulator has two blocks for all programs of a persistent kernel, and lets copies arrive when
 the seed says.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from execution import on_gpu
 
 import tessera
 import tessera.gpu
@@ -60,17 +61,28 @@ def by_numpy(q, k, v, again=False):
     return result + (q @ q.transpose(0, 2, 1) if again else 0.0)
 
 
-def run(rng, heads, T, S, seed=0, same=False, warps=8, BN=64, stages=2, **constants):
+@pytest.fixture(params=["simulator", "cuda"])
+def target(request):
+    if request.param == "cuda" and not on_gpu.has_gpu():
+        pytest.skip("there is no GPU")
+    return request.param
+
+
+def run(rng, target, heads, T, S, seed=0, same=False, warps=8, BN=64, stages=2, **constants):
     D, BM = 128, 128
     q = rng.standard_normal((heads, T, D)).astype("f2") / 4
     k, v = (rng.standard_normal((heads, S, D)).astype("f2") for _ in range(2))
     expected = by_numpy(2 * q if constants.get("SCALED") else q, k, v, constants.get("AGAIN"))
     o = q if same else np.full_like(q, np.nan)
-    simulation = tessera.gpu.simulate(attend, seed=seed)[(T // BM, heads)](
-        q, k, v, o, T, S, D**-0.5 * LOG2E, BM=BM, BN=BN, D=D, num_stages=stages, num_warps=warps,
-        target="sm_90a", tensor_maps=True, **constants,
-    )  # fmt: skip
-    simulation.check()
+    grid, arguments = (T // BM, heads), (q, k, v, o, T, S, D**-0.5 * LOG2E)
+    options = {"BM": BM, "BN": BN, "D": D, "num_stages": stages, "num_warps": warps, **constants}
+    if target == "cuda":
+        on_gpu.launch(attend, grid, arguments, options)
+    else:
+        simulation = tessera.gpu.simulate(attend, seed=seed)[grid](
+            *arguments, target="sm_90a", tensor_maps=True, **options
+        )
+        simulation.check()
     np.testing.assert_allclose(o, expected, atol=8e-3)
 
 
@@ -109,29 +121,31 @@ def test_threads_load_what_the_producer_cannot(what):
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("warps, BN", [(4, 64), (8, 64), (8, 128)])
-def test_many_programs(rng, warps, BN, seed):
-    run(rng, heads=3, T=256, S=256, seed=seed, warps=warps, BN=BN)
+@pytest.mark.parametrize("warps, BN", [(4, 64), (4, 128), (8, 64), (8, 128)])
+def test_many_programs(rng, target, warps, BN, seed):
+    """More than there are blocks: of a GPU, too."""
+    heads = 80 if target == "cuda" else 3
+    run(rng, target, heads=heads, T=256, S=256, seed=seed, warps=warps, BN=BN)
 
 
 @pytest.mark.parametrize("S", [0, 64, 128, 192])
-def test_few_iterations(rng, S):
+def test_few_iterations(rng, target, S):
     """None, too: then nobody looks at the tile, and it is left all the same."""
-    run(rng, heads=5, T=128, S=S)
+    run(rng, target, heads=5, T=128, S=S)
 
 
-def test_one_program(rng):
-    run(rng, heads=1, T=128, S=128)
+def test_one_program(rng, target):
+    run(rng, target, heads=1, T=128, S=128)
 
 
-def test_a_reader_behind_the_loop(rng):
-    run(rng, heads=3, T=128, S=128, AGAIN=True)
+def test_a_reader_behind_the_loop(rng, target):
+    run(rng, target, heads=3, T=128, S=128, AGAIN=True)
 
 
 @pytest.mark.parametrize("what", ["SCALED", "BRANCH"])
-def test_a_tile_that_threads_load(rng, what):
-    run(rng, heads=3, T=128, S=128, **{what: True})
+def test_a_tile_that_threads_load(rng, target, what):
+    run(rng, target, heads=3, T=128, S=128, **{what: True})
 
 
-def test_results_in_the_place_of_the_tile(rng):
-    run(rng, heads=3, T=256, S=128, same=True)
+def test_results_in_the_place_of_the_tile(rng, target):
+    run(rng, target, heads=3, T=256, S=128, same=True)
