@@ -278,8 +278,7 @@ struct Float8Pattern : ConversionPattern {
 /// infinities too. f16 and bf16 are f32s exactly.
 bool hasFloat8Instruction(tile::FpToFpOp op) {
   Type target = getElementTypeOrSelf(op.getType());
-  return isa<Float8E4M3FNType, Float8E5M2Type>(target) &&
-         tilegpu::getMachine(op).hasFloat8Conversion &&
+  return tilegpu::isNativeFloat8(target) && tilegpu::getMachine(op).hasFloat8Conversion &&
          op.getRounding() == tile::RoundingMode::NearestEven &&
          isa<Float32Type, Float16Type, BFloat16Type>(getElementTypeOrSelf(op.getSource()));
 }

@@ -37,34 +37,41 @@ static StringRef getName(Type element) {
   return isa<Float8E5M2Type>(element) ? "e5m2" : "e4m3";
 }
 
-SmallVector<Value> NVIDIAHooks::emitWarpMMA(ThreadBuilder &thread, const WarpMMA &mma,
-                                            ArrayRef<Value> wordsA, ArrayRef<Value> wordsB,
-                                            ArrayRef<Value> accumulator) const {
-  SmallVector<Type> types(ValueRange(accumulator).getTypes());
-  Type result = LLVM::LLVMStructType::getLiteral(thread.getBuilder().getContext(), types);
-  SmallVector<Value> results;
-  auto unpack = [&](Value made) {
-    for (unsigned index = 0; index < types.size(); ++index)
-      results.push_back(thread.create<LLVM::ExtractValueOp>(made, index));
-  };
-  // NVVM's op has no 8-bit floats.
-  if (isa<FloatType>(mma.element) && mma.element.getIntOrFloatBitWidth() == 8) {
-    std::string name = "llvm.nvvm.mma.m16n8k32.row.col.f32." + getName(mma.element).str() + "." +
-                       getName(mma.elementB).str() + ".f32";
-    unpack(callIntrinsic(thread, name, result,
-                         llvm::to_vector(llvm::concat<const Value>(wordsA, wordsB, accumulator))));
-    return results;
-  }
+/// Of 8-bit floats, which NVVM's op does not have.
+static Value emitFloat8MMA(ThreadBuilder &thread, const WarpMMA &mma, Type result,
+                           ArrayRef<Value> words) {
+  std::string name = "llvm.nvvm.mma.m16n8k32.row.col.f32." + getName(mma.element).str() + "." +
+                     getName(mma.elementB).str() + ".f32";
+  return callIntrinsic(thread, name, result, words);
+}
+
+static Value emitMMA(ThreadBuilder &thread, const WarpMMA &mma, Type result, ArrayRef<Value> wordsA,
+                     ArrayRef<Value> wordsB, ArrayRef<Value> accumulator) {
   NVVM::MMATypes type = *NVVM::symbolizeMMATypes(getName(mma.element));
   std::optional<NVVM::MMAIntOverflow> overflow;
   if (type == NVVM::MMATypes::s8)
     overflow = NVVM::MMAIntOverflow::wrapped;
   std::array<int64_t, 3> shape = {mma.m, mma.n, mma.k};
-  Value made = thread.create<NVVM::MmaOp>(
+  return thread.create<NVVM::MmaOp>(
       result, wordsA, wordsB, accumulator, ArrayRef<int64_t>(shape), /*b1Op=*/std::nullopt,
       overflow, std::array<NVVM::MMATypes, 2>{type, type},
       std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row, NVVM::MMALayout::col});
-  unpack(made);
+}
+
+SmallVector<Value> NVIDIAHooks::emitWarpMMA(ThreadBuilder &thread, const WarpMMA &mma,
+                                            ArrayRef<Value> wordsA, ArrayRef<Value> wordsB,
+                                            ArrayRef<Value> accumulator) const {
+  SmallVector<Type> types(ValueRange(accumulator).getTypes());
+  Type result = LLVM::LLVMStructType::getLiteral(thread.getBuilder().getContext(), types);
+  bool isFloat8 = isa<FloatType>(mma.element) && mma.element.getIntOrFloatBitWidth() == 8;
+  Value made =
+      isFloat8
+          ? emitFloat8MMA(thread, mma, result,
+                          llvm::to_vector(llvm::concat<const Value>(wordsA, wordsB, accumulator)))
+          : emitMMA(thread, mma, result, wordsA, wordsB, accumulator);
+  SmallVector<Value> results;
+  for (unsigned index = 0; index < types.size(); ++index)
+    results.push_back(thread.create<LLVM::ExtractValueOp>(made, index));
   return results;
 }
 

@@ -214,6 +214,10 @@ int64_t tessera::tilegpu::getTileBytes(RankedTensorType tile) {
   return tile.getNumElements() * getElementBytes(tile.getElementType());
 }
 
+bool tessera::tilegpu::isNativeFloat8(Type element) {
+  return isa<Float8E4M3FNType, Float8E5M2Type>(element);
+}
+
 RankedTensorType tessera::tilegpu::withLayout(RankedTensorType type, const LinearLayout &layout) {
   return RankedTensorType::get(type.getShape(), type.getElementType(),
                                LayoutAttr::get(type.getContext(), layout.canonical()));

@@ -100,7 +100,7 @@ static LogicalResult verifyLayout(Operation *op, StringRef what, Type type,
 }
 
 static bool isAccumulatorOf(Type accumulator, Type element) {
-  if (element.isF16() || isa<Float8E4M3FNType, Float8E5M2Type>(element))
+  if (element.isF16() || isNativeFloat8(element))
     return accumulator.isF32() || accumulator.isF16();
   if (element.isBF16() || element.isF32())
     return accumulator.isF32();
@@ -234,9 +234,8 @@ LogicalResult MmaDotOp::verify() {
     return failure();
   Type a = getElement(getA().getType()), b = getElement(getB().getType()),
        accumulator = getElement(getAcc().getType());
-  auto isFloat8 = [](Type type) { return isa<Float8E4M3FNType, Float8E5M2Type>(type); };
-  bool isOfFloat8 = isFloat8(a) && isFloat8(b);
-  if ((a != b && !isOfFloat8) || (isOfFloat8 && !accumulator.isF32()) ||
+  bool areBytes = isNativeFloat8(a) && isNativeFloat8(b);
+  if ((a != b && !areBytes) || (areBytes && !accumulator.isF32()) ||
       !isAccumulatorOf(accumulator, a))
     return emitOpError("cannot sum products of ") << a << " and " << b << " in " << accumulator;
   if (getPrecision() == tile::InputPrecision::IEEE ||
@@ -292,8 +291,7 @@ LogicalResult WarpgroupDotOp::verify() {
       return emitOpError("has operands that are not split as its precision says");
     a = part;
   }
-  bool areBytes =
-      isa<Float8E4M3FNType, Float8E5M2Type>(a) && isa<Float8E4M3FNType, Float8E5M2Type>(b);
+  bool areBytes = isNativeFloat8(a) && isNativeFloat8(b);
   if ((a != b && !areBytes) || a.isF64() || !isAccumulatorOf(accumulator, a))
     return emitOpError("cannot sum products of ") << a << " and " << b << " in " << accumulator;
   if (failed(verifySpread(*this, "groups", getGroups(), kWarpsOfWarpgroup)))

@@ -59,10 +59,7 @@ struct Dot {
   bool isBatched() const { return shape.size() > 2; }
   bool isFloat8() const { return isa<FloatType>(element) && bits == 8; }
   /// Whether instructions for 8-bit floats take both operands: e4m3 and e5m2, also one of each.
-  bool isOfFloat8MMA() const {
-    return isa<Float8E4M3FNType, Float8E5M2Type>(element) &&
-           isa<Float8E4M3FNType, Float8E5M2Type>(other);
-  }
+  bool isOfFloat8MMA() const { return isNativeFloat8(element) && isNativeFloat8(other); }
   /// Whether mma.sync multiplies 8-bit floats as f16: where it has no instruction for them, or one
   /// that sums more of them in less than f32 than may be.
   bool isWidened(const GPUMachine &gpu) const {

@@ -147,10 +147,9 @@ static ArrayRef<int64_t> getShape(Value value) {
 static bool isForWarpgroups(tile::DotOp dot) {
   Type a = getElementTypeOrSelf(dot.getA().getType()),
        b = getElementTypeOrSelf(dot.getB().getType());
-  auto isFloat8 = [](Type type) { return isa<Float8E4M3FNType, Float8E5M2Type>(type); };
   if (a.isF32())
     return dot.getPrecision() == tile::InputPrecision::TF32;
-  return a.isF16() || a.isBF16() || a.isInteger(8) || (isFloat8(a) && isFloat8(b));
+  return a.isF16() || a.isBF16() || a.isInteger(8) || (isNativeFloat8(a) && isNativeFloat8(b));
 }
 
 /// Whether a part of each dot is still enough for wgmma by all warps.

@@ -113,6 +113,9 @@ int64_t getElementBytes(mlir::Type element);
 /// What all elements of a tile take.
 int64_t getTileBytes(mlir::RankedTensorType tile);
 
+/// Whether an element is an 8-bit float that GPUs have instructions for: e4m3 or e5m2.
+bool isNativeFloat8(mlir::Type element);
+
 } // namespace tessera::tilegpu
 
 #include "tessera/Dialect/TileGPU/IR/TileGPUScheduleEnums.h.inc"
