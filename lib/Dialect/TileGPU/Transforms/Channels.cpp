@@ -15,6 +15,9 @@ int64_t Channel::getSlotBytes() const {
   return bytes;
 }
 
+/// One for each slot that says it is full, and one that says it is empty; and one for no slot.
+int64_t Channel::getBarrierBytes(int64_t slots) { return (2 * slots + 1) * kSlotAlignment; }
+
 static Value makeNumber(OpBuilder &builder, Location loc, unsigned number) {
   return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(number));
 }

@@ -39,6 +39,8 @@ public:
   bool isShared() const { return blocks > 1; }
   /// Bytes of shared memory that one slot takes.
   int64_t getSlotBytes() const;
+  /// Bytes that the barriers of a channel with so many slots take.
+  static int64_t getBarrierBytes(int64_t slots);
 
   /// Rings of so many slots, and barriers for them. `warps` of each block that the channel is
   /// filled by say of a slot that it is empty.

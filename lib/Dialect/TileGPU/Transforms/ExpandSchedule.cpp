@@ -96,14 +96,7 @@ struct TileGPUExpandSchedulePass
         KernelRings none;
         ScheduledLoop(*schedule, none, {}).expand();
       }
-      auto attr = function->getAttrOfType<KernelScheduleAttr>(kKernelScheduleAttr);
-      if (kernel.isEmpty() && attr && !attr.getChannels().empty()) {
-        function.emitError("has channels, and no loop that producer warps copy for");
-        return signalPassFailure();
-      }
-      if (!kernel.isEmpty() && failed(kernel.expand()))
-        return signalPassFailure();
-      if (failed(expandSlices(function)))
+      if (failed(kernel.expand()) || failed(expandSlices(function)))
         return signalPassFailure();
     }
   }

@@ -75,12 +75,11 @@ LogicalResult KernelExpander::planProgramCopies() {
       return load.emitError("is from an array that the kernel finds, which a producer cannot know");
     if (failed(verifyOrder(copy, load)))
       return failure();
-    if (!rings.numbers.try_emplace(copy.channel, rings.channels.size()).second)
-      return load.emitError("fills channel ") << copy.channel << ", which is a loop's, too";
+    ChannelAttr channel = attr.getChannels()[copy.channel];
+    if (!rings.numbers.try_emplace(channel.getNumber(), rings.channels.size()).second)
+      return load.emitError("fills channel ") << channel.getNumber() << ", which is a loop's, too";
     rings.channels.emplace_back(copy.tile);
-    slots.push_back(llvm::find_if(attr.getChannels(), [&](ChannelAttr channel) {
-                      return channel.getNumber() == copy.channel;
-                    })->getSlots());
+    slots.push_back(channel.getSlots());
   }
   programCopies = std::move(*copies);
   return success();
@@ -145,7 +144,6 @@ LogicalResult KernelExpander::planRings() {
 LogicalResult KernelExpander::verify() {
   if (!kernel.isKernel() || !kernel.getBody().hasOneBlock())
     return kernel.emitError("has loops for TMA, and is no kernel of one block");
-  attr = kernel->getAttrOfType<KernelScheduleAttr>(kKernelScheduleAttr);
   WalkResult result = kernel.walk([&](tile::InlineAsmOp op) {
     if (!mayHaveBarrier(op))
       return WalkResult::advance();
@@ -216,6 +214,11 @@ bool KernelExpander::hasScheduled(Operation *op) const {
                       [&](const ScheduledCopy &copy) { return op->isAncestor(copy.load); });
 }
 
+/// The channel of a copy that is done once a program.
+unsigned KernelExpander::getIndex(const ScheduledCopy &copy) const {
+  return rings.numbers.lookup(attr.getChannels()[copy.channel].getNumber());
+}
+
 /// The channels that an op uses, or loops inside of it.
 SmallVector<unsigned> KernelExpander::getChannels(Operation *op) const {
   llvm::SmallDenseSet<unsigned> used;
@@ -225,7 +228,7 @@ SmallVector<unsigned> KernelExpander::getChannels(Operation *op) const {
         used.insert(rings.getIndex(channel));
   for (const ScheduledCopy &copy : programCopies)
     if (op->isAncestor(copy.load))
-      used.insert(rings.numbers.lookup(copy.channel));
+      used.insert(getIndex(copy));
   SmallVector<unsigned> result(used.begin(), used.end());
   llvm::sort(result);
   return result;
@@ -338,7 +341,7 @@ void KernelExpander::emitProducer(OpBuilder &builder, Block *block, IRMapping ma
 /// A tile that is copied once a program, for the load and its buffers: it is waited for where it
 /// is first looked at, and left where it was looked at last.
 void KernelExpander::receive(const ScheduledCopy &copy) {
-  unsigned index = rings.numbers.lookup(copy.channel);
+  unsigned index = getIndex(copy);
   const Channel &channel = rings.channels[index];
   ChannelPlace place = places[index];
   OpBuilder builder(copy.load);
@@ -580,6 +583,12 @@ void KernelExpander::expandForProducer() {
 }
 
 LogicalResult KernelExpander::expand() {
+  attr = kernel->getAttrOfType<KernelScheduleAttr>(kKernelScheduleAttr);
+  if (schedules.empty()) {
+    if (attr && !attr.getChannels().empty())
+      return kernel.emitError("has channels, and no loop that producer warps copy for");
+    return success();
+  }
   if (failed(verify()) || failed(addMaps()))
     return failure();
   for (auto [index, schedule] : llvm::enumerate(schedules))

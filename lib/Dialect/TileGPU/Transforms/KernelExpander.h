@@ -42,8 +42,7 @@ public:
 
   /// Takes a loop that TMA fills rings for.
   void add(LoopSchedule schedule) { schedules.push_back(std::move(schedule)); }
-  bool isEmpty() const { return schedules.empty(); }
-  /// Checks and replaces all of them. Fails with an error.
+  /// Checks and replaces all of them; does nothing where there are none. Fails with an error.
   mlir::LogicalResult expand();
 
 private:
@@ -58,6 +57,7 @@ private:
   mlir::LogicalResult addMaps();
 
   bool hasScheduled(mlir::Operation *op) const;
+  unsigned getIndex(const ScheduledCopy &copy) const;
   mlir::SmallVector<unsigned> getChannels(mlir::Operation *op) const;
   void expandInLoops();
   void expandForProducer();

@@ -77,20 +77,20 @@ tessera::tilegpu::readProgramCopies(tile::FuncOp kernel, KernelScheduleAttr attr
     std::optional<ScheduledCopy> copy = getProgramCopy(kernel, load, why);
     if (!copy)
       return load.emitError("cannot be copied once a program: ") << why;
-    copy->channel = *node.getChannel();
-    if (llvm::none_of(channels,
-                      [&](ChannelAttr channel) { return channel.getNumber() == copy->channel; }))
+    unsigned number = *node.getChannel();
+    auto isIt = [&](ChannelAttr channel) { return channel.getNumber() == number; };
+    copy->channel = llvm::find_if(channels, isIt) - channels.begin();
+    if (copy->channel == channels.size())
       return load.emitError("fills channel ")
-             << copy->channel << ", which the kernel's schedule does not have";
+             << number << ", which the kernel's schedule does not have";
     if (llvm::any_of(copies, [&](const auto &other) { return other.channel == copy->channel; }))
       return load.emitError("fills channel ")
-             << copy->channel << ", as a load before it does: each has one of its own";
+             << number << ", as a load before it does: each has one of its own";
     copies.push_back(std::move(*copy));
   }
-  for (ChannelAttr channel : channels)
-    if (llvm::none_of(
-            copies, [&](const ScheduledCopy &copy) { return copy.channel == channel.getNumber(); }))
+  for (unsigned index = 0; index < channels.size(); ++index)
+    if (llvm::none_of(copies, [&](const auto &copy) { return copy.channel == index; }))
       return kernel.emitError("has channel ")
-             << channel.getNumber() << ", which no load outside of its loops fills";
+             << channels[index].getNumber() << ", which no load outside of its loops fills";
   return copies;
 }

@@ -20,8 +20,9 @@ namespace tessera::tilegpu {
 std::optional<ScheduledCopy> getProgramCopy(tile::FuncOp kernel, tile::LoadOp load,
                                             std::string &why);
 
-/// The copies that nodes of loads outside of all loops ask for, one for each channel that the
-/// kernel's schedule has, in the order of the loads. `attr` may be null. Fails with an error.
+/// The copies that nodes of loads outside of all loops ask for, in the order of the loads, one for
+/// each channel that the kernel's schedule has: theirs is its place there. `attr` may be null.
+/// Fails with an error.
 mlir::FailureOr<mlir::SmallVector<ScheduledCopy, 1>> readProgramCopies(tile::FuncOp kernel,
                                                                        KernelScheduleAttr attr);
 

@@ -545,11 +545,8 @@ void Specializer::planProgramSlots(int64_t others) {
   int64_t bytes = 0;
   for (const ScheduledCopy &copy : programCopies)
     bytes += MemDescType(copy.tile).getRing(1).getSlotBytes();
-  auto getBarriers = [](int64_t channels, int64_t slots) {
-    return channels * (2 * slots + 1) * kSlotAlignment;
-  };
-  bytes += slots * getBytesOfSlots() + getBarriers(channels.size(), slots) +
-           getBarriers(programCopies.size(), /*slots=*/2) + others +
+  bytes += slots * getBytesOfSlots() + channels.size() * Channel::getBarrierBytes(slots) +
+           programCopies.size() * Channel::getBarrierBytes(/*slots=*/2) + others +
            getRoomForResults(kernel, getReplaced(), analysis);
   programSlots = bytes <= machine.sharedBytes ? 2 : 1;
 }
@@ -598,7 +595,7 @@ bool Specializer::planSlots() {
   // Rings that are filled while results are stored leave room for these.
   int64_t barriers = 0;
   for (const BoxLoop &planned : loops)
-    barriers = std::max<int64_t>(barriers, (2 * planned.stages + 3) * kSlotAlignment);
+    barriers = std::max(barriers, Channel::getBarrierBytes(planned.stages + 1));
   barriers *= channels.size();
   auto getStored = [&] {
     return std::max(kExchangeBytes, barriers + getRoomForResults(kernel, getReplaced(), analysis));
@@ -628,14 +625,15 @@ bool Specializer::planSlots() {
   // Where a program has an SM for itself, the next one's tiles are copied while it stores. Where
   // threads compute with what is multiplied, that is worth something if they have none to load.
   auto planPersistence = [&](bool isWithoutLoads) {
+    isPersistent = unplanned.empty() && !isInLoop &&
+                   getWantedRegisters() > WarpRegisters(warps, /*programs=*/2).alone &&
+                   PersistentKernel::isPossible(kernel) &&
+                   PersistentKernel::isOfOneLength(kernel) &&
+                   (planProgramCopies() || !isWithoutLoads);
     int64_t alone = stored;
-    isPersistent = planProgramCopies() || !isWithoutLoads;
-    constexpr int64_t kBarriersOfCopy = 3;
-    stored = getStored() + kBarriersOfCopy * kSlotAlignment * programCopies.size();
-    isPersistent &= unplanned.empty() && !isInLoop &&
-                    getFitting(/*isStored=*/true) >= std::min(wanted, kFewest) &&
-                    getWantedRegisters() > WarpRegisters(warps, /*programs=*/2).alone &&
-                    PersistentKernel::isPossible(kernel) && PersistentKernel::isOfOneLength(kernel);
+    if (!programCopies.empty())
+      stored = getStored() + programCopies.size() * Channel::getBarrierBytes(/*slots=*/1);
+    isPersistent &= getFitting(/*isStored=*/true) >= std::min(wanted, kFewest);
     if (!isPersistent) {
       programCopies.clear();
       stored = alone;
@@ -661,7 +659,7 @@ bool Specializer::planSlots() {
       return admitted;
     };
     int64_t tiles = fitting * perSlot + others,
-            words = (2 * fitting + 1) * kSlotAlignment * channels.size();
+            words = Channel::getBarrierBytes(fitting) * channels.size();
     if (fitting > 2 && countPrograms(tiles + words) < countPrograms(tiles)) {
       --fitting;
       emitRemark(first, RemarkKind::FewerStages)
