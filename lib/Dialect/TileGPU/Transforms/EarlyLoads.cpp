@@ -61,6 +61,10 @@ std::string tessera::tilegpu::whyNotAround(tile::FuncOp kernel, scf::ForOp loop)
 std::optional<BoxAccess> tessera::tilegpu::getBoxToCopy(tile::FuncOp kernel, tile::LoadOp load,
                                                         MemDescType tile, AccessAnalysis &analysis,
                                                         std::string &why) {
+  if (load.getIsVolatile() || load.getCache() == tile::CacheModifier::CV) {
+    why = "it is not to be cached";
+    return std::nullopt;
+  }
   std::optional<BoxAccess> box = getBoxAccess(load, analysis, &why);
   if (!box || !canMoveByTensorMap(*box, tile, &why))
     return std::nullopt;

@@ -80,6 +80,19 @@ Value tessera::tilegpu::skipTrans(Value buffer) {
   return buffer;
 }
 
+SmallVector<Operation *> tessera::tilegpu::getUses(LocalAllocOp buffer) {
+  SmallVector<Operation *> uses;
+  SmallVector<Value> names{buffer.getResult()};
+  while (!names.empty())
+    for (Operation *user : names.pop_back_val().getUsers()) {
+      if (auto trans = dyn_cast<MemDescTransOp>(user))
+        names.push_back(trans.getResult());
+      else
+        uses.push_back(user);
+    }
+  return uses;
+}
+
 WarpgroupDotOp tessera::tilegpu::findAsyncDot(scf::ForOp loop, const ReplacedOps &replaced) {
   SmallVector<WarpgroupDotOp> dots;
   loop.getBody()->walk([&](WarpgroupDotOp dot) { dots.push_back(dot); });

@@ -42,6 +42,9 @@ bool isZero(mlir::Value value);
 /// The buffer that an operand looks at, turned or not.
 mlir::Value skipTrans(mlir::Value buffer);
 
+/// The ops that use a buffer, turned or not.
+mlir::SmallVector<mlir::Operation *> getUses(LocalAllocOp buffer);
+
 /// A dot whose accumulator the loop carries, and nothing else looks at: it may go on into the
 /// next iteration. Null if there is none. Of several dots none does, for they end in
 /// the order they began.

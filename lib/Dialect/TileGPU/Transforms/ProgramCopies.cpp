@@ -6,20 +6,6 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
 
-/// What is done with a buffer, by this name or by another.
-static SmallVector<Operation *> getUses(LocalAllocOp buffer) {
-  SmallVector<Operation *> uses;
-  SmallVector<Value> names{buffer.getResult()};
-  while (!names.empty())
-    for (Operation *user : names.pop_back_val().getUsers()) {
-      if (auto trans = dyn_cast<MemDescTransOp>(user))
-        names.push_back(trans.getResult());
-      else
-        uses.push_back(user);
-    }
-  return uses;
-}
-
 std::optional<ScheduledCopy> tessera::tilegpu::getProgramCopy(tile::FuncOp kernel,
                                                               tile::LoadOp load, std::string &why) {
   auto refuse = [&](const Twine &reason) {
@@ -28,8 +14,6 @@ std::optional<ScheduledCopy> tessera::tilegpu::getProgramCopy(tile::FuncOp kerne
   };
   if (load->getBlock() != &kernel.getBody().front())
     return refuse("it is not done once a program");
-  if (load.getIsVolatile() || load.getCache() == tile::CacheModifier::CV)
-    return refuse("it is not to be cached");
   ScheduledCopy copy;
   copy.load = load;
   for (Operation *user : load->getUsers()) {
