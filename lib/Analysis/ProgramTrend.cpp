@@ -5,6 +5,7 @@
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -97,7 +98,62 @@ Trend Walk::get(Value value) {
   return function && function.isKernel() ? Trend::Same : Trend::Unknown;
 }
 
+namespace {
+
+/// A sum of multiples of scalars, without its constants: `pid * 128 + 64` and `pid * 128` are one.
+class Sum {
+public:
+  void add(Value value, int64_t scale);
+  Trend getTrend(Walk &walk) const;
+
+private:
+  llvm::SmallMapVector<Value, int64_t, 4> scales;
+  unsigned left = 200; ///< as in a walk
+};
+
+} // namespace
+
+void Sum::add(Value value, int64_t scale) {
+  if (left == 0) {
+    scales[value] += scale;
+    return;
+  }
+  --left;
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return;
+  if (auto op = value.getDefiningOp<arith::AddIOp>()) {
+    add(op.getLhs(), scale);
+    return add(op.getRhs(), scale);
+  }
+  if (auto op = value.getDefiningOp<arith::SubIOp>()) {
+    add(op.getLhs(), scale);
+    return add(op.getRhs(), -scale);
+  }
+  // Larger ones are nobody's tiles, and are not to wrap here.
+  constexpr int64_t kMost = 1 << 20;
+  auto product = value.getDefiningOp<arith::MulIOp>();
+  if (product && matchPattern(product.getRhs(), m_ConstantInt(&constant)) &&
+      constant.abs().ule(kMost) && std::abs(scale) <= kMost)
+    return add(product.getLhs(), scale * constant.getSExtValue());
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<arith::ExtSIOp, arith::ExtUIOp, arith::IndexCastOp, tile::HintOp>(op))
+    return add(op->getOperand(0), scale);
+  scales[value] += scale;
+}
+
+Trend Sum::getTrend(Walk &walk) const {
+  Trend trend = Trend::Same;
+  for (auto [value, scale] : scales)
+    if (scale != 0)
+      trend = join(trend, scale < 0 ? negate(walk.get(value)) : walk.get(value));
+  return trend;
+}
+
 Trend tessera::getProgramTrendOfDifference(Value first, Value second, unsigned axis) {
   Walk walk(axis);
-  return join(walk.get(first), negate(walk.get(second)));
+  Sum difference;
+  difference.add(first, 1);
+  difference.add(second, -1);
+  return difference.getTrend(walk);
 }

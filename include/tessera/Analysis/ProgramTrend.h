@@ -3,11 +3,11 @@
 // Whether an integer grows or shrinks from one program of a launch to the next one along an axis
 // of the grid: the bounds of a causal attention's loop, which tell how long a program takes.
 //
-//     %pid * 128                     grows
-//     min((%pid + 1) * 128, %T)      grows: it never shrinks, and somewhere it grows
-//     cdiv(%T - %pid * 64, 64)       shrinks
-//     %T, %pid - %pid                is the same
-//     %pid * 128 % %T, a load        is not known
+//     %pid * 128                        grows
+//     min((%pid + 1) * 128, %T)         grows: it never shrinks, and somewhere it grows
+//     cdiv(%T - %pid * 64, 64)          shrinks
+//     %T, (%pid + 1) * 64 - %pid * 64   is the same
+//     %pid * 128 % %T, a load           is not known
 //
 // This is a guess for choosing an order, and proves nothing: integers are taken not to wrap, and
 // arguments not to be negative.

@@ -22,6 +22,7 @@ LOG2E = 1.4426950408889634
 def attend(
     q_ptr, k_ptr, v_ptr, o_ptr, T, S, scale, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr,
     SCALED: tl.constexpr = False, AGAIN: tl.constexpr = False, BRANCH: tl.constexpr = False,
+    CAUSAL: tl.constexpr = False,
 ):  # fmt: skip
     if BRANCH and tl.program_id(0) * BM >= T:
         return
@@ -35,9 +36,12 @@ def attend(
     most = tl.full((BM,), float("-inf"), tl.float32)
     total = tl.zeros((BM,), tl.float32)
     acc = tl.zeros((BM, D), tl.float32)
-    for start in range(0, S, BN):
+    end = (tl.program_id(0) + 1) * BM if CAUSAL else S
+    for start in range(0, end, BN):
         k = tl.load(k_ptr + head * S * D + (start + columns)[None, :] * D + ds[:, None])
         s = tl.dot(q, k)
+        if CAUSAL:
+            s = tl.where(rows[:, None] >= (start + columns)[None, :], s, float("-inf"))
         new = tl.maximum(most, tl.max(s, 1) * scale)
         p = tl.exp2(s * scale - new[:, None])
         alpha = tl.exp2(most - new)
@@ -52,9 +56,11 @@ def attend(
     tl.store(o_ptr + at, result.to(o_ptr.dtype.element_ty))
 
 
-def by_numpy(q, k, v, again=False):
+def by_numpy(q, k, v, again=False, causal=False):
     q, k, v = (x.astype("f8") for x in (q, k, v))
     scores = q @ k.transpose(0, 2, 1) * q.shape[-1] ** -0.5
+    if causal:
+        scores = np.where(np.tri(*scores.shape[1:], dtype=bool), scores, -np.inf)
     weights = np.exp(scores - scores.max(-1, keepdims=True)) if k.shape[1] else scores
     with np.errstate(invalid="ignore"):
         result = weights @ v / weights.sum(-1, keepdims=True)
@@ -72,7 +78,13 @@ def run(rng, target, heads, T, S, seed=0, same=False, warps=8, BN=64, stages=2, 
     D, BM = 128, 128
     q = rng.standard_normal((heads, T, D)).astype("f2") / 4
     k, v = (rng.standard_normal((heads, S, D)).astype("f2") for _ in range(2))
-    expected = by_numpy(2 * q if constants.get("SCALED") else q, k, v, constants.get("AGAIN"))
+    expected = by_numpy(
+        2 * q if constants.get("SCALED") else q,
+        k,
+        v,
+        constants.get("AGAIN"),
+        constants.get("CAUSAL"),
+    )
     o = q if same else np.full_like(q, np.nan)
     grid, arguments = (T // BM, heads), (q, k, v, o, T, S, D**-0.5 * LOG2E)
     options = {"BM": BM, "BN": BN, "D": D, "num_stages": stages, "num_warps": warps, **constants}
@@ -94,6 +106,7 @@ def get_code(warps=8, BN=64, **constants):
         "SCALED": False,
         "AGAIN": False,
         "BRANCH": False,
+        "CAUSAL": False,
     }
     values.update(constants)
     types = ", ".join(["*fp16:16"] * 4 + ["i32:16", "i32:16", "fp32"])
@@ -126,6 +139,23 @@ def test_many_programs(rng, target, warps, BN, seed):
     """More than there are blocks: of a GPU, too."""
     heads = 80 if target == "cuda" else 3
     run(rng, target, heads=heads, T=256, S=256, seed=seed, warps=warps, BN=BN)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_programs_that_grow_are_dealt():
+    """Of causal attention; blocks have about the same to do, so that it is persistent."""
+    code = get_code(CAUSAL=True)
+    assert "tilegpu.over_programs" in code and "tile.load" not in code
+    assert "reversed_axes" not in code and "grouped_rows" not in code
+
+
+@pytest.mark.parametrize("heads, T", [(1, 128), (1, 384), (2, 256), (3, 384), (5, 256), (2, 640)])
+@pytest.mark.parametrize("same", [False, True])
+def test_causal(rng, target, heads, T, same):
+    """Rows of 1 to 5 programs. In place, too: a program that came twice would be seen."""
+    if target == "cuda":
+        heads *= 60
+    run(rng, target, heads=heads, T=T, S=T, same=same, CAUSAL=True)
 
 
 @pytest.mark.parametrize("S", [0, 64, 128, 192])

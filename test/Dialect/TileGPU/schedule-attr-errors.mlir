@@ -135,6 +135,11 @@ module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, persist
 
 // -----
 
+// expected-error @below {{a balanced order of programs has groups of its own}}
+module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, persistent, order = balanced, group = 8>} {}
+
+// -----
+
 // expected-error @below {{unknown word 'random'}}
 module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, persistent, order = random>} {}
 

@@ -43,12 +43,14 @@ tile.func @k3() attributes {test.nodes = [
 // CHECK-SAME: #tilegpu.kernel_schedule<producer_warps = 1, persistent, order = reversed, group = 8>
 // CHECK-SAME: #tilegpu.kernel_schedule<producer_warps = 1, persistent>
 // CHECK-SAME: #tilegpu.kernel_schedule<producer_warps = 1, persistent, group = 4, channels = [<2, slots = 1, copy = tma>, <3, slots = 2, copy = tma>]>
+// CHECK-SAME: #tilegpu.kernel_schedule<producer_warps = 4, persistent, order = balanced>
 // CHECK-SAME: #tilegpu.kernel_schedule<producer_warps = 0>
 tile.func @k4() attributes {test.kernels = [
     #tilegpu.kernel_schedule<producer_warps = 4, registers = [240, 40], occupancy = 2, persistent>,
     #tilegpu.kernel_schedule<group = 8, producer_warps = 1, persistent, order = reversed>,
     #tilegpu.kernel_schedule<producer_warps = 1, persistent, order = grid>,
     #tilegpu.kernel_schedule<producer_warps = 1, persistent, channels = [<2, slots = 1, copy = tma>, <3, slots = 2, copy = tma>], group = 4>,
+    #tilegpu.kernel_schedule<producer_warps = 4, persistent, order = balanced>,
     #tilegpu.kernel_schedule<>]} {
   tile.return
 }

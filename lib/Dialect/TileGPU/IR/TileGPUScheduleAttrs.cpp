@@ -354,6 +354,8 @@ LogicalResult KernelScheduleAttr::verify(function_ref<InFlightDiagnostic()> emit
     return emitError() << "programs of a kernel that is not persistent come in the grid's order";
   if (group > kMostInGroup)
     return refuseGroup(emitError, group);
+  if (order == ProgramOrder::Balanced && group != 0)
+    return emitError() << "a balanced order of programs has groups of its own";
   if (llvm::any_of(channels, [&](ChannelAttr channel) {
         return warps == 0 || channel.getCopy() != CopyKind::TMA;
       }))

@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "tessera/Analysis/MemoryOrder.h"
+#include "tessera/Analysis/ProgramTrend.h"
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 
 using namespace mlir;
@@ -63,15 +64,30 @@ bool PersistentKernel::isPossible(tile::FuncOp kernel) {
   return !result.wasInterrupted();
 }
 
-bool PersistentKernel::isOfOneLength(tile::FuncOp kernel) {
-  WalkResult result = kernel.walk([](Operation *op) {
-    if (auto loop = dyn_cast<scf::ForOp>(op))
-      for (Value bound : {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()})
-        if (dependsOnProgram(bound))
-          return WalkResult::interrupt();
-    return WalkResult::advance();
+/// How the number of a loop's iterations follows from the program's number along axis 0, if no
+/// other one makes a difference.
+static ProgramTrend getTrendAlongRows(scf::ForOp loop) {
+  auto getTrend = [&](unsigned axis) {
+    return getProgramTrendOfDifference(loop.getUpperBound(), loop.getLowerBound(), axis);
+  };
+  bool isOfRows = !dependsOnProgram(loop.getStep()) && getTrend(1) == ProgramTrend::Same &&
+                  getTrend(2) == ProgramTrend::Same;
+  return isOfRows ? getTrend(0) : ProgramTrend::Unknown;
+}
+
+std::optional<ProgramOrder> PersistentKernel::findOrder(tile::FuncOp kernel) {
+  ProgramOrder order = ProgramOrder::Grid;
+  WalkResult result = kernel.walk([&](scf::ForOp loop) {
+    if (!dependsOnProgram(loop.getLowerBound()) && !dependsOnProgram(loop.getUpperBound()) &&
+        !dependsOnProgram(loop.getStep()))
+      return WalkResult::advance();
+    ProgramTrend trend = getTrendAlongRows(loop);
+    if (trend == ProgramTrend::Grows)
+      order = ProgramOrder::Balanced;
+    return trend == ProgramTrend::Grows || trend == ProgramTrend::Same ? WalkResult::advance()
+                                                                       : WalkResult::interrupt();
   });
-  return !result.wasInterrupted();
+  return result.wasInterrupted() ? std::nullopt : std::optional(order);
 }
 
 PersistentKernel::PersistentKernel(tile::FuncOp kernel, ProgramOrder order, unsigned group)
@@ -89,6 +105,9 @@ PersistentKernel::PersistentKernel(tile::FuncOp kernel, ProgramOrder order, unsi
     extents.push_back(kernel.getArgument(at + axis));
   }
   kernel->setAttr(kPersistentProgramsAttr, builder.getI32IntegerAttr(1));
+  // Which block does what is said once, here.
+  kernel->removeAttr(kReversedAxesAttr);
+  kernel->removeAttr(kGroupedRowsAttr);
 }
 
 void PersistentKernel::emitBounds(OpBuilder &builder) {
@@ -98,6 +117,10 @@ void PersistentKernel::emitBounds(OpBuilder &builder) {
   count = extents[0];
   for (unsigned axis = 1; axis < kAxes; ++axis)
     count = arith::MulIOp::create(builder, loc, count, extents[axis]);
+  if (order == ProgramOrder::Balanced) {
+    deal = {count, /*width=*/extents[0], /*blocks=*/step, Value(), Value()};
+    deal.emitGroups(builder, loc);
+  }
 }
 
 scf::ForOp PersistentKernel::emitLoop(OpBuilder &builder, ValueRange inits) const {
@@ -139,12 +162,22 @@ SmallVector<Value, 3> PersistentKernel::emitGroupedIds(OpBuilder &builder, Value
 
 void PersistentKernel::mapIds(OpBuilder &builder, scf::ForOp loop, IRMapping &mapping) const {
   Location loc = loop.getLoc();
-  // Two axes are rarely in use.
   SmallVector<Value, 3> ids(kAxes);
-  Value rest = emitNumber(builder, loop);
-  if (group != 0)
+  Value rest;
+  unsigned axis = 0;
+  if (order == ProgramOrder::Balanced) {
+    PlaceInGrid place = emitBalancedPlace(builder, loc, deal, loop.getInductionVar());
+    ids[axis++] = place.inRow;
+    rest = place.row;
+  } else {
+    rest = emitNumber(builder, loop);
+  }
+  if (group != 0) {
     ids = emitGroupedIds(builder, rest);
-  for (unsigned axis = 0; group == 0 && axis < kAxes; ++axis) {
+    axis = kAxes;
+  }
+  // Two axes are rarely in use.
+  for (; axis < kAxes; ++axis) {
     bool isUsed = llvm::any_of(old, [&](Operation *op) {
       return static_cast<unsigned>(cast<tile::ProgramIdOp>(op).getAxis()) >= axis;
     });

@@ -10,8 +10,9 @@
 //                                             ...
 //
 // Which program number t is follows from the order of the grid that the kernel's schedule has
-// (KernelScheduleAttr): the last ones first where those take longest; or in groups, so that
-// programs that run at once look at the same rows and columns.
+// (KernelScheduleAttr): the last ones first where those take longest; dealt so that blocks get the
+// same sum of these (BalancedOrder.h); or in groups, so that programs that run at once look at the
+// same rows and columns.
 //
 // A program that does not look at what others are doing cannot tell the difference. What
 // is gained is the time between programs: whoever orders copies begins with those of the
@@ -20,6 +21,7 @@
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PERSISTENTKERNEL_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PERSISTENTKERNEL_H
 
+#include "BalancedOrder.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
@@ -38,9 +40,10 @@ class PersistentKernel {
 public:
   /// Whether programs may be reordered, and do not ask how many they are.
   static bool isPossible(tile::FuncOp kernel);
-  /// Whether they are of about the same length: the bounds of their loops do not depend on which
-  /// one it is.
-  static bool isOfOneLength(tile::FuncOp kernel);
+  /// The order in which blocks that begin together end together, if there is one: the grid's where
+  /// programs are of about the same length (loops have as many iterations in all of them), and a
+  /// balanced one where they grow along axis 0.
+  static std::optional<ProgramOrder> findOrder(tile::FuncOp kernel);
 
   /// Gives the kernel the arguments for it.
   PersistentKernel(tile::FuncOp kernel, ProgramOrder order, unsigned group);
@@ -65,6 +68,7 @@ private:
   mlir::SmallVector<mlir::Value, 3> extents;
   mlir::SmallVector<mlir::Operation *> old;
   mlir::Value first, count, step;
+  BalancedDeal deal; ///< of a balanced order
 };
 
 } // namespace tessera::tilegpu

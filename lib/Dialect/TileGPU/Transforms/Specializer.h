@@ -122,6 +122,7 @@ private:
   int64_t programs = 1;
   /// Whether the kernel is persistent: a block does one program after the other.
   bool isPersistent = false;
+  ProgramOrder programOrder = ProgramOrder::Grid; ///< of a persistent kernel's programs
   /// Tiles that the producer of a persistent kernel copies once a program.
   mlir::SmallVector<ScheduledCopy, 1> programCopies;
   /// Slots of their rings: with a single one the next program's tile is copied once this one's is

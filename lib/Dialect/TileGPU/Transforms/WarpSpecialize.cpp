@@ -214,9 +214,12 @@ bool Specializer::planSlots() {
   auto planPersistence = [&](bool isWithoutLoads) {
     isPersistent = unplanned.empty() && !isInLoop &&
                    getWantedRegisters() > WarpRegisters(warps, /*programs=*/2).alone &&
-                   PersistentKernel::isPossible(kernel) &&
-                   PersistentKernel::isOfOneLength(kernel) &&
-                   (planProgramCopies() || !isWithoutLoads);
+                   PersistentKernel::isPossible(kernel);
+    if (!isPersistent)
+      return;
+    std::optional<ProgramOrder> found = PersistentKernel::findOrder(kernel);
+    programOrder = found.value_or(ProgramOrder::Grid);
+    isPersistent = found && (planProgramCopies() || !isWithoutLoads);
     int64_t alone = stored;
     if (!programCopies.empty())
       stored = getStored() + programCopies.size() * Channel::getBarrierBytes(/*slots=*/1);
@@ -437,7 +440,7 @@ KernelScheduleAttr Specializer::getKernelSchedule() const {
   return KernelScheduleAttr::get(
       tile::FuncOp(kernel)->getContext(), isShared ? GPUMachine::kWarpsOfWarpgroup : 1,
       isShared ? registers.shared : 0, isShared ? registers.forCopies : 0, programs, isPersistent,
-      ProgramOrder::Grid, /*group=*/0, ofPrograms);
+      programOrder, /*group=*/0, ofPrograms);
 }
 
 void Specializer::propose() {

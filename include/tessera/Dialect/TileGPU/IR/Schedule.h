@@ -60,9 +60,10 @@
 //
 // The grid. A kernel has what its loops have in common in an attribute of its own, and there is
 // which program does what: with `persistent` a block does one program after another, in the order
-// that the schedule says (KernelScheduleAttr): as the grid has them, which is what is proposed; the
-// last ones first, where these take longest; in groups, where neighbours read the same. Any order
-// is right if programs look at nothing of each other, which a persistent kernel is checked for.
+// that the schedule says (KernelScheduleAttr): as the grid has them, which is proposed where all
+// take as long; balanced, where they grow along axis 0; the last ones first; or in groups, where
+// neighbours read the same. Any order is right if programs look at nothing of each other, which a
+// persistent kernel is checked for.
 //
 //     on the kernel #tilegpu.kernel_schedule<producer_warps = 4, persistent, order = reversed>
 //

@@ -104,12 +104,14 @@ def TileGPU_KernelScheduleAttr : TileGPU_Attr<"KernelSchedule", "kernel_schedule
     by a load before the loops whose node has the channel's number.
 
     A persistent kernel has an order of the grid: programs come as the grid has them, axis 0
-    fastest, or last ones first (`order = reversed`). With a `group` so many neighbours along axis 0
-    come together: all along axis 1 for them, then for the next ones.
+    fastest, or last ones first (`order = reversed`). Where programs take the longer the higher
+    their number is along axis 0, they are dealt so that each block has about as much to do
+    (`order = balanced`). With a `group` so many neighbours along axis 0 come together: all along
+    axis 1 for them, then for the next ones.
 
     Rules: (K1) a persistent kernel has producer warps; (K2) there are registers for both or
     for none; (K3) a persistent kernel alone has another order than `grid`, or a group;
-    (K4) a group has 1 to 1024 programs along axis 0; (K5) producer warps fill the channels by TMA,
+    (K4) a group has 1 to 1024 programs along axis 0, and a balanced order has none; (K5) producer warps fill the channels by TMA,
     and no two of these have one number.
 
     ```mlir

@@ -24,6 +24,7 @@ def TileGPU_CopyKind : TileGPU_Enum<"CopyKind", "what fills the slots of a ring"
   I32EnumAttrCase<"Threads", 2, "threads">]>;
 
 def TileGPU_ProgramOrder : TileGPU_Enum<"ProgramOrder", "which programs come first", [
-  I32EnumAttrCase<"Grid", 0, "grid">, I32EnumAttrCase<"Reversed", 1, "reversed">]>;
+  I32EnumAttrCase<"Grid", 0, "grid">, I32EnumAttrCase<"Reversed", 1, "reversed">,
+  I32EnumAttrCase<"Balanced", 2, "balanced">]>;
 
 #endif // TESSERA_DIALECT_TILEGPU_TILEGPUSCHEDULEENUMS_TD
