@@ -16,7 +16,7 @@ def activate() -> None:
     `backend="tessera"` known to torch.compile.
 
     Raises UnsupportedError (E077) for a version of torch that does not fit; SettingError: E075 where Inductor was
-    used while there was no `triton`, E062 where another `triton` is loaded.
+    used while there was no `triton`, E062 where another `triton` is loaded and in use.
     """
     install()
     from torch._dynamo import register_backend

@@ -7,7 +7,7 @@ import functools
 import sys
 
 import tessera.compat.triton
-from tessera.torch.lateness import ask_again, refuse_if_too_late
+from tessera.torch.lateness import ask_again, forget_other, refuse_if_too_late, replace_uses
 from tessera.torch.versions import check_version
 
 
@@ -21,7 +21,9 @@ def install() -> None:
 
     check_version(torch.__version__)
     refuse_if_too_late()
+    others = forget_other()
     was_there = "triton" in sys.modules
     tessera.compat.triton.install()
     if not was_there:
         ask_again()
+        replace_uses(others)

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What torch decided while there was no `triton`, decided anew.
+"""What torch decided while there was no `triton`, or another one, decided anew.
 
 `torch.compile(model, backend="tessera")` alone loads most of Dynamo before Tessera hears of it.
 Those parts that have asked for `triton` by then are few, and take another answer; once Inductor
-has defined its own functions for kernels without one, they stay without.
+has defined its own functions for kernels without one, or with another one, they stay so.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import importlib.util
 import sys
-from types import ModuleType
-from typing import Optional
+from collections.abc import Iterator
+from types import FunctionType, ModuleType
+from typing import Any, Optional
 
 from tessera.errors import SettingError
 
@@ -38,6 +40,72 @@ def refuse_if_too_late() -> None:
         )
 
 
+Modules = dict[str, ModuleType]
+
+
+def forget_other() -> Modules:
+    """Has `import triton` find anew where torch alone has loaded another one, as torch does to see
+    whether there is one; gives the modules of that one.
+
+    Whoever else has names of it may make kernels with it, and so does Inductor once it has
+    defined its functions. Then, or if there are kernels, nothing is done.
+    """
+    loaded = sys.modules.get("triton")
+    if loaded is None or getattr(loaded, "__tessera__", False) is True:
+        return {}
+    modules = {name: module for name, module in sys.modules.items() if _is_in(name, "triton")}
+    defined = any(name in sys.modules for name in _DEFINING)
+    used = any(not _is_in(name, "torch") for name, _, _ in _uses(modules))
+    if defined or used or _has_kernels(modules):
+        return {}
+    for name in modules:
+        del sys.modules[name]
+    return modules
+
+
+def _has_kernels(modules: Modules) -> bool:
+    """Whether there are kernels, wherever they are kept, but for those of `triton` itself."""
+    kind = getattr(modules.get("triton.runtime.jit"), "JITFunction", None)
+    return kind is not None and any(
+        type(kernel) is kind and not _is_in(getattr(kernel.fn, "__module__", ""), "triton")
+        for kernel in gc.get_objects()
+    )
+
+
+def _is_in(module: str, package: str) -> bool:
+    return module == package or module.startswith(package + ".")
+
+
+def _uses(modules: Modules) -> Iterator[tuple[str, str, Any]]:
+    """Names elsewhere that stand for modules, classes and functions of these modules: in which
+    module they are, and what they stand for."""
+    for where, module in list(sys.modules.items()):
+        if where in modules or not isinstance(module, ModuleType):
+            continue
+        for name, value in list(vars(module).items()):
+            # Not isinstance: what torch has deprecated warns of being asked for its class.
+            kind = type(value)
+            if issubclass(kind, ModuleType):
+                if modules.get(value.__name__) is value:
+                    yield where, name, value
+            elif issubclass(kind, (type, FunctionType)) and value.__module__ in modules:
+                yield where, name, value
+
+
+def replace_uses(modules: Modules) -> None:
+    """Has names of torch's stand for what they stand for in Tessera, if there is such a thing."""
+    for where, name, value in list(_uses(modules)):
+        is_module = issubclass(type(value), ModuleType)
+        try:
+            found = importlib.import_module(value.__name__ if is_module else value.__module__)
+        except ImportError:
+            continue
+        if not is_module:
+            found = getattr(found, value.__name__, None)
+        if found is not None:
+            setattr(sys.modules[where], name, found)
+
+
 def ask_again() -> None:
     """Has the parts of torch that are loaded ask once more whether there is a `triton`."""
     for name in ("torch.utils._triton", "torch._inductor.utils"):
@@ -57,7 +125,7 @@ def ask_again() -> None:
         name = "AttrsDescriptorWrapper"
         setattr(hints, name, getattr(_second(hints), name))
     compat = sys.modules.get(_COMPAT)
-    if compat is not None and not compat.HAS_TRITON:
+    if compat is not None and getattr(compat.triton, "__tessera__", False) is not True:
         _reload(compat)
     workers = sys.modules.get("torch._inductor.async_compile")
     if workers is not None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -16,8 +17,6 @@ pytest.importorskip("torch")
 
 def run(program: str, **environment: str) -> str:
     """What a program of its own prints."""
-    import os
-
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
         capture_output=True,
@@ -80,7 +79,103 @@ def test_dynamo_may_be_loaded_before() -> None:
     assert run(program) == "right"
 
 
+OTHER_TRITON = {
+    "triton": """
+        from triton.runtime.autotuner import Config
+        from triton import backends, compiler, knobs, language, runtime
+        __version__ = "3.6.0"
+    """,
+    "triton.knobs": "",
+    "triton.backends": "from triton.backends import compiler\nbackends = {}",
+    "triton.backends.compiler": "class GPUTarget: ...",
+    "triton.compiler": "from triton.compiler.compiler import ASTSource, CompiledKernel",
+    "triton.compiler.compiler": "class ASTSource: ...\nclass CompiledKernel: ...",
+    "triton.language": "from triton.language import core, extra, math\nclass dtype: ...",
+    "triton.language.core": "def view(input, shape, _semantic=None): ...",
+    "triton.language.math": "",
+    "triton.language.standard": "def _log2(i): ...",
+    "triton.language.extra": "from triton.language.extra import libdevice",
+    "triton.language.extra.libdevice": "",
+    "triton.runtime": "from triton.runtime import autotuner, cache, errors, jit",
+    "triton.runtime.autotuner": """
+        from triton.runtime.errors import OutOfResources, PTXASError
+        class Config: ...
+    """,
+    "triton.runtime.cache": "def triton_key(): return 'other'",
+    "triton.runtime.errors": "class OutOfResources(Exception): ...\nclass PTXASError(Exception): ...",
+    "triton.runtime.jit": """
+        class JITFunction:
+            def __init__(self, fn): self.fn = fn
+        class KernelInterface: ...
+    """,
+}
+"""What torch looks at of a `triton` that is no Tessera."""
+
+
+@pytest.fixture
+def other_triton(tmp_path) -> str:
+    """A path of modules with another `triton`, as machines with torch for CUDA have one."""
+    folders = {name.rpartition(".")[0] for name in OTHER_TRITON}
+    for name, text in OTHER_TRITON.items():
+        path = tmp_path / "other" / name.replace(".", "/")
+        path = path / "__init__.py" if name in folders else path.with_suffix(".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text) + "\n")
+    return os.pathsep.join([str(tmp_path / "other"), os.environ.get("PYTHONPATH", "")])
+
+
+LOADED = """
+    import torch, sys
+    from torch._dynamo.backends.registry import list_backends
+    list_backends()
+    assert "other" in sys.modules["triton"].__file__
+"""
+
+
+def test_another_triton_that_torch_alone_has_loaded_gives_way(other_triton) -> None:
+    """As with `torch.compile(model, backend="tessera")` and nothing before it."""
+    program = """
+        import tessera.torch
+        tessera.torch.activate()
+        f = torch.compile(lambda x: torch.softmax(x, -1), backend="tessera")
+        x = torch.randn(5, 30)
+        torch.testing.assert_close(f(x), torch.softmax(x, -1))
+        import triton, torch.utils.flop_counter as counter
+        print(triton.__tessera__, counter._JITFunction is triton.runtime.jit.JITFunction)
+    """
+    program = textwrap.dedent(LOADED) + textwrap.dedent(program)
+    assert run(program, PYTHONPATH=other_triton) == "True True"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "import triton.language as tl",
+        "import user",
+        "kernels = __import__('user').make_kernels(); del sys.modules['user']",
+        "sys.modules['torch._inductor.runtime.triton_helpers'] = sys  # has defined functions",
+    ],
+)
+def test_another_triton_that_is_in_use_stays(other_triton, tmp_path, use) -> None:
+    text = """
+        from triton.runtime.jit import JITFunction
+        def make_kernels(): return [JITFunction(lambda x: x)]
+    """
+    (tmp_path / "other" / "user.py").write_text(textwrap.dedent(text))
+    program = """
+        import tessera.torch
+        try:
+            tessera.torch.activate()
+        except tessera.errors.SettingError as error:
+            print(error.id, "other" in sys.modules["triton"].__file__)
+    """
+    program = textwrap.dedent(LOADED) + use + textwrap.dedent(program)
+    assert run(program, PYTHONPATH=other_triton) == "E062 True"
+
+
 def test_inductor_without_triton_is_too_early() -> None:
+    if run("import importlib.util; print(importlib.util.find_spec('triton'))") != "None":
+        pytest.skip("there is a Triton")
     program = """
         import torch, torch._inductor.runtime.triton_heuristics, tessera.torch
         try:
@@ -97,19 +192,6 @@ def test_inductor_without_triton_is_too_early() -> None:
         "E075 call tessera.torch.activate() before the first torch.compile",
         "True",
     ]
-
-
-def test_another_triton_is_refused() -> None:
-    program = """
-        import sys, types, torch._dynamo
-        sys.modules["triton"] = types.ModuleType("triton")
-        import tessera.torch
-        try:
-            tessera.torch.enable()
-        except tessera.errors.SettingError as error:
-            print(error.id)
-    """
-    assert run(program) == "E062"
 
 
 def test_workers_compile_and_send_back(tmp_path) -> None:
