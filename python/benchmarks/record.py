@@ -9,8 +9,8 @@ tables between the markers of the page are made from these files. Usage:
 `build` clones the repository, with what is committed, and builds it from nothing with the
 compiler cache off, which takes minutes; `cpu` and `cpu_one_thread` need torch. `--tables` measures nothing. The
 figures of a GPU are measured where one is, by python/benchmarks/gpu.py --json: put them in
-docs/benchmarks/gpu.json, those of gpu_matmul.py in gpu_matmul.json, the lines of tuning.py as
-`rows` in tuning.json, and what tutorials.py writes in tutorials.json and tutorials_attention.json.
+docs/benchmarks/gpu.json, those of gpu_matmul.py in gpu_matmul.json (of its rows of attention in
+attention.json), the lines of tuning.py as `rows` in tuning.json, and what tutorials.py writes in tutorials.json and tutorials_attention.json.
 """
 
 from __future__ import annotations
@@ -368,6 +368,7 @@ TABLES = {
     **{part: make for part, (_, make) in PARTS.items()},
     "gpu": gpu_table,
     "gpu_matmul": gpu_matmul_table,
+    "attention": gpu_matmul_table,
     "attention_backward": backward_table,
     "tuning": tuning_table,
     "tutorials": tutorials_table,

@@ -75,8 +75,20 @@ def triton_speed(results: dict[str, Any]) -> float:
     return max(float(results[name]["TFLOP/s"]) for name in kernels if name in results)
 
 
+def matmul_rows(root: pathlib.Path) -> dict[str, dict[str, Any]]:
+    """Matmuls and attention, which were measured on one GPU or on two."""
+    return {**rows_of(load(root, "gpu_matmul")), **rows_of(load(root, "attention"))}
+
+
+def gpus(root: pathlib.Path) -> str:
+    gpu, other = (
+        str(load(root, part)["environment"]["gpu"]) for part in ("gpu_matmul", "attention")
+    )
+    return gpu if gpu == other else f"{gpu} (attention: {other.split(' 80GB')[0]})"
+
+
 def matmul_bars(root: pathlib.Path) -> list[Bar]:
-    rows = rows_of(load(root, "gpu_matmul"))
+    rows = matmul_rows(root)
     bars = []
     for work, text in GPU_MATMULS.items():
         results = rows[work]["results"]
@@ -101,7 +113,7 @@ def chart(root: pathlib.Path) -> str:
     gpu, cpu = load(root, "gpu_matmul")["environment"], load(root, "cpu")["environment"]
     triton = f"Triton {gpu['triton']}"
     panels = [
-        (f"{gpu['gpu']}: speed relative to cuBLAS and cuDNN", matmul_bars(root)),
+        (f"{gpus(root)}: speed relative to cuBLAS and cuDNN", matmul_bars(root)),
         (
             f"CPU ({CPUS.get(cpu['cpu'], cpu['cpu'])}, {cpu['threads']} threads): "
             "speed relative to the faster of NumPy and torch",
@@ -181,8 +193,8 @@ def table(root: pathlib.Path) -> list[str]:
         lines.append(f"| {work} | {ours} | {other} | {times} |")
 
     gpu = load(root, "gpu")
-    lines.append(f"| *{gpu['environment']['gpu']}* | | | |")
-    matmuls = rows_of(load(root, "gpu_matmul"))
+    lines.append(f"| *{gpus(root)}* | | | |")
+    matmuls = matmul_rows(root)
     for work, text in GPU_MATMULS.items():
         results = matmuls[work]["results"]
         ours, library = results["tessera"]["TFLOP/s"], results["library"]["TFLOP/s"]
