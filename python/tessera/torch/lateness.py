@@ -97,11 +97,10 @@ def replace_uses(modules: Modules) -> None:
     for where, name, value in list(_uses(modules)):
         is_module = issubclass(type(value), ModuleType)
         try:
-            found = importlib.import_module(value.__name__ if is_module else value.__module__)
+            module = importlib.import_module(value.__name__ if is_module else value.__module__)
         except ImportError:
             continue
-        if not is_module:
-            found = getattr(found, value.__name__, None)
+        found = module if is_module else getattr(module, value.__name__, None)
         if found is not None:
             setattr(sys.modules[where], name, found)
 
