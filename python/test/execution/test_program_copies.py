@@ -98,7 +98,7 @@ def run(rng, target, heads, T, S, seed=0, same=False, warps=8, BN=64, stages=2, 
     np.testing.assert_allclose(o, expected, atol=8e-3)
 
 
-def get_code(warps=8, BN=64, **constants):
+def get_code(warps=8, BN=64, stages=2, **constants):
     values: dict[str, int] = {
         "BM": 128,
         "BN": BN,
@@ -111,7 +111,7 @@ def get_code(warps=8, BN=64, **constants):
     values.update(constants)
     types = ", ".join(["*fp16:16"] * 4 + ["i32:16", "i32:16", "fp32"])
     return tessera.compile(
-        attend, types, constexprs=values, target="sm_90a", num_warps=warps, num_stages=2
+        attend, types, constexprs=values, target="sm_90a", num_warps=warps, num_stages=stages
     ).asm["tilegpu"]
 
 
@@ -147,6 +147,15 @@ def test_programs_that_grow_are_dealt():
     code = get_code(CAUSAL=True)
     assert "tilegpu.over_programs" in code and "tile.load" not in code
     assert "reversed_axes" not in code and "grouped_rows" not in code
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("CAUSAL", [False, True])
+def test_what_does_not_fit_is_not_persistent(CAUSAL):
+    """Three stages, and the next program's tiles beside this one's results."""
+    code = get_code(BN=128, stages=3, CAUSAL=CAUSAL)
+    assert "tilegpu.over_programs" not in code and "tilegpu.warp_specialize" in code
+    assert ("tilegpu.grouped_rows" in code) == CAUSAL
 
 
 @pytest.mark.parametrize("heads, T", [(1, 128), (1, 384), (2, 256), (3, 384), (5, 256), (2, 640)])

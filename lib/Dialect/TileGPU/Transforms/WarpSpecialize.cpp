@@ -218,13 +218,14 @@ bool Specializer::planSlots() {
     if (!isPersistent)
       return;
     std::optional<ProgramOrder> found = PersistentKernel::findOrder(kernel);
-    programOrder = found.value_or(ProgramOrder::Grid);
     isPersistent = found && (planProgramCopies() || !isWithoutLoads);
     int64_t alone = stored;
     if (!programCopies.empty())
       stored = getStored() + programCopies.size() * Channel::getBarrierBytes(/*slots=*/1);
     isPersistent &= getFitting(/*isStored=*/true) >= std::min(wanted, kFewest);
-    if (!isPersistent) {
+    if (isPersistent) {
+      programOrder = *found;
+    } else {
       programCopies.clear();
       stored = alone;
     }
