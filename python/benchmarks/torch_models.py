@@ -232,6 +232,7 @@ def run_case(options: argparse.Namespace) -> None:
         found = [x if x is None else x.clone() for x in call()]
         finish(options.device)
         seconds = time.perf_counter() - start
+        parts = phases()
         for _ in range(3 if options.suite == "optimize" else 1):  # graphs are recorded later
             again = [x if x is None else x.clone() for x in call()]
     except Exception as error:
@@ -253,6 +254,7 @@ def run_case(options: argparse.Namespace) -> None:
         error="" if right else said,
         difference=difference,
         compile_s=seconds,
+        phases_s=parts,
         reference=reference,
         kernels=kernels_made(),
     )
@@ -260,6 +262,27 @@ def run_case(options: argparse.Namespace) -> None:
     if sys.stdin.readline().strip() != "time":
         return
     say(ms=milliseconds(call, options.device), eager_ms=milliseconds(eager_call, options.device))
+
+
+PHASES = (
+    "bytecode_tracing",
+    "create_aot_dispatcher_function",
+    "compile_fx_inner",
+    "GraphLowering.run",
+    "Scheduler.codegen",
+    "async_compile.precompile",
+    "async_compile.wait",
+    "CachingAutotuner.benchmark_all_configs",
+    "CachingAutotuner.synchronize",
+)
+"""Of what torch notes the time while it compiles; what is inside of another one counts in both."""
+
+
+def phases() -> dict[str, float]:
+    """Seconds that torch spent on its parts of compiling in this process."""
+    from torch._dynamo.utils import compilation_time_metrics as times
+
+    return {name: sum(times[name]) for name in PHASES if name in times}
 
 
 def kernels_made() -> Optional[int]:
