@@ -259,6 +259,10 @@ def run_case(options: argparse.Namespace) -> None:
         kernels=kernels_made(),
     )
     del exact, found, again
+    # Inductor's workers may be starting still, beside what is timed.
+    from torch._inductor.async_compile import shutdown_compile_workers
+
+    shutdown_compile_workers()
     if sys.stdin.readline().strip() != "time":
         return
     say(ms=milliseconds(call, options.device), eager_ms=milliseconds(eager_call, options.device))
