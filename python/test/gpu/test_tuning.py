@@ -237,7 +237,7 @@ def test_do_bench(torch):
     fastest = min(before.elapsed_time(after) for before, after in events)
     assert abs(fastest / min(times) - 1) < 0.25
     # A graph that other processes' work is put between takes up to twice as long.
-    graph = do_bench_cudagraph(lambda: a @ b)
+    graph = min(do_bench_cudagraph(lambda: a @ b) for _ in range(3))
     assert 0.8 < graph / min(times) < 3
 
 
