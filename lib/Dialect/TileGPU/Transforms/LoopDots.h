@@ -42,6 +42,16 @@ bool isZero(mlir::Value value);
 /// The buffer that an operand looks at, turned or not.
 mlir::Value skipTrans(mlir::Value buffer);
 
+/// What copies (of any of the types with a load and its buffers) take the place of.
+template <typename Copies> ReplacedOps getReplacedBy(const Copies &copies) {
+  ReplacedOps replaced;
+  for (const auto &copy : copies) {
+    replaced.insert(copy.load);
+    replaced.insert(copy.buffers.begin(), copy.buffers.end());
+  }
+  return replaced;
+}
+
 /// The ops that use a buffer, turned or not.
 mlir::SmallVector<mlir::Operation *> getUses(LocalAllocOp buffer);
 

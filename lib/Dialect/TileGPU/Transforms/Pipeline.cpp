@@ -172,14 +172,7 @@ void LoopPipeliner::planLoad(tile::LoadOp load, AccessAnalysis &analysis) {
 // How far ahead
 //===----------------------------------------------------------------------===//
 
-ReplacedOps LoopPipeliner::getReplaced() const {
-  ReplacedOps replaced;
-  for (const PipelinedLoad &planned : loads) {
-    replaced.insert(planned.load);
-    replaced.insert(planned.buffers.begin(), planned.buffers.end());
-  }
-  return replaced;
-}
+ReplacedOps LoopPipeliner::getReplaced() const { return getReplacedBy(loads); }
 
 bool LoopPipeliner::planSlots() {
   int64_t perSlot = 0;

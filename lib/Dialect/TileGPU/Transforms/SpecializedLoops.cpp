@@ -294,14 +294,7 @@ void Specializer::joinChannels(BoxLoop &planned) {
 // The schedules
 //===----------------------------------------------------------------------===//
 
-ReplacedOps BoxLoop::getReplaced() const {
-  ReplacedOps replaced;
-  for (const BoxLoad &planned : loads) {
-    replaced.insert(planned.load);
-    replaced.insert(planned.buffers.begin(), planned.buffers.end());
-  }
-  return replaced;
-}
+ReplacedOps BoxLoop::getReplaced() const { return getReplacedBy(loads); }
 
 std::optional<unsigned> BoxLoop::getChannel(Value operand) const {
   Operation *buffer = skipTrans(operand).getDefiningOp();

@@ -116,13 +116,9 @@ bool Specializer::planProgramCopies() {
 
 /// What copies take the place of.
 ReplacedOps Specializer::getReplaced() const {
-  ReplacedOps replaced;
+  ReplacedOps replaced = getReplacedBy(programCopies);
   for (const BoxLoop &planned : loops)
     replaced.insert_range(planned.getReplaced());
-  for (const ScheduledCopy &copy : programCopies) {
-    replaced.insert(copy.load);
-    replaced.insert_range(copy.buffers);
-  }
   return replaced;
 }
 
@@ -329,10 +325,7 @@ void Specializer::planFedPrograms() {
       }))
     return;
   constexpr int64_t kMostAlone = 3;
-  ReplacedOps replaced;
-  for (const BoxLoop &planned : loops)
-    replaced.insert_range(planned.getReplaced());
-  int64_t bytes = getOtherBytes(replaced) + 2 * getBytesOfSlots() + kBarrierBytes;
+  int64_t bytes = getOtherBytes(getReplaced()) + 2 * getBytesOfSlots() + kBarrierBytes;
   auto count = [&](int64_t most, llvm::function_ref<int64_t(int64_t)> getMost) {
     int64_t wanted = std::min(getWantedRegisters(), GPUMachine::kMaxAllocatedRegisters);
     int64_t found = 1;
