@@ -36,8 +36,7 @@ protected:
       auto constant = [&](int64_t value) -> Value {
         return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(value));
       };
-      BalancedDeal deal{constant(rows * width), constant(width), constant(blocks), {}, {}};
-      deal.emitGroups(builder, loc);
+      BalancedDeal deal(builder, loc, constant(rows * width), constant(width), constant(blocks));
       PlaceInGrid place = emitBalancedPlace(builder, loc, deal, constant(turn));
       auto get = [](Value value) {
         APInt number;

@@ -49,7 +49,9 @@ private:
 
 } // namespace
 
-void BalancedDeal::emitGroups(OpBuilder &builder, Location loc) {
+BalancedDeal::BalancedDeal(OpBuilder &builder, Location loc, Value programs, Value width,
+                           Value blocks)
+    : programs(programs), width(width), blocks(blocks) {
   Arithmetic emit(builder, loc);
   Value one = emit.constant(1);
   inGroup = emit.mul(emit.constant(kRounds), blocks);

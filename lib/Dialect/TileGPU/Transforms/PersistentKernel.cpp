@@ -67,25 +67,26 @@ bool PersistentKernel::isPossible(tile::FuncOp kernel) {
 /// How the number of a loop's iterations follows from the program's number along axis 0, if no
 /// other one makes a difference.
 static ProgramTrend getTrendAlongRows(scf::ForOp loop) {
-  auto getTrend = [&](unsigned axis) {
-    return getProgramTrendOfDifference(loop.getUpperBound(), loop.getLowerBound(), axis);
-  };
-  bool isOfRows = !dependsOnProgram(loop.getStep()) && getTrend(1) == ProgramTrend::Same &&
-                  getTrend(2) == ProgramTrend::Same;
+  Value lower = loop.getLowerBound(), upper = loop.getUpperBound();
+  auto getTrend = [&](unsigned axis) { return getProgramTrendOfDifference(upper, lower, axis); };
+  if (dependsOnProgram(loop.getStep()))
+    return ProgramTrend::Unknown;
+  if (!dependsOnProgram(lower) && !dependsOnProgram(upper))
+    return ProgramTrend::Same;
+  bool isOfRows = getTrend(1) == ProgramTrend::Same && getTrend(2) == ProgramTrend::Same;
   return isOfRows ? getTrend(0) : ProgramTrend::Unknown;
 }
 
 std::optional<ProgramOrder> PersistentKernel::findOrder(tile::FuncOp kernel) {
   ProgramOrder order = ProgramOrder::Grid;
   WalkResult result = kernel.walk([&](scf::ForOp loop) {
-    if (!dependsOnProgram(loop.getLowerBound()) && !dependsOnProgram(loop.getUpperBound()) &&
-        !dependsOnProgram(loop.getStep()))
-      return WalkResult::advance();
     ProgramTrend trend = getTrendAlongRows(loop);
-    if (trend == ProgramTrend::Grows)
-      order = ProgramOrder::Balanced;
-    return trend == ProgramTrend::Grows || trend == ProgramTrend::Same ? WalkResult::advance()
-                                                                       : WalkResult::interrupt();
+    if (trend == ProgramTrend::Same)
+      return WalkResult::advance();
+    if (trend != ProgramTrend::Grows)
+      return WalkResult::interrupt();
+    order = ProgramOrder::Balanced;
+    return WalkResult::advance();
   });
   return result.wasInterrupted() ? std::nullopt : std::optional(order);
 }
@@ -117,10 +118,8 @@ void PersistentKernel::emitBounds(OpBuilder &builder) {
   count = extents[0];
   for (unsigned axis = 1; axis < kAxes; ++axis)
     count = arith::MulIOp::create(builder, loc, count, extents[axis]);
-  if (order == ProgramOrder::Balanced) {
-    deal = {count, /*width=*/extents[0], /*blocks=*/step, Value(), Value()};
-    deal.emitGroups(builder, loc);
-  }
+  if (order == ProgramOrder::Balanced)
+    deal.emplace(builder, loc, count, /*width=*/extents[0], /*blocks=*/step);
 }
 
 scf::ForOp PersistentKernel::emitLoop(OpBuilder &builder, ValueRange inits) const {
@@ -165,8 +164,8 @@ void PersistentKernel::mapIds(OpBuilder &builder, scf::ForOp loop, IRMapping &ma
   SmallVector<Value, 3> ids(kAxes);
   Value rest;
   unsigned axis = 0;
-  if (order == ProgramOrder::Balanced) {
-    PlaceInGrid place = emitBalancedPlace(builder, loc, deal, loop.getInductionVar());
+  if (deal) {
+    PlaceInGrid place = emitBalancedPlace(builder, loc, *deal, loop.getInductionVar());
     ids[axis++] = place.inRow;
     rest = place.row;
   } else {

@@ -68,7 +68,7 @@ private:
   mlir::SmallVector<mlir::Value, 3> extents;
   mlir::SmallVector<mlir::Operation *> old;
   mlir::Value first, count, step;
-  BalancedDeal deal; ///< of a balanced order
+  std::optional<BalancedDeal> deal; ///< of a balanced order
 };
 
 } // namespace tessera::tilegpu

@@ -111,8 +111,8 @@ def TileGPU_KernelScheduleAttr : TileGPU_Attr<"KernelSchedule", "kernel_schedule
 
     Rules: (K1) a persistent kernel has producer warps; (K2) there are registers for both or
     for none; (K3) a persistent kernel alone has another order than `grid`, or a group;
-    (K4) a group has 1 to 1024 programs along axis 0, and a balanced order has none; (K5) producer warps fill the channels by TMA,
-    and no two of these have one number.
+    (K4) a group has 1 to 1024 programs along axis 0, and a balanced order has none; (K5) producer
+    warps fill the channels by TMA, and no two of these have one number.
 
     ```mlir
     #tilegpu.kernel_schedule<producer_warps = 4, persistent, channels = [<2, slots = 1, copy = tma>]>
