@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from types import FunctionType, ModuleType
 from typing import Any, Optional
 
+from tessera.compat.triton import is_ours
 from tessera.errors import SettingError
 
 _COMPAT = "torch._inductor.runtime.triton_compat"
@@ -51,7 +52,7 @@ def forget_other() -> Modules:
     defined its functions. Then, or if there are kernels, nothing is done.
     """
     loaded = sys.modules.get("triton")
-    if loaded is None or getattr(loaded, "__tessera__", False) is True:
+    if loaded is None or is_ours(loaded):
         return {}
     modules = {name: module for name, module in sys.modules.items() if _is_in(name, "triton")}
     defined = any(name in sys.modules for name in _DEFINING)
@@ -124,7 +125,7 @@ def ask_again() -> None:
         name = "AttrsDescriptorWrapper"
         setattr(hints, name, getattr(_second(hints), name))
     compat = sys.modules.get(_COMPAT)
-    if compat is not None and getattr(compat.triton, "__tessera__", False) is not True:
+    if compat is not None and not is_ours(compat.triton):
         _reload(compat)
     workers = sys.modules.get("torch._inductor.async_compile")
     if workers is not None:

@@ -23,17 +23,22 @@ from typing import NoReturn
 
 from tessera.errors import SettingError
 
-__all__ = ["FOLDER", "install", "is_installed", "refuse"]
+__all__ = ["FOLDER", "install", "is_installed", "is_ours", "refuse"]
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
 """The folder that holds the package `triton`."""
+
+
+def is_ours(package: object) -> bool:
+    """Whether what somebody has as `triton` is Tessera."""
+    return getattr(package, "__tessera__", False) is True
 
 
 def is_installed() -> bool:
     """Whether `import triton` gives Tessera in this process."""
     loaded = sys.modules.get("triton")
     if loaded is not None:
-        return getattr(loaded, "__tessera__", False) is True
+        return is_ours(loaded)
     return FOLDER in sys.path
 
 
@@ -44,7 +49,7 @@ def install() -> None:
     in one process would not know each other.
     """
     loaded = sys.modules.get("triton")
-    if loaded is not None and getattr(loaded, "__tessera__", False) is not True:
+    if loaded is not None and not is_ours(loaded):
         raise SettingError(
             "E062",
             f"another `triton` is loaded already, from {getattr(loaded, '__file__', None)!r}",
