@@ -10,7 +10,8 @@ tables between the markers of the page are made from these files. Usage:
 compiler cache off, which takes minutes; `cpu` and `cpu_one_thread` need torch. `--tables` measures nothing. The
 figures of a GPU are measured where one is, by python/benchmarks/gpu.py --json: put them in
 docs/benchmarks/gpu.json, those of gpu_matmul.py in gpu_matmul.json (of its rows of attention in
-attention.json), the lines of tuning.py as `rows` in tuning.json, and what tutorials.py writes in tutorials.json and tutorials_attention.json.
+attention.json), the lines of tuning.py as `rows` in tuning.json, and what tutorials.py writes in
+tutorials.json and tutorials_attention.json.
 """
 
 from __future__ import annotations

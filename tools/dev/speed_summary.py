@@ -84,7 +84,7 @@ def gpus(root: pathlib.Path) -> str:
     gpu, other = (
         str(load(root, part)["environment"]["gpu"]) for part in ("gpu_matmul", "attention")
     )
-    return gpu if gpu == other else f"{gpu} (attention: {other.split(' 80GB')[0]})"
+    return gpu if gpu == other else f"{gpu} (attention: {other})"
 
 
 def matmul_bars(root: pathlib.Path) -> list[Bar]:
