@@ -6,9 +6,21 @@
 
 namespace tessera::cuda {
 
-int DivisibleSum::chooseBlocks(int64_t end, int64_t programs, int64_t multiprocessors) const {
-  constexpr int64_t kMostBlocks = 8, kMany = int64_t(1) << 30;
-  if (end <= lower || step <= 0 || programs <= 0 || programs > multiprocessors ||
+ClusterRoom ClusterRoom::guess(int64_t multiprocessors) {
+  constexpr int64_t kGroup = 16;
+  ClusterRoom room;
+  room.multiprocessors = multiprocessors;
+  for (size_t i = 0; i < kSizes.size(); ++i) {
+    int64_t usable = kSizes[i] > 2 && multiprocessors > kGroup ? multiprocessors / kGroup * kGroup
+                                                               : multiprocessors;
+    room.clusters[i] = usable / kSizes[i];
+  }
+  return room;
+}
+
+int DivisibleSum::chooseBlocks(int64_t end, int64_t programs, const ClusterRoom &room) const {
+  constexpr int64_t kMany = int64_t(1) << 30;
+  if (end <= lower || step <= 0 || programs <= 0 || programs > room.multiprocessors ||
       iterationCycles <= 0 || iterationCycles > kMany)
     return 1;
   auto iterations =
@@ -21,12 +33,11 @@ int DivisibleSum::chooseBlocks(int64_t end, int64_t programs, int64_t multiproce
   int64_t whole = iterations * iterationCycles;
   int64_t least = whole - std::max(whole / kGain, meetCycles);
   int best = 1;
-  for (int64_t blocks = 2; blocks <= kMostBlocks && blocks <= iterations; blocks *= 2) {
-    // Larger clusters are placed within groups of SMs, of which each has some that are left over.
-    constexpr int64_t kGroup = 16;
-    int64_t usable = blocks > 2 && multiprocessors > kGroup ? multiprocessors / kGroup * kGroup
-                                                            : multiprocessors;
-    if (programs * blocks > usable)
+  for (size_t i = 0; i < ClusterRoom::kSizes.size(); ++i) {
+    int64_t blocks = ClusterRoom::kSizes[i];
+    // A kernel may have several blocks on an SM, which then would do what one does.
+    if (blocks > iterations || programs > room.clusters[i] ||
+        programs * blocks > room.multiprocessors)
       break;
     int64_t ofBlock = (iterations + blocks - 1) / blocks;
     int64_t cycles =

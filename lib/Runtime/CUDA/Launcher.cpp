@@ -172,8 +172,8 @@ LoadedKernel::Loaded LoadedKernel::getLoaded(int device) {
   if (description.sharedBytes > kSharedWithoutOptIn)
     check(driver.cuFuncSetAttribute(function, kMaxDynamicSharedBytes, description.sharedBytes),
           doing);
-  int mostClusters = countClusters(function, device);
-  loadedOn[device] = {function, getLeastEarlyPrograms(description.sharedBytes, info), mostClusters};
+  loadedOn[device] = {function, getLeastEarlyPrograms(description.sharedBytes, info),
+                      countOwnClusters(function, device), findRoom(function, info)};
   return loadedOn[device];
 }
 
@@ -185,20 +185,27 @@ static LaunchAttribute getClusterDimension(int numCTAs) {
   return cluster;
 }
 
-int LoadedKernel::countClusters(Function function, int device) const {
+int LoadedKernel::countClusters(Function function, int numCTAs, int &fitting) const {
   const DriverTable &driver = getDriver();
-  if (description.numCTAs == 1 || !driver.cuOccupancyMaxActiveClusters)
+  if (!driver.cuOccupancyMaxActiveClusters)
     return 0;
-  LaunchAttribute cluster = getClusterDimension(description.numCTAs);
-  LaunchConfig config = {{unsigned(description.numCTAs), 1, 1},
+  LaunchAttribute cluster = getClusterDimension(numCTAs);
+  LaunchConfig config = {{unsigned(numCTAs), 1, 1},
                          {32u * description.numWarps, 1, 1},
                          unsigned(description.sharedBytes),
                          nullptr,
                          &cluster,
                          1};
-  int fitting = 0;
+  return driver.cuOccupancyMaxActiveClusters(&fitting, function, &config);
+}
+
+int LoadedKernel::countOwnClusters(Function function, int device) const {
+  if (description.numCTAs == 1)
+    return 0;
+  constexpr int kUnknown = -1;
+  int fitting = kUnknown;
   std::string doing = "loading kernel '" + description.name + "'";
-  check(driver.cuOccupancyMaxActiveClusters(&fitting, function, &config), doing);
+  check(countClusters(function, description.numCTAs, fitting), doing);
   if (fitting == 0)
     throw DriverError(701, doing + " failed: GPU " + std::to_string(device) + " (" +
                                getDevice(device).name + ") has no room for a cluster of " +
@@ -207,7 +214,24 @@ int LoadedKernel::countClusters(Function function, int device) const {
                                std::to_string(description.sharedBytes) +
                                " bytes of shared memory each; use a smaller num_ctas, smaller "
                                "tiles or fewer stages");
-  return fitting;
+  return std::max(fitting, 0);
+}
+
+/// A GPU's first capability that has clusters.
+static constexpr int kFirstWithClusters = 9;
+
+/// A variant's blocks are like those of the kernel itself, which needs a whole SM for one.
+ClusterRoom LoadedKernel::findRoom(Function function, const DeviceInfo &info) const {
+  ClusterRoom room = ClusterRoom::guess(info.multiprocessors);
+  if (!description.sum || info.capabilityMajor < kFirstWithClusters)
+    return room;
+  for (size_t i = 0; i < ClusterRoom::kSizes.size(); ++i) {
+    auto fitting = static_cast<int>(room.clusters[i]);
+    // There may be none of this size, which is no reason not to launch the kernel as it is.
+    bool hasFailed = countClusters(function, ClusterRoom::kSizes[i], fitting) != 0;
+    room.clusters[i] = hasFailed ? 0 : fitting;
+  }
+  return room;
 }
 
 std::string LoadedKernel::describe(const int32_t grid[3]) const {
@@ -283,17 +307,18 @@ bool LoadedKernel::accepts(const int32_t grid[3], const uint64_t *slots) const n
   return true;
 }
 
-int LoadedKernel::chooseBlocks(int device, const int32_t grid[3], const uint64_t *slots) const {
+int LoadedKernel::chooseBlocks(int device, const int32_t grid[3], const uint64_t *slots) {
   if (!sumEnd || grid[0] <= 0 || grid[1] <= 0 || grid[2] <= 0)
     return 1;
   const DeviceInfo &info = getDevice(device);
-  constexpr int kFirstWithClusters = 9;
   if (info.capabilityMajor < kFirstWithClusters || hasTooManyPrograms(grid))
     return 1;
+  int64_t programs = int64_t(grid[0]) * grid[1] * grid[2];
   std::optional<int64_t> end = sumEnd->evaluate(slots, grid);
-  return end ? description.sum->chooseBlocks(*end, int64_t(grid[0]) * grid[1] * grid[2],
-                                             info.multiprocessors)
-             : 1;
+  if (!end || programs > info.multiprocessors)
+    return 1;
+  CurrentContext context(device);
+  return description.sum->chooseBlocks(*end, programs, getLoaded(device).room);
 }
 
 bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], const uint64_t *slots) {

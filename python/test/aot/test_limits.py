@@ -338,7 +338,7 @@ def test_clusters(tmp_path) -> None:
     run_on_fake_driver(
         tmp_path,
         """
-        # The driver has room for 16 clusters.
+        ctypes.c_int.in_dll(fake, "fake_fitting").value = 16
         assert launch(matmul, BLOCKED, (1024, 1, 1), *WHOLE)[1] == (32, 1, 1)
         """,
         [Request(matmul, (BLOCKED,))],

@@ -166,7 +166,9 @@ typedef struct {
 int fake_early; /* launches that may begin before the one in front of them has ended */
 int fake_cluster; /* blocks of a cluster of the last launch; 1 where there was none */
 int fake_clusters_asked;     /* how often it was asked how many clusters fit, */
-int fake_fitting = 16;       /* and what the answer is */
+int fake_fitting = -1;       /* and what the answer is, but for that of its groups of SMs */
+int fake_most_blocks = 8;    /* of a cluster: of more the question is an error */
+int fake_groups[8] = {18, 16, 18, 16, 16, 16, 16, 16};
 static int get_cluster(const Config *config) {
   for (unsigned i = 0; i < config->count; ++i)
     if (config->attributes[i].id == 4)
@@ -176,9 +178,13 @@ static int get_cluster(const Config *config) {
 }
 int cuOccupancyMaxActiveClusters(int *count, void *function, const Config *config) {
   (void)function;
-  if (config->grid[0] % get_cluster(config))
+  if (config->grid[0] % get_cluster(config) || get_cluster(config) > fake_most_blocks)
     return 1;
-  return fake_clusters_asked++, *count = fake_fitting, 0;
+  fake_clusters_asked++;
+  *count = fake_fitting < 0 ? 0 : fake_fitting;
+  for (unsigned i = 0; fake_fitting < 0 && i < sizeof fake_groups / sizeof *fake_groups; ++i)
+    *count += fake_groups[i] / get_cluster(config);
+  return 0;
 }
 int cuLaunchKernelEx(const Config *config, void *function, void **parameters, void **extra) {
   const unsigned *grid = config->grid, *block = config->block;

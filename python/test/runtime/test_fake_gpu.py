@@ -354,6 +354,28 @@ def test_few_programs_divide_their_sums(run):
         """)
 
 
+def test_sums_are_divided_among_clusters_that_run_at_once(run):
+    run(MATMUL + """
+        # 132 SMs as before, of which no more than 29 clusters of four blocks can be made.
+        groups = (ctypes.c_int * 8).in_dll(fake, "fake_groups")
+        groups[:] = [18, 18, 18, 18, 18, 18, 14, 10]
+        for m, n, blocks in ((128, 1024, 2), (64, 4096, 2), (64, 1920, 2), (64, 1856, 4), (64, 512, 8)):
+            found = launch(m, n, 16384).metadata.num_ctas
+            assert found == blocks == number("cluster"), (m, n, found, number("cluster"))
+        """)
+
+
+def test_sums_are_not_divided_among_clusters_that_a_gpu_refuses(run):
+    run(MATMUL + """
+        ctypes.c_int.in_dll(fake, "fake_most_blocks").value = 2
+        for m, n, blocks in ((64, 1024, 2), (64, 64, 2), (1024, 1024, 1)):
+            assert launch(m, n, 16384).metadata.num_ctas == blocks
+        ctypes.c_int.in_dll(fake, "fake_most_blocks").value = 1
+        with expect(tessera.LaunchError, "E066", "loading kernel"):
+            launch(64, 64, 16384, num_ctas=4)
+        """)
+
+
 def test_persistent_programs_are_as_many_as_clusters_fit(run):
     run("""
         @tessera.jit
@@ -391,7 +413,7 @@ def test_without_room_for_clusters_nothing_is_divided(run):
             known = len(slow)
             assert launch(64, 64, 16384).metadata.num_ctas == 1
             assert len(slow) == known or time < 2
-        assert number("clusters_asked") == 1 and number("cluster") == 0
+        assert number("clusters_asked") == 3 and number("cluster") == 0
         """)
 
 

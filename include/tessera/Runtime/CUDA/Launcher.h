@@ -64,8 +64,8 @@ public:
   bool accepts(const int32_t grid[3], const uint64_t *slots) const noexcept;
 
   /// With how many blocks a cluster a variant of the kernel would do this launch best: 1, if this
-  /// one is as good.
-  int chooseBlocks(int device, const int32_t grid[3], const uint64_t *slots) const;
+  /// one is as good. Loads the kernel where a variant could be better.
+  int chooseBlocks(int device, const int32_t grid[3], const uint64_t *slots);
 
   /// Registers of a thread and spilled bytes, as the driver has them.
   int getNumRegisters(int device);
@@ -82,13 +82,19 @@ private:
     int64_t leastEarlyPrograms = 0;
     /// How many of its clusters the GPU can run at once; 0 where it has none, or nobody knows.
     int mostClusters = 0;
+    /// For variants of the kernel, where there may be any.
+    ClusterRoom room;
   };
   /// The module of the image, and what the driver said of it.
   Module load(std::string &log) const;
 
   Loaded getLoaded(int device);
-  /// Throws DriverError where not even one cluster fits a GPU.
-  int countClusters(Function function, int device) const;
+  /// How many clusters of so many blocks a GPU runs at once; not written if the driver cannot
+  /// tell. Its code.
+  int countClusters(Function function, int numCTAs, int &fitting) const;
+  /// Those of the kernel; throws DriverError where not even one fits.
+  int countOwnClusters(Function function, int device) const;
+  ClusterRoom findRoom(Function function, const DeviceInfo &info) const;
   int start(const Loaded &loaded, Stream stream, const int32_t grid[3], void **parameters) const;
   std::string describe(const int32_t grid[3]) const;
   [[noreturn]] void fail(int code, int device, const int32_t grid[3]) const;
