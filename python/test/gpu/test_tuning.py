@@ -225,9 +225,9 @@ def test_cupy():
 
 def test_do_bench(torch):
     a, b, _ = matrices(torch, 4096)
-    times = [do_bench(lambda: a @ b, return_mode="median") for _ in range(3)]
-    assert max(times) < 1.25 * min(times)
-    # The fastest of many: other processes may use the GPU meanwhile.
+    # Other processes may use the GPU meanwhile: some of many agree, and are the fastest.
+    times = sorted(do_bench(lambda: a @ b, return_mode="median") for _ in range(8))
+    assert times[2] < 1.25 * times[0]
     events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(50)]
     for before, after in events:
         before.record()
