@@ -349,7 +349,7 @@ py::object enterHooks(const Launch *launch, const Entry &entry, const Variant &v
 PyObject *launchEntry(Launch *launch, const Entry &entry, const Signature &signature,
                       const int32_t extents[3]) {
   uint64_t stream = entry.stream;
-  if (entry.findStream) {
+  if (entry.findStream && !findTorchStream(entry.findStream.get(), entry.device, stream)) {
     py::object device = py::reinterpret_steal<py::object>(PyLong_FromLong(entry.device));
     py::object found = py::reinterpret_steal<py::object>(
         callPython([&] { return PyObject_CallOneArg(entry.findStream.get(), device.ptr()); }));

@@ -138,6 +138,11 @@ struct TypeTables {
   std::unordered_map<std::string, char> typestrs; ///< of arrays that have no dtype
   PyTypeObject *constant = nullptr;               ///< tl.constexpr, once it is loaded
   TensorBits tensorBits;
+  // How torch tells of its tensors without Python, and the classes that `slow` has found it to be
+  // right about; the function that it would call for a stream.
+  DLPackExchange torch;
+  std::vector<PyTypeObject *> exchanged;
+  PyObject *torchStream = nullptr;
   PyTypeObject *descriptor = nullptr; ///< the class of tensor descriptors, once it is loaded
   bool expectsCUDA = false;           ///< where the last tensor was
   // Nearly every array is of the type that the last one had.
@@ -145,12 +150,18 @@ struct TypeTables {
   ArrayKind lastKind = ArrayKind::None;
   PyObject *lastDType = nullptr;
   char lastId = 0;
+  unsigned lastDLPackType = 0;
+  char lastDLPackId = 0;
 
   ArrayKind getKind(PyTypeObject *type);
   /// Of a type with one of the later kinds.
   const LearnedClass &getLearned(PyTypeObject *type) const;
   /// False if the dtype is not known.
   bool findDType(PyObject *dtype, char &id);
+  bool findDType(const DLPackArray &array, char &id);
+  bool isExchanged(PyTypeObject *type) const {
+    return std::find(exchanged.begin(), exchanged.end(), type) != exchanged.end();
+  }
 };
 
 ArrayKind TypeTables::getKind(PyTypeObject *type) {
@@ -182,6 +193,21 @@ bool TypeTables::findDType(PyObject *dtype, char &id) {
     lastId = found->second;
   }
   id = lastId;
+  return true;
+}
+
+bool TypeTables::findDType(const DLPackArray &array, char &id) {
+  if (array.lanes != 1)
+    return false;
+  unsigned type = array.code << 8 | array.bits;
+  if (type != lastDLPackType) {
+    auto found = dlpackTypes.find(type);
+    if (found == dlpackTypes.end())
+      return false;
+    lastDLPackType = type;
+    lastDLPackId = found->second;
+  }
+  id = lastDLPackId;
   return true;
 }
 
@@ -311,14 +337,28 @@ bool learnNegativeBit(const Probes &plain, const Probes &negative) {
   return found.isKnown;
 }
 
-void acceptTensor(const py::object &tensor) {
+/// `address` and `coreId` are what the tensor's own methods say of it.
+void acceptTensor(const py::object &tensor, uint64_t address, int coreId) {
   TypeTables &tables = typeTables();
-  if (!tables.tensorBits.isKnown || findArrayKind(Py_TYPE(tensor.ptr())) != ArrayKind::Torch)
+  PyTypeObject *type = Py_TYPE(tensor.ptr());
+  if (!tables.tensorBits.isKnown || findArrayKind(type) != ArrayKind::Torch)
     return;
   std::vector<uint64_t> &accepted = tables.tensorBits.accepted;
   constexpr size_t most = 64;
   if (!hasAcceptedBits(tables.tensorBits, tensor.ptr()) && accepted.size() < most)
     accepted.push_back(readTensorBits(tables.tensorBits, tensor.ptr()));
+
+  DLPackExchange exchange(type);
+  DLPackArray array;
+  if (!exchange || !address || !exchange.read(tensor.ptr(), array) || array.address != address ||
+      array.lanes != 1)
+    return;
+  tables.torch = exchange;
+  tables.dlpackTypes[array.code << 8 | array.bits] = static_cast<char>(coreId);
+  if (tables.isExchanged(type))
+    return;
+  Py_INCREF(type); // or another type might come to lie at its address
+  tables.exchanged.push_back(type);
 }
 
 /// The class goes on to live, since it is known by its address.
@@ -641,8 +681,37 @@ bool Signature::addArray(const Parameter &parameter, PyObject *value) {
   return true;
 }
 
+bool tessera::python::findTorchStream(PyObject *function, int32_t device, uint64_t &stream) {
+  TypeTables &tables = typeTables();
+  return tables.torch && function == tables.torchStream && tables.torch.findStream(device, stream);
+}
+
+bool Signature::addTensorOn(long ordinal, const Parameter &parameter, uint64_t address,
+                            char dtype) {
+  if (ordinal < -1 || ordinal > 127)
+    return false;
+  // The launch is on torch's stream then, and waits for others.
+  hasTensorOnGPU |= ordinal >= 0;
+  if (hasTensorOnGPU && stream != kNoStream)
+    return false;
+  addPointer(parameter, address, dtype, /*readOnly=*/false, static_cast<char>(ordinal));
+  return true;
+}
+
 /// A tensor of torch's, on the CPU or on a GPU. What is wrong with one `slow` says.
 bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
+  TypeTables &tables = typeTables();
+  if (tables.isExchanged(Py_TYPE(value))) {
+    constexpr int32_t cpu = 1, cuda = 2;
+    DLPackArray array;
+    char id;
+    if (!hasAcceptedBits(tables.tensorBits, value))
+      return false;
+    if (tables.torch.read(value, array) && tables.findDType(array, id) &&
+        (array.device == cpu || array.device == cuda))
+      return array.address >= kLowestAddress &&
+             addTensorOn(array.device == cuda ? array.ordinal : -1, parameter, array.address, id);
+  }
   auto own = [](PyObject *found) {
     if (!found)
       PyErr_Clear();
@@ -652,7 +721,6 @@ bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
   auto call = [&](PyObject *name) {
     return own(callPython([&] { return PyObject_CallMethodNoArgs(value, name); }));
   };
-  TypeTables &tables = typeTables();
   bool isCUDA = tables.expectsCUDA;
   bool isReachable = get(isCUDA ? names().isCUDA : names().isCPU).ptr() == Py_True;
   if (!isReachable) {
@@ -676,14 +744,7 @@ bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
     return false;
   int overflow = 0;
   long ordinal = isCUDA ? PyLong_AsLongAndOverflow(device.ptr(), &overflow) : -1;
-  if (ordinal < -1 || ordinal > 127 || overflow)
-    return false;
-  // The launch is on torch's stream then, and waits for others.
-  hasTensorOnGPU |= ordinal >= 0;
-  if (hasTensorOnGPU && stream != kNoStream)
-    return false;
-  addPointer(parameter, bits, id, /*readOnly=*/false, static_cast<char>(ordinal));
-  return true;
+  return !overflow && addTensorOn(ordinal, parameter, bits, id);
 }
 
 /// An array in the host's memory that exports DLPack. What is wrong with one `slow` says, and
@@ -714,11 +775,11 @@ bool Signature::addDLPack(const Parameter &parameter, PyObject *value) {
       !isHostDevice(array.device))
     return false;
   TypeTables &tables = typeTables();
-  auto dtype = tables.dlpackTypes.find(array.code << 8 | array.bits);
-  if (dtype == tables.dlpackTypes.end() || !array.address)
+  char id;
+  if (!tables.findDType(array, id) || !array.address)
     return false;
   bool isReadOnly = array.isReadOnly || tables.getLearned(Py_TYPE(value)).isImmutable;
-  addPointer(parameter, array.address, dtype->second, isReadOnly, /*device=*/-1);
+  addPointer(parameter, array.address, id, isReadOnly, /*device=*/-1);
   return true;
 }
 
@@ -928,6 +989,18 @@ void tessera::python::registerSignature(py::module_ &module) {
   module.def("learn_negative_bit", &learnNegativeBit, py::arg("plain"), py::arg("negative"),
              "Have the warm path know torch's tensors with the negative bit by looking at some\n"
              "without and with it: (tensor, its `_cdata`) each. Whether it does now.");
-  module.def("accept_tensor", &acceptTensor, py::arg("tensor"),
-             "Have the warm path take torch's tensors that are as plain as this one.");
+  module.def(
+      "accept_tensor", &acceptTensor, py::arg("tensor"), py::arg("address"), py::arg("core_id"),
+      "Have the warm path take torch's tensors that are as plain as this one, which lies at\n"
+      "`address` and has elements of that dtype; by DLPack's exchange API, if that says so.");
+  module.def(
+      "learn_torch_stream",
+      [](const py::object &function) {
+        PyObject *&known = typeTables().torchStream;
+        if (known != function.ptr())
+          known = function.inc_ref().ptr();
+      },
+      py::arg("function"),
+      "Have the warm path ask torch for the current stream of a device by DLPack's exchange API,\n"
+      "instead of this function of torch's.");
 }

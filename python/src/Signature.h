@@ -94,6 +94,10 @@ private:
   size_t count = 0;
 };
 
+/// Whether `function` is that of torch which `slow` has told of, for the current stream of a
+/// device; the stream then, if torch says it without Python.
+bool findTorchStream(PyObject *function, int32_t device, uint64_t &stream);
+
 /// What a signature is compared with, kept for later launches. Holds its constants.
 class KnownSignature {
 public:
@@ -137,6 +141,7 @@ private:
   bool addArray(const Parameter &parameter, PyObject *value);
   bool addDescriptor(const Parameter &parameter, PyObject *value);
   bool addTensor(const Parameter &parameter, PyObject *value);
+  bool addTensorOn(long ordinal, const Parameter &parameter, uint64_t address, char dtype);
   bool addDLPack(const Parameter &parameter, PyObject *value);
   bool addCUDAInterface(const Parameter &parameter, PyObject *value);
   bool addRecord(const Parameter &parameter, PyObject *value);

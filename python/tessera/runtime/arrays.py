@@ -365,7 +365,7 @@ def _from_data_ptr(tensor: Any, name: str) -> Pointer:
     _check_storage(tensor, name, size)
     _check_address(tensor, name, address, size)
     if type(tensor.dtype).__module__ == "torch":
-        _C.accept_tensor(tensor)
+        _C.accept_tensor(tensor, address, dtype._core_id)
     framework = type(tensor.dtype).__module__.partition(".")[0]
     where = (getattr(device, "index", 0) or 0) if kind == "cuda" else HOST
     return Pointer(address, dtype, False, None, where, framework)

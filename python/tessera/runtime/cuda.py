@@ -137,6 +137,7 @@ def _torch_stream() -> StreamSource:
     # The same as below without an object for the stream, a tenth of the time.
     raw: Optional[Callable[[int], int]] = getattr(torch._C, "_cuda_getCurrentRawStream", None)
     if raw is not None:
+        _C.learn_torch_stream(raw)
         return raw
     return lambda device: int(torch.cuda.current_stream(device).cuda_stream)
 

@@ -164,6 +164,66 @@ def test_the_warm_path_refuses_torch_tensors_too():
     assert arrays._learn_negative_bit() or torch.__version__ != "2.13.0+cpu"
 
 
+@tessera.jit
+def add_one(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n, other=0) + 1, mask=i < n)
+
+
+def test_the_warm_path_asks_torch_without_python(monkeypatch):
+    """By DLPack's exchange API, which says what the methods of tensors say."""
+    torch = pytest.importorskip("torch")
+    if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+        pytest.skip("this torch has no exchange API")
+    dtypes = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.float8_e4m3fn]
+    dtypes += [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64, torch.uint16]
+    asked: list[object] = []
+
+    class Launched(Exception):
+        pass
+
+    def run(*args):
+        asked.append(args)
+        raise Launched
+
+    for dtype in dtypes:
+        held = torch.arange(64).to(dtype)
+
+        def launch(x):
+            out = torch.zeros(4, dtype=dtype)
+            add_one[(1,)](x, out, min(x.numel(), 4), BLOCK=4)
+            wanted = (x.detach().flatten()[:4].double() + 1).to(dtype).double()
+            assert torch.equal(out[: wanted.numel()].double(), wanted), (dtype, x)
+
+        tensors = [held, held[16:], held.view(8, 8)[4], held[32]]
+        if dtype.is_floating_point and dtype.itemsize > 1:
+            tensors += [torch.nn.Parameter(held), held.clone().requires_grad_()]
+        with torch.inference_mode():
+            tensors.append(held.clone())
+        for _ in range(2):
+            for tensor in tensors:
+                launch(tensor)
+        with monkeypatch.context() as patch:
+            patch.setattr(tessera.JITFunction, "_run", run)
+            patch.setattr(torch.Tensor, "data_ptr", run)
+            for tensor in tensors:
+                launch(tensor)
+            # What is not as plain as those is for the whole way to look at, and to refuse.
+            for tensor in (held._neg_view(), torch.zeros(0, dtype=dtype), torch.eye(3).to_sparse()):
+                with pytest.raises(Launched):
+                    add_one[(1,)](tensor, held, 0, BLOCK=4)
+    assert asked
+    # Batched by vmap, where tensors have no memory of their own.
+    x = torch.zeros(3, 4)
+
+    def batched(row):
+        add_one[(1,)](row, x[0], 4, BLOCK=4)
+        return row
+
+    with pytest.raises(tessera.ArgumentError):
+        torch.vmap(batched)(x)
+
+
 def test_operators_of_torch_that_are_kernels(monkeypatch):
     """As libraries register theirs: what is asked of torch at a launch may launch them."""
     torch = pytest.importorskip("torch")
