@@ -187,7 +187,7 @@ def test_an_index_out_of_bounds_is_told() -> None:
         compiled(x, torch.tensor([3, 10]))
 
 
-def test_configurations_on_a_cpu_are_measured_briefly() -> None:
+def test_configurations_are_measured_briefly() -> None:
     import time
 
     from torch._inductor.runtime import triton_heuristics
@@ -198,7 +198,11 @@ def test_configurations_on_a_cpu_are_measured_briefly() -> None:
         known = 3
 
         def benchmark(self, *args, **kwargs):
+            self.told = kwargs
             return 7
+
+        def benchmark_gpu(self, call, benchmark_iters=100, memory_warmup_iters=100, **kwargs):
+            pass
 
     calls = []
 
@@ -216,14 +220,28 @@ def test_configurations_on_a_cpu_are_measured_briefly() -> None:
     calls.clear()
     brief.benchmark(fn=lambda: calls.append(time.sleep(0.06)), device="cpu")
     assert len(calls) == 2
-    assert brief.benchmark(fn=call, device="cuda") == 7 and brief.known == 3
-    assert brief.benchmark(call, (1,), {}, device="cpu") == 7
+    assert brief.benchmark(call, (1,), {}, device="cpu") == 7 and brief.known == 3
+    assert brief.told == {"device": "cpu"}
+    # Of versions whose benchmarker counts calls, unless they are told how many.
+    assert brief.benchmark(fn=call, device="cuda", rep=40) == 7
+    assert brief.told == {"fn": call, "device": "cuda", "rep": 40, **BriefBenchmarker.OF_GPUS}
+    brief.benchmark(fn=call, device="cuda:1", benchmark_iters=3)
+    assert brief.told["benchmark_iters"] == 3
+
+    class Older(Original):
+        def benchmark_gpu(self, call, rep=100):
+            pass
+
+    brief = BriefBenchmarker(Older())
+    brief.benchmark(fn=call, device="cuda")
+    assert brief.told == {"fn": call, "device": "cuda"}
 
     compiled = torch.compile(lambda x: x.sum(-1), backend="tessera")
     compiled(torch.randn(20, 3000))
     benchmarker = triton_heuristics.benchmarker
     assert type(benchmarker) is BriefBenchmarker
     assert type(benchmarker._original) is not BriefBenchmarker
+    assert benchmarker._of_gpus, "Inductor's benchmarker takes other arguments than it did"
 
 
 def test_max_autotune_chooses_among_kernels() -> None:
