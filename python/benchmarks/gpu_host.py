@@ -78,55 +78,75 @@ def compile_times(
 
 
 def launch_times() -> dict[str, Any]:
-    """Microseconds of host time for a warm launch with four arguments, medians."""
-    x, y, out = (torch.randn(1024, device="cuda") for _ in range(3))
+    """Microseconds of host time for a warm launch with four arguments and with twenty, and for the
+    same by the driver alone, medians. What is compared takes turns."""
+    arrays = [torch.randn(1024, device="cuda") for _ in range(15)]
     n = 1000
+    few: tuple[Any, ...] = (*arrays[:3], n)
+    many: tuple[Any, ...] = (*arrays, n, 3, 5, 7, 9)
     batch = 200  # fewer than what the driver queues before it blocks
-    launches: dict[str, Callable[[], Any]] = {}
-    for name, compiler in gpu.compilers().items():
-        kernel = gpu.load_kernels(compiler)["add"]
-        launches[name] = lambda kernel=kernel: kernel[(1,)](x, y, out, n, BLOCK=1024, num_warps=4)
-    compiled = launches["tessera"]()
-    times: dict[str, list[float]] = {name: [] for name in launches}
-    for _ in range(60):
-        for name, launch in launches.items():
+    calls: dict[str, Callable[[], float]] = {}
+    errors: dict[str, Any] = {}
+
+    def timed(launch: Callable[[], Any]) -> Callable[[], float]:
+        def measure() -> float:
             launch()
             torch.cuda.synchronize()
             start = time.perf_counter()
             for _ in range(batch):
                 launch()
-            times[name].append((time.perf_counter() - start) / batch * 1e6)
+            return (time.perf_counter() - start) / batch
+
+        return measure
+
+    def bind(kernel: Any, arguments: tuple[Any, ...]) -> Callable[[], Any]:
+        return lambda: kernel[(1,)](*arguments, BLOCK=1024, num_warps=4)
+
+    for suffix, kernel_name, arguments in (("", "add", few), ("_of_20", "add_many", many)):
+        compiled: dict[str, Any] = {}
+        for name, compiler in gpu.compilers().items():
+            launch = bind(gpu.load_kernels(compiler)[kernel_name], arguments)
+            compiled[name] = launch()
+            calls[f"{name}{suffix}"] = timed(launch)
+        try:
+            calls[f"raw{suffix}"] = raw_launch(compiled["tessera"], arguments, batch)
+            calls[f"raw{suffix}"]()
+        except Exception as error:
+            calls.pop(f"raw{suffix}", None)
+            errors[f"raw{suffix}_error"] = f"{type(error).__name__}: {error}"[:300]
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(60):
+        for name, call in calls.items():
+            times[name].append(call() * 1e6)
     torch.cuda.synchronize()
-    result: dict[str, Any] = {f"{name}_us": statistics.median(t) for name, t in times.items()}
-    try:
-        result["raw_us"] = raw_launch(compiled, (x, y, out, n), batch)
-    except Exception as error:
-        result["raw_error"] = f"{type(error).__name__}: {error}"[:300]
-    return result
+    return {**{f"{name}_us": statistics.median(t) for name, t in times.items()}, **errors}
 
 
-def raw_launch(compiled: Any, arguments: tuple[Any, ...], count: int) -> float:
-    """The same launch by the driver alone, from C++."""
+def raw_launch(compiled: Any, arguments: tuple[Any, ...], count: int) -> Callable[[], float]:
+    """The same launch by the driver alone, from C++; seconds of one."""
     driver = next(line.split()[-1] for line in open("/proc/self/maps") if "libcuda.so" in line)
     function = gpu.compile_cuda("raw_launch.cu", "-Xlinker", driver).raw_launch
     function.restype = ctypes.c_double
-    x, y, out, n = arguments
-    values = []
-    for _ in range(30):
+    slots = (ctypes.c_uint64 * len(arguments))(
+        *(x.data_ptr() if isinstance(x, torch.Tensor) else x for x in arguments)
+    )
+
+    def measure() -> float:
         seconds = function(
             ctypes.c_char_p(compiled.asm["cubin"]),
             compiled.name.encode(),
             ctypes.c_uint(32 * compiled.num_warps),
             ctypes.c_uint(1),
             ctypes.c_void_p(torch.cuda.current_stream().cuda_stream),
-            *(ctypes.c_uint64(tensor.data_ptr()) for tensor in (x, y, out)),
-            ctypes.c_int(n),
+            slots,
+            ctypes.c_int(len(arguments)),
             ctypes.c_int(count),
         )
         if seconds < 0:
             raise RuntimeError(f"the driver refuses the kernel ({seconds})")
-        values.append(seconds * 1e6)
-    return statistics.median(values)
+        return float(seconds)
+
+    return measure
 
 
 def format_times(name: str, times: dict[str, Any]) -> str:
@@ -134,8 +154,15 @@ def format_times(name: str, times: dict[str, Any]) -> str:
     if "error" in times:
         return f"{name}: {times['error']}"
     if name == "launch":
-        cells = [f"{key.removesuffix('_us')} {value:.2f} us" for key, value in times.items() if key.endswith("_us")]  # fmt: skip
-        return "warm launch, 4 arguments: " + ", ".join(cells + [times.get("raw_error", "")])
+        texts = []
+        for suffix, count in (("", 4), ("_of_20", 20)):
+            cells = [
+                f"{who} {times[f'{who}{suffix}_us']:.2f} us"
+                for who in ("tessera", "triton", "raw")
+                if f"{who}{suffix}_us" in times
+            ]
+            texts.append(f"warm launch, {count} arguments: " + ", ".join(cells))
+        return "; ".join(texts + [text for key, text in times.items() if key.endswith("_error")])
     lines = []
     for kernel, row in times.items():
         theirs = (

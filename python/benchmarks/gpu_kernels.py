@@ -15,6 +15,22 @@ def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 @jit
+def add_many(
+    a, b, c, d, e, f, g, h, i, j, k, l, m, o, out_ptr, n, w, x, y, z, BLOCK: tl.constexpr
+):  # fmt: skip
+    """For launches with many arguments, all of which are used."""
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    total = tl.zeros((BLOCK,), dtype=tl.float32) + (w + x + y + z)
+    total += tl.load(a + offsets, mask) + tl.load(b + offsets, mask) + tl.load(c + offsets, mask)
+    total += tl.load(d + offsets, mask) + tl.load(e + offsets, mask) + tl.load(f + offsets, mask)
+    total += tl.load(g + offsets, mask) + tl.load(h + offsets, mask) + tl.load(i + offsets, mask)
+    total += tl.load(j + offsets, mask) + tl.load(k + offsets, mask) + tl.load(l + offsets, mask)
+    total += tl.load(m + offsets, mask) + tl.load(o + offsets, mask)
+    tl.store(out_ptr + offsets, total, mask=mask)
+
+
+@jit
 def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
     start = tl.program_id(0).to(tl.int64) * columns
     offsets = tl.arange(0, BLOCK)

@@ -251,8 +251,12 @@ def gpu_table(figures: Any) -> list[str]:
         "",
         *compile_lines(figures["compile"]),
         "",
-        f"A warm launch with 4 arguments: {launch['tessera_us']:.2f} µs; Triton "
-        f"{launch['triton_us']:.2f} µs, the driver alone {launch['raw_us']:.2f} µs.",
+        *(
+            f"A warm launch with {count} arguments: {launch[f'tessera{suffix}_us']:.2f} µs; Triton "
+            f"{launch[f'triton{suffix}_us']:.2f} µs, the driver alone {launch[f'raw{suffix}_us']:.2f} µs."
+            for suffix, count in (("", 4), ("_of_20", 20))
+            if f"raw{suffix}_us" in launch
+        ),
     ]
 
 

@@ -19,7 +19,8 @@ are), but relative to each one's largest number.
 "reduce-overhead", in float16 on a GPU.
 
 --jobs N compiles and compares in N processes at a time, which then wait; what is timed is timed
-alone. The time of compiling includes what N processes take from each other: measure it with 1.
+alone. The time of compiling is that of a process that has compiled a small function before
+(`start_s`), and includes what N processes take from each other: measure it with 1.
 With --budget no case is begun that would not end in time; those left out are counted. Where
 --json has results of an earlier call, what it has is not run again.
 """
@@ -145,6 +146,22 @@ def compiled(function: Callable[..., Any], options: argparse.Namespace) -> Calla
     return torch.compile(function, backend=options.backend)
 
 
+def start_compiler(options: argparse.Namespace, mode: str) -> float:
+    """Seconds of compiling a function of a line, and so of what a process does once: it imports most
+    of Inductor, and starts what compiles kernels."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return (x.sin() + 1).sum()
+
+    x = torch.ones(1000, device=options.device, requires_grad=mode == "training")
+    start = time.perf_counter()
+    result = compiled(function, options)(x)
+    if mode == "training":
+        result.backward()
+    finish(options.device)
+    return time.perf_counter() - start
+
+
 def agreement(
     found: list[Any], eager: list[Any], exact: list[Any], tolerance: float
 ) -> tuple[bool, str, float]:
@@ -227,12 +244,14 @@ def run_case(options: argparse.Namespace) -> None:
             reference = f"eager, for {type(error).__name__}: {str(error)[:200]}"
         finish(options.device)
         stage = "compiled"
+        began = start_compiler(options, case.mode)
+        before = phases()
         call = case.bind(compiled(function, options))
         start = time.perf_counter()
         found = [x if x is None else x.clone() for x in call()]
         finish(options.device)
         seconds = time.perf_counter() - start
-        parts = phases()
+        parts = {name: later - before.get(name, 0) for name, later in phases().items()}
         for _ in range(3 if options.suite == "optimize" else 1):  # graphs are recorded later
             again = [x if x is None else x.clone() for x in call()]
     except Exception as error:
@@ -254,6 +273,7 @@ def run_case(options: argparse.Namespace) -> None:
         error="" if right else said,
         difference=difference,
         compile_s=seconds,
+        start_s=began,
         phases_s=parts,
         reference=reference,
         kernels=kernels_made(),
