@@ -561,6 +561,55 @@ def deformable_rows(kernels: Any) -> Iterator[Row]:
     yield Row(work, make, competitors, check, read + n * queries * 8 * dim * 4)
 
 
+def deformable_backward_rows(kernels: Any) -> Iterator[Row]:
+    """Its gradients, for which both kernels add to those of the maps by atomics. The maps' are
+    zeroed outside of what is timed, as often as the work is done: not between."""
+    import deformable_attention as example
+
+    inputs = ("value", "shapes", "starts", "loc", "attn", "grad_out")
+    outputs = ("grad_value", "grad_loc", "grad_attn")
+    n, queries, dim = 8, 100, 256
+
+    def make() -> Any:
+        values = example.inputs(n, queries, dim, example.CASE_STUDY)
+        s = {name: value.cuda() for name, value in zip(inputs, values)}
+        s["grad_out"] = random((n, queries, 8 * dim), torch.float32)
+        s["grad_value"] = torch.zeros_like(s["value"])
+        s["grad_loc"], s["grad_attn"] = torch.empty_like(s["loc"]), torch.empty_like(s["attn"])
+        poison(s["grad_loc"], s["grad_attn"])
+        return s
+
+    def check(s: Any) -> None:
+        leaves = [s[name].double().requires_grad_() for name in ("value", "loc", "attn")]
+        out = example.plain_torch(leaves[0], s["shapes"], leaves[1], leaves[2])
+        wanted = torch.autograd.grad(out, leaves, s["grad_out"].double())
+        for name, want in zip(outputs, wanted):
+            torch.testing.assert_close(s[name].double(), want, rtol=1e-3, atol=1e-4)
+
+    def tessera_way(_: Any, s: Any, num_warps: int) -> None:
+        example.backward(*(s[name] for name in (*inputs, *outputs)), num_warps)
+
+    competitors: dict[str, Any] = each({"tessera": {}}, tessera_way, (1, 2, 4))
+    try:
+        library = compile_cuda("deformable_attention.cu")
+
+        def cuda_way(s: Any) -> None:
+            pointers = [ctypes.c_void_p(s[name].data_ptr()) for name in (*inputs, *outputs)]
+            stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+            error = library.deformable_backward(
+                stream, *pointers, n, s["value"].shape[1], queries, 8, dim, 4, 4
+            )
+            assert error == 0, f"CUDA error {error}"
+
+        competitors["nvcc"] = cuda_way
+    except Exception as error:
+        print(f"no kernel of nvcc: {type(error).__name__}: {error}", file=sys.stderr)
+    read = n * queries * 8 * 16 * (4 * dim + 3) * 4
+    work = f"deformable attention backward N={n} D={dim}"
+    # What is added to is read and written.
+    yield Row(work, make, competitors, check, 3 * read)
+
+
 def compile_cuda(name: str, *arguments: str) -> ctypes.CDLL:
     """A .cu file of this folder, compiled by nvcc for the GPU that is here."""
     major, minor = torch.cuda.get_device_capability()
@@ -577,7 +626,7 @@ def compile_cuda(name: str, *arguments: str) -> ctypes.CDLL:
 def bandwidth_rows(kernels: Any) -> Iterator[Row]:
     for family in (
         add_rows, softmax_rows, rms_norm_rows, transpose_rows, reduction_rows, scan_rows,
-        deformable_rows, layer_norm_rows,
+        deformable_rows, deformable_backward_rows, layer_norm_rows,
     ):  # fmt: skip
         yield from family(kernels)
 

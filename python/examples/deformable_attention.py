@@ -200,15 +200,19 @@ def forward(value: Any, shapes: Any, starts: Any, loc: Any, attn: Any, out: Any)
 
 def backward(
     value: Any, shapes: Any, starts: Any, loc: Any, attn: Any, grad_out: Any,
-    grad_value: Any, grad_loc: Any, grad_attn: Any,
+    grad_value: Any, grad_loc: Any, grad_attn: Any, num_warps: int = 1,
 ) -> None:  # fmt: skip
-    """Fills grad_loc and grad_attn, and adds to grad_value."""
+    """Fills grad_loc and grad_attn, and adds to grad_value. `num_warps` is for GPUs, where one
+    warp adds up the channels of a point without waiting for another."""
     n, positions, heads, dim = value.shape
     _, queries, _, levels, points, _ = loc.shape
-    backward_kernel[(heads, 1, n)](
+    # A CPU has programs enough with one for all queries of a head; a GPU has not.
+    is_for_gpu = value.device.type == "cuda"
+    block = 1 if is_for_gpu else queries
+    backward_kernel[(heads, tessera.cdiv(queries, block), n)](
         value, shapes, starts, loc, attn, grad_out, grad_value, grad_loc, grad_attn,
         positions, queries, HEADS=heads, DIM=dim, LEVELS=levels, POINTS=points,
-        QUERIES=queries, ATOMIC=False,
+        QUERIES=block, ATOMIC=is_for_gpu, num_warps=num_warps,
     )  # fmt: skip
 
 

@@ -271,6 +271,27 @@ def families() -> "dict[str, Callable[[], Any]]":
         example.forward_kernel = before
         return out, wanted, 1e-4, kernels[0]
 
+    def deformable_attention_backward() -> Any:
+        sys.path.insert(0, str(EXAMPLES))
+        import deformable_attention as example
+
+        value, shapes, starts, loc, attn = (
+            x.cuda() for x in example.inputs(2, 10, 64, [(9, 13), (5, 7), (3, 4)])
+        )
+        grad = randn(2, 10, 8 * 64)
+        leaves = [x.double().requires_grad_() for x in (value, loc * 1.4 - 0.2, attn)]
+        out = example.plain_torch(leaves[0], shapes, leaves[1], leaves[2])
+        wanted = torch.autograd.grad(out, leaves, grad.double())
+        gradients = [torch.zeros_like(value), torch.empty_like(loc), torch.empty_like(attn)]
+        kernels: list[Any] = []
+        before, example.backward_kernel = example.backward_kernel, Noting(
+            example.backward_kernel, kernels
+        )
+        example.backward(value, shapes, starts, loc * 1.4 - 0.2, attn, grad, *gradients)
+        example.backward_kernel = before
+        flat = [torch.cat([x.flatten().float() for x in many]) for many in (gradients, wanted)]
+        return flat[0], flat[1], 1e-3, kernels[0]
+
     def attend(tensor_maps: bool, causal: bool, d: int = 128) -> Any:
         length = 256
         q, k, v = (randn(1, 2, length, d).half() for _ in range(3))
