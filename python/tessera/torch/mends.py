@@ -26,6 +26,7 @@ def mend_inductor() -> None:
     _have_grids_as_long_as_they_are()
     _add_biases_after_convolutions()
     _use_the_template_of_flex_attention()
+    _concatenate_channels_last()
     _measure_configurations_briefly()
 
 
@@ -129,6 +130,47 @@ def _use_the_template_of_flex_attention() -> None:
         return query.get_device().type != "cpu" and bool(use_decoding(query, *args, **kwargs))
 
     module.lower_cpu, module._use_flex_decoding = lower_cpu, use_flex_decoding
+
+
+def _concatenate_channels_last() -> None:
+    """A CPU's convolutions take and give images with channels last. What is concatenated of their
+    results Inductor lays out with channels first, unless it sees a buffer that has them last; so
+    kernels transpose what they store to it, and another one the whole, for the next convolution.
+    """
+    from torch._inductor import ir
+    from torch._inductor.virtualized import V
+
+    original = ir.ConcatKernel.create.__func__
+
+    def is_for_convolutions(inputs: Any, dim: int) -> bool:
+        return (
+            dim == 1
+            and len(inputs[0].get_size()) == 4
+            and inputs[0].get_device().type == "cpu"
+            and V.graph.current_node in V.graph.nodes_prefer_channels_last
+        )
+
+    def create(cls: Any, inputs: Any, dim: int) -> Any:
+        if not _makes_kernels() or not is_for_convolutions(inputs, dim):
+            return original(cls, inputs, dim)
+        contiguous_strides = ir.FlexibleLayout.contiguous_strides
+
+        def channels_last(sizes: Any) -> Any:
+            restore()  # of other calls the strides are others'
+            if len(sizes) != 4:
+                return contiguous_strides(sizes)
+            return ir.make_channels_last_strides_for(sizes)
+
+        def restore() -> None:
+            ir.FlexibleLayout.contiguous_strides = staticmethod(contiguous_strides)
+
+        ir.FlexibleLayout.contiguous_strides = staticmethod(channels_last)
+        try:
+            return original(cls, inputs, dim)
+        finally:
+            restore()
+
+    ir.ConcatKernel.create = classmethod(create)
 
 
 class BriefBenchmarker:

@@ -187,6 +187,85 @@ def test_an_index_out_of_bounds_is_told() -> None:
         compiled(x, torch.tensor([3, 10]))
 
 
+class Fire(torch.nn.Module):
+    """SqueezeNet's: convolutions of what convolutions have given, side by side."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.squeeze = torch.nn.Conv2d(channels, 6, 1)
+        self.one = torch.nn.Conv2d(6, channels // 2, 1)
+        self.three = torch.nn.Conv2d(6, channels // 2, 3, padding=1)
+
+    def forward(self, x):
+        x = self.squeeze(x).relu()
+        return torch.cat([self.one(x).relu(), self.three(x).relu()], 1)
+
+
+def test_results_of_convolutions_are_concatenated_channels_last() -> None:
+    from torch._inductor import ir
+    from torch._inductor.utils import run_and_get_code
+
+    untouched = ir.FlexibleLayout.contiguous_strides
+    model = torch.nn.Sequential(Fire(16), Fire(16), torch.nn.Conv2d(16, 8, 1))
+    x = torch.randn(2, 16, 9, 11)
+    with torch.no_grad():
+        compiled = torch.compile(model, backend="tessera")
+        found, (code,) = run_and_get_code(compiled, x)
+        torch.testing.assert_close(found, model(x), rtol=1e-4, atol=1e-5)
+        assert code.count("empty_strided_cpu((2, 16, 9, 11), (1584, 1, 176, 16)") >= 2
+        # Channels first is nothing but the input.
+        assert "empty_strided_cpu((2, 16, 9, 11), (1584, 99, 11, 1)" not in code
+        # Inductor's C++ has it as it was.
+        torch._dynamo.reset()
+        _, (code,) = run_and_get_code(torch.compile(model), x)
+        assert "empty_strided_cpu((2, 16, 9, 11), (1584, 99, 11, 1)" in code
+    assert ir.FlexibleLayout.contiguous_strides is untouched
+
+
+def test_gradients_of_concatenated_convolutions() -> None:
+    model = torch.nn.Sequential(Fire(16), torch.nn.MaxPool2d(2), Fire(16))
+
+    def step(function, x):
+        for parameter in model.parameters():
+            parameter.grad = None
+        function(x).square().mean().backward()
+        return [parameter.grad.clone() for parameter in model.parameters()]
+
+    compiled = torch.compile(model, backend="tessera", dynamic=True)
+    for size in ((2, 16, 9, 11), (3, 16, 8, 8), (1, 16, 5, 7)):
+        x = torch.randn(size)
+        for found, wanted in zip(step(compiled, x), step(model, x)):
+            torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [(2, 3, 8, 8), (1, 3, 6, 4)])
+def test_concatenations_of_all_sorts(size) -> None:
+    """Along other dimensions, of what no convolution has given, of itself, of slices."""
+    conv = torch.nn.Conv2d(3, 4, 3, padding=1)
+    other = torch.nn.Conv2d(8, 5, 1)
+
+    def function(x):
+        y = conv(x)
+        rows = torch.cat([y, y * 2], 2)
+        both = torch.cat([y.relu(), y[:, ::2], x[:, :2]], 1)
+        twice = torch.cat([y, y], 1)
+        last = torch.cat([twice.sum(1, keepdim=True), x.mean((2, 3), keepdim=True).expand_as(x)], 1)
+        return (
+            rows.flip(2),
+            other(both),
+            other(twice.tanh()),
+            last,
+            torch.cat([y.sum((2, 3)), y[:, :, 0, 0]], 1),
+        )
+
+    x = torch.randn(size)
+    with torch.no_grad():
+        found = torch.compile(function, backend="tessera")(x)
+        for a, b in zip(found, function(x)):
+            torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+            assert a.stride() == b.stride()
+
+
 def test_configurations_are_measured_briefly() -> None:
     import time
 
