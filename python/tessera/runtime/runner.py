@@ -29,11 +29,8 @@ def make_runner(kernel: "CompiledKernel") -> Callable[..., None]:
     # Inductor's launchers come with torch.
     threads: Callable[[], int] = getattr(sys.modules.get("torch"), "get_num_threads", lambda: 0)
 
-    def launch(grid: tuple[int, int, int], stream: Any, args: tuple[Any, ...]) -> None:
-        if dispatcher is not None:
-            dispatcher.bind(grid)(*args, num_threads=settings.num_threads or threads())
-        else:
-            kernel.launch(grid, args, stream=stream)
+    # What is asked once until something changes that launches depend on.
+    generation, has_hooks, fixed_threads = -1, False, 0
 
     def run(
         x: int,
@@ -47,12 +44,18 @@ def make_runner(kernel: "CompiledKernel") -> Callable[..., None]:
         leave: Any,
         *args: Any,
     ) -> None:
-        if not hooks.on_launch:
-            launch((x, y, z), stream, args)
-            return
-        hooks.launch_enter(told)
-        on_gpu = {} if dispatcher is not None else {"stream": stream}
-        kernel._launch((x, y, z), args, is_told=True, **on_gpu)
-        hooks.launch_exit(told)
+        nonlocal generation, has_hooks, fixed_threads
+        if (now := settings.generation) != generation:
+            has_hooks, fixed_threads = hooks.on_launch, settings.num_threads
+            generation = now  # the last, for threads beside this one
+        if has_hooks:
+            hooks.launch_enter(told)
+            on_gpu = {} if dispatcher is not None else {"stream": stream}
+            kernel._launch((x, y, z), args, is_told=True, **on_gpu)
+            hooks.launch_exit(told)
+        elif dispatcher is not None:
+            dispatcher.bind((x, y, z))(*args, num_threads=fixed_threads or threads())
+        else:
+            kernel.launch((x, y, z), args, stream=stream)
 
     return run
