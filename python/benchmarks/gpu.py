@@ -516,6 +516,28 @@ def scan_rows(kernels: Any) -> Iterator[Row]:
     )  # fmt: skip
 
 
+def deformable_by_cuda(pass_name: str, names: Sequence[str]) -> dict[str, Launch]:
+    """The kernel of deformable_attention.cu for a pass, on tensors of these names; none where nvcc
+    makes none."""
+    try:
+        library = compile_cuda("deformable_attention.cu")
+    except Exception as error:
+        print(f"no kernel of nvcc: {type(error).__name__}: {error}", file=sys.stderr)
+        return {}
+
+    def launch(s: Any) -> None:
+        pointers = [ctypes.c_void_p(s[name].data_ptr()) for name in names]
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        n, positions, heads, dim = s["value"].shape
+        _, queries, _, levels, points, _ = s["loc"].shape
+        error = getattr(library, f"deformable_{pass_name}")(
+            stream, *pointers, n, positions, queries, heads, dim, levels, points
+        )
+        assert error == 0, f"CUDA error {error}"
+
+    return {"nvcc": launch}
+
+
 def deformable_rows(kernels: Any) -> Iterator[Row]:
     """The kernel of the CPU's case study, unchanged, beside one of CUDA's."""
     import deformable_attention as example
@@ -540,30 +562,15 @@ def deformable_rows(kernels: Any) -> Iterator[Row]:
     def tessera_way(s: Any) -> None:
         example.forward(*(s[name] for name in names), s["out"])
 
-    competitors: dict[str, Launch] = {"tessera": tessera_way}
-    try:
-        library = compile_cuda("deformable_attention.cu")
-
-        def cuda_way(s: Any) -> None:
-            pointers = [ctypes.c_void_p(s[name].data_ptr()) for name in (*names, "out")]
-            stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-            positions = s["value"].shape[1]
-            error = library.deformable_forward(
-                stream, *pointers, n, positions, queries, 8, dim, 4, 4
-            )
-            assert error == 0, f"CUDA error {error}"
-
-        competitors["nvcc"] = cuda_way
-    except Exception as error:
-        print(f"no kernel of nvcc: {type(error).__name__}: {error}", file=sys.stderr)
+    competitors = {"tessera": tessera_way, **deformable_by_cuda("forward", (*names, "out"))}
     read = n * queries * 8 * 16 * (4 * dim + 3) * 4
     work = f"deformable attention N={n} D={dim}"
     yield Row(work, make, competitors, check, read + n * queries * 8 * dim * 4)
 
 
 def deformable_backward_rows(kernels: Any) -> Iterator[Row]:
-    """Its gradients, for which both kernels add to those of the maps by atomics. The maps' are
-    zeroed outside of what is timed, as often as the work is done: not between."""
+    """Its gradients. Both kernels add to those of the maps by atomics; these are zero at first, and
+    what is timed goes on adding to them."""
     import deformable_attention as example
 
     inputs = ("value", "shapes", "starts", "loc", "attn", "grad_out")
@@ -590,20 +597,7 @@ def deformable_backward_rows(kernels: Any) -> Iterator[Row]:
         example.backward(*(s[name] for name in (*inputs, *outputs)), num_warps)
 
     competitors: dict[str, Any] = each({"tessera": {}}, tessera_way, (1, 2, 4))
-    try:
-        library = compile_cuda("deformable_attention.cu")
-
-        def cuda_way(s: Any) -> None:
-            pointers = [ctypes.c_void_p(s[name].data_ptr()) for name in (*inputs, *outputs)]
-            stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-            error = library.deformable_backward(
-                stream, *pointers, n, s["value"].shape[1], queries, 8, dim, 4, 4
-            )
-            assert error == 0, f"CUDA error {error}"
-
-        competitors["nvcc"] = cuda_way
-    except Exception as error:
-        print(f"no kernel of nvcc: {type(error).__name__}: {error}", file=sys.stderr)
+    competitors.update(deformable_by_cuda("backward", (*inputs, *outputs)))
     read = n * queries * 8 * 16 * (4 * dim + 3) * 4
     work = f"deformable attention backward N={n} D={dim}"
     # What is added to is read and written.

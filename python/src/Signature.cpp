@@ -128,13 +128,37 @@ struct LearnedClass {
   std::vector<std::pair<PyObject *, bool>> fields; ///< of a record: its name, and if it is constant
 };
 
+/// The dtypes of elements by what names them, and the one that was looked up last: nearly every
+/// array has what the last one had.
+template <typename Key> class DTypeTable {
+public:
+  /// False if the name is known already.
+  bool learn(Key name, char id) { return ids.emplace(name, id).second; }
+  bool find(Key name, char &id) {
+    if (name != lastName) {
+      auto found = ids.find(name);
+      if (found == ids.end())
+        return false;
+      lastName = name;
+      lastId = found->second;
+    }
+    id = lastId;
+    return true;
+  }
+
+private:
+  std::unordered_map<Key, char> ids;
+  Key lastName = {}; ///< at first none that there is
+  char lastId = 0;
+};
+
 /// Python's dtype objects by identity; they are few and live as long as the process.
 /// Filled by `slow` (through Dispatcher.learn_dtype), so that no name is parsed here.
 struct TypeTables {
-  std::unordered_map<PyObject *, char> dtypes;
+  DTypeTable<PyObject *> dtypes;
   std::unordered_map<PyTypeObject *, ArrayKind> arrays; ///< those types that are of arrays
   std::unordered_map<PyTypeObject *, LearnedClass> learned;
-  std::unordered_map<unsigned, char> dlpackTypes; ///< by code and bits
+  DTypeTable<unsigned> dlpackTypes;               ///< by code and bits
   std::unordered_map<std::string, char> typestrs; ///< of arrays that have no dtype
   PyTypeObject *constant = nullptr;               ///< tl.constexpr, once it is loaded
   TensorBits tensorBits;
@@ -148,17 +172,15 @@ struct TypeTables {
   // Nearly every array is of the type that the last one had.
   PyTypeObject *lastType = nullptr;
   ArrayKind lastKind = ArrayKind::None;
-  PyObject *lastDType = nullptr;
-  char lastId = 0;
-  unsigned lastDLPackType = 0;
-  char lastDLPackId = 0;
 
   ArrayKind getKind(PyTypeObject *type);
   /// Of a type with one of the later kinds.
   const LearnedClass &getLearned(PyTypeObject *type) const;
   /// False if the dtype is not known.
-  bool findDType(PyObject *dtype, char &id);
-  bool findDType(const DLPackArray &array, char &id);
+  bool findDType(PyObject *dtype, char &id) { return dtypes.find(dtype, id); }
+  bool findDType(const DLPackArray &array, char &id) {
+    return array.lanes == 1 && dlpackTypes.find(array.code << 8 | array.bits, id);
+  }
   bool isExchanged(PyTypeObject *type) const {
     return std::find(exchanged.begin(), exchanged.end(), type) != exchanged.end();
   }
@@ -182,33 +204,6 @@ ArrayKind TypeTables::getKind(PyTypeObject *type) {
 
 const LearnedClass &TypeTables::getLearned(PyTypeObject *type) const {
   return learned.find(type)->second;
-}
-
-bool TypeTables::findDType(PyObject *dtype, char &id) {
-  if (dtype != lastDType) {
-    auto found = dtypes.find(dtype);
-    if (found == dtypes.end())
-      return false;
-    lastDType = dtype;
-    lastId = found->second;
-  }
-  id = lastId;
-  return true;
-}
-
-bool TypeTables::findDType(const DLPackArray &array, char &id) {
-  if (array.lanes != 1)
-    return false;
-  unsigned type = array.code << 8 | array.bits;
-  if (type != lastDLPackType) {
-    auto found = dlpackTypes.find(type);
-    if (found == dlpackTypes.end())
-      return false;
-    lastDLPackType = type;
-    lastDLPackId = found->second;
-  }
-  id = lastDLPackId;
-  return true;
 }
 
 TypeTables &typeTables() {
@@ -354,7 +349,7 @@ void acceptTensor(const py::object &tensor, uint64_t address, int coreId) {
       array.lanes != 1)
     return;
   tables.torch = exchange;
-  tables.dlpackTypes[array.code << 8 | array.bits] = static_cast<char>(coreId);
+  tables.dlpackTypes.learn(array.code << 8 | array.bits, static_cast<char>(coreId));
   if (tables.isExchanged(type))
     return;
   Py_INCREF(type); // or another type might come to lie at its address
@@ -374,7 +369,7 @@ LearnedClass &learnClass(const py::type &cls, ArrayKind kind) {
 
 void learnDLPack(const py::type &cls, bool isImmutable, unsigned code, unsigned bits, int coreId) {
   learnClass(cls, ArrayKind::DLPack).isImmutable = isImmutable;
-  typeTables().dlpackTypes[code << 8 | bits] = static_cast<char>(coreId);
+  typeTables().dlpackTypes.learn(code << 8 | bits, static_cast<char>(coreId));
 }
 
 void learnCUDAInterface(const py::type &cls, const std::string &typestr, int coreId) {
@@ -401,7 +396,7 @@ void learnScalar(const py::type &cls, const std::string &kind) {
 }
 
 void learnDType(const py::object &dtype, int coreId) {
-  if (typeTables().dtypes.emplace(dtype.ptr(), static_cast<char>(coreId)).second)
+  if (typeTables().dtypes.learn(dtype.ptr(), static_cast<char>(coreId)))
     dtype.inc_ref(); // known by its address from now on
 }
 
