@@ -580,6 +580,11 @@ def deformable_backward_rows(kernels: Any) -> Iterator[Row]:
     def make() -> Any:
         values = example.inputs(n, queries, dim, example.CASE_STUDY)
         s = {name: value.cuda() for name, value in zip(inputs, values)}
+        # The derivative by a place jumps between pixels; there rounding would decide which it is.
+        sizes = s["shapes"].flip(1)[:, None].float()  # (levels, 1, width and height)
+        place = s["loc"] * sizes - 0.5
+        pixel = place.floor()
+        s["loc"] = (pixel + (place - pixel).clamp(0.01, 0.99) + 0.5) / sizes
         s["grad_out"] = random((n, queries, 8 * dim), torch.float32)
         s["grad_value"] = torch.zeros_like(s["value"])
         s["grad_loc"], s["grad_attn"] = torch.empty_like(s["loc"]), torch.empty_like(s["attn"])
