@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reading the capsule that `__dlpack__` returns, and arrays by DLPack's exchange API. The structs
-// are those of DLPack's stable ABI, which other frameworks fill in; only what a kernel needs is
-// read, and the capsule is left unconsumed, so that its owner frees the tensor with it.
+// Reading the capsule that `__dlpack__` returns. The structs are those of DLPack's stable ABI, which
+// other frameworks fill in; only what a kernel needs is read, and the capsule is left unconsumed, so
+// that its owner frees the tensor with it.
 
 #include "DLPack.h"
 
@@ -46,8 +46,6 @@ struct VersionedTensor {
 };
 
 constexpr uint64_t kReadOnlyFlag = 1;
-
-constexpr int32_t kCUDA = 2;
 
 /// The tensor of a capsule, or null; of a version that is not known, `version` is that.
 const DLTensor *findTensor(PyObject *capsule, bool &isReadOnly, uint32_t &version) {
@@ -95,16 +93,6 @@ py::tuple readDLPack(const py::object &capsule) {
 
 } // namespace
 
-/// The table of functions of DLPack 1. What is not asked for is of no type here.
-struct tessera::python::ExchangeAPI {
-  uint32_t major;
-  uint32_t minor;
-  const ExchangeAPI *older; ///< a table of an older version
-  void (*unused[3])();
-  int (*readTensor)(void *array, DLTensor *tensor);                  ///< may be null
-  int (*findStream)(int32_t device, int32_t ordinal, void **stream); ///< may be null
-};
-
 bool tessera::python::readDLPackArray(PyObject *capsule, DLPackArray &array) {
   bool isReadOnly;
   uint32_t version;
@@ -112,40 +100,6 @@ bool tessera::python::readDLPackArray(PyObject *capsule, DLPackArray &array) {
   if (tensor)
     array = readTensor(*tensor, isReadOnly);
   return tensor;
-}
-
-DLPackExchange::DLPackExchange(PyTypeObject *type) {
-  constexpr const char *name = "dlpack_exchange_api";
-  auto capsule = py::reinterpret_steal<py::object>(callPython([&] {
-    return PyObject_GetAttrString(reinterpret_cast<PyObject *>(type), "__dlpack_c_exchange_api__");
-  }));
-  if (capsule && PyCapsule_IsValid(capsule.ptr(), name))
-    api = static_cast<const ExchangeAPI *>(PyCapsule_GetPointer(capsule.ptr(), name));
-  PyErr_Clear();
-  while (api && (api->major != 1 || !api->readTensor))
-    api = api->older;
-}
-
-bool DLPackExchange::read(PyObject *array, DLPackArray &read) const {
-  DLTensor tensor = {};
-  if (callPython([&] { return api->readTensor(array, &tensor); }) != 0) {
-    PyErr_Clear();
-    return false;
-  }
-  read = readTensor(tensor, /*isReadOnly=*/false);
-  return true;
-}
-
-bool DLPackExchange::findStream(int32_t ordinal, uint64_t &stream) const {
-  void *found = nullptr;
-  if (!api->findStream)
-    return false;
-  if (callPython([&] { return api->findStream(kCUDA, ordinal, &found); }) != 0) {
-    PyErr_Clear();
-    return false;
-  }
-  stream = reinterpret_cast<uintptr_t>(found);
-  return true;
 }
 
 bool tessera::python::isHostDevice(long type) {

@@ -5,6 +5,7 @@
 #include "DLPack.h"
 #include "Interpreter.h"
 #include "Numbers.h"
+#include "TorchTensors.h"
 
 #include <pybind11/stl.h>
 
@@ -109,47 +110,11 @@ constexpr int kNumPyWriteable = 0x0400;
 /// No program has memory below: a tensor there has lost its storage, or has no elements.
 constexpr uint64_t kLowestAddress = 4 << 20;
 
-/// Where torch keeps the bits of a tensor that say what is special about it: that the memory
-/// holds the values negated, that it is nested, and so on. `is_neg()` of each argument would
-/// cost as much as the rest of a launch, and lets the GIL go. Found by looking at tensors
-/// with and without the negative bit (learnNegativeBit); while it is not known, tensors are
-/// asked. A tensor with bits that no accepted one has had is left to `slow`.
-struct TensorBits {
-  size_t implementation = 0; ///< offset in the object of the pointer to torch's own
-  size_t word = 0;           ///< offset in that of the word with the bits
-  bool isKnown = false;
-  std::vector<uint64_t> accepted; ///< few: one for each sort of plain tensor
-};
-
 /// What `slow` has told of a class.
 struct LearnedClass {
   ArrayKind kind;
   bool isImmutable = false;                        ///< of arrays: whatever an interface says
   std::vector<std::pair<PyObject *, bool>> fields; ///< of a record: its name, and if it is constant
-};
-
-/// The dtypes of elements by what names them, and the one that was looked up last: nearly every
-/// array has what the last one had.
-template <typename Key> class DTypeTable {
-public:
-  /// False if the name is known already.
-  bool learn(Key name, char id) { return ids.emplace(name, id).second; }
-  bool find(Key name, char &id) {
-    if (name != lastName) {
-      auto found = ids.find(name);
-      if (found == ids.end())
-        return false;
-      lastName = name;
-      lastId = found->second;
-    }
-    id = lastId;
-    return true;
-  }
-
-private:
-  std::unordered_map<Key, char> ids;
-  Key lastName = {}; ///< at first none that there is
-  char lastId = 0;
 };
 
 /// Python's dtype objects by identity; they are few and live as long as the process.
@@ -161,12 +126,7 @@ struct TypeTables {
   DTypeTable<unsigned> dlpackTypes;               ///< by code and bits
   std::unordered_map<std::string, char> typestrs; ///< of arrays that have no dtype
   PyTypeObject *constant = nullptr;               ///< tl.constexpr, once it is loaded
-  TensorBits tensorBits;
-  // How torch tells of its tensors without Python, and the classes that `slow` has found it to be
-  // right about; the function that it would call for a stream.
-  DLPackExchange torch;
-  std::vector<PyTypeObject *> exchanged;
-  PyObject *torchStream = nullptr;
+  TorchTensors torch;
   PyTypeObject *descriptor = nullptr; ///< the class of tensor descriptors, once it is loaded
   bool expectsCUDA = false;           ///< where the last tensor was
   // Nearly every array is of the type that the last one had.
@@ -180,9 +140,6 @@ struct TypeTables {
   bool findDType(PyObject *dtype, char &id) { return dtypes.find(dtype, id); }
   bool findDType(const DLPackArray &array, char &id) {
     return array.lanes == 1 && dlpackTypes.find(array.code << 8 | array.bits, id);
-  }
-  bool isExchanged(PyTypeObject *type) const {
-    return std::find(exchanged.begin(), exchanged.end(), type) != exchanged.end();
   }
 };
 
@@ -234,24 +191,6 @@ py::tuple getIntegers(PyObject *object, PyObject *name) {
   return found;
 }
 
-uint64_t readWord(const void *object, size_t offset) {
-  uint64_t word = 0;
-  std::memcpy(&word, static_cast<const char *>(object) + offset, sizeof(word));
-  return word;
-}
-
-/// The bits of a tensor whose place is known; all ones where there is no tensor.
-uint64_t readTensorBits(const TensorBits &where, PyObject *tensor) {
-  uint64_t implementation = readWord(tensor, where.implementation);
-  return implementation ? readWord(reinterpret_cast<const void *>(implementation), where.word)
-                        : ~uint64_t(0);
-}
-
-bool hasAcceptedBits(const TensorBits &where, PyObject *tensor) {
-  return std::find(where.accepted.begin(), where.accepted.end(), readTensorBits(where, tensor)) !=
-         where.accepted.end();
-}
-
 /// Whether Python's equality is the right one between two objects of this type.
 bool comparesByValue(PyObject *value) {
   return PyLong_CheckExact(value) || PyUnicode_CheckExact(value);
@@ -296,64 +235,9 @@ bool areSameConstants(PyObject *left, PyObject *right, int depth = 0) {
   return comparesByValue(left) && PyObject_RichCompareBool(left, right, Py_EQ) == 1;
 }
 
-using Probes = std::vector<std::pair<py::object, uint64_t>>;
-
-/// The one bit that all of `negative` have set and none of `plain` has, if there is just one.
-/// A probe is a tensor and the address of torch's own object behind it.
-bool learnNegativeBit(const Probes &plain, const Probes &negative) {
-  constexpr size_t objectBytes = 64, implementationBytes = 184; // as in torch 2.13
-  TensorBits found;
-  auto holdsAddress = [&](const auto &probe) {
-    return static_cast<size_t>(Py_TYPE(probe.first.ptr())->tp_basicsize) >=
-               found.implementation + sizeof(uint64_t) &&
-           readWord(probe.first.ptr(), found.implementation) == probe.second;
-  };
-  for (found.implementation = sizeof(PyObject); found.implementation < objectBytes;
-       found.implementation += sizeof(uint64_t))
-    if (std::all_of(plain.begin(), plain.end(), holdsAddress) &&
-        std::all_of(negative.begin(), negative.end(), holdsAddress))
-      break;
-  if (found.implementation >= objectBytes || plain.empty() || negative.empty())
-    return false;
-  unsigned numFound = 0;
-  for (size_t word = 0; word < implementationBytes; word += sizeof(uint64_t)) {
-    uint64_t bits = ~uint64_t(0);
-    for (const auto &[tensor, address] : negative)
-      bits &= readWord(reinterpret_cast<const void *>(address), word);
-    for (const auto &[tensor, address] : plain)
-      bits &= ~readWord(reinterpret_cast<const void *>(address), word);
-    numFound += static_cast<unsigned>(__builtin_popcountll(bits));
-    if (bits)
-      found.word = word;
-  }
-  found.isKnown = numFound == 1;
-  if (found.isKnown)
-    typeTables().tensorBits = found;
-  return found.isKnown;
-}
-
-/// `address` and `coreId` are what the tensor's own methods say of it.
 void acceptTensor(const py::object &tensor, uint64_t address, int coreId) {
-  TypeTables &tables = typeTables();
-  PyTypeObject *type = Py_TYPE(tensor.ptr());
-  if (!tables.tensorBits.isKnown || findArrayKind(type) != ArrayKind::Torch)
-    return;
-  std::vector<uint64_t> &accepted = tables.tensorBits.accepted;
-  constexpr size_t most = 64;
-  if (!hasAcceptedBits(tables.tensorBits, tensor.ptr()) && accepted.size() < most)
-    accepted.push_back(readTensorBits(tables.tensorBits, tensor.ptr()));
-
-  DLPackExchange exchange(type);
-  DLPackArray array;
-  if (!exchange || !address || !exchange.read(tensor.ptr(), array) || array.address != address ||
-      array.lanes != 1)
-    return;
-  tables.torch = exchange;
-  tables.dlpackTypes.learn(array.code << 8 | array.bits, static_cast<char>(coreId));
-  if (tables.isExchanged(type))
-    return;
-  Py_INCREF(type); // or another type might come to lie at its address
-  tables.exchanged.push_back(type);
+  if (findArrayKind(Py_TYPE(tensor.ptr())) == ArrayKind::Torch)
+    typeTables().torch.accept(tensor.ptr(), address, static_cast<char>(coreId));
 }
 
 /// The class goes on to live, since it is known by its address.
@@ -677,8 +561,7 @@ bool Signature::addArray(const Parameter &parameter, PyObject *value) {
 }
 
 bool tessera::python::findTorchStream(PyObject *function, int32_t device, uint64_t &stream) {
-  TypeTables &tables = typeTables();
-  return tables.torch && function == tables.torchStream && tables.torch.findStream(device, stream);
+  return typeTables().torch.findStream(function, device, stream);
 }
 
 bool Signature::addTensorOn(long ordinal, const Parameter &parameter, uint64_t address,
@@ -696,16 +579,13 @@ bool Signature::addTensorOn(long ordinal, const Parameter &parameter, uint64_t a
 /// A tensor of torch's, on the CPU or on a GPU. What is wrong with one `slow` says.
 bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
   TypeTables &tables = typeTables();
-  if (tables.isExchanged(Py_TYPE(value))) {
-    constexpr int32_t cpu = 1, cuda = 2;
-    DLPackArray array;
-    char id;
-    if (!hasAcceptedBits(tables.tensorBits, value))
+  if (tables.torch.knowsClass(Py_TYPE(value))) {
+    if (!tables.torch.isPlain(value))
       return false;
-    if (tables.torch.read(value, array) && tables.findDType(array, id) &&
-        (array.device == cpu || array.device == cuda))
-      return array.address >= kLowestAddress &&
-             addTensorOn(array.device == cuda ? array.ordinal : -1, parameter, array.address, id);
+    TensorPlace place;
+    if (tables.torch.read(value, place))
+      return place.address >= kLowestAddress &&
+             addTensorOn(place.ordinal, parameter, place.address, place.dtype);
   }
   auto own = [](PyObject *found) {
     if (!found)
@@ -732,9 +612,9 @@ bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
       (isCUDA && !(device && PyLong_Check(device.ptr()))))
     return false;
   uint64_t bits = PyLong_AsUnsignedLongLongMask(address.ptr());
-  bool isSpecial = tables.tensorBits.isKnown ? !hasAcceptedBits(tables.tensorBits, value)
-                                             : call(names().isNegative).ptr() == Py_True ||
-                                                   get(names().isNested).ptr() == Py_True;
+  bool isSpecial = tables.torch.knowsBits() ? !tables.torch.isPlain(value)
+                                            : call(names().isNegative).ptr() == Py_True ||
+                                                  get(names().isNested).ptr() == Py_True;
   if (bits < kLowestAddress || isSpecial)
     return false;
   int overflow = 0;
@@ -981,21 +861,22 @@ void tessera::python::registerSignature(py::module_ &module) {
       "Have the warm path take objects of this class for an \"int\", \"float\" or \"bool\".");
   module.def("learn_dtype", &learnDType, py::arg("dtype"), py::arg("core_id"),
              "Have the warm path take arrays with this dtype object of NumPy's or torch's.");
-  module.def("learn_negative_bit", &learnNegativeBit, py::arg("plain"), py::arg("negative"),
-             "Have the warm path know torch's tensors with the negative bit by looking at some\n"
-             "without and with it: (tensor, its `_cdata`) each. Whether it does now.");
+  module.def(
+      "learn_negative_bit",
+      [](const TorchTensors::Probes &plain, const TorchTensors::Probes &negative) {
+        return typeTables().torch.learnNegativeBit(plain, negative);
+      },
+      py::arg("plain"), py::arg("negative"),
+      "Have the warm path know torch's tensors with the negative bit by looking at some\n"
+      "without and with it: (tensor, its `_cdata`) each. Whether it does now.");
   module.def(
       "accept_tensor", &acceptTensor, py::arg("tensor"), py::arg("address"), py::arg("core_id"),
       "Have the warm path take torch's tensors that are as plain as this one, which lies at\n"
-      "`address` and has elements of that dtype; by DLPack's exchange API, if that says so.");
+      "`address` and has elements of that dtype.");
   module.def(
       "learn_torch_stream",
-      [](const py::object &function) {
-        PyObject *&known = typeTables().torchStream;
-        if (known != function.ptr())
-          known = function.inc_ref().ptr();
-      },
+      [](const py::object &function) { typeTables().torch.learnStream(function.ptr()); },
       py::arg("function"),
-      "Have the warm path ask torch for the current stream of a device by DLPack's exchange API,\n"
-      "instead of this function of torch's.");
+      "Have the warm path ask torch's C interface where it would call this function of torch's,\n"
+      "for the current stream of a GPU.");
 }

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "TorchTensors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <dlfcn.h>
+
+using namespace tessera::python;
+
+namespace {
+
+/// Functions of a library that torch has loaded; null where there is no such library or function.
+class LoadedLibrary {
+public:
+  explicit LoadedLibrary(const char *name) : handle(dlopen(name, RTLD_LAZY | RTLD_NOLOAD)) {}
+  template <typename Function> void find(const char *name, Function *&function) const {
+    if (handle)
+      function = reinterpret_cast<Function *>(dlsym(handle, name));
+  }
+
+private:
+  void *handle; ///< never closed: torch stays loaded
+};
+
+/// What of the stable interface is used. Each of the functions returns 0 if all went well; torch's
+/// exceptions do not leave them.
+struct StableInterface {
+  int32_t (*getAddress)(void *tensor, void **address) = nullptr;
+  int32_t (*getDType)(void *tensor, int32_t *dtype) = nullptr;
+  int32_t (*getDeviceType)(void *tensor, int32_t *type) = nullptr;
+  int32_t (*getDeviceIndex)(void *tensor, int32_t *index) = nullptr;
+  int32_t cpu = -1, cuda = -1; ///< the types of devices
+  bool isComplete = false;
+
+  StableInterface() {
+    LoadedLibrary library("libtorch_cpu.so");
+    int32_t (*findCPU)() = nullptr, (*findCUDA)() = nullptr;
+    library.find("aoti_torch_get_data_ptr", getAddress);
+    library.find("aoti_torch_get_dtype", getDType);
+    library.find("aoti_torch_get_device_type", getDeviceType);
+    library.find("aoti_torch_get_device_index", getDeviceIndex);
+    library.find("aoti_torch_device_type_cpu", findCPU);
+    library.find("aoti_torch_device_type_cuda", findCUDA);
+    isComplete = getAddress && getDType && getDeviceType && getDeviceIndex && findCPU && findCUDA;
+    if (isComplete) {
+      cpu = findCPU();
+      cuda = findCUDA();
+    }
+  }
+};
+
+/// Asked for only once torch is there.
+const StableInterface &stableInterface() {
+  static const StableInterface result;
+  return result;
+}
+
+uint64_t readWord(const void *object, size_t offset) {
+  uint64_t word = 0;
+  std::memcpy(&word, static_cast<const char *>(object) + offset, sizeof(word));
+  return word;
+}
+
+} // namespace
+
+bool TorchTensors::learnNegativeBit(const Probes &plain, const Probes &negative) {
+  constexpr size_t objectBytes = 64, implementationBytes = 184; // as in torch 2.13
+  Bits found;
+  auto holdsAddress = [&](const auto &probe) {
+    return static_cast<size_t>(Py_TYPE(probe.first.ptr())->tp_basicsize) >=
+               found.implementation + sizeof(uint64_t) &&
+           readWord(probe.first.ptr(), found.implementation) == probe.second;
+  };
+  for (found.implementation = sizeof(PyObject); found.implementation < objectBytes;
+       found.implementation += sizeof(uint64_t))
+    if (std::all_of(plain.begin(), plain.end(), holdsAddress) &&
+        std::all_of(negative.begin(), negative.end(), holdsAddress))
+      break;
+  if (found.implementation >= objectBytes || plain.empty() || negative.empty())
+    return false;
+  unsigned numFound = 0;
+  for (size_t word = 0; word < implementationBytes; word += sizeof(uint64_t)) {
+    uint64_t common = ~uint64_t(0);
+    for (const auto &[tensor, address] : negative)
+      common &= readWord(reinterpret_cast<const void *>(address), word);
+    for (const auto &[tensor, address] : plain)
+      common &= ~readWord(reinterpret_cast<const void *>(address), word);
+    numFound += static_cast<unsigned>(__builtin_popcountll(common));
+    if (common)
+      found.word = word;
+  }
+  found.isKnown = numFound == 1;
+  if (found.isKnown)
+    bits = found;
+  return found.isKnown;
+}
+
+/// All ones where there is no tensor.
+uint64_t TorchTensors::readBits(PyObject *tensor) const {
+  uint64_t implementation = readWord(tensor, bits.implementation);
+  return implementation ? readWord(reinterpret_cast<const void *>(implementation), bits.word)
+                        : ~uint64_t(0);
+}
+
+bool TorchTensors::isPlain(PyObject *tensor) const {
+  return std::find(bits.accepted.begin(), bits.accepted.end(), readBits(tensor)) !=
+         bits.accepted.end();
+}
+
+bool TorchTensors::knowsClass(PyTypeObject *type) const {
+  return std::find(classes.begin(), classes.end(), type) != classes.end();
+}
+
+bool TorchTensors::read(PyObject *tensor, TensorPlace &place) {
+  const StableInterface &torch = stableInterface();
+  // Python's object holds an at::Tensor, which is nothing but the pointer to torch's own.
+  void *handle = reinterpret_cast<char *>(tensor) + bits.implementation;
+  void *address = nullptr;
+  int32_t dtype, type, index;
+  if (!torch.isComplete || torch.getAddress(handle, &address) || torch.getDType(handle, &dtype) ||
+      torch.getDeviceType(handle, &type) || !dtypes.find(dtype, place.dtype))
+    return false;
+  place.address = reinterpret_cast<uintptr_t>(address);
+  place.ordinal = -1;
+  if (type == torch.cpu)
+    return true;
+  if (type != torch.cuda || torch.getDeviceIndex(handle, &index))
+    return false;
+  place.ordinal = index;
+  return index >= 0;
+}
+
+void TorchTensors::accept(PyObject *tensor, uint64_t address, char dtype) {
+  if (!bits.isKnown)
+    return;
+  constexpr size_t most = 64;
+  if (!isPlain(tensor) && bits.accepted.size() < most)
+    bits.accepted.push_back(readBits(tensor));
+
+  const StableInterface &torch = stableInterface();
+  void *handle = reinterpret_cast<char *>(tensor) + bits.implementation;
+  void *found = nullptr;
+  int32_t number = 0;
+  if (!address || !torch.isComplete || torch.getAddress(handle, &found) ||
+      reinterpret_cast<uintptr_t>(found) != address || torch.getDType(handle, &number))
+    return;
+  dtypes.learn(number, dtype);
+  PyTypeObject *type = Py_TYPE(tensor);
+  if (knowsClass(type))
+    return;
+  Py_INCREF(type); // or another type might come to lie at its address
+  classes.push_back(type);
+}
+
+void TorchTensors::learnStream(PyObject *function) {
+  if (streamFunction == function)
+    return;
+  Py_INCREF(function);
+  Py_XSETREF(streamFunction, function);
+}
+
+bool TorchTensors::findStream(PyObject *function, int32_t device, uint64_t &stream) {
+  static int32_t (*const find)(int32_t device, void **stream) = [] {
+    int32_t (*found)(int32_t, void **) = nullptr;
+    LoadedLibrary("libtorch_cuda.so").find("aoti_torch_get_current_cuda_stream", found);
+    return found;
+  }();
+  void *found = nullptr;
+  if (function != streamFunction || !find || find(device, &found))
+    return false;
+  stream = reinterpret_cast<uintptr_t>(found);
+  return true;
+}
