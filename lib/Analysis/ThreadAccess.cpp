@@ -14,10 +14,21 @@ Value tessera::tilegpu::getAccessedPointers(Operation *op) {
   return pointers && isa<RankedTensorType>(pointers.getType()) ? pointers : Value();
 }
 
+/// Whether one instruction does an atomic on each of several neighbours.
+static bool isVectorAtomic(tile::AtomicRMWOp op) {
+  Type element = getElementTypeOrSelf(op.getType());
+  return op.getKind() == tile::AtomicKind::FAdd && getMachine(op).hasVectorAtomics &&
+         (element.isF32() || element.isF16() || element.isBF16());
+}
+
 int64_t tessera::tilegpu::getAccessWidth(Operation *op, unsigned dim, AccessAnalysis &analysis) {
   // A copy moves some first elements of a vector, and a volatile access is done once an element; of
   // others the few that are masked in part are moved element by element.
   auto load = dyn_cast<tile::LoadOp>(op);
+  auto atomic = dyn_cast<tile::AtomicRMWOp>(op);
+  if (isa<tile::AtomicCASOp, tile::AtomicLoadOp, tile::AtomicStoreOp>(op) ||
+      (atomic && !isVectorAtomic(atomic)))
+    return 1;
   MaskWithin within = MaskWithin::Whole;
   if (isa<AsyncCopyOp>(op))
     within = MaskWithin::Prefix;

@@ -63,6 +63,7 @@ llvm::json::Array listInstructions(const GPUMachine &machine) {
       {machine.hasElect, "elect"},
       {machine.hasBF16Arithmetic, "add.bf16"},
       {machine.hasBF16Atomics, "atom.add.bf16"},
+      {machine.hasVectorAtomics, "atom.add.v4.f32"},
       {machine.hasFloat8Conversion, "cvt.e4m3x2"},
       {machine.hasWarpReduceF32, "redux.f32"},
       {machine.maxClusterSize > 1, "barrier.cluster"},

@@ -157,6 +157,7 @@ static GPUMachine makeHopper() {
   machine.hasElect = true;
   machine.hasBF16Arithmetic = true;
   machine.hasBF16Atomics = true;
+  machine.hasVectorAtomics = true;
   machine.maxClusterSize = 8;
   machine.f32Rate = 128;
   // Measured on an H800: mma.sync reaches 62 to 65 % of what wgmma does, which is 2048.

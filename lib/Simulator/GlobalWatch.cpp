@@ -114,7 +114,7 @@ void simulator::acquireAt(Warp &warp, Space space, uint64_t address, const Memor
   if (access.order == Ordering::Acquire || access.order == Ordering::AcquireRelease)
     return acquire(warp.times, warp.cta.number, *release, clusterSize);
   // A fence may come.
-  constexpr size_t kMostSeen = 256;
+  constexpr size_t kMostSeen = 1024;
   if (warp.seen.size() == kMostSeen)
     warp.seen.erase(warp.seen.begin());
   if (!llvm::is_contained(warp.seen, release))

@@ -352,14 +352,20 @@ bool simulator::readAtomicKind(Decoder &decoder, const PTXInstr &instr, MemoryAc
 
 static bool decodeAtomic(Decoder &decoder, const PTXInstr &instr) {
   bool hasResult = instr.words.front() == "atom";
-  MemoryAccess access = getAccess(instr, instr.operands[hasResult], 1);
-  if (!readAtomicKind(decoder, instr, access))
+  // A vector's elements are added, each for itself.
+  size_t count = instr.operands[1 + hasResult].registers.size();
+  bool isVector = count > 1;
+  MemoryAccess access = getAccess(instr, instr.operands[hasResult], count);
+  if (!readAtomicKind(decoder, instr, access) ||
+      (isVector && (access.atomic != AtomicKind::FAdd || access.total() > 16 ||
+                    !llvm::is_contained(instr.words, "v" + std::to_string(count)))) ||
+      (hasResult && instr.operands[0].registers.size() != count))
     return false;
   Registers results, operands{instr.operands[hasResult].registers.front()};
   if (hasResult)
-    results.push_back(instr.operands[0].registers.front());
+    llvm::append_range(results, instr.operands[0].registers);
   for (const PTXOperand &operand : llvm::drop_begin(instr.operands, 1 + hasResult))
-    operands.push_back(operand.registers.front());
+    llvm::append_range(operands, operand.registers);
   decoder.emit(runAtomic, results, operands, Flow::Memory).detail = decoder.keep(access);
   return true;
 }

@@ -265,35 +265,38 @@ static void watchUpdate(Warp &warp, const Instr &instr, unsigned lane, const uin
   releaseAt(warp, Space::Global, address, /*isUpdate=*/true, release);
 }
 
-/// Lanes take turns. There may be no result. What they acquire comes before what they
-/// release: each has done both when another one sees it.
+/// Lanes take turns, at each element of a vector. There may be no result. What they acquire comes
+/// before what they release: each has done both when another one sees it.
 void simulator::runAtomic(Warp &warp, const Instr &instr, Lanes lanes) {
   const auto &access = *static_cast<const MemoryAccess *>(instr.detail);
-  const uint64_t *addresses = warp.in(instr, 0), *values = warp.in(instr, 1);
-  const uint64_t *others = access.atomic == AtomicKind::CAS ? warp.in(instr, 2) : values;
-  uint64_t *results = instr.results.empty() ? nullptr : warp.out(instr);
+  const uint64_t *addresses = warp.in(instr, 0);
   std::array<uint8_t *, kLanes> places{};
   forEachLane(lanes, [&](unsigned lane) {
     places[lane] =
         resolve(warp, instr, lane, addresses[lane] + static_cast<uint64_t>(access.offset),
-                access.bytes, access.bytes, access.space, AccessKind::Atomic, nullptr);
-    if (places[lane])
-      acquireAt(warp, findSpace(warp, places[lane]), reinterpret_cast<uint64_t>(places[lane]),
-                access);
+                access.total(), access.total(), access.space, AccessKind::Atomic, nullptr);
+    if (uint8_t *at = places[lane])
+      for (unsigned i = 0; i < access.count; ++i, at += access.bytes)
+        acquireAt(warp, findSpace(warp, at), reinterpret_cast<uint64_t>(at), access);
   });
   std::shared_ptr<const Release> release = findRelease(warp, access);
-  forEachLane(lanes, [&](unsigned lane) {
-    uint8_t *at = places[lane];
-    if (!at)
-      return;
-    uint64_t old = 0, mask = maskOf(access.bytes * 8);
-    std::memcpy(&old, at, access.bytes);
-    uint64_t value = combineAtomic(access, old, values[lane] & mask, others[lane] & mask);
-    watchUpdate(warp, instr, lane, at, access, old, value, release);
-    std::memcpy(at, &value, access.bytes);
-    if (results)
-      results[lane] = old;
-  });
+  for (unsigned i = 0; i < access.count; ++i) {
+    const uint64_t *values = warp.in(instr, 1 + i);
+    const uint64_t *others = access.atomic == AtomicKind::CAS ? warp.in(instr, 2) : values;
+    uint64_t *results = instr.results.empty() ? nullptr : warp.out(instr, i);
+    forEachLane(lanes, [&](unsigned lane) {
+      if (!places[lane])
+        return;
+      uint8_t *at = places[lane] + i * access.bytes;
+      uint64_t old = 0, mask = maskOf(access.bytes * 8);
+      std::memcpy(&old, at, access.bytes);
+      uint64_t value = combineAtomic(access, old, values[lane] & mask, others[lane] & mask);
+      watchUpdate(warp, instr, lane, at, access, old, value, release);
+      std::memcpy(at, &value, access.bytes);
+      if (results)
+        results[lane] = old;
+    });
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -18,8 +18,8 @@ inline constexpr int64_t kMaxAccessBytes = GPUMachine::kMaxAccessBytes;
 /// other op.
 mlir::Value getAccessedPointers(mlir::Operation *op);
 
-/// How many elements along a dimension a load, a store or an asynchronous copy of such a tile
-/// moves at once, a power of two.
+/// How many elements along a dimension a load, a store, an asynchronous copy or an atomic of such a
+/// tile moves at once, a power of two.
 int64_t getAccessWidth(mlir::Operation *op, unsigned dim, AccessAnalysis &analysis);
 
 } // namespace tessera::tilegpu

@@ -139,6 +139,7 @@ struct GPUMachine {
   bool hasElect;            ///< elect.sync
   bool hasBF16Arithmetic;   ///< add, mul, and conversions of integers; fma is on all rows
   bool hasBF16Atomics;      ///< atom.add.noftz.bf16
+  bool hasVectorAtomics;    ///< atom.add.v4.f32 and the like: 16 bytes of f32, f16 or bf16
   bool hasFloat8Conversion; ///< cvt from f32 and to f16, of e4m3 and e5m2
   bool hasFloat8WarpMMA;    ///< mma.sync of e4m3 and e5m2; ptxas has others multiply f16 for it
   bool hasWarpReduceF32;    ///< redux.sync of f32; of 32-bit integers it is on all rows

@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-/// An attribute on loads and stores: the dimension along which elements lie side by side
+/// An attribute on loads, stores and atomics: the dimension along which elements lie side by side
 /// in memory, and how many of them one access moves, `array<i64: dimension, elements>`.
 inline constexpr llvm::StringLiteral kAccessAttr =
     tilegpu::TileGPUDialect::AccessAttrHelper::getNameStr();

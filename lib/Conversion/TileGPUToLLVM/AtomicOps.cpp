@@ -7,7 +7,11 @@
 //
 // Only one of several threads that hold copies of an element acts; its result is handed
 // to the others (Replication.h).
+//
+// An ordering is that of the op, not of each of its instructions, of which a fence may stand before
+// or behind all: each that orders waits for what is under way.
 
+#include "AccessPlan.h"
 #include "Delivery.h"
 #include "Patterns.h"
 
@@ -168,12 +172,14 @@ template <typename SourceOp> struct AtomicPattern : TilePattern<SourceOp> {
   using TilePattern<SourceOp>::TilePattern;
   using typename TilePattern<SourceOp>::OneToNOpAdaptor;
 
-  /// `element(i, predicate)` does the work of register i and gives its result.
-  static LogicalResult forEachRegister(SourceOp op, ThreadBuilder &thread, ValueRange masks,
-                                       int64_t count,
-                                       llvm::function_ref<Value(int64_t, Value)> element,
-                                       ConversionPatternRewriter &rewriter) {
-    Value acting = emitRepresentativePredicate(thread, op.getPtr().getType(), op);
+  /// `access(registers, order, predicate)` does the work of some registers and gives their
+  /// results, if there are any.
+  static LogicalResult forEachAccess(
+      SourceOp op, ThreadBuilder &thread, ValueRange masks,
+      llvm::function_ref<SmallVector<Value>(ArrayRef<int64_t>, AtomicOrder, Value)> access,
+      ConversionPatternRewriter &rewriter) {
+    Type pointers = op.getPtr().getType();
+    Value acting = emitRepresentativePredicate(thread, pointers, op);
     // The ordering is the program's: what other threads did before is released as well,
     // and what they do afterwards has acquired as well.
     tile::MemSemantic sem = op.getSem();
@@ -181,11 +187,23 @@ template <typename SourceOp> struct AtomicPattern : TilePattern<SourceOp> {
     bool acquires = sem == tile::MemSemantic::Acquire || sem == tile::MemSemantic::AcquireRelease;
     if (releases)
       emitProgramBarrier(thread, op);
-    SmallVector<Value> registers;
-    for (int64_t i = 0; i < count; ++i) {
-      Value mask = masks.empty() ? Value() : masks[i];
-      registers.push_back(element(i, thread.both(mask, acting)));
+    SmallVector<SmallVector<int64_t>> accesses = getAccesses(op, pointers);
+    AtomicOrder order = getOrder(op, sem, op.getScope());
+    bool areFenced = accesses.size() > 1;
+    if (areFenced) {
+      order.semantic = tile::MemSemantic::Relaxed;
+      if (releases)
+        thread.getHooks().emitFence(thread, order);
     }
+    SmallVector<Value> registers(getNumRegisters(pointers));
+    for (ArrayRef<int64_t> numbers : accesses) {
+      Value mask = masks.empty() ? Value() : masks[numbers.front()];
+      SmallVector<Value> results = access(numbers, order, thread.both(mask, acting));
+      for (auto [number, result] : llvm::zip(numbers, results))
+        registers[number] = result;
+    }
+    if (areFenced && acquires)
+      thread.getHooks().emitFence(thread, order);
     bool isUsed = op->getNumResults() != 0 && !op->use_empty();
     bool isDelivered = isUsed && getDeliveryBytes(op->getResult(0).getType(), op) != 0;
     if (acquires && !isDelivered)
@@ -210,17 +228,22 @@ struct RMWPattern : AtomicPattern<tile::AtomicRMWOp> {
     Type type = getConverter().convertElement(op.getType());
     if (failed(verifyElement(op, type)))
       return failure();
-    AtomicOrder order = getOrder(op, op.getSem(), op.getScope());
     bool hasInstruction = getHooks().hasAtomic(op.getKind(), type);
-    auto element = [&](int64_t i, Value predicate) -> Value {
-      Value address = adaptor.getPtr()[i], value = adaptor.getValue()[i];
-      if (!hasInstruction)
-        return emitLoop(thread, order, address, type, predicate,
-                        [&](Value old) { return combine(thread, op.getKind(), old, value); });
-      return getHooks().emitAtomic(thread, op.getKind(), order, address, value, predicate);
+    auto access = [&](ArrayRef<int64_t> numbers, AtomicOrder order,
+                      Value predicate) -> SmallVector<Value> {
+      SmallVector<Value> values, results;
+      for (int64_t number : numbers)
+        values.push_back(adaptor.getValue()[number]);
+      if (hasInstruction)
+        return getHooks().emitAtomic(thread, op.getKind(), order, adaptor.getPtr()[numbers.front()],
+                                     values, predicate);
+      for (auto [number, value] : llvm::zip_equal(numbers, values))
+        results.push_back(emitLoop(
+            thread, order, adaptor.getPtr()[number], type, predicate,
+            [&, added = value](Value old) { return combine(thread, op.getKind(), old, added); }));
+      return results;
     };
-    return forEachRegister(op, thread, getMasks(op, adaptor), adaptor.getPtr().size(), element,
-                           rewriter);
+    return forEachAccess(op, thread, getMasks(op, adaptor), access, rewriter);
   }
 
 private:
@@ -238,20 +261,21 @@ struct CASPattern : AtomicPattern<tile::AtomicCASOp> {
     Type type = getConverter().convertElement(op.getType());
     if (failed(verifyElement(op, type)))
       return failure();
-    AtomicOrder order = getOrder(op, op.getSem(), op.getScope());
     Type bits = getRegisterType(thread, type);
-    auto element = [&](int64_t i, Value predicate) -> Value {
+    auto element = [&](ArrayRef<int64_t> numbers, AtomicOrder order,
+                       Value predicate) -> SmallVector<Value> {
+      int64_t i = numbers.front();
       if (type.isInteger(8))
-        return emitLoop(thread, order, adaptor.getPtr()[i], type, predicate, [&](Value old) {
+        return {emitLoop(thread, order, adaptor.getPtr()[i], type, predicate, [&](Value old) {
           Value isEqual = thread.equal(old, adaptor.getCompare()[i]);
           return thread.select(isEqual, adaptor.getValue()[i], old);
-        });
+        })};
       Value old = getHooks().emitCompareAndSwap(
           thread, order, adaptor.getPtr()[i], thread.bitcast(adaptor.getCompare()[i], bits),
           thread.bitcast(adaptor.getValue()[i], bits), predicate);
-      return thread.bitcast(old, type);
+      return {thread.bitcast(old, type)};
     };
-    return forEachRegister(op, thread, {}, adaptor.getPtr().size(), element, rewriter);
+    return forEachAccess(op, thread, {}, element, rewriter);
   }
 };
 
@@ -263,14 +287,15 @@ struct AtomicLoadPattern : AtomicPattern<tile::AtomicLoadOp> {
     ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     Type type = getConverter().convertElement(op.getType());
     unsigned width = 8 * tilegpu::getElementBytes(getElementTypeOrSelf(op.getType()));
-    AtomicOrder order = getOrder(op, op.getSem(), op.getScope());
-    auto element = [&](int64_t i, Value predicate) -> Value {
-      Value bits = getHooks().emitAtomicLoad(thread, order, adaptor.getPtr()[i], width, predicate);
+    auto element = [&](ArrayRef<int64_t> numbers, AtomicOrder order,
+                       Value predicate) -> SmallVector<Value> {
+      Value address = adaptor.getPtr()[numbers.front()];
+      Value bits = getHooks().emitAtomicLoad(thread, order, address, width, predicate);
       bits = thread.extendOrTruncate(bits, width);
-      return type.isInteger(1) ? fromMemory(thread, bits, type) : thread.bitcast(bits, type);
+      return {type.isInteger(1) ? fromMemory(thread, bits, type) : thread.bitcast(bits, type)};
     };
-    return forEachRegister(op, thread, op.getMask() ? adaptor.getMask() : ValueRange(),
-                           adaptor.getPtr().size(), element, rewriter);
+    return forEachAccess(op, thread, op.getMask() ? adaptor.getMask() : ValueRange(), element,
+                         rewriter);
   }
 };
 
@@ -281,15 +306,16 @@ struct AtomicStorePattern : AtomicPattern<tile::AtomicStoreOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     unsigned width = 8 * tilegpu::getElementBytes(getElementTypeOrSelf(op.getValue().getType()));
-    AtomicOrder order = getOrder(op, op.getSem(), op.getScope());
-    auto element = [&](int64_t i, Value predicate) -> Value {
+    auto element = [&](ArrayRef<int64_t> numbers, AtomicOrder order,
+                       Value predicate) -> SmallVector<Value> {
+      int64_t i = numbers.front();
       Value bits = thread.bitcast(toMemory(thread, adaptor.getValue()[i]), thread.intType(width));
       getHooks().emitAtomicStore(thread, order, adaptor.getPtr()[i], width,
                                  thread.extendOrTruncate(bits, std::max(16u, width)), predicate);
       return {};
     };
-    return forEachRegister(op, thread, op.getMask() ? adaptor.getMask() : ValueRange(),
-                           adaptor.getPtr().size(), element, rewriter);
+    return forEachAccess(op, thread, op.getMask() ? adaptor.getMask() : ValueRange(), element,
+                         rewriter);
   }
 };
 

@@ -88,6 +88,8 @@ struct TileGPUPlanAccesses : tessera::impl::TileGPUPlanAccessesBase<TileGPUPlanA
           planVector(analysis, op, store.getPtr(), store.getMask());
         else if (auto copy = dyn_cast<tilegpu::AsyncCopyOp>(op))
           planVector(analysis, op, copy.getPtr(), copy.getMask());
+        else if (auto atomic = dyn_cast<tile::AtomicRMWOp>(op))
+          planVector(analysis, op, atomic.getPtr(), atomic.getMask());
         else if (mayRepeat(op))
           planRuns(analysis, op);
       });

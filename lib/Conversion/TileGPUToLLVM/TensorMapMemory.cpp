@@ -22,8 +22,10 @@ static Value emitSearch(ThreadBuilder &thread, Value table, Value first) {
       thread.getBuilder(), thread.getLoc(), TypeRange(first.getType()), ValueRange(first),
       [&](OpBuilder &, Location loc, ValueRange arguments) {
         Value word = thread.advance(table, thread.mul(arguments[0], kWordBytes));
-        Value old = hooks.emitAtomic(thread, tile::AtomicKind::Exchange, kTakes, word,
-                                     thread.i32(1), /*predicate=*/Value());
+        Value old = hooks
+                        .emitAtomic(thread, tile::AtomicKind::Exchange, kTakes, word, thread.i32(1),
+                                    /*predicate=*/Value())
+                        .front();
         Value isTaken = thread.compare(LLVM::ICmpPredicate::ne, old, 0);
         scf::ConditionOp::create(thread.getBuilder(), loc, isTaken, arguments);
       },

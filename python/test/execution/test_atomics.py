@@ -188,6 +188,31 @@ def kernel(x_ptr, shift):
     np.testing.assert_array_equal(x, want)
 
 
+@pytest.mark.parametrize("sem", ["relaxed", "release", "acq_rel"])
+@pytest.mark.parametrize("reads", [False, True])
+@pytest.mark.parametrize("mask", ["None", "i < n", "i < n // 16 * 16", "(i >= 0) & (n > 0)"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int32"])
+def test_neighbours(run, rng, dtype, mask, reads, sem):
+    """GPUs add floats that lie side by side, and are masked together, at once."""
+    body = f"old = tl.atomic_add(x_ptr + i, tl.load(value_ptr + i), mask={mask}, sem={sem!r})"
+    kernel = make_kernel(f"""
+@tessera.jit
+def kernel(x_ptr, value_ptr, old_ptr, n):
+    i = tl.arange(0, 1024)
+    {body}
+    {"tl.store(old_ptr + i, old)" if reads else ""}
+""")
+    x = rng.integers(-8, 9, 1024).astype(numpy_dtype(dtype))
+    value = rng.integers(-8, 9, 1024).astype(numpy_dtype(dtype))
+    before, old = x.copy(), np.zeros_like(x)
+    run(kernel, (1,), x, value, old, 1001)
+    last = {"i < n": 1001, "i < n // 16 * 16": 992}.get(mask, 1024)
+    on = np.arange(1024) < last
+    np.testing.assert_array_equal(x, np.where(on, before + value, before))
+    if reads:
+        np.testing.assert_array_equal(old, np.where(on, before, np.zeros_like(x)))
+
+
 BINS = {
     "mask": ("i", "(i >= 0) & (i < 13)"),
     "bits": ("i & 15", "i < 13"),

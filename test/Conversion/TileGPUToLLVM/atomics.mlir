@@ -262,3 +262,107 @@ module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = #tilegpu.target
     tile.return
   }
 }
+// -----
+
+// Sums of floats that lie side by side are one instruction, from sm_90 on. What is known to be
+// masked together has one predicate; what is not is done element by element. The whole op has an
+// ordering: fences stand around its instructions.
+
+#quads = #tilegpu.layout<256, reg = [1, 2, 128], lane = [4, 8, 16, 32, 64]>
+#octets = #tilegpu.layout<256, reg = [1, 2, 4], lane = [8, 16, 32, 64, 128]>
+
+module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-LABEL: llvm.func @vectors
+// CHECK-COUNT-2: "atom.relaxed.gpu.global.add.v4.f32 {$0, $1, $2, $3}, [$4], {$5, $6, $7, $8};", "=f,=f,=f,=f,l,f,f,f,f"
+// CHECK-NOT: atom
+  tile.func @vectors(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %v: f32) {
+    %i = tile.range 0 to 256 : tensor<256xi32, #quads>
+    %s = tile.splat %p : !tile.ptr<f32> -> tensor<256x!tile.ptr<f32>, #quads>
+    %q = tile.addptr %s, %i : tensor<256x!tile.ptr<f32>, #quads>, tensor<256xi32, #quads>
+    %x = tile.splat %v : f32 -> tensor<256xf32, #quads>
+    %old = tile.atomic_rmw fadd, relaxed, gpu, %q, %x : tensor<256x!tile.ptr<f32>, #quads>, tensor<256xf32, #quads> -> tensor<256xf32, #quads>
+    tile.return
+  }
+
+// CHECK-LABEL: llvm.func @octets
+// CHECK: "@$25 atom.relaxed.gpu.global.add.noftz.v8.bf16 {$0, {{.*}}, $7}, [$16], {$17, {{.*}}, $24};", "=h,=h,=h,=h,=h,=h,=h,=h,0,1,2,3,4,5,6,7,l,h,h,h,h,h,h,h,h,b"
+// CHECK-NOT: atom
+  tile.func @octets(%p: !tile.ptr<bf16> {tile.divisibility = 16 : i64}, %v: bf16, %there: i1) {
+    %i = tile.range 0 to 256 : tensor<256xi32, #octets>
+    %s = tile.splat %p : !tile.ptr<bf16> -> tensor<256x!tile.ptr<bf16>, #octets>
+    %q = tile.addptr %s, %i : tensor<256x!tile.ptr<bf16>, #octets>, tensor<256xi32, #octets>
+    %x = tile.splat %v : bf16 -> tensor<256xbf16, #octets>
+    %m = tile.splat %there : i1 -> tensor<256xi1, #octets>
+    %old = tile.atomic_rmw fadd, relaxed, gpu, %q, %x, %m : tensor<256x!tile.ptr<bf16>, #octets>, tensor<256xbf16, #octets>, tensor<256xi1, #octets> -> tensor<256xbf16, #octets>
+    tile.return
+  }
+
+// CHECK-LABEL: llvm.func @bounded
+// CHECK-COUNT-8: atom.relaxed.gpu.global.add.f32
+// CHECK-NOT: atom
+  tile.func @bounded(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %v: f32, %n: i32) {
+    %i = tile.range 0 to 256 : tensor<256xi32, #quads>
+    %s = tile.splat %p : !tile.ptr<f32> -> tensor<256x!tile.ptr<f32>, #quads>
+    %q = tile.addptr %s, %i : tensor<256x!tile.ptr<f32>, #quads>, tensor<256xi32, #quads>
+    %x = tile.splat %v : f32 -> tensor<256xf32, #quads>
+    %b = tile.splat %n : i32 -> tensor<256xi32, #quads>
+    %m = arith.cmpi slt, %i, %b : tensor<256xi32, #quads>
+    %old = tile.atomic_rmw fadd, relaxed, gpu, %q, %x, %m : tensor<256x!tile.ptr<f32>, #quads>, tensor<256xf32, #quads>, tensor<256xi1, #quads> -> tensor<256xf32, #quads>
+    tile.return
+  }
+
+// Of an address that 8 bytes divide, two; of one that 4 divide, one.
+// CHECK-LABEL: llvm.func @pairs
+// CHECK-COUNT-4: atom.relaxed.gpu.global.add.v2.f32
+// CHECK-NOT: atom
+  tile.func @pairs(%p: !tile.ptr<f32> {tile.divisibility = 8 : i64}, %v: f32) {
+    %i = tile.range 0 to 256 : tensor<256xi32, #quads>
+    %s = tile.splat %p : !tile.ptr<f32> -> tensor<256x!tile.ptr<f32>, #quads>
+    %q = tile.addptr %s, %i : tensor<256x!tile.ptr<f32>, #quads>, tensor<256xi32, #quads>
+    %x = tile.splat %v : f32 -> tensor<256xf32, #quads>
+    %old = tile.atomic_rmw fadd, relaxed, gpu, %q, %x : tensor<256x!tile.ptr<f32>, #quads>, tensor<256xf32, #quads> -> tensor<256xf32, #quads>
+    tile.return
+  }
+
+// CHECK-LABEL: llvm.func @ordered
+// CHECK: nvvm.barrier0
+// CHECK-NEXT: "fence.acq_rel.gpu;"
+// CHECK-COUNT-2: atom.relaxed.gpu.global.add.v4.f32
+// CHECK: "fence.acq_rel.gpu;"
+// CHECK-NEXT: nvvm.barrier0
+// CHECK: nvvm.barrier0
+// CHECK-NEXT: "fence.acq_rel.sys;"
+// CHECK-COUNT-8: st.relaxed.sys.global.b32
+// CHECK-NOT: fence
+// CHECK-COUNT-8: ld.relaxed.cta.global.b32
+// CHECK: "fence.acq_rel.cta;"
+// CHECK-NEXT: nvvm.barrier0
+  tile.func @ordered(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %v: f32) {
+    %i = tile.range 0 to 256 : tensor<256xi32, #quads>
+    %s = tile.splat %p : !tile.ptr<f32> -> tensor<256x!tile.ptr<f32>, #quads>
+    %q = tile.addptr %s, %i : tensor<256x!tile.ptr<f32>, #quads>, tensor<256xi32, #quads>
+    %x = tile.splat %v : f32 -> tensor<256xf32, #quads>
+    %old = tile.atomic_rmw fadd, acq_rel, gpu, %q, %x : tensor<256x!tile.ptr<f32>, #quads>, tensor<256xf32, #quads> -> tensor<256xf32, #quads>
+    tile.atomic_store release, sys, %q, %x : tensor<256x!tile.ptr<f32>, #quads>, tensor<256xf32, #quads>
+    %now = tile.atomic_load acquire, cta, %q : tensor<256x!tile.ptr<f32>, #quads> -> tensor<256xf32, #quads>
+    tile.return
+  }
+}
+
+// -----
+
+#quads = #tilegpu.layout<256, reg = [1, 2, 128], lane = [4, 8, 16, 32, 64]>
+
+module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
+// CHECK-LABEL: llvm.func @before_sm_90
+// CHECK-COUNT-8: atom.relaxed.gpu.global.add.f32
+// CHECK-NOT: atom
+  tile.func @before_sm_90(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %v: f32) {
+    %i = tile.range 0 to 256 : tensor<256xi32, #quads>
+    %s = tile.splat %p : !tile.ptr<f32> -> tensor<256x!tile.ptr<f32>, #quads>
+    %q = tile.addptr %s, %i : tensor<256x!tile.ptr<f32>, #quads>, tensor<256xi32, #quads>
+    %x = tile.splat %v : f32 -> tensor<256xf32, #quads>
+    %old = tile.atomic_rmw fadd, relaxed, gpu, %q, %x : tensor<256x!tile.ptr<f32>, #quads>, tensor<256xf32, #quads> -> tensor<256xf32, #quads>
+    tile.return
+  }
+}

@@ -84,15 +84,18 @@ tile.func @extents(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
 
 // -----
 
-// An atomic is done element by element.
+// An atomic is done element by element, but for sums of floats.
 // CHECK-DAG: #[[ONE:.+]] = #tilegpu.layout<512, reg = [128, 256], lane = [1, 2, 4, 8, 16], warp = [32, 64]>
+// CHECK-DAG: #[[VECTORS:.+]] = #tilegpu.layout<512, reg = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256]>
 // CHECK-LABEL: tile.func @atomic
 tile.func @atomic(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %v: f32) {
   %i = tile.range 0 to 512 : tensor<512xi32>
   %s = tile.splat %p : !tile.ptr<f32> -> tensor<512x!tile.ptr<f32>>
   %q = tile.addptr %s, %i : tensor<512x!tile.ptr<f32>>, tensor<512xi32>
   %x = tile.splat %v : f32 -> tensor<512xf32>
-  // CHECK: tile.atomic_rmw fadd, relaxed, gpu, %{{.+}}, %{{.+}} {tilegpu.candidates = [#[[ONE]]{{.*}}]}
+  // CHECK: tile.atomic_rmw fmax, relaxed, gpu, %{{.+}}, %{{.+}} {tilegpu.candidates = [#[[ONE]]{{.*}}]}
+  %most = tile.atomic_rmw fmax, relaxed, gpu, %q, %x : tensor<512x!tile.ptr<f32>>, tensor<512xf32> -> tensor<512xf32>
+  // CHECK: tile.atomic_rmw fadd, relaxed, gpu, %{{.+}}, %{{.+}} {tilegpu.candidates = [#[[VECTORS]]{{.*}}]}
   %old = tile.atomic_rmw fadd, relaxed, gpu, %q, %x : tensor<512x!tile.ptr<f32>>, tensor<512xf32> -> tensor<512xf32>
   tile.return
 }

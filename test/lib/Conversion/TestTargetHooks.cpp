@@ -120,10 +120,12 @@ public:
   bool hasAtomic(tile::AtomicKind kind, Type) const override {
     return kind == tile::AtomicKind::Add;
   }
-  Value emitAtomic(ThreadBuilder &thread, tile::AtomicKind, AtomicOrder, Value address, Value value,
-                   Value predicate) const override {
-    return call(thread, "atomic", value.getType(), join(address, value, predicate)).front();
+  Values emitAtomic(ThreadBuilder &thread, tile::AtomicKind, AtomicOrder, Value address,
+                    ArrayRef<Value> values, Value predicate) const override {
+    return call(thread, "atomic", SmallVector<Type>(values.size(), values.front().getType()),
+                join(address, values, predicate));
   }
+  void emitFence(ThreadBuilder &thread, AtomicOrder) const override { call(thread, "fence"); }
   Value emitCompareAndSwap(ThreadBuilder &thread, AtomicOrder, Value address, Value compare,
                            Value value, Value predicate) const override {
     return call(thread, "compare_and_swap", value.getType(),

@@ -179,9 +179,12 @@ public:
 
   /// Whether there is an instruction for an atomic on elements of a type.
   virtual bool hasAtomic(tile::AtomicKind kind, Type type) const = 0;
-  /// It: gives what was in memory before, zero where the predicate does not hold.
-  virtual Value emitAtomic(ThreadBuilder &thread, tile::AtomicKind kind, AtomicOrder order,
-                           Value address, Value value, Value predicate) const = 0;
+  /// It, on the elements of a plan of tilegpu-plan-accesses, which follow each other in memory:
+  /// gives what was there before, zeros where the predicate does not hold.
+  virtual Values emitAtomic(ThreadBuilder &thread, tile::AtomicKind kind, AtomicOrder order,
+                            Value address, ArrayRef<Value> values, Value predicate) const = 0;
+  /// Orders what comes before it and after it, as several atomics around it are to be.
+  virtual void emitFence(ThreadBuilder &thread, AtomicOrder order) const = 0;
   /// On bits (integers of 16, 32 and 64): the same.
   virtual Value emitCompareAndSwap(ThreadBuilder &thread, AtomicOrder order, Value address,
                                    Value compare, Value value, Value predicate) const = 0;

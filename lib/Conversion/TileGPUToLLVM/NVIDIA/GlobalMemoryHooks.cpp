@@ -88,13 +88,16 @@ void NVIDIAHooks::emitStore(ThreadBuilder &thread, Value address, AccessWords wo
 // Atomics
 //===----------------------------------------------------------------------===//
 
-static std::string getOrdering(AtomicOrder order) {
-  static constexpr llvm::StringLiteral sems[] = {".relaxed", ".acquire", ".release", ".acq_rel"};
+static StringRef getScope(AtomicOrder order) {
   static constexpr llvm::StringLiteral scopes[] = {".cta", ".gpu", ".sys"};
   if (order.isOfCluster)
-    return (sems[static_cast<unsigned>(order.semantic)] + ".cluster").str();
-  return (sems[static_cast<unsigned>(order.semantic)] + scopes[static_cast<unsigned>(order.scope)])
-      .str();
+    return ".cluster";
+  return scopes[static_cast<unsigned>(order.scope)];
+}
+
+static std::string getOrdering(AtomicOrder order) {
+  static constexpr llvm::StringLiteral sems[] = {".relaxed", ".acquire", ".release", ".acq_rel"};
+  return (sems[static_cast<unsigned>(order.semantic)] + getScope(order)).str();
 }
 
 static unsigned getWidth(Type type) {
@@ -147,22 +150,35 @@ bool NVIDIAHooks::hasAtomic(tile::AtomicKind kind, Type type) const {
 
 /// The result stands even where nobody wants it: `red` takes no ordering above release, and
 /// ptxas turns an `atom` without a use into it.
-Value NVIDIAHooks::emitAtomic(ThreadBuilder &thread, tile::AtomicKind kind, AtomicOrder order,
-                              Value address, Value value, Value predicate) const {
-  Type type = value.getType(), inRegister = type;
+SmallVector<Value> NVIDIAHooks::emitAtomic(ThreadBuilder &thread, tile::AtomicKind kind,
+                                           AtomicOrder order, Value address, ArrayRef<Value> values,
+                                           Value predicate) const {
+  Type type = values.front().getType(), inRegister = type;
   // Floats as what the instruction takes.
   if (kind != tile::AtomicKind::FAdd || !(type.isF32() || type.isF64()))
     inRegister = thread.intType(std::max(16u, getWidth(type)));
   InlinePTX ptx(thread);
-  std::string result =
-      predicate ? ptx.addResult(thread.zero(inRegister)) : ptx.addResult(inRegister);
+  SmallVector<std::string> results, operands;
+  for (size_t i = 0; i < values.size(); ++i)
+    results.push_back(predicate ? ptx.addResult(thread.zero(inRegister))
+                                : ptx.addResult(inRegister));
   std::string where = ptx.addOperand(address);
-  std::string what = ptx.addOperand(thread.bitcast(value, inRegister));
-  Value old = ptx.emit("atom" + getOrdering(order) + ".global" + getAtomic(kind, type, machine) +
-                           " " + result + ", [" + where + "], " + what + ";",
-                       predicate)
-                  .front();
-  return thread.bitcast(old, type);
+  for (Value value : values)
+    operands.push_back(ptx.addOperand(thread.bitcast(value, inRegister)));
+  std::string operation = getAtomic(kind, type, machine);
+  if (values.size() > 1) // in front of the type
+    operation.insert(operation.rfind('.'), ".v" + std::to_string(values.size()));
+  SmallVector<Value> old =
+      ptx.emit("atom" + getOrdering(order) + ".global" + operation + " " + braced(results) + ", [" +
+                   where + "], " + braced(operands) + ";",
+               predicate);
+  for (Value &value : old)
+    value = thread.bitcast(value, type);
+  return old;
+}
+
+void NVIDIAHooks::emitFence(ThreadBuilder &thread, AtomicOrder order) const {
+  InlinePTX(thread).emit(("fence.acq_rel" + getScope(order) + ";").str());
 }
 
 Value NVIDIAHooks::emitCompareAndSwap(ThreadBuilder &thread, AtomicOrder order, Value address,

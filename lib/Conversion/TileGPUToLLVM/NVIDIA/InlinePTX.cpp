@@ -59,6 +59,7 @@ ArrayRef<llvm::StringLiteral> tessera::getInlineInstructions() {
       "atom.acquire.",
       "atom.release.",
       "atom.acq_rel.",
+      "fence.acq_rel.",
       // Policies of the second-level cache, and copies that have one or a predicate.
       "createpolicy.fractional.L2::",
       "cp.async.ca.",

@@ -54,8 +54,9 @@ public:
   void emitStore(ThreadBuilder &thread, Value address, AccessWords words, const AccessHints &hints,
                  ArrayRef<Value> values, Value predicate) const override;
   bool hasAtomic(tile::AtomicKind kind, Type type) const override;
-  Value emitAtomic(ThreadBuilder &thread, tile::AtomicKind kind, AtomicOrder order, Value address,
-                   Value value, Value predicate) const override;
+  Values emitAtomic(ThreadBuilder &thread, tile::AtomicKind kind, AtomicOrder order, Value address,
+                    ArrayRef<Value> values, Value predicate) const override;
+  void emitFence(ThreadBuilder &thread, AtomicOrder order) const override;
   Value emitCompareAndSwap(ThreadBuilder &thread, AtomicOrder order, Value address, Value compare,
                            Value value, Value predicate) const override;
   Value emitAtomicLoad(ThreadBuilder &thread, AtomicOrder order, Value address, unsigned width,

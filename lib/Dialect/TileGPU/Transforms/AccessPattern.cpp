@@ -102,8 +102,7 @@ AccessPattern tessera::tilegpu::getAccessPattern(Operation *op, AccessAnalysis &
       contiguous = dim;
   }
 
-  // An atomic is done element by element.
-  if (!contiguous || !isa<tile::LoadOp, tile::StoreOp, AsyncCopyOp>(op))
+  if (!contiguous)
     return pattern;
   int64_t most = getAccessWidth(op, *contiguous, analysis);
   for (unsigned bit = 0; (int64_t(2) << bit) <= most; ++bit)
