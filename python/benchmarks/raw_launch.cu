@@ -7,17 +7,22 @@
 #include <cstdint>
 #include <cuda.h>
 
+/// A kernel of a module, which stays loaded; null where the driver refuses it.
+extern "C" CUfunction raw_load(const void *cubin, const char *name) {
+  CUmodule module;
+  CUfunction function;
+  bool isLoaded = cuModuleLoadData(&module, cubin) == CUDA_SUCCESS &&
+                  cuModuleGetFunction(&function, module, name) == CUDA_SUCCESS;
+  return isLoaded ? function : nullptr;
+}
+
 /// Launches a kernel `count` times, each of its arguments a slot of 8 bytes; returns the seconds a
 /// launch took the host, negative where the driver refused.
-extern "C" double raw_launch(const void *cubin, const char *name, unsigned threads, unsigned grid,
-                             void *stream, uint64_t *slots, int numSlots, int count) {
+extern "C" double raw_launch(CUfunction function, unsigned threads, unsigned grid, void *stream,
+                             uint64_t *slots, int numSlots, int count) {
   constexpr int kMost = 64;
   if (numSlots > kMost)
     return -3;
-  CUmodule module;
-  CUfunction function;
-  if (cuModuleLoadData(&module, cubin) || cuModuleGetFunction(&function, module, name))
-    return -1;
   void *arguments[kMost];
   for (int i = 0; i < numSlots; ++i)
     arguments[i] = slots + i;

@@ -91,9 +91,9 @@ class Measured:
             shard, self.seen = self.seen, self.seen + 1
             if self.given.shard is not None and shard != self.given.shard:
                 continue
-            for value in spread(one.x_vals, self.given.points):
+            for value in self.given.sizes or spread(one.x_vals, self.given.points):
                 for line in one.line_vals:
-                    if "triton" not in str(line):
+                    if "triton" not in str(line) and not self.given.library:
                         continue
                     self.point(mark, testing, one, value, line)
 
@@ -163,6 +163,8 @@ def run_one(path: pathlib.Path, compiler: str, given: argparse.Namespace) -> Non
 def start(path: pathlib.Path, compiler: str, given: argparse.Namespace, *more: str) -> Any:
     command = [sys.executable, __file__, str(given.folder), "--one", str(path), compiler]
     command += ["--points", str(given.points), *more]
+    command += ["--library"] * given.library
+    command += ["--sizes", *map(str, given.sizes)] if given.sizes else []
     environment = {**os.environ, "MPLBACKEND": "Agg"}
     before = time.monotonic()
     try:
@@ -180,10 +182,28 @@ def start(path: pathlib.Path, compiler: str, given: argparse.Namespace, *more: s
     }
 
 
+def compare_with_library(rows: list[dict[str, Any]], who: str) -> None:
+    """Prints the speed of each line beside that of a library's in the same process."""
+    ours = [row for row in rows if "triton" in row["line"]]
+    for library in (row for row in rows if "triton" not in row["line"]):
+        for row in ours:
+            if (row["list"], row["at"]) == (library["list"], library["at"]):
+                ratio = row["speed"] / library["speed"]
+                print(
+                    f"  {ratio:6.3f} of {library['line']}: {who}, {row['list']} {row['at']}"
+                    f" {row['line']}",
+                    flush=True,
+                )
+
+
 def compare(name: str, found: dict[str, Any]) -> None:
     """Prints a tutorial's ratios."""
     key = lambda row: (row["list"], row["at"], row["line"])  # noqa: E731
-    theirs = {key(row): row["speed"] for row in found["triton"]["rows"]}
+    for who, run in found.items():
+        compare_with_library(run["rows"], who)
+    theirs = (
+        {key(row): row["speed"] for row in found["triton"]["rows"]} if "triton" in found else {}
+    )
     ratios = []
     for row in found["tessera"]["rows"]:
         if key(row) in theirs:
@@ -204,6 +224,8 @@ def main() -> None:
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--only", nargs="*", default=list(BENCHMARKS))
     parser.add_argument("--points", type=int, default=4, help="sizes of each list")
+    parser.add_argument("--sizes", nargs="*", type=int, help="instead of those of the lists")
+    parser.add_argument("--library", action="store_true", help="the libraries' lines, too")
     parser.add_argument("--compilers", nargs="*", default=["triton", "tessera"])
     parser.add_argument("--limit", type=float, default=300, help="seconds of one process")
     parser.add_argument("--warm", type=int, help="fill Triton's cache first, by so many processes")

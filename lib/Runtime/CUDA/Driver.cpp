@@ -117,14 +117,14 @@ bool isAvailable() {
   return !opened.error && opened.table.cuDeviceGetCount(&count) == 0 && count > 0;
 }
 
-void check(int code, const std::string &doing) {
+void check(int code, std::string_view doing) {
   if (code == 0)
     return;
   const DriverTable &driver = getDriver();
   const char *name = "unknown error", *text = "";
   driver.cuGetErrorName(code, &name);
   driver.cuGetErrorString(code, &text);
-  throw DriverError(code, doing + " failed: " + name + " (" + text + ")");
+  throw DriverError(code, std::string(doing) + " failed: " + name + " (" + text + ")");
 }
 
 int getDeviceCount() {

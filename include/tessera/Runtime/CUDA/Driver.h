@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <exception>
 #include <string>
+#include <string_view>
 
 namespace tessera::cuda {
 
@@ -95,7 +96,7 @@ bool isAvailable();
 
 /// Throws DriverError with the driver's words unless `code` is success. `doing` begins the
 /// message: "loading kernel 'softmax'".
-void check(int code, const std::string &doing);
+void check(int code, std::string_view doing);
 
 struct DeviceInfo {
   std::string name;
