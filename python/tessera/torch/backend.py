@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Optional, Sequence
 
+from tessera.torch.attention_masks import simplify_masks
 from tessera.torch.installation import install
 from tessera.torch.mends import mend_inductor
 
@@ -28,6 +29,7 @@ def compile_graph(
     import torch
 
     mend_inductor()
+    simplify_masks(graph)
     settings = torch._TorchCompileInductorWrapper(mode, options, None).config
     from torch._inductor.compile_fx import compile_fx
 

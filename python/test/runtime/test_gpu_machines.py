@@ -41,6 +41,7 @@ LINES = {
     "elect": "elect.sync r0|p0, 0xffffffff;",
     "add.bf16": "add.rn.bf16 h0, h1, h2;",
     "atom.add.bf16": "atom.global.add.noftz.bf16 h0, [l0], h1;",
+    "atom.add.v4.f32": "atom.global.add.v4.f32 {f0, f1, f2, f3}, [l0], {f0, f1, f2, f3};",
     "cvt.e4m3x2": "cvt.rn.satfinite.e4m3x2.f32 h0, f0, f1;",
     "redux.f32": "redux.sync.max.f32 f0, f1, 0xffffffff;",
     "barrier.cluster": "barrier.cluster.arrive.aligned;",

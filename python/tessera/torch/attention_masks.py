@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Masks of attention that are constants: where they hold everywhere, or are causal, they go.
+
+Models make their masks of positions (transformers: `arange`, comparisons, `expand`) and leave them
+out only when nobody traces them. A traced graph has a mask of all true, or one that says causal
+element by element. With it torch takes slower kernels for `scaled_dot_product_attention`, or none:
+a mask that is expanded along keys no fused kernel takes, and attention becomes matmuls in float32.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Optional
+
+MOST_ELEMENTS = 1 << 27
+"""Of a mask, or of what it is made of: beyond, compiling would take too long."""
+
+_FUNCTIONS = frozenset(
+    """arange ones zeros full ones_like zeros_like full_like tril triu diff where logical_and
+    logical_or logical_not logical_xor add sub mul floordiv truediv mod neg and_ or_ xor invert not_
+    eq ne lt le gt ge getitem cumsum bitwise_and bitwise_or bitwise_not bitwise_xor
+    floor_divide remainder""".split()
+)
+_METHODS = frozenset(
+    """expand expand_as unsqueeze squeeze view reshape transpose permute flatten contiguous clone to
+    bool int long cumsum diff new_ones new_zeros new_full eq ne lt le gt ge add sub mul tril triu
+    logical_and logical_or logical_not logical_xor bitwise_and bitwise_or bitwise_not bitwise_xor
+    masked_fill where repeat""".split()
+)
+"""Operations whose results depend on nothing but their arguments, and that change none of them."""
+
+_CHANGING_OPERATORS = frozenset(
+    """setitem delitem iadd iand iconcat ifloordiv ilshift imatmul imod imul ior ipow irshift isub
+    itruediv ixor""".split()
+)
+
+
+def simplify_masks(graph_module: Any) -> int:
+    """Has calls of `scaled_dot_product_attention` in a graph of Dynamo's do without a mask that is
+    true everywhere, and with `is_causal` for a mask that says that of as many keys as queries.
+    Returns how many calls were changed."""
+    import torch
+
+    attention = torch.nn.functional.scaled_dot_product_attention
+    calls = [node for node in graph_module.graph.nodes if node.target is attention]
+    calls = [node for node in calls if _mask_of(node) is not None]
+    if not calls:
+        return 0
+    values = _constants(graph_module.graph)
+    kinds: dict[Any, Optional[str]] = {}
+    changed = 0
+    for call in calls:
+        mask = _mask_of(call)
+        if mask not in values or _argument(call, "is_causal", 5):
+            continue
+        if mask not in kinds:
+            kinds[mask] = _kind(values[mask])
+        if kinds[mask] is None or (kinds[mask] == "causal" and not _is_square(call)):
+            continue
+        # By name, whatever was by place: query, key and value alone come first in all versions.
+        given = dict(zip(("attn_mask", "dropout_p", "is_causal", "scale"), call.args[3:]))
+        given.update(call.kwargs)
+        given.update(attn_mask=None, is_causal=kinds[mask] == "causal")
+        call.args, call.kwargs = call.args[:3], given
+        changed += 1
+    if changed:
+        graph_module.recompile()
+    return changed
+
+
+def _argument(call: Any, name: str, place: int) -> Any:
+    return call.args[place] if len(call.args) > place else call.kwargs.get(name)
+
+
+def _mask_of(call: Any) -> Any:
+    return _argument(call, "attn_mask", 3)
+
+
+def _is_square(call: Any) -> bool:
+    """Whether there are as many keys as queries: causal is said from the first of each."""
+    examples = [
+        _argument(call, name, place).meta.get("example_value")
+        for place, name in enumerate(("query", "key"))
+    ]
+    if any(getattr(example, "ndim", 0) < 2 for example in examples):
+        return False
+    queries, keys = (example.shape[-2] for example in examples)
+    return isinstance(queries, int) and queries == keys
+
+
+def _kind(mask: Any) -> Optional[str]:
+    """ "whole" or "causal", if a mask is one of these."""
+    import torch
+
+    if mask.dtype != torch.bool or mask.dim() < 2 or mask.numel() == 0:
+        return None
+    if bool(mask.all()):
+        return "whole"
+    rows, columns = mask.shape[-2:]
+    if rows == columns and bool((mask == torch.ones(rows, columns, dtype=torch.bool).tril()).all()):
+        return "causal"
+    return None
+
+
+def _constants(graph: Any) -> dict[Any, Any]:
+    """The tensors of integers and booleans, on the CPU, that a graph computes of nothing but numbers
+    in it; none where one may be changed later."""
+    import torch
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    known: dict[Any, Any] = {}
+    aliases: set[Any] = set()  # what may share memory with one of these
+    with _disable_current_modes(), torch.no_grad():
+        for node in graph.nodes:
+            inputs = node.all_input_nodes
+            if node.op not in ("call_function", "call_method"):
+                continue
+            touched = [x for x in inputs if x in known or x in aliases]
+            if touched and _may_change_arguments(node):
+                return {}
+            if any(_may_share_memory(node, x) for x in touched):
+                aliases.add(node)
+            example = node.meta.get("example_value")
+            if len(touched) != len(inputs) or not all(x in known for x in inputs):
+                continue
+            if not _is_pure(node) or not _is_small(example):
+                continue
+            try:
+                arguments = _on_cpu(torch.fx.node.map_arg(node.args, known.__getitem__))
+                options = _on_cpu(torch.fx.node.map_arg(node.kwargs, known.__getitem__))
+                if node.op == "call_method":
+                    value = getattr(arguments[0], node.target)(*arguments[1:], **options)
+                else:
+                    value = node.target(*arguments, **options)
+            except Exception:  # then nobody knows
+                continue
+            same = isinstance(value, torch.Tensor) and value.dtype == example.dtype
+            if same and value.shape == example.shape:
+                known[node] = value
+    return known
+
+
+def _is_pure(node: Any) -> bool:
+    if "out" in node.kwargs:
+        return False
+    if node.op == "call_method":
+        return node.target in _METHODS
+    return getattr(node.target, "__name__", "") in _FUNCTIONS and _is_of_torch(node.target)
+
+
+def _is_of_torch(function: Any) -> bool:
+    """Whether it is an operator of Python's, or a function of torch's."""
+    name = getattr(function, "__name__", "")
+    module = getattr(function, "__module__", None) or "torch"  # those in C have none
+    return getattr(operator, name, None) is function or module.partition(".")[0] == "torch"
+
+
+def _may_change_arguments(node: Any) -> bool:
+    name = node.target if node.op == "call_method" else getattr(node.target, "__name__", "")
+    if "out" in node.kwargs or node.kwargs.get("inplace"):
+        return True
+    if node.op == "call_function" and getattr(operator, name, None) is node.target:
+        return name in _CHANGING_OPERATORS
+    if name.endswith("_") and not name.endswith("__"):
+        return True
+    if node.op == "call_method":
+        return name == "__setitem__"
+    schema = getattr(node.target, "_schema", None)
+    if schema is not None:
+        return bool(schema.is_mutable)
+    # Functions of nn.functional take `inplace` by place, too.
+    return not _is_of_torch(node.target) or any(x is True for x in node.args)
+
+
+def _may_share_memory(node: Any, argument: Any) -> bool:
+    """A view has the type of what it is one of, but for `view(dtype)`."""
+    types = [getattr(x.meta.get("example_value"), "dtype", None) for x in (node, argument)]
+    return None in types or types[0] == types[1] or node.target == "view"
+
+
+def _is_small(example: Any) -> bool:
+    import torch
+
+    if not isinstance(example, torch.Tensor) or example.dtype.is_floating_point:
+        return False
+    sizes = list(example.shape)
+    return all(isinstance(size, int) for size in sizes) and example.numel() <= MOST_ELEMENTS
+
+
+def _on_cpu(value: Any) -> Any:
+    """Arguments with another device replaced."""
+    import torch
+
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(_on_cpu, value))
+    if isinstance(value, dict):
+        return {key: _on_cpu(item) for key, item in value.items()}
+    if isinstance(value, torch.device) or (isinstance(value, str) and value.startswith("cuda")):
+        return torch.device("cpu")
+    return value
