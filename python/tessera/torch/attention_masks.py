@@ -12,7 +12,7 @@ from __future__ import annotations
 import operator
 from typing import Any, Optional
 
-MOST_ELEMENTS = 1 << 27
+MOST_BYTES = 1 << 27
 """Of a mask, or of what it is made of: beyond, compiling would take too long."""
 
 _FUNCTIONS = frozenset(
@@ -55,7 +55,9 @@ def simplify_masks(graph_module: Any) -> int:
             continue
         if mask not in kinds:
             kinds[mask] = _kind(values[mask])
-        if kinds[mask] is None or (kinds[mask] == "causal" and not _is_square(call)):
+        if kinds[mask] is None or not _fits(values[mask], call):
+            continue
+        if kinds[mask] == "causal" and not _is_square(call):
             continue
         # By name, whatever was by place: query, key and value alone come first in all versions.
         given = dict(zip(("attn_mask", "dropout_p", "is_causal", "scale"), call.args[3:]))
@@ -76,16 +78,25 @@ def _mask_of(call: Any) -> Any:
     return _argument(call, "attn_mask", 3)
 
 
+def _shape(call: Any, name: str, place: int) -> tuple[Any, ...]:
+    """Of an argument; empty if nobody knows."""
+    node = _argument(call, name, place)
+    return tuple(getattr(getattr(node, "meta", {}).get("example_value"), "shape", ()))
+
+
+def _fits(mask: Any, call: Any) -> bool:
+    """Whether the result has the same shape without the mask, which may be of more batches."""
+    query, mask_shape = _shape(call, "query", 0), tuple(mask.shape)
+    if len(query) < max(2, len(mask_shape)):
+        return False
+    batches = zip(reversed(mask_shape[:-2]), reversed(query[:-2]))
+    return all(size in (1, of_query) for size, of_query in batches)
+
+
 def _is_square(call: Any) -> bool:
     """Whether there are as many keys as queries: causal is said from the first of each."""
-    examples = [
-        _argument(call, name, place).meta.get("example_value")
-        for place, name in enumerate(("query", "key"))
-    ]
-    if any(getattr(example, "ndim", 0) < 2 for example in examples):
-        return False
-    queries, keys = (example.shape[-2] for example in examples)
-    return isinstance(queries, int) and queries == keys
+    query, key = _shape(call, "query", 0), _shape(call, "key", 1)
+    return len(query) >= 2 <= len(key) and isinstance(query[-2], int) and query[-2] == key[-2]
 
 
 def _kind(mask: Any) -> Optional[str]:
@@ -156,6 +167,8 @@ def _is_of_torch(function: Any) -> bool:
 
 
 def _may_change_arguments(node: Any) -> bool:
+    import torch
+
     name = node.target if node.op == "call_method" else getattr(node.target, "__name__", "")
     if "out" in node.kwargs or node.kwargs.get("inplace"):
         return True
@@ -165,9 +178,13 @@ def _may_change_arguments(node: Any) -> bool:
         return True
     if node.op == "call_method":
         return name == "__setitem__"
-    schema = getattr(node.target, "_schema", None)
-    if schema is not None:
-        return bool(schema.is_mutable)
+    if isinstance(node.target, torch._ops.OpOverloadPacket):
+        overloads = [getattr(node.target, each) for each in node.target.overloads()]
+        return any(each._schema.is_mutable for each in overloads)
+    if isinstance(node.target, torch._ops.OpOverload):
+        return bool(node.target._schema.is_mutable)
+    if isinstance(node.target, torch._ops.HigherOrderOperator):
+        return True  # a user's kernel, for one
     # Functions of nn.functional take `inplace` by place, too.
     return not _is_of_torch(node.target) or any(x is True for x in node.args)
 
@@ -184,7 +201,9 @@ def _is_small(example: Any) -> bool:
     if not isinstance(example, torch.Tensor) or example.dtype.is_floating_point:
         return False
     sizes = list(example.shape)
-    return all(isinstance(size, int) for size in sizes) and example.numel() <= MOST_ELEMENTS
+    if not all(isinstance(size, int) for size in sizes):
+        return False
+    return bool(example.numel() * example.dtype.itemsize <= MOST_BYTES)
 
 
 def _on_cpu(value: Any) -> Any:

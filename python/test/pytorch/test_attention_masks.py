@@ -79,13 +79,24 @@ def of_floats(q, k, v, extra):
     return attend(q, k, v, attn_mask=torch.zeros(T, T))
 
 
+@torch.library.custom_op("tessera_test::empty_mask", mutates_args=["mask"])
+def empty_mask(mask: torch.Tensor) -> None:
+    mask[:, 1:] = False
+
+
+def changed_by_an_operator(q, k, v, extra):
+    mask = torch.ones(T, T, dtype=torch.bool)
+    torch.ops.tessera_test.empty_mask(mask)
+    return attend(q, k, v, attn_mask=mask)
+
+
 def random(q, k, v, extra):
     return attend(q, k, v, attn_mask=torch.rand(T, T) >= 0)
 
 
 OTHERS = (
     window, causal_of_fewer_queries, of_an_argument, changed_later, changed_through_a_view,
-    of_floats, random,
+    of_floats, changed_by_an_operator, random,
 )  # fmt: skip
 
 
@@ -108,6 +119,20 @@ def test_a_mask(function):
     found = compile_and_count(function, counts)(q, k, v, extra)
     torch.testing.assert_close(found, function(q, k, v, extra))
     assert counts == [SIMPLE.get(function, 0)]
+
+
+def test_a_mask_of_more_batches():
+    """Which torch refuses on a CPU, with it or without compiling."""
+
+    def function(q):
+        return attend(q, q, q, attn_mask=torch.ones(N, 1, T, T, dtype=torch.bool))
+
+    counts: list[int] = []
+    q = torch.randn(1, 3, T, D)
+    for call in (function, compile_and_count(function, counts)):
+        with pytest.raises(RuntimeError, match="shape"):
+            call(q)
+    assert sum(counts) == 0
 
 
 def test_shapes_that_change_have_masks():
