@@ -14,10 +14,12 @@ Value tessera::tilegpu::getAccessedPointers(Operation *op) {
   return pointers && isa<RankedTensorType>(pointers.getType()) ? pointers : Value();
 }
 
-/// Whether one instruction does an atomic on each of several neighbours.
+/// Whether one instruction does an atomic on each of several neighbours. What other devices see is
+/// done element by element: nobody says of vectors what a bus makes of them.
 static bool isVectorAtomic(tile::AtomicRMWOp op) {
   Type element = getElementTypeOrSelf(op.getType());
   return op.getKind() == tile::AtomicKind::FAdd && getMachine(op).hasVectorAtomics &&
+         op.getScope() != tile::MemScope::System &&
          (element.isF32() || element.isF16() || element.isBF16());
 }
 

@@ -311,6 +311,21 @@ module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target
     tile.return
   }
 
+// What other devices see, and other kinds, are done element by element.
+// CHECK-LABEL: llvm.func @elements
+// CHECK-COUNT-8: atom.relaxed.sys.global.add.f32
+// CHECK-COUNT-8: cas.b32
+// CHECK-NOT: atom
+  tile.func @elements(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %v: f32) {
+    %i = tile.range 0 to 256 : tensor<256xi32, #quads>
+    %s = tile.splat %p : !tile.ptr<f32> -> tensor<256x!tile.ptr<f32>, #quads>
+    %q = tile.addptr %s, %i : tensor<256x!tile.ptr<f32>, #quads>, tensor<256xi32, #quads>
+    %x = tile.splat %v : f32 -> tensor<256xf32, #quads>
+    %old = tile.atomic_rmw fadd, relaxed, sys, %q, %x : tensor<256x!tile.ptr<f32>, #quads>, tensor<256xf32, #quads> -> tensor<256xf32, #quads>
+    %most = tile.atomic_rmw fmax, relaxed, gpu, %q, %x : tensor<256x!tile.ptr<f32>, #quads>, tensor<256xf32, #quads> -> tensor<256xf32, #quads>
+    tile.return
+  }
+
 // Of an address that 8 bytes divide, two; of one that 4 divide, one.
 // CHECK-LABEL: llvm.func @pairs
 // CHECK-COUNT-4: atom.relaxed.gpu.global.add.v2.f32
