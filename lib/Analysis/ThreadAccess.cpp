@@ -24,13 +24,13 @@ static bool isVectorAtomic(tile::AtomicRMWOp op) {
 }
 
 int64_t tessera::tilegpu::getAccessWidth(Operation *op, unsigned dim, AccessAnalysis &analysis) {
-  // A copy moves some first elements of a vector, and a volatile access is done once an element; of
-  // others the few that are masked in part are moved element by element.
-  auto load = dyn_cast<tile::LoadOp>(op);
   auto atomic = dyn_cast<tile::AtomicRMWOp>(op);
   if (isa<tile::AtomicCASOp, tile::AtomicLoadOp, tile::AtomicStoreOp>(op) ||
       (atomic && !isVectorAtomic(atomic)))
     return 1;
+  // A copy moves some first elements of a vector; an atomic moves all, and a volatile access is
+  // done once an element; of others the few that are masked in part are moved element by element.
+  auto load = dyn_cast<tile::LoadOp>(op);
   MaskWithin within = MaskWithin::Whole;
   if (isa<AsyncCopyOp>(op))
     within = MaskWithin::Prefix;

@@ -6,8 +6,6 @@
 
 #include "DLPack.h"
 
-#include "Interpreter.h"
-
 #include <algorithm>
 
 using namespace tessera::python;
@@ -70,7 +68,6 @@ DLPackArray readTensor(const DLTensor &tensor, bool isReadOnly) {
       std::find(tensor.shape, tensor.shape + tensor.rank, 0) == tensor.shape + tensor.rank;
   return {reinterpret_cast<uintptr_t>(tensor.data) + tensor.byteOffset,
           tensor.device.type,
-          tensor.device.id,
           tensor.dtype.code,
           tensor.dtype.bits,
           tensor.dtype.lanes,

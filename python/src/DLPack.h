@@ -13,9 +13,8 @@ namespace tessera::python {
 
 struct DLPackArray {
   uint64_t address;
-  int32_t device;  ///< its type
-  int32_t ordinal; ///< of the device among those of its type
-  unsigned code;   ///< of elements
+  int32_t device; ///< its type
+  unsigned code;  ///< of elements
   unsigned bits;
   unsigned lanes;
   bool isReadOnly;

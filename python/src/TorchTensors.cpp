@@ -112,23 +112,27 @@ bool TorchTensors::knowsClass(PyTypeObject *type) const {
   return std::find(classes.begin(), classes.end(), type) != classes.end();
 }
 
+bool TorchTensors::readMemory(PyObject *tensor, uint64_t &address, int32_t &dtype) const {
+  const StableInterface &torch = stableInterface();
+  void *found = nullptr;
+  if (!torch.isComplete || torch.getAddress(getHandle(tensor), &found) ||
+      torch.getDType(getHandle(tensor), &dtype))
+    return false;
+  address = reinterpret_cast<uintptr_t>(found);
+  return true;
+}
+
 bool TorchTensors::read(PyObject *tensor, TensorPlace &place) {
   const StableInterface &torch = stableInterface();
-  // Python's object holds an at::Tensor, which is nothing but the pointer to torch's own.
-  void *handle = reinterpret_cast<char *>(tensor) + bits.implementation;
-  void *address = nullptr;
-  int32_t dtype, type, index;
-  if (!torch.isComplete || torch.getAddress(handle, &address) || torch.getDType(handle, &dtype) ||
-      torch.getDeviceType(handle, &type) || !dtypes.find(dtype, place.dtype))
+  int32_t dtype, type;
+  if (!readMemory(tensor, place.address, dtype) || !dtypes.find(dtype, place.dtype) ||
+      torch.getDeviceType(getHandle(tensor), &type))
     return false;
-  place.address = reinterpret_cast<uintptr_t>(address);
   place.ordinal = -1;
   if (type == torch.cpu)
     return true;
-  if (type != torch.cuda || torch.getDeviceIndex(handle, &index))
-    return false;
-  place.ordinal = index;
-  return index >= 0;
+  return type == torch.cuda && !torch.getDeviceIndex(getHandle(tensor), &place.ordinal) &&
+         place.ordinal >= 0;
 }
 
 void TorchTensors::accept(PyObject *tensor, uint64_t address, char dtype) {
@@ -138,12 +142,9 @@ void TorchTensors::accept(PyObject *tensor, uint64_t address, char dtype) {
   if (!isPlain(tensor) && bits.accepted.size() < most)
     bits.accepted.push_back(readBits(tensor));
 
-  const StableInterface &torch = stableInterface();
-  void *handle = reinterpret_cast<char *>(tensor) + bits.implementation;
-  void *found = nullptr;
-  int32_t number = 0;
-  if (!address || !torch.isComplete || torch.getAddress(handle, &found) ||
-      reinterpret_cast<uintptr_t>(found) != address || torch.getDType(handle, &number))
+  uint64_t found;
+  int32_t number;
+  if (!address || !readMemory(tensor, found, number) || found != address)
     return;
   dtypes.learn(number, dtype);
   PyTypeObject *type = Py_TYPE(tensor);

@@ -64,6 +64,12 @@ private:
     std::vector<uint64_t> accepted; ///< few: one for each sort of plain tensor
   };
   uint64_t readBits(PyObject *tensor) const;
+  /// Where it lies, and torch's number of its dtype; false where torch does not say.
+  bool readMemory(PyObject *tensor, uint64_t &address, int32_t &dtype) const;
+  /// An at::Tensor, which is nothing but the pointer to torch's own that Python's object holds.
+  void *getHandle(PyObject *tensor) const {
+    return reinterpret_cast<char *>(tensor) + bits.implementation;
+  }
 
   Bits bits;
   DTypeTable<int32_t> dtypes; ///< by torch's numbers

@@ -35,11 +35,11 @@ int64_t floorPowerOf2(int64_t value) {
   return value <= 0 ? 1 : int64_t(llvm::bit_floor(static_cast<uint64_t>(value)));
 }
 
-void planVector(AccessAnalysis &analysis, Operation *op, Value pointers, Value mask) {
-  auto type = dyn_cast<RankedTensorType>(pointers.getType());
-  if (!type)
+void planVector(AccessAnalysis &analysis, tile::AccessOpInterface op) {
+  Value pointers = tilegpu::getAccessedPointers(op), mask = op.getMask();
+  if (!pointers)
     return;
-  const LinearLayout &layout = tilegpu::getLayout(type);
+  const LinearLayout &layout = tilegpu::getLayout(pointers.getType());
   int64_t bestDim = 0, best = 1;
   for (unsigned dim = 0; dim < layout.rank(); ++dim) {
     int64_t count = countNeighbours(layout, dim);
@@ -82,14 +82,8 @@ struct TileGPUPlanAccesses : tessera::impl::TileGPUPlanAccessesBase<TileGPUPlanA
     for (tile::FuncOp function : getOperation().getOps<tile::FuncOp>()) {
       AccessAnalysis analysis;
       function.walk([&](Operation *op) {
-        if (auto load = dyn_cast<tile::LoadOp>(op))
-          planVector(analysis, op, load.getPtr(), load.getMask());
-        else if (auto store = dyn_cast<tile::StoreOp>(op))
-          planVector(analysis, op, store.getPtr(), store.getMask());
-        else if (auto copy = dyn_cast<tilegpu::AsyncCopyOp>(op))
-          planVector(analysis, op, copy.getPtr(), copy.getMask());
-        else if (auto atomic = dyn_cast<tile::AtomicRMWOp>(op))
-          planVector(analysis, op, atomic.getPtr(), atomic.getMask());
+        if (auto access = dyn_cast<tile::AccessOpInterface>(op))
+          planVector(analysis, access);
         else if (mayRepeat(op))
           planRuns(analysis, op);
       });

@@ -42,8 +42,11 @@ def simplify_masks(graph_module: Any) -> int:
     import torch
 
     attention = torch.nn.functional.scaled_dot_product_attention
-    calls = [node for node in graph_module.graph.nodes if node.target is attention]
-    calls = [node for node in calls if _mask_of(node) is not None]
+    calls = [
+        node
+        for node in graph_module.graph.nodes
+        if node.target is attention and _mask_of(node) is not None
+    ]
     if not calls:
         return 0
     values = _constants(graph_module.graph)
@@ -132,9 +135,7 @@ def _constants(graph: Any) -> dict[Any, Any]:
             if any(_may_share_memory(node, x) for x in touched):
                 aliases.add(node)
             example = node.meta.get("example_value")
-            if len(touched) != len(inputs) or not all(x in known for x in inputs):
-                continue
-            if not _is_pure(node) or not _is_small(example):
+            if not (all(x in known for x in inputs) and _is_pure(node) and _is_small(example)):
                 continue
             try:
                 arguments = _on_cpu(torch.fx.node.map_arg(node.args, known.__getitem__))
