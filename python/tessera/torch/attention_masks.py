@@ -25,7 +25,7 @@ _METHODS = frozenset(
     """expand expand_as unsqueeze squeeze view reshape transpose permute flatten contiguous clone to
     bool int long cumsum diff new_ones new_zeros new_full eq ne lt le gt ge add sub mul tril triu
     logical_and logical_or logical_not logical_xor bitwise_and bitwise_or bitwise_not bitwise_xor
-    masked_fill where repeat""".split()
+    masked_fill where repeat and or xor invert""".split()
 )
 """Operations whose results depend on nothing but their arguments, and that change none of them."""
 
@@ -156,8 +156,13 @@ def _is_pure(node: Any) -> bool:
     if "out" in node.kwargs:
         return False
     if node.op == "call_method":
-        return node.target in _METHODS
+        return _plain(node.target) in _METHODS
     return getattr(node.target, "__name__", "") in _FUNCTIONS and _is_of_torch(node.target)
+
+
+def _plain(method: str) -> str:
+    """`eq` of `__eq__`: as a method torch 2.11 has some operators of Python's in its graphs."""
+    return method[2:-2] if method.startswith("__") and method.endswith("__") else method
 
 
 def _is_of_torch(function: Any) -> bool:
@@ -178,7 +183,7 @@ def _may_change_arguments(node: Any) -> bool:
     if name.endswith("_") and not name.endswith("__"):
         return True
     if node.op == "call_method":
-        return name == "__setitem__"
+        return _plain(name) in _CHANGING_OPERATORS
     if isinstance(node.target, torch._ops.OpOverloadPacket):
         overloads = [getattr(node.target, each) for each in node.target.overloads()]
         return any(each._schema.is_mutable for each in overloads)

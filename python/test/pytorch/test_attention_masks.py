@@ -46,7 +46,13 @@ def causal_twice(q, k, v, extra):
     return attend(x, k, v, attn_mask=mask)
 
 
-SIMPLE = {whole: 1, whole_by_place: 1, causal: 1, causal_twice: 2}
+def operators_by_name(q, k, v, extra):
+    rows = torch.arange(T)
+    mask = (rows[:, None].__ge__(rows[None, :])).__and__(torch.ones((), dtype=torch.bool))
+    return attend(q, k, v, attn_mask=mask)
+
+
+SIMPLE = {whole: 1, whole_by_place: 1, causal: 1, causal_twice: 2, operators_by_name: 1}
 
 
 def window(q, k, v, extra):
@@ -75,6 +81,12 @@ def changed_through_a_view(q, k, v, extra):
     return attend(q, k, v, attn_mask=mask)
 
 
+def changed_by_name(q, k, v, extra):
+    mask = torch.ones(T, T, dtype=torch.bool)
+    mask.__iand__(extra[:T] > 0.5)
+    return attend(q, k, v, attn_mask=mask)
+
+
 def of_floats(q, k, v, extra):
     return attend(q, k, v, attn_mask=torch.zeros(T, T))
 
@@ -96,7 +108,7 @@ def random(q, k, v, extra):
 
 OTHERS = (
     window, causal_of_fewer_queries, of_an_argument, changed_later, changed_through_a_view,
-    of_floats, changed_by_an_operator, random,
+    changed_by_name, of_floats, changed_by_an_operator, random,
 )  # fmt: skip
 
 
