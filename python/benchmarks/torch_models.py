@@ -19,7 +19,8 @@ are), but relative to each one's largest number.
 "reduce-overhead", in float16 on a GPU.
 
 --jobs N compiles and compares in N processes at a time, which then wait; what is timed is timed
-alone. The time of compiling is that of a process that has compiled a small function before
+alone, the back ends of a case in turns, since machines that others use are faster at one time than
+at another. The time of compiling is that of a process that has compiled a small function before
 (`start_s`), and includes what N processes take from each other: measure it with 1.
 With --budget no case is begun that would not end in time; those left out are counted. Where
 --json has results of an earlier call, what it has is not run again.
@@ -59,6 +60,8 @@ from torch_models_rows import (
 
 BACKENDS = ("tessera", "inductor")
 MODES = ("inference", "training")
+ROUNDS = 5
+"""Of timing; the least of each process counts."""
 CACHES = ("TORCHINDUCTOR_CACHE_DIR", "TESSERA_CACHE_DIR", "TRITON_CACHE_DIR")
 
 # --- In the process of a case -------------------------------------------------------------
@@ -203,7 +206,7 @@ def agreement(
 
 
 def milliseconds(call: Callable[[], Any], device: str) -> float:
-    """The least of three medians; fewer calls where they are long."""
+    """The median of some calls; fewer where they are long."""
 
     def once() -> float:
         start = time.perf_counter()
@@ -214,7 +217,7 @@ def milliseconds(call: Callable[[], Any], device: str) -> float:
     once()
     first = once()
     count = max(3, min(15, int(400 / first)))
-    return min(statistics.median(once() for _ in range(count)) for _ in range(3))
+    return statistics.median(once() for _ in range(count))
 
 
 def say(**values: Any) -> None:
@@ -222,7 +225,7 @@ def say(**values: Any) -> None:
 
 
 def run_case(options: argparse.Namespace) -> None:
-    """Compiles and compares, waits for a line, and measures."""
+    """Compiles and compares, and measures once for each line that comes."""
     torch.backends.cudnn.benchmark = False
     if options.backend == "tessera":
         import tessera.torch
@@ -283,9 +286,9 @@ def run_case(options: argparse.Namespace) -> None:
     from torch._inductor.async_compile import shutdown_compile_workers
 
     shutdown_compile_workers()
-    if sys.stdin.readline().strip() != "time":
-        return
-    say(ms=milliseconds(call, options.device), eager_ms=milliseconds(eager_call, options.device))
+    for _ in sys.stdin:
+        eager_ms = milliseconds(eager_call, options.device)
+        say(ms=milliseconds(call, options.device), eager_ms=eager_ms)
 
 
 PHASES = (
@@ -361,7 +364,7 @@ class Running:
 
     def poll(self) -> bool:
         """Whether it has ended or waits."""
-        if self.waits:
+        if self.waits or self.result:
             return True
         try:
             line = self._lines.get(timeout=0.1)
@@ -378,7 +381,7 @@ class Running:
         return True
 
     def measure(self) -> None:
-        """Has it timed; nothing else of ours runs meanwhile."""
+        """Has it timed once; nothing else of ours runs meanwhile. The least of all times counts."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write("time\n")
@@ -388,8 +391,9 @@ class Running:
             line = None
         if line is None:
             self.result["timing_failed"] = "it ended or took too long: " + self._text()
-        else:
-            self.result.update(json.loads(line))
+            return
+        for key, value in json.loads(line).items():
+            self.result[key] = min(value, self.result.get(key, math.inf))
 
     def _text(self) -> str:
         self._log.flush()
@@ -436,13 +440,11 @@ def run_all(
     keep: Callable[[], None],
 ) -> int:
     """Runs what there is no result of; how many cases the budget had no time for."""
-    todo = [
-        (name, backend)
-        for name in cases_of(options)
-        if options.only in name
-        for backend in options.backends
-        if backend not in results.get(name, {})
-    ]
+    todo = []
+    for name in cases_of(options):
+        backends = [x for x in options.backends if x not in results.get(name, {})]
+        if options.only in name and backends:
+            todo.append((name, backends))
     start = time.monotonic()
     longest = 20.0  # what a case is thought to take until one has ended
 
@@ -450,15 +452,19 @@ def run_all(
         return options.budget - (time.monotonic() - start) if options.budget else math.inf
 
     while todo and left() > longest:
-        wave = []
-        while todo and len(wave) < options.jobs:
-            name, backend = todo.pop(0)
-            wave.append(Running(name, backend, options, min(options.limit, left())))
-        while not all([running.poll() or bool(running.result) for running in wave]):
+        wave: list[Running] = []
+        while todo and (not wave or len(wave) + len(todo[0][1]) <= options.jobs):
+            name, backends = todo.pop(0)
+            for backend in backends:
+                while sum(not running.poll() for running in wave) >= options.jobs:
+                    pass
+                wave.append(Running(name, backend, options, min(options.limit, left())))
+        while not all([running.poll() for running in wave]):
             pass
-        for running in wave:
-            if running.waits and not options.no_times:
-                running.measure()
+        for _ in range(0 if options.no_times else ROUNDS):
+            for running in wave:
+                if running.waits and "timing_failed" not in running.result:
+                    running.measure()
         for running in wave:
             result = running.close()
             results.setdefault(running.name, {})[running.backend] = result
