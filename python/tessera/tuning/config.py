@@ -44,7 +44,9 @@ class Config:
         return {**self.kwargs, **self.options()}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        self.__init__(**{"kwargs": {}, **state})  # type: ignore[misc]
+        # What older releases did not have is as always, and what others set on it stays: Inductor
+        # does (`extra_options`, on one from its cache), and sends it to another process.
+        self.__dict__.update({**Config({}).__dict__, **state})
 
     def __str__(self) -> str:
         values = self.all_kwargs()

@@ -491,6 +491,21 @@ def test_configurations_are_values():
     assert eval(repr(config)) == config
 
 
+def test_a_configuration_keeps_what_others_set_on_it():
+    """As Inductor does with one from its cache, which it then sends to another process."""
+    config = Config({"BLOCK": 64}, num_warps=8)
+    config.extra_options = None
+    config.found_by_coordesc = True
+    import pickle
+
+    found = pickle.loads(pickle.dumps(config))
+    assert found == config
+    assert (found.extra_options, found.found_by_coordesc) == (None, True)
+    older = Config.__new__(Config)
+    older.__setstate__({"kwargs": {"BLOCK": 64}, "num_warps": 8})
+    assert older == Config({"BLOCK": 64}, num_warps=8)
+
+
 def test_a_derived_class_that_chooses_in_another_way():
     """As libraries derive from Triton's Autotuner: with a `run` of their own, around `_bench`."""
 
