@@ -27,6 +27,7 @@ def mend_inductor() -> None:
     _add_biases_after_convolutions()
     _use_the_template_of_flex_attention()
     _concatenate_channels_last()
+    _leave_large_weights_alone()
     _measure_configurations_briefly()
 
 
@@ -171,6 +172,46 @@ def _concatenate_channels_last() -> None:
             restore()
 
     ir.ConcatKernel.create = classmethod(create)
+
+
+def _leave_large_weights_alone() -> None:
+    """A CPU's convolutions are faster with channels last, so Inductor has them so everywhere. Weights
+    it turns in each call for that, since they may change in between: with small images and large
+    weights (ResNet-18, an image of 224x224) that takes longer than all that it saves.
+    """
+    from torch._inductor import config, graph
+
+    original = graph.GraphLowering.decide_layout_opt
+
+    def decide_layout_opt(gm: Any, *, is_inference: bool) -> bool:
+        if not original(gm, is_inference=is_inference):
+            return False
+        is_given = config.force_layout_optimization or config.freezing
+        return is_given or not _makes_kernels() or not turns_more_than_images(gm.graph)
+
+    graph.GraphLowering.decide_layout_opt = staticmethod(decide_layout_opt)
+
+
+def turns_more_than_images(graph: Any) -> bool:
+    """Whether the weights that a graph's convolutions want turned, so as to have channels last, have
+    more elements than their images and results. Found by measurement (docs/Notebook.md)."""
+    import torch
+
+    weights = images = 0
+    for node in graph.nodes:
+        if node.target is not torch.ops.aten.convolution.default:
+            continue
+        tensors = [x.meta["val"] for x in (*node.args[:2], node)]
+        known = all(isinstance(extent, int) for x in tensors for extent in x.shape)
+        if not known or any(x.device.type != "cpu" or x.dim() != 4 for x in tensors):
+            return False
+        image, weight, result = tensors
+        images += image.numel() + result.numel()
+        # One that is computed is written as it is wanted.
+        is_argument = node.args[1].op == "placeholder"
+        if is_argument and not weight.is_contiguous(memory_format=torch.channels_last):
+            weights += weight.numel()
+    return bool(weights > images)
 
 
 class BriefBenchmarker:

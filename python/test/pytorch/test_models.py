@@ -238,6 +238,66 @@ def test_gradients_of_concatenated_convolutions() -> None:
             torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-5)
 
 
+CONVOLUTIONS = {
+    "weights larger than images": (lambda: torch.nn.Conv2d(32, 32, 3), 6, False),
+    "images larger than weights": (lambda: torch.nn.Conv2d(32, 32, 3), 24, True),
+    "nothing to turn": (lambda: torch.nn.Conv2d(64, 64, 1), 4, True),
+    "nothing to turn, by channel": (lambda: torch.nn.Conv2d(64, 64, 3, groups=64), 4, True),
+    "turned already": (
+        lambda: torch.nn.Conv2d(32, 32, 3).to(memory_format=torch.channels_last), 6, True
+    ),
+    "transposed": (lambda: torch.nn.ConvTranspose2d(32, 16, 3), 6, False),
+    "in three dimensions": (lambda: torch.nn.Conv3d(8, 8, (1, 3, 3)), 6, True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_weights_are_turned_where_it_pays(name, monkeypatch) -> None:
+    from torch._inductor import config
+    from torch._inductor.graph import GraphLowering
+
+    make, extent, turned = CONVOLUTIONS[name]
+    model = torch.nn.Sequential(make(), torch.nn.ReLU())
+    extents = (extent,) * (len(model[0].weight.shape) - 2)
+    x = torch.randn(1, model[0].in_channels, *extents)
+    compiled = torch.compile(model, backend="tessera")
+    decided: list[bool] = []
+    lower = GraphLowering.run
+
+    def run(graph, *args):
+        decided.append(graph.layout_opt)
+        return lower(graph, *args)
+
+    monkeypatch.setattr(GraphLowering, "run", run)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-5)
+        with torch.no_grad():  # weights may change: nothing was kept of them
+            model[0].weight.mul_(2)
+        torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-5)
+        assert decided == [turned]
+        # Who asks for it has it, and Inductor's C++ as it was.
+        torch._dynamo.reset()
+        with config.patch(force_layout_optimization=True):
+            compiled = torch.compile(model, backend="tessera")
+            torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-5)
+        torch._dynamo.reset()
+        torch.testing.assert_close(torch.compile(model)(x), model(x), rtol=1e-4, atol=1e-5)
+        assert decided[1:] == [True, True]
+
+
+def test_gradients_where_weights_are_not_turned() -> None:
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(16, 32, 3), torch.nn.BatchNorm2d(32), torch.nn.ReLU(),
+        torch.nn.Conv2d(32, 32, 3), torch.nn.MaxPool2d(2), torch.nn.Conv2d(32, 8, 1),
+    )  # fmt: skip
+    x = torch.randn(2, 16, 8, 8)
+    compiled = torch.compile(model, backend="tessera")
+    # The mean of what batch norm has centred has gradients that are nothing but rounding.
+    wanted = torch.autograd.grad(model(x).square().mean(), list(model.parameters()))
+    found = torch.autograd.grad(compiled(x).square().mean(), list(model.parameters()))
+    torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-5)
+
+
 @pytest.mark.parametrize("size", [(2, 3, 8, 8), (1, 3, 6, 4)])
 def test_concatenations_of_all_sorts(size) -> None:
     """Along other dimensions, of what no convolution has given, of itself, of slices."""
