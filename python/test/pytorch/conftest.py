@@ -23,6 +23,8 @@ def inductor():
     try:
         tessera.torch.activate()
     except tessera.TesseraError as error:
+        if error.id == "E075":  # the order of tests is wrong (python/test/conftest.py)
+            raise
         pytest.skip(str(error))
     finally:
         for name, value in before.items():

@@ -9,6 +9,8 @@ torch = pytest.importorskip("torch")
 
 from tessera.torch.attention_masks import simplify_masks  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("fresh_compiler")
+
 attend = torch.nn.functional.scaled_dot_product_attention
 N, T, D = 2, 12, 8
 
@@ -162,7 +164,7 @@ def test_shapes_that_change_have_masks():
     assert sum(counts) == 0
 
 
-def test_the_back_end_simplifies(fresh_compiler, monkeypatch):
+def test_the_back_end_simplifies(monkeypatch):
     import tessera.torch
     from tessera.torch import backend
 
