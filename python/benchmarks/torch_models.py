@@ -364,7 +364,7 @@ class Running:
 
     def poll(self) -> bool:
         """Whether it has ended or waits."""
-        if self.waits or self.result:
+        if self.result:
             return True
         try:
             line = self._lines.get(timeout=0.1)

@@ -35,5 +35,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests of torch.compile come last. They make Tessera the `triton` of their process, for good, and
     then types show their names as programs that import triton know them. Behind them are those of
     torch's operators, whose `opcheck` has Inductor find out for good that there is no `triton`."""
-    last = {"test_torch_operators.py": 2}
-    items.sort(key=lambda item: last.get(item.path.name, int("pytorch" in item.path.parts)))
+    operators = "test_torch_operators.py"
+    items.sort(key=lambda item: (item.path.name == operators, "pytorch" in item.path.parts))

@@ -244,8 +244,11 @@ def test_do_bench(torch):
 def test_do_bench_has_the_cache_overwritten(torch):
     x = torch.ones(1 << 20, device="cuda")  # 4 MB, which fit
     out = torch.empty_like(x)
+
+    def call():
+        scale[grid](x, out, 1 << 20, BLOCK=1024)
+
     # Other processes may use the GPU meanwhile.
-    call = lambda: scale[grid](x, out, 1 << 20, BLOCK=1024)  # noqa: E731
     cold = min(do_bench(call, return_mode="median") for _ in range(3))
     warm = min(do_bench_cudagraph(call) for _ in range(3))
     assert warm < cold
