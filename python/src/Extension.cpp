@@ -64,6 +64,7 @@ PYBIND11_MODULE(_C, module) {
   registerModule(module);
   registerBuilder(module);
   registerKernel(module);
+  registerDispatcher(module);
   registerLaunch(module);
   registerDLPack(module);
   registerCUDA(module);

@@ -62,6 +62,7 @@ struct Value {
 
 void registerCUDA(py::module_ &module);
 void registerDLPack(py::module_ &module);
+void registerDispatcher(py::module_ &module);
 void registerLaunch(py::module_ &module);
 void registerErrors(py::module_ &module);
 void registerModule(py::module_ &module);

@@ -107,7 +107,7 @@ class Cancellation:
 def compile_until(cancellation: Cancellation) -> None: ...
 
 class Dispatcher:
-    """The warm path of launches (python/src/Launch.cpp)."""
+    """The warm path of launches (python/src/Dispatcher.h)."""
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ Which one is best may depend on sizes; `key` names the arguments that it depends
 first launch with new values of these measures the configurations (session.py), or finds the
 result of another process on disk (store.py). Every later one launches with what was chosen.
 
-The way of a launch. `kernel[grid]` is a launch of the core (python/src/Launch.cpp), as a
+The way of a launch. `kernel[grid]` is a launch of the core (python/src/Dispatcher.h), as a
 plain kernel's is: its signature leaves out what configurations fill in, and has the values
 of the arguments in `key`, so that it leads straight to the compiled kernel of the chosen
 configuration. What is not there yet comes to `_launch`. All launches do if the kernel has hooks to

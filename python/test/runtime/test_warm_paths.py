@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the core launches and finds by itself (python/src/Launch.cpp) beside plain arguments: tensor
+"""What the core launches and finds by itself (python/src/Dispatcher.h) beside plain arguments: tensor
 descriptors, compiled kernels, what `warmup` made before. Equal signatures have to mean equal
 outcomes, so each test also passes what differs by little."""
 

@@ -1,0 +1,644 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Signatures live in a table of the dispatcher, which the GIL guards. The types are
+// plain CPython, not pybind11, since a vectorcall saves half of what a launch costs.
+
+#include "Dispatcher.h"
+
+#include "Checks.h"
+#include "Signature.h"
+
+#include <pybind11/stl.h>
+#include <structmember.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+using namespace tessera::python;
+
+PyTypeObject *tessera::python::dispatcherType = nullptr;
+uint64_t tessera::python::currentGeneration = 0;
+
+namespace {
+
+constexpr size_t kMaxEntries = 512;
+
+/// A reference, counted.
+class Reference {
+public:
+  Reference() = default;
+  explicit Reference(py::object object) : object(object.release().ptr()) {}
+  ~Reference() { Py_XDECREF(object); }
+  Reference(Reference &&other) noexcept : object(std::exchange(other.object, nullptr)) {}
+  Reference &operator=(Reference &&other) noexcept {
+    std::swap(object, other.object);
+    return *this;
+  }
+  PyObject *get() const { return object; }
+  explicit operator bool() const { return object; }
+
+private:
+  PyObject *object = nullptr;
+};
+
+/// A compiled kernel, and what was read when it was compiled.
+struct Variant {
+  TsrKernel *kernel = nullptr;
+  Reference owner;  ///< of `kernel`
+  Reference result; ///< what a launch returns
+  Reference read;   ///< the tuple that has what is checked
+  std::vector<Check> checks;
+
+  Variant() = default;
+  /// Of (result, kernel, checks).
+  explicit Variant(const py::tuple &tuple)
+      : owner(tuple[1]), result(tuple[0]), read(tuple[2]), checks(readChecks(read.get())) {
+    kernel = tuple[1].cast<Kernel &>().handle.get();
+  }
+
+  int traverse(visitproc visit, void *arg) const {
+    Py_VISIT(owner.get());
+    Py_VISIT(result.get());
+    Py_VISIT(read.get());
+    return 0;
+  }
+};
+
+/// What a launch of one signature needs.
+struct Entry {
+  explicit Entry(const Signature &signature) : signature(signature) {}
+
+  KnownSignature signature;
+  Variant usual; ///< no kernel in what is looked up alone
+  /// For launches outside the limits of the usual one, which have taken it before; no kernel where
+  /// there was no such launch.
+  Variant outside;
+  /// For launches of few programs: those of clusters of 2, 4 and 8 blocks, as far as there were
+  /// such launches; and whether there may be any.
+  std::array<Variant, 3> divided;
+  bool mayDivide = false;
+  Reference meta;   ///< the options, for grid functions
+  Reference choice; ///< the configuration of a tuned kernel
+  int32_t numThreads = 0;
+  int32_t device = -1;  ///< a GPU, or -1 for the CPU
+  uint64_t stream = 0;  ///< on the GPU, if there is no `findStream`
+  Reference findStream; ///< called with the device: its current stream
+  size_t numHolders = 0;
+
+  int traverse(visitproc visit, void *arg) const {
+    if (int stop = signature.traverse(visit, arg))
+      return stop;
+    for (const Variant *variant : {&usual, &outside, &divided[0], &divided[1], &divided[2]})
+      if (int stop = variant->traverse(visit, arg))
+        return stop;
+    Py_VISIT(meta.get());
+    Py_VISIT(choice.get());
+    Py_VISIT(findStream.get());
+    return 0;
+  }
+};
+
+/// Shares an entry. Its count is the GIL's, like all else here: an atomic one takes longer than
+/// what it is for.
+class EntryHolder {
+public:
+  explicit EntryHolder(Entry *entry) : entry(entry) { ++entry->numHolders; }
+  EntryHolder(const EntryHolder &other) : EntryHolder(other.entry) {}
+  EntryHolder &operator=(const EntryHolder &) = delete;
+  ~EntryHolder() {
+    if (--entry->numHolders == 0)
+      delete entry;
+  }
+  Entry *get() const { return entry; }
+
+private:
+  Entry *entry;
+};
+
+using Entries = std::unordered_multimap<size_t, EntryHolder>;
+
+struct Dispatcher {
+  PyObject_HEAD;
+  std::vector<Parameter> *parameters;
+  Entries *entries;
+  Entry *last; ///< of `entries`, the one launched last, or null
+  PyObject *slow;
+  PyObject *fail;
+  PyObject *lastChoice; ///< the configuration of the last launch, if it had one
+  uint64_t generation;  ///< of when the entries were made
+  bool isRetired;
+};
+
+/// The functions that tell hooks of launches, and the one that says whether there are any, which is
+/// asked when something has changed that launches depend on.
+struct LaunchHooks {
+  PyObject *enter = nullptr, *exit = nullptr, *areSet = nullptr;
+  uint64_t generation = ~uint64_t(0);
+  bool isOn = false;
+};
+LaunchHooks launchHooks;
+
+} // namespace
+
+bool tessera::python::hasLaunchHooks() {
+  if (launchHooks.generation != currentGeneration && launchHooks.areSet) {
+    launchHooks.generation = currentGeneration;
+    py::object answer = py::reinterpret_steal<py::object>(
+        callPython([] { return PyObject_CallNoArgs(launchHooks.areSet); }));
+    launchHooks.isOn = answer.ptr() == Py_True;
+    PyErr_Clear();
+  }
+  return launchHooks.isOn;
+}
+
+bool Grid::read(int32_t (&found)[3]) const {
+  if (!given) {
+    std::copy(extents, extents + 3, found);
+    return true;
+  }
+  if (!PyTuple_Check(given) || PyTuple_GET_SIZE(given) < 1 || PyTuple_GET_SIZE(given) > 3)
+    return false;
+  found[1] = found[2] = 1;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(given); ++i) {
+    PyObject *extent = PyTuple_GET_ITEM(given, i);
+    int overflow = 0;
+    int64_t value =
+        PyLong_CheckExact(extent) ? PyLong_AsLongLongAndOverflow(extent, &overflow) : -1;
+    if (value < 0 || value > INT32_MAX)
+      return false;
+    found[i] = static_cast<int32_t>(value);
+  }
+  return true;
+}
+
+py::object Grid::asObject() const {
+  if (given)
+    return py::reinterpret_borrow<py::object>(given);
+  return py::make_tuple(extents[0], extents[1], extents[2]);
+}
+
+namespace {
+
+/// Calls a grid function, which gets arguments and options by name. A new
+/// reference to what it returned, or null with an exception.
+PyObject *callGridFunction(PyObject *function, const Signature &signature, const Entry &entry) {
+  py::object meta = py::reinterpret_steal<py::object>(PyDict_Copy(entry.meta.get()));
+  if (!meta)
+    return nullptr;
+  const std::vector<Parameter> &parameters = signature.parameters;
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (signature.values[i] &&
+        PyDict_SetItem(meta.ptr(), parameters[i].name, signature.values[i]) < 0)
+      return nullptr;
+  return callPython([&] { return PyObject_CallOneArg(function, meta.ptr()); });
+}
+
+/// A user's mistake is shown where the user made it: the traceback of one ends at the
+/// launch. Of our own bugs, every frame is wanted.
+void hideOwnFrames() {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  bool isMistake = value && PyObject_HasAttrString(value, "fix");
+  if (isMistake) {
+    PyException_SetTraceback(value, Py_None);
+    Py_CLEAR(traceback);
+  }
+  PyErr_Restore(type, value, traceback);
+}
+
+void forgetEntries(Dispatcher *dispatcher) {
+  // Taken out first: what an entry releases may run Python.
+  Entries entries;
+  entries.swap(*dispatcher->entries);
+  dispatcher->last = nullptr;
+  dispatcher->generation = currentGeneration;
+}
+
+/// Takes an entry out of the table, if it still is there.
+void forgetEntry(Dispatcher *dispatcher, const EntryHolder &held, size_t hash) {
+  if (dispatcher->last == held.get())
+    dispatcher->last = nullptr;
+  auto [first, last] = dispatcher->entries->equal_range(hash);
+  auto same =
+      std::find_if(first, last, [&](const auto &one) { return one.second.get() == held.get(); });
+  if (same != last)
+    dispatcher->entries->erase(same);
+}
+
+/// The entry for a signature, or null.
+Entry *findEntry(Dispatcher *dispatcher, const Signature &signature) {
+  Entry *last = dispatcher->last;
+  if (last && signature.matches(last->signature))
+    return last;
+  auto [begin, end] = dispatcher->entries->equal_range(signature.hash());
+  for (auto at = begin; at != end; ++at)
+    if (signature.matches(at->second.get()->signature))
+      return dispatcher->last = at->second.get();
+  return nullptr;
+}
+
+/// The place of the variant for clusters of 2, 4 or 8 blocks.
+size_t findDivided(int blocks) { return blocks == 2 ? 0 : blocks == 4 ? 1 : 2; }
+
+/// Makes an entry of what `slow` returned: (variant, slots, threads, options, device, stream,
+/// variant for launches outside the limits of the first or None, variants of clusters by the
+/// number of their blocks or None), the stream a number or a function of the device, a variant as
+/// (result, kernel, checks), or None for a configuration that is looked up alone. Of a tuned
+/// kernel, its configuration comes behind that, and the options have what it fills in.
+void learn(Dispatcher *dispatcher, const Signature &signature, const py::tuple &recipe) {
+  bool hasKernel = !recipe[0].is_none();
+  py::tuple slots = recipe[1];
+  if (hasKernel && slots.size() != signature.slots.size())
+    return;
+  for (size_t i = 0; hasKernel && i < slots.size(); ++i)
+    if (PyLong_AsUnsignedLongLongMask(slots[i].ptr()) != signature.slots[i])
+      return;
+  EntryHolder made(new Entry(signature));
+  Entry &entry = *made.get();
+  if (hasKernel)
+    entry.usual = Variant(py::tuple(recipe[0]));
+  entry.numThreads = recipe[2].cast<int32_t>();
+  entry.meta = Reference(recipe[3]);
+  entry.device = recipe[4].cast<int32_t>();
+  if (PyLong_Check(recipe[5].ptr()))
+    entry.stream = recipe[5].cast<uint64_t>();
+  else
+    entry.findStream = Reference(recipe[5]);
+  if (!recipe[6].is_none())
+    entry.outside = Variant(py::tuple(recipe[6]));
+  if (!recipe[7].is_none()) {
+    entry.mayDivide = true;
+    for (auto [blocks, variant] : py::dict(recipe[7]))
+      entry.divided[findDivided(blocks.cast<int>())] =
+          Variant(py::reinterpret_borrow<py::tuple>(variant));
+  }
+  if (recipe.size() > 8)
+    entry.choice = Reference(recipe[8]);
+  size_t hash = signature.hash();
+  if (Entry *old = findEntry(dispatcher, signature))
+    forgetEntry(dispatcher, EntryHolder(old), hash);
+  if (dispatcher->entries->size() >= kMaxEntries)
+    forgetEntries(dispatcher);
+  dispatcher->entries->emplace(hash, made);
+  dispatcher->last = made.get();
+}
+
+/// Does a launch the whole way, and keeps what it finds out for the next of that signature.
+PyObject *callSlow(Dispatcher *dispatcher, const Grid &grid, const CallArguments &call,
+                   const Signature *signature) {
+  py::tuple positional(call.count);
+  for (size_t i = 0; i < call.count; ++i)
+    positional[i] = py::reinterpret_borrow<py::object>(call.args[i]);
+  py::dict named;
+  for (Py_ssize_t i = 0; call.keywords && i < PyTuple_GET_SIZE(call.keywords); ++i)
+    named[py::handle(PyTuple_GET_ITEM(call.keywords, i))] =
+        py::reinterpret_borrow<py::object>(call.args[call.count + static_cast<size_t>(i)]);
+  py::object gridObject = grid.asObject();
+  py::object returned = py::reinterpret_steal<py::object>(callPython([&] {
+    return PyObject_CallFunctionObjArgs(dispatcher->slow, gridObject.ptr(), positional.ptr(),
+                                        named.ptr(), nullptr);
+  }));
+  if (!returned) {
+    hideOwnFrames();
+    return nullptr;
+  }
+  py::tuple pair(returned);
+  if (signature && !pair[1].is_none())
+    learn(dispatcher, *signature, pair[1]);
+  return py::object(pair[0]).release().ptr();
+}
+
+/// Whether the last launch was of arguments for another variant of the kernel, for one
+/// without tensor maps.
+bool isForOtherVariant(TsrStatus status) {
+  return status == TSR_USER_ERROR && std::strstr(tsr_last_error(), "\"E070\"");
+}
+
+void noteChoice(Dispatcher *dispatcher, const Entry &entry) {
+  PyObject *choice = entry.choice.get();
+  if (choice && choice != dispatcher->lastChoice) {
+    Py_INCREF(choice);
+    Py_XSETREF(dispatcher->lastChoice, choice);
+  }
+}
+
+/// Tells hooks of a launch. What they are to be told when it is done, or null with an exception.
+py::object enterHooks(const Dispatcher *dispatcher, const Entry &entry, const Variant &variant,
+                      const Signature &signature, const int32_t extents[3], uint64_t stream) {
+  py::tuple values(signature.parameters.size());
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] =
+        signature.values[i] ? py::reinterpret_borrow<py::object>(signature.values[i]) : py::none();
+  py::tuple grid = py::make_tuple(extents[0], extents[1], extents[2]);
+  py::int_ handle(stream);
+  return py::reinterpret_steal<py::object>(callPython([&] {
+    return PyObject_CallFunctionObjArgs(launchHooks.enter, dispatcher->slow, variant.result.get(),
+                                        grid.ptr(), values.ptr(), entry.meta.get(), handle.ptr(),
+                                        nullptr);
+  }));
+}
+
+/// Null without an exception where `slow` has to do the launch.
+PyObject *launchEntry(Dispatcher *dispatcher, const Entry &entry, const Signature &signature,
+                      const int32_t extents[3]) {
+  uint64_t stream = entry.stream;
+  if (entry.findStream && !findTorchStream(entry.findStream.get(), entry.device, stream)) {
+    py::object device = py::reinterpret_steal<py::object>(PyLong_FromLong(entry.device));
+    py::object found = py::reinterpret_steal<py::object>(
+        callPython([&] { return PyObject_CallOneArg(entry.findStream.get(), device.ptr()); }));
+    stream = found ? PyLong_AsUnsignedLongLong(found.ptr()) : 0;
+    if (PyErr_Occurred())
+      return nullptr;
+  }
+  // Beside arrays on a GPU, those in the host's memory were pinned; these may not be.
+  if (entry.device >= 0 &&
+      !std::all_of(signature.hostAddresses.begin(), signature.hostAddresses.end(),
+                   [&](uint64_t address) { return tsr_cuda_reaches(entry.device, address); }))
+    return nullptr;
+  const uint64_t *slots = signature.slots.data();
+  size_t numSlots = signature.slots.size();
+  const Variant *variant = &entry.usual;
+  if (entry.mayDivide) {
+    int blocks = tsr_kernel_choose_blocks(variant->kernel, entry.device, extents, slots, numSlots);
+    if (blocks > 1) {
+      const Variant &divided = entry.divided[findDivided(blocks)];
+      if (!divided.kernel || !allHold(divided.checks))
+        return nullptr;
+      if (tsr_kernel_accepts(divided.kernel, extents, slots, numSlots))
+        variant = &divided;
+    }
+  }
+  // A launch that fails takes longer than one that does not.
+  if (variant == &entry.usual && entry.outside.kernel &&
+      !tsr_kernel_accepts(variant->kernel, extents, slots, numSlots)) {
+    variant = &entry.outside;
+    if (!allHold(variant->checks))
+      return nullptr;
+  }
+  py::object told;
+  if (hasLaunchHooks()) {
+    if (!tsr_kernel_accepts(variant->kernel, extents, slots, numSlots))
+      return nullptr; // before they are told, who shall be told once
+    told = enterHooks(dispatcher, entry, *variant, signature, extents, stream);
+    if (!told)
+      return nullptr;
+  }
+  TsrStatus status;
+  {
+    WithoutGIL released;
+    status = entry.device < 0
+                 ? tsr_kernel_launch(variant->kernel, extents, slots, numSlots, entry.numThreads)
+                 : tsr_kernel_launch_cuda(variant->kernel, entry.device, stream, extents, slots,
+                                          numSlots);
+  }
+  if (status == TSR_OK) {
+    noteChoice(dispatcher, entry);
+    if (told && !py::reinterpret_steal<py::object>(
+                    callPython([&] { return PyObject_CallOneArg(launchHooks.exit, told.ptr()); })))
+      return nullptr;
+    Py_INCREF(variant->result.get());
+    return variant->result.get();
+  }
+  if (isForOtherVariant(status))
+    return nullptr;
+  if (status == TSR_CANCELLED && PyErr_Occurred())
+    return nullptr;
+  try {
+    check(status);
+  } catch (py::error_already_set &error) {
+    // `fail` raises what the core's error means to a user.
+    py::object value = error.value();
+    callPython([&] { return PyObject_CallOneArg(dispatcher->fail, value.ptr()); });
+    hideOwnFrames();
+  }
+  return nullptr;
+}
+
+} // namespace
+
+PyObject *tessera::python::launchOver(PyObject *object, const Grid &grid,
+                                      const CallArguments &call) {
+  auto *dispatcher = reinterpret_cast<Dispatcher *>(object);
+  auto takeSlowWay = [&](const Signature *signature) {
+    return callSlow(dispatcher, grid, call, signature);
+  };
+  if (dispatcher->generation != currentGeneration)
+    forgetEntries(dispatcher);
+  if (dispatcher->isRetired)
+    return takeSlowWay(nullptr);
+  Signature signature(*dispatcher->parameters);
+  if (!signature.bind(call.args, call.count, call.keywords) || !signature.specialise())
+    return takeSlowWay(nullptr);
+  Entry *known = findEntry(dispatcher, signature);
+  if (!known)
+    return takeSlowWay(&signature);
+  // Held, since the table may change while the kernel, a check or a grid function runs.
+  EntryHolder held(known);
+  const Entry &entry = *known;
+  if (!entry.usual.kernel || !allHold(entry.usual.checks)) {
+    forgetEntry(dispatcher, held, signature.hash());
+    return takeSlowWay(&signature);
+  }
+  int32_t extents[3];
+  auto launchKnown = [&] {
+    PyObject *result = launchEntry(dispatcher, entry, signature, extents);
+    return result || PyErr_Occurred() ? result : takeSlowWay(&signature);
+  };
+  if (grid.read(extents))
+    return launchKnown();
+  if (PyCallable_Check(grid.getGiven())) {
+    py::object found =
+        py::reinterpret_steal<py::object>(callGridFunction(grid.getGiven(), signature, entry));
+    if (found && Grid(found.ptr()).read(extents))
+      return launchKnown();
+    PyErr_Clear(); // `slow` calls it again and says what is wrong
+  }
+  return takeSlowWay(nullptr);
+}
+
+PyObject *tessera::python::findKnown(PyObject *object, PyObject *grid, const CallArguments &call) {
+  auto *dispatcher = reinterpret_cast<Dispatcher *>(object);
+  auto takeSlowWay = [&](const Signature *signature) {
+    return callSlow(dispatcher, Grid(grid), call, signature);
+  };
+  if (dispatcher->generation != currentGeneration)
+    forgetEntries(dispatcher);
+  Signature signature(*dispatcher->parameters);
+  if (dispatcher->isRetired || !signature.bind(call.args, call.count, call.keywords) ||
+      !signature.specialise())
+    return takeSlowWay(nullptr);
+  Entry *known = findEntry(dispatcher, signature);
+  if (!known)
+    return takeSlowWay(&signature);
+  EntryHolder held(known);
+  if (!allHold(known->usual.checks)) {
+    forgetEntry(dispatcher, held, signature.hash());
+    return takeSlowWay(&signature);
+  }
+  noteChoice(dispatcher, *known);
+  return Py_NewRef(known->choice ? known->choice.get() : known->usual.result.get());
+}
+
+namespace {
+
+PyObject *newDispatcher(PyTypeObject *type, PyObject *args, PyObject *) {
+  PyObject *parameters = nullptr, *slow = nullptr, *fail = nullptr;
+  if (!PyArg_ParseTuple(args, "O!OO", &PyTuple_Type, &parameters, &slow, &fail))
+    return nullptr;
+  if (PyTuple_GET_SIZE(parameters) > Py_ssize_t(kMaxParams)) {
+    PyErr_SetString(PyExc_ValueError, "too many parameters for the fast path");
+    return nullptr;
+  }
+  auto *self = reinterpret_cast<Dispatcher *>(type->tp_alloc(type, 0));
+  if (!self)
+    return nullptr;
+  self->generation = currentGeneration;
+  self->parameters = new std::vector<Parameter>;
+  self->entries = new Entries;
+  Py_INCREF(self->slow = slow);
+  Py_INCREF(self->fail = fail);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parameters); ++i) {
+    PyObject *name = nullptr, *defaults = nullptr;
+    int isConstexpr = 0, onValue = 0, onAlignment = 0, isTuned = 0, isKey = 0, expected = 0;
+    int number = 0, passing = 0;
+    // The default comes in a tuple, empty where there is none.
+    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(parameters, i), "UO!ppp|ppiii", &name, &PyTuple_Type,
+                          &defaults, &isConstexpr, &onValue, &onAlignment, &isTuned, &isKey,
+                          &expected, &number, &passing)) {
+      Py_DECREF(self);
+      return nullptr;
+    }
+    Py_INCREF(name);
+    PyUnicode_InternInPlace(&name);
+    PyObject *value = PyTuple_GET_SIZE(defaults) ? PyTuple_GET_ITEM(defaults, 0) : nullptr;
+    Py_XINCREF(value);
+    self->parameters->push_back({name, value, isConstexpr != 0, onValue != 0, onAlignment != 0,
+                                 isTuned != 0, isKey != 0, static_cast<char>(expected),
+                                 static_cast<TsrDType>(number), static_cast<Passing>(passing)});
+  }
+  return reinterpret_cast<PyObject *>(self);
+}
+
+int traverseDispatcher(PyObject *object, visitproc visit, void *arg) {
+  auto *self = reinterpret_cast<Dispatcher *>(object);
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(self->slow);
+  Py_VISIT(self->fail);
+  Py_VISIT(self->lastChoice);
+  if (self->parameters)
+    for (const Parameter &parameter : *self->parameters)
+      Py_VISIT(parameter.defaultValue);
+  // An entry that a launch holds too counts once: its references are the table's, and
+  // whoever launches has the dispatcher.
+  if (self->entries)
+    for (const auto &[hash, entry] : *self->entries)
+      if (int stop = entry.get()->traverse(visit, arg))
+        return stop;
+  return 0;
+}
+
+PyObject *clearEntries(PyObject *self, PyObject *) {
+  forgetEntries(reinterpret_cast<Dispatcher *>(self));
+  Py_RETURN_NONE;
+}
+
+/// The parameters are others now: those who hold a launch still go the slow way for good.
+PyObject *retire(PyObject *self, PyObject *) {
+  reinterpret_cast<Dispatcher *>(self)->isRetired = true;
+  return clearEntries(self, nullptr);
+}
+
+int clearDispatcher(PyObject *object) {
+  auto *self = reinterpret_cast<Dispatcher *>(object);
+  Py_CLEAR(self->slow);
+  Py_CLEAR(self->fail);
+  Py_CLEAR(self->lastChoice);
+  if (self->entries)
+    Py_DECREF(clearEntries(object, nullptr));
+  if (self->parameters)
+    for (Parameter &parameter : *self->parameters)
+      Py_CLEAR(parameter.defaultValue);
+  return 0;
+}
+
+void deallocDispatcher(PyObject *object) {
+  auto *self = reinterpret_cast<Dispatcher *>(object);
+  PyTypeObject *type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
+  clearDispatcher(object);
+  for (const Parameter &parameter : *self->parameters) {
+    Py_DECREF(parameter.name);
+    Py_XDECREF(parameter.defaultValue);
+  }
+  delete self->parameters;
+  delete self->entries;
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+/// The configuration that the last launch of a tuned kernel had, or None.
+PyObject *getLastChoice(PyObject *self, PyObject *) {
+  PyObject *choice = reinterpret_cast<Dispatcher *>(self)->lastChoice;
+  return Py_NewRef(choice ? choice : Py_None);
+}
+
+/// The same for a launch that this had no part in.
+PyObject *setLastChoice(PyObject *self, PyObject *choice) {
+  Py_INCREF(choice);
+  Py_XSETREF(reinterpret_cast<Dispatcher *>(self)->lastChoice, choice);
+  Py_RETURN_NONE;
+}
+
+PyMethodDef dispatcherMethods[] = {
+    {"bind", bindGrid, METH_O, "A callable that launches the kernel over a grid."},
+    {"clear", clearEntries, METH_NOARGS, "Forget every specialisation."},
+    {"retire", retire, METH_NOARGS, "Leave every launch to `slow` from now on."},
+    {"last_choice", getLastChoice, METH_NOARGS,
+     "The configuration of the last launch of a tuned kernel."},
+    {"set_last_choice", setLastChoice, METH_O, "Note that of a launch by other ways."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyType_Slot dispatcherSlots[] = {
+    {Py_tp_doc,
+     const_cast<char *>("Dispatcher(parameters, slow, fail): the warm path of launches")},
+    {Py_tp_new, reinterpret_cast<void *>(newDispatcher)},
+    {Py_tp_dealloc, reinterpret_cast<void *>(deallocDispatcher)},
+    {Py_tp_traverse, reinterpret_cast<void *>(traverseDispatcher)},
+    {Py_tp_clear, reinterpret_cast<void *>(clearDispatcher)},
+    {Py_tp_methods, dispatcherMethods},
+    {0, nullptr}};
+PyType_Spec dispatcherSpec = {"tessera._C.Dispatcher", sizeof(Dispatcher), 0,
+                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, dispatcherSlots};
+
+} // namespace
+
+void tessera::python::registerDispatcher(py::module_ &module) {
+  PyObject *dispatcher = PyType_FromSpec(&dispatcherSpec);
+  if (!dispatcher)
+    throw py::error_already_set();
+  dispatcherType = reinterpret_cast<PyTypeObject *>(dispatcher);
+  module.add_object("Dispatcher", py::reinterpret_steal<py::object>(dispatcher));
+  module.def(
+      "is_current", [](const py::tuple &checks) { return allHold(readChecks(checks.ptr())); },
+      "Whether all of these checks hold (frontend/reads.py).");
+  module.def(
+      "advance_generation", [] { ++currentGeneration; },
+      "Have every launch look again at what it depends on.");
+  module.def("generation", [] { return currentGeneration; }, "How often that was.");
+  module.def(
+      "learn_launch_hooks",
+      [](const py::function &areSet, const py::function &enter, const py::function &exit) {
+        launchHooks.areSet = areSet.inc_ref().ptr();
+        launchHooks.enter = enter.inc_ref().ptr();
+        launchHooks.exit = exit.inc_ref().ptr();
+      },
+      py::arg("are_set"), py::arg("enter"), py::arg("exit"),
+      "Have launches call enter(slow, kernel, grid, values, options, stream) before and\n"
+      "exit(what that returned) after, where are_set() is True.");
+  registerSignature(module);
+}
