@@ -66,6 +66,7 @@ PYBIND11_MODULE(_C, module) {
   registerKernel(module);
   registerDispatcher(module);
   registerLaunch(module);
+  registerRunner(module);
   registerDLPack(module);
   registerCUDA(module);
   // Compilations that daemon threads are at must not go on while static objects are destroyed.

@@ -64,6 +64,7 @@ void registerCUDA(py::module_ &module);
 void registerDLPack(py::module_ &module);
 void registerDispatcher(py::module_ &module);
 void registerLaunch(py::module_ &module);
+void registerRunner(py::module_ &module);
 void registerErrors(py::module_ &module);
 void registerModule(py::module_ &module);
 void registerBuilder(py::module_ &module);

@@ -127,6 +127,33 @@ class Launch:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def find(self, *args: Any, **kwargs: Any) -> Any: ...
 
+class Runner:
+    """`kernel.run` of a kernel for CPUs (python/src/Runner.cpp)."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        slow: Callable[..., None],
+        fixed_threads: Callable[[], int],
+        threads: Callable[[], int],
+    ) -> None: ...
+    def __call__(self, *args: Any) -> None: ...
+
+class RepeatedRun:
+    """Launches by another compiler's launcher, but the first (python/src/Runner.cpp)."""
+
+    def __init__(
+        self,
+        slow: Callable[..., Any],
+        launcher: Callable[..., Any],
+        runner: Runner,
+        checks: tuple[tuple[Any, ...], ...],
+        sources: tuple[Union[int, tuple[Any]], ...],
+        numbers: tuple[int, ...],
+        count: int,
+    ) -> None: ...
+    def __call__(self, *args: Any, stream: Any) -> Any: ...
+
 class Launchable:
     """A base of what is launched by `self[grid]` (python/src/Launch.cpp)."""
 

@@ -7,7 +7,7 @@ The grid's extents, a stream, what hooks are told, and a value for each paramete
 too. `function`, `metadata` and the hooks are the launcher's own; the kernel knows its.
 
 On a CPU as many threads run a launch as run torch's operators, unless TESSERA_NUM_THREADS says how
-many.
+many, and the core does it by itself (python/src/Runner.cpp) where there are no hooks.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Callable
 
+from tessera import _C
 from tessera.runtime.hooks import hooks
 from tessera.settings import settings
 
@@ -24,13 +25,7 @@ if TYPE_CHECKING:
 
 def make_runner(kernel: "CompiledKernel") -> Callable[..., None]:
     """What `kernel.run` is."""
-    dispatcher = None if kernel.metadata["target"] == "cuda" else kernel._dispatcher
-
-    # Inductor's launchers come with torch.
-    threads: Callable[[], int] = getattr(sys.modules.get("torch"), "get_num_threads", lambda: 0)
-
-    # What is asked once until something changes that launches depend on.
-    generation, has_hooks, fixed_threads = -1, False, 0
+    is_on_gpu = kernel.metadata["target"] == "cuda"
 
     def run(
         x: int,
@@ -44,18 +39,20 @@ def make_runner(kernel: "CompiledKernel") -> Callable[..., None]:
         leave: Any,
         *args: Any,
     ) -> None:
-        nonlocal generation, has_hooks, fixed_threads
-        if (now := settings.generation) != generation:
-            has_hooks, fixed_threads = hooks.on_launch, settings.num_threads
-            generation = now  # the last, for threads beside this one
-        if has_hooks:
-            hooks.launch_enter(told)
-            on_gpu = {} if dispatcher is not None else {"stream": stream}
-            kernel._launch((x, y, z), args, is_told=True, **on_gpu)
-            hooks.launch_exit(told)
-        elif dispatcher is not None:
-            dispatcher.bind((x, y, z))(*args, num_threads=fixed_threads or threads())
-        else:
-            kernel.launch((x, y, z), args, stream=stream)
+        options = {"stream": stream} if is_on_gpu else {"num_threads": find_threads()}
+        if not hooks.on_launch:
+            kernel.launch((x, y, z), args, **options)
+            return
+        hooks.launch_enter(told)
+        kernel._launch((x, y, z), args, is_told=True, **options)
+        hooks.launch_exit(told)
 
-    return run
+    # Inductor's launchers come with torch.
+    ask_threads: Callable[[], int] = getattr(sys.modules.get("torch"), "get_num_threads", lambda: 0)
+
+    def find_threads() -> int:
+        return settings.num_threads or ask_threads()
+
+    if is_on_gpu or kernel._dispatcher is None:
+        return run
+    return _C.Runner(kernel._dispatcher, run, lambda: settings.num_threads, ask_threads)

@@ -15,6 +15,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from tessera.torch.launching import repeat_launches
+
 _UNWRAPPING = ("triton_utils", "triton", "wrapper", "cpp_wrapper_gpu")
 """The modules of `torch._inductor.codegen` that have the function by its name."""
 
@@ -29,6 +31,7 @@ def mend_inductor() -> None:
     _concatenate_channels_last()
     _leave_large_weights_alone()
     _measure_configurations_briefly()
+    repeat_launches()
 
 
 def _makes_kernels() -> bool:

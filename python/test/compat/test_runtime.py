@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import inspect
-import sys
-from types import SimpleNamespace
 
 import numpy
 import pytest
@@ -15,7 +13,6 @@ import tessera
 import tessera.language as tl
 from tessera.runtime.async_compile import AsyncCompileMode, FutureKernel
 from tessera.runtime.hooks import hooks
-from tessera.runtime.runner import make_runner
 
 
 @pytest.fixture(autouse=True)
@@ -122,26 +119,6 @@ def test_launches_outside_the_limits_of_a_compiled_kernel():
             out[:] = 0
             launch(programs)
             assert (out == want).all()
-
-
-def test_launches_have_as_many_threads_as_torch(monkeypatch):
-    told = []
-
-    class Dispatcher:
-        def bind(self, grid):
-            return lambda *args, **options: told.append((grid, args, options))
-
-    kernel = SimpleNamespace(metadata={"target": "cpu"}, _dispatcher=Dispatcher())
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(get_num_threads=lambda: 3))
-    run = make_runner(kernel)
-    for threads, wanted in ((0, 3), (7, 7)):
-        monkeypatch.setattr(tessera.settings, "num_threads", threads)
-        run(2, 1, 1, None, None, None, None, None, None, "x")
-        assert told.pop() == ((2, 1, 1), ("x",), {"num_threads": wanted})
-    monkeypatch.setattr(tessera.settings, "num_threads", 0)
-    monkeypatch.delitem(sys.modules, "torch")
-    make_runner(kernel)(2, 1, 1, None, None, None, None, None, None, "x")
-    assert told == [((2, 1, 1), ("x",), {"num_threads": 0})]
 
 
 def test_parameters_say_how_they_are_declared():

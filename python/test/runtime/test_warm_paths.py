@@ -724,54 +724,6 @@ def test_hooks_of_launches_of_compiled_and_tuned_kernels(monkeypatch, hooked):
     assert [data["args"]["BLOCK"] for _, data in hooked] == [16] * 6 and not whole
 
 
-def test_generated_launchers_see_what_changes(monkeypatch):
-    """`kernel.run` asks for hooks and for the number of threads once, until one of them changes."""
-    from types import SimpleNamespace
-
-    from tessera.runtime import runner
-    from tessera.runtime.hooks import hooks
-    from tessera.settings import settings
-
-    launched, told = [], []
-
-    def bind(grid):
-        return lambda *args, num_threads: launched.append((grid, args, num_threads))
-
-    kernel = SimpleNamespace(
-        metadata={"target": "cpu"},
-        _dispatcher=SimpleNamespace(bind=bind),
-        _launch=lambda grid, args, is_told: launched.append((grid, args, is_told)),
-    )
-    torch = SimpleNamespace(get_num_threads=lambda: 3)
-    monkeypatch.setitem(runner.sys.modules, "torch", torch)
-    run = runner.make_runner(kernel)
-
-    def launch():
-        run(1, 2, 3, 0, None, None, "told", None, None, "x", 16)
-        grid, args, rest = launched.pop()
-        assert (grid, args) == ((1, 2, 3), ("x", 16)) and not launched
-        return rest
-
-    def hook(data):
-        told.append(data)
-
-    assert launch() == launch() == 3
-    with settings.override(num_threads=5):
-        assert launch() == launch() == 5
-        with settings.override(num_threads=2):
-            assert launch() == 2
-        assert launch() == 5
-    assert launch() == 3
-    hooks.launch_enter.add(hook)
-    try:
-        assert launch() is True and launch() is True and told == ["told"] * 2
-    finally:
-        hooks.launch_enter.remove(hook)
-    assert launch() == 3 and len(told) == 2
-    monkeypatch.setattr(settings, "num_threads", 7)
-    assert launch() == 7
-
-
 def test_hooks_of_compilations_are_told_of_those_alone(whole_launches, monkeypatch):
     from tessera.runtime.hooks import hooks
     from tessera.settings import note_change

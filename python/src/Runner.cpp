@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Launches by other compilers' launchers, TorchInductor's among them (runtime/runner.py), and such
+// launches once more without the Python that is around them.
+//
+// A launcher is a Python function of a kernel's arguments. It computes the grid from some of the
+// numbers among them, puts the constants in, and calls `kernel.run`, a Runner. Before it, Inductor
+// asks whether somebody is watching. All this takes three times as long as the launch. A
+// RepeatedRun stands for all of it: as long as nobody watches and the numbers are what they were
+// the last time, the grid is that of the last time, and the dispatcher is called right away.
+
+#include "Checks.h"
+#include "Dispatcher.h"
+
+#include <algorithm>
+#include <array>
+#include <structmember.h>
+#include <vector>
+
+using namespace tessera::python;
+
+namespace {
+
+/// So many arguments of a kernel can be launched from here.
+constexpr size_t kMaxArguments = 256;
+
+/// What comes before a kernel's arguments: three extents, the stream, the launcher's own.
+constexpr size_t kNumOwn = 9;
+
+PyObject *takeNone(PyObject *result) {
+  if (!result)
+    return nullptr;
+  Py_DECREF(result);
+  Py_RETURN_NONE;
+}
+
+/// Calls what is not done here, with the same arguments.
+PyObject *forward(PyObject *callable, PyObject *const *args, size_t count, PyObject *keywords) {
+  return callPython([&] { return PyObject_Vectorcall(callable, args, count, keywords); });
+}
+
+PyTypeObject *runnerType = nullptr;
+
+/// `kernel.run` of a kernel for CPUs.
+struct Runner {
+  PyObject_HEAD;
+  vectorcallfunc vectorcall;
+  PyObject *dispatcher;
+  PyObject *slow;         ///< the same in Python, which tells hooks
+  PyObject *fixedThreads; ///< the setting: how many threads, or 0
+  PyObject *askThreads;   ///< how many else: torch's, or 0 for our own default
+  uint64_t generation;    ///< of when the setting was asked
+  PyObject *setting;      ///< what it was, a number; null if it was 0
+};
+
+/// The launch that a Runner has done last on this thread.
+struct LastRun {
+  const Runner *runner = nullptr;
+  int32_t extents[3] = {};
+};
+thread_local LastRun lastRun;
+
+/// A new reference to the number of threads, or null with an exception.
+PyObject *findNumThreads(Runner *self) {
+  if (self->generation != currentGeneration) {
+    uint64_t now = currentGeneration; // of before it is asked: what changes meanwhile is seen
+    PyObject *setting = callPython([&] { return PyObject_CallNoArgs(self->fixedThreads); });
+    if (!setting)
+      return nullptr;
+    bool isFixed = PyObject_IsTrue(setting) == 1;
+    Py_XSETREF(self->setting, isFixed ? Py_NewRef(setting) : nullptr);
+    Py_DECREF(setting);
+    self->generation = now;
+  }
+  if (self->setting)
+    return Py_NewRef(self->setting);
+  return callPython([&] { return PyObject_CallNoArgs(self->askThreads); });
+}
+
+/// Launches with these values, one a parameter, behind which there is room for one more.
+PyObject *run(Runner *self, const int32_t (&extents)[3], PyObject **values, size_t count) {
+  static PyObject *keywords = [] {
+    PyObject *name = PyUnicode_InternFromString("num_threads");
+    return name ? PyTuple_Pack(1, name) : nullptr;
+  }();
+  py::object numThreads = py::reinterpret_steal<py::object>(findNumThreads(self));
+  if (!numThreads || !keywords)
+    return nullptr;
+  values[count] = numThreads.ptr();
+  PyObject *result = launchOver(self->dispatcher, Grid(extents), {values, count, keywords});
+  if (result) {
+    lastRun.runner = self;
+    std::copy(extents, extents + 3, lastRun.extents);
+  }
+  return takeNone(result);
+}
+
+PyObject *callRunner(PyObject *object, PyObject *const *args, size_t flags, PyObject *keywords) {
+  auto *self = reinterpret_cast<Runner *>(object);
+  size_t count = static_cast<size_t>(PyVectorcall_NARGS(flags));
+  return translateErrors([&] {
+    int32_t extents[3];
+    std::array<PyObject *, kMaxArguments + 1> values;
+    bool isPlain = !keywords && count >= kNumOwn && count - kNumOwn <= kMaxArguments;
+    for (size_t i = 0; isPlain && i < 3; ++i) {
+      int overflow = 0;
+      int64_t extent =
+          PyLong_CheckExact(args[i]) ? PyLong_AsLongLongAndOverflow(args[i], &overflow) : -1;
+      isPlain = extent >= 0 && extent <= INT32_MAX;
+      extents[i] = isPlain ? static_cast<int32_t>(extent) : 0;
+    }
+    if (!isPlain || hasLaunchHooks())
+      return forward(self->slow, args, count, keywords);
+    std::copy(args + kNumOwn, args + count, values.begin());
+    return run(self, extents, values.data(), count - kNumOwn);
+  });
+}
+
+PyObject *newRunner(PyTypeObject *type, PyObject *args, PyObject *) {
+  PyObject *dispatcher = nullptr, *slow = nullptr, *fixedThreads = nullptr, *askThreads = nullptr;
+  if (!PyArg_ParseTuple(args, "O!OOO", dispatcherType, &dispatcher, &slow, &fixedThreads,
+                        &askThreads))
+    return nullptr;
+  auto *self = reinterpret_cast<Runner *>(type->tp_alloc(type, 0));
+  if (!self)
+    return nullptr;
+  self->vectorcall = callRunner;
+  self->dispatcher = Py_NewRef(dispatcher);
+  self->slow = Py_NewRef(slow);
+  self->fixedThreads = Py_NewRef(fixedThreads);
+  self->askThreads = Py_NewRef(askThreads);
+  self->generation = ~uint64_t(0);
+  return reinterpret_cast<PyObject *>(self);
+}
+
+int traverseRunner(PyObject *object, visitproc visit, void *arg) {
+  auto *self = reinterpret_cast<Runner *>(object);
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(self->dispatcher);
+  Py_VISIT(self->slow);
+  Py_VISIT(self->fixedThreads);
+  Py_VISIT(self->askThreads);
+  return 0;
+}
+
+// No tp_clear, as of tuples: a runner does not change, so that a circle through it has something
+// else that does.
+void deallocRunner(PyObject *object) {
+  auto *self = reinterpret_cast<Runner *>(object);
+  PyTypeObject *type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
+  Py_XDECREF(self->dispatcher);
+  Py_XDECREF(self->slow);
+  Py_XDECREF(self->fixedThreads);
+  Py_XDECREF(self->askThreads);
+  Py_XDECREF(self->setting);
+  if (lastRun.runner == self)
+    lastRun.runner = nullptr;
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+/// Where a kernel's argument comes from.
+struct Source {
+  Py_ssize_t place;   ///< that of a launcher's argument, or -1
+  PyObject *constant; ///< borrowed from the tuple that says so; null if it has a place
+};
+
+struct RepeatedRun {
+  PyObject_HEAD;
+  vectorcallfunc vectorcall;
+  PyObject *slow;     ///< what this stands for
+  PyObject *launcher; ///< what that calls where nobody watches
+  Runner *runner;     ///< what the launcher calls
+  PyObject *read;     ///< the tuple that has what is checked
+  PyObject *given;    ///< the tuple that `sources` was read from
+  std::vector<Check> *checks;
+  std::vector<Source> *sources;
+  std::vector<Py_ssize_t> *numbers; ///< the places of arguments that decide the grid
+  std::vector<PyObject *> *last;    ///< what they were
+  bool hasLast;                     ///< whether there was a launch
+  size_t numArguments;              ///< of the launcher, without the stream
+  int32_t extents[3];               ///< the grid of the last launch
+};
+
+/// Whether the keywords are `stream` alone.
+bool isStream(PyObject *keywords) {
+  static PyObject *name = PyUnicode_InternFromString("stream");
+  if (!keywords || PyTuple_GET_SIZE(keywords) != 1)
+    return false;
+  PyObject *given = PyTuple_GET_ITEM(keywords, 0);
+  return given == name || PyUnicode_Compare(given, name) == 0;
+}
+
+/// Whether two arguments are one number. Integers alone are compared by their value.
+bool isSame(PyObject *a, PyObject *b) {
+  if (a == b)
+    return true;
+  if (!PyLong_CheckExact(a) || !PyLong_CheckExact(b))
+    return false;
+  int overflow = 0, otherOverflow = 0;
+  long long first = PyLong_AsLongLongAndOverflow(a, &overflow);
+  long long second = PyLong_AsLongLongAndOverflow(b, &otherOverflow);
+  return !overflow && !otherOverflow && first == second;
+}
+
+void forgetLast(RepeatedRun *self) {
+  std::vector<PyObject *> dropped;
+  dropped.swap(*self->last); // taken out first: what is released may run Python
+  self->hasLast = false;
+  for (PyObject *object : dropped)
+    Py_DECREF(object);
+}
+
+PyObject *callRepeated(PyObject *object, PyObject *const *args, size_t flags, PyObject *keywords) {
+  auto *self = reinterpret_cast<RepeatedRun *>(object);
+  size_t count = static_cast<size_t>(PyVectorcall_NARGS(flags));
+  return translateErrors([&] {
+    // Somebody else may forget this while a check or the kernel runs.
+    py::object held = py::reinterpret_borrow<py::object>(object);
+    if (count != self->numArguments || !isStream(keywords) || hasLaunchHooks() ||
+        !allHold(*self->checks))
+      return forward(self->slow, args, count, keywords);
+    const std::vector<Py_ssize_t> &numbers = *self->numbers;
+    bool isRepeated = self->hasLast;
+    for (size_t i = 0; isRepeated && i < numbers.size(); ++i)
+      isRepeated = isSame((*self->last)[i], args[numbers[i]]);
+    if (isRepeated) {
+      std::array<PyObject *, kMaxArguments + 1> values;
+      std::transform(self->sources->begin(), self->sources->end(), values.begin(),
+                     [&](const Source &source) {
+                       return source.constant ? source.constant : args[source.place];
+                     });
+      int32_t extents[3];
+      std::copy(self->extents, self->extents + 3, extents);
+      return run(self->runner, extents, values.data(), self->sources->size());
+    }
+    lastRun.runner = nullptr;
+    PyObject *result = forward(self->launcher, args, count, keywords);
+    if (result && lastRun.runner == self->runner) {
+      forgetLast(self);
+      std::copy(lastRun.extents, lastRun.extents + 3, self->extents);
+      for (Py_ssize_t place : numbers)
+        self->last->push_back(Py_NewRef(args[place]));
+      self->hasLast = true;
+    }
+    return result;
+  });
+}
+
+/// RepeatedRun(slow, launcher, runner, checks, sources, numbers, count)
+PyObject *newRepeated(PyTypeObject *type, PyObject *args, PyObject *) {
+  PyObject *slow = nullptr, *launcher = nullptr, *runner = nullptr;
+  PyObject *checks = nullptr, *sources = nullptr, *numbers = nullptr;
+  Py_ssize_t count = 0;
+  if (!PyArg_ParseTuple(args, "OOO!O!O!O!n", &slow, &launcher, runnerType, &runner, &PyTuple_Type,
+                        &checks, &PyTuple_Type, &sources, &PyTuple_Type, &numbers, &count))
+    return nullptr;
+  if (PyTuple_GET_SIZE(sources) > Py_ssize_t(kMaxArguments)) {
+    PyErr_SetString(PyExc_ValueError, "too many arguments for the fast path");
+    return nullptr;
+  }
+  auto readPlace = [&](PyObject *place) {
+    Py_ssize_t value = PyLong_AsSsize_t(place);
+    if (!PyErr_Occurred() && (value < 0 || value >= count))
+      PyErr_SetString(PyExc_ValueError, "there is no argument of that place");
+    return value;
+  };
+  py::object made = py::reinterpret_steal<py::object>(type->tp_alloc(type, 0));
+  if (!made)
+    return nullptr;
+  auto *self = reinterpret_cast<RepeatedRun *>(made.ptr());
+  self->vectorcall = callRepeated;
+  self->slow = Py_NewRef(slow);
+  self->launcher = Py_NewRef(launcher);
+  self->runner = reinterpret_cast<Runner *>(Py_NewRef(runner));
+  self->read = Py_NewRef(checks);
+  self->given = Py_NewRef(sources);
+  self->numArguments = static_cast<size_t>(count);
+  self->checks = new std::vector<Check>;
+  self->sources = new std::vector<Source>;
+  self->numbers = new std::vector<Py_ssize_t>;
+  self->last = new std::vector<PyObject *>;
+  return translateErrors([&]() -> PyObject * {
+    *self->checks = readChecks(checks);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sources); ++i) {
+      // The place of an argument, or a constant in a tuple.
+      PyObject *source = PyTuple_GET_ITEM(sources, i);
+      if (PyTuple_Check(source) && PyTuple_GET_SIZE(source) == 1)
+        self->sources->push_back({-1, PyTuple_GET_ITEM(source, 0)});
+      else
+        self->sources->push_back({readPlace(source), nullptr});
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(numbers); ++i)
+      self->numbers->push_back(readPlace(PyTuple_GET_ITEM(numbers, i)));
+    return PyErr_Occurred() ? nullptr : made.release().ptr();
+  });
+}
+
+int traverseRepeated(PyObject *object, visitproc visit, void *arg) {
+  auto *self = reinterpret_cast<RepeatedRun *>(object);
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(self->slow);
+  Py_VISIT(self->launcher);
+  Py_VISIT(self->runner);
+  Py_VISIT(self->read);
+  Py_VISIT(self->given);
+  if (self->last)
+    for (PyObject *number : *self->last)
+      Py_VISIT(number);
+  return 0;
+}
+
+// No tp_clear: it stands in the dictionary of what it stands for, which has one.
+void deallocRepeated(PyObject *object) {
+  auto *self = reinterpret_cast<RepeatedRun *>(object);
+  PyTypeObject *type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
+  if (self->last)
+    forgetLast(self);
+  delete self->checks;
+  delete self->sources;
+  delete self->numbers;
+  delete self->last;
+  Py_XDECREF(self->slow);
+  Py_XDECREF(self->launcher);
+  Py_XDECREF(self->runner);
+  Py_XDECREF(self->read);
+  Py_XDECREF(self->given);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+PyMemberDef runnerMembers[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Runner, vectorcall), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+PyType_Slot runnerSlots[] = {
+    {Py_tp_doc, const_cast<char *>("Runner(dispatcher, slow, fixed_threads, threads): launches as\n"
+                                   "generated launchers spell them (runtime/runner.py).")},
+    {Py_tp_new, reinterpret_cast<void *>(newRunner)},
+    {Py_tp_dealloc, reinterpret_cast<void *>(deallocRunner)},
+    {Py_tp_traverse, reinterpret_cast<void *>(traverseRunner)},
+    {Py_tp_call, reinterpret_cast<void *>(PyVectorcall_Call)},
+    {Py_tp_members, runnerMembers},
+    {0, nullptr}};
+PyType_Spec runnerSpec = {"tessera._C.Runner", sizeof(Runner), 0,
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+                          runnerSlots};
+
+PyMemberDef repeatedMembers[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(RepeatedRun, vectorcall), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+PyType_Slot repeatedSlots[] = {
+    {Py_tp_doc, const_cast<char *>(
+                    "RepeatedRun(slow, launcher, runner, checks, sources, numbers, count):\n"
+                    "slow(*args, stream=...), of `count` arguments, which calls\n"
+                    "launcher(*args, stream=...) while all checks hold, which calls the runner\n"
+                    "over a grid that the arguments at `numbers` decide, with `sources`: the\n"
+                    "place of an argument, or a constant in a tuple.")},
+    {Py_tp_new, reinterpret_cast<void *>(newRepeated)},
+    {Py_tp_dealloc, reinterpret_cast<void *>(deallocRepeated)},
+    {Py_tp_traverse, reinterpret_cast<void *>(traverseRepeated)},
+    {Py_tp_call, reinterpret_cast<void *>(PyVectorcall_Call)},
+    {Py_tp_members, repeatedMembers},
+    {0, nullptr}};
+PyType_Spec repeatedSpec = {"tessera._C.RepeatedRun", sizeof(RepeatedRun), 0,
+                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+                            repeatedSlots};
+
+} // namespace
+
+void tessera::python::registerRunner(py::module_ &module) {
+  PyObject *runner = PyType_FromSpec(&runnerSpec);
+  PyObject *repeated = PyType_FromSpec(&repeatedSpec);
+  if (!runner || !repeated)
+    throw py::error_already_set();
+  runnerType = reinterpret_cast<PyTypeObject *>(runner);
+  module.add_object("Runner", py::reinterpret_borrow<py::object>(runner));
+  module.add_object("RepeatedRun", py::reinterpret_steal<py::object>(repeated));
+}

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Launches of Inductor's kernels on CPUs, without the Python around them.
+
+Inductor launches by `CachingAutotuner.run`, which asks whether a profiler or a debug mode is on and
+calls a launcher, a function that Inductor generates. That computes the grid and calls `kernel.run`.
+All this takes three times as long as the launch itself, and a model has a hundred of them. So, after
+an autotuner's first launch, its attribute `run` is a `_C.RepeatedRun` (python/src/Runner.cpp), which
+launches over the last grid where the numbers are the last ones, and leaves all else to `run`.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import Any, Optional
+
+from tessera import _C
+
+
+class _Number(int):
+    """A number that is told from others of its value."""
+
+
+class _Mark:
+    """An argument that is no number."""
+
+
+@functools.cache
+def repeat_launches() -> None:
+    """Has Inductor's autotuners launch so, from now on."""
+    from torch._inductor.runtime import triton_heuristics
+
+    autotuner = triton_heuristics.CachingAutotuner
+    original, prepare = autotuner.run, autotuner.prepare_for_pickle
+
+    @functools.wraps(original)
+    def run(self: Any, *args: Any, stream: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, stream=stream, **kwargs)
+        if type(self) is autotuner and not kwargs:
+            _replace_run(self, args, types.MethodType(run, self), types.MethodType(original, self))
+        return result
+
+    @functools.wraps(prepare)
+    def prepare_for_pickle(self: Any) -> Any:
+        self.__dict__.pop("run", None)
+        return prepare(self)
+
+    autotuner.run, autotuner.prepare_for_pickle = run, prepare_for_pickle
+
+
+def _replace_run(autotuner: Any, args: tuple[Any, ...], slow: Any, original: Any) -> None:
+    """Sets its `run` to what `slow`, or `original` if that cannot be sped up, does with arguments
+    like these. Once for each list of launchers, of which there is a new one after tuning."""
+    launchers = autotuner.launchers
+    if autotuner.__dict__.get("_tessera_launchers") is launchers or len(launchers) != 1:
+        return
+    autotuner._tessera_launchers = launchers
+    autotuner.run = (
+        repeat(launchers[0], args, slow, _checks_of(autotuner))
+        if _is_plain(autotuner, launchers[0])
+        else None
+    ) or original
+
+
+def _is_plain(autotuner: Any, launcher: Any) -> bool:
+    """Whether `run` does nothing for it but launch, while nobody watches."""
+    return not (
+        launcher.store_cubin
+        or autotuner.triton_interpret
+        or autotuner.dump_launch_params
+        or autotuner.dump_launch_tensors
+    )
+
+
+def _checks_of(autotuner: Any) -> tuple[tuple[Any, ...], ...]:
+    """What says that nobody watches, and that the launcher is still the one, as the core asks it
+    (frontend/reads.py)."""
+    from torch._inductor.runtime import triton_heuristics
+    from torch.autograd import profiler
+    from torch.utils import _debug_mode
+
+    count, counting = "_ACTIVE_DEBUG_MODE_COUNT", getattr(_debug_mode, "_mode", _debug_mode)
+    return (
+        (vars(autotuner), "launchers", autotuner.launchers),
+        (vars(profiler), "_is_profiler_enabled", False),
+        (
+            (vars(counting), count, 0)
+            if count in vars(counting)
+            else (lambda: triton_heuristics.get_active_debug_mode() is None, None, None)
+        ),
+    )
+
+
+def repeat(
+    launcher: Any, args: tuple[Any, ...], slow: Any, checks: tuple[tuple[Any, ...], ...]
+) -> Optional[_C.RepeatedRun]:
+    """What does the launches of `launcher`, or `slow` where a check does not hold; None if the
+    launcher does not end in a kernel of ours, or does more with arguments than pass them on and
+    compute with numbers.
+
+    `args` are a launch's. The launcher is called with others, which tell where each value goes, and
+    without a kernel.
+    """
+    runner = launcher.__globals__.get("runner")
+    if not isinstance(runner, _C.Runner) or launcher.__code__.co_argcount != len(args) + 1:
+        return None
+    sources = _sources_of(launcher, args)
+    if sources is None or sources != _sources_of(launcher, args, more=1):
+        return None
+    numbers = tuple(at for at, value in enumerate(args) if value is None or _is_number(value))
+    return _C.RepeatedRun(slow, launcher, runner, checks, sources, numbers, len(args))
+
+
+def _sources_of(launcher: Any, args: tuple[Any, ...], more: int = 0) -> Optional[tuple[Any, ...]]:
+    """For each value that the runner gets the place of the launcher's argument, or a tuple of the
+    constant. Integers are `more` greater than they were."""
+    given: list[Any] = [
+        _Number(value + more) if isinstance(value, int) else _Mark() for value in args
+    ]
+    seen: list[tuple[Any, ...]] = []
+    tried = types.FunctionType(
+        launcher.__code__,
+        {**launcher.__globals__, "runner": lambda *values: seen.append(values)},
+    )
+    try:
+        tried(*given, stream=None)
+    except Exception:
+        return None
+    if len(seen) != 1:
+        return None
+    places = {id(value): place for place, value in enumerate(given)}
+    return tuple(places.get(id(value), (value,)) for value in seen[0][9:])
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, complex))

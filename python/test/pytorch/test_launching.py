@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Launches of Inductor's kernels on CPUs need no Python after the first, and notice what changes."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torch.nn.functional as F
+
+import tessera
+from tessera import _C
+
+pytestmark = pytest.mark.usefixtures("fresh_compiler")
+
+
+def autotuners():
+    from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+
+    gc.collect()
+    return [one for one in gc.get_objects() if type(one) is CachingAutotuner and one.launchers]
+
+
+def runs_of(*args, function) -> tuple:
+    """The function compiled and called, and its autotuners' `run`."""
+    before = {id(one) for one in autotuners()}
+    compiled = torch.compile(function, backend="tessera")
+    for _ in range(2):
+        torch.testing.assert_close(compiled(*args), function(*args))
+    found = [one for one in autotuners() if id(one) not in before]
+    assert found
+    return compiled, found
+
+
+def make_softmax(number: float):
+    """One that no other test compiles: Inductor would take what it has compiled."""
+
+    def softmax(x, y):
+        return torch.softmax(x * y * number, -1), (x + y * number).amax(0)
+
+    return softmax
+
+
+def test_kernels_are_launched_without_python() -> None:
+    softmax = make_softmax(1.5)
+    compiled, found = runs_of(torch.randn(40, 30), torch.randn(40, 30), function=softmax)
+    assert {type(one.run) for one in found} == {_C.RepeatedRun}
+    from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+
+    called = []
+    original = CachingAutotuner.run
+    CachingAutotuner.run = lambda self, *args, **kwargs: called.append(1)
+    try:
+        x, y = torch.randn(40, 30), torch.randn(40, 30)
+        torch.testing.assert_close(compiled(x, y), softmax(x, y))
+    finally:
+        CachingAutotuner.run = original
+    assert not called
+
+
+def test_shapes_that_vary() -> None:
+    softmax = make_softmax(2.5)
+    compiled = torch.compile(softmax, backend="tessera", dynamic=True)
+    for rows in (5, 5, 64, 5, 300, 301, 301, 2, 5):
+        x, y = torch.randn(rows, 70), torch.randn(rows, 70)
+        torch.testing.assert_close(compiled(x, y), softmax(x, y))
+
+
+def test_profilers_see_kernels() -> None:
+    softmax = make_softmax(3.5)
+    x, y = torch.randn(40, 30), torch.randn(40, 30)
+    compiled, found = runs_of(x, y, function=softmax)
+    for _ in range(2):
+        with torch.profiler.profile() as profiler:
+            compiled(x, y)
+        names = [event.key for event in profiler.key_averages()]
+        assert sum(name.startswith("triton_") for name in names) == len(found)
+    # The debug mode of torch is told of each kernel, too.
+    from torch.utils._debug_mode import DebugMode
+
+    with DebugMode() as mode:
+        compiled(x, y)
+    assert mode.debug_string().count("triton_") >= len(found)
+    torch.testing.assert_close(compiled(x, y), softmax(x, y))
+
+
+def test_an_error_is_that_of_any_launch() -> None:
+    def look_up(x, at):
+        return x[at] * 2
+
+    x = torch.randn(10)
+    compiled, found = runs_of(x, torch.tensor([3, 9]), function=look_up)
+    assert type(found[0].run) is _C.RepeatedRun
+    with pytest.raises(tessera.KernelAssertionError, match="index out of bounds"):
+        compiled(x, torch.tensor([3, 10]))
+    at = torch.tensor([9, 0])
+    torch.testing.assert_close(compiled(x, at), look_up(x, at))
+
+
+def test_what_is_sent_elsewhere_leaves_its_launches() -> None:
+    softmax = make_softmax(4.5)
+    x, y = torch.randn(40, 30), torch.randn(40, 30)
+    compiled, (one, *_) = runs_of(x, y, function=softmax)
+    assert "run" in vars(one)
+    old = one.prepare_for_pickle()
+    assert "run" not in vars(one)
+    one.restore_after_unpickle(old)
+    for _ in range(3):
+        torch.testing.assert_close(compiled(x, y), softmax(x, y))
+
+
+def test_threads_launch_at_once() -> None:
+    """Each with other sizes, so that each finds another launch than its own to be the last."""
+    softmax = make_softmax(5.5)
+    compiled = torch.compile(softmax, backend="tessera", dynamic=True)
+    inputs = [(torch.randn(rows, 33), torch.randn(rows, 33)) for rows in (3, 50, 170, 400)]
+    wanted = [softmax(*args) for args in inputs]
+    for args in inputs:
+        compiled(*args)
+    failed = []
+
+    def work(args, results) -> None:
+        try:
+            for _ in range(150):
+                torch.testing.assert_close(compiled(*args), results)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=pair) for pair in zip(inputs, wanted)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed, failed[0]
+
+
+def test_training() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(20, 30), torch.nn.LayerNorm(30), torch.nn.GELU())
+    compiled = torch.compile(model, backend="tessera")
+    for rows in (7, 7, 9, 7):
+        x = torch.randn(rows, 20)
+        wanted = torch.autograd.grad(
+            F.mse_loss(model(x), x[:, :1].expand(-1, 30)), model.parameters()
+        )
+        for _ in range(2):
+            loss = F.mse_loss(compiled(x), x[:, :1].expand(-1, 30))
+            torch.testing.assert_close(torch.autograd.grad(loss, model.parameters()), wanted)
