@@ -4,10 +4,11 @@
 // launches once more without the Python that is around them.
 //
 // A launcher is a Python function of a kernel's arguments. It computes the grid from some of the
-// numbers among them, puts the constants in, and calls `kernel.run`, a Runner. Before it, Inductor
-// asks whether somebody is watching. All this takes three times as long as the launch. A
-// RepeatedRun stands for all of it: as long as nobody watches and the numbers are what they were
-// the last time, the grid is that of the last time, and the dispatcher is called right away.
+// numbers among them, puts the constants in, and calls `kernel.run`: for CPUs a Runner, for GPUs
+// often a function of torch's own, for which a NotedRun stands here. Before it, Inductor asks
+// whether somebody is watching. All this takes three times as long as the launch. A RepeatedRun
+// stands for all of it: as long as nobody watches and the numbers are what they were the last time,
+// the grid is that of the last time, and what the launcher would call is called right away.
 
 #include "Checks.h"
 #include "Dispatcher.h"
@@ -53,12 +54,30 @@ struct Runner {
   PyObject *setting;      ///< what it was, a number; null if it was 0
 };
 
-/// The launch that a Runner has done last on this thread.
+/// What a Runner or a NotedRun has launched last on this thread.
 struct LastRun {
-  const Runner *runner = nullptr;
+  const void *runner = nullptr;
   int32_t extents[3] = {};
+
+  void note(const void *newRunner, const int32_t (&newExtents)[3]) {
+    runner = newRunner;
+    std::copy(newExtents, newExtents + 3, extents);
+  }
 };
 thread_local LastRun lastRun;
+
+/// Whether the first three arguments are a grid of plain integers.
+bool readExtents(PyObject *const *args, int32_t (&extents)[3]) {
+  for (size_t i = 0; i < 3; ++i) {
+    int overflow = 0;
+    int64_t extent =
+        PyLong_CheckExact(args[i]) ? PyLong_AsLongLongAndOverflow(args[i], &overflow) : -1;
+    if (extent < 0 || extent > INT32_MAX)
+      return false;
+    extents[i] = static_cast<int32_t>(extent);
+  }
+  return true;
+}
 
 /// A new reference to the number of threads, or null with an exception.
 PyObject *findNumThreads(Runner *self) {
@@ -88,10 +107,8 @@ PyObject *run(Runner *self, const int32_t (&extents)[3], PyObject **values, size
     return nullptr;
   values[count] = numThreads.ptr();
   PyObject *result = launchOver(self->dispatcher, Grid(extents), {values, count, keywords});
-  if (result) {
-    lastRun.runner = self;
-    std::copy(extents, extents + 3, lastRun.extents);
-  }
+  if (result)
+    lastRun.note(self, extents);
   return takeNone(result);
 }
 
@@ -101,15 +118,8 @@ PyObject *callRunner(PyObject *object, PyObject *const *args, size_t flags, PyOb
   return translateErrors([&] {
     int32_t extents[3];
     std::array<PyObject *, kMaxArguments + 1> values;
-    bool isPlain = !keywords && count >= kNumOwn && count - kNumOwn <= kMaxArguments;
-    for (size_t i = 0; isPlain && i < 3; ++i) {
-      int overflow = 0;
-      int64_t extent =
-          PyLong_CheckExact(args[i]) ? PyLong_AsLongLongAndOverflow(args[i], &overflow) : -1;
-      isPlain = extent >= 0 && extent <= INT32_MAX;
-      extents[i] = isPlain ? static_cast<int32_t>(extent) : 0;
-    }
-    if (!isPlain || hasLaunchHooks())
+    if (keywords || count < kNumOwn || count - kNumOwn > kMaxArguments ||
+        !readExtents(args, extents) || hasLaunchHooks())
       return forward(self->slow, args, count, keywords);
     std::copy(args + kNumOwn, args + count, values.begin());
     return run(self, extents, values.data(), count - kNumOwn);
@@ -160,9 +170,57 @@ void deallocRunner(PyObject *object) {
   Py_DECREF(type);
 }
 
-/// Where a kernel's argument comes from.
+PyTypeObject *notedType = nullptr;
+
+/// Calls something that a launcher would call, and notes the grid: its first three arguments, of
+/// which the fourth is the stream.
+struct NotedRun {
+  PyObject_HEAD;
+  vectorcallfunc vectorcall;
+  PyObject *target;
+};
+
+PyObject *callNoted(PyObject *object, PyObject *const *args, size_t flags, PyObject *keywords) {
+  auto *self = reinterpret_cast<NotedRun *>(object);
+  size_t count = static_cast<size_t>(PyVectorcall_NARGS(flags));
+  PyObject *result = forward(self->target, args, count, keywords);
+  int32_t extents[3];
+  if (result && count > 3 && readExtents(args, extents))
+    lastRun.note(self, extents);
+  return result;
+}
+
+PyObject *newNoted(PyTypeObject *type, PyObject *args, PyObject *) {
+  PyObject *target = nullptr;
+  if (!PyArg_ParseTuple(args, "O", &target))
+    return nullptr;
+  auto *self = reinterpret_cast<NotedRun *>(type->tp_alloc(type, 0));
+  if (!self)
+    return nullptr;
+  self->vectorcall = callNoted;
+  self->target = Py_NewRef(target);
+  return reinterpret_cast<PyObject *>(self);
+}
+
+int traverseNoted(PyObject *object, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(reinterpret_cast<NotedRun *>(object)->target);
+  return 0;
+}
+
+void deallocNoted(PyObject *object) {
+  PyTypeObject *type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
+  Py_XDECREF(reinterpret_cast<NotedRun *>(object)->target);
+  if (lastRun.runner == object)
+    lastRun.runner = nullptr;
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+/// Where a value that a launcher passes on comes from.
 struct Source {
-  Py_ssize_t place;   ///< that of a launcher's argument, or -1
+  Py_ssize_t place;   ///< that of an argument of the launcher, or -1
   PyObject *constant; ///< borrowed from the tuple that says so; null if it has a place
 };
 
@@ -171,7 +229,7 @@ struct RepeatedRun {
   vectorcallfunc vectorcall;
   PyObject *slow;     ///< what this stands for
   PyObject *launcher; ///< what that calls where nobody watches
-  Runner *runner;     ///< what the launcher calls
+  PyObject *runner;   ///< what the launcher calls, a Runner or a NotedRun
   PyObject *read;     ///< the tuple that has what is checked
   PyObject *given;    ///< the tuple that `sources` was read from
   std::vector<Check> *checks;
@@ -212,6 +270,31 @@ void forgetLast(RepeatedRun *self) {
     Py_DECREF(object);
 }
 
+/// Launches over the grid of the last launch. Behind the arguments comes the stream.
+PyObject *runAgain(const RepeatedRun *self, PyObject *const *args) {
+  // Three extents and the stream, if the runner is not ours; values; room for one more.
+  std::array<PyObject *, 4 + kMaxArguments + 1> values;
+  PyObject **own = values.data() + 4;
+  size_t count = self->sources->size();
+  std::transform(self->sources->begin(), self->sources->end(), own, [&](const Source &source) {
+    return source.constant ? source.constant : args[source.place];
+  });
+  int32_t extents[3];
+  std::copy(self->extents, self->extents + 3, extents);
+  if (Py_TYPE(self->runner) == runnerType)
+    return run(reinterpret_cast<Runner *>(self->runner), extents, own, count);
+  std::array<py::object, 3> grid;
+  for (size_t i = 0; i < 3; ++i) {
+    grid[i] = py::reinterpret_steal<py::object>(PyLong_FromLong(extents[i]));
+    if (!grid[i])
+      return nullptr;
+    values[i] = grid[i].ptr();
+  }
+  values[3] = args[self->numArguments];
+  return takeNone(forward(reinterpret_cast<NotedRun *>(self->runner)->target, values.data(),
+                          count + 4, nullptr));
+}
+
 PyObject *callRepeated(PyObject *object, PyObject *const *args, size_t flags, PyObject *keywords) {
   auto *self = reinterpret_cast<RepeatedRun *>(object);
   size_t count = static_cast<size_t>(PyVectorcall_NARGS(flags));
@@ -225,16 +308,8 @@ PyObject *callRepeated(PyObject *object, PyObject *const *args, size_t flags, Py
     bool isRepeated = self->hasLast;
     for (size_t i = 0; isRepeated && i < numbers.size(); ++i)
       isRepeated = isSame((*self->last)[i], args[numbers[i]]);
-    if (isRepeated) {
-      std::array<PyObject *, kMaxArguments + 1> values;
-      std::transform(self->sources->begin(), self->sources->end(), values.begin(),
-                     [&](const Source &source) {
-                       return source.constant ? source.constant : args[source.place];
-                     });
-      int32_t extents[3];
-      std::copy(self->extents, self->extents + 3, extents);
-      return run(self->runner, extents, values.data(), self->sources->size());
-    }
+    if (isRepeated)
+      return runAgain(self, args);
     lastRun.runner = nullptr;
     PyObject *result = forward(self->launcher, args, count, keywords);
     if (result && lastRun.runner == self->runner) {
@@ -253,9 +328,13 @@ PyObject *newRepeated(PyTypeObject *type, PyObject *args, PyObject *) {
   PyObject *slow = nullptr, *launcher = nullptr, *runner = nullptr;
   PyObject *checks = nullptr, *sources = nullptr, *numbers = nullptr;
   Py_ssize_t count = 0;
-  if (!PyArg_ParseTuple(args, "OOO!O!O!O!n", &slow, &launcher, runnerType, &runner, &PyTuple_Type,
-                        &checks, &PyTuple_Type, &sources, &PyTuple_Type, &numbers, &count))
+  if (!PyArg_ParseTuple(args, "OOOO!O!O!n", &slow, &launcher, &runner, &PyTuple_Type, &checks,
+                        &PyTuple_Type, &sources, &PyTuple_Type, &numbers, &count))
     return nullptr;
+  if (Py_TYPE(runner) != runnerType && Py_TYPE(runner) != notedType) {
+    PyErr_SetString(PyExc_TypeError, "the runner is neither a Runner nor a NotedRun");
+    return nullptr;
+  }
   if (PyTuple_GET_SIZE(sources) > Py_ssize_t(kMaxArguments)) {
     PyErr_SetString(PyExc_ValueError, "too many arguments for the fast path");
     return nullptr;
@@ -273,7 +352,7 @@ PyObject *newRepeated(PyTypeObject *type, PyObject *args, PyObject *) {
   self->vectorcall = callRepeated;
   self->slow = Py_NewRef(slow);
   self->launcher = Py_NewRef(launcher);
-  self->runner = reinterpret_cast<Runner *>(Py_NewRef(runner));
+  self->runner = Py_NewRef(runner);
   self->read = Py_NewRef(checks);
   self->given = Py_NewRef(sources);
   self->numArguments = static_cast<size_t>(count);
@@ -347,6 +426,22 @@ PyType_Spec runnerSpec = {"tessera._C.Runner", sizeof(Runner), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
                           runnerSlots};
 
+PyMemberDef notedMembers[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(NotedRun, vectorcall), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+PyType_Slot notedSlots[] = {
+    {Py_tp_doc, const_cast<char *>("NotedRun(target): calls target(x, y, z, stream, *values) and\n"
+                                   "notes the grid for a RepeatedRun.")},
+    {Py_tp_new, reinterpret_cast<void *>(newNoted)},
+    {Py_tp_dealloc, reinterpret_cast<void *>(deallocNoted)},
+    {Py_tp_traverse, reinterpret_cast<void *>(traverseNoted)},
+    {Py_tp_call, reinterpret_cast<void *>(PyVectorcall_Call)},
+    {Py_tp_members, notedMembers},
+    {0, nullptr}};
+PyType_Spec notedSpec = {"tessera._C.NotedRun", sizeof(NotedRun), 0,
+                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+                         notedSlots};
+
 PyMemberDef repeatedMembers[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(RepeatedRun, vectorcall), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
@@ -356,7 +451,8 @@ PyType_Slot repeatedSlots[] = {
                     "slow(*args, stream=...), of `count` arguments, which calls\n"
                     "launcher(*args, stream=...) while all checks hold, which calls the runner\n"
                     "over a grid that the arguments at `numbers` decide, with `sources`: the\n"
-                    "place of an argument, or a constant in a tuple.")},
+                    "place of an argument, or a constant in a tuple. The runner is a Runner, or\n"
+                    "a NotedRun, for which the sources are all that follows the stream.")},
     {Py_tp_new, reinterpret_cast<void *>(newRepeated)},
     {Py_tp_dealloc, reinterpret_cast<void *>(deallocRepeated)},
     {Py_tp_traverse, reinterpret_cast<void *>(traverseRepeated)},
@@ -371,10 +467,13 @@ PyType_Spec repeatedSpec = {"tessera._C.RepeatedRun", sizeof(RepeatedRun), 0,
 
 void tessera::python::registerRunner(py::module_ &module) {
   PyObject *runner = PyType_FromSpec(&runnerSpec);
+  PyObject *noted = PyType_FromSpec(&notedSpec);
   PyObject *repeated = PyType_FromSpec(&repeatedSpec);
-  if (!runner || !repeated)
+  if (!runner || !noted || !repeated)
     throw py::error_already_set();
   runnerType = reinterpret_cast<PyTypeObject *>(runner);
   module.add_object("Runner", py::reinterpret_borrow<py::object>(runner));
+  notedType = reinterpret_cast<PyTypeObject *>(noted);
+  module.add_object("NotedRun", py::reinterpret_borrow<py::object>(noted));
   module.add_object("RepeatedRun", py::reinterpret_steal<py::object>(repeated));
 }

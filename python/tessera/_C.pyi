@@ -139,6 +139,12 @@ class Runner:
     ) -> None: ...
     def __call__(self, *args: Any) -> None: ...
 
+class NotedRun:
+    """What a launcher calls for a GPU's kernel (python/src/Runner.cpp)."""
+
+    def __init__(self, target: Callable[..., Any]) -> None: ...
+    def __call__(self, *args: Any) -> Any: ...
+
 class RepeatedRun:
     """Launches by another compiler's launcher, but the first (python/src/Runner.cpp)."""
 
@@ -146,7 +152,7 @@ class RepeatedRun:
         self,
         slow: Callable[..., Any],
         launcher: Callable[..., Any],
-        runner: Runner,
+        runner: Union[Runner, NotedRun],
         checks: tuple[tuple[Any, ...], ...],
         sources: tuple[Union[int, tuple[Any]], ...],
         numbers: tuple[int, ...],

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Launches of Inductor's kernels on CPUs, without the Python around them.
+"""Launches of Inductor's kernels without the Python around them.
 
 Inductor launches by `CachingAutotuner.run`, which asks whether a profiler or a debug mode is on and
-calls a launcher, a function that Inductor generates. That computes the grid and calls `kernel.run`.
-All this takes three times as long as the launch itself, and a model has a hundred of them. So, after
+calls a launcher, a function that Inductor generates. That computes the grid and calls `kernel.run`, or
+torch's own for GPUs. On a CPU this takes three times as long as the launch itself, and a model has a
+hundred of them. So, after
 an autotuner's first launch, its attribute `run` is a `_C.RepeatedRun` (python/src/Runner.cpp), which
 launches over the last grid where the numbers are the last ones, and leaves all else to `run`.
 """
@@ -56,10 +57,15 @@ def _replace_run(autotuner: Any, args: tuple[Any, ...], slow: Any, original: Any
         return
     autotuner._tessera_launchers = launchers
     autotuner.run = (
-        repeat(launchers[0], args, slow, _checks_of(autotuner))
+        repeat(_launcher_of(autotuner), args, slow, _checks_of(autotuner))
         if _is_plain(autotuner, launchers[0])
         else None
     ) or original
+
+
+def _launcher_of(autotuner: Any) -> Any:
+    """The one that its launches call; from torch 2.13 on a faster one for GPUs."""
+    return getattr(autotuner, "_cached_launcher", None) or autotuner.launchers[0]
 
 
 def _is_plain(autotuner: Any, launcher: Any) -> bool:
@@ -95,41 +101,45 @@ def repeat(
     launcher: Any, args: tuple[Any, ...], slow: Any, checks: tuple[tuple[Any, ...], ...]
 ) -> Optional[_C.RepeatedRun]:
     """What does the launches of `launcher`, or `slow` where a check does not hold; None if the
-    launcher does not end in a kernel of ours, or does more with arguments than pass them on and
-    compute with numbers.
+    launcher does more with arguments than pass them on and compute with numbers.
 
     `args` are a launch's. The launcher is called with others, which tell where each value goes, and
     without a kernel.
     """
     runner = launcher.__globals__.get("runner")
-    if not isinstance(runner, _C.Runner) or launcher.__code__.co_argcount != len(args) + 1:
+    if runner is None or launcher.__code__.co_argcount != len(args) + 1:
         return None
     sources = _sources_of(launcher, args)
     if sources is None or sources != _sources_of(launcher, args, more=1):
         return None
+    if isinstance(runner, _C.Runner):
+        sources = sources[5:]  # behind what is the launcher's own
+    else:
+        runner = _C.NotedRun(runner)
+        launcher = _with_runner(launcher, runner)
     numbers = tuple(at for at, value in enumerate(args) if value is None or _is_number(value))
     return _C.RepeatedRun(slow, launcher, runner, checks, sources, numbers, len(args))
 
 
+def _with_runner(launcher: Any, runner: Any) -> Any:
+    return types.FunctionType(launcher.__code__, {**launcher.__globals__, "runner": runner})
+
+
 def _sources_of(launcher: Any, args: tuple[Any, ...], more: int = 0) -> Optional[tuple[Any, ...]]:
-    """For each value that the runner gets the place of the launcher's argument, or a tuple of the
-    constant. Integers are `more` greater than they were."""
+    """For each value that the runner gets behind grid and stream the place of the launcher's
+    argument, or a tuple of the constant. Integers are `more` greater than they were."""
     given: list[Any] = [
         _Number(value + more) if isinstance(value, int) else _Mark() for value in args
     ]
     seen: list[tuple[Any, ...]] = []
-    tried = types.FunctionType(
-        launcher.__code__,
-        {**launcher.__globals__, "runner": lambda *values: seen.append(values)},
-    )
     try:
-        tried(*given, stream=None)
+        _with_runner(launcher, lambda *values: seen.append(values))(*given, stream=None)
     except Exception:
         return None
     if len(seen) != 1:
         return None
     places = {id(value): place for place, value in enumerate(given)}
-    return tuple(places.get(id(value), (value,)) for value in seen[0][9:])
+    return tuple(places.get(id(value), (value,)) for value in seen[0][4:])
 
 
 def _is_number(value: Any) -> bool:

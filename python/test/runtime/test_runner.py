@@ -291,9 +291,55 @@ def test_launchers_that_do_more(code) -> None:
     assert Launchers(code, mark.warmup(out, 64, 1.0, BLOCK=32).run).repeat(out, 64) is None
 
 
-def test_launchers_of_others() -> None:
-    made = Launchers(PLAIN, lambda *args: None)
-    assert made.repeat(np.zeros(4), 4, 1.0) is None
+def test_launchers_that_call_others() -> None:
+    """What torch has for GPUs, say: it gets what the launcher passes on, the stream too."""
+    launched = []
+    made = Launchers(PLAIN, lambda *values: launched.append(values))
+    fast = made.repeat("x", 100, 1.0)
+    made.names["calls"].clear()
+    last = None
+    for n, stream in ((100, 7), (100, 7), (100, 8), (300, 8), (300, 8), (100, 7), (100, 9)):
+        for out in ("x", "y"):
+            before = made.calls
+            assert fast(out, n, 1.0, stream=stream) is None
+            assert launched.pop() == ((n + 31) // 32, 1, 1, stream, *OWN[1:], out, n, 1.0, 32)
+            assert made.calls - before == (n != last) and not launched
+            last = n
+    assert not made.slow_calls
+
+
+def test_grids_that_are_not_plain_and_launches_that_fail_are_not_repeated() -> None:
+    launched, failing = [], []
+
+    def launch(*values) -> None:
+        if failing:
+            raise ValueError("no launch")
+        launched.append(values[:3])
+
+    code = """
+def launcher(out, n, stream):
+    calls.append(n)
+    runner(n * 2.0 if n > 3 else n, n - 2, 1, stream, out)
+"""
+    made = Launchers(code, launch)
+    fast = made.repeat("x", 3)
+    made.names["calls"].clear()
+    for n, grid, numbers in ((3, (3, 1, 1), 1), (5, (10.0, 3, 1), 2), (1, (1, -1, 1), 2)):
+        made.names["calls"].clear()
+        for _ in range(2):
+            fast("x", n, stream=0)
+            assert launched.pop() == grid
+        assert made.calls == numbers
+    fast("x", 2, stream=0)
+    failing.append(1)
+    for n in (2, 3, 3):
+        with pytest.raises(ValueError, match="no launch"):
+            fast("x", n, stream=0)
+    failing.clear()
+    launched.clear()
+    for n in (2, 3, 2):
+        fast("x", n, stream=0)
+    assert launched == [(2, 0, 1), (3, 1, 1), (2, 0, 1)]
 
 
 def test_what_is_wrong_is_said() -> None:
@@ -303,6 +349,8 @@ def test_what_is_wrong_is_said() -> None:
             _C.RepeatedRun(print, print, run, (), sources, numbers, count)
     with pytest.raises(TypeError):
         _C.RepeatedRun(print, print, print, (), (), (), 0)
+    with pytest.raises(TypeError):
+        _C.NotedRun()
     with pytest.raises(TypeError):
         _C.RepeatedRun(print, print, run, (), ("x",), (), 1)
     with pytest.raises(ValueError, match="too many"):
