@@ -43,7 +43,9 @@ def repeat_launches() -> None:
 
     @functools.wraps(prepare)
     def prepare_for_pickle(self: Any) -> Any:
-        self.__dict__.pop("run", None)
+        # It is sent with all its attributes.
+        for name in ("run", "_tessera_launchers"):
+            self.__dict__.pop(name, None)
         return prepare(self)
 
     autotuner.run, autotuner.prepare_for_pickle = run, prepare_for_pickle
