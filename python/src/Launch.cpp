@@ -3,9 +3,8 @@
 // `kernel[grid]`, and what is subscripted so: a base of kernels that are launched by a dispatcher
 // (Dispatcher.h).
 
+#include "CallableType.h"
 #include "Dispatcher.h"
-
-#include <structmember.h>
 
 #include <utility>
 
@@ -140,34 +139,18 @@ PyType_Spec launchableSpec = {"tessera._C.Launchable", sizeof(Launchable), 0,
                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
                               launchableSlots};
 
-PyMemberDef launchMembers[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Launch, vectorcall), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr}};
-
 PyMethodDef launchMethods[] = {
     {"find", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(callFind)),
      METH_FASTCALL | METH_KEYWORDS, "What a launch with these arguments would have."},
     {nullptr, nullptr, 0, nullptr}};
 
-PyType_Slot launchSlots[] = {{Py_tp_doc, const_cast<char *>("A kernel and a grid; call it.")},
-                             {Py_tp_dealloc, reinterpret_cast<void *>(deallocLaunch)},
-                             {Py_tp_traverse, reinterpret_cast<void *>(traverseLaunch)},
-                             {Py_tp_call, reinterpret_cast<void *>(PyVectorcall_Call)},
-                             {Py_tp_members, launchMembers},
-                             {Py_tp_methods, launchMethods},
-                             {0, nullptr}};
-PyType_Spec launchSpec = {"tessera._C.Launch", sizeof(Launch), 0,
-                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-                          launchSlots};
-
 } // namespace
 
 void tessera::python::registerLaunch(py::module_ &module) {
-  PyObject *launch = PyType_FromSpec(&launchSpec);
+  launchType = addCallableType<Launch>(module, "tessera._C.Launch", "A kernel and a grid; call it.",
+                                       {nullptr, deallocLaunch, traverseLaunch, launchMethods});
   PyObject *launchable = PyType_FromSpec(&launchableSpec);
-  if (!launch || !launchable)
+  if (!launchable)
     throw py::error_already_set();
-  launchType = reinterpret_cast<PyTypeObject *>(launch);
-  module.add_object("Launch", py::reinterpret_borrow<py::object>(launch));
   module.add_object("Launchable", py::reinterpret_steal<py::object>(launchable));
 }

@@ -10,12 +10,12 @@
 // stands for all of it: as long as nobody watches and the numbers are what they were the last time,
 // the grid is that of the last time, and what the launcher would call is called right away.
 
+#include "CallableType.h"
 #include "Checks.h"
 #include "Dispatcher.h"
 
 #include <algorithm>
 #include <array>
-#include <structmember.h>
 #include <vector>
 
 using namespace tessera::python;
@@ -410,70 +410,26 @@ void deallocRepeated(PyObject *object) {
   Py_DECREF(type);
 }
 
-PyMemberDef runnerMembers[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Runner, vectorcall), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr}};
-PyType_Slot runnerSlots[] = {
-    {Py_tp_doc, const_cast<char *>("Runner(dispatcher, slow, fixed_threads, threads): launches as\n"
-                                   "generated launchers spell them (runtime/runner.py).")},
-    {Py_tp_new, reinterpret_cast<void *>(newRunner)},
-    {Py_tp_dealloc, reinterpret_cast<void *>(deallocRunner)},
-    {Py_tp_traverse, reinterpret_cast<void *>(traverseRunner)},
-    {Py_tp_call, reinterpret_cast<void *>(PyVectorcall_Call)},
-    {Py_tp_members, runnerMembers},
-    {0, nullptr}};
-PyType_Spec runnerSpec = {"tessera._C.Runner", sizeof(Runner), 0,
-                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-                          runnerSlots};
-
-PyMemberDef notedMembers[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(NotedRun, vectorcall), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr}};
-PyType_Slot notedSlots[] = {
-    {Py_tp_doc, const_cast<char *>("NotedRun(target): calls target(x, y, z, stream, *values) and\n"
-                                   "notes the grid for a RepeatedRun.")},
-    {Py_tp_new, reinterpret_cast<void *>(newNoted)},
-    {Py_tp_dealloc, reinterpret_cast<void *>(deallocNoted)},
-    {Py_tp_traverse, reinterpret_cast<void *>(traverseNoted)},
-    {Py_tp_call, reinterpret_cast<void *>(PyVectorcall_Call)},
-    {Py_tp_members, notedMembers},
-    {0, nullptr}};
-PyType_Spec notedSpec = {"tessera._C.NotedRun", sizeof(NotedRun), 0,
-                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-                         notedSlots};
-
-PyMemberDef repeatedMembers[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(RepeatedRun, vectorcall), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr}};
-PyType_Slot repeatedSlots[] = {
-    {Py_tp_doc, const_cast<char *>(
-                    "RepeatedRun(slow, launcher, runner, checks, sources, numbers, count):\n"
-                    "slow(*args, stream=...), of `count` arguments, which calls\n"
-                    "launcher(*args, stream=...) while all checks hold, which calls the runner\n"
-                    "over a grid that the arguments at `numbers` decide, with `sources`: the\n"
-                    "place of an argument, or a constant in a tuple. The runner is a Runner, or\n"
-                    "a NotedRun, for which the sources are all that follows the stream.")},
-    {Py_tp_new, reinterpret_cast<void *>(newRepeated)},
-    {Py_tp_dealloc, reinterpret_cast<void *>(deallocRepeated)},
-    {Py_tp_traverse, reinterpret_cast<void *>(traverseRepeated)},
-    {Py_tp_call, reinterpret_cast<void *>(PyVectorcall_Call)},
-    {Py_tp_members, repeatedMembers},
-    {0, nullptr}};
-PyType_Spec repeatedSpec = {"tessera._C.RepeatedRun", sizeof(RepeatedRun), 0,
-                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-                            repeatedSlots};
-
 } // namespace
 
 void tessera::python::registerRunner(py::module_ &module) {
-  PyObject *runner = PyType_FromSpec(&runnerSpec);
-  PyObject *noted = PyType_FromSpec(&notedSpec);
-  PyObject *repeated = PyType_FromSpec(&repeatedSpec);
-  if (!runner || !noted || !repeated)
-    throw py::error_already_set();
-  runnerType = reinterpret_cast<PyTypeObject *>(runner);
-  module.add_object("Runner", py::reinterpret_borrow<py::object>(runner));
-  notedType = reinterpret_cast<PyTypeObject *>(noted);
-  module.add_object("NotedRun", py::reinterpret_borrow<py::object>(noted));
-  module.add_object("RepeatedRun", py::reinterpret_steal<py::object>(repeated));
+  runnerType =
+      addCallableType<Runner>(module, "tessera._C.Runner",
+                              "Runner(dispatcher, slow, fixed_threads, threads): launches as\n"
+                              "generated launchers spell them (runtime/runner.py).",
+                              {newRunner, deallocRunner, traverseRunner});
+  notedType =
+      addCallableType<NotedRun>(module, "tessera._C.NotedRun",
+                                "NotedRun(target): calls target(x, y, z, stream, *values) and\n"
+                                "notes the grid for a RepeatedRun.",
+                                {newNoted, deallocNoted, traverseNoted});
+  addCallableType<RepeatedRun>(
+      module, "tessera._C.RepeatedRun",
+      "RepeatedRun(slow, launcher, runner, checks, sources, numbers, count):\n"
+      "slow(*args, stream=...), of `count` arguments, which calls\n"
+      "launcher(*args, stream=...) while all checks hold, which calls the runner\n"
+      "over a grid that the arguments at `numbers` decide, with `sources`: the\n"
+      "place of an argument, or a constant in a tuple. The runner is a Runner, or\n"
+      "a NotedRun, for which the sources are all that follows the stream.",
+      {newRepeated, deallocRepeated, traverseRepeated});
 }

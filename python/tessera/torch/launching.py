@@ -2,11 +2,11 @@
 """Launches of Inductor's kernels without the Python around them.
 
 Inductor launches by `CachingAutotuner.run`, which asks whether a profiler or a debug mode is on and
-calls a launcher, a function that Inductor generates. That computes the grid and calls `kernel.run`, or
-torch's own for GPUs. On a CPU this takes three times as long as the launch itself, and a model has a
-hundred of them. So, after
-an autotuner's first launch, its attribute `run` is a `_C.RepeatedRun` (python/src/Runner.cpp), which
-launches over the last grid where the numbers are the last ones, and leaves all else to `run`.
+calls a launcher, a function that Inductor generates. That computes the grid and calls `kernel.run`,
+or torch's own for GPUs. On a CPU this takes three times as long as the launch itself, and a model
+has a hundred of them. So, after an autotuner's first launch, its attribute `run` is a
+`_C.RepeatedRun` (python/src/Runner.cpp), which launches over the last grid where the numbers are
+the last ones, and leaves all else to `run`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ class _Mark:
     """An argument that is no number."""
 
 
-@functools.cache
 def repeat_launches() -> None:
-    """Has Inductor's autotuners launch so, from now on."""
+    """Has Inductor's autotuners launch so, from now on. To be called once."""
     from torch._inductor.runtime import triton_heuristics
 
     autotuner = triton_heuristics.CachingAutotuner
@@ -57,17 +56,15 @@ def _replace_run(autotuner: Any, args: tuple[Any, ...], slow: Any, original: Any
     launchers = autotuner.launchers
     if autotuner.__dict__.get("_tessera_launchers") is launchers or len(launchers) != 1:
         return
+    # From torch 2.13 on there is a faster one for GPUs, after the first launch that nobody watches.
+    launcher = getattr(autotuner, "_cached_launcher", launchers[0])
+    if launcher is None:
+        return
     autotuner._tessera_launchers = launchers
-    autotuner.run = (
-        repeat(_launcher_of(autotuner), args, slow, _checks_of(autotuner))
-        if _is_plain(autotuner, launchers[0])
-        else None
-    ) or original
-
-
-def _launcher_of(autotuner: Any) -> Any:
-    """The one that its launches call; from torch 2.13 on a faster one for GPUs."""
-    return getattr(autotuner, "_cached_launcher", None) or autotuner.launchers[0]
+    fast = None
+    if _is_plain(autotuner, launcher):
+        fast = repeat(launcher, args, slow, _checks_of(autotuner))
+    autotuner.run = fast or original
 
 
 def _is_plain(autotuner: Any, launcher: Any) -> bool:

@@ -23,7 +23,7 @@ _UNWRAPPING = ("triton_utils", "triton", "wrapper", "cpp_wrapper_gpu")
 
 @functools.cache
 def mend_inductor() -> None:
-    """Mends them all, once."""
+    """Mends them all, once, and has launches need no Python (launching.py)."""
     _load_tensors_without_dimensions()
     _have_grids_as_long_as_they_are()
     _add_biases_after_convolutions()

@@ -352,6 +352,8 @@ def test_what_is_wrong_is_said() -> None:
     with pytest.raises(TypeError):
         _C.NotedRun()
     with pytest.raises(TypeError):
+        _C.Launch()
+    with pytest.raises(TypeError):
         _C.RepeatedRun(print, print, run, (), ("x",), (), 1)
     with pytest.raises(ValueError, match="too many"):
         _C.RepeatedRun(print, print, run, (), ((1,),) * 300, (), 0)
