@@ -161,8 +161,10 @@ void SharedMemoryHazards::visitOp(Operation *op, Pending &pending) {
     return land(wait, pending);
   if (isa<tilegpu::TMAStoreCommitOp>(op))
     return commit(pending);
-  // What one thread does beside the others is ordered by barriers in memory.
-  if (tilegpu::isInPartition(op))
+  // What one thread does beside the others is ordered by barriers in memory, and so is what it is
+  // told.
+  if (tilegpu::isInPartition(op) ||
+      isa<tilegpu::LocalStoreScalarOp, tilegpu::LocalLoadScalarOp>(op))
     return;
   SmallVector<SharedMemoryAccess> accesses = getAccesses(op);
   meetBefore(op, pending);

@@ -90,6 +90,7 @@ struct ConvertTileGPUToLLVM : impl::ConvertTileGPUToLLVMBase<ConvertTileGPUToLLV
     populateInlineAsmPatterns(converter, patterns);
     populateMemoryPatterns(converter, patterns);
     populateAsyncPatterns(converter, patterns);
+    populateLocalScalarPatterns(converter, patterns);
     populateMBarrierPatterns(converter, patterns);
     populateTensorMapPatterns(converter, patterns);
     populateAtomicPatterns(converter, patterns);

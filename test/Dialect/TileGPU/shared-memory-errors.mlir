@@ -85,3 +85,54 @@ tile.func private @far(%x: tensor<16xf32>) {
   %b = tilegpu.local_alloc {tilegpu.shared_offset = 2147483648 : i64} : () -> !tilegpu.memdesc<8xf32, #shared>
   tile.return
 }
+
+// -----
+
+#words = #tilegpu.layout<4, offset = [1, 2]>
+tile.func private @beyond(%b: !tilegpu.memdesc<4xi64, #words>) {
+  // expected-error@+1 {{'tilegpu.local_load_scalar' op names element 4 of 4}}
+  %n = tilegpu.local_load_scalar %b[4] : !tilegpu.memdesc<4xi64, #words> -> i32
+  tile.return
+}
+
+// -----
+
+#words = #tilegpu.layout<4, offset = [1, 2]>
+tile.func private @narrow(%b: !tilegpu.memdesc<4xi32, #words>, %n: i32) {
+  // expected-error@+1 {{'tilegpu.local_store_scalar' op needs a buffer of one dimension of i64}}
+  tilegpu.local_store_scalar %n, %b[0] : i32, !tilegpu.memdesc<4xi32, #words>
+  tile.return
+}
+
+// -----
+
+#words = #tilegpu.layout<4, offset = [1, 2]>
+tile.func private @wide(%b: !tilegpu.memdesc<4xi64, #words>, %n: i128) {
+  // expected-error@+1 {{'tilegpu.local_store_scalar' op moves an integer of 128 bits by one of 64}}
+  tilegpu.local_store_scalar %n, %b[0] : i128, !tilegpu.memdesc<4xi64, #words>
+  tile.return
+}
+
+// -----
+
+#words = #tilegpu.layout<4, offset = [1, 2]>
+tile.func private @which(%b: !tilegpu.memdesc<4xi64, #words>) {
+  // expected-error@+1 {{'tilegpu.local_load_scalar' op says of a tensor map, and of nothing else, what it was made as (map)}}
+  %m = tilegpu.local_load_scalar %b[0] : !tilegpu.memdesc<4xi64, #words> -> !tilegpu.tensor_map
+  tile.return
+}
+
+// -----
+
+#words = #tilegpu.layout<4, offset = [1, 2]>
+module attributes {tilegpu.num_warps = 4 : i32} {
+tile.func @partition(%n: i32) {
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<4xi64, #words>
+  tilegpu.warp_specialize default {
+  } partition warps(1) {
+    // expected-error@+1 {{'tilegpu.local_store_scalar' op is in what one thread runs}}
+    tilegpu.local_store_scalar %n, %b[0] : i32, !tilegpu.memdesc<4xi64, #words>
+  }
+  tile.return
+}
+}

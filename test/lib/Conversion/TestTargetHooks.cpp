@@ -176,6 +176,9 @@ public:
     llvm::append_range(operands, fields.extents);
     call(thread, "tensor_map", {}, join(shared, operands, fields.strides.front()));
   }
+  void emitTensorMapAcquire(ThreadBuilder &thread, Value memory) const override {
+    call(thread, "tensor_map_acquire", {}, memory);
+  }
   void emitTMALoad(ThreadBuilder &thread, Value to, Value map, ArrayRef<Value> coordinates,
                    Value barrier, Value policy, std::optional<uint16_t> blocks,
                    Value predicate) const override {

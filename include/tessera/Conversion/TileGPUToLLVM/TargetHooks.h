@@ -231,6 +231,9 @@ public:
   /// copies of this program see from then on. All lanes of a warp do it together.
   virtual void emitTensorMap(ThreadBuilder &thread, Value shared, Value memory,
                              const TensorMapFields &fields) const = 0;
+  /// Copies that this thread begins see a tensor map as it was made before an arrival that the
+  /// thread has waited for. Those of the warp that makes it need no such call.
+  virtual void emitTensorMapAcquire(ThreadBuilder &thread, Value memory) const = 0;
   /// A box of a tensor map, its coordinates from the innermost dimension. With `blocks` (a mask)
   /// it goes to this place in all of these blocks of the cluster, and is counted there.
   virtual void emitTMALoad(ThreadBuilder &thread, Value to, Value map, ArrayRef<Value> coordinates,

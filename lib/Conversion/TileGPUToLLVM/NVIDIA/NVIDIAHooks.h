@@ -81,6 +81,7 @@ public:
   void emitAsyncProxyFence(ThreadBuilder &thread, bool ofMemory) const override;
   void emitTensorMap(ThreadBuilder &thread, Value shared, Value memory,
                      const TensorMapFields &fields) const override;
+  void emitTensorMapAcquire(ThreadBuilder &thread, Value memory) const override;
   void emitTMALoad(ThreadBuilder &thread, Value to, Value map, ArrayRef<Value> coordinates,
                    Value barrier, Value policy, std::optional<uint16_t> blocks,
                    Value predicate) const override;

@@ -170,6 +170,10 @@ void NVIDIAHooks::emitTensorMap(ThreadBuilder &thread, Value shared, Value memor
                      ".sync.aligned [" +
                      to + "], [" + from + "], 128;");
   }
+  emitTensorMapAcquire(thread, memory);
+}
+
+void NVIDIAHooks::emitTensorMapAcquire(ThreadBuilder &thread, Value memory) const {
   // What an SM remembers of the bytes is from before.
   InlinePTX instruction(thread);
   std::string of = instruction.addOperand(memory);

@@ -55,6 +55,29 @@ LogicalResult LocalStoreOp::verify() {
   return verifyAccess(*this, getValue().getType(), getBuffer().getType());
 }
 
+/// (L1), (L2).
+static LogicalResult verifyScalar(Operation *op, Type scalar, MemDescType buffer, uint32_t index) {
+  if (buffer.getShape().size() != 1 || !buffer.getElementType().isInteger(64))
+    return op->emitOpError("needs a buffer of one dimension of i64, not ") << buffer;
+  if (index >= buffer.getShape().front())
+    return op->emitOpError("names element ") << index << " of " << buffer.getShape().front();
+  if (auto integer = dyn_cast<IntegerType>(scalar); integer && integer.getWidth() > 64)
+    return op->emitOpError("moves an integer of ") << integer.getWidth() << " bits by one of 64";
+  return success();
+}
+
+LogicalResult LocalStoreScalarOp::verify() {
+  if (isInPartition(*this))
+    return emitOpError("is in what one thread runs");
+  return verifyScalar(*this, getValue().getType(), getBuffer().getType(), getIndex());
+}
+
+LogicalResult LocalLoadScalarOp::verify() {
+  if (getMap().has_value() != isa<TensorMapType>(getType()))
+    return emitOpError("says of a tensor map, and of nothing else, what it was made as (map)");
+  return verifyScalar(*this, getType(), getBuffer().getType(), getIndex());
+}
+
 LogicalResult BarrierOp::verify() { return getOfGroup() ? verifyWarpgroups(*this) : success(); }
 
 LogicalResult MemDescIndexOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,

@@ -70,6 +70,8 @@ LogicalResult TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError
 TensorMapAttr tessera::tilegpu::getTensorMap(Value map) {
   if (auto made = map.getDefiningOp<MakeTensorMapOp>())
     return made.getMap();
+  if (auto told = map.getDefiningOp<LocalLoadScalarOp>())
+    return told.getMapAttr();
   auto argument = dyn_cast<BlockArgument>(map);
   auto function =
       argument ? dyn_cast<tile::FuncOp>(argument.getOwner()->getParentOp()) : tile::FuncOp();

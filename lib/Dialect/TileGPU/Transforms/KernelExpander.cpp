@@ -37,11 +37,12 @@ bool KernelExpander::isInPlace(const LoopSchedule &schedule) const {
   });
 }
 
-/// Of such a loop later iterations alone have loads that come early.
+/// Of such a loop later iterations alone have loads that come early. A producer does them once it
+/// has been told.
 LogicalResult KernelExpander::verifyInPlace(const LoopSchedule &schedule) {
   scf::ForOp loop = schedule.getLoop();
-  if (attr && attr.getProducerWarps() != 0)
-    return loop.emitError("copies from arrays that the kernel finds, which a producer cannot know");
+  if (attr && attr.getPersistent())
+    return loop.emitError("copies from arrays that the kernel finds, in a persistent kernel");
   if (Operation *obstacle = findObstacleInLoop(loop, order)) {
     InFlightDiagnostic error = loop.emitError(
         "copies ahead what the iterations before may write, or past what orders memory");
@@ -168,6 +169,10 @@ LogicalResult KernelExpander::verify() {
   }
   if (failed(planProgramCopies()))
     return failure();
+  if (attr && attr.getProducerWarps() != 0 && hasLoopsInPlace())
+    if (std::string why = getSlice().getWhyNot().str(); !why.empty())
+      return kernel.emitError("copies from arrays that it finds, which a producer cannot know: ")
+             << why;
   int64_t bytes = 0;
   for (auto [channel, count] : llvm::zip_equal(rings.channels, slots))
     bytes += channel.getSlotBytes() * count;
@@ -211,7 +216,8 @@ LogicalResult KernelExpander::addMaps() {
 bool KernelExpander::hasScheduled(Operation *op) const {
   return llvm::any_of(ofLoop, [&](const auto &entry) { return op->isAncestor(entry.first); }) ||
          llvm::any_of(programCopies,
-                      [&](const ScheduledCopy &copy) { return op->isAncestor(copy.load); });
+                      [&](const ScheduledCopy &copy) { return op->isAncestor(copy.load); }) ||
+         llvm::any_of(markers, [&](Operation *marker) { return op->isAncestor(marker); });
 }
 
 /// The channel of a copy that is done once a program.
@@ -229,6 +235,8 @@ SmallVector<unsigned> KernelExpander::getChannels(Operation *op) const {
   for (const ScheduledCopy &copy : programCopies)
     if (op->isAncestor(copy.load))
       used.insert(getIndex(copy));
+  if (llvm::any_of(messages, [&](const auto &entry) { return op->isAncestor(entry.first); }))
+    used.insert(rings.channels.size());
   SmallVector<unsigned> result(used.begin(), used.end());
   llvm::sort(result);
   return result;
@@ -250,88 +258,14 @@ void KernelExpander::emitPlaces(OpBuilder &builder, Location loc) {
   places.clear();
   for (const Channel &channel : rings.channels)
     places.push_back(channel.getFirst(builder, loc));
+  places.push_back(mailbox.getFirst(builder, loc));
 }
 
 void KernelExpander::allocateRings(OpBuilder &builder, Location loc) {
   for (auto [channel, count] : llvm::zip_equal(rings.channels, slots))
     channel.allocate(builder, loc, count, warps);
-}
-
-//===----------------------------------------------------------------------===//
-// The producer
-//===----------------------------------------------------------------------===//
-
-/// A scalar computed again, in a region that does not see it.
-Value KernelExpander::emitAgain(OpBuilder &builder, Value value, IRMapping &mapping) {
-  if (mapping.contains(value))
-    return mapping.lookup(value);
-  Operation *op = value.getDefiningOp();
-  if (!op || op->getBlock() == &kernel.getBody().front())
-    return value;
-  for (Value operand : op->getOperands())
-    mapping.map(operand, emitAgain(builder, operand, mapping));
-  builder.clone(*op, mapping);
-  return mapping.lookup(value);
-}
-
-/// The loops and branches of a block, with copies in them.
-void KernelExpander::emitProducer(OpBuilder &builder, Block *block, IRMapping mapping) {
-  for (Operation &op : block->without_terminator()) {
-    if (!hasScheduled(&op))
-      continue;
-    Location loc = op.getLoc();
-    SmallVector<unsigned> used = getChannels(&op);
-    if (isa<tile::LoadOp>(op)) {
-      auto *copy =
-          llvm::find_if(programCopies, [&](const ScheduledCopy &copy) { return copy.load == &op; });
-      ChannelPlace &place = places[used.front()];
-      const Channel &channel = rings.channels[used.front()];
-      Value full = channel.beginToFill(builder, loc, place);
-      rings.emitCopy(builder, *copy, channel, place.slot, full, mapping);
-      place = channel.getNext(builder, loc, place);
-      continue;
-    }
-    SmallVector<Value> before = getPlaces(used);
-    if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      auto copy =
-          scf::ForOp::create(builder, loc, emitAgain(builder, loop.getLowerBound(), mapping),
-                             emitAgain(builder, loop.getUpperBound(), mapping),
-                             emitAgain(builder, loop.getStep(), mapping), before,
-                             /*bodyBuilder=*/nullptr, loop.getUnsignedCmp());
-      if (!copy.getBody()->empty())
-        copy.getBody()->back().erase();
-      OpBuilder inside = OpBuilder::atBlockEnd(copy.getBody());
-      setPlaces(used, copy.getRegionIterArgs());
-      IRMapping inner = mapping;
-      inner.map(loop.getInductionVar(), copy.getInductionVar());
-      if (auto found = ofLoop.find(loop); found != ofLoop.end()) {
-        const LoopSchedule &schedule = schedules[found->second];
-        for (const ScheduledChannel &channel : schedule.getChannels()) {
-          unsigned index = rings.getIndex(channel);
-          rings.emitCopies(inside, schedule, channel, places[index], inner);
-          places[index] = rings.channels[index].getNext(inside, loc, places[index]);
-        }
-      } else {
-        emitProducer(inside, loop.getBody(), inner);
-      }
-      scf::YieldOp::create(inside, loc, getPlaces(used));
-      setPlaces(used, copy.getResults());
-      continue;
-    }
-    auto branch = cast<scf::IfOp>(op);
-    Value condition = emitAgain(builder, branch.getCondition(), mapping);
-    auto copy = scf::IfOp::create(builder, loc, ValueRange(before).getTypes(), condition,
-                                  /*withElseRegion=*/true);
-    for (bool isThen : {true, false}) {
-      Block *from = isThen ? branch.thenBlock() : branch.elseBlock();
-      OpBuilder inside = OpBuilder::atBlockEnd(isThen ? copy.thenBlock() : copy.elseBlock());
-      setPlaces(used, before);
-      if (from)
-        emitProducer(inside, from, mapping);
-      scf::YieldOp::create(inside, loc, getPlaces(used));
-    }
-    setPlaces(used, copy.getResults());
-  }
+  if (!messages.empty())
+    mailbox.allocate(builder, loc, ProducerSlice::countWords(messages), warps);
 }
 
 //===----------------------------------------------------------------------===//
@@ -363,6 +297,16 @@ void KernelExpander::receive(const ScheduledCopy &copy) {
   tile::LoadOp(copy.load).erase();
 }
 
+/// Tells the producer what is to be told behind an op.
+void KernelExpander::tell(Operation *op) {
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(op);
+  ChannelPlace &place = places.back();
+  mailbox.tell(builder, op->getLoc(), place, messages.find(op)->second);
+  place = mailbox.getNext(builder, op->getLoc(), place);
+  messages.erase(op);
+}
+
 /// Loops wait for their tiles; what is around them carries the places.
 void KernelExpander::expandLoops(Block *block) {
   llvm::erase_if(programCopies, [&](const ScheduledCopy &copy) {
@@ -372,11 +316,17 @@ void KernelExpander::expandLoops(Block *block) {
     return true;
   });
   for (Operation &op : llvm::make_early_inc_range(block->without_terminator())) {
+    if (messages.contains(&op))
+      tell(&op);
+    if (markers.remove(&op)) {
+      op.erase();
+      continue;
+    }
     if (auto found = ofLoop.find(&op); found != ofLoop.end()) {
       const LoopSchedule &schedule = schedules[found->second];
       ofLoop.erase(found);
       // What the program has written before is there for TMA.
-      if (isInPlace(schedule)) {
+      if (isInPlace(schedule) && !slice) {
         OpBuilder builder(&op);
         ProxyFenceOp::create(builder, op.getLoc(), /*of_memory=*/true);
         BarrierOp::create(builder, op.getLoc());
@@ -536,6 +486,7 @@ void KernelExpander::expandInLoops() {
 void KernelExpander::expandForProducer() {
   Location loc = kernel.getLoc();
   Block *body = &kernel.getBody().front();
+  planMessages();
   SmallVector<Operation *> old;
   for (Operation &op : body->without_terminator())
     old.push_back(&op);

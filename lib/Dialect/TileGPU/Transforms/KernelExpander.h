@@ -22,11 +22,20 @@
 // loops, too, while the left side stores a result. A persistent kernel has both sides in a loop
 // over programs.
 //
-// Without them the program's first thread begins the copies within the loops.
+// Of arrays that the kernel finds in memory the left side tells the right side (ProducerSlice.h),
+// which runs ahead over what is stored only where that is known to be elsewhere
+// (ResultOverlap.h).
+//
+//     KernelExpander.cpp   what may be expanded, and the left side
+//     KernelProducer.cpp   the right side
+//
+// Without producer warps the program's first thread begins the copies within the loops.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_KERNELEXPANDER_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_KERNELEXPANDER_H
 
+#include "Mailbox.h"
+#include "ProducerSlice.h"
 #include "ProgramCopies.h"
 #include "ScheduledLoop.h"
 #include "tessera/Analysis/MemoryOrder.h"
@@ -62,13 +71,28 @@ private:
   void expandInLoops();
   void expandForProducer();
   WarpSpecializeOp emitRegions(mlir::OpBuilder &builder);
-  void emitProducer(mlir::OpBuilder &builder, mlir::Block *block, mlir::IRMapping mapping);
+  bool hasLoopsInPlace() const;
+  ProducerSlice getSlice() const;
+  void planMessages();
+  void addMarkers(const LoopSchedule &schedule);
+  void emitProducer(mlir::OpBuilder &builder, mlir::Block *block, mlir::IRMapping &mapping);
+  void emitProducer(mlir::OpBuilder &builder, mlir::scf::ForOp loop, mlir::IRMapping &mapping);
+  void emitProducer(mlir::OpBuilder &builder, mlir::scf::WhileOp loop, mlir::IRMapping &mapping);
+  void emitProducer(mlir::OpBuilder &builder, mlir::scf::IfOp branch, mlir::IRMapping &mapping);
+  void hear(mlir::OpBuilder &builder, mlir::Operation *op, mlir::IRMapping &mapping);
   mlir::Value emitAgain(mlir::OpBuilder &builder, mlir::Value value, mlir::IRMapping &mapping);
+  mlir::SmallVector<mlir::Value> emitAgain(mlir::OpBuilder &builder, mlir::ValueRange values,
+                                           mlir::ArrayRef<unsigned> numbers,
+                                           mlir::IRMapping &mapping);
+  mlir::SmallVector<unsigned> getCarried(mlir::Operation *op) const {
+    return slice ? slice->getCarried(op) : mlir::SmallVector<unsigned>();
+  }
   void allocateRings(mlir::OpBuilder &builder, mlir::Location loc);
   void emitPlaces(mlir::OpBuilder &builder, mlir::Location loc);
   mlir::SmallVector<mlir::Value> getPlaces(mlir::ArrayRef<unsigned> used) const;
   void setPlaces(mlir::ArrayRef<unsigned> used, mlir::ValueRange from);
   void expandLoops(mlir::Block *block);
+  void tell(mlir::Operation *op);
   void receive(const ScheduledCopy &copy);
   void endRings(mlir::Block *block);
 
@@ -86,6 +110,13 @@ private:
   KernelRings rings;
   /// Slots of each channel.
   mlir::SmallVector<unsigned> slots;
+  /// What a producer is told, and by which way. Ops that are there to mark a place only are
+  /// `markers`.
+  std::optional<ProducerSlice> slice;
+  llvm::MapVector<mlir::Operation *, ProducerMessage> messages;
+  llvm::SmallSetVector<mlir::Operation *, 4> markers;
+  Mailbox mailbox;
+  /// Of each channel, and of the mailbox behind them.
   mlir::SmallVector<ChannelPlace> places;
 };
 

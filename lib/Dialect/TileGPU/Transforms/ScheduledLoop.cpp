@@ -28,8 +28,8 @@ void KernelRings::emitCopy(OpBuilder &builder, const ScheduledCopy &copy, const 
   for (unsigned dim = 0; dim < box.getDims().size(); ++dim)
     coordinates.push_back(box.emitCoordinate(builder, at, dim, mapping));
   Value tile = channel.getTile(builder, at, copy.ring, slot);
-  auto made =
-      TMALoadOp::create(builder, at, maps.lookup(load), coordinates, tile, full, copy.isMulticast);
+  auto made = TMALoadOp::create(builder, at, mapping.lookupOrDefault(maps.lookup(load)),
+                                coordinates, tile, full, copy.isMulticast);
   CopyHints::of(load).attachTo(made);
 }
 

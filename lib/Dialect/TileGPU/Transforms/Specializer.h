@@ -45,7 +45,7 @@ struct BoxLoop {
   /// Whether warpgroups begin dots alternately (ping-pong).
   bool isPingPong = false;
   /// Whether it loads from arrays that the kernel finds: its copies begin where the program comes
-  /// to it, and threads begin them.
+  /// to it, and a producer is told of it there.
   bool isInPlace = false;
 
   ReplacedOps getReplaced() const;
@@ -80,6 +80,7 @@ private:
   bool isBoundByDots() const;
   void planFedPrograms();
   bool hasLoopsInPlace() const;
+  std::string whyNotTold();
   void putNothingOff();
   bool hasOrder() const {
     return llvm::any_of(loops, [](const BoxLoop &planned) { return planned.order.has_value(); });
@@ -131,6 +132,8 @@ private:
   /// Whether the program's first thread orders copies, and why.
   bool copiesForItself = false;
   std::string whyItCopies;
+  /// Scalars of the longest message to a producer.
+  unsigned words = 0;
   /// How many programs share an SM because it does.
   int64_t sharedPrograms = 1;
 };

@@ -20,6 +20,10 @@
 // comes to other places (Analysis/MemoryOrder.h): arrays of other arguments, which the launch
 // sees to, or boxes beside this one that TMA stores, too. Stores of one block of a loop
 // wait for those of the iteration before.
+//
+// Of an array that the kernel finds in memory nobody knows that: while a loop stores tiles of it,
+// nothing else of the program may come to memory, and what is stored is there when the loop ends,
+// and before a producer is told that it may copy what was written.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
@@ -29,6 +33,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 #include "tessera/Dialect/TileGPU/IR/CopyHints.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
@@ -68,6 +73,8 @@ struct TMAStore {
   LaunchConditions conditions;
   /// The outermost loop around it; null outside of loops.
   Operation *loop = nullptr;
+  /// Of an array that the kernel finds, the innermost one.
+  Operation *tiles = nullptr;
   /// Whether another one, earlier in its block, waits for what the iteration before has stored.
   bool isWaitedFor = false;
 };
@@ -82,7 +89,9 @@ public:
 private:
   std::string plan(tile::StoreOp store);
   void dropThoseBesideThreads();
-  void rewrite(TMAStore &planned, BlockArgument map);
+  FailureOr<Value> addMap(TMAStore &planned);
+  void rewrite(TMAStore &planned, Value map);
+  void drain();
 
   tile::FuncOp kernel;
   int64_t limit;
@@ -133,6 +142,29 @@ static std::string whyNotLater(tile::StoreOp store, AccessAnalysis &analysis,
   return why;
 }
 
+/// The same for an array that the kernel finds, which may be any: up to the end of the innermost
+/// loop.
+static std::string whyNotLaterInLoop(tile::StoreOp store, const BoxAccess &box) {
+  auto loop = store->getParentOfType<LoopLikeOpInterface>();
+  if (!loop)
+    return "its array is found in memory";
+  auto isOutside = [&](Value value) {
+    return !loop->isAncestor(value.getParentRegion()->getParentOp());
+  };
+  if (!llvm::all_of(box.getParameters(), isOutside))
+    return "its array is found in memory, in the loop that stores it";
+  bool isAlone = true;
+  loop->walk([&](Operation *op) {
+    if (op == store || op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isInPartition(op))
+      return;
+    isAlone &= llvm::all_of(getMemoryAccesses(op), [](const OpAccess &access) {
+      return access.resource == SharedMemory::get();
+    });
+  });
+  return isAlone ? ""
+                 : "its array is found in memory, and something else comes to memory meanwhile";
+}
+
 /// The buffer for a piece of a tile, some columns of it. Null if there are no such pieces, or
 /// they would be too narrow.
 static MemDescType getBuffer(RankedTensorType type, unsigned fast, int64_t pieces) {
@@ -172,14 +204,11 @@ static std::optional<BoxAccess> getStoredBox(tile::StoreOp store, AccessAnalysis
   std::optional<BoxAccess> box = getBoxAccess(store, analysis, &why);
   if (!box)
     return std::nullopt;
-  if (box->isFoundByKernel()) {
-    why = "its array is found in memory";
-    return std::nullopt;
-  }
   auto type = cast<RankedTensorType>(store.getValue().getType());
   if (!canMoveByTensorMap(*box, getBuffer(type, getFastDim(*box), /*pieces=*/1), &why))
     return std::nullopt;
-  why = whyNotLater(store, analysis, conditions);
+  why = box->isFoundByKernel() ? whyNotLaterInLoop(store, *box)
+                               : whyNotLater(store, analysis, conditions);
   return why.empty() ? box : std::nullopt;
 }
 
@@ -260,6 +289,8 @@ std::string Rewriter::plan(tile::StoreOp store) {
     planned.pieces *= 2;
   if (!planned.buffer || !canMoveByTensorMap(*box, planned.buffer, &why))
     return "there is no shared memory left for its tile";
+  if (box->isFoundByKernel())
+    planned.tiles = store->getParentOfType<LoopLikeOpInterface>();
   planned.box = std::move(*box);
   planned.isWaitedFor = llvm::any_of(
       stores, [&](TMAStore &other) { return other.store->getBlock() == store->getBlock(); });
@@ -385,14 +416,50 @@ Value Pieces::emit(OpBuilder &builder, unsigned number) {
   return mapping.lookup(whole);
 }
 
-void Rewriter::rewrite(TMAStore &planned, BlockArgument map) {
+static void emitWait(OpBuilder &builder, Location loc, unsigned pending, bool untilRead) {
+  TMAStoreWaitOp::create(builder, loc, builder.getI32IntegerAttr(pending),
+                         untilRead ? builder.getUnitAttr() : UnitAttr());
+}
+
+/// Waits for stores where others may come to what they have written: before copies by TMA, of
+/// arrays that the kernel finds, are told of memory, and, where such an array is stored, behind the
+/// loop.
+void Rewriter::drain() {
+  kernel.walk([&](ProxyFenceOp fence) {
+    OpBuilder builder(fence);
+    if (fence.getOfMemory() && !isInPartition(fence))
+      emitWait(builder, fence.getLoc(), /*pending=*/0, /*untilRead=*/false);
+  });
+  llvm::SmallPtrSet<Operation *, 2> loops;
+  for (const TMAStore &planned : stores)
+    if (planned.tiles && loops.insert(planned.tiles).second) {
+      OpBuilder builder(kernel.getContext());
+      builder.setInsertionPointAfter(planned.tiles);
+      emitWait(builder, planned.tiles->getLoc(), /*pending=*/0, /*untilRead=*/false);
+      BarrierOp::create(builder, planned.tiles->getLoc());
+    }
+}
+
+/// The map of what is stored: the launcher's, or one that the kernel makes in front of the loop.
+FailureOr<Value> Rewriter::addMap(TMAStore &planned) {
+  int64_t rows = getBoxRows(planned.store);
+  if (!planned.tiles) {
+    FailureOr<BlockArgument> map = addTensorMap(kernel, planned.box, planned.buffer, rows);
+    return failed(map) ? FailureOr<Value>() : FailureOr<Value>(*map);
+  }
+  MakeTensorMapOp made = makeTensorMap(kernel, planned.box, planned.buffer, rows);
+  // Behind what a producer is told there, who has more to do.
+  Operation *around = made->getBlock()->findAncestorOpInBlock(*planned.tiles);
+  if (made->use_empty())
+    made->moveBefore(around);
+  return made.getResult();
+}
+
+void Rewriter::rewrite(TMAStore &planned, Value map) {
   tile::StoreOp store = planned.store;
   Location loc = store.getLoc();
   OpBuilder builder(store);
-  auto wait = [&](unsigned pending, bool untilRead) {
-    TMAStoreWaitOp::create(builder, loc, builder.getI32IntegerAttr(pending),
-                           untilRead ? builder.getUnitAttr() : UnitAttr());
-  };
+  auto wait = [&](unsigned pending, bool untilRead) { emitWait(builder, loc, pending, untilRead); };
   bool isFilledLater = planned.loop || planned.pieces > 1;
   if (planned.loop)
     builder.setInsertionPoint(planned.loop);
@@ -453,12 +520,13 @@ LogicalResult Rewriter::run() {
   dropThoseBesideThreads();
   for (TMAStore &planned : stores) {
     addLaunchConditions(kernel, planned.conditions);
-    FailureOr<BlockArgument> map =
-        addTensorMap(kernel, planned.box, planned.buffer, getBoxRows(planned.store));
+    FailureOr<Value> map = addMap(planned);
     if (failed(map))
       return planned.store.emitError("needs more than ") << kMaxTensorMaps << " tensor maps";
     rewrite(planned, *map);
   }
+  if (!stores.empty())
+    drain();
   return success();
 }
 

@@ -32,7 +32,8 @@ namespace tessera::tilegpu {
 /// if they do not come to it so.
 static SmallVector<int32_t> findGroups(TMAStoreOp store, int32_t count) {
   auto buffer = store.getBuffer().getDefiningOp<LocalAllocOp>();
-  if (!buffer || buffer.getSource())
+  // A map that the kernel makes is known to the first warp alone.
+  if (!buffer || buffer.getSource() || store.getMap().getDefiningOp<MakeTensorMapOp>())
     return {};
   MemDescType type = buffer.getType();
   std::optional<TensorMapBox> box = matchBoxes(type, getTensorMap(store.getMap()));

@@ -17,12 +17,15 @@
 
 #include "EarlyLoads.h"
 #include "LoadsAhead.h"
+#include "Mailbox.h"
 #include "PersistentKernel.h"
+#include "ProducerSlice.h"
 #include "ProgramCopies.h"
 #include "Specializer.h"
 #include "StoreByTensorMap.h"
 #include "WarpRegisters.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "tessera/Support/EmitRemark.h"
 
 using namespace mlir;
@@ -172,9 +175,11 @@ int64_t Specializer::getBytesOfSlots() const {
 bool Specializer::planSlots() {
   int64_t perSlot = getBytesOfSlots();
   bool isInLoop = llvm::any_of(loops, [](const BoxLoop &planned) {
-    return scf::ForOp(planned.loop)->getParentOfType<scf::ForOp>() != nullptr;
+    return scf::ForOp(planned.loop)->getParentOfType<LoopLikeOpInterface>() != nullptr;
   });
   int64_t others = getOtherBytes(getReplaced());
+  if (hasLoopsInPlace() && !copiesForItself)
+    others += Mailbox::getBytes(words);
   // Rings that are filled while results are stored leave room for these.
   int64_t barriers = 0;
   for (const BoxLoop &planned : loops)
@@ -195,7 +200,7 @@ bool Specializer::planSlots() {
     wanted = std::max(wanted, planned.stages + (planned.asyncDot || planned.hasLateDot() ? 1 : 0));
     least = std::max(least, planned.stages);
     // Nothing is copied ahead of such a loop: it has to be fast to have a ring full.
-    if (planned.isInPlace)
+    if (planned.isInPlace && copiesForItself)
       least = wanted;
   }
   // Rather two programs on an SM than a long ring: one copies while the other computes.
@@ -208,7 +213,7 @@ bool Specializer::planSlots() {
   // Where a program has an SM for itself, the next one's tiles are copied while it stores. Where
   // threads compute with what is multiplied, that is worth something if they have none to load.
   auto planPersistence = [&](bool isWithoutLoads) {
-    isPersistent = unplanned.empty() && !isInLoop &&
+    isPersistent = unplanned.empty() && !isInLoop && !hasLoopsInPlace() &&
                    getWantedRegisters() > WarpRegisters(warps, /*programs=*/2).alone &&
                    PersistentKernel::isPossible(kernel);
     if (!isPersistent)
@@ -356,13 +361,40 @@ bool Specializer::hasLoopsInPlace() const {
   return llvm::any_of(loops, [](const BoxLoop &planned) { return planned.isInPlace; });
 }
 
+/// Why a producer cannot be told which arrays there are, and where its loops begin and end; empty
+/// if it can, or there is nothing to be told.
+std::string Specializer::whyNotTold() {
+  if (!hasLoopsInPlace())
+    return "";
+  SmallVector<scf::ForOp> copied;
+  for (const BoxLoop &planned : loops)
+    copied.push_back(planned.loop);
+  ProducerSlice slice(kernel, copied);
+  unsigned maps = 0;
+  for (const BoxLoop &planned : loops) {
+    slice.needLoop(planned.loop);
+    for (const BoxLoad &load : planned.loads) {
+      std::string why;
+      std::optional<BoxAccess> box = getBoxToCopy(kernel, load.load, load.tile, analysis, why);
+      slice.needBox(*box);
+      maps += box->isFoundByKernel();
+    }
+  }
+  if (!slice.getWhyNot().empty())
+    return slice.getWhyNot().str();
+  // It also hears of each map, and for each loop of whether results are copied.
+  words = ProducerSlice::countWords(slice.getMessages()) + maps + copied.size();
+  return "";
+}
+
 /// If not, tensor cores wait for threads, and those do better as several programs: what one more
 /// thread takes of the registers is worth a program (attention with heads of 64). One of their
-/// own orders copies then. It also does where a producer would have to be told which arrays there
-/// are, and may come to them no earlier than the program.
+/// own orders copies then. It also does where the kernel finds arrays, and a producer cannot be
+/// told what it would have to know.
 bool Specializer::planOwnCopies() {
   scf::ForOp first = loops.front().loop;
-  whyItCopies = hasLoopsInPlace()    ? "the kernel finds its arrays in memory"
+  std::string whyNot = whyNotTold();
+  whyItCopies = !whyNot.empty()      ? "the kernel finds its arrays in memory, and " + whyNot
                 : sharedPrograms > 1 ? "more programs share an SM without warps for copies"
                                      : describeBound(first, machine);
   for (BoxLoop &planned : loops) {
@@ -405,7 +437,7 @@ bool Specializer::plan() {
                   "more programs share an SM without warps for copies, and another loop is not "
                   "specialised",
                   unplanned.front());
-  if ((!isBoundByDots() || sharedPrograms > 1 || hasLoopsInPlace()) && !planOwnCopies())
+  if ((!isBoundByDots() || sharedPrograms > 1 || !whyNotTold().empty()) && !planOwnCopies())
     return false;
   if (!planSlots())
     return false;

@@ -78,6 +78,56 @@ def TileGPU_LocalStoreOp : TileGPU_Op<"local_store", []> {
   let hasVerifier = 1;
 }
 
+// A word of shared memory by which one thread tells others a scalar.
+class TileGPU_LocalScalarOp<string mnemonic, list<Trait> traits = []>
+    : TileGPU_Op<mnemonic, traits> {
+  let hasVerifier = 1;
+}
+
+def TileGPU_LocalStoreScalarOp : TileGPU_LocalScalarOp<"local_store_scalar"> {
+  let summary = "A scalar written to shared memory by the program's first thread";
+  let description = [{
+    All threads have the same scalar, of which one writes it to an element of a buffer of i64.
+    Whoever reads it, and whoever overwrites it, waits at an mbarrier for the other side: no
+    `tilegpu.barrier` is put between.
+
+    Rules: (L1) the buffer has one dimension of i64, and the element is one of its; (L2) the
+    scalar is an integer of at most 64 bits, an index, a pointer or a tensor map; (L3) it is not
+    in what one thread runs.
+
+    ```mlir
+    tilegpu.local_store_scalar %n, %words[2] : i32, !tilegpu.memdesc<16xi64, #words>
+    ```
+  }];
+  let arguments = (ins TileGPU_LocalScalar:$value,
+                       Arg<TileGPU_Buffer, "", [MemWrite<TileGPU_SharedMemory>]>:$buffer,
+                       I32Attr:$index);
+  let assemblyFormat = [{
+    $value `,` $buffer `[` $index `]` attr-dict `:` type($value) `,` qualified(type($buffer))
+  }];
+}
+
+def TileGPU_LocalLoadScalarOp : TileGPU_LocalScalarOp<"local_load_scalar", [TileGPU_ForOneThread]> {
+  let summary = "A scalar read from shared memory";
+  let description = [{
+    What `tilegpu.local_store_scalar` wrote there before the arrivals that the thread has waited
+    for. TMA sees a tensor map that comes so as it was made before these.
+
+    Rules: (L1) and (L2) of `tilegpu.local_store_scalar`; (L4) a tensor map, and nothing else, says
+    in `map` what it was made as.
+
+    ```mlir
+    %n = tilegpu.local_load_scalar %words[2] : !tilegpu.memdesc<16xi64, #words> -> i32
+    ```
+  }];
+  let arguments = (ins Arg<TileGPU_Buffer, "", [MemRead<TileGPU_SharedMemory>]>:$buffer,
+                       I32Attr:$index, OptionalAttr<TileGPU_TensorMapAttr>:$map);
+  let results = (outs TileGPU_LocalScalar:$result);
+  let assemblyFormat = [{
+    $buffer `[` $index `]` attr-dict `:` qualified(type($buffer)) `->` type($result)
+  }];
+}
+
 def TileGPU_MemDescIndexOp : TileGPU_Op<"memdesc_index", [Pure, InferTypeOpAdaptor]> {
   let summary = "One slot of a ring";
   let description = [{

@@ -89,4 +89,7 @@ def TileGPU_TensorMapType : TypeDef<TileGPU_Dialect, "TensorMap"> {
   }];
 }
 
+def TileGPU_LocalScalar : AnyTypeOf<[AnySignlessIntegerOrIndex, Tile_Ptr, TileGPU_TensorMapType],
+    "a scalar that a word of shared memory can hold">;
+
 #endif // TESSERA_DIALECT_TILEGPU_TILEGPUTYPES_TD

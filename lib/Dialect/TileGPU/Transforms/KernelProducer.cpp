@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The partition of a kernel with producer warps: the program's loops and branches with copies in
+// them, and what it is told of their bounds, conditions and coordinates.
+
+#include "KernelExpander.h"
+#include "ResultOverlap.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+//===----------------------------------------------------------------------===//
+// What the producer is told
+//===----------------------------------------------------------------------===//
+
+bool KernelExpander::hasLoopsInPlace() const {
+  return llvm::any_of(schedules,
+                      [this](const LoopSchedule &schedule) { return isInPlace(schedule); });
+}
+
+/// What it needs for all loops, and the maps that the kernel makes.
+ProducerSlice KernelExpander::getSlice() const {
+  SmallVector<scf::ForOp> loops;
+  for (const LoopSchedule &schedule : schedules)
+    loops.push_back(schedule.getLoop());
+  ProducerSlice result(kernel, loops);
+  for (const LoopSchedule &schedule : schedules) {
+    result.needLoop(schedule.getLoop());
+    for (const ScheduledCopy &copy : schedule.getCopies()) {
+      result.needBox(rings.boxes.find(copy.load)->second);
+      if (Value map = rings.maps.lookup(copy.load); map && map.getDefiningOp<MakeTensorMapOp>())
+        result.tell(map);
+    }
+  }
+  return result;
+}
+
+/// Marks where a producer hears that it may copy for a loop in place: in front of it, or, where
+/// what is stored from then on is known to be elsewhere, in front of the loop around it.
+void KernelExpander::addMarkers(const LoopSchedule &schedule) {
+  scf::ForOp loop = schedule.getLoop();
+  auto mark = [&](OpBuilder &builder) {
+    markers.insert(ProxyFenceOp::create(builder, loop.getLoc(), /*of_memory=*/true));
+  };
+  SmallVector<const BoxAccess *> copied;
+  for (const ScheduledCopy &copy : schedule.getCopies())
+    copied.push_back(&rings.boxes.find(copy.load)->second);
+  OpBuilder builder(loop);
+  std::optional<ResultOverlap> overlap = ResultOverlap::find(loop, copied, analysis);
+  if (!overlap)
+    return mark(builder);
+  builder.setInsertionPoint(overlap->getLoop());
+  Value may = overlap->emit(builder, loop.getLoc());
+  mark(builder);
+  builder.setInsertionPoint(loop);
+  auto branch = scf::IfOp::create(builder, loop.getLoc(), may, /*withElseRegion=*/false);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  mark(builder);
+}
+
+void KernelExpander::planMessages() {
+  if (!hasLoopsInPlace())
+    return;
+  for (const LoopSchedule &schedule : schedules)
+    if (isInPlace(schedule))
+      addMarkers(schedule);
+  slice = getSlice();
+  for (Operation *marker : markers) {
+    slice->tellOfMemory(marker);
+    if (auto branch = dyn_cast<scf::IfOp>(marker->getParentOp()))
+      if (&branch.thenBlock()->front() == marker)
+        slice->tell(branch.getCondition());
+  }
+  messages = slice->getMessages();
+}
+
+void KernelExpander::hear(OpBuilder &builder, Operation *op, IRMapping &mapping) {
+  ChannelPlace &place = places.back();
+  mailbox.hear(builder, op->getLoc(), place, messages.find(op)->second, mapping);
+  place = mailbox.getNext(builder, op->getLoc(), place);
+}
+
+//===----------------------------------------------------------------------===//
+// Its loops and branches
+//===----------------------------------------------------------------------===//
+
+/// A scalar computed again, in a region that does not see it.
+Value KernelExpander::emitAgain(OpBuilder &builder, Value value, IRMapping &mapping) {
+  if (mapping.contains(value))
+    return mapping.lookup(value);
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getBlock() == &kernel.getBody().front())
+    return value;
+  for (Value operand : op->getOperands())
+    mapping.map(operand, emitAgain(builder, operand, mapping));
+  builder.clone(*op, mapping);
+  return mapping.lookup(value);
+}
+
+SmallVector<Value> KernelExpander::emitAgain(OpBuilder &builder, ValueRange values,
+                                             ArrayRef<unsigned> numbers, IRMapping &mapping) {
+  SmallVector<Value> result;
+  for (unsigned number : numbers)
+    result.push_back(emitAgain(builder, values[number], mapping));
+  return result;
+}
+
+void KernelExpander::emitProducer(OpBuilder &builder, scf::ForOp loop, IRMapping &mapping) {
+  Location loc = loop.getLoc();
+  SmallVector<unsigned> used = getChannels(loop), carried = getCarried(loop);
+  SmallVector<Value> inits = emitAgain(builder, loop.getInitArgs(), carried, mapping);
+  llvm::append_range(inits, getPlaces(used));
+  auto copy = scf::ForOp::create(builder, loc, emitAgain(builder, loop.getLowerBound(), mapping),
+                                 emitAgain(builder, loop.getUpperBound(), mapping),
+                                 emitAgain(builder, loop.getStep(), mapping), inits,
+                                 /*bodyBuilder=*/nullptr, loop.getUnsignedCmp());
+  if (!copy.getBody()->empty())
+    copy.getBody()->back().erase();
+  OpBuilder inside = OpBuilder::atBlockEnd(copy.getBody());
+  setPlaces(used, copy.getRegionIterArgs().drop_front(carried.size()));
+  IRMapping inner = mapping;
+  inner.map(loop.getInductionVar(), copy.getInductionVar());
+  for (auto [index, number] : llvm::enumerate(carried))
+    inner.map(loop.getRegionIterArg(number), copy.getRegionIterArg(index));
+  if (auto found = ofLoop.find(loop); found != ofLoop.end()) {
+    const LoopSchedule &schedule = schedules[found->second];
+    for (const ScheduledChannel &channel : schedule.getChannels()) {
+      unsigned index = rings.getIndex(channel);
+      rings.emitCopies(inside, schedule, channel, places[index], inner);
+      places[index] = rings.channels[index].getNext(inside, loc, places[index]);
+    }
+  } else {
+    emitProducer(inside, loop.getBody(), inner);
+  }
+  SmallVector<Value> next = emitAgain(inside, loop.getYieldedValues(), carried, inner);
+  llvm::append_range(next, getPlaces(used));
+  scf::YieldOp::create(inside, loc, next);
+  for (auto [index, number] : llvm::enumerate(carried))
+    mapping.map(loop.getResult(number), copy.getResult(index));
+  setPlaces(used, copy.getResults().drop_front(carried.size()));
+}
+
+void KernelExpander::emitProducer(OpBuilder &builder, scf::WhileOp loop, IRMapping &mapping) {
+  Location loc = loop.getLoc();
+  SmallVector<unsigned> used = getChannels(loop), carried = getCarried(loop),
+                        passed = slice ? slice->getPassed(loop) : SmallVector<unsigned>();
+  SmallVector<Value> inits = emitAgain(builder, loop.getInits(), carried, mapping);
+  llvm::append_range(inits, getPlaces(used));
+  SmallVector<Type> types;
+  for (unsigned number : passed)
+    types.push_back(loop.getResult(number).getType());
+  llvm::append_range(types, ValueRange(getPlaces(used)).getTypes());
+  auto copy = scf::WhileOp::create(builder, loc, types, inits);
+  auto begin = [&](Region &region, TypeRange arguments, Block *old, ArrayRef<unsigned> numbers,
+                   IRMapping &inner) {
+    Block *block = &region.emplaceBlock();
+    block->addArguments(arguments, SmallVector<Location>(arguments.size(), loc));
+    for (auto [index, number] : llvm::enumerate(numbers))
+      inner.map(old->getArgument(number), block->getArgument(index));
+    setPlaces(used, block->getArguments().drop_front(numbers.size()));
+    return OpBuilder::atBlockEnd(block);
+  };
+  IRMapping before = mapping;
+  OpBuilder inside =
+      begin(copy.getBefore(), ValueRange(inits).getTypes(), loop.getBeforeBody(), carried, before);
+  emitProducer(inside, loop.getBeforeBody(), before);
+  scf::ConditionOp condition = loop.getConditionOp();
+  Value holds = emitAgain(inside, condition.getCondition(), before);
+  SmallVector<Value> on = emitAgain(inside, condition.getArgs(), passed, before);
+  llvm::append_range(on, getPlaces(used));
+  scf::ConditionOp::create(inside, loc, holds, on);
+  IRMapping after = mapping;
+  inside = begin(copy.getAfter(), types, loop.getAfterBody(), passed, after);
+  emitProducer(inside, loop.getAfterBody(), after);
+  SmallVector<Value> next = emitAgain(inside, loop.getYieldOp().getResults(), carried, after);
+  llvm::append_range(next, getPlaces(used));
+  scf::YieldOp::create(inside, loc, next);
+  for (auto [index, number] : llvm::enumerate(passed))
+    mapping.map(loop.getResult(number), copy.getResult(index));
+  setPlaces(used, copy.getResults().drop_front(passed.size()));
+}
+
+void KernelExpander::emitProducer(OpBuilder &builder, scf::IfOp branch, IRMapping &mapping) {
+  Location loc = branch.getLoc();
+  SmallVector<unsigned> used = getChannels(branch), carried = getCarried(branch);
+  SmallVector<Value> before = getPlaces(used);
+  Value condition = emitAgain(builder, branch.getCondition(), mapping);
+  SmallVector<Type> types;
+  for (unsigned number : carried)
+    types.push_back(branch.getResult(number).getType());
+  llvm::append_range(types, ValueRange(before).getTypes());
+  auto copy = scf::IfOp::create(builder, loc, types, condition, /*withElseRegion=*/true);
+  for (bool isThen : {true, false}) {
+    Block *from = isThen ? branch.thenBlock() : branch.elseBlock();
+    OpBuilder inside = OpBuilder::atBlockEnd(isThen ? copy.thenBlock() : copy.elseBlock());
+    setPlaces(used, before);
+    SmallVector<Value> results;
+    if (from) {
+      IRMapping inner = mapping;
+      emitProducer(inside, from, inner);
+      results = emitAgain(inside, from->getTerminator()->getOperands(), carried, inner);
+    }
+    llvm::append_range(results, getPlaces(used));
+    scf::YieldOp::create(inside, loc, results);
+  }
+  for (auto [index, number] : llvm::enumerate(carried))
+    mapping.map(branch.getResult(number), copy.getResult(index));
+  setPlaces(used, copy.getResults().drop_front(carried.size()));
+}
+
+/// The loops and branches of a block, with copies in them.
+void KernelExpander::emitProducer(OpBuilder &builder, Block *block, IRMapping &mapping) {
+  for (Operation &op : block->without_terminator()) {
+    if (messages.contains(&op))
+      hear(builder, &op, mapping);
+    if (markers.contains(&op) || !hasScheduled(&op))
+      continue;
+    if (isa<tile::LoadOp>(op)) {
+      auto *copy =
+          llvm::find_if(programCopies, [&](const ScheduledCopy &copy) { return copy.load == &op; });
+      unsigned index = getIndex(*copy);
+      ChannelPlace &place = places[index];
+      const Channel &channel = rings.channels[index];
+      Value full = channel.beginToFill(builder, op.getLoc(), place);
+      rings.emitCopy(builder, *copy, channel, place.slot, full, mapping);
+      place = channel.getNext(builder, op.getLoc(), place);
+    } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      emitProducer(builder, loop, mapping);
+    } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
+      emitProducer(builder, loop, mapping);
+    } else {
+      emitProducer(builder, cast<scf::IfOp>(op), mapping);
+    }
+  }
+}
