@@ -291,21 +291,37 @@ tile.func @attention(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !til
 !buffer = !tilegpu.memdesc<64x64xf16, #s>
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-NOT: warp_specialize
-tile.func @bounds(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr<i32>, %o: !tile.ptr<f32>) {
+tile.func @floats(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f32>, %k: i32, %o: !tile.ptr<f32>) {
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %rows = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %columns = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %width = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %down = arith.muli %rows, %width : tensor<64x1xi32, #u>
+  %all_down = tile.broadcast %down : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %all_columns = tile.broadcast %columns : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %offsets = arith.addi %all_down, %all_columns : tensor<64x64xi32, #u>
+  %begin = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %ps = tile.addptr %begin, %offsets : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
-  %k = tile.load %q : !tile.ptr<i32>
-  // expected-remark @below {{loop is not specialised: the bounds of the loop depend on memory}}
+  %scale = tile.load %q : !tile.ptr<f32>
+  %half = arith.constant 0.5 : f32
+  %is_scaled = arith.cmpf ogt, %scale, %half : f32
+  %r0 = scf.if %is_scaled -> (tensor<64x64xf32, #u>) {
+  // expected-remark @below {{loop is not specialised: its bounds or conditions depend on numbers that are no integers}}
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
-    %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
     %x = tile.load %ps : tensor<64x64x!tile.ptr<f16>, #u>
     %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !buffer
     %d = tilegpu.warpgroup_dot %xs, %xs, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>
     scf.yield %d : tensor<64x64xf32, #u>
   }
+  scf.yield %r : tensor<64x64xf32, #u>
+  } else {
+  scf.yield %zero : tensor<64x64xf32, #u>
+  }
   %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
-  tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
+  tile.store %os, %r0 : tensor<64x64x!tile.ptr<f32>, #u>
   tile.return
 }
 tile.func @order(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o: !tile.ptr<f32>) {
@@ -1063,6 +1079,50 @@ tile.func @read_by_threads(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q
     %y = tile.load %ptrs2 : tensor<64x64x!tile.ptr<f16>, #u>
     %b = tilegpu.local_alloc %y : (tensor<64x64xf16, #u>) -> !buffer
     %d = tilegpu.warpgroup_dot %m, %b, %acc {groups = array<i32: 1, 1>} : tensor<64x64xf16, #u>, !buffer -> tensor<64x64xf32, #u>
+    scf.yield %d : tensor<64x64xf32, #u>
+  }
+  %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
+  tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
+  tile.return
+}
+}
+
+// -----
+
+// A bound that is loaded is told to the producer, once it is there.
+#u = #tilegpu.unassigned
+#s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #s>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-LABEL: @bounds
+// CHECK: tilegpu.warp_specialize default
+// CHECK: %[[K:.+]] = tile.load %{{.*}} : !tile.ptr<i32>
+// CHECK: tilegpu.local_store_scalar %[[K]], %[[WORDS:.+]][0] : i32
+// CHECK-NEXT: tilegpu.mbarrier_arrive %[[FULL:.+]] :
+// CHECK: } partition
+// CHECK: tilegpu.mbarrier_wait %[[FULL]]
+// CHECK-NEXT: %[[HEARD:.+]] = tilegpu.local_load_scalar %[[WORDS]][0] : {{.*}} -> i32
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[HEARD]] step
+// CHECK: tilegpu.tma_load
+tile.func @bounds(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr<i32>, %o: !tile.ptr<f32>) {
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %rows = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %columns = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %width = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %down = arith.muli %rows, %width : tensor<64x1xi32, #u>
+  %all_down = tile.broadcast %down : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %all_columns = tile.broadcast %columns : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %offsets = arith.addi %all_down, %all_columns : tensor<64x64xi32, #u>
+  %begin = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %ps = tile.addptr %begin, %offsets : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %k = tile.load %q : !tile.ptr<i32>
+  %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
+    %x = tile.load %ps : tensor<64x64x!tile.ptr<f16>, #u>
+    %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !buffer
+    %d = tilegpu.warpgroup_dot %xs, %xs, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>
     scf.yield %d : tensor<64x64xf32, #u>
   }
   %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>

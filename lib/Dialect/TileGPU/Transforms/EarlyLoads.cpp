@@ -37,7 +37,7 @@ static std::string whyNotAgain(Value value) {
   return "";
 }
 
-std::string tessera::tilegpu::whyNotAround(tile::FuncOp kernel, scf::ForOp loop) {
+static std::string whyNotAround(tile::FuncOp kernel, scf::ForOp loop) {
   for (Operation *op = loop; op != kernel; op = op->getParentOp()) {
     SmallVector<Value, 3> values;
     StringRef what = "the bounds of the loop ";
@@ -58,7 +58,16 @@ std::string tessera::tilegpu::whyNotAround(tile::FuncOp kernel, scf::ForOp loop)
   return "";
 }
 
-std::optional<BoxAccess> tessera::tilegpu::getBoxToCopy(tile::FuncOp kernel, tile::LoadOp load,
+std::string tessera::tilegpu::whyNotAlone(tile::FuncOp kernel, scf::ForOp loop,
+                                          ArrayRef<const BoxAccess *> boxes) {
+  std::string why = whyNotAround(kernel, loop);
+  for (const BoxAccess *box : boxes)
+    if (why.empty() && !box->isFoundByKernel())
+      box->canEmitOutside(kernel.getBody(), &why);
+  return why;
+}
+
+std::optional<BoxAccess> tessera::tilegpu::getBoxToCopy(Region &region, tile::LoadOp load,
                                                         MemDescType tile, AccessAnalysis &analysis,
                                                         std::string &why) {
   if (load.getIsVolatile() || load.getCache() == tile::CacheModifier::CV) {
@@ -68,7 +77,7 @@ std::optional<BoxAccess> tessera::tilegpu::getBoxToCopy(tile::FuncOp kernel, til
   std::optional<BoxAccess> box = getBoxAccess(load, analysis, &why);
   if (!box || !canMoveByTensorMap(*box, tile, &why))
     return std::nullopt;
-  if (!box->isFoundByKernel() && !box->canEmitOutside(kernel.getBody(), &why))
+  if (!box->isFoundByKernel() && !box->canEmitOutside(region, &why))
     return std::nullopt;
   return box;
 }

@@ -14,14 +14,16 @@
 
 namespace tessera::tilegpu {
 
-/// Why the loops and branches of a kernel around a loop, and its own bounds, cannot be computed
-/// by another thread, too; empty if they can.
-std::string whyNotAround(tile::FuncOp kernel, mlir::scf::ForOp loop);
+/// Why the loops and branches of a kernel around a loop, its own bounds, and the coordinates of
+/// boxes of arguments that it copies cannot be computed by another thread, too, without being told
+/// anything (ProducerSlice.h); empty if they can.
+std::string whyNotAlone(tile::FuncOp kernel, mlir::scf::ForOp loop,
+                        llvm::ArrayRef<const BoxAccess *> boxes);
 
 /// The box that a load copies to shared memory where TMA can do it: whenever the kernel likes, or,
 /// of an array that the kernel finds, where the program comes to it. Else none, and `why` gets the
-/// reason.
-std::optional<BoxAccess> getBoxToCopy(tile::FuncOp kernel, tile::LoadOp load, MemDescType tile,
+/// reason. The coordinates of the former can be computed outside of a region.
+std::optional<BoxAccess> getBoxToCopy(mlir::Region &region, tile::LoadOp load, MemDescType tile,
                                       AccessAnalysis &analysis, std::string &why);
 
 /// What is in the way of loads that come early.

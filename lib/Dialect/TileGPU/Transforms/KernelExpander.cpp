@@ -41,8 +41,6 @@ bool KernelExpander::isInPlace(const LoopSchedule &schedule) const {
 /// has been told.
 LogicalResult KernelExpander::verifyInPlace(const LoopSchedule &schedule) {
   scf::ForOp loop = schedule.getLoop();
-  if (attr && attr.getPersistent())
-    return loop.emitError("copies from arrays that the kernel finds, in a persistent kernel");
   if (Operation *obstacle = findObstacleInLoop(loop, order)) {
     InFlightDiagnostic error = loop.emitError(
         "copies ahead what the iterations before may write, or past what orders memory");
@@ -53,11 +51,11 @@ LogicalResult KernelExpander::verifyInPlace(const LoopSchedule &schedule) {
 }
 
 /// What TMA is told for each load.
-LogicalResult KernelExpander::planCopies(ArrayRef<ScheduledCopy> copies) {
+LogicalResult KernelExpander::planCopies(ArrayRef<ScheduledCopy> copies, Region &region) {
   for (const ScheduledCopy &copy : copies) {
     tile::LoadOp load = copy.load;
     std::string why;
-    std::optional<BoxAccess> box = getBoxToCopy(kernel, load, copy.tile, analysis, why);
+    std::optional<BoxAccess> box = getBoxToCopy(region, load, copy.tile, analysis, why);
     if (!box)
       return load.emitError("cannot be copied by TMA: ") << why;
     rings.boxes.try_emplace(load, std::move(*box));
@@ -68,7 +66,7 @@ LogicalResult KernelExpander::planCopies(ArrayRef<ScheduledCopy> copies) {
 /// Channels of tiles that a program loads once.
 LogicalResult KernelExpander::planProgramCopies() {
   FailureOr<SmallVector<ScheduledCopy, 1>> copies = readProgramCopies(kernel, attr);
-  if (failed(copies) || failed(planCopies(*copies)))
+  if (failed(copies) || failed(planCopies(*copies, kernel.getBody())))
     return failure();
   for (const ScheduledCopy &copy : *copies) {
     tile::LoadOp load = copy.load;
@@ -154,7 +152,8 @@ LogicalResult KernelExpander::verify() {
   if (result.wasInterrupted() || failed(planRings()))
     return failure();
   for (const LoopSchedule &schedule : schedules) {
-    if (failed(schedule.verify(limit)) || failed(planCopies(schedule.getCopies())) ||
+    if (failed(schedule.verify(limit)) ||
+        failed(planCopies(schedule.getCopies(), schedule.getLoop().getRegion())) ||
         failed(verifyMulticast(schedule)))
       return failure();
     if (isInPlace(schedule)) {
@@ -162,17 +161,19 @@ LogicalResult KernelExpander::verify() {
         return failure();
       continue;
     }
-    if (std::string why = whyNotAround(kernel, schedule.getLoop()); !why.empty())
-      return schedule.getLoop().emitError("cannot be copied for by TMA: ") << why;
     if (failed(verifyOrder(schedule.getCopies(), schedule.getLoop())))
       return failure();
   }
   if (failed(planProgramCopies()))
     return failure();
-  if (attr && attr.getProducerWarps() != 0 && hasLoopsInPlace())
+  if (isTold()) {
     if (std::string why = getSlice().getWhyNot().str(); !why.empty())
-      return kernel.emitError("copies from arrays that it finds, which a producer cannot know: ")
-             << why;
+      return kernel.emitError("has loops that a producer cannot go through: ") << why;
+    if (attr.getPersistent())
+      return kernel.emitError("cannot be persistent: its producer is told what it loads");
+    if (getClusterSize(kernel) > 1)
+      return kernel.emitError("has a producer that is told what the program loads, in a cluster");
+  }
   int64_t bytes = 0;
   for (auto [channel, count] : llvm::zip_equal(rings.channels, slots))
     bytes += channel.getSlotBytes() * count;

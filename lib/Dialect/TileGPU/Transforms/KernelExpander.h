@@ -61,7 +61,7 @@ private:
   mlir::LogicalResult verifyMulticast(const LoopSchedule &schedule) const;
   bool isInPlace(const LoopSchedule &schedule) const;
   mlir::LogicalResult planRings();
-  mlir::LogicalResult planCopies(mlir::ArrayRef<ScheduledCopy> copies);
+  mlir::LogicalResult planCopies(mlir::ArrayRef<ScheduledCopy> copies, mlir::Region &region);
   mlir::LogicalResult planProgramCopies();
   mlir::LogicalResult addMaps();
 
@@ -71,7 +71,7 @@ private:
   void expandInLoops();
   void expandForProducer();
   WarpSpecializeOp emitRegions(mlir::OpBuilder &builder);
-  bool hasLoopsInPlace() const;
+  bool isTold() const;
   ProducerSlice getSlice() const;
   void planMessages();
   void addMarkers(const LoopSchedule &schedule);

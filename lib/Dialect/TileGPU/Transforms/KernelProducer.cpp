@@ -3,6 +3,7 @@
 // The partition of a kernel with producer warps: the program's loops and branches with copies in
 // them, and what it is told of their bounds, conditions and coordinates.
 
+#include "EarlyLoads.h"
 #include "KernelExpander.h"
 #include "ResultOverlap.h"
 
@@ -14,9 +15,17 @@ using namespace tessera::tilegpu;
 // What the producer is told
 //===----------------------------------------------------------------------===//
 
-bool KernelExpander::hasLoopsInPlace() const {
-  return llvm::any_of(schedules,
-                      [this](const LoopSchedule &schedule) { return isInPlace(schedule); });
+/// Whether there are producer warps, and they cannot go through all loops without being told
+/// anything.
+bool KernelExpander::isTold() const {
+  if (!attr || attr.getProducerWarps() == 0)
+    return false;
+  return llvm::any_of(schedules, [this](const LoopSchedule &schedule) {
+    SmallVector<const BoxAccess *> boxes;
+    for (const ScheduledCopy &copy : schedule.getCopies())
+      boxes.push_back(&rings.boxes.find(copy.load)->second);
+    return isInPlace(schedule) || !whyNotAlone(kernel, schedule.getLoop(), boxes).empty();
+  });
 }
 
 /// What it needs for all loops, and the maps that the kernel makes.
@@ -60,7 +69,7 @@ void KernelExpander::addMarkers(const LoopSchedule &schedule) {
 }
 
 void KernelExpander::planMessages() {
-  if (!hasLoopsInPlace())
+  if (!isTold())
     return;
   for (const LoopSchedule &schedule : schedules)
     if (isInPlace(schedule))

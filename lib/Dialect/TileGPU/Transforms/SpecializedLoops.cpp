@@ -6,6 +6,7 @@
 #include "LoadsAhead.h"
 #include "LoopSlice.h"
 #include "Multicast.h"
+#include "ProducerSlice.h"
 #include "WarpRegisters.h"
 #include "mlir/IR/Matchers.h"
 #include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
@@ -111,7 +112,8 @@ std::string Specializer::planLoad(BoxLoop &planned, tile::LoadOp load) {
                 : type.getRank() == 1 ? getRowType(type)
                                       : getFragmentType(load, analysis);
   std::string why;
-  std::optional<BoxAccess> box = getBoxToCopy(kernel, load, result.tile, analysis, why);
+  std::optional<BoxAccess> box =
+      getBoxToCopy(planned.loop.getRegion(), load, result.tile, analysis, why);
   if (!box)
     return why;
   planned.isInPlace |= box->isFoundByKernel();
@@ -159,6 +161,30 @@ bool Specializer::planInPlace(const BoxLoop &planned) {
   return true;
 }
 
+/// Whether a producer can go through a loop, and those around it, at least if it is told what it
+/// does not know.
+bool Specializer::planTold(BoxLoop &planned) {
+  ProducerSlice slice(kernel, planned.loop);
+  slice.needLoop(planned.loop);
+  std::vector<BoxAccess> boxes;
+  for (const BoxLoad &load : planned.loads) {
+    std::string why;
+    boxes.push_back(*getBoxToCopy(planned.loop.getRegion(), load.load, load.tile, analysis, why));
+    slice.needBox(boxes.back());
+  }
+  SmallVector<const BoxAccess *> all;
+  for (const BoxAccess &box : boxes)
+    all.push_back(&box);
+  std::string why = whyNotAlone(kernel, planned.loop, all);
+  planned.isTold = planned.isInPlace || !why.empty();
+  // Where a thread of the program copies for a loop in place, nobody is told.
+  if (!planned.isTold || planned.isInPlace)
+    return true;
+  if (getClusterSize(kernel) > 1)
+    return refuse(planned.loop, why);
+  return slice.getWhyNot().empty() || refuse(planned.loop, slice.getWhyNot());
+}
+
 bool Specializer::planLoop(scf::ForOp loop) {
   BoxLoop planned;
   planned.loop = loop;
@@ -196,13 +222,13 @@ bool Specializer::planLoop(scf::ForOp loop) {
   } else {
     if (!planOrder(loop, loads))
       return false;
-    if (std::string why = whyNotAround(kernel, loop); !why.empty())
-      return refuse(loop, why);
   }
   if (notLoaded)
     return refuse(loop, whyNotLoaded, notLoaded);
   if (llvm::all_of(planned.loads, [](const BoxLoad &box) { return box.isRow(); }))
     return refuse(loop, "it loads nothing that it multiplies");
+  if (!planTold(planned))
+    return false;
   // Who multiplies says of each slot that it is empty, and therefore has to be there.
   ReplacedOps replaced = planned.getReplaced();
   llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);

@@ -47,6 +47,8 @@ struct BoxLoop {
   /// Whether it loads from arrays that the kernel finds: its copies begin where the program comes
   /// to it, and a producer is told of it there.
   bool isInPlace = false;
+  /// Whether a producer is told anything of it.
+  bool isTold = false;
 
   ReplacedOps getReplaced() const;
   bool hasLateDot() const { return order && order->hasLate(); }
@@ -75,11 +77,13 @@ private:
   bool planLoop(mlir::scf::ForOp loop);
   std::string planLoad(BoxLoop &planned, tile::LoadOp load);
   bool planInPlace(const BoxLoop &planned);
+  bool planTold(BoxLoop &planned);
   bool planOrder(mlir::scf::ForOp loop, mlir::ArrayRef<tile::LoadOp> loads);
   void joinChannels(BoxLoop &planned);
   bool isBoundByDots() const;
   void planFedPrograms();
   bool hasLoopsInPlace() const;
+  bool isTold() const;
   std::string whyNotTold();
   void putNothingOff();
   bool hasOrder() const {

@@ -106,7 +106,7 @@ bool Specializer::planProgramCopies() {
     std::optional<ScheduledCopy> copy = getProgramCopy(kernel, load, why);
     std::optional<BoxAccess> box;
     if (copy)
-      box = getBoxToCopy(kernel, load, copy->tile, analysis, why);
+      box = getBoxToCopy(kernel.getBody(), load, copy->tile, analysis, why);
     if (!box || box->isFoundByKernel() || findObstacle(kernel, load, order, analysis, conditions)) {
       isComplete = false;
       continue;
@@ -178,7 +178,7 @@ bool Specializer::planSlots() {
     return scf::ForOp(planned.loop)->getParentOfType<LoopLikeOpInterface>() != nullptr;
   });
   int64_t others = getOtherBytes(getReplaced());
-  if (hasLoopsInPlace() && !copiesForItself)
+  if (isTold() && !copiesForItself)
     others += Mailbox::getBytes(words);
   // Rings that are filled while results are stored leave room for these.
   int64_t barriers = 0;
@@ -213,7 +213,7 @@ bool Specializer::planSlots() {
   // Where a program has an SM for itself, the next one's tiles are copied while it stores. Where
   // threads compute with what is multiplied, that is worth something if they have none to load.
   auto planPersistence = [&](bool isWithoutLoads) {
-    isPersistent = unplanned.empty() && !isInLoop && !hasLoopsInPlace() &&
+    isPersistent = unplanned.empty() && !isInLoop && !isTold() &&
                    getWantedRegisters() > WarpRegisters(warps, /*programs=*/2).alone &&
                    PersistentKernel::isPossible(kernel);
     if (!isPersistent)
@@ -361,10 +361,14 @@ bool Specializer::hasLoopsInPlace() const {
   return llvm::any_of(loops, [](const BoxLoop &planned) { return planned.isInPlace; });
 }
 
+bool Specializer::isTold() const {
+  return llvm::any_of(loops, [](const BoxLoop &planned) { return planned.isTold; });
+}
+
 /// Why a producer cannot be told which arrays there are, and where its loops begin and end; empty
 /// if it can, or there is nothing to be told.
 std::string Specializer::whyNotTold() {
-  if (!hasLoopsInPlace())
+  if (!isTold())
     return "";
   SmallVector<scf::ForOp> copied;
   for (const BoxLoop &planned : loops)
@@ -375,7 +379,8 @@ std::string Specializer::whyNotTold() {
     slice.needLoop(planned.loop);
     for (const BoxLoad &load : planned.loads) {
       std::string why;
-      std::optional<BoxAccess> box = getBoxToCopy(kernel, load.load, load.tile, analysis, why);
+      std::optional<BoxAccess> box =
+          getBoxToCopy(scf::ForOp(planned.loop).getRegion(), load.load, load.tile, analysis, why);
       slice.needBox(*box);
       maps += box->isFoundByKernel();
     }
