@@ -59,6 +59,14 @@ void SharedMemoryLiveness::addHole(SharedMemoryInterval &interval, Operation *de
                               numbers.lookup(branch.thenBlock()->getTerminator()).second});
 }
 
+/// Whether an op is in the default region of a `tilegpu.warp_specialize`, in branches at most.
+static bool isInDefaultRegion(Operation *op) {
+  Operation *parent = op->getParentOp();
+  while (isa<scf::IfOp>(parent))
+    parent = parent->getParentOp();
+  return isa<tilegpu::WarpSpecializeOp>(parent) && !tilegpu::isInPartition(op);
+}
+
 SharedMemoryInterval SharedMemoryLiveness::getLifetime(Operation *alloc,
                                                        const SharedMemoryAlias &alias) const {
   unsigned at = numbers.lookup(alloc).first;
@@ -67,8 +75,7 @@ SharedMemoryInterval SharedMemoryLiveness::getLifetime(Operation *alloc,
   // Where the default region says that a buffer is needed no more, the partition has done
   // with it, too.
   bool isEnded = llvm::any_of(alloc->getUsers(), [](Operation *user) {
-    return isa<tilegpu::LocalDeallocOp>(user) &&
-           isa<tilegpu::WarpSpecializeOp>(user->getParentOp());
+    return isa<tilegpu::LocalDeallocOp>(user) && isInDefaultRegion(user);
   });
   for (Value name : alias.getNames(alloc)) {
     for (Operation *user : name.getUsers())

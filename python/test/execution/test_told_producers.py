@@ -75,7 +75,9 @@ def test_experts(run: Runner, rng, stages):
     chosen = np.array([3, -1, 0, 7], np.int32)
     meta = {"BM": BM, "BN": BN, "BK": BK, "num_stages": stages}
     arguments = (a, b, c, chosen, N, K, M)
-    options = {key: meta[key] for key in meta if run.target in ("simulator", "cuda") or key[0] == "B"}
+    options = {
+        key: meta[key] for key in meta if run.target in ("simulator", "cuda") or key[0] == "B"
+    }
     run(experts, (4, 2), *arguments, **options)
     for block, expert in enumerate(chosen):
         x = a[block * BM : (block + 1) * BM].astype(np.float32)
@@ -83,6 +85,18 @@ def test_experts(run: Runner, rng, stages):
         np.testing.assert_array_equal(c[block * BM : (block + 1) * BM], want)
     if run.target == "simulator":
         check_is_specialised(experts, arguments, meta)
+
+
+def test_rings_end_in_a_branch():
+    """A result takes the place of what was multiplied, also behind an early `return`."""
+    meta = {"BM": 128, "BN": 256, "BK": 64}
+    types = ["*fp16:16"] * 3 + ["*i32:16"] + ["i32:16"] * 3
+    names = ["a_ptr", "b_ptr", "c_ptr", "expert_ptr", "N", "K", "M"]
+    compiled = tessera.compile(experts, dict(zip(names, types)), constexprs=meta, target="sm_90a",
+                               num_warps=8, num_stages=3)  # fmt: skip
+    assert "cp.async.bulk.tensor.2d.global" in compiled.asm["ptx"]
+    # Four slots of the rings, which is more than what is left beside the result.
+    assert 4 * 49152 < compiled.metadata["shared_bytes"] <= 232448
 
 
 @pytest.mark.parametrize("warps", [4, 8])

@@ -404,18 +404,34 @@ void KernelExpander::expandLoops(Block *block) {
   }
 }
 
-/// The rings end with the last op that needs them: what comes after may have their place.
+/// The last op of a block that needs, or has inside, one of these; null if some are elsewhere.
+static Operation *findLast(Block *block, ArrayRef<Operation *> needs) {
+  Operation *last = nullptr;
+  for (Operation *need : needs) {
+    Operation *around = block ? block->findAncestorOpInBlock(*need) : nullptr;
+    if (!around)
+      return nullptr;
+    last = last && around->isBeforeInBlock(last) ? last : around;
+  }
+  return last;
+}
+
+/// The rings end with the last op that needs them, in the branch that all of these are in: what
+/// comes after may have their place.
 void KernelExpander::endRings(Block *block) {
   SmallVector<Operation *> needs;
   for (const auto &[loop, index] : ofLoop)
     needs.push_back(loop);
   for (const ScheduledCopy &copy : programCopies)
     needs.push_back(getReaders(copy).back());
-  Operation *last = nullptr;
-  for (Operation *need : needs) {
-    Operation *around = block->findAncestorOpInBlock(*need);
-    if (!last || last->isBeforeInBlock(around))
-      last = around;
+  Operation *last = findLast(block, needs);
+  while (auto branch = dyn_cast<scf::IfOp>(last)) {
+    Operation *inside = findLast(branch.thenBlock(), needs);
+    if (!inside)
+      inside = findLast(branch.elseBlock(), needs);
+    if (!inside)
+      break;
+    last = inside;
   }
   OpBuilder builder(last->getContext());
   builder.setInsertionPointAfter(last);
