@@ -58,6 +58,8 @@
 //     tilegpu-accelerate-matmul              mayPass(): a load that sinks to its dot
 //     tilegpu-warp-specialize                mayPass() across loops: loads that another thread
 //                                            orders; conditions of the launch
+//     tilegpu-expand-schedule                getMemoryAccesses() of a loop over tiles whose results
+//                                            lie in arrays that are found: places are compared
 //     tilegpu-store-by-tensor-map            mayPass() across loops: stores that TMA does
 //                                            later; conditions of the launch
 //       persistent kernels                   mayMeetOtherPrograms() of the kernel

@@ -244,8 +244,8 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
 
     A loop stays as it is, with a remark that says why, if a tile that reaches a dot
     is no box, is computed with before it is multiplied or cannot be laid out by TMA;
-    if bounds or coordinates depend on memory or on what loops carry; if it has a dot in a
-    branch; if something orders memory before it; if two slots do not fit. The kernel's other
+    if an index is loaded in it; if bounds or conditions depend on floats that are loaded (integers
+    are told to the producer, tilegpu-expand-schedule); if it has a dot in a branch; if something orders memory before it; if two slots do not fit. The kernel's other
     loops have their schedules all the same.
 
     ```mlir
@@ -384,7 +384,9 @@ def TileGPUStoreByTensorMapPass : Pass<"tilegpu-store-by-tensor-map", "::mlir::M
     is written; where that leaves too little memory, the tile goes in pieces, by two buffers
     alternately. A store stays one of threads, with a remark that says why, if the kernel orders
     memory, if other stores may write to the same array, if it says how to cache, or if a loop
-    leaves no shared memory for pieces, either.
+    leaves no shared memory for pieces, either. An array that the kernel finds in memory is stored
+    so in a loop in which nothing else comes to memory, by a tensor map that the kernel makes in
+    front of it; what is stored is there when the loop ends.
 
     ```mlir
     tile.store %p, %x, %m : tensor<64x64x!tile.ptr<f16>, ...>
