@@ -11,6 +11,10 @@
 using namespace mlir;
 using namespace tessera;
 
+/// Before all coordinates of an array by more than any tile's extent, and not so far that adding
+/// to it, or subtracting from it, leaves 32 bits.
+static constexpr int64_t kOutside = -(int64_t(1) << 24);
+
 /// The loop that a value is the induction variable of.
 static scf::ForOp getLoopOf(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
@@ -206,13 +210,20 @@ Value BoxAccess::emitCoordinate(OpBuilder &builder, Location loc, unsigned dim,
   }
   if (dim != 0)
     return value;
+  if (Value holds = emitIsMoved(builder, loc, mapping)) {
+    Value outside = Emitter{builder, loc, mapping, narrow}.constant(kOutside);
+    value = arith::SelectOp::create(builder, loc, holds, value, outside);
+  }
+  return value;
+}
+
+Value BoxAccess::emitIsMoved(OpBuilder &builder, Location loc, IRMapping &mapping) const {
+  Value all;
   for (const ScalarPolynomial &guard : guards) {
     Emitter wide{builder, loc, mapping, builder.getI64Type()};
     Value holds = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, wide.emit(guard),
                                         wide.constant(0));
-    // However far into the tile: a negative coordinate.
-    Value outside = Emitter{builder, loc, mapping, narrow}.constant(INT32_MIN);
-    value = arith::SelectOp::create(builder, loc, holds, value, outside);
+    all = all ? arith::AndIOp::create(builder, loc, all, holds).getResult() : holds;
   }
-  return value;
+  return all;
 }

@@ -164,6 +164,13 @@ const TensorMap *simulator::findMadeMap(Warp &warp, const Instr &instr, unsigned
     report("copies by a tensor map that has been made here, and not fenced since");
   else if (std::memcmp(reinterpret_cast<const void *>(address), made.bytes.data(), kMapBytes) != 0)
     report("copies by a tensor map that has been written to since it was made");
+  // Seen on an H100, be the copy inside of the array or not.
+  constexpr uint64_t kMostElements = uint64_t(1) << 31;
+  for (int dim = 0; dim < made.map->shape.rank; ++dim)
+    if (uint64_t extent = made.map->shape.extents[dim]; extent == 0 || extent > kMostElements)
+      warp.machine.report(FindingKind::OutOfBounds, instr, warp, static_cast<int>(lane), address,
+                          "copies by a tensor map with an extent of " + std::to_string(extent) +
+                              " elements: an illegal instruction");
   return made.map;
 }
 

@@ -100,6 +100,10 @@ public:
   /// `canEmitOutside` has promised to be possible; the mapping remembers them.
   mlir::Value emitCoordinate(mlir::OpBuilder &builder, mlir::Location loc, unsigned dim,
                              mlir::IRMapping &mapping) const;
+  /// Computes whether anything is moved, an i1, in the same way: whether no guard is negative. Null
+  /// if there are none.
+  mlir::Value emitIsMoved(mlir::OpBuilder &builder, mlir::Location loc,
+                          mlir::IRMapping &mapping) const;
 
 private:
   friend class BoxFinder;

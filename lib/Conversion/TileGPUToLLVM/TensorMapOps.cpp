@@ -250,6 +250,9 @@ struct MakeTensorMapPattern : TilePattern<tilegpu::MakeTensorMapOp> {
       Value extent = evaluate(thread, map.getExtents().getResult(dim), adaptor.getSymbols());
       Value most = thread.i64(kMostElements);
       extent = thread.select(thread.compare(LLVM::ICmpPredicate::slt, extent, most), extent, most);
+      // There is no map of an array without elements, of which nothing is copied.
+      extent = thread.select(thread.compare(LLVM::ICmpPredicate::sgt, extent, thread.i64(0)),
+                             extent, thread.i64(1));
       fields.extents.push_back(thread.extendOrTruncate(extent, 32));
       if (dim + 1 == map.getRank())
         continue;

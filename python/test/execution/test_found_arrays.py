@@ -137,6 +137,41 @@ def test_result_lies_where_sizes_are(run: Runner, rng):
 
 
 @tessera.jit
+def described(where_ptr, sizes_ptr, n, tiles, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """Tiles that are done whatever extents the descriptors have."""
+    M, N, K = tl.load(sizes_ptr), tl.load(sizes_ptr + 1), tl.load(sizes_ptr + 2)
+    a_ptr = tl.load(where_ptr).to(tl.pointer_type(tl.float16))
+    b_ptr = tl.load(where_ptr + 1).to(tl.pointer_type(tl.float16))
+    c_ptr = tl.load(where_ptr + 2).to(tl.pointer_type(tl.float16))
+    a = tl.make_tensor_descriptor(a_ptr, [n, K], [64, 1], [BM, BK])
+    b = tl.make_tensor_descriptor(b_ptr, [n, K], [64, 1], [BN, BK])
+    c = tl.make_tensor_descriptor(c_ptr, [M, N], [64, 1], [BM, BN])
+    for tile in range(tiles):
+        acc = tl.zeros((BM, BN), dtype=tl.float32)
+        for k in range(0, 64, BK):
+            acc += tl.dot(a.load([tile * BM, k]), b.load([0, k]).T)
+        c.store([tile * BM, 0], acc.to(tl.float16))
+
+
+@pytest.mark.parametrize(
+    "sizes", [(0, 64, 64), (64, 0, 64), (-5, 64, 64), (64, 64, 0), (64, 64, -1), (30, 40, 56)]
+)
+def test_arrays_without_elements(run: Runner, rng, sizes):
+    """Loads give zeros, and nothing is stored; a GPU takes a map without elements for wrong."""
+    M, N, K = sizes
+    a, b = small(rng, 128, 64), small(rng, 64, 64)
+    c = np.full((128, 64), 99, np.float16)
+    where = run.addresses([a, b, c])
+    run(described, (1,), where.copy(), np.array(sizes, np.int32), 128, 2, BM=64, BN=64, BK=32)
+    K = max(0, K)
+    want = np.full_like(c, 99)
+    want[: max(0, M), :N] = (a[:, :K].astype(np.float32) @ b[:, :K].astype(np.float32).T)[
+        : max(0, M), :N
+    ]
+    np.testing.assert_array_equal(c, want)
+
+
+@tessera.jit
 def queued(as_ptr, bs_ptr, c_ptr, sizes_ptr, scales_ptr, counter_ptr, groups, N, K, ld,
            BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, FLOATS: tl.constexpr):  # fmt: skip
     """Tiles by a counter in memory, numbers of rows by a sum of a tile, two loops, a branch."""

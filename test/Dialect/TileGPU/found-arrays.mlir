@@ -150,6 +150,7 @@ tile.func @stored(%where: !tile.ptr<i64>, %c: !tile.ptr<f32>, %n: i32) {
 // CHECK-NEXT: tilegpu.mbarrier_arrive
 // CHECK: tilegpu.tma_store_wait {pending = 0 : i32}
 // CHECK: tilegpu.local_store
+// CHECK-NEXT: scf.if
 // CHECK-NEXT: tilegpu.tma_store %{{.*}}, %[[C]]
 // CHECK: scf.yield
 // CHECK-NEXT: }

@@ -11,8 +11,8 @@ using namespace tessera::tilegpu;
 
 static constexpr int64_t kWordBytes = 8;
 
-/// The buffer has a power of two of them.
-static unsigned roundWords(unsigned words) { return llvm::PowerOf2Ceil(std::max(words, 1U)); }
+/// The buffer has a power of two of them, and more than a barrier has.
+static unsigned roundWords(unsigned words) { return llvm::PowerOf2Ceil(std::max(words, 2U)); }
 
 static MemDescType getType(MLIRContext *context, int64_t words) {
   LinearLayout layout({words});

@@ -476,7 +476,7 @@ void Rewriter::rewrite(TMAStore &planned, Value map) {
     if (boxDim.tileDim == 1u)
       alongColumns = dim;
   }
-  Value first = coordinates[alongColumns];
+  Value first = coordinates[alongColumns], isMoved = planned.box.emitIsMoved(builder, loc, mapping);
   Pieces pieces(store, planned.pieces);
   for (unsigned number = 0; number < planned.pieces; ++number) {
     if (number != 0) {
@@ -492,8 +492,15 @@ void Rewriter::rewrite(TMAStore &planned, Value map) {
     Value buffer = buffers[number % buffers.size()];
     if (isFilledLater)
       LocalStoreOp::create(builder, loc, piece, buffer);
-    CopyHints::of(store).attachTo(TMAStoreOp::create(builder, loc, buffer, map, coordinates,
-                                                     /*groups=*/nullptr));
+    {
+      // Where nothing is stored, the array may have no elements, and TMA stumbles over its map.
+      OpBuilder::InsertionGuard guard(builder);
+      if (isMoved)
+        builder.setInsertionPointToStart(
+            scf::IfOp::create(builder, loc, isMoved, /*withElseRegion=*/false).thenBlock());
+      CopyHints::of(store).attachTo(TMAStoreOp::create(builder, loc, buffer, map, coordinates,
+                                                       /*groups=*/nullptr));
+    }
     TMAStoreCommitOp::create(builder, loc);
   }
   if (planned.loop)

@@ -399,7 +399,9 @@ std::string Specializer::whyNotTold() {
 bool Specializer::planOwnCopies() {
   scf::ForOp first = loops.front().loop;
   std::string whyNot = whyNotTold();
-  whyItCopies = !whyNot.empty()      ? "the kernel finds its arrays in memory, and " + whyNot
+  whyItCopies = !whyNot.empty() ? (hasLoopsInPlace() ? "the kernel finds its arrays in memory, and "
+                                                     : "a producer cannot be told: ") +
+                                      whyNot
                 : sharedPrograms > 1 ? "more programs share an SM without warps for copies"
                                      : describeBound(first, machine);
   for (BoxLoop &planned : loops) {

@@ -24,7 +24,7 @@ def TileGPU_MakeTensorMapOp : TileGPU_Op<"make_tensor_map", [
     Rules: (K1) it is in a kernel, and neither in the partition of a `tilegpu.warp_specialize` nor
     in a `tilegpu.one_thread`; (K2) the map's base is 0, and its symbols are the operands, of which
     all but the base are integers; (K3) an array has at least one element, wherever something is
-    copied by its map.
+    copied by its map. An extent that is not positive is described as 1.
 
     ```mlir
     tile.func @kernel(%a: !tile.ptr<f16>, %m: i32, %ld: i64) {
