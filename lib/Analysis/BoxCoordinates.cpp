@@ -54,6 +54,13 @@ static bool canCompute(Value value, Region &region, llvm::DenseSet<Value> &seen,
   });
 }
 
+bool BoxAccess::isKnownOutside(Operation *op) const {
+  auto isOutside = [&](Value value) {
+    return !op->isAncestor(value.getParentRegion()->getParentOp());
+  };
+  return isOutside(base) && llvm::all_of(parameters, isOutside);
+}
+
 bool BoxAccess::canEmitOutside(Region &region, std::string *why) const {
   llvm::DenseSet<Value> seen;
   auto canCompute = [&](const ScalarPolynomial &polynomial) {

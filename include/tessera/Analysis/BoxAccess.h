@@ -74,6 +74,8 @@ public:
   /// its extents and strides is the k-th of them. None for an array that is an argument.
   llvm::ArrayRef<mlir::Value> getParameters() const { return parameters; }
   bool isFoundByKernel() const { return !parameters.empty(); }
+  /// Whether the array's place, extents and strides are known outside of an op around the access.
+  bool isKnownOutside(mlir::Operation *op) const;
   mlir::Type getElementType() const { return elementType; }
   /// Outer dimensions first, then every dimension of the tile, of which the one whose
   /// stride is 1 is last and the others are in the tile's order. At most kMaxBoxRank.

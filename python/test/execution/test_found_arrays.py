@@ -172,6 +172,39 @@ def test_arrays_without_elements(run: Runner, rng, sizes):
 
 
 @tessera.jit
+def alternating(
+    where_ptr, c_ptr, count_ptr, tiles, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
+    """Every other tile is multiplied: a branch that has nothing but the loop, by what is carried."""
+    a_ptr = tl.load(where_ptr).to(tl.pointer_type(tl.float16))
+    b_ptr = tl.load(where_ptr + 1).to(tl.pointer_type(tl.float16))
+    a = tl.make_tensor_descriptor(a_ptr, [256, 64], [64, 1], [BM, BK])
+    b = tl.make_tensor_descriptor(b_ptr, [BN, 64], [64, 1], [BN, BK])
+    rows, columns = tl.arange(0, BM)[:, None], tl.arange(0, BN)[None, :]
+    is_done = tl.load(where_ptr) == 0
+    for tile in range(tiles):
+        acc = tl.zeros((BM, BN), dtype=tl.float32)
+        if is_done:
+            for k in range(0, 64, BK):
+                acc += tl.dot(a.load([tile * BM, k]), b.load([0, k]).T)
+        tl.store(c_ptr + (tile * BM + rows) * BN + columns, acc)
+        tl.atomic_add(count_ptr, 1)  # so that nothing is copied ahead of what is stored
+        is_done = not is_done
+
+
+def test_a_branch_by_what_is_carried(run: Runner, rng):
+    a, b = small(rng, 256, 64), small(rng, BN, 64)
+    c = np.full((256, BN), 99, np.float32)
+    where = run.addresses([a, b])
+    count = np.zeros(1, np.int32)
+    run(alternating, (1,), where.copy(), c, count, 4, BM=64, BN=BN, BK=32)
+    assert count[0] == 4
+    want = a.astype(np.float32) @ b.astype(np.float32).T
+    want.reshape(4, 64, BN)[::2] = 0
+    np.testing.assert_array_equal(c, want)
+
+
+@tessera.jit
 def queued(as_ptr, bs_ptr, c_ptr, sizes_ptr, scales_ptr, counter_ptr, groups, N, K, ld,
            BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, FLOATS: tl.constexpr):  # fmt: skip
     """Tiles by a counter in memory, numbers of rows by a sum of a tile, two loops, a branch."""

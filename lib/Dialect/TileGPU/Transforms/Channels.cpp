@@ -22,20 +22,34 @@ static Value makeNumber(OpBuilder &builder, Location loc, unsigned number) {
   return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(number));
 }
 
+Value tessera::tilegpu::emitOtherPhase(OpBuilder &builder, Location loc, Value phase) {
+  return arith::XOrIOp::create(builder, loc, phase, makeNumber(builder, loc, 1));
+}
+
+Value tessera::tilegpu::allocateBarriers(OpBuilder &builder, Location loc, unsigned slots,
+                                         unsigned arrivals) {
+  MLIRContext *context = builder.getContext();
+  auto type = MemDescType::get(context, {1}, builder.getI64Type(),
+                               LayoutAttr::get(context, LinearLayout({1})));
+  Value barriers = LocalAllocOp::create(builder, loc, type.getRing(slots), Value());
+  MBarrierInitOp::create(builder, loc, barriers, arrivals);
+  return barriers;
+}
+
+MemDescType tessera::tilegpu::getRowType(ArrayRef<int64_t> shape, Type element) {
+  LinearLayout memory(shape);
+  for (unsigned bit = 0; bit < memory.elementBits(); ++bit)
+    memory.columns(HwDim::Offset).push_back(uint64_t(1) << bit);
+  MLIRContext *context = element.getContext();
+  return MemDescType::get(context, shape, element, LayoutAttr::get(context, memory));
+}
+
 void Channel::allocate(OpBuilder &builder, Location loc, unsigned count, unsigned warps) {
   slots = count;
   for (MemDescType tile : tiles)
     rings.push_back(LocalAllocOp::create(builder, loc, tile.getRing(slots), Value()));
-  auto allocateBarriers = [&](unsigned number, unsigned arrivals) -> Value {
-    MLIRContext *context = builder.getContext();
-    auto type = MemDescType::get(context, {1}, builder.getI64Type(),
-                                 LayoutAttr::get(context, LinearLayout({1})));
-    Value barriers = LocalAllocOp::create(builder, loc, type.getRing(number), Value());
-    MBarrierInitOp::create(builder, loc, barriers, arrivals);
-    return barriers;
-  };
-  full = allocateBarriers(slots, /*arrivals=*/1);
-  empty = allocateBarriers(slots + 1, warps * blocks);
+  full = allocateBarriers(builder, loc, slots, /*arrivals=*/1);
+  empty = allocateBarriers(builder, loc, slots + 1, warps * blocks);
 }
 
 void Channel::deallocate(OpBuilder &builder, Location loc) {
@@ -57,7 +71,7 @@ ChannelPlace Channel::getNext(OpBuilder &builder, Location loc, ChannelPlace pla
   Value next = arith::AddIOp::create(builder, loc, place.slot, one);
   Value isRound = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, next,
                                         makeNumber(builder, loc, slots));
-  Value other = arith::XOrIOp::create(builder, loc, place.phase, one);
+  Value other = emitOtherPhase(builder, loc, place.phase);
   return {
       arith::SelectOp::create(builder, loc, isRound, makeNumber(builder, loc, 0), next),
       arith::SelectOp::create(builder, loc, isRound, other, place.phase),
@@ -69,7 +83,7 @@ ChannelPlace Channel::getPrevious(OpBuilder &builder, Location loc, ChannelPlace
   Value before = arith::SubIOp::create(builder, loc, place.slot, one);
   Value isRound = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, place.slot,
                                         makeNumber(builder, loc, 0));
-  Value other = arith::XOrIOp::create(builder, loc, place.phase, one);
+  Value other = emitOtherPhase(builder, loc, place.phase);
   return {
       arith::SelectOp::create(builder, loc, isRound, makeNumber(builder, loc, slots - 1), before),
       arith::SelectOp::create(builder, loc, isRound, other, place.phase),
@@ -93,7 +107,7 @@ void Channel::release(OpBuilder &builder, Location loc, Value slot) const {
 Value Channel::beginToFill(OpBuilder &builder, Location loc, ChannelPlace place) const {
   Value isEmpty = MemDescIndexOp::create(builder, loc, empty, place.slot);
   // All slots are empty before the first round: the phase before the first is over.
-  Value before = arith::XOrIOp::create(builder, loc, place.phase, makeNumber(builder, loc, 1));
+  Value before = emitOtherPhase(builder, loc, place.phase);
   MBarrierWaitOp::create(builder, loc, isEmpty, before);
   int64_t bytes = 0;
   for (MemDescType tile : tiles)

@@ -28,6 +28,16 @@ struct ChannelPlace {
   mlir::Value slot, phase;
 };
 
+/// The phase after this one, and before it.
+mlir::Value emitOtherPhase(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value phase);
+
+/// A ring of so many barriers, each of which so many arrivals end a phase of; a single one with 0.
+mlir::Value allocateBarriers(mlir::OpBuilder &builder, mlir::Location loc, unsigned slots,
+                             unsigned arrivals);
+
+/// Numbers in shared memory, one after the other.
+MemDescType getRowType(mlir::ArrayRef<int64_t> shape, mlir::Type element);
+
 class Channel {
 public:
   Channel(mlir::ArrayRef<MemDescType> tiles) : tiles(tiles) {}

@@ -11,62 +11,6 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
 
-/// Why a scalar cannot be computed again by another thread; empty if it can.
-static std::string whyNotAgain(Value value) {
-  SmallVector<Value> work{value};
-  llvm::SmallDenseSet<Operation *, 16> seen;
-  while (!work.empty()) {
-    Value next = work.pop_back_val();
-    if (isa<RankedTensorType>(next.getType()))
-      return "depend on tiles";
-    if (auto argument = dyn_cast<BlockArgument>(next)) {
-      auto around = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
-      if (around && argument != around.getInductionVar())
-        return "depend on what a loop around it carries";
-      continue;
-    }
-    Operation *op = next.getDefiningOp();
-    if (!seen.insert(op).second)
-      continue;
-    if (op->getNumRegions() != 0)
-      return "depend on branches or loops";
-    if (!isMemoryEffectFree(op))
-      return "depend on memory";
-    llvm::append_range(work, op->getOperands());
-  }
-  return "";
-}
-
-static std::string whyNotAround(tile::FuncOp kernel, scf::ForOp loop) {
-  for (Operation *op = loop; op != kernel; op = op->getParentOp()) {
-    SmallVector<Value, 3> values;
-    StringRef what = "the bounds of the loop ";
-    if (auto around = dyn_cast<scf::ForOp>(op)) {
-      values = {around.getLowerBound(), around.getUpperBound(), around.getStep()};
-      if (op != loop)
-        what = "the bounds of a loop around it ";
-    } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
-      values = {branch.getCondition()};
-      what = "the conditions around it ";
-    } else {
-      return "it is inside of a loop whose iterations are not counted";
-    }
-    for (Value value : values)
-      if (std::string why = whyNotAgain(value); !why.empty())
-        return what.str() + why;
-  }
-  return "";
-}
-
-std::string tessera::tilegpu::whyNotAlone(tile::FuncOp kernel, scf::ForOp loop,
-                                          ArrayRef<const BoxAccess *> boxes) {
-  std::string why = whyNotAround(kernel, loop);
-  for (const BoxAccess *box : boxes)
-    if (why.empty() && !box->isFoundByKernel())
-      box->canEmitOutside(kernel.getBody(), &why);
-  return why;
-}
-
 std::optional<BoxAccess> tessera::tilegpu::getBoxToCopy(Region &region, tile::LoadOp load,
                                                         MemDescType tile, AccessAnalysis &analysis,
                                                         std::string &why) {

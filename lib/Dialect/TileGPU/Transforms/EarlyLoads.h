@@ -14,12 +14,6 @@
 
 namespace tessera::tilegpu {
 
-/// Why the loops and branches of a kernel around a loop, its own bounds, and the coordinates of
-/// boxes of arguments that it copies cannot be computed by another thread, too, without being told
-/// anything (ProducerSlice.h); empty if they can.
-std::string whyNotAlone(tile::FuncOp kernel, mlir::scf::ForOp loop,
-                        llvm::ArrayRef<const BoxAccess *> boxes);
-
 /// The box that a load copies to shared memory where TMA can do it: whenever the kernel likes, or,
 /// of an array that the kernel finds, where the program comes to it. Else none, and `why` gets the
 /// reason. The coordinates of the former can be computed outside of a region.

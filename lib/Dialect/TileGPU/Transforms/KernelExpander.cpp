@@ -50,6 +50,21 @@ LogicalResult KernelExpander::verifyInPlace(const LoopSchedule &schedule) {
   return success();
 }
 
+/// Whether producer warps can go through all loops.
+LogicalResult KernelExpander::verifySlice() {
+  ProducerSlice needs = getSlice();
+  if (!needs.getWhyNot().empty())
+    return kernel.emitError("has loops that a producer cannot go through: ") << needs.getWhyNot();
+  bool isTold = !needs.isEmpty() || llvm::any_of(schedules, [this](const LoopSchedule &schedule) {
+    return isInPlace(schedule);
+  });
+  if (isTold && attr.getPersistent())
+    return kernel.emitError("cannot be persistent: its producer is told what it loads");
+  if (isTold && getClusterSize(kernel) > 1)
+    return kernel.emitError("has a producer that is told what the program loads, in a cluster");
+  return success();
+}
+
 /// What TMA is told for each load.
 LogicalResult KernelExpander::planCopies(ArrayRef<ScheduledCopy> copies, Region &region) {
   for (const ScheduledCopy &copy : copies) {
@@ -166,14 +181,8 @@ LogicalResult KernelExpander::verify() {
   }
   if (failed(planProgramCopies()))
     return failure();
-  if (isTold()) {
-    if (std::string why = getSlice().getWhyNot().str(); !why.empty())
-      return kernel.emitError("has loops that a producer cannot go through: ") << why;
-    if (attr.getPersistent())
-      return kernel.emitError("cannot be persistent: its producer is told what it loads");
-    if (getClusterSize(kernel) > 1)
-      return kernel.emitError("has a producer that is told what the program loads, in a cluster");
-  }
+  if (attr && attr.getProducerWarps() != 0 && failed(verifySlice()))
+    return failure();
   int64_t bytes = 0;
   for (auto [channel, count] : llvm::zip_equal(rings.channels, slots))
     bytes += channel.getSlotBytes() * count;

@@ -58,6 +58,7 @@ private:
   mlir::LogicalResult verify();
   mlir::LogicalResult verifyOrder(mlir::ArrayRef<ScheduledCopy> copies, mlir::Operation *op);
   mlir::LogicalResult verifyInPlace(const LoopSchedule &schedule);
+  mlir::LogicalResult verifySlice();
   mlir::LogicalResult verifyMulticast(const LoopSchedule &schedule) const;
   bool isInPlace(const LoopSchedule &schedule) const;
   mlir::LogicalResult planRings();
@@ -71,7 +72,6 @@ private:
   void expandInLoops();
   void expandForProducer();
   WarpSpecializeOp emitRegions(mlir::OpBuilder &builder);
-  bool isTold() const;
   ProducerSlice getSlice() const;
   void planMessages();
   void addMarkers(const LoopSchedule &schedule);
@@ -81,12 +81,12 @@ private:
   void emitProducer(mlir::OpBuilder &builder, mlir::scf::IfOp branch, mlir::IRMapping &mapping);
   void hear(mlir::OpBuilder &builder, mlir::Operation *op, mlir::IRMapping &mapping);
   mlir::Value emitAgain(mlir::OpBuilder &builder, mlir::Value value, mlir::IRMapping &mapping);
-  mlir::SmallVector<mlir::Value> emitAgain(mlir::OpBuilder &builder, mlir::ValueRange values,
-                                           mlir::ArrayRef<unsigned> numbers,
-                                           mlir::IRMapping &mapping);
-  mlir::SmallVector<unsigned> getCarried(mlir::Operation *op) const {
-    return slice ? slice->getCarried(op) : mlir::SmallVector<unsigned>();
-  }
+  mlir::SmallVector<mlir::Value> emitCarried(mlir::OpBuilder &builder, mlir::ValueRange old,
+                                             mlir::ArrayRef<unsigned> numbers,
+                                             mlir::ArrayRef<unsigned> used,
+                                             mlir::IRMapping &mapping);
+  void setCarried(mlir::ValueRange old, mlir::ValueRange carried, mlir::ArrayRef<unsigned> numbers,
+                  mlir::ArrayRef<unsigned> used, mlir::IRMapping &mapping);
   void allocateRings(mlir::OpBuilder &builder, mlir::Location loc);
   void emitPlaces(mlir::OpBuilder &builder, mlir::Location loc);
   mlir::SmallVector<mlir::Value> getPlaces(mlir::ArrayRef<unsigned> used) const;
@@ -110,11 +110,13 @@ private:
   KernelRings rings;
   /// Slots of each channel.
   mlir::SmallVector<unsigned> slots;
-  /// What a producer is told, and by which way. Ops that are there to mark a place only are
-  /// `markers`.
+  /// Of a kernel with producer warps what these have to know. Ops that are there to mark a place
+  /// only are `markers`.
   std::optional<ProducerSlice> slice;
   llvm::MapVector<mlir::Operation *, ProducerMessage> messages;
   llvm::SmallSetVector<mlir::Operation *, 4> markers;
+  /// Whether what is stored may be what is copied, of loops that ask that.
+  mlir::SmallVector<mlir::Value, 1> overlaps;
   Mailbox mailbox;
   /// Of each channel, and of the mailbox behind them.
   mlir::SmallVector<ChannelPlace> places;

@@ -3,7 +3,6 @@
 // The partition of a kernel with producer warps: the program's loops and branches with copies in
 // them, and what it is told of their bounds, conditions and coordinates.
 
-#include "EarlyLoads.h"
 #include "KernelExpander.h"
 #include "ResultOverlap.h"
 
@@ -14,19 +13,6 @@ using namespace tessera::tilegpu;
 //===----------------------------------------------------------------------===//
 // What the producer is told
 //===----------------------------------------------------------------------===//
-
-/// Whether there are producer warps, and they cannot go through all loops without being told
-/// anything.
-bool KernelExpander::isTold() const {
-  if (!attr || attr.getProducerWarps() == 0)
-    return false;
-  return llvm::any_of(schedules, [this](const LoopSchedule &schedule) {
-    SmallVector<const BoxAccess *> boxes;
-    for (const ScheduledCopy &copy : schedule.getCopies())
-      boxes.push_back(&rings.boxes.find(copy.load)->second);
-    return isInPlace(schedule) || !whyNotAlone(kernel, schedule.getLoop(), boxes).empty();
-  });
-}
 
 /// What it needs for all loops, and the maps that the kernel makes.
 ProducerSlice KernelExpander::getSlice() const {
@@ -61,6 +47,7 @@ void KernelExpander::addMarkers(const LoopSchedule &schedule) {
     return mark(builder);
   builder.setInsertionPoint(overlap->getLoop());
   Value may = overlap->emit(builder, loop.getLoc());
+  overlaps.push_back(may);
   mark(builder);
   builder.setInsertionPoint(loop);
   auto branch = scf::IfOp::create(builder, loop.getLoc(), may, /*withElseRegion=*/false);
@@ -69,18 +56,14 @@ void KernelExpander::addMarkers(const LoopSchedule &schedule) {
 }
 
 void KernelExpander::planMessages() {
-  if (!isTold())
-    return;
   for (const LoopSchedule &schedule : schedules)
     if (isInPlace(schedule))
       addMarkers(schedule);
   slice = getSlice();
-  for (Operation *marker : markers) {
+  for (Operation *marker : markers)
     slice->tellOfMemory(marker);
-    if (auto branch = dyn_cast<scf::IfOp>(marker->getParentOp()))
-      if (&branch.thenBlock()->front() == marker)
-        slice->tell(branch.getCondition());
-  }
+  for (Value may : overlaps)
+    slice->tell(may);
   messages = slice->getMessages();
 }
 
@@ -107,19 +90,30 @@ Value KernelExpander::emitAgain(OpBuilder &builder, Value value, IRMapping &mapp
   return mapping.lookup(value);
 }
 
-SmallVector<Value> KernelExpander::emitAgain(OpBuilder &builder, ValueRange values,
-                                             ArrayRef<unsigned> numbers, IRMapping &mapping) {
+/// What a loop or branch of the partition carries: the scalars with these numbers among the old
+/// ones, and the places in the channels that are used.
+SmallVector<Value> KernelExpander::emitCarried(OpBuilder &builder, ValueRange old,
+                                               ArrayRef<unsigned> numbers, ArrayRef<unsigned> used,
+                                               IRMapping &mapping) {
   SmallVector<Value> result;
   for (unsigned number : numbers)
-    result.push_back(emitAgain(builder, values[number], mapping));
+    result.push_back(emitAgain(builder, old[number], mapping));
+  llvm::append_range(result, getPlaces(used));
   return result;
+}
+
+/// The other way round: variables or results that have what is carried.
+void KernelExpander::setCarried(ValueRange old, ValueRange carried, ArrayRef<unsigned> numbers,
+                                ArrayRef<unsigned> used, IRMapping &mapping) {
+  for (auto [index, number] : llvm::enumerate(numbers))
+    mapping.map(old[number], carried[index]);
+  setPlaces(used, carried.drop_front(numbers.size()));
 }
 
 void KernelExpander::emitProducer(OpBuilder &builder, scf::ForOp loop, IRMapping &mapping) {
   Location loc = loop.getLoc();
-  SmallVector<unsigned> used = getChannels(loop), carried = getCarried(loop);
-  SmallVector<Value> inits = emitAgain(builder, loop.getInitArgs(), carried, mapping);
-  llvm::append_range(inits, getPlaces(used));
+  SmallVector<unsigned> used = getChannels(loop), carried = slice->getCarried(loop);
+  SmallVector<Value> inits = emitCarried(builder, loop.getInitArgs(), carried, used, mapping);
   auto copy = scf::ForOp::create(builder, loc, emitAgain(builder, loop.getLowerBound(), mapping),
                                  emitAgain(builder, loop.getUpperBound(), mapping),
                                  emitAgain(builder, loop.getStep(), mapping), inits,
@@ -127,11 +121,9 @@ void KernelExpander::emitProducer(OpBuilder &builder, scf::ForOp loop, IRMapping
   if (!copy.getBody()->empty())
     copy.getBody()->back().erase();
   OpBuilder inside = OpBuilder::atBlockEnd(copy.getBody());
-  setPlaces(used, copy.getRegionIterArgs().drop_front(carried.size()));
   IRMapping inner = mapping;
   inner.map(loop.getInductionVar(), copy.getInductionVar());
-  for (auto [index, number] : llvm::enumerate(carried))
-    inner.map(loop.getRegionIterArg(number), copy.getRegionIterArg(index));
+  setCarried(loop.getRegionIterArgs(), copy.getRegionIterArgs(), carried, used, inner);
   if (auto found = ofLoop.find(loop); found != ofLoop.end()) {
     const LoopSchedule &schedule = schedules[found->second];
     for (const ScheduledChannel &channel : schedule.getChannels()) {
@@ -142,20 +134,16 @@ void KernelExpander::emitProducer(OpBuilder &builder, scf::ForOp loop, IRMapping
   } else {
     emitProducer(inside, loop.getBody(), inner);
   }
-  SmallVector<Value> next = emitAgain(inside, loop.getYieldedValues(), carried, inner);
-  llvm::append_range(next, getPlaces(used));
-  scf::YieldOp::create(inside, loc, next);
-  for (auto [index, number] : llvm::enumerate(carried))
-    mapping.map(loop.getResult(number), copy.getResult(index));
-  setPlaces(used, copy.getResults().drop_front(carried.size()));
+  scf::YieldOp::create(inside, loc,
+                       emitCarried(inside, loop.getYieldedValues(), carried, used, inner));
+  setCarried(loop.getResults(), copy.getResults(), carried, used, mapping);
 }
 
 void KernelExpander::emitProducer(OpBuilder &builder, scf::WhileOp loop, IRMapping &mapping) {
   Location loc = loop.getLoc();
-  SmallVector<unsigned> used = getChannels(loop), carried = getCarried(loop),
-                        passed = slice ? slice->getPassed(loop) : SmallVector<unsigned>();
-  SmallVector<Value> inits = emitAgain(builder, loop.getInits(), carried, mapping);
-  llvm::append_range(inits, getPlaces(used));
+  SmallVector<unsigned> used = getChannels(loop), carried = slice->getCarried(loop),
+                        passed = slice->getPassed(loop);
+  SmallVector<Value> inits = emitCarried(builder, loop.getInits(), carried, used, mapping);
   SmallVector<Type> types;
   for (unsigned number : passed)
     types.push_back(loop.getResult(number).getType());
@@ -165,9 +153,7 @@ void KernelExpander::emitProducer(OpBuilder &builder, scf::WhileOp loop, IRMappi
                    IRMapping &inner) {
     Block *block = &region.emplaceBlock();
     block->addArguments(arguments, SmallVector<Location>(arguments.size(), loc));
-    for (auto [index, number] : llvm::enumerate(numbers))
-      inner.map(old->getArgument(number), block->getArgument(index));
-    setPlaces(used, block->getArguments().drop_front(numbers.size()));
+    setCarried(old->getArguments(), block->getArguments(), numbers, used, inner);
     return OpBuilder::atBlockEnd(block);
   };
   IRMapping before = mapping;
@@ -176,23 +162,19 @@ void KernelExpander::emitProducer(OpBuilder &builder, scf::WhileOp loop, IRMappi
   emitProducer(inside, loop.getBeforeBody(), before);
   scf::ConditionOp condition = loop.getConditionOp();
   Value holds = emitAgain(inside, condition.getCondition(), before);
-  SmallVector<Value> on = emitAgain(inside, condition.getArgs(), passed, before);
-  llvm::append_range(on, getPlaces(used));
-  scf::ConditionOp::create(inside, loc, holds, on);
+  scf::ConditionOp::create(inside, loc, holds,
+                           emitCarried(inside, condition.getArgs(), passed, used, before));
   IRMapping after = mapping;
   inside = begin(copy.getAfter(), types, loop.getAfterBody(), passed, after);
   emitProducer(inside, loop.getAfterBody(), after);
-  SmallVector<Value> next = emitAgain(inside, loop.getYieldOp().getResults(), carried, after);
-  llvm::append_range(next, getPlaces(used));
-  scf::YieldOp::create(inside, loc, next);
-  for (auto [index, number] : llvm::enumerate(passed))
-    mapping.map(loop.getResult(number), copy.getResult(index));
-  setPlaces(used, copy.getResults().drop_front(passed.size()));
+  scf::YieldOp::create(inside, loc,
+                       emitCarried(inside, loop.getYieldOp().getResults(), carried, used, after));
+  setCarried(loop.getResults(), copy.getResults(), passed, used, mapping);
 }
 
 void KernelExpander::emitProducer(OpBuilder &builder, scf::IfOp branch, IRMapping &mapping) {
   Location loc = branch.getLoc();
-  SmallVector<unsigned> used = getChannels(branch), carried = getCarried(branch);
+  SmallVector<unsigned> used = getChannels(branch), carried = slice->getCarried(branch);
   SmallVector<Value> before = getPlaces(used);
   Value condition = emitAgain(builder, branch.getCondition(), mapping);
   SmallVector<Type> types;
@@ -204,18 +186,15 @@ void KernelExpander::emitProducer(OpBuilder &builder, scf::IfOp branch, IRMappin
     Block *from = isThen ? branch.thenBlock() : branch.elseBlock();
     OpBuilder inside = OpBuilder::atBlockEnd(isThen ? copy.thenBlock() : copy.elseBlock());
     setPlaces(used, before);
-    SmallVector<Value> results;
+    IRMapping inner = mapping;
+    ValueRange results;
     if (from) {
-      IRMapping inner = mapping;
       emitProducer(inside, from, inner);
-      results = emitAgain(inside, from->getTerminator()->getOperands(), carried, inner);
+      results = from->getTerminator()->getOperands();
     }
-    llvm::append_range(results, getPlaces(used));
-    scf::YieldOp::create(inside, loc, results);
+    scf::YieldOp::create(inside, loc, emitCarried(inside, results, carried, used, inner));
   }
-  for (auto [index, number] : llvm::enumerate(carried))
-    mapping.map(branch.getResult(number), copy.getResult(index));
-  setPlaces(used, copy.getResults().drop_front(carried.size()));
+  setCarried(branch.getResults(), copy.getResults(), carried, used, mapping);
 }
 
 /// The loops and branches of a block, with copies in them.

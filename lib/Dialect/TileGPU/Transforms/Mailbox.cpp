@@ -12,32 +12,17 @@ using namespace tessera::tilegpu;
 static constexpr int64_t kWordBytes = 8;
 
 /// The buffer has a power of two of them, and more than a barrier has.
-static unsigned roundWords(unsigned words) { return llvm::PowerOf2Ceil(std::max(words, 2U)); }
-
-static MemDescType getType(MLIRContext *context, int64_t words) {
-  LinearLayout layout({words});
-  for (unsigned bit = 0; bit < layout.elementBits(); ++bit)
-    layout.columns(HwDim::Offset).push_back(uint64_t(1) << bit);
-  return MemDescType::get(context, {words}, IntegerType::get(context, 64),
-                          LayoutAttr::get(context, layout));
-}
+static int64_t roundWords(unsigned words) { return llvm::PowerOf2Ceil(std::max(words, 2U)); }
 
 int64_t Mailbox::getBytes(unsigned words) {
   return llvm::alignTo(roundWords(words) * kWordBytes, kSlotAlignment) + 2 * kSlotAlignment;
 }
 
 void Mailbox::allocate(OpBuilder &builder, Location loc, unsigned count, unsigned warps) {
-  MLIRContext *context = builder.getContext();
-  words = LocalAllocOp::create(builder, loc, getType(context, roundWords(count)), Value());
-  auto allocateBarrier = [&](unsigned arrivals) -> Value {
-    auto type = MemDescType::get(context, {1}, builder.getI64Type(),
-                                 LayoutAttr::get(context, LinearLayout({1})));
-    Value barrier = LocalAllocOp::create(builder, loc, type, Value());
-    MBarrierInitOp::create(builder, loc, barrier, arrivals);
-    return barrier;
-  };
-  full = allocateBarrier(warps);
-  empty = allocateBarrier(/*arrivals=*/1);
+  MemDescType type = getRowType(roundWords(count), builder.getI64Type());
+  words = LocalAllocOp::create(builder, loc, type, Value());
+  full = allocateBarriers(builder, loc, /*slots=*/0, warps);
+  empty = allocateBarriers(builder, loc, /*slots=*/0, /*arrivals=*/1);
 }
 
 ChannelPlace Mailbox::getFirst(OpBuilder &builder, Location loc) const {
@@ -46,16 +31,13 @@ ChannelPlace Mailbox::getFirst(OpBuilder &builder, Location loc) const {
 }
 
 ChannelPlace Mailbox::getNext(OpBuilder &builder, Location loc, ChannelPlace place) const {
-  Value one = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(1));
-  return {place.slot, arith::XOrIOp::create(builder, loc, place.phase, one)};
+  return {place.slot, emitOtherPhase(builder, loc, place.phase)};
 }
 
 void Mailbox::tell(OpBuilder &builder, Location loc, ChannelPlace place,
                    const ProducerMessage &message) const {
   // There is nothing to be read before the first message: the phase before the first is over.
-  Value one = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(1));
-  MBarrierWaitOp::create(builder, loc, empty,
-                         arith::XOrIOp::create(builder, loc, place.phase, one));
+  MBarrierWaitOp::create(builder, loc, empty, emitOtherPhase(builder, loc, place.phase));
   for (auto [number, value] : llvm::enumerate(message.values))
     LocalStoreScalarOp::create(builder, loc, value, words, number);
   if (message.isOfMemory)

@@ -35,6 +35,7 @@ void ProducerSlice::needLoop(scf::ForOp loop) {
     } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
       need(branch.getCondition());
     } else if (auto around = dyn_cast<scf::WhileOp>(op)) {
+      isUncounted = true;
       need(around.getConditionOp().getCondition());
     } else {
       return refuse("it is inside of what is neither a loop nor a branch");

@@ -58,6 +58,9 @@ public:
   /// before it may be copied from now on.
   void tellOfMemory(mlir::Operation *marker) { markers.insert(marker); }
 
+  /// Whether the partition needs no more than what counted loops and arithmetic on the kernel's
+  /// arguments give: it is told nothing, and carries nothing.
+  bool isEmpty() const { return told.empty() && carried.empty() && passed.empty() && !isUncounted; }
   /// Why the partition cannot have what it needs; empty if it can.
   llvm::StringRef getWhyNot() const { return whyNot; }
 
@@ -93,6 +96,7 @@ private:
   llvm::DenseSet<mlir::Value> needed;
   llvm::SetVector<mlir::Value> told;
   Numbers carried, passed;
+  bool isUncounted = false; ///< whether a loop around has no number of iterations
   std::string whyNot;
 };
 

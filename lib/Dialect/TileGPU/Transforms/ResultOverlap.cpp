@@ -26,14 +26,6 @@ static Value getSymbol(const BoxAccess &box, unsigned number) {
   return box.isFoundByKernel() ? box.getParameters()[number] : getKernel(box).getArgument(number);
 }
 
-/// Whether the place and size of an array are known in front of a loop.
-static bool isKnownBefore(const BoxAccess &box, Operation *loop) {
-  auto isOutside = [&](Value value) {
-    return !loop->isAncestor(value.getParentRegion()->getParentOp());
-  };
-  return isOutside(box.getBase()) && llvm::all_of(box.getParameters(), isOutside);
-}
-
 /// Whether it is a box at every launch. Launches are asked for what has to hold for copies alone.
 static bool isAlwaysBox(const BoxAccess &box) {
   return box.getConditions().empty() && box.getProgramBounds().empty() &&
@@ -61,7 +53,7 @@ ResultOverlap::find(scf::ForOp loop, ArrayRef<const BoxAccess *> copied, AccessA
     return std::nullopt;
   ResultOverlap result(around);
   for (const BoxAccess *box : copied) {
-    if (!isKnownBefore(*box, around))
+    if (!box->isKnownOutside(around))
       return std::nullopt;
     result.copied.push_back(*box);
   }
@@ -74,7 +66,7 @@ ResultOverlap::find(scf::ForOp loop, ArrayRef<const BoxAccess *> copied, AccessA
       return WalkResult::advance();
     auto store = dyn_cast<tile::StoreOp>(op);
     std::optional<BoxAccess> box = store ? getBoxAccess(store, analysis) : std::nullopt;
-    if (!box || !isKnownBefore(*box, around) || !isAlwaysBox(*box))
+    if (!box || !box->isKnownOutside(around) || !isAlwaysBox(*box))
       return WalkResult::interrupt();
     result.stored.push_back(std::move(*box));
     return WalkResult::advance();

@@ -6,7 +6,6 @@
 #include "LoadsAhead.h"
 #include "LoopSlice.h"
 #include "Multicast.h"
-#include "ProducerSlice.h"
 #include "WarpRegisters.h"
 #include "mlir/IR/Matchers.h"
 #include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
@@ -66,16 +65,6 @@ int64_t Specializer::getWantedRegisters(const BoxLoop &planned) const {
   return words + (between ? kBetween + between : kOthers);
 }
 
-/// A row of numbers in shared memory, one after the other.
-static MemDescType getRowType(RankedTensorType type) {
-  LinearLayout memory(type.getShape());
-  for (unsigned bit = 0; bit < memory.elementBits(); ++bit)
-    memory.columns(HwDim::Offset).push_back(uint64_t(1) << bit);
-  MLIRContext *context = type.getContext();
-  return MemDescType::get(context, type.getShape(), type.getElementType(),
-                          LayoutAttr::get(context, memory));
-}
-
 /// Rows as TMA writes them, for a tile that threads read into registers.
 static MemDescType getFragmentType(tile::LoadOp load, AccessAnalysis &analysis) {
   auto type = cast<RankedTensorType>(load.getType());
@@ -109,7 +98,7 @@ std::string Specializer::planLoad(BoxLoop &planned, tile::LoadOp load) {
       if (!isa<WarpgroupDotOp, LocalDeallocOp>(use))
         return "its tile is multiplied by another instruction than wgmma";
   result.tile = !isRead               ? result.buffers.front().getType()
-                : type.getRank() == 1 ? getRowType(type)
+                : type.getRank() == 1 ? getRowType(type.getShape(), type.getElementType())
                                       : getFragmentType(load, analysis);
   std::string why;
   std::optional<BoxAccess> box =
@@ -117,6 +106,7 @@ std::string Specializer::planLoad(BoxLoop &planned, tile::LoadOp load) {
   if (!box)
     return why;
   planned.isInPlace |= box->isFoundByKernel();
+  result.box = std::move(*box);
   unsigned parts = getNumParts(kernel);
   result.isMulticast = parts > 1 && !dependsOnBlock(load.getPtr()) &&
                        !(load.getMask() && dependsOnBlock(load.getMask())) &&
@@ -161,28 +151,25 @@ bool Specializer::planInPlace(const BoxLoop &planned) {
   return true;
 }
 
+void BoxLoop::addTo(ProducerSlice &slice) const {
+  slice.needLoop(loop);
+  for (const BoxLoad &load : loads)
+    slice.needBox(load.box);
+}
+
 /// Whether a producer can go through a loop, and those around it, at least if it is told what it
 /// does not know.
 bool Specializer::planTold(BoxLoop &planned) {
   ProducerSlice slice(kernel, planned.loop);
-  slice.needLoop(planned.loop);
-  std::vector<BoxAccess> boxes;
-  for (const BoxLoad &load : planned.loads) {
-    std::string why;
-    boxes.push_back(*getBoxToCopy(planned.loop.getRegion(), load.load, load.tile, analysis, why));
-    slice.needBox(boxes.back());
-  }
-  SmallVector<const BoxAccess *> all;
-  for (const BoxAccess &box : boxes)
-    all.push_back(&box);
-  std::string why = whyNotAlone(kernel, planned.loop, all);
-  planned.isTold = planned.isInPlace || !why.empty();
+  planned.addTo(slice);
+  planned.isTold = planned.isInPlace || !slice.isEmpty();
   // Where a thread of the program copies for a loop in place, nobody is told.
-  if (!planned.isTold || planned.isInPlace)
+  if (planned.isInPlace)
     return true;
-  if (getClusterSize(kernel) > 1)
-    return refuse(planned.loop, why);
-  return slice.getWhyNot().empty() || refuse(planned.loop, slice.getWhyNot());
+  if (!slice.getWhyNot().empty())
+    return refuse(planned.loop, slice.getWhyNot());
+  return !planned.isTold || getClusterSize(kernel) == 1 ||
+         refuse(planned.loop, "a producer is told what it loads, and not in a cluster");
 }
 
 bool Specializer::planLoop(scf::ForOp loop) {

@@ -14,6 +14,7 @@
 #include "DotOrder.h"
 #include "LoopDots.h"
 #include "LoopSchedule.h"
+#include "ProducerSlice.h"
 #include "tessera/Analysis/MemoryOrder.h"
 
 #include <string>
@@ -27,6 +28,7 @@ inline constexpr int64_t kBesideWanted = 24;
 /// A load that TMA does; it has no buffers where threads read its tile. Its channel is the number
 /// of one.
 struct BoxLoad : ScheduledCopy {
+  BoxAccess box;
   bool isRow() const { return tile::getShape(tile::LoadOp(load).getType()).size() == 1; }
 };
 
@@ -52,6 +54,8 @@ struct BoxLoop {
 
   ReplacedOps getReplaced() const;
   bool hasLateDot() const { return order && order->hasLate(); }
+  /// What a producer needs to copy for it.
+  void addTo(ProducerSlice &slice) const;
   /// The channel by which an operand of a dot comes; none if by no one.
   std::optional<unsigned> getChannel(mlir::Value operand) const;
   /// The dot that is under way while copies are begun; null if there is a single one.
@@ -84,7 +88,7 @@ private:
   void planFedPrograms();
   bool hasLoopsInPlace() const;
   bool isTold() const;
-  std::string whyNotTold();
+  void planMessages();
   void putNothingOff();
   bool hasOrder() const {
     return llvm::any_of(loops, [](const BoxLoop &planned) { return planned.order.has_value(); });
@@ -136,8 +140,9 @@ private:
   /// Whether the program's first thread orders copies, and why.
   bool copiesForItself = false;
   std::string whyItCopies;
-  /// Scalars of the longest message to a producer.
+  /// Scalars of the longest message to a producer, and why it cannot be told all it needs.
   unsigned words = 0;
+  std::string whyNotTold;
   /// How many programs share an SM because it does.
   int64_t sharedPrograms = 1;
 };

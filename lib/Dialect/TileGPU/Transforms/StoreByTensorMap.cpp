@@ -148,10 +148,7 @@ static std::string whyNotLaterInLoop(tile::StoreOp store, const BoxAccess &box) 
   auto loop = store->getParentOfType<LoopLikeOpInterface>();
   if (!loop)
     return "its array is found in memory";
-  auto isOutside = [&](Value value) {
-    return !loop->isAncestor(value.getParentRegion()->getParentOp());
-  };
-  if (!llvm::all_of(box.getParameters(), isOutside))
+  if (!box.isKnownOutside(loop))
     return "its array is found in memory, in the loop that stores it";
   bool isAlone = true;
   loop->walk([&](Operation *op) {

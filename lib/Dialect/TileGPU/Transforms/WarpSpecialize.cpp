@@ -19,7 +19,6 @@
 #include "LoadsAhead.h"
 #include "Mailbox.h"
 #include "PersistentKernel.h"
-#include "ProducerSlice.h"
 #include "ProgramCopies.h"
 #include "Specializer.h"
 #include "StoreByTensorMap.h"
@@ -365,31 +364,24 @@ bool Specializer::isTold() const {
   return llvm::any_of(loops, [](const BoxLoop &planned) { return planned.isTold; });
 }
 
-/// Why a producer cannot be told which arrays there are, and where its loops begin and end; empty
-/// if it can, or there is nothing to be told.
-std::string Specializer::whyNotTold() {
+/// What a producer is told of all loops.
+void Specializer::planMessages() {
   if (!isTold())
-    return "";
+    return;
   SmallVector<scf::ForOp> copied;
   for (const BoxLoop &planned : loops)
     copied.push_back(planned.loop);
   ProducerSlice slice(kernel, copied);
   unsigned maps = 0;
   for (const BoxLoop &planned : loops) {
-    slice.needLoop(planned.loop);
-    for (const BoxLoad &load : planned.loads) {
-      std::string why;
-      std::optional<BoxAccess> box =
-          getBoxToCopy(scf::ForOp(planned.loop).getRegion(), load.load, load.tile, analysis, why);
-      slice.needBox(*box);
-      maps += box->isFoundByKernel();
-    }
+    planned.addTo(slice);
+    maps += llvm::count_if(planned.loads,
+                           [](const BoxLoad &load) { return load.box.isFoundByKernel(); });
   }
-  if (!slice.getWhyNot().empty())
-    return slice.getWhyNot().str();
+  whyNotTold = slice.getWhyNot().str();
   // It also hears of each map, and for each loop of whether results are copied.
-  words = ProducerSlice::countWords(slice.getMessages()) + maps + copied.size();
-  return "";
+  if (whyNotTold.empty())
+    words = ProducerSlice::countWords(slice.getMessages()) + maps + copied.size();
 }
 
 /// If not, tensor cores wait for threads, and those do better as several programs: what one more
@@ -398,11 +390,12 @@ std::string Specializer::whyNotTold() {
 /// told what it would have to know.
 bool Specializer::planOwnCopies() {
   scf::ForOp first = loops.front().loop;
-  std::string whyNot = whyNotTold();
-  whyItCopies = !whyNot.empty() ? (hasLoopsInPlace() ? "the kernel finds its arrays in memory, and "
-                                                     : "a producer cannot be told: ") +
-                                      whyNot
-                : sharedPrograms > 1 ? "more programs share an SM without warps for copies"
+  if (!whyNotTold.empty())
+    whyItCopies = (hasLoopsInPlace() ? "the kernel finds its arrays in memory, and "
+                                     : "a producer cannot be told: ") +
+                  whyNotTold;
+  else
+    whyItCopies = sharedPrograms > 1 ? "more programs share an SM without warps for copies"
                                      : describeBound(first, machine);
   for (BoxLoop &planned : loops) {
     if (planned.asyncDot && !hasLoopsInPlace())
@@ -444,7 +437,8 @@ bool Specializer::plan() {
                   "more programs share an SM without warps for copies, and another loop is not "
                   "specialised",
                   unplanned.front());
-  if ((!isBoundByDots() || sharedPrograms > 1 || !whyNotTold().empty()) && !planOwnCopies())
+  planMessages();
+  if ((!isBoundByDots() || sharedPrograms > 1 || !whyNotTold.empty()) && !planOwnCopies())
     return false;
   if (!planSlots())
     return false;

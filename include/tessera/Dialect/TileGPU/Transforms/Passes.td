@@ -245,8 +245,9 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
     A loop stays as it is, with a remark that says why, if a tile that reaches a dot
     is no box, is computed with before it is multiplied or cannot be laid out by TMA;
     if an index is loaded in it; if bounds or conditions depend on floats that are loaded (integers
-    are told to the producer, tilegpu-expand-schedule); if it has a dot in a branch; if something orders memory before it; if two slots do not fit. The kernel's other
-    loops have their schedules all the same.
+    are told to the producer, tilegpu-expand-schedule); if it has a dot in a branch; if something
+    orders memory before it; if two slots do not fit. The kernel's other loops have their schedules
+    all the same.
 
     ```mlir
     %r:2 = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero, %at = %p) -> (...) : i32 {
