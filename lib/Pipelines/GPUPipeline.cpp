@@ -67,6 +67,9 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
   // The longest programs begin first; how long they are is seen while loops are the user's.
   manager.addPass(tilegpu::createTileGPUOrderProgramsPass());
 
+  // Programs that take tiles in turns change places, so that neighbours load the same.
+  manager.addPass(tilegpu::createTileGPUOrderTilesPass());
+
   // Of programs with large dots each block of a cluster does a part, by itself, if TMA can bring
   // what all of them need to all of them. From then on programs are those of a block, before
   // anything is chosen for tiles.

@@ -29,6 +29,7 @@ static constexpr std::pair<RemarkKind, llvm::StringLiteral> kKinds[] = {
     {RemarkKind::LoopCopiesForItself, "loop-copies-for-itself"},
     {RemarkKind::StoreByThreads, "store-by-threads"},
     {RemarkKind::ProgramsOrdered, "programs-ordered"},
+    {RemarkKind::TilesOrdered, "tiles-ordered"},
     {RemarkKind::ProgramDivided, "program-divided"},
     {RemarkKind::ProgramNotDivided, "program-not-divided"},
     {RemarkKind::LoopDivided, "loop-divided"},

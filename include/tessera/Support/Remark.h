@@ -40,6 +40,7 @@ enum class RemarkKind {
   LoopCopiesForItself,
   StoreByThreads,
   ProgramsOrdered,
+  TilesOrdered,
   ProgramDivided,
   ProgramNotDivided,
   LoopDivided,

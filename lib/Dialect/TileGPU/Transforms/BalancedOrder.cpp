@@ -2,7 +2,7 @@
 
 #include "BalancedOrder.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "UnsignedBuilder.h"
 
 using namespace mlir;
 using namespace tessera::tilegpu;
@@ -11,48 +11,10 @@ using namespace tessera::tilegpu;
 /// eight, more of the grid is looked at at once, and little is gained.
 static constexpr int64_t kRounds = 4;
 
-namespace {
-
-/// Unsigned arithmetic of 32 bits, on constants at once.
-class Arithmetic {
-public:
-  Arithmetic(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
-
-  Value constant(int64_t value) const {
-    return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(value));
-  }
-  Value add(Value a, Value b) const { return builder.createOrFold<arith::AddIOp>(loc, a, b); }
-  Value sub(Value a, Value b) const { return builder.createOrFold<arith::SubIOp>(loc, a, b); }
-  Value mul(Value a, Value b) const { return builder.createOrFold<arith::MulIOp>(loc, a, b); }
-  Value div(Value a, Value b) const { return builder.createOrFold<arith::DivUIOp>(loc, a, b); }
-  Value min(Value a, Value b) const { return builder.createOrFold<arith::MinUIOp>(loc, a, b); }
-  Value max(Value a, Value b) const { return builder.createOrFold<arith::MaxUIOp>(loc, a, b); }
-  Value select(Value isFirst, Value a, Value b) const {
-    return builder.createOrFold<arith::SelectOp>(loc, isFirst, a, b);
-  }
-  Value isLess(Value a, Value b) const {
-    return builder.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::ult, a, b);
-  }
-  Value isSame(Value a, Value b) const {
-    return builder.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, a, b);
-  }
-  /// The quotient, and what is left.
-  std::pair<Value, Value> divide(Value a, Value b) const {
-    Value quotient = div(a, b);
-    return {quotient, sub(a, mul(quotient, b))};
-  }
-
-private:
-  OpBuilder &builder;
-  Location loc;
-};
-
-} // namespace
-
 BalancedDeal::BalancedDeal(OpBuilder &builder, Location loc, Value programs, Value width,
                            Value blocks)
     : programs(programs), width(width), blocks(blocks) {
-  Arithmetic emit(builder, loc);
+  UnsignedBuilder emit(builder, loc);
   Value one = emit.constant(1);
   inGroup = emit.mul(emit.constant(kRounds), blocks);
   lastGroup = emit.sub(emit.max(emit.div(programs, inGroup), one), one);
@@ -60,7 +22,7 @@ BalancedDeal::BalancedDeal(OpBuilder &builder, Location loc, Value programs, Val
 
 /// Which of a group's sorted `size` programs comes as number `turn`: they are dealt in rounds,
 /// every other one backwards. The last round may be short: then it is turned round in itself.
-static Value emitRank(const Arithmetic &emit, Value turn, Value size, Value blocks) {
+static Value emitRank(const UnsignedBuilder &emit, Value turn, Value size, Value blocks) {
   Value one = emit.constant(1);
   Value round = emit.div(turn, blocks), first = emit.mul(round, blocks);
   Value block = emit.sub(turn, first);
@@ -78,7 +40,7 @@ static Value emitRank(const Arithmetic &emit, Value turn, Value size, Value bloc
 ///     from a 5 to a 1                7 6 5 once more, 4 3 2, 1 0 once more
 PlaceInGrid tessera::tilegpu::emitBalancedPlace(OpBuilder &builder, Location loc,
                                                 const BalancedDeal &deal, Value turn) {
-  Arithmetic emit(builder, loc);
+  UnsignedBuilder emit(builder, loc);
   Value one = emit.constant(1);
   Value group = emit.min(emit.div(turn, deal.inGroup), deal.lastGroup);
   Value first = emit.mul(group, deal.inGroup);

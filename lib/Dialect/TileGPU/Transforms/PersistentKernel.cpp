@@ -44,14 +44,43 @@ static bool mayAskForProgram(Operation *op) {
   return text.contains("ctaid") || text.contains("cluster");
 }
 
+/// Whether how long a loop lasts may depend on what it reads, and so on another program.
+static bool mayWait(scf::WhileOp loop) {
+  SmallVector<Value> work{loop.getConditionOp().getCondition()};
+  llvm::SmallDenseSet<Value, 16> seen;
+  while (!work.empty()) {
+    Value next = work.pop_back_val();
+    if (!seen.insert(next).second)
+      continue;
+    if (auto argument = dyn_cast<BlockArgument>(next)) {
+      unsigned number = argument.getArgNumber();
+      if (argument.getOwner() == loop.getBeforeBody())
+        work.push_back(loop.getYieldOp().getOperand(number));
+      else if (argument.getOwner() == loop.getAfterBody())
+        work.push_back(loop.getConditionOp().getArgs()[number]);
+      else if (loop->isAncestor(argument.getOwner()->getParentOp()))
+        return true; // Loops within that the condition depends on.
+      continue;
+    }
+    Operation *op = next.getDefiningOp();
+    if (!loop->isProperAncestor(op))
+      continue;
+    if (!isPure(op) || op->getNumRegions() != 0)
+      return true;
+    llvm::append_range(work, op->getOperands());
+  }
+  return false;
+}
+
 bool tessera::tilegpu::mayReorderPrograms(tile::FuncOp kernel) {
   if (mayMeetOtherPrograms(kernel))
     return false;
   WalkResult result = kernel.walk([](Operation *op) {
-    // What is called finds the number of the program by itself; a `while` may wait for another one,
-    // by loads alone.
-    return isa<tile::CallOp, scf::WhileOp>(op) || mayAskForProgram(op) ? WalkResult::interrupt()
-                                                                       : WalkResult::advance();
+    auto loop = dyn_cast<scf::WhileOp>(op);
+    // What is called finds the number of the program by itself.
+    return isa<tile::CallOp>(op) || mayAskForProgram(op) || (loop && mayWait(loop))
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
   });
   return !result.wasInterrupted();
 }
@@ -60,7 +89,10 @@ bool PersistentKernel::isPossible(tile::FuncOp kernel) {
   // Blocks of a cluster meet in each program, where a producer would not come.
   if (getNumBlocks(kernel) > 1 || !mayReorderPrograms(kernel))
     return false;
-  WalkResult result = kernel.walk([](tile::NumProgramsOp) { return WalkResult::interrupt(); });
+  WalkResult result = kernel.walk([](Operation *op) {
+    return isa<tile::NumProgramsOp, scf::WhileOp>(op) ? WalkResult::interrupt()
+                                                      : WalkResult::advance();
+  });
   return !result.wasInterrupted();
 }
 

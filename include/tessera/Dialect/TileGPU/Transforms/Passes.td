@@ -311,6 +311,31 @@ def TileGPUOrderProgramsPass : Pass<"tilegpu-order-programs", "::mlir::ModuleOp"
   let dependentDialects = ["TileGPUDialect"];
 }
 
+def TileGPUOrderTilesPass : Pass<"tilegpu-order-tiles", "::mlir::ModuleOp"> {
+  let summary = "Has programs beside each other take tiles of one column in a loop over tiles";
+  let description = [{
+    Where programs take tiles in turns, row by row, with dots of an operand that belongs to the row
+    and one that belongs to the column, programs change places at the start of the kernel, so that
+    SMs beside each other load as little as possible between them: tiles of a few rows come column
+    by column. The number of columns is that of the loops' first iteration. How many rows is
+    chosen by the bytes of the two operands.
+
+    ```mlir
+    %first = tile.program_id 0
+    scf.for %tile = %first to %tiles step %programs {
+      %row = tile.div_int signed %tile, %columns : i32
+      %column = tile.rem_int signed %tile, %columns : i32
+      ...
+    ```
+
+    A kernel stays as it is if its programs may wait for each other or see what others wrote, ask
+    for their numbers other than by `tile.program_id`, are clusters, or have an order of
+    `tilegpu-order-programs`; or if the number of columns is not known to be the same in all
+    programs.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def TileGPUDivideProgramsPass : Pass<"tilegpu-divide-programs", "::mlir::ModuleOp"> {
   let summary = "Divides programs into parts, which blocks of a cluster do by themselves";
   let description = [{

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A loop over tiles that programs take in turns has them row by row, unless its author groups them:
+//
+//     for tile in range(program_id(0), rows * columns, num_programs):
+//         row, column = tile // columns, tile % columns
+//
+// SMs that are beside each other have programs that are, and these have a tile each of one row: the
+// same tile of the first operand, which L2 is asked for once, and others of the second. In groups
+// of four rows they have fewer to ask for:
+//
+//     programs      0 1 2 3 4 5 6 7          0 4           2 operands of columns,
+//     tiles         1 operand of a row,      1 5           4 of rows
+//                   8 of columns             2 6
+//                                            3 7
+//
+// So each program takes the number of another one, where it is at the start: those of a whole
+// group's tiles are exchanged among each other, and what is left over keeps its own. In later
+// iterations all are as many tiles further, and have as much in common. Which tiles are in work at
+// a time stays the same, so that nothing that the loop does has to be proved: only programs change
+// places, of which nobody may rely on an order (PersistentKernel.h, mayReorderPrograms).
+//
+// All programs have to agree on the number of columns. It is computed before the kernel does
+// anything else, for the first iteration of the loops around it: of a grouped matmul, for the first
+// matmul. So what it is loaded from no program of the launch has written. A program that writes it
+// later, while others load it, has a race with them in the user's kernel, too.
+
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h"
+
+#include "GroupedOrder.h"
+#include "PersistentKernel.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "tessera/Analysis/MemoryOrder.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+#include "tessera/Support/EmitRemark.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+namespace tessera::tilegpu {
+#define GEN_PASS_DEF_TILEGPUORDERTILESPASS
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
+} // namespace tessera::tilegpu
+
+//===----------------------------------------------------------------------===//
+// Which tiles a loop takes
+//===----------------------------------------------------------------------===//
+
+/// What a value is in the first iteration of the loops that carry it.
+static Value getBegin(Value value) {
+  while (auto argument = dyn_cast<BlockArgument>(value)) {
+    Operation *owner = argument.getOwner()->getParentOp();
+    if (auto loop = dyn_cast<scf::ForOp>(owner))
+      value = argument == loop.getInductionVar() ? loop.getLowerBound()
+                                                 : loop.getTiedLoopInit(argument)->get();
+    else if (auto loop = dyn_cast<scf::WhileOp>(owner))
+      value = argument.getOwner() == loop.getBeforeBody()
+                  ? loop.getInits()[argument.getArgNumber()]
+                  : loop.getConditionOp().getArgs()[argument.getArgNumber()];
+    else
+      break;
+  }
+  return value;
+}
+
+/// Whether a loop's argument begins with the program's number along axis 0, and goes on by more
+/// than one: tiles that programs take in turns.
+static bool comesInTurns(BlockArgument argument) {
+  Value first = getBegin(argument);
+  while (Operation *op = first.getDefiningOp<CastOpInterface>())
+    first = getBegin(op->getOperand(0));
+  auto program = first.getDefiningOp<tile::ProgramIdOp>();
+  if (!program || program.getAxis() != 0)
+    return false;
+  Value step;
+  Operation *owner = argument.getOwner()->getParentOp();
+  if (auto loop = dyn_cast<scf::ForOp>(owner); loop && argument == loop.getInductionVar()) {
+    step = loop.getStep();
+  } else if (auto loop = dyn_cast<scf::WhileOp>(owner); loop) {
+    Value passed = argument.getOwner() == loop.getBeforeBody()
+                       ? argument
+                       : loop.getConditionOp().getArgs()[argument.getArgNumber()];
+    auto before = dyn_cast<BlockArgument>(passed);
+    if (!before || before.getOwner() != loop.getBeforeBody())
+      return false;
+    auto sum = loop.getYieldOp().getOperand(before.getArgNumber()).getDefiningOp<arith::AddIOp>();
+    if (sum && sum.getLhs() == argument)
+      step = sum.getRhs();
+  }
+  return step && !matchPattern(step, m_One());
+}
+
+namespace {
+
+/// A tile by its number: in which row of tiles it is, and where in that row.
+struct TilePlace {
+  tile::DivIntOp row;
+  tile::RemIntOp column;
+  Operation *loop = nullptr; ///< over the tiles
+
+  Value getColumns() { return row.getRhs(); }
+};
+
+} // namespace
+
+static std::optional<TilePlace> findPlace(tile::DivIntOp row) {
+  if (!row.getType().isInteger(32))
+    return std::nullopt;
+  // Less where the tiles of the loop's earlier part end: sums and differences with what begins as
+  // something else.
+  Value number = row.getLhs();
+  BlockArgument argument = dyn_cast<BlockArgument>(number);
+  if (Operation *op = number.getDefiningOp(); op && isa<arith::SubIOp, arith::AddIOp>(op))
+    for (Value operand : op->getOperands())
+      if (auto part = dyn_cast<BlockArgument>(operand); part && comesInTurns(part))
+        argument = part;
+  if (!argument || !comesInTurns(argument))
+    return std::nullopt;
+  for (Operation *user : number.getUsers())
+    if (auto column = dyn_cast<tile::RemIntOp>(user); column && column.getLhs() == number &&
+                                                      column.getRhs() == row.getRhs() &&
+                                                      column.getSignedness() == row.getSignedness())
+      return TilePlace{row, column, argument.getOwner()->getParentOp()};
+  return std::nullopt;
+}
+
+/// Whether what an operand is made of, within the loop, has the row of tiles or the column in it.
+static std::pair<bool, bool> dependsOn(Value operand, TilePlace place) {
+  llvm::SetVector<Value> values;
+  values.insert(operand);
+  for (size_t next = 0; next < values.size(); ++next) {
+    Value value = values[next];
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      // Loops within the tiles' own: what they begin with.
+      auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+      if (loop && place.loop->isProperAncestor(loop) && argument != loop.getInductionVar())
+        values.insert(loop.getTiedLoopInit(argument)->get());
+      continue;
+    }
+    Operation *op = value.getDefiningOp();
+    if (place.loop->isProperAncestor(op) && op->getNumRegions() == 0)
+      values.insert(op->operand_begin(), op->operand_end());
+  }
+  return {values.contains(place.row), values.contains(place.column)};
+}
+
+static int64_t getBytes(Value tile) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  return type.getNumElements() * type.getElementTypeBitWidth() / 8;
+}
+
+/// Of the first dot of the loop that has an operand for each.
+static std::optional<SharedOperands> findOperands(TilePlace place) {
+  std::optional<SharedOperands> operands;
+  place.loop->walk([&](tile::DotOp dot) {
+    auto [firstOfRow, firstOfColumn] = dependsOn(dot.getA(), place);
+    auto [secondOfRow, secondOfColumn] = dependsOn(dot.getB(), place);
+    if (firstOfRow == firstOfColumn || secondOfRow == secondOfColumn || firstOfRow == secondOfRow)
+      return WalkResult::advance();
+    int64_t first = getBytes(dot.getA()), second = getBytes(dot.getB());
+    operands = firstOfRow ? SharedOperands{first, second} : SharedOperands{second, first};
+    return WalkResult::interrupt();
+  });
+  return operands;
+}
+
+//===----------------------------------------------------------------------===//
+// The number of columns, for all programs
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Computes a scalar where the kernel begins, as it is in the first iteration of the loops that it
+/// stands in, and the same in all programs.
+class AtBegin {
+public:
+  explicit AtBegin(tile::FuncOp kernel) : kernel(kernel) {}
+
+  /// Whether that can be done. Asks it of all that the scalar is made of.
+  bool add(Value value);
+
+  /// The scalar, or 0 if a loop in which something is loaded for it has no iteration.
+  Value emit(OpBuilder &builder, Value value) const;
+
+private:
+  bool addLoad(tile::LoadOp load);
+  static Value copy(OpBuilder &builder, IRMapping &mapping, Value value);
+
+  tile::FuncOp kernel;
+  llvm::SetVector<Operation *> loops; ///< that something is loaded in
+  bool isInBound = false;
+};
+
+} // namespace
+
+/// It is done by each program that comes there, and reads what was there before the launch.
+bool AtBegin::addLoad(tile::LoadOp load) {
+  // Bounds are compared before it is known whether anything may be loaded.
+  if (isInBound || load.getMask() || mayWriteMemory(load))
+    return false;
+  for (Operation *op = load; op != kernel; op = op->getParentOp()) {
+    for (Operation &before : llvm::make_range(op->getBlock()->begin(), op->getIterator()))
+      if (mayWriteMemory(&before))
+        return false;
+    if (op == load || !loops.insert(op))
+      continue;
+    auto loop = dyn_cast<scf::ForOp>(op);
+    if (!loop || loop.getUnsignedCmp())
+      return false;
+    isInBound = true;
+    bool areKnown = add(loop.getLowerBound()) && add(loop.getUpperBound());
+    isInBound = false;
+    if (!areKnown)
+      return false;
+  }
+  return add(load.getPtr());
+}
+
+bool AtBegin::add(Value value) {
+  value = getBegin(value);
+  if (isa<BlockArgument>(value))
+    return value.getParentRegion() == &kernel.getBody();
+  Operation *op = value.getDefiningOp();
+  if (isa<RankedTensorType>(value.getType()) || op->getNumRegions() != 0)
+    return false;
+  if (auto load = dyn_cast<tile::LoadOp>(op))
+    return addLoad(load);
+  return isPure(op) && !isa<tile::ProgramIdOp>(op) && !op->hasTrait<tile::ForeignCode>() &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return add(operand); });
+}
+
+Value AtBegin::copy(OpBuilder &builder, IRMapping &mapping, Value value) {
+  Value begin = getBegin(value);
+  if (isa<BlockArgument>(begin))
+    return begin;
+  if (Value done = mapping.lookupOrNull(begin))
+    return done;
+  Operation *op = begin.getDefiningOp();
+  for (Value operand : op->getOperands())
+    mapping.map(operand, copy(builder, mapping, operand));
+  builder.clone(*op, mapping);
+  return mapping.lookup(begin);
+}
+
+Value AtBegin::emit(OpBuilder &builder, Value value) const {
+  Location loc = value.getLoc();
+  IRMapping mapping;
+  Value mayLoad;
+  for (Operation *op : loops) {
+    auto loop = cast<scf::ForOp>(op);
+    Value lower = copy(builder, mapping, loop.getLowerBound());
+    Value upper = copy(builder, mapping, loop.getUpperBound());
+    Value isEntered = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, lower, upper);
+    mayLoad = mayLoad ? arith::AndIOp::create(builder, loc, mayLoad, isEntered) : isEntered;
+  }
+  if (!mayLoad)
+    return copy(builder, mapping, value);
+  auto choice = scf::IfOp::create(
+      builder, loc, mayLoad,
+      [&](OpBuilder &inside, Location) {
+        IRMapping ofLoads = mapping;
+        scf::YieldOp::create(inside, loc, copy(inside, ofLoads, value));
+      },
+      [&](OpBuilder &inside, Location) {
+        Value none = arith::ConstantOp::create(inside, loc, inside.getZeroAttr(value.getType()));
+        scf::YieldOp::create(inside, loc, none);
+      });
+  return choice.getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct TileGPUOrderTilesPass
+    : tessera::tilegpu::impl::TileGPUOrderTilesPassBase<TileGPUOrderTilesPass> {
+  void runOnOperation() final {
+    for (auto kernel : getOperation().getOps<tile::FuncOp>())
+      if (kernel.isKernel() && getNumBlocks(kernel) == 1 && !kernel->hasAttr(kReversedAxesAttr) &&
+          !kernel->hasAttr(kGroupedRowsAttr) && mayReorderPrograms(kernel))
+        order(kernel);
+  }
+
+private:
+  void order(tile::FuncOp kernel);
+};
+
+} // namespace
+
+void TileGPUOrderTilesPass::order(tile::FuncOp kernel) {
+  std::optional<TilePlace> place;
+  kernel.walk([&](tile::DivIntOp row) {
+    place = findPlace(row);
+    return place ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  std::optional<SharedOperands> operands = place ? findOperands(*place) : std::nullopt;
+  unsigned rows = operands ? chooseGroupRows(*operands) : 1;
+  AtBegin begin(kernel);
+  if (rows == 1 || !begin.add(place->getColumns()))
+    return;
+
+  SmallVector<tile::ProgramIdOp> old;
+  kernel.walk([&](tile::ProgramIdOp op) {
+    if (op.getAxis() == 0)
+      old.push_back(op);
+  });
+  OpBuilder builder = OpBuilder::atBlockBegin(&kernel.getBody().front());
+  Location loc = place->loop->getLoc();
+  Value program = tile::ProgramIdOp::create(builder, loc, builder.getI32Type(), 0);
+  Value programs = tile::NumProgramsOp::create(builder, loc, builder.getI32Type(), 0);
+  Value columns = begin.emit(builder, place->getColumns());
+  Value other = emitGroupedPlace(builder, loc, program, programs, columns, rows);
+  for (tile::ProgramIdOp op : old) {
+    op.replaceAllUsesWith(other);
+    op.erase();
+  }
+  emitRemark(place->loop, RemarkKind::TilesOrdered)
+      << "programs beside each other take tiles of one column, " << named("rows", int64_t(rows))
+      << " rows at a time";
+}

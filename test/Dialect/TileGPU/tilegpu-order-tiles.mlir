@@ -1,0 +1,289 @@
+// RUN: tessera-opt --tilegpu-order-tiles --verify-diagnostics %s | FileCheck %s
+
+// Programs take tiles in turns, row by row. The operands are of one size, so that four by four
+// neighbours load least. A program begins with another one's number; nothing else is changed.
+// CHECK-LABEL: tile.func @in_turns(
+// CHECK-SAME: %[[X:.*]]: !tile.ptr<f16>, %[[TILES:.*]]: i32, %[[N:.*]]: i32)
+// CHECK-DAG: %[[ID:.*]] = tile.program_id 0
+// CHECK-DAG: %[[COUNT:.*]] = tile.num_programs 0
+// CHECK: %[[LAST:.*]] = arith.addi %[[N]], %{{.*}} : i32
+// CHECK: %[[COLUMNS:.*]] = tile.div_int signed %[[LAST]], %{{.*}} : i32
+// CHECK: %[[SOME:.*]] = arith.minui %[[COLUMNS]], %[[COUNT]]
+// CHECK: %[[WIDTH:.*]] = arith.maxui %[[SOME]], %{{.*}}
+// CHECK: %[[MOST:.*]] = arith.divui %[[COUNT]], %[[WIDTH]]
+// CHECK: %[[HEIGHT:.*]] = arith.minui %[[MOST]], %{{.*}}
+// CHECK: %[[SIZE:.*]] = arith.muli %[[WIDTH]], %[[HEIGHT]]
+// CHECK: arith.divui %[[ID]], %[[SIZE]]
+// CHECK: %[[CHOICE:.*]] = arith.select %{{.*}}, %{{.*}}, %[[ID]] : i32
+// CHECK: %[[END:.*]] = arith.subi %[[COUNT]], %{{.*}} : i32
+// CHECK: %[[PLACE:.*]] = arith.minui %[[CHOICE]], %[[END]] : i32
+// CHECK-NOT: tile.program_id
+// CHECK: scf.for %{{.*}} = %[[PLACE]] to %[[TILES]] step %{{.*}} : i32
+tile.func @in_turns(%x: !tile.ptr<f16>, %tiles: i32, %n: i32) {
+  %c63 = arith.constant 63 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %pid = tile.program_id 0
+  %programs = tile.num_programs 0
+  %last = arith.addi %n, %c63 : i32
+  %columns = tile.div_int signed %last, %c64 : i32
+  %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+  // expected-remark @below {{programs beside each other take tiles of one column, 4 rows at a time}}
+  scf.for %t = %pid to %tiles step %programs : i32 {
+    %row = tile.div_int signed %t, %columns : i32
+    %column = tile.rem_int signed %t, %columns : i32
+    %rows = tile.splat %row : i32 -> tensor<64x64xi32>
+    %cols = tile.splat %column : i32 -> tensor<64x64xi32>
+    %as = tile.addptr %xs, %rows : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %bs = tile.addptr %xs, %cols : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %a = tile.load %as : tensor<64x64x!tile.ptr<f16>>
+    %b = tile.load %bs : tensor<64x64x!tile.ptr<f16>>
+    %d = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+    %h = tile.fp_to_fp %d : tensor<64x64xf32> -> tensor<64x64xf16>
+    tile.store %as, %h : tensor<64x64x!tile.ptr<f16>>
+  }
+  tile.return
+}
+
+// A matmul of several problems, with sizes in memory: the first one's, if there is one. The second
+// operand is twice the first.
+// CHECK-LABEL: tile.func @problems(
+// CHECK-SAME: %{{.*}}: !tile.ptr<f16>, %[[SIZES:.*]]: !tile.ptr<i32>, %[[PROBLEMS:.*]]: i32)
+// CHECK-DAG: tile.program_id 0
+// CHECK: %[[IS_ONE:.*]] = arith.cmpi slt, %[[ZERO:.*]], %[[PROBLEMS]] : i32
+// CHECK: %[[COLUMNS:.*]] = scf.if %[[IS_ONE]] -> (i32) {
+// CHECK:   %[[AT:.*]] = tile.addptr %[[SIZES]], %[[ZERO]]
+// CHECK:   %[[N:.*]] = tile.load %[[AT]]
+// CHECK:   scf.yield %[[N]]
+// CHECK: } else {
+// CHECK:   scf.yield %{{.*}} : i32
+// CHECK: }
+// CHECK: arith.minui %[[COLUMNS]],
+// CHECK: %[[CHOICE:.*]] = arith.select
+// CHECK: %[[PLACE:.*]] = arith.minui %[[CHOICE]], %{{.*}} : i32
+// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[PLACE]], %{{.*}} = %{{.*}})
+tile.func @problems(%x: !tile.ptr<f16>, %sizes: !tile.ptr<i32>, %problems: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c132 = arith.constant 132 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x128xf32>
+  %pid = tile.program_id 0
+  %as0 = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+  %bs0 = tile.splat %x : !tile.ptr<f16> -> tensor<64x128x!tile.ptr<f16>>
+  scf.for %g = %c0 to %problems step %c1 iter_args(%first = %pid, %done = %c0) -> (i32, i32) : i32 {
+    %at = tile.addptr %sizes, %g : !tile.ptr<i32>, i32
+    %columns = tile.load %at : !tile.ptr<i32>
+    %end = arith.addi %done, %columns : i32
+    // expected-remark @below {{programs beside each other take tiles of one column, 4 rows at a time}}
+    %after = scf.while (%t = %first) : (i32) -> i32 {
+      %more = arith.cmpi slt, %t, %end : i32
+      scf.condition(%more) %t : i32
+    } do {
+    ^bb0(%t: i32):
+      %in = arith.subi %t, %done : i32
+      %row = tile.div_int signed %in, %columns : i32
+      %column = tile.rem_int signed %in, %columns : i32
+      %rows = tile.splat %row : i32 -> tensor<64x64xi32>
+      %cols = tile.splat %column : i32 -> tensor<64x128xi32>
+      %as = tile.addptr %as0, %rows : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+      %bs = tile.addptr %bs0, %cols : tensor<64x128x!tile.ptr<f16>>, tensor<64x128xi32>
+      %a = tile.load %as : tensor<64x64x!tile.ptr<f16>>
+      %b = tile.load %bs : tensor<64x128x!tile.ptr<f16>>
+      %d = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x128xf16> -> tensor<64x128xf32>
+      %h = tile.fp_to_fp %d : tensor<64x128xf32> -> tensor<64x128xf16>
+      tile.store %bs, %h : tensor<64x128x!tile.ptr<f16>>
+      %next = arith.addi %t, %c132 : i32
+      scf.yield %next : i32
+    }
+    scf.yield %after, %end : i32, i32
+  }
+  tile.return
+}
+
+// A program takes tiles that are beside each other: another one is far from it.
+// CHECK-LABEL: tile.func @neighbours_apart(
+// CHECK-NOT: arith.minui
+tile.func @neighbours_apart(%x: !tile.ptr<f16>, %sizes: !tile.ptr<i32>, %tiles: i32, %n: i32) {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+  %pid = tile.program_id 0
+  %programs = tile.num_programs 0
+  %c1 = arith.constant 1 : i32
+  scf.for %t = %pid to %tiles step %c1 : i32 {
+    %row = tile.div_int signed %t, %n : i32
+    %column = tile.rem_int signed %t, %n : i32
+    %rows = tile.splat %row : i32 -> tensor<64x64xi32>
+    %cols = tile.splat %column : i32 -> tensor<64x64xi32>
+    %as = tile.addptr %xs, %rows : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %bs = tile.addptr %xs, %cols : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %a = tile.load %as : tensor<64x64x!tile.ptr<f16>>
+    %b = tile.load %bs : tensor<64x64x!tile.ptr<f16>>
+    %d = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+    %h = tile.fp_to_fp %d : tensor<64x64xf32> -> tensor<64x64xf16>
+    tile.store %as, %h : tensor<64x64x!tile.ptr<f16>>
+  }
+  tile.return
+}
+
+// Each program has columns of its own.
+// CHECK-LABEL: tile.func @of_the_program(
+// CHECK-NOT: arith.minui
+tile.func @of_the_program(%x: !tile.ptr<f16>, %sizes: !tile.ptr<i32>, %tiles: i32, %n: i32) {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+  %pid = tile.program_id 0
+  %programs = tile.num_programs 0
+  %columns = arith.addi %n, %pid : i32
+  scf.for %t = %pid to %tiles step %programs : i32 {
+    %row = tile.div_int signed %t, %columns : i32
+    %column = tile.rem_int signed %t, %columns : i32
+    %rows = tile.splat %row : i32 -> tensor<64x64xi32>
+    %cols = tile.splat %column : i32 -> tensor<64x64xi32>
+    %as = tile.addptr %xs, %rows : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %bs = tile.addptr %xs, %cols : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %a = tile.load %as : tensor<64x64x!tile.ptr<f16>>
+    %b = tile.load %bs : tensor<64x64x!tile.ptr<f16>>
+    %d = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+    %h = tile.fp_to_fp %d : tensor<64x64xf32> -> tensor<64x64xf16>
+    tile.store %as, %h : tensor<64x64x!tile.ptr<f16>>
+  }
+  tile.return
+}
+
+// What is loaded may be what a program has stored.
+// CHECK-LABEL: tile.func @behind_a_store(
+// CHECK-NOT: arith.minui
+tile.func @behind_a_store(%x: !tile.ptr<f16>, %sizes: !tile.ptr<i32>, %tiles: i32, %n: i32) {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+  %pid = tile.program_id 0
+  %programs = tile.num_programs 0
+  tile.store %sizes, %n : !tile.ptr<i32>
+  %columns = tile.load %sizes : !tile.ptr<i32>
+  scf.for %t = %pid to %tiles step %programs : i32 {
+    %row = tile.div_int signed %t, %columns : i32
+    %column = tile.rem_int signed %t, %columns : i32
+    %rows = tile.splat %row : i32 -> tensor<64x64xi32>
+    %cols = tile.splat %column : i32 -> tensor<64x64xi32>
+    %as = tile.addptr %xs, %rows : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %bs = tile.addptr %xs, %cols : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %a = tile.load %as : tensor<64x64x!tile.ptr<f16>>
+    %b = tile.load %bs : tensor<64x64x!tile.ptr<f16>>
+    %d = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+    %h = tile.fp_to_fp %d : tensor<64x64xf32> -> tensor<64x64xf16>
+    tile.store %as, %h : tensor<64x64x!tile.ptr<f16>>
+  }
+  tile.return
+}
+
+// Programs may wait for each other: one by its place for the one before.
+// CHECK-LABEL: tile.func @of_a_kernel_that_waits(
+// CHECK-NOT: arith.minui
+tile.func @of_a_kernel_that_waits(%x: !tile.ptr<f16>, %sizes: !tile.ptr<i32>, %tiles: i32, %n: i32) {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+  %pid = tile.program_id 0
+  %programs = tile.num_programs 0
+  %c0 = arith.constant 0 : i32
+  scf.while : () -> () {
+    %flag = tile.load %sizes : !tile.ptr<i32>
+    %more = arith.cmpi eq, %flag, %c0 : i32
+    scf.condition(%more)
+  } do {
+    scf.yield
+  }
+  scf.for %t = %pid to %tiles step %programs : i32 {
+    %row = tile.div_int signed %t, %n : i32
+    %column = tile.rem_int signed %t, %n : i32
+    %rows = tile.splat %row : i32 -> tensor<64x64xi32>
+    %cols = tile.splat %column : i32 -> tensor<64x64xi32>
+    %as = tile.addptr %xs, %rows : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %bs = tile.addptr %xs, %cols : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %a = tile.load %as : tensor<64x64x!tile.ptr<f16>>
+    %b = tile.load %bs : tensor<64x64x!tile.ptr<f16>>
+    %d = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+    %h = tile.fp_to_fp %d : tensor<64x64xf32> -> tensor<64x64xf16>
+    tile.store %as, %h : tensor<64x64x!tile.ptr<f16>>
+  }
+  tile.return
+}
+
+// Not all programs come to the load.
+// CHECK-LABEL: tile.func @where_some_load(
+// CHECK-NOT: arith.minui
+tile.func @where_some_load(%x: !tile.ptr<f16>, %sizes: !tile.ptr<i32>, %tiles: i32, %n: i32) {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+  %pid = tile.program_id 0
+  %programs = tile.num_programs 0
+  %c7 = arith.constant 7 : i32
+  %few = arith.cmpi slt, %pid, %c7 : i32
+  scf.if %few {
+    %columns = tile.load %sizes : !tile.ptr<i32>
+    scf.for %t = %pid to %tiles step %programs : i32 {
+      %row = tile.div_int signed %t, %columns : i32
+      %column = tile.rem_int signed %t, %columns : i32
+      %rows = tile.splat %row : i32 -> tensor<64x64xi32>
+      %cols = tile.splat %column : i32 -> tensor<64x64xi32>
+      %as = tile.addptr %xs, %rows : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+      %bs = tile.addptr %xs, %cols : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+      %a = tile.load %as : tensor<64x64x!tile.ptr<f16>>
+      %b = tile.load %bs : tensor<64x64x!tile.ptr<f16>>
+      %d = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+      %h = tile.fp_to_fp %d : tensor<64x64xf32> -> tensor<64x64xf16>
+      tile.store %as, %h : tensor<64x64x!tile.ptr<f16>>
+    }
+  }
+  tile.return
+}
+
+// A load under a mask may not be for all.
+// CHECK-LABEL: tile.func @masked(
+// CHECK-NOT: arith.minui
+tile.func @masked(%x: !tile.ptr<f16>, %sizes: !tile.ptr<i32>, %tiles: i32, %n: i32) {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+  %pid = tile.program_id 0
+  %programs = tile.num_programs 0
+  %c7 = arith.constant 7 : i32
+  %few = arith.cmpi slt, %pid, %c7 : i32
+  %columns = tile.load %sizes, %few, %n : !tile.ptr<i32>
+  scf.for %t = %pid to %tiles step %programs : i32 {
+    %row = tile.div_int signed %t, %columns : i32
+    %column = tile.rem_int signed %t, %columns : i32
+    %rows = tile.splat %row : i32 -> tensor<64x64xi32>
+    %cols = tile.splat %column : i32 -> tensor<64x64xi32>
+    %as = tile.addptr %xs, %rows : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %bs = tile.addptr %xs, %cols : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %a = tile.load %as : tensor<64x64x!tile.ptr<f16>>
+    %b = tile.load %bs : tensor<64x64x!tile.ptr<f16>>
+    %d = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+    %h = tile.fp_to_fp %d : tensor<64x64xf32> -> tensor<64x64xf16>
+    tile.store %as, %h : tensor<64x64x!tile.ptr<f16>>
+  }
+  tile.return
+}
+
+// Both operands are those of the row.
+// CHECK-LABEL: tile.func @both_of_the_row(
+// CHECK-NOT: arith.minui
+tile.func @both_of_the_row(%x: !tile.ptr<f16>, %sizes: !tile.ptr<i32>, %tiles: i32, %n: i32) {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+  %pid = tile.program_id 0
+  %programs = tile.num_programs 0
+  scf.for %t = %pid to %tiles step %programs : i32 {
+    %row = tile.div_int signed %t, %n : i32
+    %column = tile.rem_int signed %t, %n : i32
+    %rows = tile.splat %row : i32 -> tensor<64x64xi32>
+    %cols = tile.splat %column : i32 -> tensor<64x64xi32>
+    %as = tile.addptr %xs, %rows : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %bs = tile.addptr %xs, %rows : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %a = tile.load %as : tensor<64x64x!tile.ptr<f16>>
+    %b = tile.load %bs : tensor<64x64x!tile.ptr<f16>>
+    %d = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+    %h = tile.fp_to_fp %d : tensor<64x64xf32> -> tensor<64x64xf16>
+    tile.store %as, %h : tensor<64x64x!tile.ptr<f16>>
+  }
+  tile.return
+}
