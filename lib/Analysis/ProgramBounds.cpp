@@ -41,6 +41,42 @@ bool isWide(Type type) { return type.isInteger(32) || type.isInteger(64); }
 
 } // namespace
 
+/// The axis of the grid whose extent a value is: the count of programs, or what the launcher
+/// passes.
+static std::optional<unsigned> getAxisOfExtent(Value value) {
+  if (auto programs = value.getDefiningOp<NumProgramsOp>())
+    return programs.getAxis();
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto func = argument ? dyn_cast<FuncOp>(argument.getOwner()->getParentOp()) : FuncOp();
+  if (!func || !func.getArgAttr(argument.getArgNumber(), kGridExtentAttr))
+    return std::nullopt;
+  unsigned axis = 0;
+  for (unsigned before = 0; before < argument.getArgNumber(); ++before)
+    axis += bool(func.getArgAttr(before, kGridExtentAttr));
+  return axis;
+}
+
+/// The axis of the grid along which a value is the place of a program: its own, or one that is held
+/// below the extent, as that of a program with which it changes places.
+static std::optional<unsigned> getAxisOfPlace(Operation *op) {
+  if (auto program = dyn_cast<ProgramIdOp>(op))
+    return program.getAxis();
+  if (!isa<arith::MinUIOp>(op))
+    return std::nullopt;
+  for (Value bound : op->getOperands()) {
+    Operation *last = bound.getDefiningOp();
+    APInt offset;
+    bool isLast = last && last->getNumOperands() == 2 &&
+                  matchPattern(last->getOperand(1), m_ConstantInt(&offset)) &&
+                  ((isa<arith::SubIOp>(last) && offset.isOne()) ||
+                   (isa<arith::AddIOp>(last) && offset.isAllOnes()));
+    if (isLast)
+      if (std::optional<unsigned> axis = getAxisOfExtent(last->getOperand(0)))
+        return axis;
+  }
+  return std::nullopt;
+}
+
 bool Writer::writeArgument(BlockArgument argument) {
   Operation *parent = argument.getOwner()->getParentOp();
   if (auto loop = dyn_cast<scf::ForOp>(parent))
@@ -49,15 +85,11 @@ bool Writer::writeArgument(BlockArgument argument) {
   auto func = dyn_cast<FuncOp>(parent);
   if (!func || !func.isKernel())
     return false;
-  unsigned number = argument.getArgNumber();
-  if (!func.getArgAttr(number, kGridExtentAttr)) {
-    text += (argument.getType().isInteger(32) ? "i32:" : "i64:") + std::to_string(number);
-    return true;
-  }
-  unsigned axis = 0;
-  for (unsigned before = 0; before < number; ++before)
-    axis += bool(func.getArgAttr(before, kGridExtentAttr));
-  text += "extent:" + std::to_string(axis);
+  if (std::optional<unsigned> axis = getAxisOfExtent(argument))
+    text += "extent:" + std::to_string(*axis);
+  else
+    text += (argument.getType().isInteger(32) ? "i32:" : "i64:") +
+            std::to_string(argument.getArgNumber());
   return true;
 }
 
@@ -95,8 +127,8 @@ bool Writer::write(Value value) {
     return done(writeOperator(
         (name + std::to_string(value.getType().getIntOrFloatBitWidth())).str(), op->getOperands()));
   };
-  if (auto program = dyn_cast<ProgramIdOp>(op)) {
-    text += "program:" + std::to_string(program.getAxis());
+  if (std::optional<unsigned> axis = getAxisOfPlace(op)) {
+    text += "program:" + std::to_string(*axis);
     return done(true);
   }
   if (auto programs = dyn_cast<NumProgramsOp>(op)) {

@@ -62,6 +62,21 @@ def of_problems(a_ptr, b_ptr, c_ptr, sizes_ptr, problems, K, B: tl.constexpr):
         place += M * N
 
 
+@tessera.jit
+def of_a_grid(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    across = tl.cdiv(N, BN)
+    tile = tl.program_id(0)
+    rows, columns = tile // across * BM + tl.arange(0, BM), tile % across * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, tl.cdiv(K, BK)):
+        ks = k * BK + tl.arange(0, BK)
+        a = tl.load(a_ptr + rows[:, None] * K + ks[None, :], mask=ks[None, :] < K, other=0)
+        b = tl.load(b_ptr + columns[None, :] * K + ks[:, None], mask=ks[:, None] < K, other=0)
+        acc += tl.dot(a, b)
+    at = c_ptr + rows[:, None] * N + columns[None, :]
+    tl.store(at, acc.to(tl.float16), mask=(rows[:, None] < M) & (columns[None, :] < N))
+
+
 def small(rng, *shape):
     return rng.integers(-2, 3, shape).astype(np.float16)
 
@@ -105,6 +120,22 @@ def test_of_problems(run: Runner, rng, sizes, programs):
     np.testing.assert_array_equal(c, want)
 
 
+@pytest.mark.parametrize("tile", [(16, 16, 32, 4), (128, 256, 64, 8)], ids=str)
+@pytest.mark.parametrize("grid", [(1, 1), (3, 5), (9, 4), (20, 2), (2, 20)], ids=str)
+def test_of_a_grid(run: Runner, rng, grid, tile):
+    """With large tiles a GPU has a persistent kernel, whose blocks do several programs each."""
+    BM, BN, BK, warps = tile
+    # Rows and columns that the last tiles do not have are loaded, and have to be there.
+    M, N, K = grid[0] * BM, grid[1] * BN, 64
+    a, b, c = small(rng, M, K), small(rng, N, K), np.full((M, N), 99, np.float16)
+    arguments, meta = (a, b, c, M, N, K), {"BM": BM, "BN": BN, "BK": BK, "num_warps": warps}
+    run(of_a_grid, (grid[0] * grid[1],), *arguments, **meta)
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32).T)
+    if run.target == "simulator":
+        kernel = of_a_grid.warmup(*arguments, **meta, grid=(1,), target="sm_90a")
+        assert ("over_programs" in kernel.asm["tilegpu"]) == (warps == 8)
+
+
 def test_no_problem_is_asked_for_its_size(run: Runner, rng):
     """The first size is loaded ahead only if there is one: here nothing lies there."""
     nothing = np.zeros(0, np.int32)
@@ -115,10 +146,17 @@ def test_no_problem_is_asked_for_its_size(run: Runner, rng):
 
 
 @pytest.mark.filterwarnings("ignore::tessera.ToolchainWarning")
-@pytest.mark.parametrize("kernel", [in_turns, of_problems], ids=lambda kernel: kernel.__name__)
-def test_what_is_said(kernel):
-    sizes = "*i32, i32" if kernel is of_problems else "i32, i32"
-    compiled = tessera.compile(kernel, f"*fp16, *fp16, *fp16, {sizes}, i32, 32", target="sm_90a")
+@pytest.mark.parametrize(
+    "kernel, sizes, rows",
+    [
+        (in_turns, "i32, i32, i32, 32", 4),
+        (of_problems, "*i32, i32, i32, 32", 4),
+        (of_a_grid, "i32, i32, i32, 64, 64, 32", 8),
+        (of_a_grid, "i32, i32, i32, 64, 128, 32", 16),
+    ],
+)
+def test_what_is_said(kernel, sizes, rows):
+    compiled = tessera.compile(kernel, f"*fp16, *fp16, *fp16, {sizes}", target="sm_90a")
     assert [each.values for each in compiled.remarks if each.kind == "tiles-ordered"] == [
-        {"rows": 4}
+        {"rows": rows}
     ]

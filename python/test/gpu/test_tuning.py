@@ -236,8 +236,8 @@ def test_do_bench(torch):
     torch.cuda.synchronize()
     fastest = min(before.elapsed_time(after) for before, after in events)
     assert abs(fastest / min(times) - 1) < 0.25
-    # A graph that other processes' work is put between takes up to twice as long.
-    graph = min(do_bench_cudagraph(lambda: a @ b) for _ in range(3))
+    # Graphs that are shorter than the time that a process has: the least is what none disturbed.
+    graph = min(do_bench_cudagraph(lambda: a @ b, rep=1) for _ in range(20))
     assert 0.8 < graph / min(times) < 3
 
 

@@ -10,10 +10,8 @@
 // CHECK: %[[COLUMNS:.*]] = tile.div_int signed %[[LAST]], %{{.*}} : i32
 // CHECK: %[[SOME:.*]] = arith.minui %[[COLUMNS]], %[[COUNT]]
 // CHECK: %[[WIDTH:.*]] = arith.maxui %[[SOME]], %{{.*}}
-// CHECK: %[[MOST:.*]] = arith.divui %[[COUNT]], %[[WIDTH]]
-// CHECK: %[[HEIGHT:.*]] = arith.minui %[[MOST]], %{{.*}}
-// CHECK: %[[SIZE:.*]] = arith.muli %[[WIDTH]], %[[HEIGHT]]
-// CHECK: arith.divui %[[ID]], %[[SIZE]]
+// CHECK: %[[SIZE:.*]] = arith.shli %[[WIDTH]], %{{.*}}
+// CHECK: tile.div_int unsigned %[[ID]], %[[SIZE]]
 // CHECK: %[[CHOICE:.*]] = arith.select %{{.*}}, %{{.*}}, %[[ID]] : i32
 // CHECK: %[[END:.*]] = arith.subi %[[COUNT]], %{{.*}} : i32
 // CHECK: %[[PLACE:.*]] = arith.minui %[[CHOICE]], %[[END]] : i32
@@ -28,8 +26,8 @@ tile.func @in_turns(%x: !tile.ptr<f16>, %tiles: i32, %n: i32) {
   %last = arith.addi %n, %c63 : i32
   %columns = tile.div_int signed %last, %c64 : i32
   %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
-  // expected-remark @below {{programs beside each other take tiles of one column, 4 rows at a time}}
   scf.for %t = %pid to %tiles step %programs : i32 {
+    // expected-remark @below {{programs beside each other take tiles of one column, 4 rows at a time}}
     %row = tile.div_int signed %t, %columns : i32
     %column = tile.rem_int signed %t, %columns : i32
     %rows = tile.splat %row : i32 -> tensor<64x64xi32>
@@ -59,6 +57,7 @@ tile.func @in_turns(%x: !tile.ptr<f16>, %tiles: i32, %n: i32) {
 // CHECK:   scf.yield %{{.*}} : i32
 // CHECK: }
 // CHECK: arith.minui %[[COLUMNS]],
+// CHECK: tile.div_int unsigned
 // CHECK: %[[CHOICE:.*]] = arith.select
 // CHECK: %[[PLACE:.*]] = arith.minui %[[CHOICE]], %{{.*}} : i32
 // CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[PLACE]], %{{.*}} = %{{.*}})
@@ -74,13 +73,13 @@ tile.func @problems(%x: !tile.ptr<f16>, %sizes: !tile.ptr<i32>, %problems: i32) 
     %at = tile.addptr %sizes, %g : !tile.ptr<i32>, i32
     %columns = tile.load %at : !tile.ptr<i32>
     %end = arith.addi %done, %columns : i32
-    // expected-remark @below {{programs beside each other take tiles of one column, 4 rows at a time}}
-    %after = scf.while (%t = %first) : (i32) -> i32 {
+      %after = scf.while (%t = %first) : (i32) -> i32 {
       %more = arith.cmpi slt, %t, %end : i32
       scf.condition(%more) %t : i32
     } do {
     ^bb0(%t: i32):
       %in = arith.subi %t, %done : i32
+      // expected-remark @below {{programs beside each other take tiles of one column, 4 rows at a time}}
       %row = tile.div_int signed %in, %columns : i32
       %column = tile.rem_int signed %in, %columns : i32
       %rows = tile.splat %row : i32 -> tensor<64x64xi32>
@@ -97,6 +96,67 @@ tile.func @problems(%x: !tile.ptr<f16>, %sizes: !tile.ptr<i32>, %problems: i32) 
     }
     scf.yield %after, %end : i32, i32
   }
+  tile.return
+}
+
+// A program has one tile: as few operands as can be for all programs that are there at a time. Which
+// rows of the second operand a tile needs may be loaded (experts); so much the better if it is the same.
+// CHECK-LABEL: tile.func @of_a_grid(
+// CHECK-DAG: %[[ID:.*]] = tile.program_id 0
+// CHECK-DAG: %[[COUNT:.*]] = tile.num_programs 0
+// CHECK: tile.div_int unsigned %[[ID]], %{{.*}} : i32
+// CHECK: %[[CHOICE:.*]] = arith.select %{{.*}}, %{{.*}}, %[[ID]] : i32
+// CHECK: %[[PLACE:.*]] = arith.minui %[[CHOICE]], %{{.*}} : i32
+// CHECK-NOT: tile.program_id
+// CHECK: tile.div_int signed %[[PLACE]], %{{.*}} : i32
+// CHECK: tile.rem_int signed %[[PLACE]], %{{.*}} : i32
+tile.func @of_a_grid(%x: !tile.ptr<f16>, %experts: !tile.ptr<i32>, %n: i32) {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+  %pid = tile.program_id 0
+  // expected-remark @below {{programs beside each other take tiles of one column, 8 rows at a time}}
+  %row = tile.div_int signed %pid, %n : i32
+  %column = tile.rem_int signed %pid, %n : i32
+  %at = tile.addptr %experts, %row : !tile.ptr<i32>, i32
+  %expert = tile.load %at : !tile.ptr<i32>
+  %first = arith.muli %expert, %n : i32
+  %place = arith.addi %first, %column : i32
+  %rows = tile.splat %row : i32 -> tensor<64x64xi32>
+  %cols = tile.splat %place : i32 -> tensor<64x64xi32>
+  %as = tile.addptr %xs, %rows : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+  %bs = tile.addptr %xs, %cols : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+  %a = tile.load %as : tensor<64x64x!tile.ptr<f16>>
+  %b = tile.load %bs : tensor<64x64x!tile.ptr<f16>>
+  %d = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+  %h = tile.fp_to_fp %d : tensor<64x64xf32> -> tensor<64x64xf16>
+  tile.store %as, %h : tensor<64x64x!tile.ptr<f16>>
+  tile.return
+}
+
+// A kernel that groups its tiles itself: the first operand hangs on both.
+// CHECK-LABEL: tile.func @grouped(
+// CHECK-NOT: arith.minui
+tile.func @grouped(%x: !tile.ptr<f16>, %n: i32) {
+  %c8 = arith.constant 8 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+  %pid = tile.program_id 0
+  %in_group = arith.muli %n, %c8 : i32
+  %group = tile.div_int signed %pid, %in_group : i32
+  %place = tile.rem_int signed %pid, %in_group : i32
+  %first = arith.muli %group, %c8 : i32
+  %in_column = tile.rem_int signed %place, %c8 : i32
+  %row = arith.addi %first, %in_column : i32
+  %column = tile.div_int signed %place, %c8 : i32
+  %rows = tile.splat %row : i32 -> tensor<64x64xi32>
+  %cols = tile.splat %column : i32 -> tensor<64x64xi32>
+  %as = tile.addptr %xs, %rows : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+  %bs = tile.addptr %xs, %cols : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+  %a = tile.load %as : tensor<64x64x!tile.ptr<f16>>
+  %b = tile.load %bs : tensor<64x64x!tile.ptr<f16>>
+  %d = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+  %h = tile.fp_to_fp %d : tensor<64x64xf32> -> tensor<64x64xf16>
+  tile.store %as, %h : tensor<64x64x!tile.ptr<f16>>
   tile.return
 }
 

@@ -8,6 +8,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
 #include "gtest/gtest.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ namespace {
 class GroupedOrderTest : public ::testing::Test {
 protected:
   GroupedOrderTest() {
-    context.loadDialect<arith::ArithDialect>();
+    context.loadDialect<arith::ArithDialect, tessera::tile::TileDialect>();
     module = ModuleOp::create(UnknownLoc::get(&context));
   }
 
@@ -58,7 +59,7 @@ TEST_F(GroupedOrderTest, EachPlaceIsTakenOnce) {
   std::mt19937 random(seed);
   for (int step = 0; step < 300; ++step) {
     int64_t programs = 1 + random() % 40, columns = int64_t(random() % 50) - 3;
-    unsigned rows = 1 + random() % 20;
+    unsigned rows = 1u << random() % 5;
     SCOPED_TRACE("seed " + std::to_string(seed) + ", step " + std::to_string(step) + ": " +
                  std::to_string(programs) + " programs, " + std::to_string(columns) +
                  " columns, groups of " + std::to_string(rows));
@@ -79,16 +80,20 @@ TEST_F(GroupedOrderTest, NoNumberOfColumnsLeadsOutside) {
 
 TEST_F(GroupedOrderTest, AGroupComesColumnByColumn) {
   // The picture in GroupedOrder.h.
-  EXPECT_EQ(getPlaces(/*programs=*/17, /*columns=*/5, /*rows=*/3),
-            (std::vector<int64_t>{0, 5, 10, 1, 6, 11, 2, 7, 12, 3, 8, 13, 4, 9, 14, 15, 16}));
-  // As many rows as there are.
+  EXPECT_EQ(getPlaces(/*programs=*/17, /*columns=*/5, /*rows=*/2),
+            (std::vector<int64_t>{0, 5, 1, 6, 2, 7, 3, 8, 4, 9, 10, 11, 12, 13, 14, 15, 16}));
+  // As many rows as there are, in powers of two.
   EXPECT_EQ(getPlaces(/*programs=*/7, /*columns=*/3, /*rows=*/8),
             (std::vector<int64_t>{0, 3, 1, 4, 2, 5, 6}));
+  EXPECT_EQ(getPlaces(/*programs=*/8, /*columns=*/2, /*rows=*/4),
+            (std::vector<int64_t>{0, 2, 4, 6, 1, 3, 5, 7}));
 }
 
 TEST_F(GroupedOrderTest, RowsThatLoadLeast) {
-  EXPECT_EQ(chooseGroupRows({/*ofRow=*/16384, /*ofColumn=*/16384}), 4u);
-  EXPECT_EQ(chooseGroupRows({/*ofRow=*/16384, /*ofColumn=*/65536}), 8u);
+  EXPECT_EQ(chooseGroupRows({/*ofRow=*/16384, /*ofColumn=*/16384}, 16), 4u);
+  EXPECT_EQ(chooseGroupRows({/*ofRow=*/16384, /*ofColumn=*/65536}, 16), 8u);
+  EXPECT_EQ(chooseGroupRows({/*ofRow=*/16384, /*ofColumn=*/16384}, 132), 8u);
+  EXPECT_EQ(chooseGroupRows({/*ofRow=*/16384, /*ofColumn=*/32768}, 132), 16u);
   // A row's neighbours share all that is worth it.
-  EXPECT_EQ(chooseGroupRows({/*ofRow=*/65536, /*ofColumn=*/1024}), 1u);
+  EXPECT_EQ(chooseGroupRows({/*ofRow=*/65536, /*ofColumn=*/1024}, 16), 1u);
 }

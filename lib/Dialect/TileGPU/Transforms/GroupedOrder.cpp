@@ -3,21 +3,21 @@
 #include "GroupedOrder.h"
 
 #include "UnsignedBuilder.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
+using namespace tessera;
 using namespace tessera::tilegpu;
 
-/// SMs of which L2 is asked for the same once, about: a GPC has 16 or 18, of which some are off.
-/// docs/Notebook.md has what was measured ("Tiles that neighbours share").
-static constexpr unsigned kNeighbours = 16;
-
-unsigned tessera::tilegpu::chooseGroupRows(SharedOperands operands) {
+unsigned tessera::tilegpu::chooseGroupRows(SharedOperands operands, int64_t atOnce) {
   auto getBytes = [&](unsigned rows) {
-    return rows * operands.ofRow + kNeighbours / rows * operands.ofColumn;
+    return rows * operands.ofRow + llvm::divideCeil(atOnce, rows) * operands.ofColumn;
   };
   unsigned best = 1;
-  for (unsigned rows = 2; rows <= kNeighbours; rows *= 2)
-    if (getBytes(rows) < getBytes(best))
+  // A little less is not worth groups that are twice as high, of which more is left over.
+  for (unsigned rows = 2; rows <= kMostGroupRows; rows *= 2)
+    if (getBytes(rows) * 20 < getBytes(best) * 19)
       best = rows;
   return best;
 }
@@ -28,13 +28,24 @@ Value tessera::tilegpu::emitGroupedPlace(OpBuilder &builder, Location loc, Value
   Value one = emit.constant(1);
   // Of more columns than programs (of a negative number, too) there is no group of two rows.
   Value width = emit.max(emit.min(columns, programs), one);
-  Value height = emit.min(emit.constant(rows), emit.div(programs, width));
-  Value size = emit.mul(width, height);
-  auto [group, inGroup] = emit.divide(program, size);
-  auto [column, row] = emit.divide(inGroup, height);
-  Value place = emit.add(emit.mul(emit.add(emit.mul(group, height), row), width), column);
-  Value inGroups = emit.mul(emit.div(programs, size), size);
-  place = emit.select(emit.isLess(program, inGroups), place, program);
+  // One division is enough: a group's rows are a power of two.
+  Value shift = emit.constant(0), last = emit.sub(width, one);
+  for (unsigned each = 1; each <= llvm::Log2_32(rows); ++each) {
+    Value fits = emit.isLess(last, emit.shiftRight(programs, emit.constant(each)));
+    shift = emit.select(fits, emit.constant(each), shift);
+  }
+  Value size = emit.shiftLeft(width, shift);
+  // A quotient that is always there: a producer warp may compute it for itself.
+  Value group =
+      builder.createOrFold<tile::DivIntOp>(loc, tile::Signedness::Unsigned, program, size);
+  Value first = emit.mul(group, size);
+  Value inGroup = emit.sub(program, first);
+  Value column = emit.shiftRight(inGroup, shift);
+  Value row = emit.sub(inGroup, emit.shiftLeft(column, shift));
+  Value place = emit.add(first, emit.add(emit.mul(row, width), column));
+  // No more than programs behind the group's first one.
+  Value isWhole = emit.isLess(emit.sub(size, one), emit.sub(programs, first));
+  place = emit.select(isWhole, place, program);
   // It is below the number of programs, which nobody could prove.
   return emit.min(place, emit.sub(programs, one));
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Programs that change places, so that those beside each other have tiles of few rows and few
-// columns. Tiles come row by row. In groups of three rows, with five columns and 17 programs:
+// columns. Tiles come row by row. In groups of two rows, with five columns and 17 programs:
 //
-//     programs   0  3  6  9 12     in place of   0  1  2  3  4
-//                1  4  7 10 13                   5  6  7  8  9
-//                2  5  8 11 14                  10 11 12 13 14
+//     programs   0  2  4  6  8     in place of   0  1  2  3  4
+//                1  3  5  7  9                   5  6  7  8  9
+//               10 11 12 13 14                  10 11 12 13 14
 //               15 16                           15 16
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_GROUPEDORDER_H
@@ -23,13 +23,17 @@ struct SharedOperands {
   int64_t ofRow = 0, ofColumn = 0;
 };
 
-/// How many rows of tiles a group has for neighbours to load least; 1 for no groups.
-unsigned chooseGroupRows(SharedOperands operands);
+/// Of the largest groups.
+inline constexpr unsigned kMostGroupRows = 16;
+
+/// How many rows of tiles a group has (a power of two) for `atOnce` programs beside each other to
+/// load least between them; 1 for no groups.
+unsigned chooseGroupRows(SharedOperands operands, int64_t atOnce);
 
 /// The number that a program takes in place of its own (all i32, unsigned). Each number below
-/// `programs` comes for one `program` below it, whatever `columns` and `rows` are: what is no whole
-/// group, all of it where there are more columns than programs, stays as it is. There are fewer
-/// rows in a group where `rows` are more than all programs have.
+/// `programs`, at most 2^31 - 1, comes for one `program` below it, whatever `columns` is: what is
+/// no whole group stays as it is. `rows` is a power of two; where all programs have fewer rows, a
+/// group has the next smaller power that they have.
 mlir::Value emitGroupedPlace(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value program,
                              mlir::Value programs, mlir::Value columns, unsigned rows);
 

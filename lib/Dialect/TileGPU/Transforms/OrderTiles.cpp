@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A loop over tiles that programs take in turns has them row by row, unless its author groups them:
+// Programs that have a tile of a matmul each have them row by row, unless the kernel groups them.
+// So have those that take tiles in turns:
 //
 //     for tile in range(program_id(0), rows * columns, num_programs):
 //         row, column = tile // columns, tile % columns
 //
-// SMs that are beside each other have programs that are, and these have a tile each of one row: the
-// same tile of the first operand, which L2 is asked for once, and others of the second. In groups
-// of four rows they have fewer to ask for:
+// Programs beside each other, on SMs that are, then have tiles of one row: the same tile of the
+// first operand, which L2 is asked for once, and others of the second. Of 132 programs at a time
+// with 224 columns, each needs a tile of the second operand for itself. In groups of four rows they
+// have less to ask for:
 //
 //     programs      0 1 2 3 4 5 6 7          0 4           2 operands of columns,
 //     tiles         1 operand of a row,      1 5           4 of rows
 //                   8 of columns             2 6
 //                                            3 7
 //
-// So each program takes the number of another one, where it is at the start: those of a whole
-// group's tiles are exchanged among each other, and what is left over keeps its own. In later
-// iterations all are as many tiles further, and have as much in common. Which tiles are in work at
-// a time stays the same, so that nothing that the loop does has to be proved: only programs change
-// places, of which nobody may rely on an order (PersistentKernel.h, mayReorderPrograms).
+// So each program takes the number of another one (GroupedOrder.h), from the start on. In a loop
+// over tiles all are as many tiles further in later iterations, and have as much in common. Nothing
+// that the kernel does has to be proved for that: only programs change places, of which nobody may
+// rely on an order (PersistentKernel.h, mayReorderPrograms).
 //
 // All programs have to agree on the number of columns. It is computed before the kernel does
 // anything else, for the first iteration of the loops around it: of a grouped matmul, for the first
@@ -48,8 +49,12 @@ namespace tessera::tilegpu {
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
+/// SMs of which L2 is asked for the same once, about: a GPC has 16 or 18, of which some are off.
+/// docs/Notebook.md has what was measured ("Tiles that neighbours share").
+static constexpr unsigned kNeighbours = 16;
+
 //===----------------------------------------------------------------------===//
-// Which tiles a loop takes
+// Which tiles programs take
 //===----------------------------------------------------------------------===//
 
 /// What a value is in the first iteration of the loops that carry it.
@@ -69,14 +74,19 @@ static Value getBegin(Value value) {
   return value;
 }
 
+/// Whether it is the program's number along axis 0.
+static bool isProgram(Value value) {
+  auto program = value.getDefiningOp<tile::ProgramIdOp>();
+  return program && program.getAxis() == 0;
+}
+
 /// Whether a loop's argument begins with the program's number along axis 0, and goes on by more
 /// than one: tiles that programs take in turns.
 static bool comesInTurns(BlockArgument argument) {
   Value first = getBegin(argument);
   while (Operation *op = first.getDefiningOp<CastOpInterface>())
     first = getBegin(op->getOperand(0));
-  auto program = first.getDefiningOp<tile::ProgramIdOp>();
-  if (!program || program.getAxis() != 0)
+  if (!isProgram(first))
     return false;
   Value step;
   Operation *owner = argument.getOwner()->getParentOp();
@@ -102,31 +112,43 @@ namespace {
 struct TilePlace {
   tile::DivIntOp row;
   tile::RemIntOp column;
-  Operation *loop = nullptr; ///< over the tiles
+  Operation *within = nullptr; ///< the loop over tiles, or the kernel if a program has one
 
   Value getColumns() { return row.getRhs(); }
+  bool isOfLoop() const { return !isa<tile::FuncOp>(within); }
 };
 
 } // namespace
 
+/// The loop over tiles that a number of a tile comes from, the kernel if it is the program's, null
+/// if it is neither.
+static Operation *findOwner(Value number) {
+  if (isProgram(number))
+    return number.getDefiningOp()->getParentOfType<tile::FuncOp>();
+  auto getLoop = [](Value value) -> Operation * {
+    auto argument = dyn_cast<BlockArgument>(value);
+    return argument && comesInTurns(argument) ? argument.getOwner()->getParentOp() : nullptr;
+  };
+  if (Operation *loop = getLoop(number))
+    return loop;
+  // Less where the tiles of a part end, of several that the loop goes through.
+  Operation *op = number.getDefiningOp();
+  if (!op || !isa<arith::SubIOp, arith::AddIOp>(op))
+    return nullptr;
+  Operation *first = getLoop(op->getOperand(0));
+  return first ? first : getLoop(op->getOperand(1));
+}
+
 static std::optional<TilePlace> findPlace(tile::DivIntOp row) {
-  if (!row.getType().isInteger(32))
-    return std::nullopt;
-  // Less where the tiles of the loop's earlier part end: sums and differences with what begins as
-  // something else.
   Value number = row.getLhs();
-  BlockArgument argument = dyn_cast<BlockArgument>(number);
-  if (Operation *op = number.getDefiningOp(); op && isa<arith::SubIOp, arith::AddIOp>(op))
-    for (Value operand : op->getOperands())
-      if (auto part = dyn_cast<BlockArgument>(operand); part && comesInTurns(part))
-        argument = part;
-  if (!argument || !comesInTurns(argument))
+  Operation *within = row.getType().isInteger(32) ? findOwner(number) : nullptr;
+  if (!within)
     return std::nullopt;
   for (Operation *user : number.getUsers())
     if (auto column = dyn_cast<tile::RemIntOp>(user); column && column.getLhs() == number &&
                                                       column.getRhs() == row.getRhs() &&
                                                       column.getSignedness() == row.getSignedness())
-      return TilePlace{row, column, argument.getOwner()->getParentOp()};
+      return TilePlace{row, column, within};
   return std::nullopt;
 }
 
@@ -139,12 +161,12 @@ static std::pair<bool, bool> dependsOn(Value operand, TilePlace place) {
     if (auto argument = dyn_cast<BlockArgument>(value)) {
       // Loops within the tiles' own: what they begin with.
       auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
-      if (loop && place.loop->isProperAncestor(loop) && argument != loop.getInductionVar())
+      if (loop && place.within->isProperAncestor(loop) && argument != loop.getInductionVar())
         values.insert(loop.getTiedLoopInit(argument)->get());
       continue;
     }
     Operation *op = value.getDefiningOp();
-    if (place.loop->isProperAncestor(op) && op->getNumRegions() == 0)
+    if (place.within->isProperAncestor(op) && op->getNumRegions() == 0)
       values.insert(op->operand_begin(), op->operand_end());
   }
   return {values.contains(place.row), values.contains(place.column)};
@@ -155,16 +177,18 @@ static int64_t getBytes(Value tile) {
   return type.getNumElements() * type.getElementTypeBitWidth() / 8;
 }
 
-/// Of the first dot of the loop that has an operand for each.
+/// Of the first dot that has an operand of the row alone, and one of the column.
 static std::optional<SharedOperands> findOperands(TilePlace place) {
   std::optional<SharedOperands> operands;
-  place.loop->walk([&](tile::DotOp dot) {
+  place.within->walk([&](tile::DotOp dot) {
     auto [firstOfRow, firstOfColumn] = dependsOn(dot.getA(), place);
     auto [secondOfRow, secondOfColumn] = dependsOn(dot.getB(), place);
-    if (firstOfRow == firstOfColumn || secondOfRow == secondOfColumn || firstOfRow == secondOfRow)
+    // What has the column may have the row, too, if that says which expert of several it is.
+    bool isFirstOfRow = firstOfRow && !firstOfColumn && secondOfColumn;
+    if (!isFirstOfRow && !(secondOfRow && !secondOfColumn && firstOfColumn))
       return WalkResult::advance();
     int64_t first = getBytes(dot.getA()), second = getBytes(dot.getB());
-    operands = firstOfRow ? SharedOperands{first, second} : SharedOperands{second, first};
+    operands = isFirstOfRow ? SharedOperands{first, second} : SharedOperands{second, first};
     return WalkResult::interrupt();
   });
   return operands;
@@ -280,6 +304,13 @@ Value AtBegin::emit(OpBuilder &builder, Value value) const {
 
 namespace {
 
+/// Tiles that are to come in groups of rows.
+struct GroupedTiles {
+  TilePlace place;
+  AtBegin begin; ///< of the number of columns
+  unsigned rows;
+};
+
 struct TileGPUOrderTilesPass
     : tessera::tilegpu::impl::TileGPUOrderTilesPassBase<TileGPUOrderTilesPass> {
   void runOnOperation() final {
@@ -295,34 +326,46 @@ private:
 
 } // namespace
 
-void TileGPUOrderTilesPass::order(tile::FuncOp kernel) {
-  std::optional<TilePlace> place;
+/// How the first tiles of a kernel come that it pays to group.
+static std::optional<GroupedTiles> findTiles(tile::FuncOp kernel) {
+  std::optional<GroupedTiles> found;
   kernel.walk([&](tile::DivIntOp row) {
-    place = findPlace(row);
-    return place ? WalkResult::interrupt() : WalkResult::advance();
+    std::optional<TilePlace> place = findPlace(row);
+    std::optional<SharedOperands> operands = place ? findOperands(*place) : std::nullopt;
+    if (!operands)
+      return WalkResult::advance();
+    // In a loop, which tiles are in work at a time stays the same, so that it is for neighbours
+    // alone.
+    unsigned atOnce = place->isOfLoop() ? kNeighbours : getMachine(kernel).numSMs;
+    GroupedTiles tiles{*place, AtBegin(kernel), chooseGroupRows(*operands, atOnce)};
+    if (tiles.rows == 1 || !tiles.begin.add(place->getColumns()))
+      return WalkResult::advance();
+    found = tiles;
+    return WalkResult::interrupt();
   });
-  std::optional<SharedOperands> operands = place ? findOperands(*place) : std::nullopt;
-  unsigned rows = operands ? chooseGroupRows(*operands) : 1;
-  AtBegin begin(kernel);
-  if (rows == 1 || !begin.add(place->getColumns()))
-    return;
+  return found;
+}
 
+void TileGPUOrderTilesPass::order(tile::FuncOp kernel) {
+  std::optional<GroupedTiles> tiles = findTiles(kernel);
+  if (!tiles)
+    return;
   SmallVector<tile::ProgramIdOp> old;
   kernel.walk([&](tile::ProgramIdOp op) {
     if (op.getAxis() == 0)
       old.push_back(op);
   });
   OpBuilder builder = OpBuilder::atBlockBegin(&kernel.getBody().front());
-  Location loc = place->loop->getLoc();
+  Location loc = tiles->place.row.getLoc();
   Value program = tile::ProgramIdOp::create(builder, loc, builder.getI32Type(), 0);
   Value programs = tile::NumProgramsOp::create(builder, loc, builder.getI32Type(), 0);
-  Value columns = begin.emit(builder, place->getColumns());
-  Value other = emitGroupedPlace(builder, loc, program, programs, columns, rows);
+  Value columns = tiles->begin.emit(builder, tiles->place.getColumns());
+  Value other = emitGroupedPlace(builder, loc, program, programs, columns, tiles->rows);
   for (tile::ProgramIdOp op : old) {
     op.replaceAllUsesWith(other);
     op.erase();
   }
-  emitRemark(place->loop, RemarkKind::TilesOrdered)
-      << "programs beside each other take tiles of one column, " << named("rows", int64_t(rows))
-      << " rows at a time";
+  emitRemark(tiles->place.row, RemarkKind::TilesOrdered)
+      << "programs beside each other take tiles of one column, "
+      << named("rows", int64_t(tiles->rows)) << " rows at a time";
 }

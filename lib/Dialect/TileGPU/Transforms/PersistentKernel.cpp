@@ -89,10 +89,7 @@ bool PersistentKernel::isPossible(tile::FuncOp kernel) {
   // Blocks of a cluster meet in each program, where a producer would not come.
   if (getNumBlocks(kernel) > 1 || !mayReorderPrograms(kernel))
     return false;
-  WalkResult result = kernel.walk([](Operation *op) {
-    return isa<tile::NumProgramsOp, scf::WhileOp>(op) ? WalkResult::interrupt()
-                                                      : WalkResult::advance();
-  });
+  WalkResult result = kernel.walk([](scf::WhileOp) { return WalkResult::interrupt(); });
   return !result.wasInterrupted();
 }
 
@@ -125,7 +122,8 @@ std::optional<ProgramOrder> PersistentKernel::findOrder(tile::FuncOp kernel) {
 
 PersistentKernel::PersistentKernel(tile::FuncOp kernel, ProgramOrder order, unsigned group)
     : kernel(kernel), order(order), group(group) {
-  kernel.walk([&](tile::ProgramIdOp op) { old.push_back(op); });
+  kernel.walk([&](tile::ProgramIdOp op) { ids.push_back(op); });
+  kernel.walk([&](tile::NumProgramsOp op) { counts.push_back(op); });
   // Tensor maps come last.
   unsigned at = 0;
   while (at < kernel.getNumArguments() && !isa<TensorMapType>(kernel.getArgument(at).getType()))
@@ -193,37 +191,39 @@ SmallVector<Value, 3> PersistentKernel::emitGroupedIds(OpBuilder &builder, Value
 
 void PersistentKernel::mapIds(OpBuilder &builder, scf::ForOp loop, IRMapping &mapping) const {
   Location loc = loop.getLoc();
-  SmallVector<Value, 3> ids(kAxes);
+  SmallVector<Value, 3> places(kAxes);
   Value rest;
   unsigned axis = 0;
   if (deal) {
     PlaceInGrid place = emitBalancedPlace(builder, loc, *deal, loop.getInductionVar());
-    ids[axis++] = place.inRow;
+    places[axis++] = place.inRow;
     rest = place.row;
   } else {
     rest = emitNumber(builder, loop);
   }
   if (group != 0) {
-    ids = emitGroupedIds(builder, rest);
+    places = emitGroupedIds(builder, rest);
     axis = kAxes;
   }
   // Two axes are rarely in use.
   for (; axis < kAxes; ++axis) {
-    bool isUsed = llvm::any_of(old, [&](Operation *op) {
-      return static_cast<unsigned>(cast<tile::ProgramIdOp>(op).getAxis()) >= axis;
-    });
+    bool isUsed = llvm::any_of(ids, [&](tile::ProgramIdOp op) { return op.getAxis() >= axis; });
     if (!isUsed)
       break;
-    ids[axis] = arith::RemUIOp::create(builder, loc, rest, extents[axis]);
+    places[axis] = arith::RemUIOp::create(builder, loc, rest, extents[axis]);
     rest = arith::DivUIOp::create(builder, loc, rest, extents[axis]);
   }
-  for (Operation *op : old)
-    mapping.map(op->getResult(0), ids[cast<tile::ProgramIdOp>(op).getAxis()]);
+  for (tile::ProgramIdOp op : ids)
+    mapping.map(op.getResult(), places[op.getAxis()]);
+  for (tile::NumProgramsOp op : counts)
+    mapping.map(op.getResult(), extents[op.getAxis()]);
 }
 
 void PersistentKernel::replaceIds(const IRMapping &mapping) const {
-  for (Operation *op : old) {
+  auto replace = [&](Operation *op) {
     op->getResult(0).replaceAllUsesWith(mapping.lookup(op->getResult(0)));
     op->erase();
-  }
+  };
+  llvm::for_each(ids, replace);
+  llvm::for_each(counts, replace);
 }

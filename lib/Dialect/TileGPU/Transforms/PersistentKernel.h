@@ -38,7 +38,7 @@ bool mayReorderPrograms(tile::FuncOp kernel);
 
 class PersistentKernel {
 public:
-  /// Whether programs may be reordered, and do not ask how many they are.
+  /// Whether programs may be reordered, and all end.
   static bool isPossible(tile::FuncOp kernel);
   /// The order in which blocks that begin together end together, if there is one: the grid's where
   /// programs are of about the same length (loops have as many iterations in all of them), and a
@@ -66,7 +66,8 @@ private:
   ProgramOrder order;
   unsigned group;
   mlir::SmallVector<mlir::Value, 3> extents;
-  mlir::SmallVector<mlir::Operation *> old;
+  mlir::SmallVector<tile::ProgramIdOp> ids; ///< of the kernel as it was
+  mlir::SmallVector<tile::NumProgramsOp> counts;
   mlir::Value first, count, step;
   std::optional<BalancedDeal> deal; ///< of a balanced order
 };

@@ -26,6 +26,12 @@ public:
   mlir::Value div(mlir::Value a, mlir::Value b) const { return fold<mlir::arith::DivUIOp>(a, b); }
   mlir::Value min(mlir::Value a, mlir::Value b) const { return fold<mlir::arith::MinUIOp>(a, b); }
   mlir::Value max(mlir::Value a, mlir::Value b) const { return fold<mlir::arith::MaxUIOp>(a, b); }
+  mlir::Value shiftLeft(mlir::Value a, mlir::Value b) const {
+    return fold<mlir::arith::ShLIOp>(a, b);
+  }
+  mlir::Value shiftRight(mlir::Value a, mlir::Value b) const {
+    return fold<mlir::arith::ShRUIOp>(a, b);
+  }
   mlir::Value select(mlir::Value isFirst, mlir::Value a, mlir::Value b) const {
     return builder.createOrFold<mlir::arith::SelectOp>(loc, isFirst, a, b);
   }
