@@ -77,6 +77,23 @@ def of_a_grid(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, 
     tl.store(at, acc.to(tl.float16), mask=(rows[:, None] < M) & (columns[None, :] < N))
 
 
+@tessera.jit
+def of_two_axes(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    batch = tl.program_id(2)
+    a_ptr += batch * M * K
+    c_ptr += batch * M * N
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, tl.cdiv(K, BK)):
+        ks = k * BK + tl.arange(0, BK)
+        a = tl.load(a_ptr + rows[:, None] * K + ks[None, :], mask=ks[None, :] < K, other=0)
+        b = tl.load(b_ptr + columns[None, :] * K + ks[:, None], mask=ks[:, None] < K, other=0)
+        acc += tl.dot(a, b)
+    at = c_ptr + rows[:, None] * N + columns[None, :]
+    tl.store(at, acc.to(tl.float16), mask=(rows[:, None] < M) & (columns[None, :] < N))
+
+
 def small(rng, *shape):
     return rng.integers(-2, 3, shape).astype(np.float16)
 
@@ -136,6 +153,21 @@ def test_of_a_grid(run: Runner, rng, grid, tile):
         assert ("over_programs" in kernel.asm["tilegpu"]) == (warps == 8)
 
 
+@pytest.mark.parametrize("tile", [(16, 16, 32, 4), (128, 256, 64, 8)], ids=str)
+@pytest.mark.parametrize("grid", [(1, 1, 1), (3, 5, 2), (9, 4, 1), (20, 2, 1), (1, 11, 3)], ids=str)
+def test_of_two_axes(run: Runner, rng, grid, tile):
+    BM, BN, BK, warps = tile
+    M, N, K = grid[0] * BM, grid[1] * BN, 64
+    a, b = small(rng, grid[2], M, K), small(rng, N, K)
+    c = np.full((grid[2], M, N), 99, np.float16)
+    arguments, meta = (a, b, c, M, N, K), {"BM": BM, "BN": BN, "BK": BK, "num_warps": warps}
+    run(of_two_axes, grid, *arguments, **meta)
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32).T)
+    if run.target == "simulator":
+        kernel = of_two_axes.warmup(*arguments, **meta, grid=(1,), target="sm_90a")
+        assert ("over_programs" in kernel.asm["tilegpu"]) == (warps == 8)
+
+
 def test_no_problem_is_asked_for_its_size(run: Runner, rng):
     """The first size is loaded ahead only if there is one: here nothing lies there."""
     nothing = np.zeros(0, np.int32)
@@ -153,6 +185,7 @@ def test_no_problem_is_asked_for_its_size(run: Runner, rng):
         (of_problems, "*i32, i32, i32, 32", 4),
         (of_a_grid, "i32, i32, i32, 64, 64, 32", 8),
         (of_a_grid, "i32, i32, i32, 64, 128, 32", 16),
+        (of_two_axes, "i32, i32, i32, 64, 64, 32", 8),
     ],
 )
 def test_what_is_said(kernel, sizes, rows):

@@ -133,6 +133,60 @@ tile.func @of_a_grid(%x: !tile.ptr<f16>, %experts: !tile.ptr<i32>, %n: i32) {
   tile.return
 }
 
+// A program has a number along two axes: it changes places within both, unless there are so many that
+// they cannot be counted.
+// CHECK-LABEL: tile.func @of_two_axes(
+// CHECK-DAG: %[[X:.*]] = tile.program_id 0
+// CHECK-DAG: %[[Y:.*]] = tile.program_id 1
+// CHECK-DAG: %[[WIDTH:.*]] = tile.num_programs 0
+// CHECK-DAG: %[[HEIGHT:.*]] = tile.num_programs 1
+// CHECK: arith.muli %[[Y]], %[[WIDTH]] : i32
+// CHECK: %[[COUNTED:.*]] = arith.cmpi ult, %[[WIDTH]], %{{.*}} : i32
+// CHECK: %[[SOME_X:.*]] = arith.select %[[COUNTED]], %{{.*}}, %[[X]] : i32
+// CHECK: %[[COLUMN:.*]] = arith.minui %[[SOME_X]], %{{.*}} : i32
+// CHECK: %[[SOME_Y:.*]] = arith.select %[[COUNTED]], %{{.*}}, %[[Y]] : i32
+// CHECK: %[[ROW:.*]] = arith.minui %[[SOME_Y]], %{{.*}} : i32
+// CHECK: tile.splat %[[COLUMN]]
+// CHECK: tile.splat %[[ROW]]
+tile.func @of_two_axes(%x: !tile.ptr<f16>) {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+  %m = tile.program_id 0
+  // expected-remark @below {{programs beside each other take tiles of one column, 8 rows at a time}}
+  %n = tile.program_id 1
+  %rows = tile.splat %m : i32 -> tensor<64x64xi32>
+  %cols = tile.splat %n : i32 -> tensor<64x64xi32>
+  %as = tile.addptr %xs, %rows : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+  %bs = tile.addptr %xs, %cols : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+  %a = tile.load %as : tensor<64x64x!tile.ptr<f16>>
+  %b = tile.load %bs : tensor<64x64x!tile.ptr<f16>>
+  %d = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+  %h = tile.fp_to_fp %d : tensor<64x64xf32> -> tensor<64x64xf16>
+  tile.store %as, %h : tensor<64x64x!tile.ptr<f16>>
+  tile.return
+}
+
+// Attention: keys are those of all programs of a row already, and queries of no other program.
+// CHECK-LABEL: tile.func @rows_of_queries(
+// CHECK-NOT: arith.minui
+tile.func @rows_of_queries(%x: !tile.ptr<f16>) {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+  %block = tile.program_id 0
+  %head = tile.program_id 1
+  %query = arith.addi %head, %block : i32
+  %rows = tile.splat %query : i32 -> tensor<64x64xi32>
+  %cols = tile.splat %head : i32 -> tensor<64x64xi32>
+  %as = tile.addptr %xs, %rows : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+  %bs = tile.addptr %xs, %cols : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+  %a = tile.load %as : tensor<64x64x!tile.ptr<f16>>
+  %b = tile.load %bs : tensor<64x64x!tile.ptr<f16>>
+  %d = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+  %h = tile.fp_to_fp %d : tensor<64x64xf32> -> tensor<64x64xf16>
+  tile.store %as, %h : tensor<64x64x!tile.ptr<f16>>
+  tile.return
+}
+
 // A kernel that groups its tiles itself: the first operand hangs on both.
 // CHECK-LABEL: tile.func @grouped(
 // CHECK-NOT: arith.minui

@@ -30,6 +30,7 @@
 
 #include "GroupedOrder.h"
 #include "PersistentKernel.h"
+#include "UnsignedBuilder.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -108,13 +109,12 @@ static bool comesInTurns(BlockArgument argument) {
 
 namespace {
 
-/// A tile by its number: in which row of tiles it is, and where in that row.
+/// A tile: in which row of tiles it is, and where in that row.
 struct TilePlace {
-  tile::DivIntOp row;
-  tile::RemIntOp column;
+  Value row, column;
+  Value columns;               ///< how many there are; null for the programs along axis 0
   Operation *within = nullptr; ///< the loop over tiles, or the kernel if a program has one
 
-  Value getColumns() { return row.getRhs(); }
   bool isOfLoop() const { return !isa<tile::FuncOp>(within); }
 };
 
@@ -139,6 +139,7 @@ static Operation *findOwner(Value number) {
   return first ? first : getLoop(op->getOperand(1));
 }
 
+/// Of a tile with a number.
 static std::optional<TilePlace> findPlace(tile::DivIntOp row) {
   Value number = row.getLhs();
   Operation *within = row.getType().isInteger(32) ? findOwner(number) : nullptr;
@@ -148,11 +149,23 @@ static std::optional<TilePlace> findPlace(tile::DivIntOp row) {
     if (auto column = dyn_cast<tile::RemIntOp>(user); column && column.getLhs() == number &&
                                                       column.getRhs() == row.getRhs() &&
                                                       column.getSignedness() == row.getSignedness())
-      return TilePlace{row, column, within};
+      return TilePlace{row, column, row.getRhs(), within};
   return std::nullopt;
 }
 
+/// Of a program that is one tile, with a number along each axis.
+static std::optional<TilePlace> findPlace(tile::FuncOp kernel) {
+  Value numbers[2];
+  for (auto op : kernel.getBody().front().getOps<tile::ProgramIdOp>())
+    if (op.getAxis() < 2)
+      numbers[op.getAxis()] = op;
+  if (!numbers[0] || !numbers[1])
+    return std::nullopt;
+  return TilePlace{numbers[1], numbers[0], Value(), kernel};
+}
+
 /// Whether what an operand is made of, within the loop, has the row of tiles or the column in it.
+/// Scalars that are loaded are taken to be the same: which expert of several it is, or which page.
 static std::pair<bool, bool> dependsOn(Value operand, TilePlace place) {
   llvm::SetVector<Value> values;
   values.insert(operand);
@@ -166,7 +179,8 @@ static std::pair<bool, bool> dependsOn(Value operand, TilePlace place) {
       continue;
     }
     Operation *op = value.getDefiningOp();
-    if (place.within->isProperAncestor(op) && op->getNumRegions() == 0)
+    bool isLoaded = isa<tile::LoadOp>(op) && !isa<RankedTensorType>(value.getType());
+    if (place.within->isProperAncestor(op) && op->getNumRegions() == 0 && !isLoaded)
       values.insert(op->operand_begin(), op->operand_end());
   }
   return {values.contains(place.row), values.contains(place.column)};
@@ -177,18 +191,16 @@ static int64_t getBytes(Value tile) {
   return type.getNumElements() * type.getElementTypeBitWidth() / 8;
 }
 
-/// Of the first dot that has an operand of the row alone, and one of the column.
+/// Of the first dot with one operand of the row and one of the column.
 static std::optional<SharedOperands> findOperands(TilePlace place) {
   std::optional<SharedOperands> operands;
   place.within->walk([&](tile::DotOp dot) {
     auto [firstOfRow, firstOfColumn] = dependsOn(dot.getA(), place);
     auto [secondOfRow, secondOfColumn] = dependsOn(dot.getB(), place);
-    // What has the column may have the row, too, if that says which expert of several it is.
-    bool isFirstOfRow = firstOfRow && !firstOfColumn && secondOfColumn;
-    if (!isFirstOfRow && !(secondOfRow && !secondOfColumn && firstOfColumn))
+    if (firstOfRow == firstOfColumn || secondOfRow == secondOfColumn || firstOfRow == secondOfRow)
       return WalkResult::advance();
     int64_t first = getBytes(dot.getA()), second = getBytes(dot.getB());
-    operands = isFirstOfRow ? SharedOperands{first, second} : SharedOperands{second, first};
+    operands = firstOfRow ? SharedOperands{first, second} : SharedOperands{second, first};
     return WalkResult::interrupt();
   });
   return operands;
@@ -326,24 +338,52 @@ private:
 
 } // namespace
 
-/// How the first tiles of a kernel come that it pays to group.
+/// How many rows of such tiles it pays to have in a group, of columns that all programs know.
+static std::optional<GroupedTiles> groupTiles(tile::FuncOp kernel, TilePlace place) {
+  std::optional<SharedOperands> operands = findOperands(place);
+  if (!operands)
+    return std::nullopt;
+  // In a loop, which tiles are in work at a time stays the same, so that it is for neighbours
+  // alone.
+  unsigned atOnce = place.isOfLoop() ? kNeighbours : getMachine(kernel).numSMs;
+  GroupedTiles tiles{place, AtBegin(kernel), chooseGroupRows(*operands, atOnce)};
+  if (tiles.rows == 1 || (place.columns && !tiles.begin.add(place.columns)))
+    return std::nullopt;
+  return tiles;
+}
+
 static std::optional<GroupedTiles> findTiles(tile::FuncOp kernel) {
   std::optional<GroupedTiles> found;
   kernel.walk([&](tile::DivIntOp row) {
-    std::optional<TilePlace> place = findPlace(row);
-    std::optional<SharedOperands> operands = place ? findOperands(*place) : std::nullopt;
-    if (!operands)
-      return WalkResult::advance();
-    // In a loop, which tiles are in work at a time stays the same, so that it is for neighbours
-    // alone.
-    unsigned atOnce = place->isOfLoop() ? kNeighbours : getMachine(kernel).numSMs;
-    GroupedTiles tiles{*place, AtBegin(kernel), chooseGroupRows(*operands, atOnce)};
-    if (tiles.rows == 1 || !tiles.begin.add(place->getColumns()))
-      return WalkResult::advance();
-    found = tiles;
-    return WalkResult::interrupt();
+    if (std::optional<TilePlace> place = findPlace(row))
+      found = groupTiles(kernel, *place);
+    return found ? WalkResult::interrupt() : WalkResult::advance();
   });
+  if (!found)
+    if (std::optional<TilePlace> place = findPlace(kernel))
+      found = groupTiles(kernel, *place);
   return found;
+}
+
+/// The places along axes 0 and 1 of programs that have one tile each, in groups of rows.
+static std::pair<Value, Value> emitGroupedPlaces(OpBuilder &builder, Location loc, Value column,
+                                                 Value row, unsigned rows) {
+  UnsignedBuilder emit(builder, loc);
+  Type i32 = builder.getI32Type();
+  Value width = tile::NumProgramsOp::create(builder, loc, i32, 0);
+  Value height = tile::NumProgramsOp::create(builder, loc, i32, 1);
+  Value number = emit.add(emit.mul(row, width), column);
+  Value place = emitGroupedPlace(builder, loc, number, emit.mul(width, height), width, rows);
+  Value newRow =
+      builder.createOrFold<tile::DivIntOp>(loc, tile::Signedness::Unsigned, place, width);
+  Value newColumn = emit.sub(place, emit.mul(newRow, width));
+  // There are fewer than 2^16 rows, and so less than 2^31 programs.
+  Value isCounted = emit.isLess(width, emit.constant(1 << 15));
+  auto choose = [&](Value changed, Value own, Value extent) {
+    // It is below the extent, which nobody could prove.
+    return emit.min(emit.select(isCounted, changed, own), emit.sub(extent, emit.constant(1)));
+  };
+  return {choose(newColumn, column, width), choose(newRow, row, height)};
 }
 
 void TileGPUOrderTilesPass::order(tile::FuncOp kernel) {
@@ -351,21 +391,27 @@ void TileGPUOrderTilesPass::order(tile::FuncOp kernel) {
   if (!tiles)
     return;
   SmallVector<tile::ProgramIdOp> old;
-  kernel.walk([&](tile::ProgramIdOp op) {
-    if (op.getAxis() == 0)
-      old.push_back(op);
-  });
+  kernel.walk([&](tile::ProgramIdOp op) { old.push_back(op); });
   OpBuilder builder = OpBuilder::atBlockBegin(&kernel.getBody().front());
   Location loc = tiles->place.row.getLoc();
-  Value program = tile::ProgramIdOp::create(builder, loc, builder.getI32Type(), 0);
-  Value programs = tile::NumProgramsOp::create(builder, loc, builder.getI32Type(), 0);
-  Value columns = tiles->begin.emit(builder, tiles->place.getColumns());
-  Value other = emitGroupedPlace(builder, loc, program, programs, columns, tiles->rows);
+  Type i32 = builder.getI32Type();
+  Value program = tile::ProgramIdOp::create(builder, loc, i32, 0), other, otherRow;
+  if (Value columns = tiles->place.columns) {
+    Value programs = tile::NumProgramsOp::create(builder, loc, i32, 0);
+    columns = tiles->begin.emit(builder, columns);
+    other = emitGroupedPlace(builder, loc, program, programs, columns, tiles->rows);
+  } else {
+    Value row = tile::ProgramIdOp::create(builder, loc, i32, 1);
+    std::tie(other, otherRow) = emitGroupedPlaces(builder, loc, program, row, tiles->rows);
+  }
   for (tile::ProgramIdOp op : old) {
-    op.replaceAllUsesWith(other);
+    Value changed = op.getAxis() == 0 ? other : op.getAxis() == 1 ? otherRow : Value();
+    if (!changed)
+      continue;
+    op.replaceAllUsesWith(changed);
     op.erase();
   }
-  emitRemark(tiles->place.row, RemarkKind::TilesOrdered)
+  emitRemark(loc, RemarkKind::TilesOrdered)
       << "programs beside each other take tiles of one column, "
       << named("rows", int64_t(tiles->rows)) << " rows at a time";
 }
