@@ -2,6 +2,7 @@
 """device_print: a line for each element of each argument, with its place."""
 
 import numpy as np
+import pytest
 
 import tessera
 import tessera.language as tl
@@ -107,3 +108,29 @@ def test_values_of_every_type(run, capfd):
         "pid (0, 0, 0) idx () address: 0x1234",
     ]
     assert lines_of(capfd) == sorted(lines)
+
+
+@tessera.jit
+def show_tiles(a_ptr, b_ptr, c_ptr, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    across = tl.cdiv(N, BN)
+    tile = tl.program_id(0)
+    tl.device_print("tile", tile)
+    rows, columns = tile // across * BM + tl.arange(0, BM), tile % across * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        ks = k + tl.arange(0, BK)
+        a = tl.load(a_ptr + rows[:, None] * K + ks[None, :])
+        b = tl.load(b_ptr + columns[None, :] * K + ks[:, None])
+        acc += tl.dot(a, b)
+    tl.store(c_ptr + rows[:, None] * N + columns[None, :], acc.to(tl.float16))
+
+
+@pytest.mark.parametrize("tile", [(16, 16, 32, 4), (128, 256, 64, 8)], ids=str)
+def test_a_program_says_which_one_it_is(run, capfd, tile):
+    """Without the print a GPU would give programs other places, and a block several."""
+    BM, BN, BK, warps = tile
+    a, b = np.ones((4 * BM, 64), np.float16), np.ones((3 * BN, 64), np.float16)
+    c = np.zeros((4 * BM, 3 * BN), np.float16)
+    run(show_tiles, (12,), a, b, c, 3 * BN, 64, BM=BM, BN=BN, BK=BK, num_warps=warps)
+    assert lines_of(capfd) == sorted(f"pid ({i}, 0, 0) idx () tile: {i}" for i in range(12))
+    np.testing.assert_array_equal(c, 64)

@@ -189,7 +189,7 @@ LogicalResult KernelExpander::verify() {
   if (bytes > limit)
     return kernel.emitError("has rings of ") << bytes << " bytes, of which " << limit << " fit";
   if (attr && attr.getPersistent() && !PersistentKernel::isPossible(kernel))
-    return kernel.emitError("cannot be persistent: its programs look at each other, or ask which "
+    return kernel.emitError("cannot be persistent: its programs look at each other, or say which "
                             "one they are");
   return success();
 }

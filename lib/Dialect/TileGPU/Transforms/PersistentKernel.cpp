@@ -31,9 +31,11 @@ static bool dependsOnProgram(Value value) {
   return false;
 }
 
-/// Whether code of others may ask which program it is, of which nothing but `tile.program_id`
-/// would hear the truth.
+/// Whether an op tells which program it is, or code of others may ask for it, where nothing but
+/// `tile.program_id` would hear the truth.
 static bool mayAskForProgram(Operation *op) {
+  if (isa<tile::PrintOp>(op))
+    return true;
   if (auto foreign = dyn_cast<tile::ExternElementwiseOp>(op))
     return foreign.getLibrary().has_value();
   auto assembly = dyn_cast<tile::InlineAsmOp>(op);

@@ -33,7 +33,8 @@ inline constexpr llvm::StringLiteral kOverProgramsAttr =
     TileGPUDialect::OverProgramsAttrHelper::getNameStr();
 
 /// Whether a kernel's programs may come in any order, and be told by `tile.program_id` which ones
-/// they are: they do not look at each other, nor may wait for each other, nor ask by other means.
+/// they are: they do not look at each other, nor may wait for each other, nor
+/// ask by other means, nor say so in what they print.
 bool mayReorderPrograms(tile::FuncOp kernel);
 
 class PersistentKernel {
