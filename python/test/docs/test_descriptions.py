@@ -108,6 +108,7 @@ WHOLE = {
     "TileGPUWarpSpecializePass": "Dialect/TileGPU/tilegpu-warp-specialize",
     "TileGPUStoreByTensorMapPass": "Dialect/TileGPU/tilegpu-store-by-tensor-map",
     "TileGPUOrderProgramsPass": "Dialect/TileGPU/tilegpu-order-programs",
+    "TileGPUOrderTilesPass": "Dialect/TileGPU/tilegpu-order-tiles",
     "TileGPUDivideProgramsPass": "Dialect/TileGPU/tilegpu-divide-programs",
     "TileGPUSplitKPass": "Dialect/TileGPU/tilegpu-split-k",
     "TileGPUPrefetchNextRowPass": "Dialect/TileGPU/tilegpu-prefetch-next-row",

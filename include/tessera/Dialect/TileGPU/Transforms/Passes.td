@@ -312,26 +312,39 @@ def TileGPUOrderProgramsPass : Pass<"tilegpu-order-programs", "::mlir::ModuleOp"
 }
 
 def TileGPUOrderTilesPass : Pass<"tilegpu-order-tiles", "::mlir::ModuleOp"> {
-  let summary = "Has programs beside each other take tiles of one column in a loop over tiles";
+  let summary = "Has programs beside each other take tiles of one column";
   let description = [{
-    Where programs take tiles in turns, row by row, with dots of an operand that belongs to the row
-    and one that belongs to the column, programs change places at the start of the kernel, so that
-    SMs beside each other load as little as possible between them: tiles of a few rows come column
-    by column. The number of columns is that of the loops' first iteration. How many rows is
-    chosen by the bytes of the two operands.
+    Programs have a tile each, or take tiles in turns, row by row, or have a number along each of two
+    axes; and dots have an operand that belongs to the row, and one that belongs to the column. Then
+    programs change places at the start of the kernel, so that those that are in work at once load
+    as little as possible between them: tiles of a few rows come column by column. The number of
+    columns is that of the first iteration of the loops around. How many rows is chosen by the bytes
+    of the two operands.
+
+    A kernel stays as it is if its programs may wait for each other or see what others wrote, or tell
+    their numbers other than by `tile.program_id`; if they are clusters, or have an order of
+    `tilegpu-order-programs`; or if the number of columns is not known to be the same in all.
 
     ```mlir
     %first = tile.program_id 0
-    scf.for %tile = %first to %tiles step %programs {
+    ...
+    scf.for %tile = %first to %tiles step %n : i32 {
       %row = tile.div_int signed %tile, %columns : i32
       %column = tile.rem_int signed %tile, %columns : i32
-      ...
     ```
-
-    A kernel stays as it is if its programs may wait for each other or see what others wrote, ask
-    for their numbers other than by `tile.program_id`, are clusters, or have an order of
-    `tilegpu-order-programs`; or if the number of columns is not known to be the same in all
-    programs.
+    becomes
+    ```mlir
+    %program = tile.program_id 0
+    %programs = tile.num_programs 0
+    ...
+    %group = tile.div_int unsigned %program, %size : i32
+    ...
+    %choice = arith.select %is_whole, %other, %program : i32
+    %last = arith.subi %programs, %one : i32
+    %first = arith.minui %choice, %last : i32
+    ...
+    scf.for %tile = %first to %tiles step %n : i32 {
+    ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
