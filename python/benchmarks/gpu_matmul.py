@@ -57,11 +57,13 @@ FEW_ROWS = [
     (16, 32, 128, 4, 5), (16, 64, 128, 4, 5), (16, 64, 256, 4, 4), (16, 128, 64, 4, 6),
     (16, 32, 256, 4, 5), (64, 32, 128, 4, 6), (64, 64, 128, 4, 4),
 ]  # fmt: skip
-# For the layers besides: tiles of which as many as SMs cover the result, and longer pipelines.
+# For the layers besides: tiles of which as many as SMs cover the result, longer pipelines, and pairs
+# of blocks that share an operand by multicast, as cuBLAS has them for 256 rows (the sixth number).
 # Of extents that are no powers of two Triton makes errors; it has the other ones.
 LAYER_CONFIGS = [
     (128, 64, 64, 4, 6), (256, 64, 64, 8, 4), (128, 96, 64, 8, 6), (128, 112, 64, 8, 4),
     (256, 112, 64, 8, 4), (128, 144, 64, 8, 4), (128, 176, 64, 8, 4), (128, 192, 64, 8, 4),
+    (256, 96, 64, 4, 6, 2), (256, 112, 64, 4, 6, 2), (256, 112, 64, 8, 6, 2), (256, 128, 64, 8, 5, 2),
 ]  # fmt: skip
 LAYER_FEW_ROWS = [
     (16, 128, 128, 4, 4), (16, 192, 64, 4, 6), (64, 48, 128, 4, 6), (64, 128, 64, 4, 6),
