@@ -3,8 +3,8 @@
 // RUN: tessera-compile %s --stage=ptx --options='{"target": "cuda", "arch": "sm_80", "num_stages": 3, "entry": "matmul"}' | FileCheck %s --check-prefixes=CHECK,MMA
 // RUN: tessera-compile %s --stage=ptx --options='{"target": "cuda", "arch": "sm_90a", "tensor_maps": false, "num_stages": 1, "entry": "matmul"}' | FileCheck %s --check-prefix=OFF
 
-// A dot in a loop, down to PTX that assembles: two copies ahead, and in the loop one
-// wait and one barrier an iteration. A wgmma goes on into the next iteration.
+// A dot in a loop, down to PTX that assembles: two copies ahead, or three that a dot of 512 cycles
+// needs, and in the loop one wait and one barrier an iteration. A wgmma goes on into the next iteration.
 
 // OFF-NOT: cp.async
 // CHECK: .visible .entry matmul(
@@ -12,8 +12,11 @@
 // CHECK: cp.async.commit_group;
 // CHECK: cp.async.cg.shared.global
 // CHECK: cp.async.commit_group;
+// WGMMA: cp.async.cg.shared.global
+// WGMMA: cp.async.commit_group;
 // CHECK-NOT: cp.async.cg
-// CHECK: cp.async.wait_group 1;
+// MMA: cp.async.wait_group 1;
+// WGMMA: cp.async.wait_group 2;
 // WGMMA-NEXT: fence.proxy.async.shared::cta;
 // CHECK-NOT: wgmma
 // CHECK: bar.sync 0;

@@ -67,8 +67,9 @@ struct PipelinedLoad {
 
 class LoopPipeliner {
 public:
-  LoopPipeliner(scf::ForOp loop, unsigned stages, bool isHinted, int64_t limit, bool skew)
-      : loop(loop), wanted(stages), isHinted(isHinted), limit(limit), skew(skew),
+  LoopPipeliner(scf::ForOp loop, unsigned stages, bool isHinted, const GPUMachine &machine,
+                bool skew)
+      : loop(loop), wanted(stages), isHinted(isHinted), machine(machine), skew(skew),
         yield(cast<scf::YieldOp>(loop.getBody()->getTerminator())) {}
 
   /// Decides; nothing is changed. False if there is nothing to be done.
@@ -79,6 +80,7 @@ public:
 private:
   void planLoad(tile::LoadOp load, AccessAnalysis &analysis);
   std::optional<MemDescType> getSlotType(tile::LoadOp load, AccessAnalysis &analysis);
+  int64_t getTimelySlots(int64_t slots, int64_t perSlot, int64_t others);
   bool planSlots();
   /// The loads, and the buffers that are slots now.
   ReplacedOps getReplaced() const;
@@ -86,7 +88,7 @@ private:
   scf::ForOp loop;
   unsigned wanted;
   bool isHinted;
-  int64_t limit;
+  const GPUMachine &machine;
   bool skew; ///< whether a dot may be done ahead
   scf::YieldOp yield;
 
@@ -174,13 +176,40 @@ void LoopPipeliner::planLoad(tile::LoadOp load, AccessAnalysis &analysis) {
 
 ReplacedOps LoopPipeliner::getReplaced() const { return getReplacedBy(loads); }
 
+/// Slots that copies need to be there in time, if dots on tensor cores take no longer, and that
+/// take the place of no other program: at least `slots`.
+int64_t LoopPipeliner::getTimelySlots(int64_t slots, int64_t perSlot, int64_t others) {
+  // What threads need beside accumulators, most of it for the addresses of copies.
+  constexpr int64_t kBeside = 88;
+  unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
+  int64_t registers =
+      (getRegisters(asyncDot.getType(), warps) + kBeside) * GPUMachine::kWarpSize * warps;
+  // Programs that an SM has room for.
+  int64_t programs = std::max<int64_t>(GPUMachine::kRegisters / registers, 1);
+  while (programs > 1 && machine.getSharedBytes(programs) < slots * perSlot + others)
+    --programs;
+  int64_t free = (machine.getSharedBytes(programs) - others) / perSlot;
+  // Where all SMs load, an access takes more than twice as long as alone, and less than three times
+  // (docs/Notebook.md, "Copies that are there in time"). A slot is read, and one more by the dot in
+  // flight.
+  int64_t cycles = std::max<int64_t>(countCycles(loop, machine).dots, 1);
+  int64_t timely = llvm::divideCeil(3 * machine.memoryLatency, cycles) + 2;
+  // What fills the ring is code in front of the loop.
+  constexpr int64_t kMostTimely = 8;
+  return std::max(slots, std::min({free, timely, kMostTimely}));
+}
+
 bool LoopPipeliner::planSlots() {
   int64_t perSlot = 0;
   for (PipelinedLoad &planned : loads)
     perSlot += planned.slot.getRing(1).getSlotBytes();
-  int64_t fitting = (limit - kExchangeBytes - getOtherBytes(loop, getReplaced())) / perSlot;
+  int64_t others = kExchangeBytes + getOtherBytes(loop, getReplaced());
+  int64_t fitting = (machine.sharedBytes - others) / perSlot;
   // The operands of a dot in flight take a slot more.
-  slots = std::clamp<int64_t>(fitting, 0, wanted + (asyncDot ? 1 : 0));
+  int64_t most = wanted + (asyncDot ? 1 : 0);
+  if (asyncDot && !isHinted && most <= fitting)
+    most = getTimelySlots(most, perSlot, others);
+  slots = std::clamp<int64_t>(fitting, 0, most);
   if (slots < 2) {
     emitRemark(loop, RemarkKind::LoopNotPipelined)
         << "loop is not pipelined: two stages of " << named("stage_bytes", perSlot)
@@ -311,8 +340,8 @@ struct TileGPUPipelinePass : tessera::tilegpu::impl::TileGPUPipelinePassBase<Til
         stages = std::clamp<int64_t>(hint.getInt(), 0, kMostStages);
       if (stages < 2)
         continue;
-      LoopPipeliner pipeliner(loop, std::min(stages, kMostStages), hint != nullptr,
-                              (*machine)->sharedBytes, skew);
+      LoopPipeliner pipeliner(loop, std::min(stages, kMostStages), hint != nullptr, **machine,
+                              skew);
       if (!pipeliner.plan())
         continue;
       pipeliner.propose();
