@@ -386,8 +386,10 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
   }
   readRegisters(assembled);
   int programs = findNumPrograms(ptx).second;
-  // A program more may fit by a few registers, of which ptxas does not know that they matter.
-  if (metadata.spillBytes == 0 && !options.maxRegisters && programs == 0)
+  // A program more may fit by a few registers, of which ptxas does not know that they matter. With
+  // wgmma they are accumulators, and ptxas takes long to spill some.
+  if (metadata.spillBytes == 0 && !options.maxRegisters && programs == 0 &&
+      getDotPlaces(metadata.remarks).empty())
     if (int more = findOneMoreProgram(metadata, target.machine)) {
       std::string denser = ptx;
       setNumPrograms(denser, more);

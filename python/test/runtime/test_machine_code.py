@@ -19,7 +19,10 @@ from gpu.test_pipelines import attention
 
 import tessera
 import tessera.language as tl
+from tessera import settings
 from tessera.compiler import toolchain
+
+from .usual_kernels import load
 
 WGMMA, MMA, LOCAL_LOAD, LOCAL_STORE = 0x9F0, 0x23C, 0x983, 0x387
 # With the first operand in registers; the same of 8-bit floats; mma.sync of f64.
@@ -346,6 +349,19 @@ def build_attention(d: int, causal: bool) -> Any:
         attention, {**signature, "T": "i32:16", "scale": "fp32"}, constexprs=meta,
         target="sm_90a", num_warps=8, num_stages=3,
     )  # fmt: skip
+
+
+def test_one_run_of_ptxas_is_enough_for_attention(tmp_path):
+    """A third program by a few registers is tried for rows only: accumulators have none to give."""
+    calls, ptxas = tmp_path / "calls", tmp_path / "ptxas"
+    ptxas.write_text(f'#!/bin/sh\necho "$@" >> {calls}\nexec {toolchain.find_ptxas()} "$@"\n')
+    ptxas.chmod(0o755)
+    kernel = load("benchmarks/gpu_matmul_kernels.py")["attention"]
+    signature = "*bf16:16, *bf16:16, *bf16:16, *bf16:16, i32:16, fp32, 64, False, 128, 64"
+    with settings.override(ptxas=str(ptxas), cache="off"):
+        compiled = tessera.compile(kernel, signature, target="sm_90a", num_warps=4, num_stages=3)
+    assert compiled.n_spills == 0
+    assert sum("kernel.ptx" in call for call in calls.read_text().splitlines()) == 1
 
 
 def build_decoded(

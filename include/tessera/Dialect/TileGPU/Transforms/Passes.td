@@ -108,7 +108,8 @@ def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
 
     A ring has as many slots as fit into the shared memory of the target. A wgmma whose
     accumulator the loop carries is in flight while the next iteration begins; its operands
-    take one slot more.
+    take one slot more. Where the loop does not say how many stages it wants, it then has as many
+    as it takes for copies to be there in time, if no program loses its place on an SM.
 
     Of two dots by wgmma the first has stage -1, if it needs nothing but a copied tile and what
     the loop does not change, there are three slots, and registers for both results, but not for
@@ -139,7 +140,7 @@ def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
       %d = tilegpu.warpgroup_dot %a, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, wait = 1, in_flight = 1>} : ...
       %next = tile.addptr %at, %c32 {tilegpu.node = #tilegpu.node<vector, order = 1>} : ...
       ...
-    } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, copy = cp_async>]>}
+    } {tile.num_stages = 3 : i32, tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, copy = cp_async>]>}
     ```
   }];
   let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
