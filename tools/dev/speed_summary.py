@@ -202,6 +202,8 @@ def table(root: pathlib.Path) -> list[str]:
         name = "cuDNN" if work.startswith("attention") else "cuBLAS"
         best, speed = max(("Triton", triton), (name, library), key=lambda pair: pair[1])
         row(text, f"{ours:.0f} TFLOP/s", f"{best}, {speed:.0f} TFLOP/s", ours / speed)
+    if (where := gpu["environment"]["gpu"]) != gpus(root):
+        lines.append(f"| *{where}* | | | |")
     found = rows_of(gpu)
     for work, text in GPU_TABLE.items():
         ours_us = found[work]["tessera"]["ms"] * 1e3
