@@ -230,6 +230,8 @@ private:
 
   tile::FuncOp kernel;
   llvm::SetVector<Operation *> loops; ///< that something is loaded in
+  /// What has been asked for, elsewhere and in bounds of loops.
+  llvm::SmallDenseSet<Value, 8> asked, askedInBounds;
   bool isInBound = false;
 };
 
@@ -259,9 +261,17 @@ bool AtBegin::addLoad(tile::LoadOp load) {
 }
 
 bool AtBegin::add(Value value) {
+  // A number of columns is made of few values.
+  constexpr unsigned kMostValues = 64;
   value = getBegin(value);
   if (isa<BlockArgument>(value))
     return value.getParentRegion() == &kernel.getBody();
+  // What could not be done has ended it all.
+  auto &values = isInBound ? askedInBounds : asked;
+  if (!values.insert(value).second)
+    return true;
+  if (values.size() > kMostValues)
+    return false;
   Operation *op = value.getDefiningOp();
   if (isa<RankedTensorType>(value.getType()) || op->getNumRegions() != 0)
     return false;
