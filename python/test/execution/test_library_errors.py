@@ -98,6 +98,17 @@ SPECIAL: dict[str, list[tuple[Any, float]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_angles_of_the_least_numbers(run, dtype: str) -> None:
+    """A part of 2^-1074, or a sum of two parts, is itself or nothing."""
+    counts = np.array([0, 1, -1, 2, 3, 7, 50, -1000])
+    y, x = (each.ravel() for each in np.meshgrid(counts, counts))
+    least = np.finfo(dtype).smallest_subnormal
+    got = apply(run, function_of("atan2"), [y.astype(dtype) * least, x.astype(dtype) * least])
+    # The angle is that of the counts.
+    np.testing.assert_allclose(got, np.arctan2(y.astype(dtype), x), rtol=4 * np.finfo(dtype).eps)
+
+
 @pytest.mark.parametrize("name", SPECIAL)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_special_arguments(run, name: str, dtype: str) -> None:

@@ -111,7 +111,9 @@ def atan2(single: bool, y: tensor, x: tensor) -> tensor:
     wide = where(far, where(wide == INFINITY, 1.0, 0.0), wide)
     if not single:
         large = (tall > 2.0**1000) | (wide > 2.0**1000)
-        factor = where(large, 2.0**-30, 1.0)
+        # A part of the least numbers is 0, or as much as they are.
+        small = (tall < 2.0**-900) & (wide < 2.0**-900)
+        factor = where(large, 2.0**-30, where(small, 2.0**200, 1.0))
         tall, wide = tall * factor, wide * factor
     origin = (tall == 0.0) & (wide == 0.0)
     high, low = _angle(single, tall, where(origin, 1.0, wide))
