@@ -85,11 +85,8 @@ bool Writer::writeArgument(BlockArgument argument) {
   auto func = dyn_cast<FuncOp>(parent);
   if (!func || !func.isKernel())
     return false;
-  if (std::optional<unsigned> axis = getAxisOfExtent(argument))
-    text += "extent:" + std::to_string(*axis);
-  else
-    text += (argument.getType().isInteger(32) ? "i32:" : "i64:") +
-            std::to_string(argument.getArgNumber());
+  text += (argument.getType().isInteger(32) ? "i32:" : "i64:") +
+          std::to_string(argument.getArgNumber());
   return true;
 }
 
@@ -115,6 +112,10 @@ bool Writer::write(Value value) {
     text += std::to_string(constant.getSExtValue());
     return true;
   }
+  if (std::optional<unsigned> axis = getAxisOfExtent(value)) {
+    text += "extent:" + std::to_string(*axis);
+    return true;
+  }
   ++depth;
   auto done = [&](bool isWritten) {
     --depth;
@@ -129,10 +130,6 @@ bool Writer::write(Value value) {
   };
   if (std::optional<unsigned> axis = getAxisOfPlace(op)) {
     text += "program:" + std::to_string(*axis);
-    return done(true);
-  }
-  if (auto programs = dyn_cast<NumProgramsOp>(op)) {
-    text += "extent:" + std::to_string(programs.getAxis());
     return done(true);
   }
   if (isa<arith::AddIOp>(op))

@@ -67,7 +67,7 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
   // The longest programs begin first; how long they are is seen while loops are the user's.
   manager.addPass(tilegpu::createTileGPUOrderProgramsPass());
 
-  // Programs that take tiles in turns change places, so that neighbours load the same.
+  // Programs with tiles of a matmul change places, so that those beside each other load the same.
   manager.addPass(tilegpu::createTileGPUOrderTilesPass());
 
   // Of programs with large dots each block of a cluster does a part, by itself, if TMA can bring

@@ -96,6 +96,11 @@ TEST(GPUMachineTest, SharedMemory) {
   EXPECT_EQ(get("sm_90a").getSharedBytes(1), 232448);
   EXPECT_EQ(get("sm_90a").getSharedBytes(2), 113 << 10);
   EXPECT_EQ(get("sm_90a").getSharedBytes(3), 75 << 10);
+  // By registers, by shared memory, and where not even one has room.
+  EXPECT_EQ(get("sm_90a").countBlocks(/*threads=*/128, /*registers=*/168, /*bytes=*/1 << 10), 3);
+  EXPECT_EQ(get("sm_90a").countBlocks(128, 168, (75 << 10) + 1), 2);
+  EXPECT_EQ(get("sm_90a").countBlocks(256, 255, 113 << 10), 1);
+  EXPECT_EQ(get("sm_90a").countBlocks(1024, 255, 1 << 20), 1);
 }
 
 TEST(GPUMachineTest, Registers) {

@@ -97,6 +97,10 @@ struct GPUMachine {
   /// launch; this says about which programs of a grid come next.
   unsigned numSMs;
 
+  /// SMs of which L2 is asked for the same once, about: a GPC has 16 or 18, of which some are off.
+  /// Measured on an H100 (docs/Notebook.md, "Tiles that neighbours share").
+  static constexpr unsigned kNeighbourSMs = 16;
+
   unsigned maxThreadsOfSM;
   unsigned maxBlocksOfSM;
 
@@ -191,6 +195,19 @@ struct GPUMachine {
   int64_t getSharedBytes(int64_t blocks) const {
     return (sharedBytes + kReservedSharedBytes) / blocks - kReservedSharedBytes;
   }
+
+  /// Blocks of so many threads, registers a thread and bytes of shared memory that an SM has room
+  /// for, by these alone; one, if none.
+  int64_t countBlocks(int64_t threads, int64_t registers, int64_t bytes) const {
+    int64_t blocks = kRegisters / (threads * registers);
+    while (blocks > 1 && getSharedBytes(blocks) < bytes)
+      --blocks;
+    return blocks > 1 ? blocks : 1;
+  }
+
+  /// Cycles from an access of memory to its data where all SMs load: more than twice as many as
+  /// alone, and less than three times (docs/Notebook.md, "Copies that are there in time").
+  int64_t getBusyMemoryLatency() const { return 3 * memoryLatency; }
 
   /// Registers that a thread can have where so many threads share an SM, in whole steps.
   static constexpr int64_t getRegisters(int64_t threads) {

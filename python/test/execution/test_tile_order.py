@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tiles that programs take in turns: on a GPU neighbours take those of one column."""
+"""Tiles of a matmul: on a GPU programs beside each other take those of one column."""
 
 from __future__ import annotations
 
@@ -63,11 +63,8 @@ def of_problems(a_ptr, b_ptr, c_ptr, sizes_ptr, problems, K, B: tl.constexpr):
 
 
 @tessera.jit
-def of_a_grid(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    across = tl.cdiv(N, BN)
-    tile = tl.program_id(0)
-    rows, columns = tile // across * BM + tl.arange(0, BM), tile % across * BN + tl.arange(0, BN)
-    acc = tl.zeros((BM, BN), tl.float32)
+def multiply(a_ptr, b_ptr, c_ptr, rows, columns, M, N, K, BK: tl.constexpr):
+    acc = tl.zeros((rows.shape[0], columns.shape[0]), tl.float32)
     for k in range(0, tl.cdiv(K, BK)):
         ks = k * BK + tl.arange(0, BK)
         a = tl.load(a_ptr + rows[:, None] * K + ks[None, :], mask=ks[None, :] < K, other=0)
@@ -78,20 +75,19 @@ def of_a_grid(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, 
 
 
 @tessera.jit
+def of_a_grid(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    across = tl.cdiv(N, BN)
+    tile = tl.program_id(0)
+    rows, columns = tile // across * BM + tl.arange(0, BM), tile % across * BN + tl.arange(0, BN)
+    multiply(a_ptr, b_ptr, c_ptr, rows, columns, M, N, K, BK)
+
+
+@tessera.jit
 def of_two_axes(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     columns = tl.program_id(1) * BN + tl.arange(0, BN)
     batch = tl.program_id(2)
-    a_ptr += batch * M * K
-    c_ptr += batch * M * N
-    acc = tl.zeros((BM, BN), tl.float32)
-    for k in range(0, tl.cdiv(K, BK)):
-        ks = k * BK + tl.arange(0, BK)
-        a = tl.load(a_ptr + rows[:, None] * K + ks[None, :], mask=ks[None, :] < K, other=0)
-        b = tl.load(b_ptr + columns[None, :] * K + ks[:, None], mask=ks[:, None] < K, other=0)
-        acc += tl.dot(a, b)
-    at = c_ptr + rows[:, None] * N + columns[None, :]
-    tl.store(at, acc.to(tl.float16), mask=(rows[:, None] < M) & (columns[None, :] < N))
+    multiply(a_ptr + batch * M * K, b_ptr, c_ptr + batch * M * N, rows, columns, M, N, K, BK)
 
 
 def small(rng, *shape):

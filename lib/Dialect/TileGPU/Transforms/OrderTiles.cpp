@@ -50,10 +50,6 @@ namespace tessera::tilegpu {
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
-/// SMs of which L2 is asked for the same once, about: a GPC has 16 or 18, of which some are off.
-/// docs/Notebook.md has what was measured ("Tiles that neighbours share").
-static constexpr unsigned kNeighbours = 16;
-
 //===----------------------------------------------------------------------===//
 // Which tiles programs take
 //===----------------------------------------------------------------------===//
@@ -355,7 +351,7 @@ static std::optional<GroupedTiles> groupTiles(tile::FuncOp kernel, TilePlace pla
     return std::nullopt;
   // In a loop, which tiles are in work at a time stays the same, so that it is for neighbours
   // alone.
-  unsigned atOnce = place.isOfLoop() ? kNeighbours : getMachine(kernel).numSMs;
+  unsigned atOnce = place.isOfLoop() ? GPUMachine::kNeighbourSMs : getMachine(kernel).numSMs;
   GroupedTiles tiles{place, AtBegin(kernel), chooseGroupRows(*operands, atOnce)};
   if (tiles.rows == 1 || (place.columns && !tiles.begin.add(place.columns)))
     return std::nullopt;

@@ -182,18 +182,13 @@ int64_t LoopPipeliner::getTimelySlots(int64_t slots, int64_t perSlot, int64_t ot
   // What threads need beside accumulators, most of it for the addresses of copies.
   constexpr int64_t kBeside = 88;
   unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
-  int64_t registers =
-      (getRegisters(asyncDot.getType(), warps) + kBeside) * GPUMachine::kWarpSize * warps;
-  // Programs that an SM has room for.
-  int64_t programs = std::max<int64_t>(GPUMachine::kRegisters / registers, 1);
-  while (programs > 1 && machine.getSharedBytes(programs) < slots * perSlot + others)
-    --programs;
+  int64_t programs = machine.countBlocks(GPUMachine::kWarpSize * warps,
+                                         getRegisters(asyncDot.getType(), warps) + kBeside,
+                                         slots * perSlot + others);
   int64_t free = (machine.getSharedBytes(programs) - others) / perSlot;
-  // Where all SMs load, an access takes more than twice as long as alone, and less than three times
-  // (docs/Notebook.md, "Copies that are there in time"). A slot is read, and one more by the dot in
-  // flight.
+  // A slot is read, and one more by the dot in flight.
   int64_t cycles = std::max<int64_t>(countCycles(loop, machine).dots, 1);
-  int64_t timely = llvm::divideCeil(3 * machine.memoryLatency, cycles) + 2;
+  int64_t timely = llvm::divideCeil(machine.getBusyMemoryLatency(), cycles) + 2;
   // What fills the ring is code in front of the loop.
   constexpr int64_t kMostTimely = 8;
   return std::max(slots, std::min({free, timely, kMostTimely}));

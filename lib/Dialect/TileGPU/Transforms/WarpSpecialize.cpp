@@ -243,11 +243,8 @@ bool Specializer::planSlots() {
     auto countPrograms = [&](int64_t bytes) {
       // Threads have no pointers to carry.
       constexpr int64_t kPointers = 8;
-      int64_t threads = GPUMachine::kWarpSize * warps;
-      int64_t admitted = GPUMachine::kRegisters / (threads * (getWantedRegisters() - kPointers));
-      while (admitted > 1 && machine.getSharedBytes(admitted) < bytes)
-        --admitted;
-      return admitted;
+      return machine.countBlocks(GPUMachine::kWarpSize * warps, getWantedRegisters() - kPointers,
+                                 bytes);
     };
     int64_t tiles = fitting * perSlot + others,
             words = Channel::getBarrierBytes(fitting) * channels.size();
