@@ -5,10 +5,10 @@
 
 x @ w.T of float16 by kernels (tile_order_kernels.py) whose programs have tiles row by row: numbered
 along one axis of the grid, along two, or taken in turns by as many programs as there are SMs; and
-four matmuls that one kernel finds in memory, by cuBLAS one by one. The same kernels and list of
-configurations for Tessera and Triton, in turns, on random data; each configuration's time is the
-median of `tutorials.do_bench`, the least of three. Results are compared with torch's. Needs a GPU
-and Triton.
+four matmuls that one kernel finds in memory, by descriptors (x @ w.T) and by pointers (x @ w), by
+cuBLAS one by one. The same kernels and list of configurations for Tessera and Triton, in turns, on
+random data; each configuration's time is the median of `tutorials.do_bench`, the least of three.
+Results are compared with torch's. Needs a GPU and Triton.
 """
 
 # mypy: ignore-errors
@@ -24,7 +24,7 @@ import torch
 from tutorials import do_bench
 
 KERNELS = pathlib.Path(__file__).with_name("tile_order_kernels.py")
-CONFIGS = [(128, 4, 4), (128, 8, 4), (256, 8, 3), (256, 8, 4)]
+CONFIGS = [(128, 4, 3), (128, 4, 4), (128, 8, 3), (128, 8, 4), (256, 8, 3), (256, 8, 4)]
 """Columns of a tile, warps and stages; a tile has 128 rows, 64 of K."""
 SHAPES = [
     (1024, 1024, 1024),
@@ -60,12 +60,14 @@ def one(M, N, K):
     return 2 * M * N * K, call, error, library
 
 
-def several(size, count=4):
+def several(size, along_k, count=4):
+    """Matmuls whose second operand has its rows along K or, as the tutorial's pointers, across it."""
     a, b = (
         [torch.randn(size, size, device="cuda", dtype=torch.float16) for _ in range(count)]
         for _ in range(2)
     )
     c = [torch.empty_like(each) for each in a]
+    seconds = [y.T for y in b] if along_k else b
     sms = torch.cuda.get_device_properties("cuda").multi_processor_count
     where = [torch.tensor([x.data_ptr() for x in xs], device="cuda") for xs in (a, b, c)]
     sizes = torch.full((3 * count,), size, dtype=torch.int32, device="cuda")
@@ -75,13 +77,13 @@ def several(size, count=4):
                               num_warps=warps, num_stages=stages)  # fmt: skip
 
     def library():
-        for x, y, z in zip(a, b, c):
-            torch.matmul(x, y.T, out=z)
+        for x, y, z in zip(a, seconds, c):
+            torch.matmul(x, y, out=z)
 
     def error():
         off = 0.0
-        for x, y, z in zip(a, b, c):
-            want = x @ y.T
+        for x, y, z in zip(a, seconds, c):
+            want = x @ y
             off = max(off, ((z - want).abs().max() / want.abs().max()).item())
             z.zero_()
         return off
@@ -135,7 +137,9 @@ def main() -> None:
         )
     rows = []
     cases = [(("one_axis", "two_axes", "in_turns"), one, shape) for shape in SHAPES]
-    cases += [(("problems",), several, (size,)) for size in (2048, 4096)]
+    for size in (2048, 4096):
+        cases.append((("problems",), several, (size, True)))
+        cases.append((("problem_pointers",), several, (size, False)))
     for forms, make, shape in cases:
         torch.manual_seed(0)
         figures = measure(kernels, forms, *make(*shape))

@@ -72,3 +72,38 @@ def problems(a_ptrs, b_ptrs, c_ptrs, sizes_ptr, lds_ptr, groups, PROGRAMS: tl.co
                 c.store([row, column], acc.to(tl.float16))
                 tile += PROGRAMS
         end += tiles
+
+
+@jit
+def problem_pointers(a_ptrs, b_ptrs, c_ptrs, sizes_ptr, lds_ptr, groups, PROGRAMS: tl.constexpr,
+                     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    """Several matmuls a @ b by tiles of pointers; extents are multiples of the tiles'."""
+    tile = tl.program_id(0)
+    end = 0
+    for g in range(groups):
+        M, N = tl.load(sizes_ptr + g * 3), tl.load(sizes_ptr + g * 3 + 1)
+        K = tl.load(sizes_ptr + g * 3 + 2)
+        across = tl.cdiv(N, BN)
+        tiles = tl.cdiv(M, BM) * across
+        while tile >= end and tile < end + tiles:
+            lda, ldb = tl.load(lds_ptr + g * 3), tl.load(lds_ptr + g * 3 + 1)
+            ldc = tl.load(lds_ptr + g * 3 + 2)
+            a_ptr = tl.load(a_ptrs + g).to(tl.pointer_type(tl.float16))
+            b_ptr = tl.load(b_ptrs + g).to(tl.pointer_type(tl.float16))
+            c_ptr = tl.load(c_ptrs + g).to(tl.pointer_type(tl.float16))
+            rows = (tile - end) // across * BM + tl.arange(0, BM)
+            columns = (tile - end) % across * BN + tl.arange(0, BN)
+            ks = tl.arange(0, BK)
+            a_tile = a_ptr + rows[:, None] * lda + ks[None, :]
+            b_tile = b_ptr + ks[:, None] * ldb + columns[None, :]
+            acc = tl.zeros((BM, BN), dtype=tl.float32)
+            for _ in range(0, tl.cdiv(K, BK)):
+                # The alignment of what is loaded is nobody's to know, so that the kernel says it.
+                tl.multiple_of(a_tile, [16, 16])
+                tl.multiple_of(b_tile, [16, 16])
+                acc += tl.dot(tl.load(a_tile), tl.load(b_tile))
+                a_tile += BK
+                b_tile += BK * ldb
+            tl.store(c_ptr + rows[:, None] * ldc + columns[None, :], acc.to(tl.float16))
+            tile += PROGRAMS
+        end += tiles
