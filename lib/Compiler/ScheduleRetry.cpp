@@ -61,8 +61,10 @@ bool ScheduleRetry::spread(const ScheduleOutcome &outcome) {
       outcome.spillBytes * outcome.numThreads <= clusters.cacheBytes)
     return false;
   int numBlocks = 2 * limits.numBlocks;
+  // About half of what was spilled is the same value in several places, or waits in shared memory
+  // once the rest fits.
   while (2 * numBlocks <= clusters.mostBlocks &&
-         outcome.spillBytes + held >= held * (2 * numBlocks / limits.numBlocks))
+         outcome.spillBytes + held >= 2 * held * (2 * numBlocks / limits.numBlocks))
     numBlocks *= 2;
   limits = ScheduleLimits{std::min(wanted, limits.numWarps), numBlocks};
   description = "a cluster of " + std::to_string(numBlocks) + " blocks";

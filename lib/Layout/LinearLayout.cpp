@@ -132,7 +132,22 @@ std::string LinearLayout::whyNotMemory() const {
     return "not every element is somewhere";
   if (f2::rank(columns(HwDim::Offset)) != columns(HwDim::Offset).size())
     return "two offsets hold one element";
+  if (!memoryOffsets())
+    return "two blocks hold some elements, and not others";
   return {};
+}
+
+std::optional<f2::Columns> LinearLayout::memoryOffsets() const {
+  f2::Columns places(columns(HwDim::Offset));
+  uint64_t offsets = maskTrailingOnes<uint64_t>(places.size());
+  for (uint64_t column : columns(HwDim::Block))
+    if (column != 0) // else all blocks have it
+      places.push_back(column);
+  std::optional<f2::Columns> result = f2::inverse(places, elementBits());
+  if (result)
+    for (uint64_t &place : *result)
+      place &= offsets;
+  return result;
 }
 
 LinearLayout LinearLayout::canonical() const {

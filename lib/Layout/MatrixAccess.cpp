@@ -150,8 +150,7 @@ std::optional<MatrixAccess> matchMatrixAccess(const LinearLayout &layout,
                                               ArrayRef<unsigned> registerOrder) {
   if (bits > kWordBits || layout.columns(HwDim::Lane).size() != 5)
     return std::nullopt;
-  std::optional<f2::Columns> address =
-      f2::inverse(memory.columns(HwDim::Offset), memory.elementBits());
+  std::optional<f2::Columns> address = memory.memoryOffsets();
   if (!address)
     return std::nullopt;
   Matcher matcher(layout, *address, bits, registerOrder);

@@ -53,7 +53,7 @@ LinearLayout fragmentMemory(ArrayRef<int64_t> shape, unsigned fast, unsigned bit
 MatrixDescriptor::MatrixDescriptor(const LinearLayout &memory, unsigned kDim, unsigned bits,
                                    bool kMajor, unsigned swizzleBytes)
     : memory(memory), kDim(kDim), bits(bits), kMajor(kMajor), swizzleBytes(swizzleBytes),
-      offsets(*f2::inverse(memory.columns(HwDim::Offset), memory.elementBits())) {}
+      offsets(*memory.memoryOffsets()) {}
 
 std::optional<MatrixDescriptor> MatrixDescriptor::match(const LinearLayout &memory, unsigned kDim,
                                                         unsigned bits) {

@@ -60,8 +60,7 @@ unsigned vectorizableBits(ArrayRef<uint64_t> registerOffsets, ArrayRef<uint64_t>
 
 MemoryAccess planAccess(const LinearLayout &layout, const LinearLayout &memory, unsigned bits,
                         bool hasMatrices) {
-  std::optional<f2::Columns> address =
-      f2::inverse(memory.columns(HwDim::Offset), memory.elementBits());
+  std::optional<f2::Columns> address = memory.memoryOffsets();
   assert(address && "a layout of memory has one element at each offset");
   auto compose = [&](HwDim dim) {
     f2::Columns result;

@@ -57,10 +57,10 @@ static SmallVector<unsigned> getBoxBits(const LinearLayout &memory, const f2::Co
 
 std::optional<TensorMapBox> TensorMapBox::match(const LinearLayout &memory, unsigned bits,
                                                 int64_t rows) {
-  if (bits < 8 || !memory.whyNotMemory().empty())
+  if (bits < 8 || !memory.whyNotMemory().empty() || !memory.columns(HwDim::Block).empty())
     return std::nullopt;
   unsigned bytes = bits / 8;
-  f2::Columns offsets = *f2::inverse(memory.columns(HwDim::Offset), memory.elementBits());
+  f2::Columns offsets = *memory.memoryOffsets();
   for (uint64_t &offset : offsets)
     offset *= bytes;
   SmallVector<unsigned> order = getOrder(memory, offsets);

@@ -156,12 +156,13 @@ TEST(ScheduleRetry, spreadsWhatACacheDoesNotHold) {
   ASSERT_TRUE(most.next(spills(100'000, 128, 16)));
   EXPECT_EQ(most.current().numBlocks, 8);
   EXPECT_FALSE(most.next(spills(10'000, 128, 16)));
-  // What is spilled is not all held at once: from there on by twice as many.
+  // What is spilled is not all held at once, so that not more are taken than half of it asks for;
+  // from there on twice as many.
   ScheduleRetry more(16, true, kClusters);
   ASSERT_TRUE(more.next(spills(1708, 128, 16)));
-  EXPECT_EQ(more.current().numBlocks, 4);
+  EXPECT_EQ(more.current().numBlocks, 2);
   ASSERT_TRUE(more.next(spills(400, 128, 16)));
-  EXPECT_EQ(more.current().numBlocks, 8);
+  EXPECT_EQ(more.current().numBlocks, 4);
 }
 
 TEST(ScheduleRetry, spreadsTheWarpsThatWereAskedFor) {
@@ -169,10 +170,10 @@ TEST(ScheduleRetry, spreadsTheWarpsThatWereAskedFor) {
   ASSERT_TRUE(retry.next(spills(3324, 255, 8)));
   EXPECT_EQ(retry.current(), (ScheduleLimits{16, 1}));
   ASSERT_TRUE(retry.next(spills(1708, 128, 16)));
-  EXPECT_EQ(retry.current(), (ScheduleLimits{8, 4}));
+  EXPECT_EQ(retry.current(), (ScheduleLimits{8, 2}));
   // Those are widened in turn.
   ASSERT_TRUE(retry.next(spills(900, 255, 8)));
-  EXPECT_EQ(retry.current(), (ScheduleLimits{16, 4}));
+  EXPECT_EQ(retry.current(), (ScheduleLimits{16, 2}));
 }
 
 TEST(ScheduleOutcome, isBetterWithLessSpilled) {

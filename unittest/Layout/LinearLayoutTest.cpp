@@ -220,6 +220,22 @@ TEST(LinearLayout, SaysWhatIsWrong) {
   EXPECT_EQ(memory.whyNotMemory(), "not every element is somewhere");
   memory.columns(HwDim::Offset) = {1, 2, 3};
   EXPECT_EQ(memory.whyNotMemory(), "two offsets hold one element");
+  memory.columns(HwDim::Offset) = {1, 2};
+  memory.columns(HwDim::Block) = {2};
+  EXPECT_EQ(memory.whyNotMemory(), "two blocks hold some elements, and not others");
+}
+
+TEST(LinearLayout, KnowsTheOffsetInABlocksOwnMemory) {
+  LinearLayout memory({16});
+  memory.columns(HwDim::Offset) = {1, 6, 4};
+  EXPECT_EQ(memory.memoryOffsets(), std::nullopt);
+  // Element 8 is the first one of the other block; with a column of 0 two blocks have the same.
+  memory.columns(HwDim::Block) = {8, 0};
+  EXPECT_EQ(memory.whyNotMemory(), "");
+  EXPECT_EQ(memory.memoryOffsets(), (f2::Columns{1, 6, 4, 0}));
+  for (uint64_t offset = 0; offset < 8; ++offset)
+    for (uint64_t block = 0; block < 4; ++block)
+      EXPECT_EQ(f2::apply(*memory.memoryOffsets(), memory.apply({0, 0, 0, block, offset})), offset);
 }
 
 } // namespace

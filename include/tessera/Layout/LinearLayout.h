@@ -122,6 +122,11 @@ public:
   std::string whyNotDistributed() const;
   std::string whyNotMemory() const;
 
+  /// Of a memory layout: the offset of each bit of an element's number, by XOR. With block columns
+  /// it is the offset in the memory of the block that has the element. Nothing if two elements
+  /// would be at one place.
+  std::optional<f2::Columns> memoryOffsets() const;
+
   /// Registers sorted, zero register columns dropped.
   LinearLayout canonical() const;
 

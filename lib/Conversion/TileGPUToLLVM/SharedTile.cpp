@@ -40,9 +40,9 @@ static int64_t countRepeats(const LinearLayout &layout) {
 SharedTile::SharedTile(Value base, const LinearLayout &memory, Type element, int64_t repeatBytes,
                        MatrixInstructions matrices)
     : base(base), memory(memory), element(element), bytes(getMemoryBytes(element)),
-      repeatBytes(repeatBytes ? repeatBytes : bytes << memory.elementBits()), matrices(matrices) {
-  std::optional<f2::Columns> inverse =
-      f2::inverse(memory.columns(HwDim::Offset), memory.elementBits());
+      repeatBytes(repeatBytes ? repeatBytes : bytes << memory.columns(HwDim::Offset).size()),
+      matrices(matrices) {
+  std::optional<f2::Columns> inverse = memory.memoryOffsets();
   assert(inverse && "a layout of memory has one element at each offset");
   for (uint64_t offset : *inverse)
     offsets.push_back(offset * bytes);

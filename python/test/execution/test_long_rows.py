@@ -35,28 +35,30 @@ def layer_norm_backward(x_ptr, w_ptr, grad_ptr, total_ptr, rows, columns, BLOCK:
     tl.store(total_ptr + columns + offsets, total_b, mask=mask)
 
 
-def loads_of(block: int, num_warps: int) -> int:
+def count_ops(op: str, block: int, num_warps: int, num_ctas: int = 1) -> int:
+    """How often an op is in the kernel behind its last change."""
     kernel = tessera.compile(
         layer_norm_backward,
         f"*fp16:16, *fp16:16, *fp16:16, *fp32:16, i32, i32:16, {block}",
         target="sm_90a",
         num_warps=num_warps,
+        num_ctas=num_ctas,
         # Spilling kernels get more warps than they ask for, unless registers are limited.
         maxnreg=255,
     )
-    return kernel.asm["tilegpu"].count("tile.load ")
+    return kernel.asm["tilegpu"].count(op + " ")
 
 
 @pytest.mark.parametrize("columns", [4096, 4000])
-@pytest.mark.parametrize("num_warps", [1, 2])
-def test_a_row_in_place(columns, num_warps):
+@pytest.mark.parametrize(("num_warps", "num_ctas"), [(1, 1), (2, 1), (1, 2)])
+def test_a_row_in_place(columns, num_warps, num_ctas):
     generator = np.random.default_rng(columns + num_warps)
     rows = 3
     x, grad = (generator.standard_normal((rows, columns)).astype(np.float16) for _ in range(2))
     w = generator.standard_normal(columns).astype(np.float16)
     out, total = x.copy(), np.full((2, columns), np.nan, np.float32)
     run = tessera.gpu.simulate(layer_norm_backward)[(1,)](
-        out, w, grad, total, rows, columns, BLOCK=4096, num_warps=num_warps
+        out, w, grad, total, rows, columns, BLOCK=4096, num_warps=num_warps, num_ctas=num_ctas
     )
     run.check()
     wide, wide_grad = x.astype(np.float64), grad.astype(np.float64)
@@ -72,5 +74,10 @@ def test_a_row_in_place(columns, num_warps):
 
 def test_only_what_does_not_fit_is_loaded_again():
     # x, w and the gradient; with 2 warps x and the gradient once more.
-    assert loads_of(4096, 2) == 5
-    assert loads_of(4096, 8) == 3
+    assert count_ops("tile.load", 4096, 2) == 5
+    assert count_ops("tile.load", 4096, 8) == 3
+
+
+def test_weights_wait_in_the_memory_of_their_block():
+    assert count_ops("tilegpu.local_load", 8192, 2, num_ctas=2) != 0
+    assert count_ops("tilegpu.local_load", 8192, 8, num_ctas=2) == 0

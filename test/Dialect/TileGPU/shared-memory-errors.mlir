@@ -136,3 +136,23 @@ tile.func @partition(%n: i32) {
   tile.return
 }
 }
+
+// -----
+
+#halves = #tilegpu.layout<64, block = [32], offset = [1, 2, 4, 8, 16]>
+#others = #tilegpu.layout<64, lane = [1, 2, 4, 8, 32], block = [16]>
+tile.func private @other_block(%b: !tilegpu.memdesc<64xf32, #halves>) {
+  // expected-error@+1 {{'tilegpu.local_load' op moves elements to or from the memory of another block}}
+  %x = tilegpu.local_load %b : !tilegpu.memdesc<64xf32, #halves> -> tensor<64xf32, #others>
+  tile.return
+}
+
+// -----
+
+#halves = #tilegpu.layout<4x64, block = [[0, 32]], offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 0]]>
+#part = #tilegpu.layout<1x64, lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], block = [[0, 32]]>
+tile.func private @part_of_block(%b: !tilegpu.memdesc<4x64xf32, #halves>, %k: i32) {
+  // expected-error@+1 {{'tilegpu.local_load' op moves elements to or from the memory of another block}}
+  %x = tilegpu.local_load %b from %k along 0 : !tilegpu.memdesc<4x64xf32, #halves> -> tensor<1x64xf32, #part>
+  tile.return
+}

@@ -101,3 +101,54 @@ tile.func @fits(%x: !tile.ptr<bf16>, %w: !tile.ptr<bf16>, %n: i32, %rows: i32) {
   tile.return
 }
 }
+
+// -----
+
+// Each block of a cluster keeps its part of the weights, and has the shared memory for it.
+#row = #tilegpu.layout<32768, reg = [1, 2, 4, 2048, 4096, 8192], lane = [8, 16, 32, 64, 128], warp = [256, 512, 1024], block = [16384]>
+!ptrs = tensor<32768x!tile.ptr<bf16>, #row>
+!narrow = tensor<32768xbf16, #row>
+!wide = tensor<32768xf32, #row>
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.num_ctas = 2 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK: #[[MEMORY:.+]] = #tilegpu.layout<32768, block = [16384], offset = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192]>
+// CHECK-LABEL: tile.func @halves
+// CHECK: %[[W:.+]] = tile.load
+// CHECK: %[[B:.+]] = tilegpu.local_alloc %[[W]] : (tensor<32768xbf16, #{{.+}}>) -> !tilegpu.memdesc<32768xbf16, #[[MEMORY]]>
+// CHECK: scf.for
+// CHECK: tilegpu.local_load %[[B]]
+tile.func @halves(%x: !tile.ptr<bf16>, %w: !tile.ptr<bf16>, %n: i32, %rows: i32) {
+  %zero = arith.constant dense<0.0> : !wide
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %i = tile.range 0 to 32768 : tensor<32768xi32, #row>
+  %ws = tile.splat %w : !tile.ptr<bf16> -> !ptrs
+  %wp = tile.addptr %ws, %i : !ptrs, tensor<32768xi32, #row>
+  %wn = tile.load %wp : !ptrs
+  %wf = tile.fp_to_fp %wn : !narrow -> !wide
+  %sums:2 = scf.for %row = %c0 to %rows step %c1 iter_args(%a = %zero, %b = %zero) -> (!wide, !wide) : i32 {
+    %start = arith.muli %row, %n : i32
+    %xr = tile.addptr %x, %start : !tile.ptr<bf16>, i32
+    %xs = tile.splat %xr : !tile.ptr<bf16> -> !ptrs
+    %xp = tile.addptr %xs, %i : !ptrs, tensor<32768xi32, #row>
+    %xn = tile.load %xp : !ptrs
+    %xf = tile.fp_to_fp %xn : !narrow -> !wide
+    %scaled = arith.mulf %xf, %wf : !wide
+    %s = tile.reduce (%scaled) {axis = 0 : i32} : (!wide) -> f32 {
+    ^bb0(%p: f32, %q: f32):
+      %r = arith.addf %p, %q : f32
+      tile.reduce_return %r : f32
+    }
+    %t = tile.splat %s : f32 -> !wide
+    %y = arith.mulf %scaled, %t : !wide
+    %z = arith.addf %y, %wf : !wide
+    %zx = arith.mulf %z, %xf : !wide
+    %na = arith.addf %a, %zx : !wide
+    %nb = arith.addf %b, %xf : !wide
+    scf.yield %na, %nb : !wide, !wide
+  }
+  %sum = arith.addf %sums#0, %sums#1 : !wide
+  %sn = tile.fp_to_fp %sum : !wide -> !narrow
+  tile.store %wp, %sn : !ptrs
+  tile.return
+}
+}

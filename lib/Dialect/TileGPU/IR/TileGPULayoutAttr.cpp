@@ -325,6 +325,9 @@ int64_t MemDescType::getSlotBytes() const {
   int64_t bytes = getElementBytes(getElementType());
   for (int64_t extent : getShape())
     bytes *= extent;
+  // What a block of a cluster has of it.
+  for (uint64_t column : getLayout().getLayout().columns(HwDim::Block))
+    bytes >>= column != 0;
   return isRing() ? llvm::alignTo(bytes, kSlotAlignment) : bytes;
 }
 

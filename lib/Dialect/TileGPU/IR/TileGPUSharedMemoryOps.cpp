@@ -7,11 +7,15 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
 
-/// (A1): the tile fits the buffer.
+/// (A1), (A3): the tile fits the buffer, and threads look at the memory of their own block.
 static LogicalResult verifyAccess(Operation *op, Type value, MemDescType buffer) {
   auto tensor = cast<RankedTensorType>(value);
   if (tensor.getShape() != buffer.getShape() || tensor.getElementType() != buffer.getElementType())
     return op->emitOpError("moves a ") << tensor << " to or from a buffer of " << buffer;
+  ArrayRef<uint64_t> blocks = buffer.getLayout().getLayout().columns(HwDim::Block);
+  if (LayoutAttr layout = getLayoutAttr(tensor);
+      !blocks.empty() && (!layout || layout.getLayout().columns(HwDim::Block) != blocks))
+    return op->emitOpError("moves elements to or from the memory of another block");
   return success();
 }
 

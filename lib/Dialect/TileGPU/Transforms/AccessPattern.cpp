@@ -55,7 +55,7 @@ unsigned AccessPattern::countBlocks(const LinearLayout &layout, int64_t blockByt
 void tessera::tilegpu::limitToBuffer(SmallVectorImpl<unsigned> &chain, MemDescType buffer) {
   const LinearLayout &memory = buffer.getLayout().getLayout();
   std::optional<f2::Columns> offsets =
-      f2::inverse(memory.columns(HwDim::Offset), memory.elementBits());
+      memory.memoryOffsets();
   unsigned bits = 0;
   while (bits < chain.size() && (*offsets)[chain[bits]] == uint64_t(1) << bits)
     ++bits;

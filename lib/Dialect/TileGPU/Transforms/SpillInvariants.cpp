@@ -12,7 +12,8 @@
 //                                                     %w = fp_to_fp %l
 //                                                     ... %w ...
 //
-// Threads read what they have written themselves, 16 bytes beside those of their neighbours.
+// Threads read what they have written themselves, 16 bytes beside those of their neighbours. Each
+// block of a cluster keeps its own part.
 // Nothing is loaded from global memory again: a store of the loop may be to the same place.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
@@ -51,7 +52,7 @@ static int64_t getBytes(Value tile) {
 }
 
 /// A buffer in which each thread has what it holds of a tile, in pieces that lie beside those of
-/// its neighbours. Null if there is none.
+/// its neighbours; in the memory of its own block of a cluster. Null if there is none.
 static MemDescType getBuffer(Value tile) {
   auto type = cast<RankedTensorType>(tile.getType());
   if (!llvm::all_of(type.getShape(), llvm::isPowerOf2_64))
@@ -72,6 +73,7 @@ static MemDescType getBuffer(Value tile) {
   for (HwDim dim : {HwDim::Lane, HwDim::Warp})
     add(threads.columns(dim), 0, threads.columns(dim).size());
   add(registers, ofPiece, registers.size());
+  memory.columns(HwDim::Block) = threads.columns(HwDim::Block);
   if (!memory.whyNotMemory().empty())
     return {};
   return MemDescType::get(type.getContext(), type.getShape(), type.getElementType(),
@@ -169,10 +171,9 @@ void LoopSpiller::run() {
     if (countHeld() <= bytesOfThread)
       return;
     MemDescType buffer = getBuffer(getNarrowest(tile));
-    int64_t bytes = getBytes(getNarrowest(tile));
-    if (!buffer || bytes > sharedBytes)
+    if (!buffer || buffer.getNumBytes() > sharedBytes)
       continue;
-    sharedBytes -= bytes;
+    sharedBytes -= buffer.getNumBytes();
     spill(tile, buffer);
   }
 }
@@ -184,8 +185,7 @@ struct TileGPUSpillInvariantsPass
   void runOnOperation() final {
     ModuleOp module = getOperation();
     std::optional<unsigned> warps = tilegpu::getNumWarps(module);
-    // Each block of a cluster would have all of a buffer.
-    if (!warps || getBlockBits(module) != 0)
+    if (!warps)
       return;
     for (auto function : module.getOps<tile::FuncOp>()) {
       if (!function.isKernel() || !isPlain(function))

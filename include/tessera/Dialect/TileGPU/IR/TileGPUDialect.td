@@ -26,7 +26,8 @@ def TileGPU_Dialect : Dialect {
     - dot: the accumulator and the result have one layout, the operands any;
     - gather: index and result have one layout, the source any;
     - of a cluster each block has all of what goes to shared memory: the operands of dots,
-      the source of gather, the source and mask of histogram, tiles that are copied there.
+      the source of gather, the source and mask of histogram, tiles that are copied there;
+      but for buffers whose layout has block columns, of which each block has its own part.
 
     A module has `tilegpu.num_warps`, the warps of a program (a power of two, at most
     32), and `tilegpu.target`, the GPU that it is for (#tilegpu.target). With `tilegpu.num_ctas` so many blocks, a

@@ -31,13 +31,15 @@ def TileGPU_LayoutAttr : TileGPU_Attr<"Layout", "layout", [
     of two, each at most once; (L2) every element is somewhere; (L3) there are 5 lane
     columns, and a column of `block` for each bit of the number of a cluster's blocks, if
     there is a cluster; (L4) register columns are sorted, and none is 0, since a register's name
-    means nothing. Rules of a layout of shared memory (it has `offset` alone): (M1)
-    every offset holds one element and every element is at one offset.
+    means nothing. Rules of a layout of shared memory (it has `offset`, and `block` if each block
+    of a cluster has a part of the tile in its own): (M1) every offset of a block holds one element
+    and every element is at one offset, of one block or, where a block column is 0, of both.
 
     ```mlir
     #rows = #tilegpu.layout<32x8, reg = [[0, 1], [0, 2]], lane = [[0, 4], [1, 0], [2, 0],
                             [4, 0], [8, 0]], warp = [[16, 0], [0, 0]]>
     #swizzled = #tilegpu.layout<2x4, offset = [[0, 1], [0, 2], [1, 1]]>
+    #halves = #tilegpu.layout<8, block = [4], offset = [1, 2]>
     ```
   }];
   let parameters = (ins

@@ -13,7 +13,8 @@ def TileGPU_LocalAllocOp : TileGPU_Op<"local_alloc", [
     The buffer is its own until its last use, or its `local_dealloc`.
 
     Rules: (A1) the tile has the shape and element type of the buffer; (A2) a ring is
-    given none.
+    given none; (A3) of a buffer of which each block of a cluster has a part, the tile has its
+    parts in the same blocks.
 
     ```mlir
     %b = tilegpu.local_alloc %x : (tensor<64x32xf32, #rows>) -> !tilegpu.memdesc<64x32xf32, #shared>
@@ -45,7 +46,8 @@ def TileGPU_LocalLoadOp : TileGPU_Op<"local_load", [Tile_FewRegisters]> {
 
     Rules: (A1) the tile has the shape and element type of the buffer; (A2) with `from`
     it may be shorter, by a power of two, along the dimension that is named, where both
-    extents are powers of two.
+    extents are powers of two, and no other block has a part of the buffer; (A3) of a buffer of
+    which each block of a cluster has a part, the tile has its parts in the same blocks.
 
     ```mlir
     %x = tilegpu.local_load %b : !tilegpu.memdesc<64x32xf32, #shared> -> tensor<64x32xf32, #rows>
@@ -67,7 +69,8 @@ def TileGPU_LocalLoadOp : TileGPU_Op<"local_load", [Tile_FewRegisters]> {
 def TileGPU_LocalStoreOp : TileGPU_Op<"local_store", []> {
   let summary = "A tile written to shared memory";
   let description = [{
-    Rules: (A1) the tile has the shape and element type of the buffer.
+    Rules: (A1) the tile has the shape and element type of the buffer; (A3) of a buffer of
+    which each block of a cluster has a part, the tile has its parts in the same blocks.
 
     ```mlir
     tilegpu.local_store %x, %b : tensor<64x32xf32, #rows>, !tilegpu.memdesc<64x32xf32, #shared>

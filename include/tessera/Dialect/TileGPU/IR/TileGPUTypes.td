@@ -13,7 +13,8 @@ def TileGPU_MemDescType : TypeDef<TileGPU_Dialect, "MemDesc"> {
   let description = [{
     Elements lie where the layout says, counted in elements from the start of the
     buffer; repeats of an odd extent follow one another. An `i1` takes one byte, a
-    pointer eight.
+    pointer eight. Where the layout has block columns, each block of a cluster has a buffer for
+    its part.
 
     With `slots` it is a ring: so many tiles, one after the other, of which
     `tilegpu.memdesc_index` names one. While one is read, others are filled. Any number

@@ -661,8 +661,9 @@ def TileGPUSpillInvariantsPass : Pass<"tilegpu-spill-invariants", "::mlir::Modul
   let description = [{
     Where the tiles that a loop with reductions holds take more registers than a thread may have,
     those from before the loop are written to shared memory, as narrow as they were before they
-    were converted, and read where they are used, until the rest fits. For kernels of one
-    block whose registers tiles alone decide. Runs when layouts are known.
+    were converted, and read where they are used, until the rest fits. For kernels whose
+    registers tiles alone decide; each block of a cluster keeps its part. Runs when layouts are
+    known.
 
     ```mlir
     %w = tile.fp_to_fp %l : tensor<16384xbf16, #row> -> tensor<16384xf32, #row>
