@@ -18,20 +18,21 @@ void tessera::emitClusterRelease(ThreadBuilder &thread) {
   wait->setAttr(kSinksAttr, thread.getBuilder().getUnitAttr());
 }
 
-static bool isInGlobalMemory(Value pointer) {
+static bool isIn(unsigned addressSpace, Value pointer) {
   auto type = dyn_cast<LLVM::LLVMPointerType>(pointer.getType());
-  return type && type.getAddressSpace() == kGlobalMemory;
+  return type && type.getAddressSpace() == addressSpace;
 }
 
 /// Whether an op may be done while other blocks still load from this one's shared memory.
 static bool mayPass(Operation *op, const TargetHooks &hooks) {
   if (op->hasTrait<OpTrait::IsTerminator>() || op->getNumRegions() != 0)
     return false;
-  // What is there of other blocks is loaded when all have met again.
+  // What is there of other blocks is loaded when all have met again. A block's own memory is
+  // written by itself alone.
   if (auto load = dyn_cast<LLVM::LoadOp>(op))
-    return isInGlobalMemory(load.getAddr());
+    return isIn(kGlobalMemory, load.getAddr()) || isIn(kSharedMemory, load.getAddr());
   if (auto store = dyn_cast<LLVM::StoreOp>(op))
-    return isInGlobalMemory(store.getAddr());
+    return isIn(kGlobalMemory, store.getAddr());
   return hooks.mayPassClusterWait(op);
 }
 

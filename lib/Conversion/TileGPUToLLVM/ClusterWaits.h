@@ -6,7 +6,7 @@
 // does neither:
 //
 //     nvvm.cluster.arrive                      nvvm.cluster.arrive
-//     nvvm.cluster.wait             becomes    ... arithmetic, accesses of global memory
+//     nvvm.cluster.wait             becomes    ... arithmetic, global memory, own loads ...
 //     ... arithmetic ...                       nvvm.cluster.wait
 //     llvm.store %x, %shared                   llvm.store %x, %shared
 

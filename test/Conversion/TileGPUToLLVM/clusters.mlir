@@ -6,6 +6,7 @@
 #turned = #tilegpu.layout<64, reg = [32], lane = [2, 4, 8, 16, 0], warp = [], block = [1]>
 #whole = #tilegpu.layout<64, reg = [1, 32], lane = [2, 4, 8, 16, 0], warp = [], block = [0]>
 #apart = #tilegpu.layout<64, lane = [1, 2, 4, 8, 16], warp = [], block = [32]>
+#shared = #tilegpu.layout<64, block = [32], offset = [1, 2, 4, 8, 16]>
 module attributes {tilegpu.num_warps = 1 : i32, tilegpu.num_ctas = 2 : i32} {
 
 // The first axis of the grid counts blocks, programs are their clusters.
@@ -80,6 +81,21 @@ tile.func private @within(%x: tensor<64xf32, #rows>) -> tensor<64xf32, #apart> a
 tile.func private @exchange(%x: tensor<64xf32, #rows>) -> tensor<64xf32, #turned> attributes {noinline} {
   %y = tilegpu.convert_layout %x : tensor<64xf32, #rows> -> tensor<64xf32, #turned>
   tile.return %y : tensor<64xf32, #turned>
+}
+
+// What a block has in its own memory may be loaded meanwhile, but nothing written there.
+// CHECK-LABEL: llvm.func internal @exchange_and_load(
+// CHECK: llvm.load %{{.+}} : !llvm.ptr<7> -> f32
+// CHECK: nvvm.cluster.arrive {aligned}
+// CHECK-NOT: nvvm.cluster.wait
+// CHECK: llvm.load %{{.+}} : !llvm.ptr<3>
+// CHECK: nvvm.cluster.wait {aligned}
+// CHECK: llvm.store %{{.+}} : {{.*}}!llvm.ptr<3>
+tile.func private @exchange_and_load(%x: tensor<64xf32, #rows>, %b: !tilegpu.memdesc<64xf32, #shared>) -> (tensor<64xf32, #turned>, tensor<64xf32, #rows>) attributes {noinline} {
+  %y = tilegpu.convert_layout %x : tensor<64xf32, #rows> -> tensor<64xf32, #turned>
+  %z = tilegpu.local_load %b : !tilegpu.memdesc<64xf32, #shared> -> tensor<64xf32, #rows>
+  tilegpu.local_store %x, %b : tensor<64xf32, #rows>, !tilegpu.memdesc<64xf32, #shared>
+  tile.return %y, %z : tensor<64xf32, #turned>, tensor<64xf32, #rows>
 }
 
 // A sum over blocks: each folds its part, and every thread then has what both have.
