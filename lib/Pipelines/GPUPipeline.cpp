@@ -135,14 +135,21 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
   // the last part of the schedule, since the layout of the sums says what a slice is.
   // It knows of one block alone.
   manager.addPass(tilegpu::createTileGPUPrefetchPass());
+
+  // What does not change in a loop over rows waits in shared memory, if registers do not do; and
+  // where there is room, so does the next row. Launches that such a loop is wrong for have another
+  // variant of the kernel where there may be tensor maps.
+  manager.addPass(tilegpu::createTileGPUSpillInvariantsPass());
+  if (options.tensorMaps) {
+    tilegpu::TileGPULoadRowsAheadPassOptions rows;
+    rows.numStages = options.numStages;
+    manager.addPass(tilegpu::createTileGPULoadRowsAheadPass(rows));
+  }
   manager.addPass(tilegpu::createTileGPUExpandSchedulePass());
   buildSharedMemoryPipeline(manager);
 }
 
 void tessera::buildSharedMemoryPipeline(OpPassManager &manager) {
-  // What does not change in a loop over rows waits in shared memory, if registers do not do.
-  manager.addPass(tilegpu::createTileGPUSpillInvariantsPass());
-
   // Conversions and loads move to where their results are used, so that registers are
   // held for no longer than needed. After CSE, which would undo it.
   manager.addPass(tilegpu::createTileGPUReorderInstructionsPass());

@@ -64,6 +64,7 @@
 //                                            later; conditions of the launch
 //       persistent kernels                   mayMeetOtherPrograms() of the kernel
 //     tilegpu-pipeline                       mayPass() across the loop: loads that are done ahead
+//     tilegpu-load-rows-ahead                mayPass() across the loop; conditions of the launch
 //     tilegpu-overlap-loads                  mayWriteMemory() of what iterations do side by side
 //     tilegpu-reload-rows                    mayWriteMemory() of what a row is loaded behind
 //     tilegpu-prefetch                       getMemoryAccesses() of shared memory, mayPass()

@@ -36,6 +36,7 @@ enum class RemarkKind {
   LoadNotPipelined,
   LoopNotPipelined,
   FewerStages,
+  RowsCopiedAhead,
   LoopNotSpecialized,
   LoopCopiesForItself,
   StoreByThreads,

@@ -28,8 +28,7 @@ int64_t tessera::countElementsPerCopy(tilegpu::AsyncCopyOp op) {
   const LinearLayout &layout = tilegpu::getLayout(pointers);
   const LinearLayout &memory = op.getBuffer().getType().getLayout().getLayout();
   int64_t bytes = tilegpu::getElementBytes(op.getBuffer().getType().getElementType());
-  std::optional<f2::Columns> offsets =
-      memory.memoryOffsets();
+  std::optional<f2::Columns> offsets = memory.memoryOffsets();
   auto compose = [&](HwDim dim) {
     f2::Columns result;
     for (uint64_t column : layout.columns(dim))

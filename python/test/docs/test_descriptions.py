@@ -113,6 +113,7 @@ WHOLE = {
     "TileGPUSplitKPass": "Dialect/TileGPU/tilegpu-split-k",
     "TileGPUPrefetchNextRowPass": "Dialect/TileGPU/tilegpu-prefetch-next-row",
     "TileGPUSpillInvariantsPass": "Dialect/TileGPU/tilegpu-spill-invariants",
+    "TileGPULoadRowsAheadPass": "Dialect/TileGPU/tilegpu-load-rows-ahead",
     "TileGPUSliceTilesPass": "Dialect/TileGPU/tilegpu-slice-tiles",
     "TileGPUPlanAccesses": "Conversion/TileGPUToLLVM/plan-accesses",
     "TileGPUMarkNarrowResults": "Conversion/TileGPUToLLVM/mark-narrow-results",

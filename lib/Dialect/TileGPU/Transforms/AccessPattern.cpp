@@ -54,8 +54,7 @@ unsigned AccessPattern::countBlocks(const LinearLayout &layout, int64_t blockByt
 
 void tessera::tilegpu::limitToBuffer(SmallVectorImpl<unsigned> &chain, MemDescType buffer) {
   const LinearLayout &memory = buffer.getLayout().getLayout();
-  std::optional<f2::Columns> offsets =
-      memory.memoryOffsets();
+  std::optional<f2::Columns> offsets = memory.memoryOffsets();
   unsigned bits = 0;
   while (bits < chain.size() && (*offsets)[chain[bits]] == uint64_t(1) << bits)
     ++bits;
@@ -65,6 +64,13 @@ void tessera::tilegpu::limitToBuffer(SmallVectorImpl<unsigned> &chain, MemDescTy
       while (bits > 0 && offset & llvm::maskTrailingOnes<uint64_t>(bits))
         --bits;
   chain.truncate(bits);
+}
+
+int64_t tessera::tilegpu::getCopyBytes(tile::LoadOp load, MemDescType buffer,
+                                       AccessAnalysis &analysis) {
+  AccessPattern pattern = getAccessPattern(load, analysis);
+  limitToBuffer(pattern.chain, buffer);
+  return pattern.elementBytes << pattern.chain.size();
 }
 
 /// A product, if 64 bits are enough with room for its magnitude.

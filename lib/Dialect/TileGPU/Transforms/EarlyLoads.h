@@ -39,6 +39,14 @@ std::optional<EarlyLoadObstacle> findObstacle(tile::FuncOp kernel,
 /// nobody knows here that they are two. A loop inside that has a schedule is in the way.
 mlir::Operation *findObstacleInLoop(mlir::scf::ForOp loop, MemoryOrder &order);
 
+/// What has to hold at a launch for these loads of a loop to come before what the iterations before
+/// theirs do: that arrays are apart, of which rows a loop goes through are known by its bounds.
+/// Nothing where a launch cannot know: then `obstacle` is what stands against it.
+std::optional<LaunchConditions> findConditionsInLoop(mlir::scf::ForOp loop,
+                                                     llvm::ArrayRef<tile::LoadOp> loads,
+                                                     MemoryOrder &order, AccessAnalysis &analysis,
+                                                     mlir::Operation *&obstacle);
+
 /// Whether inline assembly may wait for all threads: which these are is another question where
 /// there are others than the program's.
 bool mayHaveBarrier(tile::InlineAsmOp op);

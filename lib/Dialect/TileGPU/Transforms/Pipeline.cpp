@@ -110,13 +110,6 @@ private:
 // Which loads
 //===----------------------------------------------------------------------===//
 
-/// Bytes that a copy of this tile into this buffer moves at once.
-static int64_t getCopyBytes(tile::LoadOp load, MemDescType buffer, AccessAnalysis &analysis) {
-  AccessPattern pattern = getAccessPattern(load, analysis);
-  limitToBuffer(pattern.chain, buffer);
-  return pattern.elementBytes << pattern.chain.size();
-}
-
 /// A slot for the tile: that of a dot if it goes to one as it is, else rows as they come
 /// from memory.
 std::optional<MemDescType> LoopPipeliner::getSlotType(tile::LoadOp load, AccessAnalysis &analysis) {

@@ -288,7 +288,8 @@ public:
         if (ops.contains(&op) && isa<tile::LoadOp>(op) == isLoad)
           builder.clone(op, copies);
     // A program may store where it has loaded from: not before all have loaded again.
-    BarrierOp::create(builder, reduce.getLoc());
+    if (getLoadedBytes() != 0)
+      BarrierOp::create(builder, reduce.getLoc());
     for (Operation *op : ops)
       op->getResult(0).replaceUsesWithIf(copies.lookup(op->getResult(0)), [&](OpOperand &use) {
         Operation *user = block->findAncestorOpInBlock(*use.getOwner());
@@ -332,8 +333,11 @@ private:
       return load.getCache() == tile::CacheModifier::None &&
              load.getEvict() == tile::EvictionPolicy::Normal &&
              llvm::all_of(load->getOperands(), [&](Value operand) { return isFree(operand); });
-    if (auto read = dyn_cast<LocalLoadOp>(op)) // of what tilegpu-spill-invariants has put there
-      return read.getBuffer().getParentBlock() != block;
+    // Of what tilegpu-spill-invariants or tilegpu-load-rows-ahead have put there.
+    if (auto read = dyn_cast<LocalLoadOp>(op)) {
+      auto slot = read.getBuffer().getDefiningOp<MemDescIndexOp>();
+      return (slot ? slot.getRing() : read.getBuffer()).getParentBlock() != block;
+    }
     return isCheap(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
              return !isHeldFor(operand) || repeatable.contains(operand.getDefiningOp());
            });
@@ -400,7 +404,7 @@ static void repeatBehindReductions(tile::FuncOp function, unsigned warps) {
     int64_t loaded = repetition.getLoadedBytes();
     int64_t less = std::min(held - ofThread, repetition.getFreedBytes() - loaded);
     // What does not fit would be written and read.
-    if (loaded > 0 && 2 * less > loaded) {
+    if (less > 0 && 2 * less > loaded) {
       repetition.apply();
       blocks.clear();
       madeOfScalars.clear();

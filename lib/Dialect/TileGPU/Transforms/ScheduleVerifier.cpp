@@ -214,7 +214,7 @@ LogicalResult LoopSchedule::verifyChannel(const ScheduledChannel &channel) const
           !why.empty())
         return tile::LoadOp(copies[index].load).emitError("cannot be copied ahead: ") << why;
   }
-  if (channel.isCopiedInLoop() && !getSmallStep(loop))
+  if (channel.isCopiedInLoop() && channel.ahead > 1 && !getSmallStep(loop))
     return of.emitError("copies ahead in a loop whose step is not a small constant");
   if (!channel.isCopiedInLoop() && channel.ahead != 0)
     return load.emitError("has a stage, but a producer runs ahead as far as slots are empty");
@@ -290,16 +290,38 @@ LogicalResult LoopSchedule::verifyMemory(int64_t limit) const {
   return success();
 }
 
+/// Whether the kernel's launches are asked for all that has to hold.
+static bool areAsked(tile::FuncOp kernel, const LaunchConditions &conditions) {
+  auto known = kernel->getAttrOfType<AffineMapAttr>(kLaunchConditionsAttr);
+  auto apart = readArraysApart(kernel).value_or(SmallVector<LaunchRangePair>());
+  return llvm::all_of(conditions.notNegative,
+                      [&](LaunchExpr condition) {
+                        return known &&
+                               llvm::is_contained(known.getValue().getResults(), condition);
+                      }) &&
+         llvm::all_of(conditions.apart,
+                      [&](const auto &pair) { return llvm::is_contained(apart, pair); });
+}
+
 /// Copies by cp.async, and loads of stage -1, come before what iterations before theirs do.
 LogicalResult LoopSchedule::verifyOrder() const {
-  if (llvm::all_of(channels, [](const ScheduledChannel &channel) { return channel.isByTMA(); }) &&
-      !hasLoadsAhead())
+  SmallVector<tile::LoadOp> copied;
+  for (const ScheduledCopy &copy : copies)
+    if (!channels[copy.channel].isByTMA())
+      copied.push_back(copy.load);
+  if (copied.empty() && !hasLoadsAhead())
     return success();
   AccessAnalysis analysis;
   MemoryOrder order(analysis);
   Operation *obstacle = findObstacleInLoop(loop, order);
   if (!obstacle)
     return success();
+  if (!hasLoadsAhead()) {
+    std::optional<LaunchConditions> conditions =
+        findConditionsInLoop(loop, copied, order, analysis, obstacle);
+    if (conditions && areAsked(loop->getParentOfType<tile::FuncOp>(), *conditions))
+      return success();
+  }
   InFlightDiagnostic error = scf::ForOp(loop).emitError(
       "copies ahead what the iterations before may write, or past what orders memory");
   error.attachNote(obstacle->getLoc()) << "here";

@@ -172,19 +172,25 @@ Value ScheduledLoop::emitRuns(OpBuilder &builder) {
                                loop.getUpperBound());
 }
 
+/// From an iteration to the one `ahead` of it. Any step will do for the next one.
+Value ScheduledLoop::emitWay(OpBuilder &builder, int64_t ahead) {
+  if (std::optional<int64_t> step = getSmallStep(loop))
+    return makeNumber(builder, getLoc(), loop.getStep().getType(), *step * ahead);
+  assert(ahead == 1 && "copies further ahead are of loops with small steps");
+  return loop.getStep();
+}
+
 /// Whether there is an iteration `ahead` after that of `variable`, which there is. What is left
 /// up to the bound is a positive number, whatever its sign.
 Value ScheduledLoop::emitHasMore(OpBuilder &builder, Value variable, unsigned ahead) {
   Location loc = getLoc();
   Value left = arith::SubIOp::create(builder, loc, loop.getUpperBound(), variable);
-  Value way = makeNumber(builder, loc, variable.getType(), *getSmallStep(loop) * int64_t(ahead));
+  Value way = emitWay(builder, ahead);
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ugt, left, way);
 }
 
 Value ScheduledLoop::emitAhead(OpBuilder &builder, Value variable, int ahead) {
-  return arith::AddIOp::create(
-      builder, getLoc(), variable,
-      makeNumber(builder, getLoc(), variable.getType(), *getSmallStep(loop) * ahead));
+  return arith::AddIOp::create(builder, getLoc(), variable, emitWay(builder, ahead));
 }
 
 /// What the next iteration has, for ops of stage -1. Behind the last one there may be nothing to
@@ -286,8 +292,16 @@ void ScheduledLoop::emitAsyncCopies(OpBuilder &builder, AsyncRings &rings, Value
       LocalStoreOp::create(inside, load.getLoc(), tile, buffer);
       continue;
     }
+    // Where tiles have layouts, threads hold elements in pairs, which a branch would take apart.
+    Value isCopied = condition;
+    if (getLayoutAttr(load.getType())) {
+      auto type = cast<RankedTensorType>(load.getType()).clone(builder.getI1Type());
+      Value all = tile::SplatOp::create(builder, load.getLoc(), type, condition);
+      mask = mask ? arith::AndIOp::create(builder, load.getLoc(), mask, all) : all;
+      isCopied = Value();
+    }
     auto copy = AsyncCopyOp::create(builder, load.getLoc(), mapping.lookupOrDefault(load.getPtr()),
-                                    buffer, mask, condition);
+                                    buffer, mask, isCopied);
     CopyHints::of(load).attachTo(copy);
   }
 }

@@ -19,6 +19,7 @@
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
 #include "HeldBytes.h"
+#include "OwnBuffer.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -49,35 +50,6 @@ static Value getNarrowest(Value tile) {
 static int64_t getBytes(Value tile) {
   auto type = cast<RankedTensorType>(tile.getType());
   return type.getNumElements() * getElementBytes(type.getElementType());
-}
-
-/// A buffer in which each thread has what it holds of a tile, in pieces that lie beside those of
-/// its neighbours; in the memory of its own block of a cluster. Null if there is none.
-static MemDescType getBuffer(Value tile) {
-  auto type = cast<RankedTensorType>(tile.getType());
-  if (!llvm::all_of(type.getShape(), llvm::isPowerOf2_64))
-    return {};
-  LinearLayout threads = getLayoutAttr(type).getLayout();
-  LinearLayout memory(type.getShape());
-  f2::Columns &offset = memory.columns(HwDim::Offset);
-  auto add = [&](const f2::Columns &columns, size_t first, size_t last) {
-    for (uint64_t column : llvm::ArrayRef(columns).slice(first, last - first))
-      if (column != 0) // of several that hold an element
-        offset.push_back(column);
-  };
-  const f2::Columns &registers = threads.columns(HwDim::Reg);
-  size_t ofPiece = llvm::Log2_64(
-      std::max<int64_t>(GPUMachine::kMaxAccessBytes / getElementBytes(type.getElementType()), 1));
-  ofPiece = std::min(ofPiece, registers.size());
-  add(registers, 0, ofPiece);
-  for (HwDim dim : {HwDim::Lane, HwDim::Warp})
-    add(threads.columns(dim), 0, threads.columns(dim).size());
-  add(registers, ofPiece, registers.size());
-  memory.columns(HwDim::Block) = threads.columns(HwDim::Block);
-  if (!memory.whyNotMemory().empty())
-    return {};
-  return MemDescType::get(type.getContext(), type.getShape(), type.getElementType(),
-                          LayoutAttr::get(type.getContext(), memory));
 }
 
 namespace {
@@ -170,7 +142,7 @@ void LoopSpiller::run() {
   for (Value tile : findInvariants()) {
     if (countHeld() <= bytesOfThread)
       return;
-    MemDescType buffer = getBuffer(getNarrowest(tile));
+    MemDescType buffer = getOwnBuffer(getNarrowest(tile).getType());
     if (!buffer || buffer.getNumBytes() > sharedBytes)
       continue;
     sharedBytes -= buffer.getNumBytes();

@@ -99,6 +99,15 @@
 // expansion would mean to guess at layouts. To expand loops only behind the choice of layouts would
 // mean to choose these for loads that are none any more: a copied tile has other costs.
 //
+// Rows. A loop that reduces rows is scheduled behind the choice of layouts, too, for what registers
+// hold decides (tilegpu-load-rows-ahead): its rows come by cp.async, one iteration ahead, where
+// each thread reads what it has copied itself. For copies one iteration ahead any step will do. A
+// loop may store to other arrays than it copies from, if launches are asked whether these are apart
+// (tilegpu.arrays_apart):
+//
+//     load x        <copy, stage = -1, channel = 0, tile = what threads hold>
+//     on the loop   channels = [<0, slots = 2, copy = cp_async>]
+//
 // Stages of ops that are no copies are -1, 0 or 1.
 //     -1   The prologue does it for iteration 0. The last iteration does it once too often, and
 //          nobody looks at that; so it has no effects, and waits for nothing by TMA. With loads

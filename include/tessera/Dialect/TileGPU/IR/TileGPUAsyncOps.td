@@ -7,7 +7,8 @@
 
 include "tessera/Dialect/TileGPU/IR/TileGPUOpBase.td"
 
-def TileGPU_AsyncCopyOp : TileGPU_Op<"async_copy", [Tile_AccessOpInterface, AttrSizedOperandSegments]> {
+def TileGPU_AsyncCopyOp : TileGPU_Op<"async_copy", [
+    Tile_AccessOpInterface, Tile_FewRegisters, AttrSizedOperandSegments]> {
   let summary = "A tile on its way from global to shared memory";
   let description = [{
     Starts to copy what the pointers point to; a lane whose mask is false writes 0. Where
@@ -37,6 +38,7 @@ def TileGPU_AsyncCopyOp : TileGPU_Op<"async_copy", [Tile_AccessOpInterface, Attr
 }
 
 def TileGPU_AsyncCommitOp : TileGPU_Op<"async_commit", [
+    Tile_FewRegisters,
     MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]> {
   let summary = "The copies since the last one are a group";
   let description = [{
@@ -50,6 +52,7 @@ def TileGPU_AsyncCommitOp : TileGPU_Op<"async_commit", [
 }
 
 def TileGPU_AsyncWaitOp : TileGPU_Op<"async_wait", [
+    Tile_FewRegisters,
     MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]> {
   let summary = "Waits for the oldest groups of copies";
   let description = [{

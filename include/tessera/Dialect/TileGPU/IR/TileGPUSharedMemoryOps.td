@@ -26,7 +26,7 @@ def TileGPU_LocalAllocOp : TileGPU_Op<"local_alloc", [
   let hasVerifier = 1;
 }
 
-def TileGPU_LocalDeallocOp : TileGPU_Op<"local_dealloc", []> {
+def TileGPU_LocalDeallocOp : TileGPU_Op<"local_dealloc", [Tile_FewRegisters]> {
   let summary = "The end of a buffer in shared memory";
   let description = [{
     ```mlir
@@ -131,7 +131,7 @@ def TileGPU_LocalLoadScalarOp : TileGPU_LocalScalarOp<"local_load_scalar", [Tile
   }];
 }
 
-def TileGPU_MemDescIndexOp : TileGPU_Op<"memdesc_index", [Pure, InferTypeOpAdaptor]> {
+def TileGPU_MemDescIndexOp : TileGPU_Op<"memdesc_index", [Tile_FewRegisters, Pure, InferTypeOpAdaptor]> {
   let summary = "One slot of a ring";
   let description = [{
     The number of the slot is below the ring's `slots`.

@@ -49,6 +49,9 @@ AccessPattern getAccessPattern(mlir::Operation *op, AccessAnalysis &analysis);
 /// address. So much an asynchronous copy moves at once.
 void limitToBuffer(llvm::SmallVectorImpl<unsigned> &chain, MemDescType buffer);
 
+/// Bytes that a copy of a loaded tile into a buffer moves at once.
+int64_t getCopyBytes(tile::LoadOp load, MemDescType buffer, AccessAnalysis &analysis);
+
 /// Layouts that suit an access, best first, for so many warps and blocks (as bits). For tiles that
 /// are `transposed` (or written along another dimension than read) also one in which a
 /// thread has a block: what it stores to shared memory on the way is in rows for both.

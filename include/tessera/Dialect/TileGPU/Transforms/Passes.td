@@ -584,6 +584,40 @@ def TileGPUPrefetchPass : Pass<"tilegpu-prefetch", "::mlir::ModuleOp"> {
   let dependentDialects = ["TileGPUDialect"];
 }
 
+def TileGPULoadRowsAheadPass : Pass<"tilegpu-load-rows-ahead", "::mlir::ModuleOp"> {
+  let summary = "Has loops over rows copy the next row while they compute with one";
+  let description = [{
+    A loop that reduces what it loads gets a schedule (tessera/Dialect/TileGPU/IR/Schedule.h) by
+    which its rows come by cp.async, an iteration ahead, into two slots of a ring. Each thread
+    copies what it reads itself, in pieces of 16 bytes; each block of a cluster has slots for its
+    part. Runs when layouts are known, and before `tilegpu-expand-schedule`.
+
+    That is done for kernels whose registers tiles alone decide, if shared memory has room for both
+    slots beside as many programs as an SM has registers for, if all of an iteration's tiles can be
+    copied, and if nothing in the loop orders memory; in a cluster only if registers do not hold
+    what an iteration loads. Arrays that it stores to have to be apart from
+    those that it loads from: launches are asked for that (`tilegpu.arrays_apart`), for all
+    rows that the loop goes through, so its bound has to be an argument or a number.
+
+    ```mlir
+    %sums:2 = scf.for %r = %first to %rows step %step ... {
+      %xv = tile.load %xp, %m : tensor<8192x!tile.ptr<bf16>, #row>
+    ```
+    becomes
+    ```mlir
+    %sums:2 = scf.for %r = %first to %rows step %step ... {
+      %xv = tile.load %xp, %m {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0, tile = !tilegpu.memdesc<8192xbf16, #memory>>} : tensor<8192x!tile.ptr<bf16>, #row>
+      ...
+    } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 2, copy = cp_async>]>}
+    ```
+  }];
+  let dependentDialects = ["TileGPUDialect"];
+  let options = [
+    Option<"numStages", "num-stages", "unsigned", "3",
+           "Stages of a loop that does not say; 1 is no copying ahead">,
+  ];
+}
+
 def TileGPUReloadRowsPass : Pass<"tilegpu-reload-rows", "::mlir::ModuleOp"> {
   let summary = "Loads rows that are added to results of dots where they are added";
   let description = [{
