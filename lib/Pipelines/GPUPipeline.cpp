@@ -68,7 +68,7 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
   manager.addPass(tilegpu::createTileGPUOrderProgramsPass());
 
   // Programs with tiles of a matmul change places, so that those beside each other load the same.
-  manager.addPass(tilegpu::createTileGPUOrderTilesPass());
+  manager.addPass(tilegpu::createTileGPUOrderTilesPass({/*assumeApart=*/options.tensorMaps}));
 
   // Of programs with large dots each block of a cluster does a part, by itself, if TMA can bring
   // what all of them need to all of them. From then on programs are those of a block, before

@@ -90,6 +90,21 @@ def of_two_axes(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr
     multiply(a_ptr + batch * M * K, b_ptr, c_ptr + batch * M * N, rows, columns, M, N, K, BK)
 
 
+@tessera.jit
+def in_any_order(a_ptr, b_ptr, c_ptr, M, N, K, STEP: tl.constexpr, B: tl.constexpr):
+    across = tl.cdiv(N, B)
+    for tile in range(tl.program_id(0), tl.cdiv(M, B) * across, STEP):
+        rows = tile // across * B + tl.arange(0, B)
+        columns = tile % across * B + tl.arange(0, B)
+        acc = tl.zeros((B, B), tl.float32)
+        for k in range(0, K, B):
+            ks = k + tl.arange(0, B)
+            a = tl.load(a_ptr + rows[:, None] * K + ks[None, :])
+            b = tl.load(b_ptr + columns[None, :] * K + ks[:, None])
+            acc += tl.dot(a, b)
+        tl.store(c_ptr + rows[:, None] * N + columns[None, :], acc.to(tl.float16))
+
+
 def small(rng, *shape):
     return rng.integers(-2, 3, shape).astype(np.float16)
 
@@ -173,6 +188,37 @@ def test_no_problem_is_asked_for_its_size(run: Runner, rng):
     np.testing.assert_array_equal(c, want)
 
 
+@pytest.mark.parametrize("programs", [1, 3, 8, 21])
+@pytest.mark.parametrize("step", ["programs", "one"])
+@pytest.mark.parametrize("shape", [(160, 96), (96, 320), (64, 64)], ids=str)
+def test_other_tiles(run: Runner, rng, shape, step, programs):
+    """Where the step is not the number of programs, tiles are done by several, with one result."""
+    (M, N), K = shape, 64
+    a, b, c = small(rng, M, K), small(rng, N, K), small(rng, M, N)
+    run(
+        in_any_order, (programs,), a, b, c, M, N, K, STEP=programs if step == "programs" else 1, B=B
+    )
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32).T)
+
+
+@pytest.mark.parametrize("first", [0, 64, 160])
+def test_tiles_that_later_ones_load(run: Runner, rng, first):
+    """Results that lie in the first operand: a program sees its own, in the order of its tiles."""
+    if run.target == "cuda":
+        pytest.skip("views of one array have copies of their own there")
+    M, N, K = 128, 64, 64
+    whole, b = small(rng, M + first, K), small(rng, N, K)
+    whole[:] *= rng.random(whole.shape) < 0.1
+    b[:] *= rng.random(b.shape) < 0.1
+    expected = whole.copy()
+    for row in range(0, M, B):
+        for column in range(0, N, B):
+            tile = expected[row : row + B].astype(np.float32) @ b[column : column + B].T
+            expected[first + row : first + row + B, column : column + B] = tile
+    run(in_any_order, (1,), whole[:M], b, whole[first:], M, N, K, STEP=1, B=B)
+    np.testing.assert_array_equal(whole, expected)
+
+
 @pytest.mark.filterwarnings("ignore::tessera.ToolchainWarning")
 @pytest.mark.parametrize(
     "kernel, sizes, rows",
@@ -182,10 +228,13 @@ def test_no_problem_is_asked_for_its_size(run: Runner, rng):
         (of_a_grid, "i32, i32, i32, 64, 64, 32", 8),
         (of_a_grid, "i32, i32, i32, 64, 128, 32", 16),
         (of_two_axes, "i32, i32, i32, 64, 64, 32", 8),
+        (in_any_order, "i32, i32:16, i32:16, 132, 32", 8),
+        (in_any_order, "i32, i32, i32, 132, 32", 4),
     ],
 )
 def test_what_is_said(kernel, sizes, rows):
-    compiled = tessera.compile(kernel, f"*fp16, *fp16, *fp16, {sizes}", target="sm_90a")
+    arrays = "*fp16:16, *fp16:16, *fp16:16" if kernel is in_any_order else "*fp16, *fp16, *fp16"
+    compiled = tessera.compile(kernel, f"{arrays}, {sizes}", target="sm_90a")
     assert [each.values for each in compiled.remarks if each.kind == "tiles-ordered"] == [
         {"rows": rows}
     ]

@@ -466,3 +466,187 @@ tile.func @many_paths(%x: !tile.ptr<f16>, %tiles: i32, %x0: i32) {
   }
   tile.return
 }
+
+// Iterations do not depend on each other: what is stored is the tile's own, and the launch knows that
+// the arrays are apart. So they take other tiles, in groups of eight rows, if the step is the number of
+// programs and rows do not overlap, which the kernel finds out. Programs keep their numbers.
+// CHECK-LABEL: tile.func @other_tiles(
+// CHECK-SAME: %[[STRIDE:[a-z0-9]*]]: i32 {{{.*}}}, %[[TILES:.*]]: i32, %[[COLUMNS:.*]]: i32, %[[STEP:.*]]: i32)
+// CHECK-SAME: tilegpu.arrays_apart =
+// CHECK: %[[PID:.*]] = tile.program_id 0
+// CHECK: %[[PROGRAMS:.*]] = tile.num_programs 0
+// CHECK: %[[ALL:.*]] = arith.cmpi eq, %[[STEP]], %[[PROGRAMS]]
+// CHECK: %[[S:.*]] = arith.extsi %[[STRIDE]]
+// CHECK: %[[C:.*]] = arith.extsi %[[COLUMNS]]
+// CHECK: %[[WIDTH:.*]] = arith.muli %[[C]], %{{.*}} : i64
+// CHECK: %[[APART:.*]] = arith.cmpi sle, %[[WIDTH]], %[[S]]
+// CHECK: %[[MAY:.*]] = arith.andi %[[ALL]], %[[APART]]
+// CHECK: scf.for %[[T:.*]] = %[[PID]] to %[[TILES]] step %[[STEP]] : i32 {
+// CHECK: tile.div_int unsigned %[[T]],
+// CHECK: %[[OTHER:.*]] = arith.maxsi
+// CHECK: %[[NUMBER:.*]] = arith.select %[[MAY]], %[[OTHER]], %[[T]]
+// CHECK: tile.div_int signed %[[NUMBER]], %[[COLUMNS]]
+// CHECK: tile.rem_int signed %[[NUMBER]], %[[COLUMNS]]
+tile.func @other_tiles(%x: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %stride: i32 {tile.divisibility = 16 : i64}, %tiles: i32, %columns: i32, %step: i32) {
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %pid = tile.program_id 0
+  %range = tile.range 0 to 64 : tensor<64xi32>
+  %down = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+  %along = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+  %alongs = tile.broadcast %along : tensor<1x64xi32> -> tensor<64x64xi32>
+  %strides = tile.splat %stride : i32 -> tensor<64x1xi32>
+  %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+  %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+  scf.for %t = %pid to %tiles step %step : i32 {
+    // expected-remark @below {{programs beside each other take tiles of one column, 8 rows at a time}}
+    %row = tile.div_int signed %t, %columns : i32
+    %column = tile.rem_int signed %t, %columns : i32
+    %r64 = arith.muli %row, %c64 : i32
+    %c64s = arith.muli %column, %c64 : i32
+    %rs = tile.splat %r64 : i32 -> tensor<64x1xi32>
+    %rows = arith.addi %rs, %down : tensor<64x1xi32>
+    %rowat = arith.muli %rows, %strides : tensor<64x1xi32>
+    %rowats = tile.broadcast %rowat : tensor<64x1xi32> -> tensor<64x64xi32>
+    %cols = tile.splat %c64s : i32 -> tensor<64x64xi32>
+    %colat = arith.addi %cols, %alongs : tensor<64x64xi32>
+    %as = tile.addptr %xs, %rowats : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %bs = tile.addptr %xs, %colat : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %a = tile.load %as : tensor<64x64x!tile.ptr<f16>>
+    %b = tile.load %bs : tensor<64x64x!tile.ptr<f16>>
+    %d = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+    %h = tile.fp_to_fp %d : tensor<64x64xf32> -> tensor<64x64xf16>
+    %at = arith.addi %rowats, %colat : tensor<64x64xi32>
+    %cp = tile.addptr %cs, %at : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    tile.store %cp, %h : tensor<64x64x!tile.ptr<f16>>
+  }
+  tile.return
+}
+
+// What it stores depends on the program, too, so that programs change places instead.
+// CHECK-LABEL: tile.func @knows_its_program(
+// CHECK: tile.div_int unsigned
+// CHECK: %[[FIRST:.*]] = arith.minui
+// CHECK: scf.for %[[T:.*]] = %[[FIRST]] to
+// CHECK: tile.div_int signed %[[T]],
+tile.func @knows_its_program(%x: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %stride: i32 {tile.divisibility = 16 : i64}, %tiles: i32, %columns: i32, %step: i32) {
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %pid = tile.program_id 0
+  %range = tile.range 0 to 64 : tensor<64xi32>
+  %down = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+  %along = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+  %alongs = tile.broadcast %along : tensor<1x64xi32> -> tensor<64x64xi32>
+  %strides = tile.splat %stride : i32 -> tensor<64x1xi32>
+  %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+  %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+  scf.for %t = %pid to %tiles step %step : i32 {
+    // expected-remark @below {{programs beside each other take tiles of one column, 4 rows at a time}}
+    %row = tile.div_int signed %t, %columns : i32
+    %column = tile.rem_int signed %t, %columns : i32
+    %r64 = arith.muli %row, %c64 : i32
+    %own = arith.addi %column, %pid : i32
+    %c64s = arith.muli %own, %c64 : i32
+    %rs = tile.splat %r64 : i32 -> tensor<64x1xi32>
+    %rows = arith.addi %rs, %down : tensor<64x1xi32>
+    %rowat = arith.muli %rows, %strides : tensor<64x1xi32>
+    %rowats = tile.broadcast %rowat : tensor<64x1xi32> -> tensor<64x64xi32>
+    %cols = tile.splat %c64s : i32 -> tensor<64x64xi32>
+    %colat = arith.addi %cols, %alongs : tensor<64x64xi32>
+    %as = tile.addptr %xs, %rowats : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %bs = tile.addptr %xs, %colat : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %a = tile.load %as : tensor<64x64x!tile.ptr<f16>>
+    %b = tile.load %bs : tensor<64x64x!tile.ptr<f16>>
+    %d = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+    %h = tile.fp_to_fp %d : tensor<64x64xf32> -> tensor<64x64xf16>
+    %at = arith.addi %rowats, %colat : tensor<64x64xi32>
+    %cp = tile.addptr %cs, %at : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    tile.store %cp, %h : tensor<64x64x!tile.ptr<f16>>
+  }
+  tile.return
+}
+
+// A tile is wider than tiles are apart: neighbours store to the same place.
+// CHECK-LABEL: tile.func @wider_than_apart(
+// CHECK: tile.div_int unsigned
+// CHECK: %[[FIRST:.*]] = arith.minui
+// CHECK: scf.for %[[T:.*]] = %[[FIRST]] to
+// CHECK: tile.div_int signed %[[T]],
+tile.func @wider_than_apart(%x: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %stride: i32 {tile.divisibility = 16 : i64}, %tiles: i32, %columns: i32, %step: i32) {
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %pid = tile.program_id 0
+  %range = tile.range 0 to 64 : tensor<64xi32>
+  %down = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+  %along = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+  %alongs = tile.broadcast %along : tensor<1x64xi32> -> tensor<64x64xi32>
+  %strides = tile.splat %stride : i32 -> tensor<64x1xi32>
+  %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+  %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+  scf.for %t = %pid to %tiles step %step : i32 {
+    // expected-remark @below {{programs beside each other take tiles of one column, 4 rows at a time}}
+    %row = tile.div_int signed %t, %columns : i32
+    %column = tile.rem_int signed %t, %columns : i32
+    %r64 = arith.muli %row, %c64 : i32
+    %c32 = arith.constant 32 : i32
+    %c64s = arith.muli %column, %c32 : i32
+    %rs = tile.splat %r64 : i32 -> tensor<64x1xi32>
+    %rows = arith.addi %rs, %down : tensor<64x1xi32>
+    %rowat = arith.muli %rows, %strides : tensor<64x1xi32>
+    %rowats = tile.broadcast %rowat : tensor<64x1xi32> -> tensor<64x64xi32>
+    %cols = tile.splat %c64s : i32 -> tensor<64x64xi32>
+    %colat = arith.addi %cols, %alongs : tensor<64x64xi32>
+    %as = tile.addptr %xs, %rowats : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %bs = tile.addptr %xs, %colat : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %a = tile.load %as : tensor<64x64x!tile.ptr<f16>>
+    %b = tile.load %bs : tensor<64x64x!tile.ptr<f16>>
+    %d = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+    %h = tile.fp_to_fp %d : tensor<64x64xf32> -> tensor<64x64xf16>
+    %at = arith.addi %rowats, %colat : tensor<64x64xi32>
+    %cp = tile.addptr %cs, %at : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    tile.store %cp, %h : tensor<64x64x!tile.ptr<f16>>
+  }
+  tile.return
+}
+
+// Both operands are loaded from the array that is stored to, at other places than the tile's own.
+// CHECK-LABEL: tile.func @loads_what_others_store(
+// CHECK: tile.div_int unsigned
+// CHECK: %[[FIRST:.*]] = arith.minui
+// CHECK: scf.for %[[T:.*]] = %[[FIRST]] to
+// CHECK: tile.div_int signed %[[T]],
+tile.func @loads_what_others_store(%x: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %stride: i32 {tile.divisibility = 16 : i64}, %tiles: i32, %columns: i32, %step: i32) {
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %pid = tile.program_id 0
+  %range = tile.range 0 to 64 : tensor<64xi32>
+  %down = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+  %along = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+  %alongs = tile.broadcast %along : tensor<1x64xi32> -> tensor<64x64xi32>
+  %strides = tile.splat %stride : i32 -> tensor<64x1xi32>
+  %xs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+  %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+  scf.for %t = %pid to %tiles step %step : i32 {
+    // expected-remark @below {{programs beside each other take tiles of one column, 4 rows at a time}}
+    %row = tile.div_int signed %t, %columns : i32
+    %column = tile.rem_int signed %t, %columns : i32
+    %r64 = arith.muli %row, %c64 : i32
+    %c64s = arith.muli %column, %c64 : i32
+    %rs = tile.splat %r64 : i32 -> tensor<64x1xi32>
+    %rows = arith.addi %rs, %down : tensor<64x1xi32>
+    %rowat = arith.muli %rows, %strides : tensor<64x1xi32>
+    %rowats = tile.broadcast %rowat : tensor<64x1xi32> -> tensor<64x64xi32>
+    %cols = tile.splat %c64s : i32 -> tensor<64x64xi32>
+    %colat = arith.addi %cols, %alongs : tensor<64x64xi32>
+    %as = tile.addptr %xs, %rowats : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %bs = tile.addptr %xs, %colat : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %a = tile.load %as : tensor<64x64x!tile.ptr<f16>>
+    %b = tile.load %bs : tensor<64x64x!tile.ptr<f16>>
+    %d = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+    %h = tile.fp_to_fp %d : tensor<64x64xf32> -> tensor<64x64xf16>
+    %at = arith.addi %rowats, %colat : tensor<64x64xi32>
+    %cp = tile.addptr %cs, %at : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    tile.store %cp, %h : tensor<64x64x!tile.ptr<f16>>
+  }
+  tile.return
+}

@@ -21,6 +21,10 @@
 // that the kernel does has to be proved for that: only programs change places, of which nobody may
 // rely on an order (PersistentKernel.h, mayReorderPrograms).
 //
+// That does not help a loop with more columns than programs, of which all have tiles of one row at
+// a time. If its iterations do not depend on each other (TileIterations.h), they take other tiles
+// instead: number t stands for that of a program t of as many as there are tiles.
+//
 // All programs have to agree on the number of columns. It is computed before the kernel does
 // anything else, for the first iteration of the loops around it: of a grouped matmul, for the first
 // matmul. So what it is loaded from no program of the launch has written. A program that writes it
@@ -30,6 +34,7 @@
 
 #include "GroupedOrder.h"
 #include "PersistentKernel.h"
+#include "TileIterations.h"
 #include "UnsignedBuilder.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -325,6 +330,7 @@ namespace {
 /// Tiles that are to come in groups of rows.
 struct GroupedTiles {
   TilePlace place;
+  SharedOperands operands;
   AtBegin begin; ///< of the number of columns
   unsigned rows;
 };
@@ -338,8 +344,11 @@ struct TileGPUOrderTilesPass
         order(kernel);
   }
 
+  using TileGPUOrderTilesPassBase::TileGPUOrderTilesPassBase;
+
 private:
   void order(tile::FuncOp kernel);
+  bool orderIterations(tile::FuncOp kernel, const GroupedTiles &tiles);
 };
 
 } // namespace
@@ -352,7 +361,7 @@ static std::optional<GroupedTiles> groupTiles(tile::FuncOp kernel, TilePlace pla
   // In a loop, which tiles are in work at a time stays the same, so that it is for neighbours
   // alone.
   unsigned atOnce = place.isOfLoop() ? GPUMachine::kNeighbourSMs : getMachine(kernel).numSMs;
-  GroupedTiles tiles{place, AtBegin(kernel), chooseGroupRows(*operands, atOnce)};
+  GroupedTiles tiles{place, *operands, AtBegin(kernel), chooseGroupRows(*operands, atOnce)};
   if (tiles.rows == 1 || (place.columns && !tiles.begin.add(place.columns)))
     return std::nullopt;
   return tiles;
@@ -392,9 +401,46 @@ static std::pair<Value, Value> emitGroupedPlaces(OpBuilder &builder, Location lo
   return {choose(newColumn, column, width), choose(newRow, row, height)};
 }
 
+/// Says where the tiles of a row come.
+static void emitRemarkOfRows(Location loc, int64_t rows) {
+  emitRemark(loc, RemarkKind::TilesOrdered)
+      << "programs beside each other take tiles of one column, " << named("rows", rows)
+      << " rows at a time";
+}
+
+/// Has the iterations of a loop over tiles take other ones, if they do not depend on each other.
+bool TileGPUOrderTilesPass::orderIterations(tile::FuncOp kernel, const GroupedTiles &tiles) {
+  auto loop = dyn_cast<scf::ForOp>(tiles.place.within);
+  const TilePlace &place = tiles.place;
+  if (!loop || place.row.getDefiningOp()->getOperand(0) != loop.getInductionVar())
+    return false;
+  std::optional<TileIterations> iterations =
+      TileIterations::find(loop, place.row, place.column, place.columns);
+  if (!iterations || !iterations->addConditions(assumeApart))
+    return false;
+
+  Location loc = place.row.getLoc();
+  unsigned rows = chooseGroupRows(tiles.operands, getMachine(kernel).numSMs);
+  OpBuilder builder(loop);
+  Value mayChange = iterations->emitMayChange(builder, loc, place.columns);
+  builder.setInsertionPointToStart(loop.getBody());
+  UnsignedBuilder emit(builder, loc);
+  Value number = loop.getInductionVar();
+  Value other = emitGroupedPlace(builder, loc, number, loop.getUpperBound(), place.columns, rows);
+  // It is no negative number, which nobody could prove.
+  other = builder.createOrFold<arith::MaxSIOp>(loc, other, emit.constant(0));
+  Value chosen = emit.select(mayChange, other, number);
+  llvm::SmallPtrSet<Operation *, 16> own;
+  for (Operation &op : llvm::make_range(loop.getBody()->begin(), builder.getInsertionPoint()))
+    own.insert(&op);
+  number.replaceUsesWithIf(chosen, [&](OpOperand &use) { return !own.contains(use.getOwner()); });
+  emitRemarkOfRows(loc, rows);
+  return true;
+}
+
 void TileGPUOrderTilesPass::order(tile::FuncOp kernel) {
   std::optional<GroupedTiles> tiles = findTiles(kernel);
-  if (!tiles)
+  if (!tiles || orderIterations(kernel, *tiles))
     return;
   SmallVector<tile::ProgramIdOp> old;
   kernel.walk([&](tile::ProgramIdOp op) { old.push_back(op); });
@@ -417,7 +463,5 @@ void TileGPUOrderTilesPass::order(tile::FuncOp kernel) {
     op.replaceAllUsesWith(changed);
     op.erase();
   }
-  emitRemark(loc, RemarkKind::TilesOrdered)
-      << "programs beside each other take tiles of one column, "
-      << named("rows", int64_t(tiles->rows)) << " rows at a time";
+  emitRemarkOfRows(loc, tiles->rows);
 }

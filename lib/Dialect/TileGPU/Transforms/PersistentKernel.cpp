@@ -13,8 +13,7 @@ using namespace tessera::tilegpu;
 
 static constexpr unsigned kAxes = 3;
 
-/// Whether a scalar depends on which program it is.
-static bool dependsOnProgram(Value value) {
+bool tessera::tilegpu::dependsOnProgram(Value value) {
   SmallVector<Value> work{value};
   llvm::SmallDenseSet<Value, 16> seen;
   while (!work.empty()) {

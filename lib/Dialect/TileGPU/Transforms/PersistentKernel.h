@@ -37,6 +37,10 @@ inline constexpr llvm::StringLiteral kOverProgramsAttr =
 /// ask by other means, nor say so in what they print.
 bool mayReorderPrograms(tile::FuncOp kernel);
 
+/// Whether a value may depend on which program it is: it is computed from a number of the program,
+/// loaded, or comes out of a branch or loop.
+bool dependsOnProgram(mlir::Value value);
+
 class PersistentKernel {
 public:
   /// Whether programs may be reordered, and all end.

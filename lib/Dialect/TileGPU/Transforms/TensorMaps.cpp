@@ -83,8 +83,7 @@ static TensorMapAttr makeAttr(const BoxAccess &box, MemDescType buffer, int64_t 
       AffineMap::get(0, symbols, strides, context), shape, boxes->swizzleBytes);
 }
 
-/// Adds what a box takes for granted.
-static void addConditions(tile::FuncOp kernel, const BoxAccess &box) {
+void tessera::tilegpu::addLaunchConditions(tile::FuncOp kernel, const BoxAccess &box) {
   MLIRContext *context = kernel.getContext();
   LaunchConditions conditions;
   conditions.notNegative.assign(box.getConditions().begin(), box.getConditions().end());
@@ -116,7 +115,7 @@ FailureOr<BlockArgument> tessera::tilegpu::addTensorMap(tile::FuncOp kernel, con
   unsigned count = kernel.getNumArguments();
   TensorMapAttr map =
       makeAttr(box, buffer, rows, cast<BlockArgument>(box.getBase()).getArgNumber(), count - maps);
-  addConditions(kernel, box);
+  addLaunchConditions(kernel, box);
 
   for (BlockArgument argument : kernel.getArguments())
     if (getTensorMap(argument) == map)
@@ -135,7 +134,7 @@ MakeTensorMapOp tessera::tilegpu::makeTensorMap(tile::FuncOp kernel, const BoxAc
   assert(box.isFoundByKernel() && canMoveByTensorMap(box, buffer) && "not a box of such an array");
   ArrayRef<Value> parameters = box.getParameters();
   TensorMapAttr map = makeAttr(box, buffer, rows, /*base=*/0, parameters.size());
-  addConditions(kernel, box);
+  addLaunchConditions(kernel, box);
   // Where all of them are known: each is in this block, or in one around it.
   Block *block = box.getBase().getParentBlock();
   Operation *last = nullptr;

@@ -320,7 +320,9 @@ def TileGPUOrderTilesPass : Pass<"tilegpu-order-tiles", "::mlir::ModuleOp"> {
     programs change places at the start of the kernel, so that those that are in work at once load
     as little as possible between them: tiles of a few rows come column by column. The number of
     columns is that of the first iteration of the loops around. How many rows is chosen by the bytes
-    of the two operands.
+    of the two operands. Iterations of a loop over tiles that do not depend on each other take other
+    tiles instead, if the step is the number of programs and rows of what is stored do not overlap,
+    which the kernel finds out.
 
     A kernel stays as it is if its programs may wait for each other or see what others wrote, or tell
     their numbers other than by `tile.program_id`; if they are clusters, or have an order of
@@ -348,6 +350,10 @@ def TileGPUOrderTilesPass : Pass<"tilegpu-order-tiles", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+  let options = [
+    Option<"assumeApart", "assume-apart", "bool", "true",
+           "Whether a launch may have to know that arrays are others">,
+  ];
 }
 
 def TileGPUDivideProgramsPass : Pass<"tilegpu-divide-programs", "::mlir::ModuleOp"> {

@@ -32,6 +32,8 @@ MakeTensorMapOp makeTensorMap(tile::FuncOp kernel, const BoxAccess &box, MemDesc
 
 /// Adds to what a launch of the kernel must know.
 void addLaunchConditions(tile::FuncOp kernel, const LaunchConditions &conditions);
+/// What it must know for an access to be of that box.
+void addLaunchConditions(tile::FuncOp kernel, const BoxAccess &box);
 
 } // namespace tessera::tilegpu
 
