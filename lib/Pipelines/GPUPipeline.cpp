@@ -156,6 +156,8 @@ void tessera::buildSharedMemoryPipeline(OpPassManager &manager) {
 
   // Who has an SM for himself asks for what comes next there: now it is known who does.
   manager.addPass(tilegpu::createTileGPUPrefetchNextRowPass());
+  // And what is the same for all programs of an SM stays in its cache.
+  manager.addPass(tilegpu::createTileGPUStreamRowsPass());
 
   // Warpgroups that store for themselves need not meet.
   manager.addPass(tilegpu::createTileGPUStoreByWarpgroupsPass());

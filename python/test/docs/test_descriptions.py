@@ -112,6 +112,7 @@ WHOLE = {
     "TileGPUDivideProgramsPass": "Dialect/TileGPU/tilegpu-divide-programs",
     "TileGPUSplitKPass": "Dialect/TileGPU/tilegpu-split-k",
     "TileGPUPrefetchNextRowPass": "Dialect/TileGPU/tilegpu-prefetch-next-row",
+    "TileGPUStreamRowsPass": "Dialect/TileGPU/tilegpu-stream-rows",
     "TileGPUSpillInvariantsPass": "Dialect/TileGPU/tilegpu-spill-invariants",
     "TileGPULoadRowsAheadPass": "Dialect/TileGPU/tilegpu-load-rows-ahead",
     "TileGPUSliceTilesPass": "Dialect/TileGPU/tilegpu-slice-tiles",

@@ -722,6 +722,30 @@ def TileGPUSpillInvariantsPass : Pass<"tilegpu-spill-invariants", "::mlir::Modul
   let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
 }
 
+def TileGPUStreamRowsPass : Pass<"tilegpu-stream-rows", "::mlir::ModuleOp"> {
+  let summary = "Keeps weights in an SM's cache by marking rows that are loaded once";
+  let description = [{
+    Where one program has an SM for itself (`tilegpu.occupancy`), and loads tiles that are the same
+    for all programs beside tiles of its own, the latter and what it stores get the hint
+    `evict_first`, so that the former are still in the first-level cache when the next program comes
+    to the SM. For accesses that have no hint and are in no loop or branch, and for tiles that are not
+    loaded again. Runs when occupancy is known.
+
+    ```mlir
+    %x = tile.load %own : tensor<8192x!tile.ptr<f32>, #row>
+    %w = tile.load %same : tensor<8192x!tile.ptr<f32>, #row>
+    tile.store %out, %y : tensor<8192x!tile.ptr<f32>, #row>
+    ```
+    becomes
+    ```mlir
+    %x = tile.load %own {evict = 1 : i32} : tensor<8192x!tile.ptr<f32>, #row>
+    %w = tile.load %same : tensor<8192x!tile.ptr<f32>, #row>
+    tile.store %out, %y {evict = 1 : i32} : tensor<8192x!tile.ptr<f32>, #row>
+    ```
+  }];
+  let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
+}
+
 def TileGPUPrefetchNextRowPass : Pass<"tilegpu-prefetch-next-row", "::mlir::ModuleOp"> {
   let summary = "Has a program that fills an SM ask for the row that is loaded next there";
   let description = [{
