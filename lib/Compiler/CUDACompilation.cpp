@@ -476,6 +476,7 @@ ScheduleOutcome CUDACompilation::getOutcome(llvm::StringRef ptx,
                                             const ScheduleLimits &limits) const {
   ScheduleOutcome outcome;
   outcome.numThreads = kLanes * limits.numWarps;
+  outcome.numBlocks = limits.numBlocks;
   outcome.isSpecialized = metadata.numWarps > limits.numWarps;
   outcome.programs = findNumPrograms(ptx).second;
   if (int raised = findRaisedRegisters(ptx)) {

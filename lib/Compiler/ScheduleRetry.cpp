@@ -15,8 +15,8 @@ bool ScheduleOutcome::isBetterThan(const ScheduleOutcome &other) const {
   if (other.neededRegisters != 0)
     return spillBytes <
            GPUMachine::kRegisterBytes * (other.neededRegisters - GPUMachine::kMaxRegisters);
-  // More threads are not for nothing.
-  if (numThreads > other.numThreads)
+  // More threads are not for nothing, nor are blocks that wait for each other.
+  if (numThreads > other.numThreads || numBlocks > other.numBlocks)
     return 2 * spillBytes * numThreads <= other.spillBytes * other.numThreads &&
            other.spillBytes != 0;
   return spillBytes * numThreads < other.spillBytes * other.numThreads;

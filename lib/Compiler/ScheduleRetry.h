@@ -42,6 +42,7 @@ struct ScheduleOutcome {
   int64_t neededRegisters = 0; ///< if not 0, ptxas was not asked: so many are needed at least
   int64_t registers = GPUMachine::kMaxRegisters; ///< that a thread of those that compute may have
   int64_t numThreads = 0;                        ///< of a block, that compute
+  int numBlocks = 1;                             ///< of a cluster
   bool isSpecialized = false;
   int programs = 0; ///< that were to share an SM; 0 if that was left to ptxas
 

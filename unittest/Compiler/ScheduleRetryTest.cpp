@@ -195,6 +195,15 @@ TEST(ScheduleOutcome, isComparedWithWhatIsNeeded) {
   EXPECT_FALSE(needs(512).isBetterThan(needs(512)));
 }
 
+TEST(ScheduleOutcome, isNotBetterWithMoreBlocksUnlessMuchLessIsSpilled) {
+  ScheduleOutcome cluster = spills(2712, 128, 16);
+  cluster.numBlocks = 2;
+  EXPECT_FALSE(cluster.isBetterThan(spills(3420, 128, 16)));
+  EXPECT_TRUE(cluster.isBetterThan(spills(5424, 128, 16)));
+  cluster.spillBytes = 0;
+  EXPECT_TRUE(cluster.isBetterThan(spills(3420, 128, 16)));
+}
+
 TEST(ScheduleOutcome, isNotBetterWithMoreThreadsUnlessMuchLessIsSpilled) {
   EXPECT_TRUE(spills(0, 255, 8).isBetterThan(spills(400)));
   EXPECT_TRUE(spills(100, 255, 8).isBetterThan(spills(400)));

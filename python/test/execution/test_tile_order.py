@@ -92,8 +92,10 @@ def of_two_axes(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr
 
 @tessera.jit
 def in_any_order(a_ptr, b_ptr, c_ptr, M, N, K, STEP: tl.constexpr, B: tl.constexpr):
+    """With a step of 0 it is the number of programs."""
     across = tl.cdiv(N, B)
-    for tile in range(tl.program_id(0), tl.cdiv(M, B) * across, STEP):
+    step = STEP if STEP else tl.num_programs(0)
+    for tile in range(tl.program_id(0), tl.cdiv(M, B) * across, step):
         rows = tile // across * B + tl.arange(0, B)
         columns = tile % across * B + tl.arange(0, B)
         acc = tl.zeros((B, B), tl.float32)
@@ -189,34 +191,33 @@ def test_no_problem_is_asked_for_its_size(run: Runner, rng):
 
 
 @pytest.mark.parametrize("programs", [1, 3, 8, 21])
-@pytest.mark.parametrize("step", ["programs", "one"])
+@pytest.mark.parametrize("step", ["given", "asked for", "one"])
 @pytest.mark.parametrize("shape", [(160, 96), (96, 320), (64, 64)], ids=str)
 def test_other_tiles(run: Runner, rng, shape, step, programs):
     """Where the step is not the number of programs, tiles are done by several, with one result."""
     (M, N), K = shape, 64
     a, b, c = small(rng, M, K), small(rng, N, K), small(rng, M, N)
-    run(
-        in_any_order, (programs,), a, b, c, M, N, K, STEP=programs if step == "programs" else 1, B=B
-    )
+    number = {"given": programs, "asked for": 0, "one": 1}[step]
+    run(in_any_order, (programs,), a, b, c, M, N, K, STEP=number, B=B)
     np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32).T)
 
 
-@pytest.mark.parametrize("first", [0, 64, 160])
-def test_tiles_that_later_ones_load(run: Runner, rng, first):
-    """Results that lie in the first operand: a program sees its own, in the order of its tiles."""
+@pytest.mark.parametrize("operand", [0, 1])
+def test_tiles_that_later_ones_load(run: Runner, rng, operand):
+    """Results that take an operand's place: a program sees its own, in the order of its tiles."""
     if run.target == "cuda":
         pytest.skip("views of one array have copies of their own there")
     M, N, K = 128, 64, 64
-    whole, b = small(rng, M + first, K), small(rng, N, K)
-    whole[:] *= rng.random(whole.shape) < 0.1
-    b[:] *= rng.random(b.shape) < 0.1
-    expected = whole.copy()
+    arrays = [small(rng, extent, K) * (rng.random((extent, K)) < 0.1) for extent in (M, M)]
+    arrays = [array.astype(np.float16) for array in arrays]
+    a, b = (array.copy() for array in arrays)
+    c = (a, b)[operand]
     for row in range(0, M, B):
         for column in range(0, N, B):
-            tile = expected[row : row + B].astype(np.float32) @ b[column : column + B].T
-            expected[first + row : first + row + B, column : column + B] = tile
-    run(in_any_order, (1,), whole[:M], b, whole[first:], M, N, K, STEP=1, B=B)
-    np.testing.assert_array_equal(whole, expected)
+            tile = a[row : row + B].astype(np.float32) @ b[column : column + B].T
+            c[row : row + B, column : column + B] = tile
+    run(in_any_order, (1,), *arrays, arrays[operand], M, N, K, STEP=0, B=B)
+    np.testing.assert_array_equal(arrays[operand], c)
 
 
 @pytest.mark.filterwarnings("ignore::tessera.ToolchainWarning")
@@ -229,6 +230,7 @@ def test_tiles_that_later_ones_load(run: Runner, rng, first):
         (of_a_grid, "i32, i32, i32, 64, 128, 32", 16),
         (of_two_axes, "i32, i32, i32, 64, 64, 32", 8),
         (in_any_order, "i32, i32:16, i32:16, 132, 32", 8),
+        (in_any_order, "i32, i32:16, i32:16, 0, 32", 8),
         (in_any_order, "i32, i32, i32, 132, 32", 4),
     ],
 )
