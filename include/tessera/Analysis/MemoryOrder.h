@@ -63,8 +63,8 @@
 //     tilegpu-store-by-tensor-map            mayPass() across loops: stores that TMA does
 //                                            later; conditions of the launch
 //       persistent kernels                   mayMeetOtherPrograms() of the kernel
-//     tilegpu-order-tiles                    mayPass() across a loop over tiles; conditions of
-//                                            the launch
+//     tilegpu-order-tiles                    getPointerBases() of what iterations over tiles do:
+//                                            places are compared
 //     tilegpu-pipeline                       mayPass() across the loop: loads that are done ahead
 //     tilegpu-load-rows-ahead                mayPass() across the loop; conditions of the launch
 //     tilegpu-overlap-loads                  mayWriteMemory() of what iterations do side by side

@@ -203,21 +203,23 @@ def test_other_tiles(run: Runner, rng, shape, step, programs):
 
 
 @pytest.mark.parametrize("operand", [0, 1])
-def test_tiles_that_later_ones_load(run: Runner, rng, operand):
-    """Results that take an operand's place: a program sees its own, in the order of its tiles."""
+@pytest.mark.parametrize("first", [0, 32, 64, 96, 160])
+def test_tiles_that_later_ones_load(run: Runner, rng, first, operand):
+    """Results that lie in an operand, from some row on: a program sees its own, tile after tile."""
     if run.target == "cuda":
         pytest.skip("views of one array have copies of their own there")
     M, N, K = 128, 64, 64
-    arrays = [small(rng, extent, K) * (rng.random((extent, K)) < 0.1) for extent in (M, M)]
-    arrays = [array.astype(np.float16) for array in arrays]
-    a, b = (array.copy() for array in arrays)
-    c = (a, b)[operand]
+    a, b, expected_a, expected_b = (np.empty((first + M, K), np.float16) for _ in range(4))
+    for array, expected in ((a, expected_a), (b, expected_b)):
+        array[:] = small(rng, first + M, K) * (rng.random(array.shape) < 0.1)
+        expected[:] = array
+    c, expected_c = (a, b)[operand][first:], (expected_a, expected_b)[operand][first:]
     for row in range(0, M, B):
         for column in range(0, N, B):
-            tile = a[row : row + B].astype(np.float32) @ b[column : column + B].T
-            c[row : row + B, column : column + B] = tile
-    run(in_any_order, (1,), *arrays, arrays[operand], M, N, K, STEP=0, B=B)
-    np.testing.assert_array_equal(arrays[operand], c)
+            tile = expected_a[row : row + B].astype(np.float32) @ expected_b[column : column + B].T
+            expected_c[row : row + B, column : column + B] = tile
+    run(in_any_order, (1,), a, b, c, M, N, K, STEP=0, B=B)
+    np.testing.assert_array_equal(c, expected_c)
 
 
 @pytest.mark.filterwarnings("ignore::tessera.ToolchainWarning")

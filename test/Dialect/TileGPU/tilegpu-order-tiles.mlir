@@ -467,24 +467,29 @@ tile.func @many_paths(%x: !tile.ptr<f16>, %tiles: i32, %x0: i32) {
   tile.return
 }
 
-// Iterations do not depend on each other: what is stored is the tile's own, and the launch knows that
-// the arrays are apart. So they take other tiles, in groups of eight rows, if the step is the number of
-// programs and rows do not overlap, which the kernel finds out. Programs keep their numbers.
+// Iterations do not depend on each other: what is stored is the tile's own. So they take other tiles,
+// in groups of eight rows, if the step is the number of programs, rows do not overlap, and neither
+// operand lies where results do, all of which the kernel finds out. Programs keep their numbers.
 // CHECK-LABEL: tile.func @other_tiles(
-// CHECK-SAME: %[[STRIDE:[a-z0-9]*]]: i32 {{{.*}}}, %[[TILES:.*]]: i32, %[[COLUMNS:.*]]: i32, %[[STEP:.*]]: i32)
-// CHECK-SAME: tilegpu.arrays_apart =
+// CHECK-SAME: %[[X:.*]]: !tile.ptr<f16> {{{.*}}}, %[[C:.*]]: !tile.ptr<f16> {{{.*}}}, %[[STRIDE:[a-z0-9]*]]: i32 {{{.*}}}, %[[TILES:.*]]: i32, %[[COLUMNS:.*]]: i32, %[[STEP:.*]]: i32)
 // CHECK: %[[PID:.*]] = tile.program_id 0
+// CHECK: %[[WIDE:.*]] = arith.extsi %[[COLUMNS]]
 // CHECK: %[[PROGRAMS:.*]] = tile.num_programs 0
 // CHECK: %[[ALL:.*]] = arith.cmpi eq, %[[STEP]], %[[PROGRAMS]]
+// CHECK: %[[WIDTH:.*]] = arith.muli %[[WIDE]], %{{.*}} : i64
 // CHECK: %[[S:.*]] = arith.extsi %[[STRIDE]]
-// CHECK: %[[C:.*]] = arith.extsi %[[COLUMNS]]
-// CHECK: %[[WIDTH:.*]] = arith.muli %[[C]], %{{.*}} : i64
-// CHECK: %[[APART:.*]] = arith.cmpi sle, %[[WIDTH]], %[[S]]
-// CHECK: %[[MAY:.*]] = arith.andi %[[ALL]], %[[APART]]
+// CHECK: %[[DIVIDED:.*]] = arith.cmpi sle, %[[WIDTH]], %[[S]]
+// CHECK: %[[SOME:.*]] = arith.andi %[[ALL]], %[[DIVIDED]]
+// CHECK: tile.ptr_to_int %[[X]]
+// CHECK: tile.ptr_to_int %[[C]]
+// CHECK: arith.ori
+// CHECK: arith.andi %[[SOME]], %{{.*}} : i1
+// CHECK: tile.ptr_to_int %[[X]]
+// CHECK: tile.ptr_to_int %[[C]]
 // CHECK: scf.for %[[T:.*]] = %[[PID]] to %[[TILES]] step %[[STEP]] : i32 {
 // CHECK: tile.div_int unsigned %[[T]],
 // CHECK: %[[OTHER:.*]] = arith.maxsi
-// CHECK: %[[NUMBER:.*]] = arith.select %[[MAY]], %[[OTHER]], %[[T]]
+// CHECK: %[[NUMBER:.*]] = arith.select %{{.*}}, %[[OTHER]], %[[T]]
 // CHECK: tile.div_int signed %[[NUMBER]], %[[COLUMNS]]
 // CHECK: tile.rem_int signed %[[NUMBER]], %[[COLUMNS]]
 tile.func @other_tiles(%x: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %stride: i32 {tile.divisibility = 16 : i64}, %tiles: i32, %columns: i32, %step: i32) {
@@ -496,6 +501,8 @@ tile.func @other_tiles(%x: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %c: !t
   %along = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
   %alongs = tile.broadcast %along : tensor<1x64xi32> -> tensor<64x64xi32>
   %strides = tile.splat %stride : i32 -> tensor<64x1xi32>
+  %downat = arith.muli %down, %strides : tensor<64x1xi32>
+  %downs = tile.broadcast %downat : tensor<64x1xi32> -> tensor<64x64xi32>
   %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
   %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
   scf.for %t = %pid to %tiles step %step : i32 {
@@ -510,8 +517,10 @@ tile.func @other_tiles(%x: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %c: !t
     %rowats = tile.broadcast %rowat : tensor<64x1xi32> -> tensor<64x64xi32>
     %cols = tile.splat %c64s : i32 -> tensor<64x64xi32>
     %colat = arith.addi %cols, %alongs : tensor<64x64xi32>
-    %as = tile.addptr %xs, %rowats : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %bs = tile.addptr %xs, %colat : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %aat = arith.addi %rowats, %alongs : tensor<64x64xi32>
+    %as = tile.addptr %xs, %aat : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %bat = arith.addi %downs, %colat : tensor<64x64xi32>
+    %bs = tile.addptr %xs, %bat : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
     %a = tile.load %as : tensor<64x64x!tile.ptr<f16>>
     %b = tile.load %bs : tensor<64x64x!tile.ptr<f16>>
     %d = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
@@ -538,6 +547,8 @@ tile.func @knows_its_program(%x: !tile.ptr<f16> {tile.divisibility = 16 : i64}, 
   %along = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
   %alongs = tile.broadcast %along : tensor<1x64xi32> -> tensor<64x64xi32>
   %strides = tile.splat %stride : i32 -> tensor<64x1xi32>
+  %downat = arith.muli %down, %strides : tensor<64x1xi32>
+  %downs = tile.broadcast %downat : tensor<64x1xi32> -> tensor<64x64xi32>
   %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
   %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
   scf.for %t = %pid to %tiles step %step : i32 {
@@ -553,8 +564,10 @@ tile.func @knows_its_program(%x: !tile.ptr<f16> {tile.divisibility = 16 : i64}, 
     %rowats = tile.broadcast %rowat : tensor<64x1xi32> -> tensor<64x64xi32>
     %cols = tile.splat %c64s : i32 -> tensor<64x64xi32>
     %colat = arith.addi %cols, %alongs : tensor<64x64xi32>
-    %as = tile.addptr %xs, %rowats : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %bs = tile.addptr %xs, %colat : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %aat = arith.addi %rowats, %alongs : tensor<64x64xi32>
+    %as = tile.addptr %xs, %aat : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %bat = arith.addi %downs, %colat : tensor<64x64xi32>
+    %bs = tile.addptr %xs, %bat : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
     %a = tile.load %as : tensor<64x64x!tile.ptr<f16>>
     %b = tile.load %bs : tensor<64x64x!tile.ptr<f16>>
     %d = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
@@ -581,6 +594,8 @@ tile.func @wider_than_apart(%x: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %
   %along = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
   %alongs = tile.broadcast %along : tensor<1x64xi32> -> tensor<64x64xi32>
   %strides = tile.splat %stride : i32 -> tensor<64x1xi32>
+  %downat = arith.muli %down, %strides : tensor<64x1xi32>
+  %downs = tile.broadcast %downat : tensor<64x1xi32> -> tensor<64x64xi32>
   %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
   %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
   scf.for %t = %pid to %tiles step %step : i32 {
@@ -596,8 +611,10 @@ tile.func @wider_than_apart(%x: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %
     %rowats = tile.broadcast %rowat : tensor<64x1xi32> -> tensor<64x64xi32>
     %cols = tile.splat %c64s : i32 -> tensor<64x64xi32>
     %colat = arith.addi %cols, %alongs : tensor<64x64xi32>
-    %as = tile.addptr %xs, %rowats : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %bs = tile.addptr %xs, %colat : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %aat = arith.addi %rowats, %alongs : tensor<64x64xi32>
+    %as = tile.addptr %xs, %aat : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %bat = arith.addi %downs, %colat : tensor<64x64xi32>
+    %bs = tile.addptr %xs, %bat : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
     %a = tile.load %as : tensor<64x64x!tile.ptr<f16>>
     %b = tile.load %bs : tensor<64x64x!tile.ptr<f16>>
     %d = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
@@ -624,6 +641,8 @@ tile.func @loads_what_others_store(%x: !tile.ptr<f16> {tile.divisibility = 16 : 
   %along = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
   %alongs = tile.broadcast %along : tensor<1x64xi32> -> tensor<64x64xi32>
   %strides = tile.splat %stride : i32 -> tensor<64x1xi32>
+  %downat = arith.muli %down, %strides : tensor<64x1xi32>
+  %downs = tile.broadcast %downat : tensor<64x1xi32> -> tensor<64x64xi32>
   %xs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
   %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
   scf.for %t = %pid to %tiles step %step : i32 {
@@ -638,8 +657,10 @@ tile.func @loads_what_others_store(%x: !tile.ptr<f16> {tile.divisibility = 16 : 
     %rowats = tile.broadcast %rowat : tensor<64x1xi32> -> tensor<64x64xi32>
     %cols = tile.splat %c64s : i32 -> tensor<64x64xi32>
     %colat = arith.addi %cols, %alongs : tensor<64x64xi32>
-    %as = tile.addptr %xs, %rowats : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
-    %bs = tile.addptr %xs, %colat : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %aat = arith.addi %rowats, %alongs : tensor<64x64xi32>
+    %as = tile.addptr %xs, %aat : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %bat = arith.addi %downs, %colat : tensor<64x64xi32>
+    %bs = tile.addptr %xs, %bat : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
     %a = tile.load %as : tensor<64x64x!tile.ptr<f16>>
     %b = tile.load %bs : tensor<64x64x!tile.ptr<f16>>
     %d = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>

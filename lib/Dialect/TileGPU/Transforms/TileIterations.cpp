@@ -120,57 +120,77 @@ static bool isUnbounded(LaunchExpr extent) {
   return constant && constant.getValue() == kUnboundedExtent;
 }
 
-bool TileIterations::addAccesses(Value row, Value column, AccessAnalysis &analysis) {
-  SmallVector<tile::LoadOp> loads;
-  SmallVector<tile::StoreOp> stores;
+/// A loop inside the tiles' own, of which the number of iterations is known in front of that.
+static scf::ForOp getKnownLoop(const ScalarFactor &factor, scf::ForOp loop) {
+  auto argument = dyn_cast<BlockArgument>(factor.value);
+  auto inner = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
+  bool isKnown = inner && factor.isIteration && loop->isProperAncestor(inner) &&
+                 !inner.getUnsignedCmp() && loop.isDefinedOutsideOfLoop(inner.getLowerBound()) &&
+                 loop.isDefinedOutsideOfLoop(inner.getUpperBound()) &&
+                 loop.isDefinedOutsideOfLoop(inner.getStep());
+  return isKnown ? inner : scf::ForOp();
+}
+
+/// Whether it can be computed in front of the loop how far a box reaches in all iterations.
+bool TileIterations::hasKnownEnd(const BoxAccess &box) const {
+  scf::ForOp of = loop;
+  auto isKnown = [&](const ScalarFactor &factor) {
+    return factor == ScalarFactor(row) || factor == ScalarFactor(column) ||
+           getKnownLoop(factor, of) ||
+           (!factor.isIteration && of.isDefinedOutsideOfLoop(factor.value));
+  };
+  return llvm::all_of(box.getDims(), [&](const BoxDim &dim) {
+    return !isUnbounded(dim.extent) ||
+           llvm::all_of(dim.coordinate.getTerms(), [&](const ScalarTerm &term) {
+             return term.isConstant() ||
+                    (term.factors.size() == 1 && isKnown(term.factors.front()));
+           });
+  });
+}
+
+bool TileIterations::addAccesses(AccessAnalysis &analysis) {
+  SmallVector<Operation *> accesses;
   WalkResult result = loop.getBody()->walk([&](Operation *op) {
     if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
       return WalkResult::advance();
     if (!isPlainAccess(op))
       return WalkResult::interrupt();
-    if (auto load = dyn_cast<tile::LoadOp>(op))
-      loads.push_back(load);
-    else if (auto store = dyn_cast<tile::StoreOp>(op))
-      stores.push_back(store);
+    if (isa<tile::LoadOp, tile::StoreOp>(op))
+      accesses.push_back(op);
     return WalkResult::advance();
   });
   if (result.wasInterrupted())
     return false;
 
-  llvm::MapVector<BlockArgument, CellAccesses> stored;
-  auto getBase = [](auto access) { return getPointerBases(access.getPtr()).getSingle(); };
-  auto addToCells = [&](auto access, BlockArgument base) {
-    std::optional<BoxAccess> box = getBoxAccess(access, analysis);
-    if (!box || box->getBase() != base || !stored[base].add(*box, {row, column}, loop))
+  SmallVector<BlockArgument> bases;
+  for (Operation *op : accesses) {
+    auto load = dyn_cast<tile::LoadOp>(op);
+    auto store = dyn_cast<tile::StoreOp>(op);
+    BlockArgument base = getPointerBases(load ? load.getPtr() : store.getPtr()).getSingle();
+    std::optional<BoxAccess> box =
+        load ? getBoxAccess(load, analysis) : getBoxAccess(store, analysis);
+    if (!base || !box || box->getBase() != base || !hasKnownEnd(*box))
       return false;
+    bases.push_back(base);
     boxes.push_back(std::move(*box));
-    return true;
-  };
-  for (tile::StoreOp store : stores)
-    if (BlockArgument base = getBase(store); !base || !addToCells(store, base))
-      return false;
-  MemoryOrder order(analysis);
-  auto mayPassStores = [&](Operation *op, BlockArgument base) {
-    AccessPair why;
-    return llvm::all_of(stores, [&](tile::StoreOp store) {
-      return base == getBase(store) ||
-             conditions.add(order.mayPass(op, store, loop), analysis, why);
-    });
-  };
-  for (tile::LoadOp load : loads) {
-    BlockArgument base = getBase(load);
-    if (!base || (stored.contains(base) && !addToCells(load, base)) || !mayPassStores(load, base))
-      return false;
   }
-  for (tile::StoreOp store : stores)
-    if (!mayPassStores(store, getBase(store)))
+  llvm::MapVector<BlockArgument, CellAccesses> stored;
+  for (auto [op, base] : llvm::zip_equal(accesses, bases))
+    if (isa<tile::StoreOp>(op))
+      stored.insert({base, CellAccesses()});
+  for (auto [base, box] : llvm::zip_equal(bases, boxes))
+    if (stored.contains(base) && !stored[base].add(box, {row, column}, loop))
       return false;
-  for (auto &[base, accesses] : stored) {
-    const BoxDim &ofRow = accesses.inner[0], &ofColumn = accesses.inner[1];
+  for (unsigned first = 0; first < accesses.size(); ++first)
+    for (unsigned second = 0; second < accesses.size(); ++second)
+      if (isa<tile::StoreOp>(accesses[second]) && bases[first] != bases[second])
+        others.push_back({first, second});
+  for (auto &[base, cells] : stored) {
+    const BoxDim &ofRow = cells.inner[0], &ofColumn = cells.inner[1];
     auto stride = dyn_cast<AffineConstantExpr>(ofColumn.stride);
     if (!stride || stride.getValue() != 1)
       return false;
-    arrays.push_back({accesses.scale[1], ofRow.stride,
+    arrays.push_back({cells.scale[1], ofRow.stride,
                       isUnbounded(ofColumn.extent) ? LaunchExpr() : ofColumn.extent});
   }
   return true;
@@ -203,9 +223,9 @@ std::optional<TileIterations> TileIterations::find(scf::ForOp loop, Value row, V
   for (Operation &op : kernel.getBody().front())
     if (&op != loop && !isa<tile::ReturnOp>(op) && mayWriteMemory(&op))
       return std::nullopt;
-  TileIterations iterations(loop);
+  TileIterations iterations(loop, row, column);
   AccessAnalysis analysis;
-  if (!iterations.addAccesses(row, column, analysis))
+  if (!iterations.addAccesses(analysis))
     return std::nullopt;
   return iterations;
 }
@@ -215,11 +235,9 @@ bool TileIterations::addConditions(bool assumeApart) const {
     return box.getConditions().empty() && box.getProgramBounds().empty() &&
            box.getMostPrograms() == 0;
   };
-  if (!assumeApart && !(conditions.apart.empty() && conditions.notNegative.empty() &&
-                        llvm::all_of(boxes, isAlways)))
+  if (!assumeApart && !llvm::all_of(boxes, isAlways))
     return false;
   auto kernel = cast<tile::FuncOp>(scf::ForOp(loop)->getParentOp());
-  addLaunchConditions(kernel, conditions);
   for (const BoxAccess &box : boxes)
     addLaunchConditions(kernel, box);
   return true;
@@ -229,42 +247,139 @@ bool TileIterations::addConditions(bool assumeApart) const {
 // What the kernel finds out
 //===----------------------------------------------------------------------===//
 
-/// In 64 bits, in which products of two arguments cannot wrap.
-static Value evaluate(OpBuilder &builder, Location loc, LaunchExpr expr, tile::FuncOp kernel) {
-  Type type = builder.getI64Type();
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(constant.getValue()));
-  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr)) {
-    Value value = kernel.getArgument(symbol.getPosition());
+/// Numbers of elements and addresses, in 64 bits.
+class TileIterations::Emitter {
+public:
+  Emitter(OpBuilder &builder, Location loc, const TileIterations &of, Value columns)
+      : builder(builder), loc(loc), of(of), loop(of.loop),
+        kernel(cast<tile::FuncOp>(loop->getParentOp())), columns(widen(columns)) {}
+
+  Value emitAreDivided(const Cells &cells);
+  Value emitAreApart(const BoxAccess &a, const BoxAccess &b);
+  Value both(Value a, Value b) { return arith::AndIOp::create(builder, loc, a, b); }
+
+private:
+  struct Range {
+    Value first, end, isKnown;
+  };
+
+  Value number(int64_t value) {
+    return arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(value));
+  }
+  Value widen(Value value) {
+    Type type = builder.getI64Type();
+    if (value.getType().isIndex())
+      return arith::IndexCastOp::create(builder, loc, type, value);
     return value.getType() == type ? value : arith::ExtSIOp::create(builder, loc, type, value);
   }
+  Value add(Value a, Value b) { return arith::AddIOp::create(builder, loc, a, b); }
+  Value sub(Value a, Value b) { return arith::SubIOp::create(builder, loc, a, b); }
+  Value mul(Value a, Value b) { return arith::MulIOp::create(builder, loc, a, b); }
+  /// A quotient that is always there: a producer warp may compute it for itself.
+  Value div(Value a, Value b) {
+    b = arith::MaxSIOp::create(builder, loc, b, number(1));
+    return tile::DivIntOp::create(builder, loc, tile::Signedness::Signed, a, b);
+  }
+  Value compare(arith::CmpIPredicate predicate, Value a, Value b) {
+    return arith::CmpIOp::create(builder, loc, predicate, a, b);
+  }
+  Value isWithin(Value value, int64_t least, int64_t most) {
+    return both(compare(arith::CmpIPredicate::sge, value, number(least)),
+                compare(arith::CmpIPredicate::sle, value, number(most)));
+  }
+  Value evaluate(LaunchExpr expr);
+  Value emitMost(const ScalarFactor &factor);
+  Value emitLastIndex(const BoxDim &dim);
+  Range emitRange(const BoxAccess &box);
+
+  OpBuilder &builder;
+  Location loc;
+  const TileIterations &of;
+  scf::ForOp loop;
+  tile::FuncOp kernel;
+  Value columns;
+};
+
+Value TileIterations::Emitter::evaluate(LaunchExpr expr) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return number(constant.getValue());
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
+    return widen(kernel.getArgument(symbol.getPosition()));
   auto binary = cast<AffineBinaryOpExpr>(expr);
-  Value lhs = evaluate(builder, loc, binary.getLHS(), kernel),
-        rhs = evaluate(builder, loc, binary.getRHS(), kernel);
-  if (binary.getKind() == AffineExprKind::Add)
-    return arith::AddIOp::create(builder, loc, lhs, rhs);
-  assert(binary.getKind() == AffineExprKind::Mul && "not an expression of a box");
-  return arith::MulIOp::create(builder, loc, lhs, rhs);
+  Value lhs = evaluate(binary.getLHS()), rhs = evaluate(binary.getRHS());
+  assert((binary.getKind() == AffineExprKind::Add || binary.getKind() == AffineExprKind::Mul) &&
+         "not an expression of a box");
+  return binary.getKind() == AffineExprKind::Add ? add(lhs, rhs) : mul(lhs, rhs);
+}
+
+/// The most that a factor is in any iteration.
+Value TileIterations::Emitter::emitMost(const ScalarFactor &factor) {
+  if (factor == ScalarFactor(of.row))
+    return div(sub(widen(loop.getUpperBound()), number(1)), columns);
+  if (factor == ScalarFactor(of.column))
+    return sub(columns, number(1));
+  scf::ForOp inner = getKnownLoop(factor, loop);
+  if (!inner)
+    return widen(factor.value);
+  Value way = sub(widen(inner.getUpperBound()), widen(inner.getLowerBound()));
+  return div(sub(way, number(1)), widen(inner.getStep()));
+}
+
+/// The greatest index along a dimension.
+Value TileIterations::Emitter::emitLastIndex(const BoxDim &dim) {
+  if (!isUnbounded(dim.extent))
+    return sub(evaluate(dim.extent), number(1));
+  Value last = number(dim.tileExtent - 1);
+  for (const ScalarTerm &term : dim.coordinate.getTerms()) {
+    Value most = number(term.scale);
+    if (!term.isConstant())
+      most = mul(most, emitMost(term.factors.front()));
+    last = add(last, most);
+  }
+  return last;
+}
+
+/// From the first byte to the one behind the last, and whether that has been computed without
+/// leaving 64 bits.
+TileIterations::Emitter::Range TileIterations::Emitter::emitRange(const BoxAccess &box) {
+  // Five products of at most 2^56 elements, of eight bytes each.
+  constexpr int64_t kMostStride = (int64_t(1) << 32) - 1, kMostProduct = int64_t(1) << 56;
+  Value last = number(0), isKnown;
+  for (const BoxDim &dim : box.getDims()) {
+    Value index = emitLastIndex(dim), stride = evaluate(dim.stride);
+    Value product = mul(index, stride);
+    Value fits = both(isWithin(index, 0, kUnboundedExtent), isWithin(stride, 0, kMostStride));
+    fits = both(fits, isWithin(product, 0, kMostProduct));
+    isKnown = isKnown ? both(isKnown, fits) : fits;
+    last = add(last, product);
+  }
+  Value first = tile::PtrToIntOp::create(builder, loc, builder.getI64Type(), box.getBase());
+  Value bytes = mul(add(last, number(1)), number(getElementBytes(box.getElementType())));
+  return {first, add(first, bytes), isKnown};
+}
+
+Value TileIterations::Emitter::emitAreApart(const BoxAccess &a, const BoxAccess &b) {
+  Range first = emitRange(a), second = emitRange(b);
+  Value isBefore = compare(arith::CmpIPredicate::ule, first.end, second.first);
+  Value isBehind = compare(arith::CmpIPredicate::ule, second.end, first.first);
+  Value isApart = arith::OrIOp::create(builder, loc, isBefore, isBehind);
+  return both(both(first.isKnown, second.isKnown), isApart);
+}
+
+/// Whether a row of an array ends before the next one begins.
+Value TileIterations::Emitter::emitAreDivided(const Cells &cells) {
+  Value width = cells.extent ? evaluate(cells.extent) : mul(columns, number(cells.columns));
+  return compare(arith::CmpIPredicate::sle, width, evaluate(cells.stride));
 }
 
 Value TileIterations::emitMayChange(OpBuilder &builder, Location loc, Value columns) const {
-  auto kernel = cast<tile::FuncOp>(scf::ForOp(loop)->getParentOp());
-  Type i64 = builder.getI64Type();
-  auto number = [&](int64_t value) {
-    return arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(value));
-  };
+  Emitter emit(builder, loc, *this, columns);
   Value programs = tile::NumProgramsOp::create(builder, loc, builder.getI32Type(), 0);
   Value may = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
                                     scf::ForOp(loop).getStep(), programs);
-  for (const Cells &cells : arrays) {
-    Value stride = evaluate(builder, loc, cells.stride, kernel);
-    Value width = cells.extent
-                      ? evaluate(builder, loc, cells.extent, kernel)
-                      : arith::MulIOp::create(builder, loc,
-                                              arith::ExtSIOp::create(builder, loc, i64, columns),
-                                              number(cells.columns));
-    Value isApart = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle, width, stride);
-    may = arith::AndIOp::create(builder, loc, may, isApart);
-  }
+  for (const Cells &cells : arrays)
+    may = emit.both(may, emit.emitAreDivided(cells));
+  for (auto [first, second] : others)
+    may = emit.both(may, emit.emitAreApart(boxes[first], boxes[second]));
   return may;
 }

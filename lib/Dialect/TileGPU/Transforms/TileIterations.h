@@ -12,15 +12,16 @@
 //
 //  1. nothing but memory is passed on from one to the next, and an iteration knows nothing of its
 //     program but the tile's number,
-//  2. what is loaded from arrays that nothing is stored to lies apart from those: for the launch to
-//     find out (LaunchConditions), as for any load that comes early;
+//  2. what is loaded by another argument than what is stored lies apart from that, in all tiles. No
+//     launch is asked: it knows of arrays without masks no more than where they begin;
 //  3. what is stored, and loaded from the same array, lies in a cell of the array that is the
 //     tile's own: its rows are row * 128 + [0, 128), its columns column * 256 + [0, 256). The cells
 //     of two tiles have no element in common if a row of the array ends before the next one begins;
 //  4. each tile is one iteration of one program: the first one's number is the program's, and the
 //     step is the number of programs.
 //
-// What 3 and 4 ask of numbers that the kernel is given is asked in the kernel.
+// What 2 to 4 ask of numbers that the kernel is given is asked in the kernel. What a launch is
+// asked for is that accesses are of the boxes that they seem to be.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_TILEITERATIONS_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_TILEITERATIONS_H
@@ -53,12 +54,17 @@ private:
     LaunchExpr stride, extent; ///< from row to row; of a row, null if it ends with the last tile
   };
 
-  explicit TileIterations(mlir::scf::ForOp loop) : loop(loop) {}
-  bool addAccesses(mlir::Value row, mlir::Value column, AccessAnalysis &analysis);
+  class Emitter;
+
+  TileIterations(mlir::scf::ForOp loop, mlir::Value row, mlir::Value column)
+      : loop(loop), row(row), column(column) {}
+  bool addAccesses(AccessAnalysis &analysis);
+  bool hasKnownEnd(const BoxAccess &box) const;
 
   mlir::scf::ForOp loop;
-  LaunchConditions conditions;
-  std::vector<BoxAccess> boxes; ///< that are taken to be some
+  mlir::Value row, column;
+  std::vector<BoxAccess> boxes;                      ///< that accesses are taken to be of
+  std::vector<std::pair<unsigned, unsigned>> others; ///< two of them that have to be apart
   std::vector<Cells> arrays;
 };
 
