@@ -321,8 +321,8 @@ def TileGPUOrderTilesPass : Pass<"tilegpu-order-tiles", "::mlir::ModuleOp"> {
     as little as possible between them: tiles of a few rows come column by column. The number of
     columns is that of the first iteration of the loops around. How many rows is chosen by the bytes
     of the two operands. Iterations of a loop over tiles that do not depend on each other take other
-    tiles instead, if the step is the number of programs and rows of what is stored do not overlap,
-    which the kernel finds out.
+    tiles instead, if the step is the number of programs, and neither rows of what is stored overlap
+    nor what is loaded with that, which the kernel finds out.
 
     A kernel stays as it is if its programs may wait for each other or see what others wrote, or tell
     their numbers other than by `tile.program_id`; if they are clusters, or have an order of
