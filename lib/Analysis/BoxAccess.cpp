@@ -795,3 +795,11 @@ std::optional<BoxAccess> tessera::getBoxAccess(StoreOp store, AccessAnalysis &an
                                                std::string *why) {
   return BoxFinder(analysis, store, why).find(store.getPtr(), store.getMask());
 }
+
+std::optional<BoxAccess> tessera::getBoxAccess(Operation *access, AccessAnalysis &analysis) {
+  if (auto load = dyn_cast<LoadOp>(access))
+    return getBoxAccess(load, analysis);
+  if (auto store = dyn_cast<StoreOp>(access))
+    return getBoxAccess(store, analysis);
+  return std::nullopt;
+}

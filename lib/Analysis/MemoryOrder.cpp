@@ -180,15 +180,6 @@ PointerBases tessera::getPointerBases(Value pointers) { return BaseWalk().run(po
 // Boxes of one array
 //===----------------------------------------------------------------------===//
 
-/// Whether a polynomial is the same in all iterations of a loop.
-static bool isInvariant(const ScalarPolynomial &polynomial, Operation *loop) {
-  return llvm::all_of(polynomial.getTerms(), [&](const ScalarTerm &term) {
-    return llvm::all_of(term.factors, [&](ScalarFactor factor) {
-      return !loop->isAncestor(factor.value.getParentBlock()->getParentOp());
-    });
-  });
-}
-
 /// How far apart two boxes are along each dimension; nothing if that is no number.
 static std::optional<SmallVector<int64_t>> getDistances(const BoxAccess &a, const BoxAccess &b) {
   if (a.getDims().size() != b.getDims().size() || a.getElementType() != b.getElementType())
@@ -215,7 +206,7 @@ static std::optional<SmallVector<LaunchExpr, 0>> findApartIf(const BoxAccess &a,
   if (across)
     for (const BoxAccess *box : {&a, &b})
       for (const BoxDim &dim : box->getDims())
-        if (!isInvariant(dim.coordinate, across))
+        if (!dim.coordinate.isInvariant(across))
           return std::nullopt;
   std::optional<SmallVector<int64_t>> distances = getDistances(a, b);
   if (!distances)
@@ -255,11 +246,7 @@ const std::optional<BoxAccess> &MemoryOrder::getBox(Operation *op) {
   auto [known, isNew] = boxes.try_emplace(op);
   if (!isNew)
     return known->second;
-  std::optional<BoxAccess> box;
-  if (auto load = dyn_cast<tile::LoadOp>(op))
-    box = getBoxAccess(load, analysis);
-  else if (auto store = dyn_cast<tile::StoreOp>(op))
-    box = getBoxAccess(store, analysis);
+  std::optional<BoxAccess> box = getBoxAccess(op, analysis);
   return boxes[op] = std::move(box);
 }
 
@@ -343,18 +330,13 @@ std::optional<LaunchRange> tessera::getLaunchRange(const OpAccess &access,
   range.argument = base.getArgNumber();
   if (auto type = dyn_cast<tile::PointerType>(getElementTypeOrSelf(access.place.getType())))
     range.elementBytes = type.getPointeeBytes();
-  std::optional<BoxAccess> box;
-  if (auto load = dyn_cast<tile::LoadOp>(access.op))
-    box = getBoxAccess(load, analysis);
-  else if (auto store = dyn_cast<tile::StoreOp>(access.op))
-    box = getBoxAccess(store, analysis);
+  std::optional<BoxAccess> box = getBoxAccess(access.op, analysis);
   if (!box || box->getBase() != base)
     return range;
   for (const BoxDim &dim : box->getDims()) {
-    auto extent = dyn_cast<AffineConstantExpr>(dim.extent);
-    bool isUnbounded = extent && extent.getValue() == kUnboundedExtent;
-    LaunchExpr known =
-        isUnbounded ? getAffineConstantExpr(dim.tileExtent, dim.extent.getContext()) : dim.extent;
+    LaunchExpr known = dim.isUnbounded()
+                           ? getAffineConstantExpr(dim.tileExtent, dim.extent.getContext())
+                           : dim.extent;
     range.dims.push_back({known, dim.stride});
   }
   return range;

@@ -6,6 +6,7 @@
 
 #include "tessera/Analysis/ScalarPolynomial.h"
 
+#include "mlir/IR/Operation.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -47,6 +48,14 @@ std::optional<ScalarMultiple> ScalarPolynomial::getMultiple() const {
       terms.front().factors.front().isIteration)
     return std::nullopt;
   return ScalarMultiple{terms.front().scale, terms.front().factors.front().value};
+}
+
+bool ScalarPolynomial::isInvariant(Operation *loop) const {
+  return llvm::all_of(terms, [&](const ScalarTerm &term) {
+    return llvm::all_of(term.factors, [&](ScalarFactor factor) {
+      return !loop->isAncestor(factor.value.getParentBlock()->getParentOp());
+    });
+  });
 }
 
 bool ScalarPolynomial::operator==(const ScalarPolynomial &other) const {

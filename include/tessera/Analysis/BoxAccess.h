@@ -64,6 +64,12 @@ struct BoxDim {
   int64_t tileExtent = 1;
   /// Where the box begins.
   ScalarPolynomial coordinate;
+
+  /// Whether no mask says where the array ends along it.
+  bool isUnbounded() const {
+    auto constant = mlir::dyn_cast<mlir::AffineConstantExpr>(extent);
+    return constant && constant.getValue() == kUnboundedExtent;
+  }
 };
 
 class BoxAccess {
@@ -127,6 +133,9 @@ std::optional<BoxAccess> getBoxAccess(tile::LoadOp load, AccessAnalysis &analysi
                                       std::string *why = nullptr);
 std::optional<BoxAccess> getBoxAccess(tile::StoreOp store, AccessAnalysis &analysis,
                                       std::string *why = nullptr);
+
+/// That of a load or a store; none for other ops.
+std::optional<BoxAccess> getBoxAccess(mlir::Operation *access, AccessAnalysis &analysis);
 
 } // namespace tessera
 

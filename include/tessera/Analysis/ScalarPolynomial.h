@@ -65,6 +65,8 @@ public:
   bool isOne() const { return getConstant() == 1; }
   /// The value, if it is a multiple of a scalar of the program, or a number.
   std::optional<ScalarMultiple> getMultiple() const;
+  /// Whether it is the same in all iterations of a loop.
+  bool isInvariant(mlir::Operation *loop) const;
   bool operator==(const ScalarPolynomial &other) const;
 
   /// Nothing where a number leaves 64 bits, or where there would be too many terms.

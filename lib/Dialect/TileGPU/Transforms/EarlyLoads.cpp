@@ -50,9 +50,10 @@ std::optional<EarlyLoadObstacle> tessera::tilegpu::findObstacle(tile::FuncOp ker
   return obstacle;
 }
 
-Operation *tessera::tilegpu::findObstacleInLoop(scf::ForOp loop, MemoryOrder &order) {
-  SmallVector<tile::LoadOp> loads;
-  loop.getBody()->walk([&](tile::LoadOp load) { loads.push_back(load); });
+/// What is in a loop that some loads of it may not pass, as far as that is asked of `mayPass`, of
+/// ops that write. Null if there is nothing.
+static Operation *findObstacleOf(scf::ForOp loop, ArrayRef<tile::LoadOp> loads,
+                                 llvm::function_ref<bool(tile::LoadOp, Operation *)> mayPass) {
   Operation *obstacle = nullptr;
   loop.getBody()->walk([&](Operation *op) {
     // Of loops in each other one has a schedule.
@@ -62,16 +63,23 @@ Operation *tessera::tilegpu::findObstacleInLoop(scf::ForOp loop, MemoryOrder &or
     }
     if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
       return WalkResult::advance();
-    bool isPassed =
-        !isa<BarrierOp>(op) && (!mayWriteMemory(op) || llvm::all_of(loads, [&](tile::LoadOp load) {
-          return order.mayPass(load, op, loop).isIndependent();
-        }));
+    bool isPassed = !isa<BarrierOp>(op) &&
+                    (!mayWriteMemory(op) ||
+                     llvm::all_of(loads, [&](tile::LoadOp load) { return mayPass(load, op); }));
     if (isPassed)
       return WalkResult::advance();
     obstacle = op;
     return WalkResult::interrupt();
   });
   return obstacle;
+}
+
+Operation *tessera::tilegpu::findObstacleInLoop(scf::ForOp loop, MemoryOrder &order) {
+  SmallVector<tile::LoadOp> loads;
+  loop.getBody()->walk([&](tile::LoadOp load) { loads.push_back(load); });
+  return findObstacleOf(loop, loads, [&](tile::LoadOp load, Operation *op) {
+    return order.mayPass(load, op, loop).isIndependent();
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -104,11 +112,7 @@ static LaunchExpr getCoordinateBound(const ScalarPolynomial &coordinate, scf::Fo
 static std::optional<LaunchRange> getRangeInLoop(scf::ForOp loop, const OpAccess &access,
                                                  AccessAnalysis &analysis,
                                                  LaunchConditions &conditions) {
-  std::optional<BoxAccess> box;
-  if (auto load = dyn_cast<tile::LoadOp>(access.op))
-    box = getBoxAccess(load, analysis);
-  else if (auto store = dyn_cast<tile::StoreOp>(access.op))
-    box = getBoxAccess(store, analysis);
+  std::optional<BoxAccess> box = getBoxAccess(access.op, analysis);
   auto base = box ? dyn_cast<BlockArgument>(box->getBase()) : BlockArgument();
   if (!base || box->isFoundByKernel() || box->getMostPrograms() != 0 ||
       !box->getProgramBounds().empty() || !box->getGuards().empty())
@@ -120,9 +124,8 @@ static std::optional<LaunchRange> getRangeInLoop(scf::ForOp loop, const OpAccess
     LaunchExpr bound = getCoordinateBound(dim.coordinate, loop, analysis);
     if (!bound)
       return std::nullopt;
-    auto extent = dyn_cast<AffineConstantExpr>(dim.extent);
-    bool isUnbounded = extent && extent.getValue() == kUnboundedExtent;
-    range.dims.push_back({isUnbounded ? bound + (dim.tileExtent - 1) : dim.extent, dim.stride});
+    range.dims.push_back(
+        {dim.isUnbounded() ? bound + (dim.tileExtent - 1) : dim.extent, dim.stride});
   }
   for (LaunchExpr condition : box->getConditions())
     if (!llvm::is_contained(conditions.notNegative, condition))
@@ -147,26 +150,11 @@ std::optional<LaunchConditions> tessera::tilegpu::findConditionsInLoop(scf::ForO
       conditions.apart.push_back(ranges);
     return true;
   };
-  WalkResult result = loop.getBody()->walk([&](Operation *op) {
-    // Of loops in each other one has a schedule.
-    if (op->hasAttr(kScheduleAttr)) {
-      obstacle = op;
-      return WalkResult::interrupt();
-    }
-    if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
-      return WalkResult::advance();
-    bool isPassed = !isa<BarrierOp>(op) && llvm::all_of(loads, [&](tile::LoadOp load) {
-      if (!mayWriteMemory(op))
-        return true;
-      MemoryOrderAnswer answer = order.mayPass(load, op, loop);
-      return !answer.isOrdered() && llvm::all_of(answer.getConditions(), areApart);
-    });
-    if (isPassed)
-      return WalkResult::advance();
-    obstacle = op;
-    return WalkResult::interrupt();
+  obstacle = findObstacleOf(loop, loads, [&](tile::LoadOp load, Operation *op) {
+    MemoryOrderAnswer answer = order.mayPass(load, op, loop);
+    return !answer.isOrdered() && llvm::all_of(answer.getConditions(), areApart);
   });
-  return result.wasInterrupted() ? std::nullopt : std::optional(std::move(conditions));
+  return obstacle ? std::nullopt : std::optional(std::move(conditions));
 }
 
 bool tessera::tilegpu::mayHaveBarrier(tile::InlineAsmOp op) {

@@ -26,6 +26,14 @@ inline int64_t getMostBytesOfThread(unsigned warps) {
                   kRegisterFileBytes / (GPUMachine::kWarpSize * warps));
 }
 
+/// Programs that share an SM if each thread holds so many bytes: as many as have registers, at
+/// least one.
+inline int64_t countPrograms(int64_t bytesOfThread, unsigned warps, const GPUMachine &machine) {
+  int64_t threads = GPUMachine::kWarpSize * warps;
+  return std::clamp<int64_t>(kRegisterFileBytes / (threads * bytesOfThread), 1,
+                             machine.maxThreadsOfSM / threads);
+}
+
 /// Of registers for a value of a type; 0 if it is no tile with a layout.
 int64_t getBytesOfThread(mlir::Type type);
 

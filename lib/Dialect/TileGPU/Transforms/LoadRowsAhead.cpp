@@ -96,9 +96,7 @@ int64_t RowPipeliner::countHeldBytes() {
 
 /// Shared memory of a program for its rings, if as many share an SM as have registers there.
 int64_t RowPipeliner::countFreeBytes(int64_t heldBytes) {
-  int64_t threads = GPUMachine::kWarpSize * warps;
-  int64_t programs = std::clamp<int64_t>(kRegisterFileBytes / (threads * heldBytes), 1,
-                                         machine.maxThreadsOfSM / threads);
+  int64_t programs = countPrograms(heldBytes, warps, machine);
   return machine.getSharedBytes(programs) - kExchangeBytes - getOtherBytes(loop, {});
 }
 

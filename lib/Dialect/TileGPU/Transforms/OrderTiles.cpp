@@ -337,14 +337,14 @@ struct GroupedTiles {
 
 struct TileGPUOrderTilesPass
     : tessera::tilegpu::impl::TileGPUOrderTilesPassBase<TileGPUOrderTilesPass> {
+  using TileGPUOrderTilesPassBase::TileGPUOrderTilesPassBase;
+
   void runOnOperation() final {
     for (auto kernel : getOperation().getOps<tile::FuncOp>())
       if (kernel.isKernel() && getNumBlocks(kernel) == 1 && !kernel->hasAttr(kReversedAxesAttr) &&
           !kernel->hasAttr(kGroupedRowsAttr) && mayReorderPrograms(kernel))
         order(kernel);
   }
-
-  using TileGPUOrderTilesPassBase::TileGPUOrderTilesPassBase;
 
 private:
   void order(tile::FuncOp kernel);
@@ -422,18 +422,19 @@ bool TileGPUOrderTilesPass::orderIterations(tile::FuncOp kernel, const GroupedTi
   Location loc = place.row.getLoc();
   unsigned rows = chooseGroupRows(tiles.operands, getMachine(kernel).numSMs);
   OpBuilder builder(loop);
-  Value mayChange = iterations->emitMayChange(builder, loc, place.columns);
+  Value mayChange = iterations->emitMayChange(builder, loc);
   builder.setInsertionPointToStart(loop.getBody());
   UnsignedBuilder emit(builder, loc);
   Value number = loop.getInductionVar();
+  SmallVector<OpOperand *> uses;
+  for (OpOperand &use : number.getUses())
+    uses.push_back(&use);
   Value other = emitGroupedPlace(builder, loc, number, loop.getUpperBound(), place.columns, rows);
   // It is no negative number, which nobody could prove.
   other = builder.createOrFold<arith::MaxSIOp>(loc, other, emit.constant(0));
   Value chosen = emit.select(mayChange, other, number);
-  llvm::SmallPtrSet<Operation *, 16> own;
-  for (Operation &op : llvm::make_range(loop.getBody()->begin(), builder.getInsertionPoint()))
-    own.insert(&op);
-  number.replaceUsesWithIf(chosen, [&](OpOperand &use) { return !own.contains(use.getOwner()); });
+  for (OpOperand *use : uses)
+    use->set(chosen);
   emitRemarkOfRows(loc, rows);
   return true;
 }

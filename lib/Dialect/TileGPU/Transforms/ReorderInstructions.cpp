@@ -404,7 +404,7 @@ static void repeatBehindReductions(tile::FuncOp function, unsigned warps) {
     int64_t loaded = repetition.getLoadedBytes();
     int64_t less = std::min(held - ofThread, repetition.getFreedBytes() - loaded);
     // What does not fit would be written and read.
-    if (less > 0 && 2 * less > loaded) {
+    if (2 * less > loaded) {
       repetition.apply();
       blocks.clear();
       madeOfScalars.clear();
@@ -430,9 +430,7 @@ static int64_t computeOccupancy(tile::FuncOp function, unsigned warps) {
   });
   if (most == 0)
     return 0;
-  int64_t threads = GPUMachine::kWarpSize * warps;
-  int64_t programs = kRegisterFileBytes / (threads * (most + kOtherBytes));
-  return std::clamp<int64_t>(programs, 1, getMachine(function).maxThreadsOfSM / threads);
+  return countPrograms(most + kOtherBytes, warps, getMachine(function));
 }
 
 /// Whether something that all warps wait for is in [first, last).

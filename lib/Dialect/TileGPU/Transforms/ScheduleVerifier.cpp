@@ -317,10 +317,13 @@ LogicalResult LoopSchedule::verifyOrder() const {
   if (!obstacle)
     return success();
   if (!hasLoadsAhead()) {
+    Operation *ofCopies = nullptr;
     std::optional<LaunchConditions> conditions =
-        findConditionsInLoop(loop, copied, order, analysis, obstacle);
+        findConditionsInLoop(loop, copied, order, analysis, ofCopies);
     if (conditions && areAsked(loop->getParentOfType<tile::FuncOp>(), *conditions))
       return success();
+    if (!conditions)
+      obstacle = ofCopies;
   }
   InFlightDiagnostic error = scf::ForOp(loop).emitError(
       "copies ahead what the iterations before may write, or past what orders memory");

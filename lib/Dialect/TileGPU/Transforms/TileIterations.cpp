@@ -2,8 +2,8 @@
 
 #include "TileIterations.h"
 
+#include "ArrayRange.h"
 #include "PersistentKernel.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
@@ -40,38 +40,25 @@ struct CellAccesses {
 
 } // namespace
 
-static bool isInvariant(const ScalarPolynomial &polynomial, scf::ForOp loop) {
-  return llvm::all_of(polynomial.getTerms(), [&](const ScalarTerm &term) {
-    return llvm::all_of(term.factors, [&](ScalarFactor factor) {
-      return !factor.isIteration && loop.isDefinedOutsideOfLoop(factor.value);
-    });
-  });
-}
-
 /// A coordinate as a positive multiple of a number of tiles, and of nothing else that changes.
 static std::optional<Multiple> asMultiple(const ScalarPolynomial &coordinate, Value number,
                                           scf::ForOp loop) {
-  auto [own, rest] = coordinate.partition(
-      [&](const ScalarFactor &factor) { return factor == ScalarFactor(number); });
-  // A constant has no factor that would be of another kind.
-  int64_t scale = 0;
-  for (const ScalarTerm &term : own.getTerms()) {
-    if (term.isConstant())
-      rest = *rest.plus(term.scale);
-    else if (term.factors.size() == 1)
-      scale += term.scale;
-    else
-      return std::nullopt;
+  ScalarPolynomial factor = ScalarPolynomial::ofFactor(number);
+  for (const ScalarTerm &term : coordinate.getTerms()) {
+    if (term.scale <= 0 || !term.isLike(factor.getTerms().front()))
+      continue;
+    std::optional<ScalarPolynomial> own = factor.times(term.scale);
+    std::optional<ScalarPolynomial> rest = own ? coordinate.minus(*own) : std::nullopt;
+    if (rest && rest->isInvariant(loop))
+      return Multiple{term.scale, *rest};
   }
-  if (scale <= 0 || !isInvariant(rest, loop))
-    return std::nullopt;
-  return Multiple{scale, rest};
+  return std::nullopt;
 }
 
 bool CellAccesses::add(const BoxAccess &box, ArrayRef<Value> numbers, scf::ForOp loop) {
   SmallVector<BoxDim> around, own;
   for (const BoxDim &dim : box.getDims())
-    (dim.tileDim || !isInvariant(dim.coordinate, loop) ? own : around).push_back(dim);
+    (dim.tileDim || !dim.coordinate.isInvariant(loop) ? own : around).push_back(dim);
   bool isFirst = inner.empty();
   if (isFirst) {
     outer = around;
@@ -115,11 +102,6 @@ static bool isPlainAccess(Operation *op) {
   return isa<tile::StoreOp>(op) || isMemoryEffectFree(op);
 }
 
-static bool isUnbounded(LaunchExpr extent) {
-  auto constant = dyn_cast<AffineConstantExpr>(extent);
-  return constant && constant.getValue() == kUnboundedExtent;
-}
-
 /// A loop inside the tiles' own, of which the number of iterations is known in front of that.
 static scf::ForOp getKnownLoop(const ScalarFactor &factor, scf::ForOp loop) {
   auto argument = dyn_cast<BlockArgument>(factor.value);
@@ -140,7 +122,7 @@ bool TileIterations::hasKnownEnd(const BoxAccess &box) const {
            (!factor.isIteration && of.isDefinedOutsideOfLoop(factor.value));
   };
   return llvm::all_of(box.getDims(), [&](const BoxDim &dim) {
-    return !isUnbounded(dim.extent) ||
+    return !dim.isUnbounded() ||
            llvm::all_of(dim.coordinate.getTerms(), [&](const ScalarTerm &term) {
              return term.isConstant() ||
                     (term.factors.size() == 1 && isKnown(term.factors.front()));
@@ -167,8 +149,7 @@ bool TileIterations::addAccesses(AccessAnalysis &analysis) {
     auto load = dyn_cast<tile::LoadOp>(op);
     auto store = dyn_cast<tile::StoreOp>(op);
     BlockArgument base = getPointerBases(load ? load.getPtr() : store.getPtr()).getSingle();
-    std::optional<BoxAccess> box =
-        load ? getBoxAccess(load, analysis) : getBoxAccess(store, analysis);
+    std::optional<BoxAccess> box = getBoxAccess(op, analysis);
     if (!base || !box || box->getBase() != base || !hasKnownEnd(*box))
       return false;
     bases.push_back(base);
@@ -190,8 +171,8 @@ bool TileIterations::addAccesses(AccessAnalysis &analysis) {
     auto stride = dyn_cast<AffineConstantExpr>(ofColumn.stride);
     if (!stride || stride.getValue() != 1)
       return false;
-    arrays.push_back({cells.scale[1], ofRow.stride,
-                      isUnbounded(ofColumn.extent) ? LaunchExpr() : ofColumn.extent});
+    arrays.push_back(
+        {cells.scale[1], ofRow.stride, ofColumn.isUnbounded() ? LaunchExpr() : ofColumn.extent});
   }
   return true;
 }
@@ -223,7 +204,7 @@ std::optional<TileIterations> TileIterations::find(scf::ForOp loop, Value row, V
   for (Operation &op : kernel.getBody().front())
     if (&op != loop && !isa<tile::ReturnOp>(op) && mayWriteMemory(&op))
       return std::nullopt;
-  TileIterations iterations(loop, row, column);
+  TileIterations iterations(loop, row, column, columns);
   AccessAnalysis analysis;
   if (!iterations.addAccesses(analysis))
     return std::nullopt;
@@ -247,139 +228,92 @@ bool TileIterations::addConditions(bool assumeApart) const {
 // What the kernel finds out
 //===----------------------------------------------------------------------===//
 
-/// Numbers of elements and addresses, in 64 bits.
 class TileIterations::Emitter {
 public:
-  Emitter(OpBuilder &builder, Location loc, const TileIterations &of, Value columns)
+  Emitter(OpBuilder &builder, Location loc, const TileIterations &of)
       : builder(builder), loc(loc), of(of), loop(of.loop),
-        kernel(cast<tile::FuncOp>(loop->getParentOp())), columns(widen(columns)) {}
+        kernel(cast<tile::FuncOp>(loop->getParentOp())), ranges(builder, loc),
+        columns(ranges.widen(of.columns)) {}
 
   Value emitAreDivided(const Cells &cells);
-  Value emitAreApart(const BoxAccess &a, const BoxAccess &b);
-  Value both(Value a, Value b) { return arith::AndIOp::create(builder, loc, a, b); }
+  ArrayRange emitRange(const BoxAccess &box);
 
 private:
-  struct Range {
-    Value first, end, isKnown;
-  };
-
-  Value number(int64_t value) {
-    return arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(value));
-  }
-  Value widen(Value value) {
-    Type type = builder.getI64Type();
-    if (value.getType().isIndex())
-      return arith::IndexCastOp::create(builder, loc, type, value);
-    return value.getType() == type ? value : arith::ExtSIOp::create(builder, loc, type, value);
-  }
-  Value add(Value a, Value b) { return arith::AddIOp::create(builder, loc, a, b); }
-  Value sub(Value a, Value b) { return arith::SubIOp::create(builder, loc, a, b); }
-  Value mul(Value a, Value b) { return arith::MulIOp::create(builder, loc, a, b); }
   /// A quotient that is always there: a producer warp may compute it for itself.
   Value div(Value a, Value b) {
-    b = arith::MaxSIOp::create(builder, loc, b, number(1));
+    b = arith::MaxSIOp::create(builder, loc, b, ranges.number(1));
     return tile::DivIntOp::create(builder, loc, tile::Signedness::Signed, a, b);
   }
-  Value compare(arith::CmpIPredicate predicate, Value a, Value b) {
-    return arith::CmpIOp::create(builder, loc, predicate, a, b);
+  Value evaluate(LaunchExpr expr) {
+    return ranges.evaluate(expr, [&](unsigned symbol) { return kernel.getArgument(symbol); });
   }
-  Value isWithin(Value value, int64_t least, int64_t most) {
-    return both(compare(arith::CmpIPredicate::sge, value, number(least)),
-                compare(arith::CmpIPredicate::sle, value, number(most)));
-  }
-  Value evaluate(LaunchExpr expr);
   Value emitMost(const ScalarFactor &factor);
   Value emitLastIndex(const BoxDim &dim);
-  Range emitRange(const BoxAccess &box);
 
   OpBuilder &builder;
   Location loc;
   const TileIterations &of;
   scf::ForOp loop;
   tile::FuncOp kernel;
+  ArrayRangeBuilder ranges;
   Value columns;
 };
-
-Value TileIterations::Emitter::evaluate(LaunchExpr expr) {
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return number(constant.getValue());
-  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
-    return widen(kernel.getArgument(symbol.getPosition()));
-  auto binary = cast<AffineBinaryOpExpr>(expr);
-  Value lhs = evaluate(binary.getLHS()), rhs = evaluate(binary.getRHS());
-  assert((binary.getKind() == AffineExprKind::Add || binary.getKind() == AffineExprKind::Mul) &&
-         "not an expression of a box");
-  return binary.getKind() == AffineExprKind::Add ? add(lhs, rhs) : mul(lhs, rhs);
-}
 
 /// The most that a factor is in any iteration.
 Value TileIterations::Emitter::emitMost(const ScalarFactor &factor) {
   if (factor == ScalarFactor(of.row))
-    return div(sub(widen(loop.getUpperBound()), number(1)), columns);
+    return div(ranges.sub(ranges.widen(loop.getUpperBound()), ranges.number(1)), columns);
   if (factor == ScalarFactor(of.column))
-    return sub(columns, number(1));
+    return ranges.sub(columns, ranges.number(1));
   scf::ForOp inner = getKnownLoop(factor, loop);
   if (!inner)
-    return widen(factor.value);
-  Value way = sub(widen(inner.getUpperBound()), widen(inner.getLowerBound()));
-  return div(sub(way, number(1)), widen(inner.getStep()));
+    return ranges.widen(factor.value);
+  Value way = ranges.sub(ranges.widen(inner.getUpperBound()), ranges.widen(inner.getLowerBound()));
+  return div(ranges.sub(way, ranges.number(1)), ranges.widen(inner.getStep()));
 }
 
-/// The greatest index along a dimension.
 Value TileIterations::Emitter::emitLastIndex(const BoxDim &dim) {
-  if (!isUnbounded(dim.extent))
-    return sub(evaluate(dim.extent), number(1));
-  Value last = number(dim.tileExtent - 1);
+  if (!dim.isUnbounded())
+    return ranges.sub(evaluate(dim.extent), ranges.number(1));
+  Value last = ranges.number(dim.tileExtent - 1);
   for (const ScalarTerm &term : dim.coordinate.getTerms()) {
-    Value most = number(term.scale);
+    Value most = ranges.number(term.scale);
     if (!term.isConstant())
-      most = mul(most, emitMost(term.factors.front()));
-    last = add(last, most);
+      most = ranges.mul(most, emitMost(term.factors.front()));
+    last = ranges.add(last, most);
   }
   return last;
 }
 
-/// From the first byte to the one behind the last, and whether that has been computed without
-/// leaving 64 bits.
-TileIterations::Emitter::Range TileIterations::Emitter::emitRange(const BoxAccess &box) {
-  // Five products of at most 2^56 elements, of eight bytes each.
-  constexpr int64_t kMostStride = (int64_t(1) << 32) - 1, kMostProduct = int64_t(1) << 56;
-  Value last = number(0), isKnown;
-  for (const BoxDim &dim : box.getDims()) {
-    Value index = emitLastIndex(dim), stride = evaluate(dim.stride);
-    Value product = mul(index, stride);
-    Value fits = both(isWithin(index, 0, kUnboundedExtent), isWithin(stride, 0, kMostStride));
-    fits = both(fits, isWithin(product, 0, kMostProduct));
-    isKnown = isKnown ? both(isKnown, fits) : fits;
-    last = add(last, product);
-  }
-  Value first = tile::PtrToIntOp::create(builder, loc, builder.getI64Type(), box.getBase());
-  Value bytes = mul(add(last, number(1)), number(getElementBytes(box.getElementType())));
-  return {first, add(first, bytes), isKnown};
-}
-
-Value TileIterations::Emitter::emitAreApart(const BoxAccess &a, const BoxAccess &b) {
-  Range first = emitRange(a), second = emitRange(b);
-  Value isBefore = compare(arith::CmpIPredicate::ule, first.end, second.first);
-  Value isBehind = compare(arith::CmpIPredicate::ule, second.end, first.first);
-  Value isApart = arith::OrIOp::create(builder, loc, isBefore, isBehind);
-  return both(both(first.isKnown, second.isKnown), isApart);
+ArrayRange TileIterations::Emitter::emitRange(const BoxAccess &box) {
+  return ranges.emit(
+      box, [&](const BoxDim &dim) { return emitLastIndex(dim); },
+      [&](unsigned symbol) { return kernel.getArgument(symbol); });
 }
 
 /// Whether a row of an array ends before the next one begins.
 Value TileIterations::Emitter::emitAreDivided(const Cells &cells) {
-  Value width = cells.extent ? evaluate(cells.extent) : mul(columns, number(cells.columns));
-  return compare(arith::CmpIPredicate::sle, width, evaluate(cells.stride));
+  Value width =
+      cells.extent ? evaluate(cells.extent) : ranges.mul(columns, ranges.number(cells.columns));
+  return ranges.compare(arith::CmpIPredicate::sle, width, evaluate(cells.stride));
 }
 
-Value TileIterations::emitMayChange(OpBuilder &builder, Location loc, Value columns) const {
-  Emitter emit(builder, loc, *this, columns);
+Value TileIterations::emitMayChange(OpBuilder &builder, Location loc) const {
+  Emitter emit(builder, loc, *this);
+  ArrayRangeBuilder ranges(builder, loc);
   Value programs = tile::NumProgramsOp::create(builder, loc, builder.getI32Type(), 0);
-  Value may = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                    scf::ForOp(loop).getStep(), programs);
+  Value may = ranges.compare(arith::CmpIPredicate::eq, scf::ForOp(loop).getStep(), programs);
   for (const Cells &cells : arrays)
-    may = emit.both(may, emit.emitAreDivided(cells));
-  for (auto [first, second] : others)
-    may = emit.both(may, emit.emitAreApart(boxes[first], boxes[second]));
+    may = ranges.both(may, emit.emitAreDivided(cells));
+  std::vector<std::optional<ArrayRange>> ofBoxes(boxes.size());
+  auto getRange = [&](unsigned box) {
+    if (!ofBoxes[box])
+      ofBoxes[box] = emit.emitRange(boxes[box]);
+    return *ofBoxes[box];
+  };
+  for (auto [first, second] : others) {
+    ArrayRange a = getRange(first), b = getRange(second);
+    may = ranges.both(may, ranges.areApart(a, b));
+  }
   return may;
 }

@@ -44,8 +44,7 @@ public:
   /// Asks launches for what has to hold there. False if they may not be asked, and something has.
   bool addConditions(bool assumeApart) const;
   /// Whether all the rest holds, an i1, computed from what is known in front of the loop.
-  mlir::Value emitMayChange(mlir::OpBuilder &builder, mlir::Location loc,
-                            mlir::Value columns) const;
+  mlir::Value emitMayChange(mlir::OpBuilder &builder, mlir::Location loc) const;
 
 private:
   /// What is to be known of an array of cells.
@@ -56,13 +55,13 @@ private:
 
   class Emitter;
 
-  TileIterations(mlir::scf::ForOp loop, mlir::Value row, mlir::Value column)
-      : loop(loop), row(row), column(column) {}
+  TileIterations(mlir::scf::ForOp loop, mlir::Value row, mlir::Value column, mlir::Value columns)
+      : loop(loop), row(row), column(column), columns(columns) {}
   bool addAccesses(AccessAnalysis &analysis);
   bool hasKnownEnd(const BoxAccess &box) const;
 
   mlir::scf::ForOp loop;
-  mlir::Value row, column;
+  mlir::Value row, column, columns;
   std::vector<BoxAccess> boxes;                      ///< that accesses are taken to be of
   std::vector<std::pair<unsigned, unsigned>> others; ///< two of them that have to be apart
   std::vector<Cells> arrays;
