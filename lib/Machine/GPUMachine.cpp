@@ -175,6 +175,7 @@ static GPUMachine makeSpecificHopper() {
   machine.name = "sm_90a";
   machine.isSpecific = true;
   machine.hasFastMulticast = true;
+  machine.multicastBandwidth = 44; // measured on an H100 (docs/Notebook.md)
   machine.hasTensorMapReplace = true;
   machine.hasRegisterTransfer = true;
   machine.warpgroupMMARate = 2048;

@@ -182,6 +182,7 @@ struct GPUMachine {
 
   int64_t sharedBandwidth; ///< bytes of shared memory that an SM moves in a cycle
   int64_t l2Bandwidth;     ///< that an SM gets from the second-level cache, most others being idle
+  int64_t multicastBandwidth; ///< of tiles that come to an SM by multicast in a cycle
   /// Cycles from an access to its data: of shared memory, the second-level cache, memory.
   int64_t sharedLatency, l2Latency, memoryLatency;
 
@@ -208,6 +209,13 @@ struct GPUMachine {
   /// Cycles from an access of memory to its data where all SMs load: more than twice as many as
   /// alone, and less than three times (docs/Notebook.md, "Copies that are there in time").
   int64_t getBusyMemoryLatency() const { return 3 * memoryLatency; }
+
+  /// The same of a tile that two blocks copy to each other: each waits until the other one has left
+  /// the slot, too (docs/Notebook.md, "Two blocks instead of two sums").
+  int64_t getMulticastLatency() const { return 5 * memoryLatency; }
+
+  /// Bytes that an SM gets from the second-level cache in a cycle where all SMs load.
+  int64_t getBusyL2Bandwidth() const { return l2Bandwidth * 13 / 16; }
 
   /// Registers that a thread can have where so many threads share an SM, in whole steps.
   static constexpr int64_t getRegisters(int64_t threads) {

@@ -155,3 +155,67 @@ def test_facts():
             assert kernel.num_warps == (4 if stages == 1 else 4 + more)
             slots = max(kernel.num_stages, 1)
             assert 0 <= kernel.shared - slots * 2 * 8192 <= 16384 + 2048
+
+
+@pytest.mark.parametrize(
+    "m, n, warps, stages, slots",
+    [
+        (128, 128, 4, 2, 5),  # 512 cycles an iteration, of which copies take three
+        (128, 128, 4, 3, 5),
+        (128, 256, 8, 3, 4),  # 1,024 cycles, and no room for more
+        (128, 64, 4, 3, 4),  # 256 cycles, but a longer ring would take the place of a program
+        (64, 64, 4, 3, 4),
+        (128, 128, 4, 7, 6),  # no more than fit
+    ],
+)
+def test_rings_are_as_long_as_copies_take(m, n, warps, stages, slots):
+    names = list(inspect.signature(product.fn).parameters)
+    meta = {"M": m, "N": n, "BK": 64, "OTHER": 0, "PRECISION": "tf32"}
+    kernel = tessera.compile(
+        product, dict(zip(names, ALIGNED)), constexprs=meta, target="sm_90a", num_warps=warps,
+        num_stages=stages,
+    )  # fmt: skip
+    assert kernel.num_stages == slots
+
+
+@tessera.jit
+def product_of_three(a_ptr, b_ptr, c_ptr, K, M: tl.constexpr, N: tl.constexpr):
+    i, j, ks = tl.arange(0, M), tl.arange(0, N), tl.arange(0, 64)
+    acc = tl.zeros((M, N), tl.float32)
+    for k in tl.range(0, K, 64, num_stages=3):
+        in_a, in_b = (k + ks)[None, :] < K, (k + ks)[:, None] < K
+        a = tl.load(a_ptr + i[:, None] * K + (k + ks)[None, :], in_a, other=0)
+        b = tl.load(b_ptr + (k + ks)[:, None] * N + j[None, :], in_b, other=0)
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + i[:, None] * N + j[None, :], acc)
+
+
+def test_who_says_how_long_a_loops_ring_is_gets_that():
+    names = list(inspect.signature(product_of_three.fn).parameters)
+    kernel = tessera.compile(
+        product_of_three, dict(zip(names, ALIGNED)), constexprs={"M": 128, "N": 64},
+        target="sm_90a", num_stages=5,
+    )  # fmt: skip
+    assert kernel.num_stages == 3 + 1
+
+
+@tessera.jit
+def product_of_tiles(a_ptr, b_ptr, c_ptr, K, N, M: tl.constexpr):
+    i, j = tl.program_id(0) * M, tl.program_id(1) * 64
+    a = tl.make_tensor_descriptor(a_ptr, [4096, K], [K, 1], [M, 64])
+    b = tl.make_tensor_descriptor(b_ptr, [K, N], [N, 1], [64, 64])
+    c = tl.make_tensor_descriptor(c_ptr, [4096, N], [N, 1], [M, 64])
+    acc = tl.zeros((M, 64), tl.float32)
+    for k in range(0, K, 64):
+        acc = tl.dot(a.load([i, k]), b.load([k, j]), acc)
+    c.store([i, j], acc)
+
+
+def test_a_long_ring_leaves_room_for_results():
+    names = list(inspect.signature(product_of_tiles.fn).parameters)
+    kernel = tessera.compile(
+        product_of_tiles, dict(zip(names, [*ALIGNED, "i32:16"])), constexprs={"M": 128},
+        target="sm_90a", num_warps=8,
+    )  # fmt: skip
+    # With eight slots the result would have to be stored by threads.
+    assert kernel.num_stages == 7 and len(kernel.metadata["tensor_maps"]) == 3

@@ -200,6 +200,14 @@ LoopCycles tessera::tilegpu::countCycles(scf::ForOp loop, const GPUMachine &mach
   return cycles;
 }
 
+int64_t tessera::tilegpu::getTimelySlots(scf::ForOp loop, const GPUMachine &machine) {
+  int64_t latency =
+      getNumParts(loop) > 1 ? machine.getMulticastLatency() : machine.getBusyMemoryLatency();
+  // A slot is read, and one more by the dot in flight.
+  int64_t cycles = std::max<int64_t>(countCycles(loop, machine).dots, 1);
+  return std::min<int64_t>(kMostTimelySlots, llvm::divideCeil(latency, cycles) + 2);
+}
+
 /// The outermost loop of a program that both are in; null if there is none.
 static Operation *findCommonLoop(Operation *a, Operation *b) {
   Operation *common = nullptr;

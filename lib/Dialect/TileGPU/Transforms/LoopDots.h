@@ -83,6 +83,13 @@ struct LoopCycles {
 };
 LoopCycles countCycles(mlir::scf::ForOp loop, const GPUMachine &machine);
 
+/// What getTimelySlots gives at most: what fills a ring of cp.async is code in front of the loop.
+inline constexpr int64_t kMostTimelySlots = 8;
+
+/// Slots of its rings with which copies are there in time, where a dot goes on into the next
+/// iteration and dots on tensor cores are all that takes long.
+int64_t getTimelySlots(mlir::scf::ForOp loop, const GPUMachine &machine);
+
 /// Whether one op may be done before another one of the kernel: with the outermost loop that
 /// both are in, where it may be an iteration earlier, or null where it is above.
 std::optional<mlir::Operation *> findWayBefore(mlir::Operation *earlier, mlir::Operation *later);

@@ -169,8 +169,7 @@ void LoopPipeliner::planLoad(tile::LoadOp load, AccessAnalysis &analysis) {
 
 ReplacedOps LoopPipeliner::getReplaced() const { return getReplacedBy(loads); }
 
-/// Slots that copies need to be there in time, if dots on tensor cores take no longer, and that
-/// take the place of no other program: at least `slots`.
+/// Slots that copies need to be there in time and that take the place of no other program.
 int64_t LoopPipeliner::getTimelySlots(int64_t slots, int64_t perSlot, int64_t others) {
   // What threads need beside accumulators, most of it for the addresses of copies.
   constexpr int64_t kBeside = 88;
@@ -179,12 +178,7 @@ int64_t LoopPipeliner::getTimelySlots(int64_t slots, int64_t perSlot, int64_t ot
                                          getRegisters(asyncDot.getType(), warps) + kBeside,
                                          slots * perSlot + others);
   int64_t free = (machine.getSharedBytes(programs) - others) / perSlot;
-  // A slot is read, and one more by the dot in flight.
-  int64_t cycles = std::max<int64_t>(countCycles(loop, machine).dots, 1);
-  int64_t timely = llvm::divideCeil(machine.getBusyMemoryLatency(), cycles) + 2;
-  // What fills the ring is code in front of the loop.
-  constexpr int64_t kMostTimely = 8;
-  return std::max(slots, std::min({free, timely, kMostTimely}));
+  return std::max(slots, std::min(free, tilegpu::getTimelySlots(loop, machine)));
 }
 
 bool LoopPipeliner::planSlots() {

@@ -98,6 +98,7 @@ private:
   }
   int64_t getOtherBytes(const ReplacedOps &replaced) const;
   int64_t getBytesOfSlots() const;
+  int64_t getTimelySlots(int64_t wanted, int64_t others) const;
   bool planOwnCopies();
   bool planSlots();
   void planPrograms(llvm::function_ref<bool(int64_t)> fits);

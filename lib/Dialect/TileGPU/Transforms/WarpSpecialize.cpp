@@ -171,6 +171,22 @@ int64_t Specializer::getBytesOfSlots() const {
   return bytes;
 }
 
+/// Slots with which copies are there in time, that take the place of no other program: at least
+/// `wanted`, and no more where the source says how many. Clusters are for launches of few programs,
+/// of whose blocks each has an SM for itself.
+int64_t Specializer::getTimelySlots(int64_t wanted, int64_t others) const {
+  int64_t timely = wanted;
+  for (const BoxLoop &planned : loops)
+    if (!scf::ForOp(planned.loop)->hasAttr(kStagesAttr))
+      timely = std::max(timely, tilegpu::getTimelySlots(planned.loop, machine));
+  int64_t perSlot = getBytesOfSlots(), programs = 1;
+  if (!isPersistent && getNumBlocks(kernel) == 1 && getNumParts(kernel) == 1)
+    programs = machine.countBlocks(GPUMachine::kWarpSize * (warps + 1), getWantedRegisters(),
+                                   wanted * perSlot + others);
+  return std::max(wanted,
+                  std::min(timely, (machine.getSharedBytes(programs) - others) / perSlot));
+}
+
 bool Specializer::planSlots() {
   int64_t perSlot = getBytesOfSlots();
   bool isInLoop = llvm::any_of(loops, [](const BoxLoop &planned) {
@@ -257,6 +273,9 @@ bool Specializer::planSlots() {
     }
   } else if (llvm::all_of(loops, [](const BoxLoop &planned) { return planned.asyncDot; })) {
     planPersistence(/*isWithoutLoads=*/false);
+    // Its barriers are those of a longer ring.
+    int64_t more = Channel::getBarrierBytes(kMostTimelySlots) * channels.size() - barriers;
+    wanted = getTimelySlots(wanted, others + more + (isInLoop || isPersistent ? stored : barriers));
   } else {
     planPrograms([&](int64_t bytes) {
       return (bytes - (isInLoop ? stored : kBarrierBytes) - others) / perSlot >= few;
