@@ -182,14 +182,14 @@ bool CompiledKernel::accepts(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args) co
   return findExceededLimit(grid, args) < 0 && (!onGPU || onGPU->accepts(grid.data(), args.data()));
 }
 
-int CompiledKernel::chooseBlocks(int device, ArrayRef<int32_t> grid,
-                                 ArrayRef<uint64_t> args) const noexcept {
+cuda::Division CompiledKernel::chooseDivision(int device, ArrayRef<int32_t> grid,
+                                              ArrayRef<uint64_t> args) const noexcept {
   if (!onGPU || args.size() != metadata.arguments.size())
-    return 1;
+    return {};
   try {
-    return onGPU->chooseBlocks(device, grid.data(), args.data());
+    return onGPU->chooseDivision(device, grid.data(), args.data());
   } catch (const cuda::DriverError &) {
-    return 1; // The launch says what is wrong.
+    return {}; // The launch says what is wrong.
   }
 }
 

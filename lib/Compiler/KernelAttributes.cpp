@@ -259,8 +259,10 @@ static void readDivisibleSum(ModuleOp module, KernelMetadata &metadata) {
     throw UserError("E062", ("the module's attribute '" + tilegpu::kDivisibleSumAttr +
                              "' does not say where the loop ends")
                                 .str());
-  metadata.divisibleSum = {sum.getUpper().str(), sum.getLower(), sum.getStep(),
-                           sum.getIteration(),   sum.getMeet(),  sum.getExchange()};
+  auto pair = module->getAttrOfType<IntegerAttr>(tilegpu::kDivisibleProgramAttr);
+  metadata.divisibleSum = {sum.getUpper().str(), sum.getLower(),    sum.getStep(),
+                           sum.getIteration(),   sum.getBusy(),     sum.getMeet(),
+                           sum.getWait(),        sum.getExchange(), pair ? pair.getInt() : 0};
 }
 
 static void readTensorMaps(ModuleOp module, KernelMetadata &metadata) {

@@ -161,15 +161,20 @@ static json::Value toJSON(const DivisibleSum &sum) {
                       {"lower", sum.lower},
                       {"step", sum.step},
                       {"iteration_cycles", sum.iterationCycles},
+                      {"busy_cycles", sum.busyCycles},
                       {"meet_cycles", sum.meetCycles},
-                      {"exchange_cycles", sum.exchangeCycles}};
+                      {"wait_cycles", sum.waitCycles},
+                      {"exchange_cycles", sum.exchangeCycles},
+                      {"pair_cycles", sum.pairCycles}};
 }
 
 static bool fromJSON(const json::Value &value, DivisibleSum &sum, json::Path path) {
   json::ObjectMapper map(value, path);
   return map && map.map("upper", sum.upper) && map.map("lower", sum.lower) &&
          map.map("step", sum.step) && map.map("iteration_cycles", sum.iterationCycles) &&
-         map.map("meet_cycles", sum.meetCycles) && map.map("exchange_cycles", sum.exchangeCycles);
+         map.map("busy_cycles", sum.busyCycles) && map.map("meet_cycles", sum.meetCycles) &&
+         map.map("wait_cycles", sum.waitCycles) && map.map("exchange_cycles", sum.exchangeCycles) &&
+         map.map("pair_cycles", sum.pairCycles);
 }
 
 static json::Value toJSON(const TensorMapRecipe::Dim &dim) {

@@ -72,8 +72,8 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
 
   // Of programs with large dots each block of a cluster does a part, by itself, if TMA can bring
   // what all of them need to all of them. From then on programs are those of a block, before
-  // anything is chosen for tiles.
-  if (options.numCTAs > 1 && options.divideTiles && options.tensorMaps && options.specialize &&
+  // anything is chosen for tiles. Without clusters a launch is told what two blocks would take.
+  if ((options.numCTAs == 1 || options.divideTiles) && options.tensorMaps && options.specialize &&
       !options.deterministic)
     manager.addPass(tilegpu::createTileGPUDivideProgramsPass());
 

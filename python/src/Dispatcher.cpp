@@ -77,9 +77,9 @@ struct Entry {
   /// For launches outside the limits of the usual one, which have taken it before; no kernel where
   /// there was no such launch.
   Variant outside;
-  /// For launches of few programs: those of clusters of 2, 4 and 8 blocks, as far as there were
-  /// such launches; and whether there may be any.
-  std::array<Variant, 3> divided;
+  /// For launches of few programs: those for clusters of 2, 4 and 8 blocks that divide sums, and of
+  /// 2 that divide tiles, as far as there were such launches; and whether there may be any.
+  std::array<Variant, 4> divided;
   bool mayDivide = false;
   Reference meta;   ///< the options, for grid functions
   Reference choice; ///< the configuration of a tuned kernel
@@ -92,8 +92,11 @@ struct Entry {
   int traverse(visitproc visit, void *arg) const {
     if (int stop = signature.traverse(visit, arg))
       return stop;
-    for (const Variant *variant : {&usual, &outside, &divided[0], &divided[1], &divided[2]})
+    for (const Variant *variant : {&usual, &outside})
       if (int stop = variant->traverse(visit, arg))
+        return stop;
+    for (const Variant &variant : divided)
+      if (int stop = variant.traverse(visit, arg))
         return stop;
     Py_VISIT(meta.get());
     Py_VISIT(choice.get());
@@ -242,14 +245,16 @@ Entry *findEntry(Dispatcher *dispatcher, const Signature &signature) {
   return nullptr;
 }
 
-/// The place of the variant for clusters of 2, 4 or 8 blocks.
-size_t findDivided(int blocks) { return blocks == 2 ? 0 : blocks == 4 ? 1 : 2; }
+/// The place of the variant for clusters of 2, 4 or 8 blocks, or of 2 that divide tiles.
+size_t findDivided(int blocks, bool splitK) {
+  return !splitK ? 3 : blocks == 2 ? 0 : blocks == 4 ? 1 : 2;
+}
 
 /// Makes an entry of what `slow` returned: (variant, slots, threads, options, device, stream,
 /// variant for launches outside the limits of the first or None, variants of clusters by the
-/// number of their blocks or None), the stream a number or a function of the device, a variant as
-/// (result, kernel, checks), or None for a configuration that is looked up alone. Of a tuned
-/// kernel, its configuration comes behind that, and the options have what it fills in.
+/// number of their blocks and split_k or None), the stream a number or a function of the device, a
+/// variant as (result, kernel, checks), or None for a configuration that is looked up alone. Of a
+/// tuned kernel, its configuration comes behind that, and the options have what it fills in.
 void learn(Dispatcher *dispatcher, const Signature &signature, const py::tuple &recipe) {
   bool hasKernel = !recipe[0].is_none();
   py::tuple slots = recipe[1];
@@ -273,9 +278,11 @@ void learn(Dispatcher *dispatcher, const Signature &signature, const py::tuple &
     entry.outside = Variant(py::tuple(recipe[6]));
   if (!recipe[7].is_none()) {
     entry.mayDivide = true;
-    for (auto [blocks, variant] : py::dict(recipe[7]))
-      entry.divided[findDivided(blocks.cast<int>())] =
+    for (auto [division, variant] : py::dict(recipe[7])) {
+      auto [blocks, splitK] = division.cast<std::pair<int, bool>>();
+      entry.divided[findDivided(blocks, splitK)] =
           Variant(py::reinterpret_borrow<py::tuple>(variant));
+    }
   }
   if (recipe.size() > 8)
     entry.choice = Reference(recipe[8]);
@@ -364,9 +371,11 @@ PyObject *launchEntry(Dispatcher *dispatcher, const Entry &entry, const Signatur
   size_t numSlots = signature.slots.size();
   const Variant *variant = &entry.usual;
   if (entry.mayDivide) {
-    int blocks = tsr_kernel_choose_blocks(variant->kernel, entry.device, extents, slots, numSlots);
+    int splitK = 1;
+    int blocks = tsr_kernel_choose_division(variant->kernel, entry.device, extents, slots, numSlots,
+                                            &splitK);
     if (blocks > 1) {
-      const Variant &divided = entry.divided[findDivided(blocks)];
+      const Variant &divided = entry.divided[findDivided(blocks, splitK != 0)];
       if (!divided.kernel || !allHold(divided.checks))
         return nullptr;
       if (tsr_kernel_accepts(divided.kernel, extents, slots, numSlots))

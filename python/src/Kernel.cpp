@@ -177,11 +177,14 @@ bool accepts(Kernel &kernel, const py::tuple &grid, const py::sequence &args) {
   return tsr_kernel_accepts(kernel.handle.get(), extents.data(), slots.data(), slots.size()) != 0;
 }
 
-int chooseBlocks(Kernel &kernel, int device, const py::tuple &grid, const py::sequence &args) {
+std::pair<int, bool> chooseDivision(Kernel &kernel, int device, const py::tuple &grid,
+                                    const py::sequence &args) {
   Grid extents = toGrid(grid);
   std::vector<uint64_t> slots = toSlots(args);
-  return tsr_kernel_choose_blocks(kernel.handle.get(), device, extents.data(), slots.data(),
-                                  slots.size());
+  int splitK = 1;
+  int blocks = tsr_kernel_choose_division(kernel.handle.get(), device, extents.data(), slots.data(),
+                                          slots.size(), &splitK);
+  return {blocks, splitK != 0};
 }
 
 /// The handler as jaxlib takes it, or None for a version of the interface that is not known.
@@ -226,8 +229,8 @@ void tessera::python::registerKernel(py::module_ &module) {
            "What the driver has made of the kernel: registers and local memory of a thread.")
       .def("accepts", &accepts, py::arg("grid"), py::arg("args"),
            "Whether a launch is within the limits that the kernel was compiled for.")
-      .def("choose_blocks", &chooseBlocks, py::arg("device"), py::arg("grid"), py::arg("args"),
-           "With which num_ctas the same kernel would do a launch best.")
+      .def("choose_division", &chooseDivision, py::arg("device"), py::arg("grid"), py::arg("args"),
+           "With which num_ctas and split_k the same kernel would do a launch best.")
       .def("stage", &stage, py::arg("name"),
            "The text of a named stage (bytes for machine code), or None if it was not kept.")
       .def("metadata",

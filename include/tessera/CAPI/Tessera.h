@@ -242,9 +242,12 @@ TSR_EXPORT TsrStatus tsr_kernel_launch_checked(TsrKernel *kernel, const int32_t 
 TSR_EXPORT int tsr_kernel_accepts(TsrKernel *kernel, const int32_t grid[3], const uint64_t *args,
                                   size_t num_args) TSR_NOEXCEPT;
 /* With which "num_ctas" the same kernel would do this launch on a GPU best: 1 for as it is. More
- * where it sums up dots in a loop, and its programs leave SMs with nothing to do. Cheap. */
-TSR_EXPORT int tsr_kernel_choose_blocks(TsrKernel *kernel, int32_t device, const int32_t grid[3],
-                                        const uint64_t *args, size_t num_args) TSR_NOEXCEPT;
+ * where it sums up dots in a loop, and its programs leave SMs with nothing to do; `split_k` (not
+ * null) is then set to the option of that name: 1 if blocks are to divide the sum, 0 if the
+ * program's tiles. Cheap. */
+TSR_EXPORT int tsr_kernel_choose_division(TsrKernel *kernel, int32_t device, const int32_t grid[3],
+                                          const uint64_t *args, size_t num_args,
+                                          int *split_k) TSR_NOEXCEPT;
 TSR_EXPORT void tsr_kernel_destroy(TsrKernel *kernel) TSR_NOEXCEPT;
 
 /* --- NVIDIA GPUs --------------------------------------------------------------------

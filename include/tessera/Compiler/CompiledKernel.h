@@ -113,7 +113,8 @@ struct KernelMetadata {
   ///                   "dims": [{"extent", "stride", "box"}]}], "launch_conditions",
   ///  "program_bounds": [text],
   ///  "persistent_programs", "waits_for_stream", "waits_for_programs", "divisible_sum": {"upper",
-  ///  "lower", "step", "iteration_cycles", "meet_cycles", "exchange_cycles"} or null,
+  ///  "lower", "step", "iteration_cycles", "busy_cycles", "meet_cycles", "wait_cycles",
+  ///  "exchange_cycles", "pair_cycles"} or null,
   ///  "sites": [{"message", "file", "line", "column", "access", "argument", "bytes", "wraps"}],
   ///  "stage_ms": [[stage, ms]],
   ///  "remarks": [{"kind", "message", "file", "line", "column", "values": {name: value}}]}
@@ -165,9 +166,9 @@ public:
   /// maps that there are none of: else it fails with E070.
   bool accepts(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const noexcept;
 
-  /// With how many blocks a cluster the same kernel would do this launch best; 1: as it is.
-  int chooseBlocks(int device, llvm::ArrayRef<int32_t> grid,
-                   llvm::ArrayRef<uint64_t> args) const noexcept;
+  /// With which clusters the same kernel would do this launch best; one block: as it is.
+  cuda::Division chooseDivision(int device, llvm::ArrayRef<int32_t> grid,
+                                llvm::ArrayRef<uint64_t> args) const noexcept;
 
   /// What the driver has made of it on a GPU, {"num_registers", "local_bytes", "log"}, of a
   /// thread; the log is empty but where the driver has assembled it. Loads it there. Throws

@@ -18,34 +18,41 @@ ClusterRoom ClusterRoom::guess(int64_t multiprocessors) {
   return room;
 }
 
-int DivisibleSum::chooseBlocks(int64_t end, int64_t programs, const ClusterRoom &room) const {
+Division DivisibleSum::choose(int64_t end, int64_t programs, const ClusterRoom &room) const {
   constexpr int64_t kMany = int64_t(1) << 30;
   if (end <= lower || step <= 0 || programs <= 0 || programs > room.multiprocessors ||
-      iterationCycles <= 0 || iterationCycles > kMany)
-    return 1;
+      iterationCycles <= 0 || std::max({iterationCycles, busyCycles, pairCycles}) > kMany)
+    return {};
   auto iterations =
       static_cast<int64_t>((uint64_t(end) - uint64_t(lower) - 1) / uint64_t(step) + 1);
   if (iterations <= 0 || iterations > kMany)
-    return 1;
+    return {};
   // What is gained is to be more than what is not known: a sixth, and as much as blocks wait for
   // each other.
   constexpr int64_t kGain = 6;
   int64_t whole = iterations * iterationCycles;
   int64_t least = whole - std::max(whole / kGain, meetCycles);
-  int best = 1;
+  Division best;
+  auto consider = [&](Division division, int64_t cycles) {
+    if (cycles >= least)
+      return;
+    least = cycles;
+    best = division;
+  };
   for (size_t i = 0; i < ClusterRoom::kSizes.size(); ++i) {
     int64_t blocks = ClusterRoom::kSizes[i];
     // A kernel may have several blocks on an SM, which then would do what one does.
-    if (blocks > iterations || programs > room.clusters[i] ||
-        programs * blocks > room.multiprocessors)
+    if (programs > room.clusters[i] || programs * blocks > room.multiprocessors)
+      break;
+    // Nothing is exchanged then.
+    if (blocks == 2 && pairCycles > 0)
+      consider({2, /*ofTiles=*/true}, iterations * pairCycles);
+    if (blocks > iterations)
       break;
     int64_t ofBlock = (iterations + blocks - 1) / blocks;
-    int64_t cycles =
-        ofBlock * iterationCycles + meetCycles + exchangeCycles * (blocks - 1) / blocks;
-    if (cycles < least) {
-      least = cycles;
-      best = static_cast<int>(blocks);
-    }
+    consider({static_cast<int>(blocks), /*ofTiles=*/false},
+             ofBlock * busyCycles + meetCycles + waitCycles * (blocks - 1) +
+                 exchangeCycles * (blocks - 1) / blocks);
   }
   return best;
 }

@@ -185,14 +185,15 @@ static LaunchAttribute getClusterDimension(int numCTAs) {
   return cluster;
 }
 
-int LoadedKernel::countClusters(Function function, int numCTAs, int &fitting) const {
+int LoadedKernel::countClusters(Function function, int numCTAs, int sharedBytes,
+                                int &fitting) const {
   const DriverTable &driver = getDriver();
   if (!driver.cuOccupancyMaxActiveClusters)
     return 0;
   LaunchAttribute cluster = getClusterDimension(numCTAs);
   LaunchConfig config = {{unsigned(numCTAs), 1, 1},
                          {32u * description.numWarps, 1, 1},
-                         unsigned(description.sharedBytes),
+                         unsigned(sharedBytes),
                          nullptr,
                          &cluster,
                          1};
@@ -205,7 +206,7 @@ int LoadedKernel::countOwnClusters(Function function, int device) const {
   constexpr int kUnknown = -1;
   int fitting = kUnknown;
   std::string doing = "loading kernel '" + description.name + "'";
-  check(countClusters(function, description.numCTAs, fitting), doing);
+  check(countClusters(function, description.numCTAs, description.sharedBytes, fitting), doing);
   if (fitting == 0)
     throw DriverError(701, doing + " failed: GPU " + std::to_string(device) + " (" +
                                getDevice(device).name + ") has no room for a cluster of " +
@@ -220,17 +221,27 @@ int LoadedKernel::countOwnClusters(Function function, int device) const {
 /// A GPU's first capability that has clusters.
 static constexpr int kFirstWithClusters = 9;
 
-/// A variant's blocks are like those of the kernel itself, which needs a whole SM for one.
+/// A variant's blocks are like those of the kernel itself. Each is to have an SM for itself:
+/// several on one take as long as one after the other. So the question is about blocks that leave
+/// no room for another one.
 ClusterRoom LoadedKernel::findRoom(Function function, const DeviceInfo &info) const {
   ClusterRoom room = ClusterRoom::guess(info.multiprocessors);
   if (!description.sum || info.capabilityMajor < kFirstWithClusters)
     return room;
+  int own = description.sharedBytes, alone = std::max(own, info.maxSharedBytes / 2 + 1);
+  auto allow = [&](int bytes) {
+    return getDriver().cuFuncSetAttribute(function, kMaxDynamicSharedBytes,
+                                          std::max(bytes, kSharedWithoutOptIn)) == 0;
+  };
+  bool isAllowed = allow(alone);
   for (size_t i = 0; i < ClusterRoom::kSizes.size(); ++i) {
     auto fitting = static_cast<int>(room.clusters[i]);
     // There may be none of this size, which is no reason not to launch the kernel as it is.
-    bool hasFailed = countClusters(function, ClusterRoom::kSizes[i], fitting) != 0;
+    bool hasFailed =
+        countClusters(function, ClusterRoom::kSizes[i], isAllowed ? alone : own, fitting) != 0;
     room.clusters[i] = hasFailed ? 0 : fitting;
   }
+  allow(own);
   return room;
 }
 
@@ -307,18 +318,18 @@ bool LoadedKernel::accepts(const int32_t grid[3], const uint64_t *slots) const n
   return true;
 }
 
-int LoadedKernel::chooseBlocks(int device, const int32_t grid[3], const uint64_t *slots) {
+Division LoadedKernel::chooseDivision(int device, const int32_t grid[3], const uint64_t *slots) {
   if (!sumEnd || grid[0] <= 0 || grid[1] <= 0 || grid[2] <= 0)
-    return 1;
+    return {};
   const DeviceInfo &info = getDevice(device);
   if (info.capabilityMajor < kFirstWithClusters || hasTooManyPrograms(grid))
-    return 1;
+    return {};
   int64_t programs = int64_t(grid[0]) * grid[1] * grid[2];
   std::optional<int64_t> end = sumEnd->evaluate(slots, grid);
   if (!end || programs > info.multiprocessors)
-    return 1;
+    return {};
   CurrentContext context(device);
-  return description.sum->chooseBlocks(*end, programs, getLoaded(device).room);
+  return description.sum->choose(*end, programs, getLoaded(device).room);
 }
 
 bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], const uint64_t *slots) {

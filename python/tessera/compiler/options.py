@@ -59,12 +59,14 @@ class CompileOptions:
     """How many blocks, a cluster, compute a program together on a GPU: 1, 2, 4 or 8; more than 1
     from sm_90 on. Tiles of dots are divided among them, and what all of them multiply is copied to
     all of them at once; where tiles are too small for that, a loop that sums up dots is divided along K. With
-    1 there are more where far too much would be spilled. Without effect on a CPU."""
+    1 there are more where far too much would be spilled, and in launches of few programs (`split_k`). Without
+    effect on a CPU."""
     split_k: Optional[bool] = None
     """Whether blocks of a cluster divide a loop that sums up dots along K. With `num_ctas` above 1,
     True has them do so also where they could divide tiles, and False keeps them from it. With 1 a launch
-    of few programs may have clusters for that, unless it is False: whether it has depends on the grid and
-    on the GPU, and the last bits of the sums with it. Without effect on a CPU and with
+    of few programs may have clusters for that, or of two blocks that divide tiles, unless it is False:
+    whether it has depends on the grid and on the GPU, and the last bits of the sums with it. Without
+    effect on a CPU and with
     `deterministic`."""
     maxnreg: Optional[int] = None
     """How many registers a thread may have on a GPU, up to 255; None leaves it to the compiler."""

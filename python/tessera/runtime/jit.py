@@ -58,6 +58,8 @@ if TYPE_CHECKING:
     from tessera.runtime.recompilation import Compilation, Made
     from tessera.runtime.observation import DeviceCaches
 
+# `num_ctas` and `split_k` of the variants that a launch of few programs may have.
+_DIVISIONS = ((2, True), (4, True), (8, True), (2, False))
 # How parameters are passed (`Passing` in python/src/Signature.h).
 _PASSING = {"positional": 0, "keyword": 1, "varargs": 2}
 
@@ -433,11 +435,11 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         """The variant for clusters that does this launch best, if it is not the kernel itself."""
         if device < 0 or not self._may_divide(found, bound, options):
             return None
-        blocks = found.kernel._kernel.choose_blocks(device, extents, bound.slots)
+        blocks, split_k = found.kernel._kernel.choose_division(device, extents, bound.slots)
         if blocks == 1:
             return None
         try:
-            of_blocks = dataclasses.replace(options, num_ctas=blocks, split_k=True)
+            of_blocks = dataclasses.replace(options, num_ctas=blocks, split_k=split_k)
             return self._kernel(bound, of_blocks)
         except TesseraError:
             # Nobody has asked for it.
@@ -446,16 +448,16 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
 
     def _divided_variants(
         self, found: "_Specialisation", bound: Bound, options: "CompileOptions"
-    ) -> Optional[dict[int, tuple[Any, ...]]]:
-        """The variants for clusters that there are by now, by the number of blocks."""
+    ) -> Optional[dict[tuple[int, bool], tuple[Any, ...]]]:
+        """The variants for clusters that there are by now, by the number of blocks and split_k."""
         if not self._may_divide(found, bound, options):
             return None
         known = {}
-        for blocks in (2, 4, 8):
-            of_blocks = dataclasses.replace(options, num_ctas=blocks, split_k=True)
+        for blocks, split_k in _DIVISIONS:
+            of_blocks = dataclasses.replace(options, num_ctas=blocks, split_k=split_k)
             variant = self._kernels.get(self._kernel_key(bound, of_blocks))
             if variant is not None and variant.is_current():
-                known[blocks] = variant.variant
+                known[blocks, split_k] = variant.variant
         return known
 
     def _warm(

@@ -112,3 +112,38 @@ def test_dots(torch: Any, blocks: int, tile: tuple[int, int, int]) -> None:
     out = torch.empty(M, N, device="cuda")
     matmul[(M // BM, N // BN)](a, b, out, M, N, K, BM=BM, BN=BN, BK=BK, num_ctas=blocks)
     assert torch.equal(out, a.float() @ b.float())
+
+
+@tessera.jit
+def linear(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns, ks = tl.program_id(1) * BN + tl.arange(0, BN), tl.arange(0, 64)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, 64):
+        a = tl.load(a_ptr + rows[:, None] * K + (k + ks)[None, :],
+                    (rows[:, None] < M) & ((k + ks)[None, :] < K), other=0.0)  # fmt: skip
+        b = tl.load(b_ptr + columns[None, :] * K + (k + ks)[:, None],
+                    (columns[None, :] < N) & ((k + ks)[:, None] < K), other=0.0)  # fmt: skip
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + rows[:, None] * N + columns[None, :], acc.to(c_ptr.dtype.element_ty),
+             (rows[:, None] < M) & (columns[None, :] < N))  # fmt: skip
+
+
+# Numbers of programs of which some divide their tiles, some their sums, and some nothing.
+@pytest.mark.parametrize("tile", ((256, 64, 8), (256, 96, 8), (128, 256, 8), (128, 128, 4)))
+@pytest.mark.parametrize("m, n, k", ((256, 4096, 4096), (200, 5000, 1024), (512, 1040, 2048),
+                                     (1, 6144, 4096), (1000, 3000, 512), (256, 4096, 72)))  # fmt: skip
+def test_launches_choose(torch: Any, tile: tuple[int, int, int], m: int, n: int, k: int) -> None:
+    bm, bn, warps = tile
+    a, b = (torch.randn(rows, k, device="cuda", dtype=torch.bfloat16) for rows in (m, n))
+    want, ways = (a.float() @ b.float().T).bfloat16(), set()
+    for options in ({}, {"split_k": False}):
+        c = torch.full((m, n), float("nan"), device="cuda", dtype=torch.bfloat16)
+        grid = (tessera.cdiv(m, bm), tessera.cdiv(n, bn))
+        kernel = linear[grid](a, b, c, m, n, k, BM=bm, BN=bn, num_warps=warps, **options)
+        torch.testing.assert_close(c, want, rtol=2e-2, atol=2e-2 * k**0.5)
+        ways.add((kernel.metadata.num_ctas, "num_parts" in kernel.asm["tilegpu"]))
+        if "split_k" in options:
+            assert kernel.metadata.num_ctas == 1
+    if (tile, m, n, k) == ((256, 96, 8), 256, 4096, 4096):
+        assert (2, True) in ways

@@ -182,8 +182,10 @@ int cuOccupancyMaxActiveClusters(int *count, void *function, const Config *confi
     return 1;
   fake_clusters_asked++;
   *count = fake_fitting < 0 ? 0 : fake_fitting;
+  /* Of blocks with less than half of its shared memory an SM has several. */
+  unsigned several = config->shared > 114 << 10 ? 1 : (228 << 10) / (config->shared + 1024);
   for (unsigned i = 0; fake_fitting < 0 && i < sizeof fake_groups / sizeof *fake_groups; ++i)
-    *count += fake_groups[i] / get_cluster(config);
+    *count += fake_groups[i] * several / get_cluster(config);
   return 0;
 }
 int cuLaunchKernelEx(const Config *config, void *function, void **parameters, void **extra) {

@@ -94,7 +94,10 @@ def test_what_a_signature_leads_to(member, kernel):
             -1,
             mark if member == "stream" else 0,
             (held("outside"), kernel, ()) if member == "outside" else None,
-            {blocks: (held("divided"), kernel, ()) for blocks in (2, 4, 8)},
+            {
+                way: (held("divided"), kernel, ())
+                for way in ((2, True), (4, True), (8, True), (2, False))
+            },
         ]
         if member == "choice":
             recipe.append(mark)

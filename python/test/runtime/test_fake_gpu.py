@@ -354,6 +354,61 @@ def test_few_programs_divide_their_sums(run):
         """)
 
 
+def test_few_programs_divide_their_tiles(run):
+    run("""
+        @tessera.jit
+        def matmul(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc, BM: tl.constexpr, BN: tl.constexpr):
+            i = tl.program_id(0) * BM + tl.arange(0, BM)
+            j, k = tl.program_id(1) * BN + tl.arange(0, BN), tl.arange(0, 64)
+            acc = tl.zeros((BM, BN), dtype=tl.float32)
+            for at in range(0, K, 64):
+                x = tl.load(a_ptr + i[:, None] * lda + (at + k)[None, :],
+                            mask=(i[:, None] < M) & ((at + k)[None, :] < K), other=0.0)
+                y = tl.load(b_ptr + (at + k)[:, None] * ldb + j[None, :],
+                            mask=((at + k)[:, None] < K) & (j[None, :] < N), other=0.0)
+                acc = tl.dot(x, y, acc)
+            tl.store(c_ptr + i[:, None] * ldc + j[None, :], acc, mask=(i[:, None] < M) & (j[None, :] < N))
+
+        a, b, c = array(1 << 40), array((1 << 40) + (1 << 26)), Tensor((1 << 40) + (1 << 30))
+        def launch(m, n, k, BM=256, BN=128, **options):
+            grid = (-(-m // BM), -(-n // BN))
+            return matmul[grid](a, b, c, m, n, k, 1 << 15, 8192, 4096, BM=BM, BN=BN,
+                                **{"num_warps": 8, "num_stages": 4, **options})
+
+        def is_divided_along_tiles(kernel):
+            return "num_parts" in kernel.asm["tilegpu"]
+
+        # The GPU has 132 SMs. More blocks than two divide the sum; with 128 columns and rows, too much
+        # comes by multicast.
+        for m, n, k, BM, BN, blocks, by_tiles in (
+            (256, 6144, 4096, 256, 128, 2, True), (512, 3072, 16384, 256, 128, 2, True),
+            (256, 1024, 4096, 256, 128, 8, False), (256, 4096, 16384, 128, 128, 2, False),
+            (1024, 4096, 4096, 256, 128, 1, False),
+        ):
+            for time in range(3):
+                known = len(slow)
+                kernel = launch(m, n, k, BM, BN)
+                assert kernel.metadata.num_ctas == blocks, (m, n, k, kernel.metadata.num_ctas)
+                assert blocks == 1 or number("cluster") == blocks
+                assert is_divided_along_tiles(kernel) == by_tiles
+                assert len(slow) == known or time < 2, "a warm launch needs no Python"
+        # What is known of one stays known of the others.
+        known = len(slow)
+        for m, n, by_tiles in ((256, 6144, True), (256, 1024, False), (512, 3072, True)):
+            assert is_divided_along_tiles(launch(m, n, 4096)) == by_tiles
+        assert len(slow) == known
+        # Arrays that overlap: a block would load what another one has stored.
+        apart, c = launch(256, 6144, 4096), Tensor(1 << 40)
+        assert launch(256, 6144, 4096).metadata.num_ctas == 1 and apart.metadata.num_ctas == 2
+        c = Tensor((1 << 40) + (1 << 30))
+        assert launch(256, 6144, 4096) is apart
+        for options in ({"split_k": False}, {"deterministic": True}, {"tensor_maps": False}):
+            assert not is_divided_along_tiles(launch(256, 6144, 4096, **options))
+        # With a cluster that somebody asks for nothing is chosen.
+        assert launch(256, 6144, 4096, num_ctas=4).metadata.num_ctas == 4
+        """)
+
+
 def test_sums_are_divided_among_clusters_that_run_at_once(run):
     run(MATMUL + """
         # 132 SMs as before, of which no more than 29 clusters of four blocks can be made.

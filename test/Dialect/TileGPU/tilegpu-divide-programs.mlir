@@ -1,4 +1,15 @@
 // RUN: tessera-opt %s --tilegpu-divide-programs --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: sed 's/tilegpu.num_ctas = . : i32, //; /expected-/d' %s | tessera-opt --tilegpu-divide-programs --split-input-file --verify-diagnostics | FileCheck %s --check-prefix=LAUNCH
+
+// Without clusters programs stay as they are, and a launch is told what each of two blocks would take for
+// an iteration: here as long as tensor cores take for half of the tile, and there what comes by
+// multicast.
+// LAUNCH: module attributes {tilegpu.divisible_program = 1024 : i64, tilegpu.num_warps = 8
+// LAUNCH-NOT: tilegpu.cluster_rank
+// LAUNCH: module attributes {tilegpu.divisible_program = 372 : i64, tilegpu.num_warps = 8
+// LAUNCH-NOT: tilegpu.cluster_rank
+// LAUNCH-NOT: divisible_program
+// LAUNCH: tile.func @another_store
 
 // A matmul of 256 rows: each of two blocks has 128 of them, and all columns. Indices are needed in
 // both ways.

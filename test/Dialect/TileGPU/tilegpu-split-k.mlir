@@ -1,4 +1,13 @@
 // RUN: tessera-opt %s --tilegpu-split-k --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: sed 's/tilegpu.num_ctas = . : i32, //; /expected-/d' %s | tessera-opt --tilegpu-split-k --split-input-file --verify-diagnostics | FileCheck %s --check-prefix=LAUNCH
+
+// Without clusters sums stay as they are, and a launch is told what dividing them would take.
+// LAUNCH: module attributes {tilegpu.divisible_sum = #tilegpu.divisible_sum<"i32:2", lower = 0, step = 32, iteration = 479, busy = 479, meet = 1128, wait = 1437, exchange = 512>
+// LAUNCH-NOT: tilegpu.cluster_rank
+// LAUNCH-NOT: divisible_sum
+// LAUNCH: tile.func @dots_behind
+// LAUNCH: iteration = 1024, busy = 1024, meet = 1128
+// LAUNCH: tile.func @decoded
 
 // Sums of dots that four blocks of a cluster divide: bounds, what is carried, and what follows.
 
@@ -264,6 +273,34 @@ tile.func @dots_behind(%out: !tile.ptr<f32>, %n: i32, %c: i1) {
     scf.yield %r : !acc
   }
   tile.store %q, %s : !out
+  tile.return
+}
+}
+
+// -----
+
+// What threads compute of an operand takes longer than the dot. (Addresses are no part of that.)
+
+#u = #tilegpu.unassigned
+module attributes {tilegpu.num_ctas = 4 : i32, tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-LABEL: tile.func @decoded
+// CHECK: tilegpu.cluster_sum
+tile.func @decoded(%p: !tile.ptr<f16>, %out: !tile.ptr<f32>, %n: i32) {
+  %q = tile.splat %out : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
+  %b = arith.constant dense<1.0> : tensor<256x64xf16, #u>
+  %c256 = arith.constant 256 : i32
+  %c0 = arith.constant 0 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  // expected-remark @below {{loop is divided among the 4 blocks of a cluster}}
+  %r = scf.for %k = %c0 to %n step %c256 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
+    %pp = tile.addptr %p, %k : !tile.ptr<f16>, i32
+    %ps = tile.splat %pp : !tile.ptr<f16> -> tensor<64x256x!tile.ptr<f16>, #u>
+    %x = tile.load %ps : tensor<64x256x!tile.ptr<f16>, #u>
+    %a = math.exp %x : tensor<64x256xf16, #u>
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : tensor<64x256xf16, #u>, tensor<256x64xf16, #u> -> tensor<64x64xf32, #u>
+    scf.yield %d : tensor<64x64xf32, #u>
+  }
+  tile.store %q, %r : tensor<64x64x!tile.ptr<f32>, #u>
   tile.return
 }
 }

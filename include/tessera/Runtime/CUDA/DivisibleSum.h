@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Whether a launch divides a sum of dots among the blocks of a cluster (tilegpu-split-k). A kernel
+// Whether a launch divides a sum of dots among the blocks of a cluster (tilegpu-split-k), or the
+// program's tiles among two (tilegpu-divide-programs). A kernel
 // says what its loop takes; with how many programs it is launched, and so how many SMs would have
-// nothing to do, is known at the launch. Worked example, 132 SMs, 64 programs, 32 iterations of
-// 512 cycles, 1,500 cycles to bring together what blocks have:
+// nothing to do, is known at the launch. Worked example, 132 SMs, 64 programs, 64 iterations of
+// 512 cycles, or 600 where all SMs load, and 4,000 cycles to bring together what two blocks have.
+// If two blocks divide the tiles, an iteration takes 300, or 400, where multicast is what takes
+// longest:
 //
-//     1 block    64 SMs     32 * 512                     16,384
-//     2 blocks   128 SMs    16 * 512 + 1,500              9,692: it is divided
+//     1 block    64 SMs     64 * 512            32,768
+//     2 blocks   128 SMs    32 * 600 + 4,000    23,200: the sum is divided, rather than tiles
+//                           64 * 400            25,600: of this kernel; but of this one tiles are
+//                           64 * 300            19,200
 //     4 blocks   256, which are more than there are
 //
 // Blocks of a cluster run at the same time in one group of SMs, of which each leaves some over, and
@@ -14,8 +19,8 @@
 // fewer than 32 clusters of 4 blocks at once. A cluster more than fit begins when another one has
 // ended, and the launch takes up to twice as long. So the driver is asked.
 //
-// What a launch takes is decided by memory, too, of which nothing is known here: a sum is divided
-// only if a good deal of time is gained.
+// What a launch takes is decided by memory, too, of which nothing is known here: nothing is divided
+// unless a good deal of time is gained.
 
 #ifndef TESSERA_RUNTIME_CUDA_DIVISIBLESUM_H
 #define TESSERA_RUNTIME_CUDA_DIVISIBLESUM_H
@@ -39,16 +44,27 @@ struct ClusterRoom {
   static ClusterRoom guess(int64_t multiprocessors);
 };
 
+/// How a launch is done: by so many blocks a program, which have a part each of its tiles, or of
+/// its sum.
+struct Division {
+  int blocks = 1;
+  bool ofTiles = false;
+};
+
 struct DivisibleSum {
   /// The bounds of the loop: the upper one as a program bound, the same in all programs.
   std::string upper;
   int64_t lower = 0, step = 1;
-  /// Cycles that an SM takes for an iteration; that blocks take to meet; and to load what one of
-  /// them has of the result.
-  int64_t iterationCycles = 0, meetCycles = 0, exchangeCycles = 0;
+  /// Cycles that an SM takes for an iteration, and where all SMs load.
+  int64_t iterationCycles = 0, busyCycles = 0;
+  /// Cycles that blocks take to meet; that one waits for each other one, whose last tiles come
+  /// later; and takes to load what that one has of the result.
+  int64_t meetCycles = 0, waitCycles = 0, exchangeCycles = 0;
+  /// Cycles for an iteration where two blocks divide the program's tiles; 0: they cannot.
+  int64_t pairCycles = 0;
 
-  /// Blocks for each of so many programs, where the loop ends at `end`: 1, or a power of two.
-  int chooseBlocks(int64_t end, int64_t programs, const ClusterRoom &room) const;
+  /// How so many programs are done best, where the loop ends at `end`.
+  Division choose(int64_t end, int64_t programs, const ClusterRoom &room) const;
 };
 
 } // namespace tessera::cuda

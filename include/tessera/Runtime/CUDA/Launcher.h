@@ -39,7 +39,7 @@ struct KernelDescription {
   /// Whether programs wait by themselves for what the stream did before. They may then be
   /// started while the kernel before them comes to its end.
   bool waitsForStream = false;
-  /// A sum that a variant of the kernel for clusters would divide.
+  /// A sum that variants of the kernel for clusters would divide, or do on divided tiles.
   std::optional<DivisibleSum> sum;
 };
 
@@ -63,9 +63,9 @@ public:
   /// False where `launch` is sure to be.
   bool accepts(const int32_t grid[3], const uint64_t *slots) const noexcept;
 
-  /// With how many blocks a cluster a variant of the kernel would do this launch best: 1, if this
+  /// With which clusters a variant of the kernel would do this launch best: with one block, if this
   /// one is as good. Loads the kernel where a variant could be better.
-  int chooseBlocks(int device, const int32_t grid[3], const uint64_t *slots);
+  Division chooseDivision(int device, const int32_t grid[3], const uint64_t *slots);
 
   /// Registers of a thread and spilled bytes, as the driver has them.
   int getNumRegisters(int device);
@@ -91,7 +91,7 @@ private:
   Loaded getLoaded(int device);
   /// How many clusters of so many blocks a GPU runs at once; not written if the driver cannot
   /// tell. Its code.
-  int countClusters(Function function, int numCTAs, int &fitting) const;
+  int countClusters(Function function, int numCTAs, int sharedBytes, int &fitting) const;
   /// Those of the kernel; throws DriverError where not even one fits.
   int countOwnClusters(Function function, int device) const;
   ClusterRoom findRoom(Function function, const DeviceInfo &info) const;

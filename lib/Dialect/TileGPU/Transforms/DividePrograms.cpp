@@ -57,12 +57,15 @@ using Divisions = SmallVector<Division, 2>;
 
 class ProgramDivider {
 public:
-  ProgramDivider(tile::FuncOp kernel, const GPUMachine &machine, unsigned warps)
-      : kernel(kernel), machine(machine), blocks(getNumBlocks(kernel)), warps(warps) {}
+  ProgramDivider(tile::FuncOp kernel, const GPUMachine &machine, unsigned blocks, unsigned warps)
+      : kernel(kernel), machine(machine), blocks(blocks), warps(warps) {}
 
   /// Whether the kernel can be divided along this dimension of its dots' results.
   bool plan(unsigned along);
   void divide();
+  /// Cycles that each block takes for its part of an iteration of the loop of dots that was
+  /// planned.
+  int64_t countCycles() const;
 
   /// Why it cannot, and because of what.
   std::string why;
@@ -668,8 +671,46 @@ void ProgramDivider::divide() {
 }
 
 //===----------------------------------------------------------------------===//
+// What it takes
+//===----------------------------------------------------------------------===//
+
+int64_t ProgramDivider::countCycles() const {
+  // Rates are those of 16 bits.
+  constexpr int64_t kBits = 16;
+  int64_t multiplied = 0, own = 0, shared = 0;
+  llvm::SmallPtrSet<Block *, 2> seen;
+  for (tile::DotOp dot : dots) {
+    Block *body = dot->getBlock();
+    if (!isa<scf::ForOp>(body->getParentOp()))
+      continue;
+    auto a = cast<RankedTensorType>(tile::DotOp(dot).getA().getType());
+    multiplied += cast<RankedTensorType>(dot.getType()).getNumElements() * a.getShape().back() * 8 *
+                  getElementBytes(a.getElementType()) / kBits;
+    if (!seen.insert(body).second)
+      continue;
+    for (auto load : body->getOps<tile::LoadOp>())
+      if (isTile(load.getResult()) && reachesDot(load.getResult(), body))
+        (getPrimary(load.getResult()) == kWhole ? shared : own) +=
+            getTileBytes(cast<RankedTensorType>(load.getType()));
+  }
+  // Each block copies its part of what all of them need, to all of them.
+  int64_t copied = (own + shared) / blocks;
+  return std::max({multiplied / (blocks * machine.warpgroupMMARate),
+                   copied / machine.getBusyL2Bandwidth(),
+                   shared / std::max<int64_t>(machine.multicastBandwidth, 1),
+                   machine.getMulticastLatency() / kMostTimelySlots});
+}
+
+//===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
+
+/// Loops with dots in their bodies.
+static unsigned countLoopsOfDots(ModuleOp module) {
+  unsigned count = 0;
+  module.walk([&](scf::ForOp loop) { count += !loop.getBody()->getOps<tile::DotOp>().empty(); });
+  return count;
+}
 
 namespace {
 
@@ -681,9 +722,12 @@ struct TileGPUDivideProgramsPass
     FailureOr<unsigned> warps = requireNumWarps(module);
     if (failed(machine) || failed(warps))
       return signalPassFailure();
+    // Without clusters a launch is told what two blocks would take.
     unsigned blocks = getNumBlocks(module);
-    if (blocks == 1)
+    bool isWanted = blocks > 1;
+    if (!isWanted && ((*machine)->multicastBandwidth == 0 || countLoopsOfDots(module) != 1))
       return;
+    blocks = isWanted ? blocks : 2;
     // Functions have tiles of one kind, whoever calls them.
     SmallVector<tile::FuncOp> functions(module.getOps<tile::FuncOp>());
     if (functions.size() != 1 || !functions.front().isKernel() ||
@@ -697,8 +741,13 @@ struct TileGPUDivideProgramsPass
     std::string why;
     Operation *place = nullptr;
     for (unsigned along : {0u, 1u}) {
-      ProgramDivider divider(kernel, **machine, *warps);
+      ProgramDivider divider(kernel, **machine, blocks, *warps);
       if (divider.plan(along)) {
+        if (!isWanted) {
+          module->setAttr(kDivisibleProgramAttr,
+                          Builder(&getContext()).getI64IntegerAttr(divider.countCycles()));
+          return;
+        }
         emitRemark(kernel, RemarkKind::ProgramDivided)
             << "program is divided along the "
             << named("along", StringRef(along == 0 ? "rows" : "columns"))
@@ -713,6 +762,8 @@ struct TileGPUDivideProgramsPass
         place = divider.place;
       }
     }
+    if (!isWanted)
+      return;
     RemarkInFlight remark = emitRemark(kernel, RemarkKind::ProgramNotDivided)
                             << "program is not divided among the blocks of a cluster: "
                             << named("reason", why);

@@ -321,27 +321,61 @@ static int64_t getDotCycles(Operation *op, const GPUMachine &machine) {
          (kBits * (isWarpgroup ? machine.warpgroupMMARate : machine.warpMMARate));
 }
 
+/// Cycles of an SM for what threads compute with loaded tiles before these are multiplied, as where
+/// weights are decoded.
+static int64_t getDecodingCycles(ArrayRef<Operation *> dots, Block *body,
+                                 const GPUMachine &machine) {
+  int64_t cycles = 0;
+  SmallVector<Value> work;
+  for (Operation *dot : dots)
+    work.append({dot->getOperand(0), dot->getOperand(1)});
+  llvm::SmallDenseSet<Operation *, 16> seen;
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val().getDefiningOp();
+    if (!op || op->getBlock() != body || isa<tile::LoadOp>(op) || isDot(op) ||
+        !seen.insert(op).second)
+      continue;
+    llvm::append_range(work, op->getOperands());
+    if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()))
+      continue;
+    if (auto tile = dyn_cast<RankedTensorType>(op->getResult(0).getType()))
+      cycles +=
+          tile.getNumElements() /
+          (isa<math::MathDialect>(op->getDialect()) ? machine.functionRate : machine.issueRate);
+  }
+  return cycles;
+}
+
 DivisibleSumAttr LoopSplitter::describe(const GPUMachine &machine) const {
   std::optional<std::string> upper = writeProgramBound(scf::ForOp(loop).getUpperBound());
   if (!upper)
     return {};
-  int64_t dots = 0, loaded = 0, result = 0;
+  int64_t multiplied = 0, loaded = 0, result = 0;
+  SmallVector<Operation *> dots;
   scf::ForOp(loop).getBody()->walk([&](Operation *op) {
-    if (isDot(op))
-      dots += getDotCycles(op, machine);
+    if (isDot(op)) {
+      multiplied += getDotCycles(op, machine);
+      dots.push_back(op);
+    }
     if (auto load = dyn_cast<tile::LoadOp>(op))
       if (auto tile = dyn_cast<RankedTensorType>(load.getType()))
         loaded += getTileBytes(tile);
   });
   for (unsigned number : accumulators)
     result += getTileBytes(cast<RankedTensorType>(scf::ForOp(loop).getResult(number).getType()));
-  int64_t iteration = std::max(dots, loaded / machine.l2Bandwidth);
+  // However small its tiles are, an iteration waits for these, for other warps and for dots, one
+  // after the other.
+  int64_t computed =
+      std::max({multiplied, getDecodingCycles(dots, scf::ForOp(loop).getBody(), machine),
+                machine.memoryLatency});
+  int64_t iteration = std::max(computed, loaded / machine.l2Bandwidth);
+  int64_t busy = std::max(computed, loaded / machine.getBusyL2Bandwidth());
   // What is loaded from a block was stored by another one; they meet before and after.
   int64_t exchange = result * machine.costs.remote / machine.sharedBandwidth;
   return DivisibleSumAttr::get(scf::ForOp(loop)->getContext(), *upper, lower.getSExtValue(),
-                               step.getSExtValue(), std::max<int64_t>(iteration, 1),
+                               step.getSExtValue(), iteration, busy,
                                2 * machine.costs.meetBlocks + result / machine.sharedBandwidth,
-                               exchange);
+                               machine.getBusyMemoryLatency(), exchange);
 }
 
 //===----------------------------------------------------------------------===//

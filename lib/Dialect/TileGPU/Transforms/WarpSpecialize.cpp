@@ -183,8 +183,7 @@ int64_t Specializer::getTimelySlots(int64_t wanted, int64_t others) const {
   if (!isPersistent && getNumBlocks(kernel) == 1 && getNumParts(kernel) == 1)
     programs = machine.countBlocks(GPUMachine::kWarpSize * (warps + 1), getWantedRegisters(),
                                    wanted * perSlot + others);
-  return std::max(wanted,
-                  std::min(timely, (machine.getSharedBytes(programs) - others) / perSlot));
+  return std::max(wanted, std::min(timely, (machine.getSharedBytes(programs) - others) / perSlot));
 }
 
 bool Specializer::planSlots() {

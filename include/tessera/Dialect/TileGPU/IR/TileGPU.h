@@ -164,6 +164,8 @@ inline constexpr llvm::StringLiteral kTensorMapsAttr =
     TileGPUDialect::TensorMapsAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kDivisibleSumAttr =
     TileGPUDialect::DivisibleSumAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kDivisibleProgramAttr =
+    TileGPUDialect::DivisibleProgramAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kCandidatesAttr =
     TileGPUDialect::CandidatesAttrHelper::getNameStr();
 

@@ -64,6 +64,9 @@ def TileGPU_Dialect : Dialect {
     "::mlir::UnitAttr":$flush_results,
     // On a module: a sum of dots that clusters could divide.
     "::tessera::tilegpu::DivisibleSumAttr":$divisible_sum,
+    // On a module without clusters: cycles that an SM takes for an iteration of the only loop of dots,
+    // if the two blocks of a cluster divide the program between them (i64).
+    "::mlir::IntegerAttr":$divisible_program,
     // On a module: the shared memory of a program (i32).
     "::mlir::IntegerAttr":$shared_bytes,
     // On a module: the tensor maps that the launcher makes, in the order of the arguments that they

@@ -13,18 +13,19 @@ def TileGPU_DivisibleSumAttr : TileGPU_Attr<"DivisibleSum", "divisible_sum", []>
     On a module without clusters, as `tilegpu.divisible_sum`: tilegpu-split-k would divide the loop
     of its kernel. It goes from `lower` to `upper`, the text of a program bound
     (tessera/Runtime/CUDA/ProgramBound.h), in steps of `step`. An SM takes `iteration` cycles for an
-    iteration; blocks take `meet` cycles to come together behind the loop, and `exchange` for each
-    other block's part.
+    iteration, and `busy` where all SMs load; blocks take `meet` cycles to come together behind the
+    loop, and for each other block `wait` until it is there, and `exchange` for its part.
 
     ```mlir
-    #tilegpu.divisible_sum<"i32:5", lower = 0, step = 64, iteration = 256, meet = 1256, exchange = 1024>
+    #tilegpu.divisible_sum<"i32:5", lower = 0, step = 64, iteration = 256, busy = 300, meet = 1256, wait = 1437, exchange = 1024>
     ```
   }];
   let parameters = (ins StringRefParameter<>:$upper, "int64_t":$lower, "int64_t":$step,
-                        "int64_t":$iteration, "int64_t":$meet, "int64_t":$exchange);
+                        "int64_t":$iteration, "int64_t":$busy, "int64_t":$meet, "int64_t":$wait,
+                        "int64_t":$exchange);
   let assemblyFormat = [{
     `<` $upper `,` `lower` `=` $lower `,` `step` `=` $step `,` `iteration` `=` $iteration `,`
-        `meet` `=` $meet `,` `exchange` `=` $exchange `>`
+        `busy` `=` $busy `,` `meet` `=` $meet `,` `wait` `=` $wait `,` `exchange` `=` $exchange `>`
   }];
 }
 

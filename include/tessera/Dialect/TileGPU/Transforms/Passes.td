@@ -372,6 +372,10 @@ def TileGPUDivideProgramsPass : Pass<"tilegpu-divide-programs", "::mlir::ModuleO
     where what a block stores may be loaded, or stored, by another one. That arrays are different
     ones is asked of a launch.
 
+    In modules without `tilegpu.num_ctas` nothing is changed. A kernel with one loop of dots that two
+    blocks could divide gets `tilegpu.divisible_program`, what an iteration would take each of
+    them: a launch of few programs may then prefer a variant that is divided (DivisibleSum.h).
+
     ```mlir
     %range = tile.range 0 to 256 : ...
     %row = tile.expand_dims %range {axis = 1 : i32} : ...
@@ -398,7 +402,8 @@ def TileGPUSplitKPass : Pass<"tilegpu-split-k", "::mlir::ModuleOp"> {
     In modules with `tilegpu.num_ctas`: of a kernel's one loop of dots each block does one
     iteration of so many, on whole tiles of its own, and what they have is added behind it
     (`tilegpu.cluster_sum`), in an order that is always the same. So a grid of few programs has as many
-    SMs multiply as there are blocks.
+    SMs multiply as there are blocks. In modules without `tilegpu.num_ctas` a kernel with such a loop
+    gets `tilegpu.divisible_sum` alone, what that would take.
 
     A loop stays as it is, with a remark that says why, if it carries more than tiles to which
     dots are added and integers that move by equal amounts; if its lower bound or step is not
