@@ -238,17 +238,22 @@ def each(
     kernels: dict[str, dict[str, Any]],
     use: Callable[[Any, Any, int], Any],
     warps: Sequence[int] = (4, 8),
+    more: Sequence[dict[str, Any]] = ({},),
 ) -> dict[str, list[Launch]]:
-    """`use(kernels of a compiler, set, warps)` for every compiler: all get the same choice."""
+    """`use(kernels of a compiler, set, warps, **more)` for every compiler: all get the same choice,
+    each number of warps with each of the other arguments."""
 
-    def configure(own: Any, count: int) -> Launch:
+    def configure(own: Any, count: int, others: dict[str, Any]) -> Launch:
         def launch(s: Any) -> Any:
-            return use(own, s, count)
+            return use(own, s, count, **others)
 
-        setattr(launch, "config", {"num_warps": count})
+        setattr(launch, "config", {"num_warps": count, **others})
         return launch
 
-    return {name: [configure(own, count) for count in warps] for name, own in kernels.items()}
+    return {
+        name: [configure(own, count, others) for others in more for count in warps]
+        for name, own in kernels.items()
+    }
 
 
 ROW_WARPS = {1024: (2, 4, 8), 4096: (4, 8, 16), 16384: (4, 8, 16, 32), 32768: (8, 16, 32)}
@@ -330,7 +335,9 @@ def rms_norm_rows(kernels: Any) -> Iterator[Row]:
 
 
 def layer_norm_rows(kernels: Any) -> Iterator[Row]:
-    programs = 2 * torch.cuda.get_device_properties(0).multi_processor_count
+    sms = torch.cuda.get_device_properties(0).multi_processor_count
+    # Each adds up the gradients of its rows' weights.
+    programs_of_backward = (2 * sms, sms, sms // 2)
     for dtype_name in ("bf16", "f32"):
         dtype = DTYPES[dtype_name]
         for m, n in SHAPES:
@@ -373,15 +380,17 @@ def layer_norm_rows(kernels: Any) -> Iterator[Row]:
                     "x": x, "w": random(n, dtype), "grad": random((m, n), dtype),
                     "mean": wide.mean(-1), "rstd": torch.rsqrt(wide.var(-1, correction=0) + 1e-5),
                     "grad_x": torch.empty_like(x),
-                    "partial_w": torch.empty(programs, n, device="cuda"),
-                    "partial_b": torch.empty(programs, n, device="cuda"),
+                    "partial_w": torch.empty(2 * sms, n, device="cuda"),
+                    "partial_b": torch.empty(2 * sms, n, device="cuda"),
                     "grad_w": torch.empty(n, device="cuda"), "grad_b": torch.empty(n, device="cuda"),
                 }  # fmt: skip
                 del wide
                 poison(*(s[k] for k in ("grad_x", "partial_w", "partial_b", "grad_w", "grad_b")))
                 return s
 
-            def backward(own: Any, s: Any, warps: int, m: int = m, n: int = n) -> Any:
+            def backward(
+                own: Any, s: Any, warps: int, programs: int, m: int = m, n: int = n
+            ) -> Any:
                 compiled = own["layer_norm_backward"][(programs,)](
                     s["x"], s["w"], s["grad"], s["mean"], s["rstd"], s["grad_x"],
                     s["partial_w"], s["partial_b"], m, n, BLOCK=n, num_warps=warps,
@@ -406,7 +415,11 @@ def layer_norm_rows(kernels: Any) -> Iterator[Row]:
 
             yield Row(
                 f"layer norm backward {dtype_name} {m}x{n}", make_backward,
-                each(kernels, backward, ROW_WARPS[n]), check_backward, 3 * size * m * n,
+                each(
+                    kernels, backward, ROW_WARPS[n],
+                    [{"programs": count} for count in programs_of_backward],
+                ),
+                check_backward, 3 * size * m * n,
             )  # fmt: skip
 
 
