@@ -131,3 +131,46 @@ tile.func @dots(%x: !tile.ptr<f16>, %y: !tile.ptr<f16>, %out: !tile.ptr<f32>, %n
   tile.return
 }
 }
+
+// -----
+
+// Rows of the dot are columns of what is stored, so that indices are needed in slices by one and whole by
+// the other; and a constant is an operand, of which each slice needs all, and what is added.
+#u = #tilegpu.unassigned
+module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
+// CHECK-LABEL: tile.func @whole_and_in_slices
+// CHECK: %[[ALL:.+]] = tile.range 0 to 64
+// CHECK: %[[ROW:.+]] = tile.expand_dims %[[ALL]] {axis = 0 : i32} : tensor<64xi32, #tilegpu.unassigned> -> tensor<1x64xi32
+// CHECK: %[[PART:.+]] = tile.range 0 to 16
+// CHECK: tile.broadcast %[[ROW]] : tensor<1x64xi32, #tilegpu.unassigned> -> tensor<16x64xi32
+// CHECK: tile.dot %{{.+}} : tensor<16x64xf64, #tilegpu.unassigned>, tensor<64x16xf64, #tilegpu.unassigned> -> tensor<16x16xf64
+// CHECK: tile.broadcast %{{.+}} : tensor<1x16xi32, #tilegpu.unassigned> -> tensor<16x16xi32
+// CHECK: tile.store %{{.+}} : tensor<16x16x!tile.ptr<f64>
+tile.func @whole_and_in_slices(%in: !tile.ptr<f64>, %out: !tile.ptr<f64>) {
+  %c64 = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %of16 = arith.constant dense<64> : tensor<16x1xi32, #u>
+  %ones = arith.constant dense<1.0> : tensor<64x16xf64, #u>
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %down = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %across = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %starts = arith.muli %down, %c64 : tensor<64x1xi32, #u>
+  %i = tile.broadcast %starts : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %j = tile.broadcast %across : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %at = arith.addi %i, %j : tensor<64x64xi32, #u>
+  %ins = tile.splat %in : !tile.ptr<f64> -> tensor<64x64x!tile.ptr<f64>, #u>
+  %ps = tile.addptr %ins, %at : tensor<64x64x!tile.ptr<f64>, #u>, tensor<64x64xi32, #u>
+  %x = tile.load %ps : tensor<64x64x!tile.ptr<f64>, #u>
+  %d = tile.dot %x, %ones, %ones : tensor<64x64xf64, #u>, tensor<64x16xf64, #u> -> tensor<64x16xf64, #u>
+  %t = tile.trans %d {order = array<i32: 1, 0>} : tensor<64x16xf64, #u> -> tensor<16x64xf64, #u>
+  %few = tile.range 0 to 16 : tensor<16xi32, #u>
+  %fewDown = tile.expand_dims %few {axis = 1 : i32} : tensor<16xi32, #u> -> tensor<16x1xi32, #u>
+  %fewStarts = arith.muli %fewDown, %of16 : tensor<16x1xi32, #u>
+  %k = tile.broadcast %fewStarts : tensor<16x1xi32, #u> -> tensor<16x64xi32, #u>
+  %l = tile.broadcast %across : tensor<1x64xi32, #u> -> tensor<16x64xi32, #u>
+  %to = arith.addi %k, %l : tensor<16x64xi32, #u>
+  %outs = tile.splat %out : !tile.ptr<f64> -> tensor<16x64x!tile.ptr<f64>, #u>
+  %qs = tile.addptr %outs, %to : tensor<16x64x!tile.ptr<f64>, #u>, tensor<16x64xi32, #u>
+  tile.store %qs, %t : tensor<16x64x!tile.ptr<f64>, #u>
+  tile.return
+}
+}

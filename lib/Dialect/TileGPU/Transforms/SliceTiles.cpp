@@ -134,6 +134,23 @@ bool Slices::addLoop(scf::ForOp loop, unsigned index, unsigned dim) {
   return true;
 }
 
+/// Along which dimension an op needs a slice of an operand for one of its result along `dim`; none
+/// where it needs all of it.
+static std::optional<unsigned> getSlicedDim(OpOperand &operand, unsigned dim) {
+  Operation *op = operand.getOwner();
+  if (!isTile(operand.get()))
+    return std::nullopt;
+  if (auto expand = dyn_cast<tile::ExpandDimsOp>(op))
+    return dim - (static_cast<unsigned>(expand.getAxis()) < dim ? 1 : 0);
+  if (isa<tile::BroadcastOp>(op) && tile::getShape(operand.get().getType())[dim] == 1)
+    return std::nullopt;
+  if (auto trans = dyn_cast<tile::TransOp>(op))
+    return trans.getOrder()[dim];
+  if (isa<tile::DotOp>(op) && operand.getOperandNumber() < 2 && operand.getOperandNumber() != dim)
+    return std::nullopt;
+  return dim;
+}
+
 /// What a slice is made of.
 bool Slices::visit(Value value, unsigned dim) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
@@ -150,34 +167,18 @@ bool Slices::visit(Value value, unsigned dim) {
     return constant.isSplat();
   if (isSource(op))
     return true;
-  if (isByElements(op)) {
-    for (Value operand : op->getOperands())
-      if (isTile(operand))
-        push(operand, dim);
-    return true;
-  }
-  if (auto expand = dyn_cast<tile::ExpandDimsOp>(op)) {
-    unsigned axis = expand.getAxis();
-    push(op->getOperand(0), dim - (axis < dim ? 1 : 0));
-    return axis != dim;
-  }
-  if (isa<tile::BroadcastOp>(op)) {
-    if (tile::getShape(op->getOperand(0).getType())[dim] != 1)
-      push(op->getOperand(0), dim);
-    return true;
-  }
-  if (auto trans = dyn_cast<tile::TransOp>(op)) {
-    push(op->getOperand(0), trans.getOrder()[dim]);
-    return true;
-  }
-  if (auto dot = dyn_cast<tile::DotOp>(op)) {
-    if (tile::getShape(dot.getType()).size() != 2)
-      return false;
-    push(dim == 0 ? dot.getA() : dot.getB(), dim);
-    push(dot.getAcc(), dim);
-    return true;
-  }
-  return false;
+  auto expand = dyn_cast<tile::ExpandDimsOp>(op);
+  if (expand && static_cast<unsigned>(expand.getAxis()) == dim)
+    return false;
+  if (isa<tile::DotOp>(op) && tile::getShape(value.getType()).size() != 2)
+    return false;
+  if (!isByElements(op) &&
+      !isa<tile::ExpandDimsOp, tile::BroadcastOp, tile::TransOp, tile::DotOp>(op))
+    return false;
+  for (OpOperand &operand : op->getOpOperands())
+    if (std::optional<unsigned> ofOperand = getSlicedDim(operand, dim))
+      push(operand.get(), *ofOperand);
+  return true;
 }
 
 /// What is made of a slice.
@@ -323,6 +324,10 @@ void Slices::emitSlice(ArrayRef<Operation *> pending, OpBuilder &builder, int64_
     }
     Operation *copy = builder.clone(*op, mapping);
     copy->getResult(0).setType(type);
+    // What follows from numbers may be needed whole here, and as a slice elsewhere.
+    for (OpOperand &operand : op->getOpOperands())
+      if (dims.contains(operand.get()) && !getSlicedDim(operand, dims.lookup(result)))
+        copy->setOperand(operand.getOperandNumber(), common.lookupOrDefault(operand.get()));
     auto range = dyn_cast<tile::RangeOp>(copy);
     if (!range)
       continue;
