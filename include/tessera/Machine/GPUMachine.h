@@ -197,6 +197,13 @@ struct GPUMachine {
     return (sharedBytes + kReservedSharedBytes) / blocks - kReservedSharedBytes;
   }
 
+  /// Shared memory of a block that leaves the first-level cache more than its least: of the sizes
+  /// that the driver gives shared memory on these GPUs the two largest are 32 KB apart.
+  int64_t getSharedBytesBesideCache() const {
+    constexpr int64_t kLastStep = 32 << 10;
+    return sharedBytesOfSM - kLastStep - kReservedSharedBytes;
+  }
+
   /// Blocks of so many threads, registers a thread and bytes of shared memory that an SM has room
   /// for, by these alone; one, if none.
   int64_t countBlocks(int64_t threads, int64_t registers, int64_t bytes) const {

@@ -171,19 +171,25 @@ int64_t Specializer::getBytesOfSlots() const {
   return bytes;
 }
 
-/// Slots with which copies are there in time, that take the place of no other program: at least
-/// `wanted`, and no more where the source says how many. Clusters are for launches of few programs,
-/// of whose blocks each has an SM for itself.
+/// Slots with which copies are there in time, that take the place of no other program, nor of the
+/// cache, without which a launch takes 0.4 us more (docs/Notebook.md): at least `wanted`, and no
+/// more where the source says how many. Clusters are for launches of few programs, of whose blocks
+/// each has an SM for itself, and wait longer for copies.
 int64_t Specializer::getTimelySlots(int64_t wanted, int64_t others) const {
   int64_t timely = wanted;
   for (const BoxLoop &planned : loops)
     if (!scf::ForOp(planned.loop)->hasAttr(kStagesAttr))
       timely = std::max(timely, tilegpu::getTimelySlots(planned.loop, machine));
-  int64_t perSlot = getBytesOfSlots(), programs = 1;
-  if (!isPersistent && getNumBlocks(kernel) == 1 && getNumParts(kernel) == 1)
-    programs = machine.countBlocks(GPUMachine::kWarpSize * (warps + 1), getWantedRegisters(),
-                                   wanted * perSlot + others);
-  return std::max(wanted, std::min(timely, (machine.getSharedBytes(programs) - others) / perSlot));
+  int64_t perSlot = getBytesOfSlots(), most = machine.sharedBytes;
+  if (getNumBlocks(kernel) == 1 && getNumParts(kernel) == 1) {
+    // What is kept for results has a reserve that is no memory of the kernel's.
+    most = machine.getSharedBytesBesideCache() + (isPersistent ? kExchangeBytes : 0);
+    if (!isPersistent)
+      most = std::min(most, machine.getSharedBytes(machine.countBlocks(
+                                GPUMachine::kWarpSize * (warps + 1), getWantedRegisters(),
+                                wanted * perSlot + others)));
+  }
+  return std::max(wanted, std::min(timely, (most - others) / perSlot));
 }
 
 bool Specializer::planSlots() {
