@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TSR_API_VERSION 4
+#define TSR_API_VERSION 5
 
 #if defined(TSR_BUILDING_CORE)
 #define TSR_EXPORT __attribute__((visibility("default")))

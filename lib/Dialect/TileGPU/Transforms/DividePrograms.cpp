@@ -683,7 +683,7 @@ int64_t ProgramDivider::countCycles() const {
     Block *body = dot->getBlock();
     if (!isa<scf::ForOp>(body->getParentOp()))
       continue;
-    auto a = cast<RankedTensorType>(tile::DotOp(dot).getA().getType());
+    auto a = cast<RankedTensorType>(dot.getA().getType());
     multiplied += cast<RankedTensorType>(dot.getType()).getNumElements() * a.getShape().back() * 8 *
                   getElementBytes(a.getElementType()) / kBits;
     if (!seen.insert(body).second)
