@@ -38,7 +38,7 @@ unsigned tessera::getBits(MMAElement element) {
 /// mma.sync takes 16 rows, 8 columns, and 16 or 32 bytes of K, of 8-bit floats 32; of f64 8 rows
 /// and 4 steps. wgmma takes 64 rows, 8 to 256 columns, and 32 bytes of K.
 std::optional<MMAInstruction> GPUMachine::findMMA(MMAKind kind, MMAElement element) const {
-  constexpr int64_t kRateBits = 16, kStepBits = 256;
+  constexpr int64_t kStepBits = 256;
   int64_t bits = getBits(element), steps = kStepBits / bits;
   if (kind == MMAKind::Warpgroup) {
     if (!hasWarpgroupMMA() || element == MMAElement::F64)

@@ -174,6 +174,13 @@ struct GPUMachine {
   /// there is none). Of narrower and wider elements it does in proportion more and fewer.
   int64_t warpMMARate, warpgroupMMARate;
   int64_t warpMMARateF64;
+  static constexpr int64_t kRateBits = 16;
+
+  /// Cycles of a dot with so many elements, each a sum of `depth` products of operands of so many
+  /// bits, at one of these rates.
+  static int64_t getDotCycles(int64_t elements, int64_t depth, int64_t bits, int64_t rate) {
+    return elements * depth * bits / (kRateBits * rate);
+  }
 
   int64_t f32Rate;      ///< multiply-adds of f32 that an SM's threads do in a cycle
   int64_t f16Rate;      ///< the same of f16 and bf16, two in a register

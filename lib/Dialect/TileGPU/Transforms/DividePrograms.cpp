@@ -675,8 +675,6 @@ void ProgramDivider::divide() {
 //===----------------------------------------------------------------------===//
 
 int64_t ProgramDivider::countCycles() const {
-  // Rates are those of 16 bits.
-  constexpr int64_t kBits = 16;
   int64_t multiplied = 0, own = 0, shared = 0;
   llvm::SmallPtrSet<Block *, 2> seen;
   for (tile::DotOp dot : dots) {
@@ -684,8 +682,9 @@ int64_t ProgramDivider::countCycles() const {
     if (!isa<scf::ForOp>(body->getParentOp()))
       continue;
     auto a = cast<RankedTensorType>(dot.getA().getType());
-    multiplied += cast<RankedTensorType>(dot.getType()).getNumElements() * a.getShape().back() * 8 *
-                  getElementBytes(a.getElementType()) / kBits;
+    multiplied += GPUMachine::getDotCycles(
+        cast<RankedTensorType>(dot.getType()).getNumElements(), a.getShape().back(),
+        8 * getElementBytes(a.getElementType()), blocks * machine.warpgroupMMARate);
     if (!seen.insert(body).second)
       continue;
     for (auto load : body->getOps<tile::LoadOp>())
@@ -695,9 +694,8 @@ int64_t ProgramDivider::countCycles() const {
   }
   // Each block copies its part of what all of them need, to all of them.
   int64_t copied = (own + shared) / blocks;
-  return std::max({multiplied / (blocks * machine.warpgroupMMARate),
-                   copied / machine.getBusyL2Bandwidth(),
-                   shared / std::max<int64_t>(machine.multicastBandwidth, 1),
+  return std::max({multiplied, copied / machine.getBusyL2Bandwidth(),
+                   shared / machine.multicastBandwidth,
                    machine.getMulticastLatency() / kMostTimelySlots});
 }
 

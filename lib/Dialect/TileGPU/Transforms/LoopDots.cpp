@@ -168,15 +168,25 @@ int64_t tessera::tilegpu::getSkewedRegisters(scf::ForOp loop, WarpgroupDotOp dot
   return words;
 }
 
+int64_t tessera::tilegpu::getArithmeticCycles(Operation *op, const GPUMachine &machine) {
+  if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) || isa<arith::ConstantOp>(op))
+    return 0;
+  auto tile = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  if (!tile)
+    return 0;
+  bool isFunction = isa<math::MathDialect>(op->getDialect()) && !isa<math::FmaOp>(op);
+  return tile.getNumElements() / (isFunction ? machine.functionRate : machine.issueRate);
+}
+
 LoopCycles tessera::tilegpu::countCycles(scf::ForOp loop, const GPUMachine &machine) {
-  // The rate is of 16 bits. A machine without wgmma has no such dots.
-  const int64_t dotBits = 16 * std::max<int64_t>(machine.warpgroupMMARate, 1);
+  // A machine without wgmma has no such dots.
+  const int64_t rate = std::max<int64_t>(machine.warpgroupMMARate, 1);
   LoopCycles cycles;
   for (Operation &op : loop.getBody()->without_terminator()) {
     if (auto dot = dyn_cast<WarpgroupDotOp>(op)) {
       int64_t depth = dot.getB().getType().getShape().front();
       int64_t bits = 8 * getElementBytes(dot.getB().getType().getElementType());
-      cycles.dots += dot.getType().getNumElements() * depth * bits / dotBits;
+      cycles.dots += GPUMachine::getDotCycles(dot.getType().getNumElements(), depth, bits, rate);
       continue;
     }
     // Integers and pointers are indices, which another thread computes.
@@ -189,13 +199,8 @@ LoopCycles tessera::tilegpu::countCycles(scf::ForOp loop, const GPUMachine &mach
       cycles.arithmetic += tile.getNumElements() / machine.issueRate;
       continue;
     }
-    bool isFunction = isa<math::MathDialect>(op.getDialect()) && !isa<math::FmaOp>(op);
-    if ((!isFunction && !isa<arith::ArithDialect, math::MathDialect>(op.getDialect())) ||
-        isa<arith::ConstantOp>(op) || !isFloatTile(op.getResult(0).getType()))
-      continue;
-    auto tile = cast<RankedTensorType>(op.getResult(0).getType());
-    cycles.arithmetic +=
-        tile.getNumElements() / (isFunction ? machine.functionRate : machine.issueRate);
+    if (op.getNumResults() > 0 && isFloatTile(op.getResult(0).getType()))
+      cycles.arithmetic += getArithmeticCycles(&op, machine);
   }
   return cycles;
 }

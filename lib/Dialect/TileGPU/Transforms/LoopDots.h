@@ -83,6 +83,9 @@ struct LoopCycles {
 };
 LoopCycles countCycles(mlir::scf::ForOp loop, const GPUMachine &machine);
 
+/// Cycles of an SM for an op of arithmetic on a tile; 0 for constants, and whatever else there is.
+int64_t getArithmeticCycles(mlir::Operation *op, const GPUMachine &machine);
+
 /// What getTimelySlots gives at most: what fills a ring of cp.async is code in front of the loop.
 inline constexpr int64_t kMostTimelySlots = 8;
 

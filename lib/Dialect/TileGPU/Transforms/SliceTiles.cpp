@@ -146,6 +146,7 @@ static std::optional<unsigned> getSlicedDim(OpOperand &operand, unsigned dim) {
     return std::nullopt;
   if (auto trans = dyn_cast<tile::TransOp>(op))
     return trans.getOrder()[dim];
+  // Rows of the first, columns of the second; and what is added.
   if (isa<tile::DotOp>(op) && operand.getOperandNumber() < 2 && operand.getOperandNumber() != dim)
     return std::nullopt;
   return dim;
@@ -215,8 +216,7 @@ bool Slices::visitUse(OpOperand &use, unsigned dim) {
     return true;
   }
   if (isa<tile::DotOp>(user)) {
-    // Rows of the first, columns of the second; and what is added.
-    if ((number == 0 && dim != 0) || (number == 1 && dim != 1))
+    if (!getSlicedDim(use, dim))
       return false;
     push(user->getResult(0), dim);
     return true;

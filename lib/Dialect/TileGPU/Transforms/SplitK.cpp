@@ -313,12 +313,10 @@ static int64_t getDotCycles(Operation *op, const GPUMachine &machine) {
   bool isWarpgroup = isa<WarpgroupDotOp>(op);
   if (!isWarpgroup && !isa<MmaDotOp>(op))
     return elements * depth / machine.f32Rate;
-  // Rates are those of 16 bits.
-  constexpr int64_t kBits = 16;
   auto buffer = dyn_cast<MemDescType>(a);
   int64_t bits = 8 * getElementBytes(buffer ? buffer.getElementType() : getElementTypeOrSelf(a));
-  return elements * depth * bits /
-         (kBits * (isWarpgroup ? machine.warpgroupMMARate : machine.warpMMARate));
+  return GPUMachine::getDotCycles(elements, depth, bits,
+                                  isWarpgroup ? machine.warpgroupMMARate : machine.warpMMARate);
 }
 
 /// Cycles of an SM for what threads compute with loaded tiles before these are multiplied, as where
@@ -336,12 +334,7 @@ static int64_t getDecodingCycles(ArrayRef<Operation *> dots, Block *body,
         !seen.insert(op).second)
       continue;
     llvm::append_range(work, op->getOperands());
-    if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()))
-      continue;
-    if (auto tile = dyn_cast<RankedTensorType>(op->getResult(0).getType()))
-      cycles +=
-          tile.getNumElements() /
-          (isa<math::MathDialect>(op->getDialect()) ? machine.functionRate : machine.issueRate);
+    cycles += getArithmeticCycles(op, machine);
   }
   return cycles;
 }
