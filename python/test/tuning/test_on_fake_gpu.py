@@ -10,8 +10,8 @@ import textwrap
 
 import pytest
 
+from runtime.fake_gpu import driver, pytestmark, run  # noqa: F401
 from runtime.test_compile_in_parallel import RENDEZVOUS
-from runtime.test_fake_gpu import driver, pytestmark, run  # noqa: F401
 from tessera.compiler.toolchain import find_ptxas
 
 TUNED = """
