@@ -220,6 +220,12 @@ class Settings:
     deterministic = Setting[bool](
         "TESSERA_DETERMINISTIC", _boolean, False, "whether every CPU shall give the same bits"
     )
+    deduplicate = Setting[bool](
+        "TESSERA_DEDUPLICATE",
+        _boolean,
+        True,
+        "whether layers of a model that repeat are compiled once (tessera.torch)",
+    )
     as_triton = Setting[bool](
         "TESSERA_AS_TRITON",
         _boolean,
