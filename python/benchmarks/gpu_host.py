@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import statistics
 import tempfile
@@ -79,7 +80,8 @@ def compile_times(
 
 def launch_times() -> dict[str, Any]:
     """Microseconds of host time for a warm launch with four arguments and with twenty, and for the
-    same by the driver alone, medians and the least. What is compared takes turns."""
+    same by the driver alone, in a loop of C and in the same loop of Python; medians and the least.
+    What is compared takes turns."""
     arrays = [torch.randn(1024, device="cuda") for _ in range(15)]
     n = 1000
     few: tuple[Any, ...] = (*arrays[:3], n)
@@ -118,10 +120,13 @@ def launch_times() -> dict[str, Any]:
             compiled[name] = call_kernel(kernel)
             calls[f"{name}{suffix}"] = timed(call_kernel, kernel)
         try:
-            calls[f"raw{suffix}"] = raw_launch(compiled["tessera"], arguments, batch)
+            driver = RawLaunches(compiled["tessera"], arguments)
+            calls[f"raw{suffix}"] = functools.partial(driver.measure, batch)
+            calls[f"raw_in_python{suffix}"] = timed(lambda launch: launch(), driver.launch)
             calls[f"raw{suffix}"]()
         except Exception as error:
             calls.pop(f"raw{suffix}", None)
+            calls.pop(f"raw_in_python{suffix}", None)
             errors[f"raw{suffix}_error"] = f"{type(error).__name__}: {error}"[:300]
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(60):
@@ -135,34 +140,61 @@ def launch_times() -> dict[str, Any]:
     }
 
 
-def raw_launch(compiled: Any, arguments: tuple[Any, ...], count: int) -> Callable[[], float]:
-    """The same launch by the driver alone, from C++; seconds of one."""
-    driver = next(line.split()[-1] for line in open("/proc/self/maps") if "libcuda.so" in line)
-    library = gpu.compile_cuda("raw_launch.cu", "-Xlinker", driver)
-    library.raw_load.restype = ctypes.c_void_p
-    library.raw_launch.restype = ctypes.c_double
-    function = library.raw_load(ctypes.c_char_p(compiled.asm["cubin"]), compiled.name.encode())
-    if not function:
-        raise RuntimeError("the driver does not load the kernel")
-    slots = (ctypes.c_uint64 * len(arguments))(
-        *(x.data_ptr() if isinstance(x, torch.Tensor) else x for x in arguments)
-    )
+class RawLaunches:
+    """The same launches by the driver alone: `measure` has a loop of C++ and gives the seconds of one,
+    `launch` is a function of C for Python, without arguments."""
 
-    def measure() -> float:
-        seconds = library.raw_launch(
+    def __init__(self, compiled: Any, arguments: tuple[Any, ...]) -> None:
+        driver = next(line.split()[-1] for line in open("/proc/self/maps") if "libcuda.so" in line)
+        library = gpu.compile_cuda("raw_launch.cu", "-Xlinker", driver)
+        library.raw_load.restype = library.raw_prepare.restype = ctypes.c_void_p
+        library.raw_launch.restype = ctypes.c_double
+        function = library.raw_load(ctypes.c_char_p(compiled.asm["cubin"]), compiled.name.encode())
+        if not function:
+            raise RuntimeError("the driver does not load the kernel")
+        slots = (ctypes.c_uint64 * len(arguments))(
+            *(x.data_ptr() if isinstance(x, torch.Tensor) else x for x in arguments)
+        )
+        self._library = library
+        self._of_both = (
             ctypes.c_void_p(function),
             ctypes.c_uint(32 * compiled.num_warps),
             ctypes.c_uint(1),
             ctypes.c_void_p(torch.cuda.current_stream().cuda_stream),
             slots,
             ctypes.c_int(len(arguments)),
-            ctypes.c_int(count),
         )
+        self.launch = self._make_function()
+
+    def measure(self, count: int) -> float:
+        seconds = self._library.raw_launch(*self._of_both, ctypes.c_int(count))
         if seconds < 0:
             raise RuntimeError(f"the driver refuses the kernel ({seconds})")
         return float(seconds)
 
-    return measure
+    def _make_function(self) -> Callable[[], Any]:
+        class Method(ctypes.Structure):
+            """CPython's PyMethodDef."""
+
+            _fields_ = [
+                ("name", ctypes.c_char_p),
+                ("function", ctypes.c_void_p),
+                ("flags", ctypes.c_int),
+                ("doc", ctypes.c_char_p),
+            ]
+
+        without_arguments = 4  # METH_NOARGS
+        prepared = self._library.raw_prepare(*self._of_both)
+        if not prepared:
+            raise RuntimeError("the driver refuses the kernel")
+        address = ctypes.cast(self._library.raw_launch_from_python, ctypes.c_void_p)
+        self._method = Method(b"launch", address, without_arguments, None)
+        make_capsule, make = ctypes.pythonapi.PyCapsule_New, ctypes.pythonapi.PyCFunction_NewEx
+        make_capsule.restype = make.restype = ctypes.py_object
+        make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+        capsule = make_capsule(ctypes.c_void_p(prepared), None, None)
+        function: Callable[[], Any] = make(ctypes.addressof(self._method), capsule, None)
+        return function
 
 
 def format_times(name: str, times: dict[str, Any]) -> str:
@@ -175,7 +207,7 @@ def format_times(name: str, times: dict[str, Any]) -> str:
             cells = [
                 f"{who} {times[f'{who}{suffix}_us']:.2f} us"
                 f" ({times[f'{who}{suffix}_least_us']:.2f} at best)"
-                for who in ("tessera", "triton", "raw")
+                for who in ("tessera", "triton", "raw", "raw_in_python")
                 if f"{who}{suffix}_us" in times
             ]
             texts.append(f"warm launch, {count} arguments: " + ", ".join(cells))
