@@ -78,8 +78,8 @@ def deduplicate(graph_module: Any) -> int:
 
 def deduplicate_before_lowering() -> None:
     """Has Inductor do so to each graph that it makes kernels of Tessera's of, unless the setting
-    `deduplicate` is off, and but where it generates C++ or orders communication, for which a graph
-    has to be whole."""
+    `deduplicate` is off. Graphs stay whole where Inductor generates C++, orders communication, or
+    records CUDA graphs, with which calls were not tried."""
     from torch._inductor import compile_fx, config, graph
     from torch._inductor.virtualized import V
 
@@ -89,8 +89,8 @@ def deduplicate_before_lowering() -> None:
     def recursive_post_grad_passes(graph_module: Any, *args: Any, **kwargs: Any) -> None:
         run_passes(graph_module, *args, **kwargs)
         is_ours = config.cpu_backend == "triton" and settings.deduplicate
-        is_in_cpp = config.cpp_wrapper or V.aot_compilation
-        if is_ours and not is_in_cpp and not _has_collectives(graph_module):
+        is_whole = config.cpp_wrapper or V.aot_compilation or config.triton.cudagraphs
+        if is_ours and not is_whole and not _has_collectives(graph_module):
             deduplicate(graph_module)
 
     def output(self: Any, target: Any, args: Any, kwargs: Any) -> None:

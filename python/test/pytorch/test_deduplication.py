@@ -340,6 +340,15 @@ def test_the_setting(calls) -> None:
     assert calls == []
 
 
+def test_graphs_that_are_recorded_stay_whole(calls) -> None:
+    model, x = Layers(MLP, 4), torch.randn(4, 32)
+    options = {"triton.cudagraphs": True}
+    with torch.no_grad():
+        found = torch.compile(model, backend="tessera", options=options)(x)
+        torch.testing.assert_close(found, model(x), rtol=1e-4, atol=1e-4)
+    assert calls == []
+
+
 def test_writes_to_an_argument(calls) -> None:
     layers = torch.nn.ModuleList(MLP() for _ in range(4))
 
