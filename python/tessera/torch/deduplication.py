@@ -184,6 +184,8 @@ def _is_plain(node: Any) -> bool:
         return False
     if target._schema.is_mutable or "convolution" in target.name():
         return False
+    if target is torch.ops.prims.inductor_random.default:
+        return not getattr(torch._inductor.config, "align_random_eager", False)
     if any(result.alias_info is not None for result in target._schema.returns):
         return _is_view(node)
     return torch.Tag.nondeterministic_seeded not in target.tags or _drops_nothing(node)
@@ -196,6 +198,13 @@ def _drops_nothing(node: Any) -> bool:
             given = node.args[number] if number < len(node.args) else argument.default_value
             return bool(node.kwargs.get("dropout_p", given) == 0)
     return False
+
+
+def _is_seed(node: Any) -> bool:
+    """Whether it gives one seed of all; it is needed by what computes random numbers alone."""
+    import torch
+
+    return bool(node.target is torch.ops.prims.inductor_lookup_seed.default)
 
 
 def _is_view(node: Any) -> bool:
@@ -268,7 +277,8 @@ def _find_runs(numbers: Sequence[int], count: Sequence[bool]) -> list[tuple[int,
 
 def _find_repetitions(graph: Any) -> list[list[Any]]:
     """The nodes of each repetition of what saves most; none if nothing does."""
-    nodes = [node for node in graph.nodes if node.op not in ("placeholder", "get_attr", "output")]
+    others = ("placeholder", "get_attr", "output")
+    nodes = [node for node in graph.nodes if node.op not in others and not _is_seed(node)]
     runs = _find_runs(_describe_all(nodes), [not _is_view(node) for node in nodes])
     for begin, period, length in runs[:_MOST_RUNS]:
         if repetitions := _divide(nodes[begin : begin + length + period], period):
@@ -413,8 +423,11 @@ def _outline(graph_module: Any, repetitions: Sequence[list[Any]]) -> None:
     made: dict[Any, Any] = {}
     users: dict[Any, None] = {}
     for nodes in repetitions:
-        operands = [made.get(operand, operand) for operand in _read_operands(nodes)[1]]
         with graph.inserting_before(nodes[-1].next):
+            operands = [
+                _take_seed(graph, operand) if _is_seed(operand) else made.get(operand, operand)
+                for operand in _read_operands(nodes)[1]
+            ]
             call = graph.call_function(
                 torch.ops.higher_order.invoke_subgraph, (graph.get_attr(name), name, *operands)
             )
@@ -433,6 +446,15 @@ def _outline(graph_module: Any, repetitions: Sequence[list[Any]]) -> None:
         )
     for node in reversed([node for nodes in repetitions for node in nodes]):
         graph.erase_node(node)
+
+
+def _take_seed(graph: Any, node: Any) -> Any:
+    """A seed as a view of all of them, for which there is no kernel."""
+    import torch
+
+    seed = graph.call_function(torch.ops.aten.select.int, (node.args[0], 0, node.args[1]))
+    seed.meta["val"] = node.meta["val"]
+    return seed
 
 
 def _find_results(repetitions: Sequence[list[Any]]) -> list[int]:

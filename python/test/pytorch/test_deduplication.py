@@ -283,6 +283,32 @@ def test_layers_with_statistics(calls) -> None:
         torch.testing.assert_close(two, one, rtol=1e-4, atol=1e-4)
 
 
+@devices
+def test_dropout_is_that_of_layers_compiled_one_by_one(calls, device) -> None:
+    class Dropping(MLP):
+        def forward(self, x):
+            x = F.dropout(super().forward(x), 0.25)
+            return x + F.dropout(torch.sigmoid(self.down(self.up(x))), 0.5)
+
+    model = Layers(Dropping, 4).to(device)
+    x = torch.randn(16, 32, device=device, requires_grad=True)
+
+    def run(deduplicate: bool):
+        torch.compiler.reset()
+        with settings.override(deduplicate=deduplicate):
+            compiled = torch.compile(model, backend="tessera", fullgraph=True)
+            torch.manual_seed(3)
+            first, second = compiled(x), compiled(x)
+            assert not torch.equal(first, second)
+            total = first.square().sum() + 2 * second.square().sum()
+            return [first, second, *torch.autograd.grad(total, [x, *model.parameters()])]
+
+    found = run(True)
+    assert len(calls) == 2 and all(times >= 3 for times, _ in calls)
+    torch.testing.assert_close(found, run(False), rtol=1e-4, atol=1e-4)
+    assert len(calls) == 2
+
+
 def test_random_numbers_are_drawn_for_each_layer(calls) -> None:
     layers = torch.nn.ModuleList(MLP() for _ in range(4))
 
@@ -297,6 +323,7 @@ def test_random_numbers_are_drawn_for_each_layer(calls) -> None:
     compiled = torch.compile(run, backend="tessera", fullgraph=True)
     with torch.no_grad():
         x, masks = compiled(torch.randn(64, 32))
+    assert calls[0][0] >= 3
     for n, mask in enumerate(masks):
         assert set(mask.unique().tolist()) == {0.0, 2.0}
         assert all(not torch.equal(mask, other) for other in masks[:n])
