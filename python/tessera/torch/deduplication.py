@@ -80,11 +80,12 @@ def deduplicate_before_lowering() -> None:
     """Has Inductor do so to each graph that it makes kernels of Tessera's of, unless the setting
     `deduplicate` is off. Graphs stay whole where Inductor generates C++, orders communication, or
     records CUDA graphs, with which calls were not tried."""
-    from torch._inductor import compile_fx, config, graph
+    from torch._inductor import codecache, compile_fx, config, graph
     from torch._inductor.virtualized import V
 
     run_passes = compile_fx._recursive_post_grad_passes
     lower_output, initialize = graph.SubgraphLowering.output, graph.SubgraphLowering.__init__
+    collect_details = codecache.FxGraphHashDetails.__init__
 
     def recursive_post_grad_passes(graph_module: Any, *args: Any, **kwargs: Any) -> None:
         run_passes(graph_module, *args, **kwargs)
@@ -103,6 +104,11 @@ def deduplicate_before_lowering() -> None:
         # Inputs of a backward graph that nobody needs any more, by their numbers there.
         self.bw_donated_idxs = None
 
+    def init_details(self: Any, *args: Any, **kwargs: Any) -> None:
+        collect_details(self, *args, **kwargs)
+        self.tessera_deduplicates = settings.deduplicate  # a part of the cache's key
+
+    codecache.FxGraphHashDetails.__init__ = init_details
     compile_fx._recursive_post_grad_passes = recursive_post_grad_passes
     graph.SubgraphLowering.output, graph.SubgraphLowering.__init__ = output, init
 

@@ -362,9 +362,16 @@ def test_what_would_be_one_kernel_stays_one(calls) -> None:
 
 
 def test_the_setting(calls) -> None:
-    with settings.override(deduplicate=False):
-        compare(Layers(MLP, 4), torch.randn(4, 32))
-    assert calls == []
+    """What was compiled with another one does not come out of Inductor's cache."""
+    model, x = Layers(MLP, 4), torch.randn(4, 32)
+    for deduplicate, hits in ((True, 0), (False, 0), (True, 1), (False, 1)):
+        torch.compiler.reset()
+        torch._dynamo.utils.counters.clear()
+        with settings.override(deduplicate=deduplicate):
+            compare(model, x)
+        found = torch._dynamo.utils.counters["inductor"]
+        assert (found["fxgraph_cache_hit"], found["fxgraph_cache_miss"]) == (hits, 1 - hits)
+    assert len(calls) == 1
 
 
 def test_graphs_that_are_recorded_stay_whole(calls) -> None:
