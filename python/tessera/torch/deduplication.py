@@ -78,8 +78,7 @@ def deduplicate(graph_module: Any) -> int:
 
 def deduplicate_before_lowering() -> None:
     """Has Inductor do so to each graph that it makes kernels of Tessera's of, unless the setting
-    `deduplicate` is off. Graphs stay whole where Inductor generates C++, orders communication, or
-    records CUDA graphs, with which calls were not tried."""
+    `deduplicate` is off. Graphs stay whole where Inductor generates C++ or orders communication."""
     from torch._inductor import codecache, compile_fx, config, graph
     from torch._inductor.virtualized import V
 
@@ -90,7 +89,7 @@ def deduplicate_before_lowering() -> None:
     def recursive_post_grad_passes(graph_module: Any, *args: Any, **kwargs: Any) -> None:
         run_passes(graph_module, *args, **kwargs)
         is_ours = config.cpu_backend == "triton" and settings.deduplicate
-        is_whole = config.cpp_wrapper or V.aot_compilation or config.triton.cudagraphs
+        is_whole = config.cpp_wrapper or V.aot_compilation
         if is_ours and not is_whole and not _has_collectives(graph_module):
             deduplicate(graph_module)
 
