@@ -155,8 +155,13 @@ def test_threads_launch_at_once(device) -> None:
         for _ in range(150):
             torch.testing.assert_close(compiled(*args), results)
 
-    with concurrent.futures.ThreadPoolExecutor(len(inputs)) as pool:
-        list(pool.map(work, inputs, wanted))  # raises what they raise
+    # torch 2.11 sets this in each call and back, and threads leave it as another one has it.
+    was_static = torch._dynamo.config.assume_static_by_default
+    try:
+        with concurrent.futures.ThreadPoolExecutor(len(inputs)) as pool:
+            list(pool.map(work, inputs, wanted))  # raises what they raise
+    finally:
+        torch._dynamo.config.assume_static_by_default = was_static
 
 
 @devices
