@@ -25,6 +25,7 @@ static constexpr std::pair<RemarkKind, llvm::StringLiteral> kKinds[] = {
     {RemarkKind::LoadNotPipelined, "load-not-pipelined"},
     {RemarkKind::LoopNotPipelined, "loop-not-pipelined"},
     {RemarkKind::FewerStages, "fewer-stages"},
+    {RemarkKind::LoopScheduled, "loop-scheduled"},
     {RemarkKind::RowsCopiedAhead, "rows-copied-ahead"},
     {RemarkKind::LoopNotSpecialized, "loop-not-specialized"},
     {RemarkKind::LoopCopiesForItself, "loop-copies-for-itself"},

@@ -36,6 +36,7 @@ enum class RemarkKind {
   LoadNotPipelined,
   LoopNotPipelined,
   FewerStages,
+  LoopScheduled,
   RowsCopiedAhead,
   LoopNotSpecialized,
   LoopCopiesForItself,

@@ -10,9 +10,11 @@ tile.func @k1() attributes {test.channels = [#tilegpu.channel<0, slots = 4, copy
 }
 
 // CHECK: #tilegpu.schedule<channels = [<0, slots = 4, copy = cp_async>, <1, slots = 2, copy = tma>], ping_pong>
+// CHECK-SAME: #tilegpu.schedule<channels = [], ping_pong, cycles = 4294967297>
 // CHECK-SAME: #tilegpu.schedule<channels = []>
 tile.func @k2() attributes {test.schedules = [
     #tilegpu.schedule<channels = [<0, slots = 4, copy = cp_async>, <1, slots = 2, copy = tma>], ping_pong>,
+    #tilegpu.schedule<cycles = 4294967297, ping_pong>,
     #tilegpu.schedule<>]} {
   tile.return
 }

@@ -20,7 +20,7 @@ module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target
 // CHECK-SAME: {argument = 1 : i64, bytes = 2 : i64, extents = #[[EXTENTS]], strides = #[[STRIDES]]}
 // CHECK: scf.for
 // CHECK: tile.load %{{.+}}, %{{.+}} {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0, tile = !tilegpu.memdesc<8192xbf16, #[[MEMORY]]>>}
-// CHECK: } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 2, copy = cp_async>]>}
+// CHECK: } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 2, copy = cp_async>], cycles = 1437>}
 //
 // The next row may be any step further, and is copied before this one is read; where there is none,
 // nothing is.

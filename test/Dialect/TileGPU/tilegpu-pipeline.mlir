@@ -39,6 +39,7 @@ tile.func @matmul(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.p
   // CHECK-NOT: async_copy
   // CHECK: %[[GUARDED:.+]] = scf.if %[[RUNS]]
   // CHECK: %[[L:.+]]:4 = scf.for %[[I:.+]] = %[[C0]] to %arg2 step %[[C32]] iter_args(%[[ACC:.+]] = %{{.+}}, %{{.+}} = %{{.+}}, %[[TO:.+]] = %{{.+}}, %[[FROM:.+]] = %{{.+}})
+  // expected-remark @below {{expected to take 179 cycles of an SM, bound by the latency of its copies}}
   %r:2 = scf.for %i = %c0 to %k step %c32 iter_args(%acc = %zero, %at = %p) -> (tensor<64x64xf32, #u>, !tile.ptr<f16>) : i32 {
     // CHECK-NEXT: tilegpu.async_wait {pending = 1 : i32}
     // CHECK-NEXT: tilegpu.proxy_fence
@@ -98,6 +99,7 @@ tile.func private @converted(%p: tensor<32x32x!tile.ptr<i8>, #u>, %y: tensor<32x
   %ps = tile.splat %base : !tile.ptr<i8> -> tensor<32x32x!tile.ptr<i8>, #u>
   // CHECK: %[[R:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<32x32xi8, #{{.+}}, slots = 2>
   // CHECK: scf.for
+  // expected-remark @below {{expected to take 514 cycles of an SM, bound by its dots}}
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %z) -> (tensor<32x32xf32, #u>) : i32 {
     // CHECK: tilegpu.async_wait {pending = 0 : i32}
     // CHECK-NOT: tilegpu.proxy_fence
@@ -128,6 +130,7 @@ tile.func private @indirect(%index: !tile.ptr<i32>, %base: !tile.ptr<f32> {tile.
   %j1 = tile.expand_dims %j {axis = 0 : i32} : tensor<32xi32, #u> -> tensor<1x32xi32, #u>
   %j2 = tile.broadcast %j1 : tensor<1x32xi32, #u> -> tensor<32x32xi32, #u>
   // CHECK: scf.for %[[I:.+]] = %{{.+}} to %[[N:.+]] step
+  // expected-remark @below {{expected to take 512 cycles of an SM, bound by its dots}}
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %z) -> (tensor<32x32xf32, #u>) : i32 {
     // CHECK: %[[MORE:.+]] = arith.cmpi ugt
     // CHECK: %[[PAGE:.+]] = tile.load %{{.+}}, %[[MORE]] : !tile.ptr<i32>
@@ -248,6 +251,7 @@ tile.func private @in_time(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n
   %yi = arith.addi %yr2, %yc2 : tensor<32x64xi32, #u>
   %yb = tile.splat %p : !tile.ptr<f16> -> tensor<32x64x!tile.ptr<f16>, #u>
   %yat = tile.addptr %yb, %yi : tensor<32x64x!tile.ptr<f16>, #u>, tensor<32x64xi32, #u>
+  // expected-remark @below {{expected to take 157 cycles of an SM, bound by its copies}}
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %z) -> (tensor<64x64xf32, #u>) : i32 {
     %x = tile.load %xat : tensor<64x32x!tile.ptr<f16>, #u>
     %xs = tilegpu.local_alloc %x : (tensor<64x32xf16, #u>) -> !tilegpu.memdesc<64x32xf16, #a>
@@ -286,6 +290,7 @@ tile.func private @in_time_with_few(%p: !tile.ptr<f16> {tile.divisibility = 16 :
   %yi = arith.addi %yr2, %yc2 : tensor<64x128xi32, #u>
   %yb = tile.splat %p : !tile.ptr<f16> -> tensor<64x128x!tile.ptr<f16>, #u>
   %yat = tile.addptr %yb, %yi : tensor<64x128x!tile.ptr<f16>, #u>, tensor<64x128xi32, #u>
+  // expected-remark @below {{expected to take 630 cycles of an SM, bound by its copies}}
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %z) -> (tensor<128x128xf32, #u>) : i32 {
     %x = tile.load %xat : tensor<128x64x!tile.ptr<f16>, #u>
     %xs = tilegpu.local_alloc %x : (tensor<128x64xf16, #u>) -> !tilegpu.memdesc<128x64xf16, #c>
@@ -309,6 +314,7 @@ tile.func private @large(%p: tensor<192x128x!tile.ptr<f32>, #u>, %y: tensor<128x
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   // expected-remark @below {{loop is pipelined in 2 stages, not 3: a stage takes 98304 bytes of shared memory}}
+  // expected-remark @below {{expected to take 1890 cycles of an SM, bound by its copies}}
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %z) -> (tensor<192x16xf32, #u>) : i32 {
     %x = tile.load %p : tensor<192x128x!tile.ptr<f32>, #u>
     %d = tilegpu.mma_dot %x, %y, %acc {warps = array<i32: 4, 1>} : tensor<192x128xf32, #u>, tensor<128x16xf32, #u> -> tensor<192x16xf32, #u>
@@ -374,6 +380,7 @@ tile.func @computed(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, 
   // CHECK: %[[B:.+]] = tilegpu.local_alloc %{{.+}} : (tensor<32x64xf16
   // CHECK: tilegpu.warpgroup_dot %{{.+}}, %[[B]], %{{.+}} {groups = array<i32: 1, 1>} :
   // CHECK-NOT: warpgroup_wait
+  // expected-remark @below {{expected to take 179 cycles of an SM, bound by the latency of its copies}}
   %r = scf.for %i = %c0 to %k step %c32 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %at = tile.addptr %p, %i : !tile.ptr<f16>, i32
     %as = tile.splat %at : !tile.ptr<f16> -> tensor<64x32x!tile.ptr<f16>, #u>
@@ -427,6 +434,7 @@ tile.func private @two(%q: !tilegpu.memdesc<128x64xf16, #q>, %p: !tile.ptr<f16> 
   // CHECK: %[[T0:.+]] = tilegpu.memdesc_trans %[[K0]]
   // CHECK: %[[S0:.+]] = tilegpu.warpgroup_dot %[[Q]], %[[T0]], %{{.+}} {groups = array<i32: 2, 1>} :
   // CHECK: scf.for {{.+}} iter_args(%{{.+}} = %{{.+}}, %[[S:.+]] = %[[S0]], %{{.+}} = %{{.+}}, %[[FROM:.+]] = %{{.+}})
+  // expected-remark @below {{expected to take 768 cycles of an SM, bound by its dots}}
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32, #u>) : i32 {
     // CHECK: tilegpu.async_wait {pending = 0 : i32}
     // CHECK: tilegpu.async_commit
@@ -473,6 +481,7 @@ tile.func private @several(%q: !buffer, %p: !tile.ptr<f16> {tile.divisibility = 
   %j2 = tile.broadcast %j1 : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
   %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
   %at = tile.addptr %ps, %j2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  // expected-remark @below {{expected to take 315 cycles of an SM, bound by its copies}}
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %k = tile.load %at : tensor<64x64x!tile.ptr<f16>, #u>
     %kb = tilegpu.local_alloc %k : (tensor<64x64xf16, #u>) -> !buffer

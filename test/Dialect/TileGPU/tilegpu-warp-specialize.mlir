@@ -72,6 +72,7 @@ tile.func @matmul(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.p
   // CHECK: tilegpu.tma_load %[[MAPA]][%{{.+}}, %[[I]]], %[[TOA]], %[[THERE]]
   // CHECK: %[[TOB:.+]] = tilegpu.memdesc_index %[[RB]][%[[INTO]]]
   // CHECK: tilegpu.tma_load %[[MAPB]][%[[I]], %{{.+}}], %[[TOB]], %[[THERE]]
+  // expected-remark @below {{expected to take 315 cycles of an SM, bound by its copies}}
   %r:2 = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero, %at = %q) -> (tensor<64x64xf32, #u>, !tile.ptr<f16>) : i32 {
     %as = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
     %is = tile.splat %i : i32 -> tensor<64x64xi32, #u>
@@ -141,6 +142,7 @@ tile.func @persistent(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %tiles:
   // CHECK: tilegpu.tma_load
   scf.if %runs {
     scf.for %t = %id to %tiles step %count : i32 {
+      // expected-remark @below {{expected to take 179 cycles of an SM, bound by the latency of its copies}}
       %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
         %as = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
         %first = arith.muli %t, %c64 : i32
@@ -241,6 +243,7 @@ tile.func @attention(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !til
   // CHECK: tilegpu.tma_load
   // CHECK: tilegpu.tma_load
   // CHECK: scf.for %{{.+}} = %{{.+}} to %[[M]] step %{{.+}} iter_args(%{{.+}} = %[[F]]#0, %{{.+}} = %[[F]]#1, %{{.+}} = %[[F]]#2, %{{.+}} = %[[F]]#3)
+  // expected-remark @below {{expected to take 479 cycles of an SM, bound by the latency of its copies}}
   %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %first = arith.muli %i, %c64 : i32
     %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
@@ -259,6 +262,7 @@ tile.func @attention(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !til
     %d = tilegpu.warpgroup_dot %w, %v, %acc {groups = array<i32: 1, 1>} : tensor<64x64xf16, #u>, !tilegpu.memdesc<64x64xf16, #s> -> tensor<64x64xf32, #u>
     scf.yield %d : tensor<64x64xf32, #u>
   }
+  // expected-remark @below {{expected to take 479 cycles of an SM, bound by the latency of its copies}}
   %z = scf.for %i = %c0 to %m step %c64 iter_args(%acc = %r) -> (tensor<64x64xf32, #u>) : i32 {
     %first = arith.muli %i, %c64 : i32
     %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
@@ -374,6 +378,7 @@ tile.func @arithmetic(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32
   %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
   %i2 = arith.addi %ofrow2, %col2 : tensor<64x64xi32, #u>
   // expected-remark @below {{loop copies for itself: its arithmetic takes longer than its dots, 256 cycles and 128}}
+  // expected-remark @below {{expected to take 282 cycles of an SM, bound by its arithmetic}}
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
     %pp = tile.addptr %ps, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
@@ -464,6 +469,7 @@ tile.func @repeated(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile
   %n1 = tile.expand_dims %r256 {axis = 0 : i32} : tensor<256xi32, #u> -> tensor<1x256xi32, #u>
   %n2 = tile.broadcast %n1 : tensor<1x256xi32, #u> -> tensor<64x256xi32, #u>
   %bi = arith.addi %ofk2, %n2 : tensor<64x256xi32, #u>
+  // expected-remark @below {{expected to take 1437 cycles of an SM, bound by the latency of its copies}}
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<128x256xf32, #u>) : i32 {
     %at = tile.addptr %p, %i : !tile.ptr<f16>, i32
     %as = tile.splat %at : !tile.ptr<f16> -> tensor<128x64x!tile.ptr<f16>, #u>
@@ -528,6 +534,7 @@ tile.func @pieces(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.p
   %n1 = tile.expand_dims %r256 {axis = 0 : i32} : tensor<256xi32, #u> -> tensor<1x256xi32, #u>
   %n2 = tile.broadcast %n1 : tensor<1x256xi32, #u> -> tensor<64x256xi32, #u>
   %bi = arith.addi %ofk2, %n2 : tensor<64x256xi32, #u>
+  // expected-remark @below {{expected to take 1024 cycles of an SM, bound by its dots}}
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<128x256xf32, #u>) : i32 {
     %at = tile.addptr %p, %i : !tile.ptr<f16>, i32
     %as = tile.splat %at : !tile.ptr<f16> -> tensor<128x64x!tile.ptr<f16>, #u>
@@ -596,6 +603,7 @@ tile.func @ping_pong(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !til
   %col1 = tile.expand_dims %columns {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
   %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> tensor<128x64xi32, #u>
   %i2 = arith.addi %ofrow2, %col2 : tensor<128x64xi32, #u>
+  // expected-remark @below {{expected to take 1437 cycles of an SM, bound by the latency of its copies}}
   %r = scf.for %i = %c0 to %n step %c128 iter_args(%acc = %zero) -> (tensor<128x64xf32, #u>) : i32 {
     %first = arith.muli %i, %c128 : i32
     %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
@@ -670,6 +678,7 @@ tile.func @feeds_itself(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !
   // CHECK: scf.for %[[I:.+]] = %[[C0]] to %[[N]] step %[[C64]] iter_args(%[[SUM:.+]] = %{{.+}}, %[[SLOT:.+]] = %{{.+}}, %[[PHASE:.+]] = %{{.+}})
   // expected-remark @below {{loop copies for itself with 2 stages, not 3: with another one fewer programs share an SM}}
   // expected-remark @below {{loop copies for itself: its arithmetic takes longer than its dots, 320 cycles and 256}}
+  // expected-remark @below {{expected to take 372 cycles of an SM, bound by its arithmetic}}
   %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %first = arith.muli %i, %c64 : i32
     %kp = tile.addptr %p, %first : !tile.ptr<f16>, i32
@@ -916,6 +925,7 @@ tile.func @after(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %o: !tile.pt
   %pp = tile.addptr %ps, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
   %os = tile.splat %o : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
   %op = tile.addptr %os, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  // expected-remark @below {{expected to take 157 cycles of an SM, bound by its copies}}
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %x = tile.load %pp : tensor<64x64x!tile.ptr<f16>, #u>
     %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !buffer
@@ -958,6 +968,7 @@ tile.func @other(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %o: !tile.pt
   %os = tile.splat %o : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
   %op = tile.addptr %os, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
   tile.store %op, %one : tensor<64x64x!tile.ptr<f16>, #u>
+  // expected-remark @below {{expected to take 157 cycles of an SM, bound by its copies}}
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %x = tile.load %pp : tensor<64x64x!tile.ptr<f16>, #u>
     %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !buffer
@@ -996,6 +1007,7 @@ tile.func @one_of_two(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32
   // CHECK: scf.for
   // CHECK: tilegpu.mbarrier_wait
   // CHECK: tilegpu.warpgroup_dot
+  // expected-remark @below {{expected to take 179 cycles of an SM, bound by the latency of its copies}}
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %first = arith.muli %i, %c4096 : i32
     %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
@@ -1066,6 +1078,7 @@ tile.func @read_by_threads(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q
   // CHECK-COUNT-2: tilegpu.tma_load
   // CHECK-NOT: tilegpu.tma_load
   // CHECK: tile.return
+  // expected-remark @below {{expected to take 326 cycles of an SM, bound by its copies}}
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %first = arith.muli %i, %c4096 : i32
     %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
@@ -1119,6 +1132,7 @@ tile.func @bounds(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.p
   %c64 = arith.constant 64 : i32
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
   %k = tile.load %q : !tile.ptr<i32>
+  // expected-remark @below {{expected to take 157 cycles of an SM, bound by its copies}}
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %x = tile.load %ps : tensor<64x64x!tile.ptr<f16>, #u>
     %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !buffer

@@ -123,27 +123,35 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
   SmallVector<ChannelAttr> channels;
   bool isPingPong = false;
+  uint64_t cycles = 0;
   if (parser.parseLess() ||
       parseEntries(parser, /*isFirst=*/true, [&](StringRef name, SMLoc at) -> ParseResult {
         if (name == "channels")
           return parseChannels(parser, channels);
+        if (name == "cycles")
+          return parseNumber(parser, cycles);
         if (name != "ping_pong")
           return refuseEntry(parser, name, at);
         isPingPong = true;
         return success();
       }))
     return {};
-  return parser.getChecked<ScheduleAttr>(loc, parser.getContext(), ArrayRef(channels), isPingPong);
+  return parser.getChecked<ScheduleAttr>(loc, parser.getContext(), ArrayRef(channels), isPingPong,
+                                         cycles);
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
   printer << '<';
   printChannels(printer, getChannels());
-  printer << (getPingPong() ? ", ping_pong>" : ">");
+  if (getPingPong())
+    printer << ", ping_pong";
+  if (getCycles() != 0)
+    printer << ", cycles = " << getCycles();
+  printer << '>';
 }
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                   ArrayRef<ChannelAttr> channels, bool) {
+                                   ArrayRef<ChannelAttr> channels, bool, uint64_t) {
   return verifyNumbers(emitError, channels);
 }
 

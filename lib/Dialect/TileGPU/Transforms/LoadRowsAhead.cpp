@@ -133,7 +133,10 @@ void RowPipeliner::propose() {
     load->setAttr(kNodeAttr,
                   NodeAttr::getCopy(context, /*stage=*/-1, /*order=*/0, kChannel, buffer));
   auto channel = ChannelAttr::get(context, kChannel, kSlots, CopyKind::CpAsync);
-  loop->setAttr(kScheduleAttr, ScheduleAttr::get(context, channel, /*ping_pong=*/false));
+  IterationOverlap overlap;
+  overlap.programs = countPrograms(countHeldBytes(), warps, machine);
+  overlap.ahead = 1;
+  proposeSchedule(loop, channel, /*isPingPong=*/false, overlap, machine);
   addLaunchConditions(loop->getParentOfType<tile::FuncOp>(), conditions);
   emitRemark(loop, RemarkKind::RowsCopiedAhead)
       << "rows are copied to shared memory an iteration ahead: " << named("loads", loads.size())

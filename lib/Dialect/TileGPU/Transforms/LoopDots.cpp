@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 #include "tessera/Dialect/TileGPU/IR/Schedule.h"
+#include "tessera/Support/EmitRemark.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -178,38 +179,68 @@ int64_t tessera::tilegpu::getArithmeticCycles(Operation *op, const GPUMachine &m
   return tile.getNumElements() / (isFunction ? machine.functionRate : machine.issueRate);
 }
 
-LoopCycles tessera::tilegpu::countCycles(scf::ForOp loop, const GPUMachine &machine) {
-  // A machine without wgmma has no such dots.
-  const int64_t rate = std::max<int64_t>(machine.warpgroupMMARate, 1);
-  LoopCycles cycles;
+int64_t tessera::tilegpu::getDotCycles(Operation *op, const GPUMachine &machine) {
+  int64_t elements = tile::getShape(op->getResult(0).getType()).empty()
+                         ? 1
+                         : cast<RankedTensorType>(op->getResult(0).getType()).getNumElements();
+  auto getExtents = [](Type type) {
+    auto buffer = dyn_cast<MemDescType>(type);
+    return buffer ? buffer.getShape() : tile::getShape(type);
+  };
+  Type a = op->getOperand(0).getType();
+  int64_t depth = getExtents(a).back();
+  bool isWarpgroup = isa<WarpgroupDotOp>(op);
+  if (!isWarpgroup && !isa<MmaDotOp>(op))
+    return elements * depth / machine.f32Rate;
+  auto buffer = dyn_cast<MemDescType>(a);
+  int64_t bits = 8 * getElementBytes(buffer ? buffer.getElementType() : getElementTypeOrSelf(a));
+  return GPUMachine::getDotCycles(elements, depth, bits,
+                                  isWarpgroup ? machine.warpgroupMMARate : machine.warpMMARate);
+}
+
+IterationWork tessera::tilegpu::getIterationWork(scf::ForOp loop, const GPUMachine &machine) {
+  IterationWork work;
+  // Integers and pointers are indices, which another thread computes.
+  auto isFloatTile = [](Type type) {
+    auto tile = dyn_cast<RankedTensorType>(type);
+    return tile && isa<FloatType>(tile.getElementType());
+  };
   for (Operation &op : loop.getBody()->without_terminator()) {
-    if (auto dot = dyn_cast<WarpgroupDotOp>(op)) {
-      int64_t depth = dot.getB().getType().getShape().front();
-      int64_t bits = 8 * getElementBytes(dot.getB().getType().getElementType());
-      cycles.dots += GPUMachine::getDotCycles(dot.getType().getNumElements(), depth, bits, rate);
-      continue;
-    }
-    // Integers and pointers are indices, which another thread computes.
-    auto isFloatTile = [](Type type) {
-      auto tile = dyn_cast<RankedTensorType>(type);
-      return tile && isa<FloatType>(tile.getElementType());
-    };
-    if (isa<tile::ReduceOp>(op) && isFloatTile(op.getOperand(0).getType())) {
+    if (isa<tile::DotOp, MmaDotOp, WarpgroupDotOp>(op)) {
+      work.dots += getDotCycles(&op, machine);
+    } else if (isa<tile::ReduceOp>(op) && isFloatTile(op.getOperand(0).getType())) {
       auto tile = cast<RankedTensorType>(op.getOperand(0).getType());
-      cycles.arithmetic += tile.getNumElements() / machine.issueRate;
-      continue;
+      work.arithmetic += tile.getNumElements() / machine.issueRate;
+    } else if (auto load = dyn_cast<tile::LoadOp>(op)) {
+      if (auto tile = dyn_cast<RankedTensorType>(load.getType()))
+        work.loadedBytes += getTileBytes(tile);
+    } else if (op.getNumResults() > 0 && isFloatTile(op.getResult(0).getType())) {
+      work.arithmetic += getArithmeticCycles(&op, machine);
     }
-    if (op.getNumResults() > 0 && isFloatTile(op.getResult(0).getType()))
-      cycles.arithmetic += getArithmeticCycles(&op, machine);
   }
-  return cycles;
+  return work;
+}
+
+void tessera::tilegpu::proposeSchedule(scf::ForOp loop, ArrayRef<ChannelAttr> channels,
+                                       bool isPingPong, const IterationOverlap &overlap,
+                                       const GPUMachine &machine) {
+  IterationWork work = getIterationWork(loop, machine);
+  ScheduleCost cost = ScheduleCost::get(work, overlap, machine);
+  loop->setAttr(kScheduleAttr,
+                ScheduleAttr::get(loop.getContext(), channels, isPingPong, cost.cycles));
+  emitRemark(loop, RemarkKind::LoopScheduled)
+      << "an iteration is expected to take " << named("cycles", cost.cycles)
+      << " cycles of an SM, bound by " << named("bound", describe(cost.bound)) << ": "
+      << named("dots", work.dots) << " of dots, " << named("arithmetic", work.arithmetic)
+      << " of arithmetic, " << named("copies", cost.copies) << " of copies, "
+      << named("programs", overlap.programs) << " programs at once";
 }
 
 int64_t tessera::tilegpu::getTimelySlots(scf::ForOp loop, const GPUMachine &machine) {
   int64_t latency =
       getNumParts(loop) > 1 ? machine.getMulticastLatency() : machine.getBusyMemoryLatency();
   // A slot is read, and one more by the dot in flight.
-  int64_t cycles = std::max<int64_t>(countCycles(loop, machine).dots, 1);
+  int64_t cycles = std::max<int64_t>(getIterationWork(loop, machine).dots, 1);
   return std::min<int64_t>(kMostTimelySlots, llvm::divideCeil(latency, cycles) + 2);
 }
 

@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+#include "tessera/Machine/ScheduleCost.h"
 #include "llvm/ADT/DenseSet.h"
 
 #include <optional>
@@ -76,12 +77,16 @@ WarpgroupDotOp findLateDot(mlir::scf::ForOp loop, const ReplacedOps &replaced);
 /// Registers of a thread for what a loop carries, and for two results of a dot in it.
 int64_t getSkewedRegisters(mlir::scf::ForOp loop, WarpgroupDotOp dot, unsigned warps);
 
-/// What an SM does in an iteration, in cycles: dots of its tensor cores, and
-/// arithmetic of its threads on whole tiles.
-struct LoopCycles {
-  int64_t dots = 0, arithmetic = 0;
-};
-LoopCycles countCycles(mlir::scf::ForOp loop, const GPUMachine &machine);
+/// What an iteration asks of an SM: its dots, arithmetic on whole tiles of floats, and tiles that
+/// are loaded.
+IterationWork getIterationWork(mlir::scf::ForOp loop, const GPUMachine &machine);
+
+/// Puts a schedule on a loop, with what it is expected to cost, and says so.
+void proposeSchedule(mlir::scf::ForOp loop, llvm::ArrayRef<ChannelAttr> channels, bool isPingPong,
+                     const IterationOverlap &overlap, const GPUMachine &machine);
+
+/// Cycles of an SM for a dot (any of tile.dot, tilegpu.mma_dot, tilegpu.warpgroup_dot) by itself.
+int64_t getDotCycles(mlir::Operation *dot, const GPUMachine &machine);
 
 /// Cycles of an SM for an op of arithmetic on a tile; 0 for constants, and whatever else there is.
 int64_t getArithmeticCycles(mlir::Operation *op, const GPUMachine &machine);

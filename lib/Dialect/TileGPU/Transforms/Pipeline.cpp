@@ -54,6 +54,8 @@ namespace tessera::tilegpu {
 
 /// Bytes of a copy at least; cp.async has nothing narrower.
 static constexpr int64_t kNarrowestCopy = 4;
+/// Registers that threads need beside accumulators, most of them for the addresses of copies.
+static constexpr int64_t kBesideCarried = 88;
 
 namespace {
 
@@ -81,6 +83,8 @@ private:
   void planLoad(tile::LoadOp load, AccessAnalysis &analysis);
   std::optional<MemDescType> getSlotType(tile::LoadOp load, AccessAnalysis &analysis);
   int64_t getTimelySlots(int64_t slots, int64_t perSlot, int64_t others);
+  int64_t getBytesOfSlots() const;
+  int64_t countPrograms() const;
   bool planSlots();
   /// The loads, and the buffers that are slots now.
   ReplacedOps getReplaced() const;
@@ -171,20 +175,35 @@ ReplacedOps LoopPipeliner::getReplaced() const { return getReplacedBy(loads); }
 
 /// Slots that copies need to be there in time and that take the place of no other program.
 int64_t LoopPipeliner::getTimelySlots(int64_t slots, int64_t perSlot, int64_t others) {
-  // What threads need beside accumulators, most of it for the addresses of copies.
-  constexpr int64_t kBeside = 88;
   unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
   int64_t programs = machine.countBlocks(GPUMachine::kWarpSize * warps,
-                                         getRegisters(asyncDot.getType(), warps) + kBeside,
+                                         getRegisters(asyncDot.getType(), warps) + kBesideCarried,
                                          slots * perSlot + others);
   int64_t free = (machine.getSharedBytes(programs) - others) / perSlot;
   return std::max(slots, std::min(free, tilegpu::getTimelySlots(loop, machine)));
 }
 
+int64_t LoopPipeliner::getBytesOfSlots() const {
+  int64_t bytes = 0;
+  for (const PipelinedLoad &planned : loads)
+    bytes += planned.slot.getRing(1).getSlotBytes();
+  return bytes;
+}
+
+/// Programs that share an SM, by what the loop carries and its rings.
+int64_t LoopPipeliner::countPrograms() const {
+  unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
+  int64_t registers = kBesideCarried;
+  for (Value value : scf::ForOp(loop).getRegionIterArgs())
+    if (isa<RankedTensorType>(value.getType()))
+      registers += getRegisters(value.getType(), warps);
+  return machine.countBlocks(GPUMachine::kWarpSize * warps,
+                             std::min(registers, GPUMachine::kMaxRegisters),
+                             slots * getBytesOfSlots() + getOtherBytes(loop, getReplaced()));
+}
+
 bool LoopPipeliner::planSlots() {
-  int64_t perSlot = 0;
-  for (PipelinedLoad &planned : loads)
-    perSlot += planned.slot.getRing(1).getSlotBytes();
+  int64_t perSlot = getBytesOfSlots();
   int64_t others = kExchangeBytes + getOtherBytes(loop, getReplaced());
   int64_t fitting = (machine.sharedBytes - others) / perSlot;
   // The operands of a dot in flight take a slot more.
@@ -296,7 +315,11 @@ void LoopPipeliner::propose() {
     set(skewedDot, NodeAttr::getMMA(context, /*stage=*/-1, /*order=*/0, /*wait=*/2));
   }
   auto channel = ChannelAttr::get(context, kChannel, slots, CopyKind::CpAsync);
-  loop->setAttr(kScheduleAttr, ScheduleAttr::get(context, channel, /*ping_pong=*/false));
+  IterationOverlap overlap;
+  overlap.programs = countPrograms();
+  overlap.hasDotBeside = skewedDot != nullptr;
+  overlap.ahead = distance;
+  proposeSchedule(loop, channel, /*isPingPong=*/false, overlap, machine);
 }
 
 //===----------------------------------------------------------------------===//

@@ -402,6 +402,5 @@ void Specializer::propose(BoxLoop &planned) {
   SmallVector<ChannelAttr> attrs;
   for (unsigned channel : planned.channels)
     attrs.push_back(ChannelAttr::get(context, channel, slots, CopyKind::TMA));
-  scf::ForOp(planned.loop)
-      ->setAttr(kScheduleAttr, ScheduleAttr::get(context, attrs, planned.isPingPong));
+  proposeSchedule(planned.loop, attrs, planned.isPingPong, getOverlap(planned), machine);
 }

@@ -54,6 +54,8 @@ struct BoxLoop {
 
   ReplacedOps getReplaced() const;
   bool hasLateDot() const { return order && order->hasLate(); }
+  /// Whether the program computes while a dot of its own is under way.
+  bool hasDotBeside() const { return lateDot || hasLateDot(); }
   /// What a producer needs to copy for it.
   void addTo(ProducerSlice &slice) const;
   /// The channel by which an operand of a dot comes; none if by no one.
@@ -109,6 +111,8 @@ private:
   int64_t getWantedRegisters() const;
   bool refuse(mlir::Operation *loop, const mlir::Twine &why, mlir::Operation *place = nullptr);
 
+  int64_t countPrograms() const;
+  IterationOverlap getOverlap(const BoxLoop &planned) const;
   KernelScheduleAttr getKernelSchedule() const;
   void propose(BoxLoop &planned);
   void proposeCopies(const BoxLoop &planned);

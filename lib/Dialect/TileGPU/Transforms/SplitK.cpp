@@ -299,26 +299,6 @@ void LoopSplitter::split() {
 // What it takes
 //===----------------------------------------------------------------------===//
 
-/// Cycles of an SM for a dot by itself.
-static int64_t getDotCycles(Operation *op, const GPUMachine &machine) {
-  int64_t elements = tile::getShape(op->getResult(0).getType()).empty()
-                         ? 1
-                         : cast<RankedTensorType>(op->getResult(0).getType()).getNumElements();
-  auto getExtents = [](Type type) {
-    auto buffer = dyn_cast<MemDescType>(type);
-    return buffer ? buffer.getShape() : tile::getShape(type);
-  };
-  Type a = op->getOperand(0).getType();
-  int64_t depth = getExtents(a).back();
-  bool isWarpgroup = isa<WarpgroupDotOp>(op);
-  if (!isWarpgroup && !isa<MmaDotOp>(op))
-    return elements * depth / machine.f32Rate;
-  auto buffer = dyn_cast<MemDescType>(a);
-  int64_t bits = 8 * getElementBytes(buffer ? buffer.getElementType() : getElementTypeOrSelf(a));
-  return GPUMachine::getDotCycles(elements, depth, bits,
-                                  isWarpgroup ? machine.warpgroupMMARate : machine.warpMMARate);
-}
-
 /// Cycles of an SM for what threads compute with loaded tiles before these are multiplied, as where
 /// weights are decoded.
 static int64_t getDecodingCycles(ArrayRef<Operation *> dots, Block *body,

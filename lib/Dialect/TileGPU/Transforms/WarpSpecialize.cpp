@@ -325,15 +325,14 @@ bool Specializer::planSlots() {
 /// Whether tensor cores have more to do than threads, in some loop.
 bool Specializer::isBoundByDots() const {
   return llvm::any_of(loops, [this](const BoxLoop &planned) {
-    LoopCycles cycles = countCycles(planned.loop, machine);
-    return cycles.dots >= cycles.arithmetic;
+    return getIterationWork(planned.loop, machine).isBoundByDots();
   });
 }
 
 static std::string describeBound(scf::ForOp loop, const GPUMachine &machine) {
-  LoopCycles cycles = countCycles(loop, machine);
-  return "its arithmetic takes longer than its dots, " + std::to_string(cycles.arithmetic) +
-         " cycles and " + std::to_string(cycles.dots);
+  IterationWork work = getIterationWork(loop, machine);
+  return "its arithmetic takes longer than its dots, " + std::to_string(work.arithmetic) +
+         " cycles and " + std::to_string(work.dots);
 }
 
 void Specializer::putNothingOff() {
@@ -342,8 +341,9 @@ void Specializer::putNothingOff() {
       planned.order = DotOrder::plan(planned.loop, planned.getReplaced(), /*isLate=*/false);
 }
 
-/// Programs beside each other overlap better than a loop's dots and its arithmetic do. Where more
-/// of them share an SM without warps for copies, that is worth more than those.
+/// Programs beside each other overlap better than a loop's dots and its arithmetic do
+/// (tessera/Machine/ScheduleCost.h). Where so many more of them share an SM without warps for
+/// copies that iterations take no longer, that is done: it leaves more to other kernels.
 void Specializer::planFedPrograms() {
   if (!llvm::all_of(loops, [](const BoxLoop &planned) {
         return planned.order && whyNotCopied(planned.loop).empty();
@@ -364,14 +364,23 @@ void Specializer::planFedPrograms() {
     WarpRegisters registers(warps, several);
     return unplanned.empty() ? registers.getMost() : registers.alone;
   });
-  bool isLate = hasLateDot();
+  // What iterations of all loops take, if copies are there in time.
+  auto getCycles = [&](int64_t sharing) {
+    int64_t cycles = 0;
+    for (const BoxLoop &planned : loops)
+      cycles += ScheduleCost::get(getIterationWork(planned.loop, machine),
+                                  {sharing, planned.hasDotBeside()}, machine)
+                    .cycles;
+    return cycles;
+  };
+  int64_t besideCycles = getCycles(beside);
   std::vector<BoxLoop> late = loops;
   putNothingOff();
   int64_t threads = GPUMachine::kWarpSize * warps;
   int64_t alone = count(
       kMostAlone, [&](int64_t several) { return GPUMachine::getRegisters(several * threads); });
-  // As many do better on their own, too, if the warps that are beside them put no dot off.
-  if (alone > beside || (alone > 1 && alone == beside && !isLate))
+  // One that copies for itself has nothing to do meanwhile.
+  if (alone > 1 && alone >= beside && getCycles(alone) <= besideCycles)
     sharedPrograms = alone;
   else
     loops = std::move(late);
@@ -476,6 +485,28 @@ bool Specializer::plan() {
 //===----------------------------------------------------------------------===//
 // The kernel's schedule
 //===----------------------------------------------------------------------===//
+
+/// Programs that share an SM.
+int64_t Specializer::countPrograms() const {
+  if (isPersistent)
+    return 1;
+  int64_t most = std::max(programs, sharedPrograms);
+  if (most > 1)
+    return most;
+  int64_t threads = GPUMachine::kWarpSize * (copiesForItself ? warps : warps + 1);
+  return machine.countBlocks(threads, std::min(getWantedRegisters(), GPUMachine::kMaxRegisters),
+                             slots * getBytesOfSlots() + getOtherBytes(getReplaced()));
+}
+
+IterationOverlap Specializer::getOverlap(const BoxLoop &planned) const {
+  IterationOverlap overlap;
+  overlap.programs = countPrograms();
+  overlap.hasDotBeside = planned.hasDotBeside();
+  // A slot is read, and another one by a dot that goes on.
+  overlap.ahead = int64_t(slots) - (planned.asyncDot || planned.hasDotBeside() ? 2 : 1);
+  overlap.isMulticast = getNumParts(kernel) > 1;
+  return overlap;
+}
 
 KernelScheduleAttr Specializer::getKernelSchedule() const {
   int64_t wanted = getWantedRegisters();

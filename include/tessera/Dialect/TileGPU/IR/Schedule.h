@@ -18,6 +18,9 @@
 //       scf.yield %d, %n
 //     } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, copy = cp_async>]>}
 //
+// Who plans says with the schedule what an iteration is expected to cost (`cycles`,
+// tessera/Machine/ScheduleCost.h), by which schedules of a loop compare.
+//
 // Nodes. Every op of the body is a node. Its stage says in which iteration of the new loop it is
 // done: stage 0 in the one that it belongs to, stage -2 two iterations earlier, stage 1 one
 // later. Within an iteration of the new loop ops come by their order, and those of one order as

@@ -32,16 +32,19 @@ def TileGPU_ScheduleAttr : TileGPU_Attr<"Schedule", "schedule", []> {
   let description = [{
     On an `scf.for`, as `tilegpu.schedule`: the channels by which its tiles come; with
     `ping_pong`, warpgroups begin their dots alternately. What its ops do when is said by
-    `#tilegpu.node` on each.
+    `#tilegpu.node` on each. What the planner expects it to cost are `cycles` of an SM for an
+    iteration of one program (tessera/Machine/ScheduleCost.h); 0, which is not printed, where nobody
+    says. Nothing is checked or written by these.
 
     Rules: (S1) no two channels have one number.
 
     ```mlir
     #tilegpu.schedule<channels = [<0, slots = 4, copy = tma>], ping_pong>
+    #tilegpu.schedule<channels = [<0, slots = 4, copy = tma>], cycles = 512>
     ```
   }];
   let parameters = (ins ArrayRefParameter<"::tessera::tilegpu::ChannelAttr">:$channels,
-                        "bool":$ping_pong);
+                        "bool":$ping_pong, "uint64_t":$cycles);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

@@ -140,7 +140,7 @@ def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
       %d = tilegpu.warpgroup_dot %a, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, wait = 1, in_flight = 1>} : ...
       %next = tile.addptr %at, %c32 {tilegpu.node = #tilegpu.node<vector, order = 1>} : ...
       ...
-    } {tile.num_stages = 3 : i32, tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, copy = cp_async>]>}
+    } {tile.num_stages = 3 : i32, tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, copy = cp_async>], cycles = 179>}
     ```
   }];
   let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
@@ -241,6 +241,8 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
     and the producer can copy all that is multiplied, the tiles that a program loads once before
     its loops among it (attention's rows of q), it does one program after the other as well:
     warpgroups then go from one program to the next without waiting for each other.
+    Kernels with loops of more dots have no producer warp where more programs have room without and
+    iterations are expected to take no longer (tessera/Machine/ScheduleCost.h).
     A kernel that has a `tilegpu.kernel_schedule` already keeps it.
 
     A loop stays as it is, with a remark that says why, if a tile that reaches a dot
@@ -269,7 +271,7 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
       %b = tilegpu.local_alloc %y : (...) -> !tilegpu.memdesc<64x64xf16, #shared>
       %d = tilegpu.warpgroup_dot %a, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, wait = 1, in_flight = 1>} : ...
       ...
-    } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, copy = tma>]>}
+    } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, copy = tma>], cycles = 315>}
     ```
   }];
   let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
@@ -619,7 +621,7 @@ def TileGPULoadRowsAheadPass : Pass<"tilegpu-load-rows-ahead", "::mlir::ModuleOp
     %sums:2 = scf.for %r = %first to %rows step %step ... {
       %xv = tile.load %xp, %m {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0, tile = !tilegpu.memdesc<8192xbf16, #memory>>} : tensor<8192x!tile.ptr<bf16>, #row>
       ...
-    } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 2, copy = cp_async>]>}
+    } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 2, copy = cp_async>], cycles = 1437>}
     ```
   }];
   let dependentDialects = ["TileGPUDialect"];
