@@ -212,8 +212,12 @@ IterationWork tessera::tilegpu::getIterationWork(scf::ForOp loop, const GPUMachi
       auto tile = cast<RankedTensorType>(op.getOperand(0).getType());
       work.arithmetic += tile.getNumElements() / machine.issueRate;
     } else if (auto load = dyn_cast<tile::LoadOp>(op)) {
-      if (auto tile = dyn_cast<RankedTensorType>(load.getType()))
-        work.loadedBytes += getTileBytes(tile);
+      if (auto tile = dyn_cast<RankedTensorType>(load.getType())) {
+        // Of a tile for all blocks of a cluster each asks the second-level cache for its share.
+        auto node = load->getAttrOfType<NodeAttr>(kNodeAttr);
+        work.loadedBytes +=
+            getTileBytes(tile) / (node && node.getMulticast() ? getNumParts(loop) : 1);
+      }
     } else if (op.getNumResults() > 0 && isFloatTile(op.getResult(0).getType())) {
       work.arithmetic += getArithmeticCycles(&op, machine);
     }

@@ -78,7 +78,7 @@ WarpgroupDotOp findLateDot(mlir::scf::ForOp loop, const ReplacedOps &replaced);
 int64_t getSkewedRegisters(mlir::scf::ForOp loop, WarpgroupDotOp dot, unsigned warps);
 
 /// What an iteration asks of an SM: its dots, arithmetic on whole tiles of floats, and tiles that
-/// are loaded.
+/// are loaded; of those that nodes say are `multicast` a block's share.
 IterationWork getIterationWork(mlir::scf::ForOp loop, const GPUMachine &machine);
 
 /// Puts a schedule on a loop, with what it is expected to cost, and says so.
