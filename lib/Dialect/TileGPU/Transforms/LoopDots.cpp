@@ -193,9 +193,12 @@ int64_t tessera::tilegpu::getDotCycles(Operation *op, const GPUMachine &machine)
   if (!isWarpgroup && !isa<MmaDotOp>(op))
     return elements * depth / machine.f32Rate;
   auto buffer = dyn_cast<MemDescType>(a);
-  int64_t bits = 8 * getElementBytes(buffer ? buffer.getElementType() : getElementTypeOrSelf(a));
-  return GPUMachine::getDotCycles(elements, depth, bits,
-                                  isWarpgroup ? machine.warpgroupMMARate : machine.warpMMARate);
+  Type element = buffer ? buffer.getElementType() : getElementTypeOrSelf(a);
+  if (element.isF64())
+    return elements * depth / machine.warpMMARateF64;
+  // A machine without wgmma has no such dots, but a file may.
+  int64_t rate = isWarpgroup ? std::max<int64_t>(machine.warpgroupMMARate, 1) : machine.warpMMARate;
+  return GPUMachine::getDotCycles(elements, depth, 8 * getElementBytes(element), rate);
 }
 
 IterationWork tessera::tilegpu::getIterationWork(scf::ForOp loop, const GPUMachine &machine) {

@@ -343,7 +343,7 @@ void Specializer::putNothingOff() {
 
 /// Programs beside each other overlap better than a loop's dots and its arithmetic do
 /// (tessera/Machine/ScheduleCost.h). Where so many more of them share an SM without warps for
-/// copies that iterations take no longer, that is done: it leaves more to other kernels.
+/// copies that iterations take no longer, that is done.
 void Specializer::planFedPrograms() {
   if (!llvm::all_of(loops, [](const BoxLoop &planned) {
         return planned.order && whyNotCopied(planned.loop).empty();
