@@ -15,8 +15,9 @@
 // 733 with three. A program that itself has a dot under way while it computes hides half as much
 // again, as one and a half programs would: 867.
 //
-// Copies come in time or not. One that is begun `ahead` iterations before its tile is needed takes
-// the latency of memory, so an iteration of P programs takes a P-th of a share of that at least.
+// Copies come in time or not. From where one begins to where its tile is needed are `ahead`
+// iterations, which each program has for itself, and it takes the latency of memory. So an
+// iteration takes latency / (ahead * programs) at least.
 //
 // Left out: addresses, barriers, bank conflicts, and memory behind the second-level cache, which
 // programs share in ways that a loop does not say. The number compares schedules of one loop, and

@@ -58,7 +58,7 @@ public:
 private:
   bool planLoad(tile::LoadOp load);
   int64_t countHeldBytes();
-  int64_t countFreeBytes(int64_t heldBytes);
+  int64_t countFreeBytes();
 
   scf::ForOp loop;
   const GPUMachine &machine;
@@ -67,6 +67,7 @@ private:
   MemoryOrder order;
 
   SmallVector<std::pair<tile::LoadOp, MemDescType>> loads;
+  int64_t programs = 1; ///< that share an SM, by what their threads hold
   LaunchConditions conditions;
 };
 
@@ -95,8 +96,7 @@ int64_t RowPipeliner::countHeldBytes() {
 }
 
 /// Shared memory of a program for its rings, if as many share an SM as have registers there.
-int64_t RowPipeliner::countFreeBytes(int64_t heldBytes) {
-  int64_t programs = countPrograms(heldBytes, warps, machine);
+int64_t RowPipeliner::countFreeBytes() {
   return machine.getSharedBytes(programs) - kExchangeBytes - getOtherBytes(loop, {});
 }
 
@@ -112,7 +112,8 @@ bool RowPipeliner::plan() {
   for (auto [load, buffer] : loads)
     bytes += buffer.getRing(kSlots).getNumBytes();
   int64_t heldBytes = countHeldBytes();
-  if (loads.empty() || bytes > countFreeBytes(heldBytes))
+  programs = countPrograms(heldBytes, warps, machine);
+  if (loads.empty() || bytes > countFreeBytes())
     return false;
   // What blocks of a cluster wait for each other hides less than reading rows from slots takes, if
   // registers would hold them (docs/Notebook.md).
@@ -134,7 +135,7 @@ void RowPipeliner::propose() {
                   NodeAttr::getCopy(context, /*stage=*/-1, /*order=*/0, kChannel, buffer));
   auto channel = ChannelAttr::get(context, kChannel, kSlots, CopyKind::CpAsync);
   IterationOverlap overlap;
-  overlap.programs = countPrograms(countHeldBytes(), warps, machine);
+  overlap.programs = programs;
   overlap.ahead = 1;
   proposeSchedule(loop, channel, /*isPingPong=*/false, overlap, machine);
   addLaunchConditions(loop->getParentOfType<tile::FuncOp>(), conditions);

@@ -2,8 +2,8 @@
 //
 // What a loop with dots tells whoever copies their operands ahead, by the program's own
 // threads (Pipeline.cpp) or by one of their own (WarpSpecialize.cpp): which tiles reach a
-// dot, which dots may be under way while other work is done, and how much shared
-// memory is left for rings.
+// dot, which dots may be under way while other work is done, how much shared
+// memory is left for rings, and what an iteration asks of an SM.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LOOPDOTS_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LOOPDOTS_H
