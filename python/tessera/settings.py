@@ -226,6 +226,13 @@ class Settings:
         True,
         "whether layers of a model that repeat are compiled once (tessera.torch)",
     )
+    codegen_processes = Setting[int](
+        "TESSERA_CODEGEN_PROCESSES",
+        _count,
+        0,
+        "how many processes generate the code of a model at once (tessera.torch); 0: as many as there "
+        "are CPUs and workers of Inductor's, up to 12; 1: no others",
+    )
     as_triton = Setting[bool](
         "TESSERA_AS_TRITON",
         _boolean,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Mapping, Optional, Sequence
 
 from tessera.torch.attention_masks import simplify_masks
+from tessera.torch.garbage import collected_rarely
 from tessera.torch.installation import install
 from tessera.torch.mends import mend_inductor
 
@@ -37,4 +38,5 @@ def compile_graph(
         # Inductor has no code to measure a CPU's fused kernels with.
         settings = {"benchmark_epilogue_fusion": False, **settings}
 
-    return compile_fx(graph, example_inputs, config_patches={**settings, **PATCHES})
+    with collected_rarely():
+        return compile_fx(graph, example_inputs, config_patches={**settings, **PATCHES})

@@ -15,7 +15,6 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from tessera.torch.deduplication import deduplicate_before_lowering
 from tessera.torch.launching import repeat_launches
 
 _UNWRAPPING = ("triton_utils", "triton", "wrapper", "cpp_wrapper_gpu")
@@ -25,7 +24,9 @@ _UNWRAPPING = ("triton_utils", "triton", "wrapper", "cpp_wrapper_gpu")
 @functools.cache
 def mend_inductor() -> None:
     """Mends them all, once, has launches need no Python (launching.py), and has layers that repeat
-    compiled once (deduplication.py)."""
+    compiled once and the rest in parts (lowering.py)."""
+    from tessera.torch import lowering
+
     _load_tensors_without_dimensions()
     _have_grids_as_long_as_they_are()
     _add_biases_after_convolutions()
@@ -34,7 +35,7 @@ def mend_inductor() -> None:
     _leave_large_weights_alone()
     _measure_configurations_briefly()
     repeat_launches()
-    deduplicate_before_lowering()
+    lowering.outline_before_lowering()
 
 
 def _makes_kernels() -> bool:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import random
 import re
@@ -14,6 +15,7 @@ torch = pytest.importorskip("torch")
 import torch.nn.functional as F
 
 import tessera.torch.deduplication as deduplication
+import tessera.torch.outlining as outlining
 from tessera.settings import settings
 
 from .test_models import Block
@@ -27,8 +29,10 @@ devices = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=o
 @pytest.fixture
 def calls(monkeypatch):
     """Of each graph that is lowered how often it calls graphs of its own, and how many these are."""
+    import tessera.torch.lowering as lowering  # which loads Inductor
+
     found = []
-    original = deduplication.deduplicate
+    original = lowering.deduplicate
 
     def deduplicate(graph_module):
         before = len(list(graph_module.graph.nodes))
@@ -44,7 +48,7 @@ def calls(monkeypatch):
         found.append((len(names), len(set(names))))
         return saved
 
-    monkeypatch.setattr(deduplication, "deduplicate", deduplicate)
+    monkeypatch.setattr(lowering, "deduplicate", deduplicate)
     return found
 
 
@@ -226,7 +230,7 @@ def test_results_that_share_memory(calls, monkeypatch) -> None:
         values = [node.meta["val"] for node in repetitions[0]]
         return [place for place, value in enumerate(values) if isinstance(value, torch.Tensor)]
 
-    monkeypatch.setattr(deduplication, "_find_results", find_results)
+    monkeypatch.setattr(outlining, "find_results", find_results)
     model, x = Layers(MLP, 4), torch.randn(4, 32)
     compiled = torch.compile(model, backend="tessera", fullgraph=True)
     with torch.no_grad():
@@ -340,15 +344,63 @@ def test_shapes_that_change(calls) -> None:
     assert calls[0] == (0, 0)
 
 
-def test_convolutions_are_left_alone(calls) -> None:
-    model = torch.nn.Sequential(
-        *(
-            torch.nn.Sequential(torch.nn.Conv2d(8, 8, 3, padding=1), torch.nn.GELU())
-            for _ in range(6)
-        )
+class Residual(torch.nn.Module):
+    """Two convolutions, normalised, with statistics that are kept; an image goes round them."""
+
+    def __init__(self, channels=8):
+        super().__init__()
+        self.one = torch.nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+        self.two = torch.nn.Conv2d(channels, channels, 3, padding=1)
+        self.norms = torch.nn.ModuleList(torch.nn.BatchNorm2d(channels) for _ in range(2))
+
+    def forward(self, x):
+        y = F.silu(self.norms[0](self.one(x)))
+        return F.silu(self.norms[1](self.two(y)) * 0.5 + x)
+
+
+@devices
+@pytest.mark.parametrize("memory_format", ["contiguous_format", "channels_last"])
+def test_layers_with_convolutions(calls, device, memory_format) -> None:
+    """With channels last, in whatever layout the image came, and nothing is turned in between."""
+    from torch._inductor.utils import run_and_get_code
+
+    model = Layers(Residual, 5).to(device).eval()
+    x = torch.randn(2, 8, 20, 24, device=device)
+    x = x.contiguous(memory_format=getattr(torch, memory_format))
+    compiled = torch.compile(model, backend="tessera", fullgraph=True)
+    with torch.no_grad():
+        result, (code,) = run_and_get_code(compiled, x)
+        expected = model(x)
+    torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-4)
+    assert result.stride() == expected.stride()
+    assert calls[0][0] >= 3 and calls[0][1] == 1
+    with settings.override(deduplicate=False):
+        torch.compiler.reset()
+        with torch.no_grad():
+            _, (whole,) = run_and_get_code(torch.compile(model, backend="tessera"), x)
+    kernels, whole_kernels = (
+        len(set(re.findall(r"^(triton_\w+) = async_compile", text, re.M))) for text in (code, whole)
     )
-    compare(model, torch.randn(1, 8, 12, 12))
-    assert calls[0] == (0, 0)
+    assert kernels <= whole_kernels
+
+
+@devices
+def test_statistics_of_layers_with_convolutions(calls, device) -> None:
+    model = Layers(Residual, 5).to(device)
+    compiled_model = copy.deepcopy(model)
+    x = torch.randn(4, 8, 20, 24, device=device)
+    compiled = torch.compile(compiled_model, backend="tessera", fullgraph=True)
+    for _ in range(3):
+        torch.testing.assert_close(compiled(x), model(x), rtol=1e-3, atol=1e-3)
+    for (name, one), other in zip(model.named_buffers(), compiled_model.buffers(), strict=True):
+        torch.testing.assert_close(other, one, rtol=1e-3, atol=1e-4, msg=name)
+    model.zero_grad()
+    compiled_model.zero_grad()
+    for called in (model, compiled):
+        called(x).square().mean().backward()
+    for one, other in zip(model.parameters(), compiled_model.parameters(), strict=True):
+        torch.testing.assert_close(other.grad, one.grad, rtol=2e-3, atol=2e-4)
+    assert all(times >= 3 for times, _ in calls)
 
 
 def test_what_would_be_one_kernel_stays_one(calls) -> None:
@@ -492,8 +544,8 @@ def random_layer(seed: int):
 @pytest.mark.parametrize("seed", range(12))
 def test_random_layers(calls, monkeypatch, seed) -> None:
     """Begun anywhere: what would be one kernel is cut, or few of them would have repetitions."""
-    monkeypatch.setattr(deduplication, "_find_fusible", lambda nodes: iter(()))
-    monkeypatch.setattr(deduplication, "_begins_kernel", lambda nodes, place: True)
+    monkeypatch.setattr(deduplication, "find_fusible", lambda nodes: iter(()))
+    monkeypatch.setattr(deduplication, "begins_kernel", lambda nodes, place: True)
     monkeypatch.setattr(deduplication, "_LEAST_OPS", 3)
     monkeypatch.setattr(deduplication, "_LEAST_SAVED", 8)
     layer = random_layer(seed)

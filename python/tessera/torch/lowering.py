@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How Inductor lowers graphs that call graphs of their own (outlining.py).
+
+Of such a graph all is known that its caller asks for: the extents, strides and types of what it
+gives. So what it consists of is lowered when its code is generated, all in one, be it by this
+process or by another (parallel_lowering.py). Its kernels have names of its own, and it does not ask
+which kernels others have, so that its code does not depend on which process generated what; equal
+kernels of several graphs are made one when their definitions come together.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import itertools
+import os
+import signal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Optional
+
+import torch
+from torch._inductor import async_compile, codecache, compile_fx, config, ir, lowering, metrics
+from torch._inductor.graph import GraphLowering, SubgraphLowering
+from torch._inductor.utils import ValueWithLineMap
+from torch._inductor.virtualized import V
+from torch.utils._ordered_set import OrderedSet
+
+from tessera.errors import InternalError
+from tessera.machine.devices import usable_cpus
+from tessera.settings import settings
+from tessera.torch.deduplication import deduplicate
+from tessera.torch.division import divide
+from tessera.torch.forked_tasks import ForkedTasks, can_fork
+from tessera.torch.garbage import collected_rarely
+from tessera.torch.outlining import CHANNELS_LAST, OUTLINED, choose_layouts, move_updates
+
+_OUTLINED = "tessera_outlined"
+_TASKS = "tessera_tasks"
+"""Of a graph's lowering: those of the outlined graphs that it calls, and who generates their code."""
+
+_KERNELS = "tessera_kernels"
+"""Of a caller's code: the kernels of outlined graphs, their names by what they are without."""
+
+_MOST_PROCESSES = 12
+"""Processes that generate code of one graph: there are no more parts (division.py), and each takes
+some tens of megabytes."""
+
+_invoke_subgraph = torch.ops.higher_order.invoke_subgraph
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """The definition of a kernel: what it is without its name, and what the caller's code says."""
+
+    source: str
+    name: str
+    definition: tuple[Any, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Code:
+    """The code of an outlined graph: its function, the kernels, and what is imported for these."""
+
+    text: str
+    kernels: Sequence[Kernel]
+    imports: str
+
+
+class OutlinedLowering(SubgraphLowering):  # type: ignore[misc]
+    """The lowering of an outlined graph, which is put off until its code is asked for."""
+
+    def __init__(self, caller: GraphLowering, subgraph: ir.Subgraph, inputs: Sequence[Any]) -> None:
+        module = subgraph.graph_module
+        super().__init__(
+            parent=caller,
+            gm=module,
+            example_inputs=inputs,
+            shape_env=caller._shape_env,
+            layout_opt=module.meta[CHANNELS_LAST],
+            extern_node_serializer=caller.extern_node_serializer,
+            is_inference=caller.is_inference,
+            is_backward=caller.is_backward,
+            name=caller.qualify_name(subgraph.name),
+        )
+        # Inputs of a backward graph that nobody needs any more, by their numbers there.
+        self.bw_donated_idxs = None
+        self._inputs = inputs
+        self._fake_mode = V.fake_mode
+        (output,) = module.graph.find_nodes(op="output")
+        self._given = [node.meta["val"] for node in output.args[0]]
+        self.graph_outputs = [_declare(f"{self.name}_{n}", x) for n, x in enumerate(self._given)]
+        self._definitions: dict[str, tuple[Any, ...]] = {}
+
+    def find_nodes_prefer_channels_last(self) -> OrderedSet[torch.fx.Node]:
+        return OrderedSet(n for n in self.module.graph.nodes if CHANNELS_LAST in n.meta)
+
+    def init_wrapper_code(self, *args: Any, **kwargs: Any) -> None:
+        super().init_wrapper_code(*args, **kwargs)
+        numbers = itertools.count()
+        wrapper = self.wrapper_code
+        wrapper.src_to_kernel = {}
+        wrapper.next_kernel_suffix = lambda: f"{self.name}_{next(numbers)}"
+        wrapper.define_kernel = self._define_kernel
+
+    def _define_kernel(self, name: str, *definition: Any) -> None:
+        self._definitions[name] = definition
+
+    def output(self, target: Any, args: Any, kwargs: Any) -> None:
+        results = copy_shared_results(args[0], self.graph_inputs)
+        for number, (result, given) in enumerate(zip(results, self._given, strict=True)):
+            if result is not args[0][number]:
+                stride = ir.convert_shape_to_inductor(given.stride())
+                results[number] = ir.ExternKernel.require_exact_strides(result, stride)
+        super().output(target, (results, *args[1:]), kwargs)
+
+    def codegen(self) -> tuple[ValueWithLineMap, ValueWithLineMap]:
+        tasks = getattr(self.parent, _TASKS, None)
+        code = self.generate() if tasks is None else tasks.get(self)
+        wrapper = self.parent.wrapper_code
+        while hasattr(wrapper, "parent_wrapper"):
+            wrapper = wrapper.parent_wrapper
+        if code.imports not in wrapper.imports.getvalue():
+            wrapper.imports.splice(code.imports)
+        kernels = wrapper.src_to_kernel
+        if self.parent.wrapper_code is not wrapper:
+            # The caller's graph is partitioned, and its kernels are defined in the parts.
+            kernels = vars(wrapper).setdefault(_KERNELS, {})
+        for kernel in code.kernels:
+            known = kernels.setdefault(kernel.source, kernel.name)
+            is_new = known == kernel.name
+            wrapper.define_kernel(kernel.name, *(kernel.definition if is_new else (known,)))
+        return ValueWithLineMap(code.text, []), ValueWithLineMap("", [])
+
+    def generate(self) -> Code:
+        """Lowers the graph and generates its code; what calls it has an object for its code."""
+        wrapper = self.parent.wrapper_code
+        while hasattr(wrapper, "parent_wrapper"):
+            wrapper = wrapper.parent_wrapper
+        imports = wrapper.imports.getvalue()
+        with (
+            V.set_graph_handler(self),
+            V.set_fake_mode(self._fake_mode),
+            config.patch("graph_partition", False),
+        ):
+            self.run(*self._inputs)
+            self._check_results()
+            text, _ = super().codegen()
+            sources = {name: source for source, name in self.wrapper_code.src_to_kernel.items()}
+        kernels = [
+            Kernel(sources.get(name, name), name, definition)
+            for name, definition in self._definitions.items()
+        ]
+        return Code(text.value, kernels, wrapper.imports.getvalue()[len(imports) :])
+
+    def _check_results(self) -> None:
+        """That they are what the caller's code was told."""
+        for result, given in zip(self.graph_outputs, self._given, strict=True):
+            strides = [
+                (int(stride), expected)
+                for extent, stride, expected in zip(
+                    given.shape, result.get_stride(), given.stride(), strict=True
+                )
+                if extent > 1 and given.numel() > 0
+            ]
+            if result.get_dtype() != given.dtype or any(a != b for a, b in strides):
+                raise InternalError(
+                    f"{self.name} gives {result.get_layout()}, not what {given} is like"
+                )
+
+
+def _declare(name: str, value: Any) -> ir.TensorBox:
+    """What Inductor has for a result: a tensor like this one."""
+    size, stride = map(ir.convert_shape_to_inductor, (value.shape, value.stride()))
+    layout = ir.FixedLayout(value.device, value.dtype, size, stride)
+    return ir.TensorBox.create(ir.InputBuffer(name=name, layout=layout))
+
+
+def copy_shared_results(results: Sequence[Any], inputs: Any) -> list[Any]:
+    """Results of a graph as Inductor has them, with a copy of each that is memory of an input or of
+    a result before it."""
+    taken = set(inputs)
+    copied = []
+    for result in results:
+        if isinstance(result, ir.TensorBox):
+            result.realize()
+            data = result.data
+            base = data.unwrap_view() if isinstance(data, ir.BaseView) else data
+            name = base.get_name()
+            if name in taken:
+                result = lowering.clone(result)
+            taken.add(name)
+        copied.append(result)
+    return copied
+
+
+def _lower_call(original: Any, subgraph: ir.Subgraph, identifier: str, *operands: Any) -> Any:
+    """The lowering of a call of a graph: of an outlined one without that graph."""
+    module = subgraph.graph_module
+    if OUTLINED not in module.meta:
+        return original(subgraph, identifier, *operands)
+    caller = V.graph
+    if subgraph.graph is None:
+        values = caller.current_node.meta["eager_input_vals"][0][2:]
+        subgraph.graph = OutlinedLowering(caller, subgraph, values)
+        vars(caller).setdefault(_OUTLINED, []).append(subgraph.graph)
+    results = original(subgraph, identifier, *operands)
+    call = results[0].data.data.inputs[0]
+    updates = []
+    for number in module.meta[OUTLINED]:
+        buffer = call.inputs[number]
+        if buffer.get_name() not in caller.graph_inputs:
+            raise InternalError(f"{subgraph.name} would write to a copy of input {number}")
+        layout = ir.NoneLayout(device=buffer.get_device())
+        updates.append(ir.MutationOutput(layout, buffer, call))
+    if updates:
+        call.get_outputs = lambda: [call, *updates]
+    return results
+
+
+class CodeTasks:
+    """The outlined graphs that a graph calls, whose code several processes generate."""
+
+    def __init__(self, caller: GraphLowering, graphs: Sequence[OutlinedLowering]) -> None:
+        # Those first that take longest.
+        self._graphs = sorted(graphs, key=lambda graph: -len(graph.module.graph.nodes))
+        devices = {value.device for graph in graphs for value in graph._given}
+        self._tasks = ForkedTasks(
+            [functools.partial(_generate_counted, graph) for graph in self._graphs],
+            count_processes(),
+            functools.partial(_prepare_fork, caller, _answers_of_gpu(devices)),
+        )
+
+    def get(self, graph: OutlinedLowering) -> Code:
+        """A graph's code."""
+        code, process, counts = self._tasks.get(self._graphs.index(graph))
+        if process != os.getpid():
+            metrics.CachedMetricsHelper.apply_deltas(counts)
+        return code
+
+    def close(self) -> None:
+        self._tasks.close()
+
+
+def count_processes() -> int:
+    """How many processes generate code at once: those that were asked for, or one for each CPU, of
+    which every process of a distributed program has its share, and for each of Inductor's workers.
+    Just this one where Inductor measures meanwhile, or may have no others."""
+    wanted = settings.codegen_processes
+    if wanted == 0:
+        local = os.environ.get("LOCAL_WORLD_SIZE", "")
+        cpus = usable_cpus() // max(1, int(local) if local.isdecimal() else 1)
+        wanted = min(cpus, int(async_compile.get_compile_threads()), _MOST_PROCESSES)
+    return max(1, wanted) if can_fork() and not measures() else 1
+
+
+def measures() -> bool:
+    """Whether Inductor measures kernels while it lowers a graph or generates code, or writes down
+    what it does."""
+    return bool(
+        config.max_autotune
+        or config.max_autotune_gemm
+        or config.benchmark_fusion
+        or config.triton.multi_kernel
+        or config.triton.autotune_at_compile_time
+        or config.trace.enabled
+    )
+
+
+def _generate_counted(graph: OutlinedLowering) -> tuple[Code, int, Any]:
+    """A graph's code, the process that generated it, and what Inductor has counted meanwhile."""
+    counts = metrics.CachedMetricsHelper()
+    code = graph.generate()
+    return code, os.getpid(), counts.get_deltas()
+
+
+def _answers_of_gpu(devices: Iterable[torch.device]) -> Mapping[str, Callable[..., Any]]:
+    """What torch asks CUDA for while code is generated, by its names in torch._C, answered now: a
+    fork cannot ask. What properties devices have torch itself remembers."""
+    if not any(device.type == "cuda" for device in devices):
+        return {}
+    current, count = torch.cuda.current_device(), torch.cuda.device_count()
+    for number in range(count):
+        torch.cuda.get_device_properties(number)
+    return {
+        "_cuda_getDevice": lambda: current,
+        "_cuda_getDeviceCount": lambda: count,
+        "_cuda_setDevice": lambda device: None,
+        "_cuda_exchangeDevice": lambda device: current,
+        "_cuda_maybeExchangeDevice": lambda device: current,
+    }
+
+
+def _prepare_fork(caller: GraphLowering, answers: Mapping[str, Callable[..., Any]]) -> None:
+    """What a fork may not do that this process may: use a GPU, threads, or workers of this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # for the process that waits
+    torch.set_num_threads(1)
+    async_compile.AsyncCompile.use_process_pool = classmethod(lambda cls: False)
+    if answers:
+        torch.cuda._lazy_init = lambda: None
+    for name, answer in answers.items():
+        setattr(torch._C, name, answer)
+    caller.init_wrapper_code()
+
+
+def outline_before_lowering() -> None:
+    """Has Inductor divide each graph that it makes kernels of Tessera's of. Graphs stay whole where
+    Inductor generates C++ or orders communication."""
+    run_passes = compile_fx._recursive_post_grad_passes
+    compile_graph = compile_fx.fx_codegen_and_compile
+    run, codegen = GraphLowering.run, GraphLowering.codegen
+    collect_details = codecache.FxGraphHashDetails.__init__
+
+    def recursive_post_grad_passes(graph_module: Any, is_inference: bool = False) -> None:
+        run_passes(graph_module, is_inference)
+        is_ours = config.cpu_backend == "triton"
+        is_whole = config.cpp_wrapper or V.aot_compilation
+        if is_ours and not is_whole and not _has_collectives(graph_module):
+            outline_parts(graph_module, is_inference)
+
+    def run_and_begin(self: GraphLowering, *args: Any) -> Any:
+        results = run(self, *args)
+        graphs = vars(self).get(_OUTLINED, ())
+        if len(graphs) > 1 and not isinstance(self, SubgraphLowering) and count_processes() > 1:
+            setattr(self, _TASKS, CodeTasks(self, graphs))
+        return results
+
+    def codegen_and_end(self: GraphLowering) -> Any:
+        tasks = vars(self).get(_TASKS)
+        with contextlib.nullcontext() if tasks is None else contextlib.closing(tasks):
+            return codegen(self)
+
+    def compile_and_collect_rarely(*args: Any, **kwargs: Any) -> Any:
+        with collected_rarely() if config.cpu_backend == "triton" else contextlib.nullcontext():
+            return compile_graph(*args, **kwargs)
+
+    def init_details(self: Any, *args: Any, **kwargs: Any) -> None:
+        collect_details(self, *args, **kwargs)
+        # A part of the cache's key.
+        self.tessera_outlines = (settings.deduplicate, count_processes() > 1)
+
+    lower_call = functools.partial(_lower_call, lowering.lowerings[_invoke_subgraph])
+    lowering.lowerings[_invoke_subgraph] = lower_call
+    codecache.FxGraphHashDetails.__init__ = init_details
+    compile_fx.fx_codegen_and_compile = compile_and_collect_rarely
+    compile_fx._recursive_post_grad_passes = recursive_post_grad_passes
+    GraphLowering.run, GraphLowering.codegen = run_and_begin, codegen_and_end
+
+
+def outline_parts(graph_module: Any, is_inference: bool) -> None:
+    """Puts what repeats, and parts of the rest, into graphs of their own."""
+    divides = count_processes() > 1
+    if not settings.deduplicate and not divides:
+        return
+    choose_layouts(graph_module, is_inference)
+    move_updates(graph_module.graph)
+    if settings.deduplicate:
+        deduplicate(graph_module)
+    if divides:
+        divide(graph_module)
+
+
+def _has_collectives(graph_module: Any) -> bool:
+    return any(
+        getattr(node.target, "namespace", "").startswith(("_c10d", "c10d"))
+        for node in graph_module.graph.nodes
+    )

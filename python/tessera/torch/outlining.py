@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Ops of a graph as a graph of their own, which is called.
+
+The graph calls it by torch's `invoke_subgraph`, as functions are that
+`torch.compiler.nested_compile_region` marks, and Inductor makes a function of it (lowering.py).
+
+Results. Inductor takes each result for memory of its own. So views are made again where they are
+read, and `copy_shared_results` copies what is left, such as a conversion to the type that its
+operand has.
+
+Layouts. For a graph with convolutions Inductor may have images with channels last in memory, and
+it decides so for all that is computed of them and for them. Here that is decided once, for the
+whole graph (`choose_layouts`), and what goes into such a graph and comes out of it has that layout;
+otherwise each would turn its images twice.
+
+Updates. What is kept for normalisation is an input that is written once more at the graph's end. Such
+a write is moved to where its value is (`move_updates`), so that it can be in the kernel that
+computes it, and the call says what it writes to.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import types
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
+
+from tessera.torch.graph_parts import describe_value, is_seed, is_update, is_view
+
+OUTLINED = "tessera_outlined"
+"""In the `meta` of a graph of this kind: the numbers of its inputs that it writes to."""
+
+CHANNELS_LAST = "tessera_channels_last"
+"""In the `meta` of a graph: whether Inductor has convolutions with channels last in it. In that of a
+node: a tensor like its value, if that is to have channels last."""
+
+
+def choose_layouts(graph_module: Any, is_inference: bool) -> None:
+    """Decides for a graph what Inductor would decide for each part of it."""
+    import torch
+    from torch._inductor.graph import GraphLowering
+
+    chosen = GraphLowering.decide_layout_opt(graph_module, is_inference=is_inference)
+    graph_module.meta[CHANNELS_LAST] = chosen
+    if not chosen:
+        return
+    graph = types.SimpleNamespace(module=graph_module)
+    # The order is that of memory, so that strides have to be the ones there will be.
+    by_strides = (torch.ops.aten.as_strided.default, torch.ops.aten.as_strided_scatter.default)
+    for node in GraphLowering.find_nodes_prefer_channels_last(graph):
+        value = node.meta.get("val")
+        if node.op != "call_function" or not isinstance(value, torch.Tensor) or value.dim() != 4:
+            continue
+        if describe_value(value) is None:
+            continue
+        is_dense = torch._prims_common.is_non_overlapping_and_dense_or_false(value)
+        if is_dense and not any(user.target in by_strides for user in node.users):
+            node.meta[CHANNELS_LAST] = torch.empty_like(value, memory_format=torch.channels_last)
+
+
+def get_value(node: Any) -> Any:
+    """A tensor, which is fake, like what there is in memory of an op's result between graphs."""
+    value = node.meta.get(CHANNELS_LAST)
+    return node.meta.get("val") if value is None else value
+
+
+def reads_laid_out(node: Any) -> bool:
+    """Whether it is a view of what is laid out otherwise than its own strides say."""
+    while is_view(node) and CHANNELS_LAST not in node.meta:
+        node = node.args[0]
+        if CHANNELS_LAST in node.meta:
+            return True
+    return False
+
+
+def reads_what_it_writes(nodes: Sequence[Any]) -> bool:
+    """Whether ops write an input of the graph, and read it as a view from outside, too."""
+    written = {node.args[0] for node in nodes if is_update(node)}
+    for operand in read_operands(nodes)[1] if written else ():
+        base = operand
+        while is_view(base):
+            base = base.args[0]
+        if base in written and base is not operand:
+            return True
+    return False
+
+
+def move_updates(graph: Any) -> None:
+    """Moves writes to inputs of a graph in front of all that need not be computed before them."""
+    places = {node: place for place, node in enumerate(graph.nodes)}
+    for node in [node for node in graph.nodes if is_update(node)]:
+        written, value = node.args
+        readers = [user for user in written.users if user is not node]
+        # Updates may have been moved, so that where they were says nothing.
+        if any(is_view(x) or is_update(x) or x.op == "output" for x in readers):
+            continue
+        last = max((value, *readers), key=places.__getitem__)
+        if last.op == "call_function":
+            last.append(node)
+
+
+def _walk(argument: Any) -> Iterator[Any]:
+    """The nodes in an argument, in order, as often as they are there."""
+    import torch
+
+    if isinstance(argument, torch.fx.Node):
+        yield argument
+    elif isinstance(argument, dict):
+        for _, part in sorted(argument.items()):
+            yield from _walk(part)
+    elif isinstance(argument, (tuple, list)):
+        for part in argument:
+            yield from _walk(part)
+
+
+def read_operands(nodes: Sequence[Any]) -> tuple[list[Hashable], list[Any]]:
+    """What the ops of a repetition read, in order: an op of it by its place, and what comes from
+    outside by a number and a description. And what has these numbers."""
+    places = {node: place for place, node in enumerate(nodes)}
+    numbers: dict[Any, int] = {}
+    reads: list[Hashable] = []
+    for node in nodes:
+        for operand in _walk((node.args, node.kwargs)):
+            if operand in places:
+                reads.append(places[operand])
+            else:
+                number = numbers.setdefault(operand, len(numbers))
+                reads.append((number, describe_value(get_value(operand))))
+    return reads, list(numbers)
+
+
+def outline(graph_module: Any, repetitions: Sequence[list[Any]], prefix: str) -> str:
+    """Makes a graph of a repetition, and a call of each; gives its name, which begins with `prefix`."""
+    import torch
+
+    results = find_results(repetitions)
+    name = next(
+        name
+        for name in map(f"{prefix}_{{}}".format, itertools.count())
+        if not hasattr(graph_module, name)
+    )
+    graph_module.add_submodule(name, _make_graph(graph_module, repetitions[0], results))
+    graph = graph_module.graph
+    removed = set(itertools.chain(*repetitions))
+    made: dict[Any, Any] = {}
+    users: dict[Any, None] = {}
+    for nodes in repetitions:
+        with graph.inserting_before(nodes[-1].next):
+            operands = [
+                _take_seed(graph, operand) if is_seed(operand) else made.get(operand, operand)
+                for operand in read_operands(nodes)[1]
+            ]
+            call = graph.call_function(
+                torch.ops.higher_order.invoke_subgraph, (graph.get_attr(name), name, *operands)
+            )
+            # Strides that operands are brought to: those that the first repetition reads.
+            values = tuple(get_value(operand) for operand in operands)
+            call.meta["eager_input_vals"] = ((None, None, *values), {})
+            call.meta["val"] = tuple(get_value(nodes[place]) for place in results)
+            for number, place in enumerate(results):
+                made[nodes[place]] = graph.call_function(operator.getitem, (call, number))
+                made[nodes[place]].meta["val"] = get_value(nodes[place])
+            inside = set(nodes)
+            for node in nodes:
+                if not inside.issuperset(node.users):
+                    users.update((user, None) for user in node.users if user not in removed)
+                    _make_again(graph, node, inside, made)
+    for user in users:
+        user.args, user.kwargs = torch.fx.node.map_arg(
+            (user.args, user.kwargs), lambda node: made.get(node, node)
+        )
+    for node in reversed([node for nodes in repetitions for node in nodes]):
+        graph.erase_node(node)
+    return name
+
+
+def _take_seed(graph: Any, node: Any) -> Any:
+    """A seed as a view of all of them, for which there is no kernel."""
+    import torch
+
+    seed = graph.call_function(torch.ops.aten.select.int, (node.args[0], 0, node.args[1]))
+    seed.meta["val"] = node.meta["val"]
+    return seed
+
+
+def find_results(repetitions: Sequence[list[Any]]) -> list[int]:
+    """The places of ops whose results, or views of them, are read outside of any repetition."""
+    results: set[int] = set()
+    for nodes in repetitions:
+        places = {node: place for place, node in enumerate(nodes)}
+        for node in nodes:
+            if all(user in places for user in node.users):
+                continue
+            while node in places and is_view(node):
+                node = node.args[0]
+            if node in places:
+                results.add(places[node])
+    return sorted(results)
+
+
+def _make_again(graph: Any, node: Any, inside: set[Any], made: dict[Any, Any]) -> Any:
+    """What stands for a node outside of repetitions: a result of one, or a view of what does."""
+    if node in inside and node not in made:
+        base = _make_again(graph, node.args[0], inside, made)
+        made[node] = graph.node_copy(node, lambda _: base)
+    return made.get(node, node)
+
+
+def _make_graph(graph_module: Any, nodes: Sequence[Any], results: Sequence[int]) -> Any:
+    """The graph of a repetition, which gives the results of the ops at these places."""
+    import torch
+    from torch._inductor.compile_fx import record_original_output_strides
+    from torch.fx._lazy_graph_module import _make_graph_module
+
+    graph = torch.fx.Graph()
+    copies: dict[Any, Any] = {}
+    operands = read_operands(nodes)[1]
+    for number, operand in enumerate(operands):
+        copies[operand] = graph.placeholder(f"input_{number}")
+        copies[operand].meta["val"] = get_value(operand)
+    for node in nodes:
+        copies[node] = graph.node_copy(node, copies.__getitem__)
+    for place in results:
+        copies[nodes[place]].meta["val"] = get_value(nodes[place])
+    output = graph.output(tuple(copies[nodes[place]] for place in results))
+    # As Inductor has it of such graphs: they keep to the strides that they had.
+    output.meta["user_visible_output_idxs"] = list(range(len(results)))
+    # Which has no function of Python's made until that is called, which it never is.
+    module = _make_graph_module(graph_module, graph)
+    updated = {node.args[0] for node in nodes if is_update(node)}
+    module.meta[OUTLINED] = [n for n, operand in enumerate(operands) if operand in updated]
+    module.meta[CHANNELS_LAST] = graph_module.meta.get(CHANNELS_LAST, False)
+    record_original_output_strides(module)
+    return module
