@@ -91,6 +91,7 @@ class OutlinedLowering(SubgraphLowering):  # type: ignore[misc]
         self._given = [node.meta["val"] for node in output.args[0]]
         self.graph_outputs = [_declare(f"{self.name}_{n}", x) for n, x in enumerate(self._given)]
         self._definitions: dict[str, tuple[Any, ...]] = {}
+        self._process = os.getpid()
 
     def find_nodes_prefer_channels_last(self) -> OrderedSet[torch.fx.Node]:
         return OrderedSet(n for n in self.module.graph.nodes if CHANNELS_LAST in n.meta)
@@ -117,9 +118,11 @@ class OutlinedLowering(SubgraphLowering):  # type: ignore[misc]
     def codegen(self) -> tuple[ValueWithLineMap, ValueWithLineMap]:
         tasks = getattr(self.parent, _TASKS, None)
         code = self.generate() if tasks is None else tasks.get(self)
-        wrapper = self.parent.wrapper_code
-        while hasattr(wrapper, "parent_wrapper"):
-            wrapper = wrapper.parent_wrapper
+        wrapper = self._get_root_wrapper()
+        if code.kernels:
+            # As generating the code here would have done, of which the caller takes a note.
+            with V.set_graph_handler(self.parent):
+                wrapper.write_triton_header_once()
         if code.imports not in wrapper.imports.getvalue():
             wrapper.imports.splice(code.imports)
         kernels = wrapper.src_to_kernel
@@ -134,9 +137,7 @@ class OutlinedLowering(SubgraphLowering):  # type: ignore[misc]
 
     def generate(self) -> Code:
         """Lowers the graph and generates its code; what calls it has an object for its code."""
-        wrapper = self.parent.wrapper_code
-        while hasattr(wrapper, "parent_wrapper"):
-            wrapper = wrapper.parent_wrapper
+        wrapper = self._get_root_wrapper()
         imports = wrapper.imports.getvalue()
         with (
             V.set_graph_handler(self),
@@ -145,6 +146,7 @@ class OutlinedLowering(SubgraphLowering):  # type: ignore[misc]
         ):
             self.run(*self._inputs)
             self._check_results()
+            self._pass_constants()
             text, _ = super().codegen()
             sources = {name: source for source, name in self.wrapper_code.src_to_kernel.items()}
         kernels = [
@@ -152,6 +154,24 @@ class OutlinedLowering(SubgraphLowering):  # type: ignore[misc]
             for name, definition in self._definitions.items()
         ]
         return Code(text.value, kernels, wrapper.imports.getvalue()[len(imports) :])
+
+    def _get_root_wrapper(self) -> Any:
+        """The code of the graph that is called from outside, and of all that it calls."""
+        wrapper = self.parent.wrapper_code
+        while hasattr(wrapper, "parent_wrapper"):
+            wrapper = wrapper.parent_wrapper
+        return wrapper
+
+    def _pass_constants(self) -> None:
+        """Tensors that lowering has made are kept with that graph, in the process that runs it."""
+        if not self.constants:
+            return
+        if os.getpid() != self._process:
+            raise RuntimeError("tensors cannot be sent")  # so that this is done there
+        root = self.parent
+        while isinstance(root, SubgraphLowering):
+            root = root.parent
+        root.constants.update(self.constants)
 
     def _check_results(self) -> None:
         """That they are what the caller's code was told."""
@@ -261,6 +281,7 @@ def measures() -> bool:
         config.max_autotune
         or config.max_autotune_gemm
         or config.benchmark_fusion
+        or config.benchmark_combo_kernel
         or config.triton.multi_kernel
         or config.triton.autotune_at_compile_time
         or config.trace.enabled

@@ -152,6 +152,42 @@ def test_strides_that_are_asked_for(parts) -> None:
         compare(run, torch.randn(2, 8, 6, 4))
 
 
+def test_tensors_that_lowering_makes(parts, monkeypatch) -> None:
+    """Are where the code looks for them, and of the process that runs it."""
+    from torch._inductor import lowering
+    from torch._inductor.virtualized import V
+
+    sin = torch.ops.aten.sin.default
+    original = lowering.lowerings[sin]
+
+    def lower_sin(x):
+        name = f"number_{len(V.graph.constants)}"
+        constant = V.graph.add_tensor_constant(torch.full((32,), 7.0), name)
+        return lowering.lowerings[torch.ops.aten.add.Tensor](original(x), constant)
+
+    monkeypatch.setitem(lowering.lowerings, sin, lower_sin)
+    weight = torch.randn(32, 32) / 6
+
+    def run(x):
+        for _ in range(4):
+            x = torch.tanh(x @ weight) * 0.5 + x.sigmoid()
+        x = (x @ weight).sin()
+        for _ in range(4):
+            x = torch.tanh(x @ weight) * 0.5 + x.sigmoid()
+        return x
+
+    x = torch.randn(8, 32)
+    with torch.no_grad():
+        result = torch.compile(run, backend="tessera")(x)
+        for _ in range(4):
+            x = torch.tanh(x @ weight) * 0.5 + x.sigmoid()
+        x = (x @ weight).sin() + 7
+        for _ in range(4):
+            x = torch.tanh(x @ weight) * 0.5 + x.sigmoid()
+    torch.testing.assert_close(result, x, rtol=1e-4, atol=1e-4)
+    assert parts[0] >= 2
+
+
 def test_writes_to_arguments(parts) -> None:
     """That are read before, by others than the part that writes, as they are, and as views."""
     weight = torch.randn(16, 16) / 4
