@@ -39,10 +39,11 @@ from tessera.torch.graph_parts import (
     describe_value,
     find_fusible,
     is_plain,
-    is_seed,
     is_view,
+    list_ops,
 )
 from tessera.torch.outlining import (
+    can_be_outlined,
     get_value,
     outline,
     read_operands,
@@ -161,8 +162,7 @@ def _find_runs(numbers: Sequence[int], count: Sequence[bool]) -> list[tuple[int,
 
 def _find_repetitions(graph: Any, numbers: _Numbers) -> list[list[Any]]:
     """The nodes of each repetition of what saves most; none if nothing does."""
-    others = ("placeholder", "get_attr", "output")
-    nodes = [node for node in graph.nodes if node.op not in others and not is_seed(node)]
+    nodes = list_ops(graph)
     runs = _find_runs(list(map(numbers.get, nodes)), [not is_view(node) for node in nodes])
     for begin, period, length in runs[:_MOST_RUNS]:
         if repetitions := _divide(nodes[begin : begin + length + period], period):
@@ -190,21 +190,12 @@ def _divide(nodes: list[Any], period: int) -> list[list[Any]]:
 
 def _keep_same(repetitions: Sequence[list[Any]]) -> list[list[Any]]:
     """The longest part of a run whose repetitions read the same, tensors of one device."""
-    import torch
 
     def get_reads(nodes: list[Any]) -> Optional[list[Hashable]]:
         reads, inputs = read_operands(nodes)
-        inside = set(nodes)
-        given = [node for node in nodes if not inside.issuperset(node.users) and not is_view(node)]
-        values = [get_value(node) for node in (*inputs, *given)]
-        are_tensors = inputs and all(isinstance(value, torch.Tensor) for value in values)
-        if not are_tensors or None in map(describe_value, values):
+        if not can_be_outlined(nodes) or any(map(reads_laid_out, inputs)):
             return None
-        if any(map(reads_laid_out, inputs)) or reads_what_it_writes(nodes):
-            return None
-        values += [node.meta["val"] for node in nodes]
-        devices = {value.device for value in values if isinstance(value, torch.Tensor)}
-        return reads if len(devices) == 1 else None
+        return None if reads_what_it_writes(nodes) else reads
 
     same = [
         list(group)

@@ -2,8 +2,8 @@
 """A graph is divided into parts that are compiled at the same time.
 
 Inductor lowers, fuses and generates code in Python, one op after the other, which is most of the
-time to compile a model. `divide` puts parts of a graph into graphs of their own, which
-parallel_lowering.py has several processes do that for.
+time to compile a model. `divide` puts parts of a graph into graphs of their own, for
+which lowering.py has several processes do that.
 
 A part is a run of ops that can be outlined, cut where no kernel that Inductor fuses would lie on
 both sides (graph_parts.py), so that the kernels are the ones there would be. Parts are as long as
@@ -25,8 +25,9 @@ from tessera.torch.graph_parts import (
     is_plain,
     is_seed,
     is_view,
+    list_ops,
 )
-from tessera.torch.outlining import get_value, outline, read_operands
+from tessera.torch.outlining import can_be_outlined, outline, read_operands
 
 _LEAST_OPS = 32
 """Ops of a part that are no views, at least: each call of one costs a few microseconds."""
@@ -48,7 +49,7 @@ def divide(graph_module: Any) -> int:
     ops = sum(not is_view(node) for nodes in runs for node in nodes)
     length = max(_ENOUGH_OPS, ops // _MOST_PARTS)
     parts = [part for nodes in runs for part in _cut(nodes, length)]
-    parts = [part for part in parts if _can_be_outlined(part)]
+    parts = [part for part in parts if can_be_outlined(part)]
     if sum(not is_view(node) for part in parts for node in part) < 2 * _ENOUGH_OPS:
         return 0
     for part in parts:
@@ -61,12 +62,7 @@ def divide(graph_module: Any) -> int:
 
 def _find_runs(graph: Any) -> Iterator[list[Any]]:
     """Ops that follow each other in a graph and can be outlined."""
-    others = ("placeholder", "get_attr", "output")
-    nodes = [
-        node
-        for node in graph.nodes
-        if node.op not in others and not is_seed(node) and not _is_result_of_call(node)
-    ]
+    nodes = [node for node in list_ops(graph) if not _is_result_of_call(node)]
     for can_be, run in itertools.groupby(nodes, _is_divisible):
         if can_be:
             yield list(run)
@@ -107,34 +103,17 @@ def _cut(nodes: Sequence[Any], length: int) -> list[list[Any]]:
     return parts
 
 
-def _can_be_outlined(nodes: Sequence[Any]) -> bool:
-    """Whether it reads and gives tensors of one device, of some extents, alone."""
-    import torch
-
-    inside = set(nodes)
-    inputs = read_operands(nodes)[1]
-    given = [node for node in nodes if not inside.issuperset(node.users) and not is_view(node)]
-    values = [get_value(node) for node in (*inputs, *given)]
-    if not (inputs and given) or not all(isinstance(value, torch.Tensor) for value in values):
-        return False
-    if None in map(describe_value, values):
-        return False
-    values += [node.meta["val"] for node in nodes]
-    return len({value.device for value in values if isinstance(value, torch.Tensor)}) == 1
-
-
 def _copy_views(graph: Any, nodes: list[Any]) -> list[Any]:
     """A part with views of its own of what others compute, so that what they lie in is passed, in
     whatever layout that has."""
-    inside, copies = set(nodes), dict[Any, Any]()
+    copies: dict[Any, Any] = {}
     for operand in read_operands(nodes)[1]:
         _copy_view(graph, operand, nodes[0], copies)
     for node in nodes:
         for operand in node.all_input_nodes:
             if operand in copies and copies[operand] is not operand:
                 node.replace_input_with(operand, copies[operand])
-    own = [copy for view, copy in copies.items() if copy is not view and view not in inside]
-    return own + nodes
+    return [copy for view, copy in copies.items() if copy is not view] + nodes
 
 
 def _copy_view(graph: Any, node: Any, before: Any, copies: dict[Any, Any]) -> Any:

@@ -18,6 +18,12 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Optional
 
 
+def list_ops(graph: Any) -> list[Any]:
+    """The ops of a graph that may be somewhere else in it; seeds are taken where they are used."""
+    others = ("placeholder", "get_attr", "output")
+    return [node for node in graph.nodes if node.op not in others and not is_seed(node)]
+
+
 def describe_value(value: Any) -> Optional[Hashable]:
     """What an op gives: of a tensor type, device, extents, strides and alignment; None if these are
     no plain numbers."""

@@ -5,7 +5,7 @@ The graph calls it by torch's `invoke_subgraph`, as functions are that
 `torch.compiler.nested_compile_region` marks, and Inductor makes a function of it (lowering.py).
 
 Results. Inductor takes each result for memory of its own. So views are made again where they are
-read, and `copy_shared_results` copies what is left, such as a conversion to the type that its
+read, and `copy_shared_results` (lowering.py) copies what is left, such as a conversion to the type that its
 operand has.
 
 Layouts. For a graph with convolutions Inductor may have images with channels last in memory, and
@@ -130,8 +130,24 @@ def read_operands(nodes: Sequence[Any]) -> tuple[list[Hashable], list[Any]]:
     return reads, list(numbers)
 
 
-def outline(graph_module: Any, repetitions: Sequence[list[Any]], prefix: str) -> str:
-    """Makes a graph of a repetition, and a call of each; gives its name, which begins with `prefix`."""
+def can_be_outlined(nodes: list[Any]) -> bool:
+    """Whether ops read and give tensors of one device, whose extents are plain numbers, and nothing
+    else. What gives nothing, but writes, cannot be called."""
+    import torch
+
+    results = [nodes[place] for place in find_results([nodes])]
+    inputs = read_operands(nodes)[1]
+    values = [get_value(node) for node in (*inputs, *results)]
+    if not (inputs and results and all(isinstance(value, torch.Tensor) for value in values)):
+        return False
+    if None in map(describe_value, values):
+        return False
+    values += [node.meta["val"] for node in nodes]
+    return len({value.device for value in values if isinstance(value, torch.Tensor)}) == 1
+
+
+def outline(graph_module: Any, repetitions: Sequence[list[Any]], prefix: str) -> None:
+    """Makes a graph of a repetition, whose name begins with `prefix`, and a call of each."""
     import torch
 
     results = find_results(repetitions)
@@ -172,7 +188,6 @@ def outline(graph_module: Any, repetitions: Sequence[list[Any]], prefix: str) ->
         )
     for node in reversed([node for nodes in repetitions for node in nodes]):
         graph.erase_node(node)
-    return name
 
 
 def _take_seed(graph: Any, node: Any) -> Any:

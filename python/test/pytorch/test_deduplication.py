@@ -541,6 +541,33 @@ def random_layer(seed: int):
     return layer
 
 
+def random_weights(seed: int, layers: int):
+    """Those of so many such layers, and x."""
+    generator = torch.Generator().manual_seed(seed)
+    weights = [
+        [torch.randn(16, 16, generator=generator).div(4).requires_grad_() for _ in range(3)]
+        for _ in range(layers)
+    ]
+    return weights, torch.randn(16, 16, generator=generator).requires_grad_()
+
+
+def test_layers_that_only_write(calls) -> None:
+    """As the steps of an optimizer do: nothing is given, so there is nothing to call."""
+    parameters, moments = ([torch.randn(16, 16) for _ in range(6)] for _ in range(2))
+
+    def step(parameters, moments):
+        for parameter, moment in zip(parameters, moments):
+            gradient = (parameter.sin() * 0.5 + parameter.tanh()) @ parameter
+            moment.mul_(0.9).add_(gradient.sigmoid() * gradient)
+            parameter.sub_((moment.abs() + 1).sqrt().reciprocal() * moment)
+
+    copies = [[x.clone() for x in group] for group in (parameters, moments)]
+    torch.compile(step, backend="tessera", fullgraph=True)(*copies)
+    step(parameters, moments)
+    torch.testing.assert_close(copies, [parameters, moments], rtol=1e-4, atol=1e-4)
+    assert len(calls) == 1
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_random_layers(calls, monkeypatch, seed) -> None:
     """Begun anywhere: what would be one kernel is cut, or few of them would have repetitions."""
@@ -549,12 +576,7 @@ def test_random_layers(calls, monkeypatch, seed) -> None:
     monkeypatch.setattr(deduplication, "_LEAST_OPS", 3)
     monkeypatch.setattr(deduplication, "_LEAST_SAVED", 8)
     layer = random_layer(seed)
-    generator = torch.Generator().manual_seed(seed)
-    weights = [
-        [torch.randn(16, 16, generator=generator).div(4).requires_grad_() for _ in range(3)]
-        for _ in range(5)
-    ]
-    x = torch.randn(16, 16, generator=generator).requires_grad_()
+    weights, x = random_weights(seed, 5)
 
     def run(x):
         kept, results = x + 1, []

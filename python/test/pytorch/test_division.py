@@ -18,7 +18,7 @@ import torch.nn.functional as F
 import tessera.torch.division as division
 from tessera.settings import settings
 
-from .test_deduplication import Layers, Residual, compare, devices, random_layer
+from .test_deduplication import Layers, Residual, compare, devices, random_layer, random_weights
 from .test_models import Block
 
 pytestmark = pytest.mark.usefixtures("fresh_compiler")
@@ -292,12 +292,7 @@ def test_random_layers(parts, monkeypatch, seed, deduplicate) -> None:
         monkeypatch.setattr(division, "find_fusible", lambda nodes: iter(()))
         monkeypatch.setattr(division, "begins_kernel", lambda nodes, place: True)
     layer = random_layer(100 + seed)
-    generator = torch.Generator().manual_seed(seed)
-    weights = [
-        [torch.randn(16, 16, generator=generator).div(4).requires_grad_() for _ in range(3)]
-        for _ in range(4)
-    ]
-    x = torch.randn(16, 16, generator=generator).requires_grad_()
+    weights, x = random_weights(seed, 4)
 
     def run(x):
         kept, results = x + 1, []
