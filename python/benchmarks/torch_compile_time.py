@@ -7,7 +7,8 @@ Each model is compiled in processes of its own, with empty caches, by Tessera, b
 process that generates code and no layers compiled once (TESSERA_CODEGEN_PROCESSES=1,
 TESSERA_DEDUPLICATE=0), and by Inductor's own back end. Not counted are imports, and a small
 function that has torch.compile loaded. Beside the seconds are what a call takes then (the least of
-ten, in milliseconds) and the most of the GPU's memory that the last call had (in megabytes).
+ten, in milliseconds), the most of the GPU's memory that the last call had (in megabytes), and how
+many parts of graphs another process could not generate code for.
 torch_models.py compares results, and times models in turns.
 """
 
@@ -83,7 +84,9 @@ def run_case(case: str, way: str, device: str, small: bool) -> None:
         call()
         calls.append(time.perf_counter() - begin)
     memory = torch.cuda.max_memory_allocated() / 1e6 if device == "cuda" else 0.0
-    print(json.dumps({"compile_s": seconds, "call_ms": min(calls) * 1e3, "memory_mb": memory}))
+    row = {"compile_s": seconds, "call_ms": min(calls) * 1e3, "memory_mb": memory}
+    row["failed_in_fork"] = torch._dynamo.utils.counters["tessera"]["codegen_failed_in_fork"]
+    print(json.dumps(row))
 
 
 def main() -> None:

@@ -6,24 +6,29 @@ As in the workers of torch's DataLoader, no fork may use a GPU, and there is one
 
 Tasks are taken from a queue by whoever is free, the forks from the beginning on and this process once
 it asks for a result. A task that a fork fails at, or does not end in time, is done again here: an
-error is raised where the task was asked for, and a fork that hangs costs time, not the result.
+error is raised where the task was asked for, and a fork that hangs costs time, not the result. What
+went wrong in forks is kept in `failures`, and logged.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import logging
 import multiprocessing
 import os
 import pickle
 import struct
 import tempfile
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Generic, Optional, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 _NUMBER = struct.Struct("=i")
 
@@ -49,6 +54,7 @@ class ForkedTasks(Generic[T]):
     ) -> None:
         self._tasks = tasks
         self._results: dict[int, T] = {}
+        self.failures: list[str] = []
         self._begin = time.monotonic()
         # A pipe is a queue of several readers. This one holds all there will ever be.
         self._queue, end = os.pipe()
@@ -104,16 +110,24 @@ class ForkedTasks(Generic[T]):
         """What a fork does."""
         gc.disable()
         with contextlib.suppress(Exception):
-            prepare()
-            for number in self._take():
-                result: Optional[bytes] = None
-                with contextlib.suppress(Exception):
-                    result = pickle.dumps((number, self._tasks[number]()))
-                if result is not None:
-                    results.write(result)
-                    results.flush()
+            for report in self._attempt(prepare):
+                results.write(pickle.dumps(report) if isinstance(report, str) else report)
+                results.flush()
         # Not what else was to be done at this process's end.
         os._exit(0)
+
+    def _attempt(self, prepare: Callable[[], None]) -> Iterator[str | bytes]:
+        """Of each task its number and result, pickled, or what went wrong."""
+        try:
+            prepare()
+        except Exception:
+            yield traceback.format_exc()
+            return
+        for number in self._take():
+            try:
+                yield pickle.dumps((number, self._tasks[number]()))
+            except Exception:
+                yield traceback.format_exc()
 
     def _join(self) -> None:
         """Waits for all forks, and reads what they have done."""
@@ -121,8 +135,17 @@ class ForkedTasks(Generic[T]):
         end = now + _PATIENCE + (now - self._begin)
         for fork, results in self._forks:
             fork.join(max(0.0, end - time.monotonic()))
+            if fork.exitcode != 0:
+                self._note_failure(f"A process has not ended as it should: {fork}")
             results.seek(0)
             with contextlib.suppress(EOFError, pickle.UnpicklingError):
                 while True:
-                    number, result = pickle.load(results)
-                    self._results[number] = result
+                    report = pickle.load(results)
+                    if isinstance(report, str):
+                        self._note_failure(report)
+                    else:
+                        self._results[report[0]] = report[1]
+
+    def _note_failure(self, text: str) -> None:
+        self.failures.append(text)
+        _log.info("What another process could not do is done in this one. %s", text)

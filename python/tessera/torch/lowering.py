@@ -3,7 +3,7 @@
 
 Of such a graph all is known that its caller asks for: the extents, strides and types of what it
 gives. So what it consists of is lowered when its code is generated, all in one, be it by this
-process or by another (parallel_lowering.py). Its kernels have names of its own, and it does not ask
+process or by another (forked_tasks.py). Its kernels have names of its own, and it does not ask
 which kernels others have, so that its code does not depend on which process generated what; equal
 kernels of several graphs are made one when their definitions come together.
 """
@@ -16,19 +16,22 @@ import functools
 import itertools
 import os
 import signal
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Optional
 
 import torch
+from torch._dynamo.utils import counters
 from torch._inductor import async_compile, codecache, compile_fx, config, ir, lowering, metrics
 from torch._inductor.graph import GraphLowering, SubgraphLowering
 from torch._inductor.utils import ValueWithLineMap
 from torch._inductor.virtualized import V
 from torch.utils._ordered_set import OrderedSet
+from torch.utils._triton import triton_hash_with_backend
 
 from tessera.errors import InternalError
 from tessera.machine.devices import usable_cpus
 from tessera.settings import settings
+from tessera.torch.cuda_in_forks import Answers, ask_cuda, give_answers
 from tessera.torch.deduplication import deduplicate
 from tessera.torch.division import divide
 from tessera.torch.forked_tasks import ForkedTasks, can_fork
@@ -244,11 +247,13 @@ class CodeTasks:
     def __init__(self, caller: GraphLowering, graphs: Sequence[OutlinedLowering]) -> None:
         # Those first that take longest.
         self._graphs = sorted(graphs, key=lambda graph: -len(graph.module.graph.nodes))
-        devices = {value.device for graph in graphs for value in graph._given}
+        answers = ask_cuda([graph.module for graph in graphs], V.fake_mode)
+        # What the code is compiled for is a part of it, and torch remembers it.
+        triton_hash_with_backend()
         self._tasks = ForkedTasks(
             [functools.partial(_generate_counted, graph) for graph in self._graphs],
             count_processes(),
-            functools.partial(_prepare_fork, caller, _answers_of_gpu(devices)),
+            functools.partial(_prepare_fork, caller, answers),
         )
 
     def get(self, graph: OutlinedLowering) -> Code:
@@ -260,6 +265,7 @@ class CodeTasks:
 
     def close(self) -> None:
         self._tasks.close()
+        counters["tessera"]["codegen_failed_in_fork"] += len(self._tasks.failures)
 
 
 def count_processes() -> int:
@@ -295,32 +301,12 @@ def _generate_counted(graph: OutlinedLowering) -> tuple[Code, int, Any]:
     return code, os.getpid(), counts.get_deltas()
 
 
-def _answers_of_gpu(devices: Iterable[torch.device]) -> Mapping[str, Callable[..., Any]]:
-    """What torch asks CUDA for while code is generated, by its names in torch._C, answered now: a
-    fork cannot ask. What properties devices have torch itself remembers."""
-    if not any(device.type == "cuda" for device in devices):
-        return {}
-    current, count = torch.cuda.current_device(), torch.cuda.device_count()
-    for number in range(count):
-        torch.cuda.get_device_properties(number)
-    return {
-        "_cuda_getDevice": lambda: current,
-        "_cuda_getDeviceCount": lambda: count,
-        "_cuda_setDevice": lambda device: None,
-        "_cuda_exchangeDevice": lambda device: current,
-        "_cuda_maybeExchangeDevice": lambda device: current,
-    }
-
-
-def _prepare_fork(caller: GraphLowering, answers: Mapping[str, Callable[..., Any]]) -> None:
+def _prepare_fork(caller: GraphLowering, answers: Answers) -> None:
     """What a fork may not do that this process may: use a GPU, threads, or workers of this one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # for the process that waits
     torch.set_num_threads(1)
     async_compile.AsyncCompile.use_process_pool = classmethod(lambda cls: False)
-    if answers:
-        torch.cuda._lazy_init = lambda: None
-    for name, answer in answers.items():
-        setattr(torch._C, name, answer)
+    give_answers(answers)
     caller.init_wrapper_code()
 
 

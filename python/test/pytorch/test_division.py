@@ -8,6 +8,7 @@ import difflib
 import itertools
 import os
 import re
+import types
 
 import pytest
 
@@ -17,6 +18,7 @@ import torch.nn.functional as F
 
 import tessera.torch.division as division
 from tessera.settings import settings
+from tessera.torch.forked_tasks import ForkedTasks
 
 from .test_deduplication import Layers, Residual, compare, devices, random_layer, random_weights
 from .test_models import Block
@@ -26,16 +28,26 @@ pytestmark = pytest.mark.usefixtures("fresh_compiler")
 
 @pytest.fixture(autouse=True)
 def short_parts(fresh_compiler, monkeypatch):
-    """Parts of small graphs, by three processes, and none out of a cache."""
+    """Parts of small graphs, by three processes, and none out of a cache. Gives what these processes
+    could not do; a test in which there is such takes it off this list."""
     import torch._functorch.config as functorch_config
     from torch._inductor import config
 
     monkeypatch.setattr(division, "_LEAST_OPS", 4)
     monkeypatch.setattr(division, "_ENOUGH_OPS", 8)
     monkeypatch.setattr(functorch_config, "enable_autograd_cache", False)
+    failures = []
+    note = ForkedTasks._note_failure
+
+    def note_failure(self, text):
+        failures.append(text)
+        note(self, text)
+
+    monkeypatch.setattr(ForkedTasks, "_note_failure", note_failure)
     with config.patch(fx_graph_cache=False):
         with settings.override(codegen_processes=3, deduplicate=False):
-            yield
+            yield failures
+    assert not failures, "\n".join(failures)
 
 
 @pytest.fixture
@@ -85,16 +97,25 @@ def test_the_kernels_are_those_of_the_whole_graph(parts, device, layer) -> None:
 
 
 def test_code_does_not_depend_on_processes(monkeypatch) -> None:
-    """So that Inductor's caches hold for each machine."""
+    """So that Inductor's caches hold for each machine. What it is compiled for a fork cannot know."""
     import tessera.torch.lowering as lowering
+
+    def target():
+        return types.SimpleNamespace(hash=lambda: f"known to {os.getpid()}")
+
+    if torch.cuda.is_available():
+        torch.zeros(1, device="cuda")
+    monkeypatch.setattr(torch.utils._triton, "triton_backend", target)
 
     model, x = Layers(Residual, 3).eval(), torch.randn(2, 8, 20, 24)
     codes = []
     for processes in (2, 7):
+        torch.utils._triton.triton_hash_with_backend.cache_clear()
         with settings.override(codegen_processes=processes):
             codes.append(get_code(model, x))
     monkeypatch.setattr(lowering, "CodeTasks", lambda *args: None)  # all of it here
     codes.append(get_code(model, x))
+    torch.utils._triton.triton_hash_with_backend.cache_clear()
     first, *others = (re.sub("# AOT ID: .*|# kernel path: .*", "", code) for code in codes)
     assert "def part_2" in first
     for other in others:
@@ -152,7 +173,7 @@ def test_strides_that_are_asked_for(parts) -> None:
         compare(run, torch.randn(2, 8, 6, 4))
 
 
-def test_tensors_that_lowering_makes(parts, monkeypatch) -> None:
+def test_tensors_that_lowering_makes(parts, short_parts, monkeypatch) -> None:
     """Are where the code looks for them, and of the process that runs it."""
     from torch._inductor import lowering
     from torch._inductor.virtualized import V
@@ -186,6 +207,8 @@ def test_tensors_that_lowering_makes(parts, monkeypatch) -> None:
             x = torch.tanh(x @ weight) * 0.5 + x.sigmoid()
     torch.testing.assert_close(result, x, rtol=1e-4, atol=1e-4)
     assert parts[0] >= 2
+    assert all("tensors cannot be sent" in failure for failure in short_parts)
+    short_parts.clear()
 
 
 def test_writes_to_arguments(parts) -> None:
@@ -272,16 +295,76 @@ def test_nothing_is_divided_while_inductor_measures(parts, monkeypatch) -> None:
             assert count_processes() == 1
 
 
-def test_what_another_process_cannot_do(parts, monkeypatch) -> None:
-    """Is done here: no process may end or fail for another's sake."""
+def test_what_another_process_cannot_do(parts, short_parts, monkeypatch) -> None:
+    """Is done here: no process may end or fail for another's sake. That it is so is counted."""
     import tessera.torch.lowering as lowering
+    from torch._dynamo.utils import counters
 
     def prepare(*args):
-        raise RuntimeError
+        raise RuntimeError("not here")
 
     monkeypatch.setattr(lowering, "_prepare_fork", prepare)
+    before = counters["tessera"]["codegen_failed_in_fork"]
     compare(Layers(Block, 3), torch.randn(2, 9, 32))
     assert parts[0] >= 3
+    assert counters["tessera"]["codegen_failed_in_fork"] - before == len(short_parts) == 2
+    assert all("not here" in failure for failure in short_parts)
+    short_parts.clear()
+
+
+class Images(torch.nn.Module):
+    """Convolutions of many kinds, of which torch chooses the implementation by asking CUDA."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = Layers(Residual, 3)
+        self.by_channel = torch.nn.Conv2d(8, 8, 3, stride=2, padding=1, groups=8)
+        self.narrow = torch.nn.Conv2d(8, 16, 1, bias=False)
+        self.up = torch.nn.ConvTranspose2d(16, 8, 2, stride=2)
+        self.line = torch.nn.Conv1d(8, 8, 5, padding=2)
+        self.wide = torch.nn.Conv3d(8, 8, 3, padding=1)
+
+    def forward(self, x):
+        x = self.up(torch.relu(self.narrow(self.by_channel(self.layers(x))))) + x.sin()
+        x = torch.relu(self.line(x.mean(2))).unsqueeze(2) + x
+        return torch.relu(self.wide(x.unsqueeze(2)).squeeze(2)).cos()
+
+
+@devices
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("memory_format", ["contiguous_format", "channels_last"])
+def test_forks_need_not_ask_which_convolution(
+    parts, monkeypatch, device, dtype, memory_format
+) -> None:
+    """As they cannot on a GPU. On a CPU what would ask raises there."""
+    import tessera.torch.lowering as lowering
+    from tessera.torch.cuda_in_forks import select_backends
+
+    here, select = os.getpid(), torch._C._select_conv_backend
+    asked = []
+
+    def ask(*args, **kwargs):
+        if os.getpid() != here:
+            strides = [kwargs[x].stride() for x in ("input", "weight")]
+            raise RuntimeError(f"asked in a fork: {kwargs} {strides}")
+        asked.append(kwargs)
+        return select(*args, **kwargs)
+
+    if device == "cpu":
+        monkeypatch.setattr(torch._C, "_select_conv_backend", ask)
+        monkeypatch.setattr(
+            lowering,
+            "ask_cuda",
+            lambda *args: {"_C._select_conv_backend": select_backends(*args)},
+        )
+    model = Images().to(device, dtype)
+    x = torch.randn(2, 8, 8, 12, device=device, dtype=dtype)
+    x = x.contiguous(memory_format=getattr(torch, memory_format))
+    tolerance = 1e-3 if dtype == torch.float32 else 0.1
+    weights = list(model.parameters())
+    compare(model, x, gradients=weights, tolerance=tolerance)
+    assert len(parts) == 2 and min(parts) >= 2
+    assert asked or device != "cpu"
 
 
 @pytest.mark.parametrize("deduplicate", [False, True])

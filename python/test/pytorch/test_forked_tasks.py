@@ -45,6 +45,7 @@ def test_what_fails_in_a_fork_is_done_again() -> None:
 
     tasks = ForkedTasks([functools.partial(only_here, n) for n in range(6)], 4, nothing)
     assert [tasks.get(n) for n in range(6)] == list(range(6))
+    assert tasks.failures and all("ValueError: not here" in text for text in tasks.failures)
 
 
 def test_a_task_that_fails_everywhere_fails_where_it_is_asked_for() -> None:
