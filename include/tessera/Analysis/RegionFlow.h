@@ -12,7 +12,7 @@
 
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <functional>
 
@@ -40,33 +40,34 @@ private:
   Facts visitBranch(mlir::RegionBranchOpInterface branch, const Facts &before) {
     // The facts at the entry of each region that is reached, and after the op.
     llvm::DenseMap<mlir::Region *, Facts> entries;
-    llvm::DenseSet<mlir::Region *> reached;
     Facts after;
+    // Regions to be visited. Those that nothing new flows into are not visited again: an op in
+    // which others are nested would take time exponential in how deep they are.
+    llvm::SetVector<mlir::Region *> stale;
     auto flow = [&](mlir::RegionBranchPoint from, const Facts &facts) {
       llvm::SmallVector<mlir::RegionSuccessor> successors;
       branch.getSuccessorRegions(from, successors);
-      bool changed = false;
       for (mlir::RegionSuccessor successor : successors) {
-        if (!successor.isParent())
-          changed |= reached.insert(successor.getSuccessor()).second;
-        Facts &in = successor.isParent() ? after : entries[successor.getSuccessor()];
-        size_t known = in.size();
-        in.insert(facts.begin(), facts.end());
-        changed |= in.size() != known;
+        if (successor.isParent()) {
+          after.insert(facts.begin(), facts.end());
+          continue;
+        }
+        auto [in, isReached] = entries.try_emplace(successor.getSuccessor());
+        size_t known = in->second.size();
+        in->second.insert(facts.begin(), facts.end());
+        if (isReached || in->second.size() != known)
+          stale.insert(successor.getSuccessor());
       }
-      return changed;
     };
     flow(mlir::RegionBranchPoint::parent(), before);
-    bool changed = true;
-    while (changed) {
-      changed = false;
-      for (mlir::Region &region : branch->getRegions())
-        if (reached.contains(&region) && !region.empty()) {
-          Facts out = visit(region.front(), entries[&region]);
-          auto terminator =
-              llvm::cast<mlir::RegionBranchTerminatorOpInterface>(region.front().getTerminator());
-          changed |= flow(terminator, out);
-        }
+    while (!stale.empty()) {
+      mlir::Region *region = stale.front();
+      stale.erase(stale.begin());
+      if (region->empty())
+        continue;
+      Facts out = visit(region->front(), entries[region]);
+      flow(llvm::cast<mlir::RegionBranchTerminatorOpInterface>(region->front().getTerminator()),
+           out);
     }
     return after;
   }
