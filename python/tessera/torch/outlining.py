@@ -48,15 +48,19 @@ def choose_layouts(graph_module: Any, is_inference: bool) -> None:
     graph = types.SimpleNamespace(module=graph_module)
     # The order is that of memory, so that strides have to be the ones there will be.
     by_strides = (torch.ops.aten.as_strided.default, torch.ops.aten.as_strided_scatter.default)
+    laid_out: dict[Hashable, Any] = {}  # to make a fake tensor takes longer than all else here
     for node in GraphLowering.find_nodes_prefer_channels_last(graph):
         value = node.meta.get("val")
         if node.op != "call_function" or not isinstance(value, torch.Tensor) or value.dim() != 4:
             continue
-        if describe_value(value) is None:
+        description = describe_value(value)
+        if description is None or any(user.target in by_strides for user in node.users):
             continue
-        is_dense = torch._prims_common.is_non_overlapping_and_dense_or_false(value)
-        if is_dense and not any(user.target in by_strides for user in node.users):
-            node.meta[CHANNELS_LAST] = torch.empty_like(value, memory_format=torch.channels_last)
+        if torch._prims_common.is_non_overlapping_and_dense_or_false(value):
+            if description not in laid_out:
+                last = torch.empty_like(value, memory_format=torch.channels_last)
+                laid_out[description] = last
+            node.meta[CHANNELS_LAST] = laid_out[description]
 
 
 def get_value(node: Any) -> Any:
