@@ -299,24 +299,29 @@ static PyObject *getInterned(PyObject *name) {
 }
 
 bool Signature::bind(PyObject *const *args, size_t count, PyObject *keywords) {
+  // What is in a local variable is not read again after each store.
+  const Parameter *const all = parameters.data();
+  const size_t numParameters = parameters.size();
+  const size_t numGiven = std::min(count, numParameters);
   size_t numByPlace = 0;
-  while (numByPlace < parameters.size() && parameters[numByPlace].passing == Passing::Any)
-    ++numByPlace;
-  bool hasRest = numByPlace < parameters.size() && parameters[numByPlace].passing == Passing::Rest;
-  if (count > numByPlace && !hasRest)
+  for (; numByPlace < numGiven && all[numByPlace].passing == Passing::Any; ++numByPlace) {
+    if (all[numByPlace].isTuned)
+      return false;
+    values[numByPlace] = args[numByPlace];
+  }
+  bool hasRest = numByPlace < numParameters && all[numByPlace].passing == Passing::Rest;
+  if (numByPlace < count && !hasRest)
     return false;
-  numByPlace = std::min(numByPlace, count);
-  std::copy(args, args + numByPlace, values.begin());
-  std::fill(values.begin() + numByPlace, values.begin() + parameters.size(), nullptr);
+  for (size_t i = numByPlace; i < numParameters; ++i)
+    values[i] = nullptr;
   size_t numKeywords = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
   for (size_t i = 0; i < numKeywords; ++i) {
     PyObject *name = getInterned(PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(i)));
     PyObject *value = args[count + i];
     size_t at = 0;
-    while (at < parameters.size() &&
-           (parameters[at].name != name || parameters[at].passing == Passing::Rest))
+    while (at < numParameters && (all[at].name != name || all[at].passing == Passing::Rest))
       ++at;
-    if (at == parameters.size()) {
+    if (at == numParameters) {
       if (options.size() == kMaxOptions)
         return false;
       options.push_back({name, value});
@@ -326,13 +331,13 @@ bool Signature::bind(PyObject *const *args, size_t count, PyObject *keywords) {
       return false;
     values[at] = value;
   }
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].isTuned) {
+  for (size_t i = numByPlace; i < numParameters; ++i) {
+    if (all[i].isTuned) {
       if (values[i])
         return false;
       continue;
     }
-    if (parameters[i].passing == Passing::Rest) {
+    if (all[i].passing == Passing::Rest) {
       size_t numRest = count - std::min(count, i);
       rest = py::reinterpret_steal<py::object>(PyTuple_New(static_cast<Py_ssize_t>(numRest)));
       if (!rest)
@@ -342,16 +347,52 @@ bool Signature::bind(PyObject *const *args, size_t count, PyObject *keywords) {
       values[i] = rest.ptr();
     }
     if (!values[i])
-      values[i] = parameters[i].defaultValue;
+      values[i] = all[i].defaultValue;
     if (!values[i])
       return false;
   }
   return true;
 }
 
+void Signature::addPointer(const Parameter &parameter, uint64_t address, char dtype, bool readOnly,
+                           char device) {
+  char alignment = parameter.onValue && parameter.onAlignment ? alignmentClass(address) : char(0);
+  auto known = static_cast<char>(alignment | (readOnly ? 1 : 0));
+  bytes.append<4>({kPointer, dtype, known, device});
+  slots.push_back(address);
+  if (device < 0)
+    hostAddresses.push_back(address);
+}
+
+bool Signature::addTensorOn(long ordinal, const Parameter &parameter, uint64_t address,
+                            char dtype) {
+  if (ordinal < -1 || ordinal > 127)
+    return false;
+  // The launch is on torch's stream then, and waits for others.
+  hasTensorOnGPU |= ordinal >= 0;
+  if (hasTensorOnGPU && stream != kNoStream)
+    return false;
+  addPointer(parameter, address, dtype, /*readOnly=*/false, static_cast<char>(ordinal));
+  return true;
+}
+
+/// A tensor of torch's like nearly all arguments of launches. False, and nothing done, for all
+/// else.
+[[gnu::always_inline]] inline bool Signature::addPlainTensor(const Parameter &parameter,
+                                                             PyObject *value) {
+  TorchTensors &torch = typeTables().torch;
+  TensorPlace place;
+  return torch.knowsClass(Py_TYPE(value)) && parameter.number == TSR_VOID && torch.isPlain(value) &&
+         slots.size() < kAllSlots && bytes.size() + 4 <= kAllBytes && torch.read(value, place) &&
+         place.address >= kLowestAddress &&
+         addTensorOn(place.ordinal, parameter, place.address, place.dtype);
+}
+
 bool Signature::specialise() {
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const Parameter &parameter = parameters[i];
+  const Parameter *const all = parameters.data();
+  const size_t numParameters = parameters.size();
+  for (size_t i = 0; i < numParameters; ++i) {
+    const Parameter &parameter = all[i];
     PyObject *value = values[i];
     if (!value)
       continue; // tuned
@@ -362,7 +403,7 @@ bool Signature::specialise() {
     if (parameter.isConstexpr)
       addConstant(value);
     else
-      isFine = addValue(parameter, value);
+      isFine = addPlainTensor(parameter, value) || addValue(parameter, value);
     if (!isFine || !isAccepted(parameter.expected, bytes[at]))
       return false;
     if (parameter.isKey && !parameter.isConstexpr) {
@@ -564,29 +605,13 @@ bool tessera::python::findTorchStream(PyObject *function, int32_t device, uint64
   return typeTables().torch.findStream(function, device, stream);
 }
 
-bool Signature::addTensorOn(long ordinal, const Parameter &parameter, uint64_t address,
-                            char dtype) {
-  if (ordinal < -1 || ordinal > 127)
-    return false;
-  // The launch is on torch's stream then, and waits for others.
-  hasTensorOnGPU |= ordinal >= 0;
-  if (hasTensorOnGPU && stream != kNoStream)
-    return false;
-  addPointer(parameter, address, dtype, /*readOnly=*/false, static_cast<char>(ordinal));
-  return true;
-}
-
 /// A tensor of torch's, on the CPU or on a GPU. What is wrong with one `slow` says.
 bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
   TypeTables &tables = typeTables();
-  if (tables.torch.knowsClass(Py_TYPE(value))) {
-    if (!tables.torch.isPlain(value))
-      return false;
-    TensorPlace place;
-    if (tables.torch.read(value, place))
-      return place.address >= kLowestAddress &&
-             addTensorOn(place.ordinal, parameter, place.address, place.dtype);
-  }
+  if (addPlainTensor(parameter, value))
+    return true;
+  if (tables.torch.knowsClass(Py_TYPE(value)) && !tables.torch.isPlain(value))
+    return false;
   auto own = [](PyObject *found) {
     if (!found)
       PyErr_Clear();
@@ -754,18 +779,6 @@ bool Signature::addDescriptor(const Parameter &parameter, PyObject *value) {
     bytes.push_back(static_cast<char>(__builtin_ctzll(static_cast<uint64_t>(extent))));
   }
   return true;
-}
-
-void Signature::addPointer(const Parameter &parameter, uint64_t address, char dtype, bool readOnly,
-                           char device) {
-  char alignment = parameter.onValue && parameter.onAlignment ? alignmentClass(address) : char(0);
-  bytes.push_back(kPointer);
-  bytes.push_back(dtype);
-  bytes.push_back(static_cast<char>(alignment | (readOnly ? 1 : 0)));
-  bytes.push_back(device);
-  slots.push_back(address);
-  if (device < 0)
-    hostAddresses.push_back(address);
 }
 
 size_t Signature::hash() const {

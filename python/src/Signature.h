@@ -26,9 +26,11 @@
 
 #include "Handles.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -79,10 +81,22 @@ struct Parameter {
   Passing passing;
 };
 
+/// An argument that is no parameter's.
+struct Option {
+  PyObject *name, *value;
+};
+
 /// Items in place, of which there are few: nothing is allocated, nor written before it is added.
 template <typename T, size_t capacity> class FixedVector {
+  static_assert(std::is_trivially_default_constructible_v<T>);
+
 public:
   void push_back(T item) { items[count++] = item; }
+  /// Several at once, which is one store for a few bytes.
+  template <size_t size> void append(const std::array<T, size> &several) {
+    std::copy(several.begin(), several.end(), items.begin() + count);
+    count += size;
+  }
   const T *begin() const { return items.data(); }
   const T *end() const { return items.data() + count; }
   const T *data() const { return items.data(); }
@@ -126,7 +140,7 @@ public:
   std::array<PyObject *, kMaxParams> values; ///< borrowed, one a parameter; null if it is tuned
   py::object rest;                           ///< the tuple that `*args` is
   std::vector<py::object> owned; ///< what was made of arguments, for as long as the launch takes
-  FixedVector<std::pair<PyObject *, PyObject *>, kMaxOptions> options;
+  FixedVector<Option, kMaxOptions> options; ///< borrowed
   FixedVector<uint64_t, kAllSlots> slots;
   FixedVector<uint64_t, kAllSlots> hostAddresses; ///< of the arrays in the host's memory
   FixedVector<char, kAllBytes + kMaxParams + kMaxOptions> bytes;
@@ -140,6 +154,7 @@ private:
   bool addNumber(const Parameter &parameter, PyObject *value);
   bool addArray(const Parameter &parameter, PyObject *value);
   bool addDescriptor(const Parameter &parameter, PyObject *value);
+  bool addPlainTensor(const Parameter &parameter, PyObject *value);
   bool addTensor(const Parameter &parameter, PyObject *value);
   bool addTensorOn(long ordinal, const Parameter &parameter, uint64_t address, char dtype);
   bool addDLPack(const Parameter &parameter, PyObject *value);

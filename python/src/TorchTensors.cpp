@@ -3,7 +3,6 @@
 #include "TorchTensors.h"
 
 #include <algorithm>
-#include <cstring>
 #include <dlfcn.h>
 
 using namespace tessera::python;
@@ -23,46 +22,23 @@ private:
   void *handle; ///< never closed: torch stays loaded
 };
 
-/// What of the stable interface is used. Each of the functions returns 0 if all went well; torch's
-/// exceptions do not leave them.
-struct StableInterface {
-  int32_t (*getAddress)(void *tensor, void **address) = nullptr;
-  int32_t (*getDType)(void *tensor, int32_t *dtype) = nullptr;
-  int32_t (*getDeviceType)(void *tensor, int32_t *type) = nullptr;
-  int32_t (*getDeviceIndex)(void *tensor, int32_t *index) = nullptr;
-  int32_t cpu = -1, cuda = -1; ///< the types of devices
-  bool isComplete = false;
-
-  StableInterface() {
-    LoadedLibrary library("libtorch_cpu.so");
-    int32_t (*findCPU)() = nullptr, (*findCUDA)() = nullptr;
-    library.find("aoti_torch_get_data_ptr", getAddress);
-    library.find("aoti_torch_get_dtype", getDType);
-    library.find("aoti_torch_get_device_type", getDeviceType);
-    library.find("aoti_torch_get_device_index", getDeviceIndex);
-    library.find("aoti_torch_device_type_cpu", findCPU);
-    library.find("aoti_torch_device_type_cuda", findCUDA);
-    isComplete = getAddress && getDType && getDeviceType && getDeviceIndex && findCPU && findCUDA;
-    if (isComplete) {
-      cpu = findCPU();
-      cuda = findCUDA();
-    }
-  }
-};
-
-/// Asked for only once torch is there.
-const StableInterface &stableInterface() {
-  static const StableInterface result;
-  return result;
-}
-
-uint64_t readWord(const void *object, size_t offset) {
-  uint64_t word = 0;
-  std::memcpy(&word, static_cast<const char *>(object) + offset, sizeof(word));
-  return word;
-}
-
 } // namespace
+
+bool StableInterface::find() {
+  LoadedLibrary library("libtorch_cpu.so");
+  int32_t (*findCPU)() = nullptr, (*findCUDA)() = nullptr;
+  library.find("aoti_torch_get_data_ptr", getAddress);
+  library.find("aoti_torch_get_dtype", getDType);
+  library.find("aoti_torch_get_device_type", getDeviceType);
+  library.find("aoti_torch_get_device_index", getDeviceIndex);
+  library.find("aoti_torch_device_type_cpu", findCPU);
+  library.find("aoti_torch_device_type_cuda", findCUDA);
+  if (!getAddress || !getDType || !getDeviceType || !getDeviceIndex || !findCPU || !findCUDA)
+    return false;
+  cpu = findCPU();
+  cuda = findCUDA();
+  return true;
+}
 
 bool TorchTensors::learnNegativeBit(const Probes &plain, const Probes &negative) {
   constexpr size_t objectBytes = 64, implementationBytes = 184; // as in torch 2.13
@@ -96,45 +72,6 @@ bool TorchTensors::learnNegativeBit(const Probes &plain, const Probes &negative)
   return found.isKnown;
 }
 
-/// All ones where there is no tensor.
-uint64_t TorchTensors::readBits(PyObject *tensor) const {
-  uint64_t implementation = readWord(tensor, bits.implementation);
-  return implementation ? readWord(reinterpret_cast<const void *>(implementation), bits.word)
-                        : ~uint64_t(0);
-}
-
-bool TorchTensors::isPlain(PyObject *tensor) const {
-  return std::find(bits.accepted.begin(), bits.accepted.end(), readBits(tensor)) !=
-         bits.accepted.end();
-}
-
-bool TorchTensors::knowsClass(PyTypeObject *type) const {
-  return std::find(classes.begin(), classes.end(), type) != classes.end();
-}
-
-bool TorchTensors::readMemory(PyObject *tensor, uint64_t &address, int32_t &dtype) const {
-  const StableInterface &torch = stableInterface();
-  void *found = nullptr;
-  if (!torch.isComplete || torch.getAddress(getHandle(tensor), &found) ||
-      torch.getDType(getHandle(tensor), &dtype))
-    return false;
-  address = reinterpret_cast<uintptr_t>(found);
-  return true;
-}
-
-bool TorchTensors::read(PyObject *tensor, TensorPlace &place) {
-  const StableInterface &torch = stableInterface();
-  int32_t dtype, type;
-  if (!readMemory(tensor, place.address, dtype) || !dtypes.find(dtype, place.dtype) ||
-      torch.getDeviceType(getHandle(tensor), &type))
-    return false;
-  place.ordinal = -1;
-  if (type == torch.cpu)
-    return true;
-  return type == torch.cuda && !torch.getDeviceIndex(getHandle(tensor), &place.ordinal) &&
-         place.ordinal >= 0;
-}
-
 void TorchTensors::accept(PyObject *tensor, uint64_t address, char dtype) {
   if (!bits.isKnown)
     return;
@@ -142,9 +79,11 @@ void TorchTensors::accept(PyObject *tensor, uint64_t address, char dtype) {
   if (!isPlain(tensor) && bits.accepted.size() < most)
     bits.accepted.push_back(readBits(tensor));
 
-  uint64_t found;
+  static const bool isComplete = torch.find();
+  void *handle = getHandle(tensor), *found = nullptr;
   int32_t number;
-  if (!address || !readMemory(tensor, found, number) || found != address)
+  if (!isComplete || !address || torch.getAddress(handle, &found) ||
+      reinterpret_cast<uintptr_t>(found) != address || torch.getDType(handle, &number))
     return;
   dtypes.learn(number, dtype);
   PyTypeObject *type = Py_TYPE(tensor);

@@ -19,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,19 @@ struct TensorPlace {
   uint64_t address;
   int32_t ordinal; ///< of the GPU, -1 on the host
   char dtype;      ///< the core's number of it
+};
+
+/// What of the stable interface is used. Each of the functions returns 0 if all went well; torch's
+/// exceptions do not leave them.
+struct StableInterface {
+  int32_t (*getAddress)(void *tensor, void **address) = nullptr;
+  int32_t (*getDType)(void *tensor, int32_t *dtype) = nullptr;
+  int32_t (*getDeviceType)(void *tensor, int32_t *type) = nullptr;
+  int32_t (*getDeviceIndex)(void *tensor, int32_t *index) = nullptr;
+  int32_t cpu = -1, cuda = -1; ///< the types of devices
+
+  /// Looks for it; false where torch does not have all of it. Asked for only once torch is there.
+  bool find();
 };
 
 class TorchTensors {
@@ -46,13 +60,38 @@ public:
 
   /// Whether `isPlain` knows.
   bool knowsBits() const { return bits.isKnown; }
+  // Of a few, of which nearly always the first is it: loops that are small where they are called.
+
   /// Whether a tensor is as plain as one that was accepted.
-  bool isPlain(PyObject *tensor) const;
+  bool isPlain(PyObject *tensor) const {
+    uint64_t found = readBits(tensor);
+    for (uint64_t accepted : bits.accepted)
+      if (accepted == found)
+        return true;
+    return false;
+  }
   /// Whether one of this class was accepted, and is what `read` is for.
-  bool knowsClass(PyTypeObject *type) const;
-  /// False where torch does not say it, or the tensor is on no CPU and no GPU. The memory lives as
-  /// long as the tensor.
-  bool read(PyObject *tensor, TensorPlace &place);
+  bool knowsClass(PyTypeObject *type) const {
+    for (PyTypeObject *known : classes)
+      if (known == type)
+        return true;
+    return false;
+  }
+  /// Of a tensor whose class is known. False where torch does not say it, or the tensor is on no
+  /// CPU and no GPU. The memory lives as long as the tensor.
+  [[gnu::always_inline]] bool read(PyObject *tensor, TensorPlace &place) {
+    void *handle = getHandle(tensor), *address = nullptr;
+    int32_t dtype, type;
+    if (torch.getAddress(handle, &address) || torch.getDType(handle, &dtype) ||
+        !dtypes.find(dtype, place.dtype) || torch.getDeviceType(handle, &type))
+      return false;
+    place.address = reinterpret_cast<uintptr_t>(address);
+    place.ordinal = -1;
+    if (type == torch.cpu)
+      return true;
+    return type == torch.cuda && !torch.getDeviceIndex(handle, &place.ordinal) &&
+           place.ordinal >= 0;
+  }
   /// What the function gives for a GPU, which is that of `learnStream`; false if it is another.
   bool findStream(PyObject *function, int32_t device, uint64_t &stream);
 
@@ -63,15 +102,24 @@ private:
     bool isKnown = false;
     std::vector<uint64_t> accepted; ///< few: one for each sort of plain tensor
   };
-  uint64_t readBits(PyObject *tensor) const;
-  /// Where it lies, and torch's number of its dtype; false where torch does not say.
-  bool readMemory(PyObject *tensor, uint64_t &address, int32_t &dtype) const;
+  static uint64_t readWord(const void *object, size_t offset) {
+    uint64_t word = 0;
+    std::memcpy(&word, static_cast<const char *>(object) + offset, sizeof(word));
+    return word;
+  }
+  /// All ones where there is no tensor.
+  uint64_t readBits(PyObject *tensor) const {
+    uint64_t implementation = readWord(tensor, bits.implementation);
+    return implementation ? readWord(reinterpret_cast<const void *>(implementation), bits.word)
+                          : ~uint64_t(0);
+  }
   /// An at::Tensor, which is nothing but the pointer to torch's own that Python's object holds.
   void *getHandle(PyObject *tensor) const {
     return reinterpret_cast<char *>(tensor) + bits.implementation;
   }
 
   Bits bits;
+  StableInterface torch;      ///< complete once a class is known
   DTypeTable<int32_t> dtypes; ///< by torch's numbers
   std::vector<PyTypeObject *> classes;
   PyObject *streamFunction = nullptr;
