@@ -2,6 +2,8 @@
 
 #include "tessera/Runtime/CUDA/Driver.h"
 
+#include "tessera/Runtime/CUDA/PerDevice.h"
+
 #include <dlfcn.h>
 
 #include <memory>
@@ -185,18 +187,15 @@ int getPointerDevice(uint64_t address) {
 /// A device's primary context, retained for as long as the process lives: it is what every
 /// framework in the process uses.
 static Context getPrimaryContext(int ordinal) {
-  static std::mutex mutex;
-  static std::vector<Context> contexts;
-  std::lock_guard<std::mutex> lock(mutex);
-  if (contexts.size() <= static_cast<size_t>(ordinal))
-    contexts.resize(ordinal + 1, nullptr);
-  if (!contexts[ordinal]) {
+  static PerDevice<Context> contexts;
+  return contexts.get(ordinal, [&] {
     int device = 0;
+    Context context = nullptr;
     check(getDriver().cuDeviceGet(&device, ordinal), "opening a GPU");
-    check(getDriver().cuDevicePrimaryCtxRetain(&contexts[ordinal], device),
+    check(getDriver().cuDevicePrimaryCtxRetain(&context, device),
           "making a context on GPU " + std::to_string(ordinal));
-  }
-  return contexts[ordinal];
+    return context;
+  });
 }
 
 bool reachesHostMemory(int device, uint64_t address) noexcept {

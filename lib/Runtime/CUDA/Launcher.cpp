@@ -142,12 +142,11 @@ Module LoadedKernel::load(std::string &log) const {
   return module;
 }
 
-LoadedKernel::Loaded LoadedKernel::getLoaded(int device) {
-  std::lock_guard<std::mutex> lock(mutex);
-  if (loadedOn.size() <= static_cast<size_t>(device))
-    loadedOn.resize(device + 1);
-  if (loadedOn[device].function)
-    return loadedOn[device];
+const LoadedKernel::Loaded &LoadedKernel::getLoaded(int device) {
+  return loadedOn.get(device, [&] { return loadOn(device); });
+}
+
+LoadedKernel::Loaded LoadedKernel::loadOn(int device) const {
   const DriverTable &driver = getDriver();
   const DeviceInfo &info = getDevice(device);
   std::string doing = "loading kernel '" + description.name + "'";
@@ -165,16 +164,17 @@ LoadedKernel::Loaded LoadedKernel::getLoaded(int device) {
                                info.name + ") has " + std::to_string(info.maxSharedBytes) +
                                "; use smaller tiles or fewer stages");
   RelaxedCapture relaxed;
-  logs.resize(loadedOn.size());
-  Module module = load(logs[device]);
-  Function function = nullptr;
+  Loaded loaded;
+  Module module = load(loaded.log);
+  Function &function = loaded.function;
   check(driver.cuModuleGetFunction(&function, module, description.name.c_str()), doing);
   if (description.sharedBytes > kSharedWithoutOptIn)
     check(driver.cuFuncSetAttribute(function, kMaxDynamicSharedBytes, description.sharedBytes),
           doing);
-  loadedOn[device] = {function, getLeastEarlyPrograms(description.sharedBytes, info),
-                      countOwnClusters(function, device), findRoom(function, info)};
-  return loadedOn[device];
+  loaded.leastEarlyPrograms = getLeastEarlyPrograms(description.sharedBytes, info);
+  loaded.mostClusters = countOwnClusters(function, device);
+  loaded.room = findRoom(function, info);
+  return loaded;
 }
 
 /// What a launch says of the clusters of a kernel, which lie along the first axis of the grid.
@@ -336,7 +336,7 @@ bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], cons
   if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
     return true;
   CurrentContext context(device);
-  Loaded loaded = getLoaded(device);
+  const Loaded &loaded = getLoaded(device);
   // An argument is as wide as its type; the driver reads that many bytes of its slot.
   constexpr size_t kFew = 16 + 3 + kMaxTensorMaps;
   void *few[kFew];
@@ -420,9 +420,7 @@ int LoadedKernel::getNumRegisters(int device) {
 
 std::string LoadedKernel::getLog(int device) {
   CurrentContext context(device);
-  getLoaded(device);
-  std::lock_guard<std::mutex> lock(mutex);
-  return logs[device];
+  return getLoaded(device).log;
 }
 
 int LoadedKernel::getLocalBytes(int device) {

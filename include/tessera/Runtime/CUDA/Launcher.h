@@ -7,11 +7,11 @@
 
 #include "tessera/Runtime/CUDA/DivisibleSum.h"
 #include "tessera/Runtime/CUDA/Driver.h"
+#include "tessera/Runtime/CUDA/PerDevice.h"
 #include "tessera/Runtime/CUDA/ProgramBound.h"
 #include "tessera/Runtime/CUDA/TensorMap.h"
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -84,11 +84,13 @@ private:
     int mostClusters = 0;
     /// For variants of the kernel, where there may be any.
     ClusterRoom room;
+    std::string log; ///< what the driver said of the image
   };
   /// The module of the image, and what the driver said of it.
   Module load(std::string &log) const;
 
-  Loaded getLoaded(int device);
+  const Loaded &getLoaded(int device);
+  Loaded loadOn(int device) const;
   /// How many clusters of so many blocks a GPU runs at once; not written if the driver cannot
   /// tell. Its code.
   int countClusters(Function function, int numCTAs, int sharedBytes, int &fitting) const;
@@ -103,9 +105,7 @@ private:
   std::optional<ProgramBound> sumEnd; ///< of the sum, where there is one
   const char *loggedName;             ///< outlives the kernel
   std::string image;
-  std::mutex mutex;
-  std::vector<Loaded> loadedOn;  ///< by device
-  std::vector<std::string> logs; ///< by device
+  PerDevice<Loaded> loadedOn;
 };
 
 } // namespace tessera::cuda
