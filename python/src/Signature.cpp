@@ -354,40 +354,6 @@ bool Signature::bind(PyObject *const *args, size_t count, PyObject *keywords) {
   return true;
 }
 
-void Signature::addPointer(const Parameter &parameter, uint64_t address, char dtype, bool readOnly,
-                           char device) {
-  char alignment = parameter.onValue && parameter.onAlignment ? alignmentClass(address) : char(0);
-  auto known = static_cast<char>(alignment | (readOnly ? 1 : 0));
-  bytes.append<4>({kPointer, dtype, known, device});
-  slots.push_back(address);
-  if (device < 0)
-    hostAddresses.push_back(address);
-}
-
-bool Signature::addTensorOn(long ordinal, const Parameter &parameter, uint64_t address,
-                            char dtype) {
-  if (ordinal < -1 || ordinal > 127)
-    return false;
-  // The launch is on torch's stream then, and waits for others.
-  hasTensorOnGPU |= ordinal >= 0;
-  if (hasTensorOnGPU && stream != kNoStream)
-    return false;
-  addPointer(parameter, address, dtype, /*readOnly=*/false, static_cast<char>(ordinal));
-  return true;
-}
-
-/// A tensor of torch's like nearly all arguments of launches. False, and nothing done, for all
-/// else.
-[[gnu::always_inline]] inline bool Signature::addPlainTensor(const Parameter &parameter,
-                                                             PyObject *value) {
-  TorchTensors &torch = typeTables().torch;
-  TensorPlace place;
-  return torch.knowsClass(Py_TYPE(value)) && parameter.number == TSR_VOID && torch.isPlain(value) &&
-         slots.size() < kAllSlots && bytes.size() + 4 <= kAllBytes && torch.read(value, place) &&
-         place.address >= kLowestAddress &&
-         addTensorOn(place.ordinal, parameter, place.address, place.dtype);
-}
-
 bool Signature::specialise() {
   const Parameter *const all = parameters.data();
   const size_t numParameters = parameters.size();
@@ -605,6 +571,30 @@ bool tessera::python::findTorchStream(PyObject *function, int32_t device, uint64
   return typeTables().torch.findStream(function, device, stream);
 }
 
+bool Signature::addTensorOn(long ordinal, const Parameter &parameter, uint64_t address,
+                            char dtype) {
+  if (ordinal < -1 || ordinal > 127)
+    return false;
+  // The launch is on torch's stream then, and waits for others.
+  hasTensorOnGPU |= ordinal >= 0;
+  if (hasTensorOnGPU && stream != kNoStream)
+    return false;
+  addPointer(parameter, address, dtype, /*readOnly=*/false, static_cast<char>(ordinal));
+  return true;
+}
+
+/// A tensor of torch's like nearly all arguments of launches. False, and nothing done, for all
+/// else.
+[[gnu::always_inline]] inline bool Signature::addPlainTensor(const Parameter &parameter,
+                                                             PyObject *value) {
+  TorchTensors &torch = typeTables().torch;
+  TensorPlace place;
+  return torch.knowsClass(Py_TYPE(value)) && parameter.number == TSR_VOID && torch.isPlain(value) &&
+         slots.size() < kAllSlots && bytes.size() + 4 <= kAllBytes && torch.read(value, place) &&
+         place.address >= kLowestAddress &&
+         addTensorOn(place.ordinal, parameter, place.address, place.dtype);
+}
+
 /// A tensor of torch's, on the CPU or on a GPU. What is wrong with one `slow` says.
 bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
   TypeTables &tables = typeTables();
@@ -779,6 +769,16 @@ bool Signature::addDescriptor(const Parameter &parameter, PyObject *value) {
     bytes.push_back(static_cast<char>(__builtin_ctzll(static_cast<uint64_t>(extent))));
   }
   return true;
+}
+
+void Signature::addPointer(const Parameter &parameter, uint64_t address, char dtype, bool readOnly,
+                           char device) {
+  char alignment = parameter.onValue && parameter.onAlignment ? alignmentClass(address) : char(0);
+  auto known = static_cast<char>(alignment | (readOnly ? 1 : 0));
+  bytes.append<4>({kPointer, dtype, known, device});
+  slots.push_back(address);
+  if (device < 0)
+    hostAddresses.push_back(address);
 }
 
 size_t Signature::hash() const {

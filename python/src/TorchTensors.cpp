@@ -24,7 +24,7 @@ private:
 
 } // namespace
 
-bool StableInterface::find() {
+void StableInterface::find() {
   LoadedLibrary library("libtorch_cpu.so");
   int32_t (*findCPU)() = nullptr, (*findCUDA)() = nullptr;
   library.find("aoti_torch_get_data_ptr", getAddress);
@@ -33,11 +33,11 @@ bool StableInterface::find() {
   library.find("aoti_torch_get_device_index", getDeviceIndex);
   library.find("aoti_torch_device_type_cpu", findCPU);
   library.find("aoti_torch_device_type_cuda", findCUDA);
-  if (!getAddress || !getDType || !getDeviceType || !getDeviceIndex || !findCPU || !findCUDA)
-    return false;
-  cpu = findCPU();
-  cuda = findCUDA();
-  return true;
+  isComplete = getAddress && getDType && getDeviceType && getDeviceIndex && findCPU && findCUDA;
+  if (isComplete) {
+    cpu = findCPU();
+    cuda = findCUDA();
+  }
 }
 
 bool TorchTensors::learnNegativeBit(const Probes &plain, const Probes &negative) {
@@ -79,10 +79,11 @@ void TorchTensors::accept(PyObject *tensor, uint64_t address, char dtype) {
   if (!isPlain(tensor) && bits.accepted.size() < most)
     bits.accepted.push_back(readBits(tensor));
 
-  static const bool isComplete = torch.find();
+  if (!torch.isComplete)
+    torch.find();
   void *handle = getHandle(tensor), *found = nullptr;
   int32_t number;
-  if (!isComplete || !address || torch.getAddress(handle, &found) ||
+  if (!torch.isComplete || !address || torch.getAddress(handle, &found) ||
       reinterpret_cast<uintptr_t>(found) != address || torch.getDType(handle, &number))
     return;
   dtypes.learn(number, dtype);

@@ -39,9 +39,10 @@ struct StableInterface {
   int32_t (*getDeviceType)(void *tensor, int32_t *type) = nullptr;
   int32_t (*getDeviceIndex)(void *tensor, int32_t *index) = nullptr;
   int32_t cpu = -1, cuda = -1; ///< the types of devices
+  bool isComplete = false;
 
-  /// Looks for it; false where torch does not have all of it. Asked for only once torch is there.
-  bool find();
+  /// Looks for it, which is in vain before torch is loaded.
+  void find();
 };
 
 class TorchTensors {

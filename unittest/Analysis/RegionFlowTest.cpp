@@ -12,7 +12,9 @@
 #include "mlir/IR/Verifier.h"
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 
@@ -45,7 +47,8 @@ public:
                               builder.getI64IntegerAttr(numEvents++));
   }
 
-  /// The op behind which its body is put at `fill`.
+  // Ops to each region of which `fill` adds.
+
   void addIf(bool hasElse, function_ref<void()> fill) {
     auto op = scf::IfOp::create(builder, builder.getUnknownLoc(), getCondition(), hasElse);
     fillRegion(op.getThenRegion(), fill);

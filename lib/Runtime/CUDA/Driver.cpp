@@ -7,8 +7,6 @@
 #include <dlfcn.h>
 
 #include <memory>
-#include <mutex>
-#include <vector>
 
 namespace tessera::cuda {
 namespace {
@@ -135,41 +133,37 @@ int getDeviceCount() {
   return count;
 }
 
-const DeviceInfo &getDevice(int ordinal) {
-  static std::mutex mutex;
-  static std::vector<std::unique_ptr<DeviceInfo>> devices;
-  std::lock_guard<std::mutex> lock(mutex);
+static DeviceInfo describeDevice(int ordinal) {
   const DriverTable &driver = getDriver();
   int count = getDeviceCount();
   if (ordinal < 0 || ordinal >= count)
     throw DriverError(101, "there is no GPU " + std::to_string(ordinal) + "; there are " +
                                std::to_string(count));
-  if (devices.size() < static_cast<size_t>(count))
-    devices.resize(count);
-  std::unique_ptr<DeviceInfo> &info = devices[ordinal];
-  if (info)
-    return *info;
-  auto fresh = std::make_unique<DeviceInfo>();
+  DeviceInfo info;
   int device = 0;
   char name[256] = "";
   check(driver.cuDeviceGet(&device, ordinal), "opening a GPU");
   check(driver.cuDeviceGetName(name, sizeof name, device), "naming a GPU");
-  fresh->name = name;
+  info.name = name;
   auto read = [&](int &value, int attribute) {
     check(driver.cuDeviceGetAttribute(&value, attribute, device), "describing a GPU");
   };
-  read(fresh->capabilityMajor, kCapabilityMajor);
-  read(fresh->capabilityMinor, kCapabilityMinor);
-  read(fresh->multiprocessors, kMultiprocessors);
-  read(fresh->maxSharedBytes, kMaxSharedPerBlockOptIn);
-  read(fresh->maxThreadsPerBlock, kMaxThreadsPerBlock);
+  read(info.capabilityMajor, kCapabilityMajor);
+  read(info.capabilityMinor, kCapabilityMinor);
+  read(info.multiprocessors, kMultiprocessors);
+  read(info.maxSharedBytes, kMaxSharedPerBlockOptIn);
+  read(info.maxThreadsPerBlock, kMaxThreadsPerBlock);
   for (int axis = 0; axis < 3; ++axis)
-    read(fresh->maxGrid[axis], kMaxGridX + axis);
-  read(fresh->l2Bytes, kL2Bytes);
-  read(fresh->memoryClockKHz, kMemoryClock);
-  read(fresh->memoryBusBits, kMemoryBusWidth);
-  info = std::move(fresh);
-  return *info;
+    read(info.maxGrid[axis], kMaxGridX + axis);
+  read(info.l2Bytes, kL2Bytes);
+  read(info.memoryClockKHz, kMemoryClock);
+  read(info.memoryBusBits, kMemoryBusWidth);
+  return info;
+}
+
+const DeviceInfo &getDevice(int ordinal) {
+  static PerDevice<DeviceInfo> devices;
+  return devices.get(ordinal, [&] { return describeDevice(ordinal); });
 }
 
 int getPointerDevice(uint64_t address) {

@@ -111,23 +111,23 @@ class ForkedTasks(Generic[T]):
         gc.disable()
         with contextlib.suppress(Exception):
             for report in self._attempt(prepare):
-                results.write(pickle.dumps(report) if isinstance(report, str) else report)
+                results.write(report)
                 results.flush()
         # Not what else was to be done at this process's end.
         os._exit(0)
 
-    def _attempt(self, prepare: Callable[[], None]) -> Iterator[str | bytes]:
-        """Of each task its number and result, pickled, or what went wrong."""
+    def _attempt(self, prepare: Callable[[], None]) -> Iterator[bytes]:
+        """Of each task its number and result, or what went wrong; pickled."""
         try:
             prepare()
         except Exception:
-            yield traceback.format_exc()
+            yield pickle.dumps(traceback.format_exc())
             return
         for number in self._take():
             try:
                 yield pickle.dumps((number, self._tasks[number]()))
             except Exception:
-                yield traceback.format_exc()
+                yield pickle.dumps(traceback.format_exc())
 
     def _join(self) -> None:
         """Waits for all forks, and reads what they have done."""

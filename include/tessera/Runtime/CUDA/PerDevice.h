@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What there is once for each GPU: its context, a kernel's function on it. A launch asks for both,
-// and a mutex that nobody else holds takes it as long as most of what it does.
+// What there is once for each GPU: what it is, its context, a kernel's function on it. Each launch
+// asks for some of these, so that they are found without a lock.
 
 #ifndef TESSERA_RUNTIME_CUDA_PERDEVICE_H
 #define TESSERA_RUNTIME_CUDA_PERDEVICE_H
