@@ -2,6 +2,8 @@
 
 #include "Checks.h"
 
+#include <algorithm>
+
 using namespace tessera::python;
 
 Check::Check(PyObject *tuple) {
@@ -51,14 +53,21 @@ bool Check::holds() const {
   return false;
 }
 
-std::vector<Check> tessera::python::readChecks(PyObject *tuple) {
-  std::vector<Check> checks;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i)
-    checks.emplace_back(PyTuple_GET_ITEM(tuple, i));
-  return checks;
+Checks::Checks(PyObject *tuple) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
+    Check check(PyTuple_GET_ITEM(tuple, i));
+    if (check.kind != Check::Entry) {
+      others.push_back(check);
+      continue;
+    }
+    entries.push_back(check);
+    auto isIts = [&](const Dict &known) { return known.dict == check.owner; };
+    if (std::none_of(dicts.begin(), dicts.end(), isIts))
+      dicts.push_back({check.owner, /*version=*/0});
+  }
 }
 
-bool tessera::python::allHold(const std::vector<Check> &checks) {
+static bool allHold(const std::vector<Check> &checks) {
   for (const Check &check : checks)
     if (!check.holds()) {
       PyErr_Clear();
@@ -66,3 +75,16 @@ bool tessera::python::allHold(const std::vector<Check> &checks) {
     }
   return true;
 }
+
+bool Checks::holdEntries() const {
+  // Of before, since a lookup may run Python.
+  for (Dict &known : dicts)
+    known.version = getVersion(known.dict);
+  bool hold = allHold(entries);
+  for (Dict &known : dicts)
+    if (!hold)
+      known.version = 0;
+  return hold;
+}
+
+bool Checks::holdOthers() const { return allHold(others); }

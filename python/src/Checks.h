@@ -7,6 +7,7 @@
 
 #include "Handles.h"
 
+#include <cstdint>
 #include <vector>
 
 namespace tessera::python {
@@ -24,10 +25,52 @@ struct Check {
   bool holds() const;
 };
 
-std::vector<Check> readChecks(PyObject *tuple);
+/// Checks that are asked for at each launch.
+///
+/// Most are entries of dicts: globals of the kernel's module, attributes of modules. A dict has a
+/// version, which is another one after each change of it (PEP 509), so that its entries are looked
+/// up again only then. From Python 3.14 on dicts have none: they are looked up each time.
+class Checks {
+public:
+  Checks() = default;
+  /// Of a tuple of tuples, which has to outlive this.
+  explicit Checks(PyObject *tuple);
 
-/// Whether all of them hold. What raises an exception is not what it was.
-bool allHold(const std::vector<Check> &checks);
+  /// Whether all of them hold. What raises an exception is not what it was.
+  bool hold() const {
+    return (entries.empty() || areDictsUnchanged() || holdEntries()) &&
+           (others.empty() || holdOthers());
+  }
+
+private:
+  struct Dict {
+    PyObject *dict;
+    uint64_t version; ///< with which its entries were looked up and held; 0 if there was none
+  };
+  /// 0 where dicts have none.
+  static uint64_t getVersion(PyObject *dict) {
+#if PY_VERSION_HEX < 0x030E0000
+    // Deprecated for its cost to dicts, which they have up to 3.13.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    return reinterpret_cast<PyDictObject *>(dict)->ma_version_tag;
+#pragma GCC diagnostic pop
+#else
+    return 0;
+#endif
+  }
+  bool areDictsUnchanged() const {
+    for (const Dict &known : dicts)
+      if (known.version == 0 || getVersion(known.dict) != known.version)
+        return false;
+    return true;
+  }
+  bool holdEntries() const;
+  bool holdOthers() const;
+
+  std::vector<Check> entries, others;
+  mutable std::vector<Dict> dicts; ///< those of `entries`
+};
 
 } // namespace tessera::python
 

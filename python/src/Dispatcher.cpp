@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Signatures live in a table of the dispatcher, which the GIL guards. The types are
-// plain CPython, not pybind11, since a vectorcall saves half of what a launch costs.
+// plain CPython, not pybind11, since a vectorcall saves half of what a launch costs. The driver has
+// more code than the first cache of a processor, so that a launch finds its own only further away:
+// what is marked cold is kept apart, for the rest to lie in fewer cache lines.
 
 #include "Dispatcher.h"
 
@@ -51,12 +53,12 @@ struct Variant {
   Reference owner;  ///< of `kernel`
   Reference result; ///< what a launch returns
   Reference read;   ///< the tuple that has what is checked
-  std::vector<Check> checks;
+  Checks checks;
 
   Variant() = default;
   /// Of (result, kernel, checks).
   explicit Variant(const py::tuple &tuple)
-      : owner(tuple[1]), result(tuple[0]), read(tuple[2]), checks(readChecks(read.get())) {
+      : owner(tuple[1]), result(tuple[0]), read(tuple[2]), checks(read.get()) {
     kernel = tuple[1].cast<Kernel &>().handle.get();
   }
 
@@ -214,7 +216,7 @@ void hideOwnFrames() {
   PyErr_Restore(type, value, traceback);
 }
 
-void forgetEntries(Dispatcher *dispatcher) {
+[[gnu::cold]] void forgetEntries(Dispatcher *dispatcher) {
   // Taken out first: what an entry releases may run Python.
   Entries entries;
   entries.swap(*dispatcher->entries);
@@ -223,7 +225,7 @@ void forgetEntries(Dispatcher *dispatcher) {
 }
 
 /// Takes an entry out of the table, if it still is there.
-void forgetEntry(Dispatcher *dispatcher, const EntryHolder &held, size_t hash) {
+[[gnu::cold]] void forgetEntry(Dispatcher *dispatcher, const EntryHolder &held, size_t hash) {
   if (dispatcher->last == held.get())
     dispatcher->last = nullptr;
   auto [first, last] = dispatcher->entries->equal_range(hash);
@@ -296,8 +298,8 @@ void learn(Dispatcher *dispatcher, const Signature &signature, const py::tuple &
 }
 
 /// Does a launch the whole way, and keeps what it finds out for the next of that signature.
-PyObject *callSlow(Dispatcher *dispatcher, const Grid &grid, const CallArguments &call,
-                   const Signature *signature) {
+[[gnu::cold]] PyObject *callSlow(Dispatcher *dispatcher, const Grid &grid,
+                                 const CallArguments &call, const Signature *signature) {
   py::tuple positional(call.count);
   for (size_t i = 0; i < call.count; ++i)
     positional[i] = py::reinterpret_borrow<py::object>(call.args[i]);
@@ -322,7 +324,7 @@ PyObject *callSlow(Dispatcher *dispatcher, const Grid &grid, const CallArguments
 
 /// Whether the last launch was of arguments for another variant of the kernel, for one
 /// without tensor maps.
-bool isForOtherVariant(TsrStatus status) {
+[[gnu::cold]] bool isForOtherVariant(TsrStatus status) {
   return status == TSR_USER_ERROR && std::strstr(tsr_last_error(), "\"E070\"");
 }
 
@@ -335,8 +337,9 @@ void noteChoice(Dispatcher *dispatcher, const Entry &entry) {
 }
 
 /// Tells hooks of a launch. What they are to be told when it is done, or null with an exception.
-py::object enterHooks(const Dispatcher *dispatcher, const Entry &entry, const Variant &variant,
-                      const Signature &signature, const int32_t extents[3], uint64_t stream) {
+[[gnu::cold]] py::object enterHooks(const Dispatcher *dispatcher, const Entry &entry,
+                                    const Variant &variant, const Signature &signature,
+                                    const int32_t extents[3], uint64_t stream) {
   py::tuple values(signature.parameters.size());
   for (size_t i = 0; i < values.size(); ++i)
     values[i] =
@@ -348,6 +351,20 @@ py::object enterHooks(const Dispatcher *dispatcher, const Entry &entry, const Va
                                         grid.ptr(), values.ptr(), entry.meta.get(), handle.ptr(),
                                         nullptr);
   }));
+}
+
+/// Raises what a launch has failed with; no exception where `slow` has to do it.
+[[gnu::cold]] void raiseFailure(const Dispatcher *dispatcher, TsrStatus status) {
+  if (isForOtherVariant(status) || (status == TSR_CANCELLED && PyErr_Occurred()))
+    return;
+  try {
+    check(status);
+  } catch (py::error_already_set &error) {
+    // `fail` raises what the core's error means to a user.
+    py::object value = error.value();
+    callPython([&] { return PyObject_CallOneArg(dispatcher->fail, value.ptr()); });
+    hideOwnFrames();
+  }
 }
 
 /// Null without an exception where `slow` has to do the launch.
@@ -376,7 +393,7 @@ PyObject *launchEntry(Dispatcher *dispatcher, const Entry &entry, const Signatur
                                             &splitK);
     if (blocks > 1) {
       const Variant &divided = entry.divided[findDivided(blocks, splitK != 0)];
-      if (!divided.kernel || !allHold(divided.checks))
+      if (!divided.kernel || !divided.checks.hold())
         return nullptr;
       if (tsr_kernel_accepts(divided.kernel, extents, slots, numSlots))
         variant = &divided;
@@ -386,7 +403,7 @@ PyObject *launchEntry(Dispatcher *dispatcher, const Entry &entry, const Signatur
   if (variant == &entry.usual && entry.outside.kernel &&
       !tsr_kernel_accepts(variant->kernel, extents, slots, numSlots)) {
     variant = &entry.outside;
-    if (!allHold(variant->checks))
+    if (!variant->checks.hold())
       return nullptr;
   }
   py::object told;
@@ -413,18 +430,7 @@ PyObject *launchEntry(Dispatcher *dispatcher, const Entry &entry, const Signatur
     Py_INCREF(variant->result.get());
     return variant->result.get();
   }
-  if (isForOtherVariant(status))
-    return nullptr;
-  if (status == TSR_CANCELLED && PyErr_Occurred())
-    return nullptr;
-  try {
-    check(status);
-  } catch (py::error_already_set &error) {
-    // `fail` raises what the core's error means to a user.
-    py::object value = error.value();
-    callPython([&] { return PyObject_CallOneArg(dispatcher->fail, value.ptr()); });
-    hideOwnFrames();
-  }
+  raiseFailure(dispatcher, status);
   return nullptr;
 }
 
@@ -449,7 +455,7 @@ PyObject *tessera::python::launchOver(PyObject *object, const Grid &grid,
   // Held, since the table may change while the kernel, a check or a grid function runs.
   EntryHolder held(known);
   const Entry &entry = *known;
-  if (!entry.usual.kernel || !allHold(entry.usual.checks)) {
+  if (!entry.usual.kernel || !entry.usual.checks.hold()) {
     forgetEntry(dispatcher, held, signature.hash());
     return takeSlowWay(&signature);
   }
@@ -485,7 +491,7 @@ PyObject *tessera::python::findKnown(PyObject *object, PyObject *grid, const Cal
   if (!known)
     return takeSlowWay(&signature);
   EntryHolder held(known);
-  if (!allHold(known->usual.checks)) {
+  if (!known->usual.checks.hold()) {
     forgetEntry(dispatcher, held, signature.hash());
     return takeSlowWay(&signature);
   }
@@ -633,7 +639,7 @@ void tessera::python::registerDispatcher(py::module_ &module) {
   dispatcherType = reinterpret_cast<PyTypeObject *>(dispatcher);
   module.add_object("Dispatcher", py::reinterpret_steal<py::object>(dispatcher));
   module.def(
-      "is_current", [](const py::tuple &checks) { return allHold(readChecks(checks.ptr())); },
+      "is_current", [](const py::tuple &checks) { return Checks(checks.ptr()).hold(); },
       "Whether all of these checks hold (frontend/reads.py).");
   module.def(
       "advance_generation", [] { ++currentGeneration; },

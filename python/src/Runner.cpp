@@ -232,7 +232,7 @@ struct RepeatedRun {
   PyObject *runner;   ///< what the launcher calls, a Runner or a NotedRun
   PyObject *read;     ///< the tuple that has what is checked
   PyObject *given;    ///< the tuple that `sources` was read from
-  std::vector<Check> *checks;
+  Checks *checks;
   std::vector<Source> *sources;
   std::vector<Py_ssize_t> *numbers; ///< the places of arguments that decide the grid
   std::vector<PyObject *> *last;    ///< what they were
@@ -302,7 +302,7 @@ PyObject *callRepeated(PyObject *object, PyObject *const *args, size_t flags, Py
     // Somebody else may forget this while a check or the kernel runs.
     py::object held = py::reinterpret_borrow<py::object>(object);
     if (count != self->numArguments || !isStream(keywords) || hasLaunchHooks() ||
-        !allHold(*self->checks))
+        !self->checks->hold())
       return forward(self->slow, args, count, keywords);
     const std::vector<Py_ssize_t> &numbers = *self->numbers;
     bool isRepeated = self->hasLast;
@@ -356,12 +356,12 @@ PyObject *newRepeated(PyTypeObject *type, PyObject *args, PyObject *) {
   self->read = Py_NewRef(checks);
   self->given = Py_NewRef(sources);
   self->numArguments = static_cast<size_t>(count);
-  self->checks = new std::vector<Check>;
+  self->checks = new Checks;
   self->sources = new std::vector<Source>;
   self->numbers = new std::vector<Py_ssize_t>;
   self->last = new std::vector<PyObject *>;
   return translateErrors([&]() -> PyObject * {
-    *self->checks = readChecks(checks);
+    *self->checks = Checks(checks);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sources); ++i) {
       // The place of an argument, or a constant in a tuple.
       PyObject *source = PyTuple_GET_ITEM(sources, i);

@@ -369,7 +369,8 @@ bool Signature::specialise() {
     if (parameter.isConstexpr)
       addConstant(value);
     else
-      isFine = addPlainTensor(parameter, value) || addValue(parameter, value);
+      isFine = addPlainTensor(parameter, value) || addPlainInteger(parameter, value) ||
+               addValue(parameter, value);
     if (!isFine || !isAccepted(parameter.expected, bytes[at]))
       return false;
     if (parameter.isKey && !parameter.isConstexpr) {
@@ -397,7 +398,7 @@ bool Signature::specialise() {
 
 /// An argument that is no constexpr, or an item of one.
 bool Signature::addValue(const Parameter &parameter, PyObject *value) {
-  if (slots.size() + kMaxSlots > kAllSlots || bytes.size() + kMaxBytes > kAllBytes)
+  if (!hasRoom())
     return false;
   if (value == Py_None) {
     bytes.push_back(kNone);
@@ -524,6 +525,12 @@ bool Signature::addNumber(const Parameter &parameter, PyObject *value) {
     bytes.push_back(number.alignment);
   slots.push_back(number.slot);
   return true;
+}
+
+/// What is not a tensor is nearly always this. False, and nothing done, for all else.
+inline bool Signature::addPlainInteger(const Parameter &parameter, PyObject *value) {
+  return PyLong_CheckExact(value) && parameter.number == TSR_VOID && hasRoom() &&
+         addNumber(parameter, value);
 }
 
 bool Signature::addArray(const Parameter &parameter, PyObject *value) {

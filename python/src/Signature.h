@@ -147,6 +147,10 @@ public:
   FixedVector<PyObject *, 3 * kMaxParams + 2 * kMaxOptions> constants; ///< borrowed
 
 private:
+  /// Whether there is room for any argument.
+  bool hasRoom() const {
+    return slots.size() + kMaxSlots <= kAllSlots && bytes.size() + kMaxBytes <= kAllBytes;
+  }
   bool addValue(const Parameter &parameter, PyObject *value);
   bool addTuple(const Parameter &parameter, PyObject *value);
   bool addNumberAs(const Parameter &parameter, PyObject *value);
@@ -155,6 +159,7 @@ private:
   bool addArray(const Parameter &parameter, PyObject *value);
   bool addDescriptor(const Parameter &parameter, PyObject *value);
   bool addPlainTensor(const Parameter &parameter, PyObject *value);
+  bool addPlainInteger(const Parameter &parameter, PyObject *value);
   bool addTensor(const Parameter &parameter, PyObject *value);
   bool addTensorOn(long ordinal, const Parameter &parameter, uint64_t address, char dtype);
   bool addDLPack(const Parameter &parameter, PyObject *value);

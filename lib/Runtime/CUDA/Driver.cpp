@@ -117,9 +117,7 @@ bool isAvailable() {
   return !opened.error && opened.table.cuDeviceGetCount(&count) == 0 && count > 0;
 }
 
-void check(int code, std::string_view doing) {
-  if (code == 0)
-    return;
+void failCheck(int code, std::string_view doing) {
   const DriverTable &driver = getDriver();
   const char *name = "unknown error", *text = "";
   driver.cuGetErrorName(code, &name);

@@ -94,9 +94,15 @@ const DriverTable &getDriver();
 /// Whether there is a driver and a GPU. Initialises the driver if there is a libcuda.
 bool isAvailable();
 
+/// Throws DriverError with the driver's words for a code that is not success.
+[[noreturn]] void failCheck(int code, std::string_view doing);
+
 /// Throws DriverError with the driver's words unless `code` is success. `doing` begins the
 /// message: "loading kernel 'softmax'".
-void check(int code, std::string_view doing);
+inline void check(int code, std::string_view doing) {
+  if (code != 0)
+    failCheck(code, doing);
+}
 
 struct DeviceInfo {
   std::string name;

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a kernel read is asked for at each launch (python/src/Checks.h): globals by the versions of
+their dicts, in whatever way these are changed. test_stale_code.py has all that can be read."""
+
+from __future__ import annotations
+
+import random
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tessera
+import tessera.language as tl
+
+HERE = tl.constexpr(3)
+there = types.ModuleType("there")
+there.X = 3  # type: ignore[attr-defined]
+there.Y = 4  # type: ignore[attr-defined]
+
+
+@tessera.jit
+def write(out_ptr):
+    tl.store(out_ptr, HERE * 100 + there.X)
+
+
+@tessera.jit
+def write_there(out_ptr):
+    tl.store(out_ptr, there.X + 0 * tl.program_id(0))
+
+
+def launch(kernel: Any = write) -> int:
+    out = np.zeros(1, np.int32)
+    kernel[(1,)](out)
+    return int(out[0])
+
+
+class Name(str):
+    """Equal to a string, and not one of Python's own."""
+
+
+def clear(names: dict[Any, Any], value: int) -> None:
+    kept = {**names, "X": value}
+    names.clear()
+    names.update(kept)
+
+
+def rename(names: dict[Any, Any], value: int) -> None:
+    del names["X"]
+    names[Name("X")] = value
+
+
+def outgrow(names: dict[Any, Any], value: int) -> None:
+    names.update({f"of_many_{i}": i for i in range(500)}, X=value)
+    for i in range(500):
+        del names[f"of_many_{i}"]
+
+
+CHANGES: dict[str, Callable[[dict[Any, Any], int], Any]] = {
+    "item": lambda names, value: names.__setitem__("X", value),
+    "attribute": lambda names, value: setattr(there, "X", value),
+    "statement": lambda names, value: exec(f"X = {value}", names),
+    "function": lambda names, value: exec(f"def f():\n global X\n X = {value}\nf()", names),
+    "update": lambda names, value: names.update(X=value),
+    "or": lambda names, value: names.__ior__({"X": value}),
+    "pop": lambda names, value: (names.pop("X"), names.setdefault("X", value)),
+    "popitem": lambda names, value: (names.pop("X"), names.update(X=0), names.popitem(), names.update(X=value)),
+    "clear": clear,
+    "name": rename,
+    "outgrow": outgrow,
+}  # fmt: skip
+
+NOTHING: dict[str, Callable[[dict[Any, Any]], Any]] = {
+    "other": lambda names: names.__setitem__("Y", names["Y"] + 1),
+    "same": lambda names: names.__setitem__("X", names["X"]),
+    "number": lambda names: names.__setitem__(1, 2),
+    "new": lambda names: (names.__setitem__("Z", 1), names.pop("Z")),
+    "no change": lambda names: None,
+}
+
+
+@pytest.fixture(autouse=True)
+def restored():
+    yield
+    globals()["HERE"] = tl.constexpr(3)
+    there.__dict__.pop("X", None)
+    there.X = 3  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_each_way_of_changing_a_global(change):
+    assert [launch(write_there) for _ in range(3)] == [3, 3, 3]
+    for value in (5, 3, 7):
+        change(vars(there), value)
+        assert [launch(write_there) for _ in range(2)] == [value, value]
+
+
+def test_a_global_that_goes_and_comes_back():
+    assert launch() == launch() == 303
+    del there.X  # type: ignore[attr-defined]
+    with pytest.raises(tessera.CompilationError, match="X"):
+        launch()
+    with pytest.raises(tessera.CompilationError, match="X"):
+        launch()
+    there.X = 5  # type: ignore[attr-defined]
+    assert launch() == launch() == 305
+
+
+@pytest.mark.filterwarnings("ignore::tessera.errors.RecompilationWarning")
+def test_random_changes_of_two_dicts():
+    seed = random.randrange(1 << 30)
+    print("seed", seed)
+    generator = random.Random(seed)
+    here, names = globals(), vars(there)
+    held = [write[(1,)], write[(1,)]]
+    for step in range(200):
+        kind = generator.randrange(4)
+        if kind == 0:
+            here["HERE"] = tl.constexpr(generator.choice((3, 5)))
+        elif kind == 1:
+            generator.choice(list(CHANGES.values()))(names, generator.choice((3, 5, 7)))
+        else:
+            generator.choice(list(NOTHING.values()))(names)
+        for _ in range(generator.randrange(1, 3)):
+            out = np.zeros(1, np.int32)
+            generator.choice((*held, write[(1,)]))(out)
+            assert out[0] == here["HERE"].value * 100 + names["X"], (seed, step)
+
+
+@pytest.mark.parametrize("change", NOTHING.values(), ids=NOTHING)
+def test_what_was_not_read_may_change(change, monkeypatch):
+    """The whole way is not taken again."""
+    launch()
+    whole: list[Any] = []
+    run = tessera.JITFunction._run
+    monkeypatch.setattr(
+        tessera.JITFunction, "_run", lambda self, *args: whole.append(self) or run(self, *args)
+    )
+    for _ in range(3):
+        change(vars(there))
+        assert launch() == 303
+    assert not whole
+
+
+def test_a_function_of_many_names(tmp_path, monkeypatch):
+    """Each of a module's names that a kernel reads is looked up after a change."""
+    count = 40
+    source = tmp_path / "many_names.py"
+    source.write_text(
+        "import tessera, tessera.language as tl\n"
+        + "".join(f"N{i} = tl.constexpr({i})\n" for i in range(count))
+        + "@tessera.jit\ndef add(out_ptr):\n    tl.store(out_ptr, "
+        + " + ".join(f"N{i}" for i in range(count))
+        + ")\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = __import__("many_names")
+    try:
+        total = count * (count - 1) // 2
+        assert launch(module.add) == launch(module.add) == total
+        for i in range(0, count, 7):
+            setattr(module, f"N{i}", tl.constexpr(1000))
+            total += 1000 - i
+            assert launch(module.add) == launch(module.add) == total
+    finally:
+        del sys.modules["many_names"]
