@@ -24,11 +24,13 @@ constexpr DotInstruction::Form kBF16Forms[] = {{512, "llvm.x86.avx512bf16.dpbf16
                                                {256, "llvm.x86.avx512bf16.dpbf16ps.256"},
                                                {128, "llvm.x86.avx512bf16.dpbf16ps.128"}};
 constexpr DotInstruction::Form kSdotForms[] = {{128, "llvm.aarch64.neon.sdot.v4i32.v16i8"}};
+constexpr DotInstruction::Form kBFDotForms[] = {{128, "llvm.aarch64.neon.bfdot.v4f32.v8bf16"}};
 
 static const DotInstruction kVNNI = {"+avx512vnni", 4, /*isLhsUnsigned=*/true, kVNNIForms};
 static const DotInstruction kAVXVNNI = {"+avxvnni", 4, true, ArrayRef(kVNNIForms).drop_front()};
 static const DotInstruction kVDPBF16 = {"+avx512bf16", 2, false, kBF16Forms};
 static const DotInstruction kSdot = {"+dotprod", 4, /*isLhsUnsigned=*/false, kSdotForms};
+static const DotInstruction kBFDot = {"+bf16", 2, false, kBFDotForms};
 
 //===----------------------------------------------------------------------===//
 // CPUs
@@ -37,8 +39,10 @@ static const DotInstruction kSdot = {"+dotprod", 4, /*isLhsUnsigned=*/false, kSd
 #define AVX512 "+avx512f,+avx512vl,+avx512bw,+avx512dq"
 
 // vdpbf16ps has been measured at the double rate of f32 on Zen 5 and at half of it on
-// Emerald Rapids, so Intel's CPUs widen. The CPUs of avx512-ymm have 512-bit vectors, but
-// lose more clock frequency by them than they gain; their 256-bit code has all 32 registers.
+// Emerald Rapids, so Intel's CPUs widen. Arm's manuals have as many bfdot a cycle as fmla, of
+// twice the products (Neoverse V1, V2, N2); that was not measured. The CPUs of avx512-ymm have
+// 512-bit vectors, but lose more clock frequency by them than they gain; their 256-bit code has all
+// 32 registers.
 //
 // name, arch, CPUs, features
 //   bits, registers | multiply-adds and loads a cycle, latency | gather, run | swap | strips
@@ -58,7 +62,7 @@ static const HostMachine kTable[] = {
     {"sse2", "x86", "", "",
      128, 16, 2, 2, 4, 1.5, 1, 64, 4, {32 << 10, 8}, {256 << 10, 8}, nullptr, nullptr, "+f16c", true},
     {"neon", "aarch64", "", "+neon",
-     128, 32, 2, 2, 4, 1.5, 1, 128, 4, {64 << 10, 4}, {512 << 10, 8}, &kSdot, nullptr, "", true},
+     128, 32, 2, 2, 4, 1.5, 1, 128, 4, {64 << 10, 4}, {512 << 10, 8}, &kSdot, &kBFDot, "", true},
     // What nothing is known of.
     {"any", "", "", "",
      128, 16, 1, 1, 4, 1.5, 1, 64, 4, {32 << 10, 8}, {256 << 10, 8}, nullptr, nullptr, "", false},

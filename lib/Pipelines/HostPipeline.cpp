@@ -124,8 +124,9 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   // that the machine cannot compute with; then functions, which only have to exist for
   // the two wide types that are left.
   manager.addPass(createStripsExpandTotalArith());
-  manager.addPass(createStripsLegalizeFloats(
-      {machine && machine->hasF16Conversion, machine && machine->bf16Dot}));
+  // AVX512-BF16 has both, dot products and conversions.
+  bool hasBF16 = machine && machine->arch == "x86" && machine->bf16Dot;
+  manager.addPass(createStripsLegalizeFloats({machine && machine->hasF16Conversion, hasBF16}));
   bool hasScale = machine && machine->features.contains("+avx512vl");
   // Every CPU with AVX2 has fused multiply-adds, and every AArch64.
   bool hasFMA = machine && !machine->features.empty();

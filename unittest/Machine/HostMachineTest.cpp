@@ -71,6 +71,8 @@ TEST(HostMachineTest, WhatACPULacksIsTakenOut) {
 
 TEST(HostMachineTest, OtherArchitectures) {
   EXPECT_EQ(findRow("aarch64", "neoverse-n1", "+neon,+dotprod").print(), "neon+int8-dot+f16");
+  EXPECT_EQ(findRow("aarch64", "neoverse-v1", "+neon,+dotprod,+bf16").print(),
+            "neon+int8-dot+bf16-dot+f16");
   EXPECT_EQ(findRow("aarch64", "cortex-a72", "+neon").print(), "neon+f16");
   EXPECT_EQ(findRow("", "rv64", "").print(), "any");
 }

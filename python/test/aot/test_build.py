@@ -81,6 +81,16 @@ def bytes_kernel(a, b, c, N: tl.constexpr):
 
 
 @tessera.jit
+def brains_kernel(a, b, c, N: tl.constexpr):
+    """Of bf16; and as it, rounded."""
+    i = tl.arange(0, N)
+    at = i[:, None] * N + i[None, :]
+    product = tl.dot(tl.load(a + at), tl.load(b + at))
+    tl.store(c + at, product)
+    tl.store(b + at, (product * (1 / 3)).to(tl.bfloat16))
+
+
+@tessera.jit
 def halves(x, out, N: tl.constexpr):
     i = tl.arange(0, N)
     tl.store(out + i, (tl.load(x + i).to(tl.float32) * 3).to(tl.float16))
@@ -362,7 +372,8 @@ def test_for_a_gpu(tmp_path) -> None:
 
 @pytest.mark.skipif(not (CROSS and QEMU), reason="there is no compiler or no qemu for AArch64")
 @pytest.mark.parametrize("target, features", [("aarch64", ""), ("aarch64:neoverse-v1", ""),
-                                              ("aarch64", "+dotprod")])  # fmt: skip
+                                              ("aarch64", "+dotprod"),
+                                              ("aarch64", "+dotprod,+bf16")])  # fmt: skip
 def test_aarch64(tmp_path, target: str, features: str) -> None:
     dot = "*i8, *i8, *i32, 32"
     body = SCRATCH_AND_CONVERSIONS + """
@@ -375,6 +386,26 @@ def test_aarch64(tmp_path, target: str, features: str) -> None:
       int sum = 0;
       for (int k = 0; k < 32; ++k) sum += p[32 * i + k] * q[32 * k + j];
       EXPECT(r[32 * i + j] == sum);
+    }
+  static uint16_t s[32 * 32], t[32 * 32], rounded;
+  static float u[32 * 32], factors[2][32 * 32], third;
+  for (int i = 0; i < 32 * 32; ++i) {
+    factors[0][i] = (float)(i * 37 % 31 - 15), factors[1][i] = (float)(i * 91 % 29 - 14) / 4;
+    uint32_t bits[2];
+    memcpy(&bits[0], &factors[0][i], 4), memcpy(&bits[1], &factors[1][i], 4);
+    s[i] = (uint16_t)(bits[0] >> 16), t[i] = (uint16_t)(bits[1] >> 16);
+  }
+  EXPECT(brains_kernel(&one, s, t, u) == TESSERA_OK);
+  for (int i = 0; i < 32; ++i)
+    for (int j = 0; j < 32; ++j) {
+      float sum = 0;
+      for (int k = 0; k < 32; ++k) sum += factors[0][32 * i + k] * factors[1][32 * k + j];
+      EXPECT(u[32 * i + j] == sum);
+      third = sum * (1.0f / 3);
+      uint32_t bits;
+      memcpy(&bits, &third, 4);
+      rounded = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+      EXPECT(t[32 * i + j] == rounded);
     }
   tessera_launch many = tessera_grid(1000, 1, 1);
   many.num_threads = 3;
@@ -397,6 +428,7 @@ def test_aarch64(tmp_path, target: str, features: str) -> None:
         (matmul, ["*fp32, *fp32, *fp32, 32"]),
         (halves, ["*fp16, *fp16, 8"]),
         (bytes_kernel, [dot]),
+        (brains_kernel, ["*bf16, *bf16, *fp32, 32"]),
         (counted, ["*i32, *i32, *fp64, *i32, 64"]),
         (scale, ["*fp32, fp32, *fp32, i32, 128"]),
         (printed, ["*i32, 2"]),

@@ -1,6 +1,8 @@
 // The blocks of a dot on machines other than those that lower-dot.mlir has.
 
-// RUN: tessera-opt %s --strips-lower-dot=machine=neon+int8-dot | FileCheck %s
+// RUN: tessera-opt %s --strips-lower-dot=machine=neon+int8-dot+bf16-dot | FileCheck %s
+// RUN: tessera-opt %s --strips-lower-dot=machine=neon+int8-dot | FileCheck %s --check-prefix=NOBF
+// RUN: tessera-opt %s --strips-lower-dot="machine=neon+bf16-dot deterministic" | FileCheck %s --check-prefix=NOBF
 // RUN: tessera-opt %s --strips-lower-dot=machine=sse2 | FileCheck %s --check-prefix=XMM
 // RUN: tessera-opt %s --strips-lower-dot=machine=avx512-ymm+int8-dot | FileCheck %s --check-prefix=YMM32
 
@@ -31,5 +33,17 @@ func.func @floats(%a: memref<64x64xf32>, %b: memref<64x64xf32>, %c: memref<64x64
 // YMM32:         llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.256"
 func.func @bytes(%a: memref<32x64xi8>, %b: memref<64x32xi8>, %c: memref<32x32xi32>) {
   strips.dot %a, %b, %c : memref<32x64xi8>, memref<64x32xi8>, memref<32x32xi32>
+  return
+}
+
+// Words of two neighbours along k. Without the instruction, or where results must not hang on it,
+// they are widened.
+// CHECK-LABEL: func.func @brains
+// CHECK:         llvm.call_intrinsic "llvm.aarch64.neon.bfdot.v4f32.v8bf16"({{.*}}) : (vector<4xf32>, vector<8xbf16>, vector<8xbf16>) -> vector<4xf32>
+// NOBF-LABEL:  func.func @brains
+// NOBF-NOT:      call_intrinsic
+// NOBF:          arith.extf {{.*}} : vector<4xbf16> to vector<4xf32>
+func.func @brains(%a: memref<32x64xbf16>, %b: memref<64x32xbf16>, %c: memref<32x32xf32>) {
+  strips.dot %a, %b, %c : memref<32x64xbf16>, memref<64x32xbf16>, memref<32x32xf32>
   return
 }
