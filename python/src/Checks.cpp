@@ -3,6 +3,7 @@
 #include "Checks.h"
 
 #include <algorithm>
+#include <array>
 
 using namespace tessera::python;
 
@@ -77,13 +78,15 @@ static bool allHold(const std::vector<Check> &checks) {
 }
 
 bool Checks::holdEntries() const {
-  // Of before, since a lookup may run Python.
-  for (Dict &known : dicts)
-    known.version = getVersion(known.dict);
+  // Of before, and noted behind: a lookup may run Python, which may change a dict, or launch the
+  // kernel by another thread.
+  std::array<uint64_t, kMostDicts> versions{};
+  size_t numVersions = dicts.size() <= kMostDicts ? dicts.size() : 0;
+  for (size_t i = 0; i < numVersions; ++i)
+    versions[i] = getVersion(dicts[i].dict);
   bool hold = allHold(entries);
-  for (Dict &known : dicts)
-    if (!hold)
-      known.version = 0;
+  for (size_t i = 0; i < numVersions; ++i)
+    dicts[i].version = hold ? versions[i] : 0;
   return hold;
 }
 

@@ -27,9 +27,11 @@ struct Check {
 
 /// Checks that are asked for at each launch.
 ///
-/// Most are entries of dicts: globals of the kernel's module, attributes of modules. A dict has a
-/// version, which is another one after each change of it (PEP 509), so that its entries are looked
-/// up again only then. From Python 3.14 on dicts have none: they are looked up each time.
+/// Most are entries of dicts: globals of the kernel's module, attributes of modules. Such a dict
+/// has a version, which is another one after each change of it (PEP 509), so that its entries are
+/// looked up again only then. Dicts without one are looked up each time: all from Python 3.14 on,
+/// and those of objects whose attributes Python keeps in the object itself, where 3.13 sets them
+/// without a new version.
 class Checks {
 public:
   Checks() = default;
@@ -47,13 +49,14 @@ private:
     PyObject *dict;
     uint64_t version; ///< with which its entries were looked up and held; 0 if there was none
   };
-  /// 0 where dicts have none.
+  /// 0 where it has none.
   static uint64_t getVersion(PyObject *dict) {
 #if PY_VERSION_HEX < 0x030E0000
-    // Deprecated for its cost to dicts, which they have up to 3.13.
+    const auto *known = reinterpret_cast<const PyDictObject *>(dict);
+    // Deprecated for what it costs dicts, which have it up to 3.13.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-    return reinterpret_cast<PyDictObject *>(dict)->ma_version_tag;
+    return known->ma_values ? 0 : known->ma_version_tag;
 #pragma GCC diagnostic pop
 #else
     return 0;
@@ -67,6 +70,9 @@ private:
   }
   bool holdEntries() const;
   bool holdOthers() const;
+
+  /// Kernels that read more dicts have them looked up each time.
+  static constexpr size_t kMostDicts = 16;
 
   std::vector<Check> entries, others;
   mutable std::vector<Dict> dicts; ///< those of `entries`

@@ -109,6 +109,66 @@ def test_a_global_that_goes_and_comes_back():
     assert launch() == launch() == 305
 
 
+@tessera.constexpr_function
+def three():
+    return 3
+
+
+@tessera.constexpr_function
+def three_of_another():
+    return three()
+
+
+@tessera.jit
+def write_three(out_ptr):
+    tl.store(out_ptr, three_of_another())
+
+
+def test_attributes_of_objects():
+    """Python 3.13 sets them without a new version of the object's dict."""
+    before = three.fn
+    try:
+        for _ in range(3):
+            assert [launch(write_three) for _ in range(3)] == [3, 3, 3]
+            three.fn = lambda: 5
+            assert [launch(write_three) for _ in range(3)] == [5, 5, 5]
+            three.fn = before
+    finally:
+        three.fn = before
+
+
+class Meddler(str):
+    """A name beside one of a kernel's in its module's dict, which launches when it is compared."""
+
+    launches = 50
+
+    def __hash__(self):
+        return hash("X")
+
+    def __eq__(self, other):
+        if other == "X" and Meddler.launches < 50:
+            Meddler.launches += 1
+            launch(write_there)
+        return False
+
+
+def test_a_lookup_that_launches():
+    names = vars(there)
+    kept = dict(names)
+    names.pop("X")
+    names[Meddler("Meddler")] = 1
+    names["X"] = 3
+    try:
+        for value in (3, 5, 7, 3):
+            names["X"] = value
+            Meddler.launches = 0
+            assert [launch(write_there) for _ in range(3)] == [value] * 3
+            assert value == 3 or Meddler.launches
+    finally:
+        names.clear()
+        names.update(kept)
+
+
 @pytest.mark.filterwarnings("ignore::tessera.errors.RecompilationWarning")
 def test_random_changes_of_two_dicts():
     seed = random.randrange(1 << 30)
