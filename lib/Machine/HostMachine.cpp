@@ -31,6 +31,7 @@ static const DotInstruction kAVXVNNI = {"+avxvnni", 4, true, ArrayRef(kVNNIForms
 static const DotInstruction kVDPBF16 = {"+avx512bf16", 2, false, kBF16Forms};
 static const DotInstruction kSdot = {"+dotprod", 4, /*isLhsUnsigned=*/false, kSdotForms};
 static const DotInstruction kBFDot = {"+bf16", 2, false, kBFDotForms};
+static const MatrixInstruction kSMMLA = {"+i8mm", 8, "llvm.aarch64.neon.smmla.v4i32.v16i8"};
 
 //===----------------------------------------------------------------------===//
 // CPUs
@@ -39,33 +40,33 @@ static const DotInstruction kBFDot = {"+bf16", 2, false, kBFDotForms};
 #define AVX512 "+avx512f,+avx512vl,+avx512bw,+avx512dq"
 
 // vdpbf16ps has been measured at the double rate of f32 on Zen 5 and at half of it on
-// Emerald Rapids, so Intel's CPUs widen. Arm's manuals have as many bfdot a cycle as fmla, of
-// twice the products (Neoverse V1, V2, N2); that was not measured. The CPUs of avx512-ymm have
-// 512-bit vectors, but lose more clock frequency by them than they gain; their 256-bit code has all
-// 32 registers.
+// Emerald Rapids, so Intel's CPUs widen. Arm's manuals have as many bfdot and smmla a cycle as
+// fmla and sdot, of twice the products (Neoverse V1, V2, N2); that was not measured. The CPUs of
+// avx512-ymm have 512-bit vectors, but lose more clock frequency by them than they gain; their
+// 256-bit code has all 32 registers.
 //
 // name, arch, CPUs, features
 //   bits, registers | multiply-adds and loads a cycle, latency | gather, run | swap | strips
-//   | L1, L2: bytes, ways | int8, bf16 | conversions of f16 where, and that there are some
+//   | L1, L2: bytes, ways | int8, bf16, int8 by matrices | conversions of f16: where, and if any
 // clang-format off
 static const HostMachine kTable[] = {
     {"znver5", "x86", "znver5", AVX512,
-     512, 32, 2, 2, 4, 1.5, 1, 128, 4, {48 << 10, 12}, {1 << 20, 16}, &kVNNI, &kVDPBF16, "+f16c", true},
+     512, 32, 2, 2, 4, 1.5, 1, 128, 4, {48 << 10, 12}, {1 << 20, 16}, &kVNNI, &kVDPBF16, nullptr, "+f16c", true},
     {"znver4", "x86", "znver4", AVX512,
-     512, 32, 1, 1, 4, 1.5, 1, 128, 4, {32 << 10, 8}, {1 << 20, 8}, &kVNNI, &kVDPBF16, "+f16c", true},
+     512, 32, 1, 1, 4, 1.5, 1, 128, 4, {32 << 10, 8}, {1 << 20, 8}, &kVNNI, &kVDPBF16, nullptr, "+f16c", true},
     {"avx512-ymm", "x86", "skylake-avx512 skx cascadelake cooperlake cannonlake knl knm", AVX512,
-     256, 32, 2, 2, 4, 1.5, 1, 128, 4, {32 << 10, 8}, {1 << 20, 16}, &kVNNI, nullptr, "+f16c", true},
+     256, 32, 2, 2, 4, 1.5, 1, 128, 4, {32 << 10, 8}, {1 << 20, 16}, &kVNNI, nullptr, nullptr, "+f16c", true},
     {"avx512", "x86", "", AVX512,
-     512, 32, 2, 2, 4, 1.5, 1, 128, 4, {48 << 10, 12}, {2 << 20, 16}, &kVNNI, nullptr, "+f16c", true},
+     512, 32, 2, 2, 4, 1.5, 1, 128, 4, {48 << 10, 12}, {2 << 20, 16}, &kVNNI, nullptr, nullptr, "+f16c", true},
     {"avx2", "x86", "", "+avx2",
-     256, 16, 2, 2, 4, 1.5, 1, 128, 4, {32 << 10, 8}, {256 << 10, 8}, &kAVXVNNI, nullptr, "+f16c", true},
+     256, 16, 2, 2, 4, 1.5, 1, 128, 4, {32 << 10, 8}, {256 << 10, 8}, &kAVXVNNI, nullptr, nullptr, "+f16c", true},
     {"sse2", "x86", "", "",
-     128, 16, 2, 2, 4, 1.5, 1, 64, 4, {32 << 10, 8}, {256 << 10, 8}, nullptr, nullptr, "+f16c", true},
+     128, 16, 2, 2, 4, 1.5, 1, 64, 4, {32 << 10, 8}, {256 << 10, 8}, nullptr, nullptr, nullptr, "+f16c", true},
     {"neon", "aarch64", "", "+neon",
-     128, 32, 2, 2, 4, 1.5, 1, 128, 4, {64 << 10, 4}, {512 << 10, 8}, &kSdot, &kBFDot, "", true},
+     128, 32, 2, 2, 4, 1.5, 1, 128, 4, {64 << 10, 4}, {512 << 10, 8}, &kSdot, &kBFDot, &kSMMLA, "", true},
     // What nothing is known of.
     {"any", "", "", "",
-     128, 16, 1, 1, 4, 1.5, 1, 64, 4, {32 << 10, 8}, {256 << 10, 8}, nullptr, nullptr, "", false},
+     128, 16, 1, 1, 4, 1.5, 1, 64, 4, {32 << 10, 8}, {256 << 10, 8}, nullptr, nullptr, nullptr, "", false},
 };
 // clang-format on
 
@@ -95,6 +96,8 @@ HostMachine HostMachine::find(StringRef arch, StringRef cpu, function_ref<bool(S
   for (const DotInstruction **dot : {&machine.int8Dot, &machine.bf16Dot})
     if (*dot && !has((*dot)->features))
       *dot = nullptr;
+  if (machine.int8Matrix && !has(machine.int8Matrix->features))
+    machine.int8Matrix = nullptr;
   if (!machine.f16Features.empty())
     machine.hasF16Conversion = has(machine.f16Features);
   return machine;
@@ -109,12 +112,15 @@ std::optional<HostMachine> HostMachine::parse(StringRef text) {
     return std::nullopt;
   HostMachine machine = *row;
   machine.int8Dot = machine.bf16Dot = nullptr;
+  machine.int8Matrix = nullptr;
   machine.hasF16Conversion = false;
   for (StringRef part : ArrayRef(parts).drop_front()) {
     if (part == "int8-dot" && row->int8Dot)
       machine.int8Dot = row->int8Dot;
     else if (part == "bf16-dot" && row->bf16Dot)
       machine.bf16Dot = row->bf16Dot;
+    else if (part == "int8-matrix" && row->int8Matrix)
+      machine.int8Matrix = row->int8Matrix;
     else if (part == "f16" && row->hasF16Conversion)
       machine.hasF16Conversion = true;
     else
@@ -125,6 +131,6 @@ std::optional<HostMachine> HostMachine::parse(StringRef text) {
 
 std::string HostMachine::print() const {
   return (Twine(name) + (int8Dot ? "+int8-dot" : "") + (bf16Dot ? "+bf16-dot" : "") +
-          (hasF16Conversion ? "+f16" : ""))
+          (int8Matrix ? "+int8-matrix" : "") + (hasF16Conversion ? "+f16" : ""))
       .str();
 }

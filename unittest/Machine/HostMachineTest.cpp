@@ -73,6 +73,11 @@ TEST(HostMachineTest, OtherArchitectures) {
   EXPECT_EQ(findRow("aarch64", "neoverse-n1", "+neon,+dotprod").print(), "neon+int8-dot+f16");
   EXPECT_EQ(findRow("aarch64", "neoverse-v1", "+neon,+dotprod,+bf16").print(),
             "neon+int8-dot+bf16-dot+f16");
+  EXPECT_EQ(findRow("aarch64", "neoverse-v1", "+neon,+dotprod,+bf16,+i8mm").print(),
+            "neon+int8-dot+bf16-dot+int8-matrix+f16");
+  EXPECT_EQ(findRow("aarch64", "", "+neon,+i8mm").print(), "neon+int8-matrix+f16");
+  EXPECT_FALSE(HostMachine::parse("znver5+int8-matrix")); // it has none
+  EXPECT_EQ(HostMachine::parse("neon+int8-dot")->int8Matrix, nullptr);
   EXPECT_EQ(findRow("aarch64", "cortex-a72", "+neon").print(), "neon+f16");
   EXPECT_EQ(findRow("", "rv64", "").print(), "any");
 }

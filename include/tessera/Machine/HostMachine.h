@@ -36,6 +36,14 @@ struct DotInstruction {
   llvm::StringRef getIntrinsic(unsigned bits) const;
 };
 
+/// An instruction that multiplies two rows of bytes by two columns, and adds the four sums to a
+/// vector of 32-bit lanes: those of the first row, then those of the second.
+struct MatrixInstruction {
+  llvm::StringRef features;  ///< of the CPUs that have it, as LLVM writes them: "+i8mm"
+  unsigned steps;            ///< bytes of a row
+  llvm::StringRef intrinsic; ///< LLVM's, of the accumulators and the two operands
+};
+
 /// A level of the cache of one core.
 struct CacheLevel {
   int64_t bytes, ways;
@@ -59,9 +67,10 @@ struct HostMachine {
   unsigned swapBits;   ///< the most that is compared and swapped at once
   unsigned strips;     ///< of one iteration of a loop, so that its own instructions do not count
   CacheLevel l1, l2;   ///< l1 for data
-  const DotInstruction *int8Dot; ///< integers of 8 bits; null: widened to f32
-  const DotInstruction *bf16Dot; ///< bf16, where that is faster than widening; null: widened
-  llvm::StringRef f16Features;   ///< with which there are conversions of f16; empty: always
+  const DotInstruction *int8Dot;       ///< integers of 8 bits; null: widened to f32
+  const DotInstruction *bf16Dot;       ///< bf16, where that is faster than widening; null: widened
+  const MatrixInstruction *int8Matrix; ///< signed bytes; null: int8Dot
+  llvm::StringRef f16Features;         ///< with which there are conversions of f16; empty: always
   bool hasF16Conversion;
 
   static constexpr int64_t kLineBytes = 64; ///< of a cache line, on all of them
@@ -71,7 +80,7 @@ struct HostMachine {
   static HostMachine find(llvm::StringRef arch, llvm::StringRef cpu,
                           llvm::function_ref<bool(llvm::StringRef)> has);
 
-  /// "avx512+int8-dot+bf16-dot+f16": a row, and what this CPU has of its instructions.
+  /// "neon+int8-dot+bf16-dot+int8-matrix+f16": a row, and what this CPU has of its instructions.
   /// Without an addition there is none of them. None: not such a text.
   static std::optional<HostMachine> parse(llvm::StringRef text);
   std::string print() const;

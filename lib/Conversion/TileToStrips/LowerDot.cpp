@@ -10,6 +10,7 @@
 
 #include "CostModel.h"
 #include "GroupedDot.h"
+#include "MatrixDot.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "tessera/Conversion/TileToStrips/Passes.h"
 #include "tessera/Conversion/TileToStrips/TotalArith.h"
@@ -365,6 +366,15 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
       if (isNew)
         if (auto bytes = function->getAttrOfType<IntegerAttr>(strips::kScratchBytesAttr))
           begin = llvm::alignTo(bytes.getInt(), kLineBytes);
+      if (const MatrixInstruction *instruction = findMatrixInstruction(dot, *machine)) {
+        if (remarks) {
+          remarkOn(dot) << named("instruction", instruction->intrinsic) << ", "
+                        << named("depth", instruction->steps)
+                        << " steps of k of two rows and two columns at once, on packed operands";
+        }
+        size = std::max(size, emitMatrixDot(dot, *instruction, *machine, begin));
+        continue;
+      }
       if (const DotInstruction *instruction = findDotInstruction(dot, *machine, deterministic)) {
         if (remarks) {
           remarkOn(dot) << named("instruction", instruction->getIntrinsic(machine->vectorBits))

@@ -373,7 +373,8 @@ def test_for_a_gpu(tmp_path) -> None:
 @pytest.mark.skipif(not (CROSS and QEMU), reason="there is no compiler or no qemu for AArch64")
 @pytest.mark.parametrize("target, features", [("aarch64", ""), ("aarch64:neoverse-v1", ""),
                                               ("aarch64", "+dotprod"),
-                                              ("aarch64", "+dotprod,+bf16")])  # fmt: skip
+                                              ("aarch64", "+dotprod,+bf16"),
+                                              ("aarch64", "+i8mm")])  # fmt: skip
 def test_aarch64(tmp_path, target: str, features: str) -> None:
     dot = "*i8, *i8, *i32, 32"
     body = SCRATCH_AND_CONVERSIONS + """

@@ -3,6 +3,8 @@
 // RUN: tessera-opt %s --strips-lower-dot=machine=neon+int8-dot+bf16-dot | FileCheck %s
 // RUN: tessera-opt %s --strips-lower-dot=machine=neon+int8-dot | FileCheck %s --check-prefix=NOBF
 // RUN: tessera-opt %s --strips-lower-dot="machine=neon+bf16-dot deterministic" | FileCheck %s --check-prefix=NOBF
+// RUN: tessera-opt %s --strips-lower-dot="machine=neon+int8-dot+int8-matrix remarks" 2>%t | FileCheck %s --check-prefix=MATRIX
+// RUN: FileCheck %s --check-prefix=REMARK <%t
 // RUN: tessera-opt %s --strips-lower-dot=machine=sse2 | FileCheck %s --check-prefix=XMM
 // RUN: tessera-opt %s --strips-lower-dot=machine=avx512-ymm+int8-dot | FileCheck %s --check-prefix=YMM32
 
@@ -45,5 +47,34 @@ func.func @bytes(%a: memref<32x64xi8>, %b: memref<64x32xi8>, %c: memref<32x32xi3
 // NOBF:          arith.extf {{.*}} : vector<4xbf16> to vector<4xf32>
 func.func @brains(%a: memref<32x64xbf16>, %b: memref<64x32xbf16>, %c: memref<32x32xf32>) {
   strips.dot %a, %b, %c : memref<32x64xbf16>, memref<64x32xbf16>, memref<32x32xf32>
+  return
+}
+
+// Two rows by two columns, eight steps of k at once: four pairs of rows by four of columns, whose
+// accumulators are taken from rows of the result and put back.
+// MATRIX-LABEL: func.func @bytes
+// MATRIX-NOT:     sdot
+// MATRIX:         vector.shuffle {{.*}} : vector<16xi8>, vector<16xi8>
+// MATRIX:         vector.interleave
+// MATRIX:         vector.shuffle {{.*}} [0, 1, 4, 5] : vector<4xi32>, vector<4xi32>
+// MATRIX:         %{{.*}}:16 = scf.for
+// MATRIX-COUNT-16:  llvm.call_intrinsic "llvm.aarch64.neon.smmla.v4i32.v16i8"({{.*}}) : (vector<4xi32>, vector<16xi8>, vector<16xi8>) -> vector<4xi32>
+// MATRIX:         vector.shuffle {{.*}} [2, 3, 6, 7] : vector<4xi32>, vector<4xi32>
+// REMARK: smmla.v4i32.v16i8, 8 steps of k of two rows and two columns at once
+
+// What does not come in pairs of rows, words of eight and vectors of columns is done by words of four.
+// MATRIX-LABEL: func.func @row
+// MATRIX-NOT:     smmla
+// MATRIX:         "llvm.aarch64.neon.sdot.v4i32.v16i8"
+func.func @row(%a: memref<1x64xi8>, %b: memref<64x32xi8>, %c: memref<1x32xi32>) {
+  strips.dot %a, %b, %c : memref<1x64xi8>, memref<64x32xi8>, memref<1x32xi32>
+  return
+}
+
+// MATRIX-LABEL: func.func @short
+// MATRIX-NOT:     smmla
+// MATRIX:         "llvm.aarch64.neon.sdot.v4i32.v16i8"
+func.func @short(%a: memref<8x4xi8>, %b: memref<4x32xi8>, %c: memref<8x32xi32>) {
+  strips.dot %a, %b, %c : memref<8x4xi8>, memref<4x32xi8>, memref<8x32xi32>
   return
 }
