@@ -174,7 +174,6 @@ static GPUMachine makeSpecificHopper() {
   GPUMachine machine = makeHopper();
   machine.name = "sm_90a";
   machine.isSpecific = true;
-  machine.hasFastMulticast = true;
   machine.multicastBandwidth = 44; // measured on an H100 (docs/Notebook.md)
   machine.hasTensorMapReplace = true;
   machine.hasRegisterTransfer = true;
@@ -206,7 +205,6 @@ static GPUMachine makeSpecificBlackwell(GPUMachine machine, StringRef name) {
 static GPUMachine makeDataCentreBlackwell(StringRef name, unsigned capability) {
   GPUMachine machine = makeSpecificBlackwell(makeBlackwell(), name);
   machine.capability = capability;
-  machine.hasFastMulticast = true;
   machine.hasTensorMemory = true;
   machine.hasWarpReduceF32 = true;
   return machine;

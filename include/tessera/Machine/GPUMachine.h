@@ -135,7 +135,6 @@ struct GPUMachine {
 
   bool hasStoreMatrix;      ///< stmatrix; ldmatrix is on all rows
   bool hasTMA;              ///< cp.async.bulk.tensor, and the barriers that count its bytes
-  bool hasFastMulticast;    ///< of TMA to the blocks of a cluster
   bool hasTensorMapReplace; ///< tensormap.replace: a kernel can make tensor maps
   bool hasTensorMemory;     ///< tcgen05; nothing uses it yet
   bool hasRegisterTransfer; ///< setmaxnreg: warpgroups hand registers to others
