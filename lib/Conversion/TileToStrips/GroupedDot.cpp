@@ -10,25 +10,22 @@
 #include "GroupedDot.h"
 
 #include "CostModel.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "DotLoops.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
 namespace tessera {
 namespace {
 
-class GroupedDotEmitter {
+class GroupedDotEmitter : DotLoops {
 public:
   GroupedDotEmitter(strips::DotOp dot, const DotInstruction &instruction,
                     const HostMachine &machine)
-      : dot(dot), b(dot), loc(dot.getLoc()), instruction(instruction),
-        isShifted(instruction.isLhsUnsigned), group(instruction.steps),
-        lanes(machine.vectorBits / 32) {
+      : DotLoops(dot), instruction(instruction), isShifted(instruction.isLhsUnsigned),
+        group(instruction.steps), lanes(machine.vectorBits / 32) {
     auto aType = cast<MemRefType>(dot.getA().getType());
     M = aType.getDimSize(0);
     words = aType.getDimSize(1) / this->group;
@@ -59,35 +56,9 @@ public:
   }
 
 private:
-  Value index(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
-  Value add(Value base, Value offset) {
-    if (matchPattern(base, m_Zero()))
-      return offset;
-    if (matchPattern(offset, m_Zero()))
-      return base;
-    return arith::AddIOp::create(b, loc, base, offset);
-  }
-  Value add(Value base, int64_t offset) { return offset == 0 ? base : add(base, index(offset)); }
-  Value times(Value value, int64_t factor) {
-    return arith::MulIOp::create(b, loc, value, index(factor));
-  }
   Value splat(VectorType type, int64_t value) {
     return arith::ConstantOp::create(
         b, loc, DenseElementsAttr::get(type, b.getIntegerAttr(type.getElementType(), value)));
-  }
-
-  /// A loop, or its body alone where it has one iteration.
-  void forEach(int64_t begin, int64_t end, int64_t step, function_ref<void(Value)> body) {
-    if (begin >= end)
-      return;
-    if (begin + step >= end) {
-      body(index(begin));
-      return;
-    }
-    auto loop = scf::ForOp::create(b, loc, index(begin), index(end), index(step));
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    body(loop.getInductionVar());
   }
 
   /// Vectors of words from `begin` to `end`: as wide as the machine's, then narrower.
@@ -240,9 +211,6 @@ private:
         .getResult(0);
   }
 
-  strips::DotOp dot;
-  OpBuilder b;
-  Location loc;
   const DotInstruction &instruction;
   bool isShifted; ///< a is moved up to where bytes are unsigned
   int64_t group, lanes;

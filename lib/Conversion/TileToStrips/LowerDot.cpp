@@ -9,6 +9,7 @@
 // once, GroupedDot.cpp has another way.
 
 #include "CostModel.h"
+#include "DotLoops.h"
 #include "GroupedDot.h"
 #include "MatrixDot.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -59,11 +60,10 @@ struct Operand {
 };
 
 /// Writes the loops of one dot.
-class DotEmitter {
+class DotEmitter : DotLoops {
 public:
   DotEmitter(strips::DotOp dot, const HostMachine &machine, bool fuses)
-      : dot(dot), b(dot.getContext()), loc(dot.getLoc()), machine(machine), fuses(fuses) {
-    b.setInsertionPoint(dot);
+      : DotLoops(dot), machine(machine), fuses(fuses) {
     auto aType = cast<MemRefType>(dot.getA().getType());
     auto bType = cast<MemRefType>(dot.getB().getType());
     auto accType = cast<MemRefType>(dot.getAcc().getType());
@@ -122,33 +122,8 @@ private:
 
   int64_t bytes() const { return element.getIntOrFloatBitWidth() / 8; }
   static int64_t alignToLine(int64_t size) { return llvm::alignTo(size, kLineBytes); }
-  Value index(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
-  Value add(Value base, int64_t offset) {
-    return offset == 0 ? base : arith::AddIOp::create(b, loc, base, index(offset)).getResult();
-  }
-  Value add(Value base, Value offset) {
-    if (matchPattern(base, m_Zero()))
-      return offset;
-    if (matchPattern(offset, m_Zero()))
-      return base;
-    return arith::AddIOp::create(b, loc, base, offset);
-  }
   Value scratch(int64_t offset, ArrayRef<int64_t> shape) {
     return strips::ScratchOp::create(b, loc, MemRefType::get(shape, element), offset);
-  }
-
-  /// A loop, or its body alone where it has one iteration.
-  void forEach(int64_t begin, int64_t end, int64_t step, function_ref<void(Value)> body) {
-    if (begin >= end)
-      return;
-    if (begin + step >= end) {
-      body(index(begin));
-      return;
-    }
-    auto loop = scf::ForOp::create(b, loc, index(begin), index(end), index(step));
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    body(loop.getInductionVar());
   }
 
   //===-- Planning --------------------------------------------------------===//
@@ -316,9 +291,6 @@ private:
     }
   }
 
-  strips::DotOp dot;
-  OpBuilder b;
-  Location loc;
   const HostMachine &machine;
   bool fuses;
   int64_t M, N, K, lanes, depth;

@@ -8,12 +8,10 @@
 #include "MatrixDot.h"
 
 #include "CostModel.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "DotLoops.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -28,11 +26,12 @@ constexpr int64_t kQuad = 4;
 /// 32 registers of an AArch64. Eight loads for sixteen instructions.
 constexpr int64_t kBlockPairs = 4, kBlockColumns = 8;
 
-class MatrixDotEmitter {
+class MatrixDotEmitter : DotLoops {
 public:
   MatrixDotEmitter(strips::DotOp dot, const MatrixInstruction &instruction,
                    const HostMachine &machine)
-      : dot(dot), b(dot), loc(dot.getLoc()), instruction(instruction) {
+      : DotLoops(dot), instruction(instruction) {
+    assert(instruction.steps == kSteps);
     auto aType = cast<MemRefType>(dot.getA().getType());
     pairs = aType.getDimSize(0) / kPair;
     words = aType.getDimSize(1) / kSteps;
@@ -59,13 +58,6 @@ public:
   }
 
 private:
-  Value index(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
-  Value add(Value base, int64_t offset) {
-    return offset == 0 ? base : arith::AddIOp::create(b, loc, base, index(offset));
-  }
-  Value times(Value value, int64_t factor) {
-    return arith::MulIOp::create(b, loc, value, index(factor));
-  }
   Value load(Value buffer, Value row, Value column, int64_t count) {
     Type element = cast<MemRefType>(buffer.getType()).getElementType();
     return vector::LoadOp::create(b, loc, VectorType::get(count, element), buffer,
@@ -73,20 +65,6 @@ private:
   }
   void store(Value value, Value buffer, Value row, Value column) {
     vector::StoreOp::create(b, loc, value, buffer, ValueRange{row, column});
-  }
-
-  /// A loop, or its body alone where it has one iteration.
-  void forEach(int64_t begin, int64_t end, int64_t step, function_ref<void(Value)> body) {
-    if (begin >= end)
-      return;
-    if (begin + step >= end) {
-      body(index(begin));
-      return;
-    }
-    auto loop = scf::ForOp::create(b, loc, index(begin), index(end), index(step));
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    body(loop.getInductionVar());
   }
 
   /// All of the result, for `steps` words of k from `word`.
@@ -110,7 +88,7 @@ private:
     forEach(0, pairs, 1, [&](Value pair) {
       forEach(0, steps, width, [&](Value at) {
         Value first = times(pair, kPair);
-        Value k = times(arith::AddIOp::create(b, loc, word, at), kSteps);
+        Value k = times(add(word, at), kSteps);
         Value x = load(dot.getA(), first, k, width * kSteps);
         Value y = load(dot.getA(), add(first, 1), k, width * kSteps);
         Value packed = vector::ShuffleOp::create(b, loc, x, y, inTurn);
@@ -122,7 +100,7 @@ private:
   /// Words of columns, one after the other: rows of eight steps, interleaved three times.
   void packB(Value word, Value column, int64_t columns, int64_t steps) {
     forEach(0, steps, 1, [&](Value at) {
-      Value k = times(arith::AddIOp::create(b, loc, word, at), kSteps);
+      Value k = times(add(word, at), kSteps);
       SmallVector<Value> rows;
       for (int64_t i = 0; i < kSteps; ++i)
         rows.push_back(load(dot.getB(), add(k, i), column, columns));
@@ -195,9 +173,6 @@ private:
       }
   }
 
-  strips::DotOp dot;
-  OpBuilder b;
-  Location loc;
   const MatrixInstruction &instruction;
   int64_t pairs, words, N; ///< pairs of rows; K in words
   int64_t depth;           ///< words of k that are packed at a time
