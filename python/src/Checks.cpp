@@ -63,7 +63,7 @@ Checks::Checks(PyObject *tuple) {
     }
     entries.push_back(check);
     auto isIts = [&](const Dict &known) { return known.dict == check.owner; };
-    if (std::none_of(dicts.begin(), dicts.end(), isIts))
+    if (dicts.size() <= kMostDicts && std::none_of(dicts.begin(), dicts.end(), isIts))
       dicts.push_back({check.owner, /*version=*/0});
   }
 }

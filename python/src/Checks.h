@@ -75,7 +75,7 @@ private:
   static constexpr size_t kMostDicts = 16;
 
   std::vector<Check> entries, others;
-  mutable std::vector<Dict> dicts; ///< those of `entries`
+  mutable std::vector<Dict> dicts; ///< those of `entries`, as far as that counts
 };
 
 } // namespace tessera::python

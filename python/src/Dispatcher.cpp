@@ -324,7 +324,7 @@ void learn(Dispatcher *dispatcher, const Signature &signature, const py::tuple &
 
 /// Whether the last launch was of arguments for another variant of the kernel, for one
 /// without tensor maps.
-[[gnu::cold]] bool isForOtherVariant(TsrStatus status) {
+bool isForOtherVariant(TsrStatus status) {
   return status == TSR_USER_ERROR && std::strstr(tsr_last_error(), "\"E070\"");
 }
 

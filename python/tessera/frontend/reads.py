@@ -5,7 +5,7 @@ Every name, attribute and item that the front-end takes from Python is noted her
 it gave. As long as all of them give the same again, the front-end would build the same IR.
 
 Within the process that is asked at every launch, of *checks*: tuples that tessera._C goes
-through in a few nanoseconds each (`_C.is_current`):
+through in a few nanoseconds each (`_C.is_current`), entries of dicts only after these have changed:
 
     (dict, name, value)     the dict has that very value
     (dict, name)            the dict lacks the name

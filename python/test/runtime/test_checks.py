@@ -205,6 +205,28 @@ def test_what_was_not_read_may_change(change, monkeypatch):
     assert not whole
 
 
+def test_a_function_of_many_modules(tmp_path, monkeypatch):
+    """More dicts than are asked for their versions."""
+    count = 40
+    for i in range(count):
+        (tmp_path / f"one_of_many_{i}.py").write_text(f"X = {i}\n")
+    (tmp_path / "many_modules.py").write_text(
+        "import tessera, tessera.language as tl\n"
+        + "".join(f"import one_of_many_{i}\n" for i in range(count))
+        + "@tessera.jit\ndef add(out_ptr):\n    tl.store(out_ptr, "
+        + " + ".join(f"one_of_many_{i}.X" for i in range(count))
+        + ")\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = __import__("many_modules")
+    total = count * (count - 1) // 2
+    assert launch(module.add) == launch(module.add) == total
+    for i in range(0, count, 7):
+        getattr(module, f"one_of_many_{i}").X = 1000
+        total += 1000 - i
+        assert launch(module.add) == launch(module.add) == total
+
+
 def test_a_function_of_many_names(tmp_path, monkeypatch):
     """Each of a module's names that a kernel reads is looked up after a change."""
     count = 40
