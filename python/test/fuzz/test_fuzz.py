@@ -241,3 +241,21 @@ def test_a_reproducer_replays(tmp_path, kind):
         text=True,
     )
     assert done.stdout == "the targets agree\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    "target, text",
+    [
+        ("gpu", "--target gpu: unknown CPU 'gpu'; other targets are cuda, simulator"),
+        ("x86-64,simulator:sm_70", "--target simulator:sm_70: no such GPU; there are sm_80"),
+        ("cuda:1", "--target cuda:1: unknown CPU 'cuda:1'"),
+    ],
+)
+def test_a_target_that_does_not_exist(target, text):
+    done = subprocess.run(
+        [sys.executable, "-m", "tessera.testing.fuzz", "--count", "1", "--target", target],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2 and text in done.stderr

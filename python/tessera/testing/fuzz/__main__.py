@@ -30,6 +30,7 @@ from tessera.testing.fuzz.check import (
     check,
     check_all,
     choose_cpu,
+    find_mistake,
     list_cpus,
     write_reproducer,
 )
@@ -70,6 +71,9 @@ def main() -> int:
     options = parser.parse_args()
     if options.target == "all":
         options.target = ",".join([*list_cpus(), "simulator:sm_80", "simulator:sm_90a"])
+    for target in filter(None, options.target.split(",")):
+        if mistake := find_mistake(target):
+            parser.error(f"--target {target}: {mistake}")
     seeds = range(options.seed, options.seed + options.count)
     if options.show:
         for seed in seeds:

@@ -152,6 +152,22 @@ def choose_cpu(seed: int) -> str:
     return able[seed % len(able)]
 
 
+def find_mistake(target: str) -> str:
+    """Why there is no such target; empty if there is."""
+    kind, _, machine = target.partition(":")
+    if kind == "simulator":
+        known = not machine or machine in gpu_machines()
+        return "" if known else f"no such GPU; there are {', '.join(gpu_machines())}"
+    if target == "cuda":
+        return ""
+    try:
+        kernel = compile_source("@tessera.jit\ndef kernel():\n    pass\n", "<kernel of no seed>")
+        tessera.compile(kernel, "", cpu=target)
+    except tessera.LaunchError as error:
+        return f"{error.message}; other targets are cuda, simulator and simulator:sm_80"
+    return ""
+
+
 def compile_source(source: str, file_name: str) -> Any:
     """The @tessera.jit function `kernel` of a text."""
     text = IMPORTS + "\n\n" + source
