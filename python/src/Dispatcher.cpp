@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Signatures live in a table of the dispatcher, which the GIL guards. The types are
-// plain CPython, not pybind11, since a vectorcall saves half of what a launch costs. The driver has
-// more code than the first cache of a processor, so that a launch finds its own only further away:
-// what is marked cold is kept apart, for the rest to lie in fewer cache lines.
+// plain CPython, not pybind11, since a vectorcall saves half of what a launch costs. Between
+// launches the driver's code takes the place of a launch's in the first cache (docs/Notebook.md,
+// "Where a warm launch's time goes"): what is marked cold is kept apart, for the rest to lie in
+// fewer cache lines.
 
 #include "Dispatcher.h"
 
