@@ -6,6 +6,7 @@
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTLOOPS_H
 
 #include "tessera/Dialect/Strips/IR/Strips.h"
+#include "tessera/Machine/HostMachine.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -47,6 +48,25 @@ protected:
     mlir::OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     body(loop.getInductionVar());
+  }
+
+  /// Blocks of `size` up to `end`, and what is left, if it is not nothing, as a smaller one.
+  void forEachBlock(int64_t end, int64_t size,
+                    llvm::function_ref<void(mlir::Value at, int64_t size)> body) {
+    int64_t whole = end / size * size;
+    forEach(0, whole, size, [&](mlir::Value at) { body(at, size); });
+    if (whole < end)
+      body(index(whole), end - whole);
+  }
+
+  /// A buffer in the scratch arena, which begins at `offset`; that moves behind it, to a cache
+  /// line.
+  mlir::Value reserve(llvm::ArrayRef<int64_t> shape, mlir::Type element, int64_t &offset) {
+    auto type = mlir::MemRefType::get(shape, element);
+    mlir::Value buffer = strips::ScratchOp::create(b, loc, type, offset);
+    int64_t bytes = type.getNumElements() * (type.getElementTypeBitWidth() / 8);
+    offset += llvm::alignTo(bytes, HostMachine::kLineBytes);
+    return buffer;
   }
 
   strips::DotOp dot;

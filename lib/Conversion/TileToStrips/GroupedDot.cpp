@@ -38,19 +38,11 @@ public:
 
   int64_t emit(int64_t offset) {
     int64_t begin = offset;
-    auto reserve = [&](ArrayRef<int64_t> shape) -> Value {
-      auto type = MemRefType::get(shape, b.getI32Type());
-      Value buffer = strips::ScratchOp::create(b, loc, type, offset);
-      offset += llvm::alignTo(type.getNumElements() * 4, HostMachine::kLineBytes);
-      return buffer;
-    };
-    packedA = reserve({M, depth});
-    packedB = reserve({depth, panelColumns});
+    packedA = reserve({M, depth}, b.getI32Type(), offset);
+    packedB = reserve({depth, panelColumns}, b.getI32Type(), offset);
     if (isShifted)
-      corrections = reserve({1, panelColumns});
-    forEach(0, words / depth * depth, depth, [&](Value word) { emitDepth(word, depth); });
-    if (words % depth != 0)
-      emitDepth(index(words / depth * depth), words % depth);
+      corrections = reserve({1, panelColumns}, b.getI32Type(), offset);
+    forEachBlock(words, depth, [&](Value word, int64_t steps) { emitDepth(word, steps); });
     dot.erase();
     return offset - begin;
   }
@@ -86,13 +78,11 @@ private:
   /// All of the result, for `steps` words of k from `word`.
   void emitDepth(Value word, int64_t steps) {
     packA(word, steps);
-    int64_t panel = block.vectors * lanes, whole = N / panel * panel;
-    forEach(0, whole, panel,
-            [&](Value column) { emitPanel(word, column, block.vectors, lanes, steps); });
-    int64_t rest = (N - whole) / lanes;
-    if (rest)
-      emitPanel(word, index(whole), rest, lanes, steps);
-    forEachStrip(whole + rest * lanes, N, instruction.forms.back().bits / 32,
+    int64_t whole = N / lanes * lanes;
+    forEachBlock(whole, block.vectors * lanes, [&](Value column, int64_t columns) {
+      emitPanel(word, column, columns / lanes, lanes, steps);
+    });
+    forEachStrip(whole, N, instruction.forms.back().bits / 32,
                  [&](Value column, int64_t width) { emitPanel(word, column, 1, width, steps); });
   }
 
@@ -149,11 +139,9 @@ private:
 
   void emitPanel(Value word, Value column, int64_t vectors, int64_t width, int64_t steps) {
     packB(word, column, vectors * width, width, steps);
-    int64_t whole = M / block.rows * block.rows;
-    forEach(0, whole, block.rows,
-            [&](Value row) { emitBlock(row, column, block.rows, vectors, width, steps); });
-    if (whole < M)
-      emitBlock(index(whole), column, M - whole, vectors, width, steps);
+    forEachBlock(M, block.rows, [&](Value row, int64_t rows) {
+      emitBlock(row, column, rows, vectors, width, steps);
+    });
   }
 
   /// One block of the result.

@@ -82,12 +82,6 @@ public:
       depth = K;
   }
 
-  /// Bytes of scratch that the packed operands need.
-  int64_t packedBytes() {
-    return alignToLine(packA() ? M * depth * bytes() : 0) +
-           alignToLine(packB() ? depth * panelColumns() * bytes() : 0);
-  }
-
   /// Says what was chosen, and why.
   void remark() {
     RemarkInFlight remark = remarkOn(dot);
@@ -103,28 +97,24 @@ public:
       remark << "; b is read in place";
   }
 
-  void emit(int64_t scratchOffset) {
-    if (packA()) {
-      packedA = scratch(scratchOffset, {M, depth});
-      scratchOffset += alignToLine(M * depth * bytes());
-    }
+  /// Packed operands go to the scratch arena from `offset` on; returns how many bytes of it they
+  /// take.
+  int64_t emit(int64_t offset) {
+    int64_t begin = offset;
+    if (packA())
+      packedA = reserve({M, depth}, element, offset);
     if (packB())
-      packedB = scratch(scratchOffset, {depth, panelColumns()});
+      packedB = reserve({depth, panelColumns()}, element, offset);
 
-    forEach(0, K / depth * depth, depth, [&](Value k) { emitDepth(k, depth); });
-    if (K % depth != 0)
-      emitDepth(index(K / depth * depth), K % depth);
+    forEachBlock(K, depth, [&](Value k, int64_t steps) { emitDepth(k, steps); });
     dot.erase();
+    return offset - begin;
   }
 
 private:
   //===-- Small things ----------------------------------------------------===//
 
   int64_t bytes() const { return element.getIntOrFloatBitWidth() / 8; }
-  static int64_t alignToLine(int64_t size) { return llvm::alignTo(size, kLineBytes); }
-  Value scratch(int64_t offset, ArrayRef<int64_t> shape) {
-    return strips::ScratchOp::create(b, loc, MemRefType::get(shape, element), offset);
-  }
 
   //===-- Planning --------------------------------------------------------===//
 
@@ -196,12 +186,10 @@ private:
       pack(a, packedA, M, steps);
       a = {packedA, zero, zero};
     }
-    int64_t whole = N / lanes * lanes, panel = block.vectors * lanes;
-    int64_t panels = whole / panel * panel;
-    forEach(0, panels, panel,
-            [&](Value column) { emitPanel(a, k, column, block.vectors, lanes, steps); });
-    if (panels < whole)
-      emitPanel(a, k, index(panels), (whole - panels) / lanes, lanes, steps);
+    int64_t whole = N / lanes * lanes;
+    forEachBlock(whole, block.vectors * lanes, [&](Value column, int64_t columns) {
+      emitPanel(a, k, column, columns / lanes, lanes, steps);
+    });
     forEachTail(whole, N, [&](int64_t column, int64_t width) {
       emitPanel(a, k, index(column), 1, width, steps);
     });
@@ -214,12 +202,9 @@ private:
       pack(panel, packedB, steps, vectors * width);
       panel = {packedB, index(0), index(0)};
     }
-    int64_t whole = M / block.rows * block.rows;
-    forEach(0, whole, block.rows, [&](Value row) {
-      emitBlock(a, panel, row, column, block.rows, vectors, width, steps);
+    forEachBlock(M, block.rows, [&](Value row, int64_t rows) {
+      emitBlock(a, panel, row, column, rows, vectors, width, steps);
     });
-    if (whole < M)
-      emitBlock(a, panel, index(whole), column, M - whole, vectors, width, steps);
   }
 
   /// One block of the result.
@@ -359,8 +344,7 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
       DotEmitter emitter(dot, *machine, !deterministic);
       if (remarks)
         emitter.remark();
-      size = std::max(size, emitter.packedBytes());
-      emitter.emit(begin);
+      size = std::max(size, emitter.emit(begin));
     }
     for (auto &[function, range] : scratch)
       if (range.second != 0)

@@ -42,17 +42,9 @@ public:
 
   int64_t emit(int64_t offset) {
     int64_t begin = offset;
-    auto reserve = [&](int64_t rows, int64_t bytes) -> Value {
-      auto type = MemRefType::get({rows, bytes}, b.getI8Type());
-      Value buffer = strips::ScratchOp::create(b, loc, type, offset);
-      offset += llvm::alignTo(rows * bytes, HostMachine::kLineBytes);
-      return buffer;
-    };
-    packedA = reserve(pairs, depth * kPairBytes);
-    packedB = reserve(depth, panelColumns * kSteps);
-    forEach(0, words / depth * depth, depth, [&](Value word) { emitDepth(word, depth); });
-    if (words % depth != 0)
-      emitDepth(index(words / depth * depth), words % depth);
+    packedA = reserve({pairs, depth * kPairBytes}, b.getI8Type(), offset);
+    packedB = reserve({depth, panelColumns * kSteps}, b.getI8Type(), offset);
+    forEachBlock(words, depth, [&](Value word, int64_t steps) { emitDepth(word, steps); });
     dot.erase();
     return offset - begin;
   }
@@ -70,11 +62,8 @@ private:
   /// All of the result, for `steps` words of k from `word`.
   void emitDepth(Value word, int64_t steps) {
     packA(word, steps);
-    int64_t whole = N / panelColumns * panelColumns;
-    forEach(0, whole, panelColumns,
-            [&](Value column) { emitPanel(word, column, panelColumns, steps); });
-    if (whole < N)
-      emitPanel(word, index(whole), N - whole, steps);
+    forEachBlock(N, panelColumns,
+                 [&](Value column, int64_t columns) { emitPanel(word, column, columns, steps); });
   }
 
   /// Words of two rows in turn, of one or two steps at a time.
@@ -116,11 +105,9 @@ private:
 
   void emitPanel(Value word, Value column, int64_t columns, int64_t steps) {
     packB(word, column, columns, steps);
-    int64_t whole = pairs / kBlockPairs * kBlockPairs;
-    forEach(0, whole, kBlockPairs,
-            [&](Value pair) { emitBlock(pair, column, kBlockPairs, columns, steps); });
-    if (whole < pairs)
-      emitBlock(index(whole), column, pairs - whole, columns, steps);
+    forEachBlock(pairs, kBlockPairs, [&](Value pair, int64_t numPairs) {
+      emitBlock(pair, column, numPairs, columns, steps);
+    });
   }
 
   /// Of the halves of two vectors of four lanes the first ones, and the second ones: from two rows
