@@ -68,12 +68,17 @@ Checks::Checks(PyObject *tuple) {
   }
 }
 
-static bool allHold(const std::vector<Check> &checks) {
-  for (const Check &check : checks)
-    if (!check.holds()) {
-      PyErr_Clear();
+static bool holdsOrClears(const Check &check) {
+  bool holds = check.holds();
+  if (!holds)
+    PyErr_Clear();
+  return holds;
+}
+
+bool tessera::python::allHold(PyObject *tuple) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i)
+    if (!holdsOrClears(Check(PyTuple_GET_ITEM(tuple, i))))
       return false;
-    }
   return true;
 }
 
@@ -84,10 +89,10 @@ bool Checks::holdEntries() const {
   size_t numVersions = dicts.size() <= kMostDicts ? dicts.size() : 0;
   for (size_t i = 0; i < numVersions; ++i)
     versions[i] = getVersion(dicts[i].dict);
-  bool hold = allHold(entries);
+  bool hold = std::all_of(entries.begin(), entries.end(), holdsOrClears);
   for (size_t i = 0; i < numVersions; ++i)
     dicts[i].version = hold ? versions[i] : 0;
   return hold;
 }
 
-bool Checks::holdOthers() const { return allHold(others); }
+bool Checks::holdOthers() const { return std::all_of(others.begin(), others.end(), holdsOrClears); }

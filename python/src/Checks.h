@@ -25,6 +25,10 @@ struct Check {
   bool holds() const;
 };
 
+/// Whether all checks of a tuple of them hold, which are asked for once. What raises an exception
+/// is not what it was.
+bool allHold(PyObject *tuple);
+
 /// Checks that are asked for at each launch.
 ///
 /// Most are entries of dicts: globals of the kernel's module, attributes of modules. Such a dict
@@ -38,7 +42,7 @@ public:
   /// Of a tuple of tuples, which has to outlive this.
   explicit Checks(PyObject *tuple);
 
-  /// Whether all of them hold. What raises an exception is not what it was.
+  /// As `allHold`.
   bool hold() const {
     return (entries.empty() || areDictsUnchanged() || holdEntries()) &&
            (others.empty() || holdOthers());

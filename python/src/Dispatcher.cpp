@@ -640,7 +640,7 @@ void tessera::python::registerDispatcher(py::module_ &module) {
   dispatcherType = reinterpret_cast<PyTypeObject *>(dispatcher);
   module.add_object("Dispatcher", py::reinterpret_steal<py::object>(dispatcher));
   module.def(
-      "is_current", [](const py::tuple &checks) { return Checks(checks.ptr()).hold(); },
+      "is_current", [](const py::tuple &checks) { return allHold(checks.ptr()); },
       "Whether all of these checks hold (frontend/reads.py).");
   module.def(
       "advance_generation", [] { ++currentGeneration; },
