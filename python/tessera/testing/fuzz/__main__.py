@@ -71,16 +71,16 @@ def main() -> int:
     options = parser.parse_args()
     if options.target == "all":
         options.target = ",".join([*list_cpus(), "simulator:sm_80", "simulator:sm_90a"])
+    seeds = range(options.seed, options.seed + options.count)
+    if options.worker:
+        return _work(seeds, options)
     for target in filter(None, options.target.split(",")):
         if mistake := find_mistake(target):
             parser.error(f"--target {target}: {mistake}")
-    seeds = range(options.seed, options.seed + options.count)
     if options.show:
         for seed in seeds:
             print(f"# seed {seed}\n{generate(seed, options.target, options.kind).source()}")
         return 0
-    if options.worker:
-        return _work(seeds, options)
     return _campaign(seeds, options)
 
 
