@@ -4,6 +4,7 @@ their dicts, in whatever way these are changed. test_stale_code.py has all that 
 
 from __future__ import annotations
 
+import importlib
 import random
 import sys
 import types
@@ -205,47 +206,43 @@ def test_what_was_not_read_may_change(change, monkeypatch):
     assert not whole
 
 
-def test_a_function_of_many_modules(tmp_path, monkeypatch):
-    """More dicts than are asked for their versions."""
-    count = 40
-    for i in range(count):
-        (tmp_path / f"one_of_many_{i}.py").write_text(f"X = {i}\n")
-    (tmp_path / "many_modules.py").write_text(
+def import_sum(folder, monkeypatch, lines: list[str], terms: list[str]):
+    """A module of these lines, and of a kernel `add` that writes the sum of the terms."""
+    (folder / "sum_of_many.py").write_text(
         "import tessera, tessera.language as tl\n"
-        + "".join(f"import one_of_many_{i}\n" for i in range(count))
+        + "".join(f"{line}\n" for line in lines)
         + "@tessera.jit\ndef add(out_ptr):\n    tl.store(out_ptr, "
-        + " + ".join(f"one_of_many_{i}.X" for i in range(count))
+        + " + ".join(terms)
         + ")\n"
     )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    module = __import__("many_modules")
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.delitem(sys.modules, "sum_of_many", raising=False)
+    return importlib.import_module("sum_of_many")
+
+
+def check_sum(add: Any, count: int, change: Callable[[int], None]) -> None:
+    """Of `count` terms, of which the i-th is i until `change` makes it 1000."""
     total = count * (count - 1) // 2
-    assert launch(module.add) == launch(module.add) == total
+    assert launch(add) == launch(add) == total
     for i in range(0, count, 7):
-        getattr(module, f"one_of_many_{i}").X = 1000
+        change(i)
         total += 1000 - i
-        assert launch(module.add) == launch(module.add) == total
+        assert launch(add) == launch(add) == total
+
+
+def test_a_function_of_many_modules(tmp_path, monkeypatch):
+    """More dicts than are asked for their versions."""
+    names = [f"one_of_many_{i}" for i in range(40)]
+    for i, name in enumerate(names):
+        (tmp_path / f"{name}.py").write_text(f"X = {i}\n")
+    lines = [f"import {name}" for name in names]
+    module = import_sum(tmp_path, monkeypatch, lines, [f"{name}.X" for name in names])
+    check_sum(module.add, 40, lambda i: setattr(getattr(module, names[i]), "X", 1000))
 
 
 def test_a_function_of_many_names(tmp_path, monkeypatch):
     """Each of a module's names that a kernel reads is looked up after a change."""
-    count = 40
-    source = tmp_path / "many_names.py"
-    source.write_text(
-        "import tessera, tessera.language as tl\n"
-        + "".join(f"N{i} = tl.constexpr({i})\n" for i in range(count))
-        + "@tessera.jit\ndef add(out_ptr):\n    tl.store(out_ptr, "
-        + " + ".join(f"N{i}" for i in range(count))
-        + ")\n"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    module = __import__("many_names")
-    try:
-        total = count * (count - 1) // 2
-        assert launch(module.add) == launch(module.add) == total
-        for i in range(0, count, 7):
-            setattr(module, f"N{i}", tl.constexpr(1000))
-            total += 1000 - i
-            assert launch(module.add) == launch(module.add) == total
-    finally:
-        del sys.modules["many_names"]
+    names = [f"N{i}" for i in range(40)]
+    lines = [f"{name} = tl.constexpr({i})" for i, name in enumerate(names)]
+    module = import_sum(tmp_path, monkeypatch, lines, names)
+    check_sum(module.add, 40, lambda i: setattr(module, names[i], tl.constexpr(1000)))
