@@ -50,18 +50,21 @@ def work() -> int:
     return 0
 
 
-def start(folder: str) -> subprocess.Popen[str]:
+def start(folder: str, script: str = __file__, *arguments: str) -> subprocess.Popen[str]:
+    """The process of a build; `script --worker arguments` is what it runs."""
     path = os.pathsep.join([folder, str(pathlib.Path(__file__).parent)])
     return subprocess.Popen(
-        [sys.executable, __file__, "--worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        [sys.executable, script, "--worker", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         text=True, env={**os.environ, "PYTHONPATH": path},
     )  # fmt: skip
 
 
 def ask(process: subprocess.Popen[str], line: str) -> Any:
+    """The answer to a line; with an empty one, to what was written before."""
     assert process.stdin and process.stdout
-    process.stdin.write(line + "\n")
-    process.stdin.flush()
+    if line:
+        process.stdin.write(line + "\n")
+        process.stdin.flush()
     answer = process.stdout.readline()
     if not answer:
         raise SystemExit(f"compare_builds.py: the process of a build ended ({process.wait()})")
