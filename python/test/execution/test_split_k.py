@@ -176,3 +176,91 @@ def test_the_order_of_a_sum_is_always_the_same() -> None:
         results.append(c)
     np.testing.assert_array_equal(*results)
     np.testing.assert_allclose(results[0], a.astype(np.float64) @ b.astype(np.float64), atol=1e-3)
+
+
+# --- Sums that come back to another place ------------------------------------------------
+
+
+@tessera.jit
+def turned(x, WAY: tl.constexpr):
+    """A tile of 32 x 32 in other places; odd ways are the ways back of the even ones before."""
+    if WAY == 0 or WAY == 1:
+        return tl.trans(x)
+    if WAY == 2:
+        return tl.reshape(tl.permute(tl.reshape(x, (2, 16, 32)), (1, 0, 2)), (32, 32))
+    if WAY == 3:
+        return tl.reshape(tl.permute(tl.reshape(x, (16, 2, 32)), (1, 0, 2)), (32, 32))
+    if WAY == 4:
+        return tl.reshape(tl.permute(tl.reshape(x, (4, 8, 32)), (1, 2, 0)), (32, 32))
+    if WAY == 5:
+        return tl.reshape(tl.permute(tl.reshape(x, (8, 32, 4)), (2, 0, 1)), (32, 32))
+    a, b = tl.split(tl.reshape(x, (32, 16, 2)))
+    return tl.reshape(tl.join(b, a), (32, 32))
+
+
+@tessera.jit
+def sum_of_turned(
+    a_ptr, b_ptr, c_ptr, K, BEFORE: tl.constexpr, BEHIND: tl.constexpr, BK: tl.constexpr
+):
+    i, k = tl.arange(0, 32), tl.arange(0, BK)
+    acc = tl.zeros((32, 32), tl.float32) + i[:, None]
+    for at in range(0, K, BK):
+        x = tl.load(a_ptr + i[:, None] * K + (at + k)[None, :])
+        y = tl.load(b_ptr + (at + k)[:, None] * 32 + i[None, :])
+        if BEFORE >= 0:
+            acc = turned(acc, BEFORE)
+        acc = tl.dot(x, y, acc)
+        if BEHIND >= 0:
+            acc = turned(acc, BEHIND)
+    tl.store(c_ptr + i[:, None] * 32 + i[None, :], acc)
+
+
+def turn(x: np.ndarray, way: int) -> np.ndarray:
+    if way < 0:
+        return x
+    if way < 2:
+        return x.T.copy()
+    if way == 6:
+        return x.reshape(32, 16, 2)[..., ::-1].reshape(32, 32)
+    shape, order = [
+        ((2, 16, 32), (1, 0, 2)),
+        ((16, 2, 32), (1, 0, 2)),
+        ((4, 8, 32), (1, 2, 0)),
+        ((8, 32, 4), (2, 0, 1)),
+    ][way - 2]
+    return x.reshape(shape).transpose(order).reshape(32, 32)
+
+
+@pytest.mark.parametrize(
+    "before, behind, divided",
+    (
+        (-1, 0, False),
+        (0, -1, False),
+        (0, 1, True),
+        (2, -1, False),
+        (2, 3, True),
+        (3, 2, True),
+        (4, 4, False),
+        (4, 5, True),
+        (5, 4, True),
+        (6, -1, False),
+        (2, 5, False),
+    ),
+)
+def test_an_accumulator_that_comes_back_to_its_place_or_not(
+    before: int, behind: int, divided: bool
+) -> None:
+    rng = np.random.default_rng(5)
+    a = rng.integers(-3, 4, (32, 96)).astype(np.float16)
+    b = rng.integers(-3, 4, (96, 32)).astype(np.float16)
+    wanted = np.zeros((32, 32), np.float32) + np.arange(32, dtype=np.float32)[:, None]
+    for at in range(0, 96, 16):
+        part = a[:, at : at + 16].astype(np.float32) @ b[at : at + 16].astype(np.float32)
+        wanted = turn(turn(wanted, before) + part, behind)
+    ways = {"BEFORE": before, "BEHIND": behind, "BK": 16}
+    for blocks in (2, 4):
+        c = np.zeros((32, 32), np.float32)
+        run(sum_of_turned, (1,), a, b, c, 96, **ways, num_ctas=blocks, split_k=True)
+        np.testing.assert_array_equal(c, wanted)
+    plain = sum_of_turned.warmup(a, b, c, 96, **ways, grid=(1,), target="sm_90")
+    assert bool(plain.metadata["divisible_sum"]) is divided

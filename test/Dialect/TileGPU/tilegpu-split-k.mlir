@@ -5,7 +5,7 @@
 // LAUNCH: module attributes {tilegpu.divisible_sum = #tilegpu.divisible_sum<"i32:2", lower = 0, step = 32, iteration = 479, busy = 479, meet = 1128, wait = 1437, exchange = 512>
 // LAUNCH-NOT: tilegpu.cluster_rank
 // LAUNCH-NOT: divisible_sum
-// LAUNCH: tile.func @dots_behind
+// LAUNCH: tile.func @turned_in_parts
 // LAUNCH: iteration = 1024, busy = 1024, meet = 1128
 // LAUNCH: tile.func @decoded
 
@@ -58,7 +58,7 @@ tile.func @sum(%p: !tile.ptr<f16>, %out: !tile.ptr<f32>, %n: i32, %stride: i64) 
   tile.return
 }
 
-// What a sum begins with is added once. On the way the tile may be transposed.
+// What a sum begins with is added once. On the way the tile may be transposed, and back.
 // CHECK-LABEL: tile.func @begins_with
 // CHECK: scf.for {{.+}} iter_args(%{{.+}} = %{{cst.*}})
 // CHECK: %[[SUM:.+]] = tilegpu.cluster_sum
@@ -81,6 +81,32 @@ tile.func @begins_with(%in: !tile.ptr<f16>, %out: !tile.ptr<f32>, %n: i32) {
     scf.yield %s : !acc
   }
   tile.store %q, %r : !out
+  tile.return
+}
+
+// Through whatever shapes it goes, each element comes back to its place.
+// CHECK-LABEL: tile.func @through_shapes
+// CHECK: tilegpu.cluster_sum
+tile.func @through_shapes(%in: !tile.ptr<f16>, %out: !tile.ptr<f32>, %n: i32) {
+  %ps = tile.splat %in : !tile.ptr<f16> -> !ps
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %b = arith.constant dense<1.0> : !b
+  %zero = arith.constant dense<0.0> : tensor<4x64x16xf32, #u>
+  %c32 = arith.constant 32 : i32
+  %c0 = arith.constant 0 : i32
+  // expected-remark @below {{loop is divided among the 4 blocks of a cluster}}
+  %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (tensor<4x64x16xf32, #u>) : i32 {
+    %a = tile.load %ps : !ps
+    %0 = tile.trans %acc {order = array<i32: 2, 0, 1>} : tensor<4x64x16xf32, #u> -> tensor<16x4x64xf32, #u>
+    %1 = tile.reshape %0 : tensor<16x4x64xf32, #u> -> !acc
+    %d = tilegpu.mma_dot %a, %b, %1 {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    %2 = tile.reshape %d : !acc -> tensor<16x4x1x64xf32, #u>
+    %3 = tile.trans %2 {order = array<i32: 1, 2, 3, 0>} : tensor<16x4x1x64xf32, #u> -> tensor<4x1x64x16xf32, #u>
+    %4 = tile.reshape %3 : tensor<4x1x64x16xf32, #u> -> tensor<4x64x16xf32, #u>
+    scf.yield %4 : tensor<4x64x16xf32, #u>
+  }
+  %s = tile.reshape %r : tensor<4x64x16xf32, #u> -> !acc
+  tile.store %q, %s : !out
   tile.return
 }
 }
@@ -273,6 +299,81 @@ tile.func @dots_behind(%out: !tile.ptr<f32>, %n: i32, %c: i1) {
     scf.yield %r : !acc
   }
   tile.store %q, %s : !out
+  tile.return
+}
+
+// Each iteration finds the sum in another place than the one before it left it.
+tile.func @turned(%out: !tile.ptr<f32>, %n: i32) {
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %a = arith.constant dense<1.0> : !a
+  %b = arith.constant dense<1.0> : !b
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %zero = arith.constant dense<0.0> : !acc
+  // expected-remark @below {{what it carries is more than accumulators of dots, and needed behind it}}
+  %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    %s = tile.trans %d {order = array<i32: 1, 0>} : !acc -> !acc
+    scf.yield %s : !acc
+  }
+  tile.store %q, %r : !out
+  tile.return
+}
+
+tile.func @turned_before(%out: !tile.ptr<f32>, %n: i32) {
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %a = arith.constant dense<1.0> : !a
+  %b = arith.constant dense<1.0> : !b
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %zero = arith.constant dense<0.0> : !acc
+  // expected-remark @below {{what it carries is more than accumulators of dots, and needed behind it}}
+  %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
+    %t = tile.trans %acc {order = array<i32: 1, 0>} : !acc -> !acc
+    %s = tilegpu.mma_dot %a, %b, %t {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    scf.yield %s : !acc
+  }
+  tile.store %q, %r : !out
+  tile.return
+}
+
+tile.func @reshaped(%out: !tile.ptr<f32>, %n: i32) {
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %a = arith.constant dense<1.0> : !a
+  %b = arith.constant dense<1.0> : !b
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %zero = arith.constant dense<0.0> : !acc
+  // expected-remark @below {{what it carries is more than accumulators of dots, and needed behind it}}
+  %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    %0 = tile.reshape %d : !acc -> tensor<32x128xf32, #u>
+    %1 = tile.trans %0 {order = array<i32: 1, 0>} : tensor<32x128xf32, #u> -> tensor<128x32xf32, #u>
+    %s = tile.reshape %1 : tensor<128x32xf32, #u> -> !acc
+    scf.yield %s : !acc
+  }
+  tile.store %q, %r : !out
+  tile.return
+}
+
+tile.func @turned_in_parts(%out: !tile.ptr<f32>, %n: i32) {
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %a = arith.constant dense<1.0> : !a
+  %b = arith.constant dense<1.0> : !b
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %zero = arith.constant dense<0.0> : !acc
+  // expected-remark @below {{what it carries is more than accumulators of dots, and needed behind it}}
+  %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
+    %0 = tile.trans %acc {order = array<i32: 1, 0>} : !acc -> !acc
+    %d = tilegpu.mma_dot %a, %b, %0 {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    %1 = tile.reshape %d : !acc -> tensor<64x8x8xf32, #u>
+    %2 = tile.trans %1 {order = array<i32: 1, 2, 0>} : tensor<64x8x8xf32, #u> -> tensor<8x8x64xf32, #u>
+    %3 = tile.trans %2 {order = array<i32: 1, 0, 2>} : tensor<8x8x64xf32, #u> -> tensor<8x8x64xf32, #u>
+    %s = tile.reshape %3 : tensor<8x8x64xf32, #u> -> !acc
+    scf.yield %s : !acc
+  }
+  tile.store %q, %r : !out
   tile.return
 }
 }

@@ -35,6 +35,9 @@
 #include "tessera/Analysis/ProgramBounds.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Support/EmitRemark.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace tessera;
@@ -116,10 +119,29 @@ bool LoopSplitter::planBounds() {
   return true;
 }
 
-/// Whether what is yielded is the carried tile and dots that are added to it, by themselves.
-/// On the way it may be looked at in another shape.
+/// Each place is that of an element in the op's result; becomes that which it has in its operand.
+static void followTrans(tile::TransOp op, SmallVectorImpl<int32_t> &places) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(op.getSource().getType()).getShape();
+  ArrayRef<int64_t> turned = cast<RankedTensorType>(op.getType()).getShape();
+  SmallVector<int64_t> strides(shape.size(), 1);
+  for (unsigned dim = shape.size(); dim-- > 1;)
+    strides[dim - 1] = strides[dim] * shape[dim];
+  ArrayRef<int32_t> order = op.getOrder();
+  for (int32_t &place : places) {
+    int64_t rest = place, source = 0;
+    for (unsigned dim = order.size(); dim-- > 0; rest /= turned[dim])
+      source += rest % turned[dim] * strides[order[dim]];
+    place = static_cast<int32_t>(source);
+  }
+}
+
+/// Whether what is yielded is the carried tile and dots that are added to it, by themselves. On
+/// the way it may be looked at in another shape, if each element comes back to its own place: what
+/// iterations add is to be the same in any order of them.
 bool LoopSplitter::isAccumulator(BlockArgument argument, Value next) {
   bool hasDot = false;
+  // Elements of `value` by those of `next`; none while they have the same places.
+  SmallVector<int32_t, 0> from;
   for (Value value = next; value != argument;) {
     Operation *op = value.getDefiningOp();
     if (!op || op->getBlock() != loop.getBody() || !value.hasOneUse())
@@ -127,13 +149,24 @@ bool LoopSplitter::isAccumulator(BlockArgument argument, Value next) {
     if (isa<tile::DotOp, MmaDotOp, WarpgroupDotOp>(op)) {
       hasDot = true;
       value = op->getOperand(2);
-    } else if (isa<tile::TransOp, tile::ReshapeOp>(op)) {
+    } else if (auto trans = dyn_cast<tile::TransOp>(op)) {
+      if (from.empty()) {
+        from.resize(cast<RankedTensorType>(trans.getType()).getNumElements());
+        std::iota(from.begin(), from.end(), 0);
+      }
+      followTrans(trans, from);
+      value = trans.getSource();
+    } else if (isa<tile::ReshapeOp, tile::ExpandDimsOp>(op)) {
+      // Row by row, elements keep their places.
       value = op->getOperand(0);
     } else {
       return false;
     }
   }
-  return hasDot && argument.hasOneUse();
+  bool isIdentity = llvm::all_of(llvm::enumerate(from), [](auto place) {
+    return place.value() == static_cast<int32_t>(place.index());
+  });
+  return hasDot && isIdentity && argument.hasOneUse();
 }
 
 bool LoopSplitter::planCarried(unsigned number) {
