@@ -12,6 +12,7 @@ void registerTestAssemblePass();
 void registerTestBoxAccessPasses();
 void registerTestCallGraphPass();
 void registerTestFailPass();
+void registerTestMachineViewPass();
 void registerTestMemoryOrderPass();
 void registerTestReplicationPass();
 void registerTestSharedMemoryPasses();
@@ -23,6 +24,7 @@ inline void registerAllTestPasses() {
   registerTestBoxAccessPasses();
   registerTestCallGraphPass();
   registerTestFailPass();
+  registerTestMachineViewPass();
   registerTestMemoryOrderPass();
   registerTestReplicationPass();
   registerTestSharedMemoryPasses();
