@@ -545,9 +545,9 @@ CUDACompilation::Attempt CUDACompilation::attempt(ModuleOp module, const Schedul
 
 std::unique_ptr<CompiledKernel> CUDACompilation::compileWithRetries(ModuleOp module) {
   lowerTile(module);
-  // Assembly may ask how many warps there are, and of programs that wait for each other there
+  // Foreign code may ask how many warps there are, and of programs that wait for each other there
   // are as many as somebody found to fit.
-  bool mayChange = !hasForeignCode && !waitsForPrograms(module);
+  bool mayChange = !seesMachine && !waitsForPrograms(module);
   ClusterLimits clusters;
   if (mayChange && options.numCTAs == 1 && sharesTilesBetweenBlocks(module))
     clusters = {static_cast<int>(target.machine.maxClusterSize), target.machine.sharedBytesOfSM};

@@ -7,6 +7,7 @@
 #include "StageFiles.h"
 #include "mlir/IR/Action.h"
 #include "mlir/Parser/Parser.h"
+#include "tessera/Analysis/MachineView.h"
 #include "tessera/Compiler/ArgumentAccess.h"
 #include "tessera/Pipelines/Pipelines.h"
 #include "tessera/Support/Cancellation.h"
@@ -94,9 +95,11 @@ void Compilation::lowerTile(ModuleOp module) {
   metadata.name = selectKernel(module, options.entry);
   lower(module, "tile", [](OpPassManager &) {});
   // Only LLVM knows whether assembly fits its operands, and who edits stages makes mistakes.
+  bool mayBeEdited = !options.overrideDir.empty() || options.startStage != "tile";
   hasForeignCode =
-      !options.overrideDir.empty() || options.startStage != "tile" ||
+      mayBeEdited ||
       module.walk([](tile::InlineAsmOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  seesMachine = mayBeEdited || maySeeMachine(module);
   if (auto kernel = module.lookupSymbol<tile::FuncOp>(metadata.name))
     setKernelArguments(module, describeArguments(kernel));
   setWaitsForPrograms(module);

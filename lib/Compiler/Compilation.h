@@ -60,6 +60,7 @@ protected:
   std::vector<std::pair<std::string, std::string>> stages;
   llvm::LLVMContext llvmContext;
   bool hasForeignCode = true; ///< such that may not be valid
+  bool seesMachine = true;    ///< so that the machine has to be the one that was asked for
 
 private:
   void replaceByOverride(mlir::ModuleOp module, llvm::StringRef stage);

@@ -264,3 +264,95 @@ def test_an_accumulator_that_comes_back_to_its_place_or_not(
         np.testing.assert_array_equal(c, wanted)
     plain = sum_of_turned.warmup(a, b, c, 96, **ways, grid=(1,), target="sm_90")
     assert bool(plain.metadata["divisible_sum"]) is divided
+
+
+# --- Code that sees by how many blocks it is done ------------------------------------------
+
+
+@tessera.jit(noinline=True)
+def asks_in_a_function(x):
+    return x + tl.inline_asm_elementwise("mov.u32 $0, %nctaid.x;", "=r", [], tl.int32, True, 1)
+
+
+@tl.core.extern
+def soften(x):
+    return tl.extern_elementwise(
+        "mine", "", [x], {(tl.float32,): ("soften", tl.float32)}, is_pure=True
+    )
+
+
+@tessera.jit
+def asks(a_ptr, b_ptr, c_ptr, seen_ptr, K, HOW: tl.constexpr, ASM: tl.constexpr):
+    i, k = tl.arange(0, 32), tl.arange(0, 16)
+    acc = tl.zeros((32, 32), tl.float32)
+    if HOW == "before":
+        seen = tl.inline_asm_elementwise(ASM, "=r", [], tl.int32, is_pure=True, pack=1)
+    for at in range(0, K, 16):
+        x = tl.load(a_ptr + i[:, None] * K + (at + k)[None, :])
+        y = tl.load(b_ptr + (at + k)[:, None] * 32 + i[None, :])
+        if HOW == "computes":
+            x = tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [x], tl.float16, True, 2)
+        if HOW == "in":
+            seen = tl.inline_asm_elementwise(ASM, "=r", [], tl.int32, is_pure=True, pack=1)
+            x *= (seen >= 0).to(tl.float16)
+        acc = tl.dot(x, y, acc)
+    if HOW == "behind":
+        seen = tl.inline_asm_elementwise(ASM, "=r", [], tl.int32, is_pure=True, pack=1)
+    if HOW == "branch":
+        seen = tl.inline_asm_elementwise(ASM, "=r", [], tl.int32, is_pure=False, pack=1)
+        if seen % 2 == 0:
+            acc += tl.sum(acc, 0)[None, :] * 0
+        else:
+            acc += tl.sum(acc, 1)[:, None] * 0
+    if HOW == "behind" or HOW == "before" or HOW == "branch":
+        tl.store(seen_ptr, seen)
+    if HOW == "function":
+        tl.store(seen_ptr, asks_in_a_function(K))
+    if HOW == "library":
+        acc = soften(acc)
+    if HOW == "libdevice":
+        acc = tl.extra.libdevice.rint(acc)
+    if HOW == "sm":
+        tl.store(seen_ptr, tl.extra.cuda.smid())
+    tl.store(c_ptr + i[:, None] * 32 + i[None, :], acc)
+
+
+ASKS = [
+    (how, f"mov.u32 $0, {register};")
+    for how in ("before", "in", "behind", "branch")
+    for register in ("%ctaid.x", "%nctaid.x", "%smid", "%nsmid", "%clusterid.x", "%gridid")
+]
+ASKS += [("function", ""), ("sm", "")]
+
+
+def operands() -> tuple[np.ndarray, ...]:
+    a, b = np.ones((32, 96), np.float16), np.ones((96, 32), np.float16)
+    return a, b, np.zeros((32, 32), np.float32), np.full(1, -1, np.int32)
+
+
+@pytest.mark.parametrize("how, asm", ASKS)
+def test_a_kernel_that_sees_its_blocks_is_not_divided_unasked(how: str, asm: str) -> None:
+    plain = asks.warmup(*operands(), 96, how, asm, grid=(2,), target="sm_90")
+    assert plain.metadata["divisible_sum"] is None
+
+
+@pytest.mark.parametrize("how", ("", "computes", "libdevice"))
+def test_other_kernels_are_divisible(how: str) -> None:
+    plain = asks.warmup(*operands(), 96, how, "", grid=(2,), target="sm_90")
+    assert plain.metadata["divisible_sum"]
+    a, b, c, seen = operands()
+    run(asks, (2,), a, b, c, seen, 96, how, "", num_ctas=4, split_k=True)
+    assert (c == 96).all()
+
+
+def test_nobody_knows_of_a_library(tmp_path: Any) -> None:
+    path = tmp_path / "mine.ll"
+    path.write_text(
+        'target triple = "nvptx64-nvidia-cuda"\n'
+        "define float @soften(float %x) {\n  %y = fmul float %x, 5.0e-01\n  ret float %y\n}\n"
+    )
+    libraries = {"mine": str(path)}
+    plain = asks.warmup(
+        *operands(), 96, "library", "", grid=(2,), target="sm_90", extern_libs=libraries
+    )
+    assert plain.metadata["divisible_sum"] is None

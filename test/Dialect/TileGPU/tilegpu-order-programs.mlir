@@ -204,7 +204,82 @@ tile.func @asks(%x: !tile.ptr<f32>, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32
   %pid = tile.program_id 0
-  %block = tile.inline_asm "mov.u32 $0, %ctaid.x;" constraints("=r") packed 1 : () -> i32
+  %seen = tile.inline_asm "mov.u32 $0, %ctaid.x;" constraints("=r") packed 1 : () -> i32
+  scf.for %i546 = %c0 to %pid step %c64 : i32 {
+    tile.store %x, %one : !tile.ptr<f32>
+  }
+  tile.return
+}
+
+// Or where they run, or how many others there are; what has no effects sees it as well.
+// CHECK-LABEL: tile.func @asks_for_sm(
+// CHECK-NOT: {tilegpu
+tile.func @asks_for_sm(%x: !tile.ptr<f32>, %n: i32) {
+  %one = arith.constant 1.0 : f32
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %pid = tile.program_id 0
+  %seen = tile.inline_asm "mov.u32 $0, %smid;" constraints("=r") pure packed 1 : () -> i32
+  scf.for %i546 = %c0 to %pid step %c64 : i32 {
+    tile.store %x, %one : !tile.ptr<f32>
+  }
+  tile.return
+}
+
+// CHECK-LABEL: tile.func @asks_for_number_of_sms(
+// CHECK-NOT: {tilegpu
+tile.func @asks_for_number_of_sms(%x: !tile.ptr<f32>, %n: i32) {
+  %one = arith.constant 1.0 : f32
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %pid = tile.program_id 0
+  %seen = tile.inline_asm "mov.u32 $0, %nsmid;" constraints("=r") pure packed 1 : () -> i32
+  scf.for %i546 = %c0 to %pid step %c64 : i32 {
+    tile.store %x, %one : !tile.ptr<f32>
+  }
+  tile.return
+}
+
+// CHECK-LABEL: tile.func @asks_for_grid(
+// CHECK-NOT: {tilegpu
+tile.func @asks_for_grid(%x: !tile.ptr<f32>, %n: i32) {
+  %one = arith.constant 1.0 : f32
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %pid = tile.program_id 0
+  %seen = tile.inline_asm "mov.u64 $0, %gridid;" constraints("=l") pure packed 1 : () -> i64
+  scf.for %i546 = %c0 to %pid step %c64 : i32 {
+    tile.store %x, %one : !tile.ptr<f32>
+  }
+  tile.return
+}
+
+// Nobody knows of a library.
+// CHECK-LABEL: tile.func @asks_by_library(
+// CHECK-NOT: {tilegpu
+tile.func @asks_by_library(%x: !tile.ptr<f32>, %n: i32) {
+  %one = arith.constant 1.0 : f32
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %pid = tile.program_id 0
+  %seen = tile.extern_elementwise "soften" %one {library = "/opt/mine.bc", pure} : (f32) -> f32
+  scf.for %i546 = %c0 to %pid step %c64 : i32 {
+    tile.store %x, %one : !tile.ptr<f32>
+  }
+  tile.return
+}
+
+// Assembly that computes asks for nothing, and neither does libdevice.
+// CHECK-LABEL: tile.func @computes(
+// CHECK-SAME: tilegpu.reversed_axes
+tile.func @computes(%x: !tile.ptr<f32>, %n: i32) {
+  %one = arith.constant 1.0 : f32
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %pid = tile.program_id 0
+  %seen = tile.inline_asm "add.s32 $0, $1, 1;" constraints("=r,r") pure packed 1 %n : (i32) -> i32
+  %sine = tile.extern_elementwise "__nv_asinf" %one {pure} : (f32) -> f32
+  // expected-remark @below {{programs that take longest, the last along axis 0 of the grid, begin first}}
   scf.for %i546 = %c0 to %pid step %c64 : i32 {
     tile.store %x, %one : !tile.ptr<f32>
   }

@@ -43,6 +43,36 @@ tile.func @in_turns(%x: !tile.ptr<f16>, %tiles: i32, %n: i32) {
   tile.return
 }
 
+// A program that sees where it runs has its own tiles.
+// CHECK-LABEL: tile.func @in_turns_of_an_sm(
+// CHECK: %[[ID:.*]] = tile.program_id 0
+// CHECK: scf.for %{{.*}} = %[[ID]] to
+tile.func @in_turns_of_an_sm(%x: !tile.ptr<f16>, %tiles: i32, %n: i32) {
+  %c63 = arith.constant 63 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %pid = tile.program_id 0
+  %sm = tile.inline_asm "mov.u32 $0, %smid;" constraints("=r") pure packed 1 : () -> i32
+  %programs = tile.num_programs 0
+  %last = arith.addi %n, %c63 : i32
+  %columns = tile.div_int signed %last, %c64 : i32
+  %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+  scf.for %t = %pid to %tiles step %programs : i32 {
+    %row = tile.div_int signed %t, %columns : i32
+    %column = tile.rem_int signed %t, %columns : i32
+    %rows = tile.splat %row : i32 -> tensor<64x64xi32>
+    %cols = tile.splat %column : i32 -> tensor<64x64xi32>
+    %as = tile.addptr %xs, %rows : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %bs = tile.addptr %xs, %cols : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %a = tile.load %as : tensor<64x64x!tile.ptr<f16>>
+    %b = tile.load %bs : tensor<64x64x!tile.ptr<f16>>
+    %d = tile.dot %a, %b, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+    %h = tile.fp_to_fp %d : tensor<64x64xf32> -> tensor<64x64xf16>
+    tile.store %as, %h : tensor<64x64x!tile.ptr<f16>>
+  }
+  tile.return
+}
+
 // A matmul of several problems, with sizes in memory: the first one's, if there is one. The second
 // operand is twice the first.
 // CHECK-LABEL: tile.func @problems(

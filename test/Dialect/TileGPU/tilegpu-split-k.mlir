@@ -5,7 +5,7 @@
 // LAUNCH: module attributes {tilegpu.divisible_sum = #tilegpu.divisible_sum<"i32:2", lower = 0, step = 32, iteration = 479, busy = 479, meet = 1128, wait = 1437, exchange = 512>
 // LAUNCH-NOT: tilegpu.cluster_rank
 // LAUNCH-NOT: divisible_sum
-// LAUNCH: tile.func @turned_in_parts
+// LAUNCH: tile.func @asks_in_a_branch
 // LAUNCH: iteration = 1024, busy = 1024, meet = 1128
 // LAUNCH: tile.func @decoded
 
@@ -108,6 +108,34 @@ tile.func @through_shapes(%in: !tile.ptr<f16>, %out: !tile.ptr<f32>, %n: i32) {
   %s = tile.reshape %r : tensor<4x64x16xf32, #u> -> !acc
   tile.store %q, %s : !out
   tile.return
+}
+
+// Assembly that computes each block may do, and what is behind, too; libdevice's functions as well.
+// CHECK-LABEL: tile.func @computes
+// CHECK: tilegpu.cluster_sum
+tile.func @computes(%in: !tile.ptr<f16>, %out: !tile.ptr<f32>, %n: i32) {
+  %ps = tile.splat %in : !tile.ptr<f16> -> !ps
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %b = arith.constant dense<1.0> : !b
+  %zero = arith.constant dense<0.0> : !acc
+  %c32 = arith.constant 32 : i32
+  %c0 = arith.constant 0 : i32
+  // expected-remark @below {{loop is divided among the 4 blocks of a cluster}}
+  %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
+    %a = tile.load %ps : !ps
+    %h = tile.inline_asm "mov.b32 $0, $1;" constraints("=r,r") pure packed 2 %a : (!a) -> !a
+    %d = tilegpu.mma_dot %h, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    scf.yield %d : !acc
+  }
+  %e = tile.inline_asm "add.f32 $0, $1, $1;" constraints("=f,f") packed 1 %r : (!acc) -> !acc
+  %f = tile.extern_elementwise "__nv_asinf" %e {pure} : (!acc) -> !acc
+  %g = tile.call @doubles_all(%f) : (!acc) -> !acc
+  tile.store %q, %g : !out
+  tile.return
+}
+tile.func private @doubles_all(%x: !acc) -> !acc {
+  %0 = arith.addf %x, %x : !acc
+  tile.return %0 : !acc
 }
 }
 
@@ -372,6 +400,137 @@ tile.func @turned_in_parts(%out: !tile.ptr<f32>, %n: i32) {
     %3 = tile.trans %2 {order = array<i32: 1, 0, 2>} : tensor<8x8x64xf32, #u> -> tensor<8x8x64xf32, #u>
     %s = tile.reshape %3 : tensor<8x8x64xf32, #u> -> !acc
     scf.yield %s : !acc
+  }
+  tile.store %q, %r : !out
+  tile.return
+}
+
+// By how many blocks, or which, a kernel is done is not to be seen: behind the loop,
+tile.func @asks_behind(%out: !tile.ptr<f32>, %n: i32, %x: f32) {
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %a = arith.constant dense<1.0> : !a
+  %b = arith.constant dense<1.0> : !b
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %zero = arith.constant dense<0.0> : !acc
+  // expected-remark @below {{foreign code may see by which blocks the kernel is done}}
+  %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    scf.yield %d : !acc
+  }
+  // expected-note @below {{here}}
+  %me = tile.inline_asm "mov.u32 $0, %smid;" constraints("=r") pure packed 1 : () -> i32
+  %f = arith.sitofp %me : i32 to f32
+  tile.store %out, %f : !tile.ptr<f32>
+  tile.store %q, %r : !out
+  tile.return
+}
+
+// in front of it,
+tile.func @asks_before(%out: !tile.ptr<f32>, %n: i32, %x: f32) {
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %a = arith.constant dense<1.0> : !a
+  %b = arith.constant dense<1.0> : !b
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %zero = arith.constant dense<0.0> : !acc
+  // expected-note @below {{here}}
+  %me = tile.inline_asm "mov.u32 $0, %nctaid.x;" constraints("=r") pure packed 1 : () -> i32
+  %f = arith.sitofp %me : i32 to f32
+  // expected-remark @below {{foreign code may see by which blocks the kernel is done}}
+  %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    scf.yield %d : !acc
+  }
+  tile.store %out, %f : !tile.ptr<f32>
+  tile.store %q, %r : !out
+  tile.return
+}
+
+// in it,
+tile.func @asks_in_loop(%out: !tile.ptr<f32>, %n: i32, %x: f32) {
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %a = arith.constant dense<1.0> : !a
+  %b = arith.constant dense<1.0> : !b
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %zero = arith.constant dense<0.0> : !acc
+  // expected-remark @below {{foreign code may see by which blocks the kernel is done}}
+  %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
+    // expected-note @below {{here}}
+    %me = tile.inline_asm "mov.u32 $0, %clusterid.x;" constraints("=r") pure packed 1 : () -> i32
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    scf.yield %d : !acc
+  }
+  tile.store %q, %r : !out
+  tile.return
+}
+
+// in a library,
+tile.func @asks_library(%out: !tile.ptr<f32>, %n: i32, %x: f32) {
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %a = arith.constant dense<1.0> : !a
+  %b = arith.constant dense<1.0> : !b
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %zero = arith.constant dense<0.0> : !acc
+  // expected-remark @below {{foreign code may see by which blocks the kernel is done}}
+  %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    scf.yield %d : !acc
+  }
+  // expected-note @below {{here}}
+  %f = tile.extern_elementwise "soften" %x {library = "/opt/mine.bc", pure} : (f32) -> f32
+  tile.store %q, %r : !out
+  tile.return
+}
+
+// in a function, or a function of that,
+tile.func @asks_function(%out: !tile.ptr<f32>, %n: i32, %x: f32) {
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %a = arith.constant dense<1.0> : !a
+  %b = arith.constant dense<1.0> : !b
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %zero = arith.constant dense<0.0> : !acc
+  // expected-remark @below {{foreign code may see by which blocks the kernel is done}}
+  %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    scf.yield %d : !acc
+  }
+  // expected-note @below {{here}}
+  %f = tile.call @asks() : () -> f32
+  tile.store %out, %f : !tile.ptr<f32>
+  tile.store %q, %r : !out
+  tile.return
+}
+tile.func private @asks() -> f32 {
+  %0 = tile.call @block() : () -> i32
+  %1 = arith.sitofp %0 : i32 to f32
+  tile.return %1 : f32
+}
+tile.func private @block() -> i32 {
+  %0 = tile.inline_asm "mov.u32 $0, %ctaid.x;" constraints("=r") pure packed 1 : () -> i32
+  tile.return %0 : i32
+}
+
+// or by how often something is done.
+tile.func @asks_in_a_branch(%out: !tile.ptr<f32>, %n: i32, %x: f32) {
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %a = arith.constant dense<1.0> : !a
+  %b = arith.constant dense<1.0> : !b
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %zero = arith.constant dense<0.0> : !acc
+  // expected-remark @below {{foreign code may see by which blocks the kernel is done}}
+  %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    scf.yield %d : !acc
+  }
+  %c = arith.cmpi slt, %n, %c32 : i32
+  scf.if %c {
+    // expected-note @below {{here}}
+    %me = tile.inline_asm "atom.global.add.u32 $0, [$1], 1;" constraints("=r,l") packed 1 %out : (!tile.ptr<f32>) -> i32
   }
   tile.store %q, %r : !out
   tile.return

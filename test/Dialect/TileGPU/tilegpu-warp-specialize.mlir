@@ -890,7 +890,7 @@ tile.func @meets(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %o: !tile.pt
   %pp = tile.addptr %ps, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
   %os = tile.splat %o : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
   %op = tile.addptr %os, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
-  // expected-remark @below {{loop is not specialised: there is inline assembly with a barrier}}
+  // expected-remark @below {{loop is not specialised: there is foreign code that may have a barrier}}
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %x = tile.load %pp : tensor<64x64x!tile.ptr<f16>, #u>
     %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !buffer

@@ -29,6 +29,7 @@
 #include "mlir/IR/Iterators.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tessera/Analysis/MachineView.h"
 #include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
@@ -196,7 +197,9 @@ bool ProgramDivider::planEffects() {
       isFree = !load.getIsVolatile();
     if (auto store = dyn_cast<tile::StoreOp>(op))
       isFree = isTile(store.getPtr()) && !op->getParentOfType<LoopLikeOpInterface>();
-    if (isa<CallOpInterface, tile::InlineAsmOp, scf::WhileOp>(op) || !isFree)
+    // Elements that assembly packs are those of the whole tile.
+    if (isa<CallOpInterface, tile::InlineAsmOp, scf::WhileOp>(op) || !isFree ||
+        (op != kernel && op->getNumRegions() == 0 && maySeeMachine(op)))
       wrong = wrong ? wrong : op;
   });
   if (!wrong)

@@ -156,8 +156,3 @@ std::optional<LaunchConditions> tessera::tilegpu::findConditionsInLoop(scf::ForO
   });
   return obstacle ? std::nullopt : std::optional(std::move(conditions));
 }
-
-bool tessera::tilegpu::mayHaveBarrier(tile::InlineAsmOp op) {
-  StringRef text = op.getAsmText();
-  return text.contains("bar.") || text.contains("barrier.");
-}

@@ -47,10 +47,6 @@ std::optional<LaunchConditions> findConditionsInLoop(mlir::scf::ForOp loop,
                                                      MemoryOrder &order, AccessAnalysis &analysis,
                                                      mlir::Operation *&obstacle);
 
-/// Whether inline assembly may wait for all threads: which these are is another question where
-/// there are others than the program's.
-bool mayHaveBarrier(tile::InlineAsmOp op);
-
 } // namespace tessera::tilegpu
 
 #endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_EARLYLOADS_H

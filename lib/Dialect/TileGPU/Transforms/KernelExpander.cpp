@@ -7,6 +7,7 @@
 #include "PersistentKernel.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
+#include "tessera/Analysis/MachineView.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
 
 using namespace mlir;
@@ -158,13 +159,9 @@ LogicalResult KernelExpander::planRings() {
 LogicalResult KernelExpander::verify() {
   if (!kernel.isKernel() || !kernel.getBody().hasOneBlock())
     return kernel.emitError("has loops for TMA, and is no kernel of one block");
-  WalkResult result = kernel.walk([&](tile::InlineAsmOp op) {
-    if (!mayHaveBarrier(op))
-      return WalkResult::advance();
-    op.emitError("may have a barrier, in a kernel with loops for TMA");
-    return WalkResult::interrupt();
-  });
-  if (result.wasInterrupted() || failed(planRings()))
+  if (Operation *barrier = findWaitForThreads(kernel))
+    return barrier->emitError("may have a barrier, in a kernel with loops for TMA");
+  if (failed(planRings()))
     return failure();
   for (const LoopSchedule &schedule : schedules) {
     if (failed(schedule.verify(limit)) ||

@@ -40,6 +40,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
+#include "tessera/Analysis/MachineView.h"
 #include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
@@ -278,7 +279,7 @@ bool AtBegin::add(Value value) {
     return false;
   if (auto load = dyn_cast<tile::LoadOp>(op))
     return addLoad(load);
-  return isPure(op) && !isa<tile::ProgramIdOp>(op) && !op->hasTrait<tile::ForeignCode>() &&
+  return isPure(op) && !isa<tile::ProgramIdOp>(op) && !maySeeMachine(op) &&
          llvm::all_of(op->getOperands(), [&](Value operand) { return add(operand); });
 }
 

@@ -3,6 +3,7 @@
 #include "PersistentKernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "tessera/Analysis/MachineView.h"
 #include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Analysis/ProgramTrend.h"
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
@@ -28,21 +29,6 @@ bool tessera::tilegpu::dependsOnProgram(Value value) {
     llvm::append_range(work, op->getOperands());
   }
   return false;
-}
-
-/// Whether an op tells which program it is, or code of others may ask for it, where nothing but
-/// `tile.program_id` would hear the truth.
-static bool mayAskForProgram(Operation *op) {
-  if (isa<tile::PrintOp>(op))
-    return true;
-  if (auto foreign = dyn_cast<tile::ExternElementwiseOp>(op))
-    return foreign.getLibrary().has_value();
-  auto assembly = dyn_cast<tile::InlineAsmOp>(op);
-  if (!assembly)
-    return false;
-  // %ctaid, %nctaid, %clusterid and their like.
-  StringRef text = assembly.getAsmText();
-  return text.contains("ctaid") || text.contains("cluster");
 }
 
 /// Whether how long a loop lasts may depend on what it reads, and so on another program.
@@ -74,14 +60,13 @@ static bool mayWait(scf::WhileOp loop) {
 }
 
 bool tessera::tilegpu::mayReorderPrograms(tile::FuncOp kernel) {
-  if (mayMeetOtherPrograms(kernel))
+  if (mayMeetOtherPrograms(kernel) || maySeeMachine(kernel))
     return false;
   WalkResult result = kernel.walk([](Operation *op) {
     auto loop = dyn_cast<scf::WhileOp>(op);
-    // What is called finds the number of the program by itself.
-    return isa<tile::CallOp>(op) || mayAskForProgram(op) || (loop && mayWait(loop))
-               ? WalkResult::interrupt()
-               : WalkResult::advance();
+    // What is called, and what is printed, finds the number of the program by itself.
+    return isa<tile::CallOp, tile::PrintOp>(op) || (loop && mayWait(loop)) ? WalkResult::interrupt()
+                                                                           : WalkResult::advance();
   });
   return !result.wasInterrupted();
 }

@@ -33,8 +33,8 @@ inline constexpr llvm::StringLiteral kOverProgramsAttr =
     TileGPUDialect::OverProgramsAttrHelper::getNameStr();
 
 /// Whether a kernel's programs may come in any order, and be told by `tile.program_id` which ones
-/// they are: they do not look at each other, nor may wait for each other, nor
-/// ask by other means, nor say so in what they print.
+/// they are: they do not look at each other, nor may wait for each other, nor see the machine
+/// (MachineView.h), nor say which they are in what they print.
 bool mayReorderPrograms(tile::FuncOp kernel);
 
 /// Whether a value may depend on which program it is: it is computed from a number of the program,

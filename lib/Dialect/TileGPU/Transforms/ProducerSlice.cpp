@@ -3,6 +3,7 @@
 #include "ProducerSlice.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tessera/Analysis/MachineView.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -99,11 +100,12 @@ void ProducerSlice::needResult(OpResult result) {
   }
 }
 
-/// Whether a scalar is made of scalars alone, so that it can be made twice.
+/// Whether a scalar is made of scalars alone, so that it can be made twice, by any warp.
 static bool isArithmetic(Operation *op) {
   return op->getNumRegions() == 0 && isPure(op) && !isa<CallOpInterface>(op) &&
-         llvm::none_of(op->getOperandTypes(),
-                       [](Type type) { return isa<RankedTensorType>(type); });
+         !maySeeMachine(op) && llvm::none_of(op->getOperandTypes(), [](Type type) {
+           return isa<RankedTensorType>(type);
+         });
 }
 
 void ProducerSlice::need(Value value) {

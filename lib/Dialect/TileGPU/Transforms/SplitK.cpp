@@ -24,7 +24,7 @@
 //
 // Up to the sum blocks are not at the same place of the program, so that they must not meet. All
 // that comes before is done by each of them on whole tiles (LayoutGraph.cpp), and so must not
-// write to memory.
+// write to memory. Nothing in the kernel may see by how many blocks it is done (MachineView.h).
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
@@ -32,6 +32,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tessera/Analysis/MachineView.h"
 #include "tessera/Analysis/ProgramBounds.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Support/EmitRemark.h"
@@ -198,14 +199,14 @@ static bool mayBeDoneByEach(Operation *op) {
   if (isa<CallOpInterface>(op))
     return false;
   if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isMemoryEffectFree(op))
-    return !isa<tile::InlineAsmOp>(op);
+    return true;
   if (auto load = dyn_cast<tile::LoadOp>(op))
     return !load.getIsVolatile();
   return isDot(op) ||
          isa<tile::AssumeOp, LocalAllocOp, LocalLoadOp, LocalStoreOp, LocalDeallocOp>(op);
 }
 
-/// What comes before the sum, in the loop or in front of it.
+/// What comes before the sum, in the loop or in front of it, and what the kernel does with it.
 bool LoopSplitter::planSurroundings() {
   auto kernel = cast<tile::FuncOp>(loop->getParentOp());
   Operation *wrong = nullptr;
@@ -228,6 +229,8 @@ bool LoopSplitter::planSurroundings() {
     return refuse("something in it or before it can be done once only, or for all blocks", wrong);
   if (hasDotsBehind)
     return refuse("there are other dots behind it, in a loop or a branch");
+  if (Operation *view = findViewOfMachine(kernel))
+    return refuse("foreign code may see by which blocks the kernel is done", view);
   return true;
 }
 

@@ -25,6 +25,7 @@
 #include "WarpRegisters.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
+#include "tessera/Analysis/MachineView.h"
 #include "tessera/Support/EmitRemark.h"
 
 using namespace mlir;
@@ -450,10 +451,9 @@ bool Specializer::plan() {
   });
   if (candidates.empty())
     return false;
-  Operation *barrier = nullptr;
-  kernel.walk([&](tile::InlineAsmOp op) { barrier = mayHaveBarrier(op) ? op : barrier; });
-  if (barrier)
-    return refuse(candidates.front(), "there is inline assembly with a barrier", barrier);
+  // Which threads these are is another question where there are others than the program's.
+  if (Operation *barrier = findWaitForThreads(kernel))
+    return refuse(candidates.front(), "there is foreign code that may have a barrier", barrier);
   for (scf::ForOp loop : candidates)
     if (!planLoop(loop))
       unplanned.push_back(loop);
