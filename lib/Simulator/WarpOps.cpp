@@ -36,6 +36,9 @@ enum Special : int64_t {
   kWarpId,
   kWarpSize,
   kGlobalTimer,
+  kSM,
+  kSMs,
+  kGrid,        ///< the number of the launch
   kClusterRank, ///< of the block in its cluster
   kClusterSize, ///< in blocks
   kIsInCluster, ///< whether the launch has clusters
@@ -52,6 +55,16 @@ enum Special : int64_t {
   kClustersY,
   kClustersZ,
 };
+
+/// A block has one of the SMs of a large GPU to run on.
+constexpr uint32_t kNumSMs = 132;
+
+uint32_t readSM(const Warp &warp) {
+  const Machine &machine = warp.machine;
+  const Cta &cta = warp.cta;
+  uint32_t number = cta.id[0] + machine.grid[0] * (cta.id[1] + machine.grid[1] * cta.id[2]);
+  return number % kNumSMs;
+}
 
 uint32_t readOfCluster(const Warp &warp, int64_t special) {
   const Machine &machine = warp.machine;
@@ -93,6 +106,12 @@ void readSpecial(Warp &warp, const Instr &instr, Lanes lanes) {
     auto now = std::chrono::steady_clock::now().time_since_epoch();
     return same(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
   }
+  case kSM:
+    return same(readSM(warp));
+  case kSMs:
+    return same(kNumSMs);
+  case kGrid:
+    return same(1);
   case kThreadsX:
     return same(warp.machine.numWarps * kLanes);
   case kBlockX:
@@ -108,6 +127,15 @@ void readSpecial(Warp &warp, const Instr &instr, Lanes lanes) {
   }
 }
 
+bool isOfBlock(int64_t special) {
+  return (special >= kBlockX && special <= kGridZ) ||
+         (special >= kClusterX && special <= kClustersZ);
+}
+
+bool isCount(int64_t special) {
+  return (special >= kGridX && special <= kGridZ) || special >= kClustersX;
+}
+
 /// The number of its block, or how many there are, for code of the user: where a block does
 /// the work of several programs, that says nothing of which.
 void readSpecialOfUser(Warp &warp, const Instr &instr, Lanes lanes) {
@@ -116,11 +144,9 @@ void readSpecialOfUser(Warp &warp, const Instr &instr, Lanes lanes) {
         FindingKind::PersistentKernel, instr, warp, __builtin_ctz(lanes), 0,
         llvm::formatv("reads the {0} in code of the user, where a block does the work of several "
                       "programs",
-                      instr.immediate < kGridX ? "number of its block" : "number of blocks"));
+                      isCount(instr.immediate) ? "number of blocks" : "number of its block"));
   readSpecial(warp, instr, lanes);
 }
-
-bool isOfBlock(int64_t special) { return special >= kBlockX && special <= kGridZ; }
 
 std::optional<int64_t> getSpecial(StringRef name) {
   return llvm::StringSwitch<std::optional<int64_t>>(name)
@@ -138,6 +164,9 @@ std::optional<int64_t> getSpecial(StringRef name) {
       .Case("%warpid", kWarpId)
       .Case("WARP_SZ", kWarpSize)
       .Case("%globaltimer", kGlobalTimer)
+      .Case("%smid", kSM)
+      .Case("%nsmid", kSMs)
+      .Case("%gridid", kGrid)
       .Case("%cluster_ctarank", kClusterRank)
       .Case("%cluster_nctarank", kClusterSize)
       .Case("%is_explicit_cluster", kIsInCluster)
