@@ -2,8 +2,10 @@
 //
 // What the user wrote in another language: inline PTX, and functions of device libraries.
 
+#include "Delivery.h"
 #include "Patterns.h"
 
+#include "tessera/Analysis/Replication.h"
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 #include "tessera/Support/EmitRemark.h"
 
@@ -11,6 +13,16 @@ using namespace mlir;
 using namespace tessera;
 
 namespace {
+
+/// The registers of a result, as one block of a cluster has them if others may have other values
+/// (ScratchModels.cpp).
+LogicalResult deliverInCluster(ThreadBuilder &thread, Operation *op, Type type,
+                               SmallVectorImpl<Value> &registers) {
+  bool isDelivered = op->hasAttr(tilegpu::kScratchOffsetAttr);
+  return !isDelivered || Replication::of(type, op).blocks == 0
+             ? success()
+             : deliver(thread, op, type, registers);
+}
 
 /// `packed` registers of a thread go to one run of the text. Elements of less than 32
 /// bits go in registers of 32 bits as far as there are enough of them.
@@ -63,6 +75,9 @@ struct InlineAsmPattern : TilePattern<tile::InlineAsmOp> {
         llvm::append_range(results[i], values);
       }
     }
+    for (auto [type, registers] : llvm::zip_equal(op.getResultTypes(), results))
+      if (failed(deliverInCluster(thread, op, type, registers)))
+        return failure();
     rewriter.replaceOpWithMultiple(op, std::move(results));
     return success();
   }
@@ -151,11 +166,15 @@ struct ExternPattern : TilePattern<tile::ExternElementwiseOp> {
       function->setAttr(kLibraryAttr, library);
       function->setLoc(op.getLoc());
     }
-    auto call = LLVM::CallOp::create(rewriter, op.getLoc(), function, operands);
+    SmallVector<Value> results = {
+        LLVM::CallOp::create(rewriter, op.getLoc(), function, operands).getResult()};
     if (isPointer(element))
-      rewriter.replaceOpWithNewOp<LLVM::AddrSpaceCastOp>(op, element, call.getResult());
-    else
-      rewriter.replaceOp(op, call);
+      results.front() =
+          LLVM::AddrSpaceCastOp::create(rewriter, op.getLoc(), element, results.front());
+    ThreadBuilder thread = getThread(rewriter, op.getLoc());
+    if (failed(deliverInCluster(thread, op, op.getType(), results)))
+      return failure();
+    rewriter.replaceOp(op, results);
     return success();
   }
 };

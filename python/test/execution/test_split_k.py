@@ -356,3 +356,36 @@ def test_nobody_knows_of_a_library(tmp_path: Any) -> None:
         *operands(), 96, "library", "", grid=(2,), target="sm_90", extern_libs=libraries
     )
     assert plain.metadata["divisible_sum"] is None
+
+
+@pytest.mark.parametrize("how", ("before", "in", "behind", "branch"))
+@pytest.mark.parametrize("register", ("%ctaid.x", "%cluster_ctarank", "%smid"))
+@pytest.mark.parametrize("blocks", (2, 4))
+def test_blocks_of_a_cluster_see_the_same(how: str, register: str, blocks: int) -> None:
+    """What the first of them sees; a branch on it is one that all take."""
+    a, b, c, seen = operands()
+    asm = f"mov.u32 $0, {register};"
+    run(asks, (1,), a, b, c, seen, 96, how, asm, num_ctas=blocks, split_k=True)
+    assert (c == 96).all()
+    assert seen[0] == (-1 if how == "in" else 0)
+
+
+@tessera.jit
+def sums_of_ranks(c_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    rank = tl.inline_asm_elementwise(
+        "mov.u32 $0, %cluster_ctarank;", "=r,r", [i], tl.int32, True, 1
+    )
+    total = tl.sum(rank)
+    if total % 2 == 0:
+        tl.store(c_ptr + i, tl.cumsum(i))
+    else:
+        tl.store(c_ptr + i, tl.cumsum(i) + 1)
+
+
+@pytest.mark.parametrize("n", (1, 4, 64))
+def test_elements_that_several_blocks_have_are_the_same(n: int) -> None:
+    """Few elements are in all blocks, each of which would see another rank."""
+    c = np.full(n, -1, np.int32)
+    run(sums_of_ranks, (1,), c, n, num_ctas=4, num_warps=2)
+    assert (c - np.cumsum(np.arange(n)) == c[0]).all()
