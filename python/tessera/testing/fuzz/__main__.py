@@ -34,7 +34,7 @@ from tessera.testing.fuzz.check import (
     list_cpus,
     write_reproducer,
 )
-from tessera.testing.fuzz.generate import generate
+from tessera.testing.fuzz.generate import KINDS, generate
 from tessera.testing.fuzz.program import Program
 from tessera.testing.fuzz.shrink import shrink
 
@@ -50,7 +50,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first kernel's seed")
     parser.add_argument(
         "--kind",
-        choices=("values", "memory", "language", "both", "all"),
+        choices=(*KINDS, "both", "all"),
         default="values",
         help="what kernels are about",
     )

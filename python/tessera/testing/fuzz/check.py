@@ -79,6 +79,7 @@ def check_all(program: Program, targets: Sequence[str]) -> dict[str, float]:
             _compare(
                 gpu_kernel if _is_gpu(target) else kernel, expected, program.arrays,
                 program.checks, program.programs, scalars, program.seed, target, parts,
+                program.launches,
             )  # fmt: skip
         except Failure as failure:
             failure.target = target
@@ -99,11 +100,12 @@ def replay(
     scalars: Sequence[int] = (),
     gpu_kernel: Any = None,
     parts: Sequence[tuple[Any, ...]] = (),
+    launches: str = "",
 ) -> None:
     """What a reproducer file calls: `check` for a kernel written out in the file."""
     compare(
         kernel, [Array(*item) for item in arrays], [Check(*item) for item in checks],
-        programs, n, seed, target, scalars, gpu_kernel, [Part(*item) for item in parts],
+        programs, n, seed, target, scalars, gpu_kernel, [Part(*item) for item in parts], launches,
     )  # fmt: skip
     print("the targets agree")
 
@@ -130,6 +132,7 @@ def write_reproducer(program: Program, target: str, message: str) -> str:
         f"        scalars={[value for _, value in program.scalars]!r},\n"
         + ("        gpu_kernel=gpu_kernel,\n" if gpu else "")
         + (f"        parts=[\n{_indent(parts)}        ],\n" if parts else "")
+        + (f"        launches={program.launches!r},\n" if program.launches else "")
         + "    )\n"
     )
 
@@ -188,6 +191,7 @@ def compare(
     scalars: Sequence[int] = (),
     gpu_kernel: Any = None,
     parts: Sequence[Part] = (),
+    launches: str = "",
 ) -> None:
     """Runs the kernel on the interpreter and as code for `target`; raises Failure.
 
@@ -200,7 +204,7 @@ def compare(
     expected = _interpret(kernel, arrays, programs, seed, values, parts)
     if _is_gpu(target) and gpu_kernel is not None:
         kernel = gpu_kernel
-    _compare(kernel, expected, arrays, checks, programs, values, seed, target, parts)
+    _compare(kernel, expected, arrays, checks, programs, values, seed, target, parts, launches)
 
 
 def _is_gpu(target: str) -> bool:
@@ -264,6 +268,69 @@ def _compare(
     seed: int,
     target: str,
     parts: Sequence[Part] = (),
+    launches: str = "",
+) -> None:
+    """Each launch that a kernel may have by its `launches`."""
+    variants: list[dict[str, Any]] = [{}]
+    if launches and target.partition(":")[0] == "simulator":
+        variants = _launches(kernel, arrays, programs, scalars, seed, target, parts, launches)
+    for variant in variants:
+        try:
+            _compare_launch(
+                kernel, expected, arrays, checks, programs, scalars, seed, target, parts, variant
+            )
+        except Failure as failure:
+            raise Failure(f"{failure} (launched with {variant})" if variant else str(failure))
+
+
+def _launches(
+    kernel: Any,
+    arrays: Sequence[Array],
+    programs: int,
+    scalars: Sequence[int],
+    seed: int,
+    target: str,
+    parts: Sequence[Part],
+    launches: str,
+) -> list[dict[str, Any]]:
+    """The options beside those of the seed: of a launch without clusters, of those that it may
+    choose by itself, and of clusters that are asked for."""
+    architecture = target.partition(":")[2] or _ARCHITECTURES[seed % 3]
+    if gpu_machines()[architecture].max_cluster_size == 1:
+        return [{}]
+    variants: list[dict[str, Any]] = [{"num_ctas": 1}]
+    try:
+        views = Memory(arrays, programs, seed).views
+        arguments = pack(kernel, arrays, views, scalars, parts)
+        options = {"num_warps": _WARPS[seed // 2 % 4], "target": architecture}
+        plain = kernel.warmup(*arguments, grid=(programs,), **options)
+    except Exception as error:
+        raise Failure(f"{target} refused the kernel: {_describe(error)}") from error
+    blocks = _BLOCKS[1 + seed // 8 % 3]
+    sum = plain.metadata["divisible_sum"]
+    if sum:
+        variants.append({"num_ctas": blocks, "split_k": True})
+        if sum["pair_cycles"]:
+            variants.append({"num_ctas": 2, "split_k": False})
+    elif launches == "clusters":
+        variants.append({"num_ctas": blocks, "split_k": True})
+    if launches == "clusters":
+        variants.append({"num_ctas": blocks})
+    # Sums of one order are not divided.
+    return [{**variant, "deterministic": False} for variant in variants]
+
+
+def _compare_launch(
+    kernel: Any,
+    expected: Memory,
+    arrays: Sequence[Array],
+    checks: Sequence[Check],
+    programs: int,
+    scalars: Sequence[int],
+    seed: int,
+    target: str,
+    parts: Sequence[Part],
+    variant: Mapping[str, Any],
 ) -> None:
     got = Memory(arrays, programs, seed, pages=target != "cuda")
     grid = (programs,)
@@ -278,6 +345,7 @@ def _compare(
             architecture = devices.architecture(0)
         if gpu_machines()[architecture].max_cluster_size > 1:
             options["num_ctas"] = _BLOCKS[seed // 8 % 4]
+        options |= variant
     try:
         arguments = pack(kernel, arrays, got.views, scalars, parts)
         if target == "cuda":

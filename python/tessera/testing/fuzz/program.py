@@ -190,6 +190,10 @@ class Program:
     checks: list[Check]
     scalars: list[tuple[str, int]] = dataclasses.field(default_factory=list)
     parts: list[Part] = dataclasses.field(default_factory=list)
+    launches: str = ""
+    """On GPUs: "" for one launch, whose options follow from the seed; "divided" for one without
+    clusters, and one with those that a launch may choose by itself; "clusters" for these, and one
+    with clusters that are asked for."""
 
     def source(self, gpu: bool = False) -> str:
         """The text of the function `kernel`, with what only a GPU needs or has if asked for."""

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels about sums of dots, and about who does them.
+
+A launch may have the blocks of a cluster divide a loop of dots, a block do several programs, or
+programs begin in another order. What is asked of a compiler here is that nobody can tell. Loops
+carry accumulators that pass through shapes on the way (transposed, reshaped, permuted, split and
+joined), which may come back to their places or not. And inline assembly asks the machine, before,
+in or behind the loop, in branches and functions: for what a plain launch defines (%ctaid.x is the
+program's id, a cluster is one block), or for what nobody knows (%smid), which then must not matter.
+
+Sums are of small multiples of 1/8, so that they are exact in any order.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+from tessera.testing.fuzz.program import (
+    BOOL,
+    Array,
+    Assign,
+    Expression,
+    Nested,
+    Program,
+    Shape,
+    Statement,
+    Store,
+    Value,
+    offsets,
+)
+
+A, B = "{0}", "{1}"
+
+# What a launch without clusters has in special registers, as the language says it.
+_DEFINED = {
+    "%ctaid.x": "pid",
+    "%clusterid.x": "pid",
+    "%nctaid.x": "tl.num_programs(0)",
+    "%nclusterid.x": "tl.num_programs(0)",
+    "%nctaid.y": "1",
+    "%cluster_ctarank": "0",
+    "%cluster_nctarank": "1",
+    "%cluster_nctaid.x": "1",
+}
+# These are the same for all threads of a block, and anything.
+_ANYTHING = ("%smid", "%nsmid", "%gridid")
+
+
+@dataclasses.dataclass
+class SumProgram(Program):
+    """A program with a function that asks the machine, if `asked` is a register."""
+
+    asked: str = ""
+    pure: bool = True
+
+    def source(self, gpu: bool = False) -> str:
+        """The text of the function `kernel`, behind that of what it calls."""
+        text = super().source(gpu)
+        if "asks(" not in text:
+            return text
+        answer = _ask(self.asked, self.pure) if gpu else _DEFINED.get(self.asked, "0")
+        return (
+            "@tessera.jit(noinline=True)\ndef asks(pid):\n"
+            f"    return tl.to_tensor({answer}) + tl.program_id(1)\n\n\n{text}"
+        )
+
+
+def _ask(register: str, pure: bool) -> str:
+    """Assembly that reads a register: an int32, 0 where nobody knows what is in it."""
+    read = (
+        f'tl.inline_asm_elementwise("mov.u32 $0, {register};", "=r", [], dtype=tl.int32, '
+        f"is_pure={pure}, pack=1)"
+    )
+    return read if register in _DEFINED else f"({read} < -7).to(tl.int32)"
+
+
+def generate_sums(seed: int) -> Program:
+    """The kernel about sums of a seed; the same one on every machine and for every target."""
+    return _Generator(seed).program
+
+
+class _Generator:
+    def __init__(self, seed: int) -> None:
+        rng = self.rng = random.Random(f"sums {seed}")
+        self.register = ""
+        if rng.random() < 0.6:
+            self.register = rng.choice((*_DEFINED, *_ANYTHING * 2, "%ctaid.x", "%ctaid.x"))
+        pure = rng.random() < 0.7
+        programs, n = rng.choice((1, 2, 2, 3)), rng.randint(1, 7)
+        self.program: Program = SumProgram(
+            seed, programs, n, [], [], [], asked=self.register, pure=pure, launches="divided"
+        )
+        large = rng.random() < 0.06
+        self.rows = 128 if large else rng.choice((16, 32, 32, 64))
+        self.columns = 128 if large else rng.choice((self.rows, 16, 32, 64))
+        self.depth = 64 if large else rng.choice((16, 32))
+        # Longer for later programs, now and then.
+        self.grows = rng.random() < 0.15
+        self.names = 0
+        where = ("before", "in", "behind", "behind", "branch", "branch", "place")
+        self.asking = rng.choice(where) if self.register else ""
+        if not self.register or self.asking in ("behind", "branch") and (
+            self.register in _ANYTHING
+        ):  # fmt: skip
+            # Clusters that are asked for have a machine of their own, too.
+            self.program.launches = "clusters"
+        self.body = self.program.statements
+        self._loop()
+
+    # --- Asking ----------------------------------------------------------------------------
+
+    def _seen(self) -> Expression:
+        """What the machine says, as the language says it for other targets."""
+        name = "asks(pid)" if self.rng.random() < 0.15 else ""
+        known = _DEFINED.get(self.register, "0")
+        assembly = name or _ask(self.register, getattr(self.program, "pure"))
+        template = name or f"(tl.to_tensor({known}).to(tl.int32) + pid * 0)"
+        return Expression(template, "int32", (), (), frozenset(), assembly)
+
+    def _ask_here(self, body: list[Statement]) -> Value:
+        seen = Value(self._name(), "int32", ())
+        body.append(Assign(seen, self._seen()))
+        return seen
+
+    def _read(self, value: Value) -> Expression:
+        return Expression(value.name, value.dtype, value.shape, (), frozenset([value.name]))
+
+    def _name(self) -> str:
+        self.names += 1
+        return f"v{self.names}"
+
+    # --- The loop --------------------------------------------------------------------------
+
+    def _loop(self) -> None:
+        rng, rows, columns, depth = self.rng, self.rows, self.columns, self.depth
+        most = self.program.iterations + (self.program.programs if self.grows else 0)
+        a = Array("a", "float16", rows * depth * most, "dyadic")
+        b = Array("b", "float16", depth * columns * most, "dyadic")
+        self.program.arrays += [a, b]
+        added: list[Statement] = []
+        seen = self._ask_here(self.body) if self.asking == "before" else None
+        body: list[Statement] = []
+        counter = "k0"
+        if self.asking == "in":
+            seen = self._ask_here(body)
+        x, y = Value(self._name(), "float16", (rows, depth)), Value(
+            self._name(), "float16", (depth, columns)
+        )  # fmt: skip
+        along = f"({counter} * {depth} + tl.arange(0, {depth}))"
+        first = f"a + pid * {a.size} + tl.arange(0, {rows})[:, None] * {depth * most} + {along}[None, :]"
+        second = (
+            f"b + pid * {b.size} + {along}[:, None] * {columns} + tl.arange(0, {columns})[None, :]"
+        )
+        used = frozenset([counter])
+        body.append(Assign(x, Expression(f"tl.load({first})", "float16", x.shape, (), used)))
+        body.append(Assign(y, Expression(f"tl.load({second})", "float16", y.shape, (), used)))
+        if self.asking == "in" and seen:
+            moved = Expression(
+                f"({A} * ({B} >= 0).to(tl.float16))", "float16", x.shape,
+                (self._read(x), self._read(seen)),
+            )  # fmt: skip
+            body.append(Assign(x, moved))
+        sums = []
+        for _ in range(rng.choice((1, 1, 1, 2))):
+            sums.append(self._accumulator(body, x, y))
+        end = "n + pid" if self.grows else "n"
+        loop = Nested(f"for {counter} in range(0, {end})", body)
+        if rng.random() < 0.2:
+            loop.header = f"for {counter} in tl.range(0, {end}, num_stages={rng.choice((1, 2, 3))})"
+        self.body.append(loop)
+        self.body += added
+        if self.asking in ("behind", "branch", "place"):
+            seen = self._ask_here(self.body)
+        for number, total in enumerate(sums):
+            self._results(total, seen, last=number + 1 == len(sums))
+
+    def _accumulator(self, body: list[Statement], x: Value, y: Value) -> Value:
+        """A tile that a loop carries, and what an iteration does with it."""
+        rng = self.rng
+        shape = (self.rows, self.columns)
+        total = Value(self._name(), "float32", shape)
+        start = rng.choice(("0.0", "0.0", "0.0", "1.0", "-2.5"))
+        first = Expression(f"tl.full({shape}, {start}, tl.float32)", "float32", shape)
+        if start != "0.0":
+            lane = f"({offsets(shape)} % 7).to(tl.float32)"
+            first = Expression(
+                f"(tl.full({shape}, {start}, tl.float32) + {lane})", "float32", shape
+            )
+        self.body.append(Assign(total, first))
+        value = self._read(total)
+        before = [self._move() for _ in range(rng.choice((0, 0, 0, 1, 1, 2)))]
+        after = [self._move() for _ in range(rng.choice((0, 0, 0, 1, 1, 2)))]
+        if rng.random() < 0.5:
+            after = [(there, back) for back, there in reversed(before)]
+        for there, _ in before:
+            value = Expression(there, "float32", shape, (value,))
+        dot = f"tl.dot({A}, {B}, {{2}})" if rng.random() < 0.7 else f"({{2}} + tl.dot({A}, {B}))"
+        operands = (self._read(x), self._read(y), value)
+        value = Expression(dot, "float32", shape, operands)
+        if rng.random() < 0.1:
+            value = Expression(dot, "float32", shape, (*operands[:2], value))
+        if rng.random() < 0.08:
+            value = Expression(f"({A} * -1.0)", "float32", shape, (value,))
+        for there, _ in after:
+            value = Expression(there, "float32", shape, (value,))
+        if rng.random() < 0.06:
+            # What is carried is needed by itself, too.
+            value = Expression(f"({A} + {B} * 0.0)", "float32", shape, (value, self._read(total)))
+        body.append(Assign(total, value))
+        return total
+
+    def _move(self) -> tuple[str, str]:
+        """A tile's elements in other places, and the way back."""
+        m, n = self.rows, self.columns
+        shape = f"({m}, {n})"
+        moves = [
+            (f"tl.reshape(tl.trans({A}), {shape})", f"tl.trans(tl.reshape({A}, ({n}, {m})))"),
+            (
+                f"tl.reshape(tl.permute(tl.reshape({A}, (2, {m // 2}, {n})), (1, 0, 2)), {shape})",
+                f"tl.reshape(tl.permute(tl.reshape({A}, ({m // 2}, 2, {n})), (1, 0, 2)), {shape})",
+            ),
+            (
+                f"tl.reshape(tl.permute(tl.reshape({A}, (4, {m // 4}, {n})), (1, 2, 0)), {shape})",
+                f"tl.reshape(tl.permute(tl.reshape({A}, ({m // 4}, {n}, 4)), (2, 0, 1)), {shape})",
+            ),
+            (f"tl.reshape(tl.reshape({A}, ({n}, {m})), {shape})", A),
+            (f"tl.reshape({A}[:, None, :], {shape})", A),
+        ]
+        pair = f"tl.split(tl.reshape({A}, ({m}, {n // 2}, 2)))"
+        for one, other in ((0, 1), (1, 0)):
+            joined = f"tl.reshape(tl.join({pair}[{one}], {pair}[{other}]), {shape})"
+            moves.append((joined, joined))
+        if m == n:
+            moves += [(f"tl.trans({A})", f"tl.trans({A})")] * 4
+        return self.rng.choice(moves)
+
+    # --- What becomes of it -----------------------------------------------------------------
+
+    def _results(self, total: Value, seen: Value | None, last: bool) -> None:
+        rng, (rows, columns) = self.rng, total.shape
+        number = len(self.program.arrays)
+        name = f"out{number}"
+        self.program.arrays.append(Array(name, "float32", rows * columns))
+        place, names = "pid", frozenset([total.name])
+        if seen and self.asking == "place" and self.register in ("%ctaid.x", "%clusterid.x"):
+            place, names = seen.name, names | {seen.name}
+        text = f"tl.store({name} + {place} * {rows * columns} + {offsets(total.shape)}, {A})"
+        # In a function of its own the tile is behind the loop, and so is a branch.
+        self.body.append(
+            Store(name, Expression(text, "void", (), (self._read(total),), names))
+        )  # fmt: skip
+        if seen and self.asking != "in":
+            self._store_number(seen)
+        if not seen or not last or self.asking != "branch":
+            return
+        reduced = Array(f"out{len(self.program.arrays)}", "float32", columns)
+        self.program.arrays.append(reduced)
+        branch = Nested("if", [], Expression(f"({A} % 2 == 0)", BOOL, (), (self._seen_bit(seen),)))
+        where = f"{reduced.name} + pid * {columns} + tl.arange(0, {columns})"
+        for body, value in (
+            (branch.body, f"tl.sum({A}, 0)"),
+            (branch.otherwise, f"tl.sum(tl.trans({A}), 1)"),
+        ):
+            made = Expression(value, "float32", (columns,), (self._read(total),))
+            body.append(
+                Store(reduced.name, Expression(f"tl.store({where}, {A})", "void", (), (made,)))
+            )
+        self.body.append(branch)
+
+    def _seen_bit(self, seen: Value) -> Expression:
+        """What a branch depends on: the register itself where the two ways are alike."""
+        assembly = (
+            f'tl.inline_asm_elementwise("mov.u32 $0, {self.register};", "=r", [], dtype=tl.int32, '
+            f"is_pure={getattr(self.program, 'pure')}, pack=1)"
+        )
+        return Expression(seen.name, "int32", (), (), frozenset([seen.name]), assembly)
+
+    def _store_number(self, seen: Value) -> None:
+        name = f"out{len(self.program.arrays)}"
+        self.program.arrays.append(Array(name, "int32", 1))
+        made = Expression(f"tl.store({name} + pid, {A})", "void", (), (self._read(seen),))
+        self.body.append(Store(name, made))
+
+
+__all__ = ["SumProgram", "generate_sums"]
