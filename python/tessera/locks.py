@@ -9,14 +9,16 @@ are held for a short time are taken for a fork.
 from __future__ import annotations
 
 import ast
+import mmap
 import os
+import sys
 import threading
 from contextlib import contextmanager
 from importlib import import_module
 from types import CodeType
 from typing import Any, Callable, Generic, Iterator, Optional, TypeVar
 
-__all__ = ["CachedProperty", "ForkSafeLock", "compile_tree", "load", "load_all", "parse"]
+__all__ = ["CachedProperty", "ForkSafeLock", "compile_tree", "load", "load_all", "parse", "reserve"]
 
 T = TypeVar("T")
 
@@ -77,13 +79,31 @@ class CachedProperty(Generic[T]):
         )
 
 
+def reserve(size: int) -> None:
+    """Raises MemoryError if `size` bytes of address space are not free.
+
+    CPython's parser, compiler and imports do not fail cleanly where memory runs out in the middle:
+    they raise SystemError, ValueError or SyntaxError, and some versions crash. So callers ask first
+    for what such work takes at most. Nothing is written to the memory, which is free again at once.
+    """
+    try:
+        mmap.mmap(-1, size).close()
+    except OSError as error:
+        raise MemoryError from error
+
+
+_PARSING_BYTES = 2 << 20
+_BYTES_PER_CHARACTER = 512
+"""Of a tree and of what makes it: CPython takes about 110, and 420 for dense formulas."""
+_LOADING_BYTES = 8 << 20
+
+
 @contextmanager
-def _memory_errors() -> Iterator[None]:
-    """CPython's compiler, where it gets no memory, does not always say so: its error is then that it
-    "returned NULL without setting an exception"."""
+def _memory_errors(*disguises: type[Exception]) -> Iterator[None]:
+    """Raises MemoryError for SystemError and `disguises`: what CPython makes of a lack of memory."""
     try:
         yield
-    except SystemError as error:
+    except (SystemError, *disguises) as error:
         raise MemoryError from error
 
 
@@ -92,21 +112,49 @@ _ATTEMPTS = 100
 
 
 def parse(text: str) -> ast.Module:
-    """`ast.parse`, which in CPython 3.11 fails where two threads are in it at once."""
-    with _memory_errors():
-        for attempt in range(_ATTEMPTS):
-            try:
-                with _PARSING:
-                    return ast.parse(text)
-            except SystemError:  # the other thread is somebody else's
-                if attempt == _ATTEMPTS - 1:
-                    raise
+    """`ast.parse`, which in CPython 3.11 fails where two threads are in it at once.
+
+    Raises SyntaxError, RecursionError or MemoryError, and nothing else: any other exception is a
+    lack of memory in disguise. So may a SyntaxError be, which therefore has to come twice.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise SyntaxError(str(error)) from None
+    if "\0" in text:
+        raise SyntaxError("source code string cannot contain null bytes")
+    for is_again in (False, True):
+        reserve(_PARSING_BYTES + _BYTES_PER_CHARACTER * len(text))
+        try:
+            return _parse_once(text)
+        except SyntaxError:
+            if is_again:
+                raise
+    raise AssertionError("not reached")
+
+
+def _parse_once(text: str) -> ast.Module:
+    for attempt in range(_ATTEMPTS):
+        try:
+            with _PARSING:
+                return ast.parse(text)
+        except (SyntaxError, RecursionError, MemoryError):
+            raise
+        except SystemError as error:  # the other thread is somebody else's
+            if attempt == _ATTEMPTS - 1:
+                raise MemoryError from error
+        except Exception as error:
+            raise MemoryError from error
     raise AssertionError("not reached")
 
 
 def compile_tree(tree: ast.Module, file_name: str, flags: int) -> CodeType:
-    """`compile` of a module, as if `flags` alone were set."""
-    with _memory_errors():
+    """`compile` of a module that `parse` has made, as if `flags` alone were set.
+
+    Raises SyntaxError, RecursionError or MemoryError.
+    """
+    reserve(_PARSING_BYTES)
+    with _memory_errors(ValueError, TypeError):
         code: CodeType = compile(tree, file_name, "exec", flags=flags, dont_inherit=True)
         return code
 
@@ -119,6 +167,8 @@ _loaded: set[tuple[str, ...]] = set()
 
 def load(name: str) -> Any:
     """A module of ours that is loaded late."""
+    if name not in sys.modules:
+        reserve(_LOADING_BYTES)
     with _LOADING, _memory_errors():
         return import_module(name)
 
@@ -127,6 +177,8 @@ def load_all(names: tuple[str, ...]) -> None:
     """Loads modules, of which there may be others' than ours, unless that was done before."""
     if names in _loaded:
         return
+    if any(name not in sys.modules for name in names):
+        reserve(_LOADING_BYTES)
     with _LOADING, _memory_errors():
         for name in names:
             import_module(name)

@@ -208,7 +208,7 @@ def _gives(tree: ast.FunctionDef, code: CodeType, names: Mapping[str, Any] = {})
     try:
         flags = code.co_flags & __future__.annotations.compiler_flag
         module = compile_tree(ast.Module(body, []), code.co_filename, flags)
-    except (SyntaxError, ValueError, TypeError, RecursionError):
+    except (SyntaxError, RecursionError):
         return False
     within = [module]
     for outer_code in within:  # which grows

@@ -149,7 +149,7 @@ class FunctionWalker:
             mistake = error
         except _C.CoreError as error:
             mistake = mistake_from_core(error)
-        except TesseraError:
+        except (TesseraError, MemoryError):
             raise
         except RecursionError:
             mistake = UserMistake(
