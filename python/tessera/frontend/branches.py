@@ -131,7 +131,7 @@ class Branches(Part):
         `live_out` are the names read after `rest`, `live` those read after the `if`.
         """
         self.walker.locate(node)
-        test = self.walker.visit(node.test)
+        test = self.walker.logic.visit_test(node.test)
         condition = as_condition(test, "`if`", node.test)
         if not isinstance(condition, tensor):
             if isinstance(test, tensor) and has_exit([node], in_loop=True):
@@ -258,7 +258,7 @@ class Branches(Part):
     # --- Conditional expressions --------------------------------------------------------
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
-        test = self.walker.visit(node.test)
+        test = self.walker.logic.visit_test(node.test)
         condition = as_condition(test, "a conditional expression", node.test)
         if not isinstance(condition, tensor):
             chosen = self.walker.visit(node.body if condition else node.orelse)

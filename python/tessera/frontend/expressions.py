@@ -322,8 +322,11 @@ class Expressions(Part):
         return fold_binary(name, left, right)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
-        operand = self.walker.visit(node.operand)
         name = type(node.op).__name__
+        if name == "Not":
+            operand = self.walker.logic.visit_test(node.operand)
+        else:
+            operand = self.walker.visit(node.operand)
         if is_aggregate(operand):
             return self.walker.aggregates.unary_of_aggregate(name, SYMBOLS[name], operand)
         if isinstance(operand, tensor):
@@ -333,48 +336,8 @@ class Expressions(Part):
             return result
         return fold_unary(name, operand)
 
-    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
-        is_and = isinstance(node.op, ast.And)
-        result: Any = MISSING
-        for part in node.values:
-            value = self.walker.visit(part)
-            known = known_value(value)
-            if not isinstance(known, tensor):
-                if bool(known) != is_and:  # decides the whole
-                    return value if result is MISSING else (False if is_and else True)
-                if result is MISSING and part is node.values[-1]:
-                    result = value
-                continue
-            value = truth(value)
-            result = (
-                value
-                if result is MISSING
-                else binary("logical_and" if is_and else "logical_or", result, value)
-            )
-        return is_and if result is MISSING else result
-
-    def visit_Compare(self, node: ast.Compare) -> Any:
-        left, left_node = self.walker.visit(node.left), node.left
-        result: Any = True
-        for op, comparator in zip(node.ops, node.comparators):
-            right = self.walker.visit(comparator)
-            with self.naming_operands((left_node, left), (comparator, right)):
-                part = self._compare(op, left, right)
-            if result is True:
-                result = part
-            elif isinstance(result, tensor) or isinstance(part, tensor):
-                if not isinstance(part, tensor):
-                    result = result if part else False
-                else:
-                    result = binary("logical_and", result, part)
-            else:
-                result = result and part
-            if result is False:
-                return False
-            left, left_node = right, comparator
-        return result
-
-    def _compare(self, op: ast.cmpop, left: Any, right: Any) -> Any:
+    def compare(self, op: ast.cmpop, left: Any, right: Any) -> Any:
+        """One comparison of two values."""
         name = type(op).__name__
         if name in ("Is", "IsNot"):
             return self._identity(name == "Is", left, right)
@@ -467,7 +430,7 @@ class Expressions(Part):
         return tuple(results)
 
     def _filter(self, condition: ast.expr) -> bool:
-        value = known_value(self.walker.visit(condition))
+        value = known_value(self.walker.logic.visit_test(condition))
         if isinstance(value, tensor):
             raise UserMistake(
                 "E019",

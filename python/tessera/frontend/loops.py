@@ -444,7 +444,7 @@ class Loops(Part):
         outer = {name: self.walker.scope.get(name) for name in (BROKE, CONTINUED)}
         self.walker.scope.set(BROKE, False)
         self.walker.scope.set(CONTINUED, False)
-        self.walker.visit(node.test)
+        self.walker.logic.visit_test(node.test)
         self.walker.statements.visit_block(node.body, live_out | loaded_names([node]) | HIDDEN)
         self.walker.scope.set(CONTINUED, False)
         left = self.walker.branches.exited()
@@ -468,7 +468,7 @@ class Loops(Part):
         region = iter(emit("begin_while", leaving.tensors() + carried.tensors()))
         self.carrying.rebind(leaving, region)
         self.carrying.rebind(carried, region)
-        test = self.walker.visit(node.test)
+        test = self.walker.logic.visit_test(node.test)
         if isinstance(test, program.condition):
             test = test.condition
         condition = as_condition(test, "`while`", node.test)

@@ -231,7 +231,7 @@ class Statements(Part):
         self.walker.scope.set(CONTINUED, True)
 
     def visit_Assert(self, node: ast.Assert) -> None:
-        condition = self.walker.visit(node.test)
+        condition = self.walker.logic.visit_test(node.test)
         message = "" if node.msg is None else self.walker.visit(node.msg)
         if is_constant(condition):
             debug_ops.static_assert(condition, message)

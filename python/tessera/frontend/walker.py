@@ -17,6 +17,7 @@ from tessera.frontend.aggregates import Aggregates
 from tessera.frontend.branches import Branches
 from tessera.frontend.calls import Calls
 from tessera.frontend.expressions import Expressions
+from tessera.frontend.logic import Logic
 from tessera.frontend.loops import Loops
 from tessera.frontend.part import Part
 from tessera.frontend.python_builtins import PythonBuiltins
@@ -36,6 +37,7 @@ _PARTS: dict[str, type[Part]] = {
     "builtins": PythonBuiltins,
     "calls": Calls,
     "expressions": Expressions,
+    "logic": Logic,
     "loops": Loops,
     "statements": Statements,
 }
@@ -72,6 +74,7 @@ class FunctionWalker:
         self.builtins = PythonBuiltins(self)
         self.calls = Calls(self)
         self.expressions = Expressions(self)
+        self.logic = Logic(self)
         self.loops = Loops(self)
         self.statements = Statements(self)
 

@@ -77,6 +77,12 @@ accesses outside the arrays.
 
 Anything else is an error that says so (E014; docs/Errors.md).
 
+**`and`, `or`** of scalars have Python's values: `n or 16` is `n`, or 16 if that is 0. The type of `a and
+b` is that of `b`; that of `a or b` is the one that both are promoted to. Operands without a common type
+are an error (E037), unless the truth alone counts, as in the condition of an `if`. Operands are computed
+in order, all of them, but none behind a constant that decides. Of tiles the result is an int1 for each
+element.
+
 `x: tl.constexpr = ...` keeps a constant constant. `x: tl.constexpr` without a value does so for every
 assignment to `x`; a value that is known only at run time stays what it is. If a helper function
 returns a constant, the call is a constant, unless an `if` on a variable decides which one. A pointer

@@ -245,6 +245,7 @@ CASES: Sequence[Case] = [
     case("if a tile", "E032", "ambiguous", "if @@tl.arange(0, 8) > 3:", "    x = n"),
     case("while a tile", "E032", "ambiguous", "while @@tl.arange(0, 8) > 3:", "    pass"),
     case("choose by a tile", "E032", "ambiguous", "x = 1 if @@tl.arange(0, 8) > 3 else 2"),
+    case("tile or a number", "E032", "tl.where(x != 0, x, number)", "i = tl.arange(0, 8)", "x = @@i or 16"),
     case("constexpr of a tensor", "E033", "known at run time", "x = @@tl.constexpr(n)"),
     case("numpy dtype", "E034", "use tl.float32", "x = @@tl.zeros((8,), np.float32)"),
     case("no dtype", "E034", "must be a type", "x = @@tl.zeros((8,), 32)"),
@@ -281,6 +282,9 @@ CASES: Sequence[Case] = [
         "\n@tessera.jit\n@@def pick(x):\n    if x > 0:\n        return x\n"
         "\n@tessera.jit\ndef kernel(p, n):\n    tl.store(p, pick(n))\n",
     ),
+    case("number or None", "E037", "no common type", "x = @@n or None"),
+    case("pointer or number", "E037", "*fp32 or int32", "x = @@p or n"),
+    case("number and text", "E037", "'a'", "x = @@n and 'a'"),
     case("zero step", "E039", "step", "for i in @@range(0, 10, 0):", "    pass"),
     case("keyword of no range", "E051", "stride", "for i in @@range(0, n, stride=2):", "    pass"),
     case("float bound", "E039", "fp32", "for i in @@range(0, f):", "    pass"),
