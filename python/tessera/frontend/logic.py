@@ -15,6 +15,7 @@ import ast
 from typing import Any, Optional
 
 from tessera.errors import UserMistake
+from tessera.frontend.chains import bits_without_parentheses, describe_chain, is_bit_operation
 from tessera.frontend.constants import is_number
 from tessera.frontend.expressions import truth
 from tessera.frontend.part import Part
@@ -134,10 +135,18 @@ class Logic(Part):
     # --- Comparisons ------------------------------------------------------------------------
 
     def visit_Compare(self, node: ast.Compare) -> Any:
+        unclear = bits_without_parentheses(node, self.walker.source)
         left, left_node = self.walker.visit(node.left), node.left
+        seen = [left]
         result: Any = True
         for op, comparator in zip(node.ops, node.comparators):
-            right = self.walker.visit(comparator)
+            if comparator in unclear:
+                right = self._visit_bits(comparator, node, seen)
+            else:
+                right = self.walker.visit(comparator)
+            if unclear:
+                seen.append(right)
+                _refuse_tiles(node, seen, unclear)
             with self.walker.expressions.naming_operands((left_node, left), (comparator, right)):
                 part = self.walker.expressions.compare(op, left, right)
             if result is True:
@@ -153,6 +162,27 @@ class Logic(Part):
                 return False
             left, left_node = right, comparator
         return result
+
+    def _visit_bits(self, node: ast.expr, chain: ast.Compare, seen: list[Any]) -> Any:
+        """Visits the operand of a chain, and looks for tiles before an operator fails on them."""
+        if not is_bit_operation(node):
+            value = self.walker.visit(node)
+            seen.append(value)
+            return value
+        assert isinstance(node, ast.BinOp)
+        left = self._visit_bits(node.left, chain, seen)
+        right = self._visit_bits(node.right, chain, seen)
+        _refuse_tiles(chain, seen, [node])
+        self.walker.locate(node)
+        with self.walker.expressions.naming_operands((node.left, left), (node.right, right)):
+            return self.walker.expressions.binary_operator(type(node.op).__name__, left, right)
+
+
+def _refuse_tiles(node: ast.Compare, seen: list[Any], unclear: list[ast.expr]) -> None:
+    if not any(isinstance(value, tensor) and value.shape for value in seen):
+        return
+    message, fix = describe_chain(node, unclear)
+    raise UserMistake("E083", message, fix, node=node)
 
 
 def _is_bool(value: Any) -> bool:

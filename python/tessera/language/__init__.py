@@ -83,6 +83,9 @@ are an error (E037), unless the truth alone counts, as in the condition of an `i
 in order, all of them, but none behind a constant that decides. Of tiles the result is an int1 for each
 element.
 
+**Chains**: `0 <= i < n` is `(0 <= i) & (i < n)`. `r < M & c < N` is a chain, too, since `&` binds more
+tightly than `<`. If a tile is in it, that is an error (E083): write `(r < M) & (c < N)`.
+
 `x: tl.constexpr = ...` keeps a constant constant. `x: tl.constexpr` without a value does so for every
 assignment to `x`; a value that is known only at run time stays what it is. If a helper function
 returns a constant, the call is a constant, unless an `if` on a variable decides which one. A pointer

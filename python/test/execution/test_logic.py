@@ -16,6 +16,7 @@ import pytest
 from execution.running import Runner, make_kernel
 
 import tessera
+from tessera.errors import CompilationError
 
 COUNT = int(os.environ.get("TESSERA_TEST_SEEDS", "12"))
 _VALUES = {
@@ -166,3 +167,63 @@ def kernel(o, n):
     out = np.zeros(8, np.int32)
     run(kernel, (1,), out, 3)
     np.testing.assert_array_equal(out, [0] + [3] * 7)
+
+
+# --- Masks without parentheses ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "expression, fix",
+    [
+        ("r < n & i < m", "(r < n) & (i < m)"),
+        ("r < n | i < m", "(r < n) | (i < m)"),
+        ("0 <= r < n & i < m", "(0 <= r < n) & (i < m)"),
+        ("r < n & i < m & i != 3", "(r < n) & (i < m) & (i != 3)"),
+        ("r > 0.5 & i < m", "(r > 0.5) & (i < m)"),
+        ("r < n & (i > 3) & i < m", "(r < n) & (i > 3) & (i < m)"),
+        ("r < n & (i | m) & i < m", "(r < n) & (i | m) & (i < m)"),
+        ("r[:, None] < n ^ i[None, :] + 1 < m", "(r[:, None] < n) ^ (i[None, :] + 1 < m)"),
+        ("n < m & n < r", "(n < m) & (n < r)"),
+        ("(r) < (n) & i < m", "(r < n) & (i < m)"),
+        ("r < # and (\n        n & i < m", "(r < n) & (i < m)"),
+        ("r == n if n else r < n & i < m", "(r < n) & (i < m)"),
+    ],
+)
+def test_masks_without_parentheses(expression: str, fix: str) -> None:
+    kernel = make_kernel(f"""
+@tessera.jit
+def kernel(o, n, m):
+    r = tl.arange(0, 16)
+    i = tl.arange(0, 16) * 2
+    x = ({expression})
+""")
+    with pytest.raises(CompilationError, match="E083.*binds more tightly than `[<=>]+`") as caught:
+        tessera.compile(kernel, "*i32, i32, i32", target="cpu")
+    assert caught.value.fix == f"write {fix}"
+    assert caught.value.line == 9 and caught.value.column >= 10
+
+
+def test_chains_that_stay(run: Any) -> None:
+    kernel = make_kernel("""
+@tessera.jit
+def kernel(o, n, m, B: tl.constexpr):
+    i = tl.arange(0, 8)
+    mask = i & B
+    tl.store(o + i, 1, mask=1 <= i < n)
+    tl.store(o + i, 2, mask=2 < (i & 3) < n)
+    tl.store(o + i, 3, mask=4 < mask < n + 9)
+    if 0 < n & 7 < m:
+        tl.store(o + 8, n)
+    x: tl.constexpr = 0 < B & 6 < 9
+    tl.store(o + 9, x)
+    tl.store(o + 10 + i, (0 < i & 6) | (i & 6 == 0))
+""")
+    out = np.zeros(20, np.int32)
+    run(kernel, (1,), out, 5, 6, 6)
+    i = np.arange(8)
+    want = np.where((1 <= i) & (i < 5), 1, 0)
+    want[(2 < (i & 3)) & ((i & 3) < 5)] = 2
+    want[(4 < (i & 6)) & ((i & 6) < 14)] = 3
+    np.testing.assert_array_equal(out[:8], want)
+    assert out[8:10].tolist() == [5, 1]
+    np.testing.assert_array_equal(out[10:18], 1)

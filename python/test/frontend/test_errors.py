@@ -240,6 +240,14 @@ CASES: Sequence[Case] = [
         "\n@tessera.jit\ndef kernel(p, n):\n"
         "    x = @@tl.reduce(tl.arange(0, 8).to(tl.int8), 0, least)\n",
     ),
+    case(
+        "mask without parentheses", "E083", "write (r < n) & (c < m)",
+        "r = tl.arange(0, 16)", "c = tl.arange(0, 16)", "mask = @@r < n & c < m",
+    ),
+    case(
+        "mask of floats without parentheses", "E083", "write (x > 0.5) | (x < f)",
+        "x = tl.load(p + tl.arange(0, 16))", "mask = @@x > 0.5 | x < f",
+    ),
     case("in", "E031", "`in`", "x = @@n in (1, 2)"),
     case("is", "E031", "use `==`", "x = @@n is 3"),
     case("if a tile", "E032", "ambiguous", "if @@tl.arange(0, 8) > 3:", "    x = n"),
