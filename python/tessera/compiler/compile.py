@@ -92,7 +92,8 @@ def find_or_compile(
         compiled = time.monotonic()
         cache.write(ir, {"kernel": found.serialize()})
         storing = time.monotonic() - compiled
-    packed = pack_reads(built.reads) if source is not None else None
+    # A process that finds the link skips the front-end, and would not warn.
+    packed = pack_reads(built.reads) if source is not None and not built.has_warned else None
     if source is not None and packed is not None:
         cache.write(source, {"ir": ir, "reads": packed})
     return Found(found, built.reads, was_there, elapsed(), storing)

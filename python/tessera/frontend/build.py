@@ -39,6 +39,8 @@ class BuiltModule(NamedTuple):
     """What it depends on outside the text of its functions."""
     dependencies: Sequence[JITCallable]
     """The functions whose source went into the module, the kernel first."""
+    has_warned: bool = False
+    """Whether the front-end has warned of something in the kernel."""
 
 
 def build_module(
@@ -68,7 +70,7 @@ def build_module(
         raise
     active.session = outer
     session.flush()
-    return BuiltModule(module, reads, tuple(session.dependencies))
+    return BuiltModule(module, reads, tuple(session.dependencies), session.has_warned)
 
 
 def _build_kernel(session: Session, fn: JITCallable, args: Sequence[ArgSpec]) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import struct
 from typing import Any, Callable, Iterator, Optional, Sequence
@@ -81,6 +82,24 @@ def fold_binary(name: str, left: Any, right: Any) -> Any:
             f"`{symbol}` does not work on {describe(left)} and {describe(right)}",
             "convert one of them" if isinstance(error, TypeError) else "use smaller numbers",
         ) from None
+
+
+def fold_as_at_run_time(name: str, left: Any, right: Any) -> Any:
+    """`//` or `%` of two constants by the rule of C, which holds at run time: the quotient is
+    rounded towards zero, and the remainder has the sign of `left`. None for all else, and where
+    there is no such result."""
+    if name not in ("FloorDiv", "Mod") or not (is_number(left) and is_number(right)) or not right:
+        return None
+    if isinstance(left, float) or isinstance(right, float):
+        if name == "FloorDiv":
+            return None  # which floats do not have at run time
+        try:
+            return math.fmod(left, right)
+        except (ValueError, OverflowError):  # of an infinity; an integer beyond all floats
+            return None
+    quotient = abs(left) // abs(right)
+    quotient = quotient if (left < 0) == (right < 0) else -quotient
+    return quotient if name == "FloorDiv" else left - right * quotient
 
 
 def fold_compare(name: str, left: Any, right: Any) -> Any:

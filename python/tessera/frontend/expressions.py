@@ -17,10 +17,12 @@ from tessera.frontend.constants import (
     COMPARE,
     SYMBOLS,
     UNARY,
+    fold_as_at_run_time,
     fold_binary,
     fold_compare,
     fold_unary,
     is_constant,
+    same_constant,
     settle,
     type_of,
 )
@@ -280,11 +282,15 @@ class Expressions(Part):
 
     # --- Operators ------------------------------------------------------------------------
 
+    _ceiling: Optional[ast.expr] = None
+    """The `-a // b` of a `-(-a // b)`, which means the quotient that is rounded up."""
+
     def visit_BinOp(self, node: ast.BinOp) -> Any:
+        is_ceiling, self._ceiling = node is self._ceiling, None
         left = self.walker.visit(node.left)
         right = self.walker.visit(node.right)
         with self.naming_operands((node.left, left), (node.right, right)):
-            return self.binary_operator(type(node.op).__name__, left, right)
+            return self.binary_operator(type(node.op).__name__, left, right, is_ceiling)
 
     @contextmanager
     def naming_operands(self, *operands: tuple[ast.expr, Any]) -> Iterator[None]:
@@ -303,7 +309,7 @@ class Expressions(Part):
             mistake.notes = tuple(notes)
             raise mistake from None
 
-    def binary_operator(self, name: str, left: Any, right: Any) -> Any:
+    def binary_operator(self, name: str, left: Any, right: Any, is_ceiling: bool = False) -> Any:
         """A binary operator by the name of its `ast` class."""
         if is_aggregate(left) or is_aggregate(right):
             return self.walker.aggregates.operator_of_aggregates(
@@ -319,10 +325,20 @@ class Expressions(Part):
                     "multiply, or use tl.math.pow(x, y)",
                 )
             return checked_binary(BINARY[name][1], left, right)
-        return fold_binary(name, left, right)
+        result = fold_binary(name, left, right)
+        if not is_ceiling:
+            at_run_time = fold_as_at_run_time(name, left, right)
+            if at_run_time is not None and not same_constant(at_run_time, result):
+                self.session.warn_once(
+                    f"`{left!r} {SYMBOLS[name]} {right!r}` of constants is {result!r}, as in "
+                    f"Python; at run time `{SYMBOLS[name]}` is C's, which gives {at_run_time!r}",
+                    "use operands of one sign, or write the number that is meant",
+                )
+        return result
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         name = type(node.op).__name__
+        self._ceiling = node.operand if _is_ceiling(node) else None
         if name == "Not":
             operand = self.walker.logic.visit_test(node.operand)
         else:
@@ -460,6 +476,16 @@ class Expressions(Part):
 
     def visit_Starred(self, node: ast.Starred) -> Any:
         raise UserMistake("E014", "`*` is not supported here", "unpack in a call or a tuple")
+
+
+def _is_ceiling(node: ast.UnaryOp) -> bool:
+    """Whether it is `-(-a // b)`."""
+    inner = node.operand
+    if not isinstance(node.op, ast.USub) or not isinstance(inner, ast.BinOp):
+        return False
+    if not isinstance(inner.op, ast.FloorDiv) or not isinstance(inner.left, ast.UnaryOp):
+        return False
+    return isinstance(inner.left.op, ast.USub)
 
 
 def truth(value: Any) -> Any:

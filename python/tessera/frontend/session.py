@@ -21,6 +21,9 @@ from tessera.frontend.reads import Reads
 from tessera.frontend.source import source_of
 from tessera.language.callables import JITCallable
 
+_warned: set[tuple[str, int, int, str]] = set()
+"""The places that `warn_once` has warned of: file, line, column and the text of the line."""
+
 
 class NoinlineFunction(NamedTuple):
     """A function of the module, built for one set of argument types."""
@@ -54,6 +57,10 @@ class Session:
         """The functions being visited, the kernel first."""
         self.printed: list[tuple[str, Any]] = []
         self.warnings: dict[tuple[str, int, str], None] = {}
+        self.warned: set[tuple[str, int, int, str]] = set()
+        """The places that `warn_once` has warned of in this compilation."""
+        self.has_warned = False
+        """Whether there was anything to warn of, be it said before."""
         self.reads = reads
         self.dependencies: dict[JITCallable, None] = {}
         self.noinline_functions: dict[Any, NoinlineFunction] = {}
@@ -77,7 +84,19 @@ class Session:
         """Warns of the place in the user's code that is being visited."""
         walkers = [walker for walker in self.walkers if not is_library(walker.fn)]
         line = walkers[-1].place(walkers[-1].node)[0]
+        self.has_warned = True
         self.warnings[(walkers[-1].source.file, line, f"{message}; {fix}")] = None
+
+    def warn_once(self, message: str, fix: str) -> None:
+        """Warns of the place in the user's code that is being visited, once in a process, be the
+        numbers in the message others the next time."""
+        walker = [walker for walker in self.walkers if not is_library(walker.fn)][-1]
+        line, column, _, text = walker.place(walker.node)
+        place = walker.source.file, line, column, text
+        self.has_warned = True
+        if place not in _warned and place not in self.warned:
+            self.warned.add(place)
+            self.warn(message, fix)
 
     def flush(self) -> None:
         """Writes what was printed, and shows the warnings."""
@@ -90,6 +109,7 @@ class Session:
             for file, line, message in self.warnings:
                 warnings.warn_explicit(message, CompilationWarning, file, line)
             self.warnings.clear()
+        _warned.update(self.warned)
 
     def call_function(self, fn: JITCallable, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Calls a @jit function from a builtin (a combining function, say)."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`and`, `or` and chains of comparisons of scalars have Python's values.
+"""`and`, `or` and chains of comparisons of scalars have Python's values; and so do `//` and `%` of
+constants, which say so where the same gives another number at run time.
 
 Random expressions are computed by Python and by kernels, on the interpreter and compiled. To see
 more of them, raise the count with TESSERA_TEST_SEEDS.
@@ -7,8 +8,10 @@ more of them, raise the count with TESSERA_TEST_SEEDS.
 
 from __future__ import annotations
 
+import math
 import os
 import random
+import warnings
 from typing import Any
 
 import numpy as np
@@ -16,7 +19,7 @@ import pytest
 from execution.running import Runner, make_kernel
 
 import tessera
-from tessera.errors import CompilationError
+from tessera.errors import CompilationError, CompilationWarning
 
 COUNT = int(os.environ.get("TESSERA_TEST_SEEDS", "12"))
 _VALUES = {
@@ -227,3 +230,108 @@ def kernel(o, n, m, B: tl.constexpr):
     np.testing.assert_array_equal(out[:8], want)
     assert out[8:10].tolist() == [5, 1]
     np.testing.assert_array_equal(out[10:18], 1)
+
+
+# --- Constants and C's rule ---------------------------------------------------------------------
+
+
+def warned_of(source: str, signature: str = "*fp64", **options: Any) -> list[tuple[int, str]]:
+    kernel = make_kernel(source)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            tessera.compile(kernel, signature, target="cpu", **options)
+    assert all(w.category is CompilationWarning for w in seen)
+    first = kernel.fn.__code__.co_firstlineno
+    return [(w.lineno - first, str(w.message)) for w in seen]
+
+
+def test_quotients_of_constants_warn_once() -> None:
+    said = warned_of("""
+@tessera.jit
+def kernel(o, A: tl.constexpr = -7):
+    tl.store(o, A % 3)
+    x: tl.constexpr = 5 // -3
+    y: tl.constexpr = A // 7 + 7 % 3 + -6 % 3 + -6 // 3
+    z = -(-5 // 3) + tl.cdiv(5, 3) - (-A // 3)
+    w = -A % 3
+    for i in tl.static_range(-4, 4):
+        tl.store(o + 4 + i, i % 4)
+    v: tl.constexpr = -5.5 % 3.0
+    v: tl.constexpr = v % -3.0
+    u = -5
+    tl.store(o + 9, u % 3 + u // 3)
+""")
+    assert [line for line, _ in said] == [2, 3, 8, 9, 10]
+    assert said[0][1].startswith(
+        "`-7 % 3` of constants is 2, as in Python; at run time `%` is C's, which gives -1; "
+    )
+    assert said[1][1].startswith("`5 // -3` of constants is -2, as in Python")
+    assert "-3 % 4" in said[2][1]  # the first that differs
+
+
+def test_the_idiom_of_a_quotient_that_is_rounded_up_does_not_warn() -> None:
+    assert warned_of("@tessera.jit\ndef kernel(o):\n    tl.store(o, -(-5 // 3))\n") == []
+    said = warned_of("@tessera.jit\ndef kernel(o):\n    tl.store(o, -(-5 // 3 + 1))\n")
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_constants_warn_just_where_the_rules_differ(run: Any, seed: int) -> None:
+    rng = random.Random(seed)
+
+    def draw() -> Any:
+        return rng.choice(
+            (rng.randint(-9, 9), rng.randint(-9, 9), rng.choice((-2.5, 2.5, 5.0, -1.0)))
+        )
+
+    for _ in range(6):
+        a, b = draw(), draw() or 4
+        name = "%" if isinstance(a, float) or isinstance(b, float) else rng.choice(("//", "%"))
+        source = f"""
+@tessera.jit
+def kernel(o, a, b):
+    x: tl.constexpr = {a} {name} ({b})
+    tl.store(o, x)
+    tl.store(o + 1, a {name} b)
+"""
+        said = warned_of(source, "*fp64, fp64, fp64" if "." in f"{a}{b}" else "*fp64, i32, i32")
+        out = np.zeros(2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            run(make_kernel(source), (1,), out, a, b)
+        assert out[0] == (a // b if name == "//" else a % b)
+        differs = out[0] != out[1] or math.copysign(1, out[0]) != math.copysign(1, out[1])
+        assert len(said) == differs, (source, out, said)
+
+
+def test_a_kernel_of_the_disk_cache_warns(tmp_path: Any) -> None:
+    """Each process is told once, whether it compiles the kernel or finds it."""
+    import subprocess
+    import sys
+
+    (tmp_path / "program.py").write_text("""
+import warnings
+import numpy as np, tessera, tessera.language as tl
+
+@tessera.jit
+def kernel(o):
+    x: tl.constexpr = -5 // 3
+    tl.store(o, x)
+
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    for _ in range(3):
+        kernel[(1,)](np.zeros(1))
+    kernel[(1,)](np.zeros(1, np.int32))
+print([(w.lineno, w.filename.endswith("program.py")) for w in seen])
+""")
+    for _ in range(2):
+        said = subprocess.run(
+            [sys.executable, str(tmp_path / "program.py")],
+            env={**os.environ, "TESSERA_CACHE_DIR": str(tmp_path / "cache")},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        assert said.strip() == "[(7, True)]"
