@@ -161,7 +161,15 @@ class Function(KernelInterface):
             if len(self._known) < _MOST_KNOWN and all(type(n) is int for s in shapes for n in s):
                 self._known[key] = known
         for name, size in known.extents:
-            given.setdefault(name, size)
+            if name in given:
+                raise ArgumentError(
+                    "E076",
+                    f"`{name}` is an extent of `{self.__name__}`, which the call takes from the "
+                    "shapes of arrays",
+                    f"leave it out, or pass a part of the array; {self.__name__}[grid](...) "
+                    f"takes any `{name}`",
+                )
+            given[name] = size
         if self._grid is not None:
             return known.outputs, self._grid
         if not isinstance(self.fn, JITFunction):  # what is tuned has its own blocks
@@ -319,6 +327,11 @@ def _check_names(fn: Any, names: Sequence[str], shapes: Shapes, grid: Optional[G
     for array in (*shapes.inputs, *shapes.outputs):
         if array.name not in names:
             raise _mistake(_no_parameter(array.name, fn), _near(array.name, names))
+        if array.name in shapes.extent_names:
+            raise _mistake(
+                f"`{array.name}` is the name of an extent and of an argument",
+                "name the extent otherwise",
+            )
     blocked: list[Extent] = []
     for array in shapes.outputs:
         if array.dtype and find_dtype(array.dtype) is None:
