@@ -26,7 +26,7 @@ def memory_of_slots(
     `values` are the arguments, among them the arrays that `pointers` are the addresses of.
     """
     known: dict[int, tuple[int, int]] = {}
-    for value in _arrays(values):
+    for value in arrays_in(values):
         found = _allocation(value)
         if found is not None:
             address, begin, end = found
@@ -39,16 +39,16 @@ def memory_of_slots(
     return result
 
 
-def _arrays(values: Iterable[Any]) -> Iterator[Any]:
+def arrays_in(values: Iterable[Any]) -> Iterator[Any]:
     """The arrays in tuples, tensor descriptors and wrappers."""
     for value in values:
         parts = parts_of_argument(value)
         if isinstance(value, TensorWrapper):
-            yield from _arrays((value.base,))
+            yield from arrays_in((value.base,))
         elif hasattr(value, "block_shape") and hasattr(value, "base"):
-            yield from _arrays((value.base,))
+            yield from arrays_in((value.base,))
         elif parts is not None:
-            yield from _arrays(parts.items)
+            yield from arrays_in(parts.items)
         else:
             yield value
 

@@ -14,6 +14,7 @@
     clocks.py      how long a launch takes, on the CPU and on a GPU
     arrays.py      what runs of a kernel change, and putting it back
     compare.py     whether all candidates compute the same
+    coverage.py    whether all candidates write the same elements, where their grid is the same
     store.py       results on disk
     progress.py    what is told while it goes on
     command.py     `python -m tessera tune`

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import ctypes
 import math
+import random
 from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 from tessera.errors import warn_of_machine
 from tessera.language.records import items_of
 from tessera.runtime.arrays import HOST, TensorWrapper, described, pointer_of
-from tessera.runtime.extents import memory_of_slots
+from tessera.runtime.extents import arrays_in, memory_of_slots
 from tessera.runtime.specialize import PointerSlot
 from tessera.tuning.candidates import Access
 
@@ -61,21 +62,118 @@ def find_region(name: str, value: Any) -> Optional[Region]:
 
 def _span(value: Any, itemsize: int) -> Optional[tuple[int, int]]:
     """The first byte and the byte after the last, counted from the first element."""
-    while isinstance(value, TensorWrapper):
-        value = value.base
-    interface = getattr(value, "__cuda_array_interface__", None)
-    source = interface if isinstance(interface, dict) else {}
-    shape = source.get("shape", getattr(value, "shape", None))
-    strides = source.get("strides")
-    if not isinstance(shape, (tuple, list)):
+    found = _extents_and_strides(value, itemsize)
+    if found is None:
         return None
-    if strides is None:
-        return 0, math.prod(shape) * itemsize
+    shape, strides = found
     if 0 in shape:
         return 0, 0
     reach = [(extent - 1) * stride for extent, stride in zip(shape, strides)]
     low = sum(step for step in reach if step < 0)
     return low, sum(step for step in reach if step > 0) + itemsize
+
+
+def _extents_and_strides(
+    value: Any, itemsize: int
+) -> Optional[tuple[Sequence[int], Sequence[int]]]:
+    """The shape of an array, and its strides in bytes; None if it does not tell."""
+    while isinstance(value, TensorWrapper):
+        value = value.base
+    own = getattr(value, "stride", None)
+    if callable(own):  # torch, which counts elements
+        return tuple(value.shape), [step * itemsize for step in own()]
+    interface = getattr(value, "__cuda_array_interface__", None)
+    source = interface if isinstance(interface, dict) else {}
+    shape = source.get("shape", getattr(value, "shape", None))
+    strides = source.get("strides") if source else getattr(value, "strides", None)
+    if not isinstance(shape, (tuple, list)):
+        return None
+    if not isinstance(strides, (tuple, list)):
+        strides = [math.prod(shape[axis + 1 :]) * itemsize for axis in range(len(shape))]
+    return shape, strides
+
+
+class Piece(NamedTuple):
+    """Some bytes of an array, one after the other; of whole elements."""
+
+    begin: int
+    size: int
+
+
+def find_pieces(
+    pointer: PointerSlot, values: Sequence[Any], most_bytes: int, count: int
+) -> list[Piece]:
+    """The elements of an array if these are at most so many bytes, in so many pieces at most; else
+    that many pieces from all over it, the first and the last element among them.
+
+    None of the bytes between elements is in a piece: others may have put something there. The
+    list is empty where nothing tells where the elements are.
+    """
+    itemsize = pointer.pointer.dtype.itemsize
+    found: list[list[Piece]] = []
+    for value in arrays_in(values):
+        if isinstance(value, (int, float, str, tuple, type(None))):
+            continue
+        try:
+            other = pointer_of(value, pointer.name)
+        except Exception:
+            continue
+        if other is None or other.address != pointer.pointer.address:
+            continue
+        layout = _extents_and_strides(value, itemsize)
+        if layout is not None:
+            found.append(_pieces(other.address, *layout, itemsize, most_bytes, count))
+    # Of several that begin there nobody knows which it is.
+    return min(found, key=lambda pieces: sum(piece.size for piece in pieces), default=[])
+
+
+def _pieces(
+    address: int,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    itemsize: int,
+    most_bytes: int,
+    count: int,
+) -> list[Piece]:
+    if 0 in shape:
+        return []
+    axes = []
+    for extent, stride in zip(shape, strides):
+        if stride < 0:
+            address, stride = address + (extent - 1) * stride, -stride
+        if extent > 1 and stride:
+            axes.append((stride, extent))
+    axes.sort()
+    run = itemsize
+    while axes and axes[0][0] == run:
+        run *= axes.pop(0)[1]
+    reach = run
+    for stride, extent in axes:
+        if stride < reach:  # elements that share memory
+            return []
+        reach = stride * (extent - 1) + reach
+    rows = math.prod(extent for _, extent in axes)
+
+    def row(index: int) -> int:
+        begin = address
+        for stride, extent in axes:
+            index, at = divmod(index, extent)
+            begin += at * stride
+        return begin
+
+    total = rows * run
+    if total <= most_bytes and rows <= count:
+        return [Piece(row(index), run) for index in range(rows)]
+    # Not at equal distances, which may be those of the rows of a matrix.
+    generator = random.Random(0)
+    size = min(run, max(1, most_bytes // count // itemsize) * itemsize)
+    slack = max(1, total // count)
+    starts = [place * total // count + generator.randrange(slack) for place in range(count)]
+    pieces = []
+    for start in (0, *starts[1:-1], total - size):
+        index, at = divmod(start, run)
+        pieces.append(Piece(row(index) + min(at // itemsize * itemsize, run - size), size))
+    return pieces
 
 
 def find_changed(

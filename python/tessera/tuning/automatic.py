@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import ast
 import itertools
+from types import ModuleType
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from tessera.errors import TuningError
 from tessera.frontend.source import source_of
-from tessera.language.callables import JITCallable
+from tessera.language.callables import ConstexprFunction, JITCallable
 from tessera.runtime.arrays import described, pointer_of
 from tessera.runtime.jit import JITFunction
 from tessera.tuning.config import Config
@@ -30,7 +31,8 @@ from tessera.tuning.heuristics import Heuristics
 MOST_COMPILED = 64
 MOST_MEASURED = 24
 
-_SHAPES = {"zeros": 0, "full": 0, "reshape": 1, "broadcast_to": 1, "view": 1, "ones": 0}
+_BLOCKS = {"make_block_ptr": 4, "make_tensor_descriptor": 3}
+"""Which argument of these is the shape of the block."""
 
 
 class Space(NamedTuple):
@@ -102,46 +104,97 @@ def find_space(
 
 
 def find_extents(fn: JITCallable) -> set[str]:
-    """The parameters of a kernel that are extents of its tiles."""
+    """The parameters of a kernel that extents of its tiles are made of: named where a range or a
+    shape is, or in constants that are computed of them and named there."""
     found: set[str] = set()
-    _visit(fn, {param.name: param.name for param in fn.params}, found, set())
+    _visit(fn, {param.name: {param.name} for param in fn.params}, found, set())
     return found
 
 
 def _visit(
-    fn: JITCallable, names: Mapping[str, str], found: set[str], visited: set[JITCallable]
+    fn: JITCallable, names: Mapping[str, set[str]], found: set[str], visited: set[JITCallable]
 ) -> None:
     """Adds to `found` what of the kernel's parameters the names in a function stand for."""
     if fn in visited:
         return
     visited = visited | {fn}
-    known = dict(names)
-    for node in ast.walk(source_of(fn).tree):
-        if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Name):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                if isinstance(target, ast.Name) and node.value.id in known:
-                    known[target.id] = known[node.value.id]
-    for node in ast.walk(source_of(fn).tree):
+    nodes = list(ast.walk(source_of(fn).tree))
+    known = _constants(fn, nodes, names)
+
+    def stand_for(node: ast.expr) -> set[str]:
+        return set().union(*(known.get(name, ()) for name in _names(node)))
+
+    for node in nodes:
         if not isinstance(node, ast.Call):
             continue
-        called = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        called = node.func.id if isinstance(node.func, ast.Name) else called
-        shapes = [word.value for word in node.keywords if word.arg in ("shape", "block_shape")]
-        if called == "arange":
-            shapes += node.args
-        elif called in _SHAPES:
-            shapes += node.args[: _SHAPES[called] + 1]
-        for shape in shapes:
-            found |= {known[name] for name in _names(shape) if name in known}
+        called = _name_of(node.func)
+        for shape in _shapes(fn, node, called):
+            found |= stand_for(shape)
         callee = fn._globals.get(called) if called else None
         if isinstance(callee, JITCallable) and not callee.__module__.startswith("tessera."):
-            passed = {
-                param.name: known[value.id]
-                for param, value in _passed(callee, node)
-                if isinstance(value, ast.Name) and value.id in known
-            }
+            passed = {param.name: stand_for(value) for param, value in _passed(callee, node)}
             _visit(callee, passed, found, visited)
+
+
+def _constants(
+    fn: JITCallable, nodes: Sequence[ast.AST], names: Mapping[str, set[str]]
+) -> dict[str, set[str]]:
+    """Which of the kernel's parameters each name stands for that is assigned constants of them."""
+    known = {name: set(what) for name, what in names.items()}
+    assigned: list[tuple[list[ast.expr], ast.expr]] = []
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            assigned.append((node.targets, node.value))
+        elif isinstance(node, (ast.AnnAssign, ast.AugAssign)) and node.value is not None:
+            assigned.append(([node.target], node.value))
+    is_changed = True
+    while is_changed:
+        is_changed = False
+        for targets, value in assigned:
+            if not _is_arithmetic(fn, value):
+                continue
+            what = set().union(*(known.get(name, ()) for name in _names(value)))
+            for name in set().union(*(_names(target) for target in targets)):
+                if not what <= known.get(name, set()):
+                    known.setdefault(name, set()).update(what)
+                    is_changed = True
+    return known
+
+
+_OF_CONSTANTS = {"min", "max", "abs", "int", "cdiv", "next_power_of_2", "constexpr"}
+
+
+def _is_arithmetic(fn: JITCallable, node: ast.expr) -> bool:
+    """Whether it has the form that the extents of tiles are computed in: no loads, no ranges."""
+    called = {_name_of(inner.func) for inner in ast.walk(node) if isinstance(inner, ast.Call)}
+    return all(
+        isinstance(fn._globals.get(name), ConstexprFunction) for name in called - _OF_CONSTANTS
+    )
+
+
+def _shapes(fn: JITCallable, node: ast.Call, called: str) -> list[ast.expr]:
+    """What a call makes extents of."""
+    words = [word.value for word in node.keywords if word.arg in ("shape", "block_shape")]
+    if called == "arange":
+        return [*words, *node.args, *(word.value for word in node.keywords)]
+    if called in _BLOCKS:
+        return [*words, *node.args[_BLOCKS[called] : _BLOCKS[called] + 1]]
+    if called in ("zeros", "full", "ones"):
+        return [*words, *node.args[:1]]
+    if called in ("reshape", "broadcast_to", "view"):
+        # Of a function the first argument is the tile, of a method none is.
+        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        is_method = owner is not None and not (
+            isinstance(owner, ast.Name) and isinstance(fn._globals.get(owner.id), ModuleType)
+        )
+        return [*words, *node.args[0 if is_method else 1 :]]
+    return words
+
+
+def _name_of(called: ast.expr) -> str:
+    if isinstance(called, ast.Attribute):
+        return called.attr
+    return called.id if isinstance(called, ast.Name) else ""
 
 
 def _passed(callee: JITCallable, call: ast.Call) -> Iterator[tuple[Any, ast.expr]]:

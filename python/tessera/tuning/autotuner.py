@@ -119,7 +119,7 @@ class Autotuner(_C.Launchable, KernelInterface):
         use_cuda_graph: bool = False,
         do_bench: Optional[Callable[..., Any]] = None,
         cache_results: Optional[bool] = None,
-        check: bool = False,
+        check: Optional[bool] = None,
     ) -> None:
         self.fn = fn
         self.arg_names = list(arg_names)
@@ -488,7 +488,7 @@ class Autotuner(_C.Launchable, KernelInterface):
             return configs[0]
         for config in configs:
             self._refuse_conflicts(args, kwargs, config.all_kwargs())
-        question = self._question(key, configs)
+        question = self._question(key, configs, grid)
         found = question.find() if question is not None else None
         if found is not None:
             best = configs[int(found.best)]
@@ -590,7 +590,7 @@ class Autotuner(_C.Launchable, KernelInterface):
         timing = choice.timings[0]
         return [float("inf")] * 3 if timing is None else list(timing)
 
-    def _question(self, key: tuple[Any, ...], configs: list[Config]) -> Any:
+    def _question(self, key: tuple[Any, ...], configs: list[Config], grid: Any) -> Any:
         """What a result on disk is looked for by; None where there are none."""
         inner = inner_kernel(self.fn)
         if not self.cache_results or not isinstance(inner, JITFunction) or self._check:
@@ -600,7 +600,9 @@ class Autotuner(_C.Launchable, KernelInterface):
         from tessera.tuning.store import Question
 
         names = f"{inner.__module__}.{inner.__qualname__}"
-        return Question(names, inner.cache_key, key[:-1], key[-1], configs)
+        # With another grid of its own kind it would have to be compared (coverage.py).
+        fixed = () if callable(grid) or self._check is False else (("grid", str(grid)),)
+        return Question(names, inner.cache_key, (*key[:-1], *fixed), key[-1], configs)
 
     def _refuse_capture(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Nothing can be measured while launches are recorded into a graph."""
@@ -705,7 +707,7 @@ def autotune(
     use_cuda_graph: bool = False,
     do_bench: Optional[Callable[..., Any]] = None,
     cache_results: Optional[bool] = None,
-    check: bool = False,
+    check: Optional[bool] = None,
 ) -> Callable[[Any], Autotuner]:
     """Has a kernel launched with the fastest of several configurations.
 
@@ -732,10 +734,12 @@ def autotune(
       do_bench: a function (launch, quantiles) that measures, instead of ours.
       cache_results: whether results are kept on disk: they are, unless there is a `do_bench`.
       check: whether the configurations' results are compared: what differs beyond rounding is
-        warned of, and not chosen.
+        warned of, and not chosen. By default, what they write is compared where the grid is no
+        function and they differ in the extent of a tile; False compares nothing.
 
     Raises CompilationError (E059) for a name that is no parameter of the kernel. A launch raises
-    TuningError (E059) if no configuration works.
+    TuningError: E059 if no configuration works, E086 if one leaves unwritten what others write
+    with the same grid.
     """
 
     def decorate(fn: Any) -> Autotuner:

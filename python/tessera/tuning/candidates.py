@@ -16,6 +16,7 @@ from typing import (
     TYPE_CHECKING,
     Any,
     Callable,
+    Collection,
     Hashable,
     Iterator,
     Mapping,
@@ -88,6 +89,16 @@ class Candidate(Protocol):
 
     def estimate(self) -> float:
         """What the compiler's figures say of its time; good for an order, no more."""
+
+    @property
+    def fixed_grid(self) -> Any:
+        """The grid if it is the same for all configurations; None if it is a function of them."""
+
+    def constants(self) -> Mapping[str, Any]:
+        """The constexprs by name, once it is prepared."""
+
+    def tile_extents(self) -> Collection[str]:
+        """Which of them extents of tiles are made of."""
 
 
 class Compiled:
@@ -174,6 +185,19 @@ class Compiled:
             for facts in (arguments[item.slot],)
         ]
 
+    @property
+    def fixed_grid(self) -> Any:
+        return None if callable(self._grid) else self._grid
+
+    def constants(self) -> Mapping[str, Any]:
+        pairs = zip(self._fn.params, self.values)
+        return {param.name: value for param, value in pairs if param.is_constexpr}
+
+    def tile_extents(self) -> Collection[str]:
+        from tessera.tuning.automatic import find_extents
+
+        return find_extents(self._fn)
+
     def estimate(self) -> float:
         programs = max(1, self.extents[0] * self.extents[1] * self.extents[2])
         if self.device < 0:
@@ -231,6 +255,14 @@ class Called:
         return id(self)
 
     def accesses(self) -> Sequence[Access]:
+        return ()
+
+    fixed_grid = None
+
+    def constants(self) -> Mapping[str, Any]:
+        return {}
+
+    def tile_extents(self) -> Collection[str]:
         return ()
 
     def estimate(self) -> float:

@@ -53,7 +53,7 @@ def find_differing(
             if not regions:
                 continue
             results = [_result(item, everything, regions[0], access) for item in candidates]
-            for place, why in _deviations(numpy, results, access.pointer.name).items():
+            for place, why in deviations_of(numpy, results, access.pointer.name).items():
                 deviations.setdefault(place, why)
     finally:
         everything.restore()
@@ -66,10 +66,10 @@ def _result(candidate: Candidate, copies: Copies, region: Region, access: Access
     if candidate.config.pre_hook is not None:
         candidate.config.pre_hook(candidate.named)
     candidate.launch()
-    return _elements(bytes(read(region, candidate.stream)), access.pointer.pointer.dtype)
+    return elements_of(bytes(read(region, candidate.stream)), access.pointer.pointer.dtype)
 
 
-def _elements(data: bytes, dtype: types.dtype) -> tuple[Any, float]:
+def elements_of(data: bytes, dtype: types.dtype) -> tuple[Any, float]:
     """Elements as float64 or integers, and how far those that are equal may lie apart, as a part
     of their magnitude."""
     import numpy
@@ -89,7 +89,9 @@ def _elements(data: bytes, dtype: types.dtype) -> tuple[Any, float]:
     return numpy.frombuffer(data, f"i{dtype.itemsize}"), 0.0
 
 
-def _deviations(numpy: Any, results: Sequence[tuple[Any, float]], name: str) -> dict[int, str]:
+def deviations_of(numpy: Any, results: Sequence[tuple[Any, float]], name: str) -> dict[int, str]:
+    """Which of several results differ from the others, by place, and in what. Each is elements and
+    how far they may lie apart, as `elements_of` tells."""
     tolerance = results[0][1]
     table = numpy.stack([elements for elements, _ in results])
     if table.shape[1] == 0:

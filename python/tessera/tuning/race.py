@@ -131,9 +131,11 @@ def race(
     most_ms: float,
     watch: Callable[[Standing], None] = lambda standing: None,
     final_ms: float = 0.0,
+    looked: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Finds the fastest; each runner runs for `most_ms` milliseconds at most, or for four
-    rounds if they are longer; for `final_ms` if that is more, once few are left."""
+    rounds if they are longer; for `final_ms` if that is more, once few are left. `looked` is
+    called once each has run, and may raise."""
     runners = [_Runner(place, *what) for place, what in enumerate(zip(runs, resources))]
     live: list[_Runner] = []
     for runner in runners:
@@ -141,6 +143,7 @@ def race(
         if runner.failure is None:
             live.append(runner)
             watch(_standing(live, len(runners) - runner.place - 1, most_ms))
+    looked()
     best = min((runner.estimate for runner in live), default=0.0)
     # Of what is as slow as this, one run tells enough.
     live = [runner for runner in live if runner.estimate <= 4 * _HOPELESS * best]

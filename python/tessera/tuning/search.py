@@ -53,15 +53,15 @@ def tune(
     kwargs: Optional[Mapping[str, Any]] = None,
     seconds: float = 30.0,
     seed: int = 0,
-    check: bool = False,
+    check: Optional[bool] = None,
 ) -> Found:
     """Searches for the best configuration of a kernel for one launch.
 
     `space` has the values to choose from, by the names of constexpr parameters and of options
     such as num_warps, in an order in which neighbours are alike. `args` and `kwargs` are the
     other arguments; what the kernel both reads and writes is as before in the end. The kernel
-    runs for about `seconds`. Raises TuningError (E059) for a bad space, and if no configuration
-    works.
+    runs for about `seconds`. Raises TuningError: E059 for a bad space, and if no configuration
+    works; E086, unless `check` is False, if one leaves unwritten what another writes with the same grid.
 
         found = tessera.tune(kernel, grid, (x, out, n), {"BLOCK": [64, 128, 256]}, seconds=10)
         kernel[grid](x, out, n, **found.config.all_kwargs())
@@ -84,7 +84,7 @@ class _Search:
         kwargs: dict[str, Any],
         lists: dict[str, list[Any]],
         seed: int,
-        check: bool,
+        check: Optional[bool],
     ) -> None:
         self._kernel, self._names, self._grid = kernel, names, grid
         self._args, self._kwargs, self._check = args, kwargs, check

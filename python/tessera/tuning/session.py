@@ -4,7 +4,8 @@
     prepare    each candidate looks at the arguments, one after the other
     compile    all at once
     compare    on request: whether they compute the same
-    measure    in a race, or by the function that the user gave
+    measure    in a race, or by the function that the user gave; where the grid does not follow
+               the tiles, what the first runs write is compared (coverage.py)
     clean up   what the runs changed is as it was before
 
 What goes wrong with a candidate (too much shared memory, a static_assert, an option that is
@@ -24,6 +25,7 @@ from tessera.tuning.arrays import Copies, find_changed, zero
 from tessera.tuning.candidates import Access, Candidate, compile_all
 from tessera.tuning.clocks import Clock, DeviceClock, GraphClock, HostClock
 from tessera.tuning.config import Config, shortly
+from tessera.tuning.coverage import Coverage, find_coverage
 from tessera.tuning.heuristics import number_of
 from tessera.tuning.progress import Progress, reasons
 from tessera.tuning.race import Standing, Timing, race
@@ -48,8 +50,8 @@ class Hooks(NamedTuple):
     """How long a candidate runs at most, of the time that is measured."""
     final_ms: float = 0.0
     """How long the last few may run, if that is more."""
-    check: bool = False
-    """Whether results are compared."""
+    check: Optional[bool] = None
+    """Whether results are compared; None where a grid that follows no tile makes a doubt."""
     most_measured: Optional[int] = None
     """How many candidates are measured at most, by the compiler's figures of each."""
     measures_one: bool = False
@@ -95,7 +97,12 @@ class _Session:
         with _MEASURING:
             changes = _Changes([self._all[place] for place in working], self._hooks)
             try:
+                if self._hooks.check is not False:
+                    firsts = [self._all[group[0]] for group in self._same(working)]
+                    changes.watch(self._kernel, firsts)
                 if self._hooks.check:
+                    # First, or those that do the same part of the work would be the majority.
+                    self._look(changes)
                     working = self._compare(working, changes)
                 if self._hooks.do_bench is not None:
                     best = self._bench(working, changes, timings)
@@ -206,7 +213,7 @@ class _Session:
                 outcome = race(runs, resources, 0.0, watch)
             else:
                 most, final = self._hooks.most_ms, self._hooks.final_ms
-                outcome = race(runs, resources, most, watch, final)
+                outcome = race(runs, resources, most, watch, final, lambda: self._judge(changes))
         finally:
             clock.close()
         for index, group in enumerate(groups):
@@ -241,10 +248,11 @@ class _Session:
         self, candidate: Candidate, changes: "_Changes", clock: Clock, stream: Optional[int]
     ) -> Callable[[int], Sequence[float]]:
         def before() -> None:
-            changes.restore()
+            changes.restore(candidate)
             self._before(candidate)
 
         def after() -> None:
+            changes.note(candidate)
             if self._hooks.post_hook is not None:
                 self._call("post_hook", self._hooks.post_hook, candidate.named, exception=None)
 
@@ -252,6 +260,38 @@ class _Session:
             candidate.launch(stream)
 
         return lambda count: clock.time(before, launch, after, count)
+
+    def _judge(self, changes: "_Changes") -> None:
+        """Once each has run: whether they do the same work. Raises TuningError (E086) if not."""
+        coverage = changes.coverage
+        if coverage is None:
+            return
+
+        def run_again(place: int, pattern: bytes) -> None:
+            changes.restore()
+            coverage.fill(pattern)
+            self._run(coverage.candidates[place], lambda: coverage.note(place))
+
+        coverage.judge(run_again, self._hooks.check is None)
+
+    def _look(self, changes: "_Changes") -> None:
+        """Judges at once, by runs that nobody measures."""
+        for candidate in changes.coverage.candidates if changes.coverage is not None else ():
+            changes.restore(candidate)
+            try:
+                self._run(candidate, lambda: changes.note(candidate))
+            except HookError:
+                raise
+            except Exception:  # which is told where it is compared, or measured
+                pass
+        self._judge(changes)
+
+    def _run(self, candidate: Candidate, after: Callable[[], None]) -> None:
+        self._before(candidate)
+        candidate.launch()
+        after()
+        if self._hooks.post_hook is not None:
+            self._call("post_hook", self._hooks.post_hook, candidate.named, exception=None)
 
     def _before(self, candidate: Candidate) -> None:
         if candidate.config.pre_hook is not None:
@@ -269,11 +309,12 @@ class _Session:
             broken: list[Exception] = []
 
             def call() -> None:
-                changes.restore()
+                changes.restore(candidate)
                 self._before(candidate)
                 error: Optional[Exception] = None
                 try:
                     candidate.launch()
+                    changes.note(candidate)
                 except Exception as raised:
                     error = raised
                 if self._hooks.post_hook is not None:
@@ -297,6 +338,7 @@ class _Session:
         found = [place for place in working if timings[place] is not None]
         if not found:
             raise self._nothing_works()
+        self._judge(changes)
         return min(found, key=lambda place: timings[place])  # type: ignore[arg-type, return-value]
 
     def _call(self, kind: str, hook: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
@@ -336,23 +378,37 @@ class _Changes:
         self.values = first.values
         self.stream = first.stream
         named = [*hooks.restore_value, *hooks.reset_to_zero]
-        regions = find_changed(self.accesses, self.values, named)
-        self._copies = Copies(regions, self.stream)
+        self._regions = find_changed(self.accesses, self.values, named)
+        self._copies = Copies(self._regions, self.stream)
+        self.coverage: Optional[Coverage] = None
         self._zeros = []
         for name in hooks.reset_to_zero:
             value = first.named.get(name)
             if value is not None:
                 self._zeros.append(zero(name, value, self.stream))
 
-    def restore(self) -> None:
-        """Before each run."""
+    def watch(self, kernel: str, candidates: Sequence[Candidate]) -> None:
+        """From here on has what the first run of each of these writes looked at, if it must be."""
+        self.coverage = find_coverage(kernel, candidates, self.accesses, self._regions)
+
+    def restore(self, candidate: Optional[Candidate] = None) -> None:
+        """Before each run, that of a candidate."""
         self._copies.restore()
         for clear in self._zeros:
             clear()
+        if self.coverage is not None and self.coverage.waits_for(candidate):
+            self.coverage.fill()
+
+    def note(self, candidate: Candidate) -> None:
+        """After each run."""
+        if self.coverage is not None and self.coverage.waits_for(candidate):
+            self.coverage.note(self.coverage.candidates.index(candidate))
 
     def undo(self) -> None:
         """After the last one."""
         try:
+            if self.coverage is not None:
+                self.coverage.undo()
             self._copies.restore()
         finally:
             self._copies.free()

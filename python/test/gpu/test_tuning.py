@@ -268,7 +268,8 @@ def measure(launch: Callable[[], Any], synchronize: Callable[[], None]) -> float
 
 def test_a_warm_launch_costs_hardly_more(torch):
     x, out = torch.ones(64, device="cuda"), torch.empty(64, device="cuda")
-    kernel = tessera.autotune(blocks(32, 64), key=["n"])(scale)
+    # One program does a block, so configurations do different work, on purpose.
+    kernel = tessera.autotune(blocks(32, 64), key=["n"], check=False)(scale)
     kernel[(1,)](x, out, 64)
     block = kernel.best_config.kwargs["BLOCK"]
     plain, tuned = [], []

@@ -170,7 +170,8 @@ def test_a_hook_sets_the_block(monkeypatch):
         tessera.Config({"ROWS": rows, "COLUMNS": 16}, pre_hook=set_block) for rows in (8, 16)
     ]
     whole = count(monkeypatch, Autotuner, "_choose")
-    tuned = tessera.autotune(configs, key=["n"])(tessera.jit(copy_rows))
+    # A program copies as many rows as its block has, so results differ, and are not compared.
+    tuned = tessera.autotune(configs, key=["n"], check=False)(tessera.jit(copy_rows))
     x = np.random.default_rng(0).random((24, 32), np.float32)
     for n in (3, 5):
         for k in range(4):

@@ -379,7 +379,7 @@ def test_programs_for_triton_may_name_anything(tmp_path):
         "        tl.store(x + tl.arange(0, B), 1.0)\n"
         "assert len(told) == 1 and 'typo' in str(told[0].message) and told[0].filename == __file__\n"
         "x = np.zeros(32, np.float32)\n"
-        "k[(1,)](x, 32)\n"
+        "k[lambda meta: (32 // meta['B'],)](x, 32)\n"
         "assert k.keys == ['n'] and x[0] == 1\n"
     )
     command = [sys.executable, "-m", "tessera", "run", "--as-triton", str(script)]
