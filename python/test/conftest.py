@@ -24,6 +24,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 gc.disable()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--every-combination",
+        action="store_true",
+        help="run tests with whole products of parameters, not samples of them (sampling.py)",
+    )
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
     gc.freeze()
@@ -31,9 +39,18 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests of torch.compile come last. They make Tessera the `triton` of their process, for good, and
     then types show their names as programs that import triton know them. Behind them are those of
     torch's operators, whose `opcheck` has Inductor find out for good that there is no `triton`."""
     operators = "test_torch_operators.py"
     items.sort(key=lambda item: (item.path.name == operators, "pytorch" in item.path.parts))
+    named = config.option.keyword or any("::" in argument for argument in config.args)
+    if not config.option.every_combination and not named:
+        from sampling import drop_combinations
+
+        dropped = drop_combinations(items)
+        if dropped:
+            config.hook.pytest_deselected(items=dropped)
+            gone = set(dropped)
+            items[:] = [item for item in items if item not in gone]

@@ -24,7 +24,8 @@ INTS = ["int8", "int16", "int32", "int64"]
 UINTS = ["uint8", "uint16", "uint32", "uint64"]
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
 
-TARGETS = ["interpreter", "x86-64-v4", "x86-64-v3", "x86-64", "simulator", "cuda"]
+CPU_TARGETS = ["x86-64-v4", "x86-64-v3", "x86-64"]
+TARGETS = ["interpreter", *CPU_TARGETS, "simulator", "cuda"]
 
 
 def numpy_dtype(name: str) -> np.dtype:
