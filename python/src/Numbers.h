@@ -34,15 +34,21 @@ inline uint32_t float32Bits(double value) {
   return bits;
 }
 
-/// The same for the 16-bit formats: to the nearest, ties to even.
+/// The same for the 16-bit formats: to the nearest, ties to even. Rounded once, from the double
+/// itself: by way of a float32, a number next to a tie would become one.
 inline uint16_t bfloat16Bits(double value) {
-  uint32_t bits = float32Bits(value);
+  float toOdd = static_cast<float>(value);
+  uint32_t bits;
+  std::memcpy(&bits, &toOdd, sizeof(bits));
   if (value != value)
     return static_cast<uint16_t>(bits >> 16 | 0x40);
+  // Of the two float32 around a number that is none, the one whose last place is odd says on which
+  // side of a tie the number is. The nearest one is even or that one.
+  if (toOdd != value && (bits & 1) == 0)
+    bits = std::fabs(toOdd) < std::fabs(value) ? bits + 1 : bits - 1;
   return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
-/// Rounded once, from the double itself.
 inline uint16_t float16Bits(double value) {
   uint64_t bits;
   std::memcpy(&bits, &value, sizeof(bits));
@@ -131,6 +137,47 @@ inline bool fitsInteger(TsrDType dtype, int64_t integer, int overflow) {
   }
 }
 
+/// The double that rounds to the narrow floats as a Python number does: an integer of more than 53
+/// bits is rounded to odd, or it would be rounded twice. False, with an exception set, if it is
+/// beyond all doubles, or no number.
+inline bool readForNarrowFloat(PyObject *value, double &result) {
+  result = PyFloat_AsDouble(value);
+  if (result == -1.0 && PyErr_Occurred())
+    return false;
+  if (!PyLong_Check(value) || std::fabs(result) < 0x1p53)
+    return true;
+  PyObject *nearest = PyLong_FromDouble(result);
+  if (!nearest)
+    return false;
+  int isBelow = PyObject_RichCompareBool(nearest, value, Py_LT);
+  int isAbove = PyObject_RichCompareBool(nearest, value, Py_GT);
+  Py_DECREF(nearest);
+  if (isBelow < 0 || isAbove < 0)
+    return false;
+  uint64_t bits;
+  std::memcpy(&bits, &result, sizeof(bits));
+  if ((isBelow || isAbove) && (bits & 1) == 0)
+    result = std::nextafter(result, isBelow ? HUGE_VAL : -HUGE_VAL);
+  return true;
+}
+
+/// A Python number as the slot of a float argument of this type, rounded once. False, with an
+/// exception set, if it is beyond all doubles, or no number.
+inline bool findFloatSlot(PyObject *value, TsrDType dtype, uint64_t &slot) {
+  double number;
+  if (dtype == TSR_FP64) {
+    number = PyFloat_AsDouble(value);
+    std::memcpy(&slot, &number, sizeof(number));
+    return number != -1.0 || !PyErr_Occurred();
+  }
+  if (!readForNarrowFloat(value, number))
+    return false;
+  slot = dtype == TSR_FP16   ? float16Bits(number)
+         : dtype == TSR_BF16 ? bfloat16Bits(number)
+                             : float32Bits(number);
+  return true;
+}
+
 /// The same of a number whose type an annotation says; NoNumber where this is not for the type.
 inline NumberStatus specialiseNumberAs(PyObject *value, TsrDType dtype, bool onValue,
                                        bool onAlignment, SpecialisedNumber &result) {
@@ -138,16 +185,11 @@ inline NumberStatus specialiseNumberAs(PyObject *value, TsrDType dtype, bool onV
   if (!isInteger && !PyFloat_CheckExact(value))
     return NumberStatus::NoNumber;
   if (dtype == TSR_FP16 || dtype == TSR_BF16 || dtype == TSR_FP32 || dtype == TSR_FP64) {
-    double number = PyFloat_AsDouble(value);
-    if (number == -1.0 && PyErr_Occurred()) {
+    result = {dtype, 0, 0};
+    if (!findFloatSlot(value, dtype, result.slot)) {
       PyErr_Clear();
       return NumberStatus::FitsNoType;
     }
-    result = {dtype, 0, float32Bits(number)};
-    if (dtype == TSR_FP64)
-      std::memcpy(&result.slot, &number, sizeof(number));
-    else if (dtype != TSR_FP32)
-      result.slot = dtype == TSR_FP16 ? float16Bits(number) : bfloat16Bits(number);
     return NumberStatus::Fine;
   }
   if (!isInteger)

@@ -850,10 +850,16 @@ void tessera::python::registerSignature(py::module_ &module) {
   module.def(
       "alignment_class", [](uint64_t address) { return static_cast<int>(alignmentClass(address)); },
       py::arg("value"), "The largest of 16, 8 and 4 that divides an address, or 0.");
-  module.def("float32_bits", &float32Bits, py::arg("value"),
-             "A float, rounded to float32, as an integer.");
-  module.def("float16_bits", &float16Bits, py::arg("value"), "The same of a float16.");
-  module.def("bfloat16_bits", &bfloat16Bits, py::arg("value"), "The same of a bfloat16.");
+  module.def(
+      "float_bits",
+      [](const py::object &value, int dtype) {
+        uint64_t slot = 0;
+        if (!findFloatSlot(value.ptr(), static_cast<TsrDType>(dtype), slot))
+          throw py::error_already_set();
+        return slot;
+      },
+      py::arg("value"), py::arg("dtype"),
+      "A Python number, rounded once to the float type of that number, as an integer.");
   module.def(
       "learn_descriptor",
       [](const py::type &cls) {

@@ -258,7 +258,7 @@ def _number(expected: Expected, value: Any) -> int:
         return int(number)
     if expected.dtypes[0].is_floating():
         try:
-            return float_bits(expected.dtypes[0], float(number))
+            return float_bits(expected.dtypes[0], number)
         except OverflowError:
             _refuse(expected, f"which {shown(number)} does not fit", "pass a float", id="E055")
     if isinstance(number, float):

@@ -16,7 +16,7 @@ import operator
 import struct
 import sys
 from enum import Enum
-from typing import Any, Hashable, NamedTuple, Optional, Sequence
+from typing import Any, Hashable, NamedTuple, Optional, Sequence, Union
 
 from tessera import _C
 from tessera.errors import ArgumentError, IntegerRangeError
@@ -211,14 +211,14 @@ class Bound:
             _learn_scalar(type(value))
         if dtype.is_floating():
             try:
-                rounded = float(number)
+                bits = float_bits(dtype, number)
             except OverflowError:
                 raise ArgumentError(
                     "E055",
                     f"argument `{name}` is annotated {dtype}, which {shown(number)} does not fit",
                     "pass a float",
                 ) from None
-            return self._value(dtype, float_bits(dtype, rounded))
+            return self._value(dtype, bits)
         if isinstance(number, float):
             raise ArgumentError(
                 "E055",
@@ -298,16 +298,13 @@ def _fits_nothing(value: int, name: str) -> IntegerRangeError:
     )
 
 
-def float_bits(dtype: types.dtype, value: float) -> int:
-    """`value`, rounded to a float type, as the low bits of a slot."""
-    if dtype == types.float64:
-        return int.from_bytes(struct.pack("<d", value), "little")
-    if dtype == types.bfloat16:
-        return _C.bfloat16_bits(value)
-    if dtype == types.float16:
-        return _C.float16_bits(value)
-    if dtype == types.float32:
-        return _C.float32_bits(value)
+def float_bits(dtype: types.dtype, value: Union[int, float]) -> int:
+    """`value`, rounded once to a float type (to nearest, ties to even), as the low bits of a slot.
+
+    Raises OverflowError for an integer that is beyond all floats.
+    """
+    if dtype in (types.float16, types.bfloat16, types.float32, types.float64):
+        return _C.float_bits(value, dtype._core_id)
     raise ArgumentError("E054", f"a scalar argument cannot be of type {dtype}", "use fp32")
 
 

@@ -8,7 +8,11 @@ from __future__ import annotations
 import dataclasses
 import enum
 import gc
+import math
+import random
+import struct
 import weakref
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -227,13 +231,8 @@ def test_numbers_of_sixteen_bits(whole):
         with np.errstate(over="ignore"):
             want = np.float32(np.float16(number))
         np.testing.assert_array_equal(out[0], want)
-        with np.errstate(over="ignore"):
-            exact = np.array([number]).astype(np.float32)
-        bits = (
-            exact.view(np.uint32).astype(np.uint64) + 0x7FFF + (exact.view(np.uint32) >> 16 & 1)
-        ) >> 16
-        want = (bits << 16).astype(np.uint32).view(np.float32)[0]
-        np.testing.assert_array_equal(out[1], np.nan if number != number else want)
+        want = rounded(number if isinstance(number, int) else float(number), tl.bfloat16)
+        np.testing.assert_array_equal(out[1], want)
     assert len(whole) <= 2  # the first, and the first of NumPy's
     with pytest.raises(ArgumentError):
         passed[(1,)](out, "1", 1.0)
@@ -243,18 +242,77 @@ def test_numbers_of_sixteen_bits(whole):
         passed[(1,)](out, out, 1.0)
 
 
-def test_all_halves(rng=np.random.default_rng(0)):
-    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
-    finite = halves[np.isfinite(halves)].astype(np.float64)
-    # Each number, what lies half way to the next, and what lies beside that.
-    middle = (np.sort(finite)[1:] + np.sort(finite)[:-1]) / 2
-    values = np.concatenate(
-        [finite, middle, np.nextafter(middle, np.inf), np.nextafter(middle, -np.inf)]
-    )
-    values = rng.choice(values, 20000, replace=False)
-    want = values.astype(np.float16).view(np.uint16)
-    found = np.array([_C.float16_bits(value) for value in values.tolist()], np.uint16)
-    np.testing.assert_array_equal(found, want)
+_FORMATS = {tl.float16: (11, -14, 15), tl.bfloat16: (8, -126, 127), tl.float32: (24, -126, 127)}
+"""The bits of the significand, the smallest exponent of a normal number, and the largest one."""
+
+
+def rounded(number: float, dtype: Any) -> float:
+    """The nearest number of a type, ties to even, by rational arithmetic."""
+    precision, lowest, highest = _FORMATS[dtype]
+    if number == 0 or number != number or number in (math.inf, -math.inf):
+        return float(number)
+    magnitude = abs(Fraction(number))
+    exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
+    exponent -= Fraction(2) ** exponent > magnitude
+    place = Fraction(2) ** (max(exponent, lowest) - precision + 1)
+    nearest = round(magnitude / place) * place
+    result = math.inf if nearest >= Fraction(2) ** (highest + 1) else float(nearest)
+    return math.copysign(result, number)
+
+
+def decode(bits: int, dtype: Any) -> float:
+    if dtype == tl.float16:
+        return float(np.uint16(bits).view(np.float16))
+    return float(np.uint32(bits << 16 if dtype == tl.bfloat16 else bits).view(np.float32))
+
+
+@pytest.mark.parametrize("dtype", _FORMATS, ids=str)
+def test_numbers_are_rounded_once(dtype: Any) -> None:
+    """Ties, what lies beside them by one place of a double, and integers of any length."""
+    rng = random.Random(0)
+    precision, lowest, highest = _FORMATS[dtype]
+    numbers: list[Any] = [math.inf, -math.inf, 1e300, -1e300, 1e-320, -0.0, 2**1023]
+    for _ in range(4000):
+        exponent = rng.randint(lowest - precision - 2, highest + 1)
+        tie = math.ldexp(rng.getrandbits(precision + 1) | 1, exponent - precision)
+        beside = tie * (1 + rng.choice((-1, 1)) * 2.0 ** -rng.randint(20, 52))
+        length = rng.randint(54, 200)
+        whole = (rng.getrandbits(precision + 1) | 1) << length - precision
+        numbers += [tie, -beside, math.nextafter(tie, math.inf), math.nextafter(tie, 0.0)]
+        numbers += [whole + rng.choice((-1, 0, 1)), -rng.getrandbits(length)]
+    for number in numbers:
+        found = decode(_C.float_bits(number, dtype._core_id), dtype)
+        want = rounded(number, dtype)
+        assert struct.pack("<d", found) == struct.pack("<d", want), (number, found, want)
+    assert math.isnan(decode(_C.float_bits(math.nan, dtype._core_id), dtype))
+    with pytest.raises(OverflowError):
+        _C.float_bits(2**1024, dtype._core_id)
+
+
+def test_a_number_is_rounded_as_a_cast_in_the_kernel_rounds_it(whole) -> None:
+    """By the interpreter, by the whole way of a launch, warm, and by a kernel that was compiled
+    before."""
+
+    @tessera.jit
+    def passed(out, half: tl.float16, brain: tl.bfloat16, exact: tl.float64):
+        tl.store(out, half)
+        tl.store(out + 1, exact.to(tl.float16))
+        tl.store(out + 2, brain)
+        tl.store(out + 3, exact.to(tl.bfloat16))
+
+    ahead = tessera.compile(passed, "*fp64, fp16, bf16, fp64", target="cpu")
+    for number in (
+        1 + 2**-8 + 2**-40,
+        1 + 2**-11 + 2**-50,
+        -(3 + 2**-7 - 2**-50),
+        1 - 2**-9 - 2**-45,
+    ):
+        want = [rounded(number, dtype) for dtype in (tl.float16, tl.bfloat16) for _ in range(2)]
+        for launch in (tessera.interpret(passed)[(1,)], passed[(1,)], passed[(1,)], ahead[(1,)]):
+            out = np.zeros(4)
+            launch(out, number, number, number)
+            assert out.tolist() == want, number
+    assert len(whole) == 1
 
 
 # --- Arrays with protocols --------------------------------------------------------------------
