@@ -264,7 +264,7 @@ def _find_pointer(value: Any, name: str) -> Optional[Pointer]:
         pointer = pointer_of(value.base, name)
         return None if pointer is None else pointer._replace(dtype=value.dtype)
     if hasattr(value, "__array_interface__") and not hasattr(value, "data_ptr"):
-        if _is_numpy_scalar(value):
+        if is_numpy_scalar(value):
             return None
         return _from_numpy(value, name)
     if callable(getattr(value, "data_ptr", None)) and hasattr(value, "dtype"):
@@ -282,7 +282,8 @@ def _is_immutable(value: Any) -> bool:
     return type(value).__module__.partition(".")[0] in _IMMUTABLE
 
 
-def _is_numpy_scalar(value: Any) -> bool:
+def is_numpy_scalar(value: Any) -> bool:
+    """Whether `value` is one of NumPy's numbers, which never change, and no 0-d array."""
     return any(
         cls.__name__ == "generic" and cls.__module__ == "numpy" for cls in type(value).__mro__
     )

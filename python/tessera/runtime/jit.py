@@ -45,7 +45,7 @@ from tessera.runtime.extents import memory_of_slots
 from tessera.runtime.grid import Grid, normalize_grid
 from tessera.runtime.hooks import LazyDict, hooks, tell_launch
 from tessera.runtime.loading import load_launching
-from tessera.runtime.specialize import Bound, ParamTraits, check_memory
+from tessera.runtime.specialize import Bound, ParamTraits, check_memory, is_array
 from tessera.runtime.tracing import check_writes, is_skipped, is_watching
 from tessera.settings import note_change, settings
 from tessera.wording import closest, counted, with_article
@@ -332,6 +332,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         values, given = self._bind(args, kwargs)
         options = self._options(given)
         bound = self._specialise(values)
+        bound.may_change = bound.may_change or any(map(is_array, given.values()))
         if warmup and options.target == "cuda" and options.arch:
             return self._warm(bound, options)  # there need be no GPU
         place = find_place(bound.pointers, options.target)
@@ -400,8 +401,8 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         launched = outside or divided or found
         if told is not None:
             hooks.launch_exit(told)
-        # The warm path knows no memory.
-        if options.checks_accesses if place is None else not place.by_arrays:
+        # The warm path knows no memory, and constants by identity.
+        if bound.may_change or (options.checks_accesses if place is None else not place.by_arrays):
             return launched.kernel, None
         recipe = (
             found.variant,
@@ -477,6 +478,8 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         if hooks.on_compile:
             return compile(), None
         found = self._kernel(bound, options)
+        if bound.may_change:
+            return found.kernel, None
         return found.kernel, (found.variant, tuple(bound.slots), 0, {}, -1, 0, None, None)
 
     def _is_held_back(self, bound: Bound, options: "CompileOptions", warmup: bool) -> bool:

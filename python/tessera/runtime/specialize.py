@@ -32,7 +32,14 @@ from tessera.language import types
 from tessera.language.aggregate import field_values, fields_of
 from tessera.language.callables import JITCallable
 from tessera.language.records import Parts, parts_of_argument, record_fields
-from tessera.runtime.arrays import NOWHERE, Pointer, find_dtype, is_dtype, pointer_of
+from tessera.runtime.arrays import (
+    NOWHERE,
+    Pointer,
+    find_dtype,
+    is_dtype,
+    is_numpy_scalar,
+    pointer_of,
+)
 from tessera.wording import shown, with_article
 
 _SCALARS = (bool, int, float)
@@ -79,6 +86,9 @@ class Bound:
         self.specs: list[ArgSpec] = []
         self.slots: list[int] = []
         self.pointers: list[PointerSlot] = []
+        self.may_change = False
+        """Whether a constant was taken from an object that may hold another one at the next launch.
+        The warm path, which knows constants by identity, is not for such launches."""
 
     def add(self, traits: ParamTraits, value: Any) -> None:
         """Specialises the next argument."""
@@ -88,10 +98,9 @@ class Bound:
 
     def _specialise(self, traits: ParamTraits, value: Any, name: str) -> tuple[Hashable, ArgSpec]:
         if isinstance(value, types.constexpr):
-            value = value.value
-            return _constant(value, name)
+            return self._constant(value.value, name)
         if traits.is_constexpr:
-            return _constant(value, name)
+            return self._constant(value, name)
         if value is None or isinstance(value, (types.dtype, JITCallable)):
             return _constant(value, name)
         if type(value) not in _SCALARS:
@@ -120,6 +129,10 @@ class Bound:
             "pass an array, a number, a bool, None or a tuple of these, "
             f"or annotate it: `{name}: tl.constexpr`",
         )
+
+    def _constant(self, value: Any, name: str) -> tuple[Hashable, ArgSpec]:
+        self.may_change = self.may_change or may_change(value)
+        return _constant(value, name)
 
     def _tuple(self, traits: ParamTraits, parts: Parts, name: str) -> tuple[Hashable, ArgSpec]:
         keys, specs = [], []
@@ -332,6 +345,33 @@ def constant_key(value: Any) -> Hashable:
     return ("c", cls, value, *_members_key(value))
 
 
+def may_change(value: Any) -> bool:
+    """Whether a constant's key depends on what may change while the object stays the same: the
+    element of a 0-d array, or the members of an object that is compared by them."""
+    if isinstance(value, types.constexpr):
+        return may_change(value.value)
+    if isinstance(value, (bool, int, float, str, types.dtype, JITCallable, Enum)) or value is None:
+        return False
+    if isinstance(value, tuple):
+        return any(map(may_change, value))
+    if is_array(value):
+        return True
+    if is_dtype(value) or is_numpy_scalar(value):
+        return False
+    cls: Any = type(value)
+    if getattr(cls, "__eq__") is getattr(object, "__eq__") or cls.__module__ == "builtins":
+        return False
+    if fields_of(value) is not None:
+        return any(map(may_change, field_values(value)))
+    is_frozen: bool = getattr(getattr(cls, "__dataclass_params__", None), "frozen", False)
+    return not is_frozen or any(map(may_change, getattr(value, "__dict__", {}).values()))
+
+
+def is_array(value: Any) -> bool:
+    """Whether `value` is an array of NumPy's, be it one of no dimension, and no number."""
+    return hasattr(value, "__array_interface__") and not is_numpy_scalar(value)
+
+
 def _members_key(value: Any) -> Sequence[Hashable]:
     members = dict(getattr(value, "__dict__", None) or {})
     for cls in type(value).__mro__:
@@ -371,7 +411,11 @@ def _constant(value: Any, name: str) -> tuple[Hashable, ArgSpec]:
             raise ArgumentError(
                 "E033",
                 f"argument `{name}` is a constexpr, got {with_article(type(value).__name__)}",
-                "pass a number, a string, a dtype or a tuple of these, or drop `tl.constexpr`",
+                (
+                    "pass the number in it: x.item()"
+                    if getattr(value, "ndim", None) == 0
+                    else "pass a number, a string, a dtype or a tuple of these, or drop `tl.constexpr`"
+                ),
             )
     try:
         return constant_key(value), ConstSpec(value)

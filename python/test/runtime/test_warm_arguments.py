@@ -315,6 +315,104 @@ def test_a_number_is_rounded_as_a_cast_in_the_kernel_rounds_it(whole) -> None:
     assert len(whole) == 1
 
 
+# --- Constants that change ---------------------------------------------------------------------
+
+
+class Described:
+    """Equal by its member."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Described) and other.number == self.number
+
+    def __hash__(self) -> int:
+        return hash(self.number)
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    number: int
+
+
+@dataclasses.dataclass
+class Counted:
+    data: Any
+    number: tl.constexpr
+
+
+@tessera.jit
+def stored(out, number: tl.constexpr):
+    tl.store(out, number)
+
+
+@tessera.jit
+def stored_member(out, of: tl.constexpr):
+    tl.store(out, of.number)
+
+
+@tessera.jit
+def stored_field(of):
+    tl.store(of.data, of.number)
+
+
+@pytest.mark.parametrize("launch", ["array", "in a constexpr", "in a record", "member"])
+def test_a_constant_that_changes_in_place(whole, launch: str) -> None:
+    """A 0-d array, or what is compared by its members, counts by what it holds at each launch."""
+    out, array, described = np.zeros(1, np.int32), np.array(4), Described(4)
+    record = Counted(out, array)
+    run = {
+        "array": lambda: stored[(1,)](out, array),
+        "in a constexpr": lambda: stored[(1,)](out, tl.constexpr(array)),
+        "in a record": lambda: stored_field[(1,)](record),
+        "member": lambda: stored_member[(1,)](out, described),
+    }[launch]
+    for number in (4, 8, 4, 8, 6):
+        array[...] = described.number = number
+        for _ in range(3):
+            run()
+            assert out[0] == number
+    if launch == "array":
+        kernels = []
+        for number in (4, 8, 4):
+            array[...] = number
+            kernels.append(stored.warmup(out, array, grid=(1,)))
+        assert kernels[0] is kernels[2] is not kernels[1]
+
+
+def test_constants_that_do_not_change_stay_warm(whole) -> None:
+    out = np.zeros(1, np.int32)
+    for number in (np.int32(4), 4, np.dtype("int32"), Kind.WIDE, (1, (2, "x")), None, tl.float32):
+        for _ in range(3):
+            known = len(whole)
+            stored_or_zero[(1,)](out, number)
+        assert len(whole) == known, number
+    frozen = Frozen(5)
+    for _ in range(3):
+        known = len(whole)
+        stored_member[(1,)](out, frozen)
+    assert len(whole) == known and out[0] == 5
+
+
+class Kind(enum.Enum):
+    WIDE = 3
+
+
+@tessera.jit
+def stored_or_zero(out, number: tl.constexpr):
+    tl.store(out, 0)
+
+
+def test_other_arrays_are_no_constants() -> None:
+    torch = pytest.importorskip("torch")
+    out = np.zeros(1, np.int32)
+    with pytest.raises(ArgumentError, match=r"(?s)E033.*x\.item\(\)"):
+        stored[(1,)](out, torch.tensor(3))
+    with pytest.raises(ArgumentError, match="E033"):
+        stored[(1,)](out, np.zeros(1))
+
+
 # --- Arrays with protocols --------------------------------------------------------------------
 
 
