@@ -14,6 +14,7 @@ from tessera.testing.fuzz.program import FLOATS, Array
 # Elements before or after an array, which nobody may write.
 _BAND = 16
 _PAGE = mmap.PAGESIZE
+_NORESERVE = 0x4000  # MAP_NORESERVE of Linux, which mmap has no name for in Python 3.10
 
 
 class Overwritten(Exception):
@@ -36,7 +37,13 @@ class Memory:
         self.guarded: list[tuple[str, np.ndarray, slice]] = []
         for number, array in enumerate(arrays):
             total = array.total(programs)
-            if array.base:
+            if array.places:
+                view = reserve(total, numpy_dtype(array.dtype))
+                filled = draw(rng, array, sum(length for _, length in array.places))
+                for start, length in array.places:
+                    view[start : start + length] = filled[:length]
+                    filled = filled[length:]
+            elif array.base:
                 view = self.by_name[array.base][array.behind : array.behind + total]
             else:
                 whole, place = _guarded(
@@ -48,12 +55,27 @@ class Memory:
             self.views.append(view)
             self.by_name[array.name] = view
 
+    def read(self, array: Array) -> np.ndarray:
+        """What an array holds, where kernels may touch it."""
+        view = self.by_name[array.name]
+        if not array.places:
+            return view
+        return np.concatenate([view[start : start + length] for start, length in array.places])
+
     def check_guards(self, where: str) -> None:
         """Raises Overwritten if something beside an array was written."""
         for name, whole, place in self.guarded:
             for band, side in ((whole[: place.start], "before"), (whole[place.stop :], "after")):
                 if (band != np.full(1, 3).astype(whole.dtype)).any():
                     raise Overwritten(f"{where} wrote {side} array {name}")
+
+
+def reserve(total: int, dtype: np.dtype) -> np.ndarray:
+    """Zeros that take no memory before they are touched; there may be more than memory has."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE
+    pages = mmap.mmap(-1, max(1, total * dtype.itemsize), flags=flags)
+    pages.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(pages, dtype, total)
 
 
 def _guarded(total: int, dtype: np.dtype, page: int | None) -> tuple[np.ndarray, slice]:

@@ -370,7 +370,7 @@ def _compare_launch(
             _check_near(item, memory.by_name, programs, where, on_gpu and memory is got)
     for array in arrays:
         if array.name not in near and array.data != "scratch":
-            _check_equal(array, expected.by_name[array.name], got.by_name[array.name], name)
+            _check_equal(array, expected.read(array), got.read(array), name)
 
 
 def _run_on_gpu(

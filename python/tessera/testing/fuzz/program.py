@@ -115,7 +115,8 @@ class Array:
     them), "bits" (floats of any bit pattern), "zeros" (an output) or "scratch" (zeros at first,
     of which nobody asks what is there afterwards: addresses). Of an `exact` array of floats
     the bits of a NaN count, too. One with a `base` is that array's memory from `behind` elements
-    after its start on.
+    after its start on. One with `places` (first elements and lengths) is larger than memory: it
+    holds and is asked for what is there, and zeros elsewhere.
     """
 
     name: str
@@ -126,6 +127,7 @@ class Array:
     exact: bool = False
     base: str = ""
     behind: int = 0
+    places: tuple[tuple[int, int], ...] = ()
 
     def total(self, programs: int) -> int:
         """The elements of the whole array."""
