@@ -49,6 +49,13 @@ static LaunchExpr toLaunchExpr(const ScalarPolynomial &polynomial, MLIRContext *
   return sum;
 }
 
+static ScalarPolynomial toPolynomial(const ScalarTerm &term) {
+  ScalarPolynomial product = term.scale;
+  for (const ScalarFactor &factor : term.factors)
+    product = *product.times(ScalarPolynomial::ofFactor(factor));
+  return product;
+}
+
 /// What keeps its elements, or extends them.
 static bool isMove(Operation *op) {
   return movesOneTile(op) || isa<arith::ExtSIOp, arith::ExtUIOp, arith::IndexCastOp>(op);
@@ -75,6 +82,9 @@ private:
     /// Index i is inside where `i + lower >= 0`: this is the coordinate, then.
     std::optional<ScalarPolynomial> lower;
 
+    /// See BoxDim.
+    bool isNarrow = false;
+
     bool isUnit() const { return stride.getConstant() == 1; }
     bool isBounded() const { return upper || lower; }
   };
@@ -82,6 +92,9 @@ private:
   struct Outer {
     ScalarTerm stride;
     ScalarPolynomial coordinate;
+    bool isNarrow = false;
+
+    ScalarPolynomial getStride() const { return toPolynomial(stride); }
   };
 
   bool refuse(const Twine &because) {
@@ -97,6 +110,16 @@ private:
   bool shareOutTerm(const ScalarTerm &term);
   bool moveAlong(Dim &dim, const ScalarPolynomial &amount);
   bool addOuter(const ScalarTerm &term);
+  Outer makeOuter(const ScalarTerm &term) const;
+  void collectNarrowIndices(Value pointers);
+  bool isNarrow(const ScalarPolynomial &coordinate, const ScalarPolynomial &stride, int64_t extent);
+  bool moveOut(ScalarPolynomial &coordinate, const ScalarPolynomial &stride,
+               const ScalarTerm &term);
+  bool makeNarrow(ScalarPolynomial &coordinate, const ScalarPolynomial &stride, int64_t extent,
+                  bool canMove);
+  bool askForNarrow(const ScalarPolynomial &coordinate, int64_t extent);
+  bool hasEnd(const Dim &dim);
+  bool narrowCoordinates();
   bool isKnown(const ScalarFactor &factor) const;
   bool isKnown(const ScalarPolynomial &polynomial) const;
   std::pair<ScalarPolynomial, ScalarPolynomial> split(const ScalarPolynomial &polynomial) const;
@@ -137,6 +160,8 @@ private:
   FuncOp kernel;
   /// The values that the pointers are sums and products of.
   llvm::SetVector<Value> addressParts;
+  /// What of the address the program computes in 32 bits.
+  SmallVector<ScalarPolynomial> narrowIndices;
 };
 
 } // namespace tessera
@@ -358,16 +383,8 @@ bool BoxFinder::placeByMask() {
   return true;
 }
 
-/// Adds a dimension along which the box has one element.
-bool BoxFinder::addOuter(const ScalarTerm &term) {
-  for (Outer &outer : outers)
-    if (std::optional<ScalarTerm> quotient = divideTerms(term, outer.stride)) {
-      ScalarPolynomial amount = quotient->scale;
-      for (const ScalarFactor &factor : quotient->factors)
-        amount = *amount.times(ScalarPolynomial::ofFactor(factor));
-      outer.coordinate = *outer.coordinate.plus(amount);
-      return true;
-    }
+/// A dimension along which the box has one element: its stride is what is known of a term.
+BoxFinder::Outer BoxFinder::makeOuter(const ScalarTerm &term) const {
   Outer outer{{term.scale, {}}, 1};
   for (const ScalarFactor &factor : term.factors) {
     if (isKnown(factor))
@@ -375,12 +392,20 @@ bool BoxFinder::addOuter(const ScalarTerm &term) {
     else
       outer.coordinate = *outer.coordinate.times(ScalarPolynomial::ofFactor(factor));
   }
-  ScalarPolynomial stride = outer.stride.scale;
-  for (const ScalarFactor &factor : outer.stride.factors)
-    stride = *stride.times(ScalarPolynomial::ofFactor(factor));
+  return outer;
+}
+
+/// Adds such a dimension.
+bool BoxFinder::addOuter(const ScalarTerm &term) {
+  for (Outer &outer : outers)
+    if (std::optional<ScalarTerm> quotient = divideTerms(term, outer.stride)) {
+      outer.coordinate = *outer.coordinate.plus(toPolynomial(*quotient));
+      return true;
+    }
+  Outer outer = makeOuter(term);
   if (outer.stride.scale < 0)
     return refuse("an index may be negative");
-  if (!isAligned(stride))
+  if (!isAligned(outer.getStride()))
     return refuse(
         "an offset that no bound is compared with is not known to be a multiple of 16 bytes");
   outers.push_back(std::move(outer));
@@ -407,9 +432,7 @@ bool BoxFinder::shareOutTerm(const ScalarTerm &term) {
     std::optional<ScalarTerm> quotient = divideTerms(term, leading);
     if (!quotient)
       continue;
-    ScalarPolynomial candidate = quotient->scale;
-    for (const ScalarFactor &factor : quotient->factors)
-      candidate = *candidate.times(ScalarPolynomial::ofFactor(factor));
+    ScalarPolynomial candidate = toPolynomial(*quotient);
     // All terms of the stride must be found.
     std::optional<ScalarPolynomial> moved = candidate.times(dim.stride);
     moved = moved ? rest.minus(*moved) : std::nullopt;
@@ -426,9 +449,7 @@ bool BoxFinder::shareOutTerm(const ScalarTerm &term) {
   if (best)
     return moveAlong(*best, amount);
 
-  ScalarPolynomial whole = term.scale;
-  for (const ScalarFactor &factor : term.factors)
-    whole = *whole.times(ScalarPolynomial::ofFactor(factor));
+  ScalarPolynomial whole = toPolynomial(term);
   // A product with an argument is the place of an array among many, which may be further
   // away than a coordinate can count.
   bool hasArgument = llvm::any_of(term.factors, isParameter);
@@ -640,6 +661,215 @@ bool BoxFinder::isNonNegativeCoordinate(const ScalarPolynomial &coordinate) {
 }
 
 //===----------------------------------------------------------------------===//
+// Coordinates of 32 bits
+//===----------------------------------------------------------------------===//
+
+/// Bits for any sum of products of numbers of 64 bits.
+static constexpr unsigned kWide = 768;
+
+using Interval = std::pair<APInt, APInt>;
+
+static Interval getRange(const ScalarFactor &factor, IntegerRanges &ranges) {
+  if (!factor.isIteration) {
+    ConstantIntRanges range = ranges.get(factor.value);
+    return {range.smin().sext(kWide), range.smax().sext(kWide)};
+  }
+  auto loop = cast<scf::ForOp>(cast<BlockArgument>(factor.value).getOwner()->getParentOp());
+  ConstantIntRanges lower = ranges.get(loop.getLowerBound()),
+                    upper = ranges.get(loop.getUpperBound()), step = ranges.get(loop.getStep());
+  APInt zero = APInt::getZero(kWide), one(kWide, 1);
+  APInt distance = loop.getUnsignedCmp() ? upper.umax().zext(kWide) - lower.umin().zext(kWide)
+                                         : upper.smax().sext(kWide) - lower.smin().sext(kWide);
+  APInt last = (distance - one).sdiv(llvm::APIntOps::smax(step.smin().sext(kWide), one));
+  return {zero, llvm::APIntOps::smax(last, zero)};
+}
+
+static Interval getRange(const ScalarPolynomial &polynomial, IntegerRanges &ranges) {
+  Interval sum{APInt::getZero(kWide), APInt::getZero(kWide)};
+  for (const ScalarTerm &term : polynomial.getTerms()) {
+    APInt scale(kWide, term.scale, /*isSigned=*/true);
+    Interval product{scale, scale};
+    for (const ScalarFactor &factor : term.factors) {
+      auto [least, most] = getRange(factor, ranges);
+      APInt corners[] = {product.first * least, product.first * most, product.second * least,
+                         product.second * most};
+      auto isLess = [](const APInt &a, const APInt &b) { return a.slt(b); };
+      product = {*llvm::min_element(corners, isLess), *llvm::max_element(corners, isLess)};
+    }
+    sum.first += product.first;
+    sum.second += product.second;
+  }
+  return sum;
+}
+
+/// Whether 32 bits have all indices from a coordinate on.
+static bool isInRange(const ScalarPolynomial &coordinate, int64_t extent, IntegerRanges &ranges) {
+  auto [least, most] = getRange(coordinate, ranges);
+  return least.isSignedIntN(32) && (most + (extent - 1)).isSignedIntN(32);
+}
+
+/// What is computed in 32 bits and becomes part of an address does not wrap (Access.h).
+void BoxFinder::collectNarrowIndices(Value pointers) {
+  constexpr size_t kMostParts = 256;
+  llvm::SetVector<Value> parts;
+  parts.insert(pointers);
+  for (size_t next = 0; next < std::min(parts.size(), kMostParts); ++next) {
+    Value part = parts[next];
+    if (getElementTypeOrSelf(part.getType()).isInteger(32))
+      if (std::optional<LinearForm> form = analysis.getLinearForm(part))
+        narrowIndices.push_back(std::move(form->uniform));
+    auto addCarried = [&](scf::ForOp loop, unsigned number) {
+      parts.insert(loop.getInitArgs()[number]);
+      parts.insert(loop.getYieldedValues()[number]);
+    };
+    if (auto argument = dyn_cast<BlockArgument>(part)) {
+      auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+      if (loop && argument != loop.getInductionVar())
+        addCarried(loop, argument.getArgNumber() - loop.getNumInductionVars());
+      continue;
+    }
+    Operation *op = part.getDefiningOp();
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      addCarried(loop, cast<OpResult>(part).getResultNumber());
+    else if (isMove(op) || isa<AddPtrOp, arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
+      parts.insert(op->operand_begin(), op->operand_end());
+  }
+}
+
+/// Whether a coordinate is known to have 32 bits: by its range, or because it, or the offset that
+/// it makes, is what the program computes in so many.
+bool BoxFinder::isNarrow(const ScalarPolynomial &coordinate, const ScalarPolynomial &stride,
+                         int64_t extent) {
+  if (isInRange(coordinate, extent, analysis.getRanges()))
+    return true;
+  std::optional<ScalarPolynomial> offset = coordinate.times(stride);
+  return llvm::any_of(narrowIndices, [&](const ScalarPolynomial &index) {
+    return index == coordinate || (offset && index == *offset);
+  });
+}
+
+/// Makes a term of a coordinate an outer dimension.
+bool BoxFinder::moveOut(ScalarPolynomial &coordinate, const ScalarPolynomial &stride,
+                        const ScalarTerm &term) {
+  constexpr int64_t kMostBytes = int64_t(1) << 40;
+  std::optional<ScalarPolynomial> moved = toPolynomial(term).times(stride);
+  if (!moved || moved->getTerms().size() != 1 || outers.size() + dims.size() >= kMaxBoxRank)
+    return false;
+  Outer outer = makeOuter(moved->getTerms().front());
+  int64_t scale = outer.stride.scale;
+  if (scale <= 0 || scale >= kMostBytes / elementBytes || !isAligned(outer.getStride()) ||
+      !isNarrow(outer.coordinate, outer.getStride(), 1))
+    return false;
+  // The launch makes no map with a negative stride; the kernel would.
+  if (describedBefore && !llvm::all_of(outer.stride.factors, [&](const ScalarFactor &factor) {
+        return isIndex(factor.value);
+      }))
+    return false;
+  coordinate = *coordinate.minus(toPolynomial(term));
+  outer.isNarrow = true;
+  outers.push_back(std::move(outer));
+  return true;
+}
+
+/// The limits that the range of any factor may depend on.
+static LaunchLimits findLimitsOf(const ScalarPolynomial &polynomial, LaunchLimits::Level level) {
+  LaunchLimits all;
+  for (const ScalarTerm &term : polynomial.getTerms())
+    for (const ScalarFactor &factor : term.factors) {
+      LaunchLimits limits = findLimits(factor.value, level);
+      all.mostPrograms = std::max(all.mostPrograms, limits.mostPrograms);
+      for (auto [number, interval] : limits.ofArgument) {
+        LaunchLimits::Interval &known = all.ofArgument.try_emplace(number, interval).first->second;
+        known.least = std::max(known.least, interval.least);
+      }
+    }
+  return all;
+}
+
+/// Asks of a launch that a coordinate has 32 bits.
+bool BoxFinder::askForNarrow(const ScalarPolynomial &coordinate, int64_t extent) {
+  std::optional<ScalarPolynomial> room =
+      ScalarPolynomial(std::numeric_limits<int32_t>::max() - (extent - 1)).minus(coordinate);
+  if (room && isKnownAtLaunch(*room) && require(*room))
+    return true;
+  for (LaunchLimits::Level level : LaunchLimits::kLevels) {
+    LaunchLimits limits = findLimitsOf(coordinate, level);
+    IntegerRanges ranges(limits);
+    if (!isInRange(coordinate, extent, ranges))
+      continue;
+    relyOn(limits);
+    return true;
+  }
+  if (std::optional<std::string> bound = room ? writeProgramBound(*room) : std::nullopt) {
+    if (!llvm::is_contained(programBounds, *bound))
+      programBounds.push_back(*bound);
+    return true;
+  }
+  return refuse("an index may be beyond 2^31 elements");
+}
+
+/// Makes a coordinate along which the array has no end one of 32 bits. What is largest goes first.
+bool BoxFinder::makeNarrow(ScalarPolynomial &coordinate, const ScalarPolynomial &stride,
+                           int64_t extent, bool canMove) {
+  SmallVector<ScalarTerm> terms;
+  if (canMove)
+    terms.assign(coordinate.getTerms().begin(), coordinate.getTerms().end());
+  auto getMost = [&](const ScalarTerm &term) {
+    return getRange(toPolynomial(term), analysis.getRanges()).second;
+  };
+  while (!terms.empty() && !isNarrow(coordinate, stride, extent)) {
+    auto *largest = llvm::max_element(terms, [&](const ScalarTerm &a, const ScalarTerm &b) {
+      return getMost(a).slt(getMost(b));
+    });
+    moveOut(coordinate, stride, *largest);
+    terms.erase(largest);
+  }
+  return isNarrow(coordinate, stride, extent) || askForNarrow(coordinate, extent);
+}
+
+/// Whether the array ends along a dimension where coordinates still have 32 bits: the launch makes
+/// no map of another one, but the kernel would.
+bool BoxFinder::hasEnd(const Dim &dim) {
+  if (!dim.upper)
+    return false;
+  std::optional<ScalarPolynomial> extent = dim.upper->plus(dim.coordinate);
+  return !describedBefore || (extent && isInRange(*extent, /*extent=*/1, analysis.getRanges()));
+}
+
+bool BoxFinder::narrowCoordinates() {
+  for (Dim &dim : dims) {
+    auto check = [&] {
+      return dim.isNarrow = isNarrow(dim.coordinate, dim.stride, dim.tileExtent);
+    };
+    if (check())
+      continue;
+    if (hasEnd(dim)) {
+      // What is the same in all programs does not move the end.
+      for (const ScalarTerm &term : SmallVector<ScalarTerm>(dim.coordinate.getTerms()))
+        if (ScalarPolynomial offset = toPolynomial(term);
+            !dim.lower && isKnown(offset) && !isNarrow(offset, dim.stride, 1))
+          moveOut(dim.coordinate, dim.stride, term);
+      check();
+      continue;
+    }
+    if (!makeNarrow(dim.coordinate, dim.stride, dim.tileExtent, /*canMove=*/!dim.isBounded()))
+      return false;
+    // Nothing says how negative an index may be that has a bound from below.
+    dim.isNarrow = !dim.lower;
+  }
+  // Those that are added here are narrow.
+  for (size_t number = 0, count = outers.size(); number < count; ++number) {
+    ScalarPolynomial coordinate = outers[number].coordinate;
+    if (!isNarrow(coordinate, outers[number].getStride(), 1) &&
+        !makeNarrow(coordinate, outers[number].getStride(), 1, /*canMove=*/true))
+      return false;
+    outers[number].coordinate = coordinate;
+    outers[number].isNarrow = true;
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
 // Boxes
 //===----------------------------------------------------------------------===//
 
@@ -721,6 +951,7 @@ std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
     return std::nullopt;
   }
   collectAddressParts(pointers);
+  collectNarrowIndices(pointers);
   for (int64_t extent : type.getShape())
     dims.push_back({extent, {}, {}, {}, {}});
   rest = form->uniform;
@@ -728,7 +959,7 @@ std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
     return std::nullopt;
   if (mask && !readMask(mask, llvm::to_vector(llvm::seq<int>(0, dims.size()))))
     return std::nullopt;
-  if (!placeByMask() || !shareOut() || (describedBefore && !guardExtents()))
+  if (!placeByMask() || !shareOut() || !narrowCoordinates() || (describedBefore && !guardExtents()))
     return std::nullopt;
   // Elsewhere along a row TMA ends the kernel: as an illegal instruction, says the GPU.
   for (auto [number, dim] : llvm::enumerate(dims))
@@ -748,17 +979,16 @@ std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
   for (const Outer &outer : outers) {
     if (!isNonNegativeCoordinate(outer.coordinate))
       return std::nullopt;
-    ScalarPolynomial stride = outer.stride.scale;
-    for (const ScalarFactor &factor : outer.stride.factors)
-      stride = *stride.times(ScalarPolynomial::ofFactor(factor));
-    box.dims.push_back({unbounded, describe(stride), std::nullopt, 1, outer.coordinate});
+    box.dims.push_back({unbounded, describe(outer.getStride()), std::nullopt, 1, outer.coordinate,
+                        outer.isNarrow});
   }
   auto addDim = [&](unsigned number) {
     const Dim &dim = dims[number];
     LaunchExpr extent = unbounded;
     if (dim.upper)
       extent = describe(*dim.upper->plus(dim.coordinate));
-    box.dims.push_back({extent, describe(dim.stride), number, dim.tileExtent, dim.coordinate});
+    box.dims.push_back(
+        {extent, describe(dim.stride), number, dim.tileExtent, dim.coordinate, dim.isNarrow});
     return dim.lower || isNonNegativeCoordinate(dim.coordinate);
   };
   auto isLast = [&](unsigned dim) { return dims[dim].tileExtent != 1 && dims[dim].isUnit(); };

@@ -191,10 +191,12 @@ Value Emitter::emit(const ScalarPolynomial &polynomial) {
 
 } // namespace
 
-/// Whether 32 bits are enough for whatever the program itself could have computed in them.
-static bool isNarrow(const ScalarPolynomial &polynomial) {
+/// Whether arithmetic of 32 bits gives the low bits of a sum: for sums and products it does, and
+/// no loop of more bits counts the iterations.
+static bool canEmitNarrow(const ScalarPolynomial &polynomial) {
   return llvm::all_of(polynomial.getTerms(), [](const ScalarTerm &term) {
-    return term.factors.size() <= 1 && llvm::all_of(term.factors, [](const ScalarFactor &factor) {
+    return llvm::isInt<32>(term.scale) && term.factors.size() <= 1 &&
+           llvm::all_of(term.factors, [](const ScalarFactor &factor) {
              return factor.value.getType().isInteger(32);
            });
   });
@@ -203,17 +205,21 @@ static bool isNarrow(const ScalarPolynomial &polynomial) {
 Value BoxAccess::emitCoordinate(OpBuilder &builder, Location loc, unsigned dim,
                                 IRMapping &mapping) const {
   const ScalarPolynomial &coordinate = dims[dim].coordinate;
-  IntegerType narrow = builder.getI32Type();
+  bool isNarrow = dims[dim].isNarrow;
+  IntegerType narrow = builder.getI32Type(), wide = builder.getI64Type();
   Value value;
-  if (isNarrow(coordinate)) {
+  if (isNarrow && canEmitNarrow(coordinate)) {
     value = Emitter{builder, loc, mapping, narrow}.emit(coordinate);
   } else {
-    // Beyond 32 bits lies what is beyond any extent.
-    Emitter wide{builder, loc, mapping, builder.getI64Type()};
-    value = wide.emit(coordinate);
-    value = arith::MinSIOp::create(builder, loc, value, wide.constant(INT32_MAX));
-    value = arith::MaxSIOp::create(builder, loc, value, wide.constant(INT32_MIN));
-    value = arith::TruncIOp::create(builder, loc, narrow, value);
+    Value whole = Emitter{builder, loc, mapping, wide}.emit(coordinate);
+    value = arith::TruncIOp::create(builder, loc, narrow, whole);
+    if (!isNarrow) {
+      // Beyond 32 bits lies what is beyond any extent.
+      Value low = arith::ExtSIOp::create(builder, loc, wide, value);
+      Value isSame = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, low, whole);
+      Value outside = Emitter{builder, loc, mapping, narrow}.constant(kOutside);
+      value = arith::SelectOp::create(builder, loc, isSame, value, outside);
+    }
   }
   if (dim != 0)
     return value;

@@ -165,3 +165,34 @@ std::optional<std::string> tessera::writeProgramBound(Value value) {
     return std::nullopt;
   return std::move(writer.text);
 }
+
+/// How many iterations a loop has made: (loop 0 X), with X no less than all of them.
+static std::optional<std::string> writeIterations(scf::ForOp loop) {
+  std::optional<std::string> lower = writeProgramBound(loop.getLowerBound()),
+                             upper = writeProgramBound(loop.getUpperBound()),
+                             step = writeProgramBound(loop.getStep());
+  if (!lower || !upper || !step || loop.getUnsignedCmp())
+    return std::nullopt;
+  return "(loop 0 (add64 (div64 (sub64 " + *upper + " " + *lower + ") " + *step + ") 1))";
+}
+
+std::optional<std::string> tessera::writeProgramBound(const ScalarPolynomial &polynomial) {
+  constexpr size_t kMostOperands = 8;
+  if (polynomial.getTerms().size() > kMostOperands)
+    return std::nullopt;
+  std::string sum;
+  for (const ScalarTerm &term : polynomial.getTerms()) {
+    std::string product = std::to_string(term.scale);
+    for (const ScalarFactor &factor : term.factors) {
+      std::optional<std::string> text =
+          factor.isIteration ? writeIterations(cast<scf::ForOp>(
+                                   cast<BlockArgument>(factor.value).getOwner()->getParentOp()))
+                             : writeProgramBound(factor.value);
+      if (!text)
+        return std::nullopt;
+      product = "(mul64 " + product + " " + *text + ")";
+    }
+    sum = sum.empty() ? product : "(add64 " + sum + " " + product + ")";
+  }
+  return sum.empty() ? "0" : sum;
+}

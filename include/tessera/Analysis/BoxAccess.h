@@ -30,6 +30,17 @@
 //
 // Beyond the extents (and at negative coordinates) loads give 0 and stores do nothing. A
 // dimension without a bound in the mask has none: its extent is kUnboundedExtent.
+//
+// Coordinates have 32 bits, addresses 64. A term that could take a coordinate beyond 32 bits,
+// along a dimension without a bound, becomes an outer dimension with a stride of its own:
+//
+//     p = b + batch.to(int64) * (8192 * 1024) + rows[:, None] * 1024 + k
+//
+//     base b     outer: stride 8192 * 1024, coordinate batch
+//                dim 0: stride 1024, coordinate pid * 128
+//                dim 1: stride 1,    coordinate k
+//
+// Where no dimension is left, the launch is asked that coordinates keep to 32 bits.
 
 #ifndef TESSERA_ANALYSIS_BOXACCESS_H
 #define TESSERA_ANALYSIS_BOXACCESS_H
@@ -64,6 +75,10 @@ struct BoxDim {
   int64_t tileExtent = 1;
   /// Where the box begins.
   ScalarPolynomial coordinate;
+  /// Whether the coordinate is known to have 32 bits, as those of copies do, or is an index that
+  /// the program itself computes in so many. If not, the array ends along this dimension, and what
+  /// is beyond 32 bits lies outside of it.
+  bool isNarrow = false;
 
   /// Whether no mask says where the array ends along it.
   bool isUnbounded() const {

@@ -6,6 +6,8 @@
 #ifndef TESSERA_ANALYSIS_PROGRAMBOUNDS_H
 #define TESSERA_ANALYSIS_PROGRAMBOUNDS_H
 
+#include "tessera/Analysis/ScalarPolynomial.h"
+
 #include "mlir/IR/Value.h"
 
 #include <optional>
@@ -16,6 +18,9 @@ namespace tessera {
 /// The text of a scalar integer; none where it is made of more than arguments, the program's place
 /// and arithmetic, or is too long.
 std::optional<std::string> writeProgramBound(mlir::Value value);
+
+/// That of a sum of products, computed in 64 bits.
+std::optional<std::string> writeProgramBound(const ScalarPolynomial &polynomial);
 
 } // namespace tessera
 
