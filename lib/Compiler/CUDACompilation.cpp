@@ -101,6 +101,8 @@ void CUDACompilation::lowerTileGPU(ModuleOp module, const ScheduleLimits &limits
   pipeline.limitLaunches = options.tensorMaps;
   pipeline.fpFusion = options.fpFusion;
   pipeline.flushResults = options.flushResults;
+  pipeline.strictSchedules = options.strictSchedules;
+  pipeline.refusedPlans = options.refusedPlans;
 
   lower(module, "tilegpu", [&](OpPassManager &passes) { buildTileGPUPipeline(passes, pipeline); });
   setTensorMaps(module);
@@ -532,7 +534,7 @@ CUDACompilation::Attempt CUDACompilation::attempt(ModuleOp module, const Schedul
       throw;
     refuse();
   } catch (const InternalError &) {
-    if (isFirst)
+    if (isFirst || options.strictSchedules)
       throw;
     refuse();
   }

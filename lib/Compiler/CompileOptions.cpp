@@ -103,6 +103,10 @@ CompileOptions CompileOptions::parse(StringRef text) {
       read(key, value, options.tensorMaps);
     } else if (key == "flush_results") {
       read(key, value, options.flushResults);
+    } else if (key == "strict_schedules") {
+      read(key, value, options.strictSchedules);
+    } else if (key == "refused_plans") {
+      read(key, value, options.refusedPlans);
     } else if (key == "ptxas") {
       read(key, value, options.ptxas);
     } else if (key == "libdevice") {

@@ -91,6 +91,10 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
   if (!options.deterministic && (options.numCTAs == 1 || options.divideSums))
     manager.addPass(tilegpu::createTileGPUSplitKPass());
 
+  // A schedule that its verifier refuses makes way for a simpler one: that ends no compilation.
+  tilegpu::TileGPUExpandSchedulePassOptions expanding;
+  expanding.dropRefused = !options.strictSchedules;
+
   // Where TMA can bring what is multiplied, one thread orders that: of its own, or
   // where threads have more to compute than tensor cores to multiply, of the program.
   // In a cluster it does so for blocks that divide a program, or a sum.
@@ -98,10 +102,12 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
     if (options.specialize) {
       tilegpu::TileGPUWarpSpecializePassOptions specializing;
       specializing.numStages = options.numStages;
+      specializing.strict = options.strictSchedules;
+      specializing.refused = options.refusedPlans;
       specializing.skew = options.skew;
       specializing.mostPrograms = options.mostPrograms;
       manager.addPass(tilegpu::createTileGPUWarpSpecializePass(specializing));
-      manager.addPass(tilegpu::createTileGPUExpandSchedulePass());
+      manager.addPass(tilegpu::createTileGPUExpandSchedulePass(expanding));
     }
     // It also takes results to memory, but not of tiles that blocks share.
     manager.addPass(tilegpu::createTileGPUStoreByTensorMapPass());
@@ -111,9 +117,11 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
   // loaded when, and so what is worth which layout.
   tilegpu::TileGPUPipelinePassOptions pipelining;
   pipelining.numStages = options.numStages;
+  pipelining.strict = options.strictSchedules;
+  pipelining.refused = options.refusedPlans;
   pipelining.skew = options.skew;
   manager.addPass(tilegpu::createTileGPUPipelinePass(pipelining));
-  manager.addPass(tilegpu::createTileGPUExpandSchedulePass());
+  manager.addPass(tilegpu::createTileGPUExpandSchedulePass(expanding));
 
   // Loops that stream through memory do several iterations at a time, so that more is in flight.
   manager.addPass(tilegpu::createTileGPUOverlapLoadsPass());
@@ -143,9 +151,11 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
   if (options.tensorMaps) {
     tilegpu::TileGPULoadRowsAheadPassOptions rows;
     rows.numStages = options.numStages;
+    rows.strict = options.strictSchedules;
+    rows.refused = options.refusedPlans;
     manager.addPass(tilegpu::createTileGPULoadRowsAheadPass(rows));
   }
-  manager.addPass(tilegpu::createTileGPUExpandSchedulePass());
+  manager.addPass(tilegpu::createTileGPUExpandSchedulePass(expanding));
   buildSharedMemoryPipeline(manager);
 }
 

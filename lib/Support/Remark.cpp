@@ -30,6 +30,7 @@ static constexpr std::pair<RemarkKind, llvm::StringLiteral> kKinds[] = {
     {RemarkKind::LoopNotSpecialized, "loop-not-specialized"},
     {RemarkKind::LoopCopiesForItself, "loop-copies-for-itself"},
     {RemarkKind::StoreByThreads, "store-by-threads"},
+    {RemarkKind::ScheduleRefused, "schedule-refused"},
     {RemarkKind::ProgramsOrdered, "programs-ordered"},
     {RemarkKind::TilesOrdered, "tiles-ordered"},
     {RemarkKind::ProgramDivided, "program-divided"},

@@ -220,6 +220,13 @@ class Settings:
     deterministic = Setting[bool](
         "TESSERA_DETERMINISTIC", _boolean, False, "whether every CPU shall give the same bits"
     )
+    strict_schedules = Setting[bool](
+        "TESSERA_STRICT_SCHEDULES",
+        _boolean,
+        False,
+        "whether it is an error that the compiler refuses a schedule of its own, for tests of the "
+        "compiler; else a simpler schedule is taken, and a remark says so",
+    )
     deduplicate = Setting[bool](
         "TESSERA_DEDUPLICATE",
         _boolean,

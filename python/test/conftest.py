@@ -19,6 +19,10 @@ if _PYTHON not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
 # matmuls of tests are too small for more than one.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# A schedule that the compiler plans and its verifier refuses is a mistake of the planner, though a
+# simpler schedule would take its place.
+os.environ.setdefault("TESSERA_STRICT_SCHEDULES", "1")
+
 # The tests are some 700,000 objects that live to the end. To look at them for garbage again and again
 # would take 2.4 s of the 6.3 that collecting them takes, in each process.
 gc.disable()

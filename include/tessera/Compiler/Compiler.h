@@ -75,6 +75,10 @@ struct CompileOptions {
   bool tensorMaps = true;
   /// Whether exponentials of f32 may be 0 where they are below 2^-126.
   bool flushResults = true;
+  /// Whether it is an error, for tests and fuzzers, if a verifier refuses a planned schedule.
+  bool strictSchedules = false;
+  /// For tests: plans of each loop that are taken for refused, from the first on.
+  int refusedPlans = 0;
   std::string ptxas;
   std::string libdevice;
   int ptxasTimeout = 300; ///< seconds

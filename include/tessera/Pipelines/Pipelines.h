@@ -58,6 +58,11 @@ struct GPUPipelineOptions : mlir::PassPipelineOptions<GPUPipelineOptions> {
                         llvm::cl::desc("Let a product and a sum be rounded once")};
   Option<bool> flushResults{*this, "flush-results", llvm::cl::init(false),
                             llvm::cl::desc("Let exponentials below 2^-126 be zero")};
+  Option<bool> strictSchedules{
+      *this, "strict-schedules", llvm::cl::init(false),
+      llvm::cl::desc("Whether it is an error if the verifier refuses a planned schedule")};
+  Option<int> refusedPlans{*this, "refused-plans", llvm::cl::init(0),
+                           llvm::cl::desc("For tests: plans of a loop taken for refused")};
 };
 
 /// tile to tile: every access is checked against the memory behind the kernel's arguments. For

@@ -41,6 +41,7 @@ enum class RemarkKind {
   LoopNotSpecialized,
   LoopCopiesForItself,
   StoreByThreads,
+  ScheduleRefused,
   ProgramsOrdered,
   TilesOrdered,
   ProgramDivided,

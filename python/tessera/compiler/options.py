@@ -236,6 +236,8 @@ class CompileOptions:
                 libdevice=self.libdevice or find_libdevice(),
                 ptxas_timeout=settings.ptxas_timeout,
             )
+            if settings.strict_schedules:
+                core["strict_schedules"] = True
             if self.num_ctas > 1 and self.split_k is not None:
                 core["split_k"] = bool(self.split_k)
         else:

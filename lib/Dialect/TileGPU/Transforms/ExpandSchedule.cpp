@@ -6,6 +6,7 @@
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
 #include "KernelExpander.h"
+#include "ScheduleTrial.h"
 #include "SlicedDot.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
@@ -19,36 +20,55 @@ namespace tessera::tilegpu {
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
-/// Dots whose nodes have slices, as far as their tiles have layouts.
-static FailureOr<SmallVector<Operation *>> findSlicedDots(tile::FuncOp function) {
+/// Ops whose nodes have slices, but for dots whose tiles have no layouts yet.
+static SmallVector<Operation *> findSlicedDots(tile::FuncOp function) {
   SmallVector<Operation *> dots;
-  WalkResult result = function.walk([&](Operation *op) {
+  function.walk([&](Operation *op) {
     auto node = op->getAttrOfType<NodeAttr>(kNodeAttr);
-    if (!node || node.getSlices() == 0)
-      return WalkResult::advance();
-    if (failed(SlicedDot::verifyKind(op)))
-      return WalkResult::interrupt();
-    if (getLayoutAttr(op->getResult(0).getType()))
+    if (node && node.getSlices() != 0 &&
+        (!SlicedDot::isKind(op) || getLayoutAttr(op->getResult(0).getType())))
       dots.push_back(op);
-    return WalkResult::advance();
   });
-  if (result.wasInterrupted())
-    return failure();
   return dots;
 }
 
-static LogicalResult expandSlices(tile::FuncOp function) {
-  bool isOtherLoop = true;
+/// Runs a check of the verifier. If it refuses something and refusals are dropped, a remark says
+/// why, and `isDropped` is set.
+static LogicalResult check(Operation *scheduled, StringRef schedule, bool dropsRefused,
+                           bool &isDropped, llvm::function_ref<LogicalResult()> verify) {
+  isDropped = false;
+  if (!dropsRefused)
+    return verify();
+  RefusalListener listener(scheduled->getContext());
+  if (succeeded(verify()))
+    return success();
+  isDropped = true;
+  if (listener.hasRefused())
+    listener.emitRemark(scheduled->getLoc(), schedule);
+  return success();
+}
+
+/// Takes a loop's schedule from it: what is left computes the same.
+static void dropSchedule(scf::ForOp loop) {
+  loop->removeAttr(kScheduleAttr);
+  loop.getBody()->walk([](Operation *op) { op->removeAttr(kNodeAttr); });
+}
+
+static LogicalResult expandSlices(tile::FuncOp function, bool dropsRefused) {
+  bool isOtherLoop = true, isDropped = false;
   while (std::exchange(isOtherLoop, false)) {
-    FailureOr<SmallVector<Operation *>> dots = findSlicedDots(function);
-    if (failed(dots))
-      return failure();
-    for (Operation *op : *dots) {
-      SlicedDot dot(op);
+    for (Operation *op : findSlicedDots(function)) {
       auto node = op->getAttrOfType<NodeAttr>(kNodeAttr);
-      if (failed(dot.verify(node)))
+      auto verify = [&] {
+        return failed(SlicedDot::verifyKind(op)) ? failure() : SlicedDot(op).verify(node);
+      };
+      if (failed(check(op, "slices of operands", dropsRefused, isDropped, verify)))
         return failure();
-      dot.expand(node);
+      if (isDropped) {
+        op->removeAttr(kNodeAttr);
+        continue;
+      }
+      SlicedDot(op).expand(node);
       // With a slice ahead the loop is a new one, with new ops.
       isOtherLoop = node.getAhead() != 0;
       if (isOtherLoop)
@@ -58,10 +78,30 @@ static LogicalResult expandSlices(tile::FuncOp function) {
   return success();
 }
 
+/// Only one of the loops around each other can have a schedule.
+static LogicalResult verifyNesting(scf::ForOp loop) {
+  for (Operation *op = loop->getParentOp(); op && !isa<tile::FuncOp>(op); op = op->getParentOp())
+    if (op->hasAttr(kScheduleAttr))
+      return loop.emitError("has a schedule, and is in a loop that has one, too");
+  return success();
+}
+
+/// The same for the loops of a kernel that TMA fills rings for, and for its own schedule.
+static void dropSchedules(tile::FuncOp kernel, ArrayRef<LoopSchedule> schedules) {
+  for (const LoopSchedule &schedule : schedules)
+    dropSchedule(schedule.getLoop());
+  auto attr = kernel->getAttrOfType<KernelScheduleAttr>(kKernelScheduleAttr);
+  kernel->removeAttr(kKernelScheduleAttr);
+  if (attr && !attr.getChannels().empty())
+    kernel.walk([](tile::LoadOp load) { load->removeAttr(kNodeAttr); });
+}
+
 namespace {
 
 struct TileGPUExpandSchedulePass
     : tessera::tilegpu::impl::TileGPUExpandSchedulePassBase<TileGPUExpandSchedulePass> {
+  using TileGPUExpandSchedulePassBase::TileGPUExpandSchedulePassBase;
+
   void runOnOperation() final {
     ModuleOp module = getOperation();
     FailureOr<const GPUMachine *> machine = requireMachine(module);
@@ -75,28 +115,39 @@ struct TileGPUExpandSchedulePass
         if (loop->hasAttr(kScheduleAttr))
           loops.push_back(loop);
       });
-      for (scf::ForOp loop : loops)
-        for (Operation *op = loop->getParentOp(); op != function; op = op->getParentOp())
-          if (op->hasAttr(kScheduleAttr)) {
-            loop.emitError("has a schedule, and is in a loop that has one, too");
-            return signalPassFailure();
-          }
       KernelExpander kernel(function, warps.value_or(1), limit);
+      bool isDropped = false, isAnyDropped = false;
       for (scf::ForOp loop : loops) {
-        FailureOr<LoopSchedule> schedule = LoopSchedule::read(loop);
-        if (failed(schedule))
+        FailureOr<LoopSchedule> schedule = failure();
+        auto verify = [&]() -> LogicalResult {
+          if (failed(verifyNesting(loop)))
+            return failure();
+          schedule = LoopSchedule::read(loop);
+          if (failed(schedule))
+            return failure();
+          // Those are verified together.
+          return schedule->isByTMA() ? success() : schedule->verify(limit);
+        };
+        if (failed(check(loop, "the schedule of a loop", dropRefused, isDropped, verify)))
           return signalPassFailure();
-        auto isByTMA = [](const ScheduledChannel &channel) { return channel.isByTMA(); };
-        if (llvm::any_of(schedule->getChannels(), isByTMA)) {
+        isAnyDropped |= isDropped;
+        if (isDropped) {
+          dropSchedule(loop);
+        } else if (schedule->isByTMA()) {
           kernel.add(std::move(*schedule));
-          continue;
+        } else {
+          KernelRings none;
+          ScheduledLoop(*schedule, none, {}).expand();
         }
-        if (failed(schedule->verify(limit)))
-          return signalPassFailure();
-        KernelRings none;
-        ScheduledLoop(*schedule, none, {}).expand();
       }
-      if (failed(kernel.expand()) || failed(expandSlices(function)))
+      if (failed(check(function, "the schedule of a kernel", dropRefused, isDropped,
+                       [&] { return kernel.verify(); })))
+        return signalPassFailure();
+      if (isDropped || (isAnyDropped && kernel.getSchedules().empty()))
+        dropSchedules(function, kernel.getSchedules());
+      else
+        kernel.expand();
+      if (failed(expandSlices(function, dropRefused)))
         return signalPassFailure();
     }
   }

@@ -79,6 +79,11 @@ LogicalResult KernelExpander::planCopies(ArrayRef<ScheduledCopy> copies, Region 
   return success();
 }
 
+/// Rows of a box of the map that a copy is by.
+int64_t KernelExpander::getRowsOfMap(const ScheduledCopy &copy) const {
+  return copy.isMulticast ? *getRowsOfShares(copy.tile, getNumParts(kernel)) : kMostBoxElements;
+}
+
 /// Channels of tiles that a program loads once.
 LogicalResult KernelExpander::planProgramCopies() {
   FailureOr<SmallVector<ScheduledCopy, 1>> copies = readProgramCopies(kernel, attr);
@@ -156,7 +161,32 @@ LogicalResult KernelExpander::planRings() {
   return success();
 }
 
+/// Whether a kernel can have the maps that its copies need, beside those that it has.
+LogicalResult KernelExpander::verifyMaps() const {
+  llvm::SmallDenseSet<TensorMapAttr, kMaxTensorMaps> needed;
+  for (BlockArgument argument : tile::FuncOp(kernel).getArguments())
+    if (TensorMapAttr map = getTensorMap(argument))
+      needed.insert(map);
+  auto add = [&](ArrayRef<ScheduledCopy> copies) {
+    for (const ScheduledCopy &copy : copies)
+      if (const BoxAccess &box = rings.boxes.find(copy.load)->second; !box.isFoundByKernel())
+        needed.insert(describeTensorMap(kernel, box, copy.tile, getRowsOfMap(copy)));
+  };
+  add(programCopies);
+  for (const LoopSchedule &schedule : schedules)
+    add(schedule.getCopies());
+  if (needed.size() > kMaxTensorMaps)
+    return tile::FuncOp(kernel).emitError("needs more tensor maps than a kernel can have");
+  return success();
+}
+
 LogicalResult KernelExpander::verify() {
+  attr = kernel->getAttrOfType<KernelScheduleAttr>(kKernelScheduleAttr);
+  if (schedules.empty()) {
+    if (attr && !attr.getChannels().empty())
+      return kernel.emitError("has channels, and no loop that producer warps copy for");
+    return success();
+  }
   if (!kernel.isKernel() || !kernel.getBody().hasOneBlock())
     return kernel.emitError("has loops for TMA, and is no kernel of one block");
   if (Operation *barrier = findWaitForThreads(kernel))
@@ -188,10 +218,10 @@ LogicalResult KernelExpander::verify() {
   if (attr && attr.getPersistent() && !PersistentKernel::isPossible(kernel))
     return kernel.emitError("cannot be persistent: its programs look at each other, or say which "
                             "one they are");
-  return success();
+  return verifyMaps();
 }
 
-LogicalResult KernelExpander::addMaps() {
+void KernelExpander::addMaps() {
   addLaunchConditions(kernel, conditions);
   SmallVector<ArrayRef<ScheduledCopy>> all{programCopies};
   for (const LoopSchedule &schedule : schedules)
@@ -203,15 +233,10 @@ LogicalResult KernelExpander::addMaps() {
         rings.maps[copy.load] = makeTensorMap(kernel, box, copy.tile).getResult();
         continue;
       }
-      int64_t rows = kMostBoxElements;
-      if (copy.isMulticast)
-        rows = *getRowsOfShares(copy.tile, getNumParts(kernel));
-      FailureOr<BlockArgument> map = addTensorMap(kernel, box, copy.tile, rows);
-      if (failed(map))
-        return kernel.emitError("needs more tensor maps than a kernel can have");
+      FailureOr<BlockArgument> map = addTensorMap(kernel, box, copy.tile, getRowsOfMap(copy));
+      assert(succeeded(map) && "maps have been counted");
       rings.maps[copy.load] = *map;
     }
-  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -556,15 +581,10 @@ void KernelExpander::expandForProducer() {
   expandLoops(own);
 }
 
-LogicalResult KernelExpander::expand() {
-  attr = kernel->getAttrOfType<KernelScheduleAttr>(kKernelScheduleAttr);
-  if (schedules.empty()) {
-    if (attr && !attr.getChannels().empty())
-      return kernel.emitError("has channels, and no loop that producer warps copy for");
-    return success();
-  }
-  if (failed(verify()) || failed(addMaps()))
-    return failure();
+void KernelExpander::expand() {
+  if (schedules.empty())
+    return;
+  addMaps();
   for (auto [index, schedule] : llvm::enumerate(schedules))
     ofLoop[schedule.getLoop()] = index;
   kernel->removeAttr(kKernelScheduleAttr);
@@ -572,5 +592,4 @@ LogicalResult KernelExpander::expand() {
     expandForProducer();
   else
     expandInLoops();
-  return success();
 }

@@ -51,11 +51,14 @@ public:
 
   /// Takes a loop that TMA fills rings for.
   void add(LoopSchedule schedule) { schedules.push_back(std::move(schedule)); }
-  /// Checks and replaces all of them; does nothing where there are none. Fails with an error.
-  mlir::LogicalResult expand();
+  /// Checks all of them, and the kernel's schedule; changes nothing. Fails with an error.
+  mlir::LogicalResult verify();
+  /// Replaces all of them, once they are verified; does nothing where there are none.
+  void expand();
+  llvm::ArrayRef<LoopSchedule> getSchedules() const { return schedules; }
 
 private:
-  mlir::LogicalResult verify();
+  mlir::LogicalResult verifyMaps() const;
   mlir::LogicalResult verifyOrder(mlir::ArrayRef<ScheduledCopy> copies, mlir::Operation *op);
   mlir::LogicalResult verifyInPlace(const LoopSchedule &schedule);
   mlir::LogicalResult verifySlice();
@@ -64,7 +67,8 @@ private:
   mlir::LogicalResult planRings();
   mlir::LogicalResult planCopies(mlir::ArrayRef<ScheduledCopy> copies, mlir::Region &region);
   mlir::LogicalResult planProgramCopies();
-  mlir::LogicalResult addMaps();
+  void addMaps();
+  int64_t getRowsOfMap(const ScheduledCopy &copy) const;
 
   bool hasScheduled(mlir::Operation *op) const;
   unsigned getIndex(const ScheduledCopy &copy) const;

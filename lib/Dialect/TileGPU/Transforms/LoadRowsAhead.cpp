@@ -25,6 +25,7 @@
 #include "LoopDots.h"
 #include "LoopSlice.h"
 #include "OwnBuffer.h"
+#include "ScheduleTrial.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Dialect/TileGPU/IR/Schedule.h"
 #include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
@@ -158,14 +159,41 @@ struct TileGPULoadRowsAheadPass
     std::optional<unsigned> warps = tilegpu::getNumWarps(module);
     if (!warps || numStages < kSlots)
       return;
+    TrialOptions options{strict, refused};
     for (auto kernel : module.getOps<tile::FuncOp>()) {
       if (!kernel.isKernel() || !isPlain(kernel))
         continue;
-      SmallVector<scf::ForOp> loops;
+      if (failed(loadAhead(kernel, **machine, *warps, options)))
+        return signalPassFailure();
+    }
+  }
+
+private:
+  LogicalResult loadAhead(tile::FuncOp kernel, const GPUMachine &machine, unsigned warps,
+                          const TrialOptions &options) {
+    // Loops whose plan the verifier has refused, in the order in which a walk finds them.
+    llvm::SmallDenseSet<size_t> without;
+    while (true) {
+      ScheduleTrial trial(kernel, machine, options);
+      SmallVector<scf::ForOp> loops, proposed;
+      SmallVector<size_t> indices;
       kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
-      for (scf::ForOp loop : loops)
-        if (RowPipeliner pipeliner(loop, **machine, *warps); pipeliner.plan())
-          pipeliner.propose();
+      for (auto [index, loop] : llvm::enumerate(loops)) {
+        RowPipeliner pipeliner(loop, machine, warps);
+        if (without.contains(index) || !pipeliner.plan())
+          continue;
+        trial.begin();
+        pipeliner.propose();
+        proposed.push_back(loop);
+        indices.push_back(index);
+      }
+      SmallVector<PlanKind> plans(proposed.size(), PlanKind::Full);
+      TrialOutcome outcome = trial.finish(proposed, plans, "rows an iteration ahead");
+      if (outcome.isError)
+        return failure();
+      if (!outcome.refused)
+        return success();
+      without.insert(indices[*outcome.refused]);
     }
   }
 };

@@ -102,6 +102,10 @@ public:
   mlir::ArrayRef<ScheduledChannel> getChannels() const { return channels; }
   mlir::ArrayRef<ScheduledCopy> getCopies() const { return copies; }
   bool isPingPong() const { return pingPong; }
+  /// Whether TMA fills rings of it: it is then a part of its kernel's schedule.
+  bool isByTMA() const {
+    return llvm::any_of(channels, [](const auto &channel) { return channel.isByTMA(); });
+  }
   const ReplacedOps &getReplaced() const { return replaced; }
 
   /// Of an op in the body, copies excepted.

@@ -33,6 +33,7 @@
 #include "LoadsAhead.h"
 #include "LoopDots.h"
 #include "LoopSlice.h"
+#include "ScheduleTrial.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 #include "tessera/Analysis/MemoryOrder.h"
@@ -70,8 +71,8 @@ struct PipelinedLoad {
 class LoopPipeliner {
 public:
   LoopPipeliner(scf::ForOp loop, unsigned stages, bool isHinted, const GPUMachine &machine,
-                bool skew)
-      : loop(loop), wanted(stages), isHinted(isHinted), machine(machine), skew(skew),
+                bool skew, PlanKind kind)
+      : loop(loop), wanted(stages), isHinted(isHinted), machine(machine), skew(skew), kind(kind),
         yield(cast<scf::YieldOp>(loop.getBody()->getTerminator())) {}
 
   /// Decides; nothing is changed. False if there is nothing to be done.
@@ -94,6 +95,7 @@ private:
   bool isHinted;
   const GPUMachine &machine;
   bool skew; ///< whether a dot may be done ahead
+  PlanKind kind;
   scf::YieldOp yield;
 
   SmallVector<PipelinedLoad> loads;
@@ -253,6 +255,8 @@ bool LoopPipeliner::plan() {
     planLoad(load, analysis);
   if (loads.empty())
     return false;
+  if (kind == PlanKind::Plain)
+    return planSlots();
   ReplacedOps replaced = getReplaced();
   asyncDot = findAsyncDot(loop, replaced);
   if (skew)
@@ -336,20 +340,50 @@ struct TileGPUPipelinePass : tessera::tilegpu::impl::TileGPUPipelinePassBase<Til
     FailureOr<const GPUMachine *> machine = requireMachine(module);
     if (failed(machine))
       return signalPassFailure();
-    SmallVector<scf::ForOp> loops;
-    module.walk([&](scf::ForOp loop) { loops.push_back(loop); });
-    for (scf::ForOp loop : loops) {
-      unsigned stages = numStages;
-      auto hint = loop->getAttrOfType<IntegerAttr>(kStagesAttr);
-      if (hint)
-        stages = std::clamp<int64_t>(hint.getInt(), 0, kMostStages);
-      if (stages < 2)
-        continue;
-      LoopPipeliner pipeliner(loop, std::min(stages, kMostStages), hint != nullptr, **machine,
-                              skew);
-      if (!pipeliner.plan())
-        continue;
-      pipeliner.propose();
+    TrialOptions options{strict, refused};
+    for (auto function : module.getOps<tile::FuncOp>())
+      if (failed(pipeline(function, **machine, options)))
+        return signalPassFailure();
+  }
+
+private:
+  /// Until the verifier accepts all plans, one of a loop that it refuses makes way for the next.
+  LogicalResult pipeline(tile::FuncOp function, const GPUMachine &machine,
+                         const TrialOptions &options) {
+    // Of each loop, in the order in which a walk finds them.
+    SmallVector<PlanKind> plans;
+    while (true) {
+      ScheduleTrial trial(function, machine, options);
+      SmallVector<scf::ForOp> proposed;
+      SmallVector<PlanKind> ofProposed;
+      SmallVector<size_t> indices;
+      SmallVector<scf::ForOp> loops;
+      function.walk([&](scf::ForOp loop) { loops.push_back(loop); });
+      plans.resize(loops.size(), PlanKind::Full);
+      for (auto [index, loop, plan] : llvm::enumerate(loops, plans)) {
+        unsigned stages = numStages;
+        auto hint = loop->getAttrOfType<IntegerAttr>(kStagesAttr);
+        if (hint)
+          stages = std::clamp<int64_t>(hint.getInt(), 0, kMostStages);
+        if (stages < 2 || plan == PlanKind::None)
+          continue;
+        LoopPipeliner pipeliner(loop, std::min(stages, kMostStages), hint != nullptr, machine, skew,
+                                plan);
+        if (!pipeliner.plan())
+          continue;
+        trial.begin();
+        pipeliner.propose();
+        proposed.push_back(loop);
+        ofProposed.push_back(plan);
+        indices.push_back(index);
+      }
+      TrialOutcome outcome = trial.finish(proposed, ofProposed, "copies by cp.async");
+      if (outcome.isError)
+        return failure();
+      if (!outcome.refused)
+        return success();
+      PlanKind &plan = plans[indices[*outcome.refused]];
+      plan = getNextPlan(plan);
     }
   }
 

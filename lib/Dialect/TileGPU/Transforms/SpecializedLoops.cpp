@@ -223,6 +223,10 @@ bool Specializer::planLoop(scf::ForOp loop) {
     if (!live.contains(dot))
       return refuse(loop, "nobody needs the dot", dot);
   joinChannels(planned);
+  if (kind == PlanKind::Plain) {
+    loops.push_back(std::move(planned));
+    return true;
+  }
   planned.asyncDot = findAsyncDot(loop, replaced);
   if (skew)
     planned.lateDot = findLateDot(loop, replaced);

@@ -15,6 +15,7 @@
 #include "LoopDots.h"
 #include "LoopSchedule.h"
 #include "ProducerSlice.h"
+#include "ScheduleTrial.h"
 #include "tessera/Analysis/MemoryOrder.h"
 
 #include <string>
@@ -70,14 +71,16 @@ struct BoxLoop {
 class Specializer {
 public:
   Specializer(tile::FuncOp kernel, const GPUMachine &machine, unsigned stages, unsigned warps,
-              bool skew, int64_t mostPrograms)
+              bool skew, int64_t mostPrograms, PlanKind kind)
       : kernel(kernel), machine(machine), stages(stages), warps(warps), skew(skew),
-        mostPrograms(mostPrograms) {}
+        mostPrograms(mostPrograms), kind(kind) {}
 
   /// Decides; nothing is changed. False if there is nothing to be done, or it cannot be.
   bool plan();
   /// Puts the schedules on the kernel and its loops.
   void propose();
+  /// The loops that get schedules.
+  mlir::SmallVector<mlir::scf::ForOp> getLoops() const;
 
 private:
   bool planLoop(mlir::scf::ForOp loop);
@@ -122,6 +125,7 @@ private:
   unsigned stages, warps;
   bool skew;            ///< whether a dot may be put off
   int64_t mostPrograms; ///< that may run at once on an SM
+  PlanKind kind;
 
   AccessAnalysis analysis;
   MemoryOrder order{analysis};

@@ -106,6 +106,12 @@ void tessera::tilegpu::addLaunchConditions(tile::FuncOp kernel, const BoxAccess 
   }
 }
 
+TensorMapAttr tessera::tilegpu::describeTensorMap(tile::FuncOp kernel, const BoxAccess &box,
+                                                  MemDescType buffer, int64_t rows) {
+  return makeAttr(box, buffer, rows, cast<BlockArgument>(box.getBase()).getArgNumber(),
+                  kernel.getNumArguments() - countMaps(kernel));
+}
+
 FailureOr<BlockArgument> tessera::tilegpu::addTensorMap(tile::FuncOp kernel, const BoxAccess &box,
                                                         MemDescType buffer, int64_t rows) {
   if (!canMoveByTensorMap(box, buffer) || box.isFoundByKernel())
@@ -113,8 +119,7 @@ FailureOr<BlockArgument> tessera::tilegpu::addTensorMap(tile::FuncOp kernel, con
   MLIRContext *context = kernel.getContext();
   unsigned maps = countMaps(kernel);
   unsigned count = kernel.getNumArguments();
-  TensorMapAttr map =
-      makeAttr(box, buffer, rows, cast<BlockArgument>(box.getBase()).getArgNumber(), count - maps);
+  TensorMapAttr map = describeTensorMap(kernel, box, buffer, rows);
   addLaunchConditions(kernel, box);
 
   for (BlockArgument argument : kernel.getArguments())

@@ -538,6 +538,10 @@ void Specializer::propose() {
     propose(planned);
 }
 
+SmallVector<scf::ForOp> Specializer::getLoops() const {
+  return llvm::map_to_vector(loops, [](const BoxLoop &planned) { return planned.loop; });
+}
+
 //===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
@@ -560,15 +564,35 @@ struct TileGPUWarpSpecializePass
     // There is no TMA before.
     if (!target.getMachine()->hasTMA || *warps >= GPUMachine::kMaxWarps)
       return;
-    for (auto kernel : module.getOps<tile::FuncOp>()) {
-      // What somebody has written there stays.
-      if (kernel->hasAttr(kKernelScheduleAttr))
-        continue;
-      Specializer specializer(kernel, *target.getMachine(), numStages, *warps, skew, mostPrograms);
+    TrialOptions options{strict, refused};
+    for (auto kernel : module.getOps<tile::FuncOp>())
+      if (failed(specialize(kernel, *target.getMachine(), *warps, options)))
+        return signalPassFailure();
+  }
+
+private:
+  /// Plans the kernel until the verifier accepts the plan.
+  LogicalResult specialize(tile::FuncOp kernel, const GPUMachine &machine, unsigned warps,
+                           const TrialOptions &options) {
+    // What somebody has written there stays.
+    if (kernel->hasAttr(kKernelScheduleAttr))
+      return success();
+    for (PlanKind plan = PlanKind::Full; plan != PlanKind::None; plan = getNextPlan(plan)) {
+      Specializer specializer(kernel, machine, numStages, warps, skew, mostPrograms, plan);
       if (!specializer.plan())
-        continue;
+        return success();
+      ScheduleTrial trial(kernel, machine, options);
+      trial.begin();
       specializer.propose();
+      SmallVector<scf::ForOp> loops = specializer.getLoops();
+      SmallVector<PlanKind> plans(loops.size(), plan);
+      TrialOutcome outcome = trial.finish(loops, plans, "copies by TMA");
+      if (outcome.isError)
+        return failure();
+      if (!outcome.refused)
+        return success();
     }
+    return success();
   }
 };
 

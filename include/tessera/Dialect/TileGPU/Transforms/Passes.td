@@ -149,6 +149,10 @@ def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
            "Stages of a loop that does not say; 1 is no pipelining">,
     Option<"skew", "skew", "bool", "true",
            "Whether dots may be done an iteration ahead, which takes registers">,
+    Option<"strict", "strict", "bool", "false",
+           "Whether it is an error if the verifier refuses a plan">,
+    Option<"refused", "refused", "unsigned", "0",
+           "For tests: plans of each loop that are taken for refused, from the first on">,
   ];
 }
 
@@ -207,6 +211,10 @@ def TileGPUExpandSchedulePass : Pass<"tilegpu-expand-schedule", "::mlir::ModuleO
     ```
   }];
   let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
+  let options = [
+    Option<"dropRefused", "drop-refused", "bool", "false",
+           "Drop schedules that are refused, with a remark, instead of failing">,
+  ];
 }
 
 def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleOp"> {
@@ -282,6 +290,10 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
            "Whether dots may be put off by an iteration, which takes registers">,
     Option<"mostPrograms", "most-programs", "int64_t", "3",
            "Programs that may share an SM, and its registers, at most">,
+    Option<"strict", "strict", "bool", "false",
+           "Whether it is an error if the verifier refuses a plan">,
+    Option<"refused", "refused", "unsigned", "0",
+           "For tests: plans of each loop that are taken for refused, from the first on">,
   ];
 }
 
@@ -628,6 +640,10 @@ def TileGPULoadRowsAheadPass : Pass<"tilegpu-load-rows-ahead", "::mlir::ModuleOp
   let options = [
     Option<"numStages", "num-stages", "unsigned", "3",
            "Stages of a loop that does not say; 1 is no copying ahead">,
+    Option<"strict", "strict", "bool", "false",
+           "Whether it is an error if the verifier refuses a plan">,
+    Option<"refused", "refused", "unsigned", "0",
+           "For tests: plans of each loop that are taken for refused, from the first on">,
   ];
 }
 

@@ -26,6 +26,10 @@ mlir::FailureOr<mlir::BlockArgument> addTensorMap(tile::FuncOp kernel, const Box
                                                   MemDescType buffer,
                                                   int64_t rows = kMostBoxElements);
 
+/// The map that `addTensorMap` gives the kernel for such a box, as far as it is described.
+TensorMapAttr describeTensorMap(tile::FuncOp kernel, const BoxAccess &box, MemDescType buffer,
+                                int64_t rows);
+
 /// The same of an array that the kernel finds: described in front of all that may copy by it.
 MakeTensorMapOp makeTensorMap(tile::FuncOp kernel, const BoxAccess &box, MemDescType buffer,
                               int64_t rows = kMostBoxElements);
