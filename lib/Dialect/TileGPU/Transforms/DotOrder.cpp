@@ -17,17 +17,9 @@ static constexpr size_t kFewestDots = 3;
 // Dots
 //===----------------------------------------------------------------------===//
 
-/// A dot may be under way while other things are done, if what it reads in shared memory has a
-/// place for each iteration.
+/// Sums of f16 are waited for where their dots begin.
 bool DotOrder::isAsync(WarpgroupDotOp dot) const {
-  bool isOfParts = dot.getPrecision() != tile::InputPrecision::TF32;
-  if (isOfParts || getElementTypeOrSelf(dot.getType()).isF16())
-    return false;
-  return llvm::all_of(ValueRange{dot.getA(), dot.getB()}, [&](Value operand) {
-    Operation *buffer =
-        isa<MemDescType>(operand.getType()) ? skipTrans(operand).getDefiningOp() : nullptr;
-    return !buffer || !loop->isAncestor(buffer) || replaced.contains(buffer);
-  });
+  return !getElementTypeOrSelf(dot.getType()).isF16() && canBeAsync(loop, dot, replaced);
 }
 
 bool DotOrder::isInner(WarpgroupDotOp dot) const {

@@ -94,11 +94,31 @@ SmallVector<Operation *> tessera::tilegpu::getUses(LocalAllocOp buffer) {
   return uses;
 }
 
+std::string tessera::tilegpu::whyNotAsync(scf::ForOp loop, WarpgroupDotOp dot,
+                                          const ReplacedOps &replaced) {
+  if (dot.getIsAsync())
+    return "is asynchronous already";
+  if (dot.getPrecision() != tile::InputPrecision::TF32 && isa<MemDescType>(dot.getB().getType()))
+    return "is a dot of parts, which threads add up: it cannot be asynchronous";
+  for (Value operand : {Value(dot.getA()), Value(dot.getB())}) {
+    Operation *buffer =
+        isa<MemDescType>(operand.getType()) ? skipTrans(operand).getDefiningOp() : nullptr;
+    if (buffer && loop->isAncestor(buffer) && !replaced.contains(buffer))
+      return "is asynchronous, and reads a buffer that every iteration writes";
+  }
+  return "";
+}
+
+bool tessera::tilegpu::canBeAsync(scf::ForOp loop, WarpgroupDotOp dot,
+                                  const ReplacedOps &replaced) {
+  return whyNotAsync(loop, dot, replaced).empty();
+}
+
 WarpgroupDotOp tessera::tilegpu::findAsyncDot(scf::ForOp loop, const ReplacedOps &replaced) {
   SmallVector<WarpgroupDotOp> dots;
   loop.getBody()->walk([&](WarpgroupDotOp dot) { dots.push_back(dot); });
-  if (dots.size() != 1 || dots.front()->getBlock() != loop.getBody() || dots.front().getIsAsync() ||
-      !isa<MemDescType>(dots.front().getA().getType()))
+  if (dots.size() != 1 || dots.front()->getBlock() != loop.getBody() ||
+      !isa<MemDescType>(dots.front().getA().getType()) || !canBeAsync(loop, dots.front(), replaced))
     return {};
   WarpgroupDotOp dot = dots.front();
   auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
@@ -108,12 +128,6 @@ WarpgroupDotOp tessera::tilegpu::findAsyncDot(scf::ForOp loop, const ReplacedOps
     return {};
   if (yield.getOperand(carried.getArgNumber() - 1) != dot.getResult())
     return {};
-  // What each iteration writes to the same place cannot be read meanwhile: only rings have
-  // a place for the next one.
-  for (Value operand : {Value(dot.getA()), Value(dot.getB())})
-    if (Operation *producer = skipTrans(operand).getDefiningOp())
-      if (loop->isAncestor(producer) && !replaced.contains(producer))
-        return {};
   return dot;
 }
 
@@ -129,7 +143,8 @@ WarpgroupDotOp tessera::tilegpu::findSkewedDot(scf::ForOp loop, const ReplacedOp
   SmallVector<WarpgroupDotOp> dots;
   loop.getBody()->walk([&](WarpgroupDotOp dot) { dots.push_back(dot); });
   if (dots.size() != 2 || dots[0]->getBlock() != loop.getBody() ||
-      dots[1]->getBlock() != loop.getBody() || dots[0].getIsAsync() || dots[1].getIsAsync())
+      dots[1]->getBlock() != loop.getBody() || dots[1].getIsAsync() ||
+      !canBeAsync(loop, dots[0], replaced))
     return {};
   WarpgroupDotOp dot = dots.front();
   auto buffer = skipTrans(dot.getB()).getDefiningOp<LocalAllocOp>();
@@ -150,8 +165,9 @@ WarpgroupDotOp tessera::tilegpu::findLateDot(scf::ForOp loop, const ReplacedOps 
       late = dot;
   auto buffer = skipTrans(late.getB()).getDefiningOp<LocalAllocOp>();
   Operation *operand = late.getA().getDefiningOp(), *terminator = loop.getBody()->getTerminator();
-  if (!buffer || !replaced.contains(buffer) || !isa<RankedTensorType>(late.getA().getType()) ||
-      !operand || operand->getBlock() != loop.getBody() || !early->isBeforeInBlock(operand) ||
+  if (!buffer || !canBeAsync(loop, late, replaced) || !replaced.contains(buffer) ||
+      !isa<RankedTensorType>(late.getA().getType()) || !operand ||
+      operand->getBlock() != loop.getBody() || !early->isBeforeInBlock(operand) ||
       !late.getResult().hasOneUse() || *late.getResult().getUsers().begin() != terminator)
     return {};
   unsigned index = late.getResult().getUses().begin()->getOperandNumber();

@@ -14,6 +14,7 @@
 #include "llvm/ADT/DenseSet.h"
 
 #include <optional>
+#include <string>
 
 namespace tessera::tilegpu {
 
@@ -55,6 +56,12 @@ template <typename Copies> ReplacedOps getReplacedBy(const Copies &copies) {
 
 /// The ops that use a buffer, turned or not.
 mlir::SmallVector<mlir::Operation *> getUses(LocalAllocOp buffer);
+
+/// Why a dot of a loop cannot be under way while other things are done, given what copies take the
+/// place of; empty if it can. What it reads in shared memory has to have a place for each
+/// iteration. Planners and the verifier ask the same.
+std::string whyNotAsync(mlir::scf::ForOp loop, WarpgroupDotOp dot, const ReplacedOps &replaced);
+bool canBeAsync(mlir::scf::ForOp loop, WarpgroupDotOp dot, const ReplacedOps &replaced);
 
 /// A dot whose accumulator the loop carries, and nothing else looks at: it may go on into the
 /// next iteration. Null if there is none. Of several dots none does, for they end in

@@ -81,17 +81,8 @@ LogicalResult LoopSchedule::verifyInFlight(const ScheduledOp &node) const {
   auto dot = dyn_cast<WarpgroupDotOp>(node.op);
   if (!dot)
     return node.op->emitError("is no wgmma, and cannot be waited for elsewhere");
-  if (dot.getIsAsync())
-    return dot.emitError("is asynchronous already");
-  auto type = dyn_cast<MemDescType>(dot.getB().getType());
-  if (dot.getPrecision() != tile::InputPrecision::TF32 && type)
-    return dot.emitError("is a dot of parts, which threads add up: it cannot be asynchronous");
-  for (Value operand : {Value(dot.getA()), Value(dot.getB())}) {
-    Operation *root =
-        isa<MemDescType>(operand.getType()) ? skipTrans(operand).getDefiningOp() : nullptr;
-    if (root && of->isAncestor(root) && !replaced.contains(root))
-      return dot.emitError("is asynchronous, and reads a buffer that every iteration writes");
-  }
+  if (std::string why = whyNotAsync(loop, dot, replaced); !why.empty())
+    return dot.emitError(why);
   // Registers that it reads are those of the next operand, too.
   if (!isa<MemDescType>(dot.getA().getType())) {
     if (node.inFlight != 0)

@@ -228,6 +228,9 @@ bool Specializer::planLoop(scf::ForOp loop) {
     return true;
   }
   planned.asyncDot = findAsyncDot(loop, replaced);
+  SmallVector<WarpgroupDotOp> dots = llvm::to_vector(loop.getBody()->getOps<WarpgroupDotOp>());
+  if (dots.size() > 1 && canBeAsync(loop, dots.back(), replaced))
+    planned.lastDot = dots.back();
   if (skew)
     planned.lateDot = findLateDot(loop, replaced);
   planned.order = DotOrder::plan(loop, replaced, /*isLate=*/skew);
@@ -321,10 +324,13 @@ std::optional<unsigned> BoxLoop::getChannel(Value operand) const {
   return std::nullopt;
 }
 
-WarpgroupDotOp BoxLoop::getLastDot() const {
-  SmallVector<WarpgroupDotOp> dots =
-      llvm::to_vector(scf::ForOp(loop).getBody()->getOps<WarpgroupDotOp>());
-  return dots.size() > 1 ? dots.back() : WarpgroupDotOp();
+bool BoxLoop::isReadFrom(WarpgroupDotOp dot, const BoxLoad &load) const {
+  auto isFrom = [&](Operation *op) {
+    Operation *inBody = dot->getBlock()->findAncestorOpInBlock(*op);
+    return inBody && !inBody->isBeforeInBlock(dot);
+  };
+  return llvm::any_of(load.buffers,
+                      [&](LocalAllocOp buffer) { return llvm::any_of(getUses(buffer), isFrom); });
 }
 
 Operation *BoxLoop::findNeedOfLateDot() const {
@@ -347,9 +353,11 @@ Operation *BoxLoop::findNeedOfLateDot() const {
 
 /// The copies: of a producer, or of the loop's own, behind the begin of its last dot. By then all
 /// warps are done with the dots before it, mostly, and the thread does not have to wait for them.
+/// If that dot has to be waited for where it is, they come where the iteration ends.
 void Specializer::proposeCopies(const BoxLoop &planned) {
   MLIRContext *context = kernel.getContext();
-  WarpgroupDotOp last = planned.getLastDot(), late = planned.lateDot;
+  WarpgroupDotOp late = planned.lateDot;
+  WarpgroupDotOp beside = planned.lastDot ? planned.lastDot : planned.asyncDot;
   for (const BoxLoad &box : planned.loads) {
     bool isLate = late && planned.getChannel(late.getB()) == box.channel;
     NodeAttr node = NodeAttr::getCopy(context, /*stage=*/0, /*order=*/0, box.channel, Type(),
@@ -360,10 +368,11 @@ void Specializer::proposeCopies(const BoxLoop &planned) {
       node =
           NodeAttr::getCopy(context, 1 - static_cast<int>(slots), /*order=*/1, box.channel, Type());
     } else if (copiesForItself) {
-      // What the last dot reads is left only when it is done.
-      WarpgroupDotOp late = last ? last : planned.asyncDot;
-      bool isLeftLate = late && (planned.getChannel(late.getA()) == box.channel ||
-                                 planned.getChannel(late.getB()) == box.channel);
+      // A slot that the dot reads which is under way, or an op behind it, is left behind these
+      // copies.
+      bool isLeftLate = beside && llvm::any_of(planned.loads, [&](const BoxLoad &load) {
+                          return load.channel == box.channel && planned.isReadFrom(beside, load);
+                        });
       node = NodeAttr::getCopy(context, -static_cast<int>(slots - (isLeftLate ? 1 : 0)),
                                /*order=*/1, box.channel, Type());
     }
@@ -383,7 +392,7 @@ void Specializer::propose(BoxLoop &planned) {
   };
   if (planned.order) {
     planned.order->propose();
-  } else if (WarpgroupDotOp last = planned.getLastDot(); copiesForItself && last) {
+  } else if (WarpgroupDotOp last = planned.lastDot; copiesForItself && last) {
     setDot(last, /*stage=*/0, /*wait=*/2);
     setOrder(last->getNextNode(), 2);
   } else if (planned.asyncDot) {

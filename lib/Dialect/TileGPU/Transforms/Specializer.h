@@ -41,6 +41,9 @@ struct BoxLoop {
   mlir::SmallVector<unsigned, 2> channels;
   unsigned stages = 0;
   WarpgroupDotOp asyncDot, lateDot;
+  /// The dot that is under way while the program begins copies; null if it has to be waited for
+  /// where it is.
+  WarpgroupDotOp lastDot;
   /// Of a loop with more dots than these are for.
   std::optional<DotOrder> order;
   /// Loads that threads do an iteration ahead.
@@ -61,8 +64,8 @@ struct BoxLoop {
   void addTo(ProducerSlice &slice) const;
   /// The channel by which an operand of a dot comes; none if by no one.
   std::optional<unsigned> getChannel(mlir::Value operand) const;
-  /// The dot that is under way while copies are begun; null if there is a single one.
-  WarpgroupDotOp getLastDot() const;
+  /// Whether an op reads the tile of a load where `dot` is begun, or behind that.
+  bool isReadFrom(WarpgroupDotOp dot, const BoxLoad &load) const;
   /// The first op that needs the dot that is put off, or takes the place of its operand.
   mlir::Operation *findNeedOfLateDot() const;
 };

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Loops whose operands are converted, or gathered: their tiles are copied ahead all the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tessera
+import tessera.gpu
+import tessera.language as tl
+from tessera.settings import settings
+
+TARGETS = ("sm_80", "sm_90a")
+
+
+@tessera.jit
+def attend_converted(q_ptr, k_ptr, v_ptr, o_ptr, length, D: tl.constexpr, M: tl.constexpr,
+                     N: tl.constexpr):  # fmt: skip
+    m, n, d = tl.arange(0, M), tl.arange(0, N), tl.arange(0, D)
+    q = tl.load(q_ptr + m[:, None] * D + d[None, :])
+    top = tl.full((M,), -float("inf"), tl.float32)
+    total = tl.zeros((M,), tl.float32)
+    acc = tl.zeros((M, D), tl.float32)
+    for start in range(0, length, N):
+        inside = (start + n < length)[:, None]
+        at = (start + n)[:, None] * D + d[None, :]
+        k = tl.load(k_ptr + at, mask=inside, other=0)
+        k = k.to(tl.float8e5, bitcast=True).to(tl.float16)
+        s = tl.where(inside.trans(1, 0), tl.dot(q, tl.trans(k)), -float("inf"))
+        new = tl.maximum(top, tl.max(s, 1))
+        p = tl.exp(s - new[:, None])
+        scale = tl.exp(top - new)
+        v = tl.load(v_ptr + at, mask=inside, other=0)
+        v = v.to(tl.float8e5, bitcast=True).to(tl.float16)
+        total = total * scale + tl.sum(p, 1)
+        acc = tl.dot(p.to(tl.float16), v, acc * scale[:, None])
+        top = new
+    tl.store(o_ptr + m[:, None] * D + d[None, :], acc / total[:, None])
+
+
+@tessera.jit
+def attend_gathered(q_ptr, kv_ptr, rows_ptr, o_ptr, n, H: tl.constexpr, G: tl.constexpr,
+                    B: tl.constexpr, STAGES: tl.constexpr):  # fmt: skip
+    h, g, b = tl.arange(0, H), tl.arange(0, G), tl.arange(0, B)
+    q0 = tl.load(q_ptr + h[:, None] * (2 * G) + g[None, :])
+    q1 = tl.load(q_ptr + h[:, None] * (2 * G) + (G + g)[None, :])
+    acc = tl.zeros((H, G), tl.float32)
+    for j in tl.range(0, tl.cdiv(n, B), num_stages=STAGES):
+        p = j * B + b
+        ok = p < n
+        row = tl.load(rows_ptr + p, mask=ok, other=0)
+        ok = ok & (row >= 0)
+        row = tl.where(ok, row, 0)
+        base = kv_ptr + row.to(tl.int64)[:, None] * (2 * G)
+        k0 = tl.load(base + g[None, :], mask=ok[:, None], other=0.0)
+        s = tl.dot(q0, tl.trans(k0))
+        k1 = tl.load(base + (G + g)[None, :], mask=ok[:, None], other=0.0)
+        s += tl.dot(q1, tl.trans(k1))
+        acc += tl.dot(s.to(tl.float16), k0)
+    tl.store(o_ptr + h[:, None] * G + g[None, :], acc)
+
+
+CONVERTED = "*fp16:16, *i8:16, *i8:16, *fp32:16, i32"
+GATHERED = "*fp16:16, *fp16:16, *i32:16, *fp32:16, i32"
+
+
+@pytest.fixture
+def without_ptxas():
+    with settings.override(ptxas="driver", cache="off"):
+        yield
+
+
+def copies(kernel: Any, signature: str, **options: Any) -> str:
+    """How the compiled kernel copies tiles ahead."""
+    text = tessera.compile(kernel, signature, **options).asm["tilegpu"]
+    if "tilegpu.tma_load" in text:
+        return "TMA"
+    return "cp.async" if "tilegpu.async_copy" in text else ""
+
+
+def converted_arguments(rng: Any, length: int, D: int) -> list[Any]:
+    q = rng.standard_normal((64, D)).astype(np.float16)
+    bits = np.array([0, 0x30, 0x38, 0x3C, 0xB8, 0xBC], np.uint8)
+    k, v = (bits[rng.integers(0, 6, (length, D))].view(np.int8) for _ in range(2))
+    return [q, k, v, np.zeros((64, D), np.float32), length]
+
+
+def gathered_arguments(rng: Any, n: int, H: int, G: int) -> list[Any]:
+    q, kv = (rng.integers(-2, 3, (rows, 2 * G)).astype(np.float16) for rows in (H, 200))
+    rows = rng.integers(-1, 200, n).astype(np.int32)
+    return [q, kv, rows, np.zeros((H, G), np.float32), n]
+
+
+def check(
+    kernel: Any,
+    arguments: list[Any],
+    constants: dict[str, int],
+    tolerance: float = 0,
+    **options: Any,
+) -> None:
+    """Simulated code gives what the interpreter does, and is clean."""
+    expected = [item.copy() if isinstance(item, np.ndarray) else item for item in arguments]
+    tessera.interpret(kernel)[(1,)](*expected, **constants)
+    tessera.gpu.simulate(kernel)[(1,)](*arguments, **constants, **options).check()
+    for got, want in zip(arguments, expected):
+        if isinstance(got, np.ndarray):
+            np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("D", (32, 64, 128))
+@pytest.mark.parametrize("warps", (4, 8))
+def test_converted_keys_and_values_are_copied_ahead(without_ptxas, D, warps):
+    signature = f"{CONVERTED}, {D}, 64, 64"
+    for stages in (1, 2, 3):
+        options = {"num_warps": warps, "num_stages": stages}
+        for target in TARGETS:
+            wanted = "TMA" if target == "sm_90a" else "cp.async"
+            found = copies(attend_converted, signature, target=target, **options)
+            assert found == (wanted if stages > 1 else ""), (target, stages)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("D, warps, stages", ((32, 4, 2), (64, 4, 3), (64, 8, 2)))
+def test_converted_keys_and_values(rng, target, D, warps, stages):
+    check(
+        attend_converted, converted_arguments(rng, 150, D), {"D": D, "M": 64, "N": 64}, 2e-2,
+        target=target, num_warps=warps, num_stages=stages,
+    )  # fmt: skip
