@@ -129,3 +129,21 @@ def test_converted_keys_and_values(rng, target, D, warps, stages):
         attend_converted, converted_arguments(rng, 150, D), {"D": D, "M": 64, "N": 64}, 2e-2,
         target=target, num_warps=warps, num_stages=stages,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("warps", (4, 8))
+def test_gathered_keys_in_two_parts_are_copied_ahead(without_ptxas, warps):
+    for H, B, stages in ((64, 64, 2), (64, 64, 3), (128, 64, 4), (64, 32, 3)):
+        for target in TARGETS:
+            signature = f"{GATHERED}, {H}, 64, {B}, {stages}"
+            found = copies(attend_gathered, signature, target=target, num_warps=warps)
+            assert found == "cp.async", (H, B, stages, target)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("stages", (2, 3))
+def test_gathered_keys_in_two_parts(rng, target, stages):
+    check(
+        attend_gathered, gathered_arguments(rng, 150, 64, 64),
+        {"H": 64, "G": 64, "B": 64, "STAGES": stages}, target=target,
+    )  # fmt: skip

@@ -9,6 +9,19 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
 
+/// The loaded tile that an op reads from the ring that it is copied to (`readFromRing`). Null of
+/// another op. An address that depends on such a tile is computed from the tile itself, for the
+/// ring has it only when its iteration comes.
+static Value getTileInRing(Operation *op) {
+  auto read = dyn_cast<LocalLoadOp>(op);
+  auto buffer =
+      read && !read.getFirst() ? read.getBuffer().getDefiningOp<LocalAllocOp>() : LocalAllocOp();
+  auto load = buffer && buffer->getBlock() == op->getBlock() && buffer.getSource()
+                  ? buffer.getSource().getDefiningOp<tile::LoadOp>()
+                  : tile::LoadOp();
+  return load && load.getType() == read.getType() ? load.getResult() : Value();
+}
+
 std::string LoopSlice::add(Value value) {
   SmallVector<Value> work{value};
   while (!work.empty()) {
@@ -26,6 +39,10 @@ std::string LoopSlice::add(Value value) {
       continue;
     if (isa<tile::DotOp, tile::DotScaledOp, MmaDotOp, WarpgroupDotOp>(op))
       return "its address depends on a dot";
+    if (Value tile = getTileInRing(op)) {
+      work.push_back(tile);
+      continue;
+    }
     auto load = dyn_cast<tile::LoadOp>(op);
     if (load && mayWriteMemory(load))
       return "its address depends on a volatile load";
@@ -60,6 +77,10 @@ void LoopSlice::emit(OpBuilder &builder, IRMapping &mapping, Value condition,
   for (Operation &op : of.getBody()->without_terminator()) {
     if (!ops.contains(&op))
       continue;
+    if (Value tile = getTileInRing(&op)) {
+      mapping.map(op.getResult(0), mapping.lookupOrDefault(tile));
+      continue;
+    }
     Operation *copy = builder.clone(op, mapping);
     if (auto load = dyn_cast<tile::LoadOp>(copy))
       guard(builder, load, condition);

@@ -253,6 +253,11 @@ bool LoopPipeliner::plan() {
     return refuse("its step is not a small constant", nullptr);
   for (tile::LoadOp load : candidates)
     planLoad(load, analysis);
+  // A tile that only says where others are is loaded with their addresses.
+  llvm::DenseSet<Operation *> live = getLiveOps(loop, getReplaced());
+  llvm::erase_if(loads, [&](const PipelinedLoad &planned) {
+    return !live.contains(tile::LoadOp(planned.load));
+  });
   if (loads.empty())
     return false;
   if (kind == PlanKind::Plain)
