@@ -269,6 +269,33 @@ tile.func private @used_early(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !
 
 #u = #tilegpu.unassigned
 #a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+#b = #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!turned = !tilegpu.memdesc<64x64xf16, #b>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+tile.func private @tile_too_late(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %h = arith.addf %acc, %acc {tilegpu.node = #tilegpu.node<vector, order = 1>} : !sum
+    // expected-note @below {{here}}
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0, tile = !buffer>} : !ptrs
+    // expected-error @below {{uses a tile before it is read from its ring}}
+    %b = tilegpu.local_alloc %x {tilegpu.node = #tilegpu.node<vector>} : (!tile) -> !turned
+    %d = tilegpu.warpgroup_dot %q, %b, %h {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, order = 1>} : !buffer, !turned -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, copy = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
 !buffer = !tilegpu.memdesc<64x64xf16, #a>
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>

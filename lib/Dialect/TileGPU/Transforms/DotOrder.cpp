@@ -197,16 +197,22 @@ void DotOrder::propose() const {
   }
 }
 
+bool tessera::tilegpu::isSlotOfRing(Operation *user, tile::LoadOp load, MemDescType tile) {
+  auto buffer = dyn_cast<LocalAllocOp>(user);
+  return buffer && buffer.getType() == tile && buffer->getBlock() == load->getBlock();
+}
+
 LocalAllocOp tessera::tilegpu::readFromRing(tile::LoadOp load, MemDescType tile, DotOrder *order) {
   Block *body = load->getBlock();
   LocalAllocOp buffer;
   Operation *first = nullptr;
   for (Operation *user : load->getUsers()) {
-    auto alloc = dyn_cast<LocalAllocOp>(user);
-    if (alloc && alloc.getType() == tile && alloc->getBlock() == body)
-      buffer = alloc;
+    if (isSlotOfRing(user, load, tile)) {
+      buffer = cast<LocalAllocOp>(user);
+      continue;
+    }
     Operation *around = body->findAncestorOpInBlock(*user);
-    if (!alloc && (!first || around->isBeforeInBlock(first)))
+    if (!first || around->isBeforeInBlock(first))
       first = around;
   }
   OpBuilder builder(load.getContext());
@@ -220,7 +226,7 @@ LocalAllocOp tessera::tilegpu::readFromRing(tile::LoadOp load, MemDescType tile,
   builder.setInsertionPoint(first);
   auto read = LocalLoadOp::create(builder, load.getLoc(), load.getType(), buffer);
   load.getResult().replaceUsesWithIf(
-      read, [](OpOperand &use) { return !isa<LocalAllocOp>(use.getOwner()); });
+      read, [&](OpOperand &use) { return !isSlotOfRing(use.getOwner(), load, tile); });
   if (order)
     order->addBeforeUsers(read);
   return buffer;

@@ -74,8 +74,12 @@ private:
   int end = 0;
 };
 
-/// Has threads read a loaded tile, but for what stores it to buffers, from one of type `tile` and
-/// where they first need it; in the loop's order if it has one. Gives the buffer.
+/// Whether a user of a loaded tile stores it to a buffer that a slot of type `tile` takes the place
+/// of.
+bool isSlotOfRing(mlir::Operation *user, tile::LoadOp load, MemDescType tile);
+
+/// Has threads read a loaded tile, but for what stores it to such buffers, from one of type `tile`
+/// and where they first need it; in the loop's order if it has one. Gives the buffer.
 LocalAllocOp readFromRing(tile::LoadOp load, MemDescType tile, DotOrder *order);
 
 } // namespace tessera::tilegpu

@@ -164,9 +164,8 @@ void LoopPipeliner::planLoad(tile::LoadOp load, AccessAnalysis &analysis) {
   planned.load = load;
   planned.slot = *slot;
   for (Operation *user : load->getUsers())
-    if (auto buffer = dyn_cast<LocalAllocOp>(user))
-      if (buffer.getType() == *slot && user->getBlock() == loop.getBody())
-        planned.buffers.push_back(buffer);
+    if (isSlotOfRing(user, load, *slot))
+      planned.buffers.push_back(cast<LocalAllocOp>(user));
 }
 
 //===----------------------------------------------------------------------===//
@@ -293,7 +292,9 @@ void LoopPipeliner::propose() {
   constexpr unsigned kChannel = 0;
   auto set = [](Operation *op, NodeAttr node) { op->setAttr(kNodeAttr, node); };
   for (PipelinedLoad &planned : loads) {
-    if (dotOrder && !llvm::all_of(planned.load->getUsers(), llvm::IsaPred<LocalAllocOp>))
+    if (dotOrder && !llvm::all_of(planned.load->getUsers(), [&](Operation *user) {
+          return isSlotOfRing(user, planned.load, planned.slot);
+        }))
       planned.buffers.push_back(readFromRing(planned.load, planned.slot, &*dotOrder));
     // The type of a tile is that of its first buffer, if nothing is said.
     Type tile = planned.slot;

@@ -55,8 +55,15 @@ LogicalResult LoopSchedule::verifyUse(Operation *user, Value value) const {
     return refuse("what is carried from an op that is done an iteration ahead");
   if (distance > 1 && !(later == 1 && at.stage == 1 && stage == 0))
     return refuse("a value more than one stage after the one that computes it");
-  if (!isOwn || replaced.contains(producer))
+  if (!isOwn)
     return success();
+  if (replaced.contains(producer)) {
+    // Threads that compute with a tile itself read it from its ring where it was loaded.
+    if (isa<tile::LoadOp>(producer) && distance == 0 &&
+        getTime(producer, ScheduleEvent::Op) >= getTime(user, ScheduleEvent::Op))
+      return refuse("a tile before it is read from its ring");
+    return success();
+  }
   const ScheduledOp &made = getOp(producer);
   bool isAccumulator = isa<WarpgroupDotOp>(user) && user->getOperand(2) == value &&
                        llvm::count(user->getOperands(), value) == 1;
