@@ -297,6 +297,14 @@ std::optional<int64_t> tessera::tilegpu::getSmallStep(scf::ForOp loop) {
   return step.getSExtValue();
 }
 
+/// Whether a dot by multiply-add can read an operand from the ring that it is copied to, as far as
+/// its loop decides that (SlicedDot::findObstacle).
+static bool readsFromRing(tile::DotOp dot, Value operand, scf::ForOp loop,
+                          const ReplacedOps &replaced) {
+  return dot->getBlock() == loop.getBody() && operand.hasOneUse() &&
+         replaced.contains(operand.getDefiningOp());
+}
+
 int64_t tessera::tilegpu::getOtherBytes(scf::ForOp loop, const ReplacedOps &replaced) {
   int64_t bytes = 0;
   loop->getParentOfType<tile::FuncOp>().walk([&](Operation *op) {
@@ -319,8 +327,8 @@ int64_t tessera::tilegpu::getOtherBytes(scf::ForOp loop, const ReplacedOps &repl
     // A dot by multiply-add keeps its operands there, where it cannot read them from the
     // rings (tilegpu-prefetch).
     auto dot = dyn_cast<tile::DotOp>(op);
-    bool readsRings = dot && replaced.contains(dot.getA().getDefiningOp()) &&
-                      replaced.contains(dot.getB().getDefiningOp());
+    bool readsRings = dot && readsFromRing(dot, dot.getA(), loop, replaced) &&
+                      readsFromRing(dot, dot.getB(), loop, replaced);
     if (isa<tile::DotOp, tile::DotScaledOp>(op) && loop->isAncestor(op) && !readsRings)
       for (Value operand : op->getOperands().drop_back())
         if (auto tile = dyn_cast<RankedTensorType>(operand.getType()))
