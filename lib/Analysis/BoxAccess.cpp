@@ -6,6 +6,7 @@
 // and what belongs to no dimension of the tile makes an outer one.
 
 #include "tessera/Analysis/BoxAccess.h"
+#include "tessera/Analysis/AccessReach.h"
 
 #include "AccessRules.h"
 #include "BoxRefusals.h"
@@ -70,6 +71,7 @@ public:
       : analysis(analysis), op(op), why(why) {}
 
   std::optional<BoxAccess> find(Value pointers, Value mask);
+  std::optional<AccessReach> findReach(Value pointers, Value mask);
 
 private:
   /// A dimension of the tile, as far as it is known.
@@ -800,7 +802,7 @@ bool BoxFinder::askForNarrow(const ScalarPolynomial &coordinate, int64_t extent)
     relyOn(limits);
     return true;
   }
-  if (std::optional<std::string> bound = room ? writeProgramBound(*room) : std::nullopt) {
+  if (std::optional<std::string> bound = room ? writeProgramBound(*room, analysis) : std::nullopt) {
     if (!llvm::is_contained(programBounds, *bound))
       programBounds.push_back(*bound);
     return true;
@@ -1004,6 +1006,75 @@ std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
   box.mostPrograms = mostPrograms;
   box.programBounds.assign(programBounds.begin(), programBounds.end());
   return box;
+}
+
+//===----------------------------------------------------------------------===//
+// What accesses come to
+//===----------------------------------------------------------------------===//
+
+/// Bounds of a mask count where a launch knows them. All else of an address is a sum.
+std::optional<AccessReach> BoxFinder::findReach(Value pointers, Value mask) {
+  auto pointer = dyn_cast<PointerType>(getElementTypeOrSelf(pointers.getType()));
+  std::optional<LinearForm> form = pointer ? analysis.getLinearForm(pointers) : std::nullopt;
+  auto base = form ? dyn_cast_or_null<BlockArgument>(form->base) : BlockArgument();
+  kernel = op->getParentOfType<FuncOp>();
+  auto ofBase = base ? dyn_cast<PointerType>(base.getType()) : PointerType();
+  if (!ofBase || ofBase.getPointeeBytes() != pointer.getPointeeBytes() ||
+      base.getOwner()->getParentOp() != kernel || !kernel.isKernel())
+    return std::nullopt;
+  context = pointers.getContext();
+  collectAddressParts(pointers);
+  auto begin = [&] {
+    dims.clear();
+    rest = form->uniform;
+    for (auto [extent, stride] : llvm::zip_equal(getShape(pointers.getType()), form->strides))
+      dims.push_back({extent, isKnown(stride) ? stride : ScalarPolynomial(), {}, {}, {}});
+  };
+  begin();
+  for (auto [dim, stride] : llvm::zip_equal(dims, form->strides))
+    if (dim.tileExtent != 1 && !isKnown(stride))
+      return std::nullopt;
+  std::string ignored;
+  why = &ignored;
+  if (mask && !(readMask(mask, llvm::to_vector(llvm::seq<int>(0, dims.size()))) && placeByMask())) {
+    begin();
+    conditions.clear();
+    mostPrograms = 0;
+    programBounds.clear();
+  }
+
+  AccessReach reach;
+  for (const Dim &dim : dims) {
+    auto conditionsBefore = conditions;
+    auto boundsBefore = programBounds;
+    int64_t mostBefore = mostPrograms;
+    std::optional<ScalarPolynomial> extent =
+        dim.upper ? dim.upper->plus(dim.coordinate) : std::nullopt;
+    if (extent && (dim.lower || isNonNegativeCoordinate(dim.coordinate))) {
+      reach.dims.push_back({describe(*extent), describe(dim.stride), {}});
+      continue;
+    }
+    conditions = std::move(conditionsBefore);
+    programBounds = std::move(boundsBefore);
+    mostPrograms = mostBefore;
+    if (!dim.stride.isZero())
+      reach.dims.push_back(
+          {getAffineConstantExpr(dim.tileExtent, context), describe(dim.stride), dim.coordinate});
+  }
+  LaunchExpr one = getAffineConstantExpr(1, context);
+  if (!rest.isZero())
+    reach.dims.push_back({one, one, rest});
+  reach.base = base;
+  reach.elementBytes = pointer.getPointeeBytes();
+  reach.conditions.assign(conditions.begin(), conditions.end());
+  reach.mostPrograms = mostPrograms;
+  reach.programBounds.assign(programBounds.begin(), programBounds.end());
+  return reach;
+}
+
+std::optional<AccessReach> tessera::getAccessReach(Operation *access, Value pointers, Value mask,
+                                                   AccessAnalysis &analysis) {
+  return BoxFinder(analysis, access, /*why=*/nullptr).findReach(pointers, mask);
 }
 
 std::optional<BoxAccess> tessera::getBoxAccess(LoadOp load, AccessAnalysis &analysis,

@@ -2,6 +2,9 @@
 
 #include "tessera/Analysis/MemoryOrder.h"
 
+#include "tessera/Analysis/AccessReach.h"
+#include "tessera/Analysis/ProgramBounds.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
 
@@ -315,36 +318,44 @@ MemoryOrderAnswer MemoryOrder::mayPassAccesses(Operation *moved, Operation *othe
 bool LaunchRange::operator==(const LaunchRange &other) const {
   return argument == other.argument && elementBytes == other.elementBytes &&
          llvm::equal(dims, other.dims, [](const Dim &a, const Dim &b) {
-           return a.extent == b.extent && a.stride == b.stride;
+           return a.extent == b.extent && a.stride == b.stride && a.first == b.first;
          });
-}
-
-std::optional<LaunchRange> tessera::getLaunchRange(const OpAccess &access,
-                                                   AccessAnalysis &analysis) {
-  if (access.isAnywhere() || !isPointerLike(access.place))
-    return std::nullopt;
-  BlockArgument base = getPointerBases(access.place).getSingle();
-  if (!base)
-    return std::nullopt;
-  LaunchRange range;
-  range.argument = base.getArgNumber();
-  if (auto type = dyn_cast<tile::PointerType>(getElementTypeOrSelf(access.place.getType())))
-    range.elementBytes = type.getPointeeBytes();
-  std::optional<BoxAccess> box = getBoxAccess(access.op, analysis);
-  if (!box || box->getBase() != base)
-    return range;
-  for (const BoxDim &dim : box->getDims()) {
-    LaunchExpr known = dim.isUnbounded()
-                           ? getAffineConstantExpr(dim.tileExtent, dim.extent.getContext())
-                           : dim.extent;
-    range.dims.push_back({known, dim.stride});
-  }
-  return range;
 }
 
 template <typename T> static void addNew(SmallVectorImpl<T> &list, const T &item) {
   if (!llvm::is_contained(list, item))
     list.push_back(item);
+}
+
+std::optional<LaunchRange> tessera::getLaunchRange(const OpAccess &access, AccessAnalysis &analysis,
+                                                   LaunchConditions &conditions) {
+  auto op = dyn_cast<tile::AccessOpInterface>(access.op);
+  if (access.isAnywhere() || !op || access.place != op.getPtr())
+    return std::nullopt;
+  std::optional<AccessReach> reach = getAccessReach(access.op, op.getPtr(), op.getMask(), analysis);
+  if (!reach)
+    return std::nullopt;
+  LaunchRange range;
+  range.argument = reach->base.getArgNumber();
+  range.elementBytes = reach->elementBytes;
+  for (const AccessReach::Dim &dim : reach->dims) {
+    std::optional<std::string> first =
+        dim.first.isZero() ? std::string() : writeProgramBound(dim.first, analysis);
+    if (!first)
+      return std::nullopt;
+    range.dims.push_back({dim.extent, dim.stride, std::move(*first)});
+  }
+  for (LaunchExpr expr : reach->conditions)
+    addNew(conditions.notNegative, expr);
+  for (const std::string &bound : reach->programBounds)
+    addNew(conditions.programBounds, bound);
+  conditions.limitPrograms(reach->mostPrograms);
+  return range;
+}
+
+void LaunchConditions::limitPrograms(int64_t most) {
+  if (most)
+    mostPrograms = mostPrograms ? std::min(mostPrograms, most) : most;
 }
 
 bool LaunchConditions::add(const MemoryOrderAnswer &answer, AccessAnalysis &analysis,
@@ -359,8 +370,8 @@ bool LaunchConditions::add(const MemoryOrderAnswer &answer, AccessAnalysis &anal
         addNew(notNegative, expr);
       continue;
     }
-    std::optional<LaunchRange> first = getLaunchRange(pair.moved, analysis),
-                               second = getLaunchRange(pair.other, analysis);
+    std::optional<LaunchRange> first = getLaunchRange(pair.moved, analysis, *this),
+                               second = getLaunchRange(pair.other, analysis, *this);
     if (!first || !second || first->argument == second->argument) {
       why = pair;
       return false;
@@ -378,19 +389,24 @@ bool LaunchConditions::add(const MemoryOrderAnswer &answer, AccessAnalysis &anal
 
 static Attribute makeRange(Builder &builder, unsigned numArguments, const LaunchRange &range) {
   SmallVector<AffineExpr> extents, strides;
+  SmallVector<StringRef> firsts;
   for (const LaunchRange::Dim &dim : range.dims) {
     extents.push_back(dim.extent);
     strides.push_back(dim.stride);
+    firsts.push_back(dim.first);
   }
   auto makeMap = [&](ArrayRef<AffineExpr> results) {
     return AffineMapAttr::get(AffineMap::get(0, numArguments, results, builder.getContext()));
   };
-  return builder.getDictionaryAttr({
+  SmallVector<NamedAttribute> entries = {
       builder.getNamedAttr("argument", builder.getI64IntegerAttr(range.argument)),
       builder.getNamedAttr("bytes", builder.getI64IntegerAttr(range.elementBytes)),
       builder.getNamedAttr("extents", makeMap(extents)),
       builder.getNamedAttr("strides", makeMap(strides)),
-  });
+  };
+  if (!llvm::all_of(firsts, [](StringRef first) { return first.empty(); }))
+    entries.push_back(builder.getNamedAttr("firsts", builder.getStrArrayAttr(firsts)));
+  return builder.getDictionaryAttr(entries);
 }
 
 ArrayAttr tessera::makeArraysApart(MLIRContext *context, unsigned numArguments,
@@ -419,7 +435,15 @@ static std::optional<LaunchRange> readRange(Attribute attribute) {
   range.elementBytes = bytes.getInt();
   for (auto [extent, stride] :
        llvm::zip(extents.getValue().getResults(), strides.getValue().getResults()))
-    range.dims.push_back({extent, stride});
+    range.dims.push_back({extent, stride, {}});
+  if (!dictionary.contains("firsts"))
+    return range;
+  auto firsts = dictionary.getAs<ArrayAttr>("firsts");
+  if (!firsts || firsts.size() != range.dims.size() ||
+      !llvm::all_of(firsts, llvm::IsaPred<StringAttr>))
+    return std::nullopt;
+  for (auto [dim, first] : llvm::zip_equal(range.dims, firsts.getAsRange<StringAttr>()))
+    dim.first = first.str();
   return range;
 }
 

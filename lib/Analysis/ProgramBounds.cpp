@@ -77,11 +77,21 @@ static std::optional<unsigned> getAxisOfPlace(Operation *op) {
   return std::nullopt;
 }
 
+/// The step of a loop, 1 where it is not known.
+static int64_t getStep(scf::ForOp loop) {
+  APInt step;
+  bool isKnown = matchPattern(loop.getStep(), m_ConstantInt(&step)) && step.isStrictlyPositive();
+  return isKnown ? step.getSExtValue() : 1;
+}
+
 bool Writer::writeArgument(BlockArgument argument) {
   Operation *parent = argument.getOwner()->getParentOp();
-  if (auto loop = dyn_cast<scf::ForOp>(parent))
+  if (auto loop = dyn_cast<scf::ForOp>(parent)) {
+    int64_t step = getStep(loop);
     return argument == loop.getInductionVar() && !loop.getUnsignedCmp() &&
-           writeOperator("loop", {loop.getLowerBound(), loop.getUpperBound()});
+           writeOperator(step == 1 ? "loop" : "loop" + std::to_string(step),
+                         {loop.getLowerBound(), loop.getUpperBound()});
+  }
   auto func = dyn_cast<FuncOp>(parent);
   if (!func || !func.isKernel())
     return false;
@@ -159,40 +169,123 @@ bool Writer::write(Value value) {
   return done(false);
 }
 
+/// Whether the launcher reads a text of so many operators in each other.
+static bool isReadable(StringRef text) {
+  constexpr unsigned kMostLevels = 29, kMostCharacters = 4000;
+  unsigned level = 0, most = 0;
+  for (char letter : text) {
+    level += letter == '(';
+    level -= letter == ')';
+    most = std::max(most, level);
+  }
+  return most <= kMostLevels && text.size() <= kMostCharacters;
+}
+
 std::optional<std::string> tessera::writeProgramBound(Value value) {
   Writer writer;
-  if (!writer.write(value))
+  if (!writer.write(value) || !isReadable(writer.text))
     return std::nullopt;
   return std::move(writer.text);
 }
 
-/// How many iterations a loop has made: (loop 0 X), with X no less than all of them.
-static std::optional<std::string> writeIterations(scf::ForOp loop) {
-  std::optional<std::string> lower = writeProgramBound(loop.getLowerBound()),
-                             upper = writeProgramBound(loop.getUpperBound()),
-                             step = writeProgramBound(loop.getStep());
-  if (!lower || !upper || !step || loop.getUnsignedCmp())
-    return std::nullopt;
-  return "(loop 0 (add64 (div64 (sub64 " + *upper + " " + *lower + ") " + *step + ") 1))";
+std::optional<std::string> tessera::writeDivisorBound(Value divisor) {
+  std::optional<std::string> text = writeProgramBound(divisor);
+  return text ? std::optional("(sub64 " + *text + " 1)") : std::nullopt;
 }
 
-std::optional<std::string> tessera::writeProgramBound(const ScalarPolynomial &polynomial) {
-  constexpr size_t kMostOperands = 8;
-  if (polynomial.getTerms().size() > kMostOperands)
-    return std::nullopt;
-  std::string sum;
-  for (const ScalarTerm &term : polynomial.getTerms()) {
-    std::string product = std::to_string(term.scale);
-    for (const ScalarFactor &factor : term.factors) {
-      std::optional<std::string> text =
-          factor.isIteration ? writeIterations(cast<scf::ForOp>(
-                                   cast<BlockArgument>(factor.value).getOwner()->getParentOp()))
-                             : writeProgramBound(factor.value);
-      if (!text)
-        return std::nullopt;
-      product = "(mul64 " + product + " " + *text + ")";
-    }
-    sum = sum.empty() ? product : "(add64 " + sum + " " + product + ")";
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+/// What the number of a loop's iteration is multiplied with in a sum; nothing where there is more
+/// of it than that.
+static std::optional<ScalarPolynomial> getMultiplier(const ScalarPolynomial &sum, Value variable) {
+  ScalarFactor iteration(variable, /*isIteration=*/true);
+  std::optional<ScalarPolynomial> multiplier = ScalarPolynomial();
+  for (const ScalarTerm &term : sum.getTerms()) {
+    if (!llvm::is_contained(term.factors, iteration))
+      continue;
+    std::optional<ScalarPolynomial> others = ScalarPolynomial(term.scale);
+    ScalarTerm rest = term;
+    rest.factors.erase(llvm::find(rest.factors, iteration));
+    if (llvm::is_contained(rest.factors, iteration))
+      return std::nullopt;
+    for (const ScalarFactor &factor : rest.factors)
+      others = others ? others->times(ScalarPolynomial::ofFactor(factor)) : std::nullopt;
+    multiplier = others && multiplier ? multiplier->plus(*others) : std::nullopt;
+    if (!multiplier)
+      return std::nullopt;
   }
-  return sum.empty() ? "0" : sum;
+  return multiplier;
+}
+
+/// The sum with a loop's variable in the place of its lower bound and so many steps, where it has a
+/// multiple of these: what bounds the variable is known better than how often a loop is done.
+static std::optional<ScalarPolynomial> putVariable(const ScalarPolynomial &sum, Value variable,
+                                                   AccessAnalysis &analysis) {
+  std::optional<LinearForm> form = analysis.getLinearForm(variable);
+  std::optional<ScalarPolynomial> of = getMultiplier(sum, variable);
+  std::optional<ScalarPolynomial> step =
+      form ? getMultiplier(form->uniform, variable) : std::nullopt;
+  std::optional<ScalarPolynomial> quotient = of && step ? of->dividedBy(*step) : std::nullopt;
+  if (!quotient)
+    return std::nullopt;
+  std::optional<ScalarPolynomial> difference =
+      ScalarPolynomial::ofFactor(variable).minus(form->uniform);
+  difference = difference ? quotient->times(*difference) : std::nullopt;
+  return difference ? sum.plus(*difference) : std::nullopt;
+}
+
+/// How often a loop has been done.
+static std::optional<std::string> writeIterations(Value variable) {
+  auto loop = cast<scf::ForOp>(cast<BlockArgument>(variable).getOwner()->getParentOp());
+  std::optional<std::string> at = writeProgramBound(variable),
+                             from = writeProgramBound(loop.getLowerBound()),
+                             step = writeProgramBound(loop.getStep());
+  if (!at || !from || !step)
+    return std::nullopt;
+  return "(div64 (max64 (sub64 " + *at + " " + *from + ") 0) " + *step + ")";
+}
+
+static std::optional<std::string> writeTerm(const ScalarTerm &term) {
+  constexpr size_t kMostFactors = 4;
+  std::string text = std::to_string(term.scale);
+  if (term.factors.size() > kMostFactors)
+    return std::nullopt;
+  for (const ScalarFactor &factor : term.factors) {
+    std::optional<std::string> next =
+        factor.isIteration ? writeIterations(factor.value) : writeProgramBound(factor.value);
+    if (!next)
+      return std::nullopt;
+    text = text == "1" ? *next : "(mul64 " + text + " " + *next + ")";
+  }
+  return text;
+}
+
+std::optional<std::string> tessera::writeProgramBound(const ScalarPolynomial &sum,
+                                                      AccessAnalysis &analysis) {
+  constexpr size_t kMostTerms = 10;
+  ScalarPolynomial rest = sum;
+  SmallVector<Value> variables;
+  for (const ScalarTerm &term : sum.getTerms())
+    for (const ScalarFactor &factor : term.factors)
+      if (factor.isIteration && !llvm::is_contained(variables, factor.value))
+        variables.push_back(factor.value);
+  for (Value variable : variables)
+    rest = putVariable(rest, variable, analysis).value_or(rest);
+  if (rest.getTerms().size() > kMostTerms)
+    return std::nullopt;
+  SmallVector<std::string> terms;
+  for (const ScalarTerm &term : rest.getTerms()) {
+    std::optional<std::string> text = writeTerm(term);
+    if (!text)
+      return std::nullopt;
+    terms.push_back(std::move(*text));
+  }
+  // In whatever order they came up, the text is the same.
+  llvm::sort(terms);
+  std::string text = terms.empty() ? "0" : terms.front();
+  for (StringRef term : llvm::drop_begin(terms))
+    text = "(add64 " + text + " " + term.str() + ")";
+  return isReadable(text) ? std::optional(std::move(text)) : std::nullopt;
 }

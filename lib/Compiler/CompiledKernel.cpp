@@ -246,7 +246,7 @@ template <typename Range, typename Get> static std::string list(const Range &val
 static std::string describeMissingMap(const KernelMetadata &metadata, ArrayRef<int32_t> grid,
                                       ArrayRef<uint64_t> args) {
   for (const cuda::ArraysApart &pair : metadata.arraysApart)
-    if (!pair.holds(args.data()))
+    if (!pair.holds(args.data(), grid.data()))
       return "the arrays of arguments " + std::to_string(pair.first.argument) + " and " +
              std::to_string(pair.second.argument) +
              " (counted from 0) overlap: a load must not come before a store to the same place";

@@ -207,9 +207,16 @@ static cuda::ArrayRange toRange(const LaunchRange &range,
   cuda::ArrayRange result;
   result.argument = range.argument;
   result.elementBytes = range.elementBytes;
-  for (const LaunchRange::Dim &dim : range.dims)
-    result.dims.push_back(
-        {toLaunchExpression(dim.extent, arguments), toLaunchExpression(dim.stride, arguments)});
+  for (const LaunchRange::Dim &dim : range.dims) {
+    std::optional<cuda::ProgramBound> first;
+    if (!dim.first.empty()) {
+      first = cuda::ProgramBound::parse(dim.first, arguments.size());
+      if (!first)
+        throw UserError("E062", "a range begins at an entry that is no bound");
+    }
+    result.dims.push_back({toLaunchExpression(dim.extent, arguments),
+                           toLaunchExpression(dim.stride, arguments), std::move(first)});
+  }
   return result;
 }
 

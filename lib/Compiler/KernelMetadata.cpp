@@ -7,6 +7,7 @@
 
 #include "llvm/Support/JSON.h"
 #include <cmath>
+#include <limits>
 
 using namespace llvm;
 
@@ -124,15 +125,27 @@ static bool fromJSON(const json::Value &value, LaunchExpression &expression, jso
 
 static json::Value toJSON(const ArrayRange &range) {
   json::Array dims;
-  for (const ArrayRange::Dim &dim : range.dims)
-    dims.push_back(json::Object{{"extent", toJSON(dim.extent)}, {"stride", toJSON(dim.stride)}});
+  for (const ArrayRange::Dim &dim : range.dims) {
+    json::Object object{{"extent", toJSON(dim.extent)}, {"stride", toJSON(dim.stride)}};
+    if (dim.first)
+      object["first"] = dim.first->getText();
+    dims.push_back(std::move(object));
+  }
   return json::Object{
       {"argument", range.argument}, {"bytes", range.elementBytes}, {"dims", std::move(dims)}};
 }
 
 static bool fromJSON(const json::Value &value, ArrayRange::Dim &dim, json::Path path) {
   json::ObjectMapper map(value, path);
-  return map && map.map("extent", dim.extent) && map.map("stride", dim.stride);
+  std::string first;
+  if (!map || !map.map("extent", dim.extent) || !map.map("stride", dim.stride) ||
+      !map.mapOptional("first", first))
+    return false;
+  if (first.empty())
+    return true;
+  // How many arguments there are is known to whoever wrote it.
+  dim.first = ProgramBound::parse(first, std::numeric_limits<int>::max());
+  return dim.first.has_value();
 }
 
 static bool fromJSON(const json::Value &value, ArrayRange &range, json::Path path) {

@@ -14,7 +14,8 @@ using namespace tessera;
 LaunchRecipes tessera::readLaunchRecipes(mlir::ModuleOp module) {
   llvm::StringRef names[] = {tilegpu::kTensorMapsAttr,       tilegpu::kPersistentProgramsAttr,
                              tilegpu::kLaunchConditionsAttr, kArraysApartAttr,
-                             tile::kLaunchLimitsAttr,        tile::kLimitedProgramsAttr};
+                             tile::kLaunchLimitsAttr,        tile::kLimitedProgramsAttr,
+                             tile::kProgramBoundsAttr};
   if (llvm::none_of(names, [&](llvm::StringRef name) { return module->hasAttr(name); }))
     return {};
   KernelMetadata metadata;

@@ -119,13 +119,14 @@ static unsigned getEntryRegisters(LLVM::LLVMFuncOp kernel, unsigned numWarps) {
 }
 
 static std::vector<TensorMap> makeTensorMaps(ArrayRef<uint64_t> slots,
+                                             const std::array<int32_t, 3> &grid,
                                              const SimulatorOptions &options) {
   bool canBe =
       llvm::none_of(options.launchConditions, [&](const cuda::LaunchExpression &condition) {
         return condition.evaluate(slots.data()).value_or(-1) < 0;
       });
   for (const cuda::ArraysApart &pair : options.arraysApart)
-    if (!pair.holds(slots.data()))
+    if (!pair.holds(slots.data(), grid.data()))
       throw UserError("E070",
                       llvm::formatv("the arrays of arguments {0} and {1} (counted from 0) overlap",
                                     pair.first.argument, pair.second.argument),
@@ -194,6 +195,7 @@ SimulatorReport tessera::simulate(ModuleOp module, StringRef name, std::array<in
   SmallVector<uint64_t> values;
   for (auto [type, slot] : llvm::zip(kernel.getArgumentTypes(), args))
     values.push_back(slot & maskOf(getWidth(type)));
+  std::vector<TensorMap> maps = makeTensorMaps(args, grid, options);
   if (options.persistentPrograms) {
     values.append(grid.begin(), grid.end());
     int64_t programs = int64_t(grid[0]) * grid[1] * grid[2];
@@ -204,8 +206,7 @@ SimulatorReport tessera::simulate(ModuleOp module, StringRef name, std::array<in
   for (int axis = 0; axis < 3; ++axis)
     grid[axis] *= cluster[axis];
   Machine machine(image, *image.functions.at(kernel.getName().str()), grid, cluster, numWarps,
-                  getEntryRegisters(kernel, numWarps), values, makeTensorMaps(args, options),
-                  options);
+                  getEntryRegisters(kernel, numWarps), values, std::move(maps), options);
   machine.run();
   llvm::outs().flush();
   return machine.takeReport();

@@ -144,7 +144,7 @@ tile.func @asked(%a: !tile.ptr<i8> {tile.divisibility = 16 : i64}, %n: i64 {tile
   %many = arith.muli %product, %c256 : i64
   %bys = tile.splat %many : i64 -> tensor<64xi64>
   %q = tile.addptr %p, %bys : tensor<64x!tile.ptr<i8>>, tensor<64xi64>
-  // expected-remark@+1 {{base 0; dim 0 of 64: extent 2147483648, stride 1, at 256*%0*%1; if (add64 2147483584 (mul64 (mul64 -256 program:0) program:1)) >= 0 in all programs}}
+  // expected-remark@+1 {{base 0; dim 0 of 64: extent 2147483648, stride 1, at 256*%0*%1; if (add64 (mul64 (mul64 -256 program:0) program:1) 2147483584) >= 0 in all programs}}
   %x = tile.load %q : tensor<64x!tile.ptr<i8>>
   // A bound from below, and none from above.
   %i64 = arith.extsi %i : tensor<64xi32> to tensor<64xi64>

@@ -323,7 +323,7 @@ tile.func @quotients(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32,
     %r = tile.addptr %a, %some : !tile.ptr<f16>, i32
     %rs = tile.splat %r : !tile.ptr<f16> -> tensor<64x!tile.ptr<f16>>
     %r1 = tile.addptr %rs, %i : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
-    // expected-remark@+1 {{if (sub32 i32:2 (rem32 (unsigned (loop program:0 extent:1)) (unsigned i32:1))) >= 0 in all programs}}
+    // expected-remark@+1 {{if (sub32 i32:2 (rem32 (unsigned (loop8 program:0 extent:1)) (unsigned i32:1))) >= 0 in all programs}}
     %z = tile.load %r1 : tensor<64x!tile.ptr<f16>>
   }
 

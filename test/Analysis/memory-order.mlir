@@ -126,12 +126,12 @@ tile.func @loops(%a: !tile.ptr<f32>, %b: !tile.ptr<f32>, %n: i32, %one: f32, %wh
   %c1 = arith.constant 1 : i32
   %x = tile.load %a {test.moved} : !tile.ptr<f32>
   %end = scf.for %i = %c0 to %n step %c1 iter_args(%p = %b) -> (!tile.ptr<f32>) : i32 {
-    // expected-remark @below {{independent; if #0[4] and #1[4] are apart}}
+    // expected-remark @below {{independent; if #0[4] and #1[4, 1 by 1 from (loop 0 i32:2)] are apart}}
     tile.store %p, %one {test.past} : !tile.ptr<f32>
     %next = tile.addptr %p, %c1 : !tile.ptr<f32>, i32
     scf.yield %next : !tile.ptr<f32>
   }
-  // expected-remark @below {{independent; if #0[4] and #1[4] are apart}}
+  // expected-remark @below {{independent if addresses differ, which no launch knows}}
   tile.store %end, %one {test.past} : !tile.ptr<f32>
   %w:2 = scf.while (%p = %b, %q = %a) : (!tile.ptr<f32>, !tile.ptr<f32>) -> (!tile.ptr<f32>, !tile.ptr<f32>) {
     scf.condition(%which) %p, %q : !tile.ptr<f32>, !tile.ptr<f32>
@@ -240,11 +240,72 @@ tile.func @in_turns(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %b: !tile
   tile.store %next, %x {test.past} : tensor<64x!tile.ptr<f16>>
   %bs = tile.splat %b : !tile.ptr<f16> -> tensor<64x!tile.ptr<f16>>
   %q = tile.addptr %bs, %range : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
-  // expected-remark @below {{independent; if #0[2, 64 by 1] and #1[2] are apart}}
+  // expected-remark @below {{independent; if #0[2, 64 by 1] and #1[2, 64 by 1] are apart}}
   tile.store %q, %x {test.past} : tensor<64x!tile.ptr<f16>>
   // expected-remark @below {{ordered}}
   tile.barrier {test.past}
   // expected-remark @below {{ordered}}
   %v = tile.load %p {isVolatile, test.past} : tensor<64x!tile.ptr<f16>>
+  tile.return
+}
+
+// -----
+
+// A launch knows all that iterations and programs reach: a loop's variable by its bounds, also where
+// these are the program's own, a carried pointer by the number of iterations, an index by a mask.
+tile.func @in_loops(%a: !tile.ptr<f16>, %b: !tile.ptr<f16>, %c: !tile.ptr<f16>, %n: i32, %ld: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c64 = arith.constant 64 : i32
+  %pid = tile.program_id 0
+  %start = arith.muli %pid, %c64 : i32
+  %range = tile.range 0 to 64 : tensor<64xi32>
+  %as = tile.splat %a : !tile.ptr<f16> -> tensor<64x!tile.ptr<f16>>
+  %bs = tile.splat %b : !tile.ptr<f16> -> tensor<64x!tile.ptr<f16>>
+  %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x!tile.ptr<f16>>
+  %ns = tile.splat %n : i32 -> tensor<64xi32>
+  %0 = scf.for %t = %start to %n step %c64 iter_args(%q = %bs) -> (tensor<64x!tile.ptr<f16>>) : i32 {
+    %at = tile.splat %t : i32 -> tensor<64xi32>
+    %index = arith.addi %at, %range : tensor<64xi32>
+    %p = tile.addptr %as, %index : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
+    %x = tile.load %p {test.moved} : tensor<64x!tile.ptr<f16>>
+    // expected-remark @below {{#0[2, 64 by 1, 1 by 1 from (loop64 (mul32 program:0 64) i32:3)] and #1[2, 1 by 1 from (mul64 i32:4 (div64 (max64 (sub64 (loop64 (mul32 program:0 64) i32:3) (mul32 program:0 64)) 0) 64))] are apart}}
+    tile.store %q, %x {test.past} : tensor<64x!tile.ptr<f16>>
+    %lds = tile.splat %ld : i32 -> tensor<64xi32>
+    %next = tile.addptr %q, %lds : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
+    %m = arith.cmpi slt, %index, %ns : tensor<64xi32>
+    %r = tile.addptr %cs, %index : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
+    // expected-remark @below {{#0[2, 64 by 1, 1 by 1 from (loop64 (mul32 program:0 64) i32:3)] and #2[2, s3 by 1] are apart}}
+    tile.store %r, %x, %m {test.past} : tensor<64x!tile.ptr<f16>>
+    scf.yield %next : tensor<64x!tile.ptr<f16>>
+  } {test.across}
+  tile.return
+}
+
+// -----
+
+// It does not know what is found in memory, or counted by a while.
+tile.func @unknown(%a: !tile.ptr<f16>, %b: !tile.ptr<f16>, %c: !tile.ptr<f16>, %found: !tile.ptr<i32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %end = tile.load %found : !tile.ptr<i32>
+  scf.for %t = %c0 to %end step %c1 : i32 {
+    %p = tile.addptr %a, %t : !tile.ptr<f16>, i32
+    %x = tile.load %p {test.moved} : !tile.ptr<f16>
+    // expected-remark @below {{independent if addresses differ, which no launch knows}}
+    tile.store %b, %x {test.past} : !tile.ptr<f16>
+  } {test.across}
+  %1 = scf.while (%t = %c0) : (i32) -> i32 {
+    %more = arith.cmpi slt, %t, %n : i32
+    scf.condition(%more) %t : i32
+  } do {
+  ^bb0(%t: i32):
+    %zero = arith.constant 0.0 : f16
+    %q = tile.addptr %c, %t : !tile.ptr<f16>, i32
+    // expected-remark @below {{independent if addresses differ, which no launch knows}}
+    tile.store %q, %zero {test.past} : !tile.ptr<f16>
+    %next = arith.addi %t, %c1 : i32
+    scf.yield %next : i32
+  }
   tile.return
 }

@@ -75,11 +75,47 @@ TEST(ProgramBound, KnowsLoopsOverPrograms) {
                     {}, {6, 500, 1}));
 }
 
+TEST(ProgramBound, KnowsWhereLoopsEnd) {
+  // Blocks of 64 up to the end of the program's own 128: to 128 p, 128 p + 64 (and no further).
+  const char *causal = "(sub32 448 (loop64 0 (mul32 (add32 program:0 1) 128)))";
+  EXPECT_TRUE(holds(causal, {}, {4, 1, 1}));
+  EXPECT_FALSE(holds(causal, {}, {5, 1, 1}));
+  // From where the program begins.
+  const char *diagonal =
+      "(sub32 448 (loop64 (mul32 program:0 128) (mul32 (add32 program:0 1) 128)))";
+  EXPECT_TRUE(holds(diagonal, {}, {4, 1, 1}));
+  EXPECT_FALSE(holds(diagonal, {}, {5, 1, 1}));
+  EXPECT_TRUE(holds("(sub32 448 (loop (mul32 program:0 128) 449))", {}, {8, 1, 1}));
+  EXPECT_TRUE(holds("(sub32 96 (loop32 (min32 64 i32:0) 97))", {32}));
+  EXPECT_FALSE(holds("(sub32 96 (loop32 (min32 64 i32:0) 130))", {32}));
+  // Multiples of 6 and of 4.
+  EXPECT_TRUE(holds("(sub32 98 (loop6 (mul32 program:0 4) 100))", {}, {9, 1, 1}));
+  EXPECT_FALSE(holds("(sub32 97 (loop6 (mul32 program:0 4) 100))", {}, {9, 1, 1}));
+}
+
 TEST(ProgramBound, IsReadOrRefused) {
-  for (const char *text :
-       {"", "x", "()", "(", "(add32 1)", "(add32 1 2", "(add16 1 2)", "(neg32 1 2)", "(add32 1 2) ",
-        "1 2", "i32:2", "i32:-1", "i32:", "program:3", "i8:0", "99999999999999999999",
-        "(unsigned 1 2)", "(add32  1 2)"})
+  for (const char *text : {"",
+                           "x",
+                           "()",
+                           "(",
+                           "(add32 1)",
+                           "(add32 1 2",
+                           "(add16 1 2)",
+                           "(neg32 1 2)",
+                           "(add32 1 2) ",
+                           "1 2",
+                           "i32:2",
+                           "i32:-1",
+                           "i32:",
+                           "program:3",
+                           "i8:0",
+                           "99999999999999999999",
+                           "(unsigned 1 2)",
+                           "(add32  1 2)",
+                           "(loop0 1 2)",
+                           "(loop-1 1 2)",
+                           "(loopx 1 2)",
+                           "(loop4 1)"})
     EXPECT_FALSE(ProgramBound::parse(text, 2)) << text;
   std::string deep;
   for (int level = 0; level < 100000; ++level)

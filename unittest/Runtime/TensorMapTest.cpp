@@ -39,42 +39,65 @@ TEST(LaunchExpression, GivesUpBeyond64Bits) {
 
 /// rows (argument 2) of 8 columns, `argument 3` apart, of floats.
 ArrayRange rowsOf(int array) {
-  return {array, 4, {{argument(2), argument(3)}, {constant(8), constant(1)}}};
+  return {array, 4, {{argument(2), argument(3), {}}, {constant(8), constant(1), {}}}};
 }
+
+constexpr int32_t kGrid[3] = {4, 1, 1};
 
 TEST(ArrayRange, ReachesFromTheFirstToTheLastElement) {
   uint64_t slots[] = {0x1000, 0, 3, 10};
-  EXPECT_EQ(rowsOf(0).evaluate(slots), std::pair(uint64_t(0x1000), uint64_t(0x1000 + 4 * 28)));
+  EXPECT_EQ(rowsOf(0).evaluate(slots, kGrid),
+            std::pair(uint64_t(0x1000), uint64_t(0x1000 + 4 * 28)));
   // Rows one above the other.
   slots[3] = static_cast<uint32_t>(-10);
-  EXPECT_EQ(rowsOf(0).evaluate(slots),
+  EXPECT_EQ(rowsOf(0).evaluate(slots, kGrid),
             std::pair(uint64_t(0x1000 - 4 * 20), uint64_t(0x1000 + 4 * 8)));
   slots[2] = 0;
-  EXPECT_EQ(rowsOf(0).evaluate(slots), std::pair(uint64_t(0x1000), uint64_t(0x1000)));
+  EXPECT_EQ(rowsOf(0).evaluate(slots, kGrid), std::pair(uint64_t(0x1000), uint64_t(0x1000)));
+}
+
+/// Blocks of 16 elements, one or more a program, of floats.
+ArrayRange blocksFrom(const char *first, int stride = 1) {
+  return {0, 4, {{constant(16), constant(stride), *ProgramBound::parse(first, 4)}}};
+}
+
+TEST(ArrayRange, ReachesAllThatProgramsAndIterationsDo) {
+  uint64_t slots[] = {0x1000, 0, 3, 100};
+  auto range = [](int64_t begin, int64_t end) {
+    return std::pair(uint64_t(0x1000 + 4 * begin), uint64_t(0x1000 + 4 * end));
+  };
+  EXPECT_EQ(blocksFrom("(mul32 program:0 16)").evaluate(slots, kGrid), range(0, 64));
+  EXPECT_EQ(blocksFrom("(mul32 program:0 16)", -1).evaluate(slots, kGrid), range(-63, 1));
+  EXPECT_EQ(blocksFrom("(sub32 0 (mul32 program:0 16))").evaluate(slots, kGrid), range(-48, 16));
+  // From 0 to 96; and from 48 to 96, or to nowhere.
+  EXPECT_EQ(blocksFrom("(loop16 0 i32:3)").evaluate(slots, kGrid), range(0, 112));
+  EXPECT_EQ(blocksFrom("(loop16 48 i32:3)").evaluate(slots, kGrid), range(48, 112));
+  EXPECT_EQ(blocksFrom("(loop16 48 i32:2)").evaluate(slots, kGrid), range(48, 64));
+  EXPECT_EQ(blocksFrom("(div32 1 i32:1)").evaluate(slots, kGrid), std::nullopt);
 }
 
 TEST(ArraysApart, TellsViewsFromArrays) {
   ArraysApart pair{rowsOf(0), rowsOf(1)};
   uint64_t slots[] = {0x1000, 0x1000 + 4 * 28, 3, 10};
-  EXPECT_TRUE(pair.holds(slots));
+  EXPECT_TRUE(pair.holds(slots, kGrid));
   std::swap(slots[0], slots[1]);
-  EXPECT_TRUE(pair.holds(slots));
+  EXPECT_TRUE(pair.holds(slots, kGrid));
   slots[1] = slots[0];
-  EXPECT_FALSE(pair.holds(slots)) << "one array";
+  EXPECT_FALSE(pair.holds(slots, kGrid)) << "one array";
   slots[1] = slots[0] - 4 * 27;
-  EXPECT_FALSE(pair.holds(slots)) << "the last element is the first one of the other";
+  EXPECT_FALSE(pair.holds(slots, kGrid)) << "the last element is the first one of the other";
   slots[2] = 0;
-  EXPECT_TRUE(pair.holds(slots)) << "arrays of nothing";
+  EXPECT_TRUE(pair.holds(slots, kGrid)) << "arrays of nothing";
 }
 
 TEST(ArraysApart, DoesNotHoldWhereItCannotBeTold) {
-  ArrayRange wide{0, 8, {{argument(2, true), constant(int64_t(1) << 40)}}};
+  ArrayRange wide{0, 8, {{argument(2, true), constant(int64_t(1) << 40), {}}}};
   uint64_t slots[] = {0x1000, 0x2000, uint64_t(1) << 40};
-  EXPECT_EQ(wide.evaluate(slots), std::nullopt);
-  EXPECT_FALSE((ArraysApart{wide, {1, 8, {}}}).holds(slots));
+  EXPECT_EQ(wide.evaluate(slots, kGrid), std::nullopt);
+  EXPECT_FALSE((ArraysApart{wide, {1, 8, {}}}).holds(slots, kGrid));
   // Beyond the end of memory.
   slots[0] = ~uint64_t(0) - 3;
-  EXPECT_EQ((ArrayRange{0, 8, {}}).evaluate(slots), std::nullopt);
+  EXPECT_EQ((ArrayRange{0, 8, {}}).evaluate(slots, kGrid), std::nullopt);
 }
 
 /// rows (argument 1) of columns (argument 2), `argument 3` apart, in boxes of 128x64 halves.

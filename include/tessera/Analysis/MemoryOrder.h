@@ -197,32 +197,44 @@ private:
 // Conditions of a launch
 //===----------------------------------------------------------------------===//
 
-/// The bytes of an array that accesses by one argument reach, as far as a launch knows.
+/// The bytes of an array that an access by one argument reaches, in all programs of a launch and in
+/// all iterations of all loops around it.
 struct LaunchRange {
   struct Dim {
     LaunchExpr extent, stride; ///< in elements
+    /// The index of the first of so many elements, which the launcher bounds (ProgramBound.h);
+    /// none: 0.
+    std::string first;
   };
   unsigned argument = 0;
   int64_t elementBytes = 1;
-  /// None: a single element, where it is known no better.
+  /// None: a single element.
   llvm::SmallVector<Dim, 2> dims;
 
   bool operator==(const LaunchRange &other) const;
 };
 
-/// The range of an access of a single argument's array; none for others. An access without a
-/// box begins where the array does, and a dimension without an extent is as long as the tile:
-/// no more is known of these.
-std::optional<LaunchRange> getLaunchRange(const OpAccess &access, AccessAnalysis &analysis);
+struct LaunchConditions;
+
+/// The range of an access of a single argument's array, with what it takes for granted of the
+/// launch added to the conditions. None for other accesses, and where the launch cannot know all
+/// that it reaches: an index that is found in memory, or that a `while` carries.
+std::optional<LaunchRange> getLaunchRange(const OpAccess &access, AccessAnalysis &analysis,
+                                          LaunchConditions &conditions);
 
 /// What must hold at a launch for pairs of accesses not to meet.
 struct LaunchConditions {
   llvm::SmallVector<LaunchExpr> notNegative;
+  /// Numbers that are not negative in any program (ProgramBound.h).
+  llvm::SmallVector<std::string> programBounds;
+  int64_t mostPrograms = 0; ///< along an axis of the grid; 0: any
   /// Of two different arguments each.
   llvm::SmallVector<std::pair<LaunchRange, LaunchRange>, 1> apart;
 
   /// Adds what an answer asks for. False if a launch cannot know it: then `why` is the pair.
   bool add(const MemoryOrderAnswer &answer, AccessAnalysis &analysis, AccessPair &why);
+  /// Along an axis of the grid; 0: any.
+  void limitPrograms(int64_t most);
 };
 
 /// On a kernel, and on the module once the kernel is an llvm.func: pairs of ranges that must be

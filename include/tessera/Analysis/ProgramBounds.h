@@ -6,9 +6,7 @@
 #ifndef TESSERA_ANALYSIS_PROGRAMBOUNDS_H
 #define TESSERA_ANALYSIS_PROGRAMBOUNDS_H
 
-#include "tessera/Analysis/ScalarPolynomial.h"
-
-#include "mlir/IR/Value.h"
+#include "tessera/Analysis/Access.h"
 
 #include <optional>
 #include <string>
@@ -19,8 +17,11 @@ namespace tessera {
 /// and arithmetic, or is too long.
 std::optional<std::string> writeProgramBound(mlir::Value value);
 
-/// That of a sum of products, computed in 64 bits.
-std::optional<std::string> writeProgramBound(const ScalarPolynomial &polynomial);
+/// The text of a number that is not negative where a divisor is positive.
+std::optional<std::string> writeDivisorBound(mlir::Value divisor);
+
+/// The text of a sum of products, which is computed without wrapping.
+std::optional<std::string> writeProgramBound(const ScalarPolynomial &sum, AccessAnalysis &analysis);
 
 } // namespace tessera
 

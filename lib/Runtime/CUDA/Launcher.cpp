@@ -262,7 +262,7 @@ static bool failsCondition(const KernelDescription &description, const int32_t g
     if (condition.evaluate(slots).value_or(-1) < 0)
       return true;
   for (const ArraysApart &pair : description.apart)
-    if (!pair.holds(slots))
+    if (!pair.holds(slots, grid))
       return true;
   for (const ProgramBound &bound : description.bounds)
     if (!bound.holds(slots, grid))

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 
 namespace tessera::cuda {
 
@@ -74,8 +75,13 @@ bool ProgramBound::Parser::parseOperator(unsigned depth) {
   std::string_view word = takeWord();
   Step step;
   bool isUnary = word == "unsigned";
-  if (word == "loop" || isUnary) {
-    step.kind = isUnary ? Kind::Unsigned : Kind::Loop;
+  if (isUnary) {
+    step.kind = Kind::Unsigned;
+  } else if (word.substr(0, 4) == "loop") {
+    step.kind = Kind::Loop;
+    step.number = 1;
+    if (word.size() > 4 && (!readNumber(word.substr(4), step.number) || step.number < 1))
+      return false;
   } else {
     std::string_view name = word.substr(0, std::min<size_t>(word.size(), 3));
     std::string_view bits = word.substr(name.size());
@@ -105,12 +111,24 @@ std::optional<ProgramBound> ProgramBound::parse(std::string_view text, size_t nu
   Parser parser{text, numArguments, bound.steps};
   if (!parser.parse(0) || !parser.rest.empty())
     return std::nullopt;
+  bound.text = text;
   return bound;
 }
 
 //===----------------------------------------------------------------------===//
 // Computing
 //===----------------------------------------------------------------------===//
+
+/// What products of numbers of two ranges are a multiple of, but for the product of the least two:
+/// (a + i s) (b + j t) is a b and multiples of a t, b s and s t.
+static int64_t findStepOfProduct(const ProgramBound::Range &x, const ProgramBound::Range &y) {
+  int64_t ofX = 0, ofY = 0, ofBoth = 0;
+  if (__builtin_mul_overflow(x.least, y.step, &ofX) ||
+      __builtin_mul_overflow(y.least, x.step, &ofY) ||
+      __builtin_mul_overflow(x.step, y.step, &ofBoth) || ofX == INT64_MIN || ofY == INT64_MIN)
+    return 1;
+  return std::gcd(std::gcd(ofX, ofY), ofBoth);
+}
 
 /// Replaces the first operand by the result; false where that cannot be told. `Wide` has all
 /// results of numbers of as many bits as the operator has.
@@ -120,6 +138,7 @@ template <typename Wide> bool ProgramBound::apply(const Step &step, Range &x, co
   if (!isIn(x.least) || !isIn(x.most) || !isIn(y.least) || !isIn(y.most))
     return false;
   Wide least = 0, most = 0;
+  int64_t by = 1;
   auto corners = [&](auto compute) {
     if (y.least == y.most) {
       Wide all[] = {compute(x.least, y.least), compute(x.most, y.least)};
@@ -131,15 +150,24 @@ template <typename Wide> bool ProgramBound::apply(const Step &step, Range &x, co
     least = *std::min_element(std::begin(all), std::end(all));
     most = *std::max_element(std::begin(all), std::end(all));
   };
+  // Of numbers that are of one range or of the other.
+  auto stepOfBoth = [&] {
+    Wide apart = Wide(x.least) - y.least;
+    bool isNarrow = apart > INT64_MIN && apart <= INT64_MAX;
+    return isNarrow ? std::gcd(std::gcd(x.step, y.step), static_cast<int64_t>(apart)) : 1;
+  };
   switch (step.kind) {
   case Kind::Add:
     least = Wide(x.least) + y.least, most = Wide(x.most) + y.most;
+    by = std::gcd(x.step, y.step);
     break;
   case Kind::Sub:
     least = Wide(x.least) - y.most, most = Wide(x.most) - y.least;
+    by = std::gcd(x.step, y.step);
     break;
   case Kind::Mul:
     corners([](Wide a, Wide b) { return a * b; });
+    by = findStepOfProduct(x, y);
     break;
   case Kind::Div:
     if (y.least <= 0 && y.most >= 0)
@@ -154,19 +182,24 @@ template <typename Wide> bool ProgramBound::apply(const Step &step, Range &x, co
     break;
   case Kind::Min:
     least = std::min(x.least, y.least), most = std::min(x.most, y.most);
+    by = stepOfBoth();
     break;
   case Kind::Max:
     least = std::max(x.least, y.least), most = std::max(x.most, y.most);
+    by = stepOfBoth();
     break;
   case Kind::Loop:
-    least = x.least, most = std::max(Wide(x.most), Wide(y.most) - 1);
+    // It is asked for in iterations alone, and so below an end that Y has.
+    least = x.least, most = std::max(Wide(x.least), Wide(y.most) - 1);
+    by = std::gcd(x.step, step.number);
+    most -= (most - least) % by;
     break;
   default:
     return false;
   }
   if (!isIn(least) || !isIn(most))
     return false;
-  x = {static_cast<int64_t>(least), static_cast<int64_t>(most)};
+  x = {static_cast<int64_t>(least), static_cast<int64_t>(most), least == most ? 0 : by};
   return true;
 }
 
@@ -189,20 +222,20 @@ std::optional<ProgramBound::Range> ProgramBound::getRange(const uint64_t *slots,
     int64_t number = step.number;
     switch (step.kind) {
     case Kind::Constant:
-      stack[size++] = {number, number};
+      stack[size++] = {number, number, 0};
       break;
     case Kind::Argument:
       number = static_cast<int64_t>(slots[number]);
       // Nobody says what is in the rest of a narrow argument's slot.
       if (step.bits == 32)
         number = static_cast<int32_t>(number);
-      stack[size++] = {number, number};
+      stack[size++] = {number, number, 0};
       break;
     case Kind::Program:
-      stack[size++] = {0, std::max<int64_t>(0, int64_t(grid[number]) - 1)};
+      stack[size++] = {0, std::max<int64_t>(0, int64_t(grid[number]) - 1), 1};
       break;
     case Kind::Extent:
-      stack[size++] = {grid[number], grid[number]};
+      stack[size++] = {grid[number], grid[number], 0};
       break;
     case Kind::Unsigned:
       if (stack[size - 1].least < 0)

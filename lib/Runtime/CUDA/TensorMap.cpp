@@ -4,6 +4,8 @@
 
 #include "tessera/Runtime/CUDA/Driver.h"
 
+#include <algorithm>
+
 namespace tessera::cuda {
 
 std::optional<int64_t> LaunchExpression::evaluate(const uint64_t *slots) const {
@@ -24,7 +26,8 @@ std::optional<int64_t> LaunchExpression::evaluate(const uint64_t *slots) const {
   return sum;
 }
 
-std::optional<std::pair<uint64_t, uint64_t>> ArrayRange::evaluate(const uint64_t *slots) const {
+std::optional<std::pair<uint64_t, uint64_t>> ArrayRange::evaluate(const uint64_t *slots,
+                                                                  const int32_t grid[3]) const {
   uint64_t base = slots[argument];
   // To the first and to the last element, in elements.
   int64_t down = 0, up = 0;
@@ -35,11 +38,19 @@ std::optional<std::pair<uint64_t, uint64_t>> ArrayRange::evaluate(const uint64_t
     if (*extent < 1)
       return std::pair(base, base);
     std::optional<int64_t> stride = dim.stride.evaluate(slots);
-    int64_t reach = 0;
-    if (!stride || __builtin_mul_overflow(*extent - 1, *stride, &reach))
-      return std::nullopt;
-    int64_t &end = reach < 0 ? down : up;
-    if (__builtin_add_overflow(end, reach, &end))
+    ProgramBound::Range first = {0, 0, 0};
+    if (dim.first) {
+      std::optional<ProgramBound::Range> known = dim.first->getRange(slots, grid);
+      if (!known)
+        return std::nullopt;
+      first = *known;
+    }
+    int64_t last = 0, reaches[2];
+    if (!stride || __builtin_add_overflow(first.most, *extent - 1, &last) ||
+        __builtin_mul_overflow(first.least, *stride, &reaches[0]) ||
+        __builtin_mul_overflow(last, *stride, &reaches[1]) ||
+        __builtin_add_overflow(down, std::min(reaches[0], reaches[1]), &down) ||
+        __builtin_add_overflow(up, std::max(reaches[0], reaches[1]), &up))
       return std::nullopt;
   }
   int64_t above = 0;
@@ -52,9 +63,9 @@ std::optional<std::pair<uint64_t, uint64_t>> ArrayRange::evaluate(const uint64_t
   return std::pair(begin, end);
 }
 
-bool ArraysApart::holds(const uint64_t *slots) const {
-  std::optional<std::pair<uint64_t, uint64_t>> a = first.evaluate(slots),
-                                               b = second.evaluate(slots);
+bool ArraysApart::holds(const uint64_t *slots, const int32_t grid[3]) const {
+  std::optional<std::pair<uint64_t, uint64_t>> a = first.evaluate(slots, grid),
+                                               b = second.evaluate(slots, grid);
   if (!a || !b)
     return false;
   bool isEmpty = a->first == a->second || b->first == b->second;

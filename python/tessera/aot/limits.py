@@ -54,7 +54,11 @@ def text_formula(text: str) -> list[Step]:
             name, bits = operator.rstrip("0123456789"), operator.lstrip(
                 "abcdefghijklmnopqrstuvwxyz"
             )
-            steps.append((name.upper(), int(bits or 64), 0))
+            # That of a loop is its step.
+            is_loop = name == "loop"
+            steps.append(
+                (name.upper(), 64 if is_loop else int(bits or 64), is_loop * int(bits or 1))
+            )
         else:
             name, _, number = token.rpartition(":")
             if name in ("i32", "i64"):
@@ -127,7 +131,8 @@ class _Tables:
     def _array(self, array: Mapping[str, Any], argument: str) -> str:
         dims = [
             f"{{{self._formula(sum_formula(dim['extent']))}, "
-            f"{self._formula(sum_formula(dim['stride']))}, {dim.get('box', 0)}}}"
+            f"{self._formula(sum_formula(dim['stride']))}, {dim.get('box', 0)}, "
+            f"{self._formula(text_formula(dim['first'])) if 'first' in dim else 'NULL'}}}"
             for dim in array["dims"]
         ]
         self._num_dims += 1

@@ -12,12 +12,12 @@ module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target
 // Each thread copies what it reads itself: pieces of 16 bytes, then lanes, then the other registers.
 // Launches are asked whether all rows of the two arrays are apart.
 // CHECK-DAG: #[[MEMORY:.+]] = #tilegpu.layout<8192, offset = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096]>
-// CHECK-DAG: #[[EXTENTS:.+]] = affine_map<()[s0, s1, s2, s3, s4] -> (s3, s2)>
-// CHECK-DAG: #[[STRIDES:.+]] = affine_map<()[s0, s1, s2, s3, s4] -> (s2, 1)>
+// CHECK-DAG: #[[EXTENTS:.+]] = affine_map<()[s0, s1, s2, s3, s4] -> (s2, 1)>
+// CHECK-DAG: #[[STRIDES:.+]] = affine_map<()[s0, s1, s2, s3, s4] -> (1, 1)>
 // CHECK-LABEL: tile.func @rows
 // CHECK-SAME: tilegpu.arrays_apart =
-// CHECK-SAME: {argument = 0 : i64, bytes = 2 : i64, extents = #[[EXTENTS]], strides = #[[STRIDES]]}
-// CHECK-SAME: {argument = 1 : i64, bytes = 2 : i64, extents = #[[EXTENTS]], strides = #[[STRIDES]]}
+// CHECK-SAME: {argument = 0 : i64, bytes = 2 : i64, extents = #[[EXTENTS]], firsts = ["", "(mul64 i32:2 (loop program:0 i32:3))"], strides = #[[STRIDES]]}
+// CHECK-SAME: {argument = 1 : i64, bytes = 2 : i64, extents = #[[EXTENTS]], firsts = ["", "(mul64 i32:2 (loop program:0 i32:3))"], strides = #[[STRIDES]]}
 // CHECK: scf.for
 // CHECK: tile.load %{{.+}}, %{{.+}} {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0, tile = !tilegpu.memdesc<8192xbf16, #[[MEMORY]]>>}
 // CHECK: } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 2, copy = cp_async>], cycles = 1437>}

@@ -22,7 +22,8 @@ struct TestMemoryOrderPass : public PassWrapper<TestMemoryOrderPass, OperationPa
   static void print(llvm::raw_ostream &os, const LaunchRange &range) {
     os << "#" << range.argument << "[" << range.elementBytes;
     for (const LaunchRange::Dim &dim : range.dims)
-      os << ", " << dim.extent << " by " << dim.stride;
+      os << ", " << dim.extent << " by " << dim.stride
+         << (dim.first.empty() ? "" : " from " + dim.first);
     os << "]";
   }
 
@@ -46,6 +47,10 @@ struct TestMemoryOrderPass : public PassWrapper<TestMemoryOrderPass, OperationPa
     }
     for (LaunchExpr expr : conditions.notNegative)
       os << "; if " << expr << " >= 0";
+    for (const std::string &bound : conditions.programBounds)
+      os << "; if " << bound << " >= 0";
+    if (conditions.mostPrograms)
+      os << "; if there are at most " << conditions.mostPrograms << " programs";
     return text;
   }
 

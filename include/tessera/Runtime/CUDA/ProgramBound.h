@@ -29,16 +29,27 @@ namespace tessera::cuda {
 ///     program:A, extent:A  the program's place along an axis of the grid, and the grid's extent
 ///     (add32 X Y), ...     add, sub, mul, div, rem, min and max, of signed integers of 32 bits,
 ///                          and the same of 64; quotients are rounded towards 0
-///     (loop X Y)           any number from X on that is less than Y, or X
+///     (loop X Y), (loop64 X Y), ...
+///                          a number from X on that is less than Y: X plus a multiple of 64; X
+///                          where there is none
 ///     (unsigned X)         X, which must not be negative
 class ProgramBound {
 public:
   /// Nothing if the text is none or too deep, or names an argument that there is not.
   static std::optional<ProgramBound> parse(std::string_view text, size_t numArguments);
+  const std::string &getText() const { return text; }
 
   /// Whether the number is not negative in any program; false also where that cannot be told: a
   /// number may be 0 that is divided by, or leaves its bits. Arguments are in slots of 8 bytes.
   bool holds(const uint64_t *slots, const int32_t grid[3]) const;
+
+  /// Numbers from the least to the most, each of them the least plus a multiple of `step`; 0 for a
+  /// single number.
+  struct Range {
+    int64_t least, most, step;
+  };
+  /// The numbers that it may be in the programs; nothing where they cannot be told.
+  std::optional<Range> getRange(const uint64_t *slots, const int32_t grid[3]) const;
 
   /// The number, where it is the same in all programs and can be told.
   std::optional<int64_t> evaluate(const uint64_t *slots, const int32_t grid[3]) const;
@@ -61,21 +72,17 @@ private:
   };
   struct Step {
     Kind kind = Kind::Constant;
-    int64_t number = 0; ///< the constant, the argument or the axis
+    int64_t number = 0; ///< the constant, the argument, the axis or the step of a loop
     int bits = 64;
-  };
-  struct Range {
-    int64_t least, most;
   };
   struct Parser;
 
   /// Of operators in operators.
   static constexpr unsigned kMaxDepth = 32;
 
-  /// The numbers that it may be; nothing where they cannot be told.
-  std::optional<Range> getRange(const uint64_t *slots, const int32_t grid[3]) const;
   template <typename Wide> static bool apply(const Step &step, Range &x, const Range &y);
 
+  std::string text;
   std::vector<Step> steps; ///< operands first
 };
 

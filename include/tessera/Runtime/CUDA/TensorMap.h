@@ -8,6 +8,8 @@
 #ifndef TESSERA_RUNTIME_CUDA_TENSORMAP_H
 #define TESSERA_RUNTIME_CUDA_TENSORMAP_H
 
+#include "tessera/Runtime/CUDA/ProgramBound.h"
+
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -57,10 +59,13 @@ struct TensorMapRecipe {
   std::vector<Dim> dims; ///< one to five, outermost first
 };
 
-/// The bytes of an array that a kernel reaches by one argument, from its first element on.
+/// The bytes of an array that a kernel's programs reach by one argument, all of them and at any
+/// time.
 struct ArrayRange {
   struct Dim {
     LaunchExpression extent, stride; ///< in elements
+    /// The index of the first of so many elements, in each program; 0 where there is none.
+    std::optional<ProgramBound> first;
   };
   int argument = 0;
   int elementBytes = 1;
@@ -68,7 +73,8 @@ struct ArrayRange {
 
   /// The first byte and that behind the last; the two are the same where there is none.
   /// Nothing where 64 bits are not enough.
-  std::optional<std::pair<uint64_t, uint64_t>> evaluate(const uint64_t *slots) const;
+  std::optional<std::pair<uint64_t, uint64_t>> evaluate(const uint64_t *slots,
+                                                        const int32_t grid[3]) const;
 };
 
 /// Two arrays of which the kernel takes for granted that they do not overlap.
@@ -76,7 +82,7 @@ struct ArraysApart {
   ArrayRange first, second;
 
   /// Whether it is so for these arguments; false also where it cannot be told.
-  bool holds(const uint64_t *slots) const;
+  bool holds(const uint64_t *slots, const int32_t grid[3]) const;
 };
 
 /// What TMA reads, in parameters of a kernel.

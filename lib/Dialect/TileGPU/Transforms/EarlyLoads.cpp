@@ -3,7 +3,6 @@
 #include "EarlyLoads.h"
 
 #include "LoopDots.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Dialect/TileGPU/IR/Schedule.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
@@ -82,77 +81,15 @@ Operation *tessera::tilegpu::findObstacleInLoop(scf::ForOp loop, MemoryOrder &or
   });
 }
 
-//===----------------------------------------------------------------------===//
-// Rows that a loop goes through
-//===----------------------------------------------------------------------===//
-
-/// The bound that a coordinate stays below in all iterations of a loop, as a launch knows it: it
-/// is a number, or one behind the variable of the loop. Null if it is something else.
-static LaunchExpr getCoordinateBound(const ScalarPolynomial &coordinate, scf::ForOp loop,
-                                     AccessAnalysis &analysis) {
-  MLIRContext *context = loop.getContext();
-  if (std::optional<int64_t> constant = coordinate.getConstant())
-    return getAffineConstantExpr(*constant + 1, context);
-  std::optional<LinearForm> variable = analysis.getLinearForm(loop.getInductionVar());
-  std::optional<ScalarPolynomial> behind =
-      variable ? coordinate.minus(variable->uniform) : std::nullopt;
-  std::optional<int64_t> distance = behind ? behind->getConstant() : std::nullopt;
-  if (!distance || loop.getUnsignedCmp())
-    return {};
-  APInt constant;
-  if (matchPattern(loop.getUpperBound(), m_ConstantInt(&constant)))
-    return getAffineConstantExpr(constant.getSExtValue() + *distance, context);
-  auto argument = dyn_cast<BlockArgument>(loop.getUpperBound());
-  if (!argument || !isa<tile::FuncOp>(argument.getOwner()->getParentOp()))
-    return {};
-  return getAffineSymbolExpr(argument.getArgNumber(), context) + *distance;
-}
-
-/// All that an access reaches in a loop; nothing if a launch cannot know that.
-static std::optional<LaunchRange> getRangeInLoop(scf::ForOp loop, const OpAccess &access,
-                                                 AccessAnalysis &analysis,
-                                                 LaunchConditions &conditions) {
-  std::optional<BoxAccess> box = getBoxAccess(access.op, analysis);
-  auto base = box ? dyn_cast<BlockArgument>(box->getBase()) : BlockArgument();
-  if (!base || box->isFoundByKernel() || box->getMostPrograms() != 0 ||
-      !box->getProgramBounds().empty() || !box->getGuards().empty())
-    return std::nullopt;
-  LaunchRange range;
-  range.argument = base.getArgNumber();
-  range.elementBytes = getElementBytes(box->getElementType());
-  for (const BoxDim &dim : box->getDims()) {
-    LaunchExpr bound = getCoordinateBound(dim.coordinate, loop, analysis);
-    if (!bound)
-      return std::nullopt;
-    range.dims.push_back(
-        {dim.isUnbounded() ? bound + (dim.tileExtent - 1) : dim.extent, dim.stride});
-  }
-  for (LaunchExpr condition : box->getConditions())
-    if (!llvm::is_contained(conditions.notNegative, condition))
-      conditions.notNegative.push_back(condition);
-  return range;
-}
-
 std::optional<LaunchConditions> tessera::tilegpu::findConditionsInLoop(scf::ForOp loop,
                                                                        ArrayRef<tile::LoadOp> loads,
                                                                        MemoryOrder &order,
                                                                        AccessAnalysis &analysis,
                                                                        Operation *&obstacle) {
   LaunchConditions conditions;
-  auto areApart = [&](const AccessPair &pair) {
-    std::optional<LaunchRange> first = getRangeInLoop(loop, pair.moved, analysis, conditions),
-                               second = getRangeInLoop(loop, pair.other, analysis, conditions);
-    if (!pair.apartIf.empty() || !first || !second || first->argument == second->argument)
-      return false;
-    if (first->argument > second->argument)
-      std::swap(first, second);
-    if (LaunchRangePair ranges{*first, *second}; !llvm::is_contained(conditions.apart, ranges))
-      conditions.apart.push_back(ranges);
-    return true;
-  };
+  AccessPair why;
   obstacle = findObstacleOf(loop, loads, [&](tile::LoadOp load, Operation *op) {
-    MemoryOrderAnswer answer = order.mayPass(load, op, loop);
-    return !answer.isOrdered() && llvm::all_of(answer.getConditions(), areApart);
+    return conditions.add(order.mayPass(load, op, loop), analysis, why);
   });
   return obstacle ? std::nullopt : std::optional(std::move(conditions));
 }

@@ -14,6 +14,7 @@
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Analysis/MemoryOrder.h"
+#include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -292,6 +293,15 @@ LogicalResult LoopSchedule::verifyMemory(int64_t limit) const {
 static bool areAsked(tile::FuncOp kernel, const LaunchConditions &conditions) {
   auto known = kernel->getAttrOfType<AffineMapAttr>(kLaunchConditionsAttr);
   auto apart = readArraysApart(kernel).value_or(SmallVector<LaunchRangePair>());
+  auto programs = kernel->getAttrOfType<IntegerAttr>(tile::kLimitedProgramsAttr);
+  if (conditions.mostPrograms && !(programs && programs.getInt() <= conditions.mostPrograms))
+    return false;
+  auto bounds = kernel->getAttrOfType<ArrayAttr>(tile::kProgramBoundsAttr);
+  auto isBound = [&](StringRef text) {
+    return bounds && llvm::is_contained(bounds, StringAttr::get(kernel.getContext(), text));
+  };
+  if (!llvm::all_of(conditions.programBounds, isBound))
+    return false;
   return llvm::all_of(conditions.notNegative,
                       [&](LaunchExpr condition) {
                         return known &&

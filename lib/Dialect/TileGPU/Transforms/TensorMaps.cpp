@@ -63,6 +63,22 @@ void tessera::tilegpu::addLaunchConditions(tile::FuncOp kernel,
       apart.push_back(pair);
   if (!apart.empty())
     kernel->setAttr(kArraysApartAttr, makeArraysApart(context, ofUser, apart));
+
+  if (int64_t most = conditions.mostPrograms) {
+    if (auto known = kernel->getAttrOfType<IntegerAttr>(tile::kLimitedProgramsAttr))
+      most = std::min(most, known.getInt());
+    kernel->setAttr(tile::kLimitedProgramsAttr, Builder(context).getI64IntegerAttr(most));
+  }
+
+  if (!conditions.programBounds.empty()) {
+    SmallVector<Attribute> bounds;
+    if (auto known = kernel->getAttrOfType<ArrayAttr>(tile::kProgramBoundsAttr))
+      llvm::append_range(bounds, known);
+    for (StringRef bound : conditions.programBounds)
+      if (auto text = StringAttr::get(context, bound); !llvm::is_contained(bounds, text))
+        bounds.push_back(text);
+    kernel->setAttr(tile::kProgramBoundsAttr, ArrayAttr::get(context, bounds));
+  }
 }
 
 /// What the map of an array is: its base and symbols are arguments of whoever makes it.
@@ -84,26 +100,11 @@ static TensorMapAttr makeAttr(const BoxAccess &box, MemDescType buffer, int64_t 
 }
 
 void tessera::tilegpu::addLaunchConditions(tile::FuncOp kernel, const BoxAccess &box) {
-  MLIRContext *context = kernel.getContext();
   LaunchConditions conditions;
   conditions.notNegative.assign(box.getConditions().begin(), box.getConditions().end());
+  conditions.mostPrograms = box.getMostPrograms();
+  conditions.programBounds.assign(box.getProgramBounds().begin(), box.getProgramBounds().end());
   addLaunchConditions(kernel, conditions);
-
-  if (int64_t most = box.getMostPrograms()) {
-    if (auto known = kernel->getAttrOfType<IntegerAttr>(tile::kLimitedProgramsAttr))
-      most = std::min(most, known.getInt());
-    kernel->setAttr(tile::kLimitedProgramsAttr, Builder(context).getI64IntegerAttr(most));
-  }
-
-  if (!box.getProgramBounds().empty()) {
-    SmallVector<Attribute> bounds;
-    if (auto known = kernel->getAttrOfType<ArrayAttr>(tile::kProgramBoundsAttr))
-      llvm::append_range(bounds, known);
-    for (StringRef bound : box.getProgramBounds())
-      if (auto text = StringAttr::get(context, bound); !llvm::is_contained(bounds, text))
-        bounds.push_back(text);
-    kernel->setAttr(tile::kProgramBoundsAttr, ArrayAttr::get(context, bounds));
-  }
 }
 
 TensorMapAttr tessera::tilegpu::describeTensorMap(tile::FuncOp kernel, const BoxAccess &box,

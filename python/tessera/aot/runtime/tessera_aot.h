@@ -71,7 +71,7 @@ typedef enum tessera_operation {
   TESSERA_PROGRAM,  /* the program's place along an axis of the grid */
   TESSERA_EXTENT,   /* of the grid, along an axis */
   TESSERA_UNSIGNED, /* the operand, which must not be negative */
-  TESSERA_LOOP,     /* x, or any number from x on that is less than y */
+  TESSERA_LOOP,     /* x plus a multiple of `number`, less than y; x where there is none */
   TESSERA_ADD,      /* this and what follows: of signed integers of so many bits, within these */
   TESSERA_SUB,
   TESSERA_MUL,
@@ -89,6 +89,7 @@ typedef struct tessera_step {
 typedef struct tessera_dim {
   const tessera_step *extent, *stride; /* in elements */
   uint32_t box;                        /* elements that TMA moves at once */
+  const tessera_step *first;           /* index of the first of `extent`; NULL: 0 */
 } tessera_dim;
 
 /* The array behind an argument; its dimensions, outermost first. */

@@ -7,8 +7,9 @@
 
 __extension__ typedef __int128 wide;
 
+/* Numbers from the least to the most, each the least plus a multiple of `by`; 0 for a single one. */
 typedef struct interval {
-  int64_t least, most;
+  int64_t least, most, by;
 } interval;
 
 static wide smaller(wide x, wide y) { return x < y ? x : y; }
@@ -24,19 +25,47 @@ static void find_corners(int operation, interval x, interval y, wide *least, wid
   }
 }
 
+static int64_t find_divisor(int64_t x, int64_t y) {
+  while (y) {
+    int64_t rest = x % y;
+    x = y, y = rest;
+  }
+  return x < 0 ? -x : x;
+}
+
+/* Of (a + i s) (b + j t), which is a b and multiples of a t, b s and s t. */
+static int64_t find_step_of_product(interval x, interval y) {
+  int64_t of_x = 0, of_y = 0, of_both = 0;
+  if (__builtin_mul_overflow(x.least, y.by, &of_x) ||
+      __builtin_mul_overflow(y.least, x.by, &of_y) ||
+      __builtin_mul_overflow(x.by, y.by, &of_both) || of_x == INT64_MIN || of_y == INT64_MIN)
+    return 1;
+  return find_divisor(find_divisor(of_x, of_y), of_both);
+}
+
+/* Of numbers that are of one interval or of the other. */
+static int64_t find_step_of_both(interval x, interval y) {
+  const wide apart = (wide)x.least - y.least;
+  const int is_narrow = apart > INT64_MIN && apart <= INT64_MAX;
+  return is_narrow ? find_divisor(find_divisor(x.by, y.by), (int64_t)apart) : 1;
+}
+
 /* 0 where the result cannot be told. */
 static int apply(const tessera_step *step, interval *result, interval y) {
   const interval x = *result;
   const wide limit = (wide)1 << (step->bits - 1);
   wide least = 0, most = 0;
+  int64_t by = 1;
   if (x.least < -limit || x.most >= limit || y.least < -limit || y.most >= limit)
     return 0;
   switch (step->operation) {
   case TESSERA_ADD:
     least = (wide)x.least + y.least, most = (wide)x.most + y.most;
+    by = find_divisor(x.by, y.by);
     break;
   case TESSERA_SUB:
     least = (wide)x.least - y.most, most = (wide)x.most - y.least;
+    by = find_divisor(x.by, y.by);
     break;
   case TESSERA_DIV:
     if (y.least <= 0 && y.most >= 0)
@@ -44,6 +73,7 @@ static int apply(const tessera_step *step, interval *result, interval y) {
     /* fall through */
   case TESSERA_MUL:
     find_corners(step->operation, x, y, &least, &most);
+    by = step->operation == TESSERA_MUL ? find_step_of_product(x, y) : 1;
     break;
   case TESSERA_REM:
     if (x.least < 0 || y.least <= 0)
@@ -53,12 +83,16 @@ static int apply(const tessera_step *step, interval *result, interval y) {
     break;
   case TESSERA_MIN:
     least = smaller(x.least, y.least), most = smaller(x.most, y.most);
+    by = find_step_of_both(x, y);
     break;
   case TESSERA_MAX:
     least = larger(x.least, y.least), most = larger(x.most, y.most);
+    by = find_step_of_both(x, y);
     break;
   case TESSERA_LOOP:
-    least = x.least, most = larger(x.most, (wide)y.most - 1);
+    least = x.least, most = larger(x.least, (wide)y.most - 1);
+    by = find_divisor(x.by, step->number);
+    most -= (most - least) % by;
     break;
   default:
     return 0;
@@ -67,6 +101,7 @@ static int apply(const tessera_step *step, interval *result, interval y) {
     return 0;
   result->least = (int64_t)least;
   result->most = (int64_t)most;
+  result->by = least == most ? 0 : by;
   return 1;
 }
 
@@ -80,7 +115,7 @@ static int evaluate(const tessera_step *formula, const int32_t *grid, const uint
     int64_t number = step->number;
     switch (step->operation) {
     case TESSERA_PROGRAM:
-      stack[size].least = 0;
+      stack[size].least = 0, stack[size].by = 1;
       stack[size++].most = grid[number] > 0 ? grid[number] - 1 : 0;
       continue;
     case TESSERA_UNSIGNED:
@@ -104,6 +139,7 @@ static int evaluate(const tessera_step *formula, const int32_t *grid, const uint
       continue;
     }
     stack[size].least = stack[size].most = number;
+    stack[size].by = 0;
     ++size;
   }
   *result = stack[0];
@@ -127,16 +163,20 @@ static int find_bytes(const tessera_array *array, const int32_t *grid, const uin
   int64_t down = 0, up = 0; /* to the first and the last element, in elements */
   *begin = *end = slots[array->argument];
   for (int i = 0; i < array->rank; ++i) {
-    int64_t extent = 0, stride = 0, reach = 0;
+    const tessera_step *begins = array->dims[i].first;
+    interval first = {0, 0, 0};
+    int64_t extent = 0, stride = 0, last = 0, reaches[2];
     if (!find_number(array->dims[i].extent, grid, slots, &extent))
       return 0;
     if (extent < 1)
       return 1;
     if (!find_number(array->dims[i].stride, grid, slots, &stride) ||
-        __builtin_mul_overflow(extent - 1, stride, &reach))
-      return 0;
-    int64_t *side = reach < 0 ? &down : &up;
-    if (__builtin_add_overflow(*side, reach, side))
+        (begins && !evaluate(begins, grid, slots, &first)) ||
+        __builtin_add_overflow(first.most, extent - 1, &last) ||
+        __builtin_mul_overflow(first.least, stride, &reaches[0]) ||
+        __builtin_mul_overflow(last, stride, &reaches[1]) ||
+        __builtin_add_overflow(down, smaller(reaches[0], reaches[1]), &down) ||
+        __builtin_add_overflow(up, larger(reaches[0], reaches[1]), &up))
       return 0;
   }
   return !__builtin_add_overflow(up, 1, &up) &&
