@@ -3,6 +3,7 @@
 #include "tessera/Analysis/IntegerRanges.h"
 
 #include "AccessRules.h"
+#include "tessera/Analysis/ProgramBounds.h"
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
@@ -245,6 +246,23 @@ ConstantIntRanges IntegerRanges::computeArgument(BlockArgument argument) {
 // Results
 //===----------------------------------------------------------------------===//
 
+/// The range of what a number is divided by, which a launch may have been asked to be positive
+/// (ProgramBounds.h).
+static ConstantIntRanges refineDivisor(Value divisor, const ConstantIntRanges &range) {
+  auto type = dyn_cast<IntegerType>(divisor.getType());
+  auto func = divisor.getParentRegion()->getParentOfType<FuncOp>();
+  auto bounds = func ? func->getAttrOfType<ArrayAttr>(kProgramBoundsAttr) : ArrayAttr();
+  if (!type || !canLimit(type) || !bounds || range.smin().isStrictlyPositive() ||
+      !range.smax().isStrictlyPositive())
+    return range;
+  std::optional<std::string> text = writeDivisorBound(divisor);
+  if (!text || !llvm::is_contained(bounds, StringAttr::get(divisor.getContext(), *text)))
+    return range;
+  unsigned width = type.getWidth();
+  return range.intersection(
+      ConstantIntRanges::fromSigned(APInt(width, 1), APInt::getSignedMaxValue(width)));
+}
+
 ConstantIntRanges IntegerRanges::computeResult(OpResult result) {
   Operation *op = result.getOwner();
   unsigned number = result.getResultNumber();
@@ -266,6 +284,9 @@ ConstantIntRanges IntegerRanges::computeResult(OpResult result) {
   SmallVector<ConstantIntRanges> operands;
   for (Value operand : op->getOperands())
     operands.push_back(get(operand));
+  if (auto quotient = dyn_cast<DivIntOp>(op);
+      quotient && quotient.getSignedness() == Signedness::Signed)
+    operands[1] = refineDivisor(quotient.getRhs(), operands[1]);
   inferable.inferResultRanges(operands, [&](Value value, const ConstantIntRanges &inferred) {
     if (value == result && inferred.umin().getBitWidth() == widthOf(result))
       range = inferred;

@@ -1,5 +1,6 @@
 // RUN: tessera-opt --tile-limit-launches --split-input-file %s | FileCheck %s
 // RUN: tessera-opt --tile-limit-launches=limits=false --split-input-file %s | FileCheck %s --check-prefix=FREE
+// RUN: tessera-opt --tile-limit-launches=program-bounds --split-input-file %s | FileCheck %s --check-prefix=BOUNDS
 
 // Few enough programs, and the dividend is not negative.
 // CHECK: module attributes {tile.limited_programs = 1048576 : i64}
@@ -92,5 +93,36 @@ tile.func @lower_bounds(%p: !tile.ptr<i1>, %q: !tile.ptr<i32>) {
   tile.store %p, %scalar : !tile.ptr<i1>
   // CHECK: tile.store %{{.+}}, %[[BELOW]]
   tile.store %p, %unknown : !tile.ptr<i1>
+  tile.return
+}
+
+// -----
+
+// The height of a group of tiles, by which a program's number is divided, is negative in a launch of
+// more programs than there are tiles. No limit of sizes says so; a launch may be asked.
+// CHECK-LABEL: tile.func @grouped
+// CHECK-NOT: program_bounds
+// BOUNDS-LABEL: tile.func @grouped
+// BOUNDS-SAME: tile.limited_programs = 1048576 : i64
+// BOUNDS-SAME: tile.program_bounds = ["(sub64 (min32 (sub32 i32:1 (mul32 (div32 program:0 64) 8)) 8) 1)"]
+tile.func @grouped(%p: !tile.ptr<i32>, %rows: i32, %n: i32) {
+  %c8 = arith.constant 8 : i32
+  %c64 = arith.constant 64 : i32
+  %c128 = arith.constant 128 : i32
+  %pid = tile.program_id 0
+  %group = tile.div_int signed %pid, %c64 : i32
+  %first = arith.muli %group, %c8 : i32
+  %left = arith.subi %rows, %first : i32
+  %height = arith.minsi %left, %c8 : i32
+  %in = tile.rem_int signed %pid, %c64 : i32
+  %column = tile.div_int signed %in, %height : i32
+  %start = arith.muli %column, %c128 : i32
+  %starts = tile.splat %start : i32 -> tensor<128xi32>
+  %range = tile.range 0 to 128 : tensor<128xi32>
+  %x = arith.addi %starts, %range : tensor<128xi32>
+  %ns = tile.splat %n : i32 -> tensor<128xi32>
+  %i = tile.rem_int signed %x, %ns : tensor<128xi32>
+  %ps = tile.splat %p : !tile.ptr<i32> -> tensor<128x!tile.ptr<i32>>
+  tile.store %ps, %i : tensor<128x!tile.ptr<i32>>
   tile.return
 }

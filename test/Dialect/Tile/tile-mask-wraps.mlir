@@ -13,7 +13,8 @@
 // CHECK: %[[BOTH:.+]] = arith.andi %{{.+}}, %[[IN_ROWS]]
 // CHECK: tile.load %{{.+}}, %[[BOTH]], %{{.+}} : tensor<16x32x!tile.ptr<f32>>
 // CHECK: tile.load %{{.+}}, %[[IN_COLUMNS]] : tensor<32x16x!tile.ptr<f32>>
-tile.func @product(%a: !tile.ptr<f32>, %b: !tile.ptr<f32>, %c: !tile.ptr<f32>, %m: i32, %n: i32, %k: i32) {
+tile.func @product(%a: !tile.ptr<f32>, %b: !tile.ptr<f32>, %c: !tile.ptr<f32>, %m: i32, %n: i32, %k: i32)
+    attributes {tile.limited_programs = 1048576 : i64} {
   %c0 = arith.constant 0 : i32
   %c16 = arith.constant 16 : i32
   %c32 = arith.constant 32 : i32
@@ -77,7 +78,8 @@ tile.func @product(%a: !tile.ptr<f32>, %b: !tile.ptr<f32>, %c: !tile.ptr<f32>, %
 // another bound needs what is loaded beyond.
 // CHECK-LABEL: tile.func @needed
 // CHECK-COUNT-4: tile.rem_int
-tile.func @needed(%a: !tile.ptr<f32>, %c: !tile.ptr<f32>, %d: !tile.ptr<i32>, %n: i32, %m: i32) {
+tile.func @needed(%a: !tile.ptr<f32>, %c: !tile.ptr<f32>, %d: !tile.ptr<i32>, %n: i32, %m: i32)
+    attributes {tile.limited_programs = 1048576 : i64} {
   %range = tile.range 0 to 16 : tensor<16xi32>
   %pid = tile.program_id 0
   %pids = tile.splat %pid : i32 -> tensor<16xi32>
@@ -104,7 +106,7 @@ tile.func @needed(%a: !tile.ptr<f32>, %c: !tile.ptr<f32>, %d: !tile.ptr<i32>, %n
   }
   tile.store %c, %sum : !tile.ptr<f32>
 
-  %x2 = arith.subi %range, %pids : tensor<16xi32>
+  %x2 = arith.addi %x0, %range : tensor<16xi32>
   %i2 = tile.rem_int signed %x2, %ns : tensor<16xi32>
   %p2 = tile.addptr %ap, %i2 : tensor<16x!tile.ptr<f32>>, tensor<16xi32>
   %y2 = tile.load %p2 : tensor<16x!tile.ptr<f32>>
@@ -164,7 +166,7 @@ tile.func @chosen(%a: !tile.ptr<f32>, %c: !tile.ptr<f32>, %n: i32) {
 }
 
 // The number of a block, of an index that wraps, is that of its row's first lane: the index is not
-// negative where it is stored at.
+// negative.
 // CHECK-LABEL: tile.func @block_of_wrapped
 // CHECK-SAME: %[[SCALES:[a-z0-9]+]]: !tile.ptr<f32>
 // CHECK-NOT: tile.rem_int
@@ -174,7 +176,9 @@ tile.func @chosen(%a: !tile.ptr<f32>, %c: !tile.ptr<f32>, %n: i32) {
 // CHECK: %[[INSIDE:.+]] = arith.cmpi slt, %{{.+}}, %{{.+}} : i32
 // CHECK: %[[SCALE:.+]] = tile.load %[[AT]], %[[INSIDE]] : !tile.ptr<f32>
 // CHECK: tile.splat %[[SCALE]] : f32 -> tensor<64xf32>
-tile.func @block_of_wrapped(%scales: !tile.ptr<f32>, %out: !tile.ptr<f32>, %n: i32, %pid: i32) {
+tile.func @block_of_wrapped(%scales: !tile.ptr<f32>, %out: !tile.ptr<f32>, %n: i32)
+    attributes {tile.limited_programs = 1048576 : i64} {
+  %pid = tile.program_id 0
   %c64 = arith.constant 64 : i32
   %c128 = arith.constant dense<128> : tensor<64xi32>
   %first = arith.muli %pid, %c64 : i32
@@ -194,13 +198,15 @@ tile.func @block_of_wrapped(%scales: !tile.ptr<f32>, %out: !tile.ptr<f32>, %n: i
   tile.return
 }
 
-// Rows stay where lanes lie in two blocks, where lanes that are masked off are stored, and where
-// an index may be negative that nothing is stored at.
+// Rows stay where lanes lie in two blocks, and where lanes that are masked off are stored. One
+// without a mask goes.
 // CHECK-LABEL: tile.func @rows_that_stay
 // CHECK: tile.load %{{.+}}, %{{.+}} : tensor<64x!tile.ptr<f32>>
 // CHECK: tile.load %{{.+}}, %{{.+}} : tensor<64x!tile.ptr<f32>>
-// CHECK: tile.load %{{.+}} : tensor<64x!tile.ptr<f32>>
-tile.func @rows_that_stay(%scales: !tile.ptr<f32>, %out: !tile.ptr<f32>, %n: i32, %pid: i32) {
+// CHECK: tile.load %{{.+}} : !tile.ptr<f32>
+tile.func @rows_that_stay(%scales: !tile.ptr<f32>, %out: !tile.ptr<f32>, %n: i32)
+    attributes {tile.limited_programs = 1048576 : i64} {
+  %pid = tile.program_id 0
   %c64 = arith.constant 64 : i32
   %c32s = arith.constant dense<32> : tensor<64xi32>
   %c64s = arith.constant dense<64> : tensor<64xi32>
@@ -272,5 +278,90 @@ tile.func @before_a_store(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>) {
   %xs = tile.splat %x : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
   %a = tile.load %xs : tensor<64x!tile.ptr<f32>>
   tile.store %q, %a : tensor<64x!tile.ptr<f32>>
+  tile.return
+}
+
+// An index may be negative, though it is part of the address that is stored to: a constant beside it
+// makes the place a good one. A remainder of it is another number, and 128 rows of it are in two
+// blocks: -1 // 128 is 0, and -128 // 128 is -1.
+// CHECK-LABEL: tile.func @negative
+// CHECK: tile.rem_int
+// CHECK: tile.load %{{.+}} : tensor<128x!tile.ptr<f32>>
+// CHECK: tile.div_int signed %{{.+}}, %{{.+}} : tensor<128xi32>
+// CHECK: tile.load %{{.+}}, %{{.+}} : tensor<128x!tile.ptr<f32>>
+tile.func @negative(%x: !tile.ptr<f32>, %out: !tile.ptr<f32>, %n: i32)
+    attributes {tile.limited_programs = 1048576 : i64} {
+  %c4 = arith.constant 4 : i32
+  %c128 = arith.constant 128 : i32
+  %c128s = arith.constant dense<128> : tensor<128xi32>
+  %c512 = arith.constant dense<512> : tensor<128xi32>
+  %pid = tile.program_id 0
+  %before = arith.subi %pid, %c4 : i32
+  %first = arith.muli %before, %c128 : i32
+  %firsts = tile.splat %first : i32 -> tensor<128xi32>
+  %range = tile.range 0 to 128 : tensor<128xi32>
+  %index = arith.addi %firsts, %range : tensor<128xi32>
+  %extent = tile.splat %n : i32 -> tensor<128xi32>
+  %inside = arith.cmpi slt, %index, %extent : tensor<128xi32>
+  %xs = tile.splat %x : !tile.ptr<f32> -> tensor<128x!tile.ptr<f32>>
+  %x512 = tile.addptr %xs, %c512 : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
+  %outs = tile.splat %out : !tile.ptr<f32> -> tensor<128x!tile.ptr<f32>>
+  %o512 = tile.addptr %outs, %c512 : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
+  %q = tile.addptr %o512, %index : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
+  %wrapped = tile.rem_int signed %index, %extent : tensor<128xi32>
+  %p = tile.addptr %x512, %wrapped : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
+  %a = tile.load %p : tensor<128x!tile.ptr<f32>>
+  tile.store %q, %a, %inside : tensor<128x!tile.ptr<f32>>
+  %block = tile.div_int signed %index, %c128s : tensor<128xi32>
+  %r = tile.addptr %x512, %block : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
+  %b = tile.load %r, %inside : tensor<128x!tile.ptr<f32>>
+  tile.store %q, %b, %inside : tensor<128x!tile.ptr<f32>>
+  tile.return
+}
+
+// What a loop carries is stored under a mask of another iteration's index: what lies beyond the
+// extent in this one is needed. That of an index which is the same in all of them is not, wherever
+// it is computed.
+// CHECK-LABEL: tile.func @carried
+// CHECK: scf.for
+// CHECK: tile.rem_int
+// CHECK: scf.for
+// CHECK-NOT: tile.rem_int
+// CHECK: tile.return
+tile.func @carried(%x: !tile.ptr<f32>, %out: !tile.ptr<f32>, %n: i32, %count: i32)
+    attributes {tile.limited_programs = 1048576 : i64} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c64 = arith.constant 64 : i32
+  %c640 = arith.constant 640 : i32
+  %zeros = arith.constant dense<0.0> : tensor<64xf32>
+  %pid = tile.program_id 0
+  %own = arith.muli %pid, %c64 : i32
+  %range = tile.range 0 to 64 : tensor<64xi32>
+  %extent = tile.splat %n : i32 -> tensor<64xi32>
+  %xs = tile.splat %x : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+  %outs = tile.splat %out : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+  %0 = scf.for %s = %c0 to %c640 step %c64 iter_args(%before = %zeros) -> (tensor<64xf32>) : i32 {
+    %firsts = tile.splat %s : i32 -> tensor<64xi32>
+    %index = arith.addi %firsts, %range : tensor<64xi32>
+    %wrapped = tile.rem_int signed %index, %extent : tensor<64xi32>
+    %p = tile.addptr %xs, %wrapped : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %a = tile.load %p : tensor<64x!tile.ptr<f32>>
+    %inside = arith.cmpi slt, %index, %extent : tensor<64xi32>
+    %q = tile.addptr %outs, %index : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    tile.store %q, %before, %inside : tensor<64x!tile.ptr<f32>>
+    scf.yield %a : tensor<64xf32>
+  }
+  %1 = scf.for %s = %c0 to %count step %c1 iter_args(%before = %zeros) -> (tensor<64xf32>) : i32 {
+    %firsts = tile.splat %own : i32 -> tensor<64xi32>
+    %index = arith.addi %firsts, %range : tensor<64xi32>
+    %wrapped = tile.rem_int signed %index, %extent : tensor<64xi32>
+    %p = tile.addptr %xs, %wrapped : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %a = tile.load %p : tensor<64x!tile.ptr<f32>>
+    %inside = arith.cmpi slt, %index, %extent : tensor<64xi32>
+    %q = tile.addptr %outs, %index : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    tile.store %q, %before, %inside : tensor<64x!tile.ptr<f32>>
+    scf.yield %a : tensor<64xf32>
+  }
   tile.return
 }

@@ -4,8 +4,12 @@
 // code for indices that do not is faster.
 
 #include "tessera/Analysis/IntegerRanges.h"
+#include "tessera/Analysis/ProgramBounds.h"
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace tessera::tile {
 #define GEN_PASS_DEF_TILELIMITLAUNCHESPASS
@@ -28,6 +32,7 @@ private:
   void visit(FuncOp func, Operation *op);
   bool makeNonNegative(FuncOp func, Value index);
   void relyOn(FuncOp kernel, const LaunchLimits &taken);
+  bool boundDivisors(FuncOp kernel, Value index);
   void recordForLauncher();
 
   /// By the limits that the kernels have so far.
@@ -38,6 +43,25 @@ private:
 bool isIndex(Value value) {
   Type type = getElementTypeOrSelf(value.getType());
   return type.isInteger(32) || type.isInteger(64);
+}
+
+/// The scalars that something on the way to an index is divided by, and that are no constants.
+llvm::SetVector<Value> findDivisors(Value index) {
+  llvm::SetVector<Value> sources, divisors;
+  sources.insert(index);
+  for (size_t next = 0; next < sources.size(); ++next) {
+    Operation *op = sources[next].getDefiningOp();
+    if (!op || op->getNumRegions() != 0 || !isPure(op))
+      continue;
+    sources.insert(op->operand_begin(), op->operand_end());
+    APInt constant;
+    if (auto quotient = dyn_cast<DivIntOp>(op);
+        quotient && quotient.getSignedness() == Signedness::Signed &&
+        quotient.getType().isIntOrIndex() &&
+        !matchPattern(quotient.getRhs(), m_ConstantInt(&constant)))
+      divisors.insert(quotient.getRhs());
+  }
+  return divisors;
 }
 
 } // namespace
@@ -73,6 +97,38 @@ bool LimitLaunchesPass::makeNonNegative(FuncOp func, Value index) {
     ranges = IntegerRanges();
     return true;
   }
+  return programBounds && boundDivisors(func, index);
+}
+
+/// The same by asking launches that what an index is divided by on its way is positive. Kernels
+/// that go over tiles in groups divide by the height of a group, of which no limit of sizes says
+/// so.
+bool LimitLaunchesPass::boundDivisors(FuncOp func, Value index) {
+  Builder builder(&getContext());
+  Attribute known = func->getAttr(kProgramBoundsAttr);
+  SmallVector<Attribute> bounds;
+  if (auto list = dyn_cast_or_null<ArrayAttr>(known))
+    llvm::append_range(bounds, list);
+  size_t before = bounds.size();
+  for (Value divisor : findDivisors(index))
+    if (std::optional<std::string> text = writeDivisorBound(divisor))
+      if (StringAttr bound = builder.getStringAttr(*text); !llvm::is_contained(bounds, bound))
+        bounds.push_back(bound);
+  if (bounds.size() == before)
+    return false;
+  func->setAttr(kProgramBoundsAttr, builder.getArrayAttr(bounds));
+  for (LaunchLimits::Level level : LaunchLimits::kLevels) {
+    LaunchLimits taken = findLimits(index, level);
+    if (!IntegerRanges(taken).isNonNegative(index))
+      continue;
+    relyOn(func, taken);
+    ranges = IntegerRanges();
+    return true;
+  }
+  if (known)
+    func->setAttr(kProgramBoundsAttr, known);
+  else
+    func->removeAttr(kProgramBoundsAttr);
   return false;
 }
 

@@ -5,6 +5,8 @@
 // index is computed with for nothing, then; so it need not be loaded, and addresses of the
 // index as it was are those of a box.
 //
+// Both hold of indices that ranges show not to be negative: `%` and `//` round towards zero.
+//
 // A row that is one element over and over (the scale of a block of columns), and is masked as what
 // is made of it is when that is stored, need not be one: the element is loaded once.
 
@@ -36,8 +38,9 @@ struct Wrap {
   Operation *op;
   Value index, extent;
   bool isSigned;
-  /// Whether indices below the extent may be negative, and are others then.
-  bool mayBeNegative = false;
+
+  /// Whether the index and the extent are the same in all iterations of a loop.
+  bool isInvariantIn(Operation *loop) const;
 };
 
 struct MaskWrapsPass : public tessera::tile::impl::TileMaskWrapsPassBase<MaskWrapsPass> {
@@ -83,6 +86,22 @@ bool areSameSplats(Value a, Value b) {
   return l && r && l.getSource() == r.getSource();
 }
 
+/// Whether a value is the same in all iterations of a loop, wherever it is computed.
+bool isInvariantIn(Value value, Operation *loop, unsigned depth = 0) {
+  constexpr unsigned kMaxDepth = 16;
+  if (!loop->isAncestor(value.getParentRegion()->getParentOp()))
+    return true;
+  Operation *op = value.getDefiningOp();
+  return op && depth < kMaxDepth && op->getNumRegions() == 0 && isPure(op) &&
+         llvm::all_of(
+             op->getOperands(),
+             [&](Value operand) { return isInvariantIn(operand, loop, depth + 1); });
+}
+
+bool Wrap::isInvariantIn(Operation *loop) const {
+  return ::isInvariantIn(index, loop) && ::isInvariantIn(extent, loop);
+}
+
 } // namespace
 
 /// The loads at addresses made of a wrapped index; false if it is used for anything else.
@@ -108,25 +127,9 @@ bool MaskWrapsPass::collectLoads(Value wrapped,
   return !loads.empty();
 }
 
-/// Whether an index is part of the address of what is stored: it is none of an element of the
-/// array, then, where it is negative.
-static bool isStoredAt(StoreOp store, Value index) {
-  SetVector<Value> parts;
-  parts.insert(store.getPtr());
-  for (size_t next = 0; next < parts.size(); ++next) {
-    if (parts[next] == index)
-      return true;
-    Operation *op = parts[next].getDefiningOp();
-    if (op && (getMotion(op) == Motion::Dimensions ||
-               isa<AddPtrOp, arith::AddIOp, arith::MulIOp, arith::ExtSIOp, HintOp>(op)))
-      parts.insert(op->operand_begin(), op->operand_end());
-  }
-  return false;
-}
-
 bool MaskWrapsPass::isMasked(const Wrap &wrap, StoreOp store, unsigned dim,
                              AccessAnalysis &analysis) {
-  if (!store.getMask() || (wrap.mayBeNegative && !isStoredAt(store, wrap.index)))
+  if (!store.getMask())
     return false;
   return llvm::any_of(analysis.getMask(store.getMask()), [&](const MaskTerm &term) {
     return term.kind == MaskTerm::Bound && term.dim == dim && !term.inclusive &&
@@ -173,8 +176,12 @@ bool MaskWrapsPass::isUnusedBeyond(const Wrap &wrap, Along loaded, AccessAnalysi
         values.insert({loop.getResult(number), dim});
       } else if (isa<scf::YieldOp>(user) && isa<scf::ForOp, scf::IfOp>(user->getParentOp())) {
         values.insert({user->getParentOp()->getResult(number), dim});
-        if (auto loop = dyn_cast<scf::ForOp>(user->getParentOp()))
+        if (auto loop = dyn_cast<scf::ForOp>(user->getParentOp())) {
+          // What masks there compare stands for another iteration's.
+          if (!wrap.isInvariantIn(loop))
+            return false;
           values.insert({loop.getRegionIterArg(number), dim});
+        }
       } else {
         return false;
       }
@@ -203,9 +210,9 @@ void MaskWrapsPass::mask(LoadOp load, unsigned dim, Value inside) {
   load.getMaskMutable().assign(mask);
 }
 
-/// Whether a row is the same in every lane, or is where an index is not negative: a block's number,
-/// of an index whose row lies in one block. Division rounds towards zero.
-static bool isUniformRow(Value row, AccessAnalysis &analysis, Value &index) {
+/// Whether a row is the same in every lane: of a block's number, where the row lies in one block.
+/// Division rounds towards zero, so that no index of it may be negative.
+static bool isUniformRow(Value row, AccessAnalysis &analysis) {
   auto type = dyn_cast<RankedTensorType>(row.getType());
   if (!type || analysis.getRun(row, 0).isOneElement())
     return true;
@@ -216,17 +223,15 @@ static bool isUniformRow(Value row, AccessAnalysis &analysis, Value &index) {
     int64_t extent = type.getNumElements();
     APInt divisor;
     const AccessForm &form = analysis.getForm(div.getLhs());
-    Value numerator = stripShape(div.getLhs());
-    if (!matchPattern(div.getRhs(), m_ConstantInt(&divisor)) || !divisor.isStrictlyPositive() ||
-        divisor.urem(extent) != 0 || form.contiguity.empty() || form.contiguity[0] < extent ||
-        form.runDivisibility[0] % extent != 0 || (index && index != numerator))
-      return false;
-    index = numerator;
-    return true;
+    return matchPattern(div.getRhs(), m_ConstantInt(&divisor)) && divisor.isStrictlyPositive() &&
+           divisor.urem(extent) == 0 && !form.contiguity.empty() && form.contiguity[0] >= extent &&
+           form.runDivisibility[0] % extent == 0 &&
+           (div.getSignedness() == Signedness::Unsigned ||
+            analysis.getRanges().isNonNegative(div.getLhs()));
   }
   return isa<AddPtrOp, arith::AddIOp, arith::MulIOp, arith::ExtSIOp>(op) &&
          llvm::all_of(op->getOperands(),
-                      [&](Value operand) { return isUniformRow(operand, analysis, index); });
+                      [&](Value operand) { return isUniformRow(operand, analysis); });
 }
 
 /// Whether the program may have written to memory before a load. A lane sees its own store, which
@@ -258,12 +263,11 @@ static bool mayFollowWrite(LoadOp load) {
 /// Whether what a row loads may be its first element in every lane.
 bool MaskWrapsPass::isOneElement(LoadOp load, AccessAnalysis &analysis) {
   auto type = dyn_cast<RankedTensorType>(load.getType());
-  Value index;
   if (!type || type.getRank() != 1 || type.getNumElements() == 1 || load.getIsVolatile() ||
-      !isUniformRow(load.getPtr(), analysis, index))
+      !isUniformRow(load.getPtr(), analysis))
     return false;
   if (!load.getMask())
-    return !index;
+    return true;
   DenseElementsAttr elements;
   if (Value other = load.getOther();
       other && !other.getDefiningOp<SplatOp>() &&
@@ -272,19 +276,16 @@ bool MaskWrapsPass::isOneElement(LoadOp load, AccessAnalysis &analysis) {
   // If any lane is loaded, the first is.
   if (analysis.getMaskWithin(load.getMask(), 0, type.getNumElements()) == MaskWithin::Any)
     return false;
-  bool isOfIndex = !index;
   for (const MaskTerm &term : analysis.getMask(load.getMask())) {
     if (term.kind == MaskTerm::Uniform)
       continue;
     if (term.kind != MaskTerm::Bound || term.inclusive)
       return false;
-    // Nothing is stored where the index is negative, either.
-    Wrap beyond{nullptr, stripShape(term.left), term.right, term.isSigned, index != nullptr};
+    Wrap beyond{nullptr, stripShape(term.left), term.right, term.isSigned};
     if (!isUnusedBeyond(beyond, {load.getResult(), 0}, analysis))
       return false;
-    isOfIndex |= beyond.index == index;
   }
-  return isOfIndex;
+  return true;
 }
 
 /// The first element of a row; null if nobody knows how it is computed.
@@ -353,9 +354,10 @@ static std::optional<Wrap> matchWrap(Operation *op, IntegerRanges &ranges) {
   };
   if (auto rem = dyn_cast<RemIntOp>(op)) {
     bool isSigned = rem.getSignedness() == Signedness::Signed;
-    if (isIndex(rem) && areSameSplats(rem.getRhs(), rem.getRhs()))
-      return Wrap{rem, rem.getLhs(), rem.getRhs(), isSigned,
-                  isSigned && !ranges.isNonNegative(rem.getLhs())};
+    // A negative index below the extent may be another one.
+    if (isIndex(rem) && areSameSplats(rem.getRhs(), rem.getRhs()) &&
+        (!isSigned || ranges.isNonNegative(rem.getLhs())))
+      return Wrap{rem, rem.getLhs(), rem.getRhs(), isSigned};
   } else if (auto select = dyn_cast<arith::SelectOp>(op)) {
     auto less = select.getCondition().getDefiningOp<arith::CmpIOp>();
     if (isIndex(select.getResult()) && less && less.getLhs() == select.getTrueValue() &&

@@ -282,11 +282,14 @@ def TileLowerDescriptorsPass : Pass<"tile-lower-descriptors", "::mlir::ModuleOp"
 def TileMaskWrapsPass : Pass<"tile-mask-wraps", "::tessera::tile::FuncOp"> {
   let summary = "Masks loads at indices that wrap, where what is loaded there is not stored";
   let description = [{
-    An index `x % extent` in addresses becomes `x`, and the loads there get the mask
-    `x < extent`, if on every way from these loads what lies beyond the extent is left
+    An index `x % extent` in addresses becomes `x`, where ranges show that it is not
+    negative, and the loads there get the mask `x < extent`, if on every way from these loads what lies beyond the extent is left
     out when it is stored. Rows of a dot depend on rows alone, and so do sums along
     another dimension. A box then has bounds (Analysis/BoxAccess.h), and neighbours are
     neighbours for certain. So does `x` where `x < extent`, and anything else elsewhere.
+
+    A tile that a loop carries is stored in another iteration: what the mask there
+    compares has to be the same in all of them.
 
     A row of which all lanes load one element, such as the scale of a block of columns, is
     loaded once, if what its mask leaves out is left out of stores, too.
@@ -354,9 +357,15 @@ def TileLimitLaunchesPass : Pass<"tile-limit-launches", "::mlir::ModuleOp"> {
 
     Comparisons with 0 that `tile-lower-descriptors` has marked go where the offset is not
     negative, by limits or without.
+
+    With `program-bounds` a launch may be asked, too, that a number by which an index is
+    divided is negative in none of its programs (`tile.program_bounds`): the height of a group
+    of tiles.
   }];
   let options = [
     Option<"limits", "limits", "bool", /*default=*/"true", "Whether launches have limits">,
+    Option<"programBounds", "program-bounds", "bool", /*default=*/"false",
+           "Whether limits are of numbers, too, that programs divide by">,
   ];
 }
 
