@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels about places that are proved to differ, or to be the same.
+
+Three forms: steps of a recurrence whose arguments are views of one array, some tiles apart, through
+loops of all kinds; tiles that are loaded at wrapped indices, and stored under a mask of the same or
+of another iteration's index; and rows of one element, a block's scale. Indices may be negative where
+a constant beside them makes the place a good one.
+
+Each element is stored and loaded by the same lane, so that its order is promised without barriers.
+Sums are exact: of multiples of 1/64, far below 2^24 of them.
+"""
+
+from __future__ import annotations
+
+import random
+
+from tessera.testing.fuzz.program import (
+    Array,
+    Assign,
+    Expression,
+    Nested,
+    Program,
+    Shape,
+    Statement,
+    Store,
+    Value,
+)
+
+
+def generate_views(seed: int) -> Program:
+    """The kernel about views and wraps of a seed; the same one on every machine."""
+    rng = random.Random(f"views {seed}")
+    make = rng.choice((_Recurrence, _Recurrence, _Wraps, _Wraps, _Scales))
+    return make(seed, rng).program
+
+
+def _let(name: str, text: str, dtype: str = "int32", shape: Shape = ()) -> Assign:
+    return Assign(Value(name, dtype, shape), Expression(text, dtype, shape))
+
+
+def _do(text: str) -> Store:
+    return Store("", Expression(text, "int32", ()))
+
+
+class _Form:
+    def __init__(self, seed: int, rng: random.Random) -> None:
+        self.rng = rng
+        self.program = Program(seed, rng.choice((1, 1, 2, 3)), rng.choice((1, 2, 3, 4)), [], [], [])
+        self.body = self.program.statements
+        self.write()
+
+    def write(self) -> None:
+        """Adds arrays and statements."""
+        raise NotImplementedError
+
+    def array(
+        self, name: str, dtype: str, size: int, data: str = "zeros", **options: object
+    ) -> str:
+        """Adds an array; gives its name."""
+        self.program.arrays.append(Array(name, dtype, size, data, **options))  # type: ignore[arg-type]
+        return name
+
+    def scalar(self, name: str, value: int) -> str:
+        """Adds an argument; gives its name."""
+        self.program.scalars.append((name, value))
+        return name
+
+    def loop(self, name: str, count: str, down: bool, body: list[Statement]) -> list[Statement]:
+        """Statements that do a body with `name` from 0 to `count` - 1, or the other way round."""
+        kind = self.rng.choice(("range", "range", "range", "staged", "while", "found", "steps"))
+        if kind == "while":
+            first, more = (f"{count} - 1", f"{name} >= 0") if down else ("0", f"{name} < {count}")
+            step = f"{name} -= 1" if down else f"{name} += 1"
+            return [Nested(f"while {more}", body, setup=f"{name} = {first}", step=step)]
+        before: list[Statement] = []
+        if kind == "found":
+            bound = self.array(f"bound{len(self.program.arrays)}", "int32", 1, "zeros", shared=True)
+            before.append(_let(f"{name}_end", f"tl.load({bound}) + {count}"))
+            count = f"{name}_end"
+        if kind == "steps":
+            variable = f"3 * ({count} - 1) - {name}_3" if down else f"{name}_3"
+            inner = [_let(name, f"({variable}) // 3"), *body]
+            return [*before, Nested(f"for {name}_3 in range(0, 3 * {count}, 3)", inner)]
+        if down and self.rng.random() < 0.5:
+            return [*before, Nested(f"for {name} in range({count} - 1, -1, -1)", body)]
+        options = f", num_stages={self.rng.choice((1, 2, 3))}" if kind == "staged" else ""
+        header = f"{'tl.range' if options else 'range'}(0, {count}{options})"
+        if down:
+            inner = [_let(name, f"{count} - 1 - {name}_up"), *body]
+            return [*before, Nested(f"for {name}_up in {header}", inner)]
+        return [*before, Nested(f"for {name} in {header}", body)]
+
+
+class _Recurrence(_Form):
+    """h[t + d] = f(h[t] @ w), by two arguments, and what else is loaded from a third one."""
+
+    def write(self) -> None:
+        rng = self.rng
+        rows, columns = rng.choice(((64, 64), (64, 64), (64, 64), (128, 64), (32, 32)))
+        tile = rows * columns
+        self.shape = (rows, columns)
+        outer = rng.choice((1, 1, 1, 2))
+        apart, down = rng.choice((1, 1, 1, 2)), rng.random() < 0.3
+        # The outer loop goes over what all inner ones do, or begins again at the start.
+        count = outer * self.program.iterations + apart
+        size = count * tile
+        dtype = rng.choice(("float16", "float16", "float32"))
+        self.array("h", dtype, size, "dyadic")
+        # Programs' parts are `size` elements apart in each view.
+        self.array("later", dtype, size, base="h", behind=apart * tile)
+        source, target = ("later", "h") if down else ("h", "later")
+        self.array("w", "float16", columns * columns, "dyadic", shared=True)
+        scan = rng.random() < 0.4
+        if scan:
+            self.array("x", "float16", tile, "dyadic", shared=True)
+        self.body += [_let("i", f"tl.arange(0, {rows})"), _let("j", f"tl.arange(0, {columns})")]
+        self.body.append(_let("within", f"i[:, None] * {columns} + j[None, :]"))
+        mask, other = self._mask(rows, columns)
+        inner: list[Statement] = []
+        base = f"pid * {size}"
+        step = "t" if outer == 1 else rng.choice(("u * n + t", "t"))
+        place = f"{base} + ({step}) * {tile} + within"
+        if down and outer > 1:
+            place = f"{base} + ((1 - u) * n + t) * {tile} + within"
+        carried = rng.random() < 0.25 and outer == 1 and not down
+        if carried:
+            self.body += [_let("at", base)]
+            place = "at + within"
+        values = self._values(scan, source, place, mask, other, columns)
+        inner += values
+        inner.append(_do(f"tl.store({target} + {place}, y.to(tl.{dtype}){mask})"))
+        if rng.random() < 0.2:
+            # What was stored is loaded again, by the name that it was stored by or by the other.
+            seen = self.array("seen", dtype, tile)
+            again = rng.choice((f"{target} + {place}", f"{source} + {place}"))
+            inner.append(_let("again", f"tl.load({again}{mask}{other})", dtype, self.shape))
+            inner.append(_do(f"tl.store({seen} + pid * {tile} + within, again{mask})"))
+        if carried:
+            inner.append(_let("at", f"at + {tile}"))
+        steps = self.loop("t", "n", down, inner)
+        self.body += self.loop("u", str(outer), down=False, body=steps) if outer > 1 else steps
+
+    def _mask(self, rows: int, columns: int) -> tuple[str, str]:
+        if self.rng.random() < 0.5:
+            return "", ""
+        bounds = [f"(i[:, None] < {self.scalar('rows', self.rng.choice((rows, rows - 3, 7)))})"]
+        if self.rng.random() < 0.5:
+            bounds.append(f"(j[None, :] < {self.scalar('columns', columns)})")
+        return f", mask={' & '.join(bounds)}", ", other=0.0"
+
+    def _values(
+        self, scan: bool, source: str, place: str, mask: str, other: str, columns: int
+    ) -> list[Statement]:
+        load = f"tl.load({source} + {place}{mask}{other})"
+        small = "(({}).to(tl.int32) & 7).to(tl.float32)"
+        w = f"tl.load(w + tl.arange(0, {columns})[:, None] * {columns} + j[None, :])"
+        product = "tl.dot({}, {})"
+        if not scan:
+            dot = product.format(f"({load}).to(tl.float16)", w)
+            return [_let("y", small.format(dot), "float32", self.shape)]
+        block = 32
+        x = f"tl.load(x + i[:, None] * {columns} + (k + tl.arange(0, {block}))[None, :])"
+        w = f"tl.load(w + (k + tl.arange(0, {block}))[:, None] * {columns} + j[None, :])"
+        zeros = f"tl.zeros(({self.shape[0]}, {self.shape[1]}), tl.float32)"
+        loop = Nested(
+            f"for k in range(0, {columns}, {block})",
+            [_let("acc", f"tl.dot({x}, {w}, acc)", "float32", self.shape)],
+        )
+        return [
+            _let("acc", zeros, "float32", self.shape),
+            loop,
+            _let("y", small.format(f"acc + {load}"), "float32", self.shape),
+        ]
+
+
+class _Wraps(_Form):
+    """x[index % m] (or the index where it is below m), stored at the index where that is below m."""
+
+    def write(self) -> None:
+        rng = self.rng
+        block = rng.choice((32, 64, 64, 128))
+        programs = self.program.programs
+        below = rng.choice((0, 0, 0, 8, block, 2 * block))
+        behind = below + block
+        most = programs * 8 * block + behind
+        m = self.scalar("m", rng.choice((8, 5, block, block + 8, 2 * block - 3, 3 * block)))
+        wide = rng.random() < 0.3
+        dtype = "int32"
+        self.array("x", dtype, most + 4 * block, "integers", shared=True)
+        self.array("out", dtype, most + 4 * block, shared=True)
+        self.body.append(_let("lanes", f"tl.arange(0, {block})", shape=(block,)))
+        count = "n"
+        turn = rng.choice(("s", f"{count} - 1 - s"))
+        start = f"(pid * {count} + {turn}) * {block} - {below}"
+        if wide:
+            start = f"(pid.to(tl.int64) * {count} + {turn}) * {block} - {below}"
+        index = f"{start} + lanes"
+        fixed = rng.random() < 0.3
+        if fixed:
+            self.body.append(_let("fixed", f"pid * {block} - {below} + lanes", shape=(block,)))
+            index = "fixed"
+        wrapped = rng.choice(("index % m", "index % m", "tl.where(index < m, index, 0)"))
+        if rng.random() < 0.2:
+            wrapped = f"({wrapped}) // 4 + (index % m)"
+        body: list[Statement] = [_let("index", index, shape=(block,))]
+        loaded = f"tl.load(x + {behind} + ({wrapped}))"
+        carried = rng.random() < 0.6
+        if carried:
+            self.body.append(_let("kept", f"tl.zeros(({block},), tl.{dtype})", dtype, (block,)))
+        form = rng.choice(("before", "sum", "after")) if carried else "now"
+        keep = [_let("value", loaded, dtype, (block,))]
+        bound = rng.choice(("index < m", "index < m", "(index < m) & (lanes < 30)"))
+        place = f"out + {behind} + index"
+        if form == "now":
+            body += [*keep, _do(f"tl.store({place}, value, mask={bound})")]
+        elif form == "before":
+            body += [*keep, _do(f"tl.store({place}, kept, mask={bound})")]
+            body.append(_let("kept", "value", dtype, (block,)))
+        elif form == "sum":
+            body += [*keep, _let("kept", "kept + value", dtype, (block,))]
+            body.append(_do(f"tl.store({place}, kept, mask={bound})"))
+        else:
+            body += [*keep, _let("kept", "kept * 3 + value", dtype, (block,))]
+            self.body.append(_let("index", index.replace("s)", "0)"), shape=(block,)))
+        loop = self.loop("s", count, down=False, body=body)
+        if form == "after" and fixed:
+            loop.append(_do(f"tl.store({place}, kept, mask={bound})"))
+        elif form == "after":
+            whole = f"out + (pid * {block} + lanes)"
+            loop.append(_do(f"tl.store({whole}, kept, mask=pid * {block} + lanes < m)"))
+        self.body += loop
+
+
+class _Scales(_Form):
+    """A row of a block's scale times what is in the block."""
+
+    def write(self) -> None:
+        rng = self.rng
+        block = rng.choice((32, 64, 128))
+        divisor = block * rng.choice((1, 1, 2, 4))
+        before = rng.choice((0, 0, 0, 1, 2, 4))
+        programs, n = self.program.programs, self.program.iterations
+        size = (programs * n + 2 * before + 2) * block
+        behind = (before + 1) * block
+        m = self.scalar("m", rng.choice((3, block, block + 5, 3 * block, size)))
+        self.array("x", "int32", size + 2 * behind, "integers", shared=True)
+        self.array("scales", "int32", size, "integers", shared=True)
+        self.array("out", "int32", size + 2 * behind, shared=True)
+        self.body.append(_let("lanes", f"tl.arange(0, {block})", shape=(block,)))
+        shift = rng.choice((0, 0, 0, 1, 16))
+        index = f"(pid * n + s - {before}) * {block} + lanes"
+        if shift:
+            index += f" - {shift}"
+        row = rng.choice((f"index // {divisor}", f"(index % m) // {divisor}"))
+        masked = rng.random() < 0.7
+        mask = ", mask=index < m" if masked else ""
+        other = f", other={rng.choice((0, 7))}" if masked and rng.random() < 0.6 else ""
+        at = size // 2 if before else 0
+        bound = "index < m" if rng.random() < 0.8 else "lanes >= 0"
+        body: list[Statement] = [_let("index", index, shape=(block,))]
+        # Lanes that are masked off without another value hold nothing in particular.
+        if masked and not other:
+            bound = "index < m"
+        body += [
+            _let("scale", f"tl.load(scales + {at} + {row}{mask}{other})", shape=(block,)),
+            _let("value", f"tl.load(x + {behind} + index)", shape=(block,)),
+            _do(f"tl.store(out + {behind} + index, value * scale, mask={bound})"),
+        ]
+        self.body += self.loop("s", "n", down=rng.random() < 0.3, body=body)
