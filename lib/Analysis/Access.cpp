@@ -36,11 +36,11 @@ static int64_t assumedDivisibility(Value value) {
   return divisibility;
 }
 
-AccessForm AccessAnalysis::computeArgument(BlockArgument argument, bool isExact) {
+AccessForm AccessAnalysis::computeArgument(BlockArgument argument, FormKind kind) {
   Operation *parent = argument.getOwner()->getParentOp();
   if (auto loop = dyn_cast<scf::ForOp>(parent))
-    return argument == loop.getInductionVar() ? computeInduction(argument, isExact)
-                                              : computeCarried(argument, isExact);
+    return argument == loop.getInductionVar() ? computeInduction(argument, kind)
+                                              : computeCarried(argument, kind);
   AccessForm form = makeOpaque(argument.getType());
   auto func = dyn_cast<FuncOp>(parent);
   if (!func)
@@ -55,11 +55,11 @@ AccessForm AccessAnalysis::computeArgument(BlockArgument argument, bool isExact)
   return form;
 }
 
-AccessForm AccessAnalysis::compute(Value value, bool isExact) {
+AccessForm AccessAnalysis::compute(Value value, FormKind kind) {
   Type type = value.getType();
   auto argument = dyn_cast<BlockArgument>(value);
-  AccessForm form = argument ? computeArgument(argument, isExact)
-                             : applyRule(*this, cast<OpResult>(value), isExact);
+  AccessForm form =
+      argument ? computeArgument(argument, kind) : applyRule(*this, cast<OpResult>(value), kind);
   form.definition.reset();
   if (type.isIntOrIndex()) {
     form.divisibility = std::max(form.divisibility, assumedDivisibility(value));
@@ -110,8 +110,26 @@ static void collectDependencies(Value value, SmallVectorImpl<Value> &dependencie
     llvm::append_range(dependencies, op->getOperands());
 }
 
-const AccessForm &AccessAnalysis::getForm(Value value, bool isExact) {
-  Forms &known = forms[isExact];
+bool AccessAnalysis::hasPromises(Value value) {
+  if (!isPromised) {
+    auto func = value.getParentRegion()->getParentOfType<FuncOp>();
+    isPromised =
+        func && func.walk([](HintOp hint) {
+                      return isPromise(hint) ? WalkResult::interrupt() : WalkResult::advance();
+                    })
+                    .wasInterrupted();
+  }
+  return *isPromised;
+}
+
+AccessAnalysis::Forms &AccessAnalysis::getKnown(FormKind kind) {
+  return forms[(kind.isExact ? 1 : 0) + (kind.promises == Promises::Believed ? 2 : 0)];
+}
+
+const AccessForm &AccessAnalysis::getForm(Value value, FormKind kind) {
+  if (kind.promises == Promises::Believed && !hasPromises(value))
+    kind.promises = Promises::Ignored;
+  Forms &known = getKnown(kind);
   if (auto it = known.find(value); it != known.end())
     return *it->second;
   // Operands first, on a stack of our own: unrolled kernels are chains of thousands.
@@ -129,7 +147,7 @@ const AccessForm &AccessAnalysis::getForm(Value value, bool isExact) {
       llvm::append_range(stack, dependencies);
       continue;
     }
-    AccessForm form = compute(next, isExact);
+    AccessForm form = compute(next, kind);
     std::unique_ptr<AccessForm> &slot = known[next];
     // What was handed out while the value was being computed stays where it is.
     if (slot)

@@ -16,7 +16,7 @@ AccessForm Transfer::add(Type type, Value lhs, Value rhs, bool subtract) {
   AccessForm r = form(rhs);
   // An offset is extended to the bits of an address.
   bool isAddress = isa<PointerType>(getElementTypeOrSelf(type));
-  if (isAddress && isExact && ConstantIntRanges::getStorageBitwidth(rhs.getType()) < 64) {
+  if (isAddress && kind.isExact && ConstantIntRanges::getStorageBitwidth(rhs.getType()) < 64) {
     r = extension(rhs, rhs.getType(), /*isSigned=*/true);
     normalize(r, rhs.getType());
   }
@@ -206,7 +206,7 @@ AccessForm Transfer::integerCast(Operation *op) {
   if (from < to) {
     // (The symbol of a coefficient is extended with its sign.)
     bool isSigned = !isa<arith::ExtUIOp>(op) || analysis.getRanges().isNonNegative(source);
-    return isSigned && !isExact ? form(source) : extension(source, type, isSigned);
+    return isSigned && !kind.isExact ? form(source) : extension(source, type, isSigned);
   }
   // The low bits of a symbol are no symbol.
   AccessForm result = form(source);

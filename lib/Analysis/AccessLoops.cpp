@@ -47,10 +47,10 @@ bool access::collectAmounts(Value value, Value argument, SmallVectorImpl<Value> 
 }
 
 /// The induction variable is the lower bound and so many steps.
-AccessForm AccessAnalysis::computeInduction(BlockArgument argument, bool isExact) {
+AccessForm AccessAnalysis::computeInduction(BlockArgument argument, FormKind kind) {
   auto loop = cast<scf::ForOp>(argument.getOwner()->getParentOp());
-  const AccessForm &lower = getForm(loop.getLowerBound(), isExact),
-                   &step = getForm(loop.getStep(), isExact);
+  const AccessForm &lower = getForm(loop.getLowerBound(), kind),
+                   &step = getForm(loop.getStep(), kind);
   AccessForm form = makeOpaque(argument.getType());
   form.divisibility = std::min(lower.divisibility, step.divisibility);
   if (!isWide(argument.getType()) || !lower.uniform || !step.uniform)
@@ -65,14 +65,14 @@ AccessForm AccessAnalysis::computeInduction(BlockArgument argument, bool isExact
 std::optional<ScalarPolynomial> AccessAnalysis::sumOverIterations(scf::ForOp loop,
                                                                   const AccessForm &initial,
                                                                   ArrayRef<Value> amounts,
-                                                                  bool isExact) {
+                                                                  FormKind kind) {
   std::optional<ScalarPolynomial> sum = initial.uniform;
   // The carried value itself is not known yet, nor is what is computed from it.
   Expansions known;
   for (Value amount : amounts) {
-    const AccessForm &added = getForm(amount, isExact);
+    const AccessForm &added = getForm(amount, kind);
     std::optional<ScalarPolynomial> moved =
-        sum && added.uniform ? expand(*added.uniform, isExact, known) : std::nullopt;
+        sum && added.uniform ? expand(*added.uniform, kind.isExact, known) : std::nullopt;
     if (!moved || !isInvariant(*moved, loop))
       return std::nullopt;
     moved =
@@ -84,7 +84,7 @@ std::optional<ScalarPolynomial> AccessAnalysis::sumOverIterations(scf::ForOp loo
 
 /// A carried value to which each iteration adds uniform amounts: its own shape is the initial
 /// value's. Anything else that a loop carries is opaque.
-AccessForm AccessAnalysis::computeCarried(BlockArgument argument, bool isExact) {
+AccessForm AccessAnalysis::computeCarried(BlockArgument argument, FormKind kind) {
   auto loop = cast<scf::ForOp>(argument.getOwner()->getParentOp());
   unsigned number = argument.getArgNumber() - loop.getNumInductionVars();
   Type type = argument.getType();
@@ -92,24 +92,24 @@ AccessForm AccessAnalysis::computeCarried(BlockArgument argument, bool isExact) 
   if (type.isIntOrIndex())
     unknown.uniform = ScalarPolynomial::ofFactor(argument);
   // What the amounts say may ask for this very value.
-  forms[isExact][argument] = std::make_unique<AccessForm>(unknown);
+  getKnown(kind)[argument] = std::make_unique<AccessForm>(unknown);
 
   Value next = loop.getYieldedValues()[number];
   if (next == argument)
-    return getForm(loop.getInitArgs()[number], isExact);
+    return getForm(loop.getInitArgs()[number], kind);
   SmallVector<Value> amounts;
   if (!isWide(type) || !collectAmounts(next, argument, amounts))
     return unknown;
   int64_t divisibility = kAnyPower;
   for (Value amount : amounts) {
-    const AccessForm &step = getForm(amount, isExact);
+    const AccessForm &step = getForm(amount, kind);
     if (!step.isUniform())
       return unknown;
     divisibility = std::min(
         divisibility, multiplyPowers(elementDivisibility(step), powerOfTwoDivisor(unitOf(type))));
   }
-  AccessForm result = getForm(loop.getInitArgs()[number], isExact);
-  result.uniform = sumOverIterations(loop, result, amounts, isExact);
+  AccessForm result = getForm(loop.getInitArgs()[number], kind);
+  result.uniform = sumOverIterations(loop, result, amounts, kind);
   result.divisibility = std::min(result.divisibility, divisibility);
   for (int64_t &ofRuns : result.runDivisibility)
     ofRuns = std::min(ofRuns, divisibility);
@@ -125,7 +125,7 @@ ScalarPolynomial AccessAnalysis::expandName(Value name, bool isExact, Expansions
   if (auto it = known.find(name); it != known.end())
     return it->second;
   ScalarPolynomial itself = ScalarPolynomial::ofFactor(name);
-  const AccessForm &form = getForm(name, isExact);
+  const AccessForm &form = getForm(name, {isExact});
   if (!form.definition || depth == kMaxDepth)
     return itself;
   // What is carried may be computed from itself.

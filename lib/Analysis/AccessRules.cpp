@@ -5,6 +5,8 @@
 
 #include "AccessTransfer.h"
 
+#include "tessera/Dialect/Strips/IR/Strips.h"
+
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -65,8 +67,12 @@ AccessForm Transfer::load(LoadOp op) {
   return op.getIsVolatile() ? makeOpaque(op.getType()) : result;
 }
 
+bool access::isPromise(HintOp op) { return !op->hasAttr(strips::kCheckedAttr); }
+
 AccessForm Transfer::hint(HintOp op) {
   AccessForm result = form(op.getSource());
+  if (isPromise(op) && kind.promises == Promises::Ignored)
+    return result;
   if (result.strides.empty()) {
     if (op.getDivisibility())
       result.divisibility =
@@ -99,7 +105,7 @@ AccessForm Transfer::elementwise(Operation *op, Type type) {
       continue; // a scalar operand of select
     // What a load reads at equal addresses is equal.
     bool isAddress = isa<PointerType>(getElementTypeOrSelf(operand.getType()));
-    const AccessForm &o = isAddress ? analysis.getForm(operand) : exactForm(operand);
+    const AccessForm &o = isAddress ? addressForm(operand) : exactForm(operand);
     result.opaque |= access::variesOn(o);
     for (unsigned dim = 0; dim < result.strides.size(); ++dim)
       result.constancy[dim] = commonRun(result.constancy[dim], o.constancy[dim]);
@@ -237,6 +243,6 @@ AccessForm Transfer::visit(OpResult value) {
       });
 }
 
-AccessForm access::applyRule(AccessAnalysis &analysis, OpResult value, bool isExact) {
-  return Transfer{analysis, isExact}.visit(value);
+AccessForm access::applyRule(AccessAnalysis &analysis, OpResult value, FormKind kind) {
+  return Transfer{analysis, kind}.visit(value);
 }

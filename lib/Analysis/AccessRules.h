@@ -53,8 +53,11 @@ bool isInvariant(const ScalarPolynomial &polynomial, mlir::scf::ForOp loop);
 bool collectAmounts(mlir::Value value, mlir::Value argument,
                     llvm::SmallVectorImpl<mlir::Value> &amounts);
 
+/// Whether a hint is the user's word, and not something that is known.
+bool isPromise(tile::HintOp op);
+
 /// The form of an op's result from the forms of its operands, before normalising.
-AccessForm applyRule(AccessAnalysis &analysis, mlir::OpResult value, bool isExact);
+AccessForm applyRule(AccessAnalysis &analysis, mlir::OpResult value, FormKind kind);
 
 } // namespace tessera::access
 

@@ -27,10 +27,15 @@ AccessForm makeUniform(mlir::Type type);
 /// The form of an op's result from the forms of its operands, before normalising.
 struct Transfer {
   AccessAnalysis &analysis;
-  bool isExact;
+  FormKind kind;
 
-  const AccessForm &form(mlir::Value value) { return analysis.getForm(value, isExact); }
-  const AccessForm &exactForm(mlir::Value value) { return analysis.getExactForm(value); }
+  const AccessForm &form(mlir::Value value) { return analysis.getForm(value, kind); }
+  const AccessForm &addressForm(mlir::Value value) {
+    return analysis.getForm(value, {/*isExact=*/false, kind.promises});
+  }
+  const AccessForm &exactForm(mlir::Value value) {
+    return analysis.getForm(value, {/*isExact=*/true, kind.promises});
+  }
 
   AccessForm visit(mlir::OpResult value);
 

@@ -294,7 +294,9 @@ BoxFinder::split(const ScalarPolynomial &polynomial) const {
 
 /// What a scalar is a multiple of, also by what the program says of it on the way to the access.
 int64_t BoxFinder::getDivisibility(Value value) {
-  int64_t divisibility = analysis.getForm(value).divisibility;
+  // A promise is believed: if it is broken, the copy fails as a vector that is not aligned does.
+  int64_t divisibility =
+      analysis.getForm(value, {/*isExact=*/false, Promises::Believed}).divisibility;
   if (!describedBefore)
     return divisibility;
   for (Operation *user : value.getUsers()) {

@@ -139,7 +139,7 @@ tile.func @scalars(%n: i32 {tile.divisibility = 16 : i64}, %k: i32) {
   // expected-remark@+1 {{divisibility = 16}}
   %m = arith.minsi %n, %d {test.form} : i32
   // expected-remark@+1 {{divisibility = 32}}
-  %h = tile.hint %k {divisibility = array<i64: 32>, test.form} : i32
+  %h = tile.hint %k {divisibility = array<i64: 32>, test.promised} : i32
   // expected-remark@+1 {{constant = 3}}
   %x = arith.constant {test.form} 3 : i32
   // expected-remark@+1 {{stride = [0], contiguity = [1], constancy = [8], divisibility = 16, uniform = 3*%arg0}}
@@ -285,14 +285,23 @@ tile.func @choices(%b: i1, %n: i32) {
 
 // -----
 
-// Hints.
+// Promises are no facts, unless a check says so. They stay promises behind other ops.
 tile.func private @hints(%p: tensor<64x!tile.ptr<f32>>, %x: tensor<64xi32>, %y: tensor<4x16xi32>) {
+  // expected-remark@+2 {{stride = [?], contiguity = [1], constancy = [1], divisibility = 1}}
   // expected-remark@+1 {{stride = [1], contiguity = [64], constancy = [1], divisibility = 16}}
-  %a = tile.hint %p {contiguity = array<i64: 64>, divisibility = array<i64: 16>, test.form} : tensor<64x!tile.ptr<f32>>
+  %a = tile.hint %p {contiguity = array<i64: 64>, divisibility = array<i64: 16>, test.form, test.promised} : tensor<64x!tile.ptr<f32>>
+  // expected-remark@+2 {{stride = [?], contiguity = [1], constancy = [1], divisibility = 1}}
   // expected-remark@+1 {{stride = [?], contiguity = [8], constancy = [1], divisibility = 8}}
-  %b = tile.hint %x {contiguity = array<i64: 8>, divisibility = array<i64: 8>, test.form} : tensor<64xi32>
+  %b = tile.hint %x {contiguity = array<i64: 8>, divisibility = array<i64: 8>, test.form, test.promised} : tensor<64xi32>
+  // expected-remark@+2 {{stride = [?, ?], contiguity = [1, 1], constancy = [1, 1], divisibility = 1}}
   // expected-remark@+1 {{stride = [?, 0], contiguity = [1, 1], constancy = [1, 16], divisibility = 1}}
-  %c = tile.hint %y {constancy = array<i64: 1, 16>, test.form} : tensor<4x16xi32>
+  %c = tile.hint %y {constancy = array<i64: 1, 16>, test.form, test.promised} : tensor<4x16xi32>
+  // expected-remark@+1 {{stride = [1], contiguity = [64], constancy = [1], divisibility = 1}}
+  %d = tile.hint %x {contiguity = array<i64: 64>, strips.checked, test.form} : tensor<64xi32>
+  %n = arith.constant dense<63> : tensor<64xi32>
+  // expected-remark@+2 {{stride = [?], contiguity = [1], constancy = [1], divisibility = 1}}
+  // expected-remark@+1 {{stride = [?], contiguity = [8], constancy = [1], divisibility = 8}}
+  %f = arith.andi %b, %n {test.form, test.promised} : tensor<64xi32>
   tile.return
 }
 

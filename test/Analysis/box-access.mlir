@@ -399,3 +399,21 @@ tile.func @choices(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %
   %v = tile.load %q : tensor<64x!tile.ptr<f16>>
   tile.return
 }
+
+// -----
+
+// A promise makes no box: 16 bytes are all that it is for. The stride is what it is.
+tile.func @promised(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}) {
+  %range = tile.range 0 to 32 : tensor<32xi32>
+  %two = arith.constant dense<2> : tensor<32xi32>
+  %apart = arith.muli %range, %two : tensor<32xi32>
+  %h = tile.hint %apart {contiguity = array<i64: 32>} : tensor<32xi32>
+  %ps = tile.splat %a : !tile.ptr<f16> -> tensor<32x!tile.ptr<f16>>
+  %p = tile.addptr %ps, %h : tensor<32x!tile.ptr<f16>>, tensor<32xi32>
+  // expected-remark@+1 {{no box: the stride of dimension 0 is not known to be a multiple of 16 bytes}}
+  %x = tile.load %p : tensor<32x!tile.ptr<f16>>
+  %q = tile.addptr %ps, %range : tensor<32x!tile.ptr<f16>>, tensor<32xi32>
+  // expected-remark@+1 {{base 0; dim 0 of 32: extent 2147483648, stride 1, at 0}}
+  tile.store %q, %x : tensor<32x!tile.ptr<f16>>
+  tile.return
+}

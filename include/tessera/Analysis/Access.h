@@ -38,6 +38,11 @@
 //
 // Aligned runs are exact without a proof: of a run of 2^k elements whose first one is a multiple
 // of 2^k, no element has other high bits than the first.
+//
+// Promises of the user's (`tile.hint`) are kept apart from what is proven, since a broken one must
+// not make a kernel access what it does not name. Forms ignore promises unless the caller asks for
+// them. Only `getVectorWidth` and what chooses layouts do so: a promise makes an access at most 16
+// bytes wide. A hint that the program has checked (`strips.checked`) is no promise but a fact.
 
 #ifndef TESSERA_ANALYSIS_ACCESS_H
 #define TESSERA_ANALYSIS_ACCESS_H
@@ -54,6 +59,15 @@
 #include <optional>
 
 namespace tessera {
+
+/// Whether a form takes the user's promises for true.
+enum class Promises { Ignored, Believed };
+
+/// Which form of a value is asked for.
+struct FormKind {
+  bool isExact = false;
+  Promises promises = Promises::Ignored;
+};
 
 /// The form of one value (see the top of this file).
 struct AccessForm {
@@ -156,9 +170,9 @@ struct MaskTerm {
 class AccessAnalysis {
 public:
   /// The form of an address, or of what becomes part of one.
-  const AccessForm &getForm(mlir::Value value) { return getForm(value, /*isExact=*/false); }
-  const AccessForm &getExactForm(mlir::Value value) { return getForm(value, /*isExact=*/true); }
-  const AccessForm &getForm(mlir::Value value, bool isExact);
+  const AccessForm &getForm(mlir::Value value) { return getForm(value, FormKind()); }
+  const AccessForm &getExactForm(mlir::Value value) { return getForm(value, {/*isExact=*/true}); }
+  const AccessForm &getForm(mlir::Value value, FormKind kind);
   /// The form of an address or an index as sums in which names are replaced by what they are
   /// computed from.
   std::optional<LinearForm> getLinearForm(mlir::Value value);
@@ -167,35 +181,40 @@ public:
   /// only if it is General.
   llvm::SmallVector<MaskTerm> getMask(mlir::Value mask);
   /// What of an access lies together along a dimension.
-  AccessRun getRun(mlir::Value pointers, unsigned dim);
+  AccessRun getRun(mlir::Value pointers, unsigned dim, Promises promises = Promises::Ignored);
   /// How many elements along a dimension one access of at most `bytes` bytes moves, which lies at a
   /// multiple of its own size: a power of two. There may be no mask; if there is one, `within` is
   /// the most that it may be within an access. Where that is Any, few accesses have elements of
-  /// which only some are masked.
+  /// which only some are masked. Promises are believed for at most 16 bytes.
   int64_t getVectorWidth(mlir::Value pointers, mlir::Value mask, unsigned dim, int64_t bytes,
                          MaskWithin within);
   /// What a mask is within every aligned run of `count` elements along `dim`.
-  MaskWithin getMaskWithin(mlir::Value mask, unsigned dim, int64_t count);
+  MaskWithin getMaskWithin(mlir::Value mask, unsigned dim, int64_t count,
+                           Promises promises = Promises::Ignored);
   /// In every aligned run of so many elements along `dim` a mask is true for some first
   /// ones, perhaps none or all, and false for the others.
-  int64_t getPrefixRun(mlir::Value mask, unsigned dim);
+  int64_t getPrefixRun(mlir::Value mask, unsigned dim, Promises promises = Promises::Ignored);
   /// In every aligned run of so many elements along `dim` a mask varies by nothing but bounds,
   /// which few runs have an end of. Where the run is longer than `getPrefixRun`, what is bounded
   /// may wrap within it, and then any of its elements may be true.
-  int64_t getBoundedRun(mlir::Value mask, unsigned dim);
+  int64_t getBoundedRun(mlir::Value mask, unsigned dim, Promises promises = Promises::Ignored);
   /// The dimensions on which a value varies at all, as far as is known.
   llvm::SmallBitVector variesOn(mlir::Value value);
 
 private:
   using Forms = llvm::DenseMap<mlir::Value, std::unique_ptr<AccessForm>>;
-  AccessForm compute(mlir::Value value, bool isExact);
-  AccessForm computeArgument(mlir::BlockArgument argument, bool isExact);
-  AccessForm computeInduction(mlir::BlockArgument argument, bool isExact);
-  AccessForm computeCarried(mlir::BlockArgument argument, bool isExact);
+  AccessForm compute(mlir::Value value, FormKind kind);
+  AccessForm computeArgument(mlir::BlockArgument argument, FormKind kind);
+  AccessForm computeInduction(mlir::BlockArgument argument, FormKind kind);
+  AccessForm computeCarried(mlir::BlockArgument argument, FormKind kind);
   std::optional<ScalarPolynomial> sumOverIterations(mlir::scf::ForOp loop,
                                                     const AccessForm &initial,
                                                     llvm::ArrayRef<mlir::Value> amounts,
-                                                    bool isExact);
+                                                    FormKind kind);
+  Forms &getKnown(FormKind kind);
+  bool hasPromises(mlir::Value value);
+  int64_t getVectorWidth(mlir::Value pointers, mlir::Value mask, unsigned dim, int64_t bytes,
+                         MaskWithin within, Promises promises);
 
   using Expansions = llvm::DenseMap<mlir::Value, ScalarPolynomial>;
   std::optional<ScalarPolynomial> expand(const ScalarPolynomial &polynomial, bool isExact,
@@ -203,9 +222,11 @@ private:
   ScalarPolynomial expandName(mlir::Value name, bool isExact, Expansions &known, unsigned depth);
 
   IntegerRanges ranges;
-  /// Of addresses, and exact ones. Behind pointers, so that a form stays where it is while others
-  /// are added.
-  Forms forms[2];
+  /// Of addresses, and exact ones; without promises, and with them. Behind pointers, so that a form
+  /// stays where it is while others are added.
+  Forms forms[4];
+  /// Whether the function has promises; none if nobody has asked.
+  std::optional<bool> isPromised;
   Expansions expansions;
 };
 

@@ -53,7 +53,8 @@ void planVector(AccessAnalysis &analysis, tile::AccessOpInterface op) {
   if (best == 1)
     return;
   op->setAttr(kAccessAttr, DenseI64ArrayAttr::get(op->getContext(), {bestDim, best}));
-  MaskWithin within = mask ? analysis.getMaskWithin(mask, bestDim, best) : MaskWithin::Whole;
+  MaskWithin within =
+      mask ? analysis.getMaskWithin(mask, bestDim, best, Promises::Believed) : MaskWithin::Whole;
   if (within != MaskWithin::Whole)
     op->setAttr(within == MaskWithin::Prefix ? kPrefixMasksAttr : kPartialMasksAttr,
                 UnitAttr::get(op->getContext()));

@@ -133,10 +133,12 @@ Value Materializer::buildHint(OpBuilder &builder, Value tile, Value read) {
   auto hint = hints.find(tile);
   if (hint == hints.end())
     return read;
-  return tile::HintOp::create(builder, read.getLoc(), read,
-                              builder.getDenseI64ArrayAttr(hint->second.divisibility),
-                              builder.getDenseI64ArrayAttr(hint->second.contiguity),
-                              builder.getDenseI64ArrayAttr(hint->second.constancy));
+  auto known = tile::HintOp::create(builder, read.getLoc(), read,
+                                    builder.getDenseI64ArrayAttr(hint->second.divisibility),
+                                    builder.getDenseI64ArrayAttr(hint->second.contiguity),
+                                    builder.getDenseI64ArrayAttr(hint->second.constancy));
+  known->setAttr(strips::kCheckedAttr, builder.getUnitAttr());
+  return known;
 }
 
 void Materializer::lowerGroup(strips::GroupOp group) {

@@ -52,4 +52,22 @@ module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target
     tile.store %pi, %x, %whole : tensor<512x!tile.ptr<f32>, #quads>
     tile.return
   }
+
+  // A promise makes an access 16 bytes wide, and no comparison is left out for it.
+  // CHECK-LABEL: @promised
+  tile.func private @promised(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %n: i32,
+                              %i: tensor<512xi32, #quads>) {
+    %h = tile.hint %i {contiguity = array<i64: 512>, divisibility = array<i64: 512>} : tensor<512xi32, #quads>
+    %e = tile.hint %i {constancy = array<i64: 512>} : tensor<512xi32, #quads>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<512x!tile.ptr<f32>, #quads>
+    %pi = tile.addptr %ps, %h : tensor<512x!tile.ptr<f32>, #quads>, tensor<512xi32, #quads>
+    %ns = tile.splat %n : i32 -> tensor<512xi32, #quads>
+    // CHECK: arith.cmpi slt, %{{[^{]+}} : tensor
+    %in = arith.cmpi slt, %e, %ns : tensor<512xi32, #quads>
+    // CHECK: tile.load %{{.+}} {tilegpu.access = array<i64: 0, 4>} :
+    %x = tile.load %pi, %in : tensor<512x!tile.ptr<f32>, #quads>
+    // CHECK: tile.store %{{.+}} {tilegpu.access = array<i64: 0, 4>} :
+    tile.store %pi, %x : tensor<512x!tile.ptr<f32>, #quads>
+    tile.return
+  }
 }

@@ -126,7 +126,7 @@ tile.func @branch(%c: i1) {
 // CHECK-LABEL: @indices
 // CHECK:         scf.for
 // CHECK:           %[[READ:.*]] = strips.read
-// CHECK-NEXT:      %[[INDEX:.*]] = tile.hint %[[READ]] {constancy = array<i64: 8>, contiguity = array<i64: 1>, divisibility = array<i64: 1>}
+// CHECK-NEXT:      %[[INDEX:.*]] = tile.hint %[[READ]] {constancy = array<i64: 8>, contiguity = array<i64: 1>, divisibility = array<i64: 1>, strips.checked}
 // CHECK:           tile.addptr %{{.*}}, %[[INDEX]]
 tile.func @indices(%i: !tile.ptr<i32>, %p: !tile.ptr<f32>, %n: i32) {
   %c0 = arith.constant 0 : i32

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Remarks that say what the access analysis knows: the form of the result of each op
-// that carries `test.form`, and the terms of the mask of each load and store that
-// carries `test.mask`.
+// that carries `test.form` (with promises believed: `test.promised`), and the terms of the mask of
+// each load and store that carries `test.mask`.
 
 #include "tessera/Analysis/Access.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
@@ -28,6 +28,10 @@ struct TestAccessPass : public PassWrapper<TestAccessPass, OperationPass<tile::F
       if (op->hasAttr("test.form"))
         for (Value result : op->getResults())
           op->emitRemark() << describe(analysis.getForm(result), names);
+      if (op->hasAttr("test.promised"))
+        for (Value result : op->getResults())
+          op->emitRemark() << describe(
+              analysis.getForm(result, {/*isExact=*/false, Promises::Believed}), names);
       if (op->hasAttr("test.mask"))
         for (Value operand : op->getOperands())
           if (getElementTypeOrSelf(operand.getType()).isInteger(1))

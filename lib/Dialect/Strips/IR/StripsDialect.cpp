@@ -23,8 +23,9 @@ void StripsDialect::initialize() {
 LogicalResult StripsDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   return tessera::tile::verifyDeclared<
       StripsDialect::ScratchBytesAttrHelper, StripsDialect::SitesAttrHelper,
-      StripsDialect::UnrollAttrHelper, StripsDialect::PrivatisationAttrHelper,
-      StripsDialect::NoPrivatisationAttrHelper>(op, attribute);
+      StripsDialect::UnrollAttrHelper, StripsDialect::CheckedAttrHelper,
+      StripsDialect::PrivatisationAttrHelper, StripsDialect::NoPrivatisationAttrHelper>(op,
+                                                                                        attribute);
 }
 
 Type tessera::strips::getStoredType(Type element) {

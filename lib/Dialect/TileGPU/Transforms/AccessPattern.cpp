@@ -84,7 +84,8 @@ static std::optional<int64_t> multiplyWithin64(int64_t a, int64_t b) {
 AccessPattern tessera::tilegpu::getAccessPattern(Operation *op, AccessAnalysis &analysis) {
   Value pointers = getAccessedPointers(op);
   auto type = cast<RankedTensorType>(pointers.getType());
-  const AccessForm &form = analysis.getForm(pointers);
+  // Layouts may follow promises: a false one costs time. Widths are bounded in getAccessWidth.
+  const AccessForm &form = analysis.getForm(pointers, {/*isExact=*/false, Promises::Believed});
   LinearLayout numbers(type.getShape());
   AccessPattern pattern;
   pattern.elementBytes = cast<tile::PointerType>(type.getElementType()).getPointeeBytes();

@@ -571,7 +571,8 @@ bool TileGPUSliceTilesPass::sliceElements(tile::FuncOp kernel) {
   AccessAnalysis analysis;
   unsigned rank = tile::getShape(largest.getType()).size();
   SmallVector<unsigned> order;
-  const AccessForm &form = analysis.getForm(largest.getPtr());
+  const AccessForm &form =
+      analysis.getForm(largest.getPtr(), {/*isExact=*/false, Promises::Believed});
   for (unsigned dim = 0; dim < rank; ++dim)
     order.push_back(dim);
   llvm::sort(order, [&](unsigned a, unsigned b) {

@@ -34,6 +34,7 @@ namespace tessera::strips {
 inline constexpr llvm::StringLiteral kScratchBytesAttr =
     StripsDialect::ScratchBytesAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kSitesAttr = StripsDialect::SitesAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kCheckedAttr = StripsDialect::CheckedAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kUnrollAttr = StripsDialect::UnrollAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kPrivatisationAttr =
     StripsDialect::PrivatisationAttrHelper::getNameStr();

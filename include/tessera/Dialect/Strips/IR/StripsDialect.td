@@ -29,6 +29,8 @@ def Strips_Dialect : Dialect {
     "::mlir::ArrayAttr":$sites,
     // On a group: the most strips of an iteration of its loop (i64).
     "::mlir::IntegerAttr":$unroll,
+    // On a `tile.hint`: it is known to hold where its result is used.
+    "::mlir::UnitAttr":$checked,
     // On an atomic: among how many elements it adds, if these are to have private copies (i64;
     // AtomicPrivatisation.h); or why they are not to.
     "::mlir::IntegerAttr":$privatisation,
