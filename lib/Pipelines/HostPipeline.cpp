@@ -69,6 +69,9 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   // moves code: it writes all that follows a remainder twice.
   kernels.addPass(tile::createTileVersionWrapsPass());
 
+  // Promises that are left say more than what is known now. No pass below believes them unchecked.
+  kernels.addPass(createStripsCheckPromises());
+
   // Only what the user wrote may be contracted, not what the passes below write. With
   // `deterministic` it would make results depend on whether the machine has the
   // instruction.
@@ -85,6 +88,10 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   // Tiles that outlive their group get memory. Before aliases are checked, since a group
   // that may not be fused reads and writes buffers of this kind.
   kernels.addPass(createStripsMaterialize());
+
+  // Once a tile of which a promise is checked no longer leaves its group but through memory, a
+  // version of a group costs nothing but its code.
+  kernels.addPass(createStripsVersionPromises());
 
   // Strip by strip, a store comes before a later strip's load, where the program said
   // that all loads come first. A group that could tell the difference gets a version

@@ -6,8 +6,10 @@
 //   strips-inline-calls     functions of tiles go into their callers
 //   strips-decompose-scaled-dot  dots of scaled operands become dots of f32
 //   strips-reduce-atomics   lanes that meet at one place are combined first
+//   strips-check-promises   are promised neighbours neighbours
 //   strips-group            which operations share a loop nest
 //   strips-materialize      buffers for the tiles between nests and around loops
+//   strips-version-promises  groups for promises that hold, and for others
 //   strips-check-aliases    runtime alias checks: stores meet no load of their nest
 //   strips-lower-dot        dots in buffers become register-blocked loops
 //   strips-lower            each group becomes a nest of loops over vectors
@@ -228,6 +230,89 @@ def StripsMaterialize : Pass<"strips-materialize", "::tessera::tile::FuncOp"> {
       %y = strips.read %b : memref<64xf32> -> tensor<64xf32>
       tile.store ... %y : tensor<64x!tile.ptr<f32>>
       strips.yield
+    }
+    ```
+  }];
+  let dependentDialects = ["::tessera::strips::StripsDialect", "::mlir::scf::SCFDialect"];
+}
+
+def StripsCheckPromises : Pass<"strips-check-promises", "::tessera::tile::FuncOp"> {
+  let summary = "Check promises of neighbours and of equal elements";
+  let description = [{
+    A `tile.hint` of which an access gains is compared with the tile: does each
+    promised run count up by one, or is it equal? The hint becomes a choice between
+    the tile with the hint, marked as known (`strips.checked`), and the tile itself.
+    `strips-version-promises` settles the choice in each group. The check stands
+    where the hint does. Runs that do not divide their dimension, hints of scalars,
+    and divisibilities are not checked, and so not believed.
+
+    ```mlir
+    tile.func private @k(%p: !tile.ptr<f32>, %q: tensor<64x!tile.ptr<i32>>) {
+      %i = tile.load %q : tensor<64x!tile.ptr<i32>>
+      %h = tile.hint %i {contiguity = array<i64: 64>} : tensor<64xi32>
+      %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+      %pi = tile.addptr %ps, %h : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+      %x = tile.load %pi : tensor<64x!tile.ptr<f32>>
+      tile.store %pi, %x : tensor<64x!tile.ptr<f32>>
+      tile.return
+    }
+    ```
+    becomes
+    ```mlir
+    %i = tile.load ... : tensor<64x!tile.ptr<i32>>
+    %places = tile.range 0 to 64 : tensor<64xi32>
+    %less = arith.subi %i, %places : tensor<64xi32>
+    %least = tile.reduce(%less) ...
+      arith.minsi ...
+    %most = tile.reduce(%less) ...
+      arith.maxsi ...
+    %same = arith.cmpi eq, %least, %most : i32
+    %fits = arith.cmpi sle, %least, ... : i32
+    %holds = arith.andi %same, %fits : i1
+    %known = tile.hint %i {constancy = array<i64: 1>, contiguity = array<i64: 64>, strips.checked} : tensor<64xi32>
+    %h = arith.select %holds, %known, %i : tensor<64xi32>
+    %pi = tile.addptr ..., %h : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::tessera::strips::StripsDialect"];
+}
+
+def StripsVersionPromises : Pass<"strips-version-promises", "::tessera::tile::FuncOp"> {
+  let summary = "Give groups a version for promises that hold";
+  let description = [{
+    A group with choices that `strips-check-promises` made, and with accesses, gets
+    two versions. In the one that runs if all promises hold, the hints are facts; in
+    the other one, the tiles are without hints. A group without accesses drops them.
+
+    ```mlir
+    tile.func @k(%p: !tile.ptr<f32>, %holds: i1) {
+      %b = strips.scratch 0 : memref<64xi32>
+      strips.group [64] {
+        %i = strips.read %b : memref<64xi32> -> tensor<64xi32>
+        %known = tile.hint %i {contiguity = array<i64: 64>, strips.checked} : tensor<64xi32>
+        %h = arith.select %holds, %known, %i : tensor<64xi32>
+        %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+        %pi = tile.addptr %ps, %h : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+        %x = tile.load %pi : tensor<64x!tile.ptr<f32>>
+        tile.store %pi, %x : tensor<64x!tile.ptr<f32>>
+        strips.yield
+      }
+      tile.return
+    }
+    ```
+    becomes
+    ```mlir
+    scf.if %holds {
+      strips.group [64] {
+        %i = strips.read ...
+        %known = tile.hint %i {contiguity = array<i64: 64>, strips.checked} : tensor<64xi32>
+        %pi = tile.addptr ..., %known : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+        ...
+    } else {
+      strips.group [64] {
+        %j = strips.read ...
+        %pj = tile.addptr ..., %j : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+        ...
     }
     ```
   }];
