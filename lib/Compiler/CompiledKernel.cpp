@@ -6,6 +6,7 @@
 
 #include "tessera/Runtime/CUDA/Launcher.h"
 #include "tessera/Runtime/Host/Launcher.h"
+#include "tessera/Support/AssertionFault.h"
 #include "tessera/Support/Cancellation.h"
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/Host/HostTarget.h"
@@ -80,13 +81,8 @@ std::optional<StringRef> CompiledKernel::getStage(StringRef name) const {
 /// What a failed assertion or check looks like to the user.
 static UserError describeFault(const KernelMetadata &metadata, const host::Fault &fault,
                                ArrayRef<uint64_t> args, ArrayRef<ArgumentMemory> memory) {
-  std::string program;
-  for (int32_t id : fault.program)
-    program += (program.empty() ? "" : ", ") + std::to_string(id);
-  std::string message =
-      "assertion failed in program (" + program + ") of kernel '" + metadata.name + "'";
   if (fault.site < 0 || static_cast<size_t>(fault.site) >= metadata.sites.size())
-    return UserError("E065", message);
+    return describeAssertion(metadata.name, &fault.program[0], "", "");
   const KernelSite &site = metadata.sites[fault.site];
   std::string location;
   if (!site.file.empty())
@@ -106,11 +102,7 @@ static UserError describeFault(const KernelMetadata &metadata, const host::Fault
     access.location = location;
     return describeAccessFault(access);
   }
-  if (!site.message.empty())
-    message += ": " + site.message;
-  UserError error("E065", message);
-  error.location = location;
-  return error;
+  return describeAssertion(metadata.name, &fault.program[0], site.message, location);
 }
 
 /// The arguments that a condition of a launch is about, and what they are.

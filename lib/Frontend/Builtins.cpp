@@ -489,7 +489,7 @@ static void addReductions(Table &table) {
 //===----------------------------------------------------------------------===//
 
 template <TileBuilder::Promise promise> static void callHint(const Arguments &a, Results &r) {
-  r.push(a.builder.hint(promise, a.operand(0), a.integers(1)));
+  r.push(a.builder.hint(promise, a.operand(0), a.integers(1), a.boolean(2)));
 }
 
 static void addPrograms(Table &table) {

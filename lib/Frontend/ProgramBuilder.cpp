@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Functions and calls, program ids, promises to the compiler, and what a running
-// program tells a person: asserts and prints.
+// Functions and calls, program ids, and what a running program tells a person: asserts and prints.
 
 #include "tessera/Frontend/TileBuilder.h"
 
@@ -119,38 +118,8 @@ TileValue TileBuilder::clockNs() {
 }
 
 //===----------------------------------------------------------------------===//
-// Promises
+// Barriers
 //===----------------------------------------------------------------------===//
-
-TileValue TileBuilder::hint(Promise promise, const Operand &x, Integers values) {
-  static const char *const names[] = {"multiple_of", "max_contiguous", "max_constancy"};
-  StringRef name = names[static_cast<int>(promise)];
-  if (!x.isValue() || !x.value().type.hasElements())
-    throw UserError("E029", (name + " of " + x.describe()).str(), "pass a tile or a scalar value");
-  const TileValue &source = x.value();
-  size_t rank = std::max<size_t>(1, source.type.shape.size());
-  if (values.size() != rank)
-    throw UserError(
-        "E024",
-        (name + " of " + toString(source.type) + " has " + Twine(values.size()) + " entries").str(),
-        "give one entry a dimension");
-  for (int64_t value : values)
-    if (value <= 0)
-      throw UserError("E020", (name + " of " + Twine(value)).str(), "entries are positive");
-  if (isa_and_nonnull<FloatType>(getElementTypeOrSelf(source.ir.getType())))
-    throw UserError("E029", (name + " of " + toString(source.type)).str(),
-                    "promises are about integers and pointers");
-  auto list = builder.getDenseI64ArrayAttr(values);
-  DenseI64ArrayAttr none;
-  auto only = [&](Promise which) { return promise == which ? list : none; };
-  return {create<tile::HintOp>(source.ir.getType(), source.ir, only(Promise::MultipleOf),
-                               only(Promise::MaxContiguous), only(Promise::MaxConstancy)),
-          source.type};
-}
-
-void TileBuilder::assume(const Operand &condition) {
-  create<tile::AssumeOp>(conditionOf(condition, "assume").ir);
-}
 
 void TileBuilder::barrier() { create<tile::BarrierOp>(); }
 

@@ -6,7 +6,7 @@
 
 #include "Program.h"
 
-#include "tessera/Support/UserError.h"
+#include "tessera/Support/AssertionFault.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -32,11 +32,8 @@ static void runAssert(tile::AssertOp op, Program &p) {
   const Tile &condition = p.tile(op.getCondition());
   if (llvm::all_of(condition.bits, [](uint64_t holds) { return holds != 0; }))
     return;
-  UserError error("E065",
-                  llvm::formatv("assertion failed in program ({0}, {1}, {2}) of kernel '{3}': {4}",
-                                p.id[0], p.id[1], p.id[2], p.kernel.getName(), op.getMessage()));
-  error.location = describeLocation(op.getLoc());
-  throw error;
+  throw describeAssertion(p.kernel.getName(), &p.id[0], op.getMessage(),
+                          describeLocation(op.getLoc()));
 }
 
 //===----------------------------------------------------------------------===//

@@ -8,7 +8,7 @@
 #include "MemoryOps.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "tessera/Support/UserError.h"
+#include "tessera/Support/AssertionFault.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -28,15 +28,8 @@ StringRef readText(uint64_t address) { return reinterpret_cast<const char *>(add
 /// Operands: message, file, line, function, size of a character.
 void failAssertion(Warp &warp, const Instr &instr, Lanes lanes) {
   auto lane = static_cast<unsigned>(__builtin_ctz(lanes));
-  const std::array<int32_t, 3> &id = warp.cta.id;
-  std::string message = llvm::formatv("assertion failed in program ({0}, {1}, {2}) of kernel '{3}'",
-                                      id[0], id[1], id[2], warp.machine.kernel.name);
-  StringRef text = readText(warp.in(instr, 0)[lane]);
-  if (!text.empty())
-    message += (": " + text).str();
-  UserError error("E065", message);
-  error.location = describeLocation(instr.op);
-  throw error;
+  throw describeAssertion(warp.machine.kernel.name, warp.cta.id.data(),
+                          readText(warp.in(instr, 0)[lane]), describeLocation(instr.op));
 }
 
 /// Writes a line of a lane: the arguments lie one after another, each aligned to its size.

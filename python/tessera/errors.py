@@ -302,7 +302,7 @@ class SettingError(_Mistake, ValueError):
 
 
 class KernelAssertionError(_Mistake, AssertionError, RuntimeError):
-    """A `device_assert` that did not hold. A RuntimeError as well, which a GPU's driver's is."""
+    """A `device_assert` or a promise that did not hold. A RuntimeError as well, as a GPU driver's."""
 
 
 class AutotunerError(_Mistake, RuntimeError):
@@ -402,7 +402,7 @@ def raise_core_error(error: Any) -> NoReturn:
         details = [message] + [_place(note) + note["message"] for note in notes]
         raise InternalError("\n  ".join(details), info.get("reproducer", "")) from None
     id, fix = info.get("id", ""), info.get("fix", "")
-    if id == "E065":
+    if id in ("E065", "E082"):
         raise KernelAssertionError(id, _place(info) + message, fix) from None
     if id in ("E080", "E081"):
         raise MemoryAccessError(id, _place(info) + message, fix) from None

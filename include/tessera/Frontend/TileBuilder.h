@@ -325,7 +325,8 @@ public:
   /// The time in nanoseconds, an int64.
   TileValue clockNs();
   enum class Promise { MultipleOf, MaxContiguous, MaxConstancy };
-  TileValue hint(Promise promise, const Operand &x, Integers values);
+  /// With `isChecked`, assertions that the promise holds (PromiseBuilder.cpp).
+  TileValue hint(Promise promise, const Operand &x, Integers values, bool isChecked = false);
   void assume(const Operand &condition);
   void barrier();
   void devicePrint(llvm::StringRef prefix, Operands args, bool hex);

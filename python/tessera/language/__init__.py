@@ -62,8 +62,24 @@ widened it.
 reduction. The option `deterministic` fixes both, so that every target gives the same bits, apart from
 scans of floats, atomic additions, `exp`, `log` and `sin`. docs/Numerics.md has the bounds.
 
-**Not defined** are broken promises (`assume`, `multiple_of`, `max_contiguous`, `max_constancy`), and
-accesses outside the arrays.
+**Promises** say of values what the compiler cannot see. A run is aligned: of runs of `n`, the first
+has the elements 0 to n - 1 along the dimension, the next one n to 2n - 1. If `n` is the extent or
+more, the whole dimension is one run.
+
+- `max_contiguous(x, n)`: in each run of `n`, elements count up by 1; of pointers, by one element.
+- `max_constancy(x, n)`: in each run of `n`, elements are equal.
+- `multiple_of(x, n)`: each run begins at a multiple of `n`; of pointers, in bytes. Where one of the
+  two calls `max_contiguous` and `multiple_of` has the other as its argument, the runs are those of
+  `max_contiguous`. Elsewhere, a run begins at each element that is not 1 more than the one before. A
+  scalar is a run.
+
+They are about all elements, masked ones too. If a promise is broken, a CPU computes the same as
+without it: it compares each block of indices with the promise, and accesses elements one by one
+where they differ. On a GPU, a promise makes an access at most 16 bytes wide. If it is broken,
+elements in the same 16 bytes may be those next to the first one, or the GPU reports an address that
+is not aligned. Nothing else is accessed. With `debug=True` a broken promise is an error (E082).
+
+**Not defined** are broken promises of `assume`, and accesses outside the arrays.
 
 ## Which Python may be used
 

@@ -187,16 +187,17 @@ def _hint(name: str, input: Any, values: Any) -> tensor:
         )
     if specialised_value(x) is not None:
         return x
-    return emit_one(name, x, numbers)
+    session = active.session
+    return emit_one(name, x, numbers, session.debug and not session.scalar_function)
 
 
 @builtin
 def multiple_of(input: Operand, values: Union[int, Sequence[int]]) -> tensor:
-    """A promise, not checked: the first of each run of neighbours in `input` is a multiple of `values`.
+    """A promise that each run of neighbours in `input` begins at a multiple of `values` ("Promises").
 
     `values` has a number for each dimension; for a scalar, one number. Returns `input`. Used as
     a statement, this hint, `max_contiguous` and `max_constancy` hold for the variable that they
-    name, from there on.
+    name, from there on. Errors: E082 (it is broken, with `debug=True`).
     Source: Triton language 3.6/3.9.
     """
     return _hint("multiple_of", input, values)
@@ -204,18 +205,20 @@ def multiple_of(input: Operand, values: Union[int, Sequence[int]]) -> tensor:
 
 @builtin
 def max_contiguous(input: Operand, values: Union[int, Sequence[int]]) -> tensor:
-    """A promise, not checked: along each dimension, runs of `values` elements count up by 1.
+    """A promise that along each dimension, aligned runs of `values` elements count up by 1 ("Promises").
 
-    Returns `input`. Source: Triton language 3.6/3.9.
+    Returns `input`. Errors: E082 (it is broken, with `debug=True`).
+    Source: Triton language 3.6/3.9.
     """
     return _hint("max_contiguous", input, values)
 
 
 @builtin
 def max_constancy(input: Operand, values: Union[int, Sequence[int]]) -> tensor:
-    """A promise, not checked: along each dimension, runs of `values` elements are equal.
+    """A promise that along each dimension, aligned runs of `values` elements are equal ("Promises").
 
-    Returns `input`. Source: Triton language 3.6/3.9.
+    Returns `input`. Errors: E082 (it is broken, with `debug=True`).
+    Source: Triton language 3.6/3.9.
     """
     return _hint("max_constancy", input, values)
 

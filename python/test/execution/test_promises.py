@@ -2,12 +2,14 @@
 """Promises about indices (`multiple_of`, `max_contiguous`, `max_constancy`), true and broken.
 
 A broken promise changes nothing on a CPU. On a GPU it is believed for 16 bytes, and no further.
+With `debug=True` it is an error with its place (E082).
 """
 
 import numpy as np
 import pytest
 
 import tessera
+import tessera.gpu
 import tessera.language as tl
 from execution.running import draw, host_has
 
@@ -155,3 +157,105 @@ def test_masks(run_exactly, rng, how):
     limits = rng.integers(0, 64, 64).astype(np.int32)
     run_exactly(mask_by, (1,), x, o, limits, 30, B=64, HOW=how)
     np.testing.assert_array_equal(o, np.where(limits < 30, x, -5))
+
+
+# --- Errors ----------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["interpreter", *CPUS, "simulator"])
+def debugged(request):
+    if request.param == "interpreter":
+        launch = tessera.interpret
+    elif request.param == "simulator":
+        return lambda kernel, grid, *args, **meta: (
+            tessera.gpu.simulate(kernel)[grid](*args, debug=True, **meta).check()
+        )
+    else:
+        if not host_has(request.param):
+            pytest.skip(f"this machine has no {request.param}")
+        launch = lambda kernel: kernel  # noqa: E731
+    meta = {} if request.param == "interpreter" else {"cpu": request.param}
+    return lambda kernel, grid, *args, **more: launch(kernel)[grid](
+        *args, debug=True, **meta, **more
+    )
+
+
+@tessera.jit
+def promise(x, n, B: tl.constexpr, RUN: tl.constexpr, MULTIPLE: tl.constexpr, HOW: tl.constexpr):
+    i = tl.arange(0, B)
+    v = tl.load(x + i)
+    if HOW == "contiguous":
+        v = tl.max_contiguous(v, RUN)
+    elif HOW == "constant":
+        v = tl.max_constancy(v, RUN)
+    elif HOW == "multiple":
+        v = tl.multiple_of(v, MULTIPLE)
+    elif HOW == "inner":
+        v = tl.max_contiguous(tl.multiple_of(v, MULTIPLE), RUN)
+    elif HOW == "outer":
+        v = tl.multiple_of(tl.max_contiguous(v, RUN), MULTIPLE)
+    elif HOW == "scalar":
+        n = tl.multiple_of(n, MULTIPLE)
+    elif HOW == "rows":
+        v = tl.max_contiguous(tl.reshape(v, (4, B // 4)), [1, RUN])
+    elif HOW == "columns":
+        v = tl.max_constancy(tl.reshape(v, (4, B // 4)), [RUN, 1])
+    elif HOW == "pointer":
+        v = tl.max_contiguous(x + v, RUN)
+
+
+UP = np.arange(32)
+LINE = {
+    "contiguous": "v = tl.max_contiguous(v, RUN)",
+    "constant": "v = tl.max_constancy(v, RUN)",
+    "multiple": "v = tl.multiple_of(v, MULTIPLE)",
+    "inner": "tl.max_contiguous(tl.multiple_of(v, MULTIPLE), RUN)",
+    "outer": "tl.multiple_of(tl.max_contiguous(v, RUN), MULTIPLE)",
+    "scalar": "n = tl.multiple_of(n, MULTIPLE)",
+    "rows": "(4, B // 4)), [1, RUN])",
+    "columns": "(4, B // 4)), [RUN, 1])",
+    "pointer": "v = tl.max_contiguous(x + v, RUN)",
+}
+
+BROKEN = [
+    ("contiguous", UP % 16, 32, 1, "runs of 32 elements do not count up along dimension 0"),
+    ("contiguous", np.where(UP == 31, 0, UP), 32, 1, "runs of 32 elements do not count up"),
+    ("constant", UP // 8, 16, 1, "runs of 16 elements are not equal along dimension 0"),
+    ("multiple", UP + 4, 1, 8, "a run begins at no multiple of 8 along dimension 0"),
+    ("multiple", UP // 16 * 24 + UP % 16, 1, 16, "a run begins at no multiple of 16"),
+    ("inner", UP, 8, 16, "a run begins at no multiple of 16 along dimension 0"),
+    ("outer", UP, 8, 16, "a run begins at no multiple of 16 along dimension 0"),
+    ("scalar", UP, 1, 16, "the value is no multiple of 16"),
+    ("rows", UP % 4, 8, 1, "runs of 8 elements do not count up along dimension 1"),
+    ("columns", UP, 4, 1, "runs of 4 elements are not equal along dimension 0"),
+    ("pointer", UP % 16, 32, 1, "runs of 32 elements do not count up along dimension 0"),
+]
+
+KEPT = [
+    ("contiguous", UP % 16, 16, 1), ("contiguous", UP - 5, 64, 1), ("constant", UP // 8, 8, 1),
+    ("multiple", UP + 8, 1, 8), ("multiple", UP // 16 * 32 + UP % 16, 1, 16),
+    ("multiple", UP * 16, 1, 16), ("inner", UP, 8, 8), ("outer", UP + 64, 32, 64),
+    ("scalar", UP, 1, 8), ("rows", UP % 8, 8, 1), ("columns", UP % 8, 4, 1),
+    ("pointer", UP, 32, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("how, values, length, multiple, text", BROKEN)
+def test_a_broken_promise_is_an_error(debugged, how, values, length, multiple, text):
+    x = values.astype(np.int32)
+    with pytest.raises(tessera.KernelAssertionError) as caught:
+        debugged(promise, (1,), x, 24, B=32, RUN=length, MULTIPLE=multiple, HOW=how)
+    assert caught.value.id == "E082"
+    message = str(caught.value)
+    assert text in message and "in program (0, 0, 0) of kernel 'promise'" in message
+    source = open(__file__).read().splitlines()
+    line = next(i for i, row in enumerate(source, 1) if LINE[how] in row)
+    assert f"test_promises.py:{line}:" in message
+    # Without `debug`, nobody looks.
+    promise[(1,)](x, 24, B=32, RUN=length, MULTIPLE=multiple, HOW=how)
+
+
+@pytest.mark.parametrize("how, values, length, multiple", KEPT)
+def test_a_promise_that_holds_is_none(debugged, how, values, length, multiple):
+    x = values.astype(np.int32)
+    debugged(promise, (1,), x, 24, B=32, RUN=length, MULTIPLE=multiple, HOW=how)
