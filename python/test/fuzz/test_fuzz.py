@@ -26,6 +26,7 @@ KERNELS = 200
 MEMORY_KERNELS = 60
 SIMULATED_KERNELS = 100
 LANGUAGE_KERNELS = 40
+HINTED_KERNELS = 40
 
 
 @pytest.mark.parametrize("seed", range(KERNELS))
@@ -71,6 +72,30 @@ def test_cpu_code_means_what_the_language_does(seed):
 @pytest.mark.parametrize("seed", range(LANGUAGE_KERNELS, 2 * LANGUAGE_KERNELS))
 def test_gpu_code_means_what_the_language_does(seed):
     check(generate(seed, "simulator", kind="language"), "simulator")
+
+
+@pytest.mark.parametrize("seed", range(HINTED_KERNELS))
+def test_a_broken_promise_changes_nothing(seed):
+    check(generate(seed, kind="hints"))
+
+
+@pytest.mark.parametrize("seed", range(HINTED_KERNELS, 2 * HINTED_KERNELS))
+def test_promises_of_16_bytes_are_kept_by_gpu_code(seed):
+    check(generate(seed, kind="hints"), "simulator")
+
+
+def test_kernels_about_promises_have_what_they_are_made_for():
+    programs = [generate(seed, kind="hints") for seed in range(200)]
+    sources = "".join(program.source() for program in programs)
+    for feature in (
+        "tl.max_contiguous(tl.multiple_of(", "tl.multiple_of(tl.max_contiguous(",
+        "tl.max_constancy(", "% m0", "tl.where(", "tl.minimum(", "tl.dot(", "tl.atomic_add(",
+        "tl.store(", "for i in range(n)", "[1, 4])", "mask=",
+    ):  # fmt: skip
+        assert feature in sources, feature
+    # Promises that do not hold for 16 bytes are none on a GPU.
+    kept = "".join(program.source(gpu=True) for program in programs)
+    assert 0 < kept.count("tl.max_contiguous(") < sources.count("tl.max_contiguous(")
 
 
 def test_kernels_about_the_language_have_what_they_are_made_for():

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from typing import Callable
 
+from tessera.testing.fuzz.hints import generate_hints
 from tessera.testing.fuzz.language import generate_language
 from tessera.testing.fuzz.memory import generate_memory
 from tessera.testing.fuzz.program import Program
@@ -14,6 +15,7 @@ from tessera.testing.fuzz.values import generate_values
 from tessera.testing.fuzz.views import generate_views
 
 _BY_SEED: dict[str, Callable[[int], Program]] = {
+    "hints": generate_hints,
     "memory": generate_memory,
     "sums": generate_sums,
     "views": generate_views,
