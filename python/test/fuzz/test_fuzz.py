@@ -26,12 +26,19 @@ KERNELS = 200
 MEMORY_KERNELS = 60
 SIMULATED_KERNELS = 100
 LANGUAGE_KERNELS = 40
+STRIDE_KERNELS = 10
 HINTED_KERNELS = 40
 
 
 @pytest.mark.parametrize("seed", range(KERNELS))
 def test_targets_agree(seed):
     check(generate(seed))
+
+
+@pytest.mark.parametrize("target", ["simulator:sm_90a", "simulator:sm_80", ""])
+@pytest.mark.parametrize("seed", range(STRIDE_KERNELS))
+def test_offsets_keep_all_their_bits(seed, target):
+    check(generate(seed, kind="strides"), target)
 
 
 def test_a_large_accumulator_of_a_dot():
@@ -238,7 +245,7 @@ def test_shrinking_keeps_the_failure_and_little_else():
     assert smaller.checks == []
 
 
-@pytest.mark.parametrize("kind", ("values", "language"))
+@pytest.mark.parametrize("kind", ("values", "language", "strides"))
 def test_a_shrunk_kernel_still_runs(kind):
     """Taking statements out leaves no undefined name and no wrong type behind."""
     for seed in range(20 if kind == "values" else 12):
@@ -248,15 +255,17 @@ def test_a_shrunk_kernel_still_runs(kind):
         for candidate in programs[:: max(1, len(programs) // 5)]:
             memory = Memory(candidate.arrays, candidate.programs, seed)
             kernel = compile_source(candidate.source(), f"<shrunk from {seed}>")
-            scalars = [candidate.iterations]
+            scalars = [candidate.iterations, *(value for _, value in candidate.scalars)]
             arguments = pack(kernel, candidate.arrays, memory.views, scalars, candidate.parts)
             tessera.interpret(kernel)[(candidate.programs,)](*arguments)
 
 
-@pytest.mark.parametrize("kind", ("values", "language"))
+@pytest.mark.parametrize("kind", ("values", "language", "strides"))
 def test_a_reproducer_replays(tmp_path, kind):
     path = tmp_path / "kernel.py"
-    seed = next(s for s in range(100) if kind == "values" or len(generate(s, kind=kind).parts) > 2)
+    seed = next(
+        s for s in range(100) if kind != "language" or len(generate(s, kind=kind).parts) > 2
+    )
     program = generate(seed, kind=kind)
     path.write_text(write_reproducer(program, choose_cpu(seed), "nothing is wrong"))
     done = subprocess.run(

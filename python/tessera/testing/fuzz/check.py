@@ -8,7 +8,7 @@ import linecache
 import math
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -392,7 +392,13 @@ def _run_on_gpu(
     for name, whole, _ in memory.guarded:
         copies[name] = torch.from_numpy(whole.view(np.uint8)).cuda()
     views = []
-    for view in memory.views:
+    for array, view in zip(arrays, memory.views):
+        if array.places:
+            copies[array.name] = torch.empty(view.nbytes, dtype=torch.uint8, device="cuda")
+            views.append(copies[array.name].view(getattr(torch, view.dtype.name)))
+            for piece, part in _pieces(array, view, copies[array.name]):
+                part.copy_(torch.from_numpy(piece))
+            continue
         # An array that is another's memory has that one's copy.
         for name, whole, _ in memory.guarded:
             if np.shares_memory(view, whole):
@@ -405,6 +411,18 @@ def _run_on_gpu(
         _wait_for_gpu()
     for name, whole, _ in memory.guarded:
         whole.view(np.uint8)[:] = copies[name].cpu().numpy()
+    for array, view in zip(arrays, memory.views):
+        if array.places:
+            for piece, part in _pieces(array, view, copies[array.name]):
+                piece[:] = part.cpu().numpy()
+
+
+def _pieces(array: Array, view: np.ndarray, copy: Any) -> Iterator[tuple[np.ndarray, Any]]:
+    """The bytes of each place of an array, here and in the GPU's memory."""
+    size = view.dtype.itemsize
+    for start, length in array.places:
+        piece = slice(start * size, (start + length) * size)
+        yield view.view(np.uint8)[piece], copy[piece]
 
 
 def _wait_for_gpu() -> None:
