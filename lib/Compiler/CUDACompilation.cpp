@@ -9,6 +9,7 @@
 #include "ScheduleRetry.h"
 #include "StageFiles.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Target/LLVMIR/Import.h"
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
@@ -25,6 +26,10 @@
 
 using namespace mlir;
 using namespace tessera;
+
+/// On a loop: its stages.
+static constexpr llvm::StringLiteral kNumStagesAttr =
+    tile::TileDialect::NumStagesAttrHelper::getNameStr();
 
 namespace {
 
@@ -78,9 +83,40 @@ private:
   std::optional<EarlyPtxas> early;
 };
 
+/// Stages that a loop is to have at most, as loops and options ask for them.
+static int getMostStages(ModuleOp module, const CompileOptions &options) {
+  int64_t most = options.numStages;
+  module.walk([&](scf::ForOp loop) {
+    if (auto stages = loop->getAttrOfType<IntegerAttr>(kNumStagesAttr))
+      most = std::max(most, stages.getInt());
+  });
+  return static_cast<int>(std::min<int64_t>(most, ScheduleLimits().mostStages));
+}
+
+/// Whether a kernel failed because its tiles do not fit into shared memory.
+static bool lacksShared(const UserError &error) { return error.id == "E069"; }
+
 void CUDACompilation::lowerToLLVMDialect(ModuleOp module) {
   lowerTile(module);
-  lowerTileGPU(module, ScheduleLimits{options.numWarps});
+  OwningOpRef<ModuleOp> source(cast<ModuleOp>(module->clone()));
+  bool mayShorten = getMostStages(module, options) > 1;
+  const KernelMetadata common = metadata;
+  ScheduleRetry retry(options.numWarps, /*mayWiden=*/false);
+  while (true) {
+    try {
+      lowerTileGPU(module, retry.current());
+      return;
+    } catch (const UserError &error) {
+      ScheduleOutcome outcome;
+      outcome.isRefused = outcome.lacksShared = true;
+      if (!lacksShared(error) || !mayShorten || !retry.next(outcome))
+        throw;
+    }
+    OwningOpRef<ModuleOp> copy(cast<ModuleOp>(source.get()->clone()));
+    module.getBodyRegion().takeBody(copy->getBodyRegion());
+    module->setAttrs((*copy)->getAttrDictionary());
+    metadata = common;
+  }
 }
 
 void CUDACompilation::lowerTileGPU(ModuleOp module, const ScheduleLimits &limits) {
@@ -94,7 +130,12 @@ void CUDACompilation::lowerTileGPU(ModuleOp module, const ScheduleLimits &limits
   pipeline.specialize = limits.specialize;
   pipeline.skew = limits.skew;
   pipeline.mostPrograms = limits.mostPrograms;
-  pipeline.numStages = options.numStages;
+  pipeline.numStages = std::min(options.numStages, limits.mostStages);
+  module.walk([&](scf::ForOp loop) {
+    auto stages = loop->getAttrOfType<IntegerAttr>(kNumStagesAttr);
+    if (stages && stages.getInt() > limits.mostStages)
+      loop->setAttr(kNumStagesAttr, IntegerAttr::get(stages.getType(), limits.mostStages));
+  });
   // Warps that hand registers to others need all that there are.
   pipeline.tensorMaps = options.tensorMaps && options.maxRegisters == 0;
   pipeline.deterministic = options.deterministic;
@@ -512,6 +553,7 @@ CUDACompilation::Attempt CUDACompilation::attempt(ModuleOp module, const Schedul
     result.outcome.isRefused = true;
     result.refusal = std::current_exception();
   };
+  bool isPipelined = getMostStages(module, options) > 1;
   try {
     lowerTileGPU(module, result.limits);
     std::unique_ptr<llvm::Module> code = makeLLVMIR(module);
@@ -529,8 +571,11 @@ CUDACompilation::Attempt CUDACompilation::attempt(ModuleOp module, const Schedul
     }
   } catch (const InsufficientRegisters &) {
     refuse();
-  } catch (const UserError &) {
-    if (isFirst)
+  } catch (const UserError &error) {
+    bool mayShorten =
+        isFirst ? isPipelined : result.limits.mostStages < ScheduleLimits().mostStages;
+    result.outcome.lacksShared = lacksShared(error) && mayShorten;
+    if (isFirst && !result.outcome.lacksShared)
       throw;
     refuse();
   } catch (const InternalError &) {

@@ -24,11 +24,20 @@ bool ScheduleOutcome::isBetterThan(const ScheduleOutcome &other) const {
 
 std::string ScheduleOutcome::describe() const {
   std::string have = std::to_string(registers) + " registers";
+  if (lacksShared)
+    return "its tiles do not fit into shared memory";
   if (isRefused)
     return "an instruction takes more than a thread's " + have;
   if (neededRegisters != 0)
     return "a thread needs " + std::to_string(neededRegisters) + " and has " + have;
   return std::to_string(spillBytes) + " bytes of a thread are spilled, which has " + have;
+}
+
+/// All choices once more, but for longer rings than fit.
+ScheduleLimits ScheduleRetry::limited(int numWarps, int numBlocks) const {
+  ScheduleLimits all{numWarps, numBlocks};
+  all.mostStages = limits.mostStages;
+  return all;
 }
 
 /// A thread of twice the warps needs half of the registers at best.
@@ -39,7 +48,7 @@ bool ScheduleRetry::widen(int64_t neededRegisters) {
   while (2 * numWarps <= kMostWarpsWithAllRegisters &&
          neededRegisters * limits.numWarps > GPUMachine::kMaxRegisters * numWarps)
     numWarps *= 2;
-  limits = ScheduleLimits{numWarps, limits.numBlocks};
+  limits = limited(numWarps, limits.numBlocks);
   description = std::to_string(numWarps) + " warps, not " + std::to_string(wanted);
   return true;
 }
@@ -49,7 +58,7 @@ bool ScheduleRetry::narrow() {
   if (!mayWiden || limits.numWarps <= kMostWarpsWithAllRegisters || limits.numWarps > wanted)
     return false;
   mayWiden = false;
-  limits = ScheduleLimits{kMostWarpsWithAllRegisters, limits.numBlocks};
+  limits = limited(kMostWarpsWithAllRegisters, limits.numBlocks);
   description = std::to_string(limits.numWarps) + " warps, not " + std::to_string(wanted);
   return true;
 }
@@ -66,8 +75,17 @@ bool ScheduleRetry::spread(const ScheduleOutcome &outcome) {
   while (2 * numBlocks <= clusters.mostBlocks &&
          outcome.spillBytes + held >= 2 * held * (2 * numBlocks / limits.numBlocks))
     numBlocks *= 2;
-  limits = ScheduleLimits{std::min(wanted, limits.numWarps), numBlocks};
+  limits = limited(std::min(wanted, limits.numWarps), numBlocks);
   description = "a cluster of " + std::to_string(numBlocks) + " blocks";
+  return true;
+}
+
+/// What exchanges take beside rings is known only when tiles have layouts.
+bool ScheduleRetry::shorten() {
+  if (limits.mostStages == 1)
+    return false;
+  limits.mostStages = limits.mostStages > 2 ? 2 : 1;
+  description = limits.mostStages == 2 ? "two stages" : "no copies ahead";
   return true;
 }
 
@@ -75,6 +93,8 @@ bool ScheduleRetry::next(const ScheduleOutcome &outcome) {
   if (outcome.fits() || attempts == kMostAttempts)
     return false;
   ++attempts;
+  if (outcome.lacksShared)
+    return shorten();
   // What a thread may have is rounded down to a step: with all of it, it is not us who limit it.
   bool isLimited = outcome.isRefused || outcome.registers < GPUMachine::kMaxAllocatedRegisters;
   if (outcome.isSpecialized && isLimited) {

@@ -2,6 +2,9 @@
 //
 // What is tried where a kernel for a GPU does not fit the registers that its schedule leaves it.
 //
+// A kernel whose tiles turn out to need more shared memory than there is has shorter rings, or
+// none.
+//
 // Schedules are planned on tiles, with estimates of registers; ptxas has the last word. A kernel
 // that it refuses, or of which it spills, is compiled again, with one choice less: first those
 // that take registers from a thread for something else, one after the other, then the number of
@@ -27,17 +30,20 @@ struct ScheduleLimits {
   int64_t mostPrograms = 3; ///< specialised ones, that share an SM
   bool specialize = true;
   bool skew = true; ///< dots in another iteration than their loop's
+  /// Of a loop, whatever it or the options ask for; 1 is no copying ahead.
+  int mostStages = 64;
 
   bool operator==(const ScheduleLimits &other) const {
     return numWarps == other.numWarps && numBlocks == other.numBlocks &&
            mostPrograms == other.mostPrograms && specialize == other.specialize &&
-           skew == other.skew;
+           skew == other.skew && mostStages == other.mostStages;
   }
 };
 
 /// What became of a kernel that was scheduled so.
 struct ScheduleOutcome {
   bool isRefused = false;      ///< not even by spilling could it be assembled
+  bool lacksShared = false;    ///< it is refused because its tiles do not fit into shared memory
   int64_t spillBytes = 0;      ///< of a thread
   int64_t neededRegisters = 0; ///< if not 0, ptxas was not asked: so many are needed at least
   int64_t registers = GPUMachine::kMaxRegisters; ///< that a thread of those that compute may have
@@ -86,6 +92,8 @@ public:
 private:
   bool widen(int64_t neededRegisters);
   bool narrow();
+  bool shorten();
+  ScheduleLimits limited(int numWarps, int numBlocks) const;
   bool spread(const ScheduleOutcome &outcome);
 
   ScheduleLimits limits;

@@ -42,6 +42,20 @@ TEST(ScheduleRetry, givesUpProgramsThenSpecialisation) {
   EXPECT_FALSE(retry.next(spills(8)));
 }
 
+TEST(ScheduleRetry, shortensRingsThatDoNotFit) {
+  ScheduleRetry retry(4, true);
+  ScheduleOutcome outcome;
+  outcome.isRefused = outcome.lacksShared = true;
+  ASSERT_TRUE(retry.next(outcome));
+  EXPECT_EQ(retry.current().mostStages, 2);
+  EXPECT_EQ(retry.describe(), "two stages");
+  ASSERT_TRUE(retry.next(outcome));
+  EXPECT_EQ(retry.current().mostStages, 1);
+  EXPECT_EQ(retry.describe(), "no copies ahead");
+  EXPECT_EQ(retry.current().numWarps, 4);
+  EXPECT_FALSE(retry.next(outcome));
+}
+
 TEST(ScheduleRetry, leavesSpecialisedWarpsThatHaveAllRegisters) {
   ScheduleRetry retry(4, true);
   EXPECT_FALSE(retry.next(specialized(spills(72, 248), 1)));
