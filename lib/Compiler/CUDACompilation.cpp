@@ -148,6 +148,8 @@ void CUDACompilation::lowerTileGPU(ModuleOp module, const ScheduleLimits &limits
   lower(module, "tilegpu", [&](OpPassManager &passes) { buildTileGPUPipeline(passes, pipeline); });
   setTensorMaps(module);
   setNumStages(module);
+  if (options.lastStage == "tilegpu")
+    return;
   lower(module, "llvm", [&](OpPassManager &passes) { buildNVVMPipeline(passes, pipeline); });
   readKernelAttributes(module, metadata);
   llvm::append_range(metadata.remarks, diagnostics.remarks);
@@ -664,7 +666,8 @@ std::unique_ptr<CompiledKernel> CUDACompilation::compileWithRetries(ModuleOp mod
 void tessera::lowerForCUDA(ModuleOp module, const CompileOptions &options) {
   CUDACompilation compilation(options);
   compilation.lowerToLLVMDialect(module);
-  compilation.importExternFunctions(module);
+  if (options.lastStage == "llvm")
+    compilation.importExternFunctions(module);
 }
 
 std::unique_ptr<CompiledKernel> tessera::compileForCUDA(ModuleOp module,

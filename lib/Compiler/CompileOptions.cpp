@@ -119,6 +119,8 @@ CompileOptions CompileOptions::parse(StringRef text) {
       read(key, value, options.entry);
     } else if (key == "start_stage") {
       read(key, value, options.startStage);
+    } else if (key == "last_stage") {
+      options.lastStage = readChoice(key, value, {"tilegpu", "llvm"});
     } else if (key == "dump_dir") {
       read(key, value, options.dumpDir);
     } else if (key == "override_dir") {

@@ -87,6 +87,8 @@ struct CompileOptions {
   std::string entry;
   /// The stage that the module is of.
   std::string startStage = "tile";
+  /// The stage that `lowerForCUDA` brings a module to: "llvm", or "tilegpu" for its schedule alone.
+  std::string lastStage = "llvm";
   /// Where each stage is written as `<kernel>.<stage>.<suffix>`, if not empty.
   std::string dumpDir;
   /// Where a file of that name replaces the stage, if not empty.
@@ -115,7 +117,8 @@ Kept<mlir::MLIRContext>::Owner takeContext();
 /// otherwise.
 std::unique_ptr<CompiledKernel> compile(mlir::ModuleOp module, const CompileOptions &options);
 
-/// Brings a kernel for a GPU to its last stage that is MLIR, "llvm", for the simulator.
+/// Brings a kernel for a GPU to its last stage that is MLIR, "llvm", for the simulator; or to
+/// `options.lastStage`.
 /// Throws as `compile` does.
 void lowerForCUDA(mlir::ModuleOp module, const CompileOptions &options);
 

@@ -12,13 +12,23 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 
 import tessera
+from tessera.compiler.options import CompileOptions
+from tessera.settings import settings
 from tessera.testing.fuzz import Failure, check, generate, shrink
 from tessera.testing.fuzz.arrays import Memory
-from tessera.testing.fuzz.check import choose_cpu, compare, compile_source, pack, write_reproducer
+from tessera.testing.fuzz.check import (
+    check_all,
+    choose_cpu,
+    compare,
+    compile_source,
+    pack,
+    write_reproducer,
+)
 from tessera.testing.fuzz.generate import KINDS
 from tessera.testing.fuzz.program import Array, Check, walk
 
@@ -28,6 +38,9 @@ SIMULATED_KERNELS = 100
 LANGUAGE_KERNELS = 40
 STRIDE_KERNELS = 10
 HINTED_KERNELS = 40
+SIMULATED_LOOPS = 12
+# Loops that an earlier compiler refused, crashed on, or gave more shared memory than there is.
+FORMER_LOOPS = (2, 3, 17, 30, 176, 269, 299, 360, 368, 1819, 2024)
 
 
 @pytest.mark.parametrize("seed", range(KERNELS))
@@ -103,6 +116,75 @@ def test_kernels_about_promises_have_what_they_are_made_for():
     # Promises that do not hold for 16 bytes are none on a GPU.
     kept = "".join(program.source(gpu=True) for program in programs)
     assert 0 < kept.count("tl.max_contiguous(") < sources.count("tl.max_contiguous(")
+
+
+@pytest.mark.parametrize("seed", range(SIMULATED_LOOPS))
+def test_loops_of_dots_agree_and_are_clean(seed):
+    target = ("simulator:sm_80", "simulator:sm_90a")[seed % 2]
+    check(generate(seed, kind="loops"), target)
+
+
+@pytest.mark.parametrize("seed", (*range(40), *FORMER_LOOPS))
+def test_no_schedule_of_a_loop_is_refused(seed):
+    for target in ("schedule:sm_80", "schedule:sm_90a"):
+        check(generate(seed, kind="loops"), target)
+
+
+def test_rings_that_leave_too_little_shared_memory_are_shorter():
+    program = generate(2024, kind="loops")
+    types = {
+        "float16": "*fp16:16",
+        "bfloat16": "*bf16:16",
+        "float32": "*fp32:16",
+        "int8": "*i8:16",
+        "uint8": "*u8:16",
+    }
+    signature = {array.name: types[array.dtype] for array in program.arrays} | {"n": "i32"}
+    kernel = compile_source(program.source(), "<kernel of seed 2024>")
+    with settings.override(ptxas="driver"):
+        compiled = tessera.compile(kernel, signature, target="sm_90a", **program.options)
+    remarks = [remark for remark in compiled.remarks if remark.kind.startswith("schedule-")]
+    dropped, changed = remarks
+    assert dropped.kind == "schedule-dropped" and changed.kind == "schedule-changed"
+    assert dropped.values["reason"] == "its tiles do not fit into shared memory"
+    assert changed.values["schedule"] == "two stages"
+
+
+def test_a_schedule_that_is_refused_is_found(monkeypatch):
+    core_json = CompileOptions.core_json
+    monkeypatch.setattr(
+        CompileOptions, "core_json", lambda self, **more: core_json(self, refused_plans=1, **more)
+    )
+    for target in ("schedule:sm_90a", "simulator:sm_90a"):
+        with pytest.raises(Failure, match="is refused for a test"):
+            check(generate(0, kind="loops"), target)
+
+
+def test_loops_are_counted_by_transport():
+    counts = Counter()
+    for seed in range(40):
+        program = generate(seed, kind="loops")
+        check_all(program, ["schedule:sm_90a"])
+        counts.update(program.counts)
+    names = ("producer", "tma", "cp.async", "none", "dots in flight")
+    assert set(counts) == {f"schedule:sm_90a {name}" for name in names}
+
+
+def test_kernels_about_loops_have_what_they_are_made_for():
+    programs = [generate(seed, kind="loops") for seed in range(400)]
+    sources = "".join(program.source() for program in programs)
+    for feature in (
+        ".to(tl.float8e5, bitcast=True)", "<< 5) >> 5", "tl.trans(", "num_stages=3", "mask=",
+        "other=1", ">= 0", ".to(tl.int64)", "tl.dot(", "input_precision", " * 0.5", "if k",
+        "cache_modifier", "tl.max(", "tl.sum(", "pid", "// 64)", "bfloat16", "tl.int8",
+    ):  # fmt: skip
+        assert feature in sources, feature
+    dots = {program.source().count("tl.dot(") for program in programs}
+    assert {1, 2, 3, 4, 5} <= dots
+    options = [program.options for program in programs]
+    assert {option["num_stages"] for option in options} == {1, 2, 3, 4}
+    assert {4, 8} <= {option["num_warps"] for option in options}
+    assert any("num_ctas" in option for option in options)
 
 
 def test_kernels_about_the_language_have_what_they_are_made_for():

@@ -57,7 +57,8 @@ def main() -> int:
     parser.add_argument(
         "--target",
         default="",
-        help="cuda, simulator, simulator:sm_80, a CPU's name, several of them with commas, or all",
+        help="cuda, simulator, simulator:sm_80, schedule:sm_80, a CPU's name, several of them with "
+        "commas, or all",
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes to do it in")
     parser.add_argument("--seconds", type=float, default=0, help="start no more kernels after that")
@@ -101,6 +102,8 @@ def _work(seeds: range, options: argparse.Namespace) -> int:
         try:
             seconds = check_all(program, _targets(seed, options))
             print(f"times {json.dumps(seconds)}", flush=True)
+            if program.counts:
+                print(f"counts {json.dumps(program.counts)}", flush=True)
         except Failure as failure:
             failed = True
             print(f"FAILED seed {seed}: {failure}", flush=True)
@@ -148,6 +151,7 @@ class _Result:
     kernels: int = 0
     findings: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     seconds: Counter[str] = dataclasses.field(default_factory=Counter)
+    counts: Counter[str] = dataclasses.field(default_factory=Counter)
 
 
 def _campaign(seeds: range, options: argparse.Namespace) -> int:
@@ -166,11 +170,14 @@ def _campaign(seeds: range, options: argparse.Namespace) -> int:
             total.kernels += result.kernels
             total.findings += result.findings
             total.seconds.update(result.seconds)
+            total.counts.update(result.counts)
     seconds = time.monotonic() - started
     print(
         f"{total.kernels} kernels from seed {seeds.start}, {len(total.findings)} failures, "
         f"{seconds:.0f} s"
     )
+    for name, count in sorted(total.counts.items()):
+        print(f"  {name}: {count}")
     if options.json:
         rates = {name: round(total.kernels / max(t, 1e-9), 1) for name, t in total.seconds.items()}
         summary = {
@@ -180,6 +187,7 @@ def _campaign(seeds: range, options: argparse.Namespace) -> int:
             "kernels": total.kernels,
             "seconds": round(seconds, 1),
             "kernels_per_second_of_one_process": rates,
+            "counts": dict(sorted(total.counts.items())),
             "findings": total.findings,
         }
         pathlib.Path(options.json).write_text(json.dumps(summary, indent=1) + "\n")
@@ -242,6 +250,8 @@ def _run_child(
                     break
             elif line.startswith("times "):
                 result.seconds.update(json.loads(line[6:]))
+            elif line.startswith("counts "):
+                result.counts.update(json.loads(line[7:]))
             else:
                 print(line, end="", flush=True)
             if line.startswith("FAILED"):

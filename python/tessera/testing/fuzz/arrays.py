@@ -111,6 +111,14 @@ def draw(rng: np.random.Generator, array: Array, total: int) -> np.ndarray:
         return np.zeros(total, dtype)
     if array.dtype == "int1":
         return rng.integers(0, 2, total).astype(bool)
+    if array.data == "small":
+        return rng.integers(-2, 3, total).astype(dtype)
+    if array.data == "fp8":
+        return np.array([0, 0x3C, 0x40, 0xBC, 0xC0], dtype)[rng.integers(0, 5, total)]
+    if array.data == "halves":
+        return (rng.integers(1, 3, total) / 2.0).astype(dtype)
+    if array.data.startswith("places"):
+        return rng.integers(-1, int(array.data.split()[1]), total).astype(dtype)
     if array.data == "integers":
         info = np.iinfo(dtype)
         values = rng.integers(info.min, info.max, total, dtype=dtype, endpoint=True)

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import dataclasses
-import linecache
 import math
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,24 +18,24 @@ import tessera.gpu
 from tessera import _C
 from tessera.machine import devices
 from tessera.machine.gpus import gpu_machines
+from tessera.settings import settings
 from tessera.testing.fuzz.arrays import Memory, Overwritten, extremes
 from tessera.testing.fuzz.definitions import record_of
-from tessera.testing.fuzz.program import Array, Check, Part, Program
+from tessera.testing.fuzz.loops import count_transports, lower
+from tessera.testing.fuzz.program import (
+    IMPORTS,
+    Array,
+    Check,
+    Part,
+    Program,
+    compile_source,
+)
 from tessera.tools.tensor_descriptor import TensorDescriptor
 
 _EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
 
 # The code paths of the CPU target, and what a machine must have to run them.
 _CPUS = {"x86-64-v4": ("avx512f", "avx512vl"), "x86-64-v3": ("avx2", "fma"), "x86-64": ()}
-
-# What the text of a kernel needs.
-IMPORTS = """import dataclasses
-import typing
-
-import tessera
-import tessera.language as tl
-from tessera.language.extra import libdevice
-"""
 
 # How a GPU kernel is compiled, by the seed.
 _WARPS = (1, 2, 4, 8)
@@ -61,7 +61,23 @@ def check(program: Program, target: str = "") -> None:
 
 
 def check_all(program: Program, targets: Sequence[str]) -> dict[str, float]:
-    """Runs `program` on the interpreter and on several targets; gives the seconds each took."""
+    """Runs `program` on the interpreter and on several targets; gives the seconds each took.
+
+    A target such as "schedule:sm_90a" runs nothing: the kernel is compiled as far as its schedule,
+    and `program.counts` gets the transports of its loops (loops.py).
+    """
+    schedules = [target for target in targets if target.startswith("schedule:")]
+    if schedules:
+        targets = [target for target in targets if target not in schedules]
+        kernel = compile_source(program.source(gpu=True), f"<kernel of seed {program.seed}>")
+        values = [value for _, value in program.scalars]
+        seconds = {}
+        for target in schedules:
+            start = time.perf_counter()
+            found = _schedule(kernel, program.arrays, values, program.options, target)
+            seconds[target] = time.perf_counter() - start
+            program.counts.update({f"{target} {name}": count for name, count in found.items()})
+        return {**seconds, **check_all(program, targets)} if targets else seconds
     name = f"<kernel of seed {program.seed}"
     kernel = compile_source(program.source(), name + ">")
     gpu_text = program.source(gpu=True)
@@ -79,13 +95,31 @@ def check_all(program: Program, targets: Sequence[str]) -> dict[str, float]:
             _compare(
                 gpu_kernel if _is_gpu(target) else kernel, expected, program.arrays,
                 program.checks, program.programs, scalars, program.seed, target, parts,
-                program.launches,
+                program.launches, program.options,
             )  # fmt: skip
         except Failure as failure:
             failure.target = target
             raise
         seconds[target] = time.perf_counter() - start
     return seconds
+
+
+def _schedule(
+    kernel: Any,
+    arrays: Sequence[Array],
+    scalars: Sequence[int],
+    options: Mapping[str, Any],
+    target: str,
+) -> Counter[str]:
+    """Compiles a kernel as far as its schedule; the transports of its loops."""
+    try:
+        with settings.override(strict_schedules=True):
+            text = lower(kernel, arrays, scalars, options, target.partition(":")[2])
+    except Exception as error:
+        failure = Failure(f"{target} refused the kernel: {_describe(error)}")
+        failure.target = target
+        raise failure from error
+    return count_transports(text)
 
 
 def replay(
@@ -101,11 +135,13 @@ def replay(
     gpu_kernel: Any = None,
     parts: Sequence[tuple[Any, ...]] = (),
     launches: str = "",
+    options: Mapping[str, Any] = {},
 ) -> None:
     """What a reproducer file calls: `check` for a kernel written out in the file."""
     compare(
         kernel, [Array(*item) for item in arrays], [Check(*item) for item in checks],
         programs, n, seed, target, scalars, gpu_kernel, [Part(*item) for item in parts], launches,
+        options,
     )  # fmt: skip
     print("the targets agree")
 
@@ -133,6 +169,7 @@ def write_reproducer(program: Program, target: str, message: str) -> str:
         + ("        gpu_kernel=gpu_kernel,\n" if gpu else "")
         + (f"        parts=[\n{_indent(parts)}        ],\n" if parts else "")
         + (f"        launches={program.launches!r},\n" if program.launches else "")
+        + (f"        options={program.options!r},\n" if program.options else "")
         + "    )\n"
     )
 
@@ -158,8 +195,8 @@ def choose_cpu(seed: int) -> str:
 def find_mistake(target: str) -> str:
     """Why there is no such target; empty if there is."""
     kind, _, machine = target.partition(":")
-    if kind == "simulator":
-        known = not machine or machine in gpu_machines()
+    if kind in ("simulator", "schedule"):
+        known = (not machine and kind == "simulator") or machine in gpu_machines()
         return "" if known else f"no such GPU; there are {', '.join(gpu_machines())}"
     if target == "cuda":
         return ""
@@ -169,15 +206,6 @@ def find_mistake(target: str) -> str:
     except tessera.LaunchError as error:
         return f"{error.message}; other targets are cuda, simulator and simulator:sm_80"
     return ""
-
-
-def compile_source(source: str, file_name: str) -> Any:
-    """The @tessera.jit function `kernel` of a text."""
-    text = IMPORTS + "\n\n" + source
-    linecache.cache[file_name] = (len(text), None, text.splitlines(True), file_name)
-    namespace: dict[str, Any] = {"__name__": "tessera_fuzz"}
-    exec(compile(text, file_name, "exec"), namespace)
-    return namespace["kernel"]
 
 
 def compare(
@@ -192,6 +220,7 @@ def compare(
     gpu_kernel: Any = None,
     parts: Sequence[Part] = (),
     launches: str = "",
+    options: Mapping[str, Any] = {},
 ) -> None:
     """Runs the kernel on the interpreter and as code for `target`; raises Failure.
 
@@ -200,11 +229,16 @@ def compare(
     the simulator finds is a failure.
     """
     target = target or choose_cpu(seed)
+    if target.startswith("schedule:"):
+        _schedule(gpu_kernel or kernel, arrays, scalars, options, target)
+        return
     values = (n, *scalars)
     expected = _interpret(kernel, arrays, programs, seed, values, parts)
     if _is_gpu(target) and gpu_kernel is not None:
         kernel = gpu_kernel
-    _compare(kernel, expected, arrays, checks, programs, values, seed, target, parts, launches)
+    _compare(
+        kernel, expected, arrays, checks, programs, values, seed, target, parts, launches, options
+    )
 
 
 def _is_gpu(target: str) -> bool:
@@ -269,6 +303,7 @@ def _compare(
     target: str,
     parts: Sequence[Part] = (),
     launches: str = "",
+    given: Mapping[str, Any] = {},
 ) -> None:
     """Each launch that a kernel may have by its `launches`."""
     variants: list[dict[str, Any]] = [{}]
@@ -277,7 +312,17 @@ def _compare(
     for variant in variants:
         try:
             _compare_launch(
-                kernel, expected, arrays, checks, programs, scalars, seed, target, parts, variant
+                kernel,
+                expected,
+                arrays,
+                checks,
+                programs,
+                scalars,
+                seed,
+                target,
+                parts,
+                variant,
+                given,
             )
         except Failure as failure:
             raise Failure(f"{failure} (launched with {variant})" if variant else str(failure))
@@ -331,6 +376,7 @@ def _compare_launch(
     target: str,
     parts: Sequence[Part],
     variant: Mapping[str, Any],
+    given: Mapping[str, Any],
 ) -> None:
     got = Memory(arrays, programs, seed, pages=target != "cuda")
     grid = (programs,)
@@ -345,17 +391,21 @@ def _compare_launch(
             architecture = devices.architecture(0)
         if gpu_machines()[architecture].max_cluster_size > 1:
             options["num_ctas"] = _BLOCKS[seed // 8 % 4]
+        if given:
+            options.pop("num_ctas", None)
+            options.update(_options_for(given, architecture))
         options |= variant
     try:
         arguments = pack(kernel, arrays, got.views, scalars, parts)
-        if target == "cuda":
-            _run_on_gpu(kernel, grid, arrays, got, scalars, parts, **options)
-        elif on_gpu:
-            options["target"] = architecture
-            simulation = tessera.gpu.simulate(kernel, seed=seed)[grid]
-            simulation(*arguments, **options).check()
-        else:
-            kernel[grid](*arguments, cpu=target, **options)
+        with settings.override(strict_schedules=True):
+            if target == "cuda":
+                _run_on_gpu(kernel, grid, arrays, got, scalars, parts, **options)
+            elif on_gpu:
+                options["target"] = architecture
+                simulation = tessera.gpu.simulate(kernel, seed=seed)[grid]
+                simulation(*arguments, **options).check()
+            else:
+                kernel[grid](*arguments, cpu=target, **options)
     except Exception as error:
         raise Failure(f"{name} refused the kernel: {_describe(error)}") from error
     near = {
@@ -371,6 +421,14 @@ def _compare_launch(
     for array in arrays:
         if array.name not in near and array.data != "scratch":
             _check_equal(array, expected.read(array), got.read(array), name)
+
+
+def _options_for(given: Mapping[str, Any], architecture: str) -> dict[str, Any]:
+    """The options of a program that a GPU has a use for."""
+    options = dict(given)
+    if gpu_machines()[architecture].max_cluster_size == 1:
+        options.pop("num_ctas", None)
+    return options
 
 
 def _run_on_gpu(

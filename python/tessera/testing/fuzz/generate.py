@@ -8,6 +8,7 @@ from typing import Callable
 
 from tessera.testing.fuzz.hints import generate_hints
 from tessera.testing.fuzz.language import generate_language
+from tessera.testing.fuzz.loops import generate_loops
 from tessera.testing.fuzz.memory import generate_memory
 from tessera.testing.fuzz.program import Program
 from tessera.testing.fuzz.strides import generate_strides
@@ -17,6 +18,7 @@ from tessera.testing.fuzz.views import generate_views
 
 _BY_SEED: dict[str, Callable[[int], Program]] = {
     "hints": generate_hints,
+    "loops": generate_loops,
     "memory": generate_memory,
     "strides": generate_strides,
     "sums": generate_sums,

@@ -8,11 +8,22 @@ taking statements out of it (shrink.py).
 from __future__ import annotations
 
 import dataclasses
+import linecache
 import math
+from collections import Counter
 from collections.abc import Iterator
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 from tessera.testing.fuzz.definitions import record_of, write_definitions
+
+# What the text of a kernel needs.
+IMPORTS = """import dataclasses
+import typing
+
+import tessera
+import tessera.language as tl
+from tessera.language.extra import libdevice
+"""
 
 Shape = tuple[int, ...]
 
@@ -111,7 +122,8 @@ class Array:
     """An argument: `size` elements for each program, or in all if it is `shared`.
 
     `data` says what an input holds: "integers" (all bit patterns, extremes often), "dyadic"
-    (multiples of 1/8), "special" (dyadic, with NaN, infinities, -0 and denormals among
+    (multiples of 1/8), "small" (-2 to 2), "fp8" (the same as bits of float8e5), "halves" (1/2 and 1),
+    "places 64" (from -1 on, and below 64), "special" (dyadic, with NaN, infinities, -0 and denormals among
     them), "bits" (floats of any bit pattern), "zeros" (an output) or "scratch" (zeros at first,
     of which nobody asks what is there afterwards: addresses). Of an `exact` array of floats
     the bits of a NaN count, too. One with a `base` is that array's memory from `behind` elements
@@ -196,6 +208,10 @@ class Program:
     """On GPUs: "" for one launch, whose options follow from the seed; "divided" for one without
     clusters, and one with those that a launch may choose by itself; "clusters" for these, and one
     with clusters that are asked for."""
+    options: dict[str, int] = dataclasses.field(default_factory=dict)
+    """Of a launch on a GPU, in the place of those that the seed says."""
+    counts: Counter[str] = dataclasses.field(default_factory=Counter)
+    """What is found out about the kernel, by name (check.py)."""
 
     def source(self, gpu: bool = False) -> str:
         """The text of the function `kernel`, with what only a GPU needs or has if asked for."""
@@ -280,3 +296,12 @@ def constant(dtype: str, shape: Shape, value: int = 1) -> Expression:
     if not shape:
         return Expression(f"tl.to_tensor({value}).to(tl.{dtype})", dtype, shape)
     return Expression(f"tl.full({shape}, {number}, tl.{dtype})", dtype, shape)
+
+
+def compile_source(source: str, file_name: str) -> Any:
+    """The @tessera.jit function `kernel` of a text."""
+    text = IMPORTS + "\n\n" + source
+    linecache.cache[file_name] = (len(text), None, text.splitlines(True), file_name)
+    namespace: dict[str, Any] = {"__name__": "tessera_fuzz"}
+    exec(compile(text, file_name, "exec"), namespace)
+    return namespace["kernel"]
