@@ -26,6 +26,7 @@ def mend_inductor() -> None:
     """Mends them all, once, has launches need no Python (launching.py), and has layers that repeat
     compiled once and the rest in parts (lowering.py)."""
     from tessera.torch import lowering
+    from tessera.torch.written_views import mend_written_views
 
     _load_tensors_without_dimensions()
     _have_grids_as_long_as_they_are()
@@ -34,6 +35,8 @@ def mend_inductor() -> None:
     _concatenate_channels_last()
     _leave_large_weights_alone()
     _measure_configurations_briefly()
+    mend_written_views(_makes_kernels)
+    _put_back_what_measuring_changes()
     repeat_launches()
     lowering.outline_before_lowering()
 
@@ -264,3 +267,34 @@ def _measure_configurations_briefly() -> None:
     from torch._inductor.runtime import triton_heuristics
 
     triton_heuristics.benchmarker = BriefBenchmarker(triton_heuristics.benchmarker)
+
+
+def _put_back_what_measuring_changes() -> None:
+    """Of a kernel of the user's with several configurations Inductor puts back the arrays that the
+    kernel names, as Triton does. Tessera does so with all that are read and written (tuning/arrays.py).
+    """
+    from torch._inductor import ir
+
+    original = ir.UserDefinedTritonKernel.get_kernel_and_metadata
+
+    def get_kernel_and_metadata(self: Any) -> Any:
+        kernel, configs, restored, zeroed = original(self)
+        if _makes_kernels() and len(configs) > 1 and hasattr(self, "mutable_args"):
+            restored = [*restored, *_read_and_written(self, {*restored, *zeroed})]
+        return kernel, configs, restored, zeroed
+
+    ir.UserDefinedTritonKernel.get_kernel_and_metadata = get_kernel_and_metadata
+
+
+def _read_and_written(call: Any, known: set[str]) -> list[str]:
+    """The arguments of a call, but for those `known`, whose memory it both reads and writes."""
+    buffers = {
+        name: value.get_name() for name, value in call.kwargs.items() if hasattr(value, "get_name")
+    }
+    written = {value.get_name() for value in call.mutable_args}
+    accesses = getattr(call, "arg_accesses", None)
+    if accesses is None:  # torch 2.11, which does not say what is read
+        read = set(buffers.values())
+    else:
+        read = {buffers.get(access.name) for access in accesses.read_writes.reads}
+    return [name for name in buffers if buffers[name] in written & read and name not in known]

@@ -92,9 +92,14 @@ def reads_what_it_writes(nodes: Sequence[Any]) -> bool:
 
 def move_updates(graph: Any) -> None:
     """Moves writes to inputs of a graph in front of all that need not be computed before them."""
+    from tessera.torch.written_views import find_root, find_written
+
     places = {node: place for place, node in enumerate(graph.nodes)}
+    changed = find_written(graph)
     for node in [node for node in graph.nodes if is_update(node)]:
         written, value = node.args
+        if find_root(value) in changed:
+            continue  # by a kernel, after it was made
         readers = [user for user in written.users if user is not node]
         # Updates may have been moved, so that where they were says nothing.
         if any(is_view(x) or is_update(x) or x.op == "output" for x in readers):

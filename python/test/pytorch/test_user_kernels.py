@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 
 import tessera
 import tessera.language as tl
+import tessera.torch
 
 pytestmark = pytest.mark.usefixtures("fresh_compiler")
 
@@ -147,6 +148,189 @@ def test_compiled_as_eagerly(function) -> None:
     compiled = torch.compile(function, backend="tessera", fullgraph=True)
     given, wanted = (x.clone(), y.clone()), (x.clone(), y.clone())
     torch.testing.assert_close(compiled(*given), function(*wanted))
+    torch.testing.assert_close(given, wanted)
+
+
+# --- Through views ----------------------------------------------------------------------------
+
+
+@tessera.jit
+def double(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, tl.load(x_ptr + at, mask=at < n) * 2, mask=at < n)
+
+
+@tessera.jit
+def triple_rows(x_ptr, stride, rows, columns, BLOCK: tl.constexpr):
+    i, j = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]
+    mask = (i < rows) & (j < columns)
+    at = x_ptr + i * stride + j
+    tl.store(at, tl.load(at, mask=mask) * 3, mask=mask)
+
+
+@tessera.jit
+def five_and_six(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(x_ptr + at, 5.0, mask=at < n)
+    tl.store(y_ptr + n + at, 6.0, mask=at < n)
+
+
+@tessera.autotune([tessera.Config({"BLOCK": 64}), tessera.Config({"BLOCK": 256})], key=["n"])
+@tessera.jit
+def tuned_in_place(x_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x_ptr + at, tl.load(x_ptr + at, mask=at < n) - 1, mask=at < n)
+
+
+def doubled(view) -> None:
+    double[(1,)](view, view, 3, BLOCK=32)
+
+
+def of_an_intermediate(x):
+    y = x + 1
+    doubled(y[1:])
+    return y
+
+
+def of_an_argument(x):
+    doubled(x[1:])
+    return x * 2
+
+
+def of_columns(x):
+    y = (x + 1).view(4, 5)
+    for view in (y[:, 1:4], y[:, :3]):
+        triple_rows[(1,)](view, view.stride(0), 4, 3, BLOCK=8)
+    return y
+
+
+def of_a_transposed_tensor(x):
+    y = (x + 1).view(4, 5).t()
+    view = y[1:, 1:]
+    triple_rows[(1,)](view, view.stride(1), 3, 4, BLOCK=4)
+    return y, y.contiguous()
+
+
+def of_parts(x):
+    y = x + 1
+    first, second = y.split(10)
+    doubled(second)
+    doubled(y.view(4, 5).unbind(0)[1])
+    doubled((y + 2).view(4, 5)[1:3].reshape(-1))
+    return y, first + second
+
+
+def of_another_type(x):
+    y = x + 1
+    view = y.view(torch.int32)[2:]
+    double[(1,)](view, view, 1, BLOCK=32)
+    return y
+
+
+def of_a_view_of_a_view(x):
+    y = x + 1
+    first = y[2:]
+    doubled(first)
+    second = first[1:]
+    doubled(second)
+    z = y * 2
+    double[(1,)](y[1:], z[3:], 3, BLOCK=32)
+    return y, z, second.clone()
+
+
+def with_values_that_stay(x):
+    y = x + 1
+    view = y[1:]
+    before, other = y * 4, view * 3
+    doubled(view)
+    return y, before, other, view + 1
+
+
+def by_two_arguments(x):
+    y = x + 1
+    five_and_six[(1,)](y[1:], y[1:], 3, BLOCK=16)
+    z = x + 2
+    five_and_six[(1,)](z, z[2:], 3, BLOCK=16)
+    return y, z
+
+
+def by_two_arguments_of_ones_own(x):
+    five_and_six[(1,)](x, x, 3, BLOCK=16)
+    return x + 1
+
+
+def by_two_views_of_an_argument(x):
+    five_and_six[(1,)](x[1:], x[2:], 3, BLOCK=16)
+    return x + 1
+
+
+def what_is_measured(x):
+    y, z = x + 1, x + 2
+    tuned_in_place[(1,)](y[1:], 5)
+    tuned_in_place[(1,)](z, 5)
+    return y, z
+
+
+THROUGH_VIEWS = [
+    of_an_intermediate, of_an_argument, of_columns, of_a_transposed_tensor, of_parts,
+    of_another_type, of_a_view_of_a_view, with_values_that_stay, by_two_arguments,
+    by_two_arguments_of_ones_own, by_two_views_of_an_argument, what_is_measured,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("function", THROUGH_VIEWS)
+def test_writes_through_views(function, dynamic) -> None:
+    """Of an argument that begins within its memory, too."""
+    compiled = torch.compile(function, backend="tessera", fullgraph=True, dynamic=dynamic)
+    for start in (0, 7) if dynamic is None else (7,):
+        given, wanted = (torch.arange(40.0)[start : start + 20] for _ in range(2))
+        results, right = compiled(given), function(wanted)
+        torch.testing.assert_close(results, right)
+        torch.testing.assert_close(given, wanted)
+
+
+def test_what_is_written_to_an_argument_is_put_behind_the_kernel() -> None:
+    """Not in front of it, though its value is a tensor that is there before."""
+    from tessera.torch.outlining import move_updates
+
+    graph = torch.fx.Graph()
+    with torch._subclasses.FakeTensorMode():
+        values = torch.zeros(8), torch.zeros(8)
+    x = graph.placeholder("x")
+    y = graph.call_function(torch.ops.aten.clone.default, (x,))
+    view = graph.call_function(torch.ops.aten.alias.default, (y,))
+    kernel = graph.call_function(
+        torch.ops.higher_order.triton_kernel_wrapper_mutation, (), {"kwargs": {"x_ptr": view}}
+    )
+    update = graph.call_function(torch.ops.aten.copy_.default, (x, y))
+    graph.output(())
+    for node, value in zip((x, y, view, update), (values[0], *values[1:] * 2, values[0])):
+        node.meta["val"] = value
+    move_updates(graph)
+    nodes = list(graph.nodes)
+    assert nodes.index(kernel) < nodes.index(update)
+
+
+def test_operators_that_write_through_views() -> None:
+    @tessera.torch.op("tessera_test::double_", mutates_args=["x"])
+    def in_place(x: torch.Tensor) -> None:
+        doubled(x)
+
+    @torch.library.triton_op("tessera_test::double_traced_", mutates_args={"x"})
+    def traced(x: torch.Tensor) -> None:
+        torch.library.wrap_triton(double)[(1,)](x, x, 3, BLOCK=32)
+
+    def function(x):
+        y = x + 1
+        in_place(y[1:])
+        traced(y[2:])
+        traced(x[3:])
+        return y
+
+    given, wanted = torch.arange(20.0), torch.arange(20.0)
+    compiled = torch.compile(function, backend="tessera", fullgraph=True)
+    torch.testing.assert_close(compiled(given), function(wanted))
     torch.testing.assert_close(given, wanted)
 
 

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels of the user's that write through views, within compiled functions.
+
+A graph of torch's has no writes. A kernel that writes to a tensor stands in it as a function that
+gives the tensor anew, and late among its passes Inductor makes that a copy and a call that writes
+to the copy, unless nobody needs the old values. Two things about that are wrong for views:
+
+    y = x + 1
+    kernel(y[1:])      # the copy is as_strided(y[1:], ..., 0), of the memory that y[1:] is in;
+                       # but Inductor may have put y[1:] into memory of its own
+    kernel(y[1:], y[2:])   # each is copied, so that one does not see what is written to the other
+
+So the copy is made here, where a view is written or memory comes by two names: of the tensor that
+the views are of, once for all arguments of a call, with views of the copy that lie as they did.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Optional
+
+import torch
+from torch._prims_common import compute_required_storage_length
+from torch.fx.experimental.symbolic_shapes import statically_known_true
+from torch.utils import _pytree as pytree
+
+_functional = torch.ops.higher_order.triton_kernel_wrapper_functional
+_mutation = torch.ops.higher_order.triton_kernel_wrapper_mutation
+
+
+def mend_written_views(is_ours: Callable[[], bool]) -> None:
+    """Has Inductor's passes copy them so, in graphs for which `is_ours` is true."""
+    from torch._inductor.fx_passes import post_grad
+
+    reinplace = post_grad.reinplace_inplaceable_ops
+    decompose = post_grad.decompose_triton_kernel_wrapper_functional
+
+    def reinplace_inplaceable_ops(updater: Any, graph: torch.fx.Graph) -> None:
+        if is_ours():
+            # Before it is decided for each argument by itself which is written in place.
+            copy_written(graph, only_shared=True)
+        reinplace(updater, graph)
+
+    def decompose_functional(graph: torch.fx.Graph) -> None:
+        if is_ours():
+            copy_written(graph, only_shared=False)
+        decompose(graph)
+
+    post_grad.reinplace_inplaceable_ops = reinplace_inplaceable_ops
+    post_grad.decompose_triton_kernel_wrapper_functional = decompose_functional
+
+
+def copy_written(graph: torch.fx.Graph, only_shared: bool) -> None:
+    """Makes calls that write to copies of those calls of kernels in a graph that write to a view, or
+    to memory that another of their arguments is in; those alone that write to the same memory by
+    two arguments, if `only_shared`."""
+    from torch._inductor.fx_passes import post_grad
+    from torch._inductor.pattern_matcher import (
+        CallFunctionVarArgs,
+        PatternMatcherPass,
+        register_graph_pattern,
+    )
+
+    plans = {}
+    for node in graph.find_nodes(op="call_function", target=_functional):
+        plan = find_copies(node, only_shared)
+        if plan:
+            plans[node] = plan
+    if not plans:
+        return
+    matcher = PatternMatcherPass()
+
+    @register_graph_pattern(  # type: ignore[untyped-decorator]
+        CallFunctionVarArgs(_functional),
+        extra_check=lambda match: match.nodes[0] in plans,
+        pass_dict=matcher,
+    )
+    def replace(match: Any, *args: Any, **kwargs: Any) -> None:
+        node = match.nodes[0]
+        plan = plans[node]
+        roots = list(plan)
+        flat, spec = pytree.tree_flatten((kwargs, roots))
+
+        def write_to_copies(*flat: Any) -> Any:
+            given, values = pytree.tree_unflatten(flat, spec)
+            return (_write_to_copies(given, list(zip(values, plan.values()))),)
+
+        made = match.replace_by_example(write_to_copies, flat, run_functional_passes=False)
+        propagate = getattr(post_grad, "_propagate_triton_eager_input_vals", None)
+        if propagate is not None and made is not None:
+            propagate(made, node)
+
+    matcher.apply(graph)
+
+
+def _write_to_copies(
+    arguments: Mapping[str, Any], copies: Sequence[tuple[torch.Tensor, Sequence[str]]]
+) -> dict[str, torch.Tensor]:
+    """What takes the place of a call: `copies` has tensors, each with the names of the kernel's
+    arguments that are views of it and are to be of its copy."""
+    arguments = dict(arguments)
+    written = arguments.pop("tensors_to_clone")
+    kwargs = dict(arguments.pop("kwargs"))
+    done = set()
+    for root, names in copies:
+        start = root.storage_offset()
+        offsets = [kwargs[name].storage_offset() - start for name in names]
+        length: Any = 0
+        for name, offset in zip(names, offsets):
+            view = kwargs[name]
+            end = compute_required_storage_length(view.size(), view.stride(), offset)
+            length = torch.sym_max(length, end)
+        # Without an offset: that of an argument of the graph not all versions of Inductor know.
+        copy = torch.as_strided(root, (length,), (1,)).clone()
+        for name, offset in zip(names, offsets):
+            view = kwargs[name]
+            whole = copy if copy.dtype == view.dtype else copy.view(view.dtype)
+            kwargs[name] = torch.as_strided(whole, view.size(), view.stride(), offset)
+            done.add(name)
+    from torch._prims_common import clone_preserve_strides
+
+    for name in written:
+        if name not in done:
+            kwargs[name] = clone_preserve_strides(kwargs[name])
+    _mutation(kwargs=kwargs, **arguments)
+    return {name: kwargs[name] for name in written}
+
+
+def find_copies(node: torch.fx.Node, only_shared: bool) -> dict[torch.fx.Node, list[str]]:
+    """The tensors that have to be copied for a call, each with the arguments that are views of it."""
+    kwargs = node.kwargs["kwargs"]
+    written = node.kwargs["tensors_to_clone"]
+    assert isinstance(kwargs, dict) and isinstance(written, (list, tuple))
+    by_root: dict[torch.fx.Node, list[str]] = {}
+    for name, value in kwargs.items():
+        if isinstance(value, torch.fx.Node) and isinstance(value.meta.get("val"), torch.Tensor):
+            by_root.setdefault(find_root(value), []).append(name)
+    result = {}
+    for root, names in by_root.items():
+        count = sum(name in written for name in names)
+        if count == 0 or only_shared and count < 2:
+            continue
+        is_plain = len(names) == 1 and kwargs[names[0]] is root
+        if is_plain and statically_known_true(root.meta["val"].storage_offset() == 0):
+            continue
+        if all(_lies_within(kwargs[name].meta["val"], root.meta["val"]) for name in names):
+            result[root] = names
+    return result
+
+
+def _lies_within(view: torch.Tensor, root: torch.Tensor) -> bool:
+    """Whether a view is within the memory from a tensor's first element to its last."""
+    if view.dtype.itemsize != root.dtype.itemsize or view.dtype.is_complex or root.dtype.is_complex:
+        return False
+    start = root.storage_offset()
+    end = compute_required_storage_length(root.size(), root.stride(), start)
+    last = compute_required_storage_length(view.size(), view.stride(), view.storage_offset())
+    return bool(
+        statically_known_true(view.storage_offset() >= start) and statically_known_true(last <= end)
+    )
+
+
+def find_written(graph: torch.fx.Graph) -> set[torch.fx.Node]:
+    """The tensors that kernels and operators write to after they were made, be it by a view."""
+    found = set()
+    for node in graph.nodes:
+        values: list[Any] = []
+        if node.target is _mutation:
+            values = list(node.kwargs["kwargs"].values())
+        elif isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
+            for place, item in enumerate(node.target._schema.arguments):
+                is_written = item.alias_info is not None and item.alias_info.is_write
+                if is_written and place < len(node.args):
+                    values.append(node.args[place])
+                elif is_written:
+                    values.append(node.kwargs.get(item.name))
+        for value in pytree.tree_leaves(values):
+            if isinstance(value, torch.fx.Node):
+                found.add(find_root(value))
+    return found
+
+
+def find_root(node: torch.fx.Node) -> torch.fx.Node:
+    """The tensor that a tensor is a view of, or a view of a view; itself if it is none."""
+    while True:
+        source = _viewed(node)
+        if source is None:
+            return node
+        node = source
+
+
+def _viewed(node: torch.fx.Node) -> Optional[torch.fx.Node]:
+    call = node
+    if node.target is operator.getitem and isinstance(node.args[0], torch.fx.Node):
+        call = node.args[0]  # of several views
+    if not isinstance(call.target, torch._ops.OpOverload) or not call.args:
+        return None
+    schema = call.target._schema
+    source = call.args[0]
+    first = schema.arguments[0].alias_info
+    is_view = first is not None and not first.is_write
+    if not is_view or not isinstance(source, torch.fx.Node):
+        return None
+    if not any(item.alias_info is not None for item in schema.returns):
+        return None
+    value, of = node.meta.get("val"), source.meta.get("val")
+    if not isinstance(value, torch.Tensor) or not isinstance(of, torch.Tensor):
+        return None
+    if call.target in _MAY_COPY and not _shares(value, of):
+        return None
+    return source
+
+
+_MAY_COPY = {torch.ops.aten.reshape.default}
+"""Which give a view where there is one, and else a copy."""
+
+
+def _shares(one: torch.Tensor, other: torch.Tensor) -> bool:
+    try:
+        other.view(one.size())
+    except RuntimeError:
+        return False
+    return True
