@@ -27,7 +27,8 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
 
   // What indices must not do is known once all of them are there, and before code is chosen that
   // depends on it.
-  manager.addPass(tile::createTileLimitLaunchesPass({options.limitLaunches, /*programBounds=*/true}));
+  manager.addPass(
+      tile::createTileLimitLaunchesPass({options.limitLaunches, /*programBounds=*/true}));
 
   // What that brought in is cleaned up like the user's own.
   OpPassManager &kernels = manager.nest<tile::FuncOp>();

@@ -47,7 +47,8 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
 
   // What indices must not do is known once all of them are there, and before code is chosen that
   // depends on it.
-  manager.addPass(tile::createTileLimitLaunchesPass({options.limitLaunches, /*programBounds=*/false}));
+  manager.addPass(
+      tile::createTileLimitLaunchesPass({options.limitLaunches, /*programBounds=*/false}));
 
   // A tile that crossed a call would have to be in memory on both sides.
   manager.addPass(createStripsInlineCalls());

@@ -101,9 +101,10 @@ _LOADING_BYTES = 8 << 20
 @contextmanager
 def _memory_errors(*disguises: type[Exception]) -> Iterator[None]:
     """Raises MemoryError for SystemError and `disguises`: what CPython makes of a lack of memory."""
+    kinds: tuple[type[Exception], ...] = (SystemError, *disguises)
     try:
         yield
-    except (SystemError, *disguises) as error:
+    except kinds as error:
         raise MemoryError from error
 
 

@@ -12,7 +12,7 @@ result is an int1. There operands may also be of types that have no common one.
 from __future__ import annotations
 
 import ast
-from typing import Any, Optional
+from typing import Any, Optional, cast
 
 from tessera.errors import UserMistake
 from tessera.frontend.chains import bits_without_parentheses, describe_chain, is_bit_operation
@@ -117,7 +117,7 @@ class Logic(Part):
             if left.dtype != other:
                 self._refuse_types(node, left, right)
         if is_number(right) and not right and left.dtype.is_int() and not isinstance(right, float):
-            return left  # of which 0 is the only value that is false
+            return cast(tensor, left)  # of which 0 is the only value that is false
         if left.dtype.is_bool() and is_number(right) and not _is_bool(right):
             right = tensor._known(right)  # a literal of its own type, which no bool holds
         return _choose(_as_bool(left), left, right)

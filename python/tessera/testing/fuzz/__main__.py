@@ -21,10 +21,12 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from tessera.errors import CompilationWarning
 from tessera.testing.fuzz.check import (
     Failure,
     check,
@@ -95,6 +97,8 @@ def _targets(seed: int, options: argparse.Namespace) -> list[str]:
 def _work(seeds: range, options: argparse.Namespace) -> int:
     """Runs kernels in this process; announces each seed before it is run."""
     faulthandler.enable()  # which says whether a kernel was being compiled or run
+    # Kernels have quotients of constants on purpose.
+    warnings.simplefilter("ignore", CompilationWarning)
     failed = False
     for seed in seeds:
         print(f"seed {seed}", flush=True)

@@ -107,7 +107,7 @@ def check_all(program: Program, targets: Sequence[str]) -> dict[str, float]:
 def _schedule(
     kernel: Any,
     arrays: Sequence[Array],
-    scalars: Sequence[int],
+    scalars: Sequence[float],
     options: Mapping[str, Any],
     target: str,
 ) -> Counter[str]:
@@ -131,7 +131,7 @@ def replay(
     n: int,
     seed: int,
     target: str = "",
-    scalars: Sequence[int] = (),
+    scalars: Sequence[float] = (),
     gpu_kernel: Any = None,
     parts: Sequence[tuple[Any, ...]] = (),
     launches: str = "",
@@ -216,7 +216,7 @@ def compare(
     n: int,
     seed: int,
     target: str,
-    scalars: Sequence[int] = (),
+    scalars: Sequence[float] = (),
     gpu_kernel: Any = None,
     parts: Sequence[Part] = (),
     launches: str = "",
@@ -249,7 +249,7 @@ def pack(
     kernel: Any,
     arrays: Sequence[Array],
     views: Sequence[Any],
-    scalars: Sequence[int],
+    scalars: Sequence[float],
     parts: Sequence[Part],
 ) -> list[Any]:
     """What the kernel is called with: arrays, numbers, and what holds arrays."""
@@ -280,7 +280,7 @@ def _interpret(
     arrays: Sequence[Array],
     programs: int,
     seed: int,
-    scalars: Sequence[int],
+    scalars: Sequence[float],
     parts: Sequence[Part] = (),
 ) -> Memory:
     memory = Memory(arrays, programs, seed)
@@ -298,7 +298,7 @@ def _compare(
     arrays: Sequence[Array],
     checks: Sequence[Check],
     programs: int,
-    scalars: Sequence[int],
+    scalars: Sequence[float],
     seed: int,
     target: str,
     parts: Sequence[Part] = (),
@@ -332,7 +332,7 @@ def _launches(
     kernel: Any,
     arrays: Sequence[Array],
     programs: int,
-    scalars: Sequence[int],
+    scalars: Sequence[float],
     seed: int,
     target: str,
     parts: Sequence[Part],
@@ -371,7 +371,7 @@ def _compare_launch(
     arrays: Sequence[Array],
     checks: Sequence[Check],
     programs: int,
-    scalars: Sequence[int],
+    scalars: Sequence[float],
     seed: int,
     target: str,
     parts: Sequence[Part],
@@ -436,7 +436,7 @@ def _run_on_gpu(
     grid: tuple[int, ...],
     arrays: Sequence[Array],
     memory: Memory,
-    scalars: Sequence[int],
+    scalars: Sequence[float],
     parts: Sequence[Part],
     **options: Any,
 ) -> None:
@@ -603,6 +603,13 @@ _FUNCTIONS: dict[str, Any] = {
     "erfc": np.vectorize(math.erfc, otypes=[np.float64]),
     "expm1": np.expm1,
     "log1p": np.log1p,
+    # What Python makes of scalars.
+    "or": lambda x, y: np.where(x != 0, x, y),
+    "and": lambda x, y: np.where(x != 0, y, x),
+    "or 16": lambda x: np.where(x != 0, x, 16),
+    "and 3": lambda x: np.where(x != 0, 3, x),
+    "chain": lambda x, y: (-1 <= x) & (x < y),
+    "same": lambda x: x,
 }
 
 # By how many ulps of float32 and float64 a function of libdevice may be off, here or on a GPU; two

@@ -493,7 +493,7 @@ _CODES = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "int8": "i8"
 def lower(
     kernel: Any,
     arrays: Sequence[Array],
-    scalars: Sequence[int],
+    scalars: Sequence[float],
     given: Mapping[str, Any],
     architecture: str,
 ) -> str:

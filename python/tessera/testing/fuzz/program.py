@@ -202,7 +202,8 @@ class Program:
     arrays: list[Array]
     statements: list[Statement]
     checks: list[Check]
-    scalars: list[tuple[str, int]] = dataclasses.field(default_factory=list)
+    scalars: list[tuple[str, Union[int, float]]] = dataclasses.field(default_factory=list)
+    """Further arguments: a parameter, which may have an annotation, and its value."""
     parts: list[Part] = dataclasses.field(default_factory=list)
     launches: str = ""
     """On GPUs: "" for one launch, whose options follow from the seed; "divided" for one without

@@ -21,6 +21,7 @@ from tessera.testing.fuzz.program import (
     Statement,
     Store,
     Value,
+    constant,
     count,
     offsets,
 )
@@ -72,6 +73,8 @@ class Generator:
         self._outputs(body)
         if self.rng.random() < 0.4:
             self._checked(body)
+        if self.rng.random() < 0.3:
+            self._checked_by_python(body)
 
     # --- Arguments ---------------------------------------------------------------
 
@@ -252,6 +255,55 @@ class Generator:
             options = ', input_precision="ieee"' if dtype == "float32" else ""
             text = f"tl.dot({a.name}, {b.name}{options})"
             self._keep_result(body, text, total, (16, 16), "dot", (a, b))
+
+    # --- Results that Python says ----------------------------------------------------------------
+
+    def _checked_by_python(self, body: list[Statement]) -> None:
+        """What all targets have from the front-end or the launch, which cannot be compared between
+        them: values of `and`, `or` and chains, quotients of constants, numbers as arguments."""
+        kind = self.rng.choice(("logic", "chain", "quotient", "argument"))
+        dtype = self.rng.choice(("float32", "float64"))
+        if kind == "logic":
+            function = self.rng.choice(("or", "and", "or 16", "and 3"))
+            text = {"or": "{0} or {1}", "and": "{0} and {1}"}.get(function, f"{{0}} {function}")
+            operands = [self._often_zero(body, dtype) for _ in range(2 - (function[-1] in "63"))]
+            names = [x.name for x in operands]
+            self._keep_result(body, text.format(*names), dtype, (), function, tuple(operands))
+        elif kind == "chain":
+            x, y = (self._often_zero(body, dtype) for _ in range(2))
+            text = f"(-1.0 <= {x.name} < {y.name}).to(tl.{dtype})"
+            self._keep_result(body, text, dtype, (), "chain", (x, y))
+        elif kind == "quotient":
+            b = self.rng.choice((-5, -4, -3, 2, 3, 7))
+            a = self.rng.choice((-9, -8, -7, -5, -2, -1) if b > 0 else (1, 2, 5, 7, 8, 9, -7, 0))
+            operator = self.rng.choice(("//", "%"))
+            want, text = (a // b if operator == "//" else a % b), f"({a}) {operator} ({b})"
+            if self.rng.random() < 0.5:  # at run time it is C's
+                want = int(a / b) if operator == "//" else a - int(a / b) * b
+                text = f"(n + {a - self.program.iterations}) {operator} ({b})"
+            text = f"tl.to_tensor({text}).to(tl.{dtype})"
+            operand = self._keep(body, constant(dtype, (), want))
+            self._keep_result(body, text, dtype, (), "same", (operand,))
+        else:
+            narrow, place = self.rng.choice((("bfloat16", 8), ("bfloat16", 8), ("float16", 11)))
+            # Beside the middle of two numbers of the narrow type.
+            number = 1 + self.rng.getrandbits(place - 1) * 2.0 ** (1 - place) + 2.0**-place
+            number += self.rng.choice((-1, 1)) * 2.0 ** -self.rng.randint(place + 2, 52)
+            number *= self.rng.choice((1.0, -1.0, 2.0**-14, 1024.0))
+            name, exact = f"narrow{self.names}", f"exact{self.names}"
+            self.program.scalars += [
+                (f"{name}: tl.{narrow}", number),
+                (f"{exact}: tl.float64", number),
+            ]
+            operand = self._keep(
+                body, Expression(f"{exact}.to(tl.{narrow}).to(tl.float64)", "float64", ())
+            )
+            self._keep_result(body, f"{name}.to(tl.float64)", "float64", (), "same", (operand,))
+
+    def _often_zero(self, body: list[Statement], dtype: str) -> Value:
+        x = self._tame(self.make.draw(dtype, (), 1), 1e6)
+        text = f"tl.where({{1}}, {{0}}, 0.0).to(tl.{dtype})"
+        return self._keep(body, Expression(text, dtype, (), (x, self.make.draw(BOOL, (), 1))))
 
     def _tame(self, x: Expression, limit: float | None) -> Expression:
         """`x` without NaN and without what is beyond a limit."""
