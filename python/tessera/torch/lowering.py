@@ -15,6 +15,7 @@ import dataclasses
 import functools
 import itertools
 import os
+import pathlib
 import signal
 from collections.abc import Sequence
 from typing import Any, Optional
@@ -28,6 +29,7 @@ from torch._inductor.virtualized import V
 from torch.utils._ordered_set import OrderedSet
 from torch.utils._triton import triton_hash_with_backend
 
+from tessera.digests import digest
 from tessera.errors import InternalError
 from tessera.machine.devices import usable_cpus
 from tessera.settings import settings
@@ -310,6 +312,14 @@ def _prepare_fork(caller: GraphLowering, answers: Answers) -> None:
     caller.init_wrapper_code()
 
 
+@functools.cache
+def source_digest() -> str:
+    """A digest of the modules that change what Inductor generates. Its keys of cached graphs know
+    torch's version and, without a GPU, nothing else: code from before a mend would be found after."""
+    files = sorted(pathlib.Path(__file__).parent.glob("*.py"))
+    return digest(*(part for file in files for part in (file.name, file.read_bytes()))).hex()
+
+
 def outline_before_lowering() -> None:
     """Has Inductor divide each graph that it makes kernels of Tessera's of. Graphs stay whole where
     Inductor generates C++ or orders communication."""
@@ -343,8 +353,9 @@ def outline_before_lowering() -> None:
 
     def init_details(self: Any, *args: Any, **kwargs: Any) -> None:
         collect_details(self, *args, **kwargs)
-        # A part of the cache's key.
+        # Parts of the cache's key.
         self.tessera_outlines = (settings.deduplicate, count_processes() > 1)
+        self.tessera_sources = source_digest()
 
     lower_call = functools.partial(_lower_call, lowering.lowerings[_invoke_subgraph])
     lowering.lowerings[_invoke_subgraph] = lower_call

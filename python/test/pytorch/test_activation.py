@@ -259,3 +259,20 @@ def test_a_worker_knows_of_the_gpu_as_torch_does(inductor, monkeypatch) -> None:
 
     monkeypatch.setattr(inductor.cuda, "is_available", lambda: True)
     assert backends["nvidia"].driver.is_active() and not backends["cpu"].driver.is_active()
+
+
+def test_code_on_disk_is_not_used_by_another_version(tmp_path) -> None:
+    program = """
+        import torch, tessera.torch
+        tessera.torch.activate()
+        from tessera.torch import lowering
+        if {other}:
+            lowering.source_digest = lambda: "another version"
+        from torch._dynamo.utils import counters
+        result = torch.compile(lambda x: x.exp() + 1, backend="tessera")(torch.randn(50))
+        print(counters["aot_autograd"]["autograd_cache_hit"] + counters["inductor"]["fxgraph_cache_hit"])
+    """
+    folder = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
+    assert run(program.format(other=False), **folder) == "0"
+    assert int(run(program.format(other=False), **folder)) > 0
+    assert run(program.format(other=True), **folder) == "0"
