@@ -4,9 +4,11 @@
 
 #include "tessera/Analysis/AccessReach.h"
 #include "tessera/Analysis/ProgramBounds.h"
+#include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -327,6 +329,54 @@ template <typename T> static void addNew(SmallVectorImpl<T> &list, const T &item
     list.push_back(item);
 }
 
+/// More elements than memory has bytes, of which the addresses have 64 bits all the same.
+static constexpr int64_t kEndlessExtent = int64_t(1) << 56;
+
+/// Whether a `while` counts a number up from one that is not negative. As part of an address it
+/// does not wrap.
+static bool isCountedUp(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto loop =
+      argument ? dyn_cast<scf::WhileOp>(argument.getOwner()->getParentOp()) : scf::WhileOp();
+  if (!loop)
+    return false;
+  auto findBefore = [&](Value other) -> BlockArgument {
+    auto one = dyn_cast<BlockArgument>(other);
+    if (one && one.getOwner() == loop.getAfterBody())
+      one = dyn_cast<BlockArgument>(loop.getConditionOp().getArgs()[one.getArgNumber()]);
+    return one && one.getOwner() == loop.getBeforeBody() ? one : BlockArgument();
+  };
+  BlockArgument before = findBefore(argument);
+  if (!before)
+    return false;
+  APInt first, step;
+  Value next = loop.getYieldOp().getOperand(before.getArgNumber());
+  auto sum = next.getDefiningOp<arith::AddIOp>();
+  return matchPattern(loop.getInits()[before.getArgNumber()], m_ConstantInt(&first)) &&
+         first.isNonNegative() &&
+         (findBefore(next) == before ||
+          (sum && findBefore(sum.getLhs()) == before &&
+           matchPattern(sum.getRhs(), m_ConstantInt(&step)) && step.isNonNegative()));
+}
+
+/// Whether a part of an address is not negative, as far as need be because arguments are not.
+static bool isNotNegative(const ScalarTerm &term, AccessAnalysis &analysis,
+                          LaunchConditions &conditions) {
+  return term.scale > 0 && llvm::all_of(term.factors, [&](const ScalarFactor &factor) {
+           if (factor.isIteration || isCountedUp(factor.value) ||
+               analysis.getRanges().isNonNegative(factor.value))
+             return true;
+           auto argument = dyn_cast<BlockArgument>(factor.value);
+           if (!argument || !isa<tile::FuncOp>(argument.getOwner()->getParentOp()) ||
+               argument.getParentRegion()->getParentOfType<tile::FuncOp>().getArgAttr(
+                   argument.getArgNumber(), tile::kGridExtentAttr))
+             return false;
+           addNew(conditions.notNegative,
+                  getAffineSymbolExpr(argument.getArgNumber(), argument.getContext()));
+           return true;
+         });
+}
+
 std::optional<LaunchRange> tessera::getLaunchRange(const OpAccess &access, AccessAnalysis &analysis,
                                                    LaunchConditions &conditions) {
   auto op = dyn_cast<tile::AccessOpInterface>(access.op);
@@ -339,11 +389,22 @@ std::optional<LaunchRange> tessera::getLaunchRange(const OpAccess &access, Acces
   range.argument = reach->base.getArgNumber();
   range.elementBytes = reach->elementBytes;
   for (const AccessReach::Dim &dim : reach->dims) {
+    SmallVector<ScalarTerm> endless;
     std::optional<std::string> first =
-        dim.first.isZero() ? std::string() : writeProgramBound(dim.first, analysis);
+        dim.first.isZero() ? std::string() : writeProgramBound(dim.first, analysis, endless);
     if (!first)
       return std::nullopt;
     range.dims.push_back({dim.extent, dim.stride, std::move(*first)});
+    if (endless.empty())
+      continue;
+    // From there on, up to where no memory is.
+    auto stride = dyn_cast<AffineConstantExpr>(dim.stride);
+    if (!stride || stride.getValue() != 1 || !llvm::all_of(endless, [&](const ScalarTerm &term) {
+          return isNotNegative(term, analysis, conditions);
+        }))
+      return std::nullopt;
+    MLIRContext *context = access.op->getContext();
+    range.dims.push_back({getAffineConstantExpr(kEndlessExtent, context), stride, {}});
   }
   for (LaunchExpr expr : reach->conditions)
     addNew(conditions.notNegative, expr);
@@ -351,6 +412,13 @@ std::optional<LaunchRange> tessera::getLaunchRange(const OpAccess &access, Acces
     addNew(conditions.programBounds, bound);
   conditions.limitPrograms(reach->mostPrograms);
   return range;
+}
+
+static bool isEndless(const LaunchRange &range) {
+  return llvm::any_of(range.dims, [](const LaunchRange::Dim &dim) {
+    auto extent = dyn_cast<AffineConstantExpr>(dim.extent);
+    return extent && extent.getValue() == kEndlessExtent;
+  });
 }
 
 void LaunchConditions::limitPrograms(int64_t most) {
@@ -372,7 +440,9 @@ bool LaunchConditions::add(const MemoryOrderAnswer &answer, AccessAnalysis &anal
     }
     std::optional<LaunchRange> first = getLaunchRange(pair.moved, analysis, *this),
                                second = getLaunchRange(pair.other, analysis, *this);
-    if (!first || !second || first->argument == second->argument) {
+    // Two that have no end known meet in memory, for all that a launch can tell.
+    if (!first || !second || first->argument == second->argument ||
+        (isEndless(*first) && isEndless(*second))) {
       why = pair;
       return false;
     }

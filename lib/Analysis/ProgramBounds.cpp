@@ -263,7 +263,8 @@ static std::optional<std::string> writeTerm(const ScalarTerm &term) {
 }
 
 std::optional<std::string> tessera::writeProgramBound(const ScalarPolynomial &sum,
-                                                      AccessAnalysis &analysis) {
+                                                      AccessAnalysis &analysis,
+                                                      SmallVectorImpl<ScalarTerm> &others) {
   constexpr size_t kMostTerms = 10;
   ScalarPolynomial rest = sum;
   SmallVector<Value> variables;
@@ -278,13 +279,16 @@ std::optional<std::string> tessera::writeProgramBound(const ScalarPolynomial &su
   SmallVector<std::string> terms;
   for (const ScalarTerm &term : rest.getTerms()) {
     std::optional<std::string> text = writeTerm(term);
-    if (!text)
-      return std::nullopt;
-    terms.push_back(std::move(*text));
+    if (text)
+      terms.push_back(std::move(*text));
+    else
+      others.push_back(term);
   }
+  if (terms.empty())
+    return "";
   // In whatever order they came up, the text is the same.
   llvm::sort(terms);
-  std::string text = terms.empty() ? "0" : terms.front();
+  std::string text = terms.front();
   for (StringRef term : llvm::drop_begin(terms))
     text = "(add64 " + text + " " + term.str() + ")";
   return isReadable(text) ? std::optional(std::move(text)) : std::nullopt;

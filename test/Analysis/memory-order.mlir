@@ -284,7 +284,9 @@ tile.func @in_loops(%a: !tile.ptr<f16>, %b: !tile.ptr<f16>, %c: !tile.ptr<f16>, 
 
 // -----
 
-// It does not know what is found in memory, or counted by a while.
+// Of a loop whose end is found in memory, and of a while that counts up, it knows where they begin.
+// They may go up to the end of memory, where two of them meet. Of an index that is found in memory it
+// knows nothing.
 tile.func @unknown(%a: !tile.ptr<f16>, %b: !tile.ptr<f16>, %c: !tile.ptr<f16>, %found: !tile.ptr<i32>, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -292,7 +294,7 @@ tile.func @unknown(%a: !tile.ptr<f16>, %b: !tile.ptr<f16>, %c: !tile.ptr<f16>, %
   scf.for %t = %c0 to %end step %c1 : i32 {
     %p = tile.addptr %a, %t : !tile.ptr<f16>, i32
     %x = tile.load %p {test.moved} : !tile.ptr<f16>
-    // expected-remark @below {{independent if addresses differ, which no launch knows}}
+    // expected-remark @below {{independent; if #0[2, 1 by 1, 72057594037927936 by 1] and #1[2] are apart}}
     tile.store %b, %x {test.past} : !tile.ptr<f16>
   } {test.across}
   %1 = scf.while (%t = %c0) : (i32) -> i32 {
@@ -307,5 +309,9 @@ tile.func @unknown(%a: !tile.ptr<f16>, %b: !tile.ptr<f16>, %c: !tile.ptr<f16>, %
     %next = arith.addi %t, %c1 : i32
     scf.yield %next : i32
   }
+  %zero = arith.constant 0.0 : f16
+  %r = tile.addptr %c, %end : !tile.ptr<f16>, i32
+  // expected-remark @below {{independent if addresses differ, which no launch knows}}
+  tile.store %r, %zero {test.past} : !tile.ptr<f16>
   tile.return
 }

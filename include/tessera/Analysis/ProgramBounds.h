@@ -20,8 +20,10 @@ std::optional<std::string> writeProgramBound(mlir::Value value);
 /// The text of a number that is not negative where a divisor is positive.
 std::optional<std::string> writeDivisorBound(mlir::Value divisor);
 
-/// The text of a sum of products, which is computed without wrapping.
-std::optional<std::string> writeProgramBound(const ScalarPolynomial &sum, AccessAnalysis &analysis);
+/// The text of a sum of products, which is computed without wrapping, but for the terms that have
+/// no text: these are added to a list. None where it is too long.
+std::optional<std::string> writeProgramBound(const ScalarPolynomial &sum, AccessAnalysis &analysis,
+                                             llvm::SmallVectorImpl<ScalarTerm> &others);
 
 } // namespace tessera
 

@@ -78,11 +78,11 @@ static ConstantIntRanges infer(RemIntOp op, Ranges ranges) {
   if (op.getSignedness() == Signedness::Unsigned)
     return rhs.umin().isZero() ? ConstantIntRanges::fromUnsigned(zero, lhs.umax())
                                : intrange::inferRemU(ranges);
-  if (rhs.smin().isStrictlyPositive())
-    return intrange::inferRemS(ranges);
-  // The sign is that of what is divided, which is the remainder by 0.
-  return ConstantIntRanges::fromSigned(llvm::APIntOps::smin(lhs.smin(), zero),
-                                       llvm::APIntOps::smax(lhs.smax(), zero));
+  // The sign is that of what is divided, which is the remainder by 0. No remainder is larger.
+  ConstantIntRanges ofDividend = ConstantIntRanges::fromSigned(
+      llvm::APIntOps::smin(lhs.smin(), zero), llvm::APIntOps::smax(lhs.smax(), zero));
+  return rhs.smin().isStrictlyPositive() ? intrange::inferRemS(ranges).intersection(ofDividend)
+                                         : ofDividend;
 }
 
 static ConstantIntRanges infer(ShiftOp op, Ranges ranges) {
