@@ -41,6 +41,7 @@ HINTED_KERNELS = 40
 SIMULATED_LOOPS = 12
 # Loops that an earlier compiler refused, crashed on, or gave more shared memory than there is.
 FORMER_LOOPS = (2, 3, 17, 30, 176, 269, 299, 360, 368, 1819, 2024)
+SUM_KERNELS = 30
 
 
 @pytest.mark.parametrize("seed", range(KERNELS))
@@ -185,6 +186,25 @@ def test_kernels_about_loops_have_what_they_are_made_for():
     assert {option["num_stages"] for option in options} == {1, 2, 3, 4}
     assert {4, 8} <= {option["num_warps"] for option in options}
     assert any("num_ctas" in option for option in options)
+
+
+@pytest.mark.parametrize("seed", range(SUM_KERNELS))
+def test_gpu_code_divides_sums_that_nobody_can_tell(seed):
+    check(generate(seed, "simulator", kind="sums"), "simulator:sm_90a")
+
+
+def test_kernels_about_sums_have_what_they_are_made_for():
+    programs = [generate(seed, kind="sums") for seed in range(400)]
+    plain = "".join(program.source() for program in programs)
+    sources = "".join(program.source(gpu=True) for program in programs)
+    assert "inline_asm" not in plain
+    for feature in (
+        "%ctaid.x", "%nctaid.x", "%clusterid.x", "%smid", "%nsmid", "%gridid", "asks(pid)", "if (",
+        "tl.trans(tl.dot(", "tl.permute", "tl.join", "tl.split", "n + pid)", "128, 128",
+        " * -1.0", "is_pure=False", "[:, None, :]", "num_stages=3", "tl.dot(v1, v2, tl.dot(",
+    ):  # fmt: skip
+        assert feature in sources, feature
+    assert {program.launches for program in programs} == {"divided", "clusters"}
 
 
 def test_kernels_about_the_language_have_what_they_are_made_for():

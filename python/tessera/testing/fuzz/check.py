@@ -307,7 +307,10 @@ def _compare(
 ) -> None:
     """Each launch that a kernel may have by its `launches`."""
     variants: list[dict[str, Any]] = [{}]
-    if launches and target.partition(":")[0] == "simulator":
+    if launches and target == "cuda":
+        # There a launch chooses by itself. Sums of one order are not divided.
+        variants = [{"num_ctas": 1, "deterministic": False}]
+    elif launches and _is_gpu(target):
         variants = _launches(kernel, arrays, programs, scalars, seed, target, parts, launches)
     for variant in variants:
         try:
@@ -325,7 +328,9 @@ def _compare(
                 given,
             )
         except Failure as failure:
-            raise Failure(f"{failure} (launched with {variant})" if variant else str(failure))
+            if not variant:
+                raise
+            raise Failure(f"{failure} (launched with {variant})") from failure
 
 
 def _launches(
@@ -352,16 +357,15 @@ def _launches(
     except Exception as error:
         raise Failure(f"{target} refused the kernel: {_describe(error)}") from error
     blocks = _BLOCKS[1 + seed // 8 % 3]
-    sum = plain.metadata["divisible_sum"]
-    if sum:
+    division = plain.metadata["divisible_sum"]
+    if division:
         variants.append({"num_ctas": blocks, "split_k": True})
-        if sum["pair_cycles"]:
+        if division["pair_cycles"]:
             variants.append({"num_ctas": 2, "split_k": False})
     elif launches == "clusters":
         variants.append({"num_ctas": blocks, "split_k": True})
     if launches == "clusters":
         variants.append({"num_ctas": blocks})
-    # Sums of one order are not divided.
     return [{**variant, "deterministic": False} for variant in variants]
 
 

@@ -66,12 +66,17 @@ class SumProgram(Program):
         )
 
 
-def _ask(register: str, pure: bool) -> str:
-    """Assembly that reads a register: an int32, 0 where nobody knows what is in it."""
-    read = (
+def _read_register(register: str, pure: bool) -> str:
+    """Assembly that reads a register: an int32."""
+    return (
         f'tl.inline_asm_elementwise("mov.u32 $0, {register};", "=r", [], dtype=tl.int32, '
         f"is_pure={pure}, pack=1)"
     )
+
+
+def _ask(register: str, pure: bool) -> str:
+    """The same; 0 where nobody knows what is in it."""
+    read = _read_register(register, pure)
     return read if register in _DEFINED else f"({read} < -7).to(tl.int32)"
 
 
@@ -83,28 +88,31 @@ def generate_sums(seed: int) -> Program:
 class _Generator:
     def __init__(self, seed: int) -> None:
         rng = self.rng = random.Random(f"sums {seed}")
-        self.register = ""
-        if rng.random() < 0.6:
-            self.register = rng.choice((*_DEFINED, *_ANYTHING * 2, "%ctaid.x", "%ctaid.x"))
+        self.register = self.asking = ""
+        if rng.random() < 0.65:
+            self.asking = rng.choice(("before", "in", "behind", "behind", "branch", "place"))
+            self.register = rng.choice((*_DEFINED, "%ctaid.x", "%ctaid.x", *_ANYTHING))
+        # A branch goes one way or the other, and nobody can tell: so that it may depend on what is
+        # different in each block.
+        if self.asking == "branch":
+            self.register = rng.choice(("%smid", "%ctaid.x", "%cluster_ctarank"))
+        if self.asking == "place":
+            self.register = rng.choice(("%ctaid.x", "%clusterid.x"))
+        # Where a launch defines nothing, clusters that are asked for are no different.
+        asks_apart = self.register in _DEFINED and self.asking != "branch"
         pure = rng.random() < 0.7
-        programs, n = rng.choice((1, 2, 2, 3)), rng.randint(1, 7)
-        self.program: Program = SumProgram(
-            seed, programs, n, [], [], [], asked=self.register, pure=pure, launches="divided"
-        )
-        large = rng.random() < 0.06
-        self.rows = 128 if large else rng.choice((16, 32, 32, 64))
-        self.columns = 128 if large else rng.choice((self.rows, 16, 32, 64))
+        programs, n = rng.choice((1, 2, 2, 3)), rng.randint(1, 6)
+        self.program = SumProgram(
+            seed, programs, n, [], [], [], asked=self.register, pure=pure,
+            launches="divided" if asks_apart else "clusters",
+        )  # fmt: skip
+        large = rng.random() < 0.05
+        self.rows = 128 if large else rng.choice((16, 16, 32, 32, 64))
+        self.columns = 128 if large else rng.choice((self.rows, 16, 32))
         self.depth = 64 if large else rng.choice((16, 32))
         # Longer for later programs, now and then.
-        self.grows = rng.random() < 0.15
+        self.grows = rng.random() < (0.3 if asks_apart else 0.1)
         self.names = 0
-        where = ("before", "in", "behind", "behind", "branch", "branch", "place")
-        self.asking = rng.choice(where) if self.register else ""
-        if not self.register or self.asking in ("behind", "branch") and (
-            self.register in _ANYTHING
-        ):  # fmt: skip
-            # Clusters that are asked for have a machine of their own, too.
-            self.program.launches = "clusters"
         self.body = self.program.statements
         self._loop()
 
@@ -114,7 +122,7 @@ class _Generator:
         """What the machine says, as the language says it for other targets."""
         name = "asks(pid)" if self.rng.random() < 0.15 else ""
         known = _DEFINED.get(self.register, "0")
-        assembly = name or _ask(self.register, getattr(self.program, "pure"))
+        assembly = name or _ask(self.register, self.program.pure)
         template = name or f"(tl.to_tensor({known}).to(tl.int32) + pid * 0)"
         return Expression(template, "int32", (), (), frozenset(), assembly)
 
@@ -170,7 +178,7 @@ class _Generator:
             loop.header = f"for {counter} in tl.range(0, {end}, num_stages={rng.choice((1, 2, 3))})"
         self.body.append(loop)
         self.body += added
-        if self.asking in ("behind", "branch", "place"):
+        if self.asking in ("behind", "place"):
             seen = self._ask_here(self.body)
         for number, total in enumerate(sums):
             self._results(total, seen, last=number + 1 == len(sums))
@@ -243,24 +251,29 @@ class _Generator:
         name = f"out{number}"
         self.program.arrays.append(Array(name, "float32", rows * columns))
         place, names = "pid", frozenset([total.name])
-        if seen and self.asking == "place" and self.register in ("%ctaid.x", "%clusterid.x"):
+        if seen and self.asking == "place":
             place, names = seen.name, names | {seen.name}
         text = f"tl.store({name} + {place} * {rows * columns} + {offsets(total.shape)}, {A})"
-        # In a function of its own the tile is behind the loop, and so is a branch.
         self.body.append(
             Store(name, Expression(text, "void", (), (self._read(total),), names))
         )  # fmt: skip
         if seen and self.asking != "in":
             self._store_number(seen)
-        if not seen or not last or self.asking != "branch":
+        if not last or self.asking != "branch":
             return
         reduced = Array(f"out{len(self.program.arrays)}", "float32", columns)
         self.program.arrays.append(reduced)
-        branch = Nested("if", [], Expression(f"({A} % 2 == 0)", BOOL, (), (self._seen_bit(seen),)))
+        # One way meets more often than the other.
+        alike = (
+            f"tl.sum(tl.trans({A}), 1)",
+            f"tl.sum(tl.sum(tl.reshape({A}, (2, {rows // 2}, {columns})), 0), 0)",
+            f"(tl.sum({A}, 0) + (tl.max(tl.max({A}, 1), 0) > 1e30).to(tl.float32))",
+        )
+        branch = Nested("if", [], Expression(f"({A} % 2 == 0)", BOOL, (), (self._bit(),)))
         where = f"{reduced.name} + pid * {columns} + tl.arange(0, {columns})"
         for body, value in (
             (branch.body, f"tl.sum({A}, 0)"),
-            (branch.otherwise, f"tl.sum(tl.trans({A}), 1)"),
+            (branch.otherwise, rng.choice(alike)),
         ):
             made = Expression(value, "float32", (columns,), (self._read(total),))
             body.append(
@@ -268,13 +281,10 @@ class _Generator:
             )
         self.body.append(branch)
 
-    def _seen_bit(self, seen: Value) -> Expression:
-        """What a branch depends on: the register itself where the two ways are alike."""
-        assembly = (
-            f'tl.inline_asm_elementwise("mov.u32 $0, {self.register};", "=r", [], dtype=tl.int32, '
-            f"is_pure={getattr(self.program, 'pure')}, pack=1)"
-        )
-        return Expression(seen.name, "int32", (), (), frozenset([seen.name]), assembly)
+    def _bit(self) -> Expression:
+        """What a branch depends on: anything."""
+        read = _read_register(self.register, self.program.pure)
+        return Expression("pid", "int32", (), (), frozenset(), read)
 
     def _store_number(self, seen: Value) -> None:
         name = f"out{len(self.program.arrays)}"
