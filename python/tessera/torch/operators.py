@@ -10,12 +10,16 @@ schema.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import re
-from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
+import threading
+from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence, Union
 
 import torch
+import torch._library.autograd as custom_op_autograd
+from torch.autograd import forward_ad
 
 from tessera.errors import ArgumentError, CompilationError, TesseraError, UnsupportedError
 from tessera.runtime.tracing import Watch, WatchedArgument, fake_launches_skipped, writes_watched
@@ -50,7 +54,8 @@ def op(
       device_types: "cpu", "cuda" or both; None for all.
 
     Raises CompilationError (E078) for a function or options that do not fit the schema; a call,
-    ArgumentError (E078) for a result that does not, or an argument that is written all the same.
+    ArgumentError: E078 for a result that does not, or an argument that is written all the same,
+    E057 for an argument with a tangent (torch.func.jvp, torch.autograd.forward_ad).
     """
 
     def decorate(fn: Callable[..., Any]) -> Any:
@@ -110,9 +115,10 @@ def _make_operator(
     if setup_context is not None and backward is None:
         raise _mistake(f"operator {qualified} has a setup_context, but no backward", "pass both")
     try:
-        operator: Any = torch.library.custom_op(
-            qualified, run, mutates_args=written, schema=found.text, device_types=device_types
-        )
+        with _tangents_refused(qualified, found):
+            operator: Any = torch.library.custom_op(
+                qualified, run, mutates_args=written, schema=found.text, device_types=device_types
+            )
     except (ValueError, RuntimeError, TypeError) as error:
         raise _mistake(f"torch refuses operator {qualified}: {error}", "see its message") from error
     operator.register_fake(fake or _run_without_launches(fn))
@@ -182,6 +188,53 @@ def _find_schema(
             "mark the same arguments with (a!), as in Tensor(a!) x",
         )
     return schema
+
+
+_PATCHING = threading.Lock()
+
+
+@contextlib.contextmanager
+def _tangents_refused(qualified: str, schema: _Schema) -> Iterator[None]:
+    """Has the operator that is made in the block refuse arguments with tangents.
+
+    torch has no forward derivatives of such operators. It leaves tangents out, so that they are
+    zeros, and below autograd nobody sees that there were any.
+    """
+    make_impl = custom_op_autograd.make_autograd_impl
+
+    def make_autograd_impl(op: Any, info: Any) -> Callable[..., Any]:
+        impl: Callable[..., Any] = make_impl(op, info)
+        if f"{op._namespace}::{op._opname}" != qualified.partition(".")[0]:
+            return impl
+
+        def refuse_tangents(keyset: Any, *args: Any, **kwargs: Any) -> Any:
+            if forward_ad._current_level >= 0 and torch._C._is_fwd_grad_enabled():
+                _refuse_tangents(qualified, {**dict(zip(schema.arguments, args)), **kwargs})
+            return impl(keyset, *args, **kwargs)
+
+        return refuse_tangents
+
+    with _PATCHING:
+        setattr(custom_op_autograd, "make_autograd_impl", make_autograd_impl)
+        try:
+            yield
+        finally:
+            setattr(custom_op_autograd, "make_autograd_impl", make_impl)
+
+
+def _refuse_tangents(qualified: str, named: dict[str, Any]) -> None:
+    for name, value in named.items():
+        for tensor in value if isinstance(value, (tuple, list)) else (value,):
+            if not isinstance(tensor, torch.Tensor):
+                continue
+            if forward_ad.unpack_dual(tensor).tangent is not None:
+                raise ArgumentError(
+                    "E057",
+                    f"argument `{name}` of operator {qualified} has a tangent, and operators of "
+                    "@tessera.torch.op have no forward derivatives",
+                    "call it in a torch.autograd.Function that has a `jvp`, or differentiate "
+                    "backward",
+                )
 
 
 class _Implementation:

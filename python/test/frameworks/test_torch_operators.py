@@ -235,3 +235,89 @@ def test_fake_tensors_are_not_launched_on() -> None:
             scale_kernel(x, 2.0)
         with pytest.raises(tessera.ArgumentError, match="E057.*fake tensor"):
             scale_kernel.fn[(1,)](x, 1.0, x, 4)
+
+
+# --- Forward derivatives ----------------------------------------------------------------------
+
+TANGENT = torch.ones(4)
+
+
+def by_a_dual_tensor(function, x):
+    with torch.autograd.forward_ad.dual_level():
+        result = function(torch.autograd.forward_ad.make_dual(x, TANGENT))
+        return torch.autograd.forward_ad.unpack_dual(result).tangent
+
+
+def by_jvp(function, x):
+    return torch.func.jvp(function, (x,), (TANGENT,))[1]
+
+
+def by_jacfwd(function, x):
+    return torch.func.jacfwd(function)(x) @ TANGENT
+
+
+def by_jvp_of_a_batch(function, x):
+    return torch.func.vmap(lambda v: torch.func.jvp(function, (x,), (v,))[1])(TANGENT[None])[0]
+
+
+def by_jvp_compiled(function, x):
+    return torch.compile(by_jvp, backend="eager")(function, x)
+
+
+WAYS = [by_a_dual_tensor, by_jvp, by_jacfwd, by_jvp_of_a_batch, by_jvp_compiled]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_forward_derivatives_are_refused(way) -> None:
+    """They would be zeros."""
+    with pytest.raises(tessera.ArgumentError) as error:
+        way(lambda x: scale(x, 3.0), torch.ones(4))
+    assert error.value.id == "E057" and error.value.message == (
+        "argument `x` of operator tessera_test::scale has a tangent, and operators of "
+        "@tessera.torch.op have no forward derivatives"
+    )
+    assert "torch.autograd.Function that has a `jvp`" in error.value.fix
+
+
+def test_a_tangent_of_what_is_written_or_in_a_list() -> None:
+    def write(x):
+        y = x.clone()
+        scale_(y, 3.0)
+        return y
+
+    @tessera.torch.op(fresh())
+    def first(tensors: list[torch.Tensor], factor: Optional[float] = None) -> torch.Tensor:
+        return tensors[0].clone()
+
+    for function in (write, lambda x: first([torch.ones(4), x])):
+        with pytest.raises(tessera.ArgumentError, match="E057.*has a tangent"):
+            by_jvp(function, torch.ones(4))
+
+
+@pytest.mark.parametrize("way", [by_a_dual_tensor, by_jvp, by_jacfwd])
+def test_forward_derivatives_of_ones_own(way) -> None:
+    class Scale(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return scale(x, 3.0)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            return scale(tangent, 3.0)
+
+    assert way(Scale.apply, torch.ones(4)).equal(3 * TANGENT)
+
+
+def test_beside_forward_derivatives() -> None:
+    """What has no tangent is computed as ever."""
+    x = torch.arange(4.0)
+    assert by_jvp(lambda v: v * scale(x, 3.0), x).equal(3 * x)
+    assert by_a_dual_tensor(lambda v: scale(x, 3.0) + v, x).equal(TANGENT)
+    with torch.autograd.forward_ad.dual_level():
+        assert scale(x, 3.0).equal(3 * x)
