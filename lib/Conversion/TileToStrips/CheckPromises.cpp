@@ -10,6 +10,7 @@
 #include "tessera/Conversion/TileToStrips/Passes.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
 #include "tessera/Dialect/Tile/IR/Reductions.h"
+#include "tessera/Dialect/Tile/IR/RowElements.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -28,28 +29,34 @@ struct PromisedRun {
   bool isRepeated;
 };
 
-Value findMask(tile::HintOp hint, ArrayRef<PromisedRun> runs, AccessAnalysis &access);
+/// What says with less work than all elements that a promise holds.
+struct Shortcut {
+  Value mask = {};             ///< it holds if all of this is true
+  bool isTrueFirst = false;    ///< all of the mask is true if its last element is
+  tile::RemIntOp wrapped = {}; ///< of a row: it holds if no element of the row wraps
+};
 
 struct StripsCheckPromises : impl::StripsCheckPromisesBase<StripsCheckPromises> {
   using StripsCheckPromisesBase::StripsCheckPromisesBase;
 
   void runOnOperation() override {
     AccessAnalysis access;
-    SmallVector<std::tuple<tile::HintOp, SmallVector<PromisedRun>, Value>> checks;
+    SmallVector<std::tuple<tile::HintOp, SmallVector<PromisedRun>, Shortcut>> checks;
     for (tile::HintOp hint : findUsedHints(access))
       if (SmallVector<PromisedRun> runs = findRuns(hint, access); !runs.empty()) {
-        Value mask = findMask(hint, runs, access);
-        checks.push_back({hint, std::move(runs), mask});
+        Shortcut shortcut = findShortcut(hint, runs, access);
+        checks.push_back({hint, std::move(runs), shortcut});
       }
     // Only now: the analysis holds while nothing changes.
-    for (auto &[hint, runs, mask] : checks)
-      check(hint, runs, mask);
+    for (auto &[hint, runs, shortcut] : checks)
+      check(hint, runs, shortcut);
   }
 
 private:
   llvm::SetVector<tile::HintOp> findUsedHints(AccessAnalysis &access);
   SmallVector<PromisedRun> findRuns(tile::HintOp hint, AccessAnalysis &access);
-  void check(tile::HintOp hint, ArrayRef<PromisedRun> runs, Value mask);
+  Shortcut findShortcut(tile::HintOp hint, ArrayRef<PromisedRun> runs, AccessAnalysis &access);
+  void check(tile::HintOp hint, ArrayRef<PromisedRun> runs, Shortcut shortcut);
 };
 
 /// Whether promises say more of an access than what is known.
@@ -63,7 +70,7 @@ bool gainsByPromises(Value pointers, AccessAnalysis &access) {
   return false;
 }
 
-/// Whether a mask is true everywhere, an i1.
+/// Whether all elements of a tile of truth values are true, an i1.
 Value buildAll(OpBuilder &builder, Location loc, Value mask) {
   return tile::buildReductionToScalar(builder, loc, mask,
                                       [](OpBuilder &b, Location loc, Value l, Value r) -> Value {
@@ -71,20 +78,30 @@ Value buildAll(OpBuilder &builder, Location loc, Value mask) {
                                       });
 }
 
-/// Of `where(mask, x, y)` with an `x` that is known to have the runs, the mask: if that is true
-/// everywhere, the promise holds, and that takes less to find out. Null for other tiles.
-Value findMask(tile::HintOp hint, ArrayRef<PromisedRun> runs, AccessAnalysis &access) {
-  Value tile = hint.getSource();
-  while (auto inner = tile.getDefiningOp<tile::HintOp>())
-    tile = inner.getSource();
-  auto choice = tile.getDefiningOp<arith::SelectOp>();
-  if (!choice || !isa<RankedTensorType>(choice.getCondition().getType()))
+/// Whether the remainders of a row of neighbours are a row themselves, an i1; null if that takes
+/// more than scalars. The last is as far from the first as it is in the row unless one wraps.
+Value buildWrapCheck(OpBuilder &builder, Location loc, tile::RemIntOp wrapped) {
+  DenseMap<Value, Value> ofFirst, ofLast;
+  int64_t distance = tile::getShape(wrapped.getType()).front() - 1;
+  Value index = tile::emitRowElement(builder, wrapped.getLhs(), 0, ofFirst);
+  Value first = tile::emitRowElement(builder, wrapped, 0, ofFirst);
+  Value last = tile::emitRowElement(builder, wrapped, distance, ofLast);
+  if (!index || !first || !last)
     return {};
-  const AccessForm &form = access.getForm(choice.getTrueValue());
-  bool areKnown = llvm::all_of(runs, [&](PromisedRun run) {
-    return (run.isRepeated ? form.constancy : form.contiguity)[run.dim] % run.length == 0;
-  });
-  return areKnown ? choice.getCondition() : Value();
+  auto compare = [&](arith::CmpIPredicate predicate, Value value, const APInt &number) -> Value {
+    Value constant =
+        arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(value.getType(), number));
+    return arith::CmpIOp::create(builder, loc, predicate, value, constant);
+  };
+  unsigned width = first.getType().getIntOrFloatBitWidth();
+  Value apart = arith::SubIOp::create(builder, loc, last, first);
+  Value holds = compare(arith::CmpIPredicate::eq, apart, APInt(width, distance));
+  // Nor may the row leave its type, or begin below 0.
+  Value begins = compare(arith::CmpIPredicate::sge, index, APInt(width, 0));
+  Value ends =
+      compare(arith::CmpIPredicate::sle, index, APInt::getSignedMaxValue(width) - distance);
+  holds = arith::AndIOp::create(builder, loc, holds, begins);
+  return arith::AndIOp::create(builder, loc, holds, ends);
 }
 
 /// Whether every run of a tile of integers counts up by `step`, an i1: so it does if less their
@@ -142,6 +159,36 @@ Value buildCheck(OpBuilder &builder, Location loc, Value values, PromisedRun run
 
 } // namespace
 
+/// Of `where(mask, x, y)` with an `x` that is known to have the runs, the mask says that they hold;
+/// of `x % n` with an `x` that is a row, two elements do.
+Shortcut StripsCheckPromises::findShortcut(tile::HintOp hint, ArrayRef<PromisedRun> runs,
+                                           AccessAnalysis &access) {
+  Value tile = hint.getSource();
+  while (auto inner = tile.getDefiningOp<tile::HintOp>())
+    tile = inner.getSource();
+  ArrayRef<int64_t> shape = tile::getShape(tile.getType());
+  auto isKnown = [&](Value value) {
+    const AccessForm &form = access.getForm(value);
+    return llvm::all_of(runs, [&](PromisedRun run) {
+      return (run.isRepeated ? form.constancy : form.contiguity)[run.dim] % run.length == 0;
+    });
+  };
+  if (auto wrapped = tile.getDefiningOp<tile::RemIntOp>()) {
+    bool isRow = runs.size() == 1 && !runs[0].isRepeated && shape.size() == 1 &&
+                 runs[0].length == shape[0] && isKnown(wrapped.getLhs()) &&
+                 access.getForm(wrapped.getRhs()).isUniform();
+    return {/*mask=*/{}, /*isTrueFirst=*/false, isRow ? wrapped : tile::RemIntOp()};
+  }
+  auto choice = tile.getDefiningOp<arith::SelectOp>();
+  if (!choice || !isa<RankedTensorType>(choice.getCondition().getType()) ||
+      !isKnown(choice.getTrueValue()))
+    return {};
+  Value mask = choice.getCondition();
+  bool isTrueFirst =
+      shape.size() == 1 && access.getMaskWithin(mask, 0, shape.front()) != MaskWithin::Any;
+  return {mask, isTrueFirst};
+}
+
 /// The hints that are part of addresses which they say more of.
 llvm::SetVector<tile::HintOp> StripsCheckPromises::findUsedHints(AccessAnalysis &access) {
   llvm::SetVector<Value> values;
@@ -188,21 +235,30 @@ SmallVector<PromisedRun> StripsCheckPromises::findRuns(tile::HintOp hint, Access
 }
 
 /// Replaces a hint by a choice: what holds of `runs` is a fact of the tile if the check succeeds.
-void StripsCheckPromises::check(tile::HintOp hint, ArrayRef<PromisedRun> runs, Value mask) {
+void StripsCheckPromises::check(tile::HintOp hint, ArrayRef<PromisedRun> runs, Shortcut shortcut) {
   OpBuilder builder(hint);
   Location loc = hint.getLoc();
   Value source = hint.getSource(), values = source;
-  int64_t step = 1;
   auto type = cast<RankedTensorType>(source.getType());
-  if (auto pointer = dyn_cast<tile::PointerType>(type.getElementType()); pointer && !mask) {
+  Value holds;
+  if (shortcut.wrapped)
+    holds = buildWrapCheck(builder, loc, shortcut.wrapped);
+  if (shortcut.isTrueFirst) {
+    DenseMap<Value, Value> known;
+    holds = tile::emitRowElement(builder, shortcut.mask, type.getDimSize(0) - 1, known);
+  }
+  if (shortcut.mask && !holds)
+    holds = buildAll(builder, loc, shortcut.mask);
+  bool isShort = holds != nullptr;
+  int64_t step = 1;
+  if (auto pointer = dyn_cast<tile::PointerType>(type.getElementType()); pointer && !isShort) {
     step = pointer.getPointeeBytes();
     values = tile::PtrToIntOp::create(
         builder, loc, RankedTensorType::get(type.getShape(), builder.getI64Type()), source);
   }
-  Value holds = mask ? buildAll(builder, loc, mask) : Value();
   SmallVector<int64_t> contiguity(type.getRank(), 1), constancy(type.getRank(), 1);
   for (PromisedRun run : runs) {
-    if (!mask) {
+    if (!isShort) {
       Value one = buildCheck(builder, loc, values, run, run.isRepeated ? 0 : step);
       holds = holds ? arith::AndIOp::create(builder, loc, holds, one) : one;
     }

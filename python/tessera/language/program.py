@@ -185,10 +185,15 @@ def _hint(name: str, input: Any, values: Any) -> tensor:
             f"{name} got {len(numbers)} values for {describe(x)}",
             "give a value a dimension",
         )
-    if specialised_value(x) is not None:
-        return x
     session = active.session
-    return emit_one(name, x, numbers, session.debug and not session.scalar_function)
+    checks = session.debug and not session.scalar_function
+    known = specialised_value(x)
+    if known is None:
+        return emit_one(name, x, numbers, checks)
+    if checks and name == "multiple_of" and known % numbers[0] != 0:
+        broken = f"E082: the value is no multiple of {numbers[0]}"
+        emit("device_assert", emit_one("eq", x, 0), broken, None)
+    return x
 
 
 @builtin

@@ -255,6 +255,15 @@ def test_a_broken_promise_is_an_error(debugged, how, values, length, multiple, t
     promise[(1,)](x, 24, B=32, RUN=length, MULTIPLE=multiple, HOW=how)
 
 
+def test_an_argument_that_is_one(debugged):
+    x = UP.astype(np.int32)
+    with pytest.raises(
+        tessera.KernelAssertionError, match="the value is no multiple of 16"
+    ) as caught:
+        debugged(promise, (1,), x, 1, B=32, RUN=1, MULTIPLE=16, HOW="scalar")
+    assert caught.value.id == "E082"
+
+
 @pytest.mark.parametrize("how, values, length, multiple", KEPT)
 def test_a_promise_that_holds_is_none(debugged, how, values, length, multiple):
     x = values.astype(np.int32)

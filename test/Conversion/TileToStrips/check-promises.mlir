@@ -95,23 +95,77 @@ tile.func private @unchecked(%p: !tile.ptr<f32>, %i: tensor<64xi32>, %j: tensor<
 
 // -----
 
-// A choice of a run where a mask is true: whether it is true everywhere is all there is to check.
+// A choice of a run where a mask is true: if it is true everywhere, the promise holds. Of a bound,
+// the last element says so.
 
-// CHECK-LABEL: @chosen
-// CHECK:         %[[R:.*]] = tile.range 0 to 64
-// CHECK:         %[[IN:.*]] = arith.cmpi slt, %[[R]]
-// CHECK:         %[[I:.*]] = arith.select %[[IN]], %[[R]]
-// CHECK-NOT:     arith.subi
-// CHECK:         %[[HOLDS:.*]] = tile.reduce(%[[IN]])
-// CHECK:           arith.andi
+// CHECK-LABEL: @bounded
+// CHECK-SAME:    %[[N:[a-z0-9]+]]: i32
+// CHECK:         %[[I:.*]] = arith.select %{{.*}} : tensor<64xi1>
+// CHECK-NOT:     tile.reduce
+// CHECK:         %[[HOLDS:.*]] = arith.cmpi sgt, %[[N]], %c63_i32 : i32
 // CHECK:         %[[KNOWN:.*]] = tile.hint %[[I]] {{.*}}strips.checked
 // CHECK:         arith.select %[[HOLDS]], %[[KNOWN]], %[[I]]
-tile.func private @chosen(%p: !tile.ptr<f32>, %n: i32) {
+tile.func private @bounded(%n: i32, %p: !tile.ptr<f32>) {
   %r = tile.range 0 to 64 : tensor<64xi32>
   %zero = arith.constant dense<0> : tensor<64xi32>
   %ns = tile.splat %n : i32 -> tensor<64xi32>
   %in = arith.cmpi slt, %r, %ns : tensor<64xi32>
   %i = arith.select %in, %r, %zero : tensor<64xi1>, tensor<64xi32>
+  %h = tile.hint %i {contiguity = array<i64: 64>} : tensor<64xi32>
+  %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+  %pi = tile.addptr %ps, %h : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+  %x = tile.load %pi : tensor<64x!tile.ptr<f32>>
+  tile.store %pi, %x : tensor<64x!tile.ptr<f32>>
+  tile.return
+}
+
+// -----
+
+// Of any other mask, all elements do.
+
+// CHECK-LABEL: @chosen
+// CHECK-SAME:    %[[IN:[a-z0-9]+]]: tensor<64xi1>
+// CHECK:         %[[I:.*]] = arith.select %[[IN]]
+// CHECK-NOT:     arith.subi
+// CHECK:         %[[HOLDS:.*]] = tile.reduce(%[[IN]])
+// CHECK:           arith.andi
+// CHECK:         %[[KNOWN:.*]] = tile.hint %[[I]] {{.*}}strips.checked
+// CHECK:         arith.select %[[HOLDS]], %[[KNOWN]], %[[I]]
+tile.func private @chosen(%p: !tile.ptr<f32>, %in: tensor<64xi1>) {
+  %r = tile.range 0 to 64 : tensor<64xi32>
+  %zero = arith.constant dense<0> : tensor<64xi32>
+  %i = arith.select %in, %r, %zero : tensor<64xi1>, tensor<64xi32>
+  %h = tile.hint %i {contiguity = array<i64: 64>} : tensor<64xi32>
+  %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+  %pi = tile.addptr %ps, %h : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+  %x = tile.load %pi : tensor<64x!tile.ptr<f32>>
+  tile.store %pi, %x : tensor<64x!tile.ptr<f32>>
+  tile.return
+}
+
+// -----
+
+// Remainders of a row: no element wraps if the last is as far from the first as in the row.
+
+// CHECK-LABEL: @wrapped
+// CHECK-SAME:    %[[START:[a-z0-9]+]]: i32, %[[N:[a-z0-9]+]]: i32
+// CHECK:         %[[I:.*]] = tile.rem_int signed %{{.*}} : tensor<64xi32>
+// CHECK-NOT:     tile.reduce
+// CHECK-DAG:     %[[FIRST:.*]] = tile.rem_int signed %[[START]], %[[N]] : i32
+// CHECK-DAG:     %[[END:.*]] = arith.addi %[[START]], %c63_i32 : i32
+// CHECK-DAG:     %[[LAST:.*]] = tile.rem_int signed %[[END]], %[[N]] : i32
+// CHECK:         %[[APART:.*]] = arith.subi %[[LAST]], %[[FIRST]] : i32
+// CHECK:         arith.cmpi eq, %[[APART]], %c63_i32 : i32
+// CHECK:         arith.cmpi sge, %[[START]], %c0_i32 : i32
+// CHECK:         arith.cmpi sle, %[[START]], %c2147483584_i32 : i32
+// CHECK:         %[[KNOWN:.*]] = tile.hint %[[I]] {{.*}}strips.checked
+// CHECK:         arith.select %{{.*}}, %[[KNOWN]], %[[I]]
+tile.func private @wrapped(%start: i32, %n: i32, %p: !tile.ptr<f32>) {
+  %r = tile.range 0 to 64 : tensor<64xi32>
+  %starts = tile.splat %start : i32 -> tensor<64xi32>
+  %y = arith.addi %starts, %r : tensor<64xi32>
+  %ns = tile.splat %n : i32 -> tensor<64xi32>
+  %i = tile.rem_int signed %y, %ns : tensor<64xi32>
   %h = tile.hint %i {contiguity = array<i64: 64>} : tensor<64xi32>
   %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
   %pi = tile.addptr %ps, %h : tensor<64x!tile.ptr<f32>>, tensor<64xi32>

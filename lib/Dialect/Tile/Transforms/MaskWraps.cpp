@@ -12,6 +12,7 @@
 
 #include "tessera/Analysis/Access.h"
 #include "tessera/Analysis/MemoryOrder.h"
+#include "tessera/Dialect/Tile/IR/RowElements.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -288,48 +289,12 @@ bool MaskWrapsPass::isOneElement(LoadOp load, AccessAnalysis &analysis) {
   return true;
 }
 
-/// The first element of a row; null if nobody knows how it is computed.
-static Value emitFirst(OpBuilder &builder, Value row, llvm::DenseMap<Value, Value> &known) {
-  if (!isa<RankedTensorType>(row.getType()))
-    return row;
-  if (Value first = known.lookup(row))
-    return first;
-  Operation *op = row.getDefiningOp();
-  if (!op || op->getNumResults() != 1 || op->getNumRegions() != 0)
-    return {};
-  Type type = getElementTypeOrSelf(row.getType());
-  Value first;
-  DenseElementsAttr constant;
-  if (auto splat = dyn_cast<SplatOp>(op)) {
-    first = splat.getSource();
-  } else if (auto range = dyn_cast<RangeOp>(op)) {
-    first = arith::ConstantOp::create(builder, op->getLoc(),
-                                      builder.getIntegerAttr(type, range.getStart()));
-  } else if (matchPattern(row, m_Constant(&constant)) && constant.isSplat()) {
-    first = arith::ConstantOp::create(builder, op->getLoc(),
-                                      cast<TypedAttr>(constant.getSplatValue<Attribute>()));
-  } else if (isPure(op) && (op->hasTrait<OpTrait::Elementwise>() || isa<AddPtrOp>(op))) {
-    IRMapping mapping;
-    for (Value operand : op->getOperands()) {
-      Value of = emitFirst(builder, operand, known);
-      if (!of)
-        return {};
-      mapping.map(operand, of);
-    }
-    Operation *scalar = builder.clone(*op, mapping);
-    scalar->getResult(0).setType(type);
-    first = scalar->getResult(0);
-  }
-  known[row] = first;
-  return first;
-}
-
 static void loadOnce(LoadOp load) {
   OpBuilder builder(load);
   llvm::DenseMap<Value, Value> known;
-  Value ptr = emitFirst(builder, load.getPtr(), known);
-  Value mask = load.getMask() ? emitFirst(builder, load.getMask(), known) : Value();
-  Value other = load.getOther() ? emitFirst(builder, load.getOther(), known) : Value();
+  Value ptr = emitRowElement(builder, load.getPtr(), 0, known);
+  Value mask = load.getMask() ? emitRowElement(builder, load.getMask(), 0, known) : Value();
+  Value other = load.getOther() ? emitRowElement(builder, load.getOther(), 0, known) : Value();
   if (!ptr || (load.getMask() && !mask) || (load.getOther() && !other))
     return;
   auto once = cast<LoadOp>(builder.clone(*load));

@@ -44,16 +44,6 @@ struct VersionWrapsPass : public tessera::tile::impl::TileVersionWrapsPassBase<V
   void version(Block *block, ArrayRef<Wrap> wraps);
 };
 
-/// Whether a hint says of a tile of one dimension that it is one run of neighbours.
-bool isPromisedRun(Value tile) {
-  int64_t extent = getShape(tile.getType())[0];
-  return llvm::any_of(tile.getUsers(), [&](Operation *user) {
-    auto hint = dyn_cast<HintOp>(user);
-    return hint && ((hint.getContiguity() && hint.getContiguity()->front() >= extent) ||
-                    isPromisedRun(hint));
-  });
-}
-
 /// The scalar of which a tile is the splat.
 Value getSplatSource(Value tile) {
   auto splat = tile.getDefiningOp<SplatOp>();
@@ -124,9 +114,7 @@ std::optional<Wrap> VersionWrapsPass::matchWrap(RemIntOp rem, AccessAnalysis &ac
   wrap.mayOverflow =
       !ranges.isNonNegative(rem.getLhs()) || !ranges.isExact(rem.getLhs(), 1, /*isSigned=*/true);
   wrap.from = static_cast<int32_t>(rangeOp.getStart());
-  // Where the whole tile is promised to be a run, the test is the cheapest check of the promise.
-  int64_t enough = isPromisedRun(rem) ? wrap.length : std::min(wrap.length, kLongRun);
-  if (access.getForm(rem).contiguity[0] >= enough)
+  if (access.getForm(rem).contiguity[0] >= std::min(wrap.length, kLongRun))
     return std::nullopt;
   return wrap;
 }
