@@ -804,7 +804,10 @@ bool BoxFinder::askForNarrow(const ScalarPolynomial &coordinate, int64_t extent)
     relyOn(limits);
     return true;
   }
-  if (std::optional<std::string> bound = room ? writeProgramBound(*room, analysis) : std::nullopt) {
+  SmallVector<ScalarTerm> others;
+  std::optional<std::string> bound =
+      room ? writeProgramBound(*room, analysis, others) : std::nullopt;
+  if (bound && !bound->empty() && others.empty()) {
     if (!llvm::is_contained(programBounds, *bound))
       programBounds.push_back(*bound);
     return true;

@@ -55,8 +55,10 @@ struct TileGPUReplaceNarrowCopies
       tilegpu::CopyHints hints = tilegpu::CopyHints::attachedTo(op);
       load.setCache(hints.cache);
       load.setEvict(hints.evict);
-      if (Attribute access = op->getAttr(kAccessAttr))
-        load->setAttr(kAccessAttr, access);
+      // What is moved at once, and what a mask may be within that.
+      for (StringRef name : {kAccessAttr, kPrefixMasksAttr, kPartialMasksAttr})
+        if (Attribute plan = op->getAttr(name))
+          load->setAttr(name, plan);
       tilegpu::LocalStoreOp::create(builder, op.getLoc(), load, op.getBuffer());
       op.erase();
     }

@@ -283,3 +283,30 @@ def test_the_first_thread_orders_copies(rng, L, block, warps, stages):
     if L:
         remarks = "\n".join(map(str, attend_to_pages.warmup(*arguments, **options).remarks))
         assert "loop copies for itself" in remarks
+
+
+@tessera.jit
+def odd_columns(a_ptr, b_ptr, c_ptr, n, COLUMNS: tl.constexpr):
+    i, j, k = tl.arange(0, 64), tl.arange(0, 16), tl.arange(0, 32)
+    acc = tl.zeros((64, 16), tl.int32)
+    for step in range(n):
+        a = tl.load(a_ptr + i[:, None] * (n * 32) + (step * 32 + k)[None, :])
+        places = b_ptr + (step * 32 + k)[:, None] * 16 + j[None, :]
+        acc = tl.dot(a, tl.load(places, mask=j[None, :] < COLUMNS, other=0), acc)
+    tl.store(c_ptr + i[:, None] * 16 + j[None, :], acc)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_a_mask_ends_within_a_narrow_copy(rng, target):
+    """A thread has two bytes of a row, which no asynchronous copy moves."""
+    n, columns = 3, 13
+    a, b = rng.integers(-9, 9, (64, n * 32)).astype("i1"), rng.integers(-9, 9, (n * 32, 16)).astype(
+        "i1"
+    )
+    c = np.zeros((64, 16), "i4")
+    tessera.gpu.simulate(odd_columns)[(1,)](
+        a, b, c, n, COLUMNS=columns, num_warps=8, target=target
+    ).check()
+    want = a.astype("i4") @ b.astype("i4")
+    want[:, columns:] = 0
+    np.testing.assert_array_equal(c, want)

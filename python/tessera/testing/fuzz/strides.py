@@ -174,7 +174,7 @@ class _Generator:
         stride = self._row_stride(dtype, shape)
         way = self.rng.random()
         if way < 0.15:
-            return self._load_rows(before, body, name, dtype, shape, data)
+            return self._load_rows(body, name, dtype, shape, data)
         offset = self._offset(dtype, stride, shape, in_loop=way > 0.3)
         turned = stride >= shape[0] and stride < 1 << 20 and self.rng.random() < 0.25
         if 0.3 < way < 0.5:
@@ -210,7 +210,6 @@ class _Generator:
 
     def _load_rows(
         self,
-        before: list[Statement],
         body: list[Statement],
         name: str,
         dtype: str,
