@@ -217,8 +217,8 @@ struct LaunchRange {
 struct LaunchConditions;
 
 /// The range of an access of a single argument's array, with what it takes for granted of the
-/// launch added to the conditions. None for other accesses, and where the launch cannot know all
-/// that it reaches: an index that is found in memory, or that a `while` carries.
+/// launch added to the conditions. None for other accesses, and of an index found in memory. One
+/// whose loop's end is found there, or which a `while` counts up, goes on to the end of memory.
 std::optional<LaunchRange> getLaunchRange(const OpAccess &access, AccessAnalysis &analysis,
                                           LaunchConditions &conditions);
 

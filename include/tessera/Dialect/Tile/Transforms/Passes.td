@@ -359,7 +359,7 @@ def TileLimitLaunchesPass : Pass<"tile-limit-launches", "::mlir::ModuleOp"> {
     negative, by limits or without.
 
     With `program-bounds` a launch may be asked, too, that a number by which an index is
-    divided is negative in none of its programs (`tile.program_bounds`): the height of a group
+    divided is positive in all of its programs (`tile.program_bounds`): the height of a group
     of tiles.
   }];
   let options = [
