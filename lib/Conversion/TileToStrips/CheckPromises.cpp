@@ -40,6 +40,9 @@ struct StripsCheckPromises : impl::StripsCheckPromisesBase<StripsCheckPromises> 
   using StripsCheckPromisesBase::StripsCheckPromisesBase;
 
   void runOnOperation() override {
+    auto isAny = [](tile::HintOp) { return WalkResult::interrupt(); };
+    if (!getOperation().walk(isAny).wasInterrupted())
+      return;
     AccessAnalysis access;
     SmallVector<std::tuple<tile::HintOp, SmallVector<PromisedRun>, Shortcut>> checks;
     for (tile::HintOp hint : findUsedHints(access))

@@ -125,6 +125,11 @@ def test_loops_of_dots_agree_and_are_clean(seed):
     check(generate(seed, kind="loops"), target)
 
 
+def test_a_narrow_copy_whose_mask_ends_within_an_access():
+    # Two bytes were loaded by the mask of the first.
+    check(generate(110, kind="loops"), "simulator:sm_80")
+
+
 @pytest.mark.parametrize("seed", (*range(40), *FORMER_LOOPS))
 def test_no_schedule_of_a_loop_is_refused(seed):
     for target in ("schedule:sm_80", "schedule:sm_90a"):
