@@ -60,29 +60,6 @@ def test_it_runs_on_cpu_or_gpu(name, tmp_path):
     assert all(float(speed) > 0 for row in table[1:] for speed in row.split(",")[-2:])
 
 
-def test_type_checkers_find_no_mistake(tmp_path):
-    pytest.importorskip("mypy", reason="mypy is not installed")
-    for path in FOLDER.glob("*.py"):
-        # What begins with a digit is no module to mypy.
-        (tmp_path / re.sub(r"^\d+", "step", path.name)).write_text(path.read_text())
-    result = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "mypy",
-            "--config-file=",
-            "--strict",
-            "--follow-imports=silent",
-            ".",
-        ],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, "MYPYPATH": str(FOLDER.parents[1])},
-    )
-    assert result.returncode == 0, result.stdout
-
-
 @pytest.fixture(scope="module")
 def step():
     """The names of a script, which is run once more for them."""
