@@ -21,7 +21,8 @@ def run(program: str, **environment: str) -> str:
         [sys.executable, "-c", textwrap.dedent(program)],
         capture_output=True,
         text=True,
-        env={**os.environ, **environment},
+        # Workers are processes that load torch, too: test_workers_compile_and_send_back has them.
+        env={**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "1", **environment},
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.strip()
