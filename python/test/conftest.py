@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run tests with whole products of parameters, not samples of them (sampling.py)",
     )
+
+
+def _cpu_seconds() -> float:
+    """Of this process, and of those that it started and that have ended."""
+    return sum(os.times()[:4])
+
+
+_STARTED = pytest.StashKey[float]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    item.stash[_STARTED] = _cpu_seconds()
+    return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Reports have the CPU seconds of each test (tools/dev/run_checks.py adds them up)."""
+    if call.when == "teardown" and item.config.getoption("xmlpath", None):
+        seconds = _cpu_seconds() - item.stash[_STARTED]
+        item.user_properties.append(("cpu_seconds", f"{seconds:.3f}"))
 
 
 @pytest.hookimpl(trylast=True)

@@ -5,8 +5,8 @@
 A check is a function that returns how many of its tests passed and failed, and which were
 skipped. A build that fails ends the run, since nothing after it means anything; any other
 failure is counted and the run goes on. The summary says for each reason to skip tests how
-many there are and where; build/dev/skipped.txt has all of their names. The last line is
-"N passed, N failed".
+many there are and where; build/dev/skipped.txt has all of their names. Of pytest, it says which
+folders and files take the most CPU time. The last line is "N passed, N failed".
 
 Usage: tools/dev/run_checks.py [--list] [NAME...]
 """
@@ -17,13 +17,14 @@ import argparse
 import dataclasses
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
 import textwrap
 import time
 import xml.etree.ElementTree as ElementTree
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -103,6 +104,34 @@ def junit(path: pathlib.Path, ok: bool) -> Count:
     return count
 
 
+def tell_cpu_times(path: pathlib.Path, total: float, files: int = 12) -> list[str]:
+    """Where the CPU seconds of a run of pytest went, its processes' children included.
+
+    For each folder of tests, and for so many files, the slowest first. What is left of the `total` is
+    starting, collecting and reporting, in each process of pytest.
+    """
+    folders: dict[str, float] = defaultdict(float)
+    slowest: dict[str, float] = defaultdict(float)
+    tests: Counter[str] = Counter()
+    for case in ElementTree.parse(path).getroot().iter("testcase"):
+        # python.test.FOLDER.FILE, and maybe the name of a class.
+        names = (case.get("classname") or "").split(".")[2:4]
+        folder, file = names[0] if names else "?", "/".join(names) + ".py"
+        tests[folder] += 1
+        tests[file] += 1
+        for told in case.iterfind("properties/property[@name='cpu_seconds']"):
+            folders[folder] += float(told.get("value", "0"))
+            slowest[file] += float(told.get("value", "0"))
+    lines = [f"{total:8.1f} CPU seconds, of which tests {sum(folders.values()):.1f}:"]
+
+    def largest(seconds: dict[str, float]) -> list[tuple[str, float]]:
+        return sorted(seconds.items(), key=lambda item: -item[1])
+
+    for name, seconds in [*largest(folders), *largest(slowest)[:files]]:
+        lines.append(f"{seconds:8.1f}  {name} ({tests[name]} tests)")
+    return lines
+
+
 def tell_skipped(skipped: Sequence[Skipped]) -> list[str]:
     """For each reason, the most frequent first, how many tests were skipped for it and where."""
     lines = []
@@ -174,7 +203,12 @@ def check_pytest() -> Count:
     jobs = str(max(2, len(os.sched_getaffinity(0))))
     command = [sys.executable, "-m", "pytest", "-q", "-n", jobs, f"--junitxml={path}"]
     command.append("python/test")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     ok = run(command, PYTHONPATH=str(ROOT / "python"))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if path.exists():
+        seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        print("\n".join(tell_cpu_times(path, seconds)))
     return junit(path, ok)
 
 

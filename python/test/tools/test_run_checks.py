@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What tools/check counts, and what it says of tests that are skipped."""
+"""What tools/check counts, and what it says of tests that are skipped, and of their time."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import pathlib
+import subprocess
 import sys
+import xml.etree.ElementTree as ElementTree
 
 import pytest
 
@@ -79,3 +82,52 @@ def test_skipped_tests_are_told_by_reason_and_place(checks, report):
         "     1  no ptxas",
         "        Tessera.Tools (1): f.mlir",
     ]
+
+
+TIMES = """<testsuite>
+  <testcase classname="python.test.runtime.test_a" name="a">
+    <properties><property name="cpu_seconds" value="1.5"/></properties></testcase>
+  <testcase classname="python.test.runtime.test_b.TestClass" name="b">
+    <properties><property name="other" value="7"/><property name="cpu_seconds" value="0.5"/></properties>
+    <failure message="no"/></testcase>
+  <testcase classname="python.test.runtime.test_a" name="c">
+    <properties><property name="cpu_seconds" value="2"/></properties></testcase>
+  <testcase classname="python.test.docs.test_d" name="d"><skipped message="no"/></testcase>
+</testsuite>
+"""
+
+
+def test_cpu_seconds_of_folders_and_files(checks, report):
+    report.write_text(TIMES)
+    assert checks.tell_cpu_times(report, 10, files=1) == [
+        "    10.0 CPU seconds, of which tests 4.0:",
+        "     4.0  runtime (3 tests)",
+        "     3.5  runtime/test_a.py (2 tests)",
+    ]
+    assert checks.tell_cpu_times(report, 10)[-1] == "     0.5  runtime/test_b.py (1 tests)"
+
+
+def test_reports_have_cpu_seconds(checks, tmp_path):
+    """Of children, too; with xdist, whose reports come from other processes."""
+    file = tmp_path / "python" / "test" / "tools" / "test_work.py"
+    file.parent.mkdir(parents=True)
+    conftest = ROOT / "python" / "test" / "conftest.py"
+    (file.parents[1] / "conftest.py").write_text(conftest.read_text())
+    file.write_text(
+        "import subprocess, sys, time\n"
+        "WORK = 'import time\\nwhile time.process_time() < 0.1: pass'\n"
+        "def test_own():\n    end = time.process_time() + 0.1\n"
+        "    while time.process_time() < end: pass\n"
+        "def test_child():\n    subprocess.run([sys.executable, '-c', WORK])\n"
+    )
+    report = tmp_path / "report.xml"
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "1", f"--junitxml={report}"]
+    # Without samples, nothing is asked of tessera.
+    command += ["--every-combination", "-c", os.devnull, f"--rootdir={tmp_path}", str(file)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    cases = ElementTree.parse(report).getroot().findall(".//testcase")
+    assert [case.get("name") for case in cases] == ["test_own", "test_child"]
+    for case in cases:
+        told = case.find("properties/property[@name='cpu_seconds']")
+        assert told is not None and 0.08 < float(told.get("value")) < 3
