@@ -265,8 +265,13 @@ def test_weights_are_turned_where_it_pays(name, monkeypatch) -> None:
     decided: list[bool] = []
     lower = GraphLowering.run
 
+    # A compiler of C++ takes ten seconds for what is decided before it is called.
+    is_asked_alone = False
+
     def run(graph, *args):
         decided.append(graph.layout_opt)
+        if is_asked_alone:
+            raise NotImplementedError("what is decided is known")
         return lower(graph, *args)
 
     monkeypatch.setattr(GraphLowering, "run", run)
@@ -281,7 +286,12 @@ def test_weights_are_turned_where_it_pays(name, monkeypatch) -> None:
             compiled = torch.compile(model, backend="tessera")
             torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-5)
         torch._dynamo.reset()
-        torch.testing.assert_close(torch.compile(model)(x), model(x), rtol=1e-4, atol=1e-5)
+        is_asked_alone = name != "weights larger than images"
+        if is_asked_alone:
+            with pytest.raises(Exception, match="what is decided is known"):
+                torch.compile(model)(x)
+        else:
+            torch.testing.assert_close(torch.compile(model)(x), model(x), rtol=1e-4, atol=1e-5)
         assert decided[1:] == [True, True]
 
 
