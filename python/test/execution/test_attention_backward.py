@@ -136,6 +136,7 @@ CONFIGS = [
 ]
 
 
+@pytest.mark.in_turn("causal")
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("D, BM, BN, warps, stages", CONFIGS)
 def test_keys_and_values(rng, D, BM, BN, warps, stages, causal):
@@ -150,6 +151,7 @@ def test_keys_and_values(rng, D, BM, BN, warps, stages, causal):
     it.check(k=dk, v=dv)
 
 
+@pytest.mark.in_turn("causal")
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("D, BN, BM, warps, stages", CONFIGS)
 def test_rows(rng, D, BM, BN, warps, stages, causal):
@@ -164,6 +166,7 @@ def test_rows(rng, D, BM, BN, warps, stages, causal):
     it.check(q=dq)
 
 
+@pytest.mark.in_turn("causal")
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("D, warps", [(64, 8), (64, 4), (128, 8)])
 def test_all_at_once(rng, D, warps, causal):

@@ -43,15 +43,16 @@ def test_errors(run, function: Function, dtype: str) -> None:
     ), f"{function.name}({place}) is off by {found[worst]} ulp: {got[worst]}, not {high[worst]}"
 
 
+@pytest.mark.in_turn("dtype")
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)
-def test_deterministic_results_are_those_of_every_machine(function: Function) -> None:
-    for dtype in DTYPES:
-        arguments = list(values()[f"{function.name}.{dtype}.x"])
-        first = apply(Runner("x86-64"), function, arguments, deterministic=True)
-        for level in LEVELS:
-            if host_has(level):
-                got = apply(Runner(level), function, arguments, deterministic=True)
-                np.testing.assert_array_equal(got, first)
+def test_deterministic_results_are_those_of_every_machine(function: Function, dtype: str) -> None:
+    arguments = list(values()[f"{function.name}.{dtype}.x"])
+    first = apply(Runner("x86-64"), function, arguments, deterministic=True)
+    for level in LEVELS:
+        if host_has(level):
+            got = apply(Runner(level), function, arguments, deterministic=True)
+            np.testing.assert_array_equal(got, first)
 
 
 INF, NAN = np.inf, np.nan

@@ -285,6 +285,7 @@ def count_up(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     tl.store(out_ptr + offsets, (x + offsets).to(out_ptr.dtype.element_ty), mask=offsets < n)
 
 
+@pytest.mark.in_turn("aligned")
 @pytest.mark.parametrize("target", ["x86-64-v4", "x86-64-v3", "x86-64"])
 @pytest.mark.parametrize("dtype", ["int32", "int16"])
 @pytest.mark.parametrize("aligned", [4, 16, 32, 64])
