@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,10 +16,10 @@ from tessera.errors import UnsupportedError
 pytest.importorskip("torch")
 
 
-def run(program: str, **environment: str) -> str:
+def run(program: str, *arguments: str, **environment: str) -> str:
     """What a program of its own prints."""
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
+        [sys.executable, "-c", textwrap.dedent(program), *arguments],
         capture_output=True,
         text=True,
         # Workers are processes that load torch, too: test_workers_compile_and_send_back has them.
@@ -26,6 +27,39 @@ def run(program: str, **environment: str) -> str:
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.strip()
+
+
+FORKS = """
+import json, os, sys
+prelude, *programs = sys.argv[1:]
+exec(prelude)
+printed = []
+for program in programs:
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.dup2(writing, 1)
+        try:
+            exec(compile(program, "<program>", "exec"), globals())
+            sys.stdout.flush()
+            os._exit(0)
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+            sys.stderr.flush()
+            os._exit(1)
+    os.close(writing)
+    with open(reading) as pipe:
+        text = pipe.read().strip()
+    printed.append(text if os.waitpid(child, 0)[1] == 0 else f"failed: {text}")
+print(json.dumps(printed))
+"""
+"""Loads what all of the programs load once, which takes longest, and runs each in a fork."""
+
+
+def run_forks(prelude: str, programs: dict[str, str], **environment: str) -> dict[str, str]:
+    """What each program prints that is begun by `prelude`."""
+    texts = [textwrap.dedent(text) for text in (prelude, *programs.values())]
+    return dict(zip(programs, json.loads(run(FORKS, *texts, **environment).splitlines()[-1])))
 
 
 @pytest.mark.parametrize("version", ["2.11.0", "2.12.1+cu130", "2.13.0+cpu", "2.13.1a0"])
@@ -48,9 +82,9 @@ def test_importing_tessera_does_not_import_torch() -> None:
     assert run("import tessera, sys; print('torch' in sys.modules)") == "False"
 
 
-def test_enable_is_for_programs_that_know_nothing_of_it() -> None:
-    program = """
-        import torch, tessera.torch
+WITH_TORCH = {
+    "enable": """
+        import tessera.torch
         def f(x): return x.exp().sum(-1)
         x = torch.randn(5, 30)
         assert not tessera.torch.is_enabled()
@@ -60,14 +94,8 @@ def test_enable_is_for_programs_that_know_nothing_of_it() -> None:
         result, (code,) = run_and_get_code(torch.compile(f), x)
         torch.testing.assert_close(result, f(x))
         print(code.count("async_compile.triton("), code.count("cpp_pybinding("))
-    """
-    assert run(program) == "1 0"
-
-
-def test_dynamo_may_be_loaded_before() -> None:
-    # As it is where `backend="tessera"` is found by the package's entry point.
-    program = """
-        import torch
+    """,
+    "dynamo before": """
         from torch._dynamo.backends.registry import list_backends
         list_backends()
         import tessera.torch
@@ -76,8 +104,34 @@ def test_dynamo_may_be_loaded_before() -> None:
         x = torch.randn(5, 30)
         torch.testing.assert_close(f(x), torch.softmax(x, -1))
         print("right")
-    """
-    assert run(program) == "right"
+    """,
+    "Inductor before": """
+        import torch._inductor.runtime.triton_heuristics, tessera.torch
+        try:
+            tessera.torch.enable()
+        except tessera.errors.SettingError as error:
+            print(error.id, error.fix)
+        f = torch.compile(lambda x: x + 1, backend=tessera.torch.compile_graph)
+        try:
+            f(torch.ones(3))
+        except Exception as error:
+            print("E075" in str(error))
+    """,
+}
+
+
+@pytest.fixture(scope="module")
+def with_torch() -> dict[str, str]:
+    return run_forks("import torch", WITH_TORCH)
+
+
+def test_enable_is_for_programs_that_know_nothing_of_it(with_torch) -> None:
+    assert with_torch["enable"] == "1 0"
+
+
+def test_dynamo_may_be_loaded_before(with_torch) -> None:
+    # As it is where `backend="tessera"` is found by the package's entry point.
+    assert with_torch["dynamo before"] == "right"
 
 
 OTHER_TRITON = {
@@ -113,29 +167,36 @@ OTHER_TRITON = {
 """What torch looks at of a `triton` that is no Tessera."""
 
 
-@pytest.fixture
-def other_triton(tmp_path) -> str:
-    """A path of modules with another `triton`, as machines with torch for CUDA have one."""
-    folders = {name.rpartition(".")[0] for name in OTHER_TRITON}
-    for name, text in OTHER_TRITON.items():
-        path = tmp_path / "other" / name.replace(".", "/")
-        path = path / "__init__.py" if name in folders else path.with_suffix(".py")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(textwrap.dedent(text) + "\n")
-    return os.pathsep.join([str(tmp_path / "other"), os.environ.get("PYTHONPATH", "")])
-
-
 LOADED = """
     import torch, sys
     from torch._dynamo.backends.registry import list_backends
     list_backends()
     assert "other" in sys.modules["triton"].__file__
 """
+USES = [
+    "import triton.language as tl",
+    "import user",
+    "kernels = __import__('user').make_kernels(); del sys.modules['user']",
+    "sys.modules['torch._inductor.runtime.triton_helpers'] = sys  # has defined functions",
+]
 
 
-def test_another_triton_that_torch_alone_has_loaded_gives_way(other_triton) -> None:
-    """As with `torch.compile(model, backend="tessera")` and nothing before it."""
-    program = """
+@pytest.fixture(scope="module")
+def with_other_triton(tmp_path_factory) -> dict[str, str]:
+    """What programs print after LOADED, where there is another `triton`, as machines with torch for
+    CUDA have one: that it gives way, or for each of USES that it does not."""
+    path = tmp_path_factory.mktemp("other_triton")
+    folders = {name.rpartition(".")[0] for name in OTHER_TRITON}
+    user = """
+        from triton.runtime.jit import JITFunction
+        def make_kernels(): return [JITFunction(lambda x: x)]
+    """
+    for name, text in {**OTHER_TRITON, "user": user}.items():
+        file = path / "other" / name.replace(".", "/")
+        file = file / "__init__.py" if name in folders else file.with_suffix(".py")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(textwrap.dedent(text) + "\n")
+    gives_way = """
         import tessera.torch
         tessera.torch.activate()
         f = torch.compile(lambda x: torch.softmax(x, -1), backend="tessera")
@@ -144,52 +205,33 @@ def test_another_triton_that_torch_alone_has_loaded_gives_way(other_triton) -> N
         import triton, torch.utils.flop_counter as counter
         print(triton.__tessera__, counter._JITFunction is triton.runtime.jit.JITFunction)
     """
-    program = textwrap.dedent(LOADED) + textwrap.dedent(program)
-    assert run(program, PYTHONPATH=other_triton) == "True True"
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        "import triton.language as tl",
-        "import user",
-        "kernels = __import__('user').make_kernels(); del sys.modules['user']",
-        "sys.modules['torch._inductor.runtime.triton_helpers'] = sys  # has defined functions",
-    ],
-)
-def test_another_triton_that_is_in_use_stays(other_triton, tmp_path, use) -> None:
-    text = """
-        from triton.runtime.jit import JITFunction
-        def make_kernels(): return [JITFunction(lambda x: x)]
-    """
-    (tmp_path / "other" / "user.py").write_text(textwrap.dedent(text))
-    program = """
+    stays = """
         import tessera.torch
         try:
             tessera.torch.activate()
         except tessera.errors.SettingError as error:
             print(error.id, "other" in sys.modules["triton"].__file__)
     """
-    program = textwrap.dedent(LOADED) + use + textwrap.dedent(program)
-    assert run(program, PYTHONPATH=other_triton) == "E062 True"
+    programs = {"gives way": gives_way}
+    programs.update((use, use + textwrap.dedent(stays)) for use in USES)
+    paths = os.pathsep.join([str(path / "other"), os.environ.get("PYTHONPATH", "")])
+    return run_forks(LOADED, programs, PYTHONPATH=paths)
 
 
-def test_inductor_without_triton_is_too_early() -> None:
+def test_another_triton_that_torch_alone_has_loaded_gives_way(with_other_triton) -> None:
+    """As with `torch.compile(model, backend="tessera")` and nothing before it."""
+    assert with_other_triton["gives way"] == "True True"
+
+
+@pytest.mark.parametrize("use", USES)
+def test_another_triton_that_is_in_use_stays(with_other_triton, use) -> None:
+    assert with_other_triton[use] == "E062 True"
+
+
+def test_inductor_without_triton_is_too_early(with_torch) -> None:
     if run("import importlib.util; print(importlib.util.find_spec('triton'))") != "None":
         pytest.skip("there is a Triton")
-    program = """
-        import torch, torch._inductor.runtime.triton_heuristics, tessera.torch
-        try:
-            tessera.torch.enable()
-        except tessera.errors.SettingError as error:
-            print(error.id, error.fix)
-        f = torch.compile(lambda x: x + 1, backend=tessera.torch.compile_graph)
-        try:
-            f(torch.ones(3))
-        except Exception as error:
-            print("E075" in str(error))
-    """
-    assert run(program).splitlines() == [
+    assert with_torch["Inductor before"].splitlines() == [
         "E075 call tessera.torch.activate() before the first torch.compile",
         "True",
     ]
