@@ -37,6 +37,11 @@ This table holds on every target and in the reference interpreter. Each row has 
 None of these ends the process, and neither do masked-off lanes. The check of a divisor costs
 nothing if the divisor is a constant, or can be seen not to be zero.
 
+**Offsets.** An offset has to fit the integers that it is computed in. If `pid * stride` wraps in 32
+bits and is then added to a pointer, the address is as bad as one outside the array, and a copy by TMA
+may go elsewhere than a load. Widen an operand first: `pid.to(tl.int64) * stride`. With `debug=True`
+the interpreter and the CPU report such an offset (E081).
+
 **Order of memory operations.** A program sees its own loads and stores in the order in which they
 are written. On a GPU this holds for each lane separately. If a load must see what *another lane*
 stored, or a store must not overtake another lane's load, put a `tl.debug_barrier()` in between.
