@@ -294,8 +294,8 @@ class Coverage:
         name = self._names(places)[0]
         return (
             "pass a function of the configuration as the grid, such as "
-            f'lambda meta: (tessera.cdiv(n, meta["{name}"]),); where it is meant so, '
-            "@autotune(check=False)"
+            f'lambda meta: (tessera.cdiv(n, meta["{name}"]),), or leave out tiles that are too '
+            "small for this one; where it is meant so, @autotune(check=False)"
         )
 
 
