@@ -17,6 +17,7 @@ the views are of, once for all arguments of a call, with views of the copy that 
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Optional
 
@@ -24,6 +25,8 @@ import torch
 from torch._prims_common import compute_required_storage_length
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.utils import _pytree as pytree
+
+from tessera.errors import CompilationError
 
 _functional = torch.ops.higher_order.triton_kernel_wrapper_functional
 _mutation = torch.ops.higher_order.triton_kernel_wrapper_mutation
@@ -144,20 +147,58 @@ def find_copies(node: torch.fx.Node, only_shared: bool) -> dict[torch.fx.Node, l
         is_plain = len(names) == 1 and kwargs[names[0]] is root
         if is_plain and statically_known_true(root.meta["val"].storage_offset() == 0):
             continue
-        if all(_lies_within(kwargs[name].meta["val"], root.meta["val"]) for name in names):
+        for name in sorted(names, key=lambda name: name not in written):
+            if not _has_items_of(kwargs[name], root):
+                raise _refusal(node, name)
+        # Which alone may leave the tensor; Inductor knows what these mean.
+        strided = [kwargs[name] for name in names if _is_strided_by_hand(kwargs[name], root)]
+        if all(_lies_within(view.meta["val"], root.meta["val"]) for view in strided):
             result[root] = names
     return result
 
 
+def _has_items_of(view: torch.fx.Node, root: torch.fx.Node) -> bool:
+    """Whether elements have the size of those of the tensor, so that offsets can be compared."""
+    types = [node.meta["val"].dtype for node in (view, root)]
+    return types[0] is types[1] or (
+        types[0].itemsize == types[1].itemsize and not any(kind.is_complex for kind in types)
+    )
+
+
 def _lies_within(view: torch.Tensor, root: torch.Tensor) -> bool:
-    """Whether a view is within the memory from a tensor's first element to its last."""
-    if view.dtype.itemsize != root.dtype.itemsize or view.dtype.is_complex or root.dtype.is_complex:
-        return False
+    """Whether a view is known to be in the memory from a tensor's first element to its last."""
     start = root.storage_offset()
     end = compute_required_storage_length(root.size(), root.stride(), start)
     last = compute_required_storage_length(view.size(), view.stride(), view.storage_offset())
     return bool(
         statically_known_true(view.storage_offset() >= start) and statically_known_true(last <= end)
+    )
+
+
+def _is_strided_by_hand(view: torch.fx.Node, root: torch.fx.Node) -> bool:
+    node: Optional[torch.fx.Node] = view
+    while node is not None and node is not root:
+        if node.target is torch.ops.aten.as_strided.default:
+            return True
+        node = _viewed(node)
+    return False
+
+
+def _refusal(node: torch.fx.Node, name: str) -> CompilationError:
+    """For a call whose argument `name` is a view of elements of another size."""
+    from torch._higher_order_ops.triton_kernel_wrap import kernel_side_table
+
+    kernel = kernel_side_table.get_kernel(node.kwargs["kernel_idx"])
+    places = re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or "")
+    file, line = places[-1] if places else ("", 0)
+    return CompilationError(
+        "E087",
+        f"kernel `{getattr(kernel, '__name__', '?')}` writes to memory that it gets as `{name}`, in "
+        "this compiled function a view of a tensor whose elements have another size",
+        "write to a tensor of its own, and copy or view that: view.clone()",
+        file,
+        int(line),
+        1,
     )
 
 

@@ -290,6 +290,31 @@ def test_writes_through_views(function, dynamic) -> None:
         torch.testing.assert_close(given, wanted)
 
 
+def with_halves_of_elements(x):
+    y = x + 1
+    view = y[1:].view(torch.int16)
+    double[(1,)](view, view, 3, BLOCK=32)
+    return y
+
+
+def with_parts_of_complex_numbers(x):
+    y = torch.complex(x, x)
+    view = torch.view_as_real(y[2:])
+    double[(1,)](view, view, 3, BLOCK=32)
+    return y.real
+
+
+@pytest.mark.parametrize("function", [with_halves_of_elements, with_parts_of_complex_numbers])
+def test_views_of_elements_of_another_size_are_refused(function) -> None:
+    """Inductor's copy of them is wrong, and of their tensor none can be made that all versions view."""
+    with pytest.raises(Exception, match="E087") as error:
+        torch.compile(function, backend="tessera", fullgraph=True)(torch.arange(20.0))
+    text = str(error.value)
+    assert "kernel `double` writes to memory that it gets as `out_ptr`, in this compiled" in text
+    line = function.__code__.co_firstlineno + 3
+    assert f"{__file__}:{line}:1: error[E087]" in text
+
+
 def test_what_is_written_to_an_argument_is_put_behind_the_kernel() -> None:
     """Not in front of it, though its value is a tensor that is there before."""
     from tessera.torch.outlining import move_updates
