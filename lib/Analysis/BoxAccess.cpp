@@ -769,6 +769,10 @@ bool BoxFinder::moveOut(ScalarPolynomial &coordinate, const ScalarPolynomial &st
         return isIndex(factor.value);
       }))
     return false;
+  // No map has a negative stride, so a launch can be asked that its factors are not negative. They
+  // often are bounds of loops, too, which then have ranges.
+  for (const ScalarFactor &factor : outer.stride.factors)
+    isAtLeast(factor.value, 0);
   coordinate = *coordinate.minus(toPolynomial(term));
   outer.isNarrow = true;
   outers.push_back(std::move(outer));
