@@ -11,7 +11,7 @@ import sys
 import time
 from typing import Optional, Sequence
 
-from tessera.errors import TesseraError
+from tessera.errors import SettingError, TesseraError
 
 
 def doctor() -> int:
@@ -51,7 +51,6 @@ def doctor() -> int:
 def cache(command: str, size: Optional[str]) -> int:
     """Looks at the cache or tidies it up; the status is 1 if `verify` found damage."""
     from tessera.compiler.cache import default_cache
-    from tessera.settings import Settings
 
     kept = default_cache()
     if command == "path":
@@ -71,11 +70,23 @@ def cache(command: str, size: Optional[str]) -> int:
         print(f"{len(damaged)} entries cannot be used")
         return 1 if damaged else 0
     elif command == "prune":
-        limit = kept.max_bytes if size is None else Settings.cache_size.read(size)
+        limit = kept.max_bytes if size is None else _size_of_option(size)
         print(f"{kept.prune(limit)} entries removed")
     elif command == "clear":
         print(f"{kept.clear()} entries removed")
     return 0
+
+
+def _size_of_option(text: str) -> int:
+    """The bytes that `--size` says."""
+    from tessera.settings import Settings
+
+    try:
+        return Settings.cache_size.parse(text.strip())
+    except ValueError as error:
+        raise SettingError(
+            "E062", f"--size is {text!r}, which is not {error}", "write --size 500M"
+        ) from None
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:

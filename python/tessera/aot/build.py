@@ -349,6 +349,12 @@ def load_kernel(place: str) -> JITFunction[Any, Any]:
 
     file, colon, name = place.rpartition(":")
     path = Path(file)
+    if not path.is_file() and Path(place).is_file():
+        raise ArgumentError(
+            "E079",
+            f"{place!r} names no kernel of the file",
+            f"write {place}:kernel, with the name of a function that has @tessera.jit",
+        )
     if not colon or not path.is_file():
         raise ArgumentError("E079", f"there is no file {file or place!r}", "write file.py:kernel")
     sys.path.insert(0, str(path.resolve().parent))

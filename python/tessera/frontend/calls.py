@@ -146,6 +146,12 @@ class Calls(Part):
             return plain(build_of(record_class(cls), record_items(call_python(cls, args, kwargs))))
         if hasattr(cls, "__tessera_constexpr_function__"):
             return self._call_on_constants(cls, args, kwargs)
+        if getattr(builtins, cls.__name__, None) is cls:
+            raise UserMistake(
+                "E015",
+                f"`{cls.__name__}` of Python cannot be used inside a kernel",
+                self._instead_of(cls.__name__, True),
+            )
         raise UserMistake(
             "E016",
             f"the class `{cls.__name__}` cannot be used inside a kernel",
@@ -201,14 +207,13 @@ class Calls(Part):
             module = "builtins"
         private = module.startswith("_") and module != "__main__"
         if module in _HOST_MODULES or private or module == "builtins":
-            there_is = name in tl.__all__
             what = "a host function: it cannot run inside a kernel"
             if _is_pure(function):
                 what = "a host function: inside a kernel it takes constants alone"
             raise UserMistake(
                 "E015",
                 f"`{name}` of {module} is {what}",
-                f"use tl.{name}" if there_is else "use an operation of tessera.language",
+                self._instead_of(name, module == "builtins"),
                 node=node.func,
             )
         if isinstance(function, (FunctionType, MethodType)):
@@ -225,6 +230,15 @@ class Calls(Part):
             "call a @jit function or an operation of tessera.language",
             node=node.func,
         )
+
+    def _instead_of(self, name: str, is_builtin: bool) -> str:
+        """The operation of the language for a function of the host."""
+        if name in tl.__all__ and name not in ("slice",):
+            return f"use tl.{name}"
+        from tessera.frontend.suggestions import instead_of
+
+        text = instead_of(name, is_builtin)
+        return f"use {text}" if text else "use an operation of tessera.language"
 
     # --- @jit functions --------------------------------------------------------------------
 

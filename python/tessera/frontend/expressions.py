@@ -43,7 +43,7 @@ from tessera.language.tensor import (
     unary,
 )
 from tessera.language.types import block_pointer_type, constexpr, dtype, int64, unwrap
-from tessera.wording import closest, with_article
+from tessera.wording import with_article
 
 
 def _is_its_own_value(value: Any) -> bool:
@@ -57,6 +57,9 @@ _PLAIN_CONSTANTS = (type(None), bool, int, float, str, dtype)
 
 _NOT_OF_KERNELS = ("handle", "known", "constant", "specialised", "of_specialised")
 """What tensors have for the front-end alone."""
+
+_OF_ARRAYS = ("ndim", "nbytes", "itemsize", "size", "stride", "strides", "len", "dim")
+"""What arrays have and pointers have not."""
 
 
 class Expressions(Part):
@@ -105,13 +108,15 @@ class Expressions(Part):
             "max",
             "print",
         ]
-        near = closest(name, [one for one in candidates if not one.startswith("%")])
-        raise UserMistake(
-            "E012",
-            f"`{name}` is not defined",
-            f"did you mean `{near}`?" if near else f"define `{name}` or import it",
-            node=node,
+        from tessera.frontend.suggestions import suggestion, tl_names
+
+        fix = suggestion(
+            name,
+            [one for one in candidates if not one.startswith("%")],
+            f"define `{name}` or import it",
+            of_the_language=tl_names(),
         )
+        raise UserMistake("E012", f"`{name}` is not defined", fix, node=node)
 
     def use_global(self, name: str, value: Any, node: ast.AST) -> Any:
         """A global's value, if kernels may use it."""
@@ -188,12 +193,29 @@ class Expressions(Part):
         return getattr(value, name)
 
     def _no_attribute(self, value: Any, what: str, name: str, node: ast.AST) -> None:
+        from tessera.frontend.suggestions import is_language, suggestion, tl_names
+
         names = [one for one in dir(value) if not one.startswith("_")]
-        near = closest(name, names)
+        is_tile = isinstance(value, tensor)
+        if is_tile and value.dtype.is_ptr() and name in _OF_ARRAYS:
+            self._refuse_shape_of_pointer(value, name, node)
+        is_ours = is_tile or (isinstance(value, ModuleType) and is_language(value))
+        fix = suggestion(
+            name,
+            names,
+            "see docs/Language.md for what there is",
+            is_value=is_tile,
+            by_meaning=is_ours,
+            of_the_language=tl_names() if is_tile else (),
+        )
+        raise UserMistake("E012", f"{what} has no attribute `{name}`", fix, node=node)
+
+    def _refuse_shape_of_pointer(self, value: tensor, name: str, node: ast.AST) -> None:
+        shown = ast.unparse(node.value) if isinstance(node, ast.Attribute) else "the argument"
         raise UserMistake(
             "E012",
-            f"{what} has no attribute `{name}`",
-            f"did you mean `{near}`?" if near else "see docs/Language.md for what there is",
+            f"`{shown}` is a pointer ({describe(value)}), which knows no `{name}` of its array",
+            "pass what is needed as an argument: x.shape[0], x.stride(0) where the kernel is launched",
             node=node,
         )
 
@@ -222,6 +244,11 @@ class Expressions(Part):
             self.session.reads.item(value, position, found)
             return unwrap(found)
         except (IndexError, KeyError, TypeError) as error:
+            owner = node.value
+            if value == () and isinstance(owner, ast.Attribute) and owner.attr == "shape":
+                of = self.walker.visit(owner.value)
+                if isinstance(of, tensor) and of.dtype.is_ptr():
+                    self._refuse_shape_of_pointer(of, "shape", owner)
             raise UserMistake(
                 "E012",
                 f"cannot take item {position!r} of {describe(value)}: {error}",

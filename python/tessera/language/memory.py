@@ -83,16 +83,24 @@ def _cache(value: Any, accepted: Sequence[str]) -> Optional[str]:
     return _choice(value, accepted, "cache_modifier")
 
 
+def _is_pointer(value: Any) -> bool:
+    value = unwrap(value)
+    return isinstance(value, tensor) and (
+        value.dtype.is_ptr() or isinstance(value.type, block_pointer_type)
+    )
+
+
 def _pointer(value: Any, what: str) -> tensor:
     """An argument that must be a pointer, a tile of pointers or a block pointer."""
     value = unwrap(value)
     if isinstance(value, tensor):
-        if value.dtype.is_ptr() or isinstance(value.type, block_pointer_type):
+        if _is_pointer(value):
             return value
         raise UserMistake(
             "E044",
             f"{what} needs a pointer, got {describe(value)}",
-            "pass a tensor to the kernel's parameter, and add offsets to the pointer",
+            "pass a tensor to the kernel's parameter, and add offsets to the pointer: "
+            f"tl.{what}(x_ptr + i)",
         )
     raise UserMistake(
         "E044", f"{what} needs a pointer, got {describe(value)}", "pass a tensor to the kernel"
@@ -174,6 +182,13 @@ def load(
         raise UserMistake(
             "E045", "`other` is given without a mask", "add mask=..., or leave out other"
         )
+    if isinstance(mask, tensor) and mask.dtype.is_int() and not mask.dtype.is_int1():
+        raise UserMistake(
+            "E045",
+            f"the mask of load is {describe(mask)}, not bool",
+            "compare it, as in i < n; offsets are no mask, but are added to the pointer: "
+            "tl.load(x_ptr + i)",
+        )
     _check_shape(mask, pointer, "the mask")
     _check_shape(other, pointer, "`other`")
     return emit_one(
@@ -206,6 +221,13 @@ def store(
     Errors: E044 (no pointer), E045 (shapes), E046 (a const pointer, or a wrong shape), E048,
     E049. Source: Triton language 3.6/3.9.
     """
+    stored = unwrap(value)
+    if isinstance(stored, tensor) and stored.dtype.is_ptr() and not _is_pointer(pointer):
+        raise UserMistake(
+            "E044",
+            f"store needs a pointer, got {describe(pointer)}",
+            "swap the two: tl.store(pointer, value)",
+        )
     pointer = _pointer(pointer, "store")
     block = isinstance(pointer.type, block_pointer_type)
     if isinstance(pointer.type, descriptor_type):

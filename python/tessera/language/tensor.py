@@ -520,6 +520,8 @@ def describe(value: Any) -> str:
         return describe_type(value.type)
     if value is None or isinstance(value, (bool, int, float, str)):
         return f"the constant {value!r}"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
     if isinstance(value, dtype):
         return f"the type {value}"
     if isinstance(value, tuple):
@@ -840,17 +842,27 @@ def constant_int(value: Any, what: str, id: str = "E019") -> int:
     """An argument that must be an integer known at compile time."""
     number = known_value(value)
     if isinstance(number, tensor):
+        fix = "annotate the parameter it comes from with tl.constexpr"
+        if what == "axis" and (number.shape or number.dtype.is_floating()):
+            fix = _NO_AXIS
         raise UserMistake(
-            id,
-            f"{what} must be a constant, got {describe(number)}, known at run time only",
-            "annotate the parameter it comes from with tl.constexpr",
+            id, f"{what} must be a constant, got {describe(number)}, known at run time only", fix
         )
     # Asked of the value's type: a class has the method that its instances have.
     if hasattr(type(number), "__index__"):
         return operator.index(number)
     raise UserMistake(
-        id, f"{what} must be an integer constant, got {describe(number)}", "pass an int"
+        id,
+        f"{what} must be an integer constant, got {describe(number)}",
+        _NO_AXIS if what == "axis" else "pass an int",
     )
+
+
+# Who gives a reduction a second operand takes it for the function of two values.
+_NO_AXIS = (
+    "name a dimension by its number; the larger or smaller of two values is tl.maximum(x, y) or "
+    "tl.minimum(x, y)"
+)
 
 
 def constant_bool(value: Any, what: str, id: str = "E019") -> bool:
@@ -904,7 +916,9 @@ def element_type(value: Any, what: str = "dtype") -> dtype:
             names = [entry.name for entry in types.BY_CORE_ID] + list(types._SHORT_NAMES)
             names += list(types._PUBLIC_NAMES.values())
 
-            near = closest(value, names)
+            from tessera.language.other_names import type_meant
+
+            near = type_meant(value) or closest(value, names)
             raise UserMistake(
                 "E035",
                 f"there is no dtype {value!r}",
@@ -915,10 +929,18 @@ def element_type(value: Any, what: str = "dtype") -> dtype:
                 ),
             ) from None
     text = str(value)
-    name = text.rsplit(".", 1)[-1].strip("'>")
+    name = text.rsplit(".", 1)[-1].strip("'>").removeprefix("<class '")
     if types.dtype.is_dtype(name) or name in types._PUBLIC_NAMES.values():
         raise UserMistake(
             "E034", f"{what} is {text}, which is not a type of the language", f"use tl.{name}"
+        )
+    from tessera.language.other_names import python_type
+
+    if (own := python_type(value)) is not None:
+        raise UserMistake(
+            "E034",
+            f"{what} is the class `{name}` of Python or NumPy, which is not a type of the language",
+            f"use tl.{own}",
         )
     raise UserMistake(
         "E034", f"{what} must be a type, got {describe(value)}", "pass one like tl.float32"

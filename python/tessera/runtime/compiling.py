@@ -13,7 +13,7 @@ from typing import Any, Mapping, Optional, Sequence, Union
 from tessera import _C
 from tessera.compiler.compile import compile_stage, compile_whole, find_or_compile
 from tessera.compiler.options import CompileOptions
-from tessera.errors import ArgumentError
+from tessera.errors import ArgumentError, LaunchError
 from tessera.frontend.reads import Reads
 from tessera.frontend.signature import ArgSpec
 from tessera.language.callables import JITCallable
@@ -45,7 +45,16 @@ def compile(
     Raises CompilationError for a mistake in the kernel, LaunchError for one in the options.
     """
     parsed = CompileOptions.of(options)
-    parsed = parsed.resolved(0 if parsed.target == "cuda" else None)
+    try:
+        parsed = parsed.resolved(0 if parsed.target == "cuda" else None)
+    except LaunchError as error:
+        if error.id != "E066":
+            raise
+        raise LaunchError(
+            "E066",
+            f'target="cuda" is the GPU that is there, and {error.message}',
+            'name an architecture, for which no GPU is needed: target="sm_90a"',
+        ) from None
     if isinstance(source, JITCallable):
         specs = parse_signature(source, signature or {}, constexprs or {})
         return compile_specs(source, specs, parsed)

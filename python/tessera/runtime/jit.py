@@ -144,6 +144,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
     ) -> None:
         _check_is_function(fn)
         assert isinstance(fn, FunctionType)
+        _check_defaults(fn)
         super().__init__(fn, noinline=noinline)
         self.__module__ = fn.__module__ or ""  # code run by `exec` may have none
         self.__globals__ = fn.__globals__
@@ -613,7 +614,11 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
                 "E051",
                 f"kernel `{self.__name__}` is launched without "
                 + ", ".join(f"`{name}`" for name in missing),
-                "pass a value for each parameter that has no default",
+                (
+                    "write the kernel out of the class: one gets no `self`"
+                    if self.arg_names[:1] == ["self"]
+                    else "pass a value for each parameter that has no default"
+                ),
             )
         return values, rest
 
@@ -820,14 +825,19 @@ def jit(
     }
     for name in unknown:
         near = closest(name, tuple(options))
-        raise CompilationError.at_caller(
-            "E001",
-            f"@jit has no option `{name}`",
-            f"did you mean `{near}`?" if near else f"the options are {', '.join(options)}",
-        )
+        fix = f"did you mean `{near}`?" if near else f"the options are {', '.join(options)}"
+        if _is_launch_option(name):
+            fix = f"give it to the launch, kernel[grid](..., {name}=...), or to a tessera.Config"
+        raise CompilationError.at_caller("E001", f"@jit has no option `{name}`", fix)
     if fn is None:
         return lambda function: JITFunction(function, **options)
     return JITFunction(fn, **options)
+
+
+def _is_launch_option(name: str) -> bool:
+    from tessera.compiler.options import OPTION_NAMES
+
+    return name in OPTION_NAMES
 
 
 class _Meta(Mapping[str, Any]):
@@ -931,6 +941,21 @@ def _check_is_function(fn: Any) -> None:
     raise CompilationError.at_caller(
         "E001", f"@jit needs a plain `def` function, got {what}", "write a `def`"
     )
+
+
+def _check_defaults(fn: FunctionType) -> None:
+    """Raises CompilationError (E006) for an array, which would be one for all launches."""
+    if not fn.__defaults__:
+        return
+    names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
+    for name, default in zip(reversed(names), reversed(fn.__defaults__)):
+        if hasattr(default, "__array_interface__") and getattr(default, "shape", ()) != ():
+            raise CompilationError.at_function(
+                fn,
+                "E006",
+                f"the default of `{name}` is {with_article(type(default).__name__)}",
+                "a default must be a constant: pass the array with each launch",
+            )
 
 
 def _read_traits(fn: JITFunction) -> tuple[ParamTraits, ...]:

@@ -29,6 +29,7 @@ def parse_signature(
             raise ArgumentError(
                 "E051",
                 f"the signature has {counted(len(signature), 'type')}, `{fn.__name__}` takes {len(names)}",
+                f"the parameters are {', '.join(names)}",
             )
         signature = dict(zip(names, map(_literal, signature)))
     for name in (*signature, *constexprs):
@@ -75,7 +76,14 @@ def _parse_param(
         if param.has_default:
             return ConstSpec(types.unwrap(param.default))
         kind = "value of the constexpr" if param.is_constexpr else "type of the parameter"
-        raise ArgumentError("E051", f"the signature of `{fn.__name__}` lacks the {kind} `{name}`")
+        # Which one was left out cannot be told of a signature in order: the last are missing then.
+        order = ", ".join(one.name for one in fn.params)
+        raise ArgumentError(
+            "E051",
+            f"the signature of `{fn.__name__}` lacks the {kind} `{name}`: it has "
+            f"{counted(len(signature), 'item')} for {counted(len(fn.params), 'parameter')}",
+            f"give one for each of {order}, in this order or by name",
+        )
     value = signature[name]
     if isinstance(value, types.constexpr):
         return ConstSpec(value.value)

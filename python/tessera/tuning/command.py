@@ -12,6 +12,7 @@ from tessera.errors import LaunchError
 from tessera.tuning.config import OPTIONS, Config, shortly
 from tessera.tuning.progress import shown_ms
 from tessera.tuning.store import Result, add, export, load, results, stored, unspell
+from tessera.wording import closest
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +37,14 @@ def run(given: argparse.Namespace) -> int:
     if given.what == "import":
         return _import(given.file)
     chosen = _chosen(given.which)
+    if not chosen and given.which is not None:
+        kernels = sorted({result.kernel for result in stored()})
+        near = closest(given.which, kernels)
+        print(
+            f"there is no result of a kernel {given.which!r}"
+            + (f"; did you mean {near!r}?" if near else "; `tune list` shows all"),
+            file=sys.stderr,
+        )
     if given.what == "list":
         for result in chosen:
             print(_line(result))

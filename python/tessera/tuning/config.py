@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Optional
 
+from tessera.errors import ArgumentError
+from tessera.wording import shown
+
 OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg", "ir_override")
 """The options of a compilation that a configuration has of its own."""
 
@@ -26,7 +29,14 @@ class Config:
         pre_hook: Optional[Callable[[dict[str, Any]], Any]] = None,
         ir_override: Optional[str] = None,
     ) -> None:
-        self.kwargs: dict[str, Any] = dict(kwargs)
+        try:
+            self.kwargs: dict[str, Any] = dict(kwargs)
+        except (TypeError, ValueError):
+            raise ArgumentError(
+                "E059",
+                f"the values of a Config are {shown(kwargs)}, and not a dict",
+                'name the parameters: Config({"BLOCK": 128}, num_warps=4)',
+            ) from None
         self.num_warps = num_warps
         self.num_stages = num_stages
         self.num_ctas = num_ctas

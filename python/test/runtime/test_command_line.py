@@ -68,6 +68,30 @@ def test_prune_and_clear(cache, capsys):
     assert not list(cache.entries())
 
 
+@pytest.mark.parametrize(
+    "arguments, id, words",
+    [
+        (["cache", "prune", "--size", "lots"], "E062", ("--size is 'lots'", "write --size 500M")),
+        (
+            ["build", __file__, "-s", "i32"],
+            "E079",
+            ("names no kernel of the file", f"write {__file__}:kernel"),
+        ),
+    ],
+)
+def test_mistakes_of_arguments(cache, arguments, id, words):
+    with pytest.raises(tessera.TesseraError) as caught:
+        main(arguments)
+    assert caught.value.id == id
+    for part in words:
+        assert part in str(caught.value)
+
+
+def test_results_that_there_are_not_are_told(cache, capsys):
+    assert main(["tune", "show", "nosuch"]) == 1
+    assert "no result of a kernel 'nosuch'" in capsys.readouterr().err
+
+
 def test_nonsense_is_told_without_a_traceback(tmp_path):
     environment = {
         **os.environ,

@@ -38,6 +38,11 @@ def single(x):
     pass
 
 
+@tessera.jit
+def three(a, b, c):
+    pass
+
+
 X = np.zeros(64, np.float32)
 
 
@@ -268,6 +273,53 @@ def test_torch_modes():
         with pytest.raises(tessera.ArgumentError) as caught:
             fill[(1,)](tensor, 3)
         assert caught.value.id in ("E054", "E058")
+
+
+class TestDeclarations:
+    def test_option_of_a_launch(self):
+        with pytest.raises(tessera.CompilationError) as caught:
+            tessera.jit(num_warps=4)(fill.fn)
+        assert caught.value.id == "E001" and caught.value.line > 0
+        assert "kernel[grid](..., num_warps=...)" in caught.value.fix
+
+    def test_method(self):
+        class Model:
+            @tessera.jit
+            def kernel(self, x):
+                pass
+
+        with pytest.raises(tessera.ArgumentError, match="without `x`") as caught:
+            Model().kernel[(1,)](X)
+        assert caught.value.id == "E051"
+        assert "out of the class" in caught.value.fix
+
+    def test_array_as_a_default(self):
+        with pytest.raises(tessera.CompilationError, match="default of `w` is a ndarray") as caught:
+
+            @tessera.jit
+            def kernel(x, w=X):
+                pass
+
+        assert caught.value.id == "E006" and caught.value.line > 0
+
+    def test_config_without_names(self):
+        with pytest.raises(tessera.ArgumentError, match="are 128, and not a dict") as caught:
+            tessera.Config(128)
+        assert caught.value.id == "E059"
+        assert 'Config({"BLOCK": 128}' in caught.value.fix
+
+    def test_signature_that_is_too_short(self):
+        with pytest.raises(tessera.ArgumentError, match="2 items for 3 parameters") as caught:
+            tessera.compile(three, "i32,i32")
+        assert "each of a, b, c" in caught.value.fix
+
+    def test_target_without_a_driver(self):
+        if tessera._C.cuda_is_available():
+            pytest.skip("there is a driver")
+        with pytest.raises(tessera.LaunchError, match='target="cuda" is the GPU') as caught:
+            tessera.compile(fill, "*fp32,i32", target="cuda")
+        assert caught.value.id == "E066"
+        assert 'target="sm_90a"' in caught.value.fix
 
 
 def test_wording():
