@@ -17,6 +17,7 @@ from tessera.errors import ArgumentError, LaunchError, raise_core_error
 from tessera.frontend.signature import kernel_name
 from tessera.language.records import parts_of_argument
 from tessera.runtime.arrays import TensorWrapper
+from tessera.runtime.frames import as_users_see
 from tessera.runtime.grid import normalize_grid
 from tessera.runtime.jit import JITFunction, _lacks_tensor_maps, _Meta
 from tessera.tools.tensor_descriptor import TensorDescriptor
@@ -109,7 +110,7 @@ class Simulated:
         def launch(*args: Any, **kwargs: Any) -> Simulation:
             return self._launch(grid, args, kwargs)
 
-        return launch
+        return as_users_see(launch)
 
     def _launch(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Simulation:
         from tessera.compiler.compile import build_module
@@ -170,13 +171,39 @@ class Simulated:
             raise_core_error(error)
         return Simulation(
             tuple(
-                Finding(**{**item, "program": tuple(item["program"])})
+                _near_an_array(Finding(**{**item, "program": tuple(item["program"])}), memory)
                 for item in report["findings"]
             ),
             tuple(SharedAccess(**item) for item in report["shared"]),
             report["instructions"],
             report["lane_operations"],
         )
+
+
+def _near_an_array(finding: Finding, memory: Iterable[tuple[Any, ...]]) -> Finding:
+    """An access outside of all arrays, with the array that it is nearest to and what to do."""
+    named = [piece for piece in memory if piece[5]]
+    if "none of the launch's arrays" not in finding.message or not named:
+        return finding
+    address = finding.address
+
+    def distance(piece: tuple[Any, ...]) -> int:
+        return int(max(piece[0] - address, address - piece[1] + 1, 0))
+
+    nearest = min(named, key=distance)
+    begin, end, _, _, itemsize, name = nearest
+    where = "; mask the lanes that are outside, or pass a larger array"
+    # Further away, it may well be of another one.
+    if distance(nearest) <= max(4096, end - begin):
+        count, element = (end - begin) // itemsize, (address - begin) // itemsize
+        where = (
+            f": element {element} of `{name}`, whose memory holds elements 0 to {count - 1}" + where
+        )
+    return dataclasses.replace(
+        finding,
+        message=finding.message + where,
+        text=finding.text.replace(finding.message, finding.message + where),
+    )
 
 
 def simulate(

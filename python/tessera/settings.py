@@ -268,7 +268,7 @@ class Settings:
         known = _by_name()
         for name in values:
             if name not in known:
-                raise AttributeError(f"no setting {name!r}; there are {', '.join(known)}")
+                raise AttributeError(_no_setting(name))
         # Blocks of several threads may overlap, and end in any order.
         layer: dict[str, Any] = {}
         for name, value in values.items():
@@ -302,13 +302,22 @@ class Settings:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_") and name != "generation" and name not in _by_name():
-            raise AttributeError(f"no setting {name!r}; there are {', '.join(_by_name())}")
+            raise AttributeError(_no_setting(name))
         super().__setattr__(name, value)
 
     def describe(self) -> Iterator[tuple[str, str, Any, str]]:
         """Variable, name, present value and meaning of each setting."""
         for name, setting in _by_name().items():
             yield setting.variable, name, getattr(self, name), setting.__doc__ or ""
+
+
+def _no_setting(name: str) -> str:
+    from difflib import get_close_matches
+
+    known = list(_by_name())
+    near = get_close_matches(name, known, n=1)
+    text = f"no setting {name!r}; "
+    return text + (f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}")
 
 
 def _by_name() -> dict[str, Setting[Any]]:

@@ -114,6 +114,8 @@ def _parse_arrays(text: str) -> tuple[ArrayShape, ...]:
         arrays.append(ArrayShape(name, parsed, dtype or ""))
         at = match.end()
         if at < len(text):
+            if text[at] == "[":
+                raise ShapesError(f"the `[` behind `{name}` is not closed: write {name}[n]")
             if text[at] != ",":
                 raise ShapesError(f"a comma is expected at {text[at:].strip()!r}")
             at += 1

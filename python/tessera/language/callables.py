@@ -122,9 +122,12 @@ class JITCallable(ShownAsFunction):
         super().__setattr__(name, value)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        on_the_host = ""
+        if self.__name__ == "cdiv" and self.__module__.startswith("tessera."):
+            on_the_host = "; in host code, call tessera.cdiv"
         raise ValueError(
             f"`{self.__name__}` can only be called inside a @jit function; "
-            "did you forget to add @jit to the caller?"
+            f"did you forget to add @jit to the caller?{on_the_host}"
         )
 
     def __repr__(self) -> str:

@@ -17,12 +17,14 @@ from tessera.errors import ArgumentError, LaunchError
 from tessera.frontend.reads import Reads
 from tessera.frontend.signature import ArgSpec
 from tessera.language.callables import JITCallable
+from tessera.runtime.frames import as_users_see
 from tessera.runtime.hooks import hooks
 from tessera.runtime.kernel import CompiledKernel
 from tessera.runtime.match import Parameters
 from tessera.runtime.signatures import Signature, parse_signature
 
 
+@as_users_see
 def compile(
     source: Union[JITCallable, str, "os.PathLike[str]"],
     signature: Optional[Signature] = None,

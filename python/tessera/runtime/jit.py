@@ -641,6 +641,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
 
     def _specialise(self, values: Sequence[Any]) -> Bound:
         bound = Bound()
+        bound.values = values
         for traits, value in zip(self._all_traits(), values):
             bound.add(traits, value)
         return bound
@@ -679,9 +680,11 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
                 found = self._kernels.get(key)
                 if found is None or not found.is_current():
                     from tessera.runtime.compiling import compile_specialised
+                    from tessera.runtime.explaining import explained_by_arguments
 
                     stale = "" if found is None else found.describe_change()
-                    kernel, reads = compile_specialised(self, bound.key, bound.specs, options)
+                    with explained_by_arguments(self.arg_names, bound.values):
+                        kernel, reads = compile_specialised(self, bound.key, bound.specs, options)
                     found = _Specialisation(kernel, reads.hot(), reads.full())
                     self._kernels[key] = found
                     self._made.append((bound.specs, tuple(bound.slots), options, stale))
@@ -718,8 +721,10 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
             found = self._modules.get(key)
             if found is None or not _C.is_current(found[1]):
                 from tessera.compiler.compile import build
+                from tessera.runtime.explaining import explained_by_arguments
 
-                built = build(self, bound.specs, options, interpreted=True)
+                with explained_by_arguments(self.arg_names, values):
+                    built = build(self, bound.specs, options, interpreted=True)
                 built.module.check_accesses()
                 found = self._modules[key] = built.module, built.reads.full()
             try:
@@ -747,6 +752,8 @@ class Interpreted:
         self.fn = fn
 
     def __getitem__(self, grid: Grid) -> Callable[..., None]:
+        from tessera.runtime.frames import as_users_see
+
         def launch(*args: Any, **kwargs: Any) -> None:
             fn: Any = self.fn
             while not isinstance(fn, JITFunction):  # tuned, or with heuristics
@@ -759,7 +766,7 @@ class Interpreted:
             extents = normalize_grid(grid, _Meta(fn.params, values, options))
             fn._interpret(bound, values, options, extents)
 
-        return launch
+        return as_users_see(launch)
 
 
 def interpret(fn: KernelInterface) -> Interpreted:

@@ -86,6 +86,8 @@ class Bound:
         self.specs: list[ArgSpec] = []
         self.slots: list[int] = []
         self.pointers: list[PointerSlot] = []
+        self.values: Sequence[Any] = ()
+        """What they are specialised of, for messages."""
         self.may_change = False
         """Whether a constant was taken from an object that may hold another one at the next launch.
         The warm path, which knows constants by identity, is not for such launches."""

@@ -6,7 +6,9 @@ from __future__ import annotations
 import collections
 import decimal
 import fractions
+import inspect
 import sys
+import traceback
 
 import numpy as np
 import pytest
@@ -273,6 +275,46 @@ def test_torch_modes():
         with pytest.raises(tessera.ArgumentError) as caught:
             fill[(1,)](tensor, 3)
         assert caught.value.id in ("E054", "E058")
+
+
+class TestArguments:
+    """Mistakes in the kernel that come of what is passed."""
+
+    @tessera.jit
+    def add(x, n):
+        tl.store(x + tl.arange(0, 16), 1, mask=tl.arange(0, 16) < n)
+
+    @pytest.mark.parametrize("way", [lambda fn: fn, tessera.interpret])
+    def test_array_without_dimensions(self, way):
+        with pytest.raises(tessera.CompilationError) as caught:
+            way(self.add)[(1,)](X, np.array(3))
+        assert caught.value.id == "E029"
+        assert "pass n.item() for its number" in caught.value.notes[0].message
+
+    def test_list(self):
+        with pytest.raises(tessera.CompilationError) as caught:
+            self.add[(1,)]([1.0, 2.0], 3)
+        assert "`x` is a list" in caught.value.notes[0].message
+        assert "np.array(x, np.float32)" in caught.value.notes[0].message
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            lambda fn: tessera.compile(fn, "*fp32,*i32"),
+            lambda fn: tessera.compile(fn, "*fp32,i32", target="sm_1"),
+            lambda fn: tessera.interpret(fn)[(1,)](X, np.array(3)),
+            lambda fn: tessera.gpu.simulate(fn)[(1,)](X, np.array(3)),
+        ],
+    )
+    def test_frames_are_the_users(self, call):
+        with pytest.raises(tessera.TesseraError) as caught:
+            call(self.add)
+        files = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
+        assert files == [__file__, __file__]
+
+    def test_compile_is_a_function_to_tools(self):
+        assert str(inspect.signature(tessera.compile)).startswith("(source:")
+        assert tessera.compile.__doc__.startswith("Compiles a kernel")
 
 
 class TestDeclarations:

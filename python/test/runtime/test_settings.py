@@ -164,3 +164,11 @@ def test_a_fork_while_others_build():
     thread.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert sys.getrecursionlimit() == usual
+
+
+def test_settings_that_there_are_not():
+    with pytest.raises(AttributeError, match="did you mean 'num_threads'?"):
+        with settings.override(num_thread=1):
+            pass
+    with pytest.raises(AttributeError, match="there are cache_dir, "):
+        settings.qqqqq = 1

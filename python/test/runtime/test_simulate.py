@@ -55,6 +55,8 @@ def test_an_access_out_of_bounds_names_line_and_thread():
     assert "tl.store(out_ptr + i, tl.load(x_ptr + i) + 1)" in open(file).readlines()[int(line) - 1]
     with pytest.raises(AssertionError, match="writes 4 bytes at .* in none of the launch's arrays"):
         run.check()
+    nearest = "element 127 of `out_ptr`, whose memory holds elements 0 to 126; mask the lanes"
+    assert nearest in finding.text and nearest in finding.message
 
 
 def test_shared_memory_is_reported_by_instruction():
