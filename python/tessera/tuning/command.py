@@ -10,7 +10,7 @@ from typing import Any, Optional
 
 from tessera.errors import LaunchError
 from tessera.tuning.config import OPTIONS, Config, shortly
-from tessera.tuning.progress import shown_ms
+from tessera.tuning.progress import WHY_NOT_FASTEST, shown_ms
 from tessera.tuning.store import Result, add, export, load, results, stored, unspell
 from tessera.wording import closest
 
@@ -110,6 +110,11 @@ def _show(result: Result) -> None:
         speed = "failed" if timing is None else shown_ms(timing[0])
         mark = "*" if at == result.best else " "
         print(f"  {mark} {speed:>10}  {shortly(config_of(result.configs[at]))}")
+    print("  (*: the choice)")
+    times = [timing[0] for timing in result.timings if timing is not None]
+    chosen = result.timings[result.best]
+    if chosen is not None and shown_ms(min(times)) != shown_ms(chosen[0]):
+        print(f"  Others have lower times here; {WHY_NOT_FASTEST}.")
 
 
 def _import(path: str) -> int:

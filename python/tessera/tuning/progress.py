@@ -27,6 +27,13 @@ _PLAIN_SECONDS = 10.0
 _MOST_REASONS = 40
 
 
+WHY_NOT_FASTEST = (
+    "in rounds side by side, which count, the choice was as fast, and of those that were it takes "
+    "the least registers and shared memory, or comes first"
+)
+"""Why a configuration with a lower time in the table is not the choice (race.py)."""
+
+
 class Progress:
     """The words of one tuning; none of them if it `is_quiet`."""
 
@@ -57,13 +64,20 @@ class Progress:
         )
 
     def end(
-        self, best: Config, milliseconds: Optional[float], failures: Mapping[Config, Exception]
+        self,
+        best: Config,
+        milliseconds: Optional[float],
+        failures: Mapping[Config, Exception],
+        faster: Optional[tuple[Config, float]] = None,
     ) -> None:
-        """What was chosen, and what failed."""
+        """What was chosen, and what failed. `faster` has the lower time, if another one has."""
         took = time.monotonic() - self._start
         speed = f" ({shown_ms(milliseconds)})" if milliseconds is not None else ""
         self._erase()
         self._write(f"{self._title}: {shortly(best)}{speed}, found in {took:.1f} s\n")
+        if faster is not None:
+            config, time_of_it = faster
+            self._write(f"  {shortly(config)} took {shown_ms(time_of_it)}; {WHY_NOT_FASTEST}\n")
         for line in reasons(failures):
             self._write(f"  {line}\n")
 

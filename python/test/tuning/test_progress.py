@@ -14,6 +14,9 @@ import time
 
 import pytest
 
+from tessera import settings
+from tessera.tuning.progress import WHY_NOT_FASTEST, Progress
+
 SCRIPT = """
     import numpy as np, tessera, tessera.language as tl
     @tessera.autotune([tessera.Config({"BLOCK": b}) for b in (16, 33, 64, 256)], key=["n"])
@@ -52,7 +55,20 @@ def test_lines_on_a_pipe(script, tmp_path):
     lines = done.stderr.splitlines()
     assert lines[0] == "tessera: tuning fill (n=262144): 4 configurations"
     assert re.fullmatch(END, lines[1])
+    if "took" in lines[2]:  # another one has a lower time
+        assert WHY_NOT_FASTEST in lines.pop(2)
     assert lines[2].startswith("  BLOCK=33: ") and "E018" in lines[2] and len(lines) == 3
+
+
+def test_a_choice_that_is_not_the_fastest_is_explained(capsys):
+    from tessera import Config
+
+    with settings.override(tune_progress="plain"):
+        told = Progress("k", {})
+        told.end(Config({"B": 64}), 2.0, {}, (Config({"B": 32}), 1.99))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("tessera: tuning k: B=64 (2 ms), found in")
+    assert lines[1] == f"  B=32 took 1.99 ms; {WHY_NOT_FASTEST}"
 
 
 def test_silence(script, tmp_path):
@@ -86,6 +102,8 @@ def test_a_live_line_on_a_terminal(script, tmp_path):
     )
     assert "configurations" not in shown
     last = shown.replace("\r\n", "\n").rpartition("\x1b[K")[2].splitlines()
+    if "took" in last[1]:
+        assert WHY_NOT_FASTEST in last.pop(1)
     assert re.fullmatch(END, last[0]) and last[1].startswith("  BLOCK=33: ")
 
 

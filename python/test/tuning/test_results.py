@@ -217,7 +217,7 @@ def test_list_and_show(capsys):
     assert ".scale (1000, fp32, fp32)  " in lines[0] and ".scale (77, fp32, fp32)  " in lines[1]
     status, text = run(capsys, "show", "scale")
     assert status == 0 and text.count("BLOCK=32") >= 2 and text.count("BLOCK=128") >= 2
-    assert text.count("  * ") == 2
+    assert text.count("  * ") == 2 and text.count("(*: the choice)") == 2
     number = lines[0].split()[0]
     assert run(capsys, "list", number)[1].splitlines()[:-1] == [lines[0]]
     assert run(capsys, "list", "nothing")[0] == 1
