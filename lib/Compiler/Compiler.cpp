@@ -7,6 +7,7 @@
 #include "Compilation.h"
 #include "tessera/Runtime/Host/ThreadPool.h"
 #include "tessera/Target/Host/HostTarget.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;
@@ -39,6 +40,7 @@ std::string tessera::getHostInfo() {
       {"cpus", host::getNumAvailableCPUs()},
       {"threads", host::getDefaultNumThreads()},
       {"thread_provider", host::getThreadProvider()},
+      {"llvm", LLVM_VERSION_STRING},
   };
   std::string text;
   llvm::raw_string_ostream(text) << llvm::json::Value(std::move(info));

@@ -151,7 +151,8 @@ def _anywhere(fn: F) -> F:
 
 def host_info() -> dict[str, Any]:
     """What this machine's CPU is to the compiler: `cpu`, `features` (a string such as
-    "+avx2,-avx512f"), `vector_bits`, `cpus`, `threads` and who provides them."""
+    "+avx2,-avx512f"), `vector_bits`, `cpus`, `threads` and who provides them, and `llvm`, the
+    version that the compiler has."""
     from tessera import _C
 
     info: dict[str, Any] = _C.host_info()

@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import platform
 import sys
 import time
 from typing import Optional, Sequence
@@ -23,7 +25,10 @@ def doctor() -> int:
 
     print(f"tessera     {tessera.__version__}, build {_C.build_id()}")
     print(f"python      {sys.version.split()[0]} at {sys.executable}")
+    print(f"system      {platform.system()} {platform.release()}, {' '.join(platform.libc_ver())}")
     info = _C.host_info()
+    print(f"llvm        {info['llvm']}")
+    print(f"packages    {', '.join(_packages())}")
     features = [name[1:] for name in info["features"].split(",") if name.startswith("+")]
     print(f"cpu         {info['cpu']}, vectors of {info['vector_bits']} bits")
     print(f"threads     {info['threads']} ({info['thread_provider']}) on {info['cpus']} cpus")
@@ -43,9 +48,25 @@ def doctor() -> int:
     )
     if miscompiles(version):
         print("            is known to miscompile for sm_90a: pip install 'nvidia-cuda-nvcc>=13.3'")
-    for variable, _, value, _ in settings.describe():
-        print(f"{variable:<24}{value!r}")
+    described = list(settings.describe())
+    width = max(len(variable) for variable, *_ in described) + 2
+    for variable, _, value, _ in described:
+        print(f"{variable:<{width}}{value!r}")
     return 0
+
+
+def _packages() -> list[str]:
+    """The packages that are used with Tessera, with their versions; none is loaded."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = []
+    for name in ("torch", "numpy", "jax", "nvidia-cuda-nvcc", "triton"):
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            if name in ("torch", "numpy", "jax"):
+                found.append(f"no {name}")
+    return found
 
 
 def cache(command: str, size: Optional[str]) -> int:
@@ -97,6 +118,12 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
 
         return run(given_arguments[1:])
     parser = argparse.ArgumentParser(prog="python -m tessera", description=__doc__)
+    parser.add_argument("--version", action="store_true", help="print the version")
+    if given_arguments == ["--version"]:  # before anything large is loaded
+        from tessera.version import version
+
+        print(f"tessera {version()}")
+        return 0
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("doctor", help="versions, CPU, threads and settings, for a bug report")
     caching = commands.add_parser("cache", help="look after the compiled kernels on disk")
@@ -131,6 +158,11 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["run"]:
         sys.exit(main())  # errors are those of the program
     try:
-        sys.exit(main())
+        status = main()
+        sys.stdout.flush()
+        sys.exit(status)
+    except BrokenPipeError:  # who reads has seen enough: `doctor | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
     except TesseraError as error:
         sys.exit("\n".join([str(error), *getattr(error, "__notes__", ())]))

@@ -214,6 +214,13 @@ class Settings:
         "auto",
         "what is told while kernels are tuned: auto (a live line on a terminal), plain or off",
     )
+    log = Setting[str](
+        "TESSERA_LOG",
+        _choice("off", "info"),
+        "off",
+        "whether compilations, the cache, first launches and tuning are told on the standard error "
+        "stream: info or off; Python's logger `tessera` has them, too",
+    )
     libdevice = Setting[str](
         "TESSERA_LIBDEVICE", _path, "", "the file libdevice.10.bc (default: the one installed)"
     )

@@ -110,7 +110,7 @@ LAYERS: dict[str, set[str]] = {
     },
 }
 
-_BASE = {"digests", "errors", "locks", "settings", "wording"}
+_BASE = {"digests", "errors", "locks", "log", "settings", "wording"}
 _COMPILER = _BASE | {"machine", "language", "frontend", "compiler"}
 _LAUNCHES = _COMPILER | {"runtime", "tools/tensor_descriptor"}
 
@@ -123,6 +123,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "version": set(),
     "wording": set(),
     "settings": {"errors"},
+    "log": {"errors", "settings"},
     "machine": {"errors"},
     "language": _BASE | {"machine"},
     "frontend": _BASE | {"language"},

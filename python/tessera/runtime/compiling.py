@@ -17,6 +17,7 @@ from tessera.errors import ArgumentError, LaunchError
 from tessera.frontend.reads import Reads
 from tessera.frontend.signature import ArgSpec
 from tessera.language.callables import JITCallable
+from tessera.log import info
 from tessera.runtime.frames import as_users_see
 from tessera.runtime.hooks import hooks
 from tessera.runtime.kernel import CompiledKernel
@@ -93,6 +94,10 @@ def compile_specialised(
     found = find_or_compile(fn, key, specs, options)
     again = None if found.has_stages else rebuild
     kernel = CompiledKernel(found.kernel, again, _named(fn, specs), fn, options)
+    how = "found in the cache" if found.was_cached else "compiled"
+    info(
+        "%s `%s` for %s in %.3f s", how, kernel.name, options.arch or options.target, found.seconds
+    )
     hooks.tell_of_compilation(kernel, found.was_cached, found.seconds, found.storing)
     return kernel, found.reads
 

@@ -355,7 +355,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
             check_writes(bound.pointers, kernel._stored_arguments())
         if hooks.on_load:
             kernel._init_handles()
-        kernel._is_loaded = True
+        is_first, kernel._is_loaded = not kernel._is_loaded, True
         device = -1
         stream: StreamSource = 0
         told: Optional[LazyDict] = None
@@ -400,6 +400,11 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         except _C.CoreError as error:
             raise_core_error(error)
         launched = outside or divided or found
+        if is_first and settings.log == "info":
+            from tessera.log import info
+
+            where = "the CPU" if device < 0 else f"GPU {device}"
+            info("launched `%s` as %s on %s, for the first time", kernel.name, extents, where)
         if told is not None:
             hooks.launch_exit(told)
         # The warm path knows no memory, and constants by identity.

@@ -31,13 +31,14 @@ from tessera.errors import (
     TuningError,
     raise_core_error,
 )
+from tessera.log import info
 from tessera.runtime.arrays import pointer_of
 from tessera.runtime.hooks import hooks
 from tessera.runtime.jit import JITFunction, KernelInterface, dispatched
 from tessera.runtime.tracing import is_skipped
 from tessera.settings import settings
 from tessera.tuning.checks import check_configs, check_values, checked_names
-from tessera.tuning.config import Config
+from tessera.tuning.config import Config, shortly
 from tessera.tuning.heuristics import inner_kernel, number_of, require_kernel
 from tessera.tuning.key import Address, array_in, dtype_of, make_key
 from tessera.wording import shown, with_article
@@ -526,6 +527,7 @@ class Autotuner(_C.Launchable, KernelInterface):
         told = Progress(self._name, dict(zip(self.keys, key)))
         choice = choose(self._name, candidates, self._around(), told)
         best = configs[choice.best]
+        info("tuned `%s` in %.1f s: %s", self._name, choice.seconds, shortly(best))
         self.bench_time = choice.seconds
         self.failures = choice.failures
         self.configs_timings = {

@@ -28,6 +28,60 @@ def test_doctor(capsys):
     output = capsys.readouterr().out
     for part in (tessera.__version__, tessera._C.build_id(), "TESSERA_CACHE_DIR"):
         assert part in output
+    lines = [line.split() for line in output.splitlines()]
+    found = {words[0]: words[1:] for words in lines}
+    assert found["llvm"][0].startswith("22.")
+    assert "numpy" in found["packages"] and "torch" in found["packages"]
+    assert {"system", "python"} <= set(found)
+    assert found["TESSERA_RECOMPILE_WARNING"] == ["64"]
+    starts = {
+        line.index(line.split()[1]) for line in output.splitlines() if line.startswith("TESSERA_")
+    }
+    assert len(starts) == 1
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"tessera {tessera.__version__}\n"
+
+
+def test_a_reader_that_has_seen_enough():
+    command = f"{sys.executable} -u -m tessera doctor | head -n 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=99)
+    assert done.stdout.startswith("tessera ") and done.stderr == ""
+
+
+def test_log(tmp_path):
+    """What is done is told where it is asked for, and by `logging` where that is set up."""
+    script = tmp_path / "script.py"
+    script.write_text("""import sys
+import numpy as np, tessera, tessera.language as tl
+if sys.argv[1:]:
+    import logging
+    logging.basicConfig(level=logging.INFO, format="%(name)s %(levelname)s %(message)s")
+@tessera.jit
+def fill(x):
+    tl.store(x + tl.arange(0, 16), 1.0)
+x = np.zeros(16, np.float32)
+for _ in range(3):
+    fill[(1,)](x)
+""")
+
+    def run(*arguments, **variables):
+        env = {**os.environ, "TESSERA_CACHE_DIR": str(tmp_path / "cache"), **variables}
+        command = [sys.executable, str(script), *arguments]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=99)
+        assert done.returncode == 0, done.stderr
+        return done.stderr.splitlines()
+
+    first = run(TESSERA_LOG="info")
+    assert len(first) == 2
+    assert first[0].startswith("tessera: compiled `fill` for cpu in ")
+    assert first[1].startswith("tessera: launched `fill` as (1, 1, 1) on the CPU")
+    again = run("logging")
+    assert len(again) == 1
+    assert again[0].startswith("tessera INFO found in the cache `fill` for cpu in ")
+    assert run() == []
 
 
 @pytest.mark.parametrize("version, warned", [("13.0.88", True), ("13.5.37", False), ("", False)])

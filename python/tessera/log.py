@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What Tessera does, for Python's `logging`: the logger "tessera", at the level INFO.
+
+TESSERA_LOG=info prints it to the standard error stream. A program that has set up `logging` gets it
+there, too. `logging` is not loaded for it: where nobody has, there is nobody to tell.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from tessera.settings import settings
+
+__all__ = ["info"]
+
+_printed: list[Any] = []
+"""The handler that prints, once there is one."""
+
+
+def info(message: str, *parts: Any) -> None:
+    """Tells `message % parts`."""
+    is_printed = settings.log == "info"
+    if not is_printed and not _printed and "logging" not in sys.modules:
+        return
+    import logging
+
+    logger = logging.getLogger("tessera")
+    if is_printed and not _printed:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("tessera: %(message)s"))
+        handler.addFilter(lambda _: settings.log == "info")
+        logger.addHandler(handler)
+        if not logger.isEnabledFor(logging.INFO):
+            logger.setLevel(logging.INFO)
+        _printed.append(handler)
+    logger.info(message, *parts)
