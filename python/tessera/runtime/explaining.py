@@ -5,37 +5,37 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from typing import Any, Iterator, Sequence
+from typing import Any, Iterator, Optional, Sequence
 
 from tessera.errors import CompilationError, Note
 
 
 @contextmanager
 def explained_by_arguments(names: Sequence[str], values: Sequence[Any]) -> Iterator[None]:
-    """Adds to a mistake what is unusual about the arguments that its line names."""
+    """Adds to a mistake what is unusual about the arguments that its line names, and what to pass."""
     try:
         yield
     except CompilationError as error:
         words = set(re.findall(r"\w+", error.source_line))
-        notes = [
-            Note(text)
-            for name, value in zip(names, values)
-            if name in words and (text := _unusual(name, value))
-        ]
-        error.notes = (*notes, *error.notes)
+        for name, value in zip(names, values):
+            unusual = _unusual(name, value) if name in words else None
+            if unusual is not None:
+                error.notes = (Note(unusual[0]), *error.notes)
+                error.fix = unusual[1]
         raise
 
 
-def _unusual(name: str, value: Any) -> str:
+def _unusual(name: str, value: Any) -> Optional[tuple[str, str]]:
+    """What is unusual about an argument, and the fix."""
     if isinstance(value, list):
         return (
-            f"argument `{name}` is a list, which is a tuple in the kernel: pass an array, such as "
-            f"np.array({name}, np.float32), to have a pointer"
+            f"argument `{name}` is a list, which is a tuple in the kernel",
+            f"pass an array, such as np.array({name}, np.float32), to have a pointer",
         )
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
         if hasattr(value, "data_ptr") or hasattr(value, "__array_interface__"):
             return (
-                f"argument `{name}` is an array without dimensions, of which the kernel gets a "
-                f"pointer: pass {name}.item() for its number, or load it with tl.load({name})"
+                f"argument `{name}` is an array without dimensions: the kernel gets a pointer to it",
+                f"pass {name}.item() for its number, or load it: tl.load({name})",
             )
-    return ""
+    return None

@@ -156,6 +156,7 @@ def test_tensorflow() -> None:
         ("x[n / 4] -> out[n]", "only outputs"),
         ("x[n]: int8 -> out[n]", "only outputs"),
         ("x[n] y -> out[n]", "comma"),
+        ("x[n -> out[n]", r"`\[` behind `x` is not closed"),
         ("x[n], -> out[n]", "last comma"),
         ("x[n] -> out[n / 0]", "0 elements"),
         ("3 -> out[n]", "a name is expected"),
@@ -169,7 +170,7 @@ def test_texts_that_cannot_be_read(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     "arguments, options, message",
     [
-        (("x[n -> out[n]",), {}, "a name is expected|comma"),
+        (("x[n -> out[n]",), {}, "behind `x` is not closed"),
         (("x[n] -> out[n]",), {}, "nothing says what the grid is"),
         (("x[n] -> out[n / BLOK]",), {}, "(?s)no parameter.*did you mean `BLOCK`"),
         (("z[n] -> out[n / BLOCK]",), {}, "no parameter"),

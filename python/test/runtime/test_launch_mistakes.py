@@ -289,13 +289,14 @@ class TestArguments:
         with pytest.raises(tessera.CompilationError) as caught:
             way(self.add)[(1,)](X, np.array(3))
         assert caught.value.id == "E029"
-        assert "pass n.item() for its number" in caught.value.notes[0].message
+        assert "`n` is an array without dimensions" in caught.value.notes[0].message
+        assert caught.value.fix == "pass n.item() for its number, or load it: tl.load(n)"
 
     def test_list(self):
         with pytest.raises(tessera.CompilationError) as caught:
             self.add[(1,)]([1.0, 2.0], 3)
         assert "`x` is a list" in caught.value.notes[0].message
-        assert "np.array(x, np.float32)" in caught.value.notes[0].message
+        assert "np.array(x, np.float32)" in caught.value.fix
 
     @pytest.mark.parametrize(
         "call",
