@@ -315,7 +315,8 @@ def _prepare_fork(caller: GraphLowering, answers: Answers) -> None:
 @functools.cache
 def source_digest() -> str:
     """A digest of the modules that change what Inductor generates. Its keys of cached graphs know
-    torch's version and, without a GPU, nothing else: code from before a mend would be found after."""
+    torch's version and, without a GPU, nothing else: code from before a mend would be found after.
+    """
     files = sorted(pathlib.Path(__file__).parent.glob("*.py"))
     return digest(*(part for file in files for part in (file.name, file.read_bytes()))).hex()
 

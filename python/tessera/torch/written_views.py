@@ -19,14 +19,15 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Optional
+from typing import Any, Optional, cast
 
 import torch
+from torch._higher_order_ops.triton_kernel_wrap import kernel_side_table
 from torch._prims_common import compute_required_storage_length
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.utils import _pytree as pytree
 
-from tessera.errors import CompilationError
+from tessera.errors import ArgumentError, CompilationError
 
 _functional = torch.ops.higher_order.triton_kernel_wrapper_functional
 _mutation = torch.ops.higher_order.triton_kernel_wrapper_mutation
@@ -41,6 +42,8 @@ def mend_written_views(is_ours: Callable[[], bool]) -> None:
 
     def reinplace_inplaceable_ops(updater: Any, graph: torch.fx.Graph) -> None:
         if is_ours():
+            for node in graph.find_nodes(op="call_function", target=_functional):
+                _refuse_expanded(node)
             # Before it is decided for each argument by itself which is written in place.
             copy_written(graph, only_shared=True)
         reinplace(updater, graph)
@@ -52,6 +55,30 @@ def mend_written_views(is_ours: Callable[[], bool]) -> None:
 
     post_grad.reinplace_inplaceable_ops = reinplace_inplaceable_ops
     post_grad.decompose_triton_kernel_wrapper_functional = decompose_functional
+
+
+def _refuse_expanded(node: torch.fx.Node) -> None:
+    """Raises ArgumentError (E054) for a kernel that writes to an expanded tensor. Without writes, the
+    tensor that was expanded is the sum of all elements of the result, so each old value would be
+    counted as often as there are elements."""
+    kwargs, written = node.kwargs["kwargs"], node.kwargs["tensors_to_clone"]
+    assert isinstance(kwargs, dict) and isinstance(written, (list, tuple))
+    for name in written:
+        value = getattr(kwargs[name], "meta", {}).get("val")
+        if not isinstance(value, torch.Tensor):
+            continue
+        extents = zip(value.size(), value.stride())
+        if any(stride == 0 and not statically_known_true(size <= 1) for size, stride in extents):
+            kernel: Any = kernel_side_table.get_kernel(cast(int, node.kwargs["kernel_idx"]))
+            while not hasattr(kernel, "__name__"):
+                kernel = kernel.fn  # of a tuner
+            raise ArgumentError(
+                "E054",
+                f"argument `{name}` of kernel `{kernel.__name__}` is written in a compiled function, "
+                f"and is an expanded tensor, with several elements in one place (shape "
+                f"{tuple(value.size())}, strides {tuple(value.stride())})",
+                "pass the tensor that was expanded, or a copy: x.contiguous()",
+            )
 
 
 def copy_written(graph: torch.fx.Graph, only_shared: bool) -> None:

@@ -315,6 +315,50 @@ def test_views_of_elements_of_another_size_are_refused(function) -> None:
     assert f"{__file__}:{line}:1: error[E087]" in text
 
 
+def to_an_expanded_tensor(x):
+    y = x[:1] + 1
+    double[(1,)](y.expand(4), y.expand(4), 1, BLOCK=16)
+    return y
+
+
+def to_an_expanded_matrix(x):
+    y = x + 1
+    tuned_in_place[(1,)](y[:, None].expand(20, 3), 5)
+    return y
+
+
+@pytest.mark.parametrize("function", [to_an_expanded_tensor, to_an_expanded_matrix])
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_writes_to_expanded_tensors_are_refused(function, dynamic) -> None:
+    """torch's graph would have a sum of all elements for each that was expanded."""
+    compiled = torch.compile(function, backend="tessera", fullgraph=True, dynamic=dynamic)
+    with pytest.raises(Exception, match=r"E054.*is written in a compiled function, and is an exp"):
+        compiled(torch.arange(20.0))
+
+
+def test_an_extent_of_one_is_no_expansion() -> None:
+    def function(x):
+        y = x[:1] + 1
+        doubled_one = y.expand(1, 1)
+        double[(1,)](doubled_one, doubled_one, 1, BLOCK=16)
+        return y
+
+    x = torch.arange(20.0)
+    compiled = torch.compile(function, backend="tessera", fullgraph=True)
+    torch.testing.assert_close(compiled(x), function(x))
+
+
+def test_expanded_tensors_are_read() -> None:
+    def function(x):
+        y = torch.empty_like(x)
+        double[(1,)]((x[:1] + 1).expand(20), y, 1, BLOCK=16)
+        return y[:1]
+
+    x = torch.arange(20.0)
+    compiled = torch.compile(function, backend="tessera", fullgraph=True)
+    torch.testing.assert_close(compiled(x), function(x))
+
+
 def test_what_is_written_to_an_argument_is_put_behind_the_kernel() -> None:
     """Not in front of it, though its value is a tensor that is there before."""
     from tessera.torch.outlining import move_updates
