@@ -104,8 +104,10 @@ def deviations_of(numpy: Any, results: Sequence[tuple[Any, float]], name: str) -
             scale = numpy.abs(middle) + (float(finite.mean()) if finite.size else 0.0)
             same = numpy.abs(table - middle) <= tolerance * scale
             same |= (table == middle) | (numpy.isnan(table) & numpy.isnan(middle))
+        elif tolerance < 0:
+            same = numpy.abs(table - middle) <= 1
         else:
-            same = numpy.abs(table - middle) <= (1 if tolerance < 0 else 0)
+            same = table == middle  # the difference of two integers may wrap
     found = {}
     for place, row in enumerate(same):
         if not row.all():

@@ -269,10 +269,12 @@ class Coverage:
 
     def _warn(self, array: str, places: Sequence[int]) -> None:
         others = ", ".join(shortly(self.candidates[place].config) for place in places[:3])
+        which = f"the configuration {others} than with the rest"
+        if len(places) == len(self._seen):
+            which = "each configuration"
         text = (
-            f"tessera: kernel `{self._kernel}` writes other values to `{array}` with the "
-            f"configuration {others} than with the rest (E086): {self._reason(list(self._seen))}; "
-            + self._fix(list(self._seen))
+            f"tessera: kernel `{self._kernel}` writes other values to `{array}` with {which} "
+            f"(E086): {self._reason(list(self._seen))}; " + self._fix(list(self._seen))
         )
         warnings.warn(text, TuningWarning, stacklevel=_frames_of_ours())
 

@@ -18,7 +18,7 @@ from tessera.runtime.arrays import pointer_of
 from tessera.runtime.specialize import PointerSlot
 from tessera.tuning.arrays import find_pieces
 from tessera.tuning.automatic import find_extents
-from tessera.tuning.compare import elements_of
+from tessera.tuning.compare import deviations_of, elements_of
 
 from .kernels import accumulate, blocks, grid, increment, numbers, scale
 
@@ -181,6 +181,11 @@ def test_values_that_differ_are_told(kernel):
     assert f"kernel `{kernel.__name__}` writes other values to `" in str(warning.message)
     assert "the grid (4,) is the same for all, and `BLOCK` is the extent" in str(warning.message)
     assert warning.filename == __file__
+
+
+def test_that_none_agrees_with_another_is_told():
+    with pytest.warns(TuningWarning, match=r"writes other values to `sum_ptr` with each configur"):
+        tuned(accumulate, blocks(32, 256))[GRID](np.ones(N, np.float32), np.zeros(1, "f4"), N)
 
 
 def test_arrays_that_are_read_and_written():
@@ -436,3 +441,13 @@ def test_a_result_for_another_grid_tells_nothing():
 
 def test_elements_of_each_type():
     assert elements_of(b"\1\2", tl.int8)[1] == 0 and elements_of(b"\1\2", tl.float8e5)[1] < 0
+
+
+@pytest.mark.parametrize("dtype", [tl.int1, tl.int8, tl.int16, tl.int32, tl.int64])
+def test_integers_that_are_as_far_apart_as_can_be(dtype):
+    """Their difference is a number that has no magnitude in their type."""
+    ends = [
+        np.array([end], f"i{dtype.itemsize}") for end in (0, np.iinfo(f"i{dtype.itemsize}").min)
+    ]
+    results = [elements_of(array.tobytes(), dtype) for array in (ends[0], ends[1], ends[1])]
+    assert set(deviations_of(np, results, "x")) == {0}
