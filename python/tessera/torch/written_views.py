@@ -134,8 +134,7 @@ def _write_to_copies(
     kwargs = dict(arguments.pop("kwargs"))
     done = set()
     for root, names in copies:
-        start = root.storage_offset()
-        offsets = [kwargs[name].storage_offset() - start for name in names]
+        offsets = [_offset_in(root, kwargs[name]) for name in names]
         length: Any = 0
         for name, offset in zip(names, offsets):
             view = kwargs[name]
@@ -194,12 +193,19 @@ def _has_items_of(view: torch.fx.Node, root: torch.fx.Node) -> bool:
 
 def _lies_within(view: torch.Tensor, root: torch.Tensor) -> bool:
     """Whether a view is known to be in the memory from a tensor's first element to its last."""
-    start = root.storage_offset()
-    end = compute_required_storage_length(root.size(), root.stride(), start)
-    last = compute_required_storage_length(view.size(), view.stride(), view.storage_offset())
-    return bool(
-        statically_known_true(view.storage_offset() >= start) and statically_known_true(last <= end)
-    )
+    offset = _offset_in(root, view)
+    end = compute_required_storage_length(root.size(), root.stride(), 0)
+    last = compute_required_storage_length(view.size(), view.stride(), offset)
+    return bool(statically_known_true(offset >= 0) and statically_known_true(last <= end))
+
+
+def _offset_in(root: torch.Tensor, view: torch.Tensor) -> Any:
+    """Elements from the first of a tensor to the first of a view of it.
+
+    If Inductor has put a tensor in the place of a copy of it, the view's offset still counts from
+    the copy, which is the first in a memory of its own."""
+    is_same = root.untyped_storage()._cdata == view.untyped_storage()._cdata
+    return view.storage_offset() - root.storage_offset() if is_same else view.storage_offset()
 
 
 def _is_strided_by_hand(view: torch.fx.Node, root: torch.fx.Node) -> bool:

@@ -315,6 +315,22 @@ def test_views_of_elements_of_another_size_are_refused(function) -> None:
     assert f"{__file__}:{line}:1: error[E087]" in text
 
 
+def test_views_of_a_copy_that_inductor_drops() -> None:
+    """Their offsets count from the copy, and the argument begins within its memory."""
+
+    def function(x):
+        y = x.clone()
+        view = y.view(2, 12)[:, 3:]
+        double[(1,)](view[1], view[1], 4, BLOCK=32)
+        double[(1,)](view[0], view[0], 4, BLOCK=32)
+        return y, view * 1
+
+    compiled = torch.compile(function, backend="tessera", fullgraph=True)
+    for begin in (0, 5):
+        x = torch.arange(34.0)[begin : begin + 24]
+        torch.testing.assert_close(compiled(x), function(x))
+
+
 def to_an_expanded_tensor(x):
     y = x[:1] + 1
     double[(1,)](y.expand(4), y.expand(4), 1, BLOCK=16)
