@@ -147,3 +147,34 @@ def test_gathered_keys_in_two_parts(rng, target, stages):
         attend_gathered, gathered_arguments(rng, 150, 64, 64),
         {"H": 64, "G": 64, "B": 64, "STAGES": stages}, target=target,
     )  # fmt: skip
+
+
+@tessera.jit
+def rings_of_two_loops(a_ptr, b_ptr, o_ptr, n, W: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
+                       K: tl.constexpr):  # fmt: skip
+    """The second loop is in another; the rings of the first are no more."""
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    first = tl.zeros((M, N), tl.float32)
+    for at in range(0, n, K):
+        for part in tl.static_range(3):
+            a = tl.load(a_ptr + (part * M + i)[:, None] * W + (at + k)[None, :])
+            b = tl.load(b_ptr + part * N + (at + k)[:, None] * W + j[None, :])
+            first = tl.dot(a, b, first)
+    second = tl.zeros((M, N), tl.float32)
+    for _ in range(2):
+        for at in range(0, n, K):
+            for part in tl.static_range(2):
+                a = tl.load(a_ptr + (part * M + i)[:, None] * W + (at + k)[None, :])
+                b = tl.load(b_ptr + part * N + (at + k)[:, None] * W + j[None, :])
+                second = tl.dot(a, b, second)
+    tl.store(o_ptr + i[:, None] * N + j[None, :], first - second)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_rings_of_a_loop_behind_another(rng, target):
+    a = rng.integers(-2, 3, (96, 128)).astype(np.float16)
+    b = rng.integers(-2, 3, (128, 192)).astype(np.float16)
+    arguments = [a, b, np.zeros((32, 64), np.float32), 128]
+    constants = {"W": 128, "M": 32, "N": 64, "K": 64}
+    with settings.override(strict_schedules=True):
+        check(rings_of_two_loops, arguments, constants, target=target, num_warps=8, num_stages=4)

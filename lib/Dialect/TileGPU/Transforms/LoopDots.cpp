@@ -305,6 +305,14 @@ static bool readsFromRing(tile::DotOp dot, Value operand, scf::ForOp loop,
          replaced.contains(operand.getDefiningOp());
 }
 
+/// Whether an op stands behind a loop, or behind one that the loop is in.
+static bool isBehind(scf::ForOp loop, Operation *op) {
+  for (Operation *at = loop; at && !isa<tile::FuncOp>(at); at = at->getParentOp())
+    if (Operation *beside = at->getBlock()->findAncestorOpInBlock(*op); beside && beside != at)
+      return at->isBeforeInBlock(beside);
+  return false;
+}
+
 int64_t tessera::tilegpu::getOtherBytes(scf::ForOp loop, const ReplacedOps &replaced) {
   int64_t bytes = 0;
   loop->getParentOfType<tile::FuncOp>().walk([&](Operation *op) {
@@ -312,14 +320,11 @@ int64_t tessera::tilegpu::getOtherBytes(scf::ForOp loop, const ReplacedOps &repl
     auto around = op->getParentOfType<LoopLikeOpInterface>();
     if (around && !around->isAncestor(loop) && !loop->isAncestor(around))
       return;
-    // One that begins behind the loop ends there, too.
-    auto isLater = [&](Operation *buffer) {
-      Operation *ancestor = loop->getBlock()->findAncestorOpInBlock(*buffer);
-      return ancestor && loop->isBeforeInBlock(ancestor);
-    };
+    // One that begins behind the loop, or behind one around it, ends there, too.
+    auto isLater = [&](Operation *buffer) { return isBehind(loop, buffer); };
     auto isOver = [&](Operation *user) {
-      Operation *ancestor = loop->getBlock()->findAncestorOpInBlock(*user);
-      return ancestor && ancestor->isBeforeInBlock(loop);
+      Operation *beside = loop->getBlock()->findAncestorOpInBlock(*user);
+      return beside ? beside->isBeforeInBlock(loop) : findWayBefore(user, loop) == nullptr;
     };
     if (auto buffer = dyn_cast<LocalAllocOp>(op))
       if (!replaced.contains(op) && !llvm::all_of(op->getUsers(), isOver) && !isLater(op))
