@@ -150,6 +150,44 @@ def test_gathered_keys_in_two_parts(rng, target, stages):
 
 
 @tessera.jit
+def carried_rows(a_ptr, q_ptr, o_ptr, n, W: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
+                 K: tl.constexpr):  # fmt: skip
+    """The first operand is one that the iteration before loaded, in front of the dot."""
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    acc = tl.zeros((M, N), tl.float32)
+    count = tl.zeros((M, N), tl.float32)
+    x = tl.load(a_ptr + i[:, None] * W + k[None, :])
+    for at in range(0, n, K):
+        plain = tl.load(a_ptr + i[:, None] * W + (at + k)[None, :])
+        small = tl.load(q_ptr + (at + k)[:, None] * N + j[None, :]).to(tl.float16)
+        acc = tl.dot(plain, small, acc)
+        before = x
+        x = tl.load(a_ptr + (M + i)[:, None] * W + (at + k)[None, :])
+        acc = tl.dot(before, tl.trans(tl.load(a_ptr + j[:, None] * W + (at + k)[None, :])), acc)
+        s = tl.dot(plain, small + tl.load(a_ptr + at + k)[:, None])
+        count += tl.where(s > tl.max(s, 1)[:, None] - 3, 1.0, 0.0)
+    tl.store(o_ptr + i[:, None] * N + j[None, :], acc + count)
+
+
+@tessera.jit
+def carried_rows_of_two(a_ptr, q_ptr, o_ptr, n, W: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
+                        K: tl.constexpr):  # fmt: skip
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    acc = tl.zeros((M, N), tl.float32)
+    count = tl.zeros((M, N), tl.float32)
+    x = tl.load(a_ptr + i[:, None] * W + k[None, :])
+    for at in range(0, n, K):
+        y = tl.load(a_ptr + j[:, None] * W + (at + k)[None, :])
+        plain = tl.load(a_ptr + i[:, None] * W + (at + k)[None, :])
+        s = tl.dot(plain, tl.trans(y))
+        count += tl.where(s > tl.max(s, 1)[:, None] - 3, tl.exp(s * 0), 0.0)
+        before = x
+        x = tl.load(a_ptr + (M + i)[:, None] * W + (at + k)[None, :])
+        acc = tl.dot(before, tl.trans(y), acc)
+    tl.store(o_ptr + i[:, None] * N + j[None, :], acc + count)
+
+
+@tessera.jit
 def rings_of_two_loops(a_ptr, b_ptr, o_ptr, n, W: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
                        K: tl.constexpr):  # fmt: skip
     """The second loop is in another; the rings of the first are no more."""
@@ -168,6 +206,18 @@ def rings_of_two_loops(a_ptr, b_ptr, o_ptr, n, W: tl.constexpr, M: tl.constexpr,
                 b = tl.load(b_ptr + part * N + (at + k)[:, None] * W + j[None, :])
                 second = tl.dot(a, b, second)
     tl.store(o_ptr + i[:, None] * N + j[None, :], first - second)
+
+
+@pytest.mark.parametrize("kernel", (carried_rows, carried_rows_of_two), ids=lambda k: k.__name__)
+@pytest.mark.parametrize("target", TARGETS)
+def test_operands_of_the_iteration_before(rng, target, kernel):
+    a = rng.integers(-2, 3, (256, 128)).astype(np.float16)
+    q = rng.integers(-2, 3, (128, 32)).astype(np.int8)
+    arguments = [a, q, np.zeros((128, 32), np.float32), 64]
+    with settings.override(strict_schedules=True):
+        check(
+            kernel, arguments, {"W": 128, "M": 128, "N": 32, "K": 16}, target=target, num_stages=3
+        )
 
 
 @pytest.mark.parametrize("target", TARGETS)

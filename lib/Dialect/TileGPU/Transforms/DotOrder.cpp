@@ -19,7 +19,8 @@ static constexpr size_t kFewestDots = 3;
 
 /// Sums of f16 are waited for where their dots begin.
 bool DotOrder::isAsync(WarpgroupDotOp dot) const {
-  return !getElementTypeOrSelf(dot.getType()).isF16() && canBeAsync(loop, dot, replaced);
+  return !waited.contains(dot) && !getElementTypeOrSelf(dot.getType()).isF16() &&
+         canBeAsync(loop, dot, replaced);
 }
 
 bool DotOrder::isInner(WarpgroupDotOp dot) const {
@@ -122,6 +123,34 @@ void DotOrder::sinkOps() {
   }
 }
 
+/// Whether the next iteration's operand of a dot is made while the dot is under way.
+bool DotOrder::isOverwritten(WarpgroupDotOp dot) const {
+  auto wait = waits.find(dot);
+  Operation *next = wait != waits.end() ? findNextOperand(loop, dot) : nullptr;
+  return next && orders.lookup(next) < wait->second;
+}
+
+void DotOrder::orderAll(ArrayRef<WarpgroupDotOp> dots, bool isLate) {
+  late.clear();
+  ofLate.clear();
+  orderOps();
+  if (waits.empty())
+    return;
+  if (isLate) {
+    for (WarpgroupDotOp dot : dots)
+      if (isAsync(dot) && canBeLate(dot)) {
+        late.insert(dot);
+        ofLate.insert(dot.getA().getDefiningOp());
+      }
+    if (hasLate()) {
+      // Behind all that is done without them.
+      orderOfLate = end;
+      orderOps();
+    }
+  }
+  sinkOps();
+}
+
 std::optional<DotOrder> DotOrder::plan(scf::ForOp loop, const ReplacedOps &replaced, bool isLate) {
   DotOrder order(loop, replaced);
   llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);
@@ -133,22 +162,19 @@ std::optional<DotOrder> DotOrder::plan(scf::ForOp loop, const ReplacedOps &repla
   });
   if (isElsewhere || dots.size() < kFewestDots)
     return std::nullopt;
-  order.orderOps();
+  order.orderAll(dots, isLate);
+  for (auto *next = dots.begin(); next != dots.end();) {
+    if (!order.isOverwritten(*next)) {
+      ++next;
+      continue;
+    }
+    // Others may be waited for elsewhere then.
+    order.waited.insert(*next);
+    order.orderAll(dots, isLate);
+    next = dots.begin();
+  }
   if (order.waits.empty())
     return std::nullopt;
-  if (isLate) {
-    for (WarpgroupDotOp dot : dots)
-      if (order.isAsync(dot) && order.canBeLate(dot)) {
-        order.late.insert(dot);
-        order.ofLate.insert(dot.getA().getDefiningOp());
-      }
-    if (order.hasLate()) {
-      // Behind all that is done without them.
-      order.orderOfLate = order.end;
-      order.orderOps();
-    }
-  }
-  order.sinkOps();
   return order;
 }
 

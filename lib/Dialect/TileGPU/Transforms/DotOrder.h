@@ -57,8 +57,10 @@ private:
   bool isAsync(WarpgroupDotOp dot) const;
   bool isInner(WarpgroupDotOp dot) const;
   bool canBeLate(WarpgroupDotOp dot) const;
+  void orderAll(llvm::ArrayRef<WarpgroupDotOp> dots, bool isLate);
   void orderOps();
   void sinkOps();
+  bool isOverwritten(WarpgroupDotOp dot) const;
   int getFirstUse(mlir::Operation *op) const;
 
   mlir::scf::ForOp loop;
@@ -67,6 +69,8 @@ private:
   /// Where dots are waited for that are only begun.
   llvm::MapVector<mlir::Operation *, int> waits;
   llvm::SmallSetVector<mlir::Operation *, 4> late;
+  /// Dots that are waited for where they begin, as what they read would be overwritten.
+  llvm::SmallDenseSet<mlir::Operation *, 4> waited;
   /// What makes the operands of late dots, and the order where it does: behind those.
   llvm::SmallDenseSet<mlir::Operation *, 4> ofLate;
   int orderOfLate = 0;

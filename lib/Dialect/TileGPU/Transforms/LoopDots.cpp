@@ -114,6 +114,14 @@ bool tessera::tilegpu::canBeAsync(scf::ForOp loop, WarpgroupDotOp dot,
   return whyNotAsync(loop, dot, replaced).empty();
 }
 
+Operation *tessera::tilegpu::findNextOperand(scf::ForOp loop, WarpgroupDotOp dot) {
+  auto carried = dyn_cast<BlockArgument>(dot.getA());
+  if (!carried || carried.getOwner() != loop.getBody())
+    return nullptr;
+  Operation *op = loop.getYieldedValues()[carried.getArgNumber() - 1].getDefiningOp();
+  return op && op->getBlock() == loop.getBody() ? op : nullptr;
+}
+
 WarpgroupDotOp tessera::tilegpu::findAsyncDot(scf::ForOp loop, const ReplacedOps &replaced) {
   SmallVector<WarpgroupDotOp> dots;
   loop.getBody()->walk([&](WarpgroupDotOp dot) { dots.push_back(dot); });

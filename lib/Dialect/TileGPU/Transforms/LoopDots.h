@@ -63,6 +63,10 @@ mlir::SmallVector<mlir::Operation *> getUses(LocalAllocOp buffer);
 std::string whyNotAsync(mlir::scf::ForOp loop, WarpgroupDotOp dot, const ReplacedOps &replaced);
 bool canBeAsync(mlir::scf::ForOp loop, WarpgroupDotOp dot, const ReplacedOps &replaced);
 
+/// The op of a loop that makes what a dot reads from registers in the next iteration; null if none
+/// does. Where the dot is under way it has to wait: the registers are the same.
+mlir::Operation *findNextOperand(mlir::scf::ForOp loop, WarpgroupDotOp dot);
+
 /// A dot whose accumulator the loop carries, and nothing else looks at: it may go on into the
 /// next iteration. Null if there is none. Of several dots none does, for they end in
 /// the order they began.

@@ -230,7 +230,9 @@ bool Specializer::planLoop(scf::ForOp loop) {
   planned.asyncDot = findAsyncDot(loop, replaced);
   SmallVector<WarpgroupDotOp> dots = llvm::to_vector(loop.getBody()->getOps<WarpgroupDotOp>());
   if (dots.size() > 1 && canBeAsync(loop, dots.back(), replaced))
-    planned.lastDot = dots.back();
+    if (Operation *next = findNextOperand(loop, dots.back());
+        !next || dots.back()->isBeforeInBlock(next))
+      planned.lastDot = dots.back();
   if (skew)
     planned.lateDot = findLateDot(loop, replaced);
   planned.order = DotOrder::plan(loop, replaced, /*isLate=*/skew);
