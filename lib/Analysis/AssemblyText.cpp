@@ -117,7 +117,7 @@ static std::optional<SmallVector<Token>> tokenize(StringRef text) {
 // Instructions
 //===----------------------------------------------------------------------===//
 
-/// What is harmless about an instruction whose operands are.
+/// The view of an instruction whose operands are harmless.
 static AssemblyView readInstruction(StringRef name, llvm::ArrayRef<Token> suffixes) {
   constexpr AssemblyView kHarmless{false, false}, kSees{true, false}, kUnknown{true, true};
   // Plain loads from global memory, which only the effects of the op say something of.

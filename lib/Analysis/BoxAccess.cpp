@@ -162,7 +162,7 @@ private:
   FuncOp kernel;
   /// The values that the pointers are sums and products of.
   llvm::SetVector<Value> addressParts;
-  /// What of the address the program computes in 32 bits.
+  /// The parts of the address that the program computes in 32 bits.
   SmallVector<ScalarPolynomial> narrowIndices;
 };
 
@@ -712,7 +712,7 @@ static bool isInRange(const ScalarPolynomial &coordinate, int64_t extent, Intege
   return least.isSignedIntN(32) && (most + (extent - 1)).isSignedIntN(32);
 }
 
-/// What is computed in 32 bits and becomes part of an address does not wrap (Access.h).
+/// Collects the indices of 32 bits in an address. They do not wrap there (Access.h).
 void BoxFinder::collectNarrowIndices(Value pointers) {
   constexpr size_t kMostParts = 256;
   llvm::SetVector<Value> parts;

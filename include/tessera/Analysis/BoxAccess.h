@@ -75,9 +75,8 @@ struct BoxDim {
   int64_t tileExtent = 1;
   /// Where the box begins.
   ScalarPolynomial coordinate;
-  /// Whether the coordinate is known to have 32 bits, as those of copies do, or is an index that
-  /// the program itself computes in so many. If not, the array ends along this dimension, and what
-  /// is beyond 32 bits lies outside of it.
+  /// True if the coordinate is known to fit 32 bits, or if the program computes it in 32 bits.
+  /// Otherwise the array ends along this dimension, and larger coordinates lie outside of it.
   bool isNarrow = false;
 
   /// Whether no mask says where the array ends along it.

@@ -21,7 +21,7 @@
 //
 // `pure` is no answer: a register that says where a program runs has no effects either.
 //
-// Who asks:
+// The question is asked by:
 //
 //     tilegpu-split-k                 a loop divided among blocks, all that its kernel does; also
 //                                     what lets a launch divide it (tilegpu.divisible_sum)
@@ -47,7 +47,7 @@ namespace tessera {
 /// function that is called. Null if there is none.
 mlir::Operation *findViewOfMachine(mlir::Operation *op);
 
-/// Whether there is one.
+/// True if there is one.
 inline bool maySeeMachine(mlir::Operation *op) { return findViewOfMachine(op) != nullptr; }
 
 /// Foreign code that may wait for other threads by itself: the first of `op` and all within it,

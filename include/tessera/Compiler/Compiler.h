@@ -75,7 +75,7 @@ struct CompileOptions {
   bool tensorMaps = true;
   /// Whether exponentials of f32 may be 0 where they are below 2^-126.
   bool flushResults = true;
-  /// Whether it is an error, for tests and fuzzers, if a verifier refuses a planned schedule.
+  /// Fail if a verifier refuses a planned schedule. For tests and fuzzers.
   bool strictSchedules = false;
   /// For tests: plans of each loop that are taken for refused, from the first on.
   int refusedPlans = 0;
