@@ -757,6 +757,7 @@ class Interpreted:
         self.fn = fn
 
     def __getitem__(self, grid: Grid) -> Callable[..., None]:
+        load_launching()
         from tessera.runtime.frames import as_users_see
 
         def launch(*args: Any, **kwargs: Any) -> None:

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a kernel's first launch loads, and `import tessera` does not."""
+"""What a kernel's first launch loads, and `import tessera` does not.
+
+An import elsewhere than here, in code that a first call runs, takes a lock that forks do not
+wait for: a child that is forked meanwhile waits for ever (test_forks.py finds such imports).
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,8 @@ _LAUNCHING = (
     "tessera.frontend.reads",
     "tessera.frontend.source",
     "tessera.runtime.compiling",
+    "tessera.runtime.explaining",
+    "tessera.runtime.frames",
     "tessera.runtime.kernel",
 )
 

@@ -41,6 +41,7 @@ from tessera.tuning.checks import check_configs, check_values, checked_names
 from tessera.tuning.config import Config, shortly
 from tessera.tuning.heuristics import inner_kernel, number_of, require_kernel
 from tessera.tuning.key import Address, array_in, dtype_of, make_key
+from tessera.tuning.loading import load_tuning
 from tessera.wording import shown, with_article
 
 if TYPE_CHECKING:
@@ -348,6 +349,7 @@ class Autotuner(_C.Launchable, KernelInterface):
 
         Raises what is wrong with the first one if none could be.
         """
+        load_tuning()
         from tessera.tuning.candidates import compiling_threads
 
         configs = self._configurations(args, kwargs)
@@ -397,6 +399,7 @@ class Autotuner(_C.Launchable, KernelInterface):
 
     def _configurations(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Config]:
         if self._is_automatic and not self.configs:
+            load_tuning()
             from tessera.tuning.automatic import make_configs
 
             self.configs = make_configs(self.fn, self.arg_names, args, kwargs)
@@ -481,6 +484,7 @@ class Autotuner(_C.Launchable, KernelInterface):
         kwargs: dict[str, Any],
         grid: Any,
     ) -> Config:
+        load_tuning()
         more = {**kwargs, **({} if grid is None else {"grid": grid, "warmup": False})}
         configs = self.prune_configs(more, configs, dict(zip(self.arg_names, args)))
         if len(configs) == 1 or settings.interpret:
@@ -512,12 +516,10 @@ class Autotuner(_C.Launchable, KernelInterface):
         question: Any,
     ) -> Config:
         from tessera.compiler.compile import load_front_end
-        from tessera.runtime.loading import load_launching
         from tessera.tuning.candidates import make_candidate
         from tessera.tuning.progress import Progress
         from tessera.tuning.session import choose
 
-        load_launching()
         load_front_end()
         candidates = [
             make_candidate(config, self.fn, self.arg_names, grid, args, kwargs)
@@ -569,8 +571,8 @@ class Autotuner(_C.Launchable, KernelInterface):
         Nothing here calls it. Classes that derive from Triton's Autotuner to choose in another way
         measure by it.
         """
+        load_tuning()
         from tessera.compiler.compile import load_front_end
-        from tessera.runtime.loading import load_launching
         from tessera.tuning.candidates import make_candidate
         from tessera.tuning.progress import Progress
         from tessera.tuning.session import HookError, choose
@@ -579,7 +581,6 @@ class Autotuner(_C.Launchable, KernelInterface):
         kwargs.pop("warmup", None)
         self._refuse_conflicts(args, kwargs, config.all_kwargs())
         self._refuse_capture(args, kwargs)
-        load_launching()
         load_front_end()
         candidate = make_candidate(config, self.fn, self.arg_names, grid, args, kwargs)
         around = self._around()._replace(check=False, measures_one=True)

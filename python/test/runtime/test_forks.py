@@ -212,6 +212,56 @@ def test_a_fork_while_the_compiler_is_loaded(tmp_path):
     assert ended.stdout == f"{[0] * 10}\n", ended.stdout + ended.stderr
 
 
+FIRST_CALL = """
+import sys
+import numpy as np
+import tessera, tessera.language as tl
+from tessera import locks
+
+@tessera.jit
+def fill(x, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    tl.store(x + offsets, 1.0, offsets < 64)
+
+x = np.zeros(64, np.float32)
+
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        if not locks._LOADING._lock._is_owned():
+            print(name)
+
+sys.meta_path.insert(0, Watch())
+{call}
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    {
+        "launch": "fill[(1,)](x, N=64)",
+        "warmup": "fill.warmup(x, N=64, grid=(1,))",
+        "interpret": "tessera.interpret(fill)[(1,)](x, N=64)",
+        "tune": "tessera.autotune([tessera.Config({'N': 64}, num_warps=n) for n in (4, 8)], [])(fill)"
+        "[(1,)](x)",
+        "tune automatically": "tessera.autotune('auto', [])(fill)[(1,)](x)",
+        "compile": "tessera.compile(fill, '*fp32', constexprs={'N': 64}, target='sm_90a')",
+    }.items(),
+    ids=lambda call: call[0],
+)
+def test_first_calls_import_under_the_lock(call, tmp_path):
+    """Whatever a first call imports without the lock, a fork in that moment hangs its child."""
+    (tmp_path / "program.py").write_text(FIRST_CALL.replace("{call}", call[1]))
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", str(tmp_path / "program.py")],
+        env={**os.environ, "TESSERA_CACHE": "off"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == ""
+
+
 def test_forks_while_many_threads_compile():
     """A short form of what tools/dev/stress_forks.py is for."""
     script = pathlib.Path(__file__).parents[3] / "tools/dev/stress_forks.py"
