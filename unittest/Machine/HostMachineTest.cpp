@@ -64,7 +64,7 @@ TEST(HostMachineTest, WhatACPULacksIsTakenOut) {
   EXPECT_EQ(findRow("x86", "znver5", "+avx2").print(), "avx2");
   EXPECT_EQ(findRow("x86", "emeraldrapids", kAVX512.str() + ",+avx512vnni,+avx512bf16").print(),
             "avx512+int8-dot+f16");
-  EXPECT_EQ(findRow("x86", "cascadelake", kAVX512).print(), "avx512-ymm+f16");
+  EXPECT_EQ(findRow("x86", "cascadelake", kAVX512).print(), "cascadelake+f16");
   EXPECT_EQ(findRow("x86", "alderlake", "+avx2,+avxvnni,+f16c").print(), "avx2+int8-dot+f16");
   EXPECT_EQ(findRow("x86", "x86-64", "").print(), "sse2");
 }

@@ -6,7 +6,7 @@
 // RUN: tessera-opt %s --strips-lower-dot="machine=neon+int8-dot+int8-matrix remarks" 2>%t | FileCheck %s --check-prefix=MATRIX
 // RUN: FileCheck %s --check-prefix=REMARK <%t
 // RUN: tessera-opt %s --strips-lower-dot=machine=sse2 | FileCheck %s --check-prefix=XMM
-// RUN: tessera-opt %s --strips-lower-dot=machine=avx512-ymm+int8-dot | FileCheck %s --check-prefix=YMM32
+// RUN: tessera-opt %s --strips-lower-dot=machine=cascadelake+int8-dot | FileCheck %s --check-prefix=ZMM
 
 // Sixteen accumulators of four lanes in 32 registers, twelve in 16.
 // CHECK-LABEL: func.func @floats
@@ -15,9 +15,9 @@
 // XMM-LABEL:   func.func @floats
 // XMM:           %{{.*}}:12 = scf.for {{.*}} iter_args
 // XMM:             vector.fma {{.*}} : vector<4xf32>
-// YMM32-LABEL: func.func @floats
-// YMM32:         %{{.*}}:16 = scf.for {{.*}} iter_args
-// YMM32:           vector.fma {{.*}} : vector<8xf32>
+// ZMM-LABEL:   func.func @floats
+// ZMM:           %{{.*}}:16 = scf.for {{.*}} iter_args
+// ZMM:               vector.fma {{.*}} : vector<16xf32>
 func.func @floats(%a: memref<64x64xf32>, %b: memref<64x64xf32>, %c: memref<64x64xf32>) {
   strips.dot %a, %b, %c : memref<64x64xf32>, memref<64x64xf32>, memref<64x64xf32>
   return
@@ -31,8 +31,8 @@ func.func @floats(%a: memref<64x64xf32>, %b: memref<64x64xf32>, %c: memref<64x64
 // XMM-LABEL:   func.func @bytes
 // XMM-NOT:       call_intrinsic
 // XMM:           arith.sitofp {{.*}} : vector<4xi8> to vector<4xf32>
-// YMM32-LABEL: func.func @bytes
-// YMM32:         llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.256"
+// ZMM-LABEL:   func.func @bytes
+// ZMM:           llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"
 func.func @bytes(%a: memref<32x64xi8>, %b: memref<64x32xi8>, %c: memref<32x32xi32>) {
   strips.dot %a, %b, %c : memref<32x64xi8>, memref<64x32xi8>, memref<32x32xi32>
   return
