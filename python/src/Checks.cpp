@@ -2,6 +2,8 @@
 
 #include "Checks.h"
 
+#include "Interpreter.h"
+
 #include <algorithm>
 #include <array>
 
@@ -41,11 +43,11 @@ bool Check::holds() const {
            orNone(PyFunction_GET_DEFAULTS(owner)) == defaults &&
            orNone(PyFunction_GET_KW_DEFAULTS(owner)) == keywordDefaults;
   case Call:
-    found = PyObject_CallNoArgs(owner);
+    found = callPython([&] { return PyObject_CallNoArgs(owner); });
     Py_XDECREF(found);
     return found == Py_True;
   case Attribute:
-    found = PyObject_GetAttr(owner, name);
+    found = callPython([&] { return PyObject_GetAttr(owner, name); });
     Py_XDECREF(found); // whatever is expected is held by the tuple
     return found == expected;
   case Never:
@@ -71,7 +73,7 @@ Checks::Checks(PyObject *tuple) {
 static bool holdsOrClears(const Check &check) {
   bool holds = check.holds();
   if (!holds)
-    PyErr_Clear();
+    clearError(PyExc_AttributeError);
   return holds;
 }
 

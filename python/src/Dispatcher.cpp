@@ -152,11 +152,13 @@ LaunchHooks launchHooks;
 
 bool tessera::python::hasLaunchHooks() {
   if (launchHooks.generation != currentGeneration && launchHooks.areSet) {
-    launchHooks.generation = currentGeneration;
+    uint64_t generation = currentGeneration; // of before: what changes meanwhile is seen
     py::object answer = py::reinterpret_steal<py::object>(
         callPython([] { return PyObject_CallNoArgs(launchHooks.areSet); }));
+    if (!answer)
+      throw py::error_already_set();
     launchHooks.isOn = answer.ptr() == Py_True;
-    PyErr_Clear();
+    launchHooks.generation = generation;
   }
   return launchHooks.isOn;
 }
@@ -166,11 +168,14 @@ bool Grid::read(int32_t (&found)[3]) const {
     std::copy(extents, extents + 3, found);
     return true;
   }
-  if (!PyTuple_Check(given) || PyTuple_GET_SIZE(given) < 1 || PyTuple_GET_SIZE(given) > 3)
+  if (!PyTuple_Check(given) && !PyList_Check(given))
+    return false;
+  Py_ssize_t size = PySequence_Fast_GET_SIZE(given);
+  if (size < 1 || size > 3)
     return false;
   found[1] = found[2] = 1;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(given); ++i) {
-    PyObject *extent = PyTuple_GET_ITEM(given, i);
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    PyObject *extent = PySequence_Fast_GET_ITEM(given, i);
     int overflow = 0;
     int64_t value =
         PyLong_CheckExact(extent) ? PyLong_AsLongLongAndOverflow(extent, &overflow) : -1;
@@ -203,9 +208,23 @@ PyObject *callGridFunction(PyObject *function, const Signature &signature, const
   return callPython([&] { return PyObject_CallOneArg(function, meta.ptr()); });
 }
 
+/// A grid function that does again what one has done, without calling that a second time: it may
+/// have effects, and what a signal handler has raised in it would be lost.
+[[gnu::cold]] py::object repeatOutcome(const py::object &returned) {
+  if (returned)
+    return py::cpp_function([returned](const py::object &) { return returned; });
+  py::object raised = py::error_already_set().value();
+  return py::cpp_function([raised](const py::object &) -> py::object {
+    PyErr_SetObject(py::type::handle_of(raised).ptr(), raised.ptr());
+    throw py::error_already_set();
+  });
+}
+
+} // namespace
+
 /// A user's mistake is shown where the user made it: the traceback of one ends at the
 /// launch. Of our own bugs, every frame is wanted.
-void hideOwnFrames() {
+void tessera::python::hideOwnFrames() {
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
@@ -216,6 +235,8 @@ void hideOwnFrames() {
   }
   PyErr_Restore(type, value, traceback);
 }
+
+namespace {
 
 [[gnu::cold]] void forgetEntries(Dispatcher *dispatcher) {
   // Taken out first: what an entry releases may run Python.
@@ -472,7 +493,10 @@ PyObject *tessera::python::launchOver(PyObject *object, const Grid &grid,
         py::reinterpret_steal<py::object>(callGridFunction(grid.getGiven(), signature, entry));
     if (found && Grid(found.ptr()).read(extents))
       return launchKnown();
-    PyErr_Clear(); // `slow` calls it again and says what is wrong
+    if (!found && !PyErr_ExceptionMatches(PyExc_Exception))
+      return nullptr; // KeyboardInterrupt, SystemExit
+    // `slow` says what is wrong.
+    return callSlow(dispatcher, Grid(repeatOutcome(found).ptr()), call, nullptr);
   }
   return takeSlowWay(nullptr);
 }

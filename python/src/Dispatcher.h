@@ -67,12 +67,17 @@ PyObject *launchOver(PyObject *dispatcher, const Grid &grid, const CallArguments
 /// the launch returns. `slow` says so the first time.
 PyObject *findKnown(PyObject *dispatcher, PyObject *grid, const CallArguments &call);
 
+/// Drops the frames of our own from the exception that is set, if it is about a mistake of the
+/// user's.
+void hideOwnFrames();
+
 /// Has Python see what this throws.
 template <typename Call> PyObject *translateErrors(Call call) {
   try {
     return callPython(call);
   } catch (py::error_already_set &error) {
     error.restore();
+    hideOwnFrames();
   } catch (const std::bad_alloc &) {
     PyErr_NoMemory();
   } catch (const std::exception &error) {

@@ -33,6 +33,16 @@ template <typename Function> auto callPython(Function &&function) -> decltype(fu
   }
 }
 
+/// Clears an exception of `kind`, if one is set. Any other one is thrown: KeyboardInterrupt, or
+/// what a signal handler of the user's has raised.
+inline void clearError(PyObject *kind) {
+  if (!PyErr_Occurred())
+    return;
+  if (!PyErr_ExceptionMatches(kind))
+    throw pybind11::error_already_set();
+  PyErr_Clear();
+}
+
 /// The GIL is let go for as long as one of these lives.
 class WithoutGIL {
 public:

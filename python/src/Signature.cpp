@@ -86,11 +86,13 @@ ArrayKind findArrayKind(PyTypeObject *type) {
     return ArrayKind::NumPy;
   if (std::strcmp(type->tp_name, "Tensor") && std::strcmp(type->tp_name, "Parameter"))
     return ArrayKind::None;
-  PyObject *module = PyObject_GetAttr(reinterpret_cast<PyObject *>(type), names().module);
+  PyObject *module = callPython(
+      [&] { return PyObject_GetAttr(reinterpret_cast<PyObject *>(type), names().module); });
+  clearError(PyExc_AttributeError);
   const char *text = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : nullptr;
   bool isTorch = text && (!std::strcmp(text, "torch") || !std::strcmp(text, "torch.nn.parameter"));
   Py_XDECREF(module);
-  PyErr_Clear();
+  PyErr_Clear(); // a text that UTF-8 does not have
   return isTorch ? ArrayKind::Torch : ArrayKind::None;
 }
 
@@ -128,6 +130,7 @@ struct TypeTables {
   PyTypeObject *constant = nullptr;               ///< tl.constexpr, once it is loaded
   TorchTensors torch;
   PyTypeObject *descriptor = nullptr; ///< the class of tensor descriptors, once it is loaded
+  PyObject *refuse = nullptr;         ///< raises what a failing array means to a user
   bool expectsCUDA = false;           ///< where the last tensor was
   // Nearly every array is of the type that the last one had.
   PyTypeObject *lastType = nullptr;
@@ -168,11 +171,10 @@ TypeTables &typeTables() {
   return *tables;
 }
 
-/// An attribute of an object, or null.
+/// An attribute of an object, or null if it has none.
 py::object getAttribute(PyObject *object, PyObject *name) {
   PyObject *found = callPython([&] { return PyObject_GetAttr(object, name); });
-  if (!found)
-    PyErr_Clear();
+  clearError(PyExc_AttributeError);
   return py::reinterpret_steal<py::object>(found);
 }
 
@@ -183,9 +185,11 @@ py::tuple getIntegers(PyObject *object, PyObject *name) {
   if (!items || !(PyTuple_Check(items.ptr()) || PyList_Check(items.ptr())))
     return py::reinterpret_steal<py::tuple>(nullptr);
   // A list may change while the launch runs Python.
-  py::tuple found = py::reinterpret_steal<py::tuple>(PySequence_Tuple(items.ptr()));
-  PyErr_Clear();
-  for (size_t i = 0; found && i < found.size(); ++i)
+  py::tuple found =
+      py::reinterpret_steal<py::tuple>(callPython([&] { return PySequence_Tuple(items.ptr()); }));
+  if (!found)
+    throw py::error_already_set();
+  for (size_t i = 0; i < found.size(); ++i)
     if (!PyLong_CheckExact(PyTuple_GET_ITEM(found.ptr(), i)))
       return py::reinterpret_steal<py::tuple>(nullptr);
   return found;
@@ -470,7 +474,7 @@ bool Signature::addScalar(const Parameter &parameter, PyObject *value, bool isIn
   } else {
     number = callPython([&] { return isInteger ? PyNumber_Index(value) : PyNumber_Float(value); });
   }
-  PyErr_Clear();
+  clearError(PyExc_TypeError);
   PyObject *held = own(py::reinterpret_steal<py::object>(number));
   if (!held || !(PyLong_CheckExact(held) || PyFloat_CheckExact(held)))
     return false;
@@ -559,10 +563,11 @@ bool Signature::addArray(const Parameter &parameter, PyObject *value) {
     return addScalar(parameter, value, kind == ArrayKind::Integer);
   case ArrayKind::Bool: {
     int isTrue = callPython([&] { return PyObject_IsTrue(value); });
-    PyErr_Clear();
+    if (isTrue < 0)
+      throw py::error_already_set();
     PyObject *plain = isTrue ? Py_True : Py_False;
-    return isTrue >= 0 && (parameter.number != TSR_VOID ? addNumberAs(parameter, plain)
-                                                        : addNumber(parameter, plain));
+    return parameter.number != TSR_VOID ? addNumberAs(parameter, plain)
+                                        : addNumber(parameter, plain);
   }
   }
   const auto *array = reinterpret_cast<const NumPyArray *>(value);
@@ -609,12 +614,14 @@ bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
     return true;
   if (tables.torch.knowsClass(Py_TYPE(value)) && !tables.torch.isPlain(value))
     return false;
+  // Torch's own functions, whose exceptions `slow` meets again: of a batch under vmap, say.
   auto own = [](PyObject *found) {
-    if (!found)
-      PyErr_Clear();
+    clearError(PyExc_Exception);
     return py::reinterpret_steal<py::object>(found);
   };
-  auto get = [&](PyObject *name) { return getAttribute(value, name); };
+  auto get = [&](PyObject *name) {
+    return own(callPython([&] { return PyObject_GetAttr(value, name); }));
+  };
   auto call = [&](PyObject *name) {
     return own(callPython([&] { return PyObject_CallMethodNoArgs(value, name); }));
   };
@@ -644,14 +651,31 @@ bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
   return !overflow && addTensorOn(ordinal, parameter, bits, id);
 }
 
+/// Throws what `slow` raises where asking an array for something has raised the exception that is
+/// set. An array that lacks it, or has an older form of it, is left to `slow`: the exception is
+/// cleared.
+[[gnu::cold]] static void refuseFailed(const Parameter &parameter, PyObject *value,
+                                       const char *asked) {
+  if (PyErr_ExceptionMatches(PyExc_AttributeError) || PyErr_ExceptionMatches(PyExc_TypeError)) {
+    PyErr_Clear();
+    return;
+  }
+  py::error_already_set error;
+  py::handle refuse(error.matches(PyExc_Exception) ? typeTables().refuse : nullptr);
+  if (refuse)
+    callPython(
+        [&] { refuse(py::handle(value), py::handle(parameter.name), asked, error.value()); });
+  throw error;
+}
+
 /// An array in the host's memory that exports DLPack. What is wrong with one `slow` says, and
 /// those on GPUs it waits for.
 bool Signature::addDLPack(const Parameter &parameter, PyObject *value) {
   static PyObject *const keywords = PyTuple_Pack(1, names().maxVersion);
   static PyObject *const version = Py_BuildValue("(ii)", 1, 1);
-  auto give = [](PyObject *found) {
+  auto give = [&](PyObject *found) {
     if (!found)
-      PyErr_Clear();
+      refuseFailed(parameter, value, "__dlpack__()");
     return py::reinterpret_steal<py::object>(found);
   };
   py::object device =
@@ -683,12 +707,17 @@ bool Signature::addDLPack(const Parameter &parameter, PyObject *value) {
 /// An array of CuPy's, Numba's and the like. The stream that one is computed on decides about that
 /// of the launch, so it is in the signature; where there is another stream, `slow` waits for it.
 bool Signature::addCUDAInterface(const Parameter &parameter, PyObject *value) {
-  py::object interface = getAttribute(value, names().cudaInterface);
+  PyObject *found = callPython([&] { return PyObject_GetAttr(value, names().cudaInterface); });
+  if (!found)
+    refuseFailed(parameter, value, "__cuda_array_interface__");
+  auto interface = py::reinterpret_steal<py::object>(found);
   if (!interface || !PyDict_CheckExact(interface.ptr()))
     return false;
   auto get = [&](PyObject *name) { return PyDict_GetItemWithError(interface.ptr(), name); };
   PyObject *data = get(names().data), *typestr = get(names().typestr), *mask = get(names().mask);
   PyObject *onStream = get(names().stream);
+  if (PyErr_Occurred())
+    throw py::error_already_set();
   if (!data || !PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2 || !typestr ||
       !PyUnicode_Check(typestr) || (mask && mask != Py_None))
     return false;
@@ -697,6 +726,8 @@ bool Signature::addCUDAInterface(const Parameter &parameter, PyObject *value) {
     return false;
   uint64_t address = PyLong_AsUnsignedLongLongMask(place);
   const char *spelled = PyUnicode_AsUTF8(typestr);
+  if (!spelled)
+    PyErr_Clear(); // a text that UTF-8 does not have
   if (!spelled || *spelled == '>' || address < kLowestAddress)
     return false;
   TypeTables &tables = typeTables();
@@ -705,10 +736,10 @@ bool Signature::addCUDAInterface(const Parameter &parameter, PyObject *value) {
     if (!tables.findDType(dtype.ptr(), id))
       return false;
   } else {
-    auto found = tables.typestrs.find(spelled);
-    if (found == tables.typestrs.end())
+    auto known = tables.typestrs.find(spelled);
+    if (known == tables.typestrs.end())
       return false;
-    id = found->second;
+    id = known->second;
   }
   int32_t ordinal = -1;
   py::object device = getAttribute(value, names().device);
@@ -879,6 +910,12 @@ void tessera::python::registerSignature(py::module_ &module) {
              py::arg("core_id"),
              "Have the warm path take arrays of this class; and of those without a dtype, if\n"
              "`typestr` is not empty, elements spelled like that.");
+  module.def(
+      "learn_refusal",
+      [](const py::function &refuse) { typeTables().refuse = refuse.inc_ref().ptr(); },
+      py::arg("refuse"),
+      "Have the warm path call refuse(array, name, asked, error), which raises, where asking an\n"
+      "array has raised `error`.");
   module.def("learn_record", &learnRecord, py::arg("cls"), py::arg("fields"),
              "Have the warm path take instances of this class for a tuple of the attributes of\n"
              "these names, which with True are constants.");

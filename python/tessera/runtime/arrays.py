@@ -603,3 +603,12 @@ def _refuse_call(value: Any, name: str, call: str, error: Exception) -> NoReturn
         f"argument `{name}` ({_type_name(value)}): {call} failed: {type(error).__name__}: {error}",
         "pass an array whose memory can be read",
     ) from error
+
+
+def _refuse_failed(value: Any, name: str, call: str, error: Exception) -> NoReturn:
+    if isinstance(error, (TesseraError, MemoryError)):
+        raise error
+    _refuse_call(value, name, call, error)
+
+
+_C.learn_refusal(_refuse_failed)

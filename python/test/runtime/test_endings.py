@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import threading
 import time
 import warnings
 from pathlib import Path
+from typing import Any, Optional
 
 import numpy as np
 import pytest
@@ -209,6 +211,125 @@ def test_ctrl_c_ends_what_is_interpreted(how):
     launch(1)
     assert interrupted(lambda: launch(2_000_000), 0.3) < 1
     launch(1)
+
+
+@tessera.jit
+def count(x):
+    tl.atomic_add(x, 1)
+
+
+class Raising:
+    """Raises `error` once, when a launch asks for something, and counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.error: Optional[BaseException] = None
+        self.asked = 0
+
+    def ask(self) -> None:
+        self.asked += 1
+        error, self.error = self.error, None
+        if error is not None:
+            raise error
+
+
+def launches_with(raising, where):
+    """A launch that adds 1 to what it returns, and asks `raising`."""
+    x = np.zeros(1, np.float32)
+
+    class Exported:
+        def __dlpack_device__(self):
+            raising.ask()
+            return (1, 0)
+
+        def __dlpack__(self, **kwargs):
+            return x.__dlpack__(**kwargs)
+
+    @dataclasses.dataclass
+    class Record:
+        array: Any = None
+
+        def __getattribute__(self, name):
+            if name == "array":
+                raising.ask()
+                return x
+            return super().__getattribute__(name)
+
+    class Namespace:
+        @property
+        def one(self):
+            raising.ask()
+            return 1.0
+
+    @tessera.jit
+    def of_record(record):
+        tl.atomic_add(record.array, 1)
+
+    @tessera.jit
+    def of_constant(x, constants: tl.constexpr):
+        tl.atomic_add(x, constants.one)
+
+    def grid(meta):
+        raising.ask()
+        return (1,)
+
+    constants = Namespace()
+    launch = {
+        "grid function": lambda: count[grid](x),
+        "__dlpack_device__": lambda: count[(1,)](Exported()),
+        "field of a record": lambda: of_record[(1,)](Record()),
+        "attribute that a kernel has read": lambda: of_constant[(1,)](x, constants),
+    }[where]
+    return launch, x
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit, TimeoutError])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "grid function",
+        "__dlpack_device__",
+        "field of a record",
+        "attribute that a kernel has read",
+    ],
+)
+def test_what_a_signal_handler_raises_ends_a_launch(where, raised):
+    """In whatever Python a launch runs; a handler of SIGALRM, say, may raise a TimeoutError."""
+    raising = Raising()
+    launch, x = launches_with(raising, where)
+    for _ in range(2):
+        launch()
+    for _ in range(2):
+        x[:], raising.asked = 0, 0
+        raising.error = raised("in time")
+        with pytest.raises((raised, tessera.TesseraError)) as caught:
+            launch()
+        assert x[0] == 0 and raising.asked == 1
+        # An exception that a mistake may be, too, has become the error for that.
+        assert raised in (type(caught.value), type(caught.value.__cause__))
+        launch()
+        assert x[0] == 1
+
+
+def test_a_warm_launch_calls_a_grid_function_once():
+    x, calls = np.zeros(1, np.float32), []
+
+    def grid_of(result):
+        def grid(meta):
+            calls.append(result)
+            return result
+
+        return grid
+
+    for result in [1], (np.int64(1),), 1, "1":
+        for _ in range(3):
+            del calls[:]
+            if isinstance(result, (list, tuple)):
+                count[grid_of(result)](x)
+            else:
+                with pytest.raises(tessera.LaunchError, match="the grid function returned"):
+                    count[grid_of(result)](x)
+            assert len(calls) == 1
+    assert x[0] == 6
 
 
 @pytest.mark.parametrize("threads", [1, 2])
