@@ -54,7 +54,20 @@ void tessera::python::registerErrors(py::module_ &module) {
   module.add_object("CoreError", py::reinterpret_borrow<py::object>(coreError));
 }
 
-PYBIND11_MODULE(_C, module) {
+// The tables of this module belong to the process, and so do pybind11's. Python code alone can ask
+// this in a subinterpreter where the main one has imported the module: no function of pybind11's
+// returns there.
+static PyObject *isMainInterpreter(PyObject *, PyObject *) {
+  return PyBool_FromLong(PyInterpreterState_Get() == PyInterpreterState_Main());
+}
+
+static PyMethodDef plainFunctions[] = {{"is_main_interpreter", isMainInterpreter, METH_NOARGS,
+                                        "Whether the calling interpreter is the process's first."},
+                                       {nullptr, nullptr, 0, nullptr}};
+
+static void initialise(py::module_ &module) {
+  if (PyModule_AddFunctions(module.ptr(), plainFunctions) < 0)
+    throw py::error_already_set();
   module.doc() = "The compiler's core, through its C API.";
   if (tsr_api_version() != TSR_API_VERSION)
     throw py::import_error("libtessera.so is of API version " + std::to_string(tsr_api_version()) +
@@ -74,4 +87,21 @@ PYBIND11_MODULE(_C, module) {
   lookForSignalsInLaunches();
   registerLongWork(module);
   module.def("build_id", &tsr_build_id, "Changes with anything that changes generated code.");
+}
+
+// PYBIND11_MODULE waits in a subinterpreter for a lock that the caller holds.
+PYBIND11_PLUGIN_IMPL(_C) {
+  PYBIND11_CHECK_PYTHON_VERSION
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    PyErr_SetString(PyExc_ImportError, "this is a subinterpreter");
+    return nullptr;
+  }
+  PYBIND11_ENSURE_INTERNALS_READY
+  static py::module_::module_def definition;
+  auto module = py::module_::create_extension_module("_C", nullptr, &definition);
+  try {
+    initialise(module);
+    return module.ptr();
+  }
+  PYBIND11_CATCH_INIT_EXCEPTIONS
 }

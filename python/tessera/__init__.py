@@ -22,6 +22,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 try:
     from tessera import _C as _C
+
+    if not _C.is_main_interpreter():
+        raise ImportError("this is a subinterpreter")
 except ImportError as error:
     from tessera.unbuilt import explain
 

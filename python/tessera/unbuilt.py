@@ -15,6 +15,13 @@ __all__ = ["explain"]
 
 def explain(error: ImportError) -> ImportError:
     """An error to raise in the place of `error`, which the import of `tessera._C` has raised."""
+    if "subinterpreter" in str(error):
+        return ImportError(
+            "Tessera runs in a process's main interpreter alone, and this is a subinterpreter\n"
+            "fix: import it in the main interpreter; for mod_wsgi, set "
+            "`WSGIApplicationGroup %{GLOBAL}`",
+            name="tessera._C",
+        )
     package = os.path.dirname(os.path.abspath(__file__))
     here = "%d.%d" % sys.version_info[:2]
     suffix = str(sysconfig.get_config_var("EXT_SUFFIX"))

@@ -73,6 +73,56 @@ def test_an_installed_package_of_another_python_names_no_build(tmp_path: pathlib
     assert "cmake" not in message
 
 
+SUBINTERPRETER = r"""
+import sys
+import numpy as np
+
+try:
+    import _interpreters as interpreters
+    make = {"isolated": interpreters.create, "legacy": lambda: interpreters.create("legacy")}
+except ImportError:
+    import _xxsubinterpreters as interpreters
+    make = {kind: lambda kind=kind: interpreters.create(isolated=kind == "isolated")
+            for kind in ("isolated", "legacy")}
+kind, order = sys.argv[1:]
+if order == "later":
+    import tessera
+interpreters.run_string(make[kind](), f"import sys\nsys.path[:] = {sys.path}\n" '''
+try:
+    import tessera
+except ImportError as error:
+    print(error)
+''')
+sys.stdout.flush()
+import tessera
+import tessera.language as tl
+x = np.zeros(1, np.float32)
+
+@tessera.jit
+def kernel(x):
+    tl.store(x, 1)
+
+kernel[(1,)](x)
+print(x[0])
+"""
+
+
+@pytest.mark.parametrize("order", ["first", "later"])
+@pytest.mark.parametrize("kind", ["isolated", "legacy"])
+def test_an_import_in_a_subinterpreter_is_an_error(
+    tmp_path: pathlib.Path, kind: str, order: str
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SUBINTERPRETER)
+    run = subprocess.run(
+        [sys.executable, str(script), kind, order], capture_output=True, text=True, timeout=60
+    )
+    *said, last = run.stdout.splitlines()
+    assert run.returncode == 0 and last == "1.0", run.stderr
+    assert "main interpreter alone, and this is a subinterpreter" in said[0]
+    assert said[1].startswith("fix: import it in the main interpreter")
+
+
 def test_an_extension_that_does_not_load_gives_the_systems_reason(tmp_path: pathlib.Path) -> None:
     package = copy_package(tmp_path)
     (package / f"_C{SUFFIX}").write_bytes(b"\x7fELF, and no more")
