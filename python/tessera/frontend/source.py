@@ -330,7 +330,7 @@ def _parse(text: str, fn: FunctionType, first_line: int) -> ast.FunctionDef:
         body = body[0].body
     for statement in body:
         if isinstance(statement, ast.FunctionDef) and statement.name == fn.__code__.co_name:
-            return statement
+            return _mangle(statement, text, fn)
         if isinstance(statement, ast.AsyncFunctionDef):
             raise CompilationError.at_function(
                 fn, "E007", f"`{fn.__name__}` is an `async def`", "use a plain `def`"
@@ -341,6 +341,34 @@ def _parse(text: str, fn: FunctionType, first_line: int) -> ast.FunctionDef:
         f"@jit needs a plain `def` function, got {_describe(fn)}",
         "define a function with `def` and decorate it",
     )
+
+
+def _mangle(tree: ast.FunctionDef, text: str, fn: FunctionType) -> ast.FunctionDef:
+    """Gives private names (`__x`) in a function of a class the names that Python gives them."""
+    if "__" not in text:
+        return tree
+    # A part of the name is a class's unless "<locals>" follows.
+    path = getattr(fn.__code__, "co_qualname", fn.__qualname__).split(".")
+    around = zip(path[:-1], path[1:])
+    classes = [part for part, inner in around if "<locals>" not in (part, inner)]
+    prefix = classes[-1].lstrip("_") if classes else ""
+    if not prefix:
+        return tree
+
+    def mangled(name: str) -> str:
+        is_private = name.startswith("__") and not name.endswith("__") and "." not in name
+        return f"_{prefix}{name}" if is_private else name
+
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            node.id = mangled(node.id)
+        elif isinstance(node, ast.Attribute):
+            node.attr = mangled(node.attr)
+        elif isinstance(node, ast.arg):
+            node.arg = mangled(node.arg)
+        elif isinstance(node, (ast.Global, ast.Nonlocal)):
+            node.names = list(map(mangled, node.names))
+    return tree
 
 
 def _describe(fn: FunctionType) -> str:

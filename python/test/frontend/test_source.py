@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import tessera
 import tessera.language
+import tessera.language as tl
 from tessera.frontend.source import _block, child_nodes, read_function
 
 
@@ -248,3 +249,57 @@ def kernel(x_ptr):
     module = importlib.import_module(f"by_{how}")
     assert module.kernel.src == text[text.index("def kernel") :]
     assert how != "import" or not compared
+
+
+__private: tl.constexpr = tl.constexpr(100)
+_Kernels__factor = tl.constexpr(10)
+
+
+class __Kernels:
+    """Python prefixes a name that begins with two underscores with the class's name."""
+
+    @tessera.jit
+    def __twice(__x):
+        return 2 * __x
+
+    twice = __twice
+
+    @tessera.jit
+    def store(__out, __n, *, __m: tl.constexpr = 3):
+        __sum = __n + __m * __factor
+        for __i in range(2):
+            __sum += __i
+        tl.store(__out, __sum)
+
+    class Inner:
+        @tessera.jit
+        def store(__out):
+            _Kernels__x_ = 7
+            tl.store(__out, _Kernels__x_)
+
+    class ___:
+        @tessera.jit
+        def store(__out):
+            tl.store(__out, __private)
+
+    def make(self):
+        @tessera.jit
+        def store(__out, twice: tl.constexpr):
+            __value = 4
+            tl.store(__out, twice(__value))
+
+        return store
+
+
+def test_private_names_in_classes() -> None:
+    kernels = globals()["__Kernels"]
+    out = np.zeros(1, np.int32)
+    for launch, expected in (
+        (lambda: kernels.store[(1,)](out, 5), 36),
+        (lambda: kernels.store[(1,)](out, _Kernels__n=5, _Kernels__m=1), 16),
+        (lambda: kernels.Inner.store[(1,)](out), 7),
+        (lambda: kernels.___.store[(1,)](out), 100),
+        (lambda: kernels().make()[(1,)](out, kernels.twice), 8),
+    ):
+        launch()
+        assert out[0] == expected
