@@ -2,20 +2,26 @@
 """Bar charts as SVG in the page: they have the page's colours and font, light or dark.
 
 Lengths are numbers of the raw figures, never pictures of them, so a chart cannot be older
-than its table.
+than its table. Letters keep their size on a phone: the picture is as wide as the page, and bars
+are parts of that width. Labels stand above their bars, in several lines where one is too short.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import html
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+NARROWEST = 320
+"""The width in pixels in which a chart is still whole: a phone's 360, less the page's margins."""
+SIZE = 13
+"""The size of letters in pixels, as site.css has it."""
+
+_LINE = 16
+_MARGIN = 2  # strokes of a letter may begin before its place
 _ROW = 17
-_GAP = 12
-_BARS = 440  # the longest bar
-_VALUE = 70  # room for its number
-_LETTER = 6.6  # of a label, about
+_GAP = 10
+_LONGEST = 80  # the longest bar, in percent; its number stands beside it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +40,31 @@ class Group:
     bars: Sequence[Bar]
 
 
+def text_width(text: str, size: float, bold: bool = False) -> float:
+    """The most pixels that a text takes in the fonts that browsers have, of which DejaVu Sans and
+    Verdana are the widest."""
+    ems = 0.0
+    for letter in text:
+        if letter in "fijlrtI.,:;'|!()[]/- ²":
+            ems += 0.46
+        elif letter in "mwMW%@#&+<=>^~" or letter > "~":
+            ems += 1.0
+        else:
+            ems += 0.79 if letter.isupper() else 0.65
+    return ems * size * (1.14 if bold else 1)
+
+
+def in_lines(text: str, width: float) -> list[str]:
+    """A label, broken at spaces where it is wider than `width` pixels."""
+    lines: list[str] = []
+    for word in text.split(" "):
+        if lines and text_width(f"{lines[-1]} {word}", SIZE) <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines
+
+
 def bars(
     title: str, groups: Sequence[Group], line: float | None = None, most: float | None = None
 ) -> str:
@@ -43,42 +74,43 @@ def bars(
     values = [bar.value for group in groups for bar in group.bars if bar.value is not None]
     largest = max([*values, line or 0.0]) or 1.0
     top = min(largest, most or largest)
-    left = int(max(len(group.label) for group in groups) * _LETTER) + 24
-    width = left + _BARS + _VALUE
-    scale = _BARS / top
-    y = 34.0
+    y = 0.0
     parts: list[str] = []
     for group in groups:
-        measured = [bar for bar in group.bars if bar.value is not None]
-        middle = y + _ROW * len(measured) / 2 + 4
-        label = html.escape(group.label)
-        parts.append(f'<text x="{left - 10}" y="{middle:.0f}" text-anchor="end">{label}</text>')
-        for bar in measured:
-            assert bar.value is not None
-            kind = names.index(bar.who)
-            length = max(min(bar.value, top) * scale, 1.0)
-            shown = f"{bar.value:.2f}" if top < 20 else f"{bar.value:,.0f}"
-            if bar.value > top:
-                shown += " »"
+        for text in in_lines(group.label, NARROWEST - 2 * _MARGIN):
+            y += _LINE
+            parts.append(f'<text x="{_MARGIN}" y="{y - 4:.0f}">{html.escape(text)}</text>')
+        first = y
+        for bar in group.bars:
+            if bar.value is not None:
+                parts += _bar(bar, names.index(bar.who), y, top)
+                y += _ROW
+        if line is not None:
+            x = f"{line / top * _LONGEST:.2f}%"
             parts.append(
-                f'<rect class="bar{kind}" x="{left}" y="{y:.0f}" width="{length:.1f}" '
-                f'height="{_ROW - 3}" rx="2"><title>{html.escape(bar.who)}: {shown}</title></rect>'
+                f'<line class="level" x1="{x}" x2="{x}" y1="{first:.0f}" y2="{y - 2:.0f}"/>'
             )
-            at = left + length + 6
-            parts.append(f'<text class="value" x="{at:.1f}" y="{y + _ROW - 6:.0f}">{shown}</text>')
-            y += _ROW
         y += _GAP
-    if line is not None:
-        x = left + line * scale
-        end = y - _GAP + 4
-        parts.append(f'<line class="level" x1="{x:.1f}" x2="{x:.1f}" y1="28" y2="{end:.0f}"/>')
-    at = 10
-    for kind, name in enumerate(names):
-        parts.append(f'<rect class="bar{kind}" x="{at}" y="8" width="12" height="12" rx="2"/>')
-        parts.append(f'<text x="{at + 17}" y="18">{html.escape(name)}</text>')
-        at += 36 + 7 * len(name)
+    keys = "".join(
+        f'<span><i class="bar{kind}"></i>{html.escape(name)}</span>'
+        for kind, name in enumerate(names)
+    )
     return (
-        f'<figure class="chart"><svg viewBox="0 0 {width} {y:.0f}" role="img" '
-        f'aria-label="{html.escape(title)}">{"".join(parts)}</svg>'
+        f'<figure class="chart"><div class="keys">{keys}</div><svg width="100%" height="{y:.0f}" '
+        f'role="img" aria-label="{html.escape(title)}">{"".join(parts)}</svg>'
         f"<figcaption>{html.escape(title)}</figcaption></figure>"
     )
+
+
+def _bar(bar: Bar, kind: int, y: float, top: float) -> Iterator[str]:
+    """A bar that begins at `y`, and its number."""
+    assert bar.value is not None
+    length = max(min(bar.value, top) / top * _LONGEST, 0.2)
+    shown = f"{bar.value:.2f}" if top < 20 else f"{bar.value:,.0f}"
+    if bar.value > top:
+        shown += " »"
+    yield (
+        f'<rect class="bar{kind}" x="0" y="{y:.0f}" width="{length:.2f}%" height="{_ROW - 3}" '
+        f'rx="2"><title>{html.escape(bar.who)}: {shown}</title></rect>'
+    )
+    yield (f'<text class="value" x="{length:.2f}%" dx="6" y="{y + _ROW - 6:.0f}">{shown}</text>')

@@ -11,13 +11,17 @@ import pathlib
 import re
 import subprocess
 import sys
+import xml.etree.ElementTree as ElementTree
 
 import pytest
+
+from . import letters
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tools/site"), str(ROOT / "tools/dev")]
 
 import api_pages  # noqa: E402
+import benchmark_page  # noqa: E402
 import charts  # noqa: E402
 import dialects  # noqa: E402
 import error_ids  # noqa: E402
@@ -311,10 +315,44 @@ def test_bars_are_as_long_as_their_numbers():
         charts.Group("a", [charts.Bar("x", 2.0), charts.Bar("<y>", 1.0), charts.Bar("z", 9.0)])
     ]
     chart = charts.bars("t", groups, most=4.0)
-    widths = [float(width) for width in re.findall(r'width="([\d.]+)" height="14"', chart)]
-    assert widths == [pytest.approx(width, rel=1e-3) for width in (220, 110, 440)]
+    widths = [float(width) for width in re.findall(r'width="([\d.]+)%" height="14"', chart)]
+    assert widths == [40, 20, 80]
     assert "9.00 »" in chart and "2.00 »" not in chart
     assert "&lt;y&gt;" in chart and "<y>" not in chart
+
+
+def cut_texts(chart: str, width: float) -> list[str]:
+    """The texts of a chart that reach out of it where the page gives it `width` pixels."""
+    root = ElementTree.fromstring(re.search(r"<svg.*</svg>", chart, re.DOTALL)[0])
+    found = []
+    for text in root.iter("text"):
+        x = text.attrib["x"]
+        left = float(x[:-1]) / 100 * width if x.endswith("%") else float(x)
+        right = left + float(text.attrib.get("dx", 0)) + letters.width(text.text, charts.SIZE)
+        inside = charts.SIZE <= float(text.attrib["y"]) + 3 < float(root.attrib["height"])
+        if left < 0 or right > width or not inside:
+            found.append(text.text)
+    return found
+
+
+def test_no_label_of_a_chart_is_cut():
+    drawn = [chart for work in gallery.WORKS for _, chart, _ in gallery.plots(work)]
+    drawn += benchmark_page.charts().values()
+    assert len(drawn) >= 15
+    for chart in drawn:
+        assert chart.count("<text") > 2
+        assert cut_texts(chart, charts.NARROWEST) == []
+        assert cut_texts(chart, 860) == []
+    assert f"font-size: {charts.SIZE}px" in (ROOT / "tools/site/static/site.css").read_text()
+
+
+def test_a_label_that_is_too_long_is_broken():
+    label = "multi-scale deformable attention, forward and backward, of an encoder of 800 x 1333"
+    chart = charts.bars("t", [charts.Group(label, [charts.Bar("x", 1.0)])])
+    shown = re.findall(r'<text x="2"[^>]*>(.*?)</text>', chart)
+    assert len(shown) > 1 and " ".join(shown) == label
+    assert cut_texts(chart, charts.NARROWEST) == []
+    assert shown[0] in cut_texts(chart, 160)
 
 
 def test_the_check_is_there():

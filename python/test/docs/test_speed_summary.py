@@ -7,6 +7,8 @@ import pathlib
 import re
 import xml.etree.ElementTree as ElementTree
 
+from . import letters
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -50,6 +52,20 @@ def test_the_chart():
     for bar in bars:
         assert float(bar.attrib["x"]) + float(bar.attrib["width"]) < width
         assert float(bar.attrib["y"]) + float(bar.attrib["height"]) < height
+
+
+def test_texts_of_the_chart_lie_in_it():
+    root = ElementTree.parse(ROOT / "docs/images/speed.svg").getroot()
+    right = float(root.attrib["viewBox"].split()[2])
+    bars = min(float(rect.attrib["x"]) for rect in root.iter(f"{SVG}rect"))
+    for text in root.iter(f"{SVG}text"):
+        size = float(text.attrib.get("font-size", root.attrib["font-size"]))
+        width = letters.width(text.text, size, text.attrib.get("font-weight") == "bold")
+        x = float(text.attrib["x"])
+        if text.attrib.get("text-anchor") == "end":
+            assert x - width > (0 if x < bars else bars), text.text
+        else:
+            assert x + width < right, text.text
 
 
 def test_the_chart_suits_white_and_dark_pages():
