@@ -64,19 +64,27 @@ def docstring(function: object) -> str:
 
 
 def with_fences(text: str) -> str:
-    """What is indented in a docstring is Python, and run by python/test/docs."""
+    """What is indented in a docstring is Python, and run by python/test/docs: from the page, or, under
+    the line `Example:`, from the docstring."""
     hidden = ["<!-- run: with", "import tessera", "import tessera.language as tl", "-->"]
+    elsewhere = ["<!-- run: no, a test runs the examples of docstrings where they stand -->"]
     out: list[str] = []
     block: list[str] = []
     for line in [*text.splitlines(), "end"]:
-        begins = line.startswith("    ") and (not out or not out[-1])
+        begins = line.startswith("    ") and (not out or out[-1] in ("", "Example:"))
         if begins or (block and (not line or line.startswith("    "))):
             block.append(line[4:])
             continue
         if block:
             while not block[-1]:
                 block.pop()
-            out += [*hidden, "```python", *block, "```", ""]
+            while out and not out[-1]:
+                out.pop()
+            is_example = bool(out) and out[-1] == "Example:"
+            if is_example:
+                out[-1] = "**Example**"
+            marker = elsewhere if is_example else hidden
+            out += [*([""] if out else []), *marker, "```python", *block, "```", ""]
             block = []
         out.append(line)
     return "\n".join(out[:-1]).strip()

@@ -11,6 +11,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -26,6 +27,7 @@ import charts  # noqa: E402
 import dialects  # noqa: E402
 import error_ids  # noqa: E402
 import gallery  # noqa: E402
+import generate_docs  # noqa: E402
 import markdown  # noqa: E402
 import reference  # noqa: E402
 import site_map  # noqa: E402
@@ -256,6 +258,16 @@ def test_names_with_their_meanings_are_a_list():
     assert text.split("\n") == [
         "Options:", "", "- `debug`: whether", "    it is on.", "", "- `repr`: a name", "", "Then."
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("between", ["\n", "\n\n"], ids=["at once", "after a line"])
+def test_the_example_of_a_docstring_is_code(between):
+    code = "x = tl.arange(0, 4)\n\nfor i in range(2):\n    x += i"
+    doc = "What it does.\n\nExample:" + between + textwrap.indent(code, "    ")
+    shown = f"**Example**\n\n```python\n{code}\n```"
+    assert reference.prose(doc) == f"What it does.\n\n{shown}"
+    assert shown.replace("```p", "<!-- run: no, a test runs the examples of docstrings where they "
+                         "stand -->\n```p") in generate_docs.with_fences(doc)  # fmt: skip
 
 
 def test_a_source_with_a_page_of_the_reference(tmp_path):
