@@ -155,7 +155,15 @@ def _anywhere(fn: F) -> F:
 def host_info() -> dict[str, Any]:
     """What this machine's CPU is to the compiler: `cpu`, `features` (a string such as
     "+avx2,-avx512f"), `vector_bits`, `cpus`, `threads` and who provides them, and `llvm`, the
-    version that the compiler has."""
+    version that the compiler has.
+
+    Example:
+        import tessera
+
+        info = tessera.host_info()
+        assert info["vector_bits"] in (128, 256, 512) and info["cpus"] >= 1
+        has_avx2 = "+avx2" in info["features"].split(",")
+    """
     from tessera import _C
 
     info: dict[str, Any] = _C.host_info()
@@ -168,6 +176,13 @@ def cdiv(x: N, y: Operand) -> N:
 
     For host code, and for kernels, where it takes tensors, too. Both are integers, 0 or more
     and 1 or more.
+
+    Example:
+        import tessera
+
+        n, BLOCK = 1000, 256
+        grid = (tessera.cdiv(n, BLOCK),)
+        assert grid == (4,) and tessera.cdiv(1024, BLOCK) == 4
     """
     return (x + y - 1) // y  # type: ignore[operator,return-value]
 
@@ -177,5 +192,11 @@ def next_power_of_2(n: int) -> int:
     """The smallest power of two that is not below the integer `n`; 1 for 0 and less.
 
     In kernels, of constants only.
+
+    Example:
+        import tessera
+
+        assert tessera.next_power_of_2(100) == 128 and tessera.next_power_of_2(128) == 128
+        assert tessera.next_power_of_2(0) == 1
     """
     return 1 << (int(n) - 1).bit_length() if n > 1 else 1

@@ -51,7 +51,22 @@ __all__ = [
 
 
 class TesseraError(Exception):
-    """Base of all errors that Tessera raises on purpose."""
+    """Base of all errors that Tessera raises on purpose.
+
+    Example:
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def clear(x_ptr):
+            tl.store(x_pointer, 0)  # a name that there is not
+
+        try:
+            caught = tessera.compile(clear, "*fp32")
+        except tessera.TesseraError as error:  # whatever it is: a kernel's mistake, a launch's, a bug
+            caught = error
+        assert isinstance(caught, tessera.CompilationError) and "x_ptr" in caught.fix
+    """
 
     __notes__: list[str]
     """What a traceback shows below the message (from Python 3.11 on)."""
@@ -111,6 +126,21 @@ class CompilationError(TesseraError):
     (from 1), `end_column` (exclusive; 0 if unknown), `source_line`, `frames` (innermost
     last), `notes`. And those that programs written for Triton read: `error_message`, `src`, `node`,
     which are of the kernel where the mistake is in a function that it calls.
+
+    Example:
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def clear(x_ptr):
+            tl.store(x_ptr + tl.arange(0, 100), 0)
+
+        try:
+            caught = tessera.compile(clear, "*fp32")
+        except tessera.CompilationError as error:
+            caught = error
+        assert caught.id == "E018" and caught.line == 6
+        assert caught.fix == "use 104 and a mask"
     """
 
     src: Optional[str] = None
@@ -244,7 +274,22 @@ def error_class(id: str) -> type[CompilationError]:
 
 
 class ToolchainWarning(UserWarning):
-    """NVIDIA's part of a compilation is missing, or known to make mistakes."""
+    """NVIDIA's part of a compilation is missing, or known to make mistakes.
+
+    Example:
+        import warnings
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def clear(x_ptr):
+            tl.store(x_ptr + tl.arange(0, 128), 0)
+
+        # PTX is wanted here, for which ptxas is not needed.
+        warnings.simplefilter("ignore", tessera.ToolchainWarning)
+        compiled = tessera.compile(clear, "*fp32", target="sm_90a")
+        assert ".target sm_90a" in compiled.asm["ptx"]
+    """
 
 
 class SlowCompilationWarning(UserWarning):
@@ -274,15 +319,60 @@ class _Mistake(TesseraError):
 
 
 class LaunchError(_Mistake, ValueError):
-    """A launch that cannot be done as asked: its grid, its options, its arguments."""
+    """A launch that cannot be done as asked: its grid, its options, its arguments.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def clear(x_ptr):
+            tl.store(x_ptr + tl.program_id(0), 0)
+
+        try:
+            caught = clear[(1, 2, 3, 4)](np.ones(4))
+        except tessera.LaunchError as error:
+            caught = error
+        assert "grid" in caught.message and caught.fix
+    """
 
 
 class TuningWarning(UserWarning):
-    """Something about configurations that is hardly what was wanted."""
+    """Something about configurations that is hardly what was wanted.
+
+    Example:
+        import warnings
+        import tessera
+
+        @tessera.jit
+        def kernel(x_ptr):
+            pass
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            tessera.autotune([], key=[])(kernel)  # no configurations
+        assert caught[0].category is tessera.TuningWarning
+    """
 
 
 class ArgumentError(LaunchError, TypeError):
-    """An argument of a type, or in a place, that a kernel cannot take."""
+    """An argument of a type, or in a place, that a kernel cannot take.
+
+    Example:
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def clear(x_ptr):
+            tl.store(x_ptr + tl.arange(0, 4), 0)
+
+        try:
+            caught = clear[(1,)]("x")
+        except tessera.ArgumentError as error:
+            caught = error  # also a TypeError, and a ValueError
+        assert caught.id == "E054" and "x_ptr" in caught.message
+    """
 
 
 class IntegerRangeError(ArgumentError, OverflowError):
@@ -298,11 +388,40 @@ class UnsupportedError(LaunchError, NotImplementedError):
 
 
 class SettingError(_Mistake, ValueError):
-    """An environment variable or a setting with a value that it cannot have."""
+    """An environment variable or a setting with a value that it cannot have.
+
+    Example:
+        import tessera
+
+        try:
+            with tessera.settings.override(num_threads="many"):
+                caught = None
+        except tessera.SettingError as error:
+            caught = error
+        assert caught.message.startswith("TESSERA_NUM_THREADS is 'many'")
+    """
 
 
 class KernelAssertionError(_Mistake, AssertionError, RuntimeError):
-    """A `device_assert` or a promise that did not hold. A RuntimeError as well, as a GPU driver's."""
+    """A `device_assert` or a promise that did not hold. A RuntimeError as well, as a GPU driver's.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def root(x_ptr):
+            x = tl.load(x_ptr)
+            assert x >= 0, "x is negative"
+            tl.store(x_ptr, tl.sqrt(x))
+
+        try:
+            caught = root[(1,)](np.array([-1.0]), debug=True)  # without debug, nothing is checked
+        except tessera.KernelAssertionError as error:
+            caught = error
+        assert "x is negative" in str(caught)
+    """
 
 
 class AutotunerError(_Mistake, RuntimeError):
@@ -313,6 +432,21 @@ class TuningError(LaunchError, AutotunerError):
     """A tuning of a kernel that cannot be done, or in which no configuration worked.
 
     `failures` has what is wrong with each configuration.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def clear(x_ptr, BLOCK: tl.constexpr):
+            tl.store(x_ptr + tl.arange(0, BLOCK), 0)
+
+        try:
+            caught = tessera.tune(clear, (1,), (np.ones(64),), {"BLOKC": [16, 64]}, seconds=1)
+        except tessera.TuningError as error:
+            caught = error
+        assert caught.id == "E059" and "BLOCK" in caught.fix
     """
 
     def __init__(self, id: str, message: str, fix: str = "") -> None:
@@ -352,11 +486,46 @@ class PTXASError(CompilationError):
 
 
 class MemoryAccessError(_Mistake, IndexError, InterpreterError):
-    """An access outside of the memory behind an argument, found by the interpreter or with `debug`."""
+    """An access outside of the memory behind an argument, found by the interpreter or with `debug`.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def clear(x_ptr):
+            tl.store(x_ptr + tl.arange(0, 8), 0)  # without a mask
+
+        try:
+            caught = clear[(1,)](np.ones(6, np.float32), debug=True)
+        except tessera.MemoryAccessError as error:
+            caught = error  # names the line, the program and the element
+        assert "`x_ptr`, whose memory holds elements 0 to 5" in caught.message
+    """
 
 
 class InternalError(TesseraError):
-    """A bug of Tessera. `reproducer` is a file that tessera-opt replays, or empty."""
+    """A bug of Tessera. `reproducer` is a file that tessera-opt replays, or empty.
+
+    Example:
+        import tessera
+        import tessera.language as tl
+
+        @tl.builtin
+        def broken(x):
+            raise RuntimeError("stands for a bug")
+
+        @tessera.jit
+        def kernel(x):
+            broken(x)
+
+        try:
+            caught = tessera.compile(kernel, "i32")
+        except tessera.InternalError as error:
+            caught = error  # please report it, with error.reproducer if there is one
+        assert "stands for a bug" in caught.message
+    """
 
     def __init__(self, message: str, reproducer: str = "") -> None:
         super().__init__(message)

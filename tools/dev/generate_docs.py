@@ -19,6 +19,7 @@ import inspect
 import pathlib
 import re
 import sys
+import textwrap
 from collections.abc import Callable
 from types import ModuleType
 
@@ -64,14 +65,16 @@ def docstring(function: object) -> str:
 
 
 def with_fences(text: str) -> str:
-    """What is indented in a docstring is Python, and run by python/test/docs: from the page, or, under
-    the line `Example:`, from the docstring."""
+    """What is indented in a docstring is Python, and run by python/test/docs.
+
+    What is under `Example:` is run by test_docstrings.py, and the rest with the page.
+    """
     hidden = ["<!-- run: with", "import tessera", "import tessera.language as tl", "-->"]
-    elsewhere = ["<!-- run: no, a test runs the examples of docstrings where they stand -->"]
+    elsewhere = ["<!-- run: no, test_docstrings.py runs it -->"]
     out: list[str] = []
     block: list[str] = []
     for line in [*text.splitlines(), "end"]:
-        begins = line.startswith("    ") and (not out or out[-1] in ("", "Example:"))
+        begins = line.startswith("    ") and (not out or out[-1] in ("", EXAMPLE))
         if begins or (block and (not line or line.startswith("    "))):
             block.append(line[4:])
             continue
@@ -80,7 +83,7 @@ def with_fences(text: str) -> str:
                 block.pop()
             while out and not out[-1]:
                 out.pop()
-            is_example = bool(out) and out[-1] == "Example:"
+            is_example = bool(out) and out[-1] == EXAMPLE
             if is_example:
                 out[-1] = "**Example**"
             marker = elsewhere if is_example else hidden
@@ -88,6 +91,15 @@ def with_fences(text: str) -> str:
             block = []
         out.append(line)
     return "\n".join(out[:-1]).strip()
+
+
+EXAMPLE = "Example:"
+"""The line of a docstring above its example, which is indented and ends the docstring."""
+
+
+def example(text: str) -> str:
+    """The example of a docstring; empty if there is none."""
+    return textwrap.dedent(text.partition(f"\n{EXAMPLE}\n")[2])
 
 
 # Headings of the reference, and the modules of tessera.language under them.

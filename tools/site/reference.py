@@ -173,7 +173,6 @@ def prose(text: str) -> str:
     """A docstring as Markdown: examples in `>>>` are code, headings become bold."""
     text = generate_docs.with_fences(text)
     text = re.sub(r"^<!-- run:.*?-->\n", "", text, flags=re.MULTILINE | re.DOTALL)
-    text = re.sub(r"^#+ (.*)$", r"**\1**", text, flags=re.MULTILINE)
     # Names with their meanings, indented by two, are a list.
     text = re.sub(r"^  (?=\*{0,2}\w+: )", "\n- ", text, flags=re.MULTILINE)
     text = re.sub(r"^- (\*{0,2}\w+): ", r"- `\1`: ", text, flags=re.MULTILINE)
@@ -183,6 +182,8 @@ def prose(text: str) -> str:
     for line in [*text.splitlines(), ""]:
         if line.lstrip().startswith("```"):
             fence = not fence
+        if not fence:
+            line = re.sub(r"^#+ (.*)$", r"**\1**", line)
         if not fence and (line.lstrip().startswith(">>>") or (session and line.strip())):
             session.append(line)
             continue

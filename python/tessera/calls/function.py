@@ -271,17 +271,26 @@ def function(
 ) -> Callable[[Any], Function]:
     """Has a kernel called like a function, which makes its outputs and works out the grid.
 
-    `shapes` says what is passed, what is made, and how much of that a program makes:
-
-        @tessera.function("x[*n], y -> out[*n / BLOCK]")
-        @tessera.jit
-        def add(x_ptr, y, out_ptr, n, BLOCK: tl.constexpr = 1024): ...
-
+    `shapes` says what is passed, what is made, and how much of that a program makes.
     Instead, `outputs` may have a function for each output, which gets a dict of the arguments by
     name and returns (shape, dtype), or an array to be like; then `grid` is needed, as of a
     launch. Outputs are of the library that the first array is of.
 
     Raises CompilationError (E076) for what does not fit the kernel's parameters.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.function("x[*n], y -> out[*n / BLOCK]")
+        @tessera.jit
+        def add(x, y, out, n, BLOCK: tl.constexpr = 256):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(out + i, tl.load(x + i, mask=i < n) + y, mask=i < n)
+
+        out = add(np.ones((10, 100), np.float32), 2.5)
+        assert out.shape == (10, 100) and (out == 3.5).all()
     """
 
     def decorate(fn: Any) -> Function:

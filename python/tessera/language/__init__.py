@@ -113,6 +113,12 @@ assignment to `x`; a value that is known only at run time stays what it is. If a
 returns a constant, the call is a constant, unless an `if` on a variable decides which one. A pointer
 is true unless it is null. Parameters may be keyword-only. `*args` is a tuple, also in kernels. An
 argument of a kernel may be a tuple, a list, a dataclass or an aggregate, and these may be nested.
+
+## Examples
+
+The example of a function is the body of a kernel without parameters, launched with a grid of `(1,)`.
+Functions and classes above the body stand outside the kernel. Launch it with `debug=True`: otherwise
+no `assert` is checked. An example that begins with `import` is a program. The tests run all of them.
 """
 
 from __future__ import annotations
@@ -322,10 +328,22 @@ else:
     )
 
 tuple = tuple
-"""Tuples of the language are Python's."""
+"""Tuples of the language are Python's.
+
+Example:
+    pair = (tl.arange(0, 4), 2.5)
+    assert isinstance(pair, tl.tuple)
+    x, scale = pair
+    assert tl.sum(x * scale) == 15.0
+"""
 
 slice = slice
-"""And so are slices; `x[a:b]` makes one."""
+"""And so are slices; `x[a:b]` makes one.
+
+Example:
+    shape = (2, 4, 8)
+    assert shape[tl.slice(1, 3)] == (4, 8)  # as shape[1:3]
+"""
 
 core: ModuleType = sys.modules[__name__]
 """What is in a module of this name elsewhere is all here."""

@@ -66,6 +66,28 @@ def aggregate(cls: C) -> C:
     `__add__`, `__radd__`, `__getitem__`, and so on, before those of tensors and numbers.
 
     Raises TypeError for a class with parents of another kind. Source: Triton language 3.9.
+
+    Example:
+        import tessera
+        import tessera.language as tl
+
+        @tessera.aggregate
+        class Complex:
+            re: tl.tensor
+            im: tl.tensor
+
+            @tessera.jit
+            def __mul__(self, other):
+                re = self.re * other.re - self.im * other.im
+                return Complex(re, self.re * other.im + self.im * other.re)
+
+        @tessera.jit
+        def kernel():
+            i = Complex(tl.zeros((4,), tl.float32), tl.full((4,), 1.0, tl.float32))
+            square = i * i
+            assert (square.re == -1) & (square.im == 0)
+
+        kernel[(1,)](debug=True)
     """
     if not isinstance(cls, type):
         raise TypeError(f"aggregate takes a class, got {cls!r}")
@@ -103,6 +125,17 @@ def aggregate_replace(obj: A, **changes: Any) -> A:
 
     Raises TypeError (in a kernel: E016) for what is no aggregate, or a field that it has not.
     Source: Triton language 3.9.
+
+    Example:
+        @tessera.aggregate
+        class State:
+            total: tl.tensor
+            count: tl.tensor
+
+        old = State(tl.full((8,), 1.5, tl.float32), 0)
+        new = tl.aggregate_replace(old, count=old.count + 8)
+        assert old.count == 0 and new.count == 8
+        assert new.total == 1.5
     """
     fields = fields_of(obj)
     if fields is None:

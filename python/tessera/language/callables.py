@@ -274,5 +274,20 @@ def constexpr_function(fn: Callable[P, R]) -> ConstexprFunction[P, R]:
     `fn` runs while the kernel is compiled, and gets plain values; elsewhere it is called as
     usual. An argument that is known at run time alone is an error (E019), an exception of `fn`
     is E016. Source: Triton language 3.6/3.9.
+
+    Example:
+        import tessera
+        import tessera.language as tl
+
+        @tessera.constexpr_function
+        def padded(n):
+            return max(16, tessera.next_power_of_2(n))
+
+        @tessera.jit
+        def kernel(n: tl.constexpr):
+            assert tl.zeros((padded(n),), tl.float32).shape == (128,)
+
+        kernel[(1,)](100)
+        assert padded(5) == 16
     """
     return ConstexprFunction(fn)

@@ -18,6 +18,22 @@ class constexpr:
     kernel, constants are the plain Python values, whose `.value` is themselves.
 
     Source: Triton language 3.6/3.9.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        SCALE = tl.constexpr(3)
+
+        @tessera.jit
+        def scale(x_ptr, BLOCK: tl.constexpr):
+            i = tl.arange(0, BLOCK)  # bounds have to be constants
+            tl.store(x_ptr + i, SCALE * tl.load(x_ptr + i))
+
+        x = np.ones(8, np.float32)
+        scale[(1,)](x, BLOCK=8)
+        assert (x == 3).all()
     """
 
     def __init__(self, value: Any) -> None:
@@ -91,7 +107,14 @@ def _of_tuple(type: "constexpr_type") -> tuple_type:
 
 
 class constexpr_type:
-    """The type of a compile-time constant."""
+    """The type of a compile-time constant.
+
+    Example:
+        import tessera.language as tl
+
+        assert tl.constexpr(8).type == tl.constexpr_type(8)
+        assert tl.constexpr_type(8) != tl.constexpr_type(16)  # the value is part of the type
+    """
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -140,7 +163,15 @@ _add_constexpr_operators()
 
 
 class tuple_type:
-    """The type of a tuple: the types of its items."""
+    """The type of a tuple: the types of its items.
+
+    Example:
+        import tessera.language as tl
+
+        pair = tl.tuple_type([tl.int32, tl.pointer_type(tl.float16)])
+        assert str(pair) == "(int32, pointer<fp16>)"
+        assert pair.types[0] == tl.int32
+    """
 
     def __init__(self, types: Sequence[Any], fields: Optional[Sequence[str]] = None) -> None:
         self.types = tuple(types)

@@ -38,6 +38,13 @@ def arange(start: int, end: int) -> tensor:
     of two, or `odd * 2**k` with odd <= 31 and k >= 3. Errors: E018 (extent), E019 (a bound
     is not a constant), E020 (empty, or too long).
     Source: Triton language 3.6/3.9; extents that are no power of two are ours.
+
+    Example:
+        i = tl.arange(0, 8)
+        assert tl.sum(i) == 28
+        offsets = tl.arange(0, 4)[:, None] * 64 + tl.arange(0, 64)[None, :]
+        assert offsets.shape == (4, 64)  # of 4 rows that have 64 elements each
+        assert tl.max(offsets) == 255
     """
     return emit_one(
         "arange", constant_int(start, "the start of arange"), constant_int(end, "the end of arange")
@@ -52,6 +59,12 @@ def full(shape: Union[int, Sequence[int]], value: Operand, dtype: Union[_dtype, 
     of an element; a float without a fraction, like 0.0, does for an integer. Errors: E018
     (extent), E021 (too many elements), E028 (the value does not fit), E034 (no dtype).
     Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.full((4, 8), -1.5, tl.float32)
+        assert x.shape == (4, 8) and x.dtype == tl.float32
+        pid = tl.full((8,), tl.program_id(0), tl.int64)  # a scalar in all elements
+        assert tl.sum(x) + tl.sum(pid) == -48.0
     """
     value = unwrap(value)
     if isinstance(value, tensor) and value._constant is not None:
@@ -68,6 +81,12 @@ def to_tensor(x: Operand) -> tensor:
 
     bool: int1; int: the first of int32, uint32, int64, uint64 that holds it; float: float32,
     or float64 where it is out of range or subnormal. Source: Triton language 3.9.
+
+    Example:
+        assert tl.to_tensor(3).dtype == tl.int32
+        assert tl.to_tensor(1 << 40).dtype == tl.int64
+        assert tl.to_tensor(0.5).dtype == tl.float32
+        assert tl.to_tensor(True).shape == ()
     """
     return to_tensor_value(x)
 
@@ -86,6 +105,12 @@ def cast(
     `fp_downcast_rounding="rtz"`. Float to integer saturates and NaN gives 0. With `bitcast`
     the bits are reinterpreted; both types have one width. Errors: E035.
     Source: Triton language 3.6/3.9; saturation is ours.
+
+    Example:
+        x = tl.full((4,), 2.75, tl.float32)
+        assert tl.cast(x, tl.int32) == 2  # towards zero
+        assert tl.cast(x * 1000, tl.int8) == 127  # saturates
+        assert tl.cast(x, tl.int32, bitcast=True) == 0x40300000
     """
     value = to_tensor_value(input)
     target = element_type(dtype)
@@ -125,6 +150,14 @@ def item(input: Operand) -> tensor:
     """The element of a tensor that has just one, as a scalar.
 
     Errors: E023 for more than one element. Source: Triton language 3.6/3.9.
+
+    Example:
+        total = tl.sum(tl.arange(0, 8), axis=0, keep_dims=True)
+        assert total.shape == (1,)
+        n = tl.item(total)
+        if n > 20:  # a scalar, which an `if` can take
+            n -= 20
+        assert n == 8
     """
     x = to_tensor_value(input)
     if x.numel != 1:

@@ -41,6 +41,11 @@ def static_print(
     """Prints when the kernel is compiled: the values of constants, and the types of tensors.
 
     Source: Triton language 3.6/3.9.
+
+    Example:
+        BLOCK: tl.constexpr = 64
+        x = tl.zeros((BLOCK, 8), tl.float16)
+        tl.static_print("x has", x.shape, x.dtype, "BLOCK", BLOCK)  # prints: x has (64, 8) fp16 BLOCK 64
     """
     separator, last = constant_str(sep, "sep"), constant_str(end, "end")
     text = separator.join(str(known_value(value)) for value in values) + last
@@ -53,6 +58,12 @@ def static_assert(cond: object, msg: str = "") -> None:
 
     Errors: E067 (it does not hold), E019 (it is not a constant).
     Source: Triton language 3.6/3.9.
+
+    Example:
+        BLOCK: tl.constexpr = 64
+        tl.static_assert(BLOCK % 16 == 0, "BLOCK is a multiple of 16")
+        x = tl.zeros((BLOCK,), tl.float32)
+        tl.static_assert(x.dtype == tl.float32)
     """
     value = known_value(cond)
     if is_specialised(value):
@@ -73,6 +84,12 @@ def expect_zero(x: Operand, mask: Optional[Operand] = None) -> tensor:
     """`x`, with a promise that it is 0 where `mask` is true; checked with `debug=True`.
 
     Source: Triton language 3.9.
+
+    Example:
+        i = tl.arange(0, 8)
+        x = tl.where(i < 5, 2.0, 0.0)
+        x = tl.expect_zero(x, mask=i >= 5)  # padding, which a sum may include
+        assert tl.sum(x) == 10.0
     """
     device_assert(to_tensor_value(x).__eq__(0), "expect_zero: the value is not 0", mask)
     return to_tensor_value(x)
@@ -96,6 +113,11 @@ def device_print(prefix: str, *args: Operand, hex: bool = False) -> None:
     are `0x` and all the digits of their width. `prefix` is a literal of ASCII characters; `: `
     is added before a value. Errors: E048.
     Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.arange(0, 4) * 0.5
+        tl.device_print("x", x)  # prints: pid (0, 0, 0) idx (3) x: 1.500000
+        tl.device_print("rows", 255, hex=True)  # prints: pid (0, 0, 0) idx () rows: 0x000000ff
     """
     text = unwrap(prefix)
     if not isinstance(text, str) or not text.isascii():
@@ -122,6 +144,12 @@ def device_assert(cond: Operand, msg: str = "", mask: Optional[Operand] = None) 
     """Stops the kernel where `cond` is false (and `mask` true), if compiled with `debug=True`.
 
     Source: Triton language 3.6/3.9.
+
+    Example:
+        i = tl.arange(0, 8)
+        x = tl.where(i < 5, i + 1, 0)  # 1 2 3 4 5 0 0 0
+        tl.device_assert(x > 0, "counts are positive", mask=i < 5)
+        assert x >= 0, "the same without a mask"
     """
     if not active.session.debug:
         return

@@ -68,6 +68,14 @@ def dot(
     `max_num_imprecise_acc` says how many of them at most, 0 for as few as possible, None for any
     number. Errors: E025.
     Source: Triton language 3.9.
+
+    Example:
+        a = tl.full((16, 32), 2.0, tl.float16)
+        b = tl.full((32, 64), 0.5, tl.float16)
+        acc = tl.full((16, 64), 1.0, tl.float32)
+        acc = tl.dot(a, b, acc)  # a @ b + acc, summed in float32
+        assert acc.shape == (16, 64)
+        assert acc == 33.0
     """
     a, b = _matrix(input, "the first operand"), _matrix(other, "the second operand")
     acc = unwrap(acc)
@@ -114,6 +122,14 @@ def dot_scaled(
     a float8e4nv, or None for an operand without scales. It belongs to 16 or 32 neighbours along
     K, as the shape of the scales says. Batches of matrices have batches of scales. Errors: E025.
     Source: Triton language 3.9; float8e4nv scales of other formats than "e2m1" are ours.
+
+    Example:
+        a = tl.full((16, 64), 1.0, tl.float8e4nv)
+        a_scale = tl.full((16, 2), 128, tl.uint8)  # 2**(128 - 127) for each 32 elements of a row
+        b = tl.full((64, 32), 0.5, tl.bfloat16)
+        c = tl.dot_scaled(a, a_scale, "e4m3", b, None, "bf16")
+        assert c.shape == (16, 32)
+        assert c == 64.0
     """
     return emit_one(
         "dot_scaled",

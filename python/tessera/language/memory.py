@@ -157,6 +157,21 @@ def load(
     `eviction_policy` "", "evict_normal", "evict_first" or "evict_last".
     Errors: E044 (no pointer), E045 (mask or other does not fit), E048, E049.
     Source: Triton language 3.6/3.9; 0 for a masked-off element is ours.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def maximum(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+            i = tl.arange(0, BLOCK)
+            x = tl.load(x_ptr + i, mask=i < n, other=-float("inf"))  # nothing is read beyond n
+            tl.store(out_ptr, tl.max(x))
+
+        x, out = np.array([-3, -1, -2], np.float32), np.zeros(1, np.float32)
+        maximum[(1,)](x, out, x.size, BLOCK=4)
+        assert out[0] == -1
     """
     pointer = _pointer(pointer, "load")
     padding = _choice(padding_option, ("zero", "nan"), "padding_option")
@@ -220,6 +235,20 @@ def store(
     of the pointers. `cache_modifier` is "", ".wb", ".cg", ".cs" or ".wt".
     Errors: E044 (no pointer), E045 (shapes), E046 (a const pointer, or a wrong shape), E048,
     E049. Source: Triton language 3.6/3.9.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def fill(x_ptr, value, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(x_ptr + i, value, mask=i < n)  # broadcast, and cast to the array's type
+
+        x = np.zeros(10, np.float32)
+        fill[(2,)](x, 7, 9, BLOCK=8)
+        assert x.tolist() == [7] * 9 + [0]
     """
     stored = unwrap(value)
     if isinstance(stored, tensor) and stored.dtype.is_ptr() and not _is_pointer(pointer):
@@ -282,6 +311,22 @@ def make_block_ptr(
     The array starts at `base` and has `shape` and `strides` (in elements). The block starts at
     `offsets` and has the constant extents `block_shape`. `order` lists the dimensions, the one
     with the smallest stride first. Errors: E044, E049. Source: Triton language 3.6.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def transpose(x_ptr, out_ptr, M, N):
+            x = tl.make_block_ptr(x_ptr, (M, N), (N, 1), (0, 0), (8, 16), order=(1, 0))
+            out = tl.make_block_ptr(out_ptr, (N, M), (M, 1), (0, 0), (16, 8), order=(1, 0))
+            block = tl.load(x, boundary_check=(0, 1))
+            tl.store(out, tl.trans(block), boundary_check=(0, 1))
+
+        x, out = np.random.rand(7, 10), np.zeros((10, 7))
+        transpose[(1,)](x, out, 7, 10)
+        assert (out == x.T).all()
     """
     base = _pointer(base, "make_block_ptr")
     lists = [_items(shape, "shape"), _items(strides, "strides"), _items(offsets, "offsets")]
@@ -310,6 +355,24 @@ def advance(base: tensor, offsets: Sequence[Operand]) -> tensor:
     """A block pointer, moved by `offsets` elements along each dimension; `base` does not change.
 
     Errors: E049. Source: Triton language 3.6.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def sum_rows(x_ptr, out_ptr):
+            block = tl.make_block_ptr(x_ptr, (4, 64), (64, 1), (0, 0), (4, 16), order=(1, 0))
+            acc = tl.zeros((4,), tl.float32)
+            for _ in range(4):
+                acc += tl.sum(tl.load(block), axis=1)
+                block = tl.advance(block, (0, 16))  # 16 columns to the right
+            tl.store(out_ptr + tl.arange(0, 4), acc)
+
+        out = np.zeros(4, np.float32)
+        sum_rows[(1,)](np.ones((4, 64), np.float32), out)
+        assert (out == 64).all()
     """
     base = unwrap(base)
     if not isinstance(base, tensor) or not isinstance(base.type, block_pointer_type):
@@ -347,6 +410,21 @@ def make_tensor_descriptor(
     On a GPU, a base or a stride that the kernel loads from memory must be a multiple of 16 bytes,
     as TMA requires. Otherwise the launch fails with a misaligned address.
     Errors: E044, E049. Source: Triton language 3.6/3.9.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def double(x_ptr, M, N):
+            desc = tl.make_tensor_descriptor(x_ptr, shape=[M, N], strides=[N, 1], block_shape=[4, 16])
+            at = [tl.program_id(0) * 4, tl.program_id(1) * 16]
+            desc.store(at, 2 * desc.load(at))  # nothing outside the array is written
+
+        x = np.ones((6, 40), np.float32)
+        double[(2, 3)](x, 6, 40)
+        assert (x == 2).all()
     """
     return _as_descriptor(descriptor_of(base, shape, strides, block_shape, padding_option, False))
 
@@ -433,6 +511,21 @@ class tensor_descriptor(metaclass=_IsDescriptor):
 
     `make_tensor_descriptor` makes one in a kernel, `TensorDescriptor` on the host. In kernels
     `isinstance(x, tl.tensor_descriptor)` holds for it. Source: Triton language 3.6/3.9.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+        from tessera.tools.tensor_descriptor import TensorDescriptor
+
+        @tessera.jit
+        def total(x, out_ptr):
+            tl.static_assert(isinstance(x, tl.tensor_descriptor))
+            tl.store(out_ptr, tl.sum(x.load([0, 0])))
+
+        x, out = np.ones((6, 16), np.float32), np.zeros(1, np.float32)
+        total[(1,)](TensorDescriptor.from_tensor(x, [8, 16]), out)
+        assert out[0] == 96
     """
 
     shape: tuple[tensor, ...]
@@ -530,6 +623,21 @@ def load_tensor_descriptor(
     `offsets` are integers or integer scalars, one a dimension, in elements. Outside the array
     the elements are what `make_tensor_descriptor` was told. Errors: E044, E049.
     Source: Triton language 3.6/3.9.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def corner(x_ptr, out_ptr, M, N):
+            desc = tl.make_tensor_descriptor(x_ptr, [M, N], [N, 1], [4, 16])
+            block = tl.load_tensor_descriptor(desc, [M - 2, N - 8])  # or desc.load([M - 2, N - 8])
+            tl.store(out_ptr, tl.sum(block))
+
+        out = np.zeros(1, np.float32)
+        corner[(1,)](np.ones((6, 32), np.float32), out, 6, 32)
+        assert out[0] == 2 * 8  # outside the array there are zeros
     """
     return emit_one(
         "descriptor_load",
@@ -546,6 +654,21 @@ def store_tensor_descriptor(
 
     `offsets` are as in `load_tensor_descriptor`; `value` has the shape of a block.
     Errors: E044, E049. Source: Triton language 3.6/3.9.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def identity(x_ptr, n):
+            desc = tl.make_tensor_descriptor(x_ptr, [n, n], [n, 1], [8, 8])
+            block = tl.arange(0, 8)[:, None] == tl.arange(0, 8)[None, :]
+            tl.store_tensor_descriptor(desc, [0, 0], block.to(tl.float32))  # or desc.store(...)
+
+        x = np.zeros((6, 6), np.float32)
+        identity[(1,)](x, 6)
+        assert (x == np.eye(6)).all()
     """
     emit(
         "descriptor_store",
@@ -620,6 +743,20 @@ def atomic_add(
     (default), "acquire", "release" or "relaxed"; `scope` is "gpu" (default), "cta" or "sys".
     Errors: E044, E045, E047 (type, sem or scope).
     Source: Triton language 3.6/3.9; the 0 of a masked-off element is ours.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def count(x_ptr, bins_ptr):
+            x = tl.load(x_ptr + tl.arange(0, 8))
+            tl.atomic_add(bins_ptr + x, 1, mask=x < 4)
+
+        bins = np.zeros(4, np.int32)
+        count[(1,)](np.array([0, 1, 1, 3, 3, 3, 9, 9], np.int32), bins)
+        assert bins.tolist() == [1, 2, 0, 3]
     """
     return _atomic_rmw("add", pointer, val, mask, sem, scope)
 
@@ -636,6 +773,20 @@ def atomic_max(
     """Atomically replaces memory by the larger of itself and `val`; returns the old values.
 
     The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def maximum(x_ptr, out_ptr):
+            x = tl.load(x_ptr + tl.program_id(0) * 64 + tl.arange(0, 64))
+            tl.atomic_max(out_ptr, tl.max(x))  # of all programs together
+
+        out = np.array([-1], np.int32)
+        maximum[(4,)](np.arange(256, dtype=np.int32), out)
+        assert out[0] == 255
     """
     return _atomic_rmw("max", pointer, val, mask, sem, scope)
 
@@ -652,6 +803,21 @@ def atomic_min(
     """Atomically replaces memory by the smaller of itself and `val`; returns the old values.
 
     The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def first_zero(x_ptr, out_ptr):
+            i = tl.program_id(0) * 64 + tl.arange(0, 64)
+            tl.atomic_min(out_ptr, tl.min(tl.where(tl.load(x_ptr + i) == 0, i, 256)))
+
+        x, out = np.ones(256, np.int32), np.array([256], np.int32)
+        x[[100, 200]] = 0
+        first_zero[(4,)](x, out)
+        assert out[0] == 100
     """
     return _atomic_rmw("min", pointer, val, mask, sem, scope)
 
@@ -668,6 +834,19 @@ def atomic_and(
     """Atomically replaces memory by `memory & val`; returns the old values.
 
     The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def finish(pending_ptr):
+            tl.atomic_and(pending_ptr, ~(1 << tl.program_id(0)))  # clears the program's bit
+
+        pending = np.array([0b1111], np.int32)
+        finish[(3,)](pending)
+        assert pending[0] == 0b1000
     """
     return _atomic_rmw("and", pointer, val, mask, sem, scope)
 
@@ -684,6 +863,20 @@ def atomic_or(
     """Atomically replaces memory by `memory | val`; returns the old values.
 
     The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def mark(x_ptr, seen_ptr):
+            x = tl.load(x_ptr + tl.program_id(0))
+            tl.atomic_or(seen_ptr + x // 32, 1 << (x % 32))  # a set of bits, 32 in a word
+
+        seen = np.zeros(2, np.int32)
+        mark[(4,)](np.array([0, 3, 33, 3], np.int32), seen)
+        assert seen.tolist() == [0b1001, 0b10]
     """
     return _atomic_rmw("or", pointer, val, mask, sem, scope)
 
@@ -700,6 +893,20 @@ def atomic_xor(
     """Atomically replaces memory by `memory ^ val`; returns the old values.
 
     The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def checksum(x_ptr, out_ptr):
+            x = tl.load(x_ptr + tl.program_id(0) * 64 + tl.arange(0, 64))
+            tl.atomic_xor(out_ptr, tl.xor_sum(x))
+
+        x, out = np.arange(256, dtype=np.int32) * 3, np.zeros(1, np.int32)
+        checksum[(4,)](x, out)
+        assert out[0] == np.bitwise_xor.reduce(x)
     """
     return _atomic_rmw("xor", pointer, val, mask, sem, scope)
 
@@ -716,6 +923,20 @@ def atomic_xchg(
     """Atomically replaces memory by `val`; returns the old values.
 
     The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def take(box_ptr, out_ptr):
+            old = tl.atomic_xchg(box_ptr, 0)  # one program gets what is there, all others 0
+            tl.store(out_ptr + tl.program_id(0), old)
+
+        box, out = np.array([7], np.int32), np.zeros(8, np.int32)
+        take[(8,)](box, out)
+        assert box[0] == 0 and out.sum() == 7
     """
     return _atomic_rmw("xchg", pointer, val, mask, sem, scope)
 
@@ -732,6 +953,21 @@ def atomic_cas(
     """Atomically writes `val` where memory equals `cmp`; returns the old values.
 
     Pointees of 16, 32 or 64 bits. Errors: E044, E047. Source: Triton language 3.6/3.9.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def claim(owner_ptr, wins_ptr):
+            old = tl.atomic_cas(owner_ptr, -1, tl.program_id(0))
+            if old == -1:  # this program was the first
+                tl.atomic_add(wins_ptr, 1)
+
+        owner, wins = np.array([-1], np.int32), np.zeros(1, np.int32)
+        claim[(8,)](owner, wins)
+        assert wins[0] == 1 and 0 <= owner[0] < 8
     """
     return emit_one(
         "atomic_cas",
@@ -754,6 +990,23 @@ def atomic_load(
     """Atomically reads memory; a masked-off lane is 0. `sem` is "acquire" or "relaxed".
 
     Errors: E044, E047. Source: Triton language 3.9.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def publish(data_ptr, flag_ptr, out_ptr):
+            if tl.program_id(0) == 0:
+                tl.store(data_ptr, 42)
+                tl.atomic_store(flag_ptr, 1, sem="release")
+            elif tl.atomic_load(flag_ptr, sem="acquire") == 1:  # then the data is there, too
+                tl.store(out_ptr, tl.load(data_ptr))
+
+        data, flag, out = (np.zeros(1, np.int32) for _ in range(3))
+        publish[(2,)](data, flag, out)
+        assert flag[0] == 1 and out[0] in (0, 42)
     """
     return emit_one(
         "atomic_load",
@@ -776,6 +1029,21 @@ def atomic_store(
     """Atomically writes memory. `sem` is "release" (default) or "relaxed".
 
     Errors: E044, E046 (a const pointer), E047. Source: Triton language 3.9.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def finish(x_ptr, done_ptr):
+            pid = tl.program_id(0)
+            tl.store(x_ptr + pid, pid * pid)
+            tl.atomic_store(done_ptr + pid, 1, sem="release")  # after the store above
+
+        x, done = np.zeros(4, np.int32), np.zeros(4, np.int32)
+        finish[(4,)](x, done)
+        assert x.tolist() == [0, 1, 4, 9] and done.all()
     """
     emit(
         "atomic_store",

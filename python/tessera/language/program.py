@@ -57,6 +57,20 @@ def program_id(axis: int) -> tensor:
     """This program's index along `axis` (0, 1 or 2) of the grid, an int32 scalar.
 
     Errors: E024. Source: Triton language 3.6/3.9.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def number(out_ptr, columns):
+            i, j = tl.program_id(0), tl.program_id(1)
+            tl.store(out_ptr + i * columns + j, 10 * i + j)
+
+        out = np.zeros((2, 3), np.int32)
+        number[(2, 3)](out, 3)
+        assert out.tolist() == [[0, 1, 2], [10, 11, 12]]
     """
     return emit_one("program_id", _grid_axis(axis))
 
@@ -66,6 +80,13 @@ def num_programs(axis: int) -> tensor:
     """The extent of the grid along `axis` (0, 1 or 2), an int32 scalar.
 
     Errors: E024. Source: Triton language 3.6/3.9.
+
+    Example:
+        tiles = 0
+        for tile in range(tl.program_id(0), 10, tl.num_programs(0)):
+            tiles += 1  # programs take every n-th of 10 tiles
+        assert tiles == 10  # with a grid of (1,)
+        assert tl.num_programs(axis=2) == 1
     """
     return emit_one("num_programs", _grid_axis(axis))
 
@@ -91,6 +112,12 @@ class range:
     `loop_unroll_factor` for unrolling, and `flatten` for making one loop of a nest. The other
     arguments are accepted and have no effect.
     Source: Triton language 3.6/3.9.
+
+    Example:
+        total = 0
+        for start in tl.range(0, 1000, 256, num_stages=3):
+            total += start  # a loop on a GPU loads two tiles ahead
+        assert total == 0 + 256 + 512 + 768
     """
 
     def __init__(
@@ -148,6 +175,13 @@ class static_range(range):
 
     Bounds and step are constants. Errors: E040 (not constant, or too many iterations).
     Source: Triton language 3.6/3.9.
+
+    Example:
+        total = 0
+        for i in tl.static_range(1, 4):
+            x = tl.full((2**i,), i, tl.int32)  # i is a constant: extents may depend on it
+            total += tl.sum(x)
+        assert total == 2 * 1 + 4 * 2 + 8 * 3
     """
 
     def __init__(self, arg1: int, arg2: Optional[int] = None, step: Optional[int] = None) -> None:
@@ -161,6 +195,13 @@ class condition:
     """A wrapper for the condition of a `while`: `while tl.condition(i < n):`.
 
     Source: Triton language 3.6/3.9; `disable_licm` is accepted and has no effect.
+
+    Example:
+        n, steps = 100 * tl.num_programs(0), 0
+        while tl.condition(n > 1):
+            n //= 2  # 50 25 12 6 3 1
+            steps += 1
+        assert steps == 6
     """
 
     def __init__(self, arg: Operand, disable_licm: bool = False) -> None:
@@ -204,6 +245,12 @@ def multiple_of(input: Operand, values: Union[int, Sequence[int]]) -> tensor:
     a statement, this hint, `max_contiguous` and `max_constancy` hold for the variable that they
     name, from there on. Errors: E082 (it is broken, with `debug=True`).
     Source: Triton language 3.6/3.9.
+
+    Example:
+        start = tl.multiple_of(tl.program_id(0) * 48, 16)
+        x = start + tl.arange(0, 16)  # so these can be loaded with one aligned access
+        tl.multiple_of(x, 16)  # as a statement: holds for x from here on
+        assert tl.max(x) == 15
     """
     return _hint("multiple_of", input, values)
 
@@ -214,6 +261,11 @@ def max_contiguous(input: Operand, values: Union[int, Sequence[int]]) -> tensor:
 
     Returns `input`. Errors: E082 (it is broken, with `debug=True`).
     Source: Triton language 3.6/3.9.
+
+    Example:
+        i = tl.arange(0, 64)
+        rotated = tl.max_contiguous((i + 16) % 64, 16)  # 16 to 31, 32 to 47, 48 to 63, 0 to 15
+        assert tl.sum(rotated) == tl.sum(i)
     """
     return _hint("max_contiguous", input, values)
 
@@ -224,6 +276,11 @@ def max_constancy(input: Operand, values: Union[int, Sequence[int]]) -> tensor:
 
     Returns `input`. Errors: E082 (it is broken, with `debug=True`).
     Source: Triton language 3.6/3.9.
+
+    Example:
+        i = tl.arange(0, 64)
+        group = tl.max_constancy(i // 16, 16)  # 16 equal numbers, then the next ones
+        assert tl.max(group) == 3
     """
     return _hint("max_constancy", input, values)
 
@@ -233,6 +290,11 @@ def assume(cond: Operand) -> None:
     """A promise, not checked, that a scalar condition holds here.
 
     Source: Triton language 3.6/3.9.
+
+    Example:
+        n = tl.num_programs(0)
+        tl.assume(n > 0)  # so the division needs no check
+        assert 1000 // n == 1000  # with a grid of (1,)
     """
     if isinstance(known_value(cond), (bool, int)):
         return  # a constant tells the compiler nothing new
@@ -244,6 +306,24 @@ def debug_barrier() -> None:
     """Waits for all lanes of the program; what they stored before is then visible to all of them.
 
     Source: Triton language 3.6/3.9.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def reverse(x_ptr):
+            i = tl.arange(0, 8)
+            tl.store(x_ptr + i, i)
+            tl.debug_barrier()  # each lane loads what another one has stored
+            y = tl.load(x_ptr + 7 - i)
+            tl.debug_barrier()  # all have loaded
+            tl.store(x_ptr + i, y)
+
+        x = np.zeros(8, np.int32)
+        reverse[(1,)](x)
+        assert x.tolist() == [7, 6, 5, 4, 3, 2, 1, 0]
     """
     emit("barrier")
 
@@ -293,6 +373,13 @@ def inline_asm_elementwise(
     `constraints` are in LLVM's syntax. `dtype` is the type of the result, or a tuple for several
     results. Errors: E030 (on a CPU), E050.
     Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.arange(0, 128)  # on a GPU
+        bits = tl.inline_asm_elementwise(
+            "popc.b32 $0, $1;", "=r,r", [x], dtype=tl.int32, is_pure=True, pack=1
+        )
+        assert tl.sum(bits) == 64 * 7  # of seven bits, half are set
     """
     require_cuda("inline_asm_elementwise", "is assembly of a GPU")
     args = unwrap(args)
@@ -330,14 +417,17 @@ def extern_elementwise(
     is a generic one. The file is read when a kernel is compiled; a cached kernel is used only if
     the file had the same contents.
 
-        @tl.core.extern
-        def soften(x):
-            return tl.extern_elementwise(
-                "mine", "/path/mine.bc", [x], {(tl.float32,): ("soften", tl.float32)}, is_pure=True
-            )
-
     Errors: E030 for argument types without an entry, or for a CPU; E071 for a library that cannot
     be linked. Source: Triton language 3.6/3.9.
+
+    Example:
+        @tl.extern
+        def length(x, y):
+            table = {(tl.float32, tl.float32): ("__nv_hypotf", tl.float32)}
+            return tl.extern_elementwise("libdevice", "", [x, y], table, is_pure=True)
+
+        x = tl.arange(0, 128) * 1.0  # on a GPU
+        assert tl.abs(length(3 * x, 4 * x) - 5 * x) < 1e-3
     """
     del ret_shape
     args, entries = unwrap(args), unwrap(arg_type_symbol_dict)
@@ -417,5 +507,15 @@ def find_library(name: str, path: str) -> tuple[str, str]:
 
 
 def extern(fn: F) -> F:
-    """Marks a function that calls `extern_elementwise`; it runs while a kernel is compiled."""
+    """Marks a function that calls `extern_elementwise`; it runs while a kernel is compiled.
+
+    Example:
+        @tl.extern
+        def ceiling(x):
+            table = {(tl.float32,): ("__nv_ceilf", tl.float32), (tl.float64,): ("__nv_ceil", tl.float64)}
+            return tl.extern_elementwise("libdevice", "", [x], table, is_pure=True)
+
+        x = tl.arange(0, 128) / 128  # on a GPU
+        assert tl.sum(ceiling(x)) == 127.0
+    """
     return builtin(fn)

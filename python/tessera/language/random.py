@@ -50,6 +50,13 @@ def philox_impl(
 
     All are uint32, or all uint64. Returns the four words.
     Source: Triton language 3.6/3.9.
+
+    Example:
+        zero = tl.zeros((4,), tl.uint32)
+        a, _, _, _ = tl.philox_impl(zero, zero, zero, zero, zero, zero)
+        assert a == 0x6627E8D5  # as philox of the seed 0
+        few, _, _, _ = tl.philox_impl(zero, zero, zero, zero, zero, zero, n_rounds=7)
+        assert few != a  # faster, less thoroughly tested
     """
     dtype: constexpr = c0.dtype
     static_assert(dtype == types.uint32 or dtype == types.uint64, "philox takes uint32 or uint64")
@@ -78,6 +85,12 @@ def philox(
 
     The words are uint32 if c0 has 32 bits, and uint64 if it has 64.
     Source: Triton language 3.6/3.9.
+
+    Example:
+        counter = tl.zeros((4,), tl.int32)
+        a, b, c, d = tl.philox(0, counter, 0, 0, 0)
+        assert a == 0x6627E8D5 and b == 0xE169C58D
+        assert c == 0xBC57AC4C and d == 0x9B00DBD8
     """
     seed = creation.to_tensor(seed)
     static_assert(seed.dtype.is_int(), "the seed of random numbers is an integer")
@@ -108,6 +121,12 @@ def randint4x(
     """Four random uint32 for each element of `offset`: cheaper than four calls of `randint`.
 
     Source: Triton language 3.6/3.9.
+
+    Example:
+        i = tl.arange(0, 256)
+        a, b, c, d = tl.randint4x(42, i)
+        assert a == tl.randint(42, i)
+        assert a != b
     """
     offset = creation.to_tensor(offset)
     static_assert(offset.dtype.is_int(), "the offset of random numbers is an integer")
@@ -126,6 +145,12 @@ def randint(seed: Operand, offset: Operand, n_rounds: constexpr = 10) -> tensor:
 
     The low and the high half of a 64-bit offset are two words of the counter, so that an
     offset below 2**32 gives the same number in 32 and in 64 bits. Source: Triton language 3.6/3.9.
+
+    Example:
+        i = tl.arange(0, 1024)
+        x = tl.randint(42, i)
+        assert x.dtype == tl.uint32
+        assert tl.abs(tl.sum(x % 2) - 512) < 64  # as many even numbers as odd ones
     """
     word, _, _, _ = randint4x(seed, offset, n_rounds)
     return word
@@ -133,7 +158,14 @@ def randint(seed: Operand, offset: Operand, n_rounds: constexpr = 10) -> tensor:
 
 @library
 def uint_to_uniform_float(x: tensor) -> tensor:
-    """A random word as a float32 in [0, 1). Source: Triton language 3.6/3.9."""
+    """A random word as a float32 in [0, 1). Source: Triton language 3.6/3.9.
+
+    Example:
+        bits = tl.randint(42, tl.arange(0, 256))
+        x = tl.uint_to_uniform_float(bits)
+        assert x == tl.rand(42, tl.arange(0, 256))
+        assert tl.max(x) < 1.0
+    """
     narrow: constexpr = x.dtype.primitive_bitwidth == 32
     scale: constexpr = 4.6566127342e-10 if narrow else 1.0842020432385337e-19
     x = creation.cast(x, types.int32 if narrow else types.int64, bitcast=True)
@@ -147,6 +179,12 @@ def rand(seed: Operand, offset: Operand, n_rounds: constexpr = 10) -> tensor:
     """A float32, uniform in [0, 1), for each element of `offset`.
 
     Source: Triton language 3.6/3.9.
+
+    Example:
+        i = tl.arange(0, 1024)
+        keep = tl.rand(42, i) >= 0.25  # of a dropout: the same in each run
+        assert tl.abs(tl.sum(keep) / 1024 - 0.75) < 0.05
+        assert tl.rand(42, i + 1) != tl.rand(42, i)
     """
     return uint_to_uniform_float(randint(seed, offset, n_rounds))
 
@@ -158,6 +196,12 @@ def rand4x(
     """Four floats, uniform in [0, 1), for each element of `offsets`.
 
     Source: Triton language 3.6/3.9.
+
+    Example:
+        a, b, c, d = tl.rand4x(42, tl.arange(0, 256))  # four tiles of [256]
+        mean = tl.sum(a + b + c + d) / 1024
+        assert tl.abs(mean - 0.5) < 0.05
+        assert tl.max(a) < 1.0
     """
     i0, i1, i2, i3 = randint4x(seed, offsets, n_rounds)
     return (
@@ -173,6 +217,12 @@ def pair_uniform_to_normal(u1: tensor, u2: tensor) -> tuple[tensor, tensor]:
     """Two normal numbers out of two uniform ones, after Box and Muller.
 
     Source: Triton language 3.6/3.9.
+
+    Example:
+        u1, u2, _, _ = tl.rand4x(42, tl.arange(0, 1024))
+        x, y = tl.pair_uniform_to_normal(u1, u2)
+        assert tl.abs(tl.sum(x) / 1024) < 0.1  # the mean
+        assert tl.abs(tl.sum(y * y) / 1024 - 1) < 0.2  # the variance
     """
     u1 = math.maximum(1.0e-7, u1)
     angle = 6.283185307179586 * u2
@@ -185,6 +235,11 @@ def randn(seed: Operand, offset: Operand, n_rounds: constexpr = 10) -> tensor:
     """A float32 of the standard normal distribution for each element of `offset`.
 
     Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.randn(42, tl.arange(0, 1024))
+        assert tl.abs(tl.sum(x) / 1024) < 0.1  # the mean
+        assert tl.abs(tl.sum(x * x) / 1024 - 1) < 0.2  # the variance
     """
     i1, i2, _, _ = randint4x(seed, offset, n_rounds)
     number, _ = pair_uniform_to_normal(uint_to_uniform_float(i1), uint_to_uniform_float(i2))
@@ -198,6 +253,11 @@ def randn4x(
     """Four floats of the standard normal distribution for each element of `offset`.
 
     Source: Triton language 3.6/3.9.
+
+    Example:
+        i = tl.arange(0, 256)
+        a, b, c, d = tl.randn4x(42, i)  # four tiles of [256], for one call of philox
+        assert tl.abs(tl.sum(a + b + c + d) / 1024) < 0.1
     """
     u1, u2, u3, u4 = rand4x(seed, offset, n_rounds)
     n1, n2 = pair_uniform_to_normal(u1, u2)

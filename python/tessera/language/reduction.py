@@ -133,6 +133,15 @@ def reduce(
     order in which elements are combined is not defined. `axis=None` reduces all axes.
     Errors: E024 (axis), E037 (results of combine_fn).
     Source: Triton language 3.6/3.9.
+
+    Example:
+        @tessera.jit
+        def product(a, b):
+            return a * b
+
+        x = tl.reshape(tl.arange(1, 9), (2, 4))  # 1 2 3 4, 5 6 7 8
+        assert tl.sum(tl.reduce(x, 1, product)) == 24 + 1680
+        assert tl.reduce(x, None, product) == 40320
     """
     tiles, is_tuple = _operands(input, "reduce")
     keep = constant_bool(keep_dims, "keep_dims")
@@ -176,6 +185,15 @@ def associative_scan(
 
     `input` and `combine_fn` are as in `reduce`. With `reverse` it starts at the end.
     Errors: E024 (axis), E037 (results of combine_fn). Source: Triton language 3.6/3.9.
+
+    Example:
+        @tessera.jit
+        def larger(a, b):
+            return tl.maximum(a, b)
+
+        x = tl.arange(0, 8) % 4  # 0 1 2 3 0 1 2 3
+        running = tl.associative_scan(x, 0, larger)  # 0 1 2 3 3 3 3 3
+        assert tl.sum(running) == 18
     """
     tiles, is_tuple = _operands(input, "associative_scan")
     rank = len(tiles[0].shape)
@@ -243,6 +261,11 @@ def sort(x: tensor, dim: Optional[int] = None, descending: bool = False) -> tens
 
     NaNs count as the largest. Errors: E024. Source: Triton language 3.6/3.9; dimensions
     other than the last, and the place of NaNs, are ours.
+
+    Example:
+        x = tl.arange(0, 8) * 3 % 8  # 0 3 6 1 4 7 2 5
+        assert tl.sort(x) == tl.arange(0, 8)
+        assert tl.sort(x, descending=True) == 7 - tl.arange(0, 8)
     """
     return _sorted([x], dim, constant_bool(descending, "descending"))[0]
 
@@ -253,6 +276,12 @@ def argsort(x: tensor, dim: Optional[int] = None, descending: bool = False) -> t
     """The int32 indices that sort a tile along `dim` (the last dimension if left out).
 
     Equal elements may come in any order. Errors: E024. Triton has no such function.
+
+    Example:
+        x = tl.arange(0, 8) * 3 % 8  # 0 3 6 1 4 7 2 5
+        order = tl.argsort(x, descending=True)
+        assert order.dtype == tl.int32
+        assert tl.gather(x, order, axis=0) == 7 - tl.arange(0, 8)
     """
     x = to_tensor_value(x)
     rank = len(x.shape)
@@ -302,6 +331,13 @@ def topk(
     With `descending=False` it is the smallest ones. With `return_indices` their int32 indices
     are returned as well. Errors: E024 (dim), E018 (k cannot be an extent). Source: Triton
     language 3.9; the indices, and dimensions other than the last, are ours.
+
+    Example:
+        x = tl.arange(0, 8) * 3 % 8  # 0 3 6 1 4 7 2 5
+        values, indices = tl.topk(x, 2, return_indices=True)
+        assert tl.sum(values) == 7 + 6
+        assert tl.gather(x, indices, axis=0) == values
+        assert tl.sum(tl.topk(x, 2, descending=False)) == 0 + 1
     """
     x = to_tensor_value(x)
     rank = len(x.shape)
@@ -351,6 +387,12 @@ def bitonic_merge(x: tensor, dim: Optional[int] = None, descending: bool = False
 
     Bitonic means that elements first rise and then fall, or that a rotation of them does. Other
     tiles are sorted, too. Errors: E024. Source: Triton language 3.6/3.9.
+
+    Example:
+        i = tl.arange(0, 8)
+        x = tl.where(i < 4, i, 11 - i)  # 0 1 2 3 7 6 5 4: rises, then falls
+        assert tl.bitonic_merge(x) == i
+        assert tl.bitonic_merge(x, descending=True) == 7 - i
     """
     return sort(x, dim, descending)
 
@@ -397,6 +439,17 @@ def map_elementwise(scalar_fn: Callable[..., Any], *args: Operand, pack: int = 1
     pointers it gets pointers; it may load from them, but it stores nothing. Errors: E016, E018
     (pack), E022, E030 (what the function may not do), E037 (what it returns). Source: Triton
     language 3.6/3.9; which elements are neighbours is ours.
+
+    Example:
+        @tessera.jit
+        def steps(n):
+            count = 0
+            while n > 1:  # for each element on its own
+                n = n // 2 if n % 2 == 0 else 3 * n + 1
+                count += 1
+            return count
+
+        assert tl.max(tl.map_elementwise(steps, tl.arange(1, 9))) == 16
     """
     fn = unwrap(scalar_fn)
     if not isinstance(fn, JITCallable):

@@ -43,6 +43,13 @@ def broadcast(input: Operand, other: Operand) -> tuple[tensor, tensor]:
     """Both operands with the shape that NumPy's rules give them.
 
     Errors: E022. Source: Triton language 3.6/3.9.
+
+    Example:
+        rows = tl.arange(0, 4)[:, None]  # [4, 1]
+        columns = tl.arange(0, 8)[None, :]  # [1, 8]
+        r, c = tl.broadcast(rows, columns)
+        assert r.shape == (4, 8) and c.shape == (4, 8)
+        assert tl.sum(r, axis=0) == 0 + 1 + 2 + 3
     """
     return emit("broadcast", to_tensor_value(input), to_tensor_value(other))
 
@@ -54,6 +61,12 @@ def broadcast_to(input: Operand, *shape: Union[int, Sequence[int]]) -> tensor:
 
     `x.broadcast_to(2, 64)` or `tl.broadcast_to(x, (2, 64))`. The ranks are equal unless
     `input` is a scalar. Errors: E022. Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.arange(0, 8)
+        y = tl.broadcast_to(x[None, :], (4, 8))
+        assert tl.sum(y, axis=0) == 4 * x
+        assert tl.broadcast_to(1.5, (2, 4)) == tl.full((2, 4), 1.5, tl.float32)
     """
     extents = constant_ints(spread(shape), "the shape")
     return emit_one("broadcast_to", to_tensor_value(input), extents)
@@ -66,6 +79,12 @@ def expand_dims(input: Operand, axis: Union[int, Sequence[int]]) -> tensor:
 
     Axes are those of the result; negative ones count from its end.
     Errors: E023 (out of range, or twice the same). Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.arange(0, 8)
+        assert tl.expand_dims(x, 0).shape == (1, 8)  # as x[None, :]
+        assert tl.expand_dims(x, -1).shape == (8, 1)
+        assert tl.expand_dims(x, (0, 2)).shape == (1, 8, 1)
     """
     x = to_tensor_value(input)
     axes = constant_ints(axis, "axis", "E023")
@@ -85,6 +104,12 @@ def reshape(input: Operand, *shape: Union[int, Sequence[int]], can_reorder: bool
 
     Elements are never reordered, whatever `can_reorder` says. Errors: E023 (another number
     of elements). Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.reshape(tl.arange(0, 8), (2, 4))  # 0 1 2 3, 4 5 6 7
+        assert tl.max(tl.sum(x, axis=1)) == 22
+        assert x.reshape(4, 2).shape == (4, 2)
+        assert x.reshape(8) == tl.arange(0, 8)
     """
     del can_reorder
     return emit_one("reshape", to_tensor_value(input), constant_ints(spread(shape), "the shape"))
@@ -93,7 +118,13 @@ def reshape(input: Operand, *shape: Union[int, Sequence[int]], can_reorder: bool
 @method
 @builtin
 def view(input: Operand, *shape: Union[int, Sequence[int]]) -> tensor:
-    """Same as `reshape`; the older name. Source: Triton language 3.6."""
+    """Same as `reshape`; the older name. Source: Triton language 3.6.
+
+    Example:
+        x = tl.view(tl.arange(0, 8), (2, 4))
+        assert x.shape == (2, 4)
+        assert tl.view(x, (8,)) == tl.arange(0, 8)
+    """
     return reshape(input, *shape)
 
 
@@ -103,6 +134,12 @@ def permute(input: Operand, *dims: Union[int, Sequence[int]]) -> tensor:
     """Dimension `dims[i]` of `input` becomes dimension i.
 
     Errors: E023 (not a permutation). Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.reshape(tl.arange(0, 64), (2, 4, 8))
+        y = tl.permute(x, (2, 0, 1))
+        assert y.shape == (8, 2, 4)
+        assert tl.ravel(tl.permute(y, 1, 2, 0)) == tl.arange(0, 64)  # and back
     """
     x = to_tensor_value(input)
     order = constant_ints(spread(dims), "a dimension", "E023")
@@ -123,6 +160,13 @@ def trans(input: Operand, *dims: Union[int, Sequence[int]]) -> tensor:
     """Dimensions permuted as in `permute`; without `dims` the last two are swapped.
 
     Errors: E023 (a vector, or not a permutation). Source: Triton language 3.6/3.9.
+
+    Example:
+        x = 10 * tl.arange(0, 2)[:, None] + tl.arange(0, 4)[None, :]  # 0 1 2 3, 10 11 12 13
+        assert tl.trans(x) == 10 * tl.arange(0, 2)[None, :] + tl.arange(0, 4)[:, None]
+        y = tl.zeros((2, 4, 8), tl.float32)
+        assert tl.trans(y).shape == (2, 8, 4)
+        assert tl.trans(y, 2, 1, 0).shape == (8, 4, 2)
     """
     x = to_tensor_value(input)
     if dims:
@@ -142,6 +186,12 @@ def join(a: Operand, b: Operand) -> tensor:
     """Two tensors along a new last dimension of extent 2; shapes are broadcast.
 
     Errors: E023. Source: Triton language 3.6/3.9.
+
+    Example:
+        re, im = tl.arange(0, 4), tl.full((4,), -1, tl.int32)
+        pairs = tl.join(re, im)  # [4, 2]: 0 -1, 1 -1, 2 -1, 3 -1
+        assert pairs.shape == (4, 2)
+        assert tl.sum(pairs, axis=1) == re - 1
     """
     a, b = unwrap(a), unwrap(b)
     if not isinstance(a, tensor) and not isinstance(b, tensor):
@@ -159,6 +209,12 @@ def split(a: tensor) -> tuple[tensor, tensor]:
     """The two halves along the last dimension, which has extent 2.
 
     Errors: E023. Source: Triton language 3.6/3.9.
+
+    Example:
+        pairs = tl.reshape(tl.arange(0, 8), (4, 2))  # 0 1, 2 3, 4 5, 6 7
+        even, odd = tl.split(pairs)
+        assert even == 2 * tl.arange(0, 4)
+        assert odd == even + 1
     """
     return emit("split", to_tensor_value(a))
 
@@ -168,6 +224,12 @@ def cat(input: tensor, other: tensor, can_reorder: bool = False, dim: int = 0) -
     """Two tiles one after the other along `dim`; the order of elements is kept.
 
     Shapes are equal. Errors: E023. Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.cat(tl.arange(0, 4), tl.arange(4, 8))
+        assert x == tl.arange(0, 8)
+        y = tl.zeros((2, 4), tl.float32)
+        assert tl.cat(y, y, dim=1).shape == (2, 8)
     """
     del can_reorder
     a, b = to_tensor_value(input), to_tensor_value(other)
@@ -181,6 +243,12 @@ def gather(src: tensor, index: tensor, axis: int) -> tensor:
 
     Ranks are equal; an index out of range gives 0. Errors: E024.
     Source: Triton language 3.6/3.9; out of range is ours.
+
+    Example:
+        x = tl.arange(0, 8) * 10
+        swapped = tl.gather(x, tl.arange(0, 8) ^ 1, axis=0)  # 10 0 30 20 50 40 70 60
+        assert swapped == (tl.arange(0, 8) ^ 1) * 10
+        assert tl.gather(x, tl.full((4,), 99, tl.int32), axis=0) == 0  # out of range
     """
     src, index = to_tensor_value(src), to_tensor_value(index)
     if isinstance(src.type, descriptor_type):
@@ -195,6 +263,12 @@ def histogram(input: tensor, num_bins: int, mask: Optional[Operand] = None) -> t
     """How often each of 0..num_bins-1 occurs in a tile of rank 1, as int32.
 
     Values out of range and masked-off ones are not counted. Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.arange(0, 8) % 3  # 0 1 2 0 1 2 0 1
+        counts = tl.histogram(x, 4)  # 3 3 2 0
+        assert tl.sum(counts * tl.arange(0, 4)) == 3 + 2 * 2
+        assert tl.max(tl.histogram(x, 4, mask=x > 1)) == 2
     """
     return emit_one(
         "histogram", to_tensor_value(input), constant_int(num_bins, "num_bins"), unwrap(mask)

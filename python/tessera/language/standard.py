@@ -64,13 +64,27 @@ def _log2(i: int) -> int:
 
 @library
 def zeros(shape: Union[int, Sequence[int]], dtype: Union[_dtype, str]) -> tensor:
-    """A tile of zeros: `full(shape, 0, dtype)`. Source: Triton language 3.6/3.9."""
+    """A tile of zeros: `full(shape, 0, dtype)`. Source: Triton language 3.6/3.9.
+
+    Example:
+        acc = tl.zeros((4, 8), tl.float32)
+        for k in range(3):
+            acc += k
+        assert acc == 3.0
+    """
     return creation.full(shape, 0, dtype)
 
 
 @library
 def zeros_like(input: tensor) -> tensor:
-    """Zeros of the shape and dtype of `input`. Source: Triton language 3.6/3.9."""
+    """Zeros of the shape and dtype of `input`. Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.full((4, 8), 1.5, tl.float16)
+        y = tl.zeros_like(x)
+        assert y.shape == (4, 8) and y.dtype == tl.float16
+        assert x + y == x
+    """
     if len(input.shape) == 0:
         return creation.cast(creation.to_tensor(0), input.dtype)
     return creation.full(input.shape, 0, input.dtype)
@@ -81,13 +95,25 @@ def cdiv(x: N, div: Operand) -> N:
     """`(x + div - 1) // div`: how many pieces of size `div` it takes to cover x, for x >= 0.
 
     Constants give a constant. Source: Triton language 3.6/3.9.
+
+    Example:
+        n = tl.num_programs(0) * 1000
+        assert tl.cdiv(n, 256) == 4  # tiles of 256 elements that cover n
+        assert tl.cdiv(1024, 256) == 4  # a constant
     """
     return (x + (div - 1)) // div  # type: ignore[operator,return-value]
 
 
 @library
 def sigmoid(x: tensor) -> tensor:
-    """`1 / (1 + exp(-x))` of float32 or float64. Source: Triton language 3.6/3.9."""
+    """`1 / (1 + exp(-x))` of float32 or float64. Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.arange(0, 8) - 3.5
+        silu = x * tl.sigmoid(x)
+        assert tl.sigmoid(0.0) == 0.5
+        assert tl.abs(tl.sigmoid(x) + tl.sigmoid(-x) - 1) < 1e-6
+    """
     return 1 / (1 + math.exp(-x))
 
 
@@ -101,6 +127,12 @@ def softmax(
     """`exp(x) / sum(exp(x))` along `dim` (0 if left out), without overflow; shape is kept.
 
     `keep_dims` is without effect. Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.arange(0, 8)[None, :] + tl.full((4, 1), 1000.0, tl.float32)  # no overflow
+        p = tl.softmax(x, dim=1)
+        assert p.shape == (4, 8)
+        assert tl.abs(tl.sum(p, axis=1) - 1) < 1e-6
     """
     axis: constexpr = 0 if dim is None else dim
     exponentials = math.exp(x - max(x, axis, keep_dims=True))
@@ -109,13 +141,23 @@ def softmax(
 
 @library
 def ravel(x: tensor, can_reorder: bool = False) -> tensor:
-    """The elements of `x` as a tile of rank 1. Source: Triton language 3.6/3.9."""
+    """The elements of `x` as a tile of rank 1. Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.arange(0, 4)[:, None] * 8 + tl.arange(0, 8)[None, :]  # [4, 8]
+        assert tl.ravel(x) == tl.arange(0, 32)
+    """
     return shape.reshape(x, [x.numel])
 
 
 @library
 def squeeze(x: tensor, dim: constexpr) -> tensor:
-    """`x` without its dimension `dim`, which has extent 1. Source: Triton language 3.9."""
+    """`x` without its dimension `dim`, which has extent 1. Source: Triton language 3.9.
+
+    Example:
+        x = tl.zeros((4, 1, 8), tl.float32)
+        assert tl.squeeze(x, 1).shape == (4, 8)
+    """
     rank: constexpr = len(x.shape)
     require(-rank <= dim < rank, "E023", f"dim is {dim} for rank {rank}", "name a dimension")
     axis: constexpr = dim + rank if dim < 0 else dim
@@ -130,7 +172,13 @@ def squeeze(x: tensor, dim: constexpr) -> tensor:
 
 @library
 def unsqueeze(x: tensor, dim: constexpr) -> tensor:
-    """`x` with a dimension of extent 1 inserted at `dim`. Source: Triton language 3.9."""
+    """`x` with a dimension of extent 1 inserted at `dim`. Source: Triton language 3.9.
+
+    Example:
+        x = tl.arange(0, 8)
+        assert tl.unsqueeze(x, 0).shape == (1, 8)
+        assert tl.unsqueeze(x, -1).shape == (8, 1)
+    """
     return shape.expand_dims(x, dim)
 
 
@@ -139,6 +187,12 @@ def interleave(a: tensor, b: tensor) -> tensor:
     """The elements of `a` and `b`, alternating along the last dimension.
 
     Source: Triton language 3.6/3.9.
+
+    Example:
+        i = tl.arange(0, 4)
+        assert tl.interleave(2 * i, 2 * i + 1) == tl.arange(0, 8)
+        rows = tl.zeros((2, 4), tl.float32)
+        assert tl.interleave(rows, rows).shape == (2, 8)
     """
     pairs = shape.join(a, b)
     if len(pairs.shape) == 1:
@@ -151,6 +205,12 @@ def flip(x: tensor, dim: Optional[int] = None) -> tensor:
     """`x` in reversed order along `dim` (the last dimension if left out).
 
     Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.arange(0, 8)
+        assert tl.flip(x) == 7 - x
+        rows = tl.reshape(x, (2, 4))  # 0 1 2 3, 4 5 6 7
+        assert tl.flip(rows, dim=0) == (rows + 4) % 8  # 4 5 6 7, 0 1 2 3
     """
     rank: constexpr = len(x.shape)
     axis: constexpr = rank - 1 if dim is None else (dim + rank if dim < 0 else dim)
@@ -174,6 +234,13 @@ def swizzle2d(
     Within a group the order is column by column. Programs that run at the same time then share
     more of what they load.
     Source: Triton language 3.6/3.9.
+
+    Example:
+        # 4 x 4 tiles in groups of 2 rows: (0, 0) (1, 0) (0, 1) (1, 1) (0, 2) ...
+        i, j = tl.swizzle2d(0, 1, 4, 4, 2)
+        assert i == 1 and j == 0
+        i, j = tl.swizzle2d(0, 2, 4, 4, 2)
+        assert i == 0 and j == 1
     """
     linear = i * size_j + j
     per_group = size_g * size_j
@@ -199,6 +266,23 @@ def atomic_poll(
     64 bits. `timeout_ns` (0 or more) limits the time for all elements together; an element that
     is not equal by then gives false. Errors: E028, E044, E047.
     Source: Triton language 3.9.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def pass_on(data_ptr, flag_ptr, out_ptr):
+            if tl.program_id(0) == 0:
+                tl.store(data_ptr, 42)
+                tl.atomic_store(flag_ptr, 1)
+            elif tl.atomic_poll(flag_ptr, 1, timeout_ns=10_000_000_000):
+                tl.store(out_ptr, tl.load(data_ptr))
+
+        data, flag, out = (np.zeros(1, np.int32) for _ in range(3))
+        pass_on[(2,)](data, flag, out)
+        assert out[0] == 42
     """
     wanted = creation.cast(expected_value, memory.polled_type(pointer, expected_value, timeout_ns))
     found = memory.atomic_load(pointer, sem=sem, scope=scope) == wanted
@@ -298,6 +382,12 @@ def sum(
     Integers of less than 32 bits are summed in 32 bits; floats keep their type. `dtype` names
     another type to sum in. Errors: E024.
     Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.full((4, 8), 100, tl.int8)
+        assert tl.sum(x) == 3200  # in int32
+        assert tl.sum(x, axis=1).shape == (4,)
+        assert tl.sum(x, axis=0, dtype=tl.float32).dtype == tl.float32
     """
     input = creation.to_tensor(input)
     return reduction.reduce(_widened(input, dtype), axis, _add, keep_dims=keep_dims)
@@ -308,6 +398,11 @@ def xor_sum(input: tensor, axis: Optional[int] = None, keep_dims: bool = False) 
     """The exclusive or of integers along `axis`. Errors: E024.
 
     Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.arange(0, 8)
+        assert tl.xor_sum(x) == 0
+        assert tl.xor_sum(tl.reshape(x, (4, 2)), axis=1) == 1  # 0 ^ 1, 2 ^ 3, ...
     """
     input = creation.to_tensor(input)
     require(input.dtype.is_int(), "E030", f"xor_sum of {input.dtype}", "cast to an integer")
@@ -319,6 +414,12 @@ def reduce_or(input: tensor, axis: Optional[int], keep_dims: bool = False) -> te
     """The bitwise or of integers along `axis` (of all if None). Errors: E024.
 
     Source: Triton language 3.6/3.9.
+
+    Example:
+        flags = 1 << (tl.arange(0, 8) % 3)
+        assert tl.reduce_or(flags, axis=0) == 0b111
+        rows = tl.reshape(flags, (4, 2))  # 1 2, 4 1, 2 4, 1 2
+        assert tl.sum(tl.reduce_or(rows, axis=1)) == 3 + 5 + 6 + 3
     """
     input = creation.to_tensor(input)
     require(input.dtype.is_int(), "E030", f"reduce_or of {input.dtype}", "cast to an integer")
@@ -421,6 +522,14 @@ def max(
     values keep their type, and their int32 indices along `axis` are returned as well: of equal
     elements the first one, if `return_indices_tie_break_left`. Errors: E024.
     Source: Triton language 3.9.
+
+    Example:
+        x = tl.arange(0, 8) % 5  # 0 1 2 3 4 0 1 2
+        assert tl.max(x) == 4
+        value, index = tl.max(x, axis=0, return_indices=True)
+        assert value == 4 and index == 4
+        rows = tl.reshape(x, (2, 4))
+        assert tl.max(rows, axis=1, keep_dims=True).shape == (2, 1)
     """
     input = creation.to_tensor(input)
     if return_indices:
@@ -465,6 +574,12 @@ def min(
     """The smallest element along `axis` (of all if None): as `max`.
 
     Errors: E024. Source: Triton language 3.9.
+
+    Example:
+        x = tl.abs(tl.arange(0, 8) - 5)  # 5 4 3 2 1 0 1 2
+        assert tl.min(x) == 0
+        value, index = tl.min(x, axis=0, return_indices=True)
+        assert value == 0 and index == 5
     """
     input = creation.to_tensor(input)
     if return_indices:
@@ -488,6 +603,12 @@ def argmax(
     """The int32 index along `axis` of the largest element: the index of `max`.
 
     Errors: E024. Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.arange(0, 8) % 4  # 0 1 2 3 0 1 2 3
+        assert tl.argmax(x, axis=0) == 3  # the first of two
+        rows = tl.reshape(x, (2, 4))
+        assert tl.argmax(rows, axis=1, keep_dims=True).shape == (2, 1)
     """
     input = creation.to_tensor(input)
     if axis is not None and input.dtype.is_floating():
@@ -510,6 +631,12 @@ def argmin(
     """The int32 index along `axis` of the smallest element: the index of `min`.
 
     Errors: E024. Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.abs(tl.arange(0, 8) - 5)  # 5 4 3 2 1 0 1 2
+        assert tl.argmin(x, axis=0) == 5
+        rows = tl.reshape(x, (2, 4))
+        assert tl.sum(tl.argmin(rows, axis=1)) == 3 + 1
     """
     input = creation.to_tensor(input)
     if axis is not None and input.dtype.is_floating():
@@ -542,6 +669,13 @@ def cumsum(input: tensor, axis: int = 0, reverse: bool = False, dtype: constexpr
 
     Integers of less than 32 bits are summed in 32 bits, and float16 and bfloat16 in float32.
     `dtype` names another type to sum in. Errors: E024. Source: Triton language 3.6; float16 in float32 is ours.
+
+    Example:
+        keep = tl.arange(0, 8) % 3 == 0  # 1 0 0 1 0 0 1 0
+        place = tl.cumsum(keep, axis=0) - 1  # where each kept element goes: 0 0 0 1 1 1 2 2
+        assert tl.max(place) == 2
+        after = tl.cumsum(keep, axis=0, reverse=True)  # 3 2 2 2 1 1 1 0
+        assert tl.sum(after) == 12
     """
     input = creation.to_tensor(input)
     return reduction.associative_scan(_widened_to_scan(input, dtype), axis, _add, reverse)
@@ -554,6 +688,12 @@ def cumprod(input: tensor, axis: int = 0, reverse: bool = False, dtype: constexp
     Integers of less than 32 bits are multiplied in 32 bits, and float16 and bfloat16 in float32.
     `dtype` names another type to multiply in. Errors: E024. Source: Triton language 3.6; float16 in float32, and
     `dtype`, are ours.
+
+    Example:
+        x = tl.full((8,), 2, tl.int8)
+        assert tl.cumprod(x) == 2 << tl.arange(0, 8)  # 2 4 ... 256, in int32
+        rows = tl.full((2, 4), 0.5, tl.float32)
+        assert tl.min(tl.cumprod(rows, axis=1)) == 0.0625
     """
     input = creation.to_tensor(input)
     return reduction.associative_scan(_widened_to_scan(input, dtype), axis, _multiply, reverse)

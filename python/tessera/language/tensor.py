@@ -91,6 +91,14 @@ def builtin(fn: F) -> F:
     """Marks a function as an operation of the language, run while a kernel is compiled.
 
     Called elsewhere it raises ValueError.
+
+    Example:
+        @tl.builtin
+        def rank(x):
+            return len(x.shape)  # plain Python, run while the kernel is compiled
+
+        assert rank(tl.zeros((4, 8), tl.float32)) == 2
+        assert rank(tl.program_id(0)) == 0
     """
 
     @functools.wraps(fn)
@@ -117,6 +125,24 @@ def must_use_result(x: Any, s: Any = True) -> Any:
 
     `@must_use_result` or `@must_use_result("and why")`, above `@jit`, `@constexpr_function` or
     `@builtin`. Source: Triton language 3.6/3.9.
+
+    Example:
+        import tessera
+
+        @tessera.must_use_result("it changes nothing")
+        @tessera.jit
+        def doubled(x):
+            return 2 * x
+
+        @tessera.jit
+        def kernel(n):
+            doubled(n)
+
+        try:
+            caught = tessera.compile(kernel, "i32")
+        except tessera.CompilationError as error:
+            caught = error
+        assert caught.id == "E073"
     """
     if isinstance(x, str):
         return lambda fn: must_use_result(fn, x)
@@ -197,6 +223,12 @@ class tensor(metaclass=_WatchedClass):
     `x.shape` (a tuple of constants), `x.dtype` (of an element), `x.type`, `x.numel`; the
     operators of Python; and as methods every operation whose first argument is a tensor.
     Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.arange(0, 8).to(tl.float32)
+        assert isinstance(x, tl.tensor)
+        assert x.shape == (8,) and x.dtype == tl.float32 and x.numel == 8
+        assert (x * x + 1).sum() == 148.0  # a method is the function of that name
     """
 
     __slots__ = ("_handle", "type", "_constant", "_specialised")

@@ -115,6 +115,13 @@ class dtype:
     """The type of a scalar number: `tl.float32`, `tl.int8`, ...
 
     `int1` is a boolean and counts as unsigned. Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.zeros((8,), tl.float16)
+        assert x.dtype == tl.float16 and x.dtype == tl.dtype("fp16")
+        assert x.dtype.is_floating() and x.dtype.primitive_bitwidth == 16
+        acc_type: tl.constexpr = tl.float32 if x.dtype.primitive_bitwidth < 32 else x.dtype
+        assert x.to(acc_type).dtype == tl.float32
     """
 
     SINT_TYPES = ["int8", "int16", "int32", "int64"]
@@ -368,6 +375,21 @@ class pointer_type(dtype):
     """A pointer to an element of another type: `tl.pointer_type(tl.float32)`.
 
     Source: Triton language 3.6/3.9.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def first_of_each(addresses_ptr, out_ptr):
+            i = tl.arange(0, 2)
+            x_ptr = tl.load(addresses_ptr + i).to(tl.pointer_type(tl.float32))
+            tl.store(out_ptr + i, tl.load(x_ptr))
+
+        x, y, out = np.full(4, 1.5, np.float32), np.full(9, 2.5, np.float32), np.zeros(2, np.float32)
+        first_of_each[(1,)](np.array([x.ctypes.data, y.ctypes.data]), out)
+        assert out.tolist() == [1.5, 2.5]
     """
 
     def __init__(
@@ -408,7 +430,13 @@ class pointer_type(dtype):
 
 
 class block_type(dtype):
-    """A tile of elements: `tl.block_type(tl.float32, [64, 32])`."""
+    """A tile of elements: `tl.block_type(tl.float32, [64, 32])`.
+
+    Example:
+        x = tl.zeros((64, 32), tl.float32)
+        assert x.type == tl.block_type(tl.float32, [64, 32])
+        assert x.type.element_ty == tl.float32 and x.type.nbytes == 8192
+    """
 
     def __init__(self, element_ty: dtype, shape: Sequence[int]) -> None:
         self.element_ty = element_ty
@@ -538,6 +566,12 @@ def str_to_ty(name: str) -> dtype:
     """The type that a signature string means: "*fp32", "*const i8", "i32", "bf16".
 
     Raises ValueError for an unknown name. Source: Triton language 3.6/3.9.
+
+    Example:
+        import tessera.language as tl
+
+        assert tl.str_to_ty("bf16") == tl.bfloat16
+        assert tl.str_to_ty("*const i8") == tl.pointer_type(tl.int8, const=True)
     """
     text = name.strip()
     if text.startswith("*"):
@@ -555,6 +589,12 @@ def get_int_dtype(bitwidth: int, signed: bool) -> dtype:
     """The integer type of a width, which is `int1` for 1 bit.
 
     Raises ValueError for a width that no type has. Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.full((4,), 1.0, tl.float16)
+        word: tl.constexpr = tl.get_int_dtype(x.dtype.primitive_bitwidth, signed=False)
+        assert word == tl.uint16
+        assert x.to(word, bitcast=True) == 0x3C00
     """
     if bitwidth == 1:
         return int1
@@ -568,13 +608,34 @@ for _function in (get_int_dtype, str_to_ty):
 
 
 class const:
-    """As an annotation: a pointer that may not be stored through (`x_ptr: tl.const`)."""
+    """As an annotation: a pointer that may not be stored through (`x_ptr: tl.const`).
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def negate(x_ptr: tl.const, out_ptr):
+            i = tl.arange(0, 8)
+            tl.store(out_ptr + i, -tl.load(x_ptr + i))  # a store to x_ptr would be an error (E046)
+
+        x, out = np.arange(8, dtype=np.int32), np.zeros(8, np.int32)
+        negate[(1,)](x, out)
+        assert (out == -x).all()
+    """
 
 
 class PropagateNan:
     """What `maximum`, `minimum` and `clamp` do with a NaN.
 
     NONE: the other operand; ALL: NaN.
+
+    Example:
+        nan = tl.zeros((4,), tl.float32) / 0
+        assert tl.maximum(nan, 1.0, propagate_nan=tl.PropagateNan.NONE) == 1.0
+        y = tl.maximum(nan, 1.0, propagate_nan=tl.PropagateNan.ALL)
+        assert y != y
     """
 
     NONE = "none"

@@ -76,7 +76,18 @@ class Pointer(NamedTuple):
 
 
 class TensorWrapper:
-    """An array seen as elements of another type of the same size; see `reinterpret`."""
+    """An array seen as elements of another type of the same size; see `reinterpret`.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        bits = np.full(4, 0x3C00, np.int16)
+        halves = tessera.reinterpret(bits, tl.float16)
+        assert isinstance(halves, tessera.TensorWrapper)
+        assert halves.base is bits and halves.dtype == tl.float16 and halves.shape == (4,)
+    """
 
     def __init__(self, base: Any, dtype: types.dtype) -> None:
         self.base = base
@@ -137,7 +148,19 @@ class TensorWrapper:
 
 
 class MockTensor:
-    """A pointer with an element type but no memory, to compile a kernel with."""
+    """A pointer with an element type but no memory, to compile a kernel with.
+
+    Example:
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def clear(x_ptr, BLOCK: tl.constexpr):
+            tl.store(x_ptr + tl.arange(0, BLOCK), 0)
+
+        compiled = clear.warmup(tessera.MockTensor(tl.float16), BLOCK=64, grid=(1,))
+        assert "f16" in compiled.asm["tile"]
+    """
 
     def __init__(self, dtype: Any, shape: Optional[Any] = None) -> None:
         self.dtype = to_dtype(dtype)
@@ -167,7 +190,23 @@ class MockTensor:
 
 
 def reinterpret(tensor: Any, dtype: Any) -> Any:
-    """`tensor`, with its memory read as elements of `dtype` (fp8 in an int8 array)."""
+    """`tensor`, with its memory read as elements of `dtype` (fp8 in an int8 array).
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def widen(x_ptr, out_ptr):
+            i = tl.arange(0, 4)
+            tl.store(out_ptr + i, tl.load(x_ptr + i).to(tl.float32))
+
+        bits = np.array([0x38, 0x40, 0xB8, 0x00], np.uint8)  # NumPy has no 8-bit floats
+        out = np.zeros(4, np.float32)
+        widen[(1,)](tessera.reinterpret(bits, tl.float8e4nv), out)
+        assert out.tolist() == [1, 2, -1, 0]
+    """
     base = tensor.base if isinstance(tensor, TensorWrapper) else tensor
     if base is not tensor and dtype == base.dtype:
         return base

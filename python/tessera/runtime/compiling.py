@@ -46,6 +46,21 @@ def compile(
     "cuda" for the GPU that is there.
 
     Raises CompilationError for a mistake in the kernel, LaunchError for one in the options.
+
+    Example:
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def scale(x_ptr, factor, BLOCK: tl.constexpr):
+            i = tl.arange(0, BLOCK)
+            tl.store(x_ptr + i, factor * tl.load(x_ptr + i))
+
+        for_avx2 = tessera.compile(scale, "*fp32:16, fp32, 64", cpu="x86-64-v3")
+        assert "ymm" in for_avx2.asm["asm"]
+        types = {"x_ptr": "*bf16", "factor": "fp32"}
+        for_arm = tessera.compile(scale, types, constexprs={"BLOCK": 64}, cpu="aarch64")
+        assert "aarch64" in for_arm.asm["llvmir"]
     """
     parsed = CompileOptions.of(options)
     try:

@@ -128,6 +128,22 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
     or a function of a dict of the arguments that returns one; `options` are those of
     `tessera.compiler.options.CompileOptions`. The grid runs where the arrays are. On the CPU,
     the call returns when the grid is done; on a GPU, when it is put on the stream.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def fill(x_ptr, value, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(x_ptr + i, value, mask=i < n)
+
+        x = np.zeros(100, np.float32)
+        fill[lambda args: (tessera.cdiv(args["n"], args["BLOCK"]),)](x, 1.5, 100, BLOCK=16)
+        assert (x == 1.5).all()
+        assert isinstance(fill, tessera.JITFunction)
+        assert fill.arg_names == ["x_ptr", "value", "n", "BLOCK"]
     """
 
     def __init__(
@@ -780,6 +796,22 @@ def interpret(fn: KernelInterface) -> Interpreted:
 
     That is slow, and right by definition: what it does is what the language says. A tuned kernel
     has its first configuration.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def root(x_ptr):
+            i = tl.arange(0, 8)
+            tl.store(x_ptr + i, tl.sqrt(tl.load(x_ptr + i)))
+
+        x = np.arange(8, dtype=np.float32)
+        want = x.copy()
+        root[(1,)](x)
+        tessera.interpret(root)[(1,)](want)  # slowly, and checking every access
+        assert np.allclose(x, want)
     """
     return Interpreted(fn)
 
@@ -826,6 +858,22 @@ def jit(
       version: anything; kept as `kernel.version`.
 
     Raises CompilationError (E001) unless `fn` is a plain function, and for an unknown option.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            x = tl.load(x_ptr + i, mask=i < n)
+            y = tl.load(y_ptr + i, mask=i < n)
+            tl.store(out_ptr + i, x + y, mask=i < n)
+
+        x, y, out = np.arange(1000.0), np.ones(1000), np.zeros(1000)
+        add[(tessera.cdiv(1000, 256),)](x, y, out, 1000, BLOCK=256)
+        assert (out == x + 1).all()
     """
     options: dict[str, Any] = {
         "version": version,

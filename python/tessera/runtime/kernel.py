@@ -47,6 +47,22 @@ class CompiledKernel:
     the way. `kernel[grid](*args)` launches it on arguments of the types that it was compiled
     for: a value for each parameter, or for each that did not become a constant, or for each that
     is not declared `tl.constexpr`.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def double(x_ptr, BLOCK: tl.constexpr):
+            i = tl.arange(0, BLOCK)
+            tl.store(x_ptr + i, 2 * tl.load(x_ptr + i))
+
+        x = np.ones(8, np.float32)
+        compiled = double[(1,)](x, BLOCK=8)  # a launch returns one, and so does tessera.compile
+        assert isinstance(compiled, tessera.CompiledKernel)
+        compiled[(1,)](x)
+        assert (x == 4).all() and "tile.load" in compiled.asm["tile"]
     """
 
     _unlimited: Optional[_C.Kernel] = None

@@ -714,10 +714,6 @@ def autotune(
 ) -> Callable[[Any], Autotuner]:
     """Has a kernel launched with the fastest of several configurations.
 
-        @tessera.autotune([Config({"BLOCK": 256}), Config({"BLOCK": 1024}, num_warps=8)], key=["n"])
-        @tessera.jit
-        def kernel(x_ptr, n, BLOCK: tl.constexpr): ...
-
     Arguments:
       configs: a list of Config, or "auto" to have one made from the kernel.
       key: names of the arguments whose values the choice depends on. It also depends on the
@@ -743,6 +739,22 @@ def autotune(
     Raises CompilationError (E059) for a name that is no parameter of the kernel. A launch raises
     TuningError: E059 if no configuration works, E086 if one leaves unwritten what others write
     with the same grid.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.autotune([tessera.Config({"BLOCK": 64}), tessera.Config({"BLOCK": 256})], key=["n"])
+        @tessera.jit
+        def add_one(x_ptr, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(x_ptr + i, tl.load(x_ptr + i, mask=i < n) + 1, mask=i < n)
+
+        x = np.zeros(1000, np.float32)
+        add_one[lambda args: (tessera.cdiv(args["n"], args["BLOCK"]),)](x, 1000)
+        assert (x == 1).all()  # the runs that measure leave nothing behind
+        assert add_one.best_config.kwargs["BLOCK"] in (64, 256)
     """
 
     def decorate(fn: Any) -> Autotuner:

@@ -17,6 +17,14 @@ class Config:
 
     `pre_hook` is called with a dict of all arguments before each launch with this
     configuration. Two configurations are equal if all of their values are.
+
+    Example:
+        import tessera
+
+        config = tessera.Config({"BLOCK": 256}, num_warps=8)
+        assert config.kwargs == {"BLOCK": 256}
+        assert config.all_kwargs() == {"BLOCK": 256, "num_warps": 8, "num_stages": 3, "num_ctas": 1}
+        assert config != tessera.Config({"BLOCK": 256}, num_warps=4)
     """
 
     def __init__(

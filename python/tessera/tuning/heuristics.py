@@ -106,12 +106,23 @@ def heuristics(
 
     `values` has a function for each of them, which gets a dict of the arguments by name.
 
-        @tessera.heuristics({"BLOCK": lambda args: tessera.next_power_of_2(args["n"])})
-        @tessera.jit
-        def kernel(x_ptr, n, BLOCK: tl.constexpr): ...
-
     Raises CompilationError (E060) for a name that is neither a parameter of the kernel nor an
     option, and where a launch calls a function that raises or returns an array, LaunchError (E060).
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.heuristics({"BLOCK": lambda args: tessera.next_power_of_2(args["n"])})
+        @tessera.jit
+        def negate(x_ptr, n, BLOCK: tl.constexpr):
+            i = tl.arange(0, BLOCK)
+            tl.store(x_ptr + i, -tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+        x = np.arange(5)
+        negate[(1,)](x, 5)  # with BLOCK=8
+        assert x.tolist() == [0, -1, -2, -3, -4]
     """
 
     def decorate(fn: Any) -> Heuristics:

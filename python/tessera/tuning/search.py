@@ -63,8 +63,21 @@ def tune(
     runs for about `seconds`. Raises TuningError: E059 for a bad space, and if no configuration
     works; E086, unless `check` is False, if one leaves unwritten what another writes with the same grid.
 
-        found = tessera.tune(kernel, grid, (x, out, n), {"BLOCK": [64, 128, 256]}, seconds=10)
-        kernel[grid](x, out, n, **found.config.all_kwargs())
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def clear(x_ptr, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(x_ptr + i, 0, mask=i < n)
+
+        x = np.ones(10_000, np.float32)
+        grid = lambda args: (tessera.cdiv(10_000, args["BLOCK"]),)
+        found = tessera.tune(clear, grid, (x, 10_000), {"BLOCK": [256, 1024]}, seconds=0.2)
+        clear[grid](x, 10_000, **found.config.all_kwargs())
+        assert found.config.kwargs["BLOCK"] in (256, 1024) and not x.any()
     """
     if isinstance(kernel, Autotuner):
         kernel = kernel.fn
