@@ -27,7 +27,23 @@ __all__ = ["Finding", "SharedAccess", "Simulated", "Simulation", "simulate"]
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """What a kernel did wrong, as it was seen first."""
+    """What a kernel did wrong, as it was seen first.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.gpu
+        import tessera.language as tl
+
+        @tessera.jit
+        def clear(x_ptr):
+            tl.store(x_ptr + tl.arange(0, 128), 0)
+
+        simulation = tessera.gpu.simulate(clear)[(1,)](np.ones(100, np.float32))
+        finding = simulation.findings[0]
+        assert isinstance(finding, tessera.gpu.Finding) and finding.kind == "out of bounds"
+        assert finding.count == 28 and "element 100 of `x_ptr`" in finding.message
+    """
 
     kind: str
     """"out of bounds", "misaligned", "uninitialised", "race", "divergence", "deadlock",
@@ -58,7 +74,25 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True)
 class SharedAccess:
-    """How an instruction used the banks of shared memory."""
+    """How an instruction used the banks of shared memory.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.gpu
+        import tessera.language as tl
+
+        @tessera.jit
+        def transpose(x_ptr):
+            at = tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :]
+            x = tl.trans(tl.load(x_ptr + at))  # goes through shared memory
+            tl.store(x_ptr + at, x)
+
+        simulation = tessera.gpu.simulate(transpose)[(1,)](np.ones((64, 64), np.float32))
+        access = simulation.shared[0]
+        assert isinstance(access, tessera.gpu.SharedAccess)
+        assert access.wavefronts >= access.ideal  # more of them are conflicts of banks
+    """
 
     location: str
     instruction: str
@@ -72,7 +106,23 @@ class SharedAccess:
 
 @dataclasses.dataclass(frozen=True)
 class Simulation:
-    """What a simulated launch did."""
+    """What a simulated launch did.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.gpu
+        import tessera.language as tl
+
+        @tessera.jit
+        def double(x_ptr):
+            i = tl.arange(0, 128)
+            tl.store(x_ptr + i, 2 * tl.load(x_ptr + i))
+
+        simulation = tessera.gpu.simulate(double)[(1,)](np.ones(128, np.float32))
+        assert isinstance(simulation, tessera.gpu.Simulation) and simulation.instructions > 0
+        simulation.check()  # raises if there are findings
+    """
 
     findings: tuple[Finding, ...]
     shared: tuple[SharedAccess, ...]
@@ -87,7 +137,25 @@ class Simulation:
 
 
 class Simulated:
-    """A kernel that the simulator runs; see `simulate`."""
+    """A kernel that the simulator runs; see `simulate`.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.gpu
+        import tessera.language as tl
+
+        @tessera.jit
+        def double(x_ptr):
+            i = tl.arange(0, 128)
+            tl.store(x_ptr + i, 2 * tl.load(x_ptr + i))
+
+        simulated = tessera.gpu.simulate(double, seed=1)
+        assert isinstance(simulated, tessera.gpu.Simulated)
+        x = np.ones(128, np.float32)
+        simulated[(1,)](x, target="sm_80")  # launched as a kernel is, options and all
+        assert (x == 2).all()
+    """
 
     def __init__(
         self,
@@ -224,6 +292,21 @@ def simulate(
     too, hold nothing until the kernel writes them. Copies that go on beside the program
     arrive when the seed says ("random"), as "early" or as "late" as they can. With
     `races=False` global memory is not watched.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.gpu
+        import tessera.language as tl
+
+        @tessera.jit
+        def shift(x_ptr):
+            i = tl.arange(0, 128)
+            x = tl.load(x_ptr + i)
+            tl.store(x_ptr + (i + 1) % 128, x)  # another lane's element, without a barrier
+
+        simulation = tessera.gpu.simulate(shift)[(1,)](np.arange(128, dtype=np.int32))
+        assert {finding.kind for finding in simulation.findings} == {"race"}
     """
     if copies not in _COPIES:
         raise ValueError(f"copies is one of {', '.join(map(repr, _COPIES))}, not {copies!r}")

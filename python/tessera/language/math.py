@@ -441,6 +441,11 @@ def pow(x: Operand, y: Operand) -> tensor:
     are those of C's `pow`: `pow(x, 0)` and `pow(1, y)` are 1, even with NaN; a negative `x` to a
     power that is no integer is NaN.
     Errors: E022 (shapes), E030 (another type). Source: `triton.language.extra.libdevice`.
+
+    Example:
+        x = tl.arange(0, 8) + 1.0
+        assert tl.abs(tl.math.pow(x, 0.5) - tl.sqrt(x)) < 1e-6
+        assert tl.math.pow(-2.0, 3) == -8.0  # an integer power of a negative number
     """
     return emit_one("pow", unwrap(x), unwrap(y))
 

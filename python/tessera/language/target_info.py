@@ -28,7 +28,14 @@ __all__ = [
 
 
 class Target(NamedTuple):
-    """What code is made for."""
+    """What code is made for.
+
+    Example:
+        import tessera.language as tl
+
+        target = tl.target_info.Target(backend="cuda", arch=90, warp_size=32)
+        assert target != tl.target_info.Target("cpu", target.arch, target.warp_size)
+    """
 
     backend: str
     """"cuda" or "cpu"."""
@@ -39,7 +46,12 @@ class Target(NamedTuple):
 
 @constexpr_function
 def current_target() -> Optional[Target]:
-    """The target of this compilation, or of this machine. Source: Triton language 3.6/3.9."""
+    """The target of this compilation, or of this machine. Source: Triton language 3.6/3.9.
+
+    Example:
+        target: tl.constexpr = tl.target_info.current_target()
+        assert (target.backend == "cuda") == tl.target_info.is_cuda()
+    """
     session = active.session
     if session is None:
         return _of_machine()
@@ -64,7 +76,13 @@ def _of_machine() -> Target:
 
 @constexpr_function
 def is_cuda() -> bool:
-    """Whether the target is an NVIDIA GPU. Source: Triton language 3.6/3.9."""
+    """Whether the target is an NVIDIA GPU. Source: Triton language 3.6/3.9.
+
+    Example:
+        BLOCK: tl.constexpr = 1024 if tl.target_info.is_cuda() else 256
+        assert tl.arange(0, BLOCK).shape == (BLOCK,)
+        assert BLOCK == 256  # on a CPU
+    """
     target = current_target()
     return target is not None and target.backend == "cuda"
 
@@ -74,6 +92,10 @@ def cuda_capability_geq(major: int, minor: int = 0) -> bool:
     """Whether the target is an NVIDIA GPU of this compute capability or a later one.
 
     Source: Triton language 3.6/3.9.
+
+    Example:
+        num_stages: tl.constexpr = 4 if tl.target_info.cuda_capability_geq(9, 0) else 2
+        assert num_stages == 2 or tl.target_info.is_cuda()
     """
     target = current_target()
     if target is None or target.backend != "cuda" or not isinstance(target.arch, int):
@@ -83,17 +105,32 @@ def cuda_capability_geq(major: int, minor: int = 0) -> bool:
 
 @constexpr_function
 def is_hip() -> bool:
-    """False: there is no code for AMD's GPUs. Source: Triton language 3.6/3.9."""
+    """False: there is no code for AMD's GPUs. Source: Triton language 3.6/3.9.
+
+    Example:
+        BLOCK: tl.constexpr = 64 if tl.target_info.is_hip() else 32
+        assert BLOCK == 32
+    """
     return False
 
 
 @constexpr_function
 def is_hip_cdna3() -> bool:
-    """False: there is no code for AMD's GPUs. Source: Triton language 3.6/3.9."""
+    """False: there is no code for AMD's GPUs. Source: Triton language 3.6/3.9.
+
+    Example:
+        K: tl.constexpr = 16 if tl.target_info.is_hip_cdna3() else 32
+        assert K == 32
+    """
     return False
 
 
 @constexpr_function
 def is_hip_cdna4() -> bool:
-    """False: there is no code for AMD's GPUs. Source: Triton language 3.6/3.9."""
+    """False: there is no code for AMD's GPUs. Source: Triton language 3.6/3.9.
+
+    Example:
+        K: tl.constexpr = 64 if tl.target_info.is_hip_cdna4() else 32
+        assert K == 32
+    """
     return False

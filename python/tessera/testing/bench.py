@@ -45,6 +45,15 @@ def do_bench(
     if there is one of them; without, what `return_mode` says: "mean", "median", "min", "max", or
     "all" for a list of all times. `device` is "cpu", or a GPU's number, where what is found by
     itself is not what is meant.
+
+    Example:
+        import numpy as np
+        import tessera.testing
+
+        x = np.ones(1000)
+        ms = tessera.testing.do_bench(lambda: x + x, warmup=1, rep=5)
+        fast, slow = tessera.testing.do_bench(lambda: x + x, warmup=1, rep=5, quantiles=[0.2, 0.8])
+        assert ms > 0 and 0 < fast <= slow
     """
     _check(quantiles, return_mode)
     fn()
@@ -84,6 +93,14 @@ def do_bench_cudagraph(
 
     `fn` has to work on torch's or CuPy's current stream. The graph has so many calls that it takes
     about `rep` milliseconds, and is run ten times. The rest is as for `do_bench`.
+
+    Example:
+        import torch
+        import tessera.testing
+
+        x = torch.ones(1 << 20, device="cuda")  # needs a GPU
+        ms = tessera.testing.do_bench_cudagraph(lambda: torch.add(x, x, out=x), return_mode="median")
+        assert 0 < ms < 10
     """
     _check(quantiles, return_mode)
     tensors = list(grad_to_none or ())

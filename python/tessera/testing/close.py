@@ -15,6 +15,18 @@ def assert_close(
 
     NaN is close to NaN. The arrays may be NumPy's, torch's, on a GPU, lists or numbers; `atol`
     (0.01 unless given) and `rtol` (0) may be functions of a dtype.
+
+    Example:
+        import numpy as np
+        import tessera.testing
+
+        x = np.linspace(0, 1, 5, dtype=np.float32)
+        tessera.testing.assert_close(x + 1e-4, x, atol=1e-3)
+        try:
+            caught = tessera.testing.assert_close(x, [0, 0.25, 0.5, 0.75, 9.0], err_msg="last one")
+        except AssertionError as error:
+            caught = error
+        assert "last one" in str(caught)
     """
     import numpy
 

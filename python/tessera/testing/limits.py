@@ -18,14 +18,31 @@ from tessera.runtime.arrays import to_dtype
 
 
 def get_dram_gbps(device: Optional[int] = None) -> float:
-    """The bandwidth of a GPU's memory in GB/s."""
+    """The bandwidth of a GPU's memory in GB/s.
+
+    Example:
+        import tessera.testing
+
+        gbps = tessera.testing.get_dram_gbps()  # needs a GPU
+        seconds = 2**30 / (gbps * 1e9)  # at least, to read 1 GiB
+        assert 10 < gbps < 100_000
+    """
     info = _C.cuda_device_info(_device(device))
     return float(info["memory_clock_khz"] * info["memory_bus_bits"] * 2 / 1e6 / 8)
 
 
 def get_max_tensorcore_tflops(dtype: Any, clock_rate: float, device: Optional[int] = None) -> float:
     """The most that a GPU's tensor cores can do with operands of a type, in 10^12 operations a
-    second, at `clock_rate` kHz."""
+    second, at `clock_rate` kHz.
+
+    Example:
+        import torch
+        import tessera.testing
+
+        (mhz,) = tessera.testing.nvsmi(["clocks.max.sm"])  # needs a GPU
+        tflops = tessera.testing.get_max_tensorcore_tflops(torch.float16, clock_rate=mhz * 1000)
+        assert tflops > tessera.testing.get_max_simd_tflops(torch.float16, clock_rate=mhz * 1000)
+    """
     name = str(to_dtype(dtype))
     ordinal = _device(device)
     per_cycle = _machine(ordinal).mma_rate
@@ -39,7 +56,16 @@ def get_max_tensorcore_tflops(dtype: Any, clock_rate: float, device: Optional[in
 
 
 def get_max_simd_tflops(dtype: Any, clock_rate: float, device: Optional[int] = None) -> float:
-    """The same for what is computed without tensor cores."""
+    """The same for what is computed without tensor cores.
+
+    Example:
+        import torch
+        import tessera.testing
+
+        (mhz,) = tessera.testing.nvsmi(["clocks.max.sm"])  # needs a GPU
+        tflops = tessera.testing.get_max_simd_tflops(torch.float32, clock_rate=mhz * 1000)
+        assert tflops > 1
+    """
     name = str(to_dtype(dtype))
     ordinal = _device(device)
     if name == "fp32":
@@ -52,7 +78,14 @@ def get_max_simd_tflops(dtype: Any, clock_rate: float, device: Optional[int] = N
 
 
 def nvsmi(attrs: Sequence[str]) -> list[int]:
-    """What the program nvidia-smi says of the first GPU, such as ["clocks.max.sm"]."""
+    """What the program nvidia-smi says of the first GPU, such as ["clocks.max.sm"].
+
+    Example:
+        import tessera.testing
+
+        sm_mhz, memory_mhz = tessera.testing.nvsmi(["clocks.max.sm", "clocks.max.memory"])  # needs a GPU
+        assert sm_mhz > 100 and memory_mhz > 100
+    """
     query = "--query-gpu=" + ",".join(attrs)
     command = ["nvidia-smi", "-i", "0", query, "--format=csv,noheader,nounits"]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -19,6 +19,15 @@ class Benchmark:
 
     The function gets `line_arg` and `x_names` by name, and `args`. An item of `x_vals` is a value
     for all of `x_names`, or a tuple of one for each.
+
+    Example:
+        import tessera.testing
+
+        benchmark = tessera.testing.Benchmark(
+            x_names=["n"], x_vals=[2**10, 2**12], line_arg="library", line_vals=["numpy", "list"],
+            line_names=["NumPy", "lists"], plot_name="sums", args={"repeats": 3},
+        )
+        assert benchmark.x_names == ["n"] and benchmark.args == {"repeats": 3}
     """
 
     def __init__(
@@ -51,7 +60,15 @@ class Benchmark:
 
 
 class Table:
-    """Columns of values, for whoever has no pandas."""
+    """Columns of values, for whoever has no pandas.
+
+    Example:
+        import tessera.testing
+
+        table = tessera.testing.Table(["n", "ms"], [[1024, 0.5], [2048, 1.0]])
+        assert list(table["ms"]) == [0.5, 1.0]
+        assert "2048" in str(table)
+    """
 
     def __init__(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         self.columns = list(columns)
@@ -89,7 +106,16 @@ class Table:
 
 
 class Mark:
-    """A function and what is to be measured with it; `run` does."""
+    """A function and what is to be measured with it; `run` does.
+
+    Example:
+        import tessera.testing
+
+        sizes = tessera.testing.Benchmark(["n"], [1, 2, 3], "kind", ["square"], ["n * n"], "squares", {})
+        mark = tessera.testing.Mark(lambda n, kind: n * n, sizes)
+        table = mark.run(print_data=False, return_df=True)
+        assert [float(value) for value in table["n * n"]] == [1, 4, 9]
+    """
 
     def __init__(
         self, fn: Callable[..., Any], benchmarks: Union[Benchmark, Sequence[Benchmark]]
@@ -170,7 +196,22 @@ def perf_report(
     benchmarks: Union[Benchmark, Sequence[Benchmark]],
 ) -> Callable[[Callable[..., Any]], Mark]:
     """Makes a Mark of a function that measures one point: it returns a number, or three of which
-    the second and the third say how far it spreads."""
+    the second and the third say how far it spreads.
+
+    Example:
+        import numpy as np
+        import tessera.testing
+
+        sizes = tessera.testing.Benchmark(["n"], [100, 1000], "op", ["sum"], ["sum (ms)"], "sums", {})
+
+        @tessera.testing.perf_report(sizes)
+        def measure(n, op):
+            x = np.ones(n)
+            return tessera.testing.do_bench(lambda: getattr(np, op)(x), warmup=1, rep=2)
+
+        table = measure.run(print_data=False, return_df=True)
+        assert len(table["sum (ms)"]) == 2
+    """
     return lambda fn: Mark(fn, benchmarks)
 
 

@@ -39,6 +39,21 @@ class TensorDescriptor:
     even one). Kernels are compiled for a `block_shape`, a `padding` and that choice. Raises
     ArgumentError (E051).
     Source: Triton language 3.6/3.9.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+        from tessera.tools.tensor_descriptor import TensorDescriptor
+
+        @tessera.jit
+        def double(x):
+            at = [tl.program_id(0) * 4, tl.program_id(1) * 16]
+            x.store(at, 2 * x.load(at))
+
+        x = np.ones((6, 40), np.float32)
+        double[(2, 3)](TensorDescriptor(x, shape=[6, 40], strides=[40, 1], block_shape=[4, 16]))
+        assert (x == 2).all()
     """
 
     base: Any

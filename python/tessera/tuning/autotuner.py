@@ -103,6 +103,21 @@ class Autotuner(_C.Launchable, KernelInterface):
     `best_config`; of the last tuning `configs_timings` (for each configuration the median
     milliseconds, a fast and a slow run's), `failures` (what is wrong with the others) and
     `bench_time` in seconds.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.autotune([tessera.Config({"BLOCK": 64}), tessera.Config({"BLOCK": 256})], key=["n"])
+        @tessera.jit
+        def clear(x_ptr, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(x_ptr + i, 0, mask=i < n)
+
+        assert isinstance(clear, tessera.tuning.Autotuner)
+        clear[lambda args: (tessera.cdiv(1000, args["BLOCK"]),)](np.ones(1000), 1000)
+        assert clear.best_config in clear.configs and len(clear.configs_timings) == 2
     """
 
     def __init__(

@@ -17,6 +17,22 @@ class Heuristics(KernelInterface):
 
     The functions see what those before them returned, and arguments that are passed; not the
     defaults of others.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.heuristics({"EVEN": lambda args: args["n"] % 64 == 0})
+        @tessera.jit
+        def clear(x_ptr, n, EVEN: tl.constexpr):
+            i = tl.program_id(0) * 64 + tl.arange(0, 64)
+            tl.store(x_ptr + i, 0, mask=None if EVEN else i < n)
+
+        assert isinstance(clear, tessera.tuning.Heuristics) and list(clear.values) == ["EVEN"]
+        x = np.ones(100, np.float32)
+        clear[(2,)](x, 100)
+        assert not x.any()
     """
 
     def __init__(

@@ -60,7 +60,14 @@ def _require(name: str, least: int = 0) -> None:
 
 @builtin
 def globaltimer() -> tensor:
-    """The GPU's clock in nanoseconds, an int64 scalar. Source: Triton language 3.6/3.9."""
+    """The GPU's clock in nanoseconds, an int64 scalar. Source: Triton language 3.6/3.9.
+
+    Example:
+        start = tl.extra.cuda.globaltimer()  # on a GPU
+        x = tl.sum(tl.arange(0, 128))
+        nanoseconds = tl.extra.cuda.globaltimer() - start
+        assert nanoseconds >= 0 and x == 8128
+    """
     _require("globaltimer")
     return _read("mov.u64 $0, %globaltimer;", "=l", int64, False)
 
@@ -70,6 +77,10 @@ def smid() -> tensor:
     """The number of the SM that the program runs on, an int32 scalar.
 
     Source: Triton language 3.6/3.9.
+
+    Example:
+        sm = tl.extra.cuda.smid()  # on a GPU
+        assert sm >= 0 and sm.dtype == tl.int32
     """
     _require("smid")
     return _read("mov.u32 $0, %smid;", "=r", int32, True)
@@ -77,7 +88,12 @@ def smid() -> tensor:
 
 @builtin
 def num_threads() -> int:
-    """How many threads run the program, a constant. Source: Triton language 3.6/3.9."""
+    """How many threads run the program, a constant. Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.arange(0, tl.extra.cuda.num_threads())  # on a GPU: an element for each thread
+        assert x.shape == (128,)  # 32 * num_warps, which is 4 unless the launch says otherwise
+    """
     _require("num_threads")
     _keep_warps()
     return 32 * int(active.session.options.num_warps)
@@ -85,7 +101,13 @@ def num_threads() -> int:
 
 @builtin
 def num_warps() -> int:
-    """How many warps run the program, a constant. Source: Triton language 3.6/3.9."""
+    """How many warps run the program, a constant. Source: Triton language 3.6/3.9.
+
+    Example:
+        warps: tl.constexpr = tl.extra.cuda.num_warps()  # on a GPU
+        assert warps == 4  # an option of the launch
+        assert 32 * warps == tl.extra.cuda.num_threads()
+    """
     _require("num_warps")
     _keep_warps()
     return int(active.session.options.num_warps)
@@ -97,6 +119,11 @@ def gdc_wait() -> None:
 
     If the kernel was not launched as a dependent of another (`launch_pdl`), it returns at once.
     From compute capability 9.0 on. Source: Triton language 3.6/3.9.
+
+    Example:
+        i = tl.arange(0, 128)  # on a GPU: what needs nothing of the grids before
+        tl.extra.cuda.gdc_wait()  # loads below see what these have stored
+        assert tl.sum(i) == 8128
     """
     _require("gdc_wait", 90)
     _read("griddepcontrol.wait; mov.u32 $0, 0;", "=r", int32, False)
@@ -107,6 +134,11 @@ def gdc_launch_dependents() -> None:
     """Lets the grid that depends on this one start (PDL).
 
     From compute capability 9.0 on. Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.arange(0, 128)  # on a GPU
+        tl.extra.cuda.gdc_launch_dependents()  # the next grid may start with what needs no x
+        assert tl.sum(x) == 8128
     """
     _require("gdc_launch_dependents", 90)
     _read("griddepcontrol.launch_dependents; mov.u32 $0, 0;", "=r", int32, False)
@@ -125,7 +157,14 @@ def _read(assembly: str, constraints: str, dtype: dtype, is_pure: bool) -> tenso
 def convert_custom_float8_sm80(
     arg: Operand, dst_ty: Union[dtype, str], fp_downcast_rounding: Optional[str] = None
 ) -> tensor:
-    """A cast from or to `float8e4b15`: the same as `cast`. Source: Triton language 3.6/3.9."""
+    """A cast from or to `float8e4b15`: the same as `cast`. Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.full((128,), 1.5, tl.float16)  # on a GPU
+        y = tl.extra.cuda.convert_custom_float8_sm80(x, tl.float8e4b15)
+        assert y.dtype == tl.float8e4b15
+        assert y.to(tl.float16) == 1.5
+    """
     return cast(arg, dst_ty, fp_downcast_rounding)
 
 
@@ -133,5 +172,11 @@ def convert_custom_float8_sm80(
 def convert_custom_float8_sm70(
     arg: Operand, dst_ty: Union[dtype, str], fp_downcast_rounding: Optional[str] = None
 ) -> tensor:
-    """A cast from or to `float8e4b15`: the same as `cast`. Source: Triton language 3.6/3.9."""
+    """A cast from or to `float8e4b15`: the same as `cast`. Source: Triton language 3.6/3.9.
+
+    Example:
+        x = tl.full((128,), 1.5, tl.float16)  # on a GPU
+        y = tl.extra.cuda.convert_custom_float8_sm70(x, tl.float8e4b15)
+        assert tl.extra.cuda.convert_custom_float8_sm70(y, tl.float16) == 1.5
+    """
     return cast(arg, dst_ty, fp_downcast_rounding)
