@@ -4,11 +4,9 @@
 `tessera.torch.op` makes operators of functions that launch (docs/HowTo/CallFromFrameworks.md).
 torch.compile, with TorchInductor's kernels compiled by Tessera (docs/HowTo/TorchCompile.md):
 
-    tessera.torch.activate()              # before the first torch.compile
+    model = tessera.torch.optimize(model)               # in one line, with settings chosen
     model = torch.compile(model, backend="tessera")     # on CPUs and on NVIDIA GPUs
-
     tessera.torch.enable()                # for programs that call torch.compile themselves
-    model = tessera.torch.optimize(model)               # activate and compile in one line
 
 torch is loaded when something of this is first asked for, never by importing this.
 """
@@ -18,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tessera.locks import load
+from tessera.torch.registration import register
 
 if TYPE_CHECKING:
     from tessera.torch.activation import activate, enable, is_enabled
@@ -37,6 +36,8 @@ _HOMES = {
     "op": "tessera.torch.operators",
     "optimize": "tessera.torch.optimizing",
 }
+
+register()
 
 if not TYPE_CHECKING:
 

@@ -319,3 +319,48 @@ def test_code_on_disk_is_not_used_by_another_version(tmp_path) -> None:
     assert run(program.format(other=False), **folder) == "0"
     assert int(run(program.format(other=False), **folder)) > 0
     assert run(program.format(other=True), **folder) == "0"
+
+
+# The back end's name, without activate() and without a wheel that tells torch of it.
+NAMED = {
+    "torch first": "import torch, tessera.torch",
+    "tessera first": "import tessera.torch, torch",
+    "after torch has looked": "import torch._dynamo; torch._dynamo.list_backends(); import tessera.torch",
+}
+
+
+def test_a_checkout_makes_the_back_end_known() -> None:
+    ends = "; print('tessera' in torch._dynamo.list_backends())"
+    programs = {name: program + ends for name, program in NAMED.items()}
+    programs["without tessera.torch"] = "import torch" + ends
+    expected = {**dict.fromkeys(NAMED, "True"), "without tessera.torch": "False"}
+    assert run_forks("import sys", programs) == expected
+
+
+def test_a_checkout_compiles_by_the_back_ends_name(tmp_path) -> None:
+    program = """
+    import torch
+    import tessera.torch
+    compiled = torch.compile(lambda x: torch.relu(x) + 1, backend="tessera")
+    x = torch.randn(1000)
+    assert torch.equal(compiled(x), torch.relu(x) + 1)
+    import tessera.runtime.jit
+    import triton
+    print(triton.jit is tessera.jit)
+    """
+    assert run(program, TORCHINDUCTOR_CACHE_DIR=str(tmp_path)) == "True"
+
+
+def test_importing_tessera_torch_loads_no_torch() -> None:
+    program = "import sys, tessera.torch; print('torch' in sys.modules, 'importlib.metadata' in sys.modules)"
+    assert run(program) == "False False"
+
+
+def test_the_metadata_of_a_checkout_is_its_own() -> None:
+    program = """
+    import importlib.metadata as metadata
+    import tessera.torch
+    assert metadata.version("tessera") == tessera.__version__
+    print([entry.value for entry in metadata.entry_points(group="torch_dynamo_backends") if entry.name == "tessera"])
+    """
+    assert run(program) == "['tessera.torch:compile_graph']"
