@@ -20,6 +20,7 @@ import numpy
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from tessera.calls.function import Function
 from tessera.calls.outputs import numpy_dtype
 from tessera.compiler.options import CompileOptions
 from tessera.errors import ArgumentError
@@ -91,6 +92,8 @@ def call(
     aliases: dict[int, int],
 ) -> Any:
     """See `tessera.jax.call`."""
+    if isinstance(kernel, Function):
+        kernel = kernel.fn  # with a grid, it is launched as it is, as `function[grid](...)` is
     is_many = isinstance(out_shape, (tuple, list))
     shapes = list(out_shape) if is_many else [out_shape]
     outputs = [_shape_of(shape) for shape in shapes]

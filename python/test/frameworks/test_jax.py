@@ -117,6 +117,13 @@ def test_plain_calls() -> None:
     assert (result.shape, result.dtype) == (x.shape, x.dtype)
 
 
+def test_the_kernel_of_a_plain_call_with_a_grid() -> None:
+    function = tessera.function("x[*n], y -> out[*n / BLOCK]")(add_arrays)
+    x = numbers(100)
+    result = tessera.jax.call(function, x, x, out_shape=x, grid=(2,), n=100, BLOCK=64)
+    np.testing.assert_array_equal(np.asarray(result), np.asarray(x + x))
+
+
 def test_programs_are_shown_with_what_they_call() -> None:
     text = str(jax.make_jaxpr(lambda x: add(x, 2.5))(numbers(30)))
     assert "tessera_launch" in text and "2.5" in text and "0x" not in text
