@@ -96,8 +96,7 @@ class CompileOptions:
     enable_fp_fusion: bool = True
     """Whether `a * b + c` may be one fused multiply-add, which rounds once."""
     sanitize_overflow: bool = True
-    """Whether `+`, `-` and `*` of integers below 64 bits that overflow are an error; where `debug` is
-    on."""
+    """Whether `+`, `-` and `*` of integers that overflow are an error; where `debug` is on."""
     sanitize_accesses: bool = True
     """Whether accesses outside of arrays are an error; on a CPU, where `debug` is on."""
     debug: bool = False

@@ -16,7 +16,7 @@ This table holds on every target and in the reference interpreter. Each row has 
 | smallest integer `// -1`, `% -1` | itself, and 0 |
 | integer `//`, `%` of negative numbers | as in C: the quotient towards zero, the remainder with the sign of `x`. `%` of floats, too |
 | `//`, `%` of constants | as in Python: the quotient rounded down, the remainder with the sign of `y`. Where that is not what the same gives at run time, the compilation warns of the place, once in a process; not of `-(-x // y)`, which is meant to round up |
-| integer overflow | wraps; below 64 bits an error (E065) with `debug=True`, unless `sanitize_overflow=False` |
+| integer overflow | wraps; an error (E065) with `debug=True`, unless `sanitize_overflow=False` |
 | `x >> y` | shifts in the sign of `x` if the type of `x` is signed, whatever the types of `y` and of the result are |
 | shift by the width or more | 0; for `>>` of a signed type, copies of the sign bit |
 | float to integer, out of range | the nearest value of the integer type; NaN gives 0 |

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What `sanitize_overflow` adds to `+`, `-` and `*` of integers where `debug` is on.
 
-The operation is done once more in 64 bits, and an assertion says that the result is what the
-narrow type holds. It is about what users write: the language's own functions wrap on purpose
-(random numbers), and so may integers of 64 bits, for which there is nothing wider. A function
-of a reduction or scan is not checked, since it is also given elements that stand for nothing.
+An assertion compares the result with the exact one: below 64 bits with the same operation in 64
+bits, and in 64 bits by the signs of operands and result and by the upper half of a product. Only
+operators of users' functions are checked: the language's own functions wrap on purpose (random
+numbers). A function of a reduction or scan is not checked, since it is also given elements that
+stand for nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from tessera.language.tensor import OPERATOR_SYMBOLS, active, binary, emit, emit_one, tensor
-from tessera.language.types import int64, unwrap
+from tessera.language.types import int64, uint64, unwrap
 
 _CHECKED = ("add", "sub", "mul")
 
@@ -42,18 +43,53 @@ def _is_wanted() -> bool:
 
 def _check(name: str, left: Any, right: Any, result: tensor) -> None:
     type = result.dtype
-    if result._constant is not None or not type.is_int() or type.primitive_bitwidth in (1, 64):
+    if result._constant is not None or not type.is_int() or type.primitive_bitwidth == 1:
         return
-    wide = emit_one(name, _widened(left, type), _widened(right, type))
-    narrow = emit_one("cast", result, int64, None, False)
+    fits = _fits_in_64_bits if type.primitive_bitwidth == 64 else _fits
     symbol = OPERATOR_SYMBOLS[name]
     message = f"{type} overflow in `{symbol}` (sanitize_overflow=False lets it wrap)"
-    emit("device_assert", emit_one("eq", wide, narrow), message, None)
+    emit("device_assert", fits(name, left, right, result), message, None)
+
+
+def _fits(name: str, left: Any, right: Any, result: tensor) -> tensor:
+    """Whether the result of an operation below 64 bits is the one in 64 bits."""
+    wide = emit_one(name, _widened(left, result.dtype), _widened(right, result.dtype))
+    return emit_one("eq", wide, emit_one("cast", result, int64, None, False))
 
 
 def _widened(operand: Any, type: Any) -> Any:
-    """The operand of an operation in `type`, in 64 bits. A literal has no width of its own."""
+    """The operand of an operation in `type`, in 64 bits."""
+    return emit_one("cast", _converted(operand, type), int64, None, False)
+
+
+def _converted(operand: Any, type: Any) -> Any:
+    """The operand of an operation in `type`, which holds every literal beside it."""
     operand = unwrap(operand)
     if isinstance(operand, int):
-        return emit_one("constant", int(operand), int64)
-    return emit_one("cast", emit_one("cast", operand, type, None, False), int64, None, False)
+        return emit_one("constant", int(operand), type)
+    return emit_one("cast", operand, type, None, False)
+
+
+def _fits_in_64_bits(name: str, left: Any, right: Any, result: tensor) -> tensor:
+    """Whether the result of an operation in 64 bits, for which there is nothing wider, is exact."""
+    type = result.dtype
+    x, y = _converted(left, type), _converted(right, type)
+    if type == uint64:
+        if name == "mul":
+            return emit_one("eq", emit_one("umulhi", x, y), 0)
+        return emit_one("ge", result, x) if name == "add" else emit_one("ge", x, y)
+    if name == "mul":
+        return emit_one("eq", _upper_half(x, y), emit_one("shr", result, 63))
+    # The sum x + y wrapped if its sign is neither operand's; x - y, if x is the sum that wrapped.
+    total, one, other = (result, x, y) if name == "add" else (x, y, result)
+    differ = emit_one("and_", emit_one("xor", total, one), emit_one("xor", total, other))
+    return emit_one("ge", differ, 0)
+
+
+def _upper_half(x: Any, y: Any) -> tensor:
+    """The upper 64 bits of the product of two int64."""
+    high = emit_one("cast", emit_one("umulhi", x, y), int64, None, False)
+    for one, other in ((x, y), (y, x)):
+        # As an unsigned number, a negative one is greater by 2^64.
+        high = emit_one("sub", high, emit_one("and_", emit_one("shr", one, 63), other))
+    return high

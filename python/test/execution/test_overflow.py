@@ -3,26 +3,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tessera
 import tessera.language as tl
+from execution.running import TARGETS, Runner, host_has
 
 ADD, SUB, MUL = "+", "-", "*"
 
-RUNS = [
-    pytest.param(lambda kernel: tessera.interpret(kernel), id="interpreter"),
-    pytest.param(lambda kernel: kernel, id="cpu"),
-]
-Run = Callable[[Any], Any]
+# A failed assertion makes a GPU unusable for the rest of the process.
+TARGETS_THAT_GO_ON = [target for target in TARGETS if target != "cuda"]
 
 
-@pytest.fixture(params=RUNS)
-def run(request: pytest.FixtureRequest) -> Run:
-    return request.param  # type: ignore[no-any-return]
+@pytest.fixture(params=TARGETS_THAT_GO_ON)
+def run(request: pytest.FixtureRequest) -> Runner:
+    if request.param != "interpreter" and not host_has(request.param):
+        pytest.skip(f"this machine has no {request.param}")
+    return Runner(request.param)
 
 
 @tessera.jit
@@ -45,10 +45,11 @@ def ends(dtype: type) -> tuple[int, int]:
 
 def cases() -> list[Any]:
     found = []
-    for dtype in (np.int8, np.int16, np.int32, np.uint8, np.uint16, np.uint32):
+    for dtype in (np.int8, np.int16, np.int32, np.uint8, np.uint16, np.uint32, np.int64, np.uint64):
         low, high = ends(dtype)
         root = 1 << (np.iinfo(dtype).bits // 2)
         numbers = {low, low + 1, -1, 0, 1, 2, root - 1, root, high // 2, high - 1, high}
+        numbers |= {-root, 1 - root, low // 2, low // 2 - 1, high // 2 + 1, high // 3}
         numbers = sorted(n for n in numbers if low <= n <= high)
         for kind in (ADD, SUB, MUL):
             found.append(pytest.param(dtype, kind, numbers, id=f"{np.dtype(dtype)}{kind}"))
@@ -66,19 +67,19 @@ def test_what_overflows_is_found_and_nothing_else(run, dtype, kind, numbers) -> 
     fitting += [(0, 0)] * (width - len(fitting))
     x, y = (np.array(column, dtype) for column in zip(*fitting))
     z = np.zeros_like(x)
-    run(operate)[(1,)](x, y, z, kind, width, debug=True)
+    run(operate, (1,), x, y, z, kind, width, debug=True)
     assert z.tolist() == [exact(a, b) for a, b in fitting]
     for a, b in others:
         x, y = np.array([a], dtype), np.array([b], dtype)
         with pytest.raises(tessera.KernelAssertionError, match="overflow in `[-+*]`"):
-            run(operate)[(1,)](x, y, z, kind, 1, debug=True)
+            run(operate, (1,), x, y, z, kind, 1, debug=True)
         # Without `debug`, or by request, it wraps.
         for options in ({}, {"debug": True, "sanitize_overflow": False}):
-            run(operate)[(1,)](x, y, z, kind, 1, **options)
+            run(operate, (1,), x, y, z, kind, 1, **options)
             assert z[0] == np.uint64(exact(a, b) % 2**64).astype(dtype)
 
 
-def test_the_place_is_the_operators(run: Run) -> None:
+def test_the_place_is_the_operators(run: Runner) -> None:
     @tessera.jit
     def kernel(x_ptr, n):
         x = n + 1
@@ -88,12 +89,12 @@ def test_the_place_is_the_operators(run: Run) -> None:
     first = kernel.fn.__code__.co_firstlineno  # of the decorator
     x = np.array([1 << 16], np.int32)
     with pytest.raises(tessera.KernelAssertionError) as caught:
-        run(kernel)[(1,)](x, (1 << 16) - 1, debug=True)
+        run(kernel, (1,), x, (1 << 16) - 1, debug=True)
     assert f"test_overflow.py:{first + 3}" in str(caught.value)
     assert "int32 overflow in `*`" in str(caught.value)
 
 
-def test_operators_in_every_guise(run: Run) -> None:
+def test_operators_in_every_guise(run: Runner) -> None:
     @tessera.jit
     def helper(x, n):
         x -= n
@@ -127,15 +128,15 @@ def test_operators_in_every_guise(run: Run) -> None:
         ("tile", low + 3, 1),
     ]:
         with pytest.raises(tessera.KernelAssertionError, match="overflow"):
-            run(kernel)[(1,)](np.array([start], np.int32), n, kind, debug=True)
-        run(kernel)[(1,)](np.array([start + 1 + n * 8], np.int32), n, kind, debug=True)
+            run(kernel, (1,), np.array([start], np.int32), n, kind, debug=True)
+        run(kernel, (1,), np.array([start + 1 + n * 8], np.int32), n, kind, debug=True)
     for kind in ("allowed", "wide"):
         x = np.array([low], np.int32)
-        run(kernel)[(1,)](x, 1, kind, debug=True)
+        run(kernel, (1,), x, 1, kind, debug=True)
         assert x[0] == 2**31 - 1
 
 
-def test_the_language_itself_may_wrap(run: Run) -> None:
+def test_the_language_itself_may_wrap(run: Runner) -> None:
     @tessera.jit
     def add(a, b):
         return a + b
@@ -150,7 +151,7 @@ def test_the_language_itself_may_wrap(run: Run) -> None:
         tl.store(out_ptr + 16, tl.reduce(x, 0, add) ^ tl.sum(x) ^ tl.max(tl.cumsum(x)))
 
     x = np.full(16, 1 << 30, np.int32)
-    run(kernel)[(1,)](x, np.zeros(17, np.int32), debug=True)
+    run(kernel, (1,), x, np.zeros(17, np.int32), debug=True)
 
 
 def test_code_for_gpus_has_the_assertion() -> None:
