@@ -25,6 +25,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, Optional, Sequence
 
 from tessera.digests import digest
+from tessera.frontend.host_functions import home_of, is_description, version_of
 from tessera.frontend.reads import Path, Reads, is_ours
 from tessera.frontend.scope import MISSING
 from tessera.frontend.signature import ArgSpec, constant_part
@@ -137,6 +138,8 @@ def _fingerprint(value: Any) -> bytes:
     if isinstance(value, enum.Enum):
         cls = type(value)
         return digest("enum", f"{cls.__module__}.{cls.__qualname__}.{value.name}")
+    if (home := home_of(value)) is not None:
+        return digest("host", home, version_of(home), value.__name__)
     if isinstance(value, type):
         fields = map(str, getattr(value, "_fields", ()))
         return digest("type", f"{value.__module__}.{value.__qualname__}", *fields)
@@ -204,6 +207,10 @@ class _Closure:
             return digest(b"tuple", *map(self.stable, value))
         if isinstance(value, types.dtype):
             return repr(value).encode()
+        if (home := home_of(value)) is not None:
+            return digest("host", home, version_of(home), value.__name__)
+        if is_description(value):
+            return digest(type(value).__module__, type(value).__name__, repr(value))
         return self._described(value)
 
     def _described(self, value: Any) -> bytes:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import ast
 import builtins
 import dataclasses
-import math
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, Callable, Sequence
 
@@ -22,6 +21,7 @@ from tessera.frontend.constants import (
     settle,
     with_leaves,
 )
+from tessera.frontend.host_functions import argument_of, home_of, is_description
 from tessera.frontend.part import Part
 from tessera.frontend.python_builtins import exactly
 from tessera.frontend.session import NoinlineFunction
@@ -95,6 +95,9 @@ class Calls(Part):
             return self.apply(function, args, kwargs)
         if self.walker.builtins.has(function):
             return self.walker.builtins.call(function, args, kwargs)
+        home = home_of(function)
+        if home and all(is_constant(value) for value in [*args, *kwargs.values()]):
+            return self._call_on_constants(function, args, kwargs)
         if function is constexpr:
             (value,) = exactly("constexpr", 1, args)
             if not is_constant(value):
@@ -104,7 +107,7 @@ class Calls(Part):
                     "pass a constant",
                 )
             return settle(value)
-        if isinstance(function, type):
+        if isinstance(function, type) and not home:
             return self._call_class(function, args, kwargs)
         if hasattr(function, "__tessera_constexpr_function__"):
             return self._call_on_constants(function, args, kwargs)
@@ -112,8 +115,6 @@ class Calls(Part):
         if owner is not None and not isinstance(owner, (ModuleType, tensor)):
             if isinstance(owner, (bool, int, float, str, tuple, dtype)):
                 return self._call_on_constants(function, args, kwargs)
-        if _is_pure(function) and all(is_constant(value) for value in [*args, *kwargs.values()]):
-            return self._call_on_constants(function, args, kwargs)
         self._refuse_host_function(function, node)
 
     def apply(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -168,7 +169,8 @@ class Calls(Part):
         """Calls a Python function all of whose arguments are constants, perhaps as a method of
         `owner`, which may hold tensors."""
         name = getattr(function, "__name__", str(function))
-        if not _is_pure(function):
+        home = home_of(function)
+        if not home:
             self.session.reads.called(function)
         if owner is not None:
             self.session.reads.called(MethodType(function.fn, owner))  # type: ignore[attr-defined]
@@ -182,8 +184,8 @@ class Calls(Part):
         try:
             result = function(
                 *([] if owner is None else [owner]),
-                *[settle(arg) for arg in args],
-                **{key: settle(value) for key, value in kwargs.items()},
+                *[argument_of(function, settle(arg)) for arg in args],
+                **{key: argument_of(function, settle(value)) for key, value in kwargs.items()},
             )
         except UserMistake:
             raise
@@ -191,7 +193,14 @@ class Calls(Part):
             raise UserMistake(
                 "E016", f"`{name}` raised {type(error).__name__}: {error}", "correct its arguments"
             ) from None
-        return plain(result)
+        result = plain(result)
+        if home in ("numpy", "torch") and not _is_kept(result):
+            raise UserMistake(
+                "E016",
+                f"`{name}` of {home} gives {describe(result)}, which is no constant of a kernel",
+                "call functions that give numbers, strings or types",
+            )
+        return result
 
     def _refuse_host_function(self, function: Any, node: ast.Call) -> None:
         name = getattr(function, "__name__", None)
@@ -208,7 +217,7 @@ class Calls(Part):
         private = module.startswith("_") and module != "__main__"
         if module in _HOST_MODULES or private or module == "builtins":
             what = "a host function: it cannot run inside a kernel"
-            if _is_pure(function):
+            if home_of(function):
                 what = "a host function: inside a kernel it takes constants alone"
             raise UserMistake(
                 "E015",
@@ -395,12 +404,9 @@ def _key(value: Any, with_known: bool = True) -> Any:
     return (type(value), repr(value) if isinstance(value, float) else value)
 
 
-def _is_pure(function: Any) -> bool:
-    """Whether it is a function of Python's that computes a constant of constants."""
-    if not isinstance(function, BuiltinFunctionType):
-        return False
-    name = getattr(function, "__name__", "")
-    return getattr(math, name, None) is function or function in _PURE_BUILTINS
-
-
-_PURE_BUILTINS = (all, any, chr, divmod, ord, pow, round, sum)
+def _is_kept(value: Any) -> bool:
+    """Whether kernel code can go on with what a function of the host gave."""
+    if isinstance(value, tuple):
+        return all(map(_is_kept, value))
+    plain_types = (bool, int, float, str, type(None), dtype, type)
+    return isinstance(value, plain_types) or is_description(value)

@@ -9,6 +9,7 @@ import struct
 from typing import Any, Callable, Iterator, Optional, Sequence
 
 from tessera.errors import UserMistake
+from tessera.frontend.host_functions import from_numpy
 from tessera.language.aggregate import field_values, fields_of, of_values
 from tessera.language.tensor import describe, tensor
 from tessera.language.types import constexpr, constexpr_type, tuple_type, unwrap
@@ -176,8 +177,9 @@ def as_specialised(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A value of Python's as kernel code sees it: lists are tuples, `tl.constexpr`s are gone."""
-    value = unwrap(value)
+    """A value of Python's as kernel code sees it: lists are tuples, `tl.constexpr`s are gone, and
+    scalars of NumPy are Python's numbers."""
+    value = from_numpy(unwrap(value))
     if isinstance(value, (list, tuple)):
         items = [plain(item) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)

@@ -26,6 +26,7 @@ from tessera.frontend.constants import (
     settle,
     type_of,
 )
+from tessera.frontend.host_functions import from_numpy
 from tessera.frontend.part import Part
 from tessera.frontend.scope import MISSING, assigned_names, assignment_line
 from tessera.frontend.session import mistake_from_core
@@ -174,7 +175,7 @@ class Expressions(Part):
         if found is MISSING:
             is_module = isinstance(value, ModuleType)
             self._no_attribute(value, value.__name__ if is_module else describe(value), name, node)
-        return unwrap(found)
+        return from_numpy(unwrap(found))
 
     def _tensor_attribute(self, value: tensor, name: str, node: ast.AST) -> Any:
         if isinstance(value.type, block_pointer_type):

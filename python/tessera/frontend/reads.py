@@ -31,6 +31,7 @@ import sys
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Iterator, Mapping, NamedTuple, Optional
 
+from tessera.frontend.host_functions import is_description
 from tessera.frontend.scope import MISSING
 from tessera.language import types
 from tessera.language.aggregate import fields_of
@@ -70,7 +71,7 @@ def is_ours(module: Optional[str]) -> bool:
 
 def _is_pure(value: Any) -> bool:
     """Whether what a value's attributes and items give is all in the value."""
-    if isinstance(value, _PLAIN):
+    if isinstance(value, _PLAIN) or is_description(value):
         return True
     return is_ours(type(value).__module__) and not isinstance(
         value, (JITCallable, ConstexprFunction, ModuleType, type)

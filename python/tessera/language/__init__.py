@@ -96,6 +96,11 @@ is not aligned. Nothing else is accessed. With `debug=True` a broken promise is 
   list comprehensions over constants (with filters), and f-strings of constants.
 - **Names**: parameters, variables, `@jit` functions, modules, dtypes, named tuples, dataclasses,
   aggregates, and globals that are `tl.constexpr`.
+- **Functions of Python on constants**, called when the kernel is compiled: `len`, `sum`, `round` and
+  the like, those of `math`, NumPy's ufuncs and types of numbers, `finfo`, `iinfo`, `promote_types` and
+  `can_cast` of NumPy and torch, and `prod`, `sum`, `max`, `min`, `round`, `isclose`, `dtype`,
+  `result_type` and `issubdtype` of NumPy. They give numbers, strings, types, or what `finfo` gives. For
+  functions of your own there is `@tessera.constexpr_function`.
 
 Anything else is an error that says so (E014; docs/Errors.md).
 

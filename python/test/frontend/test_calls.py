@@ -484,6 +484,110 @@ def test_functions_of_python_on_constants() -> None:
         assert np.allclose(out, np.array(want, np.float64), rtol=1e-7)
 
 
+def test_functions_of_numpy_on_constants() -> None:
+    @tessera.jit
+    def kernel(out, KIND: tl.constexpr):
+        n: tl.constexpr = np.int64(2) ** 3
+        x = tl.arange(0, n)
+        tl.store(out, tl.max(tl.where(x < 3, x.to(tl.float32), np.finfo(np.float32).min)))
+        tl.store(out + 1, np.iinfo("int16").max + np.iinfo(np.uint8).min)
+        tl.store(out + 2, np.log2(n) + np.prod((2, 3)))
+        tl.store(out + 3, np.finfo(tl.float16).eps)
+        if np.result_type(KIND, np.int8) == np.int16:
+            tl.store(out + 4, np.dtype(KIND).itemsize)
+        for i in tl.static_range(int(np.ceil(2.5))):
+            tl.store(out + 5 + i, np.maximum(i, 1))
+        tl.store(out + 8, np.finfo(out.dtype.element_ty).max)
+        tl.static_assert(np.finfo(np.float64).dtype == np.float64)
+
+    for run in (kernel, tessera.interpret(kernel)):
+        out = np.zeros(9, np.float64)
+        run[(1,)](out, "uint8")
+        want = [2, 32767, 9, 2.0**-10, 1, 1, 1, 2, np.finfo(np.float64).max]
+        assert out.tolist() == want
+
+
+def test_functions_of_torch_on_constants() -> None:
+    torch = pytest.importorskip("torch")
+
+    @tessera.jit
+    def kernel(out, KIND: tl.constexpr):
+        wide: tl.constexpr = torch.promote_types(torch.float16, torch.bfloat16)
+        tl.store(out, torch.finfo(KIND).max - torch.finfo(wide).eps)
+        tl.store(out + 1, torch.iinfo(torch.int8).min)
+        if n_is_even(out):
+            tl.store(out + 2, torch.finfo(tl.bfloat16).tiny)
+        if torch.finfo(torch.float32).dtype == "float32" and torch.can_cast(torch.int8, KIND):
+            tl.store(out + 3, torch.float64.itemsize)
+
+    @tessera.jit
+    def n_is_even(out):
+        return tl.load(out + 3) == 0
+
+    for run in (kernel, tessera.interpret(kernel)):
+        out = np.zeros(4, np.float64)
+        run[(1,)](out, torch.float16)
+        assert out.tolist() == [65504 - 2.0**-23, -128, 2.0**-126, 8]
+
+
+def test_what_gives_no_constant_is_refused() -> None:
+    @tessera.jit
+    def an_array(out):
+        x = np.sqrt((1.0, 2.0))
+
+    @tessera.jit
+    def a_complex_number(out):
+        x = np.complex64(1)
+
+    @tessera.jit
+    def with_state(out):
+        x = np.random.rand()
+
+    @tessera.jit
+    def of_what_is_loaded(out):
+        x = np.log2(tl.load(out))
+
+    @tessera.jit
+    def a_type_of_what_is_loaded(out):
+        x = np.float32(tl.load(out))
+
+    @tessera.jit
+    def of_a_wrong_type(out):
+        x = np.finfo("int8")
+
+    for kernel, id, fix in [
+        (an_array, "E016", "numbers, strings or types"),
+        (a_complex_number, "E016", "numbers, strings or types"),
+        (with_state, "E015", "use tl.rand"),
+        (of_what_is_loaded, "E015", "use tl.log2"),
+        (a_type_of_what_is_loaded, "E015", "use tl.float32"),
+        (of_a_wrong_type, "E016", "correct its arguments"),
+    ]:
+        with pytest.raises(tessera.CompilationError) as caught:
+            kernel[(1,)](np.zeros(1, np.float32))
+        assert caught.value.id == id and fix in caught.value.fix
+
+
+def test_another_function_of_numpy_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    @tessera.jit
+    def kernel(out):
+        tl.store(out, np.prod((2, 3)))
+
+    out = np.zeros(1, np.int32)
+    for _ in range(2):
+        kernel[(1,)](out)
+        assert out[0] == 6
+    monkeypatch.setattr(np, "prod", np.max)
+    kernel[(1,)](out)
+    assert out[0] == 3
+    monkeypatch.setattr(np, "prod", lambda numbers: 7)  # of which it is not known what it reads
+    with pytest.raises(tessera.CompilationError, match="E016"):
+        kernel[(1,)](out)
+    monkeypatch.undo()
+    kernel[(1,)](out)
+    assert out[0] == 6
+
+
 def test_functions_of_python_on_what_is_known_at_run_time(tmp_path: Path) -> None:
     @tessera.jit
     def one_of_two(out, n, B: tl.constexpr):

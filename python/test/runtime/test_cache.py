@@ -377,6 +377,36 @@ assert out[0] == 3
 """
 
 
+ON_CONSTANTS = """
+import os
+import numpy as np
+import tessera, tessera.language as tl
+np.__version__ += os.environ.get("SUFFIX", "")
+@tessera.jit
+def kernel(out):
+    tl.store(out, np.finfo(np.float32).max)
+out = np.zeros(1, np.float32)
+kernel[(1,)](out)
+assert out[0] == np.finfo(np.float32).max
+"""
+
+
+def test_another_process_finds_what_numpy_computed(tmp_path):
+    """A link in the cache knows the release of NumPy, of which results may be."""
+    import subprocess
+    import sys
+
+    (tmp_path / "kernel.py").write_text(ON_CONSTANTS)
+    environment = {**os.environ, "TESSERA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def count_files_after_run(suffix):
+        command = [sys.executable, str(tmp_path / "kernel.py")]
+        subprocess.run(command, env={**environment, "SUFFIX": suffix}, check=True, cwd=tmp_path)
+        return len([path for path in (tmp_path / "cache").rglob("*") if len(path.name) == 62])
+
+    assert [count_files_after_run(suffix) for suffix in ("", "", "x")] == [2, 2, 3]
+
+
 def test_no_warning_of_the_cache_ends_a_launch(tmp_path):
     """Not even where every warning is an error: damaged entries, a folder that is no good, a
     variable that is misspelt."""
