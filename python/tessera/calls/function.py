@@ -100,6 +100,10 @@ class Function(KernelInterface):
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         return self.fn[grid]  # type: ignore[no-any-return]
 
+    @property
+    def launched(self) -> KernelInterface:
+        return self.fn  # type: ignore[no-any-return]
+
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Launches the kernel; the grid is an argument by the name of `grid`."""
         return self.fn.run(*args, **kwargs)

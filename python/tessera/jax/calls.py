@@ -20,7 +20,6 @@ import numpy
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from tessera.calls.function import Function
 from tessera.calls.outputs import numpy_dtype
 from tessera.compiler.options import CompileOptions
 from tessera.errors import ArgumentError
@@ -28,7 +27,7 @@ from tessera.jax.batches import Batch, batched_kernel, is_batchable
 from tessera.jax.interface import TARGET, register_handlers
 from tessera.runtime.arrays import MockTensor, find_dtype
 from tessera.runtime.grid import normalize_grid
-from tessera.runtime.jit import JITFunction, _Meta
+from tessera.runtime.jit import JITFunction, KernelInterface, _Meta
 from tessera.runtime.specialize import Bound, constant_key
 from tessera.wording import counted, shown, with_article
 
@@ -92,8 +91,8 @@ def call(
     aliases: dict[int, int],
 ) -> Any:
     """See `tessera.jax.call`."""
-    if isinstance(kernel, Function):
-        kernel = kernel.fn  # with a grid, it is launched as it is, as `function[grid](...)` is
+    if isinstance(kernel, KernelInterface):
+        kernel = kernel.launched
     is_many = isinstance(out_shape, (tuple, list))
     shapes = list(out_shape) if is_many else [out_shape]
     outputs = [_shape_of(shape) for shape in shapes]

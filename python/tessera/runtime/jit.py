@@ -120,6 +120,11 @@ class KernelInterface(ShownAsFunction):
         """Compiles the kernel for these arguments without running it."""
         return self.run(*args, grid=grid, warmup=True, **kwargs)
 
+    @property
+    def launched(self) -> "KernelInterface":
+        """What a launch with a grid launches: the kernel itself, or the one within."""
+        return self
+
 
 class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
     """A kernel, or a function that kernels call.

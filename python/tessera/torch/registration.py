@@ -44,9 +44,8 @@ class _Finder:
                 if filename == "entry_points.txt":
                     return f"[{_GROUP}]\n{_NAME} = {_VALUE}\n"
                 if filename == "METADATA":
-                    from tessera.version import version
-
-                    return f"Metadata-Version: 2.1\nName: tessera\nVersion: {version()}\n"
+                    version = sys.modules["tessera"].__version__
+                    return f"Metadata-Version: 2.1\nName: tessera\nVersion: {version}\n"
                 return None
 
             def locate_file(self, path: Any) -> Any:
