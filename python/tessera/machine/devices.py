@@ -127,6 +127,21 @@ def usable_cpus() -> int:
     return len(os.sched_getaffinity(0))
 
 
+def free_cpus(load: str = "/proc/loadavg") -> int:
+    """How many threads may compile at once: the CPUs of this process, fewer where others run.
+
+    With as many running threads as CPUs it is half of the CPUs, with four times as many a fifth.
+    So processes that compile at once share the machine.
+    """
+    cpus = usable_cpus()
+    try:
+        with open(load, encoding="ascii") as file:
+            running = int(file.read().split()[3].partition("/")[0]) - 1  # this thread is one
+    except (OSError, ValueError, IndexError):
+        return cpus
+    return max(1, round(cpus * cpus / (cpus + max(0, running))))
+
+
 def _second_cache() -> int:
     name = "SC_LEVEL2_CACHE_SIZE"
     size = os.sysconf(name) if name in os.sysconf_names else 0

@@ -554,7 +554,7 @@ class Autotuner(_C.Launchable, KernelInterface):
         if self.user_defined_pre_hook:
             self.pre_hook(candidates[choice.best].named, reset_only=True)
         self._note(key, best)
-        if question is not None:
+        if question is not None and choice.is_certain:
             question.keep(choice.best, choice.timings, choice.seconds)
         self._tell(key, best, choice.seconds, False)
         return best

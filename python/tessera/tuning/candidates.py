@@ -28,7 +28,7 @@ from typing import (
 
 from tessera import _C
 from tessera.errors import raise_core_error
-from tessera.machine.devices import usable_cpus
+from tessera.machine.devices import free_cpus, usable_cpus
 from tessera.machine.gpus import find_for_capability
 from tessera.runtime.cuda import find_place, find_stream, read_stream
 from tessera.runtime.grid import normalize_grid
@@ -316,7 +316,7 @@ def compiling_threads(jobs: int) -> "Iterator[ThreadPoolExecutor]":
 
     cancellation = _C.Cancellation()
     pool = ThreadPoolExecutor(
-        max(1, min(jobs, usable_cpus())),
+        max(1, min(jobs, free_cpus())),
         thread_name_prefix="tessera-tune",
         initializer=_C.compile_until,
         initargs=(cancellation,),

@@ -33,6 +33,12 @@ WHY_NOT_FASTEST = (
 )
 """Why a configuration with a lower time in the table is not the choice (race.py)."""
 
+WHY_UNCERTAIN = (
+    "uncertain: the machine is busy, and the time for measuring was up; the choice holds for this "
+    "process and is not stored, so that another one measures again"
+)
+"""What is said where a race was ended by the clock (race.py)."""
+
 
 class Progress:
     """The words of one tuning; none of them if it `is_quiet`."""
@@ -69,6 +75,7 @@ class Progress:
         milliseconds: Optional[float],
         failures: Mapping[Config, Exception],
         faster: Optional[tuple[Config, float]] = None,
+        is_certain: bool = True,
     ) -> None:
         """What was chosen, and what failed. `faster` has the lower time, if another one has."""
         took = time.monotonic() - self._start
@@ -78,6 +85,8 @@ class Progress:
         if faster is not None:
             config, time_of_it = faster
             self._write(f"  {shortly(config)} took {shown_ms(time_of_it)}; {WHY_NOT_FASTEST}\n")
+        if not is_certain:
+            self._write(f"  {WHY_UNCERTAIN}\n")
         for line in reasons(failures):
             self._write(f"  {line}\n")
 

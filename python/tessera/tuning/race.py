@@ -18,12 +18,17 @@ sure that it is within TIE of the leader, or the time is up; of those that are, 
 takes fewer of the machine's resources wins.
 
 A slot's time is the lower quartile of its runs: what disturbs a run makes it longer.
+
+Where others use the machine, most of the time goes by between runs. So a race also ends by the
+clock, no later than runs one after the other would: `most_ms` for each runner. What is known then
+decides. If that is too little to be relied on, the outcome is not certain.
 """
 
 from __future__ import annotations
 
 import math
 import random
+import time
 from typing import Callable, NamedTuple, Optional, Sequence
 
 TIE = 0.0075
@@ -35,6 +40,10 @@ _LONG_MS = 4.0
 """Of what takes so long, a slot has a single run; of all else two at least."""
 _LEAST_ROUNDS = 4
 _MOST_ROUNDS = 200
+_CERTAIN_ROUNDS = 24
+"""So many rounds tell enough, also where the clock ends them."""
+_RUNS_OF_LONG = 6
+"""The clock allows each runner so many runs at least, however long they are."""
 _FEW = 4
 _HOPELESS = 2.0
 _DOUBTFUL = 1.5
@@ -76,6 +85,8 @@ class Outcome(NamedTuple):
     timings: list[Optional[Timing]]
     failures: dict[int, Exception]
     rounds: int
+    is_certain: bool
+    """False if the clock ended the race before its time was measured."""
 
 
 class _Runner:
@@ -132,10 +143,13 @@ def race(
     watch: Callable[[Standing], None] = lambda standing: None,
     final_ms: float = 0.0,
     looked: Callable[[], None] = lambda: None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
     """Finds the fastest; each runner runs for `most_ms` milliseconds at most, or for four
     rounds if they are longer; for `final_ms` if that is more, once few are left. `looked` is
-    called once each has run, and may raise."""
+    called once each has run, and may raise. `clock` gives seconds: by it the race ends after
+    `most_ms` for each runner, or six runs if they are longer, but not before one round."""
+    start = clock()
     runners = [_Runner(place, *what) for place, what in enumerate(zip(runs, resources))]
     live: list[_Runner] = []
     for runner in runners:
@@ -147,7 +161,12 @@ def race(
     best = min((runner.estimate for runner in live), default=0.0)
     # Of what is as slow as this, one run tells enough.
     live = [runner for runner in live if runner.estimate <= 4 * _HOPELESS * best]
+    allowed = sum(
+        max(most_ms, _RUNS_OF_LONG * item.estimate) for item in runners if not item.failure
+    )
+    end = start + allowed / 1000
     rounds = 0
+    is_late = False
     tied = live
     order = random.Random(0)
     while live and rounds < _MOST_ROUNDS:
@@ -155,15 +174,20 @@ def race(
         # would always do so before the same runners.
         order.shuffle(live)
         for runner in live:
+            is_late = rounds > 0 and clock() >= end
+            if is_late:
+                break
             runner.race()
         live = [runner for runner in live if runner.failure is None]
-        rounds += 1
+        rounds += not is_late
         if not live:
             break
         leader = min(live, key=lambda runner: quantile(runner.slots, 0.5))
         live = [runner for runner in live if not _is_out(runner, leader)]
         watch(_standing(live, 0, most_ms))
         tied = _tied(live, leader)
+        if is_late:
+            break
         # One that never had a rival runs for its time alone.
         if len(live) == 1 and (len(runners) > 1 or live[0].spent >= most_ms):
             break
@@ -173,6 +197,11 @@ def race(
             limit = max(most_ms, final_ms) if len(live) <= _FEW else most_ms
             if max(runner.spent for runner in live) >= limit:
                 break
+    is_certain = (
+        not is_late
+        or rounds >= _CERTAIN_ROUNDS
+        or all(_is_tied(runner, leader) or runner.spent >= most_ms / 2 for runner in live)
+    )
     tied = [runner for runner in tied if runner.failure is None]
     winner = min(tied, key=lambda runner: (runner.resources, runner.place)).place if tied else -1
     return Outcome(
@@ -180,6 +209,7 @@ def race(
         [runner.timing() for runner in runners],
         {runner.place: runner.failure for runner in runners if runner.failure is not None},
         rounds,
+        is_certain,
     )
 
 

@@ -66,6 +66,8 @@ class Choice(NamedTuple):
     timings: list[Optional[Timing]]
     failures: dict[Config, Exception]
     seconds: float
+    is_certain: bool
+    """False if the machine was too busy to measure enough in time."""
 
 
 def choose(kernel: str, candidates: Sequence[Candidate], hooks: Hooks, told: Progress) -> Choice:
@@ -87,6 +89,7 @@ class _Session:
         self._hooks = hooks
         self._told = told
         self._failures: dict[int, Exception] = {}
+        self._is_certain = True
 
     def run(self) -> Choice:
         start = time.monotonic()
@@ -119,8 +122,9 @@ class _Session:
             # Below what is shown, two times are one.
             if shown_ms(least) != shown_ms(timing.median):
                 faster = self._all[place].config, least
-        self._told.end(self._all[best].config, timing.median if timing else None, failures, faster)
-        return Choice(best, timings, failures, time.monotonic() - start)
+        median = timing.median if timing else None
+        self._told.end(self._all[best].config, median, failures, faster, self._is_certain)
+        return Choice(best, timings, failures, time.monotonic() - start, self._is_certain)
 
     def _compile(self) -> None:
         places = {id(candidate): place for place, candidate in enumerate(self._all)}
@@ -223,6 +227,7 @@ class _Session:
                 outcome = race(runs, resources, most, watch, final, lambda: self._judge(changes))
         finally:
             clock.close()
+        self._is_certain = outcome.is_certain
         for index, group in enumerate(groups):
             for place in group:
                 timings[place] = outcome.timings[index]

@@ -17,6 +17,7 @@ import pytest
 import tessera
 import tessera.language as tl
 from tessera import Config
+from tessera.machine import devices
 from tessera.runtime.hooks import hooks
 from tessera.settings import settings
 from tessera.tuning import Autotuner, session
@@ -541,3 +542,12 @@ def test_a_derived_class_that_chooses_in_another_way():
     with pytest.raises(tessera.CompilationError, match="static_assert"):
         kernel[(1,)](x, n=10)  # the slowest is the one that cannot be
     assert kernel.measured[1] == [np.inf] * 3 and x[0] == 1
+
+
+def test_processes_that_compile_at_once_share_the_cpus(tmp_path, monkeypatch):
+    monkeypatch.setattr(devices, "usable_cpus", lambda: 16)
+    load = tmp_path / "loadavg"
+    for running, threads in {1: 16, 17: 8, 65: 3, 10_000: 1}.items():
+        load.write_text(f"0.1 0.2 0.3 {running}/900 4711\n")
+        assert devices.free_cpus(str(load)) == threads
+    assert devices.free_cpus(str(tmp_path / "nothing")) == 16

@@ -9,7 +9,7 @@ from typing import Callable, Sequence
 
 import pytest
 
-from tessera.tuning.race import race
+from tessera.tuning.race import Outcome, race
 
 
 class Machine:
@@ -87,6 +87,50 @@ def test_fewer_resources_do_not_win_what_is_no_tie():
     machine = Machine(5, noise=0.001)
     outcome = race([machine.runner(1.03), machine.runner(1.0)], [(1,), (100,)], 2000)
     assert outcome.winner == 1
+
+
+class BusyMachine(Machine):
+    """Others use it: each slot waits for them."""
+
+    def __init__(self, seed: int, wait: float) -> None:
+        super().__init__(seed, noise=0.05, drift=0)
+        self.wait, self.now = wait, 0.0
+
+    def runner(self, milliseconds: float) -> Callable[[int], Sequence[float]]:
+        run = super().runner(milliseconds)
+
+        def slot(count: int) -> Sequence[float]:
+            self.now += self.wait + milliseconds * count / 1000
+            return run(count)
+
+        return slot
+
+    def race(self, times: Sequence[float], most_ms: float = 125) -> Outcome:
+        runners = [self.runner(time) for time in times]
+        return race(runners, [()] * len(times), most_ms, final_ms=400, clock=lambda: self.now)
+
+
+def test_the_clock_ends_a_race_on_a_busy_machine():
+    times = [0.1 + 0.0003 * place for place in range(8)]
+    machine = BusyMachine(8, wait=0.02)
+    outcome = machine.race(times)
+    assert machine.now < 8 * 0.125 + 0.03 and not outcome.is_certain
+    assert outcome.winner >= 0 and outcome.timings[outcome.winner] is not None
+    idle = BusyMachine(8, wait=0.0)
+    assert idle.race(times).is_certain
+
+
+def test_one_round_is_run_however_late_it_is():
+    machine = BusyMachine(9, wait=3.0)
+    outcome = machine.race([0.1, 0.3])
+    assert outcome.rounds == 1 and outcome.winner == 0
+    assert outcome.is_certain  # three times the time is no tie
+
+
+def test_long_kernels_have_their_rounds():
+    machine = BusyMachine(10, wait=0.0)
+    outcome = machine.race([100.0, 100.1, 100.2])
+    assert outcome.rounds >= 3
 
 
 def fail(count: int) -> Sequence[float]:

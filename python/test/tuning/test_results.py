@@ -20,7 +20,7 @@ from tessera import Config, _C
 from tessera.__main__ import main
 from tessera.compiler.cache import pack
 from tessera.settings import settings
-from tessera.tuning import session, store
+from tessera.tuning import race, session, store
 
 from .kernels import blocks, grid, increment, numbers, scale
 
@@ -32,6 +32,12 @@ def tuned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     choose = session.choose
     monkeypatch.setattr(session, "choose", lambda *args: names.append(args[0]) or choose(*args))
     return names
+
+
+@pytest.fixture(autouse=True)
+def certain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine is that these tests run on."""
+    monkeypatch.setattr(race, "_CERTAIN_ROUNDS", 1)
 
 
 def launch(configs: Any = None, kernel: Any = scale, n: int = 1000, **more: Any) -> Any:
@@ -52,6 +58,20 @@ def test_another_tuner_finds_them(tuned):
     first, second = launch(), launch()
     assert tuned == ["scale"] and first.best_config == second.best_config
     assert second.configs_timings == first.configs_timings and second.bench_time == 0
+
+
+def test_uncertain_ones_are_not_kept(tuned, monkeypatch, own_results, capsys):
+    judge = session.race
+    hurried = lambda *args: judge(*args)._replace(is_certain=False)  # noqa: E731
+    with monkeypatch.context() as patch, settings.override(tune_progress="plain"):
+        patch.setattr(session, "race", hurried)
+        made = launch()
+        x = numbers(1000)
+        made[grid](x, numbers(1000), 1000)
+    assert tuned == ["scale"]  # this tuner keeps its choice
+    assert "uncertain: the machine is busy" in capsys.readouterr().err
+    launch(), launch()
+    assert tuned == ["scale", "scale"]
 
 
 def test_another_process_finds_them(tmp_path, own_results):
