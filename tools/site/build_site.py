@@ -41,10 +41,12 @@ T = TypeVar("T")
 
 def add_pages(pages: markdown.Pages) -> None:
     """Every page but the first one."""
-    replaced = {"docs/Errors.md", "docs/Language.md", "docs/Benchmarks.md"}
+    replaced = {"README.md", "docs/Errors.md", "docs/Language.md", "docs/Benchmarks.md"}
     for path in site_map.own_pages():
         if path not in replaced:
             pages.add_file(path)
+    readme = (ROOT / "README.md").read_text()
+    pages.add("README.md", readme.replace("# Tessera\n", "# Overview\n", 1))
     errors = (ROOT / "docs/Errors.md").read_text()
     pages.add("docs/Errors.md", error_ids.page(errors, error_examples.examples()))
     pages.add("docs/Benchmarks.md", benchmark_page.page())
@@ -61,7 +63,7 @@ def build(out: pathlib.Path, jobs: int) -> list[str]:
     pages.families = api_pages.family_pages()
     pages.described = api_pages.source_pages()
     timed("pages", lambda: add_pages(pages))
-    pages.add("index.md", site_map.index(pages.written), origin="README.md")
+    pages.add("index.md", site_map.index(pages.written))
     for path, text in site_map.chapters(pages.written):
         pages.add(path, text)
     pages.finish()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 NARROWEST = 320
 """The width in pixels in which a chart is still whole: a phone's 360, less the page's margins."""
@@ -81,15 +81,19 @@ def bars(
             y += _LINE
             parts.append(f'<text x="{_MARGIN}" y="{y - 4:.0f}">{html.escape(text)}</text>')
         first = y
+        numbers: list[str] = []
         for bar in group.bars:
             if bar.value is not None:
-                parts += _bar(bar, names.index(bar.who), y, top)
+                rect, number = _bar(bar, names.index(bar.who), y, top)
+                parts.append(rect)
+                numbers.append(number)
                 y += _ROW
         if line is not None:
             x = f"{line / top * _LONGEST:.2f}%"
             parts.append(
-                f'<line class="level" x1="{x}" x2="{x}" y1="{first:.0f}" y2="{y - 2:.0f}"/>'
+                f'<line class="level" x1="{x}" x2="{x}" y1="{first - 1:.0f}" y2="{y - 2:.0f}"/>'
             )
+        parts += numbers
         y += _GAP
     keys = "".join(
         f'<span><i class="bar{kind}"></i>{html.escape(name)}</span>'
@@ -102,15 +106,16 @@ def bars(
     )
 
 
-def _bar(bar: Bar, kind: int, y: float, top: float) -> Iterator[str]:
+def _bar(bar: Bar, kind: int, y: float, top: float) -> tuple[str, str]:
     """A bar that begins at `y`, and its number."""
     assert bar.value is not None
     length = max(min(bar.value, top) / top * _LONGEST, 0.2)
     shown = f"{bar.value:.2f}" if top < 20 else f"{bar.value:,.0f}"
     if bar.value > top:
         shown += " »"
-    yield (
+    rect = (
         f'<rect class="bar{kind}" x="0" y="{y:.0f}" width="{length:.2f}%" height="{_ROW - 3}" '
         f'rx="2"><title>{html.escape(bar.who)}: {shown}</title></rect>'
     )
-    yield (f'<text class="value" x="{length:.2f}%" dx="6" y="{y + _ROW - 6:.0f}">{shown}</text>')
+    at = f'x="{length:.2f}%" dx="6" y="{y + _ROW - 6:.0f}"'
+    return rect, f'<text class="value" {at}>{shown}</text>'

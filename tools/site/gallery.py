@@ -21,6 +21,7 @@ from typing import Any
 
 import charts
 import markdown
+import pictures
 
 ROOT = markdown.ROOT
 EXAMPLES = ROOT / "python" / "examples"
@@ -307,7 +308,7 @@ def index() -> str:
     for work in WORKS:
         lines += [
             f":::{{grid-item-card}} {work.title}", f":link: {work.name}", ":link-type: doc", "",
-            work.text, ":::", "",
+            html(pictures.picture(work.name)), "", work.text, ":::", "",
         ]  # fmt: skip
     lines += ["::::", "", "```{toctree}", ":hidden:", "", *(work.name for work in WORKS), "```", ""]
     return "\n".join(lines)

@@ -130,7 +130,7 @@ class Pages:
 
     def _page_of(self, path: str) -> str | None:
         """The page, or the copied file, that stands for something of the repository."""
-        if path in ("README.md", "."):
+        if path == ".":
             return "index.md"
         if path in self.described:
             return self.described[path]

@@ -12,13 +12,14 @@ import pathlib
 import subprocess
 from collections.abc import Iterator, Sequence
 
+import landing
 import markdown
 
 ROOT = markdown.ROOT
 
 # Titles of chapters, and pages or folders (with a slash) or patterns in them.
 CHAPTERS: Sequence[tuple[str, Sequence[str]]] = [
-    ("Start", ["docs/Tutorial*.md", "docs/Tutorial/", "docs/Gallery/index.md", "docs/HowTo/"]),
+    ("Start", ["README.md", "docs/Tutorial*.md", "docs/Tutorial/", "docs/Gallery/index.md", "docs/HowTo/"]),
     (
         "Reference",
         [
@@ -58,9 +59,7 @@ def own_pages() -> list[str]:
     return sorted(
         path
         for path in set(out.splitlines())
-        if (ROOT / path).exists()
-        and path != "README.md"
-        and (path.startswith("docs/") or "/" not in path)
+        if (ROOT / path).exists() and (path.startswith("docs/") or "/" not in path)
     )
 
 
@@ -78,7 +77,9 @@ def chosen(pages: set[str]) -> list[tuple[str, list[str]]]:
                 if inside:
                     found.append(head_of(pattern.removesuffix("/"), pages))
             else:
-                inside = [page for page in left if pathlib.PurePath(page).match(pattern)]
+                inside = [page for page in left if page == pattern]
+                if "*" in pattern:
+                    inside = [page for page in left if pathlib.PurePath(page).match(pattern)]
                 inside = [page for page in inside if pattern != "*" or not nested(page)]
                 found += inside
             left = [page for page in left if page not in inside and not beside(page, pattern)]
@@ -97,8 +98,8 @@ def beside(page: str, pattern: str) -> bool:
 
 
 def index(pages: set[str]) -> str:
-    """The first page: README, then the chapters (for the side alone)."""
-    lines = [(ROOT / "README.md").read_text(), ""]
+    """The first page, then the chapters (for the side alone)."""
+    lines = [landing.page(), ""]
     for title, found in chosen(pages):
         lines += ["```{toctree}", ":hidden:", f":caption: {title}", ""]
         lines += [page.removesuffix(".md") for page in found]
@@ -132,7 +133,7 @@ _ORDER = {
     "docs/API": ["Host", "Kernels", "Options", "Settings", "Tuning", "Testing", "Simulator"],
     "docs/HowTo": [
         "LaunchKernels", "CallFromFrameworks", "AheadOfTime", "RunOnAGPU", "SeveralGPUs", "FastMatmul",
-        "TuneAKernel", "Simulate",
+        "TuneAKernel", "Profile", "Simulate",
         "ComingFromTriton", "RunTritonCode", "ComingFromNumbaAndCUDA",
     ],
     "docs/Dialects": ["Tile", "Strips", "TileGPU"],

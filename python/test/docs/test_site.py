@@ -28,6 +28,7 @@ import dialects  # noqa: E402
 import error_ids  # noqa: E402
 import gallery  # noqa: E402
 import generate_docs  # noqa: E402
+import landing  # noqa: E402
 import markdown  # noqa: E402
 import reference  # noqa: E402
 import site_map  # noqa: E402
@@ -108,7 +109,7 @@ def test_every_link_of_the_project_s_pages_leads_somewhere(tmp_path):
     pages = markdown.Pages(tmp_path)
     for path in site_map.own_pages():
         pages.add_file(path)
-    pages.add("index.md", (ROOT / "README.md").read_text(), origin="README.md")
+    pages.add("index.md", landing.page())
     pages.finish()
     assert pages.problems == []
 
@@ -140,7 +141,7 @@ def test_what_is_no_page_becomes_one(tmp_path):
     pages.add("docs/HowTo/Page.md", "[a](../../python/examples/softmax.py), [b](../../README.md)\n")
     pages.finish()
     text = (tmp_path / "docs/HowTo/Page.md").read_text()
-    assert text == "[a](../../source/python/examples/softmax.py.md), [b](../../index.md)\n"
+    assert text == "[a](../../source/python/examples/softmax.py.md), [b](../../README.md)\n"
     copied = (tmp_path / "source/python/examples/softmax.py.md").read_text()
     assert "def softmax_kernel(" in copied
 
@@ -322,6 +323,36 @@ def test_works_of_the_gallery_have_a_source_and_figures(work):
     assert all(chart.count("<rect") > 2 for _, chart, _ in gallery.plots(work))
 
 
+def test_the_first_page_has_what_readme_has():
+    page = landing.page()
+    readme = (ROOT / "README.md").read_text()
+    for language in ("python", "bash"):
+        shown = landing.blocks(page, language)
+        assert (
+            shown
+            and [block for block in shown if "nvcc" not in block and block not in readme] == []
+        )
+    assert page.count(":::{tab-item}") == page.count(":::{grid-item-card}") == 3
+    assert len(list(landing.speed_charts())) == page.count('<figure class="chart">') == 2
+    assert re.search(r"the line: NVIDIA .*, 20\d\d-\d\d-\d\d<", page)
+    for _, target, _, _ in landing.CARDS:
+        assert target == "docs/Gallery/index" or (ROOT / f"{target}.md").exists()
+
+
+def test_every_card_of_the_gallery_has_a_picture():
+    page = gallery.index()
+    shown = re.findall(r'<svg class="picture" viewBox="0 0 (\d+) (\d+)".*?</svg>', page)
+    assert len(shown) == len(gallery.WORKS)
+    for match in re.finditer(r'<svg class="picture".*?</svg>', page):
+        root = ElementTree.fromstring(match[0])
+        width, height = (float(number) for number in root.attrib["viewBox"].split()[2:])
+        assert root.attrib["aria-label"]
+        for rect in root.iter("rect"):
+            x, y, w, h = (float(rect.attrib[name]) for name in ("x", "y", "width", "height"))
+            assert 0 <= x < x + w <= width and 0 <= y < y + h <= height
+    assert len(set(re.findall(r'<svg class="picture".*?</svg>', page))) == len(gallery.WORKS)
+
+
 def test_bars_are_as_long_as_their_numbers():
     groups = [
         charts.Group("a", [charts.Bar("x", 2.0), charts.Bar("<y>", 1.0), charts.Bar("z", 9.0)])
@@ -349,8 +380,8 @@ def cut_texts(chart: str, width: float) -> list[str]:
 
 def test_no_label_of_a_chart_is_cut():
     drawn = [chart for work in gallery.WORKS for _, chart, _ in gallery.plots(work)]
-    drawn += benchmark_page.charts().values()
-    assert len(drawn) >= 15
+    drawn += [*benchmark_page.charts().values(), *landing.speed_charts()]
+    assert len(drawn) >= 17
     for chart in drawn:
         assert chart.count("<text") > 2
         assert cut_texts(chart, charts.NARROWEST) == []
