@@ -33,6 +33,7 @@ import error_examples  # noqa: E402
 import error_ids  # noqa: E402
 import gallery  # noqa: E402
 import markdown  # noqa: E402
+import search_index  # noqa: E402
 import site_map  # noqa: E402
 import verify  # noqa: E402
 
@@ -76,6 +77,7 @@ def build(out: pathlib.Path, jobs: int) -> list[str]:
     if status:
         problems.append("Sphinx has warnings, which are above")
     if (out / "html" / "index.html").exists():
+        timed("index", lambda: search_index.write(out / "html"))
         problems += timed("verify", lambda: verify.problems(out / "html"))
     return problems
 

@@ -39,6 +39,8 @@ toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"
 html_static_path = ["static"]
+templates_path = ["templates"]
+html_additional_pages = {"search": "search.html"}
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
@@ -52,4 +54,6 @@ copybutton_prompt_text = "$ "
 
 def setup(app: Any) -> None:
     highlighting.register(app)
+    # The search is the project's own: search_index.py.
+    app.connect("builder-inited", lambda app: setattr(app.builder, "search", False))
     app.connect("doctree-resolved", error_ids.link_ids)

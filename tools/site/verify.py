@@ -143,6 +143,7 @@ def problems(folder: pathlib.Path) -> list[str]:
     """Everything that is wrong with the site in a folder."""
     import api_pages
     import dialects
+    import search_index
 
     pages = read_site(folder)
     errors = error_ids.ids((error_ids.ROOT / "docs/Errors.md").read_text())
@@ -153,4 +154,5 @@ def problems(folder: pathlib.Path) -> list[str]:
         *missing_names(pages, api_pages.required_names()),
         *missing_headings(pages, "docs/Dialects/", sorted(dialects.op_names())),
         *missing_headings(pages, "docs/Passes/", sorted(dialects.pass_flags())),
+        *search_index.missed(folder),
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -31,6 +32,7 @@ import generate_docs  # noqa: E402
 import landing  # noqa: E402
 import markdown  # noqa: E402
 import reference  # noqa: E402
+import search_index  # noqa: E402
 import site_map  # noqa: E402
 import verify  # noqa: E402
 
@@ -182,6 +184,90 @@ def test_every_id_gets_a_section():
     assert re.findall(r"^### (E\d{3})$", page, re.MULTILINE) == ids == error_ids.ids(text)
     assert page.index("### E005") < page.index("an example") < page.index("### E006")
     assert "| E" not in page
+
+
+# The search.
+
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not on PATH")
+
+
+def searched(folder: pathlib.Path, query: str, **pages: str) -> list[str]:
+    """The pages that static/search.js gives for a search of a small site, best first."""
+    for name, text in pages.items():
+        file = folder / f"{name.replace('__', '/')}.html"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(
+            f"<nav>everywhere</nav><article>{text}</article><footer>everywhere</footer>"
+        )
+    (folder / "_static").mkdir(exist_ok=True)
+    search_index.write(folder)
+    found = search_index.found(folder, [query])
+    return [page.removesuffix(".html").removeprefix("docs/") for page in found[0]]
+
+
+def page(title: str, text: str) -> str:
+    return f'<section id="top"><h1>{title}<a class="headerlink" href="#top">#</a></h1><p>{text}</p></section>'
+
+
+@needs_node
+def test_a_search_ranks_pages_for_users_before_the_notebook(tmp_path):
+    found = searched(
+        tmp_path, "occupancy", docs__Notebook=page("Notebook", "Occupancy. " * 20),
+        docs__HowTo__Fast=page("Fast", "What occupancy is."), docs__HowTo__Other=page("Other", "Nothing."),
+    )  # fmt: skip
+    assert found == ["HowTo/Fast", "Notebook"]
+
+
+@needs_node
+@pytest.mark.parametrize("query", ["profile", "profiling", "Profiler?", "how to profile", "prof"])
+def test_a_search_finds_other_forms_of_a_word(query, tmp_path):
+    pages = {
+        "docs__HowTo__A": page("A", "Profile it."),
+        "docs__HowTo__B": page("B", "Proof of it."),
+    }
+    assert searched(tmp_path, query, **pages) == ["HowTo/A"]
+
+
+@needs_node
+def test_a_search_knows_what_others_call_a_function(tmp_path):
+    entry = '<dt class="sig sig-object py" id="tessera.language.clamp">clamp(x)</dt><dd>In between.</dd>'
+    pages = {
+        "docs__Language__Maths": page("Maths", "") + entry,
+        "docs__HowTo__A": page("A", "clamps it"),
+    }
+    assert searched(tmp_path, "clip", **pages) == ["Language/Maths"]
+    assert searched(tmp_path, "tl.clamp", **pages) == ["Language/Maths", "HowTo/A"]
+
+
+@needs_node
+def test_a_search_knows_other_words_for_speed(tmp_path):
+    pages = {
+        "docs__HowTo__Tune": page("Tune it", "Measure."),
+        "docs__HowTo__B": page("Look up", "Names."),
+    }
+    assert searched(tmp_path, "speed up", **pages)[0] == "HowTo/Tune"
+
+
+@needs_node
+@pytest.mark.parametrize("query", ["everywhere", "the", "?", ""])
+def test_a_search_for_nothing_finds_nothing(query, tmp_path):
+    assert searched(tmp_path, query, docs__HowTo__A=page("A", "Text.")) == []
+
+
+@needs_node
+def test_a_page_that_is_not_found_is_a_problem(tmp_path, monkeypatch):
+    monkeypatch.setattr(search_index, "SEARCHES", {"text": "docs/A.html", "lost": "docs/A.html"})
+    searched(tmp_path, "", docs__A=page("A", "Text."))
+    assert search_index.missed(tmp_path) == [
+        "a search for `lost` does not lead to docs/A.html, but to nothing"
+    ]
+
+
+def test_the_search_fetches_nothing():
+    program = search_index.PROGRAM.read_text()
+    assert not re.search(r"fetch\(|XMLHttpRequest|import\(|\bimport ", program)
+    template = (ROOT / "tools/site/templates/search.html").read_text()
+    assert f"'{search_index.INDEX}'" in template and "'_static/search.js'" in template
 
 
 # The reference.
