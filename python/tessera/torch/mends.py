@@ -26,6 +26,7 @@ def mend_inductor() -> None:
     """Mends them all, once, has launches need no Python (launching.py), and has layers that repeat
     compiled once and the rest in parts (lowering.py)."""
     from tessera.torch import lowering
+    from tessera.torch.workers import end_workers_at_once
     from tessera.torch.written_views import mend_written_views
 
     _load_tensors_without_dimensions()
@@ -38,6 +39,7 @@ def mend_inductor() -> None:
     mend_written_views(_makes_kernels)
     _put_back_what_measuring_changes()
     repeat_launches()
+    end_workers_at_once()
     lowering.outline_before_lowering()
 
 
