@@ -271,7 +271,12 @@ class Settings:
 
     @contextmanager
     def override(self, **values: Any) -> Iterator["Settings"]:
-        """Assigns settings for the duration of a `with` block."""
+        """Assigns settings for the duration of a `with` block.
+
+        They hold for the whole process: all threads and asyncio tasks have them until the block
+        ends. Of several blocks, the one that was entered last counts. To change a setting for one
+        launch, give the launch an option: `kernel[grid](..., num_threads=1)`.
+        """
         known = _by_name()
         for name in values:
             if name not in known:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Settings: what the environment may say, and what is said when it says nonsense."""
 
+import asyncio
 import pytest
 
 from tessera import SettingError, settings
@@ -62,6 +63,35 @@ def test_assigned_values_are_checked_too():
         settings.cache = "sometimes"
     with pytest.raises(AttributeError, match="cahce"):
         settings.cahce = "off"
+
+
+def test_override_is_of_the_process():
+    """As it is documented: of all threads and asyncio tasks, in whatever order they leave."""
+
+    async def overriding(number, entered, leaving):
+        with settings.override(num_threads=number):
+            entered.set()
+            await leaving.wait()
+            return settings.num_threads
+
+    async def main():
+        entered = [asyncio.Event() for _ in range(2)]
+        leaving = [asyncio.Event() for _ in range(2)]
+        first = asyncio.create_task(overriding(3, entered[0], leaving[0]))
+        await entered[0].wait()
+        assert settings.num_threads == 3
+        second = asyncio.create_task(overriding(5, entered[1], leaving[1]))
+        await entered[1].wait()
+        seen = [settings.num_threads, await asyncio.to_thread(lambda: settings.num_threads)]
+        leaving[0].set()
+        seen.append(await first)
+        seen.append(settings.num_threads)
+        leaving[1].set()
+        return [*seen, await second]
+
+    before = settings.num_threads
+    assert asyncio.run(main()) == [5, 5, 5, 5, 5]
+    assert settings.num_threads == before
 
 
 def test_override_ends():
