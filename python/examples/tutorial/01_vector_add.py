@@ -10,9 +10,10 @@ Usage: 01_vector_add.py [--plots FOLDER]
 # Four kernels, from adding two vectors to attention. It takes about an hour to read, and you need
 # Python and NumPy, but neither a GPU nor any knowledge of one. Each step is a script in
 # [`python/examples/tutorial`](../python/examples/tutorial), and this page is the text of the
-# scripts. Run them, change them, and see what happens:
+# scripts. Run them, change them, and see what happens. In a checkout, after `tools/demo`:
 #
 # ```bash
+# source tools/activate    # in each new shell: `python` is the one that finds Tessera
 # python python/examples/tutorial/01_vector_add.py
 # ```
 #

@@ -46,6 +46,8 @@ LONG = {
     "apt-get": "changes the system",
     "sudo": "changes the system",
     "nvidia-smi": "needs a GPU",
+    "python python/examples/all_reduce.py": "needs several GPUs",
+    "torchrun": "needs several GPUs",
 }
 # Where the options of a script are that sets things up before it looks at them.
 HELP = {
@@ -57,7 +59,7 @@ HELP = {
 # Programs of the system, of which no more is asked than that they are named right.
 SYSTEM = {
     "git", "pip", "apt-get", "sudo", "nvidia-smi", "pytest", "lit", "ctest", "cd", "export", "source",
-    "uv", "python", "python3", "compute-sanitizer",
+    "uv", "python", "python3", "compute-sanitizer", "torchrun",
 }  # fmt: skip
 TOOLS = [path.name for path in (ROOT / "tools").glob("tessera-*")]
 
@@ -146,6 +148,26 @@ def environment() -> dict[str, str]:
     }
 
 
+def reader_environment(wheel: bool) -> dict[str, str]:
+    """The shell's, as a reader's is: without what this Python, its tests and its build have set.
+
+    Where Tessera is a wheel, the environment in which it is installed is active.
+    """
+    folder = os.path.dirname(sys.executable)
+    path = [one for one in os.environ["PATH"].split(os.pathsep) if one != folder]
+    path = [one for one in path if not one.startswith(str(ROOT)) and "llvm" not in one]
+    found = {
+        key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")
+    }
+    return {**found, "PATH": os.pathsep.join([folder, *path] if wheel else path)}
+
+
+def names_checkout(words: list[str]) -> bool:
+    """Whether a command is for a checkout: it names a file of it, a build, or a program that is built."""
+    begins = ("tools/", "python/", "docs/", "build/", "test/", ".venv/")
+    return any(word.startswith(begins) for word in words) or words[0] in TOOLS
+
+
 def what_is_wrong(words: list[str]) -> str:
     """What a command names that does not exist; nothing where all of it does."""
     program = words[0]
@@ -194,6 +216,8 @@ def what_is_wrong(words: list[str]) -> str:
     known = help_of(tuple(command))
     if known is None:
         return f"`{' '.join(command)} --help` fails"
+    if program in HELP:  # options of the script itself
+        known += (ROOT / program).read_text()
     # The tools of LLVM hide options that they have, of debugging for one.
     if os.path.basename(program) in TOOLS:
         hidden = subprocess.run([*command, "--help-hidden"], capture_output=True, text=True).stdout

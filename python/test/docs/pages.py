@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The fenced blocks of the project's pages, and what is said about running them.
+"""The fenced blocks of the project's pages, and how they are run.
 
 A fence is code between lines of three backquotes (or more), with a label that says its
-language. HTML comments right above it, which no reader sees, say how it is run:
+language. The paragraph above it says what a reader does with it:
 
-    <!-- run: no, REASON -->     it is not run
-    <!-- run: gpu -->            it is run where there is a GPU; else it is only parsed
+    Save this as `NAME`:             it is a file, which a later fence uses
+    In `FILE`, before `TEXT`:        C++ or TableGen that belongs there, or `after`
+
+HTML comments right above it, which no reader sees, say more:
+
     <!-- run: alone -->          Python with no names from the fences above it
     <!-- run: raises NAME -->    Python that ends with this exception
     <!-- run: output -->         what the fence above prints; `...` stands for any text
-    <!-- file: NAME -->          it is a file, which a later fence uses
+    <!-- run: no, REASON -->     it is not run
     <!-- run: with               lines of the same language that are run before it; above an
     ...                          output, Python that prints it or ends with it as an error
     -->
 
-C++ and TableGen are parsed in the file that they are part of: its hidden lines are
-`in FILE before TEXT`, or `after TEXT`, for a line of that file.
-
-Comments above one fence add up. docs/Testing.md tells writers of pages the same.
+README.md, the tutorial and docs/HowTo are run from their visible text alone: `no` and `with` are
+refused there, and NOT_RUN lists what is not run. docs/Testing.md tells writers of pages the same.
 """
 
 from __future__ import annotations
@@ -36,8 +37,27 @@ LABELS = (
     "tablegen", "text", "toml", "yaml",
 )  # fmt: skip
 
+# Fences of the pages for readers of which something is not run, by the page and a text of the fence, and
+# why. What can be is done: Python is compiled, short commands are run, and long ones looked up.
+NOT_RUN = {
+    ("README.md", "tools/wheel"): "builds a wheel, and installs it",
+    ("README.md", "tools/demo"): "builds the release",
+    ("docs/HowTo/AddAGPU.md", "tools/check"): "runs whole suites of tests",
+    ("docs/HowTo/AddAPass.md", "tools/check"): "builds, and runs whole suites of tests",
+    ("docs/HowTo/AddAnOp.md", "tools/check"): "builds, and runs whole suites of tests",
+    ("docs/HowTo/Packaging.md", "pip install ."): "installs system packages, and builds",
+    ("docs/HowTo/Packaging.md", "tools/wheel --tools"): "builds wheels",
+    ("docs/HowTo/Packaging.md", "--headers"): "downloads a system, and builds wheels",
+    ("docs/HowTo/Packaging.md", "--for-tessera"): "downloads a system, and builds the compiler",
+    ("docs/HowTo/RunOnAGPU.md", "tools/gpu_bundle"): "is for two machines, one of them with a GPU",
+    ("docs/HowTo/SeveralGPUs.md", "symmetric.empty"): "needs several GPUs",
+    ("docs/HowTo/SeveralGPUs.md", "torchrun"): "needs several GPUs",
+}
+
 _OPEN = re.compile(r"^(?P<indent>\s*)(?P<ticks>`{3,}|~{3,})\s*(?P<label>[\w+-]*)(?P<rest>.*)$")
-_COMMENT = re.compile(r"<!--\s*(run|file):(.*?)-->", re.S)
+_COMMENT = re.compile(r"<!--\s*run:(.*?)-->", re.S)
+_SAVED = re.compile(r"\b[Ss]ave (?:this|it) as `([\w./]+)`")
+_PLACE = re.compile(r"\b[Ii]n `([\w./]+)`, (before|after) `(.+)`[^`]*$")
 
 
 @dataclasses.dataclass
@@ -49,12 +69,26 @@ class Fence:
     label: str
     text: str
     reason: str = ""  # why it is not run
-    gpu: bool = False
     alone: bool = False
     output: bool = False
     raises: str = ""
     file: str = ""
     before: str = ""  # hidden lines, run first
+    place: tuple[str, str, str] | None = (
+        None  # of C++ and TableGen: a file, `before` or `after`, a text
+    )
+
+    @property
+    def why_not_run(self) -> str:
+        """Why something of it is not run: an entry of NOT_RUN."""
+        return next(
+            (
+                why
+                for (page, text), why in NOT_RUN.items()
+                if page == self.page and text in self.text
+            ),
+            "",
+        )
 
     @property
     def id(self) -> str:
@@ -66,7 +100,7 @@ class Fence:
 
     @property
     def is_run(self) -> bool:
-        """Whether something looks at it here, with or without a GPU."""
+        """Whether something looks at it here."""
         return bool(self.is_code or self.output or self.file) and not self.reason
 
 
@@ -87,30 +121,41 @@ def pages() -> list[str]:
     return sorted(name for name in found if (ROOT / name).is_file())
 
 
-def apply_comment(fence: Fence, kind: str, said: str) -> None:
+def is_for_readers(page: str) -> bool:
+    """Whether a page is run from its visible text alone."""
+    return page in ("README.md", "docs/Tutorial.md") or page.startswith("docs/HowTo/")
+
+
+def is_for_users(page: str) -> bool:
+    """Whether that holds where Tessera is a wheel, without a checkout: pages on changing it aside."""
+    name = page.rpartition("/")[2]
+    return is_for_readers(page) and not name.startswith("Add") and name != "Packaging.md"
+
+
+def apply_comment(fence: Fence, said: str) -> None:
     """Takes over what one comment says."""
-    said = said.strip("\n") if kind == "run" and "\n" in said else said.strip()
-    if kind == "file":
-        fence.file = said
-        return
-    first, _, rest = said.strip(" ").partition("\n")
+    first, _, rest = said.strip(" \n").partition("\n")
     word, _, argument = first.strip().partition(" ")
-    argument = argument.strip()
-    if word.rstrip(",") == "no" and argument:
+    word, argument = word.rstrip(","), argument.strip()
+    if word in ("no", "with") and is_for_readers(fence.page):
+        raise Unclear(
+            f"{fence.id}: no reader sees the comment `{first}`; pages.py says what to write"
+        )
+    if word == "no" and argument:
         fence.reason = argument
     elif word == "with" and rest:
         fence.before += rest.strip("\n") + "\n"
     elif word == "raises" and argument:
         fence.raises = argument
-    elif word in ("gpu", "alone", "output") and not argument and not rest:
+    elif word in ("alone", "output") and not argument and not rest:
         setattr(fence, word, True)
     else:
         raise Unclear(f"{fence.id}: a comment says `{first}`, which is none of what pages.py lists")
 
 
-def comments_above(lines: list[str], line: int) -> list[tuple[str, str]]:
-    """The `run` and `file` comments that end right above a line (from 0), first ones first."""
-    found: list[tuple[str, str]] = []
+def comments_above(lines: list[str], line: int) -> list[str]:
+    """The comments that end right above a line (from 0), first ones first."""
+    found: list[str] = []
     end = line
     while end > 0:
         above = lines[end - 1].strip()
@@ -125,9 +170,15 @@ def comments_above(lines: list[str], line: int) -> list[tuple[str, str]]:
         match = _COMMENT.fullmatch("\n".join(lines[begin:end]).strip())
         if not match:
             break
-        found.insert(0, (match.group(1), match.group(2)))
+        found.insert(0, match.group(1))
         end = begin
     return found
+
+
+def paragraph_above(lines: list[str], line: int) -> str:
+    """The paragraph that ends right above a line (from 0), comments left out, as one line."""
+    text = re.sub(r"<!--.*?-->", "", "\n".join(lines[:line]), flags=re.S).rstrip()
+    return " ".join(re.split(r"\n\s*\n|\n```+\s*\n", text)[-1].split())
 
 
 def fences_of(page: str, text: str) -> list[Fence]:
@@ -155,8 +206,13 @@ def fences_of(page: str, text: str) -> list[Fence]:
             raise Unclear(f"{fence.id}: the fence has no label; `text` is for what is no code")
         if fence.label not in LABELS:
             raise Unclear(f"{fence.id}: no label `{fence.label}`; there are {', '.join(LABELS)}")
-        for kind, said in comments_above(lines, number):
-            apply_comment(fence, kind, said)
+        for said in comments_above(lines, number):
+            apply_comment(fence, said)
+        above = paragraph_above(lines, number)
+        if saved := _SAVED.search(above):
+            fence.file = saved[1]
+        elif place := _PLACE.search(above):
+            fence.place = (place[1], place[2], place[3])
         found.append(fence)
         number = end + 1
     return found

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the fences of a page from top to bottom, as a reader would, in a temporary folder.
 
-Python's share one namespace, and all share the folder, in which the checkout's folders are
-links. What becomes of each is printed, or written as JSON for test_snippets.py.
+Python's share one namespace, and all share the folder. In it are links to the checkout's folders, and
+`.venv` is the environment of this Python; a reader who has no checkout (`--wheel`) finds it empty.
+What becomes of each is printed, or written as JSON for test_snippets.py.
 
-Usage: python python/test/docs/run_page.py docs/HowTo/Simulate.md [--line N] [--json FILE]
+Usage: python python/test/docs/run_page.py docs/HowTo/Simulate.md [--line N] [--json FILE] [--wheel]
        python python/test/docs/run_page.py --list      what is not run, and why
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import io
 import json
 import os
@@ -25,25 +27,46 @@ import tempfile
 import traceback
 import types
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+# What the runner itself needs is no package of a reader's.
+TESTS = [str(pathlib.Path(__file__).resolve().parents[level]) for level in (0, 1)]
+sys.path.insert(0, TESTS[1])
 
 from docs.commands import (  # noqa: E402
     commands_of,
     environment,
+    names_checkout,
+    reader_environment,
     simple_commands,
     what_is_wrong,
     why_long,
 )
-from docs.pages import ROOT, SHELLS, Fence, is_like, pages, read  # noqa: E402
+from docs.overlay import Overlay  # noqa: E402
+from docs.pages import (  # noqa: E402
+    ROOT,
+    SHELLS,
+    Fence,
+    is_for_readers,
+    is_like,
+    pages,
+    read,
+)
 
 SECONDS = 300
+# Packages that a machine may lack: a fence that names one is skipped there.
+OPTIONAL = ("torch", "jax")
+
+
+class Skipped(Exception):
+    """A fence that cannot be run here, and why."""
 
 
 class Page:
     """The folder and the names that the fences of a page share."""
 
-    def __init__(self, page: str, folder: pathlib.Path, gpu: bool):
-        self.page, self.folder, self.gpu = page, folder, gpu
+    def __init__(self, page: str, folder: pathlib.Path, wheel: bool = False):
+        self.page, self.folder, self.wheel = page, folder, wheel
+        self.overlay = Overlay(folder / ".overlay")
+        self.environment = reader_environment(wheel) if is_for_readers(page) else environment()
         self.stem = pathlib.Path(page).stem.replace("-", "_")
         self.names = self.new_names(0)
         self.printed = ""
@@ -61,6 +84,9 @@ class Page:
             if not is_like(fence.text, self.printed):
                 raise AssertionError(f"what is printed is not this:\n{self.printed}")
             return
+        if fence.file and fence.label == "cpp":
+            self.overlay.create(fence.file, fence.text)
+            return
         if fence.file:
             (self.folder / fence.file).write_text(fence.text)
             if fence.label == "python":
@@ -73,23 +99,24 @@ class Page:
             "llvm": self.run_llvm,
             "toml": self.run_toml,
             "yaml": self.run_yaml,
-            "cpp": self.run_cpp,
-            "tablegen": self.run_tablegen,
+            "cpp": self.run_in_file,
+            "tablegen": self.run_in_file,
             **dict.fromkeys(SHELLS, self.run_shell),
         }.get(fence.label, self.cannot_run)(fence)
 
     def cannot_run(self, fence: Fence) -> None:
-        raise AssertionError(
-            f"nothing runs `{fence.label}` here: say `<!-- run: no, why -->` above it"
-        )
+        raise AssertionError(f"nothing runs `{fence.label}` here")
 
     def run_python(self, fence: Fence) -> None:
         # Kernels are read from their file, in which they have the lines of the page.
         file = self.folder / f"{self.stem}_{fence.line}.py"
         file.write_text("\n" * fence.line + fence.text)
         code = compile(file.read_text(), str(file), "exec", dont_inherit=True)
-        if fence.gpu and not self.gpu:
+        if fence.why_not_run:
             return
+        for package in OPTIONAL:
+            if re.search(rf"\b{package}\b", fence.text) and not importlib.util.find_spec(package):
+                raise Skipped(f"{package} is not installed")
         if fence.alone:
             self.names = self.new_names(fence.line)
         if fence.before:
@@ -122,25 +149,31 @@ class Page:
         self.printed = printed.getvalue()
 
     def run_shell(self, fence: Fence) -> None:
-        script = ["set -e -o pipefail", fence.before]
+        # What a block has exported, and the folder that it has gone to, the next one finds.
+        state = self.folder / ".shell"
+        script = ["set -e -o pipefail", f"[ ! -e {state} ] || source {state}", fence.before]
+        script.insert(1, f"trap 'export -p >{state}; echo \"cd $PWD\" >>{state}' EXIT")
         shown: list[str] = []
         for number, (command, output) in enumerate(commands_of(fence.text)):
             programs = simple_commands(command)
+            if self.wheel and any(names_checkout(words) for words in programs):
+                continue
             if any(why_long(words) for words in programs):
+                if is_for_readers(self.page) and not fence.why_not_run:
+                    raise AssertionError(f"{command} is not run here: list the fence in pages.py")
                 for words in programs:
                     if wrong := what_is_wrong(words):
                         raise AssertionError(wrong)
                 continue
             # What it prints goes into a file of its own, and the shell stays the same one.
             failed = shlex.quote(f"this fails: {command}")
-            script.append(f"{{ {command}\n}} >out.{number} 2>&1 || {{ echo {failed}; exit 1; }}")
+            out = self.folder / f"out.{number}"
+            script.append(f"{{ {command}\n}} >{out} 2>&1 || {{ echo {failed}; exit 1; }}")
             shown.append(output)
-        if fence.gpu and not self.gpu:
-            return
         result = subprocess.run(
             ["bash", "-c", "\n".join(script)],
             cwd=self.folder,
-            env=environment(),
+            env=self.environment,
             capture_output=True,
             text=True,
             timeout=SECONDS,
@@ -172,36 +205,11 @@ class Page:
             ["opt", "-passes=verify", "-disable-output", "-"], fence.before + fence.text
         )
 
-    def insert(self, fence: Fence) -> tuple[pathlib.Path, str]:
-        """The file that a snippet goes into, with the snippet in it."""
-        match = re.fullmatch(r"in (\S+) (before|after) (.+)", fence.before.strip())
-        if not match:
-            raise AssertionError("above it has to be: `run: with`, and `in FILE before TEXT`")
-        file, text = ROOT / match.group(1), (ROOT / match.group(1)).read_text()
-        if text.count(match.group(3)) != 1:
-            raise AssertionError(f"{match.group(1)} has `{match.group(3)}` not once")
-        place = text.index(match.group(3))
-        if match.group(2) == "after":
-            place = text.index("\n", place) + 1
-        return file, text[:place] + fence.text + text[place:]
-
-    def run_cpp(self, fence: Fence) -> None:
-        """C++ is compiled as part of the file that it is about."""
-        file, text = self.insert(fence)
-        commands = json.loads((ROOT / "build/dev/compile_commands.json").read_text())
-        # Of the checkout that was built, wherever that is.
-        end = "/" + str(file.relative_to(ROOT))
-        line = next(entry["command"] for entry in commands if entry["file"].endswith(end))
-        keep = re.findall(r"(-[IDW]\S+|-isystem \S+|-std=\S+)", line)
-        flags = [word for flag in keep for word in flag.split()]
-        flags += [f"-I{file.parent}", "-Wno-unused-function"]
-        command = ["clang++-22", *flags, "-fsyntax-only", "-x", "c++", "-"]
-        self.run_program(command, text)
-
-    def run_tablegen(self, fence: Fence) -> None:
-        _, text = self.insert(fence)
-        include = ["-I", str(ROOT / "include"), "-I", "/usr/lib/llvm-22/include"]
-        self.run_program(["mlir-tblgen", "--print-records", *include, "-"], text)
+    def run_in_file(self, fence: Fence) -> None:
+        """C++ and TableGen are compiled in their file, with what the page has added before."""
+        if fence.place is None:
+            raise AssertionError("above it has to be: In `FILE`, before (or after) `TEXT`:")
+        self.overlay.add(*fence.place, fence.text)
 
     def run_toml(self, fence: Fence) -> None:
         import tomllib
@@ -214,26 +222,21 @@ class Page:
         yaml.safe_load(fence.text)
 
 
-def has_gpu() -> bool:
-    try:
-        from execution.on_gpu import has_gpu as found
-    except ImportError:
-        return False
-    return found()
-
-
-def run_page(page: str, until: int = 0) -> dict[str, str]:
-    """Runs a page, up to a line if that is given: an error, or nothing, for each fence."""
+def run_page(page: str, until: int = 0, wheel: bool = False) -> dict[str, str]:
+    """Runs a page, up to a line if that is given: for each fence nothing, an error, or `skipped: ` and why."""
     results: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="page-", ignore_cleanup_errors=True) as name:
         folder = pathlib.Path(name)
-        for entry in ROOT.iterdir():
-            if not entry.name.startswith("."):
-                (folder / entry.name).symlink_to(entry)
+        if not wheel:
+            for entry in ROOT.iterdir():
+                if not entry.name.startswith("."):
+                    (folder / entry.name).symlink_to(entry)
+            (folder / ".venv").symlink_to(sys.prefix)
         os.environ.update(TESSERA_CACHE_DIR=str(folder / ".cache"), HOME=name)
         os.chdir(folder)
-        sys.path.insert(0, str(folder))
-        state = Page(page, folder, has_gpu())
+        sys.path[:] = [name, *(path for path in sys.path if path not in TESTS)]
+        sys.argv = [""]
+        state = Page(page, folder, wheel)
         broken: dict[bool, str] = {}  # of Python, and of shells
         for fence in read(page):
             if until and fence.line > until:
@@ -247,6 +250,8 @@ def run_page(page: str, until: int = 0) -> dict[str, str]:
             try:
                 state.run(fence)
                 results[str(fence.line)] = ""
+            except Skipped as skipped:
+                results[str(fence.line)] = f"skipped: {skipped}"
             except BaseException:
                 results[str(fence.line)] = f"{fence.id}:\n{fence.text}\n{traceback.format_exc()}"
                 if shell or fence.label == "python":
@@ -256,16 +261,13 @@ def run_page(page: str, until: int = 0) -> dict[str, str]:
 
 
 def print_list() -> None:
-    """Names what is not run, or only where there is a GPU."""
+    """Names what is not run, or not whole."""
     every = [fence for page in pages() for fence in read(page)]
     code = [fence for fence in every if fence.is_code or fence.is_run]
-    left = [fence for fence in code if not fence.is_run]
-    gpu = [fence for fence in code if fence.gpu]
-    print(f"{len(code)} fences of code: {len(code) - len(left)} run, {len(left)} not")
+    left = [fence for fence in code if fence.reason or fence.why_not_run]
+    print(f"{len(code)} fences of code: {len(code) - len(left)} run, {len(left)} not, or not whole")
     for fence in left:
-        print(f"  {fence.id} ({fence.label}): {fence.reason}")
-    for fence in gpu:
-        print(f"  {fence.id} ({fence.label}): only where there is a GPU")
+        print(f"  {fence.id} ({fence.label}): {fence.reason or fence.why_not_run}")
 
 
 def main() -> int:
@@ -273,6 +275,7 @@ def main() -> int:
     parser.add_argument("page", nargs="?")
     parser.add_argument("--line", type=int, default=0, help="stop behind the fence of this line")
     parser.add_argument("--json", type=pathlib.Path, help="where to write what became of each")
+    parser.add_argument("--wheel", action="store_true", help="as a reader who has no checkout")
     parser.add_argument("--list", action="store_true", help="name what is not run, and why")
     arguments = parser.parse_args()
     if arguments.list or not arguments.page:
@@ -280,13 +283,16 @@ def main() -> int:
         return 0
     output = arguments.json.resolve() if arguments.json else None
     page = os.path.relpath(os.path.abspath(arguments.page), ROOT)
-    results = run_page(page, arguments.line)
+    results = run_page(page, arguments.line, arguments.wheel)
     if output:
         output.write_text(json.dumps(results))
         return 0
     for line, error in results.items():
-        print(f"{page}:{line}: {'failed' if error else 'ok'}\n{error}".rstrip())
-    return 1 if any(results.values()) else 0
+        bad = error and not error.startswith("skipped: ")
+        print(f"{page}:{line}: {'failed' if bad else 'ok'}\n{error}".rstrip())
+    return (
+        1 if any(error and not error.startswith("skipped: ") for error in results.values()) else 0
+    )
 
 
 if __name__ == "__main__":

@@ -15,13 +15,18 @@ import sys
 import pytest
 
 from docs import commands
+from docs.installed import install
 from docs.pages import (
+    NOT_RUN,
     ROOT,
+    SHELLS,
     Fence,
     Unclear,
     code_spans,
     fences_of,
     indented_code,
+    is_for_readers,
+    is_for_users,
     is_like,
     pages,
     read,
@@ -40,33 +45,52 @@ def collected() -> list[Fence]:
 
 
 @pytest.fixture(scope="session")
-def results(tmp_path_factory, request):
-    """What became of the fences of a page. All processes of pytest-xdist run it once."""
-    folder = tmp_path_factory.getbasetemp()
-    if os.environ.get("PYTEST_XDIST_WORKER"):
-        folder = folder.parent
+def results(tmp_path_factory):
+    """What became of the fences of a page, by a Python. All processes of pytest-xdist run it once."""
+    shared = shared_folder(tmp_path_factory)
     kept: dict[str, dict[str, str]] = {}
 
-    def of(page: str) -> dict[str, str]:
-        if page in kept:
-            return kept[page]
-        file = folder / (page.replace("/", "_") + ".json")
-        with open(file.with_suffix(".lock"), "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    def of(page: str, *options: str, python: str = sys.executable) -> dict[str, str]:
+        name = page.replace("/", "_") + "".join(options)
+        if name in kept:
+            return kept[name]
+        file = shared / f"{name}.json"
+        with locked(file):
             if not file.exists():
-                command = [
-                    sys.executable,
-                    ROOT / "python/test/docs/run_page.py",
-                    page,
-                    "--json",
-                    file,
-                ]
-                ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+                script = ROOT / "python/test/docs/run_page.py"
+                command = [python, script, page, "--json", file, *options]
+                path = {} if "--wheel" in options else {"PYTHONPATH": str(ROOT / "python")}
+                others = {key: os.environ[key] for key in os.environ if key != "PYTHONPATH"}
+                ran = subprocess.run(
+                    command, cwd=ROOT, env={**others, **path}, capture_output=True, text=True
+                )
                 assert ran.returncode == 0 and file.exists(), ran.stdout + ran.stderr
-        kept[page] = json.loads(file.read_text())
-        return kept[page]
+        kept[name] = json.loads(file.read_text())
+        return kept[name]
 
     return of
+
+
+@pytest.fixture(scope="session")
+def python_of_wheel(tmp_path_factory):
+    """A Python in whose environment Tessera is installed, out of reach of the checkout."""
+    folder = shared_folder(tmp_path_factory) / "installed"
+    with locked(folder):
+        if not folder.exists():
+            install(folder)
+    return str(folder / "bin/python")
+
+
+def shared_folder(tmp_path_factory) -> pathlib.Path:
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if os.environ.get("PYTEST_XDIST_WORKER") else folder
+
+
+@contextlib.contextmanager
+def locked(path: pathlib.Path):
+    with open(f"{path}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -80,8 +104,36 @@ def test_labels(page):
 def test_fence(fence, results):
     if fence.reason:
         pytest.skip(fence.reason)
-    error = results(fence.page)[str(fence.line)]
-    assert not error, error
+    judge(results(fence.page)[str(fence.line)])
+
+
+def judge(result: str) -> None:
+    if result.startswith("skipped: "):
+        pytest.skip(result.removeprefix("skipped: "))
+    assert not result, result
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if is_for_users(page)])
+def test_page_from_a_wheel(page, results, python_of_wheel):
+    found = results(page, "--wheel", python=python_of_wheel)
+    wrong = [each for each in found.values() if each and not each.startswith("skipped: ")]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_fences_not_run_are_listed():
+    """The list has no entry too many, each is of one fence, and something of that fence is not run."""
+    assert len(NOT_RUN) <= 12
+    fences = [fence for fence in collected() if is_for_readers(fence.page)]
+    for page, text in NOT_RUN:
+        named = [fence for fence in fences if fence.page == page and text in fence.text]
+        assert len(named) == 1, f"{page}: `{text}` is in {len(named)} fences"
+        if named[0].label in SHELLS:
+            programs = [
+                words
+                for command, _ in commands.commands_of(named[0].text)
+                for words in commands.simple_commands(command)
+            ]
+            assert any(map(commands.why_long, programs)), f"{named[0].id} is run: list it no more"
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -144,7 +196,7 @@ def run(tmp_path: pathlib.Path, text: str) -> list[str]:
 
     folder = tmp_path / "folder"
     folder.mkdir()
-    state = Page("made/Here.md", folder, False)
+    state = Page("made/Here.md", folder)
     errors = []
     for fence in fences_of("made/Here.md", text):
         if fence.is_run:
@@ -169,6 +221,41 @@ def run(tmp_path: pathlib.Path, text: str) -> list[str]:
 def test_what_is_unclear_is_refused(text):
     with pytest.raises(Unclear):
         fences_of("made/Here.md", text)
+
+
+@pytest.mark.parametrize("comment", ["run: with\nx = 1\n", "run: no, why"])
+def test_what_no_reader_sees_is_refused(comment):
+    text = f"<!-- {comment} -->\n```python\nx\n```\n"
+    assert len(fences_of("docs/Debugging.md", text)) == 1
+    with pytest.raises(Unclear, match="no reader sees"):
+        fences_of("docs/HowTo/Here.md", text)
+
+
+def test_a_fence_that_is_to_be_saved_is_a_file():
+    text = "It adds.\nSave this as `add.py`:\n\n```python\nx\n```\n\nMore:\n\n```python\ny\n```\n"
+    assert [fence.file for fence in fences_of("docs/HowTo/Here.md", text)] == ["add.py", ""]
+
+
+def test_code_is_put_where_the_text_says(tmp_path):
+    page = """
+In `include/tessera/Frontend/TileBuilder.h`, before `void storeTile(`:
+
+```cpp
+int three();
+```
+
+In `lib/Frontend/MathBuilder.cpp`, before `TileValue TileBuilder::cast(`:
+
+```cpp
+int TileBuilder::three() {{ return {}; }}
+```
+"""
+    assert run(tmp_path, page.format("3")) == ["", ""]
+
+
+def test_shells_of_a_page_are_one(tmp_path):
+    text = "```bash\nexport A=b\nmkdir c; cd c\n```\n\n```bash\ntest $A = b -a -d ../c\n```\n"
+    assert run(tmp_path, text) == ["", ""]
 
 
 def test_indented_code_is_found():
