@@ -25,8 +25,9 @@ from types import ModuleType
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
-sys.path.insert(0, str(ROOT / "tools/dev"))
+sys.path[:0] = [str(ROOT / "tools/dev"), str(ROOT / "tools/site")]
 
+import error_examples  # noqa: E402
 import host_api  # noqa: E402
 import speed_summary  # noqa: E402
 
@@ -299,6 +300,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/Tutorial.md": tutorial_page,
     "docs/images/speed.svg": lambda: speed_summary.chart(ROOT),
     "README.md": readme_page,
+    "python/tessera/tools/error_examples.md": error_examples.page,
 }
 
 

@@ -204,7 +204,15 @@ class Expressions(Part):
         fix = suggestion(
             name,
             names,
-            "see docs/Language.md for what there is",
+            (
+                f"`dir({'tl.tensor' if is_tile else what})` lists what there is"
+                if is_tile or isinstance(value, ModuleType)
+                else (
+                    f"it has {', '.join(names[:12])}{', ...' if names[12:] else ''}"
+                    if names
+                    else ""
+                )
+            ),
             is_value=is_tile,
             by_meaning=is_ours,
             of_the_language=tl_names() if is_tile else (),

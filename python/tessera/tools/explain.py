@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`python -m tessera explain E022`: what an error's id means, and what to do.
 
-The text is the row of docs/Errors.md, which a wheel brings as tessera/Errors.md.
+The text is the row of docs/Errors.md, which a wheel brings as tessera/Errors.md. The example is that of the
+site; tools/dev/generate_docs.py writes error_examples.md.
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ import os
 import re
 import sys
 import textwrap
-from typing import NamedTuple, Sequence
+from typing import NamedTuple, Optional, Sequence
 
 __all__ = ["explain"]
 
 _ROW = re.compile(r"^\| (E\d{3}) \| (.*?) \| (.*?) \|$")
+_EXAMPLE = re.compile(
+    r"^## (E\d{3})\n\nFor example:\n\n(`{3,})python\n(.*?)\n\2\n\n(`{3,})text\n(.*?)\n\4$",
+    re.M | re.S,
+)
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)]+)\)")
 
 
@@ -28,13 +33,17 @@ def explain(ids: Sequence[str]) -> int:
     """Prints what each of `ids` means, all of them if there is none; returns 1 if one is unknown."""
     known = _read()
     if known is None:
-        print("python -m tessera explain: docs/Errors.md is not here", file=sys.stderr)
+        print(
+            "python -m tessera explain: this installation lacks Errors.md; install Tessera again",
+            file=sys.stderr,
+        )
         return 1
+    examples = _read_examples()
     status = 0
     for position, id in enumerate(map(_spelled, ids or known)):
         print(end="\n" if position and id in known else "")
         if id in known:
-            print(_shown(id, known[id]))
+            print(_shown(id, known[id], examples.get(id)))
             continue
         print(f"python -m tessera explain: no error has the id {id!r}", file=sys.stderr)
         status = 1
@@ -68,11 +77,25 @@ def _spelled(id: str) -> str:
     return f"E{int(match[1]):03}" if match else id
 
 
-def _shown(id: str, row: _Explanation) -> str:
-    lines = [f"{id} ({row.chapter}; docs/Errors.md)"]
+def _read_examples() -> dict[str, tuple[str, str]]:
+    """A kernel with the mistake and what is said of it, by id."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "error_examples.md")
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as file:
+        found = _EXAMPLE.findall(file.read())
+    return {id: (kernel, message) for id, _, kernel, _, message in found}
+
+
+def _shown(id: str, row: _Explanation, example: Optional[tuple[str, str]]) -> str:
+    lines = [f"{id} ({row.chapter})"]
     for title, text in (("what is wrong", row.wrong), ("what to do", row.fix)):
-        plain = _LINK.sub(lambda match: f"{match[1]} (docs/{match[2]})", text)
+        # What a link leads to need not be here: its text stays.
+        plain = _LINK.sub(lambda match: match[1], text)
         lines += textwrap.wrap(
             f"{title}: {plain}", 100, initial_indent="  ", subsequent_indent="    "
         )
+    if example is not None:
+        kernel, message = (textwrap.indent(text, "    ") for text in example)
+        lines += ["  for example:", kernel, "  is refused:", message]
     return "\n".join(lines)

@@ -139,6 +139,8 @@ CASES: Sequence[Case] = [
     case("index of a value", "E044", "tl.load(x_ptr + i)", "x = @@tl.load(f, n)"),
     case("swapped store", "E044", "swap the two", "@@tl.store(f, p)"),
     case("misspelt method", "E012", "did you mean `sum`?", "x = @@tl.arange(0, 8).sun()"),
+    case("unknown method", "E012", "`dir(tl.tensor)` lists", "x = @@tl.arange(0, 8).qqqqqq()"),
+    case("unknown operation", "E012", "`dir(tessera.language)` lists", "x = @@tl.qqqqqq(n)"),
     case("misspelt name", "E012", "did you mean `offsets`?", "offsets = n", "x = @@offset + 1"),
     case("undefined name", "E012", "`nothing_like_it` is not defined", "x = @@nothing_like_it"),
     case(
