@@ -3,9 +3,12 @@
 
     python python/benchmarks/tuning.py --device cpu
     python python/benchmarks/tuning.py --device cuda --compilers tessera triton
+    python python/benchmarks/tuning.py --device cuda --compilers tessera triton --busy 8 --first 8
 
 `wall`: the seconds of a first launch with the lists of the matmul tutorial (15 configurations)
-and of the attention tutorial (36), in a process of its own whose caches are empty. `choice`: twenty
+and of the attention tutorial (36), in a process of its own whose caches are empty (`small`: the matmul
+with an extent of 512). With --first, of the first configurations alone; with --busy, while so many
+other processes multiply matrices on the GPU without a pause. `choice`: twenty
 tunings of the matmul, and how much slower what they chose is than the best of the list.
 `launch`: nanoseconds of a warm launch of the tuned kernel and of the plain one. A line of
 JSON for each. Needs torch, and for `triton` that.
@@ -23,6 +26,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import types
 from typing import Any
@@ -65,10 +69,10 @@ def attention_configs(package: Any) -> list[Any]:
     ]
 
 
-def matmul_launch(device: str) -> tuple[Any, Any, tuple[Any, ...]]:
+def matmul_launch(device: str, size: int = 0) -> tuple[Any, Any, tuple[Any, ...]]:
     import torch
 
-    size = 4096 if device == "cuda" else 512
+    size = size or (4096 if device == "cuda" else 512)
     dtype = torch.float16 if device == "cuda" else torch.float32
     a, b = (torch.randn(size, size, device=device, dtype=dtype) for _ in range(2))
     c = torch.empty_like(a)
@@ -100,22 +104,38 @@ def synchronize(device: str) -> None:
         torch.cuda.synchronize()
 
 
-def wall(compiler: str, device: str, which: str) -> dict[str, Any]:
-    """The seconds of the first launch."""
+def occupy() -> None:
+    """Keeps a GPU busy until the process is killed."""
+    import torch
+
+    a, b = (torch.randn(4096, 4096, device="cuda", dtype=torch.float16) for _ in range(2))
+    while True:
+        for _ in range(20):
+            a @ b
+        torch.cuda.synchronize()
+        print("busy", flush=True)
+
+
+def wall(compiler: str, device: str, which: str, first: int) -> dict[str, Any]:
+    """The seconds of the first launch with the `first` configurations of the list."""
     package, kernels = load(compiler)
-    if which == "matmul":
-        grid, _, args = matmul_launch(device)
+    if which in ("matmul", "small"):
+        grid, _, args = matmul_launch(device, 512 if which == "small" else 0)
         configs, kernel, key = matmul_configs(package), kernels.matmul, ["M", "N", "K"]
     else:
         grid, _, args = attention_launch(device)
         configs, kernel, key = attention_configs(package), kernels.attention, ["N", "D"]
     synchronize(device)
+    configs = configs[:first]
     tuned = package.autotune(configs, key=key)(kernel)
     start = time.monotonic()
     tuned[grid](*args)
     synchronize(device)
     took = time.monotonic() - start
-    return {"what": "wall", "kernel": which, "seconds": took, "best": str(tuned.best_config)}
+    return {
+        **{"what": "wall", "kernel": which, "configs": len(configs), "seconds": took},
+        "best": str(tuned.best_config),
+    }
 
 
 def choice(compiler: str, device: str) -> dict[str, Any]:
@@ -187,24 +207,45 @@ def main() -> None:
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--compilers", nargs="*", default=["tessera"])
     parser.add_argument("--what", nargs="*", default=["matmul", "attention", "choice", "launch"])
+    parser.add_argument("--busy", type=int, default=0)
+    parser.add_argument("--first", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--one", help="(of a process of its own)")
     given = parser.parse_args()
+    if given.one == "occupy":
+        return occupy()
     if given.one:
         (compiler,) = given.compilers
-        if given.one in ("matmul", "attention"):
-            found = wall(compiler, given.device, given.one)
+        if given.one in ("matmul", "attention", "small"):
+            found = wall(compiler, given.device, given.one, given.first)
         else:
             found = {"choice": choice, "launch": launch}[given.one](compiler, given.device)
         print(json.dumps({"compiler": compiler, "device": given.device, **found}))
         return
-    for what in given.what:
-        for compiler in given.compilers:
-            with tempfile.TemporaryDirectory() as folder:
-                env = {**os.environ, "TESSERA_CACHE_DIR": folder, "TRITON_CACHE_DIR": folder}
-                command = [sys.executable, __file__, "--device", given.device, "--one", what]
-                done = subprocess.run([*command, "--compilers", compiler], env=env, text=True,
-                                      stdout=subprocess.PIPE)  # fmt: skip
-                print(done.stdout.strip() or f"{compiler}: {what} failed", flush=True)
+    command = [sys.executable, __file__, "--device", given.device, "--first", str(given.first)]
+    others = [
+        subprocess.Popen([*command, "--one", "occupy"], stdout=subprocess.PIPE)
+        for _ in range(given.busy)
+    ]
+    for other in others:
+        other.stdout.readline()  # it has begun
+        threading.Thread(target=other.stdout.read, daemon=True).start()
+    try:
+        for what in given.what * given.rounds:
+            for compiler in given.compilers:
+                print(measure([*command, "--one", what], compiler), flush=True)
+    finally:
+        for other in others:
+            other.kill()
+
+
+def measure(command: list[str], compiler: str) -> str:
+    """What a process of its own prints."""
+    with tempfile.TemporaryDirectory() as folder:
+        env = {**os.environ, "TESSERA_CACHE_DIR": folder, "TRITON_CACHE_DIR": folder}
+        command = [*command, "--compilers", compiler]
+        done = subprocess.run(command, env=env, text=True, stdout=subprocess.PIPE)
+        return done.stdout.strip() or f"{compiler}: {' '.join(command[-4:])} failed"
 
 
 if __name__ == "__main__":
