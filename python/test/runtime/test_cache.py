@@ -437,3 +437,35 @@ def test_no_warning_of_the_cache_ends_a_launch(tmp_path):
     assert "cannot be written" in run(
         TESSERA_CACHE_DIR="", XDG_CACHE_HOME="/proc/nowhere", HOME="/proc/nowhere"
     )
+
+
+ACCESS = """
+import numpy as np
+import tessera
+import tessera.language as tl
+
+@tessera.jit
+def clear(x_ptr):
+    tl.store(x_ptr + tl.arange(0, 16), 0)
+
+try:
+    clear[(1,)](np.ones(6, np.float32), debug=True)
+except tessera.MemoryAccessError as error:
+    print(error.message)
+"""
+
+
+def test_errors_name_the_file_that_runs(tmp_path):
+    """Not the one whose equal kernel was compiled and put into the cache."""
+    import subprocess
+    import sys
+
+    environment = {**os.environ, "TESSERA_CACHE_DIR": str(tmp_path / "cache")}
+    for name, text in [("first", ACCESS), ("second", ACCESS), ("first", "\n" + ACCESS)]:
+        file = tmp_path / f"{name}.py"
+        file.write_text(text)
+        line = text[: text.index("tl.store")].count("\n") + 1
+        for _ in range(2):
+            command = [sys.executable, str(file)]
+            ran = subprocess.run(command, env=environment, capture_output=True, text=True)
+            assert ran.stdout.startswith(f"{file}:{line}:5: store of element"), ran.stderr
