@@ -149,7 +149,7 @@ build() {
     }
   fi
   say "building ($preset)"
-  cmake --build "$dir" ${1:+--target "$@"} || die "the $preset build failed"
+  "$PYTHON" "$ROOT/tools/dev/build_progress.py" ninja -C "$dir" "$@" || die "the $preset build failed"
   say "built in $((SECONDS - started)) s"
   # Of several builds, this is now the one that Python sees.
   local library
