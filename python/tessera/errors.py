@@ -18,6 +18,8 @@ import sys
 import warnings
 from typing import Any, NamedTuple, NoReturn, Optional, Sequence
 
+from tessera.wording import shown_place
+
 __all__ = [
     "ArgumentError",
     "AutotunerError",
@@ -198,7 +200,7 @@ class CompilationError(TesseraError):
         return cls(id, message, fix, file, line, len(text) - len(text.lstrip()) + 1, 0, text)
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}:{self.column}: " if self.file else ""
+        place = f"{shown_place(self.file, self.line, self.column)}: " if self.file else ""
         text = [f"{place}error[{self.id}]: {self.message}"]
         if self.source_line:
             text.append(f"  {self.line:>4} | {self.source_line}")
@@ -209,11 +211,11 @@ class CompilationError(TesseraError):
             marks = "^" + "~" * max(0, end - self.column - 1)
             text.append(f"       | {pad}{marks}")
         for note in self.notes:
-            where = f"{note.file}:{note.line}:{note.column}: " if note.file else ""
+            where = f"{shown_place(note.file, note.line, note.column)}: " if note.file else ""
             text.append(f"{where}note: {note.message}")
         for inner, outer in zip(reversed(self.frames), reversed(self.frames[:-1])):
             text.append(
-                f"{outer.file}:{outer.line}:{outer.column}: "
+                f"{shown_place(outer.file, outer.line, outer.column)}: "
                 f"note: `{inner.function}` called from `{outer.function}`"
             )
         if self.fix:
@@ -598,4 +600,4 @@ _CLASSES: dict[str, type[CompilationError]] = {"E063": PTXASError, "E069": OutOf
 def _place(info: Any) -> str:
     if "file" not in info:
         return ""
-    return f"{info['file']}:{info.get('line', 0)}:{info.get('column', 0)}: "
+    return shown_place(info["file"], info.get("line", 0), info.get("column", 0)) + ": "

@@ -76,6 +76,12 @@ class KernelMetadata(Mapping[str, Any]):
     def __repr__(self) -> str:
         return f"KernelMetadata({self._facts!r})"
 
+    def _repr_html_(self) -> str:
+        """How a notebook shows it: a table."""
+        from tessera.runtime.notebook import metadata_html
+
+        return metadata_html(self)
+
     def __getattr__(self, name: str) -> Any:
         if name in ("num_warps", "num_ctas") and self._facts["target"] == "cuda":
             return self._facts[name]  # which may be more than were asked for

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Optional, Union
 
+from tessera.wording import shown_place
+
 
 class Remark(str):
     """A line that names its place, with what it says as attributes."""
@@ -52,5 +54,5 @@ class Remark(str):
     def read(cls, record: Mapping[str, Any]) -> Remark:
         """The remark that the compiler's record of it stands for."""
         file, line, message = record["file"], record["line"], record["message"]
-        place = f"{file}:{line}:{record['column']}" if line else file
+        place = shown_place(file, line, record["column"]) if line else file
         return cls(f"{place}: {message}" if place else message, **record)

@@ -225,6 +225,12 @@ class Autotuner(_C.Launchable, KernelInterface):
     def __repr__(self) -> str:
         return f"<autotuned {self.fn!r}>"
 
+    def _repr_html_(self) -> str:
+        """How a notebook shows it: its choices, and the times of the last tuning."""
+        from tessera.runtime.notebook import tuner_html
+
+        return tuner_html(self)
+
     # --- Launching ----------------------------------------------------------------
 
     def _slow_getitem(self, grid: Any) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from typing import Any, Callable, Mapping, Sequence
 
 from tessera.errors import CompilationError, LaunchError, TesseraError, TuningError
 from tessera.runtime.jit import KernelInterface
-from tessera.wording import closest, shown, with_article
+from tessera.wording import closest, shown, shown_place, with_article
 
 
 class Heuristics(KernelInterface):
@@ -196,7 +196,7 @@ def name_like(name: Any, names: Sequence[str]) -> str:
 
 def _place(function: Any) -> str:
     code = getattr(function, "__code__", None)
-    return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(function)
+    return shown_place(code.co_filename, code.co_firstlineno) if code else repr(function)
 
 
 def number_of(value: Any, whose: str) -> float:

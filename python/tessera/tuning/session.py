@@ -29,7 +29,7 @@ from tessera.tuning.coverage import Coverage, find_coverage
 from tessera.tuning.heuristics import number_of
 from tessera.tuning.progress import Progress, reasons, shown_ms
 from tessera.tuning.race import Standing, Timing, race
-from tessera.wording import counted
+from tessera.wording import counted, shown_place
 
 WARMUP_MS, REP_MS, FINAL_MS = 25.0, 100.0, 400.0
 
@@ -358,7 +358,7 @@ class _Session:
             hook(*args, **kwargs)
         except Exception as error:
             code = getattr(hook, "__code__", None)
-            place = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
+            place = f" ({shown_place(code.co_filename, code.co_firstlineno)})" if code else ""
             raise HookError(
                 "E059",
                 f"the {kind}{place} of kernel `{self._kernel}` raised "

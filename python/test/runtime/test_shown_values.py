@@ -4,7 +4,11 @@
 from __future__ import annotations
 
 import html
+import os
+import pathlib
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 from typing import Any
 
@@ -136,6 +140,78 @@ def test_registers_that_the_driver_alone_knows() -> None:
         assert repr(kernel) == "<compiled kernel double for sm_80, 0 bytes of shared memory>"
         shown = Balanced(kernel._repr_html_()).text
     assert "as the driver assembles it" in shown and "cubin" not in shown
+
+
+def test_notebooks_show_metadata() -> None:
+    kernel = tessera.compile(double, SIGNATURE, constexprs={"BLOCK": 64}, cpu="x86-64-v3")
+    shown = Balanced(kernel.metadata._repr_html_())
+    assert shown.tags <= USED
+    assert "Metadata of double" in shown.text and "cpux86-64-v3" in shown.text
+    assert f"Remarks ({len(kernel.remarks)})" in shown.text
+
+
+def test_notebooks_show_choices_of_tuners() -> None:
+    configs = [tessera.Config({"BLOCK": block}) for block in (16, 64, 100)]
+    tuned = tessera.autotune(configs, key=["n"], cache_results=False)(double)
+    assert "Nothing is chosen yet" in Balanced(tuned._repr_html_()).text
+    x = np.ones(64, np.float32)
+    with tessera.settings.override(tune_progress="off"):
+        tuned[lambda meta: (tessera.cdiv(64, meta["BLOCK"]),)](x, 64)
+    shown = Balanced(tuned._repr_html_())
+    assert shown.tags <= USED
+    assert "Autotuned kernel double" in shown.text and "Failed (1)" in shown.text
+    block = tuned.best_config.kwargs["BLOCK"]
+    assert f"<b>BLOCK={block}</b>" in tuned._repr_html_()
+    assert "BLOCK=16" in shown.text and "BLOCK=64" in shown.text
+    assert "n" in shown.text and "types and device" in shown.text
+
+
+NOTEBOOK = """
+import sys
+from IPython.core.interactiveshell import InteractiveShell
+
+shell = InteractiveShell.instance()
+if sys.argv[1] == "ipykernel":
+    named = lambda raw, code, number: f"/tmp/ipykernel_123/{abs(hash(code))}.py"
+    shell.compile.get_code_name = named
+shell.run_cell("import numpy as np, tessera, tessera.language as tl", store_history=True)
+defined = shell.run_cell('''@tessera.jit
+def helper(x):
+    return x.unknown
+
+@tessera.jit
+def kernel(x):
+    tl.store(x, helper(x))
+''', store_history=True)
+launched = shell.run_cell("kernel[(1,)](np.zeros(1, np.float32))", store_history=True)
+print("ERROR", launched.error_in_exec)
+print("FILE", launched.error_in_exec.file)
+"""
+
+
+@pytest.mark.parametrize("kind", ["IPython", "ipykernel"])
+def test_places_in_cells(tmp_path: pathlib.Path, kind: str) -> None:
+    """As IPython's own tracebacks have them."""
+    pytest.importorskip("IPython")
+    done = subprocess.run(
+        [sys.executable, "-c", NOTEBOOK, kind],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "IPYTHONDIR": str(tmp_path)},
+    )
+    shown = done.stdout
+    assert "ERROR cell In[2], line 3, column 12: error[E012]: " in shown, shown + done.stderr
+    assert "cell In[2], line 7, column 17: note: `helper` called from `kernel`" in shown
+    file = "FILE /tmp/ipykernel_123/" if kind == "ipykernel" else "FILE <ipython-input-2-"
+    assert file in shown
+
+
+def test_places_in_cells_without_a_notebook() -> None:
+    """Of an error that came from another process, say."""
+    error = tessera.CompilationError("E001", "no", file="<ipython-input-7-0123ab>", line=3)
+    assert str(error).startswith("cell In[7], line 3: error[E001]")
+    error.file, error.column = "/tmp/ipykernel_1/2.py", 4
+    assert str(error).startswith("/tmp/ipykernel_1/2.py:3:4: error")
 
 
 def test_what_is_shown_is_escaped() -> None:
