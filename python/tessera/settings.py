@@ -212,7 +212,8 @@ class Settings:
         "TESSERA_TUNE_PROGRESS",
         _choice("auto", "plain", "off"),
         "auto",
-        "what is told while kernels are tuned: auto (a live line on a terminal), plain or off",
+        "what is told while kernels are tuned, and while torch.compile works for more than 2 s: auto "
+        "(a live line on a terminal), plain or off",
     )
     log = Setting[str](
         "TESSERA_LOG",

@@ -9,6 +9,7 @@ from tessera.torch.attention_masks import simplify_masks
 from tessera.torch.garbage import collected_rarely
 from tessera.torch.installation import install
 from tessera.torch.mends import mend_inductor
+from tessera.torch.progress import told
 
 PATCHES: Mapping[str, Any] = {"cpu_backend": "triton"}
 """The settings of Inductor's by which it makes kernels for Tessera."""
@@ -38,5 +39,5 @@ def compile_graph(
         # Inductor has no code to measure a CPU's fused kernels with.
         settings = {"benchmark_epilogue_fusion": False, **settings}
 
-    with collected_rarely():
+    with collected_rarely(), told(graph):
         return compile_fx(graph, example_inputs, config_patches={**settings, **PATCHES})

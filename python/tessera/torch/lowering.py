@@ -39,6 +39,7 @@ from tessera.torch.division import divide
 from tessera.torch.forked_tasks import ForkedTasks, can_fork
 from tessera.torch.garbage import collected_rarely
 from tessera.torch.outlining import CHANNELS_LAST, OUTLINED, choose_layouts, move_updates
+from tessera.torch.progress import stage, told
 
 _OUTLINED = "tessera_outlined"
 _TASKS = "tessera_tasks"
@@ -337,6 +338,7 @@ def outline_before_lowering() -> None:
             outline_parts(graph_module, is_inference)
 
     def run_and_begin(self: GraphLowering, *args: Any) -> Any:
+        stage("lowering it")
         results = run(self, *args)
         graphs = vars(self).get(_OUTLINED, ())
         if len(graphs) > 1 and not isinstance(self, SubgraphLowering) and count_processes() > 1:
@@ -345,12 +347,18 @@ def outline_before_lowering() -> None:
 
     def codegen_and_end(self: GraphLowering) -> Any:
         tasks = vars(self).get(_TASKS)
+        stage("generating code")
         with contextlib.nullcontext() if tasks is None else contextlib.closing(tasks):
-            return codegen(self)
+            result = codegen(self)
+        if not isinstance(self, SubgraphLowering):
+            stage("compiling kernels")
+        return result
 
-    def compile_and_collect_rarely(*args: Any, **kwargs: Any) -> Any:
-        with collected_rarely() if config.cpu_backend == "triton" else contextlib.nullcontext():
-            return compile_graph(*args, **kwargs)
+    def compile_and_collect_rarely(graph_module: Any, *args: Any, **kwargs: Any) -> Any:
+        if config.cpu_backend != "triton":
+            return compile_graph(graph_module, *args, **kwargs)
+        with collected_rarely(), told(graph_module):
+            return compile_graph(graph_module, *args, **kwargs)
 
     def init_details(self: Any, *args: Any, **kwargs: Any) -> None:
         collect_details(self, *args, **kwargs)

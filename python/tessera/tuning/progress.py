@@ -47,7 +47,7 @@ class Progress:
         values = ", ".join(f"{name}={value}" for name, value in key.items())
         self._title = f"tessera: tuning {kernel}" + (f" ({values})" if values else "")
         self._mode = "off" if is_quiet else settings.tune_progress
-        self._is_live = self._mode == "auto" and _is_terminal()
+        self._is_live = self._mode == "auto" and is_terminal()
         self._start = self._told = time.monotonic()
         self._has_line = False
 
@@ -100,7 +100,7 @@ class Progress:
             if is_important or now - self._told >= _REFRESH_SECONDS or not self._has_line:
                 self._told = now
                 line = f"{self._title}: {text}"
-                self._write(f"\r\x1b[K{line[: _columns() - 1]}")
+                self._write(f"\r\x1b[K{line[: columns() - 1]}")
                 self._has_line = True
         elif now - self._told >= _PLAIN_SECONDS:
             self._told = now
@@ -145,14 +145,16 @@ def shown_ms(milliseconds: float) -> str:
     return f"{milliseconds * 1000:.3g} us"
 
 
-def _is_terminal() -> bool:
+def is_terminal() -> bool:
+    """Whether the standard error stream is one."""
     try:
         return sys.stderr.isatty()
     except (AttributeError, ValueError):
         return False
 
 
-def _columns() -> int:
+def columns() -> int:
+    """How wide its lines are; 80 where it is none."""
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns or 80
     except (AttributeError, OSError, ValueError):
