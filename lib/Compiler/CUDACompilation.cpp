@@ -536,10 +536,12 @@ ScheduleOutcome CUDACompilation::getOutcome(llvm::StringRef ptx,
 }
 
 /// Whether blocks of a cluster have a part each of all that a kernel computes with: each has all
-/// operands of a dot, the whole source of a gather, and all bins of a histogram.
+/// operands of a dot, the whole source of a gather or of a reshape through shared memory, and all
+/// bins of a histogram.
 static bool sharesTilesBetweenBlocks(ModuleOp module) {
   WalkResult result = module.walk([](Operation *op) {
-    return isa<tile::DotOp, tile::DotScaledOp, tile::GatherOp, tile::HistogramOp>(op)
+    return isa<tile::DotOp, tile::DotScaledOp, tile::GatherOp, tile::HistogramOp,
+               tilegpu::RenumberOp>(op)
                ? WalkResult::interrupt()
                : WalkResult::advance();
   });

@@ -4,7 +4,7 @@
 // caller, and gather and histogram.
 //
 // A reduction over all axes is one over the flattened tile. Where odd extents do not
-// let the tile be flattened (ShapeBuilder.cpp) the region is used once an axis, the
+// let a layout follow that (keepsOddFactors), the region is used once an axis, the
 // last axis first; the order is not defined in any case.
 
 #include "tessera/Frontend/TileBuilder.h"
@@ -70,6 +70,26 @@ static SmallVector<Value> irOf(ArrayRef<Operand> operands) {
 //===----------------------------------------------------------------------===//
 // Reduce
 //===----------------------------------------------------------------------===//
+
+/// The odd factors of a shape, each with the number of elements between its steps in
+/// row-major order, outermost first.
+static SmallVector<std::pair<int64_t, int64_t>> getOddFactors(ArrayRef<int64_t> shape) {
+  SmallVector<std::pair<int64_t, int64_t>> factors;
+  int64_t stride = 1;
+  for (int64_t extent : llvm::reverse(shape)) {
+    int64_t power = extent & -extent;
+    if (extent != power)
+      factors.push_back({extent / power, stride * power});
+    stride *= extent;
+  }
+  std::reverse(factors.begin(), factors.end());
+  return factors;
+}
+
+/// Whether layouts follow a reshape, which keeps odd factors where they are.
+static bool keepsOddFactors(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+  return getOddFactors(from) == getOddFactors(to);
+}
 
 TileBuilder::Values TileBuilder::beginReduce(Operands operands, std::optional<int64_t> axis) {
   std::vector<ValueType> types = requireTiles(operands, "reduce");

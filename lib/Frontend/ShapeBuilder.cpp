@@ -2,9 +2,8 @@
 //
 // Shapes: broadcasting, and the ops that move elements without computing on them.
 //
-// The odd factor of an extent odd * 2^k is the outermost part of its dimension on
-// every target (docs/Language.md), so it cannot be cut, merged with another one, or
-// moved past elements of other dimensions: reshape and cat refuse that.
+// The odd factor of an extent odd * 2^k is the outermost part of its dimension in a layout.
+// A reshape that moves it is an exchange on GPUs (tilegpu.renumber); cat refuses it.
 
 #include "tessera/Frontend/TileBuilder.h"
 
@@ -118,25 +117,6 @@ TileValue TileBuilder::expandDims(const Operand &x, Integers axes) {
   return result;
 }
 
-/// The odd factors of a shape, each with the number of elements between its steps in
-/// row-major order, outermost first.
-static SmallVector<std::pair<int64_t, int64_t>> getOddFactors(ArrayRef<int64_t> shape) {
-  SmallVector<std::pair<int64_t, int64_t>> factors;
-  int64_t stride = 1;
-  for (int64_t extent : llvm::reverse(shape)) {
-    int64_t power = extent & -extent;
-    if (extent != power)
-      factors.push_back({extent / power, stride * power});
-    stride *= extent;
-  }
-  std::reverse(factors.begin(), factors.end());
-  return factors;
-}
-
-bool tessera::keepsOddFactors(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
-  return getOddFactors(from) == getOddFactors(to);
-}
-
 TileValue TileBuilder::reshape(const Operand &x, Integers shape) {
   ValueType type = requireElements(x, "reshape");
   checkTileShape(shape);
@@ -150,12 +130,6 @@ TileValue TileBuilder::reshape(const Operand &x, Integers shape) {
                     "cannot reshape " + toString(type) + " of " + std::to_string(from) +
                         " elements to " + toString(shape) + " of " + std::to_string(to),
                     "a reshape keeps the number of elements");
-  if (!keepsOddFactors(type.shape, shape))
-    throw UserError("E023",
-                    "reshape of " + toString(type) + " to " + toString(shape) +
-                        " cuts the odd factor of an extent",
-                    "split or merge dimensions inside the power of two alone, or use extents "
-                    "that are powers of two");
   ValueType result = type.withShape(shape);
   TileValue source = x.value();
   if (type.shape == result.shape)

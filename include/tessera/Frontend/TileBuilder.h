@@ -156,9 +156,6 @@ llvm::SmallVector<int64_t> broadcastShapes(const ValueType &a, const ValueType &
 /// Throws unless a tile may have this shape (E018, E020, E021).
 void checkTileShape(llvm::ArrayRef<int64_t> shape);
 
-/// Whether a reshape leaves the odd factors of extents whole and in their places.
-bool keepsOddFactors(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to);
-
 //===----------------------------------------------------------------------===//
 // TileBuilder
 //===----------------------------------------------------------------------===//

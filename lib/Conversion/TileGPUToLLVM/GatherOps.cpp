@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Ops that go to places which are known at run time: gather and histogram, both through
-// shared memory.
+// Ops whose elements go to places that no layout describes: gather and histogram, where they are
+// known at run time, and renumber. All go through shared memory.
 
 #include "ScratchMemory.h"
 #include "SharedTile.h"
@@ -12,26 +12,36 @@ using namespace tessera;
 
 namespace {
 
-/// The source is written so that lanes do not conflict; each element is read from where
-/// its index says.
+/// The tile in the op's scratch memory, written so that lanes do not conflict. All threads may
+/// read it.
+FailureOr<SharedTile> emitSharedSource(ThreadBuilder &thread, Operation *op, RankedTensorType type,
+                                       Type element, ValueRange registers) {
+  FailureOr<Value> scratch = emitScratch(thread, op);
+  if (failed(scratch))
+    return failure();
+  const LinearLayout &layout = tilegpu::getLayout(type);
+  LinearLayout memory = planSwizzle(layout, layout, getMemoryBytes(element) * 8).layout(layout);
+  SharedTile source(*scratch, memory, element);
+  source.store(thread, layout, registers);
+  emitBarrier(thread);
+  return source;
+}
+
+/// Each element is read from where its index says.
 struct GatherPattern : TilePattern<tile::GatherOp> {
   using TilePattern::TilePattern;
 
   LogicalResult matchAndRewrite(tile::GatherOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
-    FailureOr<Value> scratch = emitScratch(thread, op);
-    if (failed(scratch))
-      return failure();
-    const LinearLayout &layout = tilegpu::getLayout(op.getSource().getType());
     Type element = getConverter().convertElement(op.getType());
-    LinearLayout memory = planSwizzle(layout, layout, getMemoryBytes(element) * 8).layout(layout);
-    SharedTile source(*scratch, memory, element);
-    source.store(thread, layout, adaptor.getSource());
-    emitBarrier(thread);
+    auto type = cast<RankedTensorType>(op.getSource().getType());
+    FailureOr<SharedTile> source = emitSharedSource(thread, op, type, element, adaptor.getSource());
+    if (failed(source))
+      return failure();
 
     unsigned axis = op.getAxis();
-    int64_t extent = layout.extent(axis);
+    int64_t extent = type.getDimSize(axis);
     SmallVector<SmallVector<Value>> results(1);
     SmallVector<SmallVector<Value>> places =
         emitCoordinates(thread, tilegpu::getLayout(op.getType()));
@@ -43,8 +53,40 @@ struct GatherPattern : TilePattern<tile::GatherOp> {
       Value isInside = thread.compare(LLVM::ICmpPredicate::ult, wide, extent);
       Value chosen = thread.extendOrTruncate(wide, 32);
       coordinates[axis] = thread.select(isInside, chosen, thread.i32(0));
-      Value value = source.loadElement(thread, source.getAddress(thread, coordinates));
+      Value value = source->loadElement(thread, source->getAddress(thread, coordinates));
       results[0].push_back(thread.select(isInside, value, thread.zero(element)));
+    }
+    rewriter.replaceOpWithMultiple(op, std::move(results));
+    return success();
+  }
+};
+
+/// Each element is read from where it is under the other shape.
+struct RenumberPattern : TilePattern<tilegpu::RenumberOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tilegpu::RenumberOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
+    Type element = getConverter().convertElement(op.getType());
+    auto type = cast<RankedTensorType>(op.getSource().getType());
+    FailureOr<SharedTile> source = emitSharedSource(thread, op, type, element, adaptor.getSource());
+    if (failed(source))
+      return failure();
+
+    ArrayRef<int64_t> from = type.getShape(), to = tile::getShape(op.getType());
+    SmallVector<SmallVector<Value>> results(1);
+    for (ArrayRef<Value> place : emitCoordinates(thread, tilegpu::getLayout(op.getType()))) {
+      Value number = thread.i32(0);
+      for (auto [coordinate, extent] : llvm::zip_equal(place, to))
+        number = thread.add(thread.mul(number, extent), coordinate);
+      SmallVector<Value> coordinates(from.size());
+      for (size_t dim = from.size(); dim-- > 0;) {
+        Value extent = thread.i32(from[dim]);
+        coordinates[dim] = dim == 0 ? number : thread.create<LLVM::URemOp>(number, extent);
+        number = thread.create<LLVM::UDivOp>(number, extent);
+      }
+      results[0].push_back(source->loadElement(thread, source->getAddress(thread, coordinates)));
     }
     rewriter.replaceOpWithMultiple(op, std::move(results));
     return success();
@@ -98,5 +140,5 @@ struct HistogramPattern : TilePattern<tile::HistogramOp> {
 
 void tessera::populateGatherPatterns(const TileGPUTypeConverter &converter,
                                      RewritePatternSet &patterns) {
-  patterns.add<GatherPattern, HistogramPattern>(converter);
+  patterns.add<GatherPattern, HistogramPattern, RenumberPattern>(converter);
 }

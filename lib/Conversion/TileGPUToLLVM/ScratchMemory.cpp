@@ -161,6 +161,10 @@ static int64_t getBytes(tile::GatherOp op) {
   return getPartBytes(tilegpu::getLayout(op.getSource().getType()), op.getType());
 }
 
+static int64_t getBytes(tilegpu::RenumberOp op) {
+  return getPartBytes(tilegpu::getLayout(op.getSource().getType()), op.getType());
+}
+
 static int64_t getBytes(tile::DotOp op) {
   if (isDotInRegisters(op))
     return 0;
@@ -228,5 +232,5 @@ template <typename... Ops> void attach(MLIRContext *context) {
 
 void tessera::attachExchangeScratchModels(MLIRContext *context) {
   attach<tile::ReduceOp, tile::ScanOp, tile::SortOp, tile::HistogramOp, tile::GatherOp, tile::DotOp,
-         tile::DotScaledOp>(context);
+         tile::DotScaledOp, tilegpu::RenumberOp>(context);
 }

@@ -61,7 +61,7 @@ template <template <typename> class Model, typename... Ops> void attach(MLIRCont
 } // namespace
 
 void tessera::registerTileGPUScratchModels(DialectRegistry &registry) {
-  registry.addExtension(+[](MLIRContext *context, tile::TileDialect *) {
+  registry.addExtension(+[](MLIRContext *context, tile::TileDialect *, tilegpu::TileGPUDialect *) {
     attach<DeliveryModel, tile::LoadOp, tile::AtomicLoadOp, tile::AtomicRMWOp, tile::AtomicCASOp,
            tile::ClockOp>(context);
     attach<ForeignModel, tile::InlineAsmOp, tile::ExternElementwiseOp>(context);

@@ -53,6 +53,18 @@ struct ConvertTileToTileGPU : tessera::impl::ConvertTileToTileGPUBase<ConvertTil
     if (found.wasInterrupted())
       return signalPassFailure();
 
+    // Layouts follow a reshape within one thread; what they cannot follow is an exchange.
+    module.walk([](tile::ReshapeOp reshape) {
+      ArrayRef<int64_t> from = tile::getShape(reshape.getSource().getType());
+      if (LinearLayout(from).reshape(tile::getShape(reshape.getType())))
+        return;
+      OpBuilder builder(reshape);
+      Value moved = tilegpu::RenumberOp::create(builder, reshape.getLoc(), reshape.getType(),
+                                                reshape.getSource());
+      reshape.replaceAllUsesWith(moved);
+      reshape.erase();
+    });
+
     auto unassigned = tilegpu::UnassignedAttr::get(&getContext());
     auto encode = [&](RankedTensorType type) -> RankedTensorType {
       if (type.getEncoding())

@@ -194,6 +194,21 @@ def test_shapes(blocks: int, block: int) -> None:
 
 
 @tessera.jit
+def renumbered(x_ptr, out_ptr):
+    i = tl.arange(0, 384)
+    x = tl.load(x_ptr + i)
+    tl.store(out_ptr + i, tl.ravel(tl.reshape(x, (16, 24)).T + 0))
+
+
+@pytest.mark.parametrize("blocks", BLOCKS)
+def test_odd_factors_that_move(blocks: int) -> None:
+    x = np.arange(384, dtype=np.int32)
+    out = np.zeros_like(x)
+    run(renumbered, (1,), x, out, num_ctas=blocks)
+    np.testing.assert_array_equal(out, x.reshape(16, 24).T.reshape(-1))
+
+
+@tessera.jit
 def ticket(x_ptr, out_ptr, counter_ptr, order_ptr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     number = tl.atomic_add(counter_ptr, 1)

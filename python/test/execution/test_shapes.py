@@ -55,6 +55,48 @@ def test_reshape(run, rng, shape):
     np.testing.assert_array_equal(move(run, x, f"tl.reshape(x, {shape})", shape), x.reshape(shape))
 
 
+# Shapes of which one cannot be had of the other within a thread, from where an odd factor is moved.
+MOVED = [
+    ((16, 24), (384,)), ((384,), (24, 16)), ((24, 16), (16, 24)), ((24, 40), (40, 24)),
+    ((24, 88), (88, 24)), ((2, 24, 4), (192,)), ((24, 24), (576,)), ((1, 56), (56, 1)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["int1", "int8", "float16", "float32", "int64"])
+@pytest.mark.parametrize("shapes", MOVED, ids=str)
+def test_reshape_that_moves_an_odd_factor(run, rng, shapes, dtype):
+    before, after = shapes
+    x = draw(rng, before, dtype)
+    got = move(run, x, f"tl.reshape(x, {after})", after)
+    np.testing.assert_array_equal(got, x.reshape(after))
+
+
+def test_odd_factors_move_in_loops_and_branches(run, rng):
+    kernel = make_kernel("""
+@tessera.jit
+def kernel(x_ptr, out_ptr, n, size):
+    i = tl.arange(0, 384)
+    places = tl.reshape(x_ptr + i, (16, 24))
+    inside = tl.reshape(i < size, (16, 24))
+    total = tl.zeros((384,), tl.float32)
+    for step in range(n):
+        x = tl.load(places + step * 384, mask=inside, other=1)
+        if step % 2 == 0:
+            total += tl.ravel(x)
+        else:
+            total = tl.ravel(tl.reshape(total + tl.ravel(x), (48, 8)).T)
+    tl.store(out_ptr + i, total)
+""")
+    x, out = draw(rng, (5, 384), "float32"), np.zeros(384, np.float32)
+    run(kernel, (1,), x, out, 5, 300)
+    want = np.zeros(384, np.float32)
+    for step, row in enumerate(x):
+        want += np.where(np.arange(384) < 300, row, 1)
+        if step % 2 == 1:
+            want = want.reshape(48, 8).T.reshape(-1)
+    np.testing.assert_array_equal(out, want)
+
+
 def test_expand_and_broadcast(run, rng):
     x = draw(rng, (32,), "float32")
     got = move(run, x, "tl.broadcast_to(x[:, None], (32, 8))", (32, 8))

@@ -41,6 +41,16 @@ tile.func @kernel(%p: !tile.ptr<f32>, %n: i32) {
   tile.return
 }
 
+// A layout follows a reshape that leaves odd factors in their places. Any other is an exchange.
+// CHECK-LABEL: tile.func private @reshape
+tile.func private @reshape(%x: tensor<16x24xf32>) -> tensor<384xf32> attributes {noinline} {
+  // CHECK: tile.reshape %{{.+}} : tensor<16x24xf32, #tilegpu.unassigned> -> tensor<2x8x24xf32, #tilegpu.unassigned>
+  %y = tile.reshape %x : tensor<16x24xf32> -> tensor<2x8x24xf32>
+  // CHECK: tilegpu.renumber %{{.+}} : tensor<2x8x24xf32, #tilegpu.unassigned> -> tensor<384xf32, #tilegpu.unassigned>
+  %z = tile.reshape %y : tensor<2x8x24xf32> -> tensor<384xf32>
+  tile.return %z : tensor<384xf32>
+}
+
 // -----
 
 tile.func @descriptor(%p: !tile.ptr<f32>, %n: i32, %s: i64) {

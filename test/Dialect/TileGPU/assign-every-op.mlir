@@ -233,6 +233,10 @@ tile.func @odd(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>) {
   %k = tile.cat %t, %t {axis = 1 : i32} : tensor<96x16xf32> -> tensor<96x32xf32>
   // CHECK: tile.cat
   %o2 = tile.cat %k, %k {axis = 0 : i32} : tensor<96x32xf32> -> tensor<192x32xf32>
+  // Any layouts will do for what goes through shared memory.
+  // CHECK: tilegpu.renumber
+  %z = tile.reshape %x : tensor<16x96xf32> -> tensor<96x16xf32>
+  tile.print "renumbered = " : %z {hex = false, is_signed = array<i32: 1>} : tensor<96x16xf32>
   tile.print "cat = " : %o2 {hex = false, is_signed = array<i32: 1>} : tensor<192x32xf32>
   %l = tile.reduce (%k) {axis = 1 : i32} : (tensor<96x32xf32>) -> tensor<96xf32> {
   ^bb0(%u: f32, %v: f32):

@@ -147,3 +147,23 @@ tile.func private @split(%x: tensor<32x2xf32, #a>) {
   %0, %1 = tile.split %x : tensor<32x2xf32, #a> -> tensor<32xf32, #b>
   tile.return
 }
+
+// -----
+
+// (N1)
+tile.func private @renumber(%x: tensor<16x24xf32, #tilegpu.unassigned>) {
+  // expected-error@+1 {{makes 192 elements of 384}}
+  %0 = tilegpu.renumber %x : tensor<16x24xf32, #tilegpu.unassigned> -> tensor<192xf32, #tilegpu.unassigned>
+  tile.return
+}
+
+// -----
+
+// (N2)
+#a = #tilegpu.layout<8x24, reg = [[4, 0]], lane = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0]]>
+#b = #tilegpu.layout<192, lane = [1, 2, 4, 8, 16], warp = [32]>
+tile.func private @renumber(%x: tensor<8x24xf32, #a>) {
+  // expected-error@+1 {{moves elements from 1 warps of 1 blocks to 2 of 1}}
+  %0 = tilegpu.renumber %x : tensor<8x24xf32, #a> -> tensor<192xf32, #b>
+  tile.return
+}

@@ -85,3 +85,14 @@ tile.func private @unassigned(%x: tensor<32x8xf32, #tilegpu.unassigned>) {
   %1 = tile.join %x, %x : tensor<32x8xf32, #tilegpu.unassigned> -> tensor<32x8x2xf32, #tilegpu.unassigned>
   tile.return
 }
+
+// -----
+
+#short = #tilegpu.layout<16x24, reg = [[4, 0], [8, 0]], lane = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0]]>
+#line = #tilegpu.layout<384, reg = [32, 64], lane = [1, 2, 4, 8, 16]>
+// CHECK-LABEL: tile.func private @renumber
+tile.func private @renumber(%x: tensor<16x24xf32, #short>) {
+  // CHECK: tilegpu.renumber %{{.+}} : tensor<16x24xf32, #{{.+}}> -> tensor<384xf32, #{{.+}}>
+  %0 = tilegpu.renumber %x : tensor<16x24xf32, #short> -> tensor<384xf32, #line>
+  tile.return
+}

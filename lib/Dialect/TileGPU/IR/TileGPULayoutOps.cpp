@@ -28,6 +28,21 @@ LogicalResult ConvertLayoutOp::verify() {
   return success();
 }
 
+LogicalResult RenumberOp::verify() {
+  auto source = cast<RankedTensorType>(getSource().getType());
+  auto result = cast<RankedTensorType>(getType());
+  if (source.getNumElements() != result.getNumElements())
+    return emitOpError("makes ") << result.getNumElements() << " elements of "
+                                 << source.getNumElements();
+  LayoutAttr from = getLayoutAttr(source), to = getLayoutAttr(result);
+  if (from && to &&
+      (from.getNumWarps() != to.getNumWarps() || from.getNumBlocks() != to.getNumBlocks()))
+    return emitOpError("moves elements from ")
+           << from.getNumWarps() << " warps of " << from.getNumBlocks() << " blocks to "
+           << to.getNumWarps() << " of " << to.getNumBlocks();
+  return success();
+}
+
 OpFoldResult ConvertLayoutOp::fold(FoldAdaptor adaptor) {
   if (getSource().getType() == getType())
     return getSource();

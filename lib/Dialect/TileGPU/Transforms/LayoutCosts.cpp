@@ -203,7 +203,7 @@ double LayoutCosts::ofOp(Operation *op, LayoutAttr label) {
   double registers = label.getNumRegisters();
   if (isa<tile::HistogramOp>(op))
     return warps * registers * costs.atomic;
-  if (isa<tile::GatherOp>(op))
+  if (isa<tile::GatherOp, RenumberOp>(op))
     return warps * registers * 2 * costs.exchange + 2 * costs.barrier;
   return warps * registers * (cost == tile::ElementCost::Function ? costs.function : 1);
 }

@@ -296,6 +296,12 @@ struct GatherModel : Model<GatherModel, tile::GatherOp> {
   }
 };
 
+struct RenumberModel : Model<RenumberModel, RenumberOp> {
+  bool needsWholeOperands(Operation *) const { return true; }
+  LayoutAttr getOperandLayout(Operation *, Rules, unsigned, LayoutAttr) const { return {}; }
+  LayoutAttr fromOperand(Operation *, Rules, unsigned, LayoutAttr) const { return {}; }
+};
+
 //===----------------------------------------------------------------------===//
 // Reductions and the like
 //===----------------------------------------------------------------------===//
@@ -468,5 +474,6 @@ void tilegpu::registerLayoutRuleModels(DialectRegistry &registry) {
     tile::InlineAsmOp::attachInterface<InlineAsmModel>(*context);
     tile::PrintOp::attachInterface<PrintModel>(*context);
     ClusterSumOp::attachInterface<ClusterSumModel>(*context);
+    RenumberOp::attachInterface<RenumberModel>(*context);
   });
 }

@@ -32,4 +32,25 @@ def TileGPU_ConvertLayoutOp : TileGPU_Op<"convert_layout", [Pure, Tile_MoveOpInt
   }];
 }
 
+def TileGPU_RenumberOp : TileGPU_Op<"renumber", [Pure, Tile_Collective, SameOperandsAndResultElementType]> {
+  let summary = "A reshape that no layout follows, through shared memory";
+  let description = [{
+    The same elements in row-major order under another shape. The odd factor of an
+    extent is the outermost part of its dimension in every layout. A reshape that
+    moves it, as from 16x24 to 384, therefore gives elements to other threads.
+    Operand and result may have any layouts.
+
+    Rules: (N1) operand and result have the same number of elements; (N2) they have
+    the same number of warps and blocks.
+
+    ```mlir
+    %y = tilegpu.renumber %x : tensor<16x24xf32, #a> -> tensor<384xf32, #b>
+    ```
+  }];
+  let arguments = (ins Tile_Tile:$source);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 #endif // TESSERA_DIALECT_TILEGPU_TILEGPULAYOUTOPS_TD
