@@ -280,8 +280,8 @@ TileValue TileBuilder::gather(const Operand &source, const Operand &index, int64
 
 TileValue TileBuilder::histogram(const Operand &x, int64_t bins, const Operand &mask) {
   if (!x.isValue() || !x.value().type.isNumber() || x.value().type.shape.size() != 1 ||
-      !isInteger(x.value().type.dtype) || getBitWidth(x.value().type.dtype) != 32)
-    throw UserError("E030", "histogram of " + x.describe() + "; it takes int32 or uint32 of rank 1",
+      !isInteger(x.value().type.dtype) || x.value().type.dtype == DType::Int1)
+    throw UserError("E030", "histogram of " + x.describe() + "; it takes integers of rank 1",
                     "cast with x.to(tl.int32), and flatten with tl.ravel");
   ValueType type = ValueType::number(DType::Int32, {bins});
   checkTileShape(type.shape);
@@ -293,5 +293,15 @@ TileValue TileBuilder::histogram(const Operand &x, int64_t bins, const Operand &
       ArrayRef<int64_t>(broadcastShapes(source, mask.type())) != ArrayRef<int64_t>(source.shape))
     throw UserError("E045", "a mask of " + mask.describe() + " does not fit " + toString(source),
                     "the mask must have the operand's shape");
-  return {create<tile::HistogramOp>(ir(type), x.value().ir, maskOf(mask, source.shape)), type};
+  TileValue elements = x.value();
+  Value counted = maskOf(mask, source.shape);
+  if (getBitWidth(source.dtype) == 64) {
+    // The lower half of a wide element is a bin that another number belongs to.
+    TileValue isBin =
+        compare(Comparison::LT, castElements(elements, DType::UInt64), bins);
+    counted = counted ? create<arith::AndIOp>(counted, isBin.ir) : isBin.ir;
+  }
+  if (getBitWidth(source.dtype) != 32)
+    elements = castElements(elements, DType::Int32);
+  return {create<tile::HistogramOp>(ir(type), elements.ir, counted), type};
 }

@@ -262,7 +262,8 @@ def gather(src: tensor, index: tensor, axis: int) -> tensor:
 def histogram(input: tensor, num_bins: int, mask: Optional[Operand] = None) -> tensor:
     """How often each of 0..num_bins-1 occurs in a tile of rank 1, as int32.
 
-    Values out of range and masked-off ones are not counted. Source: Triton language 3.6/3.9.
+    The elements are integers of any width (Triton: 32 bits). Values out of range and masked-off
+    ones are not counted. Errors: E030, E045. Source: Triton language 3.6/3.9.
 
     Example:
         x = tl.arange(0, 8) % 3  # 0 1 2 0 1 2 0 1

@@ -158,17 +158,25 @@ def test_topk_and_where(run, rng, dtype, descending):
     np.testing.assert_array_equal(where, order)
 
 
-@pytest.mark.parametrize("dtype", ["int32", "uint32"])
-def test_histogram(run, rng, dtype):
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("bins", [4, 64, 256])
+@pytest.mark.parametrize("dtype", [*INTS, *UINTS])
+def test_histogram(run, rng, dtype, bins, masked):
     info = np.iinfo(dtype)
     x = rng.integers(max(-8, info.min), 72, 512).astype(dtype)
-    x[:2] = info.min, info.max
-    kernel = make_kernel("""
+    x[:4] = info.min, info.max, info.min + 1, info.max - 1
+    if info.bits == 64:
+        # The lower halves of these are bins.
+        x[4:8] = 1 << 32, (1 << 32) + 3, (1 << 62) + 2, info.min + (1 << 40) + 1
+    mask = rng.integers(0, 2, 512).astype(bool) if masked else np.ones(512, bool)
+    which = ", mask=tl.load(mask_ptr + i)" if masked else ""
+    kernel = make_kernel(f"""
 @tessera.jit
-def kernel(x_ptr, out_ptr):
-    tl.store(out_ptr + tl.arange(0, 64), tl.histogram(tl.load(x_ptr + tl.arange(0, 512)), 64))
+def kernel(x_ptr, mask_ptr, out_ptr, BINS: tl.constexpr):
+    i = tl.arange(0, 512)
+    tl.store(out_ptr + tl.arange(0, BINS), tl.histogram(tl.load(x_ptr + i), BINS{which}))
 """)
-    out = np.full(64, 99, np.int32)
-    run(kernel, (1,), x, out)
-    counts = [int((x == bin).sum()) for bin in range(64)]
+    out = np.full(bins, 99, np.int32)
+    run(kernel, (1,), x, mask, out, BINS=bins)
+    counts = [int((x[mask] == bin).sum()) if bin <= info.max else 0 for bin in range(bins)]
     np.testing.assert_array_equal(out, counts)
