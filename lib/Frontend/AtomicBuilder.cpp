@@ -79,8 +79,8 @@ TileValue TileBuilder::atomicRMW(StringRef kind, const Operand &ptr, const Opera
 }
 
 TileValue TileBuilder::atomicCAS(const Operand &ptr, const Operand &compare, const Operand &value,
-                                 StringRef sem, StringRef scope) {
-  ValueType pointer = checkAtomic(ptr, value, Operand(), "atomic_cas");
+                                 const Operand &mask, StringRef sem, StringRef scope) {
+  ValueType pointer = checkAtomic(ptr, value, mask, "atomic_cas");
   checkAtomic(ptr, compare, Operand(), "atomic_cas");
   if (getBitWidth(pointer.dtype) < 16)
     throw UserError("E047", ("atomic_cas of " + getName(pointer.dtype)).str(),
@@ -90,9 +90,10 @@ TileValue TileBuilder::atomicCAS(const Operand &ptr, const Operand &compare, con
   ValueType type = ValueType::number(pointer.dtype, pointer.shape);
   Value expected = elementsFor(compare, pointer.dtype, pointer.shape);
   Value desired = elementsFor(value, pointer.dtype, pointer.shape);
-  return {
-      create<tile::AtomicCASOp>(ir(type), ptr.value().ir, expected, desired, semantic, memScope),
-      type};
+  Value maskValue = maskOf(mask, pointer.shape);
+  return {create<tile::AtomicCASOp>(ir(type), ptr.value().ir, expected, desired, maskValue, semantic,
+                                    memScope),
+          type};
 }
 
 TileValue TileBuilder::atomicLoad(const Operand &ptr, const Operand &mask, StringRef sem,

@@ -379,7 +379,8 @@ static void addMemory(Table &table) {
                                a.string(5)));
   };
   table["atomic_cas"] = [](const Arguments &a, Results &r) {
-    r.push(a.builder.atomicCAS(a.operand(0), a.operand(1), a.operand(2), a.string(3), a.string(4)));
+    r.push(a.builder.atomicCAS(a.operand(0), a.operand(1), a.operand(2), a.operand(3), a.string(4),
+                               a.string(5)));
   };
   table["atomic_load"] = [](const Arguments &a, Results &r) {
     r.push(a.builder.atomicLoad(a.operand(0), a.operand(1), a.string(2), a.string(3)));

@@ -96,11 +96,11 @@ static Tile runAtomicCAS(tile::AtomicCASOp op, Program &p) {
              &value = p.tile(op.getValue());
   Type element = value.element();
   Tile result(op.getType());
-  for (size_t i = 0; i < result.size(); ++i) {
+  forEachLane(op, p, [&](size_t i) {
     result.bits[i] = loadElement(pointers.bits[i], element);
     if (result.bits[i] == compare.bits[i])
       storeElement(pointers.bits[i], element, value.bits[i]);
-  }
+  });
   return result;
 }
 

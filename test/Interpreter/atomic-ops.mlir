@@ -2,6 +2,7 @@
 // RUN: tessera-interpret %s --kernel kinds --arg i8:9=12,12,12,-4,-4,-4,-4,5,0 | FileCheck %s --check-prefix=KINDS
 // RUN: tessera-interpret %s --kernel floats --arg f16:3=1.5,1.5,1.5 | FileCheck %s --check-prefix=FLOATS
 // RUN: tessera-interpret %s --kernel cas --arg i32:2=4,9 --arg i32:2 | FileCheck %s --check-prefix=CAS
+// RUN: tessera-interpret %s --kernel masked_cas --arg i32:2=4,4 --arg i32:2=7,7 | FileCheck %s --check-prefix=MASKED-CAS
 // RUN: tessera-interpret %s --kernel counter --grid 3,2 --arg i32:1 | FileCheck %s --check-prefix=COUNTER
 // RUN: tessera-interpret %s --kernel load_store --arg i32:4=5,6,7,8 | FileCheck %s --check-prefix=LOADSTORE
 
@@ -52,6 +53,23 @@ tile.func @floats(%p: !tile.ptr<f16>) {
   %a1 = tile.atomic_rmw fmax, relaxed, gpu, %p1, %v : !tile.ptr<f16>, f16 -> f16
   %p2 = tile.addptr %p1, %one : !tile.ptr<f16>, i32
   %a2 = tile.atomic_rmw fmin, relaxed, gpu, %p2, %v : !tile.ptr<f16>, f16 -> f16
+  tile.return
+}
+
+// MASKED-CAS:      arg 0 i32:2 = 8, 4
+// MASKED-CAS-NEXT: arg 1 i32:2 = 4, 0
+tile.func @masked_cas(%p: !tile.ptr<i32>, %out: !tile.ptr<i32>) {
+  %i = tile.range 0 to 2 : tensor<2xi32>
+  %one = arith.constant dense<1> : tensor<2xi32>
+  %m = arith.cmpi slt, %i, %one : tensor<2xi32>
+  %ps = tile.splat %p : !tile.ptr<i32> -> tensor<2x!tile.ptr<i32>>
+  %q = tile.addptr %ps, %i : tensor<2x!tile.ptr<i32>>, tensor<2xi32>
+  %c = arith.constant dense<4> : tensor<2xi32>
+  %v = arith.constant dense<8> : tensor<2xi32>
+  %old = tile.atomic_cas acq_rel, gpu, %q, %c, %v, %m : tensor<2x!tile.ptr<i32>>, tensor<2xi32>, tensor<2xi1>
+  %outs = tile.splat %out : !tile.ptr<i32> -> tensor<2x!tile.ptr<i32>>
+  %o = tile.addptr %outs, %i : tensor<2x!tile.ptr<i32>>, tensor<2xi32>
+  tile.store %o, %old : tensor<2x!tile.ptr<i32>>
   tile.return
 }
 

@@ -257,7 +257,7 @@ public:
   TileValue atomicRMW(llvm::StringRef kind, const Operand &ptr, const Operand &value,
                       const Operand &mask, llvm::StringRef sem, llvm::StringRef scope);
   TileValue atomicCAS(const Operand &ptr, const Operand &compare, const Operand &value,
-                      llvm::StringRef sem, llvm::StringRef scope);
+                      const Operand &mask, llvm::StringRef sem, llvm::StringRef scope);
   TileValue atomicLoad(const Operand &ptr, const Operand &mask, llvm::StringRef sem,
                        llvm::StringRef scope);
   void atomicStore(const Operand &ptr, const Operand &value, const Operand &mask,

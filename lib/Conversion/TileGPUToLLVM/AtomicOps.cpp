@@ -275,7 +275,8 @@ struct CASPattern : AtomicPattern<tile::AtomicCASOp> {
           thread.bitcast(adaptor.getValue()[i], bits), predicate);
       return {thread.bitcast(old, type)};
     };
-    return forEachAccess(op, thread, {}, element, rewriter);
+    return forEachAccess(op, thread, op.getMask() ? adaptor.getMask() : ValueRange(), element,
+                         rewriter);
   }
 };
 

@@ -187,18 +187,19 @@ Value buildScalarAccess(OpBuilder &b, Operation *op, ValueRange operands) {
       .Case([&](tile::AtomicCASOp atomic) {
         // Bits are compared, not numbers.
         Type bits = b.getIntegerType(bytes * 8);
-        auto asBits = [&](Value value) -> Value {
-          value = stored(b, value);
-          return value.getType() == bits ? value : arith::BitcastOp::create(b, loc, bits, value);
-        };
         LLVM::AtomicOrdering ordering = getAtomicOrdering(atomic.getSem());
-        Value exchange = LLVM::AtomicCmpXchgOp::create(
-            b, loc, pointer(b), asBits(atomic.getCompare()), asBits(atomic.getValue()), ordering,
-            getFailureOrdering(ordering));
-        Value old = LLVM::ExtractValueOp::create(b, loc, exchange, ArrayRef<int64_t>{0});
-        if (bits != memory)
-          old = arith::BitcastOp::create(b, loc, memory, old);
-        return finish(old);
+        auto exchange = [&](OpBuilder &at) -> Value {
+          auto asBits = [&](Value value) -> Value {
+            value = stored(at, value);
+            return value.getType() == bits ? value : arith::BitcastOp::create(at, loc, bits, value);
+          };
+          Value both = LLVM::AtomicCmpXchgOp::create(
+              at, loc, pointer(at), asBits(atomic.getCompare()), asBits(atomic.getValue()),
+              ordering, getFailureOrdering(ordering));
+          Value old = LLVM::ExtractValueOp::create(at, loc, both, ArrayRef<int64_t>{0});
+          return bits == memory ? old : arith::BitcastOp::create(at, loc, memory, old);
+        };
+        return finish(buildMasked(b, loc, operandAt(atomic.getMask()), memory, {}, exchange));
       });
 }
 

@@ -949,10 +949,12 @@ def atomic_cas(
     val: Operand,
     sem: Optional[str] = None,
     scope: Optional[str] = None,
+    mask: Optional[Operand] = None,
 ) -> tensor:
     """Atomically writes `val` where memory equals `cmp`; returns the old values.
 
-    Pointees of 16, 32 or 64 bits. Errors: E044, E047. Source: Triton language 3.6/3.9.
+    Pointees of 16, 32 or 64 bits. A lane that is masked off returns 0 and touches no memory;
+    Triton has no `mask` here. Errors: E044, E045, E047. Source: Triton language 3.6/3.9.
 
     Example:
         import numpy as np
@@ -974,6 +976,7 @@ def atomic_cas(
         _pointer(pointer, "atomic_cas"),
         unwrap(cmp),
         unwrap(val),
+        unwrap(mask),
         _choice(sem, _RMW_SEM, "sem", "E047"),
         _choice(scope, _SCOPES, "scope", "E047"),
     )

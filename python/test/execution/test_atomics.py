@@ -103,6 +103,41 @@ def test_compare_and_swap(run, rng, dtype):
     np.testing.assert_array_equal(old, before)
 
 
+@pytest.mark.parametrize("dtype", ["int16", "int32", "uint64", "float16", "float32", "float64"])
+@pytest.mark.parametrize("lanes", ["some", "none", "all"])
+def test_compare_and_swap_of_some_lanes(run, rng, dtype, lanes):
+    """Lanes that are off have addresses of nothing."""
+    x = rng.integers(0, 2, 64).astype(dtype)
+    value = rng.integers(2, 9, 64).astype(dtype)
+    on = {"some": rng.integers(0, 2, 64), "none": np.zeros(64), "all": np.ones(64)}[lanes] == 1
+    before, old = x.copy(), np.full(64, 7).astype(dtype)
+    kernel = make_kernel("""
+@tessera.jit
+def kernel(x_ptr, value_ptr, on_ptr, old_ptr):
+    i = tl.arange(0, 64)
+    on = tl.load(on_ptr + i)
+    value = tl.load(value_ptr + i)
+    far = tl.where(on, i.to(tl.int64), i.to(tl.int64) + (1 << 40))
+    tl.store(old_ptr + i, tl.atomic_cas(x_ptr + far, tl.zeros_like(value), value, mask=on))
+""")
+    run(kernel, (1,), x, value, on, old)
+    np.testing.assert_array_equal(x, np.where(on & (before == 0), value, before))
+    np.testing.assert_array_equal(old, np.where(on, before, 0))
+
+
+def test_compare_and_swap_of_a_scalar_under_a_mask(run):
+    kernel = make_kernel("""
+@tessera.jit
+def kernel(lock_ptr, out_ptr, n):
+    for i in range(n):
+        old = tl.atomic_cas(lock_ptr, i, i + 1, mask=i != 2)
+        tl.store(out_ptr + i, old)
+""")
+    lock, out = np.zeros(1, np.int32), np.full(4, 9, np.int32)
+    run(kernel, (1,), lock, out, 4)
+    assert lock[0] == 2 and out.tolist() == [0, 1, 0, 2]
+
+
 @pytest.mark.parametrize("sem", ["relaxed", "acquire", "release", "acq_rel"])
 @pytest.mark.parametrize("scope", ["cta", "gpu", "sys"])
 def test_orders_and_scopes(run, rng, sem, scope):

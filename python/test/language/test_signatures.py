@@ -38,7 +38,7 @@ store(pointer, value, mask=None, boundary_check=(), cache_modifier='', eviction_
 make_block_ptr(base, shape, strides, offsets, block_shape, order)
 advance(base, offsets)
 make_tensor_descriptor(base, shape, strides, block_shape, padding_option='zero')
-atomic_cas(pointer, cmp, val, sem=None, scope=None)
+atomic_cas(pointer, cmp, val, sem=None, scope=None, mask=None)
 atomic_xchg(pointer, val, mask=None, sem=None, scope=None)
 atomic_add(pointer, val, mask=None, sem=None, scope=None)
 atomic_max(pointer, val, mask=None, sem=None, scope=None)

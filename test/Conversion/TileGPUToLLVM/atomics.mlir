@@ -196,6 +196,17 @@ module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target
     tile.return
   }
 
+// Lanes that are off, and threads that do not represent the scalar, do nothing.
+// CHECK-LABEL: llvm.func @masked_cas
+// CHECK-SAME: , %[[M:[^:,]+]]: i8)
+// CHECK: %[[ON:.+]] = llvm.icmp "ne" %[[M]]
+// CHECK: %[[ACTS:.+]] = llvm.and %[[ON]], %{{.+}} : i1
+// CHECK: atom.relaxed.gpu.global.cas.b32 {{.*}}%[[ACTS]] : (
+  tile.func @masked_cas(%p: !tile.ptr<i32>, %x: i32, %y: i32, %m: i1) {
+    %0 = tile.atomic_cas relaxed, gpu, %p, %x, %y, %m : !tile.ptr<i32>, i32, i1
+    tile.return
+  }
+
 // CHECK-LABEL: llvm.func @byte_cas
 // CHECK: scf.while
 // CHECK: %[[EQUAL:.+]] = llvm.icmp "eq"

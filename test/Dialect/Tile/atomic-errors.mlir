@@ -33,6 +33,14 @@ tile.func private @cas_type(%p: !tile.ptr<i32>, %x: i64) {
 
 // -----
 
+tile.func private @cas_mask(%p: !tile.ptr<i32>, %x: i32, %m: tensor<8xi1>) {
+  // expected-error@+1 {{'tile.atomic_cas' op has a mask of type 'tensor<8xi1>' for pointers of type '!tile.ptr<i32>'}}
+  %0 = tile.atomic_cas acq_rel, gpu, %p, %x, %x, %m : !tile.ptr<i32>, i32, tensor<8xi1>
+  tile.return
+}
+
+// -----
+
 // (A2): the mask has the shape of the pointers.
 tile.func private @mask(%p: tensor<64x!tile.ptr<i32>>, %x: tensor<64xi32>, %m: i1) {
   // expected-error@+1 {{'tile.atomic_rmw' op has a mask of type 'i1' for pointers of type 'tensor<64x!tile.ptr<i32>>'}}

@@ -18,5 +18,7 @@ tile.func private @atomics(%p: tensor<64x!tile.ptr<i32>>, %m: tensor<64xi1>, %v:
   %4 = tile.atomic_rmw xchg, relaxed, gpu, %q, %x : !tile.ptr<f32>, f32 -> f32
   // CHECK: tile.atomic_cas acq_rel, gpu, %{{.+}}, %{{.+}}, %{{.+}} : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
   %5 = tile.atomic_cas acq_rel, gpu, %p, %v, %v : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  // CHECK: tile.atomic_cas acq_rel, gpu, %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}} : tensor<64x!tile.ptr<i32>>, tensor<64xi32>, tensor<64xi1>
+  %masked = tile.atomic_cas acq_rel, gpu, %p, %v, %v, %m : tensor<64x!tile.ptr<i32>>, tensor<64xi32>, tensor<64xi1>
   tile.return
 }

@@ -73,12 +73,10 @@ tile.func @unknown(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %a: i64, %c: i1) {
 
 // -----
 
-// Without a mask of its own it is done or not.
 // CHECK-LABEL: @swap
 tile.func @swap(%x: !tile.ptr<i32>, %v: i32) {
   // CHECK: %[[OK:.*]] = tile.check_access
-  // CHECK: scf.if %[[OK]] -> (i32)
-  // CHECK: tile.atomic_cas
+  // CHECK: tile.atomic_cas acq_rel, gpu, %{{.+}}, %{{.+}}, %{{.+}}, %[[OK]] : !tile.ptr<i32>, i32, i1
   %old = tile.atomic_cas acq_rel, gpu, %x, %v, %v : !tile.ptr<i32>, i32
   tile.return
 }

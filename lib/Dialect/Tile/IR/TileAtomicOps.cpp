@@ -78,6 +78,4 @@ LogicalResult AtomicRMWOp::verify() {
   return success();
 }
 
-LogicalResult AtomicCASOp::verify() {
-  return verifyAccess(*this, getPtr(), getType(), /*mask=*/nullptr);
-}
+LogicalResult AtomicCASOp::verify() { return verifyAccess(*this, getPtr(), getType(), getMask()); }

@@ -258,25 +258,6 @@ Value ExactOffsets::computePointer(Value pointer, BlockArgument base) {
 // Checks
 //===----------------------------------------------------------------------===//
 
-/// An atomic without a mask is done if all of its lanes may be.
-void guard(AtomicCASOp op, Value ok) {
-  OpBuilder builder(op);
-  Location loc = op.getLoc();
-  ok = buildReductionToScalar(builder, loc, ok,
-                              [](OpBuilder &b, Location loc, Value left, Value right) -> Value {
-                                return arith::AndIOp::create(b, loc, left, right);
-                              });
-  auto branch = scf::IfOp::create(builder, loc, op->getResultTypes(), ok, /*withElseRegion=*/true);
-  op->replaceAllUsesWith(branch.getResults());
-  builder.setInsertionPointToStart(branch.thenBlock());
-  auto yield = scf::YieldOp::create(builder, loc, op->getResults());
-  op->moveBefore(yield);
-  builder.setInsertionPointToStart(branch.elseBlock());
-  Value zero =
-      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(branch.getResult(0).getType()));
-  scf::YieldOp::create(builder, loc, zero);
-}
-
 struct CheckAccesses : tessera::tile::impl::TileCheckAccessesPassBase<CheckAccesses> {
   void runOnOperation() override {
     FuncOp kernel = getOperation();
@@ -302,14 +283,9 @@ void CheckAccesses::check(AccessOpInterface op, FuncOp kernel, ExactOffsets &off
   OpBuilder builder(op);
   Type type = withElementType(pointer.getType(), builder.getI1Type());
   StringRef name = op.isAtomic() ? "atomic" : isa<LoadOp>(op) ? "load" : "store";
-  auto create = [&](Value mask) -> Value {
-    return CheckAccessOp::create(builder, op->getLoc(), type, pointer, base, mask, exact,
-                                 base.getArgNumber(), name);
-  };
-  if (auto cas = dyn_cast<AtomicCASOp>(*op))
-    guard(cas, create(Value()));
-  else
-    op.getMaskMutable().assign(create(op.getMask()));
+  Value mask = CheckAccessOp::create(builder, op->getLoc(), type, pointer, base, op.getMask(),
+                                     exact, base.getArgNumber(), name);
+  op.getMaskMutable().assign(mask);
 }
 
 } // namespace

@@ -78,19 +78,19 @@ def Tile_AtomicCASOp : Tile_AtomicOp<"atomic_cas", [AllTypesMatch<["compare", "v
   let summary = "An atomic compare-and-swap of each address";
   let description = [{
     Writes `value` where memory holds the bits of `compare`. The result is what
-    was there before.
+    was there before. A lane masked off returns 0 and touches no memory.
 
     Rules: (A1) compare, value and result have the shape and pointee of the
-    pointers.
+    pointers; (A2) the mask has their shape.
 
     ```mlir
     %old = tile.atomic_cas acq_rel, gpu, %p, %c, %v : !tile.ptr<i32>, i32
     ```
   }];
   let arguments = (ins Tile_PtrLike:$ptr, Tile_AnyLike:$compare,
-    Tile_AnyLike:$value, Tile_MemSemantic:$sem, Tile_MemScope:$scope);
+    Tile_AnyLike:$value, Optional<Tile_BoolLike>:$mask, Tile_MemSemantic:$sem, Tile_MemScope:$scope);
   let results = (outs Tile_AnyLike:$result);
-  let assemblyFormat = "$sem `,` $scope `,` $ptr `,` $compare `,` $value attr-dict `:` type($ptr) `,` type($value)";
+  let assemblyFormat = "$sem `,` $scope `,` $ptr `,` $compare `,` $value (`,` $mask^)? attr-dict `:` type($ptr) `,` type($value) (`,` type($mask)^)?";
   let hasVerifier = 1;
 }
 
