@@ -127,7 +127,7 @@ void simulator::beginStore(Warp &warp, unsigned lane, std::shared_ptr<BulkStore>
   warp.cta.cluster.begin(std::move(store));
 }
 
-Combine simulator::makeCombine(const MemoryAccess &reduction) {
+Combine simulator::makeCombine(const WarpAccess &reduction) {
   return [reduction](uint8_t *to, const uint8_t *from, uint64_t bytes) {
     for (uint64_t at = 0; at < bytes; at += reduction.bytes) {
       uint64_t old = 0, value = 0;
@@ -211,7 +211,7 @@ void copyToBlock(Warp &warp, const Instr &instr, Lanes lanes) {
         };
       }
       if (instr.detail)
-        copy.combine = makeCombine(*static_cast<const MemoryAccess *>(instr.detail));
+        copy.combine = makeCombine(*static_cast<const WarpAccess *>(instr.detail));
       warp.cta.noteVisit({&instr, &warp, lane, who.rank, who.agent, who.clock, source,
                           /*isRead=*/true, llvm::formatv("copies {0} bytes", size)});
       noteCopyTo(warp, instr, lane, *target.cta, target.address, size, target.barrier);
@@ -223,14 +223,14 @@ void copyToBlock(Warp &warp, const Instr &instr, Lanes lanes) {
 
 /// What st.async and red.async move: registers.
 struct AsyncStore {
-  MemoryAccess access;
+  WarpAccess access;
   bool isReduction = false;
 };
 
 /// Operands: to, barrier, values.
 void storeAsync(Warp &warp, const Instr &instr, Lanes lanes) {
   const auto &store = *static_cast<const AsyncStore *>(instr.detail);
-  const MemoryAccess &access = store.access;
+  const WarpAccess &access = store.access;
   const uint64_t *to = warp.in(instr, 0), *barriers = warp.in(instr, 1);
   forEachLane(lanes, [&](unsigned lane) {
     uint64_t address = to[lane] + static_cast<uint64_t>(access.offset);
@@ -272,7 +272,7 @@ void storeBulk(Warp &warp, const Instr &instr, Lanes lanes) {
     if (!store)
       return;
     if (instr.detail)
-      store->combine = makeCombine(*static_cast<const MemoryAccess *>(instr.detail));
+      store->combine = makeCombine(*static_cast<const WarpAccess *>(instr.detail));
     addRow(warp, lane, *store, to[lane], 0, size);
     beginStore(warp, lane, std::move(store));
   });
@@ -378,9 +378,9 @@ bool simulator::decodeBulkPTX(Decoder &decoder, const PTXInstr &instr) {
   if (instr.words.size() <= first + 1 || operands.size() < 3)
     return false;
   StringRef to = instr.words[first], from = instr.words[first + 1];
-  const MemoryAccess *reduction = nullptr;
+  const WarpAccess *reduction = nullptr;
   if (isReduction) {
-    MemoryAccess access;
+    WarpAccess access;
     access.bytes = getPTXWidth(instr.words.back()) / 8;
     if (access.bytes == 0 || !readAtomicKind(decoder, instr, access))
       return false;

@@ -38,7 +38,7 @@ void addRow(Warp &warp, unsigned lane, BulkStore &store, uint64_t target, uint64
 void beginStore(Warp &warp, unsigned lane, std::shared_ptr<BulkStore> store);
 
 /// Has each element that is there be what `reduction` makes of it and of the copy's.
-Combine makeCombine(const MemoryAccess &reduction);
+Combine makeCombine(const WarpAccess &reduction);
 
 } // namespace tessera::simulator
 

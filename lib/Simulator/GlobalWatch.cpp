@@ -87,7 +87,7 @@ void simulator::watchGlobal(Warp &warp, const Instr &instr, unsigned lane, uint6
 //===----------------------------------------------------------------------===//
 
 void simulator::watchAtomic(Warp &warp, const Instr &instr, unsigned lane, uint64_t address,
-                            uint64_t size, AccessKind kind, const MemoryAccess &access) {
+                            uint64_t size, AccessKind kind, const WarpAccess &access) {
   if (!warp.machine.shadow)
     return;
   // A look at what may be written at the same time is no mistake of who means to.
@@ -102,7 +102,7 @@ static Releases &getReleases(Warp &warp, Space space) {
   return space == Space::Shared ? warp.cta.cluster.releases : warp.machine.releases;
 }
 
-void simulator::acquireAt(Warp &warp, Space space, uint64_t address, const MemoryAccess &access) {
+void simulator::acquireAt(Warp &warp, Space space, uint64_t address, const WarpAccess &access) {
   Releases &releases = getReleases(warp, space);
   auto found = releases.find(address);
   if (space == Space::Local || found == releases.end())

@@ -296,8 +296,8 @@ static Reach getReachOf(const PTXInstr &instr) {
   return has("cta") ? Reach::Program : has("cluster") ? Reach::Cluster : Reach::Device;
 }
 
-static MemoryAccess getAccess(const PTXInstr &instr, const PTXOperand &address, unsigned count) {
-  MemoryAccess access;
+static WarpAccess getAccess(const PTXInstr &instr, const PTXOperand &address, unsigned count) {
+  WarpAccess access;
   access.space = getSpace(instr);
   access.bytes = getPTXWidth(instr.words.back()) / 8;
   access.count = count;
@@ -313,7 +313,7 @@ static MemoryAccess getAccess(const PTXInstr &instr, const PTXOperand &address, 
   return access;
 }
 
-bool simulator::readAtomicKind(Decoder &decoder, const PTXInstr &instr, MemoryAccess &access) {
+bool simulator::readAtomicKind(Decoder &decoder, const PTXInstr &instr, WarpAccess &access) {
   StringRef type = instr.words.back();
   char sign = type.front();
   bool isFloat = sign == 'f' || type == "bf16";
@@ -355,7 +355,7 @@ static bool decodeAtomic(Decoder &decoder, const PTXInstr &instr) {
   // A vector's elements are added, each for itself.
   size_t count = instr.operands[1 + hasResult].registers.size();
   bool isVector = count > 1;
-  MemoryAccess access = getAccess(instr, instr.operands[hasResult], count);
+  WarpAccess access = getAccess(instr, instr.operands[hasResult], count);
   if (!readAtomicKind(decoder, instr, access) ||
       (isVector && (access.atomic != AtomicKind::FAdd || access.total() > 16 ||
                     !llvm::is_contained(instr.words, "v" + std::to_string(count)))) ||
@@ -376,7 +376,7 @@ bool simulator::decodeMemoryPTX(Decoder &decoder, const PTXInstr &instr) {
   if ((opcode == "atom" && count >= 3) || (opcode == "red" && count >= 2))
     return decodeAtomic(decoder, instr);
   if (opcode == "ld" && count == 2) {
-    MemoryAccess access = getAccess(instr, instr.operands[1], instr.operands[0].registers.size());
+    WarpAccess access = getAccess(instr, instr.operands[1], instr.operands[0].registers.size());
     if (access.bytes == 0 || instr.words.back().front() == 's')
       return false;
     Instr &load = decoder.emit(runLoad, instr.operands[0].registers,
@@ -385,7 +385,7 @@ bool simulator::decodeMemoryPTX(Decoder &decoder, const PTXInstr &instr) {
     return true;
   }
   if (opcode == "st" && count == 2) {
-    MemoryAccess access = getAccess(instr, instr.operands[0], instr.operands[1].registers.size());
+    WarpAccess access = getAccess(instr, instr.operands[0], instr.operands[1].registers.size());
     if (access.bytes == 0)
       return false;
     Registers operands{instr.operands[0].registers.front()};

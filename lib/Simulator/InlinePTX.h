@@ -11,7 +11,7 @@
 
 namespace tessera::simulator {
 
-struct MemoryAccess;
+struct WarpAccess;
 
 struct PTXOperand {
   enum Kind { Scalar, Immediate, Vector, Address } kind = Scalar;
@@ -64,7 +64,7 @@ bool decodeBulkPTX(Decoder &decoder, const PTXInstr &instr);
 bool decodeClusterPTX(Decoder &decoder, const PTXInstr &instr);
 bool decodeTensorMapPTX(Decoder &decoder, const PTXInstr &instr);
 /// Which atomic operation an instruction names, and its type of floats; false if none.
-bool readAtomicKind(Decoder &decoder, const PTXInstr &instr, MemoryAccess &access);
+bool readAtomicKind(Decoder &decoder, const PTXInstr &instr, WarpAccess &access);
 /// Makes of a try to wait, all that there is from instruction `first` on, one that goes on
 /// until `over`, its result, is true; false if there is something else.
 bool decodeWaitLoop(Decoder &decoder, size_t first, Register over);

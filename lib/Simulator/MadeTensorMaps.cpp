@@ -203,7 +203,7 @@ bool simulator::decodeMaking(Decoder &decoder, const PTXInstr &instr) {
   auto [offset, bytes] = findField(instr.words[3], number);
   if (bytes == 0 || number >= kMostDims || getPTXWidth(instr.words[6]) != 8 * bytes)
     return false;
-  MemoryAccess access;
+  WarpAccess access;
   access.space = instr.words[4] == "global" ? Space::Global : Space::Shared;
   access.bytes = access.alignment = bytes;
   access.offset = static_cast<int64_t>(offset) + operands[0].offset;

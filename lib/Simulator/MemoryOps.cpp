@@ -107,7 +107,7 @@ std::pair<unsigned, unsigned> tessera::countWavefronts(const uint64_t *addresses
 }
 
 static void noteBanks(Warp &warp, const Instr &instr, Lanes lanes, const uint64_t *addresses,
-                      const MemoryAccess &access, const char *name) {
+                      const WarpAccess &access, const char *name) {
   if (access.space != Space::Shared)
     return;
   std::array<uint64_t, kLanes> moved;
@@ -132,7 +132,7 @@ static Space findSpace(Warp &warp, const uint8_t *at) {
 }
 
 /// What an atomic access releases; null if nothing. What comes after it is not of that.
-static std::shared_ptr<const Release> findRelease(Warp &warp, const MemoryAccess &access) {
+static std::shared_ptr<const Release> findRelease(Warp &warp, const WarpAccess &access) {
   if (!access.isAtomic)
     return nullptr;
   if (!releases(access.order))
@@ -143,7 +143,7 @@ static std::shared_ptr<const Release> findRelease(Warp &warp, const MemoryAccess
 }
 
 void simulator::runLoad(Warp &warp, const Instr &instr, Lanes lanes) {
-  const auto &access = *static_cast<const MemoryAccess *>(instr.detail);
+  const auto &access = *static_cast<const WarpAccess *>(instr.detail);
   const uint64_t *addresses = warp.in(instr, 0);
   std::array<uint64_t *, 16> results;
   for (unsigned i = 0; i < access.count; ++i)
@@ -168,7 +168,7 @@ void simulator::runLoad(Warp &warp, const Instr &instr, Lanes lanes) {
 }
 
 void simulator::runStore(Warp &warp, const Instr &instr, Lanes lanes) {
-  const auto &access = *static_cast<const MemoryAccess *>(instr.detail);
+  const auto &access = *static_cast<const WarpAccess *>(instr.detail);
   const uint64_t *addresses = warp.in(instr, 0);
   noteBanks(warp, instr, lanes, addresses, access, "store");
   AccessKind kind = access.isAtomic ? AccessKind::AtomicWrite : AccessKind::Write;
@@ -205,7 +205,7 @@ template <typename F> static uint64_t inFloat(Type type, uint64_t a, uint64_t b,
   return type.isF16() ? inFloat<F16>(a, b, f) : inFloat<BF16>(a, b, f);
 }
 
-uint64_t simulator::combineAtomic(const MemoryAccess &access, uint64_t old, uint64_t value,
+uint64_t simulator::combineAtomic(const WarpAccess &access, uint64_t old, uint64_t value,
                                   uint64_t replacement) {
   unsigned width = access.bytes * 8;
   int64_t a = signExtend(old, width), b = signExtend(value, width);
@@ -246,7 +246,7 @@ uint64_t simulator::combineAtomic(const MemoryAccess &access, uint64_t old, uint
 
 /// What an atomic operation makes of `old` is `value`.
 static void watchUpdate(Warp &warp, const Instr &instr, unsigned lane, const uint8_t *at,
-                        const MemoryAccess &access, uint64_t old, uint64_t value,
+                        const WarpAccess &access, uint64_t old, uint64_t value,
                         const std::shared_ptr<const Release> &release) {
   auto address = reinterpret_cast<uint64_t>(at);
   bool mayFail = access.atomic == AtomicKind::CAS;
@@ -268,7 +268,7 @@ static void watchUpdate(Warp &warp, const Instr &instr, unsigned lane, const uin
 /// Lanes take turns, at each element of a vector. There may be no result. What they acquire comes
 /// before what they release: each has done both when another one sees it.
 void simulator::runAtomic(Warp &warp, const Instr &instr, Lanes lanes) {
-  const auto &access = *static_cast<const MemoryAccess *>(instr.detail);
+  const auto &access = *static_cast<const WarpAccess *>(instr.detail);
   const uint64_t *addresses = warp.in(instr, 0);
   std::array<uint8_t *, kLanes> places{};
   forEachLane(lanes, [&](unsigned lane) {
@@ -305,10 +305,10 @@ void simulator::runAtomic(Warp &warp, const Instr &instr, Lanes lanes) {
 
 namespace {
 
-MemoryAccess describeAccess(Decoder &decoder, Value address, Type type,
-                            std::optional<uint64_t> alignment) {
+WarpAccess describeAccess(Decoder &decoder, Value address, Type type,
+                          std::optional<uint64_t> alignment) {
   SmallVector<Type> scalars = getScalars(type);
-  MemoryAccess access;
+  WarpAccess access;
   switch (cast<LLVM::LLVMPointerType>(address.getType()).getAddressSpace()) {
   case 0:
     access.space = Space::Generic;
@@ -355,7 +355,7 @@ Reach simulator::getReach(std::optional<StringRef> scope) {
 namespace {
 
 /// Which order an operation of LLVM asks for, and among whom.
-void setOrdering(MemoryAccess &access, LLVM::AtomicOrdering order, std::optional<StringRef> scope) {
+void setOrdering(WarpAccess &access, LLVM::AtomicOrdering order, std::optional<StringRef> scope) {
   access.isAtomic = true;
   access.reach = getReach(scope);
   switch (order) {
@@ -420,7 +420,7 @@ void fillLocal(Warp &warp, const Instr &instr, Lanes lanes) {
 bool simulator::decodeMemory(Decoder &decoder, Operation &op) {
   return llvm::TypeSwitch<Operation *, bool>(&op)
       .Case([&](LLVM::LoadOp load) {
-        MemoryAccess access =
+        WarpAccess access =
             describeAccess(decoder, load.getAddr(), load.getType(), load.getAlignment());
         if (load.getOrdering() != LLVM::AtomicOrdering::not_atomic || load.getVolatile_())
           setOrdering(access, load.getOrdering(), load.getSyncscope());
@@ -430,8 +430,8 @@ bool simulator::decodeMemory(Decoder &decoder, Operation &op) {
         return true;
       })
       .Case([&](LLVM::StoreOp store) {
-        MemoryAccess access = describeAccess(decoder, store.getAddr(), store.getValue().getType(),
-                                             store.getAlignment());
+        WarpAccess access = describeAccess(decoder, store.getAddr(), store.getValue().getType(),
+                                           store.getAlignment());
         if (store.getOrdering() != LLVM::AtomicOrdering::not_atomic || store.getVolatile_())
           setOrdering(access, store.getOrdering(), store.getSyncscope());
         Registers operands{decoder.getScalar(store.getAddr())};
@@ -441,7 +441,7 @@ bool simulator::decodeMemory(Decoder &decoder, Operation &op) {
       })
       .Case([&](LLVM::AtomicRMWOp atomic) {
         Type type = atomic.getVal().getType();
-        MemoryAccess access = describeAccess(decoder, atomic.getPtr(), type, std::nullopt);
+        WarpAccess access = describeAccess(decoder, atomic.getPtr(), type, std::nullopt);
         if (access.count != 1)
           decoder.refuse("atomics of vectors");
         access.atomic = getKind(decoder, atomic.getBinOp());

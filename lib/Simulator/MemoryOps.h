@@ -39,7 +39,7 @@ inline bool releases(Ordering order) { return order >= Ordering::Release; }
 Reach getReach(std::optional<llvm::StringRef> scope);
 
 /// What an access moves. Operand 0 is the address; then come the values, a register each.
-struct MemoryAccess {
+struct WarpAccess {
   Space space = Space::Generic;
   unsigned bytes = 0;     ///< of one register's value
   unsigned count = 1;     ///< registers
@@ -55,7 +55,7 @@ struct MemoryAccess {
 };
 
 /// What an atomic makes of what was there; `replacement`: of a compare-and-swap.
-uint64_t combineAtomic(const MemoryAccess &access, uint64_t old, uint64_t value,
+uint64_t combineAtomic(const WarpAccess &access, uint64_t old, uint64_t value,
                        uint64_t replacement);
 
 void runLoad(Warp &warp, const Instr &instr, Lanes lanes);
@@ -64,10 +64,10 @@ void runAtomic(Warp &warp, const Instr &instr, Lanes lanes);
 
 /// Looks at an atomic access to global memory, if that is watched.
 void watchAtomic(Warp &warp, const Instr &instr, unsigned lane, uint64_t address, uint64_t size,
-                 AccessKind kind, const MemoryAccess &access);
+                 AccessKind kind, const WarpAccess &access);
 /// An atomic reads at an address: its warp knows, at once or after a fence, what was released
 /// there.
-void acquireAt(Warp &warp, Space space, uint64_t address, const MemoryAccess &access);
+void acquireAt(Warp &warp, Space space, uint64_t address, const WarpAccess &access);
 /// What the warp knows, to be released.
 std::shared_ptr<const Release> makeRelease(Warp &warp, Reach reach);
 /// An atomic has written at an address; `release` is null if it releases nothing. An update

@@ -98,11 +98,11 @@ Box findBox(Warp &warp, const Instr &instr, unsigned lane, unsigned first, size_
 }
 
 /// What a reduction by a tensor map makes of two elements; reported if it is none of theirs.
-MemoryAccess describeReduction(Warp &warp, const Instr &instr, unsigned lane, const TensorMap &map,
-                               NVVM::TMAReduxKind kind) {
+WarpAccess describeReduction(Warp &warp, const Instr &instr, unsigned lane, const TensorMap &map,
+                             NVVM::TMAReduxKind kind) {
   using E = cuda::TensorMapElement;
   MLIRContext *context = instr.op->getContext();
-  MemoryAccess access;
+  WarpAccess access;
   access.bytes = map.elementBytes;
   bool isSigned = map.element == E::Int32 || map.element == E::Int64;
   if (map.element == E::Float16)

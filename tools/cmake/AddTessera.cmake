@@ -65,6 +65,8 @@ configure_file(${CMAKE_BINARY_DIR}/tessera_pch.cpp.in ${CMAKE_BINARY_DIR}/tesser
 add_library(tessera_pch OBJECT ${CMAKE_BINARY_DIR}/tessera_pch.cpp)
 target_link_libraries(tessera_pch PRIVATE tessera_flags)
 target_precompile_headers(tessera_pch PRIVATE ${CMAKE_CURRENT_LIST_DIR}/Precompiled.h)
+# It includes headers that TableGen writes.
+add_dependencies(tessera_pch TesseraStripsIncGen TesseraTileGPUIncGen TesseraTileIncGen)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(tessera_pch PRIVATE -fpch-instantiate-templates "SHELL:-Xclang -fno-pch-timestamp")
   set(CMAKE_PCH_INSTANTIATE_TEMPLATES ON)
