@@ -12,7 +12,7 @@ using namespace tessera::access;
 using namespace tessera::tile;
 
 /// Deeper than any expression that a person writes; below it calls might not fit the stack.
-static constexpr unsigned kMaxDepth = 400;
+static constexpr unsigned kMaxLoopDepth = 400;
 
 bool access::isInvariant(const ScalarPolynomial &polynomial, scf::ForOp loop) {
   return llvm::all_of(polynomial.getTerms(), [&](const ScalarTerm &term) {
@@ -126,7 +126,7 @@ ScalarPolynomial AccessAnalysis::expandName(Value name, bool isExact, Expansions
     return it->second;
   ScalarPolynomial itself = ScalarPolynomial::ofFactor(name);
   const AccessForm &form = getForm(name, {isExact});
-  if (!form.definition || depth == kMaxDepth)
+  if (!form.definition || depth == kMaxLoopDepth)
     return itself;
   // What is carried may be computed from itself.
   known[name] = itself;

@@ -37,7 +37,7 @@ private:
   unsigned depth = 0, count = 0;
 };
 
-bool isWide(Type type) { return type.isInteger(32) || type.isInteger(64); }
+bool isWordSized(Type type) { return type.isInteger(32) || type.isInteger(64); }
 
 } // namespace
 
@@ -115,7 +115,7 @@ bool Writer::writeUnsigned(StringRef name, Operation *op) {
 bool Writer::write(Value value) {
   // Longer than what a person writes, and than what a launch should compute.
   constexpr unsigned kMostValues = 100, kMaxDepth = 15;
-  if (!isWide(value.getType()) || ++count > kMostValues || depth == kMaxDepth)
+  if (!isWordSized(value.getType()) || ++count > kMostValues || depth == kMaxDepth)
     return false;
   APInt constant;
   if (matchPattern(value, m_ConstantInt(&constant))) {

@@ -13,7 +13,7 @@ using namespace tessera;
 
 DiagnosticCollector::DiagnosticCollector(MLIRContext *context)
     : handler(context, [this](Diagnostic &diagnostic) {
-        if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
+        if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error) {
           Report &report = errors.emplace_back();
           report.place = SourcePlace::of(diagnostic.getLocation());
           report.id = getUserErrorId(diagnostic).str();

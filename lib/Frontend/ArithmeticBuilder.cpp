@@ -236,14 +236,14 @@ TileValue TileBuilder::logical(bool isAnd, const Operand &a, const Operand &b) {
 // Unary operators
 //===----------------------------------------------------------------------===//
 
-static void requireNumber(const Operand &x, StringRef symbol) {
+static void requireNumberOperand(const Operand &x, StringRef symbol) {
   if (x.isLiteral() || (x.isValue() && x.value().type.isNumber()))
     return;
   throw UserError("E029", (symbol + " of " + x.describe()).str(), "the operand must be a number");
 }
 
 TileValue TileBuilder::negate(const Operand &x) {
-  requireNumber(x, "unary -");
+  requireNumberOperand(x, "unary -");
   TileValue source = toTensor(x);
   if (isFloat(source.type.dtype))
     return {create<arith::NegFOp>(source.ir), source.type};
@@ -252,12 +252,12 @@ TileValue TileBuilder::negate(const Operand &x) {
 }
 
 TileValue TileBuilder::plus(const Operand &x) {
-  requireNumber(x, "unary +");
+  requireNumberOperand(x, "unary +");
   return toTensor(x);
 }
 
 TileValue TileBuilder::invert(const Operand &x) {
-  requireNumber(x, "~");
+  requireNumberOperand(x, "~");
   if (isFloat(x.type().dtype))
     throw UserError("E029", "~ of " + x.describe(),
                     "bitwise operators take integers; reinterpret a float with "

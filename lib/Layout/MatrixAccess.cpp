@@ -11,7 +11,7 @@ using namespace llvm;
 namespace tessera {
 
 /// A row of a matrix has 16 bytes, a lane's word of it 4.
-static constexpr unsigned kRowBits = 128, kWordBits = 8 * GPUMachine::kBankBytes;
+static constexpr unsigned kRowBits = 128, kBankBits = 8 * GPUMachine::kBankBytes;
 
 unsigned MatrixAccess::getRegister(unsigned instruction, unsigned matrix, unsigned element) const {
   unsigned number = 0;
@@ -33,7 +33,7 @@ class Matcher {
 public:
   Matcher(const LinearLayout &layout, ArrayRef<uint64_t> address, unsigned bits,
           ArrayRef<unsigned> registerOrder)
-      : wordElements(kWordBits / bits), rowElements(kRowBits / bits) {
+      : wordElements(kBankBits / bits), rowElements(kRowBits / bits) {
     auto compose = [&](HwDim dim) {
       f2::Columns result;
       for (uint64_t column : layout.columns(dim))
@@ -92,8 +92,8 @@ public:
         return std::nullopt;
       if (index < numAskedFor)
         return matched;
-      if (!best || wavefronts(*matched, kWordBits / wordElements) <
-                       wavefronts(*best, kWordBits / wordElements))
+      if (!best || wavefronts(*matched, kBankBits / wordElements) <
+                       wavefronts(*best, kBankBits / wordElements))
         best = std::move(matched);
     }
     return best;
@@ -148,7 +148,7 @@ private:
 std::optional<MatrixAccess> matchMatrixAccess(const LinearLayout &layout,
                                               const LinearLayout &memory, unsigned bits,
                                               ArrayRef<unsigned> registerOrder) {
-  if (bits > kWordBits || layout.columns(HwDim::Lane).size() != 5)
+  if (bits > kBankBits || layout.columns(HwDim::Lane).size() != 5)
     return std::nullopt;
   std::optional<f2::Columns> address = memory.memoryOffsets();
   if (!address)
@@ -163,8 +163,8 @@ unsigned wavefronts(const MatrixAccess &access, unsigned bits) {
   // The rows of one matrix are read at once.
   f2::Columns words, banks;
   for (uint64_t offset : ArrayRef(access.laneOffsets).take_front(3))
-    words.push_back(offset * bits / kWordBits);
-  for (uint64_t word = 1; word < kRowBits / kWordBits; word *= 2)
+    words.push_back(offset * bits / kBankBits);
+  for (uint64_t word = 1; word < kRowBits / kBankBits; word *= 2)
     words.push_back(word);
   for (uint64_t word : words)
     banks.push_back(word & (GPUMachine::kBanks - 1));

@@ -16,7 +16,7 @@ using namespace tessera;
 
 /// Regions are simplified as far as identical blocks, never by merging blocks that differ
 /// in operands: a barrier may not change its number with the branch taken.
-static std::unique_ptr<Pass> createCanonicalizer() {
+static std::unique_ptr<Pass> createTileCanonicalizer() {
   GreedyRewriteConfig config;
   config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Normal);
   return createCanonicalizerPass(config);
@@ -32,7 +32,7 @@ void tessera::buildTilePipeline(OpPassManager &manager) {
   // Constants first through branches and loops, then into ops. Every later pass looks
   // for patterns in the form that the folders leave.
   manager.addPass(createSCCPPass());
-  manager.addPass(createCanonicalizer());
+  manager.addPass(createTileCanonicalizer());
   manager.addPass(createCSEPass());
 
   OpPassManager &kernels = manager.nest<tile::FuncOp>();
@@ -44,7 +44,7 @@ void tessera::buildTilePipeline(OpPassManager &manager) {
   // A loop that adds a splat to a tile of pointers carries a scalar from here on. Only
   // now is the amount a splat; and the hoisting below finds the initial tile.
   kernels.addPass(tile::createTileRewriteInductionsPass());
-  kernels.addPass(createCanonicalizer());
+  kernels.addPass(createTileCanonicalizer());
 
   // The carried scalar moves on to the base of the pointers it was added to.
   kernels.addPass(tile::createTileReorderBroadcastsPass());
@@ -60,7 +60,7 @@ void tessera::buildTilePipeline(OpPassManager &manager) {
 
   // Last, since it only makes the program longer; the copies share and fold what they can.
   kernels.addPass(tile::createTileUnrollLoopsPass());
-  kernels.addPass(createCanonicalizer());
+  kernels.addPass(createTileCanonicalizer());
   kernels.addPass(createCSEPass());
 }
 

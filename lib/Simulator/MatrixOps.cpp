@@ -220,7 +220,7 @@ double read(Warp &warp, const PackedElement &element, unsigned lane, MatrixType 
 /// Who holds what: row group g = lane / 4, t = lane % 4. Of A, element j of word i is
 /// (g + 8 (i mod 2), e t + j + 4 e (i / 2)), with e elements a word (and one row group for
 /// f64); of B (e t + j + 4 e i, g); of the accumulators (g + 8 (i / 2), 2 t + i mod 2).
-void multiply(Warp &warp, const Instr &instr, Lanes lanes) {
+void multiplyOfWarp(Warp &warp, const Instr &instr, Lanes lanes) {
   if (!warp.checkWhole(instr, lanes, "mma"))
     return;
   const auto &mma = *static_cast<const Mma *>(instr.detail);
@@ -282,7 +282,7 @@ void emitMma(Decoder &decoder, Mma mma, ValueRange a, ValueRange b, ValueRange c
       mma.elementsB.size() * kLanes != static_cast<size_t>(mma.n * mma.k) ||
       mma.elementsC.size() != mma.results.size())
     decoder.refuse("this form of mma");
-  decoder.emit(multiply, registers, {}).detail = decoder.keep(mma);
+  decoder.emit(multiplyOfWarp, registers, {}).detail = decoder.keep(mma);
 }
 
 bool decodeMma(Decoder &decoder, NVVM::MmaOp op) {

@@ -16,9 +16,9 @@ using namespace tessera::python;
 
 namespace {
 
-using Grid = std::array<int32_t, 3>;
+using GridSizes = std::array<int32_t, 3>;
 
-Grid toGrid(const py::tuple &grid) {
+GridSizes toGrid(const py::tuple &grid) {
   if (grid.size() != 3)
     throw py::value_error("a grid has three extents here, got " + std::to_string(grid.size()));
   return {grid[0].cast<int32_t>(), grid[1].cast<int32_t>(), grid[2].cast<int32_t>()};
@@ -103,7 +103,7 @@ Kernel compileText(const std::string &text, const std::string &name, const std::
 
 void interpret(Module &module, const std::string &kernel, const py::tuple &grid,
                const py::sequence &args, const py::object &memory, bool reportWraps) {
-  Grid extents = toGrid(grid);
+  GridSizes extents = toGrid(grid);
   std::vector<uint64_t> slots = toSlots(args);
   Memory behind(memory, slots.size());
   TsrStatus status;
@@ -116,7 +116,7 @@ void interpret(Module &module, const std::string &kernel, const py::tuple &grid,
 }
 
 void launch(Kernel &kernel, const py::tuple &grid, const py::sequence &args, int numThreads) {
-  Grid extents = toGrid(grid);
+  GridSizes extents = toGrid(grid);
   std::vector<uint64_t> slots = toSlots(args);
   TsrStatus status;
   {
@@ -129,7 +129,7 @@ void launch(Kernel &kernel, const py::tuple &grid, const py::sequence &args, int
 
 void launchChecked(Kernel &kernel, const py::tuple &grid, const py::sequence &args,
                    const py::object &memory, int numThreads) {
-  Grid extents = toGrid(grid);
+  GridSizes extents = toGrid(grid);
   std::vector<uint64_t> slots = toSlots(args);
   Memory behind(memory, slots.size());
   TsrStatus status;
@@ -143,7 +143,7 @@ void launchChecked(Kernel &kernel, const py::tuple &grid, const py::sequence &ar
 
 void launchCUDA(Kernel &kernel, int device, uint64_t stream, const py::tuple &grid,
                 const py::sequence &args) {
-  Grid extents = toGrid(grid);
+  GridSizes extents = toGrid(grid);
   std::vector<uint64_t> slots = toSlots(args);
   TsrStatus status;
   {
@@ -172,14 +172,14 @@ py::object stage(Kernel &kernel, const std::string &name) {
 }
 
 bool accepts(Kernel &kernel, const py::tuple &grid, const py::sequence &args) {
-  Grid extents = toGrid(grid);
+  GridSizes extents = toGrid(grid);
   std::vector<uint64_t> slots = toSlots(args);
   return tsr_kernel_accepts(kernel.handle.get(), extents.data(), slots.data(), slots.size()) != 0;
 }
 
 std::pair<int, bool> chooseDivision(Kernel &kernel, int device, const py::tuple &grid,
                                     const py::sequence &args) {
-  Grid extents = toGrid(grid);
+  GridSizes extents = toGrid(grid);
   std::vector<uint64_t> slots = toSlots(args);
   int splitK = 1;
   int blocks = tsr_kernel_choose_division(kernel.handle.get(), device, extents.data(), slots.data(),

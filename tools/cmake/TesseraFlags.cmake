@@ -64,7 +64,7 @@ function(tessera_run_on_old_glibc name)
   if(TESSERA_OLD_GLIBC)
     set(source ${PROJECT_SOURCE_DIR}/lib/CAPI/OldGlibc.cpp)
     target_sources(${name} PRIVATE ${source})
-    set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+    set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
     target_link_options(${name} PRIVATE -static-libstdc++
       -Wl,--push-state,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 -Wl,--pop-state)
   endif()

@@ -11,7 +11,7 @@ using namespace tessera;
 
 /// More than the programs that any GPU runs at once, if they have rings in shared memory.
 static constexpr uint32_t kPlaces = 512;
-static constexpr int32_t kWordBytes = 4;
+static constexpr int32_t kMapWordBytes = 4;
 static constexpr AtomicOrder kTakes = {tile::MemSemantic::Acquire, tile::MemScope::GPU},
                              kGives = {tile::MemSemantic::Release, tile::MemScope::GPU};
 
@@ -21,7 +21,7 @@ static Value emitSearch(ThreadBuilder &thread, Value table, Value first) {
   auto loop = scf::WhileOp::create(
       thread.getBuilder(), thread.getLoc(), TypeRange(first.getType()), ValueRange(first),
       [&](OpBuilder &, Location loc, ValueRange arguments) {
-        Value word = thread.advance(table, thread.mul(arguments[0], kWordBytes));
+        Value word = thread.advance(table, thread.mul(arguments[0], kMapWordBytes));
         Value old = hooks
                         .emitAtomic(thread, tile::AtomicKind::Exchange, kTakes, word, thread.i32(1),
                                     /*predicate=*/Value())
@@ -54,7 +54,7 @@ static void claim(tile::FuncOp kernel, ArrayRef<tilegpu::MakeTensorMapOp> maps,
   OpBuilder builder = OpBuilder::atBlockBegin(&body);
   ThreadBuilder thread(builder, kernel.getLoc(), hooks);
   int64_t bytesOfProgram = static_cast<int64_t>(maps.size()) * tilegpu::kTensorMapBytes;
-  int64_t bytes = kPlaces * (kWordBytes + bytesOfProgram);
+  int64_t bytes = kPlaces * (kMapWordBytes + bytesOfProgram);
   Value table = emitZeroedMemory(thread, kernel, "tensor_maps", bytes, tilegpu::kTensorMapBytes);
   // One thread searches, and its warp hears of it, in which all maps are made and used.
   Value isFirst = thread.equal(emitThreadId(thread), 0);
@@ -67,13 +67,13 @@ static void claim(tile::FuncOp kernel, ArrayRef<tilegpu::MakeTensorMapOp> maps,
   Value place = emitShuffle(thread, branch.getResult(0), thread.i32(0));
   Value address = thread.bitcast(table, thread.intType(64));
   Value own = thread.mul(thread.extendOrTruncate(place, 64), bytesOfProgram);
-  own = thread.add(thread.add(address, own), kPlaces * kWordBytes);
+  own = thread.add(thread.add(address, own), kPlaces * kMapWordBytes);
   for (auto [number, map] : llvm::enumerate(maps))
     tilegpu::MakeTensorMapOp(map).getMemoryMutable().assign(
         thread.add(own, number * tilegpu::kTensorMapBytes));
   builder.setInsertionPoint(body.getTerminator());
   emitGuarded(thread, isFirst, [&] {
-    Value word = thread.advance(table, thread.mul(place, kWordBytes));
+    Value word = thread.advance(table, thread.mul(place, kMapWordBytes));
     hooks.emitAtomicStore(thread, kGives, word, /*width=*/32, thread.i32(0), /*predicate=*/Value());
   });
 }

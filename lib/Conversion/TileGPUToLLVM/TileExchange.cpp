@@ -8,15 +8,15 @@
 using namespace mlir;
 using namespace tessera;
 
-static unsigned at(HwDim dim) { return static_cast<unsigned>(dim); }
+static unsigned indexOf(HwDim dim) { return static_cast<unsigned>(dim); }
 
 Value tessera::emitHasShare(ThreadBuilder &thread, const SliceShare &share) {
   Value hasShare;
   for (HwDim dim : {HwDim::Lane, HwDim::Warp})
-    if (uint64_t mask = share.mask[at(dim)]) {
+    if (uint64_t mask = share.mask[indexOf(dim)]) {
       Value number = dim == HwDim::Lane ? emitLaneId(thread) : emitWarpId(thread);
-      hasShare =
-          thread.both(hasShare, thread.equal(thread.bitAnd(number, mask), share.value[at(dim)]));
+      hasShare = thread.both(hasShare,
+                             thread.equal(thread.bitAnd(number, mask), share.value[indexOf(dim)]));
     }
   return hasShare;
 }
@@ -74,7 +74,7 @@ bool TileExchange::isAcrossBlocks(const Place &distance) const {
     return false;
   uint64_t other = 0;
   for (HwDim dim : {HwDim::Lane, HwDim::Warp, HwDim::Block})
-    other ^= f2::apply(blocks->getBlockColumns(dim), distance[at(dim)]);
+    other ^= f2::apply(blocks->getBlockColumns(dim), distance[indexOf(dim)]);
   return other != 0 || blocks->isAcrossBlocks();
 }
 
@@ -84,7 +84,7 @@ Value TileExchange::emitBlock(ThreadBuilder &thread, const BlockExchange::Group 
   uint64_t known = 0;
   for (HwDim dim : {HwDim::Lane, HwDim::Warp, HwDim::Block}) {
     ArrayRef<uint64_t> columns = blocks->getBlockColumns(dim);
-    known ^= f2::apply(columns, distance[at(dim)]);
+    known ^= f2::apply(columns, distance[indexOf(dim)]);
     if (llvm::any_of(columns, [](uint64_t column) { return column != 0; }))
       block = thread.bitXor(block, emitApply(thread, columns, emitPlace(thread, dim)));
   }

@@ -18,8 +18,8 @@ static constexpr llvm::StringLiteral kElectsAttr =
 /// which it waits for the one before it, and one where its warps meet.
 static constexpr int32_t kDefaultBarrier = 1, kFirstPingPongBarrier = 2, kFirstGroupBarrier = 8;
 static constexpr unsigned kLanes = 1 << tilegpu::kLaneBits;
-static constexpr unsigned kGroupBits = 2;
-static_assert(1 << kGroupBits == tilegpu::kWarpsOfWarpgroup);
+static constexpr unsigned kWarpgroupBits = 2;
+static_assert(1 << kWarpgroupBits == tilegpu::kWarpsOfWarpgroup);
 
 /// Moves what is in a region to `to`, in front of its end.
 static void moveBody(Region &region, Block *to) {
@@ -36,7 +36,7 @@ static void setRegisters(ThreadBuilder &thread, unsigned entry, std::optional<un
 
 /// A barrier at which a warpgroup waits, and which the group before it comes to.
 static void emitPingPongBarrier(ThreadBuilder &thread, Value barrier, bool waits) {
-  Value threads = thread.i32(2 * kLanes << kGroupBits);
+  Value threads = thread.i32(2 * kLanes << kWarpgroupBits);
   if (waits)
     thread.getHooks().emitNamedBarrier(thread, barrier, threads);
   else
@@ -53,10 +53,10 @@ static void expandPingPong(Block *block, Value warp, unsigned warps, const Targe
   });
   if (ops.empty())
     return;
-  int32_t last = (warps >> kGroupBits) - 1;
+  int32_t last = (warps >> kWarpgroupBits) - 1;
   OpBuilder builder = OpBuilder::atBlockBegin(block);
   ThreadBuilder thread(builder, ops.front()->getLoc(), hooks);
-  Value group = thread.lshr(warp, kGroupBits);
+  Value group = thread.lshr(warp, kWarpgroupBits);
   Value isLast = thread.equal(group, last), isFirst = thread.equal(group, 0);
   Value own = thread.add(group, kFirstPingPongBarrier);
   Value next =
@@ -79,12 +79,12 @@ static void expandPingPong(Block *block, Value warp, unsigned warps, const Targe
 }
 
 Value tessera::emitGroup(ThreadBuilder &thread) {
-  return thread.lshr(emitWarpId(thread), kGroupBits);
+  return thread.lshr(emitWarpId(thread), kWarpgroupBits);
 }
 
 void tessera::emitGroupBarrier(ThreadBuilder &thread) {
   Value number = thread.add(emitGroup(thread), kFirstGroupBarrier);
-  thread.getHooks().emitNamedBarrier(thread, number, thread.i32(kLanes << kGroupBits));
+  thread.getHooks().emitNamedBarrier(thread, number, thread.i32(kLanes << kWarpgroupBits));
 }
 
 static void expand(tilegpu::WarpSpecializeOp op, const TargetHooks &hooks) {

@@ -10,7 +10,7 @@ using namespace mlir;
 
 namespace tessera {
 
-static bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
+static bool isTensor(Value value) { return isa<RankedTensorType>(value.getType()); }
 
 /// The operation, in the order of the numbering, at which `user` uses its operands.
 static Operation *getUsePoint(Operation *user) {
@@ -68,12 +68,12 @@ BufferLiveness::BufferLiveness(tile::FuncOp func) {
         if (!region->empty())
           for (auto [result, yielded] :
                llvm::zip_equal(ifOp.getResults(), region->front().getTerminator()->getOperands()))
-            if (isTile(result) && find(result) != find(yielded))
+            if (isTensor(result) && find(result) != find(yielded))
               addCopyMoment(result, region->front().getTerminator());
     if (auto whileOp = dyn_cast<scf::WhileOp>(op))
       for (auto [result, passed] :
            llvm::zip_equal(whileOp.getResults(), whileOp.getConditionOp().getArgs()))
-        if (isTile(result) && find(result) != find(passed))
+        if (isTensor(result) && find(result) != find(passed))
           addCopyMoment(result, whileOp.getConditionOp());
   });
 }
@@ -187,7 +187,7 @@ void BufferLiveness::mergeLoopsAndBranches(Operation *op) {
     for (auto [init, argument, yielded, result] :
          llvm::zip_equal(loop.getInitArgs(), loop.getRegionIterArgs(), loop.getYieldedValues(),
                          loop.getResults())) {
-      if (!isTile(result))
+      if (!isTensor(result))
         continue;
       forceMerge(argument, result);
       tryMerge(argument, yielded);
@@ -196,13 +196,13 @@ void BufferLiveness::mergeLoopsAndBranches(Operation *op) {
   } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
     for (auto [result, argument, passed] : llvm::zip_equal(
              loop.getResults(), loop.getAfterArguments(), loop.getConditionOp().getArgs()))
-      if (isTile(result)) {
+      if (isTensor(result)) {
         forceMerge(argument, result);
         tryMerge(passed, argument);
       }
     for (auto [init, argument, yielded] : llvm::zip_equal(
              loop.getInits(), loop.getBeforeArguments(), loop.getYieldOp()->getOperands()))
-      if (isTile(init)) {
+      if (isTensor(init)) {
         tryMerge(argument, yielded);
         tryMerge(argument, init);
       }
@@ -211,7 +211,7 @@ void BufferLiveness::mergeLoopsAndBranches(Operation *op) {
       if (!region->empty())
         for (auto [result, yielded] :
              llvm::zip_equal(ifOp.getResults(), region->front().getTerminator()->getOperands()))
-          if (isTile(result))
+          if (isTensor(result))
             tryMerge(result, yielded);
   }
 }
@@ -221,12 +221,12 @@ void BufferLiveness::mergeInPlace(Operation *op) {
   if (!group)
     return;
   for (Value result : group.getResults()) {
-    if (!isTile(result))
+    if (!isTensor(result))
       continue;
     bool merged = false;
     group.walk([&](Operation *inner) {
       for (Value operand : inner->getOperands())
-        if (!merged && isTile(operand) && classOf.contains(operand) && positions[op].first > 0 &&
+        if (!merged && isTensor(operand) && classOf.contains(operand) && positions[op].first > 0 &&
             find(operand) != find(result) && isReadInPlace(group, operand))
           merged = tryMerge(operand, result);
     });

@@ -26,7 +26,7 @@ namespace tessera {
 
 namespace {
 
-constexpr int64_t kLineBytes = HostMachine::kLineBytes;
+constexpr int64_t kHostLineBytes = HostMachine::kLineBytes;
 
 //===----------------------------------------------------------------------===//
 // Remarks
@@ -322,7 +322,7 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
       auto &[begin, size] = entry->second;
       if (isNew)
         if (auto bytes = function->getAttrOfType<IntegerAttr>(strips::kScratchBytesAttr))
-          begin = llvm::alignTo(bytes.getInt(), kLineBytes);
+          begin = llvm::alignTo(bytes.getInt(), kHostLineBytes);
       if (const MatrixInstruction *instruction = findMatrixInstruction(dot, *machine)) {
         if (remarks) {
           remarkOn(dot) << named("instruction", instruction->intrinsic) << ", "

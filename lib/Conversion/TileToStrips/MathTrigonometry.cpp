@@ -29,12 +29,12 @@ constexpr double kPart4 = 0x1.b839a252049c1p-104;
 constexpr double kTail1 = 0x1.0b4611a626331p-34;
 
 /// r as f64 with what its rounding lost, and n as i32.
-struct Reduced {
+struct ReducedAngle {
   Value high, low, quadrant, isValid;
 };
 
 /// Reduces lanes of f64. `b` builds f64.
-Reduced reduce(MathBuilder &b, Value x, bool inFull) {
+ReducedAngle reduce(MathBuilder &b, Value x, bool inFull) {
   Value isValid = b.compare(CmpFPredicate::OLT, b.absf(x), b.number(kLimit));
   x = b.select(isValid, x, b.number(0));
   MathBuilder::Rounded n = b.roundProduct(x, kTwoOverPi);
@@ -86,7 +86,7 @@ Value cosKernel(MathBuilder &b, Value high, Value low) {
 }
 
 /// Reduces f32 lanes in f64, where one subtraction more is precise enough.
-Reduced reduceSingle(MathBuilder &b, Value x) {
+ReducedAngle reduceSingle(MathBuilder &b, Value x) {
   Type f64 = b.getBuilder().getF64Type();
   MathBuilder wide = b.toDouble();
   return reduce(wide, b.create<arith::ExtFOp>(b.typed(f64), x), /*inFull=*/false);
@@ -94,7 +94,7 @@ Reduced reduceSingle(MathBuilder &b, Value x) {
 
 /// sin of x + shift * pi/2.
 PartialResult expandSinShifted(MathBuilder &b, Value x, unsigned shift) {
-  Reduced reduced;
+  ReducedAngle reduced;
   Value high, low;
   if (b.isSingle()) {
     reduced = reduceSingle(b, x);
@@ -124,7 +124,7 @@ PartialResult expandCos(MathBuilder &b, Value x) { return expandSinShifted(b, x,
 PartialResult expandTan(MathBuilder &b, Value x) {
   // f32 is done in f64 throughout: a quotient of rounded functions would be off by 2 ulp.
   MathBuilder wide = b.toDouble();
-  Reduced reduced = b.isSingle() ? reduceSingle(b, x) : reduce(b, x, /*inFull=*/true);
+  ReducedAngle reduced = b.isSingle() ? reduceSingle(b, x) : reduce(b, x, /*inFull=*/true);
   Value sine = sinKernel(wide, reduced.high, reduced.low);
   Value cosine = cosKernel(wide, reduced.high, reduced.low);
   Value isOdd = b.compare(CmpIPredicate::ne, b.andi(reduced.quadrant, b.intConstant(32, 1)),

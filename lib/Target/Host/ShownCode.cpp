@@ -170,10 +170,10 @@ double getStartTime() {
 }
 
 /// What this process has told perf and gdb.
-class Register {
+class ShownRegister {
 public:
-  static Register &get() {
-    static Register *instance = new Register(); // lives as long as code may be unloaded
+  static ShownRegister &get() {
+    static ShownRegister *instance = new ShownRegister(); // lives as long as code may be unloaded
     return *instance;
   }
 
@@ -186,7 +186,7 @@ public:
   bool hasLines() const { return !lines.empty(); }
 
 private:
-  Register() {
+  ShownRegister() {
     pthread_atfork([] { get().mutex.lock(); }, [] { get().mutex.unlock(); },
                    [] { get().mutex.unlock(); });
   }
@@ -200,12 +200,12 @@ private:
   pid_t process = 0; ///< whose file that is
 };
 
-void Register::fail(const char *what) const {
+void ShownRegister::fail(const char *what) const {
   throw UserError("E062", "cannot write " + path + ", which TESSERA_SYMBOLS asks for: " + what,
                   "remove that file, or set TESSERA_SYMBOLS to off or gdb");
 }
 
-void Register::append(Line &line) {
+void ShownRegister::append(Line &line) {
   ssize_t written = write(file, line.text.data(), line.text.size());
   if (written != static_cast<ssize_t>(line.text.size()))
     fail(std::strerror(written < 0 ? errno : ENOSPC));
@@ -213,7 +213,7 @@ void Register::append(Line &line) {
   line.offset = lseek(file, 0, SEEK_CUR) - written;
 }
 
-void Register::openMap() {
+void ShownRegister::openMap() {
   if (process == getpid())
     return;
   path = "/tmp/perf-" + std::to_string(getpid()) + ".map";
@@ -237,7 +237,7 @@ void Register::openMap() {
     append(line);
 }
 
-void Register::addToMap(const std::vector<FunctionRange> &functions) {
+void ShownRegister::addToMap(const std::vector<FunctionRange> &functions) {
   openMap();
   for (const FunctionRange &function : functions) {
     llvm::erase_if(lines, [&](const Line &line) {
@@ -265,7 +265,7 @@ void Register::addToMap(const std::vector<FunctionRange> &functions) {
   }
 }
 
-void Register::removeFromMap(const std::vector<FunctionRange> &functions) {
+void ShownRegister::removeFromMap(const std::vector<FunctionRange> &functions) {
   for (Line &line : lines)
     for (const FunctionRange &function : functions)
       if (line.begin == function.begin)
@@ -295,7 +295,7 @@ std::unique_ptr<ShownCode> ShownCode::show(StringRef object, StringRef symbol, c
   auto parts = std::make_unique<Parts>();
   parts->functions = std::move((*code)->functions);
   parts->tools = tools;
-  Register &shown = Register::get();
+  ShownRegister &shown = ShownRegister::get();
   std::lock_guard<std::mutex> lock(shown.mutex);
   if (tools.perf)
     shown.addToMap(parts->functions);
@@ -318,7 +318,7 @@ std::unique_ptr<ShownCode> ShownCode::show(StringRef object, StringRef symbol, c
 ShownCode::ShownCode(std::unique_ptr<Parts> parts) : parts(std::move(parts)) {}
 
 ShownCode::~ShownCode() {
-  Register &shown = Register::get();
+  ShownRegister &shown = ShownRegister::get();
   std::lock_guard<std::mutex> lock(shown.mutex);
   if (parts->tools.perf)
     shown.removeFromMap(parts->functions);
@@ -339,7 +339,7 @@ ShownCode::~ShownCode() {
 }
 
 void ShownCode::followFork() {
-  Register &shown = Register::get();
+  ShownRegister &shown = ShownRegister::get();
   std::lock_guard<std::mutex> lock(shown.mutex);
   if (shown.hasLines())
     shown.openMap();

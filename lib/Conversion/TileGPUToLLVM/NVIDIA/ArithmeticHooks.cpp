@@ -23,7 +23,7 @@ static Value callIntrinsic(ThreadBuilder &thread, StringRef name, Type result,
 }
 
 /// What PTX calls the elements that an MMA multiplies.
-static StringRef getName(Type element) {
+static StringRef getElementName(Type element) {
   if (element.isF64())
     return "f64";
   if (element.isF16())
@@ -40,14 +40,14 @@ static StringRef getName(Type element) {
 /// Of 8-bit floats, which NVVM's op does not have.
 static Value emitFloat8MMA(ThreadBuilder &thread, const WarpMMA &mma, Type result,
                            ArrayRef<Value> words) {
-  std::string name = "llvm.nvvm.mma.m16n8k32.row.col.f32." + getName(mma.element).str() + "." +
-                     getName(mma.elementB).str() + ".f32";
+  std::string name = "llvm.nvvm.mma.m16n8k32.row.col.f32." + getElementName(mma.element).str() +
+                     "." + getElementName(mma.elementB).str() + ".f32";
   return callIntrinsic(thread, name, result, words);
 }
 
 static Value emitMMA(ThreadBuilder &thread, const WarpMMA &mma, Type result, ArrayRef<Value> wordsA,
                      ArrayRef<Value> wordsB, ArrayRef<Value> accumulator) {
-  NVVM::MMATypes type = *NVVM::symbolizeMMATypes(getName(mma.element));
+  NVVM::MMATypes type = *NVVM::symbolizeMMATypes(getElementName(mma.element));
   std::optional<NVVM::MMAIntOverflow> overflow;
   if (type == NVVM::MMATypes::s8)
     overflow = NVVM::MMAIntOverflow::wrapped;
@@ -103,7 +103,7 @@ SmallVector<Value> NVIDIAHooks::emitWarpgroupMMA(ThreadBuilder &thread, const Wa
   std::string text =
       "wgmma.mma_async.sync.aligned.m64n" + std::to_string(mma.n) + "k" + std::to_string(mma.k);
   text += mma.accumulator.isF16() ? ".f16" : mma.accumulator.isF32() ? ".f32" : ".s32";
-  text += "." + getName(mma.elementA).str() + "." + getName(mma.elementB).str();
+  text += "." + getElementName(mma.elementA).str() + "." + getElementName(mma.elementB).str();
   text += " {" + llvm::join(names, ", ") + "}, ";
   if (mma.descriptorA) {
     text += instruction.addOperand(mma.descriptorA);

@@ -122,7 +122,7 @@ struct ModelBase : InferIntRangeInterface::ExternalModel<Concrete, Op> {
   }
 };
 
-template <typename Op> struct Model : ModelBase<Model<Op>, Op> {
+template <typename Op> struct RangeModel : ModelBase<RangeModel<Op>, Op> {
   void inferResultRanges(Operation *op, Ranges ranges, SetIntRangeFn setRange) const {
     setRange(op->getResult(0), infer(cast<Op>(op), ranges));
   }
@@ -159,7 +159,7 @@ template <template <typename> typename ModelOf, typename... Ops> void attach(MLI
 } // namespace
 
 void tessera::tile::registerIntegerRanges(MLIRContext &context) {
-  attach<Model, RangeOp, ProgramIdOp, NumProgramsOp, DivIntOp, RemIntOp, ShiftOp, GatherOp>(
+  attach<RangeModel, RangeOp, ProgramIdOp, NumProgramsOp, DivIntOp, RemIntOp, ShiftOp, GatherOp>(
       context);
   attach<SameElementsModel, SplatOp, BroadcastOp, ExpandDimsOp, TransOp, ReshapeOp, HintOp, JoinOp,
          SplitOp, CatOp>(context);

@@ -91,3 +91,5 @@ void LoopInvariantCodeMotionPass::runOnOperation() {
       moveLoopInvariantCode(loop);
   });
 }
+
+#undef DEBUG_TYPE

@@ -308,3 +308,5 @@ void RewriteInductionsPass::runOnOperation() {
     }
   }
 }
+
+#undef DEBUG_TYPE

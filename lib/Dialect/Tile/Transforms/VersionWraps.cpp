@@ -27,7 +27,7 @@ namespace {
 constexpr int64_t kLongRun = 16;
 
 /// (start + range(from, from + length)) % extent
-struct Wrap {
+struct VersionedWrap {
   RemIntOp rem;
   /// A scalar; none for 0.
   Value start;
@@ -40,8 +40,8 @@ struct Wrap {
 struct VersionWrapsPass : public tessera::tile::impl::TileVersionWrapsPassBase<VersionWrapsPass> {
   void runOnOperation() final;
   void collectCandidates(SetVector<RemIntOp> &candidates);
-  std::optional<Wrap> matchWrap(RemIntOp rem, AccessAnalysis &access);
-  void version(Block *block, ArrayRef<Wrap> wraps);
+  std::optional<VersionedWrap> matchWrap(RemIntOp rem, AccessAnalysis &access);
+  void version(Block *block, ArrayRef<VersionedWrap> wraps);
 };
 
 /// The scalar of which a tile is the splat.
@@ -91,11 +91,11 @@ void VersionWrapsPass::collectCandidates(SetVector<RemIntOp> &candidates) {
   }
 }
 
-std::optional<Wrap> VersionWrapsPass::matchWrap(RemIntOp rem, AccessAnalysis &access) {
+std::optional<VersionedWrap> VersionWrapsPass::matchWrap(RemIntOp rem, AccessAnalysis &access) {
   auto type = dyn_cast<RankedTensorType>(rem.getType());
   if (!type || type.getRank() != 1 || type.getElementTypeBitWidth() < 32)
     return std::nullopt;
-  Wrap wrap{rem, {}, 0, type.getDimSize(0), getSplatSource(rem.getRhs())};
+  VersionedWrap wrap{rem, {}, 0, type.getDimSize(0), getSplatSource(rem.getRhs())};
   Value range = rem.getLhs();
   if (auto sum = range.getDefiningOp<arith::AddIOp>()) {
     range = sum.getRhs();
@@ -120,7 +120,7 @@ std::optional<Wrap> VersionWrapsPass::matchWrap(RemIntOp rem, AccessAnalysis &ac
 }
 
 /// Two versions of everything from the first of the remainders on.
-void VersionWrapsPass::version(Block *block, ArrayRef<Wrap> wraps) {
+void VersionWrapsPass::version(Block *block, ArrayRef<VersionedWrap> wraps) {
   Operation *first = wraps.front().rem;
   Operation *terminator = block->getTerminator();
   OpBuilder builder(first);
@@ -128,7 +128,7 @@ void VersionWrapsPass::version(Block *block, ArrayRef<Wrap> wraps) {
 
   Value condition;
   IRMapping mapping;
-  for (Wrap wrap : wraps) {
+  for (VersionedWrap wrap : wraps) {
     hoist(wrap.extent, first);
     if (wrap.start)
       hoist(wrap.start, first);
@@ -199,9 +199,9 @@ void VersionWrapsPass::runOnOperation() {
   SetVector<RemIntOp> candidates;
   collectCandidates(candidates);
   AccessAnalysis access;
-  SmallVector<Wrap> wraps;
+  SmallVector<VersionedWrap> wraps;
   for (RemIntOp rem : candidates)
-    if (std::optional<Wrap> wrap = matchWrap(rem, access))
+    if (std::optional<VersionedWrap> wrap = matchWrap(rem, access))
       wraps.push_back(*wrap);
   if (wraps.empty())
     return;
@@ -214,15 +214,17 @@ void VersionWrapsPass::runOnOperation() {
     return depth;
   };
   Block *block = wraps.front().rem->getBlock();
-  for (Wrap wrap : wraps)
+  for (VersionedWrap wrap : wraps)
     if (depthOf(wrap.rem) < depthOf(&block->front()))
       block = wrap.rem->getBlock();
-  llvm::erase_if(wraps, [&](Wrap wrap) { return wrap.rem->getBlock() != block; });
-  llvm::sort(wraps, [](Wrap a, Wrap b) { return a.rem != b.rem && a.rem->isBeforeInBlock(b.rem); });
+  llvm::erase_if(wraps, [&](VersionedWrap wrap) { return wrap.rem->getBlock() != block; });
+  llvm::sort(wraps, [](VersionedWrap a, VersionedWrap b) {
+    return a.rem != b.rem && a.rem->isBeforeInBlock(b.rem);
+  });
   // The test stands before the first remainder, and no tile crosses the end of a version:
   // it would have to be in memory.
   Operation *first = wraps.front().rem;
-  bool isPossible = llvm::all_of(wraps, [&](Wrap wrap) {
+  bool isPossible = llvm::all_of(wraps, [&](VersionedWrap wrap) {
     return canHoist(wrap.extent, first) && (!wrap.start || canHoist(wrap.start, first));
   });
   for (Value operand : block->getTerminator()->getOperands())

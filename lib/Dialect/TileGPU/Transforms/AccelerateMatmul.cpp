@@ -233,9 +233,9 @@ static Spread spreadGroups(const Dot &dot, unsigned warps) {
 
 namespace {
 
-class Rewriter {
+class MatmulRewriter {
 public:
-  Rewriter(const Machine &machine, AccessAnalysis &analysis)
+  MatmulRewriter(const Machine &machine, AccessAnalysis &analysis)
       : machine(machine), analysis(analysis) {}
 
   void toMma(const Dot &dot);
@@ -265,7 +265,7 @@ private:
 } // namespace
 
 /// What a tile is the transpose of; the tile itself if it is none.
-static Value skipTrans(Value tile) {
+static Value skipTransposes(Value tile) {
   if (auto trans = tile.getDefiningOp<tile::TransOp>())
     if (tile::getShape(tile.getType()).size() == 2 && trans.getOrder()[0] == 1)
       return trans.getSource();
@@ -274,14 +274,14 @@ static Value skipTrans(Value tile) {
 
 /// A tile transposed, or what it is the transpose of.
 static Value transposeTile(OpBuilder &builder, Value tile) {
-  if (Value source = skipTrans(tile); source != tile)
+  if (Value source = skipTransposes(tile); source != tile)
     return source;
   return tile::TransOp::create(builder, tile.getLoc(), tile, ArrayRef<int32_t>{1, 0});
 }
 
 static bool isLoaded(Value tile) { return isa_and_nonnull<tile::LoadOp>(tile.getDefiningOp()); }
 
-unsigned Rewriter::getFast(Value tile) {
+unsigned MatmulRewriter::getFast(Value tile) {
   auto load = tile.getDefiningOp<tile::LoadOp>();
   if (!load || !getAccessedPointers(load))
     return 1;
@@ -294,13 +294,13 @@ unsigned Rewriter::getFast(Value tile) {
   return 1;
 }
 
-bool Rewriter::liesAlong(Value tile, unsigned kDim) {
-  Value source = skipTrans(tile);
+bool MatmulRewriter::liesAlong(Value tile, unsigned kDim) {
+  Value source = skipTransposes(tile);
   return getFast(source) == (source == tile ? kDim : 1 - kDim);
 }
 
-Value Rewriter::store(Value tile, std::optional<unsigned> fast, Operation *user) {
-  Value source = skipTrans(tile);
+Value MatmulRewriter::store(Value tile, std::optional<unsigned> fast, Operation *user) {
+  Value source = skipTransposes(tile);
   bool isTransposed = source != tile;
   auto type = cast<RankedTensorType>(source.getType());
   LinearLayout numbers(type.getShape());
@@ -336,8 +336,8 @@ Value Rewriter::store(Value tile, std::optional<unsigned> fast, Operation *user)
   return transposed;
 }
 
-Value Rewriter::read(Value tile, Operation *user) {
-  if (tile::getShape(tile.getType()).size() != 2 || !isLoaded(skipTrans(tile)))
+Value MatmulRewriter::read(Value tile, Operation *user) {
+  if (tile::getShape(tile.getType()).size() != 2 || !isLoaded(skipTransposes(tile)))
     return tile;
   Value buffer = store(tile, std::nullopt, user);
   OpBuilder builder(user);
@@ -353,7 +353,7 @@ static RankedTensorType withElement(Value tile, Type element) {
   return RankedTensorType::get(type.getShape(), element, type.getEncoding());
 }
 
-void Rewriter::toMma(const Dot &dot) {
+void MatmulRewriter::toMma(const Dot &dot) {
   tile::DotOp op = dot.op;
   OpBuilder builder(op);
   Value left = op.getA(), right = op.getB(), acc = op.getAcc();
@@ -384,14 +384,14 @@ void Rewriter::toMma(const Dot &dot) {
 /// What is computed stays in registers as the first operand: of the dot with its operands swapped
 /// if it is the second one. So does what the instruction could not read from memory as it
 /// comes, elements of 8 and 32 bits with rows across K: fragments are read as they are.
-bool Rewriter::isBetterSwapped(const Dot &dot) {
+bool MatmulRewriter::isBetterSwapped(const Dot &dot) {
   tile::DotOp op = dot.op;
-  if (!whyNotWgmma(dot.swapped(), machine).empty() || !isLoaded(skipTrans(op.getA())))
+  if (!whyNotWgmma(dot.swapped(), machine).empty() || !isLoaded(skipTransposes(op.getA())))
     return false;
   // Parts of the second operand are written to memory, in rows along K if they are tf32.
-  if (dot.getParts().count > 1 && isLoaded(skipTrans(op.getB())))
+  if (dot.getParts().count > 1 && isLoaded(skipTransposes(op.getB())))
     return !dot.getParts().isBF16 && liesAlong(op.getA(), /*kDim=*/1) && !liesAlong(op.getB(), 0);
-  if (!isLoaded(skipTrans(op.getB())))
+  if (!isLoaded(skipTransposes(op.getB())))
     return true;
   return dot.bits != 16 && liesAlong(op.getA(), /*kDim=*/1) && !liesAlong(op.getB(), 0);
 }
@@ -428,7 +428,7 @@ static Value orderRows(OpBuilder &builder, Location loc, Value tile, FragmentRow
   return reshape(moved, shape);
 }
 
-LogicalResult Rewriter::toWgmma(const Dot &dot) {
+LogicalResult MatmulRewriter::toWgmma(const Dot &dot) {
   if (dot.getParts().count > 1) {
     toWgmmaOfParts(dot);
     return success();
@@ -458,14 +458,14 @@ LogicalResult Rewriter::toWgmma(const Dot &dot) {
   Value right = dot.isSwapped ? op.getA() : op.getB();
   left = transpose(left);
   right = transpose(right);
-  bool isFragment = isKMajor && isLoaded(skipTrans(left)) && !liesAlong(left, kAlongA);
+  bool isFragment = isKMajor && isLoaded(skipTransposes(left)) && !liesAlong(left, kAlongA);
   FragmentRows order = FragmentRows::get(dot.bits);
   auto isPowerOf2 = [](Value tile) {
     return llvm::all_of(tile::getShape(tile.getType()), llvm::isPowerOf2_64);
   };
   // Parts of several rows are put together with their columns, whose odd factor nothing may cut.
   bool isOrdered = isFragment && isPowerOf2(left) && (order.rows == 1 || isPowerOf2(op.getAcc()));
-  Value a = isLoaded(skipTrans(left)) && !isFragment ? place(left, kAlongA) : left;
+  Value a = isLoaded(skipTransposes(left)) && !isFragment ? place(left, kAlongA) : left;
   Value b = place(right, kAlongB);
   if (!a || !b)
     return failure();
@@ -511,7 +511,7 @@ static void sinkLoad(Value tile, Operation *user) {
 }
 
 /// The first operand is split in registers, the second one on its way to memory.
-void Rewriter::toWgmmaOfParts(const Dot &dot) {
+void MatmulRewriter::toWgmmaOfParts(const Dot &dot) {
   tile::DotOp op = dot.op;
   Location loc = op.getLoc();
   OpBuilder builder(op);
@@ -598,7 +598,7 @@ static std::string describeShape(const Dot &dot) {
 
 void TileGPUAccelerateMatmulPass::accelerate(tile::FuncOp function, const Machine &machine) {
   AccessAnalysis analysis;
-  Rewriter rewriter(machine, analysis);
+  MatmulRewriter rewriter(machine, analysis);
   SmallVector<tile::DotOp> dots;
   function.walk([&](tile::DotOp dot) { dots.push_back(dot); });
   for (tile::DotOp op : dots) {

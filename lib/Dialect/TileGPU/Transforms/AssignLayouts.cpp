@@ -29,9 +29,9 @@ static RankedTensorType withEncoding(Type type, Attribute encoding) {
 namespace {
 
 /// Writes the layouts of one function into it.
-class Rewriter {
+class LayoutRewriter {
 public:
-  Rewriter(const LayoutRules &rules, const LayoutGraph &graph, CheapTiles &cheap)
+  LayoutRewriter(const LayoutRules &rules, const LayoutGraph &graph, CheapTiles &cheap)
       : rules(rules), graph(graph), cheap(cheap) {}
 
   void run(tile::FuncOp function);
@@ -54,7 +54,7 @@ private:
 
 /// The same tile in another layout, right where it comes to be: for all its users. After
 /// what ends there, whose shared memory it may then take.
-Value Rewriter::convert(Value value, LayoutAttr layout) {
+Value LayoutRewriter::convert(Value value, LayoutAttr layout) {
   OpBuilder builder(value.getContext());
   builder.setInsertionPointAfterValue(value);
   Block *block = builder.getInsertionBlock();
@@ -66,7 +66,7 @@ Value Rewriter::convert(Value value, LayoutAttr layout) {
 }
 
 /// A copy of what makes a cheap tile, in this layout, beside the original.
-Value Rewriter::makeCheap(Value value, LayoutAttr layout) {
+Value LayoutRewriter::makeCheap(Value value, LayoutAttr layout) {
   Operation *op = value.getDefiningOp();
   OpBuilder builder(op);
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
@@ -85,7 +85,7 @@ Value Rewriter::makeCheap(Value value, LayoutAttr layout) {
   return copy->getResult(0);
 }
 
-Value Rewriter::get(Value value, LayoutAttr layout) {
+Value LayoutRewriter::get(Value value, LayoutAttr layout) {
   if (!cheap.contains(value) && graph.getLayout(value) == layout)
     return value;
   Value &slot = made[{value, layout}];
@@ -95,7 +95,7 @@ Value Rewriter::get(Value value, LayoutAttr layout) {
   return made[{value, layout}] = result;
 }
 
-void Rewriter::setOperand(OpOperand &operand, LayoutAttr layout) {
+void LayoutRewriter::setOperand(OpOperand &operand, LayoutAttr layout) {
   Value value = operand.get();
   if (!isTile(value))
     return;
@@ -107,7 +107,7 @@ void Rewriter::setOperand(OpOperand &operand, LayoutAttr layout) {
   operand.set(get(value, layout));
 }
 
-void Rewriter::visit(Operation *op) {
+void LayoutRewriter::visit(Operation *op) {
   op->removeAttr(kCandidatesAttr);
   if (isa<scf::YieldOp, scf::ConditionOp>(op)) {
     Operation *parent = op->getParentOp();
@@ -138,7 +138,7 @@ void Rewriter::visit(Operation *op) {
       setOperand(operand, rules.ofOperand(op, operand.getOperandNumber(), label));
 }
 
-void Rewriter::run(tile::FuncOp function) {
+void LayoutRewriter::run(tile::FuncOp function) {
   // Types first: conversions are made from values that have theirs.
   auto setType = [&](Value value) {
     if (!isTile(value))
@@ -215,7 +215,7 @@ LogicalResult TileGPUAssignLayoutsPass::run(tile::FuncOp function, const LayoutR
   if (failed(graph.build(function)))
     return failure();
   graph.solve();
-  Rewriter(rules, graph, cheap).run(function);
+  LayoutRewriter(rules, graph, cheap).run(function);
   return success();
 }
 

@@ -18,12 +18,12 @@ int64_t Channel::getSlotBytes() const {
 /// One for each slot that says it is full, and one that says it is empty; and one for no slot.
 int64_t Channel::getBarrierBytes(int64_t slots) { return (2 * slots + 1) * kSlotAlignment; }
 
-static Value makeNumber(OpBuilder &builder, Location loc, unsigned number) {
+static Value makeWord(OpBuilder &builder, Location loc, unsigned number) {
   return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(number));
 }
 
 Value tessera::tilegpu::emitOtherPhase(OpBuilder &builder, Location loc, Value phase) {
-  return arith::XOrIOp::create(builder, loc, phase, makeNumber(builder, loc, 1));
+  return arith::XOrIOp::create(builder, loc, phase, makeWord(builder, loc, 1));
 }
 
 Value tessera::tilegpu::allocateBarriers(OpBuilder &builder, Location loc, unsigned slots,
@@ -58,34 +58,34 @@ void Channel::deallocate(OpBuilder &builder, Location loc) {
 }
 
 Value Channel::getNoSlot(OpBuilder &builder, Location loc) const {
-  return makeNumber(builder, loc, slots);
+  return makeWord(builder, loc, slots);
 }
 
 ChannelPlace Channel::getFirst(OpBuilder &builder, Location loc) const {
-  Value zero = makeNumber(builder, loc, 0);
+  Value zero = makeWord(builder, loc, 0);
   return {zero, zero};
 }
 
 ChannelPlace Channel::getNext(OpBuilder &builder, Location loc, ChannelPlace place) const {
-  Value one = makeNumber(builder, loc, 1);
+  Value one = makeWord(builder, loc, 1);
   Value next = arith::AddIOp::create(builder, loc, place.slot, one);
   Value isRound = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, next,
-                                        makeNumber(builder, loc, slots));
+                                        makeWord(builder, loc, slots));
   Value other = emitOtherPhase(builder, loc, place.phase);
   return {
-      arith::SelectOp::create(builder, loc, isRound, makeNumber(builder, loc, 0), next),
+      arith::SelectOp::create(builder, loc, isRound, makeWord(builder, loc, 0), next),
       arith::SelectOp::create(builder, loc, isRound, other, place.phase),
   };
 }
 
 ChannelPlace Channel::getPrevious(OpBuilder &builder, Location loc, ChannelPlace place) const {
-  Value one = makeNumber(builder, loc, 1);
+  Value one = makeWord(builder, loc, 1);
   Value before = arith::SubIOp::create(builder, loc, place.slot, one);
   Value isRound = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, place.slot,
-                                        makeNumber(builder, loc, 0));
+                                        makeWord(builder, loc, 0));
   Value other = emitOtherPhase(builder, loc, place.phase);
   return {
-      arith::SelectOp::create(builder, loc, isRound, makeNumber(builder, loc, slots - 1), before),
+      arith::SelectOp::create(builder, loc, isRound, makeWord(builder, loc, slots - 1), before),
       arith::SelectOp::create(builder, loc, isRound, other, place.phase),
   };
 }

@@ -23,6 +23,7 @@
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
+#include "LayoutRules.h"
 #include "LoopDots.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -125,8 +126,6 @@ private:
 
 } // namespace
 
-static bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
-
 /// What does the same with each element of its tiles, beside those that do nothing else.
 static bool isElementwise(Operation *op) {
   return op->hasTrait<OpTrait::Elementwise>() ||
@@ -134,7 +133,7 @@ static bool isElementwise(Operation *op) {
 }
 
 /// What may be done several times.
-static bool isCheap(Operation *op) {
+static bool isCheapToRepeat(Operation *op) {
   return op->getNumRegions() == 0 && op->getNumResults() == 1 && isPure(op) &&
          !isa<tile::DotOp>(op);
 }
@@ -410,7 +409,7 @@ bool ProgramDivider::followNeed(Value value, Division division) {
   Divisions operands;
   if (!getOperandDivisions(op, division, operands))
     return refuse("a block would have to know what others compute", op);
-  if (!isCheap(op) && several())
+  if (!isCheapToRepeat(op) && several())
     return refuse(isa<tile::DotOp>(op) ? "the result of a dot is needed whole, and in parts"
                                        : "what it loads or reduces is needed whole, and in parts",
                   op);

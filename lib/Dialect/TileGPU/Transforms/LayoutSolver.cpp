@@ -24,7 +24,7 @@ struct State {
   unsigned left = 0, right = 0;
 };
 
-struct Region {
+struct LayoutRegion {
   std::vector<unsigned> boundary;
   std::vector<State> states;
   std::optional<unsigned> node; ///< of a region of one node
@@ -42,12 +42,12 @@ public:
 private:
   std::optional<std::pair<unsigned, unsigned>> choosePair();
   void merge(unsigned left, unsigned right);
-  void drop(Region &region) const;
+  void drop(LayoutRegion &region) const;
   void read(unsigned region, unsigned state, std::vector<unsigned> &labels) const;
 
   const LabellingProblem &problem;
   unsigned maxStates;
-  std::vector<Region> regions;
+  std::vector<LayoutRegion> regions;
   std::vector<unsigned> regionOf;
   std::vector<std::vector<unsigned>> incident;
   /// The edges whose ends are in different regions, and perhaps others.
@@ -80,7 +80,7 @@ std::optional<std::pair<unsigned, unsigned>> Solver::choosePair() {
 /// region in their place all edges to others together would cost less than is saved.
 /// Edges within the region are counted too where both their ends are on the boundary,
 /// which only makes it drop less.
-void Solver::drop(Region &region) const {
+void Solver::drop(LayoutRegion &region) const {
   double slack = 0, least = region.states.front().cost;
   for (unsigned node : region.boundary)
     for (unsigned edge : incident[node])
@@ -93,9 +93,9 @@ void Solver::drop(Region &region) const {
 }
 
 void Solver::merge(unsigned left, unsigned right) {
-  const Region &a = regions[left], &b = regions[right];
+  const LayoutRegion &a = regions[left], &b = regions[right];
   unsigned id = regions.size();
-  auto positionIn = [](const Region &region, unsigned node) {
+  auto positionIn = [](const LayoutRegion &region, unsigned node) {
     return static_cast<unsigned>(llvm::find(region.boundary, node) - region.boundary.begin());
   };
 
@@ -115,7 +115,7 @@ void Solver::merge(unsigned left, unsigned right) {
     }
 
   // What still has edges to others.
-  Region merged;
+  LayoutRegion merged;
   merged.left = left;
   merged.right = right;
   llvm::SmallVector<std::pair<bool, unsigned>> sources;
@@ -173,7 +173,7 @@ void Solver::merge(unsigned left, unsigned right) {
 }
 
 void Solver::read(unsigned region, unsigned state, std::vector<unsigned> &labels) const {
-  const Region &of = regions[region];
+  const LayoutRegion &of = regions[region];
   if (of.node) {
     labels[*of.node] = static_cast<uint8_t>(of.states[state].boundary[0]);
     return;
@@ -196,7 +196,7 @@ std::vector<unsigned> Solver::run() {
     between.push_back(&edge);
   }
   for (auto [node, costs] : llvm::enumerate(problem.nodes)) {
-    Region region;
+    LayoutRegion region;
     region.node = node;
     region.boundary.push_back(node);
     for (auto [label, cost] : llvm::enumerate(costs)) {
@@ -215,7 +215,7 @@ std::vector<unsigned> Solver::run() {
         regions[edge.from].states[label].cost += edge.costs[label * count + label];
     }
 
-  for (Region &region : regions)
+  for (LayoutRegion &region : regions)
     drop(region);
 
   while (auto pair = choosePair())

@@ -188,7 +188,7 @@ static std::pair<bool, bool> dependsOn(Value operand, TilePlace place) {
   return {values.contains(place.row), values.contains(place.column)};
 }
 
-static int64_t getBytes(Value tile) {
+static int64_t getTileBytes(Value tile) {
   auto type = cast<RankedTensorType>(tile.getType());
   return type.getNumElements() * type.getElementTypeBitWidth() / 8;
 }
@@ -201,7 +201,7 @@ static std::optional<SharedOperands> findOperands(TilePlace place) {
     auto [secondOfRow, secondOfColumn] = dependsOn(dot.getB(), place);
     if (firstOfRow == firstOfColumn || secondOfRow == secondOfColumn || firstOfRow == secondOfRow)
       return WalkResult::advance();
-    int64_t first = getBytes(dot.getA()), second = getBytes(dot.getB());
+    int64_t first = getTileBytes(dot.getA()), second = getTileBytes(dot.getB());
     operands = firstOfRow ? SharedOperands{first, second} : SharedOperands{second, first};
     return WalkResult::interrupt();
   });

@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
 
-static constexpr unsigned kAxes = 3;
+static constexpr unsigned kGridAxes = 3;
 
 bool tessera::tilegpu::dependsOnProgram(Value value) {
   SmallVector<Value> work{value};
@@ -117,7 +117,7 @@ PersistentKernel::PersistentKernel(tile::FuncOp kernel, ProgramOrder order, unsi
   Builder builder(kernel.getContext());
   auto isExtent = DictionaryAttr::get(
       builder.getContext(), builder.getNamedAttr(tile::kGridExtentAttr, builder.getUnitAttr()));
-  for (unsigned axis = 0; axis < kAxes; ++axis) {
+  for (unsigned axis = 0; axis < kGridAxes; ++axis) {
     (void)kernel.insertArgument(at + axis, builder.getI32Type(), isExtent, kernel.getLoc());
     extents.push_back(kernel.getArgument(at + axis));
   }
@@ -132,7 +132,7 @@ void PersistentKernel::emitBounds(OpBuilder &builder) {
   first = tile::ProgramIdOp::create(builder, loc, builder.getI32Type(), 0);
   step = tile::NumProgramsOp::create(builder, loc, builder.getI32Type(), 0);
   count = extents[0];
-  for (unsigned axis = 1; axis < kAxes; ++axis)
+  for (unsigned axis = 1; axis < kGridAxes; ++axis)
     count = arith::MulIOp::create(builder, loc, count, extents[axis]);
   if (order == ProgramOrder::Balanced)
     deal.emplace(builder, loc, count, /*width=*/extents[0], /*blocks=*/step);
@@ -177,7 +177,7 @@ SmallVector<Value, 3> PersistentKernel::emitGroupedIds(OpBuilder &builder, Value
 
 void PersistentKernel::mapIds(OpBuilder &builder, scf::ForOp loop, IRMapping &mapping) const {
   Location loc = loop.getLoc();
-  SmallVector<Value, 3> places(kAxes);
+  SmallVector<Value, 3> places(kGridAxes);
   Value rest;
   unsigned axis = 0;
   if (deal) {
@@ -189,10 +189,10 @@ void PersistentKernel::mapIds(OpBuilder &builder, scf::ForOp loop, IRMapping &ma
   }
   if (group != 0) {
     places = emitGroupedIds(builder, rest);
-    axis = kAxes;
+    axis = kGridAxes;
   }
   // Two axes are rarely in use.
-  for (; axis < kAxes; ++axis) {
+  for (; axis < kGridAxes; ++axis) {
     bool isUsed = llvm::any_of(ids, [&](tile::ProgramIdOp op) { return op.getAxis() >= axis; });
     if (!isUsed)
       break;

@@ -200,7 +200,7 @@ static int64_t countStoredBytes(Block *block) {
   return bytes;
 }
 
-static Value makeNumber(OpBuilder &builder, Location loc, int64_t value) {
+static Value makeI32(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(value));
 }
 
@@ -208,7 +208,7 @@ static Value makeNumber(OpBuilder &builder, Location loc, int64_t value) {
 static NextNumber makeNextProgram(OpBuilder &builder, Location loc, unsigned distance) {
   Value program = tile::ProgramIdOp::create(builder, loc, 0);
   Value programs = tile::NumProgramsOp::create(builder, loc, 0);
-  Value sms = makeNumber(builder, loc, distance);
+  Value sms = makeI32(builder, loc, distance);
   // The sum of a number of a program and of SMs may be beyond i32; their difference is not.
   Value left = arith::SubIOp::create(builder, loc, programs, program);
   Value more = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt, left, sms);
@@ -242,21 +242,21 @@ static void prefetchNext(Sequence sequence, NextRow &nextRow, unsigned numSMs, u
   if (numBlocks != 1) {
     most /= numBlocks;
     Value rank = ClusterRankOp::create(builder, loc);
-    Value first = arith::MulIOp::create(builder, loc, rank, makeNumber(builder, loc, most));
+    Value first = arith::MulIOp::create(builder, loc, rank, makeI32(builder, loc, most));
     start = tile::AddPtrOp::create(builder, loc, start.getType(), start, first);
     if (count) {
       // A count below zero must not wrap.
-      count = arith::MaxSIOp::create(builder, loc, count, makeNumber(builder, loc, 0));
+      count = arith::MaxSIOp::create(builder, loc, count, makeI32(builder, loc, 0));
       count = arith::SubIOp::create(builder, loc, count, first);
     }
   }
-  Value elements = makeNumber(builder, loc, most);
+  Value elements = makeI32(builder, loc, most);
   if (count) {
     elements = arith::MinSIOp::create(builder, loc, elements, count);
-    elements = arith::MaxSIOp::create(builder, loc, elements, makeNumber(builder, loc, 0));
+    elements = arith::MaxSIOp::create(builder, loc, elements, makeI32(builder, loc, 0));
   }
   Value bytes =
-      arith::MulIOp::create(builder, loc, elements, makeNumber(builder, loc, row.elementBytes));
+      arith::MulIOp::create(builder, loc, elements, makeI32(builder, loc, row.elementBytes));
   PrefetchOp::create(builder, loc, start, bytes, exists);
 }
 

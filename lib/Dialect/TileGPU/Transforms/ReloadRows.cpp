@@ -14,6 +14,7 @@
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
+#include "LayoutRules.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
@@ -36,8 +37,6 @@ static bool keepsOrder(Operation *op) {
          (isa<tile::ExpandDimsOp, tile::RangeOp, tile::SplatOp, tile::AddPtrOp>(op) ||
           op->hasTrait<OpTrait::Elementwise>() || op->hasTrait<OpTrait::ConstantLike>());
 }
-
-static bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
 namespace {
 

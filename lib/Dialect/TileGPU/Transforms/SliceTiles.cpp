@@ -20,6 +20,7 @@
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
+#include "LayoutRules.h"
 #include "LoopDots.h"
 #include "WarpRegisters.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -48,8 +49,6 @@ static constexpr int64_t kMostWrittenOut = 4;
 static constexpr int64_t kBesideDots = 32;
 /// Rows or columns of a slice of a dot at least, for a group of four warps.
 static constexpr int64_t kRowsOfDot = 64;
-
-static bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
 namespace {
 

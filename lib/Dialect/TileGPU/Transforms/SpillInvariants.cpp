@@ -36,7 +36,7 @@ namespace tessera::tilegpu {
 } // namespace tessera::tilegpu
 
 /// Shared memory that is left for what reductions and conversions exchange.
-static constexpr int64_t kExchangeBytes = 16 << 10;
+static constexpr int64_t kSpillExchangeBytes = 16 << 10;
 
 /// What a tile is converted from, if that is narrower; else itself.
 static Value getNarrowest(Value tile) {
@@ -162,7 +162,7 @@ struct TileGPUSpillInvariantsPass
     for (auto function : module.getOps<tile::FuncOp>()) {
       if (!function.isKernel() || !isPlain(function))
         continue;
-      int64_t left = getMachine(function).sharedBytes - kExchangeBytes;
+      int64_t left = getMachine(function).sharedBytes - kSpillExchangeBytes;
       function.walk([&](ConvertLayoutOp convert) {
         left = std::min(left, getMachine(function).sharedBytes - getBytes(convert.getResult()));
       });

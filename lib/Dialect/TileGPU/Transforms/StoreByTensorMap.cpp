@@ -79,9 +79,9 @@ struct TMAStore {
   bool isWaitedFor = false;
 };
 
-class Rewriter {
+class StoreRewriter {
 public:
-  Rewriter(tile::FuncOp kernel, int64_t limit) : kernel(kernel), limit(limit) {}
+  StoreRewriter(tile::FuncOp kernel, int64_t limit) : kernel(kernel), limit(limit) {}
 
   /// Fails, with an error, where a kernel would need more tensor maps than it can have.
   LogicalResult run();
@@ -260,7 +260,7 @@ int64_t tessera::tilegpu::getRoomForResults(tile::FuncOp kernel, const ReplacedO
   return std::max(byThreads, byTMA ? byTMA + kBesidePieces : 0);
 }
 
-std::string Rewriter::plan(tile::StoreOp store) {
+std::string StoreRewriter::plan(tile::StoreOp store) {
   TMAStore planned;
   planned.store = store;
   for (Operation *op = store->getParentOp(); op != kernel; op = op->getParentOp())
@@ -296,7 +296,7 @@ std::string Rewriter::plan(tile::StoreOp store) {
 }
 
 /// Stores of one array are all TMA's, or all the threads'.
-void Rewriter::dropThoseBesideThreads() {
+void StoreRewriter::dropThoseBesideThreads() {
   auto isPlanned = [&](tile::StoreOp store) {
     return llvm::any_of(stores, [&](TMAStore &planned) { return planned.store == store; });
   };
@@ -421,7 +421,7 @@ static void emitWait(OpBuilder &builder, Location loc, unsigned pending, bool un
 /// Waits for stores where others may come to what they have written: before copies by TMA, of
 /// arrays that the kernel finds, are told of memory, and, where such an array is stored, behind the
 /// loop.
-void Rewriter::drain() {
+void StoreRewriter::drain() {
   kernel.walk([&](ProxyFenceOp fence) {
     OpBuilder builder(fence);
     if (fence.getOfMemory() && !isInPartition(fence))
@@ -438,7 +438,7 @@ void Rewriter::drain() {
 }
 
 /// The map of what is stored: the launcher's, or one that the kernel makes in front of the loop.
-FailureOr<Value> Rewriter::addMap(TMAStore &planned) {
+FailureOr<Value> StoreRewriter::addMap(TMAStore &planned) {
   int64_t rows = getBoxRows(planned.store);
   if (!planned.tiles) {
     FailureOr<BlockArgument> map = addTensorMap(kernel, planned.box, planned.buffer, rows);
@@ -452,7 +452,7 @@ FailureOr<Value> Rewriter::addMap(TMAStore &planned) {
   return made.getResult();
 }
 
-void Rewriter::rewrite(TMAStore &planned, Value map) {
+void StoreRewriter::rewrite(TMAStore &planned, Value map) {
   tile::StoreOp store = planned.store;
   Location loc = store.getLoc();
   OpBuilder builder(store);
@@ -508,7 +508,7 @@ void Rewriter::rewrite(TMAStore &planned, Value map) {
   store.erase();
 }
 
-LogicalResult Rewriter::run() {
+LogicalResult StoreRewriter::run() {
   bool hasDots = false;
   kernel.walk([&](WarpgroupDotOp) { hasDots = true; });
   if (!kernel.isKernel() || !hasDots)
@@ -548,7 +548,7 @@ struct TileGPUStoreByTensorMapPass
       return;
     int64_t limit = (*machine)->sharedBytes;
     for (auto kernel : module.getOps<tile::FuncOp>())
-      if (failed(Rewriter(kernel, limit).run()))
+      if (failed(StoreRewriter(kernel, limit).run()))
         return signalPassFailure();
   }
 };
