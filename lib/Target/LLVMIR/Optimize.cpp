@@ -147,8 +147,10 @@ std::string emit(Module &module, TargetMachine &machine, CodeGenFileType fileTyp
   else if (machine.getOptLevel() == CodeGenOptLevel::Default)
     without = ArrayRef(kNotForHosts).drop_back(hasLongBlock(module) ? 0 : kNeededForShortBlocks);
   // What makes masks constant has been done, and the code generator takes one lane wrongly.
-  if (!machine.getTargetTriple().isNVPTX())
+  if (!machine.getTargetTriple().isNVPTX()) {
     storeSingleLanes(module);
+    outlineLaneAccesses(module, machine);
+  }
   LitePassManager passes(without);
   passes.add(new TargetLibraryInfoWrapperPass(makeLibraryInfo(machine.getTargetTriple())));
   if (machine.addPassesToEmitFile(passes, stream, /*DwoOut=*/nullptr, fileType,

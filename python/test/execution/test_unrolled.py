@@ -86,6 +86,44 @@ def test_values(run, rng, kernel, shift, count):
     np.testing.assert_array_equal(got, want)
 
 
+@tessera.jit
+def shift_rows(x, slots, n, count: tl.constexpr):
+    """The state of a short convolution: each row of a slot is moved by one element."""
+    i = tl.program_id(0) * 32 + tl.arange(0, 32)
+    slot = tl.load(slots)
+    mask = (i < n) & (slot >= 0)
+    row = x + slot * n * count + i * count
+    total = tl.zeros((32,), tl.int32)
+    for k in tl.static_range(count):
+        total += tl.load(row + k, mask, 0)
+    for k in tl.static_range(count - 1):
+        tl.store(row + k, tl.load(row + k + 1, mask, 0), mask)
+    tl.store(row + count - 1, total, mask)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32], ids=each)
+@pytest.mark.parametrize("slot", [0, 2, -1])
+def test_strided_accesses(run, rng, dtype, slot):
+    """So many lanes that accesses for which a CPU has no instruction share functions."""
+    n, count = 50, 30
+    got = rng.integers(-99, 99, (3, n, count)).astype(dtype)
+    want, slots = got.copy(), np.array([slot], np.int32)
+    run(shift_rows, (2,), got, slots, n, count=count)
+    if slot >= 0:
+        total = want[slot].sum(axis=1, keepdims=True, dtype=np.int32).astype(dtype)
+        want[slot] = np.concatenate([want[slot, :, 1:], total], axis=1)
+    np.testing.assert_array_equal(got, want)
+
+
+def test_code_of_strided_accesses():
+    """Lanes of 16-bit elements are written out once: 200,000 lines otherwise."""
+    signature = {"x": "*i16", "slots": "*i32", "n": "i32"}
+    kernel = tessera.compile(
+        shift_rows, signature=signature, constexprs={"count": 100}, cpu="x86-64-v4"
+    )
+    assert len(kernel.stages["asm"].splitlines()) < 60_000
+
+
 def compile_unrolled(kernel, count, **options):
     signature = {"x": "*fp32", "o": "*fp32", "n": "i32"}
     return tessera.compile(kernel, signature=signature, constexprs={"count": count}, **options)

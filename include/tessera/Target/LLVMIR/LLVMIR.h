@@ -47,6 +47,10 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine, OptimizationLe
 /// Makes each masked store of which a constant mask leaves one lane a store of that element.
 void storeSingleLanes(llvm::Module &module);
 
+/// If a module has many gathers and scatters that the machine does lane by lane, makes them calls
+/// of one function for each kind: their code would take seconds to generate.
+void outlineLaneAccesses(llvm::Module &module, llvm::TargetMachine &machine);
+
 /// A relocatable object. The module is spent afterwards.
 std::string emitObject(llvm::Module &module, llvm::TargetMachine &machine);
 /// The same as assembly.
