@@ -86,9 +86,11 @@ TileValue TileBuilder::moveBy(const Operand &pointer, const Operand &offset, boo
   StringRef symbol = negated ? "-" : "+";
   ValueType offsetType = offset.isNone() ? ValueType() : offset.type();
   if (!offsetType.isNumber() || !isInteger(offsetType.dtype))
-    throw UserError("E029",
-                    (symbol + " of " + pointer.describe() + " and " + offset.describe()).str(),
-                    "a pointer moves by an integer offset");
+    throw UserError(
+        "E029", (symbol + " of " + pointer.describe() + " and " + offset.describe()).str(),
+        offsetType.isNumber() ? "a pointer moves by an integer offset: divide with //, or cast "
+                                "with .to(tl.int32)"
+                              : "a pointer moves by an integer offset");
   SmallVector<int64_t> shape = broadcastShapes(pointer.type(), offsetType);
   if (offset.isLiteral())
     offsetType.shape = shape;

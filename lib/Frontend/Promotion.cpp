@@ -156,9 +156,11 @@ static void requireNumber(const Operand &x, const Operand &a, const Operand &b, 
   if (x.isLiteral() || (x.isValue() && x.value().type.isNumber()))
     return;
   bool pointer = x.isValue() && x.value().type.isPointer();
-  throw UserError("E029", (symbol + " of " + a.describe() + " and " + b.describe()).str(),
-                  pointer ? "pointers move by adding or subtracting an integer offset"
-                          : "both operands must be numbers");
+  throw UserError(
+      "E029", (symbol + " of " + a.describe() + " and " + b.describe()).str(),
+      pointer ? "load the elements first: tl.load(pointer); a pointer itself moves by adding "
+                "or subtracting an integer offset"
+              : "both operands must be numbers");
 }
 
 DType tessera::promote(const Operand &a, const Operand &b, bool division, StringRef symbol) {

@@ -385,7 +385,17 @@ def _signature_hint(function: Callable[..., Any], kwargs: dict[str, Any]) -> str
         near = closest(name, names)
         if name not in names and near:
             return f"did you mean `{near}`?"
-    return f"its parameters are {', '.join(names)}"
+    required = [
+        name
+        for name, one in inspect.signature(function).parameters.items()
+        if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD
+    ]
+    hint = f"its parameters are {', '.join(names)}"
+    return (
+        f"{hint}: write {getattr(function, '__name__', '...')}({', '.join(required)})"
+        if required
+        else hint
+    )
 
 
 def _key(value: Any, with_known: bool = True) -> Any:

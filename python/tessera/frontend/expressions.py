@@ -292,10 +292,16 @@ class Expressions(Part):
                 axes.append(position)
             elif not isinstance(item, slice) or item != slice(None):
                 index = "a slice" if isinstance(item, slice) else describe(item)
+                is_mask = isinstance(item, tensor) and item.dtype.is_bool()
                 raise UserMistake(
                     "E029",
                     f"{describe_type(value.type)} is indexed by {index}",
-                    "a tensor is indexed by None and `:` only; use tl.gather, or load the part",
+                    "a tensor is indexed by None and `:` only; "
+                    + (
+                        "choose elements with tl.where(mask, x, other)"
+                        if is_mask
+                        else "use tl.gather, or load the part"
+                    ),
                 )
         if full > rank:
             raise UserMistake(

@@ -176,9 +176,10 @@ class Statements(Part):
 
     def _unpack(self, target: Any, value: Any, constant: bool) -> None:
         if not isinstance(value, tuple):
-            raise UserMistake(
-                "E014", f"cannot unpack {describe(value)}", "unpack a tuple", node=target
-            )
+            fix = "unpack a tuple"
+            if isinstance(value, tensor) and value.shape:
+                fix += "; tl.split(x) makes two tiles of one whose last extent is 2"
+            raise UserMistake("E014", f"cannot unpack {describe(value)}", fix, node=target)
         starred = [i for i, one in enumerate(target.elts) if isinstance(one, ast.Starred)]
         count = len(target.elts)
         if starred:

@@ -354,7 +354,9 @@ def _specialised(
 def _stand_in(dtype: Any) -> MockTensor:
     if find_dtype(dtype) is None:
         raise ArgumentError(
-            "E054", f"no kernel takes an array of {dtype}", "convert it to a supported dtype"
+            "E054",
+            f"no kernel takes an array of {dtype}",
+            "convert it to a float, an integer of 8 to 64 bits, or bool",
         )
     return MockTensor(find_dtype(dtype))
 

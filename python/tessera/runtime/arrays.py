@@ -328,6 +328,9 @@ def is_numpy_scalar(value: Any) -> bool:
     )
 
 
+_CONVERT = "convert it to a dtype that kernels have: floats of 8 to 64 bits, integers of 8 to 64 bits, bool"
+
+
 def _from_numpy(array: Any, name: str) -> Pointer:
     if not hasattr(array, "dtype"):
         _refuse(array, name, "has no dtype", "pass numpy.asarray(it)")
@@ -337,7 +340,7 @@ def _from_numpy(array: Any, name: str) -> Pointer:
     if dtype is None:
         if str(array.dtype) == "object":
             _refuse(array, name, "holds Python objects", "convert it to a numeric dtype")
-        _refuse(array, name, f"has elements of {array.dtype}", "convert it to a supported dtype")
+        _refuse(array, name, f"has elements of {array.dtype}", _CONVERT)
     if not array.dtype.isnative:
         _refuse(
             array,
@@ -367,8 +370,10 @@ def _from_data_ptr(tensor: Any, name: str) -> Pointer:
         _refuse(tensor, name, f"is on {device}, where no kernel runs", "pass it.cpu() or it.cuda()")
     layout = str(getattr(tensor, "layout", "torch.strided"))
     if layout != "torch.strided" or getattr(tensor, "is_nested", False):
-        what = "nested" if getattr(tensor, "is_nested", False) else layout.removeprefix("torch.")
-        _refuse(tensor, name, f"is {what}, without one memory", "pass a dense tensor")
+        nested = getattr(tensor, "is_nested", False)
+        what = "nested" if nested else layout.removeprefix("torch.")
+        fix = "x.to_padded_tensor(0.0)" if nested else "x.to_dense()"
+        _refuse(tensor, name, f"is {what}: its elements are not in one array", f"pass {fix}")
     if is_fake(tensor):
         raise ArgumentError(
             "E057",
@@ -387,7 +392,7 @@ def _from_data_ptr(tensor: Any, name: str) -> Pointer:
             )
     dtype = find_dtype(tensor.dtype)
     if dtype is None:
-        _refuse(tensor, name, f"has elements of {tensor.dtype}", "convert it to a supported dtype")
+        _refuse(tensor, name, f"has elements of {tensor.dtype}", _CONVERT)
     if type(tensor.dtype).__module__ == "torch":
         _C.learn_dtype(tensor.dtype, dtype._core_id)
         _learn_negative_bit()
@@ -509,7 +514,7 @@ def _from_cuda_interface(array: Any, name: str) -> Pointer:
     dtype = find_dtype(getattr(array, "dtype", "")) or _TYPESTRS.get(spelled[1:])
     if dtype is None:
         shown = getattr(array, "dtype", spelled)
-        _refuse(array, name, f"has elements of {shown}", "convert it to a supported dtype")
+        _refuse(array, name, f"has elements of {shown}", _CONVERT)
     if spelled[0] == ">":
         _refuse(array, name, f"has elements in the other byte order ({spelled})", "convert it")
     # CuPy says which GPU; others let the driver say. Nothing lies at address 0.
@@ -579,7 +584,7 @@ def _from_dlpack(array: Any, name: str) -> Pointer:
     dtype = _DLPACK_DTYPES.get((code, bits)) if lanes == 1 else None
     if dtype is None:
         spelled = getattr(array, "dtype", f"DLPack type ({code}, {bits}, {lanes})")
-        _refuse(array, name, f"has elements of {spelled}", "convert it to a supported dtype")
+        _refuse(array, name, f"has elements of {spelled}", _CONVERT)
     _check_address(array, name, address, int(has_elements))
     is_immutable = _is_immutable(array)
     read_only = bool(read_only) or is_immutable
