@@ -22,7 +22,7 @@ from typing import Any, Optional
 
 from tessera.log import info
 from tessera.settings import settings
-from tessera.tuning.progress import columns, is_terminal
+from tessera.terminal import columns, is_terminal
 from tessera.wording import counted
 
 PATIENCE = 2.0

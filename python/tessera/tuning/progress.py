@@ -13,12 +13,12 @@ choice is told at the end, and which configurations failed and why. `settings.tu
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from typing import Any, Mapping, Optional, Sequence
 
 from tessera.settings import settings
+from tessera.terminal import columns, is_terminal
 from tessera.tuning.config import Config, shortly
 from tessera.wording import counted
 
@@ -143,19 +143,3 @@ def shown_ms(milliseconds: float) -> str:
     if milliseconds >= 1:
         return f"{milliseconds:.3g} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.3g} s"
     return f"{milliseconds * 1000:.3g} us"
-
-
-def is_terminal() -> bool:
-    """Whether the standard error stream is one."""
-    try:
-        return sys.stderr.isatty()
-    except (AttributeError, ValueError):
-        return False
-
-
-def columns() -> int:
-    """How wide its lines are; 80 where it is none."""
-    try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
-    except (AttributeError, OSError, ValueError):
-        return 80
