@@ -155,6 +155,23 @@ void tsr_kernel_destroy(TsrKernel *kernel) TSR_NOEXCEPT { delete kernel; }
 
 void tsr_set_cancellation(const int32_t *flag) TSR_NOEXCEPT { setCancellation(flag); }
 
+TsrStatus tsr_compile_clock_create(TsrCompileClock **clock) TSR_NOEXCEPT {
+  return guarded([&] { *clock = new TsrCompileClock; });
+}
+
+void tsr_compile_clock_destroy(TsrCompileClock *clock) TSR_NOEXCEPT { delete clock; }
+
+void tsr_set_compile_clock(TsrCompileClock *clock) TSR_NOEXCEPT {
+  setCompileClock(clock ? &clock->clock : nullptr);
+}
+
+TsrStatus tsr_compile_clock_print(TsrCompileClock *clock, const char **json) TSR_NOEXCEPT {
+  return guarded([&] {
+    clock->text = clock->clock.print();
+    *json = clock->text.c_str();
+  });
+}
+
 void tsr_set_interrupt_check(int (*check)(void)) TSR_NOEXCEPT { interruptCheck.store(check); }
 
 void tsr_finish(int32_t milliseconds) TSR_NOEXCEPT { cancelAll(milliseconds); }

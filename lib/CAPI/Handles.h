@@ -12,6 +12,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "tessera/CAPI/Tessera.h"
 #include "tessera/Compiler/CompiledKernel.h"
+#include "tessera/Support/CompileClock.h"
 #include "tessera/Support/Kept.h"
 #include "tessera/Support/MemoryReserve.h"
 
@@ -40,6 +41,11 @@ struct TsrModule {
 
 struct TsrKernel {
   std::unique_ptr<tessera::CompiledKernel> kernel;
+  std::string text; ///< what was returned last
+};
+
+struct TsrCompileClock {
+  tessera::CompileClock clock;
   std::string text; ///< what was returned last
 };
 

@@ -14,6 +14,7 @@
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Pipelines/Pipelines.h"
+#include "tessera/Support/CompileClock.h"
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/LLVMIR/LLVMIR.h"
 #include "tessera/Target/NVPTX/ExternLibrary.h"
@@ -410,6 +411,7 @@ static int findOneMoreProgram(const KernelMetadata &metadata, const GPUMachine &
 }
 
 std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isScheduledAgain) {
+  TimedPart timed("ptxas");
   PtxasOptions assembler = getPtxasOptions();
   if (assembler.path.empty())
     return std::nullopt;
@@ -550,6 +552,7 @@ static bool sharesTilesBetweenBlocks(ModuleOp module) {
 
 CUDACompilation::Attempt CUDACompilation::attempt(ModuleOp module, const ScheduleRetry &retry,
                                                   bool isFirst, bool mayGuess) {
+  countSchedule();
   Attempt result;
   result.limits = retry.current();
   result.description = retry.describe();

@@ -11,6 +11,7 @@
 #include "tessera/Compiler/ArgumentAccess.h"
 #include "tessera/Pipelines/Pipelines.h"
 #include "tessera/Support/Cancellation.h"
+#include "tessera/Support/CompileClock.h"
 #include "tessera/Support/IRDump.h"
 #include "tessera/Support/MemoryReserve.h"
 #include "tessera/Support/UserError.h"
@@ -68,6 +69,11 @@ bool runUnlessCancelled(PassManager &passes, ModuleOp module) {
           return transform();
         if (isLimited)
           requireMemory(module);
+        // A pass without an argument has passes in it.
+        llvm::StringRef pass = cast<PassExecutionAction>(action).getPass().getArgument();
+        std::optional<TimedPart> timed;
+        if (!pass.empty())
+          timed.emplace(pass);
         if (!isCancelled())
           transform();
       });

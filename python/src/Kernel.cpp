@@ -239,11 +239,14 @@ void tessera::python::registerKernel(py::module_ &module) {
            "Tell perf and gdb the names of a CPU kernel's functions, as long as it lives.")
       .def("serialize", &serialize, "The kernel as bytes, for a cache.")
       .def_static("deserialize", &deserialize, py::arg("data"));
-  module.def("compile", &compile, py::arg("module"), py::arg("options"),
-             py::arg("slow_seconds") = 0.0, py::arg("notice") = py::none(),
-             "Compile a module's kernel; `options` is JSON. The module is lowered in place.\n"
-             "After so many seconds, if not 0, `notice` is called once. An exception of a signal\n"
-             "handler, such as KeyboardInterrupt, ends it; the module is gone then.");
+  module.def(
+      "compile", &compile, py::arg("module"), py::arg("options"), py::arg("slow_seconds") = 0.0,
+      py::arg("notice") = py::none(),
+      "Compile a module's kernel; `options` is JSON. The module is lowered in place.\n"
+      "After so many seconds, if not 0, `notice` is called once, with a dict: \"parts\", a list\n"
+      "of [name, seconds], and \"schedules\", how many the kernel was compiled with. An\n"
+      "exception of a signal handler, such as KeyboardInterrupt, ends it; the module is gone\n"
+      "then.");
   module.def("compile_text", &compileText, py::arg("text"), py::arg("name"), py::arg("options"),
              py::arg("slow_seconds") = 0.0, py::arg("notice") = py::none(),
              "Compile the text of a stage, with `start_stage` in the options.");

@@ -41,6 +41,7 @@ thread_local std::shared_ptr<Cancellation> threadCancellation;
 struct Job {
   std::function<TsrStatus()> work;
   std::shared_ptr<Cancellation> cancellation = std::make_shared<Cancellation>();
+  Owned<TsrCompileClock, tsr_compile_clock_destroy> clock; ///< if somebody wants to know
   std::mutex mutex;
   std::condition_variable changed;
   bool isDone = false;
@@ -48,6 +49,7 @@ struct Job {
 
   void run() {
     tsr_set_cancellation(&cancellation->isCancelled);
+    tsr_set_compile_clock(clock.get());
     Outcome found;
     found.status = work();
     try {
@@ -57,6 +59,7 @@ struct Job {
       found.status = TSR_OUT_OF_MEMORY;
     }
     tsr_set_cancellation(nullptr);
+    tsr_set_compile_clock(nullptr);
     end(std::move(found));
   }
 
@@ -200,12 +203,15 @@ class Stopwatch {
 public:
   explicit Stopwatch(const SlowNotice &slow) : slow(slow), isPending(slow.seconds > 0) {}
 
-  void look() {
+  void look(TsrCompileClock *clock) {
     std::chrono::duration<double> taken = Clock::now() - start;
     if (!isPending || taken.count() < slow.seconds)
       return;
     isPending = false;
-    callPython([&] { slow.notice(); });
+    const char *json = nullptr;
+    check(tsr_compile_clock_print(clock, &json));
+    py::object parts = parseJSON(json);
+    callPython([&] { slow.notice(parts); });
   }
 
 private:
@@ -241,6 +247,11 @@ void tessera::python::lookForSignalsInLaunches() {
 Outcome tessera::python::runLongWork(std::function<TsrStatus()> work, const SlowNotice &slow) {
   auto job = std::make_shared<Job>();
   job->work = std::move(work);
+  if (slow.seconds > 0) {
+    TsrCompileClock *clock = nullptr;
+    check(tsr_compile_clock_create(&clock));
+    job->clock.reset(clock);
+  }
   Stopwatch stopwatch(slow);
   Worker *worker = isMainThread() ? findWorker() : nullptr;
   if (!worker) {
@@ -252,7 +263,7 @@ Outcome tessera::python::runLongWork(std::function<TsrStatus()> work, const Slow
       WithoutGIL released;
       job->run();
     }
-    stopwatch.look();
+    stopwatch.look(job->clock.get());
     return job->outcome;
   }
   worker->submit(job);
@@ -269,7 +280,7 @@ Outcome tessera::python::runLongWork(std::function<TsrStatus()> work, const Slow
         throw py::error_already_set();
       if (numForks != forksBefore)
         throw std::runtime_error("a signal handler forked: the child has no compilation to await");
-      stopwatch.look();
+      stopwatch.look(job->clock.get());
     } catch (...) {
       job->cancellation->cancel();
       if (currentWorker == worker) {

@@ -12,7 +12,8 @@
 
 namespace tessera::python {
 
-/// When to say that something takes long, and how: called once, with the GIL.
+/// When to say that something takes long, and how: called once, with the GIL and with what took how
+/// long until then (tsr_compile_clock_print), as a dict.
 struct SlowNotice {
   double seconds = 0; ///< 0: never
   py::object notice;

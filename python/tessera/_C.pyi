@@ -179,14 +179,14 @@ def compile(
     module: Module,
     options: str,
     slow_seconds: float = 0.0,
-    notice: Optional[Callable[[], None]] = None,
+    notice: Optional[Callable[[dict[str, Any]], None]] = None,
 ) -> Kernel: ...
 def compile_text(
     text: str,
     name: str,
     options: str,
     slow_seconds: float = 0.0,
-    notice: Optional[Callable[[], None]] = None,
+    notice: Optional[Callable[[dict[str, Any]], None]] = None,
 ) -> Kernel: ...
 def interpret(
     module: Module,

@@ -61,6 +61,15 @@ TSR_EXPORT const char *tsr_build_id(void) TSR_NOEXCEPT;
  * something else than 0: between passes, and while an assembler runs. Null: not any more. The
  * flag lives until then. */
 TSR_EXPORT void tsr_set_cancellation(const int32_t *flag) TSR_NOEXCEPT;
+/* What the calling thread compiles notes in a clock how long its parts take. Null: none any more.
+ * Another thread may print the clock meanwhile, as JSON: {"parts": [[name, seconds], ...],
+ * "schedules": how many schedules a kernel was compiled with}. The front end is not in it. */
+typedef struct TsrCompileClock TsrCompileClock;
+TSR_EXPORT TsrStatus tsr_compile_clock_create(TsrCompileClock **clock) TSR_NOEXCEPT;
+TSR_EXPORT void tsr_compile_clock_destroy(TsrCompileClock *clock) TSR_NOEXCEPT;
+TSR_EXPORT void tsr_set_compile_clock(TsrCompileClock *clock) TSR_NOEXCEPT;
+TSR_EXPORT TsrStatus tsr_compile_clock_print(TsrCompileClock *clock,
+                                             const char **json) TSR_NOEXCEPT;
 /* Launches on the CPU that take longer than some 50 ms ask this function so often, between
  * programs, on the thread that launches; where it returns something else than 0 they end,
  * with TSR_CANCELLED. Null: none, as at first. */

@@ -8,6 +8,7 @@
 // softmax and dots in half the time.
 
 #include "tessera/Support/Cancellation.h"
+#include "tessera/Support/CompileClock.h"
 #include "tessera/Support/MemoryReserve.h"
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/LLVMIR/LLVMIR.h"
@@ -170,6 +171,7 @@ bool tessera::isStraight(const Module &module) {
 }
 
 void tessera::optimize(Module &module, TargetMachine &machine, OptimizationLevel level) {
+  TimedPart timed("optimisation by LLVM");
   requireMemory(module);
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
@@ -196,9 +198,11 @@ void tessera::optimize(Module &module, TargetMachine &machine, OptimizationLevel
 }
 
 std::string tessera::emitObject(Module &module, TargetMachine &machine) {
+  TimedPart timed("code generation by LLVM");
   return emit(module, machine, CodeGenFileType::ObjectFile);
 }
 
 std::string tessera::emitAssembly(Module &module, TargetMachine &machine) {
+  TimedPart timed("code generation by LLVM");
   return emit(module, machine, CodeGenFileType::AssemblyFile);
 }

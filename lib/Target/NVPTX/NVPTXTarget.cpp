@@ -2,6 +2,7 @@
 
 #include "tessera/Target/NVPTX/NVPTXTarget.h"
 
+#include "tessera/Support/CompileClock.h"
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/LLVMIR/LLVMIR.h"
 #include "llvm/IR/Constants.h"
@@ -248,6 +249,7 @@ ModulePassManager makeLoopPipeline() {
 } // namespace
 
 void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
+  TimedPart timed("optimisation by LLVM");
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager components;

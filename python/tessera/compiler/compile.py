@@ -31,10 +31,14 @@ from tessera.frontend.signature import ArgSpec, kernel_name
 from tessera.language.callables import JITCallable
 from tessera.locks import load_all
 from tessera.settings import settings
+from tessera.wording import shown_place
 
 if TYPE_CHECKING:
     from tessera.frontend.build import BuiltModule
     from tessera.frontend.reads import Reads
+
+_MANY_ITERATIONS = 16
+"""So many that are unrolled may well be why a kernel takes long to compile."""
 
 _FRONT_END = ("difflib", "linecache", "tessera.frontend.build")
 
@@ -66,12 +70,12 @@ def find_or_compile(
     if settings.dump_dir or settings.override_dir:
         # What is wanted is the compiling itself.
         built = build(fn, specs, options)
-        kernel = _compile(fn, specs, options, built.module, keep_stages=True)
+        kernel = _compile(fn, specs, options, built, keep_stages=True)
         return Found(kernel, built.reads, False, elapsed(), has_stages=True)
     cache = default_cache()
     if cache.mode == "off":
         built = build(fn, specs, options)
-        kernel = _compile(fn, specs, options, built.module)
+        kernel = _compile(fn, specs, options, built)
         return Found(kernel, built.reads, False, elapsed())
 
     common: tuple[Any, ...] = (cache.build_id, machine_key(options), options.key)
@@ -88,7 +92,7 @@ def find_or_compile(
     found = _load(ir)
     was_there, storing = found is not None, 0.0
     if found is None:
-        found = _compile(fn, specs, options, built.module)
+        found = _compile(fn, specs, options, built)
         compiled = time.monotonic()
         cache.write(ir, {"kernel": found.serialize()})
         storing = time.monotonic() - compiled
@@ -153,30 +157,53 @@ def _compile(
     fn: JITCallable,
     specs: Sequence[ArgSpec],
     options: CompileOptions,
-    module: Optional[_C.Module] = None,
+    built: Optional[BuiltModule] = None,
     *,
     keep_stages: bool = False,
 ) -> _C.Kernel:
-    """The kernel of `module`, or where that is None, of the one that is built first."""
-    start = time.monotonic()
-    if module is None:
-        module = build_module(fn, specs, options)
+    """The kernel of the module that was built, or where that is None, of one that is built first."""
+    built = built or build(fn, specs, options)
     limit = settings.slow_compile
-    seconds = max(0.001, limit - (time.monotonic() - start)) if limit else 0.0
+    seconds = max(0.001, limit - built.seconds) if limit else 0.0
     core = _core_options(options, keep_stages)
     try:
-        return _C.compile(module, core, seconds, lambda: _say_slow(fn.__name__, limit))
+        return _C.compile(
+            built.module, core, seconds, lambda spent: _say_slow(fn.__name__, limit, built, spent)
+        )
     except _C.CoreError as error:
         raise_core_error(error)
 
 
-def _say_slow(name: str, seconds: int) -> None:
-    text = (
-        f"tessera: kernel `{name}` has been compiled for {seconds} s (E072); what takes so long is "
-        "code that is unrolled: use `range` for `tl.static_range`, or smaller tiles. "
-        "TESSERA_SLOW_COMPILE says when this is told, 0 never"
-    )
+def _say_slow(name: str, limit: int, built: BuiltModule, spent: dict[str, Any]) -> None:
+    """Warns that a kernel has been compiled for `limit` seconds, and says what takes so long."""
+    parts = [("the front end", built.seconds), *map(tuple, spent["parts"])]
+    total = max(limit, int(sum(seconds for _, seconds in parts)))
+    longest = sorted(parts, key=lambda part: -part[1])[:2]
+    text = f"tessera: kernel `{name}` has been compiled for {total} s (E072): "
+    text += ", ".join(f"{seconds:.1f} s by {_shown_part(part)}" for part, seconds in longest)
+    advice = []
+    if spent["schedules"] > 1:
+        text += f"; this is schedule {spent['schedules']}, as those before lack registers or shared memory"
+        advice.append("smaller tiles or more warps (num_warps)")
+    if built.unrolled is not None and built.unrolled[2] >= _MANY_ITERATIONS:
+        file, line, count = built.unrolled
+        text += f"; {count} iterations of the loop at {shown_place(file, line)} are unrolled"
+        advice.append("`range` for that loop")
+    if not advice:
+        advice.append(
+            "fewer calls of helper functions"
+            if longest[0][0] == "the front end"
+            else "smaller tiles"
+        )
+    text += f". Use {' or '.join(advice)}. TESSERA_SLOW_COMPILE says when this is told, 0 never"
     warn_of_machine(text, SlowCompilationWarning)
+
+
+def _shown_part(part: str) -> str:
+    """What took a part of the time: a pass, unless the text says what it is."""
+    if part == "":
+        return "steps between the passes"
+    return part if " " in part or part == "ptxas" else f"the pass `{part}`"
 
 
 def _has_lines(options: CompileOptions) -> bool:

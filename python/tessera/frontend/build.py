@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Iterator, NamedTuple, Sequence
+import time
+from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from tessera import _C
 from tessera.errors import CompilationError, UserMistake
@@ -41,6 +42,10 @@ class BuiltModule(NamedTuple):
     """The functions whose source went into the module, the kernel first."""
     has_warned: bool = False
     """Whether the front-end has warned of something in the kernel."""
+    unrolled: Optional[tuple[str, int, int]] = None
+    """File and line of the loop that is unrolled to most iterations, and how many these are."""
+    seconds: float = 0.0
+    """That this took."""
 
 
 def build_module(
@@ -53,6 +58,7 @@ def build_module(
     at run time that compiled code finds with `debug` alone. Raises CompilationError for a mistake
     in the kernel, tessera.errors.InternalError for one of ours.
     """
+    start = time.monotonic()
     module = _C.Module()
     reads = Reads(fn)
     session = Session(module, _C.Builder(module), options, reads, interpreted)
@@ -70,7 +76,15 @@ def build_module(
         raise
     active.session = outer
     session.flush()
-    return BuiltModule(module, reads, tuple(session.dependencies), session.has_warned)
+    unrolled = max(session.unrolled.items(), key=lambda item: item[1], default=None)
+    return BuiltModule(
+        module,
+        reads,
+        tuple(session.dependencies),
+        session.has_warned,
+        None if unrolled is None else (*unrolled[0], unrolled[1]),
+        time.monotonic() - start,
+    )
 
 
 def _build_kernel(session: Session, fn: JITCallable, args: Sequence[ArgSpec]) -> None:

@@ -20,6 +20,7 @@ from tessera.frontend.carried import Carried, Carrying, Plan, Replan
 from tessera.frontend.constants import is_number, leaves, settle
 from tessera.frontend.expressions import as_condition
 from tessera.frontend.part import Part
+from tessera.frontend.session import is_library
 from tessera.frontend.scope import (
     BROKE,
     CONTINUED,
@@ -122,6 +123,7 @@ class Loops(Part):
         return numbers
 
     def _unroll(self, node: ast.For, items: Sequence[Any], live_out: frozenset[str]) -> None:
+        self._note_unrolled(node, len(items))
         outer = {name: self.walker.scope.get(name) for name in (BROKE, CONTINUED)}
         outer_live = self.walker.loop_live
         self.walker.loop_live = exposed_names([node]) | live_out
@@ -146,6 +148,11 @@ class Loops(Part):
         iterate(0)
         self.walker.loop_live = outer_live
         self._restore(outer)
+
+    def _note_unrolled(self, node: ast.AST, iterations: int) -> None:
+        if not is_library(self.walker.fn):
+            place = self.walker.source.file, self.walker.place(node)[0]
+            self.session.unrolled[place] = iterations
 
     def _restore(self, outer: dict[str, Any]) -> None:
         for name, value in outer.items():
@@ -429,6 +436,7 @@ class Loops(Part):
             if not constant:
                 return
             iterations += 1
+            self._note_unrolled(node, iterations)
             if iterations > MAX_UNROLLED:
                 raise UserMistake(
                     "E041",

@@ -61,6 +61,8 @@ class Session:
         """The places that `warn_once` has warned of in this compilation."""
         self.has_warned = False
         """Whether there was anything to warn of, be it said before."""
+        self.unrolled: dict[tuple[str, int], int] = {}
+        """Of the user's loops that are unrolled, by file and line: how many iterations."""
         self.reads = reads
         self.dependencies: dict[JITCallable, None] = {}
         self.noinline_functions: dict[Any, NoinlineFunction] = {}

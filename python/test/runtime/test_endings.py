@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,8 +23,11 @@ import tessera
 import tessera.gpu
 import tessera.language as tl
 from tessera import settings
+from tessera.compiler.compile import _say_slow, build
+from tessera.compiler.options import CompileOptions
 from tessera.compiler.toolchain import find_ptxas
 from tessera.errors import SlowCompilationWarning
+from tessera.runtime.signatures import parse_signature
 
 
 @pytest.fixture(autouse=True)
@@ -395,7 +399,57 @@ def test_a_slow_compilation_says_so_once(slow_ptxas, is_main_thread):
             thread.start()
             thread.join()
     (warning,) = [item for item in caught if item.category is SlowCompilationWarning]
-    assert "`slow_to_compile` has been compiled for 1 s (E072)" in str(warning.message)
+    text = str(warning.message)
+    assert re.search(
+        r"`slow_to_compile` has been compiled for \d s \(E072\): .* s by ptxas, ", text
+    )
+    assert "unrolled" not in text and "Use smaller tiles." in text
+
+
+@tessera.jit
+def of_several_loops(x, N: tl.constexpr):
+    total = tl.load(x)
+    for i in tl.static_range(3):
+        total += i
+    for i in tl.static_range(N):
+        total += tl.sum(tl.arange(0, 64)) * i
+    for i in range(100):
+        total += i
+    tl.store(x, total)
+
+
+@pytest.mark.parametrize(
+    ("spent", "expected", "advice"),
+    [
+        (
+            [["canonicalize", 0.5], ["tile-fold", 4.2]],
+            "4.2 s by the pass `tile-fold`, 0.5 s by the pass `canonicalize`",
+            "smaller tiles",
+        ),
+        ([["optimisation by LLVM", 4]], "4.0 s by optimisation by LLVM", "smaller tiles"),
+        (
+            [["", 4], ["ptxas", 1]],
+            "4.0 s by steps between the passes, 1.0 s by ptxas",
+            "smaller tiles",
+        ),
+        ([["ptxas", 0.0]], " s by the front end", "fewer calls of helper functions"),
+    ],
+)
+def test_what_takes_long_is_named(spent, expected, advice):
+    for count in (8, 40):
+        specs = parse_signature(of_several_loops, {"x": "*i32"}, {"N": count})
+        built = build(of_several_loops, specs, CompileOptions())
+        line = of_several_loops.fn.__code__.co_firstlineno + 5
+        assert built.unrolled == (__file__, line, count)
+        for schedules in (1, 3):
+            with pytest.warns(SlowCompilationWarning) as caught:
+                _say_slow("kernel", 5, built, {"parts": spent, "schedules": schedules})
+            text = str(caught[0].message)
+            assert "has been compiled for 5 s (E072): " in text and expected in text
+            unrolled = f"; 40 iterations of the loop at {__file__}:{line} are unrolled"
+            assert (unrolled in text, "`range` for that loop" in text) == (count == 40,) * 2
+            assert ("this is schedule 3" in text) == (schedules == 3)
+            assert (f"Use {advice}. " in text) == (count == 8 and schedules == 1)
 
 
 def test_a_slow_compilation_is_no_error(slow_ptxas, capsys):
