@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -76,8 +77,10 @@ def python_of_wheel(tmp_path_factory):
     """A Python in whose environment Tessera is installed, out of reach of the checkout."""
     folder = shared_folder(tmp_path_factory) / "installed"
     with locked(folder):
-        if not folder.exists():
+        if not (folder / "complete").exists():
+            shutil.rmtree(folder, ignore_errors=True)
             install(folder)
+            (folder / "complete").touch()
     return str(folder / "bin/python")
 
 
