@@ -132,6 +132,11 @@ def test_scalars_and_atomics(run: Run) -> None:
     def swap(x, n):
         tl.atomic_cas(x + n, 0, 5)
 
+    @tessera.jit
+    def swap_some(x, n):
+        i = tl.arange(0, 16)
+        tl.atomic_cas(x + i, 0, 7, mask=i < n)
+
     x = np.zeros(8, np.int32)
     run(kernel, (1,), x, 7)
     run(add, (1,), x, 4)
@@ -141,6 +146,9 @@ def test_scalars_and_atomics(run: Run) -> None:
     expect(lambda: run(add, (1,), x, 5), "E080", "atomic of element 8 of `x`", "elements 0 to 7")
     expect(lambda: run(swap, (1,), x, -1), "E080", "atomic of element -1 of `x`")
     assert x.tolist()[:4] == [0, 5, 0, 0]
+    run(swap_some, (1,), x, 8)
+    assert x.tolist() == [7, 5, 7, 7, 1, 1, 1, 2]
+    expect(lambda: run(swap_some, (1,), x, 9), "E080", "atomic of element 8 of `x`")
 
 
 def test_an_offset_that_wraps(run: Run) -> None:
