@@ -246,6 +246,7 @@ def test_kernels_about_memory_have_what_they_are_made_for():
         "* 5 + 3) %", "// 2)", "debug_barrier", "inline_asm", "for k", "if (", "bitcast=True",
         "tl.flip", "tl.gather", "tl.where", "float64", "num_stages=3", "while ", "volatile=True",
         "tl.make_block_ptr", "tl.atomic_add", "load_at(", "store_at(", "tl.atomic_xchg",
+        "tl.atomic_cas",
     ):  # fmt: skip
         assert feature in sources, feature
     assert any(array.base and array.behind for p in programs for array in p.arrays)
@@ -277,6 +278,9 @@ def test_generated_kernels_use_the_language_widely():
         "if ", "else:", "static_range", " // ", " % ", " << ", " >> ",
     ):  # fmt: skip
         assert feature in sources, feature
+    # Of masks, of elements of all widths, and of extents whose odd factor moves.
+    assert re.search(r"tl\.histogram\(.*, mask=", sources)
+    assert re.search(r"tl\.reshape\(.*, \((384|320|576),\)\)", sources)
 
 
 # --- The fuzzer finds what is wrong ----------------------------------------------------

@@ -41,6 +41,12 @@ _EXACT_TERMS = {
 }
 
 
+def is_extent(extent: int) -> bool:
+    """Whether a tile may have this extent."""
+    odd = extent // (extent & -extent) if extent else 0
+    return odd == 1 or (0 < odd <= 31 and extent % 8 == 0)
+
+
 class Expressions:
     """Draws expressions over the variables in `scope`."""
 
@@ -230,6 +236,7 @@ class Expressions:
         return [
             self._transposed,
             self._reshaped,
+            self._of_moved_odd_factor,
             self._flipped,
             self._joined,
             self._gathered,
@@ -398,9 +405,14 @@ class Expressions:
     def _histogram(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
         if len(shape) != 1:
             return None
-        x = self.draw("int32", (self.rng.choice((16, 32, 64, 128)),), depth - 1)
-        text = f"tl.histogram({A} & 31, {shape[0]}).to(tl.{dtype})"
-        return Expression(text, dtype, shape, (x,))
+        size: Shape = (self.rng.choice((16, 24, 32, 64, 128)),)
+        x = self.draw(self.rng.choice(INTS + UINTS), size, depth - 1)
+        elements = self.rng.choice((A, f"({A} & 31)"))
+        if self.rng.random() < 0.5:
+            text = f"tl.histogram({elements}, {shape[0]}).to(tl.{dtype})"
+            return Expression(text, dtype, shape, (x,))
+        text = f"tl.histogram({elements}, {shape[0]}, mask={B}).to(tl.{dtype})"
+        return Expression(text, dtype, shape, (x, self.draw(BOOL, size, depth - 1)))
 
     # --- Dots -----------------------------------------------------------------------
 
@@ -443,14 +455,25 @@ class Expressions:
 
     def _reshaped(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
         total = count(shape)
-        if total & (total - 1):
-            return None  # factors of it need not be legal extents
-        columns = self.rng.choice([e for e in EXTENTS if total % e == 0])
+        odd = total // (total & -total)
+        # The rows or the columns have the odd factor.
+        extents = [extent * factor for factor in {1, odd} for extent in EXTENTS]
+        columns = self.rng.choice([extent for extent in extents if total % extent == 0])
         source: Shape = self.rng.choice([(total,), (total // columns, columns)])
-        if source == shape or max(source) > 4 * max(EXTENTS):
+        if source == shape or max(source) > 4 * max(EXTENTS) or not all(map(is_extent, source)):
             return None
         x = self.draw(dtype, source, depth - 1)
         return Expression(f"tl.reshape({A}, {shape})", dtype, shape, (x,))
+
+    def _of_moved_odd_factor(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
+        """Elements of a tile that was reshaped so that an odd factor is elsewhere."""
+        if len(shape) != 1:
+            return None
+        source: Shape = self.rng.choice(((24, 16), (16, 24), (8, 40), (4, 96), (24, 24)))
+        x = self.draw(dtype, source, depth - 1)
+        index = self.draw("int32", shape, depth - 1)
+        text = f"tl.gather(tl.reshape({A}, {(count(source),)}), {B} & 255, 0)"
+        return Expression(text, dtype, shape, (x, index))
 
     def _flipped(self, dtype: str, shape: Shape, depth: int) -> Expression:
         x = self.draw(dtype, shape, depth - 1)

@@ -13,7 +13,7 @@ import re
 from typing import Any, Callable
 
 from tessera.language.extra import libdevice
-from tessera.testing.fuzz.expressions import EXTENTS, A, B, Expressions
+from tessera.testing.fuzz.expressions import EXTENTS, A, B, Expressions, is_extent
 from tessera.testing.fuzz.program import (
     BOOL,
     FLOATS,
@@ -204,7 +204,7 @@ class _Constructs(Expressions):
         a, b = self.draw(dtype, shape, depth - 1), self.draw(dtype, self._smaller(shape), depth - 1)
         kind = self.rng.choice(("one", "two", "two_of_each", "four"))
         pack = {"one": 1, "four": 4}.get(kind, 2)
-        if count(shape) % pack or not _is_extent(count(shape) // pack):
+        if count(shape) % pack or not is_extent(count(shape) // pack):
             return None
         if pack > 1 and not b.shape:
             b = self.draw(dtype, shape, depth - 1)
@@ -220,7 +220,7 @@ class _Constructs(Expressions):
         array = self.rng.choice(self.inputs)
         x = self.draw("int32", shape, depth - 1)
         tile = f"({array.name} + pid * {array.size} + ({A} & {array.size - 1}))"
-        if self.rng.random() < 0.5 and count(shape) % 2 == 0 and _is_extent(count(shape) // 2):
+        if self.rng.random() < 0.5 and count(shape) % 2 == 0 and is_extent(count(shape) // 2):
             text = f"tl.load(tl.map_elementwise(pointed_to, {tile}, pack=2))"
             return self.cast(Expression(text, array.dtype, shape, (x,)), dtype)
         y = self.draw("int32", shape, depth - 1)
@@ -672,12 +672,6 @@ class _Generator(Generator):
             free = free[len(members) :]
             kind = self.rng.choice(("tuple", "list", "nested", "record", "aggregate"))
             self.program.parts.append(Part(f"part{number}", kind, members))
-
-
-def _is_extent(extent: int) -> bool:
-    """Whether a tile may have it."""
-    odd = extent // (extent & -extent) if extent else 0
-    return odd == 1 or (0 < odd <= 31 and extent % 8 == 0)
 
 
 def _names_in(text: str) -> frozenset[str]:

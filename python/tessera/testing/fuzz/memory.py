@@ -203,9 +203,16 @@ class _Generator:
             return self._store(body)
         array = self.rng.choice(self.memories)
         place = self._place(array, store=True)
-        kind = self.rng.choice(("add", "max", "min", "and", "or", "xor", "xchg"))
-        text = f"tl.atomic_{kind}({self._address(array, place.index)}, {{0}}"
+        kind = self.rng.choice(("add", "max", "min", "and", "or", "xor", "xchg", "cas", "cas"))
+        address = self._address(array, place.index)
         mask = place.mask or self._mask()
+        expected = ""
+        if kind == "cas":
+            # What is there, in most lanes or in all; or anything.
+            which = f", mask={mask}" if mask else ""
+            found = f"tl.load({address}{which})"
+            expected = self.rng.choice((found, f"({found} | 1)", "0")) + ", "
+        text = f"tl.atomic_{kind}({address}, {expected}{{0}}"
         if mask:
             text += f", mask={mask}"
         text += f', sem="{self.rng.choice(("relaxed", "acq_rel", "release", "acquire"))}")'
