@@ -35,7 +35,6 @@ def short_parts(fresh_compiler, monkeypatch):
 
     monkeypatch.setattr(division, "_LEAST_OPS", 4)
     monkeypatch.setattr(division, "_ENOUGH_OPS", 8)
-    monkeypatch.setattr(functorch_config, "enable_autograd_cache", False)
     failures = []
     note = ForkedTasks._note_failure
 
@@ -44,7 +43,7 @@ def short_parts(fresh_compiler, monkeypatch):
         note(self, text)
 
     monkeypatch.setattr(ForkedTasks, "_note_failure", note_failure)
-    with config.patch(fx_graph_cache=False):
+    with config.patch(fx_graph_cache=False), functorch_config.patch(enable_autograd_cache=False):
         with settings.override(codegen_processes=3, deduplicate=False):
             yield failures
     assert not failures, "\n".join(failures)
