@@ -3,7 +3,7 @@
 // The part of XLA's foreign function interface that our handler (XLA.cpp) uses: a stable C ABI,
 // whose structs say how long they are and only grow at their ends. So a later XLA may pass longer
 // structs than these, and what an earlier one lacks is seen by their sizes. Compared with the
-// headers of versions 0.1 to 0.4. Names are our own; the comment at each struct has XLA's.
+// headers of versions 0.1 to 0.5. Names are our own; the comment at each struct has XLA's.
 
 #ifndef TESSERA_LIB_CAPI_XLAINTERFACE_H
 #define TESSERA_LIB_CAPI_XLAINTERFACE_H

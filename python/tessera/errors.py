@@ -46,6 +46,7 @@ __all__ = [
     "TuningWarning",
     "UnsupportedError",
     "UnsupportedLanguageConstruct",
+    "UntriedVersionWarning",
     "error_class",
     "place_of_function",
     "raise_core_error",
@@ -300,6 +301,10 @@ class SlowCompilationWarning(UserWarning):
 
 class RecompilationWarning(UserWarning):
     """A kernel is compiled again and again; `settings.recompile_warning` says how often."""
+
+
+class UntriedVersionWarning(UserWarning):
+    """torch or JAX is newer than the versions that this release was tested with (E077)."""
 
 
 class _Mistake(TesseraError):

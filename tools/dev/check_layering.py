@@ -125,6 +125,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "settings": {"errors"},
     "log": {"errors", "settings"},
     "machine": {"errors"},
+    "untried": {"errors"},
     "language": _BASE | {"machine"},
     "frontend": _BASE | {"language"},
     "compiler": _BASE | {"machine", "language", "frontend"},
@@ -135,12 +136,12 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "tuning": _LAUNCHES,
     "aot": _LAUNCHES,
     "gpu": _LAUNCHES,
-    "jax": _LAUNCHES | {"calls"},
+    "jax": _LAUNCHES | {"calls", "untried"},
     "calls/function": _LAUNCHES | {"calls", "jax"},
     # These two use the package as users do, and are loaded by it when it is asked for them.
     "testing": _LAUNCHES | {"__init__", "gpu", "tuning"},
     "compat": _LAUNCHES | {"__init__", "testing", "tools", "tuning"},
-    "torch": _LAUNCHES | {"compat"},
+    "torch": _LAUNCHES | {"compat", "untried"},
     "tools/run": {"compat"},
 }
 # What users see, in which everything comes together.

@@ -50,4 +50,4 @@ def register() -> None:
     `call` does so by itself. Raises UnsupportedError (E077) for a version of JAX that is not
     known.
     """
-    load("tessera.jax.interface").register_handlers()
+    load("tessera.jax.calls").register()

@@ -154,6 +154,11 @@ def call(
     return tuple(results) if isinstance(out_shape, tuple) else results
 
 
+def register() -> None:
+    """See `tessera.jax.register`."""
+    register_handlers(call)
+
+
 def call_function(function: Any, given: dict[str, Any]) -> Any:
     """A plain call (`tessera.function`) on arrays of JAX."""
     like = next(value for value in given.values() if _is_array(value))
@@ -174,7 +179,7 @@ def _call(
     aliases: dict[str, int],
     grid: Any,
 ) -> list[Any]:
-    register_handlers()
+    register()
     while not isinstance(kernel, JITFunction):  # tuned, or with heuristics
         seen = {
             name: _Like(*outputs[value.number]) if isinstance(value, Output) else value

@@ -6,26 +6,48 @@ from __future__ import annotations
 import functools
 import re
 from pathlib import Path
+from typing import Any, Callable
 
 from tessera import _C
 from tessera.errors import UnsupportedError
+from tessera.locks import load
+from tessera.untried import release, try_version
 
 TARGET = "tessera_launch"
 """What custom calls that launch kernels are named."""
 
+NEWEST = (0, 12)
+"""The last version of JAX that was tested, as (major, minor). The first is the first with jax.ffi."""
 
-@functools.lru_cache(maxsize=None)
-def register_handlers() -> None:
-    """Has XLA call the core for custom calls of `TARGET`, on CPUs and on NVIDIA's GPUs.
+TESTED = "JAX 0.5 to {}.{}".format(*NEWEST)
 
-    Raises UnsupportedError (E077) where the process' JAX is of a version that is not known.
+FIX = "pip install 'jax>=0.5,<{}.{}'".format(NEWEST[0], NEWEST[1] + 1)
+
+
+def register_handlers(call: Callable[..., Any]) -> None:
+    """Has XLA call the core for custom calls of `TARGET`, on CPUs and on NVIDIA's GPUs. A version of
+    JAX that is newer than those tested is tried, by a `call` of a kernel (trial.py).
+
+    Raises UnsupportedError (E077) where the process' JAX does not fit.
     """
     import jax
 
+    if release(jax.__version__) > NEWEST:
+        try_version(f"JAX {jax.__version__}", TESTED, FIX, lambda: _try(call))
+    _register()
+
+
+def _try(call: Callable[..., Any]) -> None:
+    _register()
+    load("tessera.jax.trial").run_small_program(call)
+
+
+@functools.lru_cache(maxsize=None)
+def _register() -> None:
+    import jax
+
     if not hasattr(jax, "ffi"):
-        raise UnsupportedError(
-            "E077", f"JAX {jax.__version__} has no jax.ffi", "install JAX 0.5 or newer"
-        )
+        raise UnsupportedError("E077", f"JAX {jax.__version__} has no jax.ffi", FIX)
     version = interface_version(Path(jax.ffi.include_dir()))
     for platform, on_gpu in (("cpu", False), ("CUDA", True)):
         handler = _C.xla_handler(on_gpu, *version)
@@ -40,7 +62,7 @@ def register_handlers() -> None:
             "E077",
             f"the foreign function interface of jaxlib {_jaxlib_version()} has version "
             f"{version[0]}.{version[1]}: {refused}",
-            "install a JAX whose interface has version 0.1 to 0.4: JAX 0.5 to 0.11",
+            f"{FIX}, whose interface has version 0.1 to 0.5",
         )
 
 

@@ -18,7 +18,7 @@ def activate() -> None:
     Raises UnsupportedError (E077) for a version of torch that does not fit; SettingError: E075 where Inductor was
     used while there was no `triton`, E062 where another `triton` is loaded and in use.
     """
-    install()
+    install(compile_graph)
     from torch._dynamo import register_backend
     from torch._dynamo.backends import registry
 

@@ -27,7 +27,7 @@ def compile_graph(
     `mode` and `options` are those of Inductor, as torch.compile takes them. Raises SettingError
     (E062, E075, E077) where torch, or what it has loaded, does not fit.
     """
-    install()
+    install(compile_graph)
     import torch
 
     mend_inductor()

@@ -17,6 +17,9 @@ from typing import Any, Optional
 
 from tessera import _C
 
+first_launches = 0
+"""How many kernels were launched by `run` as it is until their first launch."""
+
 
 class _Number(int):
     """A number that is told from others of its value."""
@@ -35,6 +38,8 @@ def repeat_launches() -> None:
 
     @functools.wraps(original)
     def run(self: Any, *args: Any, stream: Any, **kwargs: Any) -> Any:
+        global first_launches
+        first_launches += 1
         result = original(self, *args, stream=stream, **kwargs)
         if type(self) is autotuner and not kwargs:
             _replace_run(self, args, types.MethodType(run, self), types.MethodType(original, self))

@@ -3,28 +3,28 @@
 
 from __future__ import annotations
 
-import re
-
 from tessera.errors import UnsupportedError
+from tessera.untried import release
 
-SUPPORTED = ((2, 11), (2, 13))
-"""The first and the last version of torch, as (major, minor)."""
+SUPPORTED = ((2, 11), (2, 15))
+"""The first and the last version of torch that were tested, as (major, minor)."""
+
+TESTED = "torch {}.{} to {}.{}".format(*SUPPORTED[0], *SUPPORTED[1])
+
+FIX = "pip install 'torch>={}.{},<{}.{}'".format(
+    *SUPPORTED[0], SUPPORTED[1][0], SUPPORTED[1][1] + 1
+)
 
 
-def check_version(version: str) -> None:
-    """Raises UnsupportedError (E077) for a torch that this was not made for.
+def is_tested(version: str) -> bool:
+    """Whether a version of torch is one of `SUPPORTED`; False for a newer one.
 
-    TorchInductor has no stable interface, so another version is an error and no attempt.
+    Raises UnsupportedError (E077) for an older one, and for a text that is no version.
     """
-    numbers = re.match(r"(\d+)\.(\d+)", version)
-    found = tuple(map(int, numbers.groups())) if numbers else ()
+    found = release(version)
     first, last = SUPPORTED
-    if first <= found <= last:
-        return
-    after = f"{last[0]}.{last[1] + 1}"
+    if found >= first:
+        return found <= last
     raise UnsupportedError(
-        "E077",
-        f"this is torch {version}, and tessera.torch supports "
-        f"{first[0]}.{first[1]} to {last[0]}.{last[1]}",
-        f"pip install 'torch>={first[0]}.{first[1]},<{after}'",
+        "E077", f"this is torch {version}, and tessera.torch supports {TESTED}", FIX
     )

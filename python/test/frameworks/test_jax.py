@@ -17,8 +17,8 @@ import jax.numpy as jnp
 import tessera
 import tessera.jax
 import tessera.language as tl
-from tessera import _C
-from tessera.jax import calls, interface
+from tessera import _C, untried
+from tessera.jax import calls, interface, trial
 
 
 @tessera.function("x[*n], y -> out[*n / BLOCK]")
@@ -39,6 +39,12 @@ def add_arrays(x, y, out, n, BLOCK: tl.constexpr):
 def double(x, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(x + i, 2 * tl.load(x + i, mask=i < n), mask=i < n)
+
+
+@tessera.jit
+def add_another_number(x, number, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n) + number + 1, mask=i < n)
 
 
 @tessera.jit
@@ -405,12 +411,40 @@ def test_versions_that_are_not_known(tmp_path, monkeypatch) -> None:
     header.parent.mkdir(parents=True)
     header.write_text("#define XLA_FFI_API_MAJOR 7\n#define XLA_FFI_API_MINOR 1\n")
     monkeypatch.setattr(jax.ffi, "include_dir", lambda: str(tmp_path))
-    register = interface.register_handlers.__wrapped__
+    register = interface._register.__wrapped__
     with pytest.raises(tessera.LaunchError, match="E077.*version 7.1"):
         register()
     header.unlink()
     with pytest.raises(tessera.LaunchError, match="E077.*does not say"):
         register()
+
+
+@pytest.fixture
+def newer_jax(monkeypatch) -> None:
+    monkeypatch.setattr(jax, "__version__", "99.1.0")
+    monkeypatch.setattr(untried, "_verdicts", {})
+    monkeypatch.setattr(untried, "_warned_of", set())
+
+
+def test_a_newer_version_is_tried_once(newer_jax) -> None:
+    x = jnp.arange(8, dtype=jnp.float32)
+
+    @jax.jit
+    def program(x):  # whose trace does not see what is tried meanwhile
+        return tessera.jax.call(add_arrays, x, x, out_shape=x, grid=(1,), n=8, BLOCK=8)
+
+    with pytest.warns(tessera.errors.UntriedVersionWarning, match="JAX 99.1.0 .*0.5 to") as caught:
+        np.testing.assert_array_equal(program(x), x + x)
+        tessera.jax.register()
+    assert len(caught) == 1
+
+
+def test_a_newer_version_that_does_not_fit_is_refused(newer_jax, monkeypatch) -> None:
+    monkeypatch.setattr(trial, "_add_number", add_another_number)
+    for _ in range(2):
+        with pytest.raises(tessera.LaunchError, match="E077.*JAX 99.1.0.*something else") as raised:
+            tessera.jax.register()
+        assert isinstance(raised.value.__cause__, RuntimeError)
 
 
 def test_damaged_calls_are_refused() -> None:
@@ -427,7 +461,7 @@ def test_damaged_calls_are_refused() -> None:
         call = jax.ffi.ffi_call(interface.TARGET, shape, vmap_method="sequential")
         return jax.jit(lambda x: call(x, **attributes))(jnp.ones(4)).block_until_ready()
 
-    interface.register_handlers()
+    tessera.jax.register()
     with pytest.raises(Exception, match="tessera: "):
         lowered()
     with pytest.raises(Exception, match="E057.*'key' is missing"):

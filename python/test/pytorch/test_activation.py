@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ import textwrap
 import pytest
 
 from tessera.errors import UnsupportedError
+from tessera.torch.versions import is_tested
 
 pytest.importorskip("torch")
 
@@ -62,20 +64,21 @@ def run_forks(prelude: str, programs: dict[str, str], **environment: str) -> dic
     return dict(zip(programs, json.loads(run(FORKS, *texts, **environment).splitlines()[-1])))
 
 
-@pytest.mark.parametrize("version", ["2.11.0", "2.12.1+cu130", "2.13.0+cpu", "2.13.1a0"])
-def test_versions_that_fit(inductor, version: str) -> None:
-    from tessera.torch.versions import check_version
-
-    check_version(version)
+@pytest.mark.parametrize("version", ["2.11.0", "2.12.1+cu130", "2.13.0+cpu", "2.15.1a0"])
+def test_versions_that_were_tested(version: str) -> None:
+    assert is_tested(version)
 
 
-@pytest.mark.parametrize("version", ["2.10.2", "2.14.0", "3.0.0", "1.13.1", "unknown"])
-def test_versions_that_do_not(inductor, version: str) -> None:
-    from tessera.torch.versions import check_version
+@pytest.mark.parametrize("version", ["2.16.0", "2.16.0a0+git1234567", "3.0.0"])
+def test_versions_that_are_newer(version: str) -> None:
+    assert not is_tested(version)
 
-    with pytest.raises(UnsupportedError, match="2.11 to 2.13") as raised:
-        check_version(version)
-    assert raised.value.id == "E077" and "torch>=2.11,<2.14" in raised.value.fix
+
+@pytest.mark.parametrize("version", ["2.10.2", "1.13.1", "unknown"])
+def test_versions_that_are_too_old(version: str) -> None:
+    with pytest.raises(UnsupportedError, match="2.11 to 2.15") as raised:
+        is_tested(version)
+    assert raised.value.id == "E077" and "torch>=2.11,<2.16" in raised.value.fix
 
 
 def test_importing_tessera_does_not_import_torch() -> None:
@@ -105,6 +108,52 @@ WITH_TORCH = {
         torch.testing.assert_close(f(x), torch.softmax(x, -1))
         print("right")
     """,
+    "newer": """
+        import warnings
+        import tessera.torch
+        torch.__version__ = "2.99.0"
+        f = torch.compile(lambda x: torch.softmax(x, -1), backend=tessera.torch.compile_graph)
+        x = torch.randn(5, 30, requires_grad=True)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            # In the middle of Dynamo's trace, and once more.
+            torch.testing.assert_close(f(x), torch.softmax(x, -1))
+            f(x).square().sum().backward()
+            tessera.torch.activate()
+        print([str(warning.message) for warning in caught if "tessera" in str(warning.message)])
+    """,
+    "newer, without a part": """
+        import tessera.torch
+        torch.__version__ = "2.99.0"
+        del torch._TorchCompileInductorWrapper  # as where it was renamed
+        for _ in range(2):
+            try:
+                tessera.torch.activate()
+            except tessera.errors.UnsupportedError as error:
+                print(error.id, error.message, type(error.__cause__).__name__, sep=" | ")
+    """,
+    "newer, wrong": """
+        import tessera.torch, tessera.torch.trial as trial
+        torch.__version__ = "2.99.0"
+        layer, calls = trial._layer, []
+        def another(x, weight, bias, gradient):
+            calls.append(1)  # the compiled one is the first
+            return tuple(y + (len(calls) > 1) for y in layer(x, weight, bias, gradient))
+        trial._layer = another
+        try:
+            tessera.torch.enable()
+        except tessera.errors.UnsupportedError as error:
+            print(error.id, tessera.torch.is_enabled(), error.message)
+    """,
+    "workers": """
+        import tessera.torch
+        torch.__version__ = "2.14.0"
+        os.environ["TORCH_CUSTOM_PYTHONPATH"] = "/with/another/triton"
+        tessera.torch.activate()
+        from torch._inductor.compile_worker import subproc_pool
+        paths = subproc_pool.python_subprocess_env()["PYTHONPATH"].split(os.pathsep)
+        print(paths == [tessera.compat.triton.FOLDER, "/with/another/triton"])
+    """,
     "Inductor before": """
         import torch._inductor.runtime.triton_heuristics, tessera.torch
         try:
@@ -132,6 +181,26 @@ def test_enable_is_for_programs_that_know_nothing_of_it(with_torch) -> None:
 def test_dynamo_may_be_loaded_before(with_torch) -> None:
     # As it is where `backend="tessera"` is found by the package's entry point.
     assert with_torch["dynamo before"] == "right"
+
+
+def test_workers_look_for_ours_first(with_torch) -> None:
+    assert with_torch["workers"] == "True"
+
+
+def test_a_newer_version_is_tried_once(with_torch) -> None:
+    (warning,) = ast.literal_eval(with_torch["newer"])
+    assert "torch 2.99.0 is newer" in warning and "torch 2.11 to 2.15" in warning
+
+
+def test_a_newer_version_that_does_not_fit_is_refused(with_torch) -> None:
+    first, second = with_torch["newer, without a part"].splitlines()
+    assert first == second and first.startswith("E077 | torch 2.99.0 does not fit")
+    assert "AttributeError: " in first and "_TorchCompileInductorWrapper" in first
+
+
+def test_a_newer_version_that_computes_something_else_is_refused(with_torch) -> None:
+    assert with_torch["newer, wrong"].startswith("E077 False torch 2.99.0 does not fit")
+    assert "AssertionError: Tensor-likes are not close" in with_torch["newer, wrong"]
 
 
 OTHER_TRITON = {
