@@ -11,8 +11,10 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Target/LLVMIR/Import.h"
+#include "tessera/Analysis/HeldBytes.h"
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Machine/RegisterNeed.h"
 #include "tessera/Pipelines/Pipelines.h"
 #include "tessera/Support/CompileClock.h"
 #include "tessera/Support/UserError.h"
@@ -49,6 +51,7 @@ public:
   /// The part of that which is done on MLIR: brings the module to the stage "llvm".
   void lowerToLLVMDialect(ModuleOp module);
   void lowerTileGPU(ModuleOp module, const ScheduleLimits &limits);
+  void lowerThreads(ModuleOp module, const ScheduleLimits &limits);
   /// Puts functions of libraries into a module of that stage, which otherwise come in later.
   void importExternFunctions(ModuleOp module);
 
@@ -67,6 +70,7 @@ private:
 
   std::unique_ptr<CompiledKernel> generateCode(std::unique_ptr<llvm::Module> code) override;
   std::unique_ptr<CompiledKernel> compileWithRetries(ModuleOp module);
+  void setOptions(GPUPipelineOptions &pipeline, const ScheduleLimits &limits) const;
   Attempt attempt(ModuleOp module, const ScheduleRetry &retry, bool isFirst, bool mayGuess);
   std::unique_ptr<llvm::Module> makeLLVMIR(ModuleOp module);
   std::string makePTX(std::unique_ptr<llvm::Module> code);
@@ -106,6 +110,8 @@ void CUDACompilation::lowerToLLVMDialect(ModuleOp module) {
   while (true) {
     try {
       lowerTileGPU(module, retry.current());
+      if (options.lastStage != "tilegpu")
+        lowerThreads(module, retry.current());
       return;
     } catch (const UserError &error) {
       ScheduleOutcome outcome;
@@ -120,9 +126,7 @@ void CUDACompilation::lowerToLLVMDialect(ModuleOp module) {
   }
 }
 
-void CUDACompilation::lowerTileGPU(ModuleOp module, const ScheduleLimits &limits) {
-  DiagnosticCollector diagnostics(module.getContext());
-  GPUPipelineOptions pipeline;
+void CUDACompilation::setOptions(GPUPipelineOptions &pipeline, const ScheduleLimits &limits) const {
   pipeline.arch = target.machine.name.str();
   pipeline.numWarps = limits.numWarps;
   pipeline.numCTAs = options.numCTAs > 1 ? options.numCTAs : limits.numBlocks;
@@ -132,11 +136,6 @@ void CUDACompilation::lowerTileGPU(ModuleOp module, const ScheduleLimits &limits
   pipeline.skew = limits.skew;
   pipeline.mostPrograms = limits.mostPrograms;
   pipeline.numStages = std::min(options.numStages, limits.mostStages);
-  module.walk([&](scf::ForOp loop) {
-    auto stages = loop->getAttrOfType<IntegerAttr>(kNumStagesAttr);
-    if (stages && stages.getInt() > limits.mostStages)
-      loop->setAttr(kNumStagesAttr, IntegerAttr::get(stages.getType(), limits.mostStages));
-  });
   // Warps that hand registers to others need all that there are.
   pipeline.tensorMaps = options.tensorMaps && options.maxRegisters == 0;
   pipeline.deterministic = options.deterministic;
@@ -145,12 +144,29 @@ void CUDACompilation::lowerTileGPU(ModuleOp module, const ScheduleLimits &limits
   pipeline.flushResults = options.flushResults;
   pipeline.strictSchedules = options.strictSchedules;
   pipeline.refusedPlans = options.refusedPlans;
+}
 
+/// Up to the stage "tilegpu".
+void CUDACompilation::lowerTileGPU(ModuleOp module, const ScheduleLimits &limits) {
+  DiagnosticCollector diagnostics(module.getContext());
+  module.walk([&](scf::ForOp loop) {
+    auto stages = loop->getAttrOfType<IntegerAttr>(kNumStagesAttr);
+    if (stages && stages.getInt() > limits.mostStages)
+      loop->setAttr(kNumStagesAttr, IntegerAttr::get(stages.getType(), limits.mostStages));
+  });
+  GPUPipelineOptions pipeline;
+  setOptions(pipeline, limits);
   lower(module, "tilegpu", [&](OpPassManager &passes) { buildTileGPUPipeline(passes, pipeline); });
   setTensorMaps(module);
   setNumStages(module);
-  if (options.lastStage == "tilegpu")
-    return;
+  llvm::append_range(metadata.remarks, diagnostics.remarks);
+}
+
+/// From there up to the stage "llvm".
+void CUDACompilation::lowerThreads(ModuleOp module, const ScheduleLimits &limits) {
+  DiagnosticCollector diagnostics(module.getContext());
+  GPUPipelineOptions pipeline;
+  setOptions(pipeline, limits);
   lower(module, "llvm", [&](OpPassManager &passes) { buildNVVMPipeline(passes, pipeline); });
   readKernelAttributes(module, metadata);
   llvm::append_range(metadata.remarks, diagnostics.remarks);
@@ -514,9 +530,15 @@ static int findRaisedRegisters(llvm::StringRef ptx) {
 
 static constexpr int kLanes = GPUMachine::kWarpSize;
 
-/// Registers beyond those there are with which ptxas need not be asked. What is counted is not
-/// exact, and a schedule that fits nearly may be the best there is.
+/// Registers beyond all that there are with which ptxas need not be asked, and in proportion where
+/// a thread can have fewer. What is counted is not exact, and a schedule that fits nearly may be
+/// the best there is.
 static constexpr int64_t kHopelessRegisters = 64;
+
+static bool isHopeless(int64_t neededRegisters, int numWarps) {
+  int64_t available = RegisterNeed::getAvailable(numWarps);
+  return neededRegisters > available + kHopelessRegisters * available / GPUMachine::kMaxRegisters;
+}
 
 /// What is known of a schedule by its PTX.
 ScheduleOutcome CUDACompilation::getOutcome(llvm::StringRef ptx,
@@ -561,12 +583,20 @@ CUDACompilation::Attempt CUDACompilation::attempt(ModuleOp module, const Schedul
     result.refusal = std::current_exception();
   };
   bool isPipelined = getMostStages(module, options) > 1;
+  mayGuess &= retry.canWiden() || retry.canSpread();
   try {
     lowerTileGPU(module, result.limits);
-    std::unique_ptr<llvm::Module> code = makeLLVMIR(module);
-    int64_t needed =
-        mayGuess && retry.canWiden() ? countLiveRegisters(*code->getFunction(metadata.name)) : 0;
-    if (needed > GPUMachine::kMaxRegisters + kHopelessRegisters) {
+    // Tiles are counted first: lowering more of them than fit takes long.
+    int64_t needed = 0;
+    if (auto kernel = module.lookupSymbol<tile::FuncOp>(metadata.name); kernel && mayGuess)
+      needed = tilegpu::countHeldRegisters(kernel);
+    std::unique_ptr<llvm::Module> code;
+    if (!isHopeless(needed, result.limits.numWarps)) {
+      lowerThreads(module, result.limits);
+      code = makeLLVMIR(module);
+      needed = mayGuess ? countLiveRegisters(*code->getFunction(metadata.name)) : 0;
+    }
+    if (isHopeless(needed, result.limits.numWarps)) {
       result.outcome.numThreads = kLanes * result.limits.numWarps;
       result.outcome.neededRegisters = needed;
     } else {

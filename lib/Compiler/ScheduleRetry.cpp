@@ -66,8 +66,7 @@ bool ScheduleRetry::narrow() {
 /// Each of several blocks has a part of every tile, and all the warps that were asked for.
 bool ScheduleRetry::spread(const ScheduleOutcome &outcome) {
   int64_t held = GPUMachine::kRegisterBytes * outcome.registers;
-  if (2 * limits.numBlocks > clusters.mostBlocks ||
-      outcome.spillBytes * outcome.numThreads <= clusters.cacheBytes)
+  if (!canSpread() || outcome.spillBytes * outcome.numThreads <= clusters.cacheBytes)
     return false;
   int numBlocks = 2 * limits.numBlocks;
   // About half of what was spilled is the same value in several places, or waits in shared memory
@@ -78,6 +77,49 @@ bool ScheduleRetry::spread(const ScheduleOutcome &outcome) {
   limits = limited(std::min(wanted, limits.numWarps), numBlocks);
   description = "a cluster of " + std::to_string(numBlocks) + " blocks";
   return true;
+}
+
+/// The fewest blocks and then the fewest warps that are predicted to fit; if none are, all blocks
+/// that there can be, with as many warps as have all registers.
+bool ScheduleRetry::spreadUntilItFits(const RegisterNeed &need) {
+  int numWarps = std::min(wanted, limits.numWarps);
+  int mostWarps = mayWiden ? std::max<int>(kMostWarps, numWarps) : numWarps;
+  auto choose = [&](int warps, int blocks) {
+    limits = limited(warps, blocks);
+    description = "a cluster of " + std::to_string(blocks) + " blocks";
+    if (warps != wanted)
+      description += " with " + std::to_string(warps) + " warps, not " + std::to_string(wanted);
+    return true;
+  };
+  for (int blocks = 2 * limits.numBlocks; blocks <= clusters.mostBlocks; blocks *= 2)
+    for (int warps = numWarps; warps <= mostWarps; warps *= 2)
+      if (need.fits(warps, blocks))
+        return choose(warps, blocks);
+  while (mayWiden && 2 * numWarps <= kMostWarpsWithAllRegisters)
+    numWarps *= 2;
+  return choose(numWarps, clusters.mostBlocks);
+}
+
+/// Goes on from a schedule that was not assembled, because threads hold too much.
+bool ScheduleRetry::skip(int64_t neededRegisters) {
+  RegisterNeed need(neededRegisters, limits.numWarps, limits.numBlocks);
+  if (skipped) {
+    RegisterNeed predicted(skipped->neededRegisters, skipped->limits.numWarps,
+                           skipped->limits.numBlocks);
+    // If blocks hold much more than predicted, they do not share what the kernel holds.
+    if (neededRegisters > 2 * predicted.getHeld(limits.numWarps, limits.numBlocks)) {
+      clusters.mostBlocks = 1;
+      limits = skipped->limits;
+      return widen(skipped->neededRegisters);
+    }
+  }
+  int widest = limits.numWarps;
+  while (mayWiden && 2 * widest <= kMostWarps)
+    widest *= 2;
+  if (!canSpread() || need.getSpilledBytes(widest, limits.numBlocks) <= clusters.cacheBytes)
+    return widen(neededRegisters);
+  skipped = {limits, neededRegisters};
+  return spreadUntilItFits(need);
 }
 
 /// What exchanges take beside rings is known only when tiles have layouts.
@@ -95,6 +137,8 @@ bool ScheduleRetry::next(const ScheduleOutcome &outcome) {
   ++attempts;
   if (outcome.lacksShared)
     return shorten();
+  if (outcome.neededRegisters != 0)
+    return skip(outcome.neededRegisters);
   // What a thread may have is rounded down to a step: with all of it, it is not us who limit it.
   bool isLimited = outcome.isRefused || outcome.registers < GPUMachine::kMaxAllocatedRegisters;
   if (outcome.isSpecialized && isLimited) {
@@ -114,9 +158,8 @@ bool ScheduleRetry::next(const ScheduleOutcome &outcome) {
     description = "no dot in another iteration";
     return true;
   }
-  bool isMuch = outcome.isRefused || outcome.neededRegisters != 0 ||
-                outcome.spillBytes >= kFewSpilledBytes ||
+  bool isMuch = outcome.isRefused || outcome.spillBytes >= kFewSpilledBytes ||
                 (limits.numWarps > wanted && outcome.spillBytes != 0);
-  return (isMuch && widen(outcome.neededRegisters)) || (outcome.isRefused && narrow()) ||
-         (outcome.neededRegisters == 0 && spread(outcome));
+  return (isMuch && widen(/*neededRegisters=*/0)) || (outcome.isRefused && narrow()) ||
+         spread(outcome);
 }

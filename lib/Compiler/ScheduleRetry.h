@@ -12,13 +12,19 @@
 // clusters of blocks, whose SMs have the registers of one several times over; what such blocks
 // exchange costs more than spilling what the cache holds (docs/Notebook.md). The first schedule
 // that fits is taken; if none does, the one that spills least.
+//
+// A kernel that holds far more than its threads' registers is not assembled. If a cluster is
+// predicted to be necessary (RegisterNeed.h), the next schedule is the one with the fewest blocks
+// and then the fewest warps that are predicted to fit.
 
 #ifndef TESSERA_LIB_COMPILER_SCHEDULERETRY_H
 #define TESSERA_LIB_COMPILER_SCHEDULERETRY_H
 
 #include "tessera/Machine/GPUMachine.h"
+#include "tessera/Machine/RegisterNeed.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace tessera {
@@ -45,7 +51,7 @@ struct ScheduleOutcome {
   bool isRefused = false;      ///< not even by spilling could it be assembled
   bool lacksShared = false;    ///< it is refused because its tiles do not fit into shared memory
   int64_t spillBytes = 0;      ///< of a thread
-  int64_t neededRegisters = 0; ///< if not 0, ptxas was not asked: so many are needed at least
+  int64_t neededRegisters = 0; ///< if not 0, ptxas was not asked: a thread holds so many
   int64_t registers = GPUMachine::kMaxRegisters; ///< that a thread of those that compute may have
   int64_t numThreads = 0;                        ///< of a block, that compute
   int numBlocks = 1;                             ///< of a cluster
@@ -86,6 +92,8 @@ public:
   bool next(const ScheduleOutcome &outcome);
   /// Whether more warps could be tried.
   bool canWiden() const { return mayWiden && 2 * limits.numWarps <= kMostWarps; }
+  /// Whether more blocks could be tried.
+  bool canSpread() const { return 2 * limits.numBlocks <= clusters.mostBlocks; }
   /// How the schedule differs from the one before, for remarks: "one program on an SM".
   const std::string &describe() const { return description; }
 
@@ -95,12 +103,20 @@ private:
   bool shorten();
   ScheduleLimits limited(int numWarps, int numBlocks) const;
   bool spread(const ScheduleOutcome &outcome);
+  bool skip(int64_t neededRegisters);
+  bool spreadUntilItFits(const RegisterNeed &need);
 
   ScheduleLimits limits;
   ClusterLimits clusters;
   int wanted;
   bool mayWiden;
   int attempts = 1;
+  /// What led to a cluster without ptxas being asked, to go back there.
+  struct Prediction {
+    ScheduleLimits limits;
+    int64_t neededRegisters;
+  };
+  std::optional<Prediction> skipped;
   std::string description = "the schedule that was planned";
 };
 

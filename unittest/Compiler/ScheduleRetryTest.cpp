@@ -190,6 +190,53 @@ TEST(ScheduleRetry, spreadsTheWarpsThatWereAskedFor) {
   EXPECT_EQ(retry.current(), (ScheduleLimits{16, 2}));
 }
 
+TEST(ScheduleRetry, choosesTheFirstClusterThatIsPredictedToFit) {
+  // Held by a thread of four warps, and the cluster: fewest blocks, then fewest warps.
+  struct Case {
+    int64_t held;
+    int warps, blocks;
+  };
+  for (auto [held, warps, blocks] : {Case{640, 8, 2}, Case{1026, 8, 4}, Case{2560, 8, 8}}) {
+    ScheduleRetry retry(4, true, kClusters);
+    ASSERT_TRUE(retry.next(needs(held)));
+    EXPECT_EQ(retry.current(), (ScheduleLimits{warps, blocks}));
+    EXPECT_EQ(retry.describe(),
+              "a cluster of " + std::to_string(blocks) + " blocks with 8 warps, not 4");
+    EXPECT_FALSE(retry.next(spills(0, 255, 8)));
+  }
+  // The warps that were asked for, if they do.
+  ScheduleRetry asked(16, true, kClusters);
+  ASSERT_TRUE(asked.next(needs(320)));
+  EXPECT_EQ(asked.current(), (ScheduleLimits{16, 4}));
+  EXPECT_EQ(asked.describe(), "a cluster of 4 blocks");
+  // None fits: as many registers as there are.
+  ScheduleRetry most(4, true, kClusters);
+  ASSERT_TRUE(most.next(needs(100'000)));
+  EXPECT_EQ(most.current(), (ScheduleLimits{8, 8}));
+}
+
+TEST(ScheduleRetry, predictsNoClusterForWhatACacheHolds) {
+  ScheduleRetry retry(4, true, kClusters);
+  ASSERT_TRUE(retry.next(needs(500)));
+  EXPECT_EQ(retry.current(), ScheduleLimits{8});
+}
+
+TEST(ScheduleRetry, goesBackToOneBlockIfBlocksShareLittle) {
+  ScheduleRetry retry(4, true, kClusters);
+  ASSERT_TRUE(retry.next(needs(768)));
+  EXPECT_EQ(retry.current(), (ScheduleLimits{8, 2}));
+  ASSERT_TRUE(retry.next(needs(1000)));
+  EXPECT_EQ(retry.current(), ScheduleLimits{8});
+  ASSERT_TRUE(retry.next(needs(384)));
+  EXPECT_EQ(retry.current(), ScheduleLimits{16});
+  EXPECT_FALSE(retry.next(spills(4044, 128, 16)));
+  // A prediction that is not quite met has more blocks.
+  ScheduleRetry more(4, true, kClusters);
+  ASSERT_TRUE(more.next(needs(768)));
+  ASSERT_TRUE(more.next(needs(340)));
+  EXPECT_EQ(more.current(), (ScheduleLimits{8, 4}));
+}
+
 TEST(ScheduleOutcome, isBetterWithLessSpilled) {
   EXPECT_TRUE(spills(0).isBetterThan(spills(8)));
   EXPECT_FALSE(spills(8).isBetterThan(spills(8)));

@@ -132,6 +132,46 @@ def test_more_than_a_cache_holds_is_spread_over_a_cluster():
     assert f".reqnctapercluster {blocks}, 1, 1" in kernel.asm["ptx"]
 
 
+@tessera.jit
+def normalize(x, w, o, n, R: tl.constexpr, C: tl.constexpr):
+    rows, columns = tl.program_id(0) * R + tl.arange(0, R)[:, None], tl.arange(0, C)[None, :]
+    v = tl.load(x + rows * n + columns, columns < n, 0.0)
+    d = tl.where(columns < n, v - tl.sum(v, 1)[:, None] / n, 0.0)
+    scale = tl.rsqrt(tl.sum(d * d, 1)[:, None] / n + 1e-6)
+    tl.store(
+        o + rows * n + columns, d * scale * tl.load(w + columns, columns < n, 0.0), columns < n
+    )
+
+
+@pytest.mark.parametrize("rows, columns, blocks", [(4, 16384, 2), (1, 65536, 4), (4, 65536, 8)])
+def test_a_cluster_that_fits_is_predicted(rows, columns, blocks):
+    """One count of tiles is enough: nothing is assembled that spills."""
+    signature = f"*fp32:16, *fp32:16, *fp32:16, i32, {rows}, {columns}"
+    kernel = tessera.compile(normalize, signature, target="sm_90a")
+    assert kernel.n_spills == 0
+    assert (kernel.num_warps, kernel.metadata["num_ctas"]) == (8, blocks)
+    dropped, changed = get_schedule_remarks(kernel)
+    # Held by each of 128 threads: the tile, and the weights of several rows.
+    held = (rows + (rows > 1)) * columns // 128
+    assert f"a thread needs {held} and has 255 registers" in dropped
+    assert changed.endswith(f": a cluster of {blocks} blocks with 8 warps, not 4")
+
+
+@tessera.jit
+def scan_row(x, o, n, C: tl.constexpr):
+    columns = tl.arange(0, C)
+    v = tl.load(x + columns, columns < n, 0.0)
+    tl.store(o + columns, tl.cumsum(v, 0) + v, columns < n)
+
+
+def test_blocks_that_share_little_are_given_up():
+    """Blocks hold more than predicted: a scan's partial results do not shrink."""
+    kernel = tessera.compile(scan_row, "*fp32:16, *fp32:16, i32, 32768", target="sm_90a")
+    first, cluster, *_, changed = get_schedule_remarks(kernel)
+    assert "a cluster of " in cluster and "a thread needs " in cluster
+    assert kernel.metadata["num_ctas"] == 1
+
+
 def test_a_cluster_is_left_where_blocks_would_share_little():
     assert build_sums(4096).metadata["num_ctas"] == 1
     # Each block has the whole source of a gather.

@@ -16,8 +16,6 @@
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
-#include "HeldBytes.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -25,6 +23,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tessera/Analysis/HeldBytes.h"
 #include "tessera/Analysis/MemoryOrder.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -419,15 +418,7 @@ static void repeatBehindReductions(tile::FuncOp function, unsigned warps) {
 
 /// How many programs fit an SM by the registers that tiles need; 0 if that cannot be told.
 static int64_t computeOccupancy(tile::FuncOp function, unsigned warps) {
-  int64_t most = 0;
-  OpOrder order(function);
-  function.walk([&](Operation *op) {
-    for (Region &region : op->getRegions())
-      for (Block &block : region)
-        if (!block.empty() && !isa<tile::ReduceOp>(op))
-          most = std::max(most,
-                          HeldBytes(&block, order).getMost(&block.front(), block.getTerminator()));
-  });
+  int64_t most = countMostHeldBytes(function);
   if (most == 0)
     return 0;
   return countPrograms(most + kOtherBytes, warps, getMachine(function));

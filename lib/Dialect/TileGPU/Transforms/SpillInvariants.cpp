@@ -18,11 +18,11 @@
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
-#include "HeldBytes.h"
 #include "OwnBuffer.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "tessera/Analysis/HeldBytes.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -37,15 +37,6 @@ namespace tessera::tilegpu {
 
 /// Shared memory that is left for what reductions and conversions exchange.
 static constexpr int64_t kSpillExchangeBytes = 16 << 10;
-
-/// What a tile is converted from, if that is narrower; else itself.
-static Value getNarrowest(Value tile) {
-  auto conversion = tile.getDefiningOp<tile::FpToFpOp>();
-  if (conversion &&
-      getBytesOfThread(conversion.getOperand().getType()) < getBytesOfThread(tile.getType()))
-    return conversion.getOperand();
-  return tile;
-}
 
 static int64_t getBytes(Value tile) {
   auto type = cast<RankedTensorType>(tile.getType());
@@ -62,7 +53,6 @@ public:
   void run();
 
 private:
-  int64_t countHeld();
   int64_t countLeast();
   SmallVector<Value> findInvariants();
   void spill(Value tile, MemDescType buffer);
@@ -74,18 +64,6 @@ private:
 };
 
 } // namespace
-
-/// The most anywhere in the loop.
-int64_t LoopSpiller::countHeld() {
-  OpOrder order(loop);
-  int64_t most = 0;
-  loop.walk([&](Block *block) {
-    if (!isa<tile::ReduceOp>(block->getParentOp()))
-      most =
-          std::max(most, HeldBytes(block, order).getMost(&block->front(), block->getTerminator()));
-  });
-  return most + kOtherBytes;
-}
 
 /// What the loop carries, and what an iteration loads.
 int64_t LoopSpiller::countLeast() {
@@ -140,7 +118,7 @@ void LoopSpiller::run() {
   if (countLeast() > bytesOfThread)
     return;
   for (Value tile : findInvariants()) {
-    if (countHeld() <= bytesOfThread)
+    if (countMostHeldBytes(loop) + kOtherBytes <= bytesOfThread)
       return;
     MemDescType buffer = getOwnBuffer(getNarrowest(tile).getType());
     if (!buffer || buffer.getNumBytes() > sharedBytes)

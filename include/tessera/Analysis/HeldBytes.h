@@ -2,8 +2,8 @@
 //
 // How many bytes of tiles a thread holds in registers, and where. An estimate: ptxas decides.
 
-#ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_HELDBYTES_H
-#define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_HELDBYTES_H
+#ifndef TESSERA_ANALYSIS_HELDBYTES_H
+#define TESSERA_ANALYSIS_HELDBYTES_H
 
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
@@ -36,6 +36,9 @@ inline int64_t countPrograms(int64_t bytesOfThread, unsigned warps, const GPUMac
 
 /// Of registers for a value of a type; 0 if it is no tile with a layout.
 int64_t getBytesOfThread(mlir::Type type);
+
+/// What a tile is converted from, if that is narrower; else itself.
+mlir::Value getNarrowest(mlir::Value tile);
 
 /// Tiles that have to be kept: not addresses, masks, what is the same everywhere, and what
 /// is computed one by one as it is used.
@@ -89,7 +92,8 @@ private:
 /// The bytes of tiles that are held at each op of a block, kept as loads are moved.
 class HeldBytes {
 public:
-  HeldBytes(mlir::Block *block, OpOrder &order);
+  /// With `countsNarrow` a tile counts as the narrower one that it is converted from.
+  HeldBytes(mlir::Block *block, OpOrder &order, bool countsNarrow = false);
 
   /// The most anywhere in [first, last).
   int64_t getMost(mlir::Operation *first, mlir::Operation *last) const {
@@ -127,6 +131,17 @@ private:
   std::vector<unsigned> numInTheWay;
 };
 
+/// The most bytes of tiles that a thread holds at once in any block of `root`. Bodies of reductions
+/// do not count: they combine single elements.
+int64_t countMostHeldBytes(mlir::Operation *root, bool countsNarrow = false);
+
+/// The most registers that the tiles of a kernel take in a thread at once, after layouts are
+/// chosen; 0 for a kernel that is not plain. A tile converted from a narrower one counts as that
+/// one, which ptxas can keep instead. On row kernels the count differs by a few registers from
+/// `countLiveRegisters` on their LLVM IR. Lowering to LLVM IR takes time that grows with the tiles;
+/// this count does not.
+int64_t countHeldRegisters(tile::FuncOp kernel);
+
 } // namespace tessera::tilegpu
 
-#endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_HELDBYTES_H
+#endif // TESSERA_ANALYSIS_HELDBYTES_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "HeldBytes.h"
+#include "tessera/Analysis/HeldBytes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -20,6 +20,14 @@ int64_t tilegpu::getBytesOfThread(Type type) {
   return layout ? layout.getNumRegisters() *
                       getElementBytes(cast<RankedTensorType>(type).getElementType())
                 : 0;
+}
+
+Value tilegpu::getNarrowest(Value tile) {
+  auto conversion = tile.getDefiningOp<tile::FpToFpOp>();
+  if (conversion &&
+      getBytesOfThread(conversion.getOperand().getType()) < getBytesOfThread(tile.getType()))
+    return conversion.getOperand();
+  return tile;
 }
 
 bool tilegpu::isKept(Value value) {
@@ -54,11 +62,11 @@ std::optional<unsigned> HeldBytes::findEnd(Value value) const {
   return end;
 }
 
-HeldBytes::HeldBytes(Block *block, OpOrder &order) : block(block), order(order) {
+HeldBytes::HeldBytes(Block *block, OpOrder &order, bool countsNarrow) : block(block), order(order) {
   size_t numSlots = order.getSlot(block->getTerminator());
   std::vector<int64_t> change(numSlots + 1);
   auto addValue = [&](Value value) {
-    int64_t bytes = getBytesOfThread(value.getType());
+    int64_t bytes = getBytesOfThread((countsNarrow ? getNarrowest(value) : value).getType());
     Operation *start = value.getDefiningOp();
     bool startsHere = start && start->getBlock() == block;
     change[startsHere ? order.getSlot(start) : 0] += bytes;
@@ -109,6 +117,18 @@ void HeldBytes::moveBefore(tile::LoadOp load, Operation *place) {
                  wasKept ? -getBytesOfThread(value.getType()) : getBytesOfThread(value.getType()));
 }
 
+int64_t tilegpu::countMostHeldBytes(Operation *root, bool countsNarrow) {
+  int64_t most = 0;
+  OpOrder order(root);
+  root->walk([&](Block *block) {
+    if (!block->empty() && !isa<tile::ReduceOp>(block->getParentOp()))
+      most = std::max(
+          most,
+          HeldBytes(block, order, countsNarrow).getMost(&block->front(), block->getTerminator()));
+  });
+  return most;
+}
+
 /// Whether what an op is lowered to takes few registers besides those of its tiles.
 static bool isPlain(Operation *op) {
   auto isTile = [](Type type) { return isa<RankedTensorType>(type); };
@@ -128,4 +148,17 @@ bool tilegpu::isPlain(tile::FuncOp function) {
     return ::isPlain(op) || isa<BarrierOp>(op) ? WalkResult::advance() : WalkResult::interrupt();
   });
   return !result.wasInterrupted();
+}
+
+int64_t tilegpu::countHeldRegisters(tile::FuncOp kernel) {
+  // Barriers, fences and prefetches are inserted when the passes that ask `isPlain` are done.
+  WalkResult result = kernel.walk([](Operation *op) {
+    return ::isPlain(op) || isa<BarrierOp, tile::BarrierOp, ProxyFenceOp, PrefetchOp>(op)
+               ? WalkResult::advance()
+               : WalkResult::interrupt();
+  });
+  if (result.wasInterrupted())
+    return 0;
+  return llvm::divideCeil(countMostHeldBytes(kernel, /*countsNarrow=*/true),
+                          GPUMachine::kRegisterBytes);
 }
