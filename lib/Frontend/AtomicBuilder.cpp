@@ -91,8 +91,8 @@ TileValue TileBuilder::atomicCAS(const Operand &ptr, const Operand &compare, con
   Value expected = elementsFor(compare, pointer.dtype, pointer.shape);
   Value desired = elementsFor(value, pointer.dtype, pointer.shape);
   Value maskValue = maskOf(mask, pointer.shape);
-  return {create<tile::AtomicCASOp>(ir(type), ptr.value().ir, expected, desired, maskValue, semantic,
-                                    memScope),
+  return {create<tile::AtomicCASOp>(ir(type), ptr.value().ir, expected, desired, maskValue,
+                                    semantic, memScope),
           type};
 }
 

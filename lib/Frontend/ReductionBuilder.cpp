@@ -297,8 +297,7 @@ TileValue TileBuilder::histogram(const Operand &x, int64_t bins, const Operand &
   Value counted = maskOf(mask, source.shape);
   if (getBitWidth(source.dtype) == 64) {
     // The lower half of a wide element is a bin that another number belongs to.
-    TileValue isBin =
-        compare(Comparison::LT, castElements(elements, DType::UInt64), bins);
+    TileValue isBin = compare(Comparison::LT, castElements(elements, DType::UInt64), bins);
     counted = counted ? create<arith::AndIOp>(counted, isBin.ir) : isBin.ir;
   }
   if (getBitWidth(source.dtype) != 32)

@@ -110,17 +110,19 @@ LAYERS: dict[str, set[str]] = {
     },
 }
 
-_BASE = {"digests", "errors", "locks", "log", "settings", "wording"}
+_BASE = {"digests", "errors", "locks", "log", "notebook", "settings", "terminal", "wording"}
 _COMPILER = _BASE | {"machine", "language", "frontend", "compiler"}
 _LAUNCHES = _COMPILER | {"runtime", "tools/tensor_descriptor"}
 
 # The same for python/tessera: folders, and modules that are on another floor than their folder.
 PYTHON_LAYERS: dict[str, set[str]] = {
     "digests": set(),
-    "errors": set(),
+    "errors": {"wording"},
     "locks": set(),
     "unbuilt": set(),
     "version": set(),
+    "notebook": set(),
+    "terminal": set(),
     "wording": set(),
     "settings": {"errors"},
     "log": {"errors", "settings"},

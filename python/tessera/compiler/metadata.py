@@ -77,10 +77,14 @@ class KernelMetadata(Mapping[str, Any]):
         return f"KernelMetadata({self._facts!r})"
 
     def _repr_html_(self) -> str:
-        """How a notebook shows it: a table."""
-        from tessera.runtime.notebook import metadata_html
+        """How a notebook shows it: a table of names and values, and the remarks."""
+        from html import escape
 
-        return metadata_html(self)
+        from tessera.notebook import facts_html, list_html
+
+        facts = [(name, str(value)) for name, value in self.items() if name != "remarks"]
+        title = f"<b>Metadata of <code>{escape(self.name)}</code></b>"
+        return f"<div>{title}{facts_html(facts)}{list_html('Remarks', self['remarks'])}</div>"
 
     def __getattr__(self, name: str) -> Any:
         if name in ("num_warps", "num_ctas") and self._facts["target"] == "cuda":

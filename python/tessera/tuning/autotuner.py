@@ -227,7 +227,7 @@ class Autotuner(_C.Launchable, KernelInterface):
 
     def _repr_html_(self) -> str:
         """How a notebook shows it: its choices, and the times of the last tuning."""
-        from tessera.runtime.notebook import tuner_html
+        from tessera.tuning.notebook import tuner_html
 
         return tuner_html(self)
 

@@ -120,7 +120,10 @@ def torch_tensors_that_are_refused():
     return [
         (torch.zeros(3, device="meta"), "meta tensor"),
         (fake, "fake tensor"),
-        (torch.zeros(3, dtype=torch.complex64), r"elements of torch.complex64\n.* a dtype that kernels"),
+        (
+            torch.zeros(3, dtype=torch.complex64),
+            r"elements of torch.complex64\n.* a dtype that kernels",
+        ),
         (torch.eye(3).to_sparse(), r"is sparse.*\n.*pass x.to_dense\(\)"),
         (torch.zeros(4, dtype=torch.complex64).conj(), r"conjugate bit.*\n.*x.resolve_conj\(\)"),
         (torch.zeros(4, dtype=torch.complex64).conj().imag, r"negative bit.*\n.*x.resolve_neg\(\)"),
