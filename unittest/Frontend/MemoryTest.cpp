@@ -85,7 +85,8 @@ TEST_F(MemoryTest, Atomics) {
   EXPECT_EQ(typeOf("atomic_rmw", {"min", pointer(DType::FP32), 1, true, "relaxed", "sys"}), "fp32");
   EXPECT_EQ(typeOf("atomic_rmw", {"xchg", p, 1, value(DType::Int1, {64})}), "int32[64]");
   EXPECT_EQ(typeOf("atomic_cas", {pointer(DType::Int64), 0, 1}), "int64");
-  EXPECT_EQ(typeOf("atomic_cas", {f, 0, 1, "acquire", "cta"}), "fp16[64]");
+  EXPECT_EQ(typeOf("atomic_cas", {f, 0, 1, Argument(), "acquire", "cta"}), "fp16[64]");
+  EXPECT_EQ(typeOf("atomic_cas", {f, 0, 1, value(DType::Int1, {64})}), "fp16[64]");
   EXPECT_EQ(typeOf("atomic_load", {pointer(DType::Int8, {64})}), "int8[64]");
   builder.call("atomic_store", {p, 1, value(DType::Int1, {64}), "relaxed"});
 

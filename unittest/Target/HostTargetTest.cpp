@@ -28,8 +28,9 @@ TEST(HostTargetTest, LevelsOfX86) {
   EXPECT_EQ(HostTarget::get("x86-64-v4").machine.vectorBits, 512u);
 }
 
-TEST(HostTargetTest, SomeCPUsAreBetterOffWithHalfTheirWidth) {
-  EXPECT_EQ(HostTarget::get("cascadelake").machine.vectorBits, 256u);
+TEST(HostTargetTest, CPUsUseTheirWholeWidth) {
+  EXPECT_EQ(HostTarget::get("skylake-avx512").machine.vectorBits, 512u);
+  EXPECT_EQ(HostTarget::get("cascadelake").machine.vectorBits, 512u);
   EXPECT_EQ(HostTarget::get("icelake-server").machine.vectorBits, 512u);
   EXPECT_EQ(HostTarget::get("znver5").machine.vectorBits, 512u);
 }
