@@ -74,13 +74,16 @@ class _Progress:
             info("%s", text)
 
     def _write(self, text: str) -> None:
-        try:
-            if self._is_live and is_terminal():
+        if not _is_notebook():
+            try:
                 # Past the stream, whose lock a fork of this process would inherit.
                 os.write(sys.stderr.fileno(), text.encode(errors="replace"))
-            else:
-                sys.stderr.write(text)
-                sys.stderr.flush()
+                return
+            except (AttributeError, OSError, ValueError):  # a stream without a file
+                pass
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
         except (AttributeError, OSError, ValueError):  # there is no such stream, or it is closed
             pass
 
