@@ -599,6 +599,7 @@ CUDACompilation::Attempt CUDACompilation::attempt(ModuleOp module, const Schedul
     if (isHopeless(needed, result.limits.numWarps)) {
       result.outcome.numThreads = kLanes * result.limits.numWarps;
       result.outcome.neededRegisters = needed;
+      result.outcome.registers = RegisterNeed::getAvailable(result.limits.numWarps);
     } else {
       result.ptx = makePTX(std::move(code));
       result.outcome = getOutcome(result.ptx, result.limits);

@@ -13,8 +13,7 @@ bool ScheduleOutcome::isBetterThan(const ScheduleOutcome &other) const {
     return neededRegisters < other.neededRegisters;
   // What is needed at least is less than what would be spilled.
   if (other.neededRegisters != 0)
-    return spillBytes <
-           GPUMachine::kRegisterBytes * (other.neededRegisters - GPUMachine::kMaxRegisters);
+    return spillBytes < GPUMachine::kRegisterBytes * (other.neededRegisters - other.registers);
   // More threads are not for nothing, nor are blocks that wait for each other.
   if (numThreads > other.numThreads || numBlocks > other.numBlocks)
     return 2 * spillBytes * numThreads <= other.spillBytes * other.numThreads &&

@@ -254,6 +254,11 @@ TEST(ScheduleOutcome, isComparedWithWhatIsNeeded) {
   EXPECT_FALSE(spills(1028, 128, 16).isBetterThan(needs(512)));
   EXPECT_TRUE(needs(300).isBetterThan(needs(512)));
   EXPECT_FALSE(needs(512).isBetterThan(needs(512)));
+  // Threads of many warps have fewer registers.
+  ScheduleOutcome manyWarps = needs(192);
+  manyWarps.registers = 128;
+  EXPECT_TRUE(spills(0, 128, 16).isBetterThan(manyWarps));
+  EXPECT_FALSE(spills(256, 128, 16).isBetterThan(manyWarps));
 }
 
 TEST(ScheduleOutcome, isNotBetterWithMoreBlocksUnlessMuchLessIsSpilled) {

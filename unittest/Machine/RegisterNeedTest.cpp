@@ -31,6 +31,8 @@ TEST(RegisterNeedTest, ManyWarpsHaveFewerRegisters) {
 TEST(RegisterNeedTest, PtxasNeedsRegistersBeside) {
   EXPECT_TRUE(RegisterNeed(223, 8, 1).fits(8, 1));
   EXPECT_FALSE(RegisterNeed(224, 8, 1).fits(8, 1));
+  EXPECT_TRUE(RegisterNeed(48, 32, 1).fits(32, 1));
+  EXPECT_FALSE(RegisterNeed(49, 32, 1).fits(32, 1));
 }
 
 TEST(RegisterNeedTest, MissingRegistersAreStoredTwice) {

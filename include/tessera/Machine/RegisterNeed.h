@@ -14,9 +14,10 @@
 //
 //     spilled bytes of a thread = 2 * 4 * (held + 32 - available)
 //
-// The constants 2 and 32 fit norms, softmaxes and gradients of norms: 60 kernels of 8,192 to 65,536
-// columns, f32 and bf16, 4 to 16 warps (ptxas 13.0, sm_90a, 28 Nov 2026). Predictions of what is
-// spilled are mostly within a factor of two.
+// (16 instead of 32 with 32 warps, of which a thread has 64 registers.) The constants fit norms,
+// softmaxes and gradients of norms: 60 kernels of 8,192 to 65,536 columns, f32 and bf16, 4 to 16
+// warps (ptxas 13.0, sm_90a, 28 Nov 2026). Predictions of what is spilled are mostly within a
+// factor of two.
 //
 // Worked example: a norm of 4x16384 f32 holds 640 registers in each of 128 threads. In 512 threads
 // it holds 160, 64 more than are left of 128; predicted are 512 bytes, and ptxas spills 568. Of two
@@ -61,11 +62,13 @@ public:
   }
 
 private:
-  static constexpr int64_t kOverheadRegisters = 32;
+  static constexpr int64_t kMaxOverheadRegisters = 32;
   static constexpr int64_t kStoresPerValue = 2;
 
   int64_t getMissing(int64_t warps, int64_t blocks) const {
-    return std::max<int64_t>(0, getHeld(warps, blocks) + kOverheadRegisters - getAvailable(warps));
+    int64_t available = getAvailable(warps);
+    int64_t overhead = std::min(kMaxOverheadRegisters, available / 4);
+    return std::max<int64_t>(0, getHeld(warps, blocks) + overhead - available);
   }
 
   int64_t ofProgram; ///< registers that all threads hold together
