@@ -8,6 +8,7 @@
 #include "tessera/Compiler/Compiler.h"
 #include "tessera/Simulator/Simulator.h"
 #include "tessera/Support/UserError.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace tessera;
 using namespace tessera::capi;
@@ -38,6 +39,10 @@ TsrStatus tsr_simulate(TsrModule *module, const char *kernel, const int32_t grid
     options.launchConditions = std::move(recipes.conditions);
     options.arraysApart = std::move(recipes.arraysApart);
     options.persistentPrograms = recipes.persistentPrograms;
+    // The simulator counts them for each of two SMs.
+    if (options.persistentPrograms && simulation->multiprocessors > 0)
+      options.persistentPrograms = static_cast<int>(llvm::divideCeil(
+          int64_t(options.persistentPrograms) * simulation->multiprocessors, int64_t(2)));
     for (int axis = 0; recipes.mostPrograms && axis < 3; ++axis)
       if (grid[axis] > recipes.mostPrograms)
         throw UserError("E070",
@@ -64,6 +69,25 @@ TsrStatus tsr_simulate(TsrModule *module, const char *kernel, const int32_t grid
                             llvm::ArrayRef<uint64_t>(args, num_args), options)
                        .toJSON();
     *report = module->text.c_str();
+  });
+}
+
+TsrStatus tsr_module_choose_division(TsrModule *module, int32_t multiprocessors,
+                                     const int32_t grid[3], const uint64_t *args, size_t num_args,
+                                     int *blocks, int *split_k) TSR_NOEXCEPT {
+  return guarded([&] {
+    cuda::Division division;
+    LaunchRecipes recipes = readLaunchRecipes(*module->module);
+    std::optional<int64_t> programs = cuda::countFewPrograms(grid, multiprocessors);
+    if (recipes.divisibleSum && programs) {
+      auto bound = cuda::ProgramBound::parse(recipes.divisibleSum->upper, num_args);
+      std::optional<int64_t> end = bound ? bound->evaluate(args, grid) : std::nullopt;
+      if (end)
+        division = recipes.divisibleSum->choose(*end, *programs,
+                                                cuda::ClusterRoom::guess(multiprocessors));
+    }
+    *blocks = division.blocks;
+    *split_k = !division.ofTiles;
   });
 }
 

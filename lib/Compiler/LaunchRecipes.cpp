@@ -15,12 +15,13 @@ LaunchRecipes tessera::readLaunchRecipes(mlir::ModuleOp module) {
   llvm::StringRef names[] = {tilegpu::kTensorMapsAttr,       tilegpu::kPersistentProgramsAttr,
                              tilegpu::kLaunchConditionsAttr, kArraysApartAttr,
                              tile::kLaunchLimitsAttr,        tile::kLimitedProgramsAttr,
-                             tile::kProgramBoundsAttr};
+                             tile::kProgramBoundsAttr,       tilegpu::kDivisibleSumAttr};
   if (llvm::none_of(names, [&](llvm::StringRef name) { return module->hasAttr(name); }))
     return {};
   KernelMetadata metadata;
   readKernelAttributes(module, metadata);
   return {std::move(metadata.tensorMaps),    std::move(metadata.launchConditions),
           std::move(metadata.arraysApart),   metadata.mostPrograms,
-          std::move(metadata.programBounds), metadata.persistentPrograms};
+          std::move(metadata.programBounds), metadata.persistentPrograms,
+          std::move(metadata.divisibleSum)};
 }

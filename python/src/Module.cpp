@@ -64,19 +64,33 @@ void lowerForCUDA(Module &module, const std::string &options) {
 /// holds nothing yet, the bytes of an element, the argument's name.
 using SimulatedMemory = std::tuple<uint64_t, uint64_t, bool, bool, uint64_t, std::string>;
 
-py::object simulate(Module &module, const std::string &kernel, const std::array<int32_t, 3> &grid,
-                    const py::sequence &args, const std::vector<SimulatedMemory> &memory,
-                    uint64_t seed, int copies, bool watchGlobal) {
+std::vector<uint64_t> toSlots(const py::sequence &args) {
   std::vector<uint64_t> slots;
   for (py::handle arg : args) {
     slots.push_back(PyLong_AsUnsignedLongLongMask(arg.ptr()));
     if (PyErr_Occurred())
       throw py::error_already_set();
   }
+  return slots;
+}
+
+std::pair<int, bool> chooseDivision(Module &module, int multiprocessors,
+                                    const std::array<int32_t, 3> &grid, const py::sequence &args) {
+  std::vector<uint64_t> slots = toSlots(args);
+  int blocks = 1, splitK = 1;
+  check(tsr_module_choose_division(module.get(), multiprocessors, grid.data(), slots.data(),
+                                   slots.size(), &blocks, &splitK));
+  return {blocks, splitK != 0};
+}
+
+py::object simulate(Module &module, const std::string &kernel, const std::array<int32_t, 3> &grid,
+                    const py::sequence &args, const std::vector<SimulatedMemory> &memory,
+                    uint64_t seed, int copies, bool watchGlobal, int multiprocessors) {
+  std::vector<uint64_t> slots = toSlots(args);
   std::vector<TsrMemory> pieces;
   for (const auto &[begin, end, isReadOnly, isUnwritten, elementBytes, name] : memory)
     pieces.push_back({begin, end, isReadOnly, isUnwritten, elementBytes, name.c_str()});
-  TsrSimulation simulation{seed, copies, watchGlobal};
+  TsrSimulation simulation{seed, copies, watchGlobal, multiprocessors};
   const char *report = nullptr;
   TsrStatus status;
   {
@@ -109,6 +123,10 @@ void tessera::python::registerModule(py::module_ &module) {
            "Bring a kernel for a GPU to the stage \"llvm\", in place.")
       .def("simulate", &simulate, py::arg("kernel"), py::arg("grid"), py::arg("args"),
            py::arg("memory"), py::arg("seed"), py::arg("copies"), py::arg("watch_global"),
+           py::arg("multiprocessors") = 0,
            "Run a kernel of that stage with the simulator; its report.")
+      .def("choose_division", &chooseDivision, py::arg("multiprocessors"), py::arg("grid"),
+           py::arg("args"),
+           "`num_ctas` and `split_k` of what a launch of the kernel would choose, at that stage.")
       .def("__str__", [](Module &self) { return printModule(self, false); });
 }

@@ -57,7 +57,11 @@ class Module:
         seed: int,
         copies: int,
         watch_global: bool,
+        multiprocessors: int = 0,
     ) -> dict[str, Any]: ...
+    def choose_division(
+        self, multiprocessors: int, grid: tuple[int, int, int], args: Sequence[int]
+    ) -> tuple[int, bool]: ...
     def print(self, *, locations: bool = False) -> str: ...
 
 class Builder:

@@ -9,7 +9,7 @@ See docs/HowTo/Simulate.md.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable, Iterable, Iterator
+from typing import Any, Callable, Iterable, Iterator, Optional
 
 from tessera import _C
 from tessera.compiler.options import CompileOptions
@@ -129,6 +129,8 @@ class Simulation:
     instructions: int
     """Of warps."""
     lane_operations: int
+    division: Optional[tuple[int, bool]] = None
+    """`num_ctas` and `split_k` of the variant that a launch of few programs took, if it took one."""
 
     def check(self) -> None:
         """Raises AssertionError with all findings if there are any."""
@@ -165,6 +167,7 @@ class Simulated:
         unwritten: tuple[Any, ...],
         copies: str,
         races: bool,
+        multiprocessors: int,
     ) -> None:
         self.fn = fn
         self.seed = seed
@@ -172,6 +175,7 @@ class Simulated:
         self.unwritten = unwritten
         self.copies = copies
         self.races = races
+        self.multiprocessors = multiprocessors
         self._modules: dict[Any, _C.Module] = {}
 
     def __getitem__(self, grid: Any) -> Callable[..., Simulation]:
@@ -211,14 +215,17 @@ class Simulated:
                     memory.append((begin, end, read_only, is_unwritten, itemsize, name))
         copies = _COPIES.index(self.copies)
 
-        def run(options: CompileOptions) -> dict[str, Any]:
+        def compile(options: CompileOptions) -> _C.Module:
             key = (tuple(bound.key), options.key)
             module = self._modules.get(key)
             if module is None:
                 module = build_module(fn, bound.specs, options)
                 module.lower_cuda(options.core_json())
                 self._modules[key] = module
-            return module.simulate(
+            return module
+
+        def run(options: CompileOptions) -> dict[str, Any]:
+            return compile(options).simulate(
                 kernel_name(fn, bound.specs),
                 extents,
                 bound.slots,
@@ -226,15 +233,24 @@ class Simulated:
                 self.seed,
                 copies,
                 self.races,
+                self.multiprocessors,
             )
 
+        attempts = [options, dataclasses.replace(options, tensor_maps=False)]
         try:
-            try:
-                report = run(options)
-            except _C.CoreError as error:
-                if not _lacks_tensor_maps(error):
-                    raise
-                report = run(dataclasses.replace(options, tensor_maps=False))
+            division = self._choose_division(options, compile, extents, bound.slots)
+            if division is not None:
+                blocks, split_k = division
+                of_blocks = dataclasses.replace(options, num_ctas=blocks, split_k=split_k)
+                attempts.insert(0, of_blocks)
+            for attempt in attempts:
+                try:
+                    report = run(attempt)
+                    break
+                except _C.CoreError as error:
+                    if attempt is attempts[-1] or not _lacks_tensor_maps(error):
+                        raise
+                    division = None
         except _C.CoreError as error:
             raise_core_error(error)
         return Simulation(
@@ -245,7 +261,28 @@ class Simulated:
             tuple(SharedAccess(**item) for item in report["shared"]),
             report["instructions"],
             report["lane_operations"],
+            division,
         )
+
+    def _choose_division(
+        self,
+        options: CompileOptions,
+        compile: Callable[[CompileOptions], _C.Module],
+        extents: tuple[int, int, int],
+        slots: Any,
+    ) -> Optional[tuple[int, bool]]:
+        """`num_ctas` and `split_k` of the variant that a launch would take, if not the kernel."""
+        if not self.multiprocessors or not self.fn._may_be_divided(options):
+            return None
+        module = compile(options)
+        blocks, split_k = module.choose_division(self.multiprocessors, extents, slots)
+        if blocks == 1:
+            return None
+        try:
+            compile(dataclasses.replace(options, num_ctas=blocks, split_k=split_k))
+        except _C.CoreError:
+            return None  # as a launch: nobody has asked for the variant
+        return blocks, split_k
 
 
 def _near_an_array(finding: Finding, memory: Iterable[tuple[Any, ...]]) -> Finding:
@@ -282,6 +319,7 @@ def simulate(
     unwritten: Iterable[Any] = (),
     copies: str = "random",
     races: bool = True,
+    multiprocessors: int = 0,
 ) -> Simulated:
     """`simulate(kernel)[grid](*args)` runs a kernel with the simulator; returns a Simulation.
 
@@ -291,7 +329,9 @@ def simulate(
     kernel finds by itself, by addresses in memory. Those of the arrays that `unwritten` has,
     too, hold nothing until the kernel writes them. Copies that go on beside the program
     arrive when the seed says ("random"), as "early" or as "late" as they can. With
-    `races=False` global memory is not watched.
+    `races=False` global memory is not watched. With `multiprocessors` the launch is done as on a
+    GPU of so many SMs: a kernel of few programs as the variant for clusters that a launch chooses
+    (`Simulation.division`), a persistent one by as many blocks.
 
     Example:
         import numpy as np
@@ -310,7 +350,7 @@ def simulate(
     """
     if copies not in _COPIES:
         raise ValueError(f"copies is one of {', '.join(map(repr, _COPIES))}, not {copies!r}")
-    return Simulated(fn, seed, tuple(memory), tuple(unwritten), copies, races)
+    return Simulated(fn, seed, tuple(memory), tuple(unwritten), copies, races, multiprocessors)
 
 
 _COPIES = ("random", "early", "late")

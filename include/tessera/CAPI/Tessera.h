@@ -332,9 +332,10 @@ typedef struct TsrMemory {
 } TsrMemory;
 
 typedef struct TsrSimulation {
-  uint64_t seed;        /* of the order in which warps run, and of when copies arrive */
-  int32_t copies;       /* when: 0 by the seed, 1 as early as they can, 2 as late */
-  int32_t watch_global; /* look for races in global memory, and reads of what holds nothing */
+  uint64_t seed;           /* of the order in which warps run, and of when copies arrive */
+  int32_t copies;          /* when: 0 by the seed, 1 as early as they can, 2 as late */
+  int32_t watch_global;    /* look for races in global memory, and reads of what holds nothing */
+  int32_t multiprocessors; /* of the GPU, for the blocks of a persistent kernel; 0 for two */
 } TsrSimulation;
 
 /* Runs a kernel of a module of that stage on the CPU, a warp at a time in an order that
@@ -347,6 +348,14 @@ TSR_EXPORT TsrStatus tsr_simulate(TsrModule *module, const char *kernel, const i
                                   const uint64_t *args, size_t num_args, const TsrMemory *memory,
                                   size_t num_memory, const TsrSimulation *simulation,
                                   const char **report) TSR_NOEXCEPT;
+
+/* As tsr_kernel_choose_division, for a module of that stage and a GPU with clusters that has so
+ * many multiprocessors: what a launch chooses where the driver does not say how many clusters fit.
+ */
+TSR_EXPORT TsrStatus tsr_module_choose_division(TsrModule *module, int32_t multiprocessors,
+                                                const int32_t grid[3], const uint64_t *args,
+                                                size_t num_args, int *blocks,
+                                                int *split_k) TSR_NOEXCEPT;
 
 /* JSON about the host: cpu, features, vector bits, threads, and who provides them. */
 TSR_EXPORT const char *tsr_host_info(void) TSR_NOEXCEPT;

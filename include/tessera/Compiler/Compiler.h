@@ -18,6 +18,7 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace tessera {
@@ -131,6 +132,7 @@ struct LaunchRecipes {
   int64_t mostPrograms = 0; ///< along an axis of the grid; 0: any number
   std::vector<std::string> programBounds;
   int persistentPrograms = 0; ///< of an SM, that do all of the grid; 0: each its own
+  std::optional<cuda::DivisibleSum> divisibleSum;
 };
 LaunchRecipes readLaunchRecipes(mlir::ModuleOp module);
 

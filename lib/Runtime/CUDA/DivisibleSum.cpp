@@ -18,6 +18,18 @@ ClusterRoom ClusterRoom::guess(int64_t multiprocessors) {
   return room;
 }
 
+std::optional<int64_t> countFewPrograms(const int32_t grid[3], int64_t multiprocessors) {
+  int64_t programs = 1;
+  for (int axis = 0; axis < 3; ++axis) {
+    if (grid[axis] <= 0 || grid[axis] > multiprocessors)
+      return std::nullopt;
+    programs *= grid[axis];
+    if (programs > multiprocessors)
+      return std::nullopt;
+  }
+  return programs;
+}
+
 Division DivisibleSum::choose(int64_t end, int64_t programs, const ClusterRoom &room) const {
   constexpr int64_t kMany = int64_t(1) << 30;
   if (end <= lower || step <= 0 || programs <= 0 || programs > room.multiprocessors ||

@@ -320,17 +320,17 @@ bool LoadedKernel::accepts(const int32_t grid[3], const uint64_t *slots) const n
 }
 
 Division LoadedKernel::chooseDivision(int device, const int32_t grid[3], const uint64_t *slots) {
-  if (!sumEnd || grid[0] <= 0 || grid[1] <= 0 || grid[2] <= 0)
+  if (!sumEnd)
     return {};
   const DeviceInfo &info = getDevice(device);
-  if (info.capabilityMajor < kFirstWithClusters || hasTooManyPrograms(grid))
+  std::optional<int64_t> programs = countFewPrograms(grid, info.multiprocessors);
+  if (info.capabilityMajor < kFirstWithClusters || !programs)
     return {};
-  int64_t programs = int64_t(grid[0]) * grid[1] * grid[2];
   std::optional<int64_t> end = sumEnd->evaluate(slots, grid);
-  if (!end || programs > info.multiprocessors)
+  if (!end)
     return {};
   CurrentContext context(device);
-  return description.sum->choose(*end, programs, getLoaded(device).room);
+  return description.sum->choose(*end, *programs, getLoaded(device).room);
 }
 
 bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], const uint64_t *slots) {

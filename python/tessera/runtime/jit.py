@@ -443,12 +443,16 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         )
         return launched.kernel, recipe
 
+    @staticmethod
+    def _may_be_divided(options: "CompileOptions") -> bool:
+        """Whether options leave it to a launch how many blocks a program has."""
+        return options.split_k is None or bool(options.split_k)
+
     def _may_divide(
         self, found: "_Specialisation", bound: Bound, options: "CompileOptions"
     ) -> bool:
         """Whether launches of few programs are for a variant of the kernel for clusters."""
-        never = options.split_k is not None and not options.split_k
-        if never or not found.kernel.metadata.get("divisible_sum"):
+        if not self._may_be_divided(options) or not found.kernel.metadata.get("divisible_sum"):
             return False
         return self._kernel_key(bound, options) not in self._undivided
 

@@ -254,3 +254,29 @@ def test_inline_assembly_may_ask_for_the_block():
     out = np.full(4, -1, np.int32)
     tessera.gpu.simulate(blocks)[(4,)](out, num_warps=1).check()
     np.testing.assert_array_equal(out, np.arange(4))
+
+
+@tessera.jit
+def long_product(a_ptr, b_ptr, out_ptr, n):
+    i, k = tl.arange(0, 16), tl.arange(0, 32)
+    total = tl.zeros((16, 16), tl.float32)
+    for at in range(0, n):
+        a = tl.load(a_ptr + i[:, None] * 32 * n + (at * 32 + k)[None, :])
+        b = tl.load(b_ptr + (at * 32 + k)[:, None] * 16 + i[None, :])
+        total = tl.dot(a, b, total)
+    out_ptr += tl.program_id(0) * 256
+    tl.store(out_ptr + i[:, None] * 16 + i[None, :], total)
+
+
+@pytest.mark.parametrize("multiprocessors, blocks", ((0, 1), (3, 1), (4, 2), (132, 4)))
+def test_a_launch_divides_what_leaves_multiprocessors_idle(multiprocessors, blocks):
+    n = 64
+    a, b = np.ones((16, 32 * n), np.float16), np.ones((32 * n, 16), np.float16)
+    out = np.zeros((2, 16, 16), np.float32)
+    simulated = tessera.gpu.simulate(long_product, multiprocessors=multiprocessors)
+    run = simulated[(2,)](a, b, out, n)
+    run.check()
+    assert run.division == ((blocks, True) if blocks > 1 else None)
+    assert (out == 32 * n).all()
+    # Not where the launch asks for something.
+    assert simulated[(2,)](a, b, out, n, split_k=False).division is None

@@ -27,6 +27,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace tessera::cuda {
@@ -66,6 +67,10 @@ struct DivisibleSum {
   /// How so many programs are done best, where the loop ends at `end`.
   Division choose(int64_t end, int64_t programs, const ClusterRoom &room) const;
 };
+
+/// The number of programs of a grid, if there is at least one, and at most one for each SM. Only
+/// such launches are divided.
+std::optional<int64_t> countFewPrograms(const int32_t grid[3], int64_t multiprocessors);
 
 } // namespace tessera::cuda
 
