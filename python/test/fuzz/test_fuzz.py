@@ -42,6 +42,9 @@ SIMULATED_LOOPS = 12
 # Loops that an earlier compiler refused, crashed on, or gave more shared memory than there is.
 FORMER_LOOPS = (2, 3, 17, 30, 176, 269, 299, 360, 368, 1819, 2024)
 SUM_KERNELS = 30
+GRID_KERNELS = 12
+# Kernels that launches divide, whose blocks do several programs, and that ask in loops.
+MACHINE_KERNELS = (9, 18, 57, 81, 83, 262, 323)
 
 
 @pytest.mark.parametrize("seed", range(KERNELS))
@@ -196,6 +199,47 @@ def test_kernels_about_loops_have_what_they_are_made_for():
 @pytest.mark.parametrize("seed", range(SUM_KERNELS))
 def test_gpu_code_divides_sums_that_nobody_can_tell(seed):
     check(generate(seed, "simulator", kind="sums"), "simulator:sm_90a")
+
+
+@pytest.mark.parametrize("seed", MACHINE_KERNELS)
+def test_nobody_can_tell_how_a_launch_is_done(seed):
+    check(generate(seed, kind="machine"), "simulator:sm_90a")
+
+
+def test_launches_of_kernels_about_the_machine_are_counted():
+    program = generate(9, kind="machine")
+    check_all(program, ["simulator:sm_90a"])
+    assert "simulator:sm_90a persistent" in program.counts
+    assert any("simulator:sm_90a divides" in name for name in program.counts)
+
+
+def test_kernels_about_the_machine_have_what_they_are_made_for():
+    programs = [generate(seed, kind="machine") for seed in range(400)]
+    assert "inline_asm" not in "".join(program.source() for program in programs)
+    sources = "".join(program.source(gpu=True) for program in programs)
+    for feature in (
+        "%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%cluster_ctaid.x", "%cluster_nctaid.y",
+        "%cluster_ctarank", "%clusterid.x", "%smid", "%globaltimer", "tl.extra.cuda.smid()",
+        ".reg .u32 t;", '"=r,=r"', '"=r,r"', "is_pure=False", "asks(pid)", "while (", "if (v",
+        "n + pid)", "add.s32 $0, $1, 7;", "in range(0, 2)", "lambda meta", "np.int64(",
+    ):  # fmt: skip
+        text = sources + "".join(program.grid for program in programs)
+        assert feature in text, feature
+    counts = sum((program.counts for program in programs), Counter())
+    for place in ("before", "in", "between", "behind", "own loop", "while", "branch", "outer"):
+        for use in ("number", "place", "bound", "mask", "scale", "condition"):
+            assert counts[f"{place}, as a {use}"], (place, use)
+
+
+@pytest.mark.parametrize("seed", range(GRID_KERNELS))
+def test_grids_of_every_form(seed):
+    check(generate(seed, kind="grids"), ("simulator:sm_90a", "")[seed % 2])
+
+
+def test_kernels_about_grids_have_what_they_are_made_for():
+    counts = sum((generate(seed, kind="grids").counts for seed in range(300)), Counter())
+    names = ("function", "list", "tuple", "NumPy's integers", "truth values", "no program")
+    assert all(counts[name] > 3 for name in (*names, "1 axes", "2 axes", "3 axes")), counts
 
 
 def test_kernels_about_sums_have_what_they_are_made_for():
@@ -371,7 +415,7 @@ def test_a_shrunk_kernel_still_runs(kind):
             tessera.interpret(kernel)[(candidate.programs,)](*arguments)
 
 
-@pytest.mark.parametrize("kind", ("values", "language", "strides"))
+@pytest.mark.parametrize("kind", ("values", "language", "strides", "grids"))
 def test_a_reproducer_replays(tmp_path, kind):
     path = tmp_path / "kernel.py"
     seed = next(

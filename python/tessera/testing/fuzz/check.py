@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Optional
 
 import numpy as np
 
@@ -87,7 +88,9 @@ def check_all(program: Program, targets: Sequence[str]) -> dict[str, float]:
     scalars = (program.iterations, *(value for _, value in program.scalars))
     start = time.perf_counter()
     parts = program.parts
-    expected = _interpret(kernel, program.arrays, program.programs, program.seed, scalars, parts)
+    expected = _interpret(
+        kernel, program.arrays, program.programs, program.seed, scalars, parts, program.grid
+    )
     seconds = {"interpreter": time.perf_counter() - start}
     for target in targets:
         start = time.perf_counter()
@@ -95,7 +98,7 @@ def check_all(program: Program, targets: Sequence[str]) -> dict[str, float]:
             _compare(
                 gpu_kernel if _is_gpu(target) else kernel, expected, program.arrays,
                 program.checks, program.programs, scalars, program.seed, target, parts,
-                program.launches, program.options,
+                program.launches, program.options, program.grid, program.counts,
             )  # fmt: skip
         except Failure as failure:
             failure.target = target
@@ -136,12 +139,13 @@ def replay(
     parts: Sequence[tuple[Any, ...]] = (),
     launches: str = "",
     options: Mapping[str, Any] = {},
+    grid: str = "",
 ) -> None:
     """What a reproducer file calls: `check` for a kernel written out in the file."""
     compare(
         kernel, [Array(*item) for item in arrays], [Check(*item) for item in checks],
         programs, n, seed, target, scalars, gpu_kernel, [Part(*item) for item in parts], launches,
-        options,
+        options, grid,
     )  # fmt: skip
     print("the targets agree")
 
@@ -155,6 +159,7 @@ def write_reproducer(program: Program, target: str, message: str) -> str:
     )
     gpu = program.source(gpu=True)
     gpu = gpu.replace("def kernel(", "def gpu_kernel(", 1) if gpu != program.source() else ""
+    gpu = gpu.replace("asks(", "gpu_asks(")  # which the other kernel calls, too (machine.py)
     parts = "".join(f"        {dataclasses.astuple(part)!r},\n" for part in program.parts)
     note = "\n".join(f"# {line}" for line in message.splitlines()[:20])
     return (
@@ -170,6 +175,7 @@ def write_reproducer(program: Program, target: str, message: str) -> str:
         + (f"        parts=[\n{_indent(parts)}        ],\n" if parts else "")
         + (f"        launches={program.launches!r},\n" if program.launches else "")
         + (f"        options={program.options!r},\n" if program.options else "")
+        + (f"        grid={program.grid!r},\n" if program.grid else "")
         + "    )\n"
     )
 
@@ -221,6 +227,7 @@ def compare(
     parts: Sequence[Part] = (),
     launches: str = "",
     options: Mapping[str, Any] = {},
+    grid: str = "",
 ) -> None:
     """Runs the kernel on the interpreter and as code for `target`; raises Failure.
 
@@ -233,12 +240,13 @@ def compare(
         _schedule(gpu_kernel or kernel, arrays, scalars, options, target)
         return
     values = (n, *scalars)
-    expected = _interpret(kernel, arrays, programs, seed, values, parts)
+    expected = _interpret(kernel, arrays, programs, seed, values, parts, grid)
     if _is_gpu(target) and gpu_kernel is not None:
         kernel = gpu_kernel
     _compare(
-        kernel, expected, arrays, checks, programs, values, seed, target, parts, launches, options
-    )
+        kernel, expected, arrays, checks, programs, values, seed, target, parts, launches, options,
+        grid,
+    )  # fmt: skip
 
 
 def _is_gpu(target: str) -> bool:
@@ -282,14 +290,20 @@ def _interpret(
     seed: int,
     scalars: Sequence[float],
     parts: Sequence[Part] = (),
+    grid: str = "",
 ) -> Memory:
     memory = Memory(arrays, programs, seed)
     try:
         arguments = pack(kernel, arrays, memory.views, scalars, parts)
-        tessera.interpret(kernel)[(programs,)](*arguments)
+        tessera.interpret(kernel)[_grid(grid, programs)](*arguments)
     except Exception as error:
         raise Failure(f"the interpreter refused the kernel: {_describe(error)}") from error
     return memory
+
+
+def _grid(text: str, programs: int) -> Any:
+    """What a launch is given in brackets: the value of `text`, or a tuple of one extent."""
+    return eval(text, {"np": np}) if text else (programs,)
 
 
 def _compare(
@@ -304,33 +318,69 @@ def _compare(
     parts: Sequence[Part] = (),
     launches: str = "",
     given: Mapping[str, Any] = {},
+    grid: str = "",
+    counts: Optional[Counter[str]] = None,
 ) -> None:
     """Each launch that a kernel may have by its `launches`."""
+    compare_launch = functools.partial(
+        _compare_launch, kernel, expected, arrays, checks, programs, scalars, seed, target, parts,
+        given, grid,
+    )  # fmt: skip
+    if launches == "chosen" and _has_clusters(target, seed):
+        counts = Counter() if counts is None else counts
+        _compare_chosen(kernel, compare_launch, programs, target, seed, counts)
+        return
     variants: list[dict[str, Any]] = [{}]
     if launches and target == "cuda":
         # There a launch chooses by itself. Sums of one order are not divided.
         variants = [{"num_ctas": 1, "deterministic": False}]
-    elif launches and _is_gpu(target):
+    elif launches and launches != "chosen" and _is_gpu(target):
         variants = _launches(kernel, arrays, programs, scalars, seed, target, parts, launches)
     for variant in variants:
         try:
-            _compare_launch(
-                kernel,
-                expected,
-                arrays,
-                checks,
-                programs,
-                scalars,
-                seed,
-                target,
-                parts,
-                variant,
-                given,
-            )
+            compare_launch(variant)
         except Failure as failure:
             if not variant:
                 raise
             raise Failure(f"{failure} (launched with {variant})") from failure
+
+
+def _has_clusters(target: str, seed: int) -> bool:
+    """Whether a simulated GPU has clusters."""
+    architecture = target.partition(":")[2] or _ARCHITECTURES[seed % 3]
+    return target.startswith("simulator") and gpu_machines()[architecture].max_cluster_size > 1
+
+
+def _compare_chosen(
+    kernel: Any,
+    compare_launch: Callable[..., Optional[tessera.gpu.Simulation]],
+    programs: int,
+    target: str,
+    seed: int,
+    counts: Counter[str],
+) -> None:
+    """Launches on GPUs with fewer SMs than programs, and with more: each division that a launch
+    chooses by itself, and persistent kernels whose blocks do one program or several."""
+    simulated = tessera.gpu.simulate(kernel, seed=seed)
+    variant = {"num_ctas": 1, "deterministic": False}
+    multiprocessors = max(1, programs // 2)
+    while multiprocessors:
+        simulated.multiprocessors = multiprocessors
+        try:
+            simulation = compare_launch(variant, simulated)
+        except Failure as failure:
+            raise Failure(f"{failure} (on {multiprocessors} SMs)") from failure
+        assert simulation is not None
+        if multiprocessors < max(programs, 2):
+            module = next(iter(simulated._modules.values()))
+            counts[f"{target} persistent"] += "tilegpu.persistent_programs" in str(module)
+            multiprocessors = 8 * programs
+            continue
+        # Fewer SMs leave fewer divisions to choose from.
+        blocks, of_sum = simulation.division or (1, False)
+        what = f"the sum by {blocks}" if of_sum else "the tiles"
+        counts[f"{target} divides {what}" if blocks > 1 else f"{target} divides nothing"] += 1
+        multiprocessors = blocks // 2 * programs if blocks > 2 else 0
 
 
 def _launches(
@@ -379,11 +429,14 @@ def _compare_launch(
     seed: int,
     target: str,
     parts: Sequence[Part],
-    variant: Mapping[str, Any],
     given: Mapping[str, Any],
-) -> None:
+    grid_text: str,
+    variant: Mapping[str, Any],
+    simulated: Optional[tessera.gpu.Simulated] = None,
+) -> Optional[tessera.gpu.Simulation]:
     got = Memory(arrays, programs, seed, pages=target != "cuda")
-    grid = (programs,)
+    grid = _grid(grid_text, programs)
+    simulation = None
     deterministic = seed % 2 == 1
     options: dict[str, Any] = {"enable_fp_fusion": False, "deterministic": deterministic}
     on_gpu = _is_gpu(target)
@@ -406,8 +459,9 @@ def _compare_launch(
                 _run_on_gpu(kernel, grid, arrays, got, scalars, parts, **options)
             elif on_gpu:
                 options["target"] = architecture
-                simulation = tessera.gpu.simulate(kernel, seed=seed)[grid]
-                simulation(*arguments, **options).check()
+                simulated = simulated or tessera.gpu.simulate(kernel, seed=seed)
+                simulation = simulated[grid](*arguments, **options)
+                simulation.check()
             else:
                 kernel[grid](*arguments, cpu=target, **options)
     except Exception as error:
@@ -425,6 +479,7 @@ def _compare_launch(
     for array in arrays:
         if array.name not in near and array.data != "scratch":
             _check_equal(array, expected.read(array), got.read(array), name)
+    return simulation
 
 
 def _options_for(given: Mapping[str, Any], architecture: str) -> dict[str, Any]:
@@ -437,7 +492,7 @@ def _options_for(given: Mapping[str, Any], architecture: str) -> dict[str, Any]:
 
 def _run_on_gpu(
     kernel: Any,
-    grid: tuple[int, ...],
+    grid: Any,
     arrays: Sequence[Array],
     memory: Memory,
     scalars: Sequence[float],

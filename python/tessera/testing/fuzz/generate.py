@@ -6,9 +6,11 @@ from __future__ import annotations
 import random
 from typing import Callable
 
+from tessera.testing.fuzz.grids import generate_grids
 from tessera.testing.fuzz.hints import generate_hints
 from tessera.testing.fuzz.language import generate_language
 from tessera.testing.fuzz.loops import generate_loops
+from tessera.testing.fuzz.machine import generate_machine
 from tessera.testing.fuzz.memory import generate_memory
 from tessera.testing.fuzz.program import Program
 from tessera.testing.fuzz.strides import generate_strides
@@ -17,8 +19,10 @@ from tessera.testing.fuzz.values import generate_values
 from tessera.testing.fuzz.views import generate_views
 
 _BY_SEED: dict[str, Callable[[int], Program]] = {
+    "grids": generate_grids,
     "hints": generate_hints,
     "loops": generate_loops,
+    "machine": generate_machine,
     "memory": generate_memory,
     "strides": generate_strides,
     "sums": generate_sums,

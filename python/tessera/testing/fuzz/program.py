@@ -27,6 +27,12 @@ from tessera.language.extra import libdevice
 
 Shape = tuple[int, ...]
 
+# The number of a program in a grid of up to three axes.
+_PID_OF_GRID = (
+    "tl.program_id(0) + tl.num_programs(0) * "
+    "(tl.program_id(1) + tl.num_programs(1) * tl.program_id(2))"
+)
+
 INTS = ("int8", "int16", "int32", "int64")
 UINTS = ("uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -208,11 +214,14 @@ class Program:
     launches: str = ""
     """On GPUs: "" for one launch, whose options follow from the seed; "divided" for one without
     clusters, and one with those that a launch may choose by itself; "clusters" for these, and one
-    with clusters that are asked for."""
+    with clusters that are asked for; "chosen" for launches on GPUs with few SMs and with many."""
     options: dict[str, int] = dataclasses.field(default_factory=dict)
     """Of a launch on a GPU, in the place of those that the seed says."""
     counts: Counter[str] = dataclasses.field(default_factory=Counter)
-    """What is found out about the kernel, by name (check.py)."""
+    """What the kernel has, and what is found out about it, by name (check.py)."""
+    grid: str = ""
+    """What a launch is given in brackets, as Python with `np`; a tuple of one extent if empty. Its
+    extents make `programs`."""
 
     def source(self, gpu: bool = False) -> str:
         """The text of the function `kernel`, with what only a GPU needs or has if asked for."""
@@ -223,7 +232,8 @@ class Program:
         body = "\n".join(render(self.statements, 1, gpu)) + "\n"
         opening = [f"    {line}" for part in self.parts for line in part.unpacked()]
         head = ["@tessera.jit", f"def kernel({names}):", *opening]
-        kernel = "\n".join([*head, "    pid = tl.program_id(0)", body])
+        pid = _PID_OF_GRID if self.grid else "tl.program_id(0)"
+        kernel = "\n".join([*head, f"    pid = {pid}", body])
         return write_definitions(kernel) + kernel
 
 

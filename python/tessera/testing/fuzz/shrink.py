@@ -49,7 +49,7 @@ def shrink(
 def _smaller(program: Program) -> Iterator[Program]:
     """Kernels one move away, the largest savings first."""
     if program.programs > 1:
-        yield _changed(program, programs=1)
+        yield _changed(program, programs=1, grid="")
     for check in program.checks:
         yield _changed(program, checks=[item for item in program.checks if item is not check])
     for part in program.parts:
