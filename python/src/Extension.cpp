@@ -104,4 +104,5 @@ PYBIND11_PLUGIN_IMPL(_C) {
     return module.ptr();
   }
   PYBIND11_CATCH_INIT_EXCEPTIONS
+  return nullptr; // which the macro does up to pybind11 3.0
 }
