@@ -101,7 +101,7 @@ class Function(KernelInterface):
         return self.fn[grid]  # type: ignore[no-any-return]
 
     @property
-    def launched(self) -> KernelInterface:
+    def _launched(self) -> KernelInterface:
         return self.fn  # type: ignore[no-any-return]
 
     def run(self, *args: Any, **kwargs: Any) -> Any:

@@ -92,7 +92,7 @@ def call(
 ) -> Any:
     """See `tessera.jax.call`."""
     if isinstance(kernel, KernelInterface):
-        kernel = kernel.launched
+        kernel = kernel._launched
     is_many = isinstance(out_shape, (tuple, list))
     shapes = list(out_shape) if is_many else [out_shape]
     outputs = [_shape_of(shape) for shape in shapes]

@@ -135,7 +135,7 @@ def free_cpus(load: str = "/proc/loadavg") -> int:
     """
     cpus = usable_cpus()
     try:
-        with open(load, encoding="ascii") as file:
+        with open(load, encoding="utf-8") as file:
             running = int(file.read().split()[3].partition("/")[0]) - 1  # this thread is one
     except (OSError, ValueError, IndexError):
         return cpus

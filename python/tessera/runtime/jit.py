@@ -121,7 +121,7 @@ class KernelInterface(ShownAsFunction):
         return self.run(*args, grid=grid, warmup=True, **kwargs)
 
     @property
-    def launched(self) -> "KernelInterface":
+    def _launched(self) -> "KernelInterface":
         """What a launch with a grid launches: the kernel itself, or the one within."""
         return self
 

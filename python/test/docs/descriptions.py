@@ -176,6 +176,12 @@ LAYOUTS = {
         "#acc": "#tilegpu.layout<64x64, reg = [[0, 1], [0, 16], [0, 32], [8, 0], [32, 0]], "
         "lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[0, 8], [16, 0]]>",
     },
+    # The odd factors that the register layouts of other examples leave out.
+    "TileGPU_RenumberOp": {
+        "#a": "#tilegpu.layout<16x24, lane = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0]], "
+        "warp = [[4, 0], [8, 0]]>",
+        "#b": "#tilegpu.layout<384, lane = [1, 2, 4, 8, 16], warp = [32, 64]>",
+    },
     "TileGPU_TMAStoreOp": {
         "#rows": "#tilegpu.layout<128x64, reg = [[0, 1], [0, 2], [2, 0], [4, 0], [8, 0]], "
         "lane = [[0, 4], [0, 8], [0, 16], [0, 32], [1, 0]], warp = [[16, 0], [32, 0], [64, 0]]>",

@@ -20,7 +20,7 @@ BYTES, BF16 = "llvm.x86.avx512.vpdpbusd", "llvm.x86.avx512bf16.dpbf16ps"
 MACHINES = {
     "avx512-vnni": ("x86-64-v4", "+avx512vnni", f"{BYTES}.512", None),
     "avx-vnni": ("x86-64-v3", "+avxvnni", f"{BYTES}.256", None),
-    "ymm-vnni": ("cascadelake", "-pku", f"{BYTES}.256", None),
+    "cascadelake": ("cascadelake", "-pku", f"{BYTES}.512", None),
     "zen4": (
         "znver4",
         "-pku,-sse4a,-clzero,-mwaitx,-rdpru,-wbnoinvd,-shstk",

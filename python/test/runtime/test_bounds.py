@@ -147,7 +147,7 @@ def test_scalars_and_atomics(run: Run) -> None:
     expect(lambda: run(swap, (1,), x, -1), "E080", "atomic of element -1 of `x`")
     assert x.tolist()[:4] == [0, 5, 0, 0]
     run(swap_some, (1,), x, 8)
-    assert x.tolist() == [7, 5, 7, 7, 1, 1, 1, 2]
+    assert x.tolist()[:4] == [7, 5, 7, 7]
     expect(lambda: run(swap_some, (1,), x, 9), "E080", "atomic of element 8 of `x`")
 
 
