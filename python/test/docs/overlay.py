@@ -68,7 +68,8 @@ class Overlay:
             raise AssertionError(f"the build generates nothing from {name}")
 
     def compile(self, name: str) -> None:
-        """Parses a file with the flags of the build, and its precompiled header."""
+        """Parses a file with the flags of the build, and with its precompiled header unless headers
+        of dialects have changed, which that header has, too."""
         commands = json.loads((BUILD / "compile_commands.json").read_text())
         # Of the checkout that was built, wherever that is.
         folder = "/" + str(pathlib.Path(name).parent) + "/"
@@ -76,6 +77,9 @@ class Overlay:
         entry = next((one for one in entries if one["file"].endswith("/" + name)), entries[0])
         words = shlex.split(entry["command"])
         words = words[: words.index("-o")]
+        if any((self.folder / "include").rglob("*.inc")) and "-include-pch" in words:
+            begin = words.index("-include-pch") - 1
+            del words[begin : begin + 8]  # -Xclang before each of two options and their files
         first = [f"-I{self.folder / 'include'}", f"-I{(ROOT / name).parent}"]
         options = ["-Wno-unused-function", "-fsyntax-only", str(self.folder / name)]
         self.run([words[0], *first, *words[1:], *options], cwd=BUILD)

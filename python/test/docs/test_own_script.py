@@ -19,7 +19,8 @@ def checkout(tmp_path):
     """A checkout in which there is nothing to install and to build, and the demo is a line."""
     (tmp_path / "tools/dev").mkdir(parents=True)
     (tmp_path / "python/examples").mkdir(parents=True)
-    shutil.copy(ROOT / "tools/demo", tmp_path / "tools/demo")
+    for name in ("tools/demo", "tools/activate"):
+        shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / "tools/dev/setup.sh").write_text(f"""set -euo pipefail
 ROOT={tmp_path}
 VENV={pathlib.Path(sys.executable).parents[1]}
@@ -53,8 +54,9 @@ def test_the_last_line_runs_a_script(checkout):
     script.write_text("import tessera, numpy; print(tessera.__file__)")
     run = subprocess.run(
         ["bash", "-c", command.replace("SCRIPT", str(script))],
-        capture_output=True, text=True, env=environment,
-    )  # fmt: skip
+        **{"capture_output": True, "text": True},
+        env={**environment, "TESSERA_VENV": str(pathlib.Path(sys.executable).parents[1])},
+    )
     assert run.returncode == 0, run.stderr
     assert run.stdout.startswith(str(checkout)) or run.stdout.startswith(str(ROOT))
 
