@@ -241,13 +241,13 @@ def test_a_fence_that_is_to_be_saved_is_a_file():
 
 def test_code_is_put_where_the_text_says(tmp_path):
     page = """
-In `include/tessera/Frontend/TileBuilder.h`, before `void storeTile(`:
+In `include/tessera/Frontend/TileBuilder.h`, before `void barrier();`:
 
 ```cpp
 int three();
 ```
 
-In `lib/Frontend/MathBuilder.cpp`, before `TileValue TileBuilder::cast(`:
+In `lib/Frontend/MathBuilder.cpp`, before `TileValue TileBuilder::sqrtRn(`:
 
 ```cpp
 int TileBuilder::three() {{ return {}; }}
