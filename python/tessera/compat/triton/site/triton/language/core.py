@@ -31,5 +31,8 @@ def get_int_dtype(bitwidth: int, signed: bool) -> Any:
     return tessera.language.str_to_ty(f"{'int' if signed else 'uint'}{bitwidth}")
 
 
+setattr(get_int_dtype, "__tessera_constexpr_function__", True)  # kernels call it on constants
+
+
 def __getattr__(name: str) -> Any:
     return getattr(tessera.language, name)
