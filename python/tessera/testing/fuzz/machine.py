@@ -36,8 +36,8 @@ from tessera.testing.fuzz.program import (
 
 _AXES = tuple(enumerate("xyz"))
 
-# What a launch without clusters has in special registers, as the language says it.
-_DEFINED = {
+# Special registers in a launch without clusters: how the language gives the same number.
+DEFINED = {
     **{f"%ctaid.{axis}": f"tl.program_id({i})" for i, axis in _AXES},
     **{f"%clusterid.{axis}": f"tl.program_id({i})" for i, axis in _AXES},
     **{f"%nctaid.{axis}": f"tl.num_programs({i})" for i, axis in _AXES},
@@ -79,7 +79,8 @@ def generate_machine(seed: int) -> Program:
     return _Generator(seed).program
 
 
-def _assembly(text: str, operands: str, results: int, dtype: str, pure: bool) -> str:
+def assembly(text: str, operands: str, results: int, dtype: str, pure: bool) -> str:
+    """An expression of inline assembly: the value of one result, or a tuple of several."""
     constraints = ",".join(["=l" if dtype == "int64" else "=r"] * results + ["r"] * bool(operands))
     types = f"tl.{dtype}" if results == 1 else f"({', '.join([f'tl.{dtype}'] * results)})"
     return (
@@ -161,7 +162,7 @@ class _Generator:
         if kind < 0.15:
             self._count("asks nothing, by assembly")
             text = rng.choice(list(_HARMLESS))
-            return _HARMLESS[text], _assembly(text, "pid", 1, "int32", pure)
+            return _HARMLESS[text], assembly(text, "pid", 1, "int32", pure)
         if kind < 0.35:
             what = rng.choice(_ANYTHING)
             self._count(f"asks {what}")
@@ -169,28 +170,28 @@ class _Generator:
                 return "0", f"(tl.extra.cuda.{what}() < 0).to(tl.int32)"
             wide = what == "%globaltimer"
             move = f"mov.{'u64' if wide else 'u32'} $0, {what};"
-            read = _assembly(move, "", 1, "int64" if wide else "int32", pure)
+            read = assembly(move, "", 1, "int64" if wide else "int32", pure)
             return "0", f"({read} < -7).to(tl.int32)"
         often = ("%ctaid.x", "%ctaid.x", "%ctaid.y", "%cluster_ctaid.x")
-        register = rng.choice((*_DEFINED, *often))
+        register = rng.choice((*DEFINED, *often))
         self._count(f"asks {register}")
-        known = f"tl.to_tensor({_DEFINED[register]}).to(tl.int32)"
+        known = f"tl.to_tensor({DEFINED[register]}).to(tl.int32)"
         form = rng.choice(("move", "move", "text", "operand", "pair", "tile"))
         if form == "text":
             text = f"{{{{ .reg .u32 t; mov.u32 t, {register}; mul.lo.u32 $0, t, 3; }}}}"
-            return f"({known} * 3)", _assembly(text, "", 1, "int32", pure)
+            return f"({known} * 3)", assembly(text, "", 1, "int32", pure)
         if form == "operand":
             text = f"{{{{ .reg .u32 t; mov.u32 t, {register}; add.u32 $0, $1, t; }}}}"
-            return f"({known} + pid)", _assembly(text, "pid", 1, "int32", pure)
+            return f"({known} + pid)", assembly(text, "pid", 1, "int32", pure)
         if form == "pair":
-            other = rng.choice(list(_DEFINED))
+            other = rng.choice(list(DEFINED))
             text = f"mov.u32 $0, {other}; mov.u32 $1, {register};"
-            return f"({known} + 0)", _assembly(text, "", 2, "int32", pure) + "[1]"
+            return f"({known} + 0)", assembly(text, "", 2, "int32", pure) + "[1]"
         if form == "tile":
             text = f"{{{{ .reg .u32 t; mov.u32 t, {register}; add.u32 $0, $1, t; }}}}"
-            tile = _assembly(text, "tl.arange(0, 64)", 1, "int32", pure)
+            tile = assembly(text, "tl.arange(0, 64)", 1, "int32", pure)
             return f"({known} + 63)", f"tl.max({tile}, 0)"
-        return f"({known} + 0)", _assembly(f"mov.u32 $0, {register};", "", 1, "int32", pure)
+        return f"({known} + 0)", assembly(f"mov.u32 $0, {register};", "", 1, "int32", pure)
 
     def _ask(self, body: list[Statement], in_function: bool = False) -> Value:
         known, machine = self._question()
@@ -348,4 +349,4 @@ class _Generator:
         self.body.append(branch)
 
 
-__all__ = ["MachineProgram", "generate_machine"]
+__all__ = ["DEFINED", "MachineProgram", "assembly", "generate_machine"]

@@ -13,9 +13,9 @@ Sums are of small multiples of 1/8, so that they are exact in any order.
 
 from __future__ import annotations
 
-import dataclasses
 import random
 
+from tessera.testing.fuzz.machine import DEFINED, MachineProgram, assembly
 from tessera.testing.fuzz.program import (
     BOOL,
     Array,
@@ -32,52 +32,24 @@ from tessera.testing.fuzz.program import (
 
 A, B = "{0}", "{1}"
 
-# What a launch without clusters has in special registers, as the language says it.
-_DEFINED = {
-    "%ctaid.x": "pid",
-    "%clusterid.x": "pid",
-    "%nctaid.x": "tl.num_programs(0)",
-    "%nclusterid.x": "tl.num_programs(0)",
-    "%nctaid.y": "1",
-    "%cluster_ctarank": "0",
-    "%cluster_nctarank": "1",
-    "%cluster_nctaid.x": "1",
-}
+# Registers of `DEFINED` that a kernel may ask for.
+_REGISTERS = (
+    "%ctaid.x", "%clusterid.x", "%nctaid.x", "%nclusterid.x",
+    "%nctaid.y", "%cluster_ctarank", "%cluster_nctarank", "%cluster_nctaid.x",
+)  # fmt: skip
 # These are the same for all threads of a block, and anything.
 _ANYTHING = ("%smid", "%nsmid", "%gridid")
 
 
-@dataclasses.dataclass
-class SumProgram(Program):
-    """A program with a function that asks the machine, if `asked` is a register."""
-
-    asked: str = ""
-    pure: bool = True
-
-    def source(self, gpu: bool = False) -> str:
-        """The text of the function `kernel`, behind that of what it calls."""
-        text = super().source(gpu)
-        if "asks(" not in text:
-            return text
-        answer = _ask(self.asked, self.pure) if gpu else _DEFINED.get(self.asked, "0")
-        return (
-            "@tessera.jit(noinline=True)\ndef asks(pid):\n"
-            f"    return tl.to_tensor({answer}) + tl.program_id(1)\n\n\n{text}"
-        )
-
-
 def _read_register(register: str, pure: bool) -> str:
     """Assembly that reads a register: an int32."""
-    return (
-        f'tl.inline_asm_elementwise("mov.u32 $0, {register};", "=r", [], dtype=tl.int32, '
-        f"is_pure={pure}, pack=1)"
-    )
+    return assembly(f"mov.u32 $0, {register};", "", 1, "int32", pure)
 
 
 def _ask(register: str, pure: bool) -> str:
     """The same; 0 where nobody knows what is in it."""
     read = _read_register(register, pure)
-    return read if register in _DEFINED else f"({read} < -7).to(tl.int32)"
+    return read if register in DEFINED else f"({read} < -7).to(tl.int32)"
 
 
 def generate_sums(seed: int) -> Program:
@@ -91,7 +63,7 @@ class _Generator:
         self.register = self.asking = ""
         if rng.random() < 0.65:
             self.asking = rng.choice(("before", "in", "behind", "behind", "branch", "place"))
-            self.register = rng.choice((*_DEFINED, "%ctaid.x", "%ctaid.x", *_ANYTHING))
+            self.register = rng.choice((*_REGISTERS, "%ctaid.x", "%ctaid.x", *_ANYTHING))
         # A branch goes one way or the other, and nobody can tell: so that it may depend on what is
         # different in each block.
         if self.asking == "branch":
@@ -99,11 +71,14 @@ class _Generator:
         if self.asking == "place":
             self.register = rng.choice(("%ctaid.x", "%clusterid.x"))
         # Where a launch defines nothing, clusters that are asked for are no different.
-        asks_apart = self.register in _DEFINED and self.asking != "branch"
-        pure = rng.random() < 0.7
+        asks_apart = self.register in DEFINED and self.asking != "branch"
+        self.pure = rng.random() < 0.7
+        behind = "+ tl.program_id(1)"
+        read = f"tl.to_tensor({_ask(self.register, self.pure)}) {behind}"
+        known = f"tl.to_tensor({self._known}) {behind}"
         programs, n = rng.choice((1, 2, 2, 3)), rng.randint(1, 6)
-        self.program = SumProgram(
-            seed, programs, n, [], [], [], asked=self.register, pure=pure,
+        self.program = MachineProgram(
+            seed, programs, n, [], [], [], answers=(read, known),
             launches="divided" if asks_apart else "clusters",
         )  # fmt: skip
         large = rng.random() < 0.05
@@ -118,13 +93,17 @@ class _Generator:
 
     # --- Asking ----------------------------------------------------------------------------
 
+    @property
+    def _known(self) -> str:
+        """The number in the register as the language gives it; 0 for registers with anything."""
+        return DEFINED.get(self.register, "0")
+
     def _seen(self) -> Expression:
         """What the machine says, as the language says it for other targets."""
         name = "asks(pid)" if self.rng.random() < 0.15 else ""
-        known = _DEFINED.get(self.register, "0")
-        assembly = name or _ask(self.register, self.program.pure)
-        template = name or f"(tl.to_tensor({known}).to(tl.int32) + pid * 0)"
-        return Expression(template, "int32", (), (), frozenset(), assembly)
+        read = name or _ask(self.register, self.pure)
+        template = name or f"(tl.to_tensor({self._known}).to(tl.int32) + pid * 0)"
+        return Expression(template, "int32", (), (), frozenset(), read)
 
     def _ask_here(self, body: list[Statement]) -> Value:
         seen = Value(self._name(), "int32", ())
@@ -283,7 +262,7 @@ class _Generator:
 
     def _bit(self) -> Expression:
         """What a branch depends on: anything."""
-        read = _read_register(self.register, self.program.pure)
+        read = _read_register(self.register, self.pure)
         return Expression("pid", "int32", (), (), frozenset(), read)
 
     def _store_number(self, seen: Value) -> None:
@@ -293,4 +272,4 @@ class _Generator:
         self.body.append(Store(name, made))
 
 
-__all__ = ["SumProgram", "generate_sums"]
+__all__ = ["generate_sums"]
