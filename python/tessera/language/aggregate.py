@@ -1,16 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Aggregates: your own classes, with values of kernels as fields.
-
-    @tessera.aggregate
-    class Complex:
-        re: tl.tensor
-        im: tl.tensor
-
-        @tessera.jit
-        def __mul__(self, other):
-            return Complex(
-                self.re * other.re - self.im * other.im, self.re * other.im + self.im * other.re
-            )
+"""Aggregates: your own classes, with values of kernels as fields. `aggregate` has an example.
 
 In the IR an aggregate is the tensors in it, as a tuple is. Loops carry it, branches join it,
 functions take and return it. Its class is an ordinary Python class: methods that are not @jit
