@@ -184,8 +184,8 @@ class Calls(Part):
         try:
             result = function(
                 *([] if owner is None else [owner]),
-                *[argument_of(function, settle(arg)) for arg in args],
-                **{key: argument_of(function, settle(value)) for key, value in kwargs.items()},
+                *[argument_of(home, settle(arg)) for arg in args],
+                **{key: argument_of(home, settle(value)) for key, value in kwargs.items()},
             )
         except UserMistake:
             raise

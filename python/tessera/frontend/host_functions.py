@@ -63,10 +63,9 @@ def version_of(home: str) -> str:
     return str(getattr(sys.modules[home], "__version__", "")) if home in _NAMES else ""
 
 
-def argument_of(function: Any, value: Any) -> Any:
+def argument_of(home: Optional[str], value: Any) -> Any:
     """A constant argument as the host knows it. A type of the language is NumPy's or torch's of
     that name: what a launch gets as `torch.float16`, kernels see as `tl.float16`."""
-    home = home_of(function)
     if home in _NAMES and isinstance(value, types.dtype):
         name = types._PUBLIC_NAMES.get(value.name, value.name)
         return vars(sys.modules[home]).get("bool" if name == "int1" else name, value)
