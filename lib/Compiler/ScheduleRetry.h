@@ -92,7 +92,7 @@ public:
   bool next(const ScheduleOutcome &outcome);
   /// Whether more warps could be tried.
   bool canWiden() const { return mayWiden && 2 * limits.numWarps <= kMostWarps; }
-  /// Whether more blocks could be tried.
+  /// True if a cluster of twice the blocks is allowed.
   bool canSpread() const { return 2 * limits.numBlocks <= clusters.mostBlocks; }
   /// How the schedule differs from the one before, for remarks: "one program on an SM".
   const std::string &describe() const { return description; }
@@ -111,7 +111,7 @@ private:
   int wanted;
   bool mayWiden;
   int attempts = 1;
-  /// What led to a cluster without ptxas being asked, to go back there.
+  /// The schedule that a prediction rejected before ptxas assembled it. The search goes back to it.
   struct Prediction {
     ScheduleLimits limits;
     int64_t neededRegisters;

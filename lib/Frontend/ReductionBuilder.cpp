@@ -86,7 +86,7 @@ static SmallVector<std::pair<int64_t, int64_t>> getOddFactors(ArrayRef<int64_t> 
   return factors;
 }
 
-/// Whether layouts follow a reshape, which keeps odd factors where they are.
+/// True if a reshape keeps odd factors in their places. Layouts can follow such a reshape.
 static bool keepsOddFactors(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
   return getOddFactors(from) == getOddFactors(to);
 }

@@ -25,8 +25,8 @@ struct Check {
   bool holds() const;
 };
 
-/// Whether all checks of a tuple of them hold, which are asked for once. What raises an
-/// AttributeError is not what it was; any other exception is thrown.
+/// True if all checks of a tuple hold. They are made once. A check that raises an AttributeError
+/// does not hold; any other exception is thrown.
 bool allHold(PyObject *tuple);
 
 /// Checks that are asked for at each launch.

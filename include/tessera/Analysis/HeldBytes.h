@@ -37,7 +37,7 @@ inline int64_t countPrograms(int64_t bytesOfThread, unsigned warps, const GPUMac
 /// Of registers for a value of a type; 0 if it is no tile with a layout.
 int64_t getBytesOfThread(mlir::Type type);
 
-/// What a tile is converted from, if that is narrower; else itself.
+/// The source of a conversion from a narrower type, or the tile itself.
 mlir::Value getNarrowest(mlir::Value tile);
 
 /// Tiles that have to be kept: not addresses, masks, what is the same everywhere, and what

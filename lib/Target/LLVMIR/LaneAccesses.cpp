@@ -43,7 +43,7 @@ static unsigned countLanes(const IntrinsicInst &access, const TargetTransformInf
 }
 
 /// The attributes of a function whose calls are in `caller`: the CPU and the widths of vectors.
-/// What else is said of the caller need not hold there.
+/// Other attributes of the caller may not hold for the function.
 static AttributeList getAttributes(const Function &caller) {
   AttrBuilder attributes(caller.getContext());
   for (Attribute attribute : caller.getAttributes().getFnAttrs())

@@ -60,7 +60,7 @@ class Benchmark:
 
 
 class Table:
-    """Columns of values, for whoever has no pandas.
+    """Columns of values, where pandas is not installed.
 
     Example:
         import tessera.testing

@@ -90,7 +90,7 @@ def _read_examples() -> dict[str, tuple[str, str]]:
 def _shown(id: str, row: _Explanation, example: Optional[tuple[str, str]]) -> str:
     lines = [f"{id} ({row.chapter})"]
     for title, text in (("what is wrong", row.wrong), ("what to do", row.fix)):
-        # What a link leads to need not be here: its text stays.
+        # A wheel lacks the pages that links lead to, so only the text of a link stays.
         plain = _LINK.sub(lambda match: match[1], text)
         lines += textwrap.wrap(
             f"{title}: {plain}", 100, initial_indent="  ", subsequent_indent="    "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is told while a model is compiled, once that takes longer than two seconds.
+"""A line of progress for compilations of models that take longer than two seconds.
 
 On a terminal and in a notebook that is one line, which is written over, and at the end another one:
 
@@ -26,7 +26,7 @@ from tessera.terminal import columns, is_terminal
 from tessera.wording import counted
 
 PATIENCE = 2.0
-"""Seconds after which something is told."""
+"""Seconds before the first line is shown."""
 _REFRESH_SECONDS = 0.5
 _PLAIN_SECONDS = 10.0
 
@@ -93,7 +93,7 @@ _present: Optional[_Progress] = None
 
 @contextlib.contextmanager
 def told(graph: Any) -> Iterator[None]:
-    """Tells of a graph of torch's while it is compiled; not of what is compiled as a part of it."""
+    """Shows progress while a graph of torch is compiled. Graphs within it show none."""
     global _present
     if _present is not None or settings.tune_progress == "off":
         yield
@@ -110,7 +110,7 @@ def told(graph: Any) -> Iterator[None]:
 
 
 def stage(name: str) -> None:
-    """Says what is done now with the graph that is told of."""
+    """Sets the part of the compilation that the line names."""
     if _present is not None:
         _present.stage = name
 

@@ -21,7 +21,7 @@ def run_small_program(compile_graph: Callable[..., Any]) -> None:
     import torch
     from torch.utils._python_dispatch import _disable_current_modes
 
-    # What the caller is in the middle of: a trace of Dynamo's, modes.
+    # The caller may be in a trace of Dynamo or under modes, which must not see this program.
     with torch._guards.tracing(None), _disable_current_modes(), torch.no_grad():
         with torch.inference_mode(False), torch.autocast("cpu", enabled=False):
             _run(compile_graph)

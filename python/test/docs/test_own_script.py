@@ -54,7 +54,8 @@ def test_the_last_line_runs_a_script(checkout):
     script.write_text("import tessera, numpy; print(tessera.__file__)")
     run = subprocess.run(
         ["bash", "-c", command.replace("SCRIPT", str(script))],
-        **{"capture_output": True, "text": True},
+        capture_output=True,
+        text=True,
         env={**environment, "TESSERA_VENV": str(pathlib.Path(sys.executable).parents[1])},
     )
     assert run.returncode == 0, run.stderr

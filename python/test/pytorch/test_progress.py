@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is told while a model is compiled."""
+"""The line of progress while a model is compiled."""
 
 from __future__ import annotations
 

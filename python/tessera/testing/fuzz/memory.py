@@ -208,7 +208,7 @@ class _Generator:
         mask = place.mask or self._mask()
         expected = ""
         if kind == "cas":
-            # What is there, in most lanes or in all; or anything.
+            # The value in memory, in most lanes or in all, or another number.
             which = f", mask={mask}" if mask else ""
             found = f"tl.load({address}{which})"
             expected = self.rng.choice((found, f"({found} | 1)", "0")) + ", "
