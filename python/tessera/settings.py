@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any, Callable, Generic, Iterator, Optional, TypeVar, overload
 
 from tessera.errors import SettingError, warn_of_machine
+from tessera.wording import closest
 
 __all__ = ["Settings", "settings"]
 
@@ -302,11 +303,9 @@ class Settings:
         names = [setting.variable for setting in _by_name().values()]
         for name in os.environ:
             if name.upper().startswith("TES") and name not in names:
-                from difflib import get_close_matches
-
-                near = get_close_matches(name.upper(), names, n=1, cutoff=0.86)
+                near = closest(name.upper(), names, cutoff=0.86)
                 if near:
-                    warn_of_machine(f"tessera: there is no setting {name}; did you mean {near[0]}?")
+                    warn_of_machine(f"tessera: there is no setting {name}; did you mean {near}?")
 
     def __repr__(self) -> str:
         values = [(name, getattr(self, name), item.default) for name, item in _by_name().items()]
@@ -325,12 +324,10 @@ class Settings:
 
 
 def _no_setting(name: str) -> str:
-    from difflib import get_close_matches
-
     known = list(_by_name())
-    near = get_close_matches(name, known, n=1)
+    near = closest(name, known)
     text = f"no setting {name!r}; "
-    return text + (f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}")
+    return text + (f"did you mean {near!r}?" if near else f"there are {', '.join(known)}")
 
 
 def _by_name() -> dict[str, Setting[Any]]:

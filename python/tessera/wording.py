@@ -7,6 +7,8 @@ import re
 import sys
 from typing import Any, Optional, Sequence
 
+from tessera.locks import load
+
 
 def with_article(noun: str) -> str:
     """ "a list", "an int"."""
@@ -51,9 +53,8 @@ def shown(value: Any, most: int = 60) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
-def closest(name: str, candidates: Sequence[str]) -> Optional[str]:
-    """The candidate that `name` is probably a misspelling of."""
-    from difflib import get_close_matches
-
-    found = get_close_matches(name, candidates, n=1, cutoff=0.6)
+def closest(name: str, candidates: Sequence[str], cutoff: float = 0.6) -> Optional[str]:
+    """The candidate that `name` is probably a misspelling of, at least so similar (0 to 1)."""
+    # Loaded late, since few programs need it, and so under the lock that a fork waits for.
+    found = load("difflib").get_close_matches(name, candidates, n=1, cutoff=cutoff)
     return found[0] if found else None

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _MANY_ITERATIONS = 16
 """So many that are unrolled may well be why a kernel takes long to compile."""
 
-_FRONT_END = ("difflib", "linecache", "tessera.frontend.build")
+_FRONT_END = ("linecache", "tessera.frontend.build")
 
 
 class Found(NamedTuple):

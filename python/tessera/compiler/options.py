@@ -13,7 +13,7 @@ from tessera.errors import LaunchError
 from tessera.locks import CachedProperty
 from tessera.machine.devices import architecture
 from tessera.settings import settings
-from tessera.wording import shown
+from tessera.wording import closest, shown
 
 # How many threads a warp has on every target that has warps, and how many one program may use.
 _MAX_WARPS = 32
@@ -277,11 +277,9 @@ OPTION_NAMES = tuple(field.name for field in dataclasses.fields(CompileOptions))
 
 def unknown_option(name: str, parameters: tuple[str, ...]) -> LaunchError:
     """The error for a keyword that is neither an option nor one of a kernel's parameters."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, OPTION_NAMES + parameters, n=1)
+    near = closest(name, OPTION_NAMES + parameters)
     if near:
-        fix = f"did you mean `{near[0]}`?"
+        fix = f"did you mean `{near}`?"
     elif parameters:
         fix = f"the parameters are {', '.join(parameters)}"
     else:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from difflib import get_close_matches
 from typing import Optional, Any
 
 import tessera.language as tl
@@ -102,7 +101,7 @@ def misspelt_annotation(text: str) -> Optional[str]:
     except ValueError:
         pass
     # A bare name may be anything.
-    return next(iter(get_close_matches(name, ["constexpr", *dtypes], n=1, cutoff=0.8)), None)
+    return closest(name, ["constexpr", *dtypes], cutoff=0.8)
 
 
 def _is_constant_default(value: Any) -> bool:
