@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Elementwise maths beyond the operators. Transcendental functions take fp32 and
-// fp64 alone: a narrower float is widened by whoever writes the kernel, who thereby
-// sees where the precision goes.
+// Elementwise maths beyond the operators. Functions of floats are computed in fp32 or
+// fp64. Narrower floats are computed in fp32, and the result is rounded once to their
+// type, as array libraries do; so one kernel text serves all types of floats.
 
 #include "tessera/Frontend/TileBuilder.h"
 
@@ -38,19 +38,14 @@ static std::string describeAll(ArrayRef<const Operand *> operands) {
   return text;
 }
 
-/// Throws unless the type is a float of 32 or 64 bits.
-static void requireWideFloat(DType dtype, StringRef user, const std::string &what) {
-  if (dtype == DType::FP32 || dtype == DType::FP64)
-    return;
-  throw UserError("E030", (user + " of " + what + "; it takes fp32 and fp64").str(),
-                  "write x.to(tl.float32), and cast the result back");
-}
-
 static void requireFloat(DType dtype, StringRef user, const std::string &what) {
   if (!isFloat(dtype))
     throw UserError("E030", (user + " of " + what + "; it takes floats").str(),
                     "write x.to(tl.float32)");
 }
+
+/// True for floats that functions do not compute in.
+static bool isNarrowFloat(DType dtype) { return isFloat(dtype) && getBitWidth(dtype) < 32; }
 
 static void requireNumber(const Operand &x, StringRef user) {
   if (x.isLiteral() || (x.isValue() && x.value().type.isNumber()))
@@ -106,14 +101,19 @@ TileValue TileBuilder::math(StringRef name, const Operand &x) {
   auto maker = makers.find(name);
   if (maker == makers.end())
     throw InternalError(("unknown math function " + name).str());
-  requireWideFloat(type.dtype, name, x.describe());
+  requireFloat(type.dtype, name, x.describe());
+  if (isNarrowFloat(type.dtype))
+    return castElements(math(name, castElements(toTensor(x), DType::FP32)), type.dtype);
   return {maker->second(builder, loc(), toTensor(x).ir), type};
 }
 
 TileValue TileBuilder::sqrtRn(const Operand &x) {
   requireNumber(x, "sqrt_rn");
-  requireWideFloat(x.type().dtype, "sqrt_rn", x.describe());
+  requireFloat(x.type().dtype, "sqrt_rn", x.describe());
   TileValue source = toTensor(x);
+  // fp32 has more than twice the digits of fp16, so rounding twice gives the nearest value.
+  if (isNarrowFloat(source.type.dtype))
+    return castElements(sqrtRn(castElements(source, DType::FP32)), source.type.dtype);
   return {create<tile::PreciseSqrtOp>(source.ir.getType(), source.ir), source.type};
 }
 
@@ -125,7 +125,14 @@ TileValue TileBuilder::divRn(const Operand &x, const Operand &y) {
   requireNumber(x, "div_rn");
   requireNumber(y, "div_rn");
   ValueType type = meet({&x, &y}, "div_rn");
-  requireWideFloat(type.dtype, "div_rn", describeAll({&x, &y}));
+  requireFloat(type.dtype, "div_rn", describeAll({&x, &y}));
+  if (isNarrowFloat(type.dtype)) {
+    // As for square roots, rounding twice gives the nearest value.
+    auto widen = [&](const Operand &operand) {
+      return castElements(convert(operand, type.dtype, type.shape), DType::FP32);
+    };
+    return castElements(divRn(widen(x), widen(y)), type.dtype);
+  }
   Value l = convert(x, type.dtype, type.shape).ir, r = convert(y, type.dtype, type.shape).ir;
   return {create<tile::PreciseDivOp>(ir(type), l, r), type};
 }
@@ -165,7 +172,14 @@ TileValue TileBuilder::pow(const Operand &x, const Operand &y) {
   // An integer exponent stays one: a float32 may not hold it, and loses whether it is odd.
   bool isIntegral = !y.isLiteral() && isInteger(y.type().dtype) && !x.isLiteral();
   ValueType type = isIntegral ? x.type() : meet({&x, &y}, "pow");
-  requireWideFloat(type.dtype, "pow", what);
+  requireFloat(type.dtype, "pow", what);
+  if (isNarrowFloat(type.dtype)) {
+    auto widen = [&](const Operand &operand) {
+      return castElements(convert(operand, type.dtype, operand.type().shape), DType::FP32);
+    };
+    bool staysExact = isIntegral || y.isLiteral();
+    return castElements(pow(widen(x), staysExact ? y : Operand(widen(y))), type.dtype);
+  }
   if (!isIntegral) {
     Value base = convert(x, type.dtype, type.shape).ir;
     bool isSquare = y.isLiteral() && (y.isFloatLiteral() ? y.floating() == 2 : y.integer() == 2);

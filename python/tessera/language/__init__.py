@@ -135,7 +135,7 @@ from typing import TYPE_CHECKING, Any
 from tessera.language import extra, math, target_info
 from tessera.language.aggregate import aggregate as _aggregate
 from tessera.language.aggregate import aggregate_replace
-from tessera.language.creation import arange, cast, full, item, to_tensor
+from tessera.language.creation import acc_type, arange, cast, full, item, to_tensor
 from tessera.language.debug import (
     device_assert,
     device_print,
@@ -357,6 +357,7 @@ __all__ = [
     "PropagateNan",
     "TRITON_MAX_TENSOR_NUMEL",
     "abs",
+    "acc_type",
     "add",
     "advance",
     "aggregate_replace",

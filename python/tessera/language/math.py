@@ -115,7 +115,8 @@ def _of_floats(name: str, x: Operand) -> tensor:
 def exp(x: Operand) -> tensor:
     """`e` to the power of `x`, element by element.
 
-    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    `x` is a scalar or tile of floats; the result has its shape and type. Floats of less than 32
+    bits are computed in float32, and the result is rounded.
     Errors: E030 (another type). Source: Triton language 3.6/3.9.
 
     Example:
@@ -131,7 +132,8 @@ def exp(x: Operand) -> tensor:
 def exp2(x: Operand) -> tensor:
     """2 to the power of `x`, element by element.
 
-    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    `x` is a scalar or tile of floats; the result has its shape and type. Floats of less than 32
+    bits are computed in float32, and the result is rounded.
     Errors: E030 (another type). Source: Triton language 3.6/3.9.
 
     Example:
@@ -147,7 +149,8 @@ def exp2(x: Operand) -> tensor:
 def log(x: Operand) -> tensor:
     """The natural logarithm of `x`, element by element.
 
-    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    `x` is a scalar or tile of floats; the result has its shape and type. Floats of less than 32
+    bits are computed in float32, and the result is rounded.
     Errors: E030 (another type). Source: Triton language 3.6/3.9.
 
     Example:
@@ -163,7 +166,8 @@ def log(x: Operand) -> tensor:
 def log2(x: Operand) -> tensor:
     """The logarithm of `x` to base 2, element by element.
 
-    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    `x` is a scalar or tile of floats; the result has its shape and type. Floats of less than 32
+    bits are computed in float32, and the result is rounded.
     Errors: E030 (another type). Source: Triton language 3.6/3.9.
 
     Example:
@@ -178,7 +182,8 @@ def log2(x: Operand) -> tensor:
 def sin(x: Operand) -> tensor:
     """The sine of `x`, an angle in radians, element by element.
 
-    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    `x` is a scalar or tile of floats; the result has its shape and type. Floats of less than 32
+    bits are computed in float32, and the result is rounded.
     Errors: E030 (another type). Source: Triton language 3.6/3.9.
 
     Example:
@@ -195,7 +200,8 @@ def sin(x: Operand) -> tensor:
 def cos(x: Operand) -> tensor:
     """The cosine of `x`, an angle in radians, element by element.
 
-    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    `x` is a scalar or tile of floats; the result has its shape and type. Floats of less than 32
+    bits are computed in float32, and the result is rounded.
     Errors: E030 (another type). Source: Triton language 3.6/3.9.
 
     Example:
@@ -211,7 +217,8 @@ def cos(x: Operand) -> tensor:
 def sqrt(x: Operand) -> tensor:
     """The square root of `x`, element by element.
 
-    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    `x` is a scalar or tile of floats; the result has its shape and type. Floats of less than 32
+    bits are computed in float32, and the result is rounded.
     Errors: E030 (another type). Source: Triton language 3.6/3.9.
 
     Example:
@@ -227,7 +234,8 @@ def sqrt(x: Operand) -> tensor:
 def rsqrt(x: Operand) -> tensor:
     """`1 / sqrt(x)`, element by element.
 
-    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    `x` is a scalar or tile of floats; the result has its shape and type. Floats of less than 32
+    bits are computed in float32, and the result is rounded.
     Errors: E030 (another type). Source: Triton language 3.6/3.9.
 
     Example:
@@ -244,7 +252,8 @@ def rsqrt(x: Operand) -> tensor:
 def erf(x: Operand) -> tensor:
     """The error function of `x`, element by element.
 
-    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    `x` is a scalar or tile of floats; the result has its shape and type. Floats of less than 32
+    bits are computed in float32, and the result is rounded.
     Errors: E030 (another type). Source: Triton language 3.6/3.9.
 
     Example:
@@ -261,7 +270,8 @@ def erf(x: Operand) -> tensor:
 def floor(x: Operand) -> tensor:
     """The largest integer that is not above `x`, as a float, element by element.
 
-    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    `x` is a scalar or tile of floats; the result has its shape and type. Floats of less than 32
+    bits are computed in float32, and the result is rounded.
     Errors: E030 (another type). Source: Triton language 3.6/3.9.
 
     Example:
@@ -277,7 +287,8 @@ def floor(x: Operand) -> tensor:
 def ceil(x: Operand) -> tensor:
     """The smallest integer that is not below `x`, as a float, element by element.
 
-    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    `x` is a scalar or tile of floats; the result has its shape and type. Floats of less than 32
+    bits are computed in float32, and the result is rounded.
     Errors: E030 (another type). Source: Triton language 3.6/3.9.
 
     Example:
@@ -293,7 +304,8 @@ def ceil(x: Operand) -> tensor:
 def log1p(x: Operand) -> tensor:
     """`log(1 + x)`, exact near 0, element by element.
 
-    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    `x` is a scalar or tile of floats; the result has its shape and type. Floats of less than 32
+    bits are computed in float32, and the result is rounded.
     Errors: E030 (another type). Ours.
 
     Example:
@@ -309,7 +321,8 @@ def log1p(x: Operand) -> tensor:
 def expm1(x: Operand) -> tensor:
     """`exp(x) - 1`, exact near 0, element by element.
 
-    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    `x` is a scalar or tile of floats; the result has its shape and type. Floats of less than 32
+    bits are computed in float32, and the result is rounded.
     Errors: E030 (another type). Ours.
 
     Example:
@@ -325,7 +338,8 @@ def expm1(x: Operand) -> tensor:
 def tan(x: Operand) -> tensor:
     """The tangent of `x`, an angle in radians, element by element.
 
-    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    `x` is a scalar or tile of floats; the result has its shape and type. Floats of less than 32
+    bits are computed in float32, and the result is rounded.
     Errors: E030 (another type). Ours.
 
     Example:
@@ -341,7 +355,8 @@ def tan(x: Operand) -> tensor:
 def tanh(x: Operand) -> tensor:
     """The hyperbolic tangent of `x`, element by element.
 
-    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    `x` is a scalar or tile of floats; the result has its shape and type. Floats of less than 32
+    bits are computed in float32, and the result is rounded.
     Errors: E030 (another type). Ours.
 
     Example:
@@ -372,9 +387,9 @@ def abs(x: Operand) -> tensor:
 @method
 @builtin
 def sqrt_rn(x: Operand) -> tensor:
-    """Square root of float32, rounded to nearest even as IEEE 754 asks.
+    """Square root of floats, rounded to nearest even as IEEE 754 asks.
 
-    Errors: E030 for another type. Source: Triton language 3.6/3.9.
+    Errors: E030 (no floats). Source: Triton language 3.6/3.9 (float32 alone).
 
     Example:
         x = tl.full((4,), 2.0, tl.float32)
@@ -385,9 +400,9 @@ def sqrt_rn(x: Operand) -> tensor:
 
 @builtin
 def div_rn(x: Operand, y: Operand) -> tensor:
-    """`x / y` of float32, rounded to nearest even as IEEE 754 asks.
+    """`x / y` of floats, rounded to nearest even as IEEE 754 asks.
 
-    Errors: E022 (shapes), E030 for another type. Source: Triton language 3.6/3.9.
+    Errors: E022 (shapes), E030 (no floats). Source: Triton language 3.6/3.9 (float32 alone).
 
     Example:
         x = tl.full((4,), 1.0, tl.float32)
@@ -434,7 +449,8 @@ def fma(x: Operand, y: Operand, z: Operand) -> tensor:
 
 @builtin
 def pow(x: Operand, y: Operand) -> tensor:
-    """x to the power of y, of float32 or float64; also `libdevice.pow`.
+    """x to the power of y, of floats; also `libdevice.pow`. Floats of less than 32 bits are
+    computed in float32, and the result is rounded.
 
     If `y` is a float, both are promoted and broadcast. It may also be an integer, which is not
     rounded, except to float64 where it has more than 32 bits and `x` is of float64. Special cases

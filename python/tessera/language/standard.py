@@ -105,8 +105,17 @@ def cdiv(x: N, div: Operand) -> N:
 
 
 @library
+def _widened_float(x: tensor) -> tensor:
+    """`x` in the type that functions of floats are computed in."""
+    return creation.cast(x, creation.acc_type(x)) if x.dtype.is_floating() else x
+
+
+@library
 def sigmoid(x: tensor) -> tensor:
-    """`1 / (1 + exp(-x))` of float32 or float64. Source: Triton language 3.6/3.9.
+    """`1 / (1 + exp(-x))` of floats; the result has the shape and type of `x`.
+
+    Floats of less than 32 bits are computed in float32, and the result is rounded.
+    Errors: E030 (no floats). Source: Triton language 3.6/3.9.
 
     Example:
         x = tl.arange(0, 8) - 3.5
@@ -114,7 +123,9 @@ def sigmoid(x: tensor) -> tensor:
         assert tl.sigmoid(0.0) == 0.5
         assert tl.abs(tl.sigmoid(x) + tl.sigmoid(-x) - 1) < 1e-6
     """
-    return 1 / (1 + math.exp(-x))
+    x = creation.to_tensor(x)
+    wide = _widened_float(x)
+    return creation.cast(1 / (1 + math.exp(-wide)), x.dtype)
 
 
 @library
@@ -124,9 +135,10 @@ def softmax(
     keep_dims: Optional[bool] = None,
     ieee_rounding: bool = False,
 ) -> tensor:
-    """`exp(x) / sum(exp(x))` along `dim` (0 if left out), without overflow; shape is kept.
+    """`exp(x) / sum(exp(x))` along `dim` (0 if left out), without overflow; shape and type are kept.
 
-    `keep_dims` is without effect. Source: Triton language 3.6/3.9.
+    Floats of less than 32 bits are computed in float32, and the result is rounded.
+    `keep_dims` is without effect. Errors: E030 (no floats). Source: Triton language 3.6/3.9.
 
     Example:
         x = tl.arange(0, 8)[None, :] + tl.full((4, 1), 1000.0, tl.float32)  # no overflow
@@ -135,8 +147,10 @@ def softmax(
         assert tl.abs(tl.sum(p, axis=1) - 1) < 1e-6
     """
     axis: constexpr = 0 if dim is None else dim
-    exponentials = math.exp(x - max(x, axis, keep_dims=True))
-    return math.fdiv(exponentials, sum(exponentials, axis, keep_dims=True), ieee_rounding)
+    wide = _widened_float(x)
+    exponentials = math.exp(wide - max(wide, axis, keep_dims=True))
+    result = math.fdiv(exponentials, sum(exponentials, axis, keep_dims=True), ieee_rounding)
+    return creation.cast(result, x.dtype)
 
 
 @library

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import math
 
+import ml_dtypes
 import numpy as np
 import pytest
 from execution.running import assert_close, make_kernel
@@ -117,3 +118,78 @@ def kernel(x_ptr, out_ptr):
     run(kernel, (1,), x, out)
     want = np.exp(x.astype(np.float64))
     np.testing.assert_allclose(out, want / want.sum(1, keepdims=True), rtol=2e-6)
+
+
+NARROW = {
+    "float16": np.float16,
+    "bfloat16": ml_dtypes.bfloat16,
+    "float8e4nv": ml_dtypes.float8_e4m3fn,
+}
+ALL_FUNCTIONS = (
+    "exp", "exp2", "expm1", "log", "log1p", "log2", "sin", "cos", "tan", "tanh", "sqrt", "rsqrt",
+    "erf", "floor", "ceil", "sigmoid", "sqrt_rn",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_functions_of_narrow_floats(run, dtype):
+    """They are computed in float32, and rounded once."""
+    x = (np.arange(256) / 32 - 4).astype(NARROW[dtype])
+    of_x = [f"tl.{name}(x)" for name in ALL_FUNCTIONS]
+    of_x += ["tl.math.pow(x, 3)", "tl.math.pow(x, 2)", "tl.math.pow(x, x)", "tl.math.pow(x, i)"]
+    of_x += ["tl.div_rn(x, 3.0)", "tl.softmax(x)"]
+    of_wide = [call.replace("(x", "(wide").replace(", x)", ", wide)") for call in of_x]
+    lines = "".join(
+        f"    tl.store(out_ptr + {2 * n} * BLOCK + i, {call})\n"
+        f"    tl.store(out_ptr + {2 * n + 1} * BLOCK + i, ({wide}).to(x.dtype))\n"
+        f"    tl.static_assert(({call}).dtype == x.dtype)\n"
+        for n, (call, wide) in enumerate(zip(of_x, of_wide))
+    )
+    kernel = make_kernel(f"""
+@tessera.jit
+def kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i)
+    wide = x.to(tl.float32)
+{lines}""")
+    out = np.zeros((len(of_x), 2, 256), x.dtype)
+    run(kernel, (1,), x, out, BLOCK=256)
+    for call, (got, want) in zip(of_x, out.astype(np.float32)):
+        np.testing.assert_array_equal(got, want, err_msg=call)
+    # And a float16 of a function is the one nearest to what NumPy has.
+    near = np.exp(x.astype(np.float64)).astype(NARROW[dtype]).astype(np.float32)
+    limit = float(ml_dtypes.finfo(x.dtype).eps)
+    np.testing.assert_allclose(out[0, 0].astype(np.float32), near, rtol=limit)
+
+
+@pytest.mark.parametrize("dtype", [*NARROW, "float32", "float64"])
+def test_one_text_for_all_floats(run, rng, dtype):
+    """Sums, products, dots and scans, whose accumulators have the type that acc_type gives."""
+    kernel = make_kernel("""
+@tessera.jit
+def kernel(x_ptr, sums_ptr, dots_ptr, scans_ptr, BLOCK: tl.constexpr):
+    ACC: tl.constexpr = tl.acc_type(x_ptr)
+    i, j = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]
+    sums, dots = tl.zeros((BLOCK,), ACC), tl.zeros((BLOCK, BLOCK), ACC)
+    for step in range(2):
+        x = tl.load(x_ptr + (step * BLOCK + i) * BLOCK + j)
+        tl.static_assert(tl.acc_type(x) == ACC)
+        sums += tl.sum(x.to(ACC), axis=1)
+        dots = tl.dot(x, x, dots, out_dtype=ACC)
+        tl.store(scans_ptr + (step * BLOCK + i) * BLOCK + j, tl.cumsum(x.to(ACC), axis=0))
+    tl.store(sums_ptr + tl.arange(0, BLOCK), sums)
+    tl.store(dots_ptr + i * BLOCK + j, dots)
+""")
+    narrow = NARROW.get(dtype, dtype)
+    acc = np.float64 if dtype == "float64" else np.float32
+    x = rng.integers(-4, 5, (2, 32, 32)).astype(narrow)
+    if dtype == "float64":
+        x += 2.0**-40
+    sums, dots = np.zeros(32, acc), np.zeros((32, 32), acc)
+    scans = np.zeros((2, 32, 32), acc)
+    run(kernel, (1,), x, sums, dots, scans, BLOCK=32)
+    wide = x.astype(np.float64)
+    limit = {"rtol": 1e-13, "atol": 1e-13} if dtype == "float64" else {"rtol": 0}
+    np.testing.assert_allclose(sums, wide.sum(2).sum(0), **limit)
+    np.testing.assert_allclose(dots, sum(a @ a for a in wide), **limit)
+    np.testing.assert_allclose(scans, np.cumsum(wide, axis=1), **limit)

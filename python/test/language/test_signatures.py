@@ -166,7 +166,7 @@ def test_signature(text: str) -> None:
 def test_every_public_function_is_in_the_list() -> None:
     known = {text.partition("(")[0].rpartition(".")[2] for text in SIGNATURES.strip().split("\n")}
     later = {
-        "aggregate_replace", "argsort", "atomic_load", "atomic_store", "builtin", "constexpr_function",
+        "acc_type", "aggregate_replace", "argsort", "atomic_load", "atomic_store", "builtin", "constexpr_function",
         "expect_zero", "get_int_dtype", "expm1", "extern", "log1p", "must_use_result", "squeeze", "str_to_ty", "tan",
         "tanh", "unsqueeze", "atomic_poll", "bitonic_merge",
     }  # fmt: skip
