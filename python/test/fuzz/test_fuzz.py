@@ -37,6 +37,7 @@ MEMORY_KERNELS = 60
 SIMULATED_KERNELS = 50
 LANGUAGE_KERNELS = 40
 STRIDE_KERNELS = 10
+VIEW_KERNELS = 24
 HINTED_KERNELS = 40
 SIMULATED_LOOPS = 12
 # Loops that an earlier compiler refused, crashed on, or gave more shared memory than there is.
@@ -96,6 +97,36 @@ def test_cpu_code_means_what_the_language_does(seed):
 @pytest.mark.parametrize("seed", range(LANGUAGE_KERNELS, 2 * LANGUAGE_KERNELS))
 def test_gpu_code_means_what_the_language_does(seed):
     check(generate(seed, "simulator", kind="language"), "simulator")
+
+
+def test_kernels_about_offsets_have_what_they_are_made_for():
+    programs = [generate(seed, kind="strides") for seed in range(300)]
+    counts = sum((program.counts for program in programs), Counter())
+    offsets = ("program", "backwards", "loop", "product", "negative", "negative loop")
+    for name in ("negative rows", "negative columns", *(f"offset: {kind}" for kind in offsets)):
+        assert counts[name] > 3, name
+    # Constants beside a negative number are beyond 32 bits, and less than 2^63 in bytes.
+    numbers = [int(text) for program in programs for text in re.findall(r"\d+", program.source())]
+    assert 1 << 50 < max(numbers) <= 1 << 58
+
+
+@pytest.mark.parametrize("target", ["simulator:sm_90a", "simulator:sm_80", ""])
+@pytest.mark.parametrize("seed", range(VIEW_KERNELS))
+def test_places_that_differ_are_told_apart(seed, target):
+    check(generate(seed, kind="views"), target)
+
+
+def test_kernels_about_views_have_what_they_are_made_for():
+    programs = [generate(seed, kind="views") for seed in range(400)]
+    counts = sum((program.counts for program in programs), Counter())
+    for name in (
+        "recurrence", "wraps", "scales", "carried indices", "carries a mask", "indices first",
+        "indices last", "indices go on: argument", "indices go on: where", "indices go on: data",
+        "masked by at", "masked by was", "masked by inside", "loads: wrapped", "loads: chosen",
+        "loads: masked", "stored behind the loop", "a dot of the value tile",
+        "a dot of the kept tile",
+    ):  # fmt: skip
+        assert counts[name] > 3, name
 
 
 @pytest.mark.parametrize("seed", range(HINTED_KERNELS))

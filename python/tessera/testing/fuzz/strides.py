@@ -3,7 +3,8 @@
 
 An array is larger than memory and has pages where a program looks, and where it would look if an
 offset lost its upper bits. Offsets come from the program's number, a loop's, an argument or a
-constant, forwards or backwards; rows lie side by side or far apart. Tiles are loaded, stored,
+constant, forwards or backwards; rows lie side by side or far apart. Indices may be negative, with a
+constant beside them that makes the place a good one, itself beyond 2^31. Tiles are loaded, stored,
 added to and multiplied, by pointers, block pointers and descriptors.
 """
 
@@ -31,6 +32,8 @@ _BYTES = {"int8": 1, "float16": 2, "bfloat16": 2, "int32": 4, "float32": 4, "int
 _SUMS = {"int8": "int32", "float16": "float32", "bfloat16": "float32"}
 # No array is longer, so that a GPU has room for all of them.
 _MOST_BYTES = 1 << 35
+# Elements: in bytes still less than 2^63.
+_MOST_CONSTANT = 1 << 58
 
 
 @dataclasses.dataclass(frozen=True)
@@ -267,11 +270,30 @@ class _Generator:
         rows, columns = f"{rows}[:, None]", f"{columns}[None, :]"
         if turned:
             place = f"{rows} + {columns} * {stride}"
+        elif self.rng.random() < 0.25:
+            place = self._below_zero(rows, columns, stride)
         else:
             place = f"{rows} * {stride} + {columns}"
         if self.rng.random() < 0.3:
             return f"{name} + (({place}).to(tl.int64) + {offset.text})"
         return f"{name} + {offset.text} + {place}"
+
+    def _below_zero(self, rows: str, columns: str, stride: int) -> str:
+        """The same place by numbers of rows or columns that are negative, and a large constant."""
+        far = min(
+            self.rng.choice((1, 16, 1 << 16, 1 << 24, (1 << 31) - 64)), _MOST_CONSTANT // stride
+        )
+        if self.rng.random() < 0.5:
+            self.program.counts["negative columns"] += 1
+            return f"{rows} * {stride} + ({columns} - {far}) + {far}"
+        self.program.counts["negative rows"] += 1
+        # A product beyond 32 bits is one of numbers of 64.
+        if far * stride >= 1 << 31 and ".to(" not in rows:
+            rows = f"{rows}.to(tl.int64)"
+        moved = f"({rows} - {far}) * {stride}"
+        if self.rng.random() < 0.5:
+            return f"{far * stride} + ({moved}) + {columns}"
+        return f"{moved} + {columns} + {far * stride}"
 
     def _descriptor(self, name: str, offset: _Offset, stride: int, shape: Shape) -> str:
         return (
@@ -322,8 +344,9 @@ class _Generator:
 
     def _offset(self, dtype: str, stride: int, shape: Shape, in_loop: bool) -> _Offset:
         """The sum of a large number and of others."""
-        far = ["program", "program", "backwards", "argument", "both", "constant"]
-        chosen = [self.rng.choice([*far, "loop", "loop", "product"] if in_loop else far)]
+        far = ["program", "program", "backwards", "argument", "both", "constant", "negative"]
+        of_loop = ["loop", "loop", "product", "negative loop"]
+        chosen = [self.rng.choice([*far, *of_loop] if in_loop else far)]
         near = ["near", "program", "tiles"] if in_loop else ["near", "program"]
         chosen += [kind for kind in near if self.rng.random() < 0.25]
         self.rng.shuffle(chosen)
@@ -335,6 +358,21 @@ class _Generator:
 
     def _part(self, kind: str, dtype: str, stride: int, shape: Shape, parts: int) -> _Offset:
         programs, n = self.program.programs, self.program.iterations
+        self.program.counts[f"offset: {kind}"] += 1
+        if kind.startswith("negative"):
+            # Less than 0, and a constant of many more strides than the number has.
+            s = self._stride(dtype, (n if "loop" in kind else programs) * parts)
+            far = min(
+                self.rng.choice((1, programs + n, 1 << 10, (1 << 31) - 1)), _MOST_CONSTANT // s
+            )
+            number = "k1" if "loop" in kind else "pid"
+            wide = self.rng.choice(
+                (f"({number} - {far}).to(tl.int64)", f"({number}.to(tl.int64) - {far})")
+            )
+            text = self.rng.choice((f"({wide} * {s} + {far * s})", f"({far * s} + {wide} * {s})"))
+            if "loop" in kind:
+                return _Offset(text, lambda pid, k: k * s)
+            return _Offset(text, lambda pid, k: pid * s)
         if kind == "program":
             s = self._stride(dtype, programs * parts)
             factor = self.rng.choice((1, 1, 1, 64)) if s % 64 == 0 else 1

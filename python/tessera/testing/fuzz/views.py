@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels about places that are proved to differ, or to be the same.
 
-Three forms: steps of a recurrence whose arguments are views of one array, some tiles apart, through
+Four forms: steps of a recurrence whose arguments are views of one array, some tiles apart, through
 loops of all kinds; tiles that are loaded at wrapped indices, and stored under a mask of the same or
-of another iteration's index; and rows of one element, a block's scale. Indices may be negative where
-a constant beside them makes the place a good one.
+of another iteration's index; the same where loops carry the indices, too, or masks of them; and rows
+of one element, a block's scale. Indices may be negative where a constant beside them makes the place
+a good one.
 
 Each element is stored and loaded by the same lane, so that its order is promised without barriers.
 Sums are exact: of multiples of 1/64, far below 2^24 of them.
@@ -30,8 +31,8 @@ from tessera.testing.fuzz.program import (
 def generate_views(seed: int) -> Program:
     """The kernel about views and wraps of a seed; the same one on every machine."""
     rng = random.Random(f"views {seed}")
-    make = rng.choice((_Recurrence, _Recurrence, _Wraps, _Wraps, _Scales))
-    return make(seed, rng).program
+    forms = (_Recurrence, _Recurrence, _Wraps, _Wraps, _CarriedIndices, _CarriedIndices, _Scales)
+    return rng.choice(forms)(seed, rng).program
 
 
 def _let(name: str, text: str, dtype: str = "int32", shape: Shape = ()) -> Assign:
@@ -43,15 +44,22 @@ def _do(text: str) -> Store:
 
 
 class _Form:
+    name: str  # under which its kernels are counted
+
     def __init__(self, seed: int, rng: random.Random) -> None:
         self.rng = rng
         self.program = Program(seed, rng.choice((1, 1, 2, 3)), rng.choice((1, 2, 3, 4)), [], [], [])
         self.body = self.program.statements
+        self.count(self.name)
         self.write()
 
     def write(self) -> None:
         """Adds arrays and statements."""
         raise NotImplementedError
+
+    def count(self, what: str) -> None:
+        """Counts what the kernel has."""
+        self.program.counts[what] += 1
 
     def array(
         self, name: str, dtype: str, size: int, data: str = "zeros", **options: object
@@ -93,6 +101,8 @@ class _Form:
 
 class _Recurrence(_Form):
     """h[t + d] = f(h[t] @ w), by two arguments, and what else is loaded from a third one."""
+
+    name = "recurrence"
 
     def write(self) -> None:
         rng = self.rng
@@ -176,6 +186,8 @@ class _Recurrence(_Form):
 class _Wraps(_Form):
     """x[index % m] (or the index where it is below m), stored at the index where that is below m."""
 
+    name = "wraps"
+
     def write(self) -> None:
         rng = self.rng
         block = rng.choice((32, 64, 64, 128))
@@ -231,8 +243,156 @@ class _Wraps(_Form):
         self.body += loop
 
 
+class _CarriedIndices(_Form):
+    """A loop carries a tile of indices, and a tile that was loaded there some iterations ago.
+
+    Indices go on by multiples of a block, so that an element is always one lane's. A program's stay
+    within its own part of the arrays, with what lies `below` a place that is negative.
+    """
+
+    name = "carried indices"
+
+    def write(self) -> None:
+        rng = self.rng
+        self.block = block = rng.choice((32, 64, 64, 128))
+        step = block * rng.choice((1, 1, 2))
+        self.below = rng.choice((0, 0, 8, block, 2 * block))
+        span = (self.program.iterations + 2) * step
+        self.span = span
+        self.width = rng.choice((1, 1, 1, 32))
+        self.type = rng.choice(("int32", "int32", "int64"))
+        self.m = self.scalar("m", rng.choice((5, block, block + 8, 3 * block, 2 * span - 3)))
+        size = (self.program.programs * span + self.below + 2 * span) * self.width
+        data = "dyadic" if self.width > 1 else "integers"
+        self.dtype = "float16" if self.width > 1 else "int32"
+        self.array("x", self.dtype, size, data, shared=True)
+        self.array("out", self.dtype, size, shared=True)
+        self.shape = (block,) if self.width == 1 else (block, self.width)
+        # Where the program begins: far enough from its ends for all iterations.
+        down = rng.random() < 0.35
+        last = self.program.iterations * step
+        first = f"pid * {span} - {self.below}" + (f" + {last}" if down else "")
+        lanes = _let("lanes", f"tl.arange(0, {block})", shape=(block,))
+        at = f"({first} + lanes).to(tl.{self.type})"
+        self.body += [lanes, self._index("at", at), self._index("was", "at")]
+        kept = f"tl.zeros({self.shape}, tl.{self.dtype})"
+        self.body.append(_let("kept", kept, self.dtype, self.shape))
+        carries_mask = rng.random() < 0.3
+        if carries_mask:
+            self.body.append(_let("inside", "at < 0", "int1", (block,)))
+            self.count("carries a mask")
+        advance: list[Statement] = [self._index("was", "at")]
+        advance.append(self._index("at", self._next(-step if down else step)))
+        body = self._iteration(carries_mask)
+        early = rng.random() < 0.4
+        self.count("indices first" if early else "indices last")
+        body = advance + body if early else body + advance
+        self.body += self.loop("s", "n", down=False, body=body)
+        if rng.random() < 0.4:
+            # Behind the loop, under a mask of what it has carried.
+            self.body.append(self._store("kept", rng.choice(("at", "was")), carries_mask))
+            self.count("stored behind the loop")
+        if self.width > 1:
+            self._store_sum()
+
+    def _index(self, name: str, text: str) -> Assign:
+        return _let(name, text, self.type, (self.block,))
+
+    def _next(self, step: int) -> str:
+        """The indices of the next iteration."""
+        form = self.rng.choice(("same", "same", "argument", "where", "data"))
+        self.count(f"indices go on: {form}")
+        if form == "argument":
+            return f"at + {self.scalar('step', step)}"
+        if form == "where":
+            return f"tl.where(at < m, at + {step}, at)"
+        if form == "data":
+            # By none, one or two blocks, as far as they stay in the program's part.
+            hops = self.array("hops", "int32", self.block, "small", shared=True)
+            hop = f"(at + tl.load({hops} + lanes) * {self.block})"
+            low = f"pid * {self.span} - {self.below}"
+            return f"tl.where(({hop} >= {low}) & ({hop} < {low} + {self.span}), {hop}, at)"
+        return f"at + {step}"
+
+    def _mask(self, carries_mask: bool) -> str:
+        names = ["at", "at", "was", "was"] + ["inside"] * 3 * carries_mask
+        name = self.rng.choice(names)
+        self.count(f"masked by {name}")
+        if name == "inside":
+            return name
+        return self.rng.choice(
+            (f"({name} < m)", f"({name} < m)", f"(({name} >= 0) & ({name} < m))",
+             f"(({name} < m) & (lanes < 30))")
+        )  # fmt: skip
+
+    def _place(self, array: str, rows: str) -> str:
+        behind = self.below + self.span // 2
+        if self.width == 1:
+            return f"{array} + {behind} + {rows}"
+        columns = f"tl.arange(0, {self.width})[None, :]"
+        return f"{array} + {behind * self.width} + ({rows})[:, None] * {self.width} + {columns}"
+
+    def _of_rows(self, mask: str) -> str:
+        return mask if self.width == 1 else f"({mask})[:, None]"
+
+    def _load(self, carries_mask: bool) -> str:
+        rng = self.rng
+        index = rng.choice(("at", "at", "was"))
+        form = rng.choice(("wrapped", "wrapped", "chosen", "masked", "masked", "masked"))
+        self.count(f"loads: {form}")
+        if form == "wrapped":
+            return f"tl.load({self._place('x', f'({index} % m)')})"
+        if form == "chosen":
+            mask = self._mask(carries_mask)
+            return f"tl.load({self._place('x', f'tl.where({mask}, {index}, 0)')})"
+        mask, other = self._of_rows(self._mask(carries_mask)), rng.choice((0, 0, 7))
+        return f"tl.load({self._place('x', index)}, mask={mask}, other={other})"
+
+    def _store(self, value: str, index: str, carries_mask: bool) -> Store:
+        mask = self._of_rows(self._mask(carries_mask))
+        return _do(f"tl.store({self._place('out', index)}, {value}, mask={mask})")
+
+    def _iteration(self, carries_mask: bool) -> list[Statement]:
+        """Loads, keeps and stores, in one of several orders."""
+        rng = self.rng
+        keeps = rng.choice(("value", "value", f"tl.where({self._of_rows('at < m')}, value, kept)"))
+        if self.width == 1:
+            keeps = rng.choice((keeps, "kept + value", "kept * 3 + value"))
+        load = _let("value", self._load(carries_mask), self.dtype, self.shape)
+        keep = _let("kept", keeps, self.dtype, self.shape)
+        stored = rng.choice(("kept", "kept", "value"))
+        store = self._store(stored, rng.choice(("at", "was")), carries_mask)
+        body: list[Statement] = [load, *rng.choice(((keep, store), (store, keep)))]
+        if stored == "kept" and rng.random() < 0.3:
+            body = [store, load, keep]
+        if carries_mask:
+            inside = _let("inside", rng.choice(("at < m", "was < m")), "int1", (self.block,))
+            body.insert(rng.randrange(len(body) + 1), inside)
+        if self.width > 1:
+            operand = rng.choice(("value", "kept"))
+            self.count(f"a dot of the {operand} tile")
+            dot = _let("acc", f"tl.dot({operand}, w, acc)", "float32", (self.block, 32))
+            body.insert(body.index(load) + 1, dot)
+        return body
+
+    def _store_sum(self) -> None:
+        """What dots have summed up; and before the loop, what they begin with."""
+        self.array("w", "float16", self.width * 32, "dyadic", shared=True)
+        self.array("sums", "float32", self.block * 32)
+        place = f"tl.arange(0, {self.width})[:, None] * 32 + tl.arange(0, 32)[None, :]"
+        before = [
+            _let("w", f"tl.load(w + {place})", "float16", (self.width, 32)),
+            _let("acc", f"tl.zeros(({self.block}, 32), tl.float32)", "float32", (self.block, 32)),
+        ]
+        self.body[0:0] = before
+        place = "lanes[:, None] * 32 + tl.arange(0, 32)[None, :]"
+        self.body.append(_do(f"tl.store(sums + pid * {self.block * 32} + {place}, acc)"))
+
+
 class _Scales(_Form):
     """A row of a block's scale times what is in the block."""
+
+    name = "scales"
 
     def write(self) -> None:
         rng = self.rng
