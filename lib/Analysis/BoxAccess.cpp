@@ -993,16 +993,20 @@ std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
     box.dims.push_back({unbounded, describe(outer.getStride()), std::nullopt, 1, outer.coordinate,
                         outer.isNarrow});
   }
+  auto isLast = [&](unsigned dim) { return dims[dim].tileExtent != 1 && dims[dim].isUnit(); };
   auto addDim = [&](unsigned number) {
     const Dim &dim = dims[number];
     LaunchExpr extent = unbounded;
-    if (dim.upper)
-      extent = describe(*dim.upper->plus(dim.coordinate));
+    if (dim.upper) {
+      std::optional<ScalarPolynomial> end = dim.upper->plus(dim.coordinate);
+      extent = describe(*end);
+      if (isLast(number))
+        box.isEndAligned = isAligned(*end);
+    }
     box.dims.push_back(
         {extent, describe(dim.stride), number, dim.tileExtent, dim.coordinate, dim.isNarrow});
     return dim.lower || isNonNegativeCoordinate(dim.coordinate);
   };
-  auto isLast = [&](unsigned dim) { return dims[dim].tileExtent != 1 && dims[dim].isUnit(); };
   for (unsigned dim = 0; dim < dims.size(); ++dim)
     if (!isLast(dim) && !addDim(dim))
       return std::nullopt;

@@ -38,13 +38,18 @@ struct Box {
   }
 
   /// Calls `f(offset in the box, address in the array, bytes)` for what each row has inside
-  /// the array.
-  template <typename F> void forEachRow(F &&f) const {
+  /// the array. Of what a store (`inChunks`) writes, 16 bytes are inside if one of them is: so it
+  /// was seen on an H200, where a load gives zeros for every element outside.
+  template <typename F> void forEachRow(bool inChunks, F &&f) const {
     const cuda::TensorMapShape &shape = map->shape;
     uint64_t rows = getBytes() / (uint64_t(shape.box[0]) * map->elementBytes);
     auto extent = static_cast<int64_t>(shape.extents[0]);
-    int64_t first = std::max<int64_t>(0, -at[0]),
-            last = std::min<int64_t>(shape.box[0], extent - at[0]);
+    int64_t end = extent - at[0];
+    if (inChunks)
+      end = static_cast<int64_t>(
+          llvm::alignTo(static_cast<uint64_t>(std::max<int64_t>(0, end)) * map->elementBytes, 16) /
+          map->elementBytes);
+    int64_t first = std::max<int64_t>(0, -at[0]), last = std::min<int64_t>(shape.box[0], end);
     for (uint64_t row = 0; row < rows && first < last; ++row) {
       uint64_t rest = row;
       int64_t address = static_cast<int64_t>(shape.base) + (at[0] + first) * map->elementBytes;
@@ -174,12 +179,12 @@ void loadBox(Warp &warp, const Instr &instr, Lanes lanes) {
       copy.data.assign(box.getBytes(), 0);
       GlobalAccessor who = getBulkReader(warp, instr, lane, *target.cta, target.barrier);
       std::vector<uint64_t> missing; // rows that are not the kernel's
-      box.forEachRow([&](uint64_t, uint64_t address, unsigned bytes) {
+      box.forEachRow(/*inChunks=*/false, [&](uint64_t, uint64_t address, unsigned bytes) {
         if (!resolveGlobal(warp, instr, lane, address, bytes, AccessKind::Read, who, nullptr))
           missing.push_back(address);
       });
       copy.gather = [box, to = copy.address, missing = std::move(missing)](auto &data) {
-        box.forEachRow([&](uint64_t offset, uint64_t address, unsigned bytes) {
+        box.forEachRow(/*inChunks=*/false, [&](uint64_t offset, uint64_t address, unsigned bytes) {
           if (!missing.empty() && llvm::is_contained(missing, address))
             return;
           const auto *source = reinterpret_cast<const uint8_t *>(address);
@@ -211,9 +216,10 @@ void storeBox(Warp &warp, const Instr &instr, Lanes lanes) {
     if (instr.detail)
       store->combine = makeCombine(describeReduction(
           warp, instr, lane, *box.map, *static_cast<const NVVM::TMAReduxKind *>(instr.detail)));
-    box.forEachRow([&](uint64_t offset, uint64_t target, unsigned bytes) {
-      addRow(warp, lane, *store, target, offset, bytes);
-    });
+    box.forEachRow(/*inChunks=*/!instr.detail,
+                   [&](uint64_t offset, uint64_t target, unsigned bytes) {
+                     addRow(warp, lane, *store, target, offset, bytes);
+                   });
     beginStore(warp, lane, std::move(store));
   });
   warp.tick();

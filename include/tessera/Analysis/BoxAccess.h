@@ -100,6 +100,9 @@ public:
   /// Outer dimensions first, then every dimension of the tile, of which the one whose
   /// stride is 1 is last and the others are in the tile's order. At most kMaxBoxRank.
   llvm::ArrayRef<BoxDim> getDims() const { return dims; }
+  /// Whether a row of the array is known to end at a multiple of 16 bytes, or has no end. TMA
+  /// writes 16 bytes or none of them, so a store elsewhere writes beyond the end of a row.
+  bool endsAligned() const { return isEndAligned; }
   /// What must not be negative at a launch, or this is no box there.
   llvm::ArrayRef<LaunchExpr> getConditions() const { return conditions; }
   /// How many programs there may be along an axis of the grid, or this is no box there; 0: any.
@@ -137,6 +140,7 @@ private:
   llvm::SmallVector<LaunchExpr, 0> conditions;
   llvm::SmallVector<ScalarPolynomial, 0> guards;
   int64_t mostPrograms = 0;
+  bool isEndAligned = true;
   llvm::SmallVector<std::string, 0> programBounds;
 };
 

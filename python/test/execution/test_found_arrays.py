@@ -22,6 +22,7 @@ def grouped(as_ptr, bs_ptr, cs_ptr, sizes_ptr, lds_ptr, groups, PROGRAMS: tl.con
     for g in range(groups):
         M, N = tl.load(sizes_ptr + g * 3), tl.load(sizes_ptr + g * 3 + 1)
         K = tl.load(sizes_ptr + g * 3 + 2)
+        tl.multiple_of(N, 8)  # so that TMA may store rows
         across = tl.cdiv(N, BN)
         tiles = tl.cdiv(M, BM) * across
         if tile >= end and tile < end + tiles:

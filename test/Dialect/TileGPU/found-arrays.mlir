@@ -161,7 +161,7 @@ tile.func @stored(%where: !tile.ptr<i64>, %c: !tile.ptr<f32>, %n: i32) {
 // CHECK: scf.while
 // CHECK: scf.if %[[HEARD]]
 // CHECK-NEXT: tilegpu.mbarrier_wait
-tile.func @results(%where: !tile.ptr<i64>, %n: i32, %tiles: i32) {
+tile.func @results(%where: !tile.ptr<i64>, %n: i32 {tile.divisibility = 4 : i64}, %tiles: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c2 = arith.constant 2 : i32

@@ -580,3 +580,79 @@ tile.func @anywhere(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, 
   tile.return
 }
 }
+
+// -----
+
+// TMA writes 16 bytes or none of them: rows end at a multiple, or threads store them.
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-LABEL: @rows_end_anywhere
+// CHECK-NOT: tilegpu.tma_store
+// CHECK: tile.store
+tile.func @rows_end_anywhere(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld: i32 {tile.divisibility = 16 : i64}) {
+  %pid = tile.program_id 0
+  %c64 = arith.constant 64 : i32
+  %first = arith.muli %pid, %c64 : i32
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %from = tile.splat %first : i32 -> tensor<64xi32, #u>
+  %row = arith.addi %from, %range : tensor<64xi32, #u>
+  %rows = tile.expand_dims %row {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %columns = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %lds = tile.splat %ld : i32 -> tensor<64x1xi32, #u>
+  %down = arith.muli %rows, %lds : tensor<64x1xi32, #u>
+  %o0 = tile.broadcast %down : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %o1 = tile.broadcast %columns : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %o = arith.addi %o0, %o1 : tensor<64x64xi32, #u>
+  %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %p = tile.addptr %cs, %o : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  %ms = tile.splat %m : i32 -> tensor<1x64xi32, #u>
+  %in = arith.cmpi slt, %columns, %ms : tensor<1x64xi32, #u>
+  %mask = tile.broadcast %in : tensor<1x64xi1, #u> -> tensor<64x64xi1, #u>
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #a>
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %t = tilegpu.memdesc_trans %b {order = array<i32: 1, 0>} : !tilegpu.memdesc<64x64xf16, #a> -> !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>>
+  %d = tilegpu.warpgroup_dot %b, %t, %zero {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x64xf16, #a>, !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>> -> tensor<64x64xf32, #u>
+  %x = tile.fp_to_fp %d : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
+  // expected-remark@+1 {{result is stored by threads, not by TMA: its rows are not known to end at a multiple of 16 bytes}}
+  tile.store %p, %x, %mask : tensor<64x64x!tile.ptr<f16>, #u>
+  tile.return
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-LABEL: @rows_end_at_16_bytes
+// CHECK: tilegpu.tma_store
+// CHECK-NOT: tile.store
+tile.func @rows_end_at_16_bytes(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32 {tile.divisibility = 8 : i64}, %ld: i32 {tile.divisibility = 16 : i64}) {
+  %pid = tile.program_id 0
+  %c64 = arith.constant 64 : i32
+  %first = arith.muli %pid, %c64 : i32
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %from = tile.splat %first : i32 -> tensor<64xi32, #u>
+  %row = arith.addi %from, %range : tensor<64xi32, #u>
+  %rows = tile.expand_dims %row {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %columns = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %lds = tile.splat %ld : i32 -> tensor<64x1xi32, #u>
+  %down = arith.muli %rows, %lds : tensor<64x1xi32, #u>
+  %o0 = tile.broadcast %down : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %o1 = tile.broadcast %columns : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %o = arith.addi %o0, %o1 : tensor<64x64xi32, #u>
+  %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %p = tile.addptr %cs, %o : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  %ms = tile.splat %m : i32 -> tensor<1x64xi32, #u>
+  %in = arith.cmpi slt, %columns, %ms : tensor<1x64xi32, #u>
+  %mask = tile.broadcast %in : tensor<1x64xi1, #u> -> tensor<64x64xi1, #u>
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #a>
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %t = tilegpu.memdesc_trans %b {order = array<i32: 1, 0>} : !tilegpu.memdesc<64x64xf16, #a> -> !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>>
+  %d = tilegpu.warpgroup_dot %b, %t, %zero {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x64xf16, #a>, !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>> -> tensor<64x64xf32, #u>
+  %x = tile.fp_to_fp %d : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
+  tile.store %p, %x, %mask : tensor<64x64x!tile.ptr<f16>, #u>
+  tile.return
+}
+}

@@ -201,6 +201,10 @@ static std::optional<BoxAccess> getStoredBox(tile::StoreOp store, AccessAnalysis
   std::optional<BoxAccess> box = getBoxAccess(store, analysis, &why);
   if (!box)
     return std::nullopt;
+  if (!box->endsAligned()) {
+    why = "its rows are not known to end at a multiple of 16 bytes";
+    return std::nullopt;
+  }
   auto type = cast<RankedTensorType>(store.getValue().getType());
   if (!canMoveByTensorMap(*box, getBuffer(type, getFastDim(*box), /*pieces=*/1), &why))
     return std::nullopt;
