@@ -38,6 +38,7 @@ SIMULATED_KERNELS = 50
 LANGUAGE_KERNELS = 40
 STRIDE_KERNELS = 10
 VIEW_KERNELS = 24
+REDUCTION_KERNELS = 30
 HINTED_KERNELS = 40
 SIMULATED_LOOPS = 12
 # Loops that an earlier compiler refused, crashed on, or gave more shared memory than there is.
@@ -125,6 +126,27 @@ def test_kernels_about_views_have_what_they_are_made_for():
         "masked by at", "masked by was", "masked by inside", "loads: wrapped", "loads: chosen",
         "loads: masked", "stored behind the loop", "a dot of the value tile",
         "a dot of the kept tile",
+    ):  # fmt: skip
+        assert counts[name] > 3, name
+
+
+@pytest.mark.parametrize("target", ["simulator:sm_90a", "simulator:sm_80", ""])
+@pytest.mark.parametrize("seed", range(REDUCTION_KERNELS))
+def test_reductions_agree(seed, target):
+    check(generate(seed, kind="reductions"), target)
+
+
+def test_kernels_about_reductions_have_what_they_are_made_for():
+    programs = [generate(seed, kind="reductions") for seed in range(400)]
+    counts = sum((program.counts for program in programs), Counter())
+    for name in (
+        "rows below a bound", "reductions around a store", "lanes that meet", "counts",
+        "rows to a view", "backwards", "bounded by <", "bounded by <=", "bounded by >",
+        "bounded by >=", "between reductions: read", "between reductions: before",
+        "between reductions: twice", "between reductions: branch", "meet in a row",
+        "meet in a column", "meet in a run", "a mask within runs", "places below 0",
+        "masked below 0", "reads before", "reads behind", "rows apart: 0", "rows apart: 1",
+        "pointers go back", "begins one step before", "begins elsewhere",
     ):  # fmt: skip
         assert counts[name] > 3, name
 

@@ -13,6 +13,7 @@ from tessera.testing.fuzz.loops import generate_loops
 from tessera.testing.fuzz.machine import generate_machine
 from tessera.testing.fuzz.memory import generate_memory
 from tessera.testing.fuzz.program import Program
+from tessera.testing.fuzz.reductions import generate_reductions
 from tessera.testing.fuzz.strides import generate_strides
 from tessera.testing.fuzz.sums import generate_sums
 from tessera.testing.fuzz.values import generate_values
@@ -24,6 +25,7 @@ _BY_SEED: dict[str, Callable[[int], Program]] = {
     "loops": generate_loops,
     "machine": generate_machine,
     "memory": generate_memory,
+    "reductions": generate_reductions,
     "strides": generate_strides,
     "sums": generate_sums,
     "views": generate_views,

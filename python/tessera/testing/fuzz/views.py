@@ -15,17 +15,8 @@ from __future__ import annotations
 
 import random
 
-from tessera.testing.fuzz.program import (
-    Array,
-    Assign,
-    Expression,
-    Nested,
-    Program,
-    Shape,
-    Statement,
-    Store,
-    Value,
-)
+from tessera.testing.fuzz.forms import Form, do, let
+from tessera.testing.fuzz.program import Assign, Nested, Program, Statement, Store
 
 
 def generate_views(seed: int) -> Program:
@@ -35,71 +26,7 @@ def generate_views(seed: int) -> Program:
     return rng.choice(forms)(seed, rng).program
 
 
-def _let(name: str, text: str, dtype: str = "int32", shape: Shape = ()) -> Assign:
-    return Assign(Value(name, dtype, shape), Expression(text, dtype, shape))
-
-
-def _do(text: str) -> Store:
-    return Store("", Expression(text, "int32", ()))
-
-
-class _Form:
-    name: str  # under which its kernels are counted
-
-    def __init__(self, seed: int, rng: random.Random) -> None:
-        self.rng = rng
-        self.program = Program(seed, rng.choice((1, 1, 2, 3)), rng.choice((1, 2, 3, 4)), [], [], [])
-        self.body = self.program.statements
-        self.count(self.name)
-        self.write()
-
-    def write(self) -> None:
-        """Adds arrays and statements."""
-        raise NotImplementedError
-
-    def count(self, what: str) -> None:
-        """Counts what the kernel has."""
-        self.program.counts[what] += 1
-
-    def array(
-        self, name: str, dtype: str, size: int, data: str = "zeros", **options: object
-    ) -> str:
-        """Adds an array; gives its name."""
-        self.program.arrays.append(Array(name, dtype, size, data, **options))  # type: ignore[arg-type]
-        return name
-
-    def scalar(self, name: str, value: int) -> str:
-        """Adds an argument; gives its name."""
-        self.program.scalars.append((name, value))
-        return name
-
-    def loop(self, name: str, count: str, down: bool, body: list[Statement]) -> list[Statement]:
-        """Statements that do a body with `name` from 0 to `count` - 1, or the other way round."""
-        kind = self.rng.choice(("range", "range", "range", "staged", "while", "found", "steps"))
-        if kind == "while":
-            first, more = (f"{count} - 1", f"{name} >= 0") if down else ("0", f"{name} < {count}")
-            step = f"{name} -= 1" if down else f"{name} += 1"
-            return [Nested(f"while {more}", body, setup=f"{name} = {first}", step=step)]
-        before: list[Statement] = []
-        if kind == "found":
-            bound = self.array(f"bound{len(self.program.arrays)}", "int32", 1, "zeros", shared=True)
-            before.append(_let(f"{name}_end", f"tl.load({bound}) + {count}"))
-            count = f"{name}_end"
-        if kind == "steps":
-            variable = f"3 * ({count} - 1) - {name}_3" if down else f"{name}_3"
-            inner = [_let(name, f"({variable}) // 3"), *body]
-            return [*before, Nested(f"for {name}_3 in range(0, 3 * {count}, 3)", inner)]
-        if down and self.rng.random() < 0.5:
-            return [*before, Nested(f"for {name} in range({count} - 1, -1, -1)", body)]
-        options = f", num_stages={self.rng.choice((1, 2, 3))}" if kind == "staged" else ""
-        header = f"{'tl.range' if options else 'range'}(0, {count}{options})"
-        if down:
-            inner = [_let(name, f"{count} - 1 - {name}_up"), *body]
-            return [*before, Nested(f"for {name}_up in {header}", inner)]
-        return [*before, Nested(f"for {name} in {header}", body)]
-
-
-class _Recurrence(_Form):
+class _Recurrence(Form):
     """h[t + d] = f(h[t] @ w), by two arguments, and what else is loaded from a third one."""
 
     name = "recurrence"
@@ -123,8 +50,8 @@ class _Recurrence(_Form):
         scan = rng.random() < 0.4
         if scan:
             self.array("x", "float16", tile, "dyadic", shared=True)
-        self.body += [_let("i", f"tl.arange(0, {rows})"), _let("j", f"tl.arange(0, {columns})")]
-        self.body.append(_let("within", f"i[:, None] * {columns} + j[None, :]"))
+        self.body += [let("i", f"tl.arange(0, {rows})"), let("j", f"tl.arange(0, {columns})")]
+        self.body.append(let("within", f"i[:, None] * {columns} + j[None, :]"))
         mask, other = self._mask(rows, columns)
         inner: list[Statement] = []
         base = f"pid * {size}"
@@ -134,19 +61,19 @@ class _Recurrence(_Form):
             place = f"{base} + ((1 - u) * n + t) * {tile} + within"
         carried = rng.random() < 0.25 and outer == 1 and not down
         if carried:
-            self.body += [_let("at", base)]
+            self.body += [let("at", base)]
             place = "at + within"
         values = self._values(scan, source, place, mask, other, columns)
         inner += values
-        inner.append(_do(f"tl.store({target} + {place}, y.to(tl.{dtype}){mask})"))
+        inner.append(do(f"tl.store({target} + {place}, y.to(tl.{dtype}){mask})"))
         if rng.random() < 0.2:
             # What was stored is loaded again, by the name that it was stored by or by the other.
             seen = self.array("seen", dtype, tile)
             again = rng.choice((f"{target} + {place}", f"{source} + {place}"))
-            inner.append(_let("again", f"tl.load({again}{mask}{other})", dtype, self.shape))
-            inner.append(_do(f"tl.store({seen} + pid * {tile} + within, again{mask})"))
+            inner.append(let("again", f"tl.load({again}{mask}{other})", dtype, self.shape))
+            inner.append(do(f"tl.store({seen} + pid * {tile} + within, again{mask})"))
         if carried:
-            inner.append(_let("at", f"at + {tile}"))
+            inner.append(let("at", f"at + {tile}"))
         steps = self.loop("t", "n", down, inner)
         self.body += self.loop("u", str(outer), down=False, body=steps) if outer > 1 else steps
 
@@ -167,23 +94,23 @@ class _Recurrence(_Form):
         product = "tl.dot({}, {})"
         if not scan:
             dot = product.format(f"({load}).to(tl.float16)", w)
-            return [_let("y", small.format(dot), "float32", self.shape)]
+            return [let("y", small.format(dot), "float32", self.shape)]
         block = 32
         x = f"tl.load(x + i[:, None] * {columns} + (k + tl.arange(0, {block}))[None, :])"
         w = f"tl.load(w + (k + tl.arange(0, {block}))[:, None] * {columns} + j[None, :])"
         zeros = f"tl.zeros(({self.shape[0]}, {self.shape[1]}), tl.float32)"
         loop = Nested(
             f"for k in range(0, {columns}, {block})",
-            [_let("acc", f"tl.dot({x}, {w}, acc)", "float32", self.shape)],
+            [let("acc", f"tl.dot({x}, {w}, acc)", "float32", self.shape)],
         )
         return [
-            _let("acc", zeros, "float32", self.shape),
+            let("acc", zeros, "float32", self.shape),
             loop,
-            _let("y", small.format(f"acc + {load}"), "float32", self.shape),
+            let("y", small.format(f"acc + {load}"), "float32", self.shape),
         ]
 
 
-class _Wraps(_Form):
+class _Wraps(Form):
     """x[index % m] (or the index where it is below m), stored at the index where that is below m."""
 
     name = "wraps"
@@ -200,7 +127,7 @@ class _Wraps(_Form):
         dtype = "int32"
         self.array("x", dtype, most + 4 * block, "integers", shared=True)
         self.array("out", dtype, most + 4 * block, shared=True)
-        self.body.append(_let("lanes", f"tl.arange(0, {block})", shape=(block,)))
+        self.body.append(let("lanes", f"tl.arange(0, {block})", shape=(block,)))
         count = "n"
         turn = rng.choice(("s", f"{count} - 1 - s"))
         start = f"(pid * {count} + {turn}) * {block} - {below}"
@@ -209,41 +136,41 @@ class _Wraps(_Form):
         index = f"{start} + lanes"
         fixed = rng.random() < 0.3
         if fixed:
-            self.body.append(_let("fixed", f"pid * {block} - {below} + lanes", shape=(block,)))
+            self.body.append(let("fixed", f"pid * {block} - {below} + lanes", shape=(block,)))
             index = "fixed"
         wrapped = rng.choice(("index % m", "index % m", "tl.where(index < m, index, 0)"))
         if rng.random() < 0.2:
             wrapped = f"({wrapped}) // 4 + (index % m)"
-        body: list[Statement] = [_let("index", index, shape=(block,))]
+        body: list[Statement] = [let("index", index, shape=(block,))]
         loaded = f"tl.load(x + {behind} + ({wrapped}))"
         carried = rng.random() < 0.6
         if carried:
-            self.body.append(_let("kept", f"tl.zeros(({block},), tl.{dtype})", dtype, (block,)))
+            self.body.append(let("kept", f"tl.zeros(({block},), tl.{dtype})", dtype, (block,)))
         form = rng.choice(("before", "sum", "after")) if carried else "now"
-        keep = [_let("value", loaded, dtype, (block,))]
+        keep = [let("value", loaded, dtype, (block,))]
         bound = rng.choice(("index < m", "index < m", "(index < m) & (lanes < 30)"))
         place = f"out + {behind} + index"
         if form == "now":
-            body += [*keep, _do(f"tl.store({place}, value, mask={bound})")]
+            body += [*keep, do(f"tl.store({place}, value, mask={bound})")]
         elif form == "before":
-            body += [*keep, _do(f"tl.store({place}, kept, mask={bound})")]
-            body.append(_let("kept", "value", dtype, (block,)))
+            body += [*keep, do(f"tl.store({place}, kept, mask={bound})")]
+            body.append(let("kept", "value", dtype, (block,)))
         elif form == "sum":
-            body += [*keep, _let("kept", "kept + value", dtype, (block,))]
-            body.append(_do(f"tl.store({place}, kept, mask={bound})"))
+            body += [*keep, let("kept", "kept + value", dtype, (block,))]
+            body.append(do(f"tl.store({place}, kept, mask={bound})"))
         else:
-            body += [*keep, _let("kept", "kept * 3 + value", dtype, (block,))]
-            self.body.append(_let("index", index.replace("s)", "0)"), shape=(block,)))
+            body += [*keep, let("kept", "kept * 3 + value", dtype, (block,))]
+            self.body.append(let("index", index.replace("s)", "0)"), shape=(block,)))
         loop = self.loop("s", count, down=False, body=body)
         if form == "after" and fixed:
-            loop.append(_do(f"tl.store({place}, kept, mask={bound})"))
+            loop.append(do(f"tl.store({place}, kept, mask={bound})"))
         elif form == "after":
             whole = f"out + (pid * {block} + lanes)"
-            loop.append(_do(f"tl.store({whole}, kept, mask=pid * {block} + lanes < m)"))
+            loop.append(do(f"tl.store({whole}, kept, mask=pid * {block} + lanes < m)"))
         self.body += loop
 
 
-class _CarriedIndices(_Form):
+class _CarriedIndices(Form):
     """A loop carries a tile of indices, and a tile that was loaded there some iterations ago.
 
     Indices go on by multiples of a block, so that an element is always one lane's. A program's stay
@@ -272,14 +199,14 @@ class _CarriedIndices(_Form):
         down = rng.random() < 0.35
         last = self.program.iterations * step
         first = f"pid * {span} - {self.below}" + (f" + {last}" if down else "")
-        lanes = _let("lanes", f"tl.arange(0, {block})", shape=(block,))
+        lanes = let("lanes", f"tl.arange(0, {block})", shape=(block,))
         at = f"({first} + lanes).to(tl.{self.type})"
         self.body += [lanes, self._index("at", at), self._index("was", "at")]
         kept = f"tl.zeros({self.shape}, tl.{self.dtype})"
-        self.body.append(_let("kept", kept, self.dtype, self.shape))
+        self.body.append(let("kept", kept, self.dtype, self.shape))
         carries_mask = rng.random() < 0.3
         if carries_mask:
-            self.body.append(_let("inside", "at < 0", "int1", (block,)))
+            self.body.append(let("inside", "at < 0", "int1", (block,)))
             self.count("carries a mask")
         advance: list[Statement] = [self._index("was", "at")]
         advance.append(self._index("at", self._next(-step if down else step)))
@@ -296,7 +223,7 @@ class _CarriedIndices(_Form):
             self._store_sum()
 
     def _index(self, name: str, text: str) -> Assign:
-        return _let(name, text, self.type, (self.block,))
+        return let(name, text, self.type, (self.block,))
 
     def _next(self, step: int) -> str:
         """The indices of the next iteration."""
@@ -350,7 +277,7 @@ class _CarriedIndices(_Form):
 
     def _store(self, value: str, index: str, carries_mask: bool) -> Store:
         mask = self._of_rows(self._mask(carries_mask))
-        return _do(f"tl.store({self._place('out', index)}, {value}, mask={mask})")
+        return do(f"tl.store({self._place('out', index)}, {value}, mask={mask})")
 
     def _iteration(self, carries_mask: bool) -> list[Statement]:
         """Loads, keeps and stores, in one of several orders."""
@@ -358,20 +285,20 @@ class _CarriedIndices(_Form):
         keeps = rng.choice(("value", "value", f"tl.where({self._of_rows('at < m')}, value, kept)"))
         if self.width == 1:
             keeps = rng.choice((keeps, "kept + value", "kept * 3 + value"))
-        load = _let("value", self._load(carries_mask), self.dtype, self.shape)
-        keep = _let("kept", keeps, self.dtype, self.shape)
+        load = let("value", self._load(carries_mask), self.dtype, self.shape)
+        keep = let("kept", keeps, self.dtype, self.shape)
         stored = rng.choice(("kept", "kept", "value"))
         store = self._store(stored, rng.choice(("at", "was")), carries_mask)
         body: list[Statement] = [load, *rng.choice(((keep, store), (store, keep)))]
         if stored == "kept" and rng.random() < 0.3:
             body = [store, load, keep]
         if carries_mask:
-            inside = _let("inside", rng.choice(("at < m", "was < m")), "int1", (self.block,))
+            inside = let("inside", rng.choice(("at < m", "was < m")), "int1", (self.block,))
             body.insert(rng.randrange(len(body) + 1), inside)
         if self.width > 1:
             operand = rng.choice(("value", "kept"))
             self.count(f"a dot of the {operand} tile")
-            dot = _let("acc", f"tl.dot({operand}, w, acc)", "float32", (self.block, 32))
+            dot = let("acc", f"tl.dot({operand}, w, acc)", "float32", (self.block, 32))
             body.insert(body.index(load) + 1, dot)
         return body
 
@@ -381,15 +308,15 @@ class _CarriedIndices(_Form):
         self.array("sums", "float32", self.block * 32)
         place = f"tl.arange(0, {self.width})[:, None] * 32 + tl.arange(0, 32)[None, :]"
         before = [
-            _let("w", f"tl.load(w + {place})", "float16", (self.width, 32)),
-            _let("acc", f"tl.zeros(({self.block}, 32), tl.float32)", "float32", (self.block, 32)),
+            let("w", f"tl.load(w + {place})", "float16", (self.width, 32)),
+            let("acc", f"tl.zeros(({self.block}, 32), tl.float32)", "float32", (self.block, 32)),
         ]
         self.body[0:0] = before
         place = "lanes[:, None] * 32 + tl.arange(0, 32)[None, :]"
-        self.body.append(_do(f"tl.store(sums + pid * {self.block * 32} + {place}, acc)"))
+        self.body.append(do(f"tl.store(sums + pid * {self.block * 32} + {place}, acc)"))
 
 
-class _Scales(_Form):
+class _Scales(Form):
     """A row of a block's scale times what is in the block."""
 
     name = "scales"
@@ -406,7 +333,7 @@ class _Scales(_Form):
         self.array("x", "int32", size + 2 * behind, "integers", shared=True)
         self.array("scales", "int32", size, "integers", shared=True)
         self.array("out", "int32", size + 2 * behind, shared=True)
-        self.body.append(_let("lanes", f"tl.arange(0, {block})", shape=(block,)))
+        self.body.append(let("lanes", f"tl.arange(0, {block})", shape=(block,)))
         shift = rng.choice((0, 0, 0, 1, 16))
         index = f"(pid * n + s - {before}) * {block} + lanes"
         if shift:
@@ -417,13 +344,13 @@ class _Scales(_Form):
         other = f", other={rng.choice((0, 7))}" if masked and rng.random() < 0.6 else ""
         at = size // 2 if before else 0
         bound = "index < m" if rng.random() < 0.8 else "lanes >= 0"
-        body: list[Statement] = [_let("index", index, shape=(block,))]
+        body: list[Statement] = [let("index", index, shape=(block,))]
         # Lanes that are masked off without another value hold nothing in particular.
         if masked and not other:
             bound = "index < m"
         body += [
-            _let("scale", f"tl.load(scales + {at} + {row}{mask}{other})", shape=(block,)),
-            _let("value", f"tl.load(x + {behind} + index)", shape=(block,)),
-            _do(f"tl.store(out + {behind} + index, value * scale, mask={bound})"),
+            let("scale", f"tl.load(scales + {at} + {row}{mask}{other})", shape=(block,)),
+            let("value", f"tl.load(x + {behind} + index)", shape=(block,)),
+            do(f"tl.store(out + {behind} + index, value * scale, mask={bound})"),
         ]
         self.body += self.loop("s", "n", down=rng.random() < 0.3, body=body)
