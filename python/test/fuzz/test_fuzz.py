@@ -104,6 +104,7 @@ def test_kernels_about_offsets_have_what_they_are_made_for():
     programs = [generate(seed, kind="strides") for seed in range(300)]
     counts = sum((program.counts for program in programs), Counter())
     offsets = ("program", "backwards", "loop", "product", "negative", "negative loop")
+    offsets += ("two constants",)
     for name in ("negative rows", "negative columns", *(f"offset: {kind}" for kind in offsets)):
         assert counts[name] > 3, name
     # Constants beside a negative number are beyond 32 bits, and less than 2^63 in bytes.
@@ -125,9 +126,11 @@ def test_kernels_about_views_have_what_they_are_made_for():
         "indices last", "indices go on: argument", "indices go on: where", "indices go on: data",
         "masked by at", "masked by was", "masked by inside", "loads: wrapped", "loads: chosen",
         "loads: masked", "stored behind the loop", "a dot of the value tile",
-        "a dot of the kept tile",
+        "a dot of the kept tile", "turned: constant", "turned: argument", "turned: load",
+        "loops: range", "loops: staged", "loops: while", "loops: found", "loops: steps", "loops: end",
     ):  # fmt: skip
         assert counts[name] > 3, name
+    assert {program.options["enable_fp_fusion"] for program in programs} == {False, True}
 
 
 @pytest.mark.parametrize("target", ["simulator:sm_90a", "simulator:sm_80", ""])

@@ -438,7 +438,8 @@ def _compare_launch(
     grid = _grid(grid_text, programs)
     simulation = None
     deterministic = seed % 2 == 1
-    options: dict[str, Any] = {"enable_fp_fusion": False, "deterministic": deterministic}
+    fusion = given.get("enable_fp_fusion", False)
+    options: dict[str, Any] = {"enable_fp_fusion": fusion, "deterministic": deterministic}
     on_gpu = _is_gpu(target)
     name = target if on_gpu else f"cpu {target}"
     if on_gpu:
@@ -448,7 +449,7 @@ def _compare_launch(
             architecture = devices.architecture(0)
         if gpu_machines()[architecture].max_cluster_size > 1:
             options["num_ctas"] = _BLOCKS[seed // 8 % 4]
-        if given:
+        if given.keys() - {"enable_fp_fusion"}:
             options.pop("num_ctas", None)
             options.update(_options_for(given, architecture))
         options |= variant

@@ -37,6 +37,8 @@ class Form:
         self.rng = rng
         self.program = Program(seed, rng.choice((1, 1, 2, 3)), rng.choice((1, 2, 3, 4)), [], [], [])
         self.body = self.program.statements
+        # No sum is rounded, so that a product may be part of it or not.
+        self.program.options = {"enable_fp_fusion": rng.random() < 0.5}
         self.count(self.name)
         self.write()
 
@@ -62,7 +64,9 @@ class Form:
 
     def loop(self, name: str, count: str, down: bool, body: list[Statement]) -> list[Statement]:
         """Statements that do a body with `name` from 0 to `count` - 1, or the other way round."""
-        kind = self.rng.choice(("range", "range", "range", "staged", "while", "found", "steps"))
+        kinds = ("range", "range", "range", "staged", "while", "found", "steps", "end")
+        kind = self.rng.choice(kinds)
+        self.count(f"loops: {kind}")
         if kind == "while":
             first, more = (f"{count} - 1", f"{name} >= 0") if down else ("0", f"{name} < {count}")
             step = f"{name} -= 1" if down else f"{name} += 1"
@@ -76,6 +80,12 @@ class Form:
             variable = f"3 * ({count} - 1) - {name}_3" if down else f"{name}_3"
             inner = [let(name, f"({variable}) // 3"), *body]
             return [*before, Nested(f"for {name}_3 in range(0, 3 * {count}, 3)", inner)]
+        if kind == "end":
+            # The value behind the last one is beyond those of 32 bits, or is the bound.
+            first = f"{(1 << 31) - 1} - (3 * {count} - {self.rng.choice((0, 1, 2))})"
+            step = f"({name}_end - ({first})) // 3"
+            inner = [let(name, f"{count} - 1 - {step}" if down else step), *body]
+            return [Nested(f"for {name}_end in range({first}, {(1 << 31) - 1}, 3)", inner)]
         if down and self.rng.random() < 0.5:
             return [*before, Nested(f"for {name} in range({count} - 1, -1, -1)", body)]
         options = f", num_stages={self.rng.choice((1, 2, 3))}" if kind == "staged" else ""

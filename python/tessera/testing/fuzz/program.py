@@ -216,7 +216,7 @@ class Program:
     clusters, and one with those that a launch may choose by itself; "clusters" for these, and one
     with clusters that are asked for; "chosen" for launches on GPUs with few SMs and with many."""
     options: dict[str, int] = dataclasses.field(default_factory=dict)
-    """Of a launch on a GPU, in the place of those that the seed says."""
+    """Of a launch on a GPU, in the place of those that the seed says; on a CPU `enable_fp_fusion`."""
     counts: Counter[str] = dataclasses.field(default_factory=Counter)
     """What the kernel has, and what is found out about it, by name (check.py)."""
     grid: str = ""

@@ -345,6 +345,7 @@ class _Generator:
     def _offset(self, dtype: str, stride: int, shape: Shape, in_loop: bool) -> _Offset:
         """The sum of a large number and of others."""
         far = ["program", "program", "backwards", "argument", "both", "constant", "negative"]
+        far.append("two constants")
         of_loop = ["loop", "loop", "product", "negative loop"]
         chosen = [self.rng.choice([*far, *of_loop] if in_loop else far)]
         near = ["near", "program", "tiles"] if in_loop else ["near", "program"]
@@ -397,6 +398,11 @@ class _Generator:
         if kind == "constant":
             s = self._stride(dtype, parts)
             return _Offset(f"{s}", lambda pid, k: s)
+        if kind == "two constants":
+            # Each of 32 bits; their sum may have more.
+            s = min(self._stride(dtype, parts), (1 << 32) - 256)
+            first = self._aligned(dtype, min(s // 2 + 64, (1 << 31) - 64))
+            return _Offset(f"{first} + {s - first}", lambda pid, k: s)
         if kind == "loop":
             s = self._stride(dtype, n * parts)
             return _Offset(f"k1.to(tl.int64) * {s}", lambda pid, k: k * s)

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels about places that are proved to differ, or to be the same.
 
-Four forms: steps of a recurrence whose arguments are views of one array, some tiles apart, through
+Five forms: steps of a recurrence whose arguments are views of one array, some tiles apart, through
 loops of all kinds; tiles that are loaded at wrapped indices, and stored under a mask of the same or
-of another iteration's index; the same where loops carry the indices, too, or masks of them; and rows
-of one element, a block's scale. Indices may be negative where a constant beside them makes the place
+of another iteration's index; the same where loops carry the indices, too, or masks of them; rows
+of one element, a block's scale; and tiles that are stored from their last element on, to a view of
+what is loaded. Indices may be negative where a constant beside them makes the place
 a good one.
 
-Each element is stored and loaded by the same lane, so that its order is promised without barriers.
+Each element is stored and loaded by the same lane, so that its order is promised without barriers;
+those of the last form have barriers.
 Sums are exact: of multiples of 1/64, far below 2^24 of them.
 """
 
@@ -22,7 +24,8 @@ from tessera.testing.fuzz.program import Assign, Nested, Program, Statement, Sto
 def generate_views(seed: int) -> Program:
     """The kernel about views and wraps of a seed; the same one on every machine."""
     rng = random.Random(f"views {seed}")
-    forms = (_Recurrence, _Recurrence, _Wraps, _Wraps, _CarriedIndices, _CarriedIndices, _Scales)
+    forms: tuple[type[Form], ...] = (_Recurrence, _Recurrence, _Wraps, _Wraps)
+    forms += (_CarriedIndices, _CarriedIndices, _Scales, _Turned)
     return rng.choice(forms)(seed, rng).program
 
 
@@ -354,3 +357,43 @@ class _Scales(Form):
             do(f"tl.store(out + {behind} + index, value * scale, mask={bound})"),
         ]
         self.body += self.loop("s", "n", down=rng.random() < 0.3, body=body)
+
+
+class _Turned(Form):
+    """Tiles whose rows, or lanes, are stored the other way round, where others have been loaded."""
+
+    name = "turned"
+
+    def write(self) -> None:
+        rng = self.rng
+        block = rng.choice((16, 64, 128, 256))
+        width = rng.choice((1, 1, 1, 8, 32))
+        rows = max(4, block // width)
+        apart = rng.choice((1, 1, 2)) if width == 1 else width
+        span = rows * apart
+        count = self.program.iterations
+        behind = rng.choice((0, 0, apart, span // 2, span))
+        size = count * span + behind
+        self.array("x", "int32", size, "integers")
+        self.array("out", "int32", size, base="x", behind=behind)
+        source, target = ("x", "out") if rng.random() < 0.6 else ("out", "x")
+        form = rng.choice(("constant", "constant", "argument", "load"))
+        self.count(f"turned: {form}")
+        self.body.append(let("i", f"tl.arange(0, {rows})", shape=(rows,)))
+        last = (rows - 1) * apart
+        down = f"({last} - i * {apart})"
+        if form == "argument":
+            down = f"({last} + i * {self.scalar('step', -apart)})"
+        up, down = (down, f"(i * {apart})") if form == "load" else (f"(i * {apart})", down)
+        shape: tuple[int, ...] = (rows,)
+        if width > 1:
+            columns = f"tl.arange(0, {width})[None, :]"
+            up, down = f"({up}[:, None] + {columns})", f"({down}[:, None] + {columns})"
+            shape = (rows, width)
+        first = f"pid * {size} + k * {span}"
+        value = rng.choice(("v", "v + 1", "v * 3"))
+        body: list[Statement] = [
+            let("v", f"tl.load({source} + {first} + {up})", "int32", shape),
+            do(f"tl.store({target} + {first} + {down}, {value})", fenced=True),
+        ]
+        self.body += self.loop("k", "n", down=rng.random() < 0.3, body=body)
