@@ -39,6 +39,7 @@ LANGUAGE_KERNELS = 40
 STRIDE_KERNELS = 10
 VIEW_KERNELS = 24
 REDUCTION_KERNELS = 30
+TILE_KERNELS = 12
 HINTED_KERNELS = 40
 SIMULATED_LOOPS = 12
 # Loops that an earlier compiler refused, crashed on, or gave more shared memory than there is.
@@ -150,6 +151,25 @@ def test_kernels_about_reductions_have_what_they_are_made_for():
         "meet in a column", "meet in a run", "a mask within runs", "places below 0",
         "masked below 0", "reads before", "reads behind", "rows apart: 0", "rows apart: 1",
         "pointers go back", "begins one step before", "begins elsewhere",
+    ):  # fmt: skip
+        assert counts[name] > 3, name
+
+
+@pytest.mark.parametrize("target", ["simulator:sm_90a", "simulator:sm_80", ""])
+@pytest.mark.parametrize("seed", range(TILE_KERNELS))
+def test_tiles_come_in_any_order(seed, target):
+    check(generate(seed, kind="tiles"), target)
+
+
+def test_kernels_about_tiles_have_what_they_are_made_for():
+    programs = [generate(seed, kind="tiles") for seed in range(300)]
+    counts = sum((program.counts for program in programs), Counter())
+    for name in (
+        "tiles of programs: one", "tiles of programs: turns", "tiles of programs: while",
+        "tiles of programs: axes", "columns: argument", "columns: constant", "columns: quotient",
+        "columns: loaded", "another step", "the same step in other words", "rows overlap",
+        "a tile of an earlier iteration", "a cluster may divide tiles",
+        "a result of several elements",
     ):  # fmt: skip
         assert counts[name] > 3, name
 

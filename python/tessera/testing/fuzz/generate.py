@@ -16,6 +16,7 @@ from tessera.testing.fuzz.program import Program
 from tessera.testing.fuzz.reductions import generate_reductions
 from tessera.testing.fuzz.strides import generate_strides
 from tessera.testing.fuzz.sums import generate_sums
+from tessera.testing.fuzz.tiles import generate_tiles
 from tessera.testing.fuzz.values import generate_values
 from tessera.testing.fuzz.views import generate_views
 
@@ -28,6 +29,7 @@ _BY_SEED: dict[str, Callable[[int], Program]] = {
     "reductions": generate_reductions,
     "strides": generate_strides,
     "sums": generate_sums,
+    "tiles": generate_tiles,
     "views": generate_views,
 }
 KINDS = ("values", "language", *_BY_SEED)
