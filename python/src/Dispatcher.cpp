@@ -163,35 +163,6 @@ bool tessera::python::hasLaunchHooks() {
   return launchHooks.isOn;
 }
 
-bool Grid::read(int32_t (&found)[3]) const {
-  if (!given) {
-    std::copy(extents, extents + 3, found);
-    return true;
-  }
-  if (!PyTuple_Check(given) && !PyList_Check(given))
-    return false;
-  Py_ssize_t size = PySequence_Fast_GET_SIZE(given);
-  if (size < 1 || size > 3)
-    return false;
-  found[1] = found[2] = 1;
-  for (Py_ssize_t i = 0; i < size; ++i) {
-    PyObject *extent = PySequence_Fast_GET_ITEM(given, i);
-    int overflow = 0;
-    int64_t value =
-        PyLong_CheckExact(extent) ? PyLong_AsLongLongAndOverflow(extent, &overflow) : -1;
-    if (value < 0 || value > INT32_MAX)
-      return false;
-    found[i] = static_cast<int32_t>(value);
-  }
-  return true;
-}
-
-py::object Grid::asObject() const {
-  if (given)
-    return py::reinterpret_borrow<py::object>(given);
-  return py::make_tuple(extents[0], extents[1], extents[2]);
-}
-
 namespace {
 
 /// Calls a grid function, which gets arguments and options by name. A new
@@ -206,18 +177,6 @@ PyObject *callGridFunction(PyObject *function, const Signature &signature, const
         PyDict_SetItem(meta.ptr(), parameters[i].name, signature.values[i]) < 0)
       return nullptr;
   return callPython([&] { return PyObject_CallOneArg(function, meta.ptr()); });
-}
-
-/// A grid function that does again what one has done, without calling that a second time: it may
-/// have effects, and what a signal handler has raised in it would be lost.
-[[gnu::cold]] py::object repeatOutcome(const py::object &returned) {
-  if (returned)
-    return py::cpp_function([returned](const py::object &) { return returned; });
-  py::object raised = py::error_already_set().value();
-  return py::cpp_function([raised](const py::object &) -> py::object {
-    PyErr_SetObject(py::type::handle_of(raised).ptr(), raised.ptr());
-    throw py::error_already_set();
-  });
 }
 
 } // namespace
@@ -482,21 +441,24 @@ PyObject *tessera::python::launchOver(PyObject *object, const Grid &grid,
     return takeSlowWay(&signature);
   }
   int32_t extents[3];
+  // What reading the grid ran is not run again.
   auto launchKnown = [&] {
     PyObject *result = launchEntry(dispatcher, entry, signature, extents);
-    return result || PyErr_Occurred() ? result : takeSlowWay(&signature);
+    return result || PyErr_Occurred() ? result
+                                      : callSlow(dispatcher, Grid(extents), call, &signature);
   };
   if (grid.read(extents))
     return launchKnown();
   if (PyCallable_Check(grid.getGiven())) {
     py::object found =
         py::reinterpret_steal<py::object>(callGridFunction(grid.getGiven(), signature, entry));
-    if (found && Grid(found.ptr()).read(extents))
+    if (!found)
+      return nullptr;
+    if (Grid(found.ptr()).read(extents))
       return launchKnown();
-    if (!found && !PyErr_ExceptionMatches(PyExc_Exception))
-      return nullptr; // KeyboardInterrupt, SystemExit
-    // `slow` says what is wrong.
-    return callSlow(dispatcher, Grid(repeatOutcome(found).ptr()), call, nullptr);
+    // `slow` says what is wrong. The function is not called again: it may have effects.
+    py::cpp_function again([found](const py::object &) { return found; });
+    return callSlow(dispatcher, Grid(again.ptr()), call, nullptr);
   }
   return takeSlowWay(nullptr);
 }

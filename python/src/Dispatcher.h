@@ -15,6 +15,7 @@
 #ifndef TESSERA_PYTHON_DISPATCHER_H
 #define TESSERA_PYTHON_DISPATCHER_H
 
+#include "Grid.h"
 #include "Handles.h"
 #include "Interpreter.h"
 
@@ -32,24 +33,6 @@ extern uint64_t currentGeneration;
 
 /// Whether hooks are to be told of launches.
 bool hasLaunchHooks();
-
-/// A launch's grid: a tuple or a function of the caller's, or three extents, of which a tuple is
-/// made only where Python has to see one.
-class Grid {
-public:
-  explicit Grid(PyObject *given) : given(given) {}
-  explicit Grid(const int32_t (&extents)[3]) : extents(extents) {}
-
-  /// The extents, if they are there without calling a function.
-  bool read(int32_t (&found)[3]) const;
-  py::object asObject() const;
-  /// Null where there are only extents.
-  PyObject *getGiven() const { return given; }
-
-private:
-  PyObject *given = nullptr; ///< borrowed
-  const int32_t *extents = nullptr;
-};
 
 /// Arguments as a vectorcall has them: `count` by place, then those named by `keywords`, which may
 /// be null.

@@ -77,6 +77,7 @@ static void initialise(py::module_ &module) {
   registerModule(module);
   registerBuilder(module);
   registerKernel(module);
+  registerGrid(module);
   registerDispatcher(module);
   registerLaunch(module);
   registerRunner(module);

@@ -63,6 +63,7 @@ struct Value {
 void registerCUDA(py::module_ &module);
 void registerDLPack(py::module_ &module);
 void registerDispatcher(py::module_ &module);
+void registerGrid(py::module_ &module);
 void registerLaunch(py::module_ &module);
 void registerRunner(py::module_ &module);
 void registerErrors(py::module_ &module);

@@ -1,58 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The grid of a launch: how many programs there are in each of three directions."""
+"""The grid of a launch: how many programs there are in each of three directions.
+
+The core says what a grid may be (python/src/Grid.h). Here are the errors for anything else."""
 
 from __future__ import annotations
 
 import operator
-from typing import Any, Callable, Mapping, Sequence, Union
+from typing import Any, Callable, Mapping, Sequence, SupportsIndex, Union
 
+from tessera import _C
 from tessera.errors import LaunchError
 from tessera.wording import shown, with_article
 
-Grid = Union[Sequence[int], Callable[[Mapping[str, Any]], Sequence[int]]]
-"""One to three extents, or a function that returns them, of the kernel's arguments by name."""
+Extents = Union[SupportsIndex, Sequence[SupportsIndex]]
+
+Grid = Union[Extents, Callable[[Mapping[str, Any]], Extents]]
+"""An integer or one to three, or a function that returns such, of the kernel's arguments by name."""
 
 _LIMIT = (1 << 31) - 1
 
 
 def normalize_grid(grid: Any, meta: Mapping[str, Any]) -> tuple[int, int, int]:
-    """Three extents from a tuple of one to three, or from a function of the kernel's arguments.
+    """Three extents from a grid, which may be a function of the kernel's arguments.
 
-    Raises LaunchError (E052) for anything else. An extent of 0 launches nothing.
+    Raises LaunchError (E052) for anything else, and what the function raises. An extent of 0
+    launches nothing.
     """
-    extents = grid
-    if callable(grid):
+    extents = grid(meta) if callable(grid) else grid
+    found = _C.read_grid(extents)
+    if found is None:
+        raise _describe(extents, "the grid function returned" if callable(grid) else "the grid is")
+    return found
+
+
+def _describe(extents: Any, got: str) -> LaunchError:
+    """What is wrong with a grid."""
+    usage = "use n, (n,), (n, m) or (n, m, k)"
+    items = extents if isinstance(extents, (tuple, list)) else (extents,)
+    if not 1 <= len(items) <= 3:
+        return LaunchError("E052", f"the grid {shown(extents)} has {len(items)} extents", usage)
+    for item in items:
         try:
-            extents = grid(meta)
-        except Exception as error:
-            raise LaunchError(
-                "E052",
-                f"the grid function failed: {type(error).__name__}: {error}",
-                f"it is called with a dict of {', '.join(meta) or 'nothing'}",
-            ) from error
-    if not isinstance(extents, (tuple, list)):
-        got = "the grid function returned" if callable(grid) else "the grid is"
-        usage = f"({extents},)" if isinstance(extents, int) else "(n,), (n, m) or (n, m, k)"
-        raise LaunchError("E052", f"{got} {shown(extents)}, not a tuple", f"use {usage}")
-    if not 1 <= len(extents) <= 3:
-        raise LaunchError(
-            "E052", f"the grid {shown(extents)} has {len(extents)} extents", "use one to three"
-        )
-    checked = []
-    for extent in extents:
-        try:
-            value = operator.index(extent)
+            value = operator.index(item)
         except TypeError:
-            raise LaunchError(
+            if items is not extents:
+                return LaunchError(
+                    "E052", f"{got} {shown(extents)}, not one to three integers", usage
+                )
+            return LaunchError(
                 "E052",
-                f"the grid {shown(extents)} has the extent {shown(extent)}, {with_article(type(extent).__name__)}",
+                f"the grid {shown(extents)} has the extent {shown(item)}, {with_article(type(item).__name__)}",
                 "use integers (`//` or tessera.cdiv, not `/`)",
-            ) from None
+            )
         if not 0 <= value <= _LIMIT:
-            raise LaunchError(
+            return LaunchError(
                 "E052",
                 f"the grid {shown(extents)} has the extent {shown(value)}",
                 f"use 0 to {_LIMIT}",
             )
-        checked.append(value)
-    return (*checked, *(1,) * (3 - len(checked)))  # type: ignore[return-value]
+    return LaunchError("E052", f"{got} {shown(extents)}, which changed while it was read", usage)

@@ -63,7 +63,7 @@ def fresh(source, name="kernel", **namespace):
 # --- Launches that work ------------------------------------------------------------
 
 
-@pytest.mark.parametrize("grid", [(16,), [16], (16, 1), (16, 1, 1), (np.int64(16),)])
+@pytest.mark.parametrize("grid", [16, (16,), [16], (16, 1), (16, 1, 1), (np.int64(16),)])
 def test_grids(grid):
     x, y, out = arrays()
     add[grid](x, y, out, 1000, BLOCK=64)
@@ -591,11 +591,6 @@ X = np.zeros(64, np.float32)
         (lambda: add[(1,)](X, X, X, 4, 16, BLOCK=5), "E051", "two values for `BLOCK`"),
         (lambda: add[(1,)](X, X, X, 4, BLOCK=16, num_wraps=4), "E051", "did you mean `num_warps`"),
         (lambda: add[(1,)](X, X, X, 4, BLOK=16), "E051", "did you mean `BLOCK`"),
-        (
-            lambda: add[5](X, X, X, 4, BLOCK=16),
-            "E052",
-            r"the grid is 5, not a tuple\nfix: use \(5,",
-        ),
         (lambda: add[()](X, X, X, 4, BLOCK=16), "E052", "has 0 extents"),
         (lambda: add[(1, 1, 1, 1)](X, X, X, 4, BLOCK=16), "E052", "has 4 extents"),
         (lambda: add[(1.5,)](X, X, X, 4, BLOCK=16), "E052", "the extent 1.5, a float"),
@@ -604,7 +599,6 @@ X = np.zeros(64, np.float32)
         (lambda: add[(2**31,)](X, X, X, 4, BLOCK=16), "E052", "the extent 2147483648"),
         (lambda: add["x"](X, X, X, 4, BLOCK=16), "E052", "the grid is 'x'"),
         (lambda: add[lambda m: None](X, X, X, 4, BLOCK=16), "E052", "function returned None"),
-        (lambda: add[lambda m: m["Q"]](X, X, X, 4, BLOCK=16), "E052", "KeyError: 'Q'"),
         (lambda: add[(1,)](X, X, X, 4, BLOCK=16, num_warps=3), "E053", "num_warps is 3"),
         (lambda: add[(1,)](X, X, X, 4, BLOCK=16, num_warps=0), "E053", "num_warps is 0"),
         (lambda: add[(1,)](X, X, X, 4, BLOCK=16, num_warps=64), "E053", "num_warps is 64"),
@@ -638,7 +632,7 @@ def test_mistakes_are_python_errors_of_the_expected_kind():
     with pytest.raises(TypeError):
         add[(1,)](X, X, X, "4", BLOCK=16)
     with pytest.raises(ValueError):
-        add[5](X, X, X, 4, BLOCK=16)
+        add[-5](X, X, X, 4, BLOCK=16)
 
 
 def test_read_only_arrays_may_be_read_but_not_written():

@@ -69,6 +69,20 @@ def test_launches_outside_are_remembered(
     assert count_slow() == 0
 
 
+def test_a_grid_function_is_called_once(count_slow: Callable[[], int]) -> None:
+    """Also where the first kernel turns out not to be for the launch."""
+    calls: list[Any] = []
+
+    def grid(meta: Any) -> tuple[int, ...]:
+        calls.append(meta)
+        return (1,)
+
+    for number, size in enumerate((64, BEYOND, BEYOND), start=1):
+        launch(size, grid)
+        assert len(calls) == number
+    assert count_slow() == 2
+
+
 def test_the_limits_are_those_of_the_usual_kernel(count_slow: Callable[[], int]) -> None:
     usual, other = launch(64), launch(BEYOND)
     grid, slots = (1, 1, 1), [0, 0, BEYOND]
