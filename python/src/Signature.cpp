@@ -71,6 +71,7 @@ struct Names {
   PyObject *blockShape = PyUnicode_InternFromString("block_shape");
   PyObject *padding = PyUnicode_InternFromString("padding");
   PyObject *roundsToTF32 = PyUnicode_InternFromString("round_f32_to_tf32");
+  PyObject *coreId = PyUnicode_InternFromString("_core_id"); ///< of a dtype of the language
 };
 
 const Names &names() {
@@ -130,6 +131,7 @@ struct TypeTables {
   PyTypeObject *constant = nullptr;               ///< tl.constexpr, once it is loaded
   TorchTensors torch;
   PyTypeObject *descriptor = nullptr; ///< the class of tensor descriptors, once it is loaded
+  PyTypeObject *wrapper = nullptr;    ///< tessera.TensorWrapper, once it is loaded
   PyObject *refuse = nullptr;         ///< raises what a failing array means to a user
   bool expectsCUDA = false;           ///< where the last tensor was
   // Nearly every array is of the type that the last one had.
@@ -541,6 +543,8 @@ bool Signature::addArray(const Parameter &parameter, PyObject *value) {
   TypeTables &tables = typeTables();
   if (Py_TYPE(value) == tables.descriptor)
     return addDescriptor(parameter, value);
+  if (Py_TYPE(value) == tables.wrapper)
+    return addReinterpreted(parameter, value);
   ArrayKind kind = tables.getKind(Py_TYPE(value));
   bool isArray = kind <= ArrayKind::CUDA;
   if (isArray && parameter.number != TSR_VOID)
@@ -809,6 +813,21 @@ bool Signature::addDescriptor(const Parameter &parameter, PyObject *value) {
   return true;
 }
 
+/// An array that is seen as elements of another type: what is said of its base, but for the type.
+bool Signature::addReinterpreted(const Parameter &parameter, PyObject *value) {
+  py::object base = getAttribute(value, names().base);
+  py::object dtype = getAttribute(value, names().dtype);
+  py::object id = dtype ? getAttribute(dtype.ptr(), names().coreId) : py::object();
+  // `slow` looks through wrappers of wrappers, of which there may be any number.
+  if (!base || Py_TYPE(base.ptr()) == typeTables().wrapper || !id || !PyLong_CheckExact(id.ptr()))
+    return false;
+  size_t at = bytes.size();
+  if (!addArray(parameter, own(base)) || bytes[at] != kPointer)
+    return false;
+  bytes[at + 1] = static_cast<char>(PyLong_AsLong(id.ptr()));
+  return true;
+}
+
 void Signature::addPointer(const Parameter &parameter, uint64_t address, char dtype, bool readOnly,
                            char device) {
   char alignment = parameter.onValue && parameter.onAlignment ? alignmentClass(address) : char(0);
@@ -897,6 +916,14 @@ void tessera::python::registerSignature(py::module_ &module) {
         typeTables().descriptor = reinterpret_cast<PyTypeObject *>(cls.inc_ref().ptr());
       },
       py::arg("cls"), "Have the warm path take arguments of this class: tensor descriptors.");
+  module.def(
+      "learn_wrapper",
+      [](const py::type &cls) {
+        typeTables().wrapper = reinterpret_cast<PyTypeObject *>(cls.inc_ref().ptr());
+      },
+      py::arg("cls"),
+      "Have the warm path take instances of this class for their `base`, with elements of their\n"
+      "`dtype`.");
   module.def(
       "learn_constexpr",
       [](const py::type &cls) {

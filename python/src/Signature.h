@@ -102,6 +102,7 @@ public:
   const T *data() const { return items.data(); }
   size_t size() const { return count; }
   const T &operator[](size_t index) const { return items[index]; }
+  T &operator[](size_t index) { return items[index]; }
 
 private:
   std::array<T, capacity> items;
@@ -158,6 +159,7 @@ private:
   bool addNumber(const Parameter &parameter, PyObject *value);
   bool addArray(const Parameter &parameter, PyObject *value);
   bool addDescriptor(const Parameter &parameter, PyObject *value);
+  bool addReinterpreted(const Parameter &parameter, PyObject *value);
   bool addPlainTensor(const Parameter &parameter, PyObject *value);
   bool addPlainInteger(const Parameter &parameter, PyObject *value);
   bool addTensor(const Parameter &parameter, PyObject *value);

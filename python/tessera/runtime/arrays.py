@@ -147,6 +147,9 @@ class TensorWrapper:
         return f"TensorWrapper[{self.dtype}]({self.base!r})"
 
 
+_C.learn_wrapper(TensorWrapper)
+
+
 class MockTensor:
     """A pointer with an element type but no memory, to compile a kernel with.
 
@@ -211,6 +214,14 @@ def reinterpret(tensor: Any, dtype: Any) -> Any:
     if base is not tensor and dtype == base.dtype:
         return base
     wanted = to_dtype(dtype)
+    # Programs reinterpret at each launch, which looks at the array itself again.
+    kinds: Any = None
+    try:
+        kinds = (type(base), base.dtype, wanted)
+        if kinds in _reinterpretable:
+            return TensorWrapper(base, wanted)
+    except Exception:  # `pointer_of` says what is wrong
+        kinds = None
     pointer = pointer_of(base, "tensor")
     if pointer is None:
         raise ArgumentError("E054", f"{with_article(_type_name(tensor))} is not an array")
@@ -221,7 +232,13 @@ def reinterpret(tensor: Any, dtype: Any) -> Any:
             f"those of {wanted} have {wanted.itemsize}",
             "reinterpret as a type of the same size",
         )
+    if kinds is not None:
+        _reinterpretable.add(kinds)
     return TensorWrapper(base, wanted)
+
+
+_reinterpretable: set[Any] = set()
+"""The kinds of arrays, by class and dtype, that have been reinterpreted as elements of a type."""
 
 
 def find_dtype(dtype: Any) -> Optional[types.dtype]:

@@ -68,6 +68,81 @@ def launch(descriptor: TensorDescriptor) -> np.ndarray:
     return out
 
 
+# --- Reinterpreted arrays ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_reinterpreted_arrays_are_launched_warm(whole_launches, library):
+    """Whatever they are of, what counts is the base and the dtype that a wrapper has now."""
+    bits = np.arange(33, dtype=np.int16) * 1000
+    views = [bits[:16], bits[8:24], bits[1:17], bits[:16].astype(np.int32)]
+    want = [views[0].view(np.float16), views[1].view(np.float16), views[2].view(np.float16)]
+    of = (lambda array: array) if library == "numpy" else pytest.importorskip("torch").from_numpy
+
+    def launch(wrapper: Any, out: np.ndarray) -> np.ndarray:
+        plain[(1,)](wrapper, out, 16, BLOCK=16)
+        return out
+
+    def launch_all() -> None:
+        wrapper = tessera.reinterpret(of(views[0]), tl.float16)
+        for array, halves in zip(views, want):
+            wrapper.base = of(array)
+            np.testing.assert_array_equal(launch(wrapper, np.zeros(16, np.float16)), halves)
+            assert isinstance(tessera.reinterpret(of(array), tl.float16), tessera.TensorWrapper)
+        wrapper.base, wrapper.dtype = of(views[3]), tl.float32
+        floats = views[3].view(np.float32)
+        np.testing.assert_array_equal(launch(wrapper, np.zeros(16, np.float32)), floats)
+        wrapper.dtype = tl.int32
+        np.testing.assert_array_equal(launch(wrapper, np.zeros(16, np.int32)), views[3])
+        plain[(1,)](of(views[0]), np.zeros(16, np.int16), 16, BLOCK=16)
+
+    launch_all()
+    whole_launches.clear()
+    for _ in range(2):
+        launch_all()
+    assert not whole_launches
+
+
+def test_a_reinterpreted_array_is_written_where_it_may_be(whole_launches):
+    bits, halves = np.zeros(16, np.int16), np.arange(16, dtype=np.float16)
+    for _ in range(3):
+        bits[:] = 0
+        plain[(1,)](halves, tessera.reinterpret(bits, tl.float16), 16, BLOCK=16)
+        np.testing.assert_array_equal(bits.view(np.float16), halves)
+        frozen = bits.copy()
+        frozen.flags.writeable = False
+        with pytest.raises(ArgumentError, match="read-only"):
+            plain[(1,)](halves, tessera.reinterpret(frozen, tl.float16), 16, BLOCK=16)
+
+
+@pytest.mark.parametrize("base", [None, 3, np.float16(1), "text", (1, 2)], ids=repr)
+def test_what_a_wrapper_may_not_have(base):
+    wrapper = tessera.reinterpret(np.zeros(16, np.int16), tl.float16)
+    out = np.zeros(16, np.float16)
+    for _ in range(2):
+        plain[(1,)](wrapper, out, 16, BLOCK=16)
+    wrapper.base = base
+    for _ in range(2):
+        with pytest.raises(ArgumentError, match="E054"):
+            plain[(1,)](wrapper, out, 16, BLOCK=16)
+    wrapper.base = wrapper
+    with pytest.raises((ArgumentError, RecursionError)):
+        plain[(1,)](wrapper, out, 16, BLOCK=16)
+
+
+def test_what_is_wrong_with_an_array_is_said_where_others_like_it_were_reinterpreted():
+    torch = pytest.importorskip("torch")
+    out = np.zeros(16, np.float16)
+    tessera.reinterpret(torch.zeros(16, dtype=torch.int16), tl.float16)
+    meta = torch.zeros(16, dtype=torch.int16, device="meta")
+    with pytest.raises(ArgumentError, match="meta tensor"):
+        plain[(1,)](tessera.reinterpret(meta, tl.float16), out, 16, BLOCK=16)
+    with pytest.raises(ArgumentError, match="E054"):
+        tessera.reinterpret(np.float16(1), tl.int16)
+    with pytest.raises(ArgumentError, match="E035"):
+        tessera.reinterpret(torch.zeros(16, dtype=torch.int16), tl.float32)
+
+
 # --- Tensor descriptors -----------------------------------------------------------------------
 
 
