@@ -446,11 +446,11 @@ bool Signature::addRecord(const Parameter &parameter, PyObject *value) {
   const LearnedClass &learned = typeTables().getLearned(Py_TYPE(value));
   size_t size = learned.fields.size();
   numItems += 1 + size;
-  if (numItems > kMaxParams)
+  if (numItems > kMaxItems)
     return false;
   bytes.push_back(kTupleOfClass);
   constants.push_back(reinterpret_cast<PyObject *>(Py_TYPE(value)));
-  bytes.push_back(static_cast<char>(size));
+  addSize(size);
   for (size_t i = 0; i < size; ++i) {
     auto [name, isConstant] = typeTables().getLearned(Py_TYPE(value)).fields[i];
     PyObject *item = own(getAttribute(value, name));
@@ -486,14 +486,14 @@ bool Signature::addScalar(const Parameter &parameter, PyObject *value, bool isIn
 bool Signature::addTuple(const Parameter &parameter, PyObject *value) {
   auto size = static_cast<size_t>(PyTuple_GET_SIZE(value));
   numItems += 1 + size;
-  // So a size is a byte, and tuples are not in one another too deeply.
-  if (numItems > kMaxParams)
+  // So tuples are not in one another too deeply.
+  if (numItems > kMaxItems)
     return false;
   bool isPlain = PyTuple_CheckExact(value);
   bytes.push_back(isPlain ? kTuple : kTupleOfClass);
   if (!isPlain)
     constants.push_back(reinterpret_cast<PyObject *>(Py_TYPE(value)));
-  bytes.push_back(static_cast<char>(size));
+  addSize(size);
   for (size_t i = 0; i < size; ++i)
     if (!addValue(parameter, PyTuple_GET_ITEM(value, static_cast<Py_ssize_t>(i))))
       return false;
@@ -510,6 +510,12 @@ bool Signature::addNumberAs(const Parameter &parameter, PyObject *value) {
   bytes.push_back(number.alignment);
   slots.push_back(number.slot);
   return true;
+}
+
+/// The number of a tuple's items.
+void Signature::addSize(size_t size) {
+  static_assert(kMaxItems <= UINT16_MAX);
+  bytes.append<2>({static_cast<char>(size), static_cast<char>(size >> 8)});
 }
 
 void Signature::addConstant(PyObject *value) {

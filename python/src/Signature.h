@@ -9,7 +9,7 @@
 //     three bytes a pointer  element type; alignment and read-only; GPU, -1 for the host
 //     one byte a number      alignment, of an integer, and of any number whose type an annotation
 //                            says (which is the same in all launches)
-//     one byte a tuple       how many items, which follow; its class, if it has one of its own, is
+//     two bytes a tuple      how many items, which follow; its class, if it has one of its own, is
 //                            among the constants; so for dataclasses and aggregates
 //     an array with a stream a byte behind the pointer; the stream is among the constants
 //     a tensor descriptor    rank, padding and rounding; its array; its shape and strides as
@@ -36,8 +36,9 @@
 
 namespace tessera::python {
 
-/// Also how many tuples there may be, and items in them together.
 constexpr size_t kMaxParams = 255;
+/// How many tuples and records there may be, and items in them together.
+constexpr size_t kMaxItems = 1023;
 constexpr size_t kMaxOptions = 32;
 constexpr size_t kMaxDescriptorRank = 5;
 /// What one argument needs at most, a descriptor of that rank: an array, a shape, all strides but
@@ -45,8 +46,8 @@ constexpr size_t kMaxDescriptorRank = 5;
 constexpr size_t kMaxSlots = 2 * kMaxDescriptorRank;
 constexpr size_t kMaxBytes = 6 + 5 * kMaxDescriptorRank;
 /// What all arguments together may need, constexprs left aside.
-constexpr size_t kAllSlots = 640;
-constexpr size_t kAllBytes = 4096;
+constexpr size_t kAllSlots = 1408;
+constexpr size_t kAllBytes = 7168;
 
 constexpr uint64_t kNoStream = ~uint64_t(0);
 
@@ -144,8 +145,8 @@ public:
   FixedVector<Option, kMaxOptions> options; ///< borrowed
   FixedVector<uint64_t, kAllSlots> slots;
   FixedVector<uint64_t, kAllSlots> hostAddresses; ///< of the arrays in the host's memory
-  FixedVector<char, kAllBytes + kMaxParams + kMaxOptions> bytes;
-  FixedVector<PyObject *, 3 * kMaxParams + 2 * kMaxOptions> constants; ///< borrowed
+  FixedVector<char, kAllBytes + kMaxItems + kMaxParams + kMaxOptions> bytes;
+  FixedVector<PyObject *, kMaxItems + 2 * kMaxParams + 2 * kMaxOptions> constants; ///< borrowed
 
 private:
   /// Whether there is room for any argument.
@@ -156,6 +157,7 @@ private:
   bool addTuple(const Parameter &parameter, PyObject *value);
   bool addNumberAs(const Parameter &parameter, PyObject *value);
   void addConstant(PyObject *value);
+  void addSize(size_t size);
   bool addNumber(const Parameter &parameter, PyObject *value);
   bool addArray(const Parameter &parameter, PyObject *value);
   bool addDescriptor(const Parameter &parameter, PyObject *value);

@@ -621,16 +621,50 @@ def test_lists_and_named_tuples(whole_launches):
         of_names[(1,)](out, (3, 5))
 
 
-def test_tuples_of_very_many_items():
-    @tessera.jit
-    def last(out, items):
-        tl.store(out, items[len(items) - 1])
+@tessera.jit
+def last(out, items):
+    tl.store(out, items[len(items) - 1])
 
+
+def test_tuples_of_very_many_items(whole_launches):
     out = np.zeros(1, np.int32)
-    for count in (250, 254, 255, 300):
+    for count in (250, 254, 255, 256, 300, 512, 1022, 1023):
         for _ in range(3):
+            whole_launches.clear()
             last[(1,)](out, tuple(range(2, count + 2)))
             assert out[0] == count + 1
+        assert bool(whole_launches) == (count > 1022)  # and the tuple
+
+
+def test_lists_of_very_many_arrays(whole_launches):
+    """Lists of lengths that are the same modulo 256, and arrays that differ by little."""
+
+    @tessera.jit
+    def copy_last(out, arrays):
+        tl.store(out, tl.load(arrays[len(arrays) - 1]))
+
+    base = np.arange(2000, dtype=np.float32)
+    out = np.zeros(1, np.float32)
+    for known in (False, True):
+        for count in (44, 300, 556):
+            arrays = [base[i * 2 : i * 2 + 1] for i in range(count)]
+            for changed in (base[3:4], base[8:9], np.full(1, 7, np.int32), arrays[-1]):
+                for place in (-1, count // 2):
+                    whole_launches.clear()
+                    copied = list(arrays)
+                    copied[place] = changed
+                    copy_last[(1,)](out, copied)
+                    assert out[0] == copied[-1][0]
+                    assert not (known and whole_launches)
+    arrays = [base[:1]] * 300
+    arrays.append(arrays)  # type: ignore[arg-type]
+    for _ in range(2):
+        with pytest.raises((tessera.TesseraError, RecursionError)):
+            copy_last[(1,)](out, arrays)
+
+
+def test_tuples_in_tuples():
+    out = np.zeros(1, np.int32)
     nested: Any = (3,)
     for _ in range(200):
         nested = (nested,)
