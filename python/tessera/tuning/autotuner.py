@@ -8,9 +8,10 @@ result of another process on disk (store.py). Every later one launches with what
 The way of a launch. `kernel[grid]` is a launch of the core (python/src/Dispatcher.h), as a
 plain kernel's is: its signature leaves out what configurations fill in, and has the values
 of the arguments in `key`, so that it leads straight to the compiled kernel of the chosen
-configuration. What is not there yet comes to `_launch`. All launches do if the kernel has hooks to
-call before each, or `*args`, or heuristics, or if the configurations do not all set the same
-constexprs.
+configuration. Below `@autotune`, heuristics and hooks of configurations are Python: for these, the
+core finds the configuration, and then launches the kernel. What is not there yet comes to `_launch`
+or `_slow_find`. All launches come to `_launch` if the kernel has hooks to call before each, or
+`*args`, or if the configurations do not all set the same constexprs.
 """
 
 from __future__ import annotations
@@ -35,11 +36,12 @@ from tessera.log import info
 from tessera.runtime.arrays import pointer_of
 from tessera.runtime.hooks import hooks
 from tessera.runtime.jit import JITFunction, KernelInterface, dispatched
+from tessera.runtime.specialize import may_change
 from tessera.runtime.tracing import is_skipped
 from tessera.settings import settings
 from tessera.tuning.checks import check_configs, check_values, checked_names
 from tessera.tuning.config import Config, shortly
-from tessera.tuning.heuristics import inner_kernel, number_of, require_kernel
+from tessera.tuning.heuristics import filled_names, inner_kernel, number_of, require_kernel
 from tessera.tuning.key import Address, array_in, dtype_of, make_key
 from tessera.tuning.loading import load_tuning
 from tessera.wording import shown, with_article
@@ -178,8 +180,8 @@ class Autotuner(_C.Launchable, KernelInterface):
         self._dispatcher = None
         self._dispatcher_traits: Any = None
         self._dispatcher_slow: Any = None
-        self._hooks_generation = -1
-        """Of when the dispatcher was found to be the way to find configurations that have hooks."""
+        self._finder_generation = -1
+        """Of when the dispatcher was found to be the way to find configurations, and no more."""
         self._python_generation = -1
         """Of when the core was found not to be able to do these launches."""
         self._dispatcher_generation = -1
@@ -197,7 +199,7 @@ class Autotuner(_C.Launchable, KernelInterface):
 
     def _forget_launches(self) -> None:
         """Has the next launch look at everything again."""
-        self._dispatcher_generation = self._hooks_generation = self._python_generation = -1
+        self._dispatcher_generation = self._finder_generation = self._python_generation = -1
         if self._dispatcher is not None:
             self._dispatcher.clear()
 
@@ -236,20 +238,22 @@ class Autotuner(_C.Launchable, KernelInterface):
     def _slow_getitem(self, grid: Any) -> Callable[..., Any]:
         """`self[grid]` the first time, and after what every launch depends on has changed."""
         generation = _C.generation()
-        if generation not in (self._hooks_generation, self._python_generation):
+        if generation not in (self._finder_generation, self._python_generation):
             parameters = self._parameters()
             if parameters is None:
                 self._dispatcher_generation = -1
                 self._python_generation = generation
             else:
-                has_hooks = any(config.pre_hook for config in self.configs)
-                dispatcher = self._renew_dispatcher(parameters, has_hooks)
-                if not has_hooks:
+                only_finds = not isinstance(self.fn, JITFunction) or any(
+                    config.pre_hook for config in self.configs
+                )
+                dispatcher = self._renew_dispatcher(parameters, only_finds)
+                if not only_finds:
                     self._dispatcher_generation = generation
                     return dispatcher.bind(grid)
-                self._hooks_generation = generation
-        if generation == self._hooks_generation and self._dispatcher is not None:
-            return functools.partial(self._launch_with_hooks, self._dispatcher, grid)
+                self._finder_generation = generation
+        if generation == self._finder_generation and self._dispatcher is not None:
+            return functools.partial(self._find_and_launch, self._dispatcher, grid)
 
         def launch(*args: Any, **kwargs: Any) -> Any:
             return self.run(*args, grid=grid, **kwargs)
@@ -257,11 +261,11 @@ class Autotuner(_C.Launchable, KernelInterface):
         return launch
 
     def _renew_dispatcher(
-        self, parameters: tuple[tuple[Any, ...], ...], has_hooks: bool
+        self, parameters: tuple[tuple[Any, ...], ...], only_finds: bool
     ) -> _C.Dispatcher:
-        """An empty dispatcher: of launches, or of configurations where these have hooks."""
-        traits = self.fn._all_traits()
-        slow = self._slow_find if has_hooks else self._slow
+        """An empty dispatcher: of launches, or of configurations."""
+        traits = inner_kernel(self.fn)._all_traits()
+        slow = self._slow_find if only_finds else self._slow
         is_other = self._dispatcher_traits is not traits or self._dispatcher_slow != slow
         if self._dispatcher is None or is_other:
             if self._dispatcher is not None:
@@ -272,13 +276,15 @@ class Autotuner(_C.Launchable, KernelInterface):
         self._dispatcher.clear()
         return self._dispatcher
 
-    def _launch_with_hooks(
+    def _find_and_launch(
         self, finder: _C.Dispatcher, grid: Any, /, *args: Any, **kwargs: Any
     ) -> Any:
-        """A launch with a configuration whose hook is called first. The hook may change what is
-        passed, so that the kernel is looked for after it."""
+        """A launch with a configuration whose hook is called first, or of a kernel below heuristics.
+        Both may change what is passed, so that the kernel is looked for after them."""
         if "grid" in kwargs or "warmup" in kwargs:
             return self.run(*args, **{"grid": grid, **kwargs})
+        if is_skipped(args, kwargs):
+            return None
         config = finder.bind(grid).find(*args, **kwargs)
         merged = {**kwargs, **config.all_kwargs()}
         if config.pre_hook is not None:
@@ -294,13 +300,20 @@ class Autotuner(_C.Launchable, KernelInterface):
             self.best_config = config
         finally:
             self.nargs = None
+        # The core knows such values of the key by identity.
+        constants = {param.name for param in inner_kernel(self.fn).params if param.is_constexpr}
+        named = {**dict(zip(self.arg_names, args)), **kwargs}
+        for name, value in named.items():
+            is_option = name not in self.arg_names
+            if (is_option or (name in constants and name in self.keys)) and may_change(value):
+                return config, None
         return config, (None, (), 0, {}, -1, 0, None, None, config)
 
     def _parameters(self) -> Optional[tuple[tuple[Any, ...], ...]]:
         """The parameters as the core's launches take them; None if it cannot do these launches."""
         if type(self).run is not Autotuner.run:
             return None  # a derived class launches in its own way
-        fn = self.fn
+        fn = inner_kernel(self.fn)
         if not isinstance(fn, JITFunction) or settings.interpret:
             return None
         if not fn._is_plain() or not self.configs:
@@ -314,8 +327,9 @@ class Autotuner(_C.Launchable, KernelInterface):
             return None
         if any(param.kind == "varargs" for param in fn.params):
             return None
+        filled = names | filled_names(self.fn)
         return tuple(
-            dispatched(param, trait, param.name in names, param.name in self.keys)
+            dispatched(param, trait, param.name in filled, param.name in self.keys)
             for param, trait in zip(fn.params, traits)
         )
 

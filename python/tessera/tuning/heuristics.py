@@ -10,6 +10,8 @@ from tessera.errors import CompilationError, LaunchError, TesseraError, TuningEr
 from tessera.runtime.jit import KernelInterface
 from tessera.wording import closest, shown, shown_place, with_article
 
+_PLAIN = frozenset((bool, int, float, str, type(None)))
+
 
 class Heuristics(KernelInterface):
     """What `@heuristics` makes: `kernel[grid](...)` calls each function of `values` with a dict of
@@ -63,7 +65,9 @@ class Heuristics(KernelInterface):
                     f"({_place(function)}) raised {type(error).__name__}: {error}",
                     "it is called with a dict of the arguments that are passed, by name",
                 ) from error
-            is_array = hasattr(value, "data_ptr") or bool(getattr(value, "ndim", 0))
+            is_array = type(value) not in _PLAIN and (
+                hasattr(value, "data_ptr") or bool(getattr(value, "ndim", 0))
+            )
             if is_array and self._is_constexpr(name):
                 raise LaunchError(
                     "E060",
@@ -167,6 +171,15 @@ def inner_kernel(fn: Any) -> Any:
     while isinstance(fn, Heuristics):
         fn = fn.fn
     return fn
+
+
+def filled_names(fn: Any) -> set[str]:
+    """The names that the heuristics above a kernel have values for."""
+    names: set[str] = set()
+    while isinstance(fn, Heuristics):
+        names.update(fn.values)
+        fn = fn.fn
+    return names
 
 
 def require_kernel(fn: Any, decorator: str) -> list[str]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from typing import Any, Callable
 
@@ -137,3 +138,97 @@ def test_pre_run_hooks_are_called():
     for _ in range(2):
         kernel[grid](numbers(), 1000)
     assert calls == [kernel.best_config.kwargs["BLOCK"]] * 2
+
+
+def heuristic_kernel(seen: list[Any], key: list[str], *configs: Any) -> Any:
+    """Of a kernel that stores its configuration's number and what two heuristics gave it, of which
+    one sees the configuration; the first configuration is best for odd `n`, else the second."""
+    import tessera.language as tl
+
+    @tessera.jit
+    def tell(out_ptr, n, BLOCK: tl.constexpr, TWICE: tl.constexpr, size, MODE: tl.constexpr = 0):
+        tl.store(out_ptr, BLOCK)
+        tl.store(out_ptr + 1, TWICE)
+        tl.store(out_ptr + 2, size)
+
+    def bench(launch: Callable[[], None], quantiles: Any) -> float:
+        launch()
+        seen.append(1)
+        return [1.0, 2.0, 2.0, 1.0][(len(seen) - 1) % 4]
+
+    inner = tessera.heuristics({"TWICE": lambda args: 2 * args["BLOCK"]})(tell)
+    outer = tessera.heuristics({"size": lambda args: args["n"] + args["out_ptr"].size})(inner)
+    return tessera.autotune(list(configs) or blocks(32, 128), key=key, do_bench=bench)(outer)
+
+
+@pytest.fixture
+def chosen(slow: list[Any], monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The launches whose configuration Python has found."""
+    from tessera.tuning.autotuner import Autotuner
+
+    choose = Autotuner._choose
+    monkeypatch.setattr(
+        Autotuner, "_choose", lambda self, *args: slow.append(args) or choose(self, *args)
+    )
+    return slow
+
+
+def test_the_core_finds_configurations_above_heuristics(chosen):
+    kernel = heuristic_kernel([], ["n"])
+    for known in (False, True, True):
+        for n, block in ((3, 32), (6, 128)):
+            out = np.zeros(4 if known else 3, np.int32)
+            kernel[(1,)](out, n)
+            assert out[:3].tolist() == [block, 2 * block, n + out.size]
+            out[:] = 0
+            kernel[lambda meta: (meta["BLOCK"] // block,)](n=n, out_ptr=out)
+            assert out[:3].tolist() == [block, 2 * block, n + out.size]
+            assert kernel.best_config == blocks(block)[0]
+        # By place and by name are one signature.
+        assert len(chosen) == (0 if known else 2)
+        chosen.clear()
+    # A heuristic has the last word, and a configuration may not be spoken over.
+    for _ in range(2):
+        out = np.zeros(3, np.int32)
+        kernel[(1,)](out, 3, TWICE=7)
+        assert out.tolist() == [32, 64, 6]
+        with pytest.raises(tessera.ArgumentError, match="from the call and from its config"):
+            kernel[(1,)](out, 3, BLOCK=64)
+
+
+def test_heuristics_may_change_what_they_return(chosen):
+    import tessera.language as tl
+
+    @tessera.jit
+    def tell(out_ptr, VALUE: tl.constexpr, BLOCK: tl.constexpr):
+        tl.store(out_ptr, VALUE)
+
+    values = iter(range(10))
+    kernel = tessera.autotune(blocks(32), key=[])(
+        tessera.heuristics({"VALUE": lambda args: next(values)})(tell)
+    )
+    out = np.zeros(1, np.int32)
+    for value in range(5):
+        kernel[(1,)](out)
+        assert out[0] == value
+    assert len(chosen) == 1
+
+
+def test_a_value_of_the_key_that_changes_is_looked_at_again():
+    """The core knows constants by identity, and what is equal to others may change."""
+
+    @dataclasses.dataclass(unsafe_hash=True)
+    class Mode:
+        value: int
+
+    hooked: list[Any] = []
+    seen: list[Any] = []
+    configs = [tessera.Config({"BLOCK": b}, pre_hook=hooked.append) for b in (32, 128)]
+    kernel = heuristic_kernel(seen, ["MODE"], *configs)
+    mode, out = Mode(1), np.zeros(3, np.int32)
+    for value, block in ((1, 32), (2, 128)):
+        mode.value = value
+        for _ in range(3):
+            kernel[(1,)](out, 3, MODE=mode)
+            assert out.tolist() == [block, 2 * block, 6]
+    assert len(seen) == 4
