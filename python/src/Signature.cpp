@@ -56,6 +56,7 @@ struct Names {
   PyObject *dlpack = PyUnicode_InternFromString("__dlpack__");
   PyObject *dlpackDevice = PyUnicode_InternFromString("__dlpack_device__");
   PyObject *maxVersion = PyUnicode_InternFromString("max_version");
+  PyObject *arrayInterface = PyUnicode_InternFromString("__array_interface__");
   PyObject *cudaInterface = PyUnicode_InternFromString("__cuda_array_interface__");
   PyObject *data = PyUnicode_InternFromString("data");
   PyObject *typestr = PyUnicode_InternFromString("typestr");
@@ -80,7 +81,7 @@ const Names &names() {
 }
 
 /// What the objects of a Python type are. Those behind Torch are classes that `slow` has told of.
-enum class ArrayKind { None, NumPy, Torch, DLPack, CUDA, Record, Integer, Float, Bool };
+enum class ArrayKind { None, NumPy, Torch, DLPack, CUDA, Interface, Record, Integer, Float, Bool };
 
 ArrayKind findArrayKind(PyTypeObject *type) {
   if (std::strcmp(type->tp_name, "numpy.ndarray") == 0)
@@ -261,6 +262,8 @@ void learnDLPack(const py::type &cls, bool isImmutable, unsigned code, unsigned 
   learnClass(cls, ArrayKind::DLPack).isImmutable = isImmutable;
   typeTables().dlpackTypes.learn(code << 8 | bits, static_cast<char>(coreId));
 }
+
+void learnArrayInterface(const py::type &cls) { learnClass(cls, ArrayKind::Interface); }
 
 void learnCUDAInterface(const py::type &cls, const std::string &typestr, int coreId) {
   learnClass(cls, ArrayKind::CUDA);
@@ -552,7 +555,7 @@ bool Signature::addArray(const Parameter &parameter, PyObject *value) {
   if (Py_TYPE(value) == tables.wrapper)
     return addReinterpreted(parameter, value);
   ArrayKind kind = tables.getKind(Py_TYPE(value));
-  bool isArray = kind <= ArrayKind::CUDA;
+  bool isArray = kind <= ArrayKind::Interface;
   if (isArray && parameter.number != TSR_VOID)
     return false;
   switch (kind) {
@@ -566,6 +569,8 @@ bool Signature::addArray(const Parameter &parameter, PyObject *value) {
     return addDLPack(parameter, value);
   case ArrayKind::CUDA:
     return addCUDAInterface(parameter, value);
+  case ArrayKind::Interface:
+    return addArrayInterface(parameter, value);
   case ArrayKind::Record:
     return addRecord(parameter, value);
   case ArrayKind::Integer:
@@ -711,6 +716,34 @@ bool Signature::addDLPack(const Parameter &parameter, PyObject *value) {
     return false;
   bool isReadOnly = array.isReadOnly || tables.getLearned(Py_TYPE(value)).isImmutable;
   addPointer(parameter, array.address, id, isReadOnly, /*device=*/-1);
+  return true;
+}
+
+/// An array that says by NumPy's protocol where it is. What is wrong with one `slow` says.
+bool Signature::addArrayInterface(const Parameter &parameter, PyObject *value) {
+  PyObject *found = callPython([&] { return PyObject_GetAttr(value, names().arrayInterface); });
+  if (!found)
+    refuseFailed(parameter, value, "__array_interface__");
+  PyObject *interface = own(py::reinterpret_steal<py::object>(found));
+  py::object dtype = getAttribute(value, names().dtype);
+  char id;
+  if (!interface || !PyDict_CheckExact(interface) || !dtype ||
+      !typeTables().findDType(dtype.ptr(), id))
+    return false;
+  PyObject *data = PyDict_GetItemWithError(interface, names().data);
+  PyObject *mask = data ? PyDict_GetItemWithError(interface, names().mask) : nullptr;
+  if (PyErr_Occurred())
+    throw py::error_already_set();
+  if (!data || !PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2 || (mask && mask != Py_None))
+    return false;
+  PyObject *place = PyTuple_GET_ITEM(data, 0), *isReadOnly = PyTuple_GET_ITEM(data, 1);
+  if (!PyLong_CheckExact(place) || !PyBool_Check(isReadOnly))
+    return false;
+  int overflow = 0;
+  int64_t address = PyLong_AsLongLongAndOverflow(place, &overflow);
+  if (overflow || address < static_cast<int64_t>(kLowestAddress))
+    return false;
+  addPointer(parameter, static_cast<uint64_t>(address), id, isReadOnly == Py_True, /*device=*/-1);
   return true;
 }
 
@@ -939,6 +972,8 @@ void tessera::python::registerSignature(py::module_ &module) {
   module.def("learn_dlpack", &learnDLPack, py::arg("cls"), py::arg("is_immutable"), py::arg("code"),
              py::arg("bits"), py::arg("core_id"),
              "Have the warm path take arrays of this class, and this DLPack type for that dtype.");
+  module.def("learn_array_interface", &learnArrayInterface, py::arg("cls"),
+             "Have the warm path take arrays of this class, by `__array_interface__` and `dtype`.");
   module.def("learn_cuda_interface", &learnCUDAInterface, py::arg("cls"), py::arg("typestr"),
              py::arg("core_id"),
              "Have the warm path take arrays of this class; and of those without a dtype, if\n"

@@ -167,6 +167,7 @@ private:
   bool addTensor(const Parameter &parameter, PyObject *value);
   bool addTensorOn(long ordinal, const Parameter &parameter, uint64_t address, char dtype);
   bool addDLPack(const Parameter &parameter, PyObject *value);
+  bool addArrayInterface(const Parameter &parameter, PyObject *value);
   bool addCUDAInterface(const Parameter &parameter, PyObject *value);
   bool addRecord(const Parameter &parameter, PyObject *value);
   bool addScalar(const Parameter &parameter, PyObject *value, bool isInteger);

@@ -375,6 +375,10 @@ def _from_numpy(array: Any, name: str) -> Pointer:
         _refuse_call(array, name, "__array_interface__", error)
     if interface.get("mask") is not None:
         _refuse(array, name, "has a mask", "pass the values and the mask as two arrays")
+    if type(array).__name__ != "ndarray" and _has_only(
+        array, "__array_interface__", _OTHER_PROTOCOLS[:1]
+    ):
+        _C.learn_array_interface(type(array))
     return Pointer(_check_address(array, name, address, size), dtype, bool(read_only), None)
 
 

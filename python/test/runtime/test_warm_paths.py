@@ -143,6 +143,69 @@ def test_what_is_wrong_with_an_array_is_said_where_others_like_it_were_reinterpr
         tessera.reinterpret(torch.zeros(16, dtype=torch.int16), tl.float32)
 
 
+# --- Arrays that say by NumPy's protocol where they are ----------------------------------------
+
+
+class OnlyInterface:
+    def __init__(self, array: np.ndarray) -> None:
+        self.array, self.more = array, {}  # type: ignore[var-annotated]
+
+    @property
+    def dtype(self) -> Any:
+        return self.array.dtype
+
+    @property
+    def __array_interface__(self) -> Any:
+        if isinstance(self.more, Exception):
+            raise self.more
+        return {**self.array.__array_interface__, **self.more}
+
+
+@pytest.mark.parametrize("wrap", [OnlyInterface, np.matrix, lambda array: array.view(Memory)])
+def test_arrays_with_numpys_interface_are_launched_warm(whole_launches, wrap):
+    base = np.arange(40, dtype=np.float32)
+    arrays = [base[:16], base[1:17], base[4:20], base[:16].astype(np.int32), base[:16] * 2]
+    for known in (False, True, True):
+        for array in arrays:
+            out = np.zeros(16, array.dtype)
+            whole_launches.clear()
+            plain[(1,)](wrap(array), out, 16, BLOCK=16)
+            np.testing.assert_array_equal(out, array)
+            assert not (known and whole_launches)
+
+
+class Memory(np.ndarray):
+    """Any class of NumPy's arrays but the first: a memmap, say."""
+
+
+def test_an_array_with_numpys_interface_may_change():
+    array, out = OnlyInterface(np.arange(16, dtype=np.float32)), np.zeros(16, np.float32)
+    for _ in range(2):
+        for _ in range(2):
+            plain[(1,)](array, out, 16, BLOCK=16)
+            np.testing.assert_array_equal(out, array.array)
+        base = array.array
+        array.array = base.astype(">f4")
+        with pytest.raises(ArgumentError, match="byte order"):
+            plain[(1,)](array, out, 16, BLOCK=16)
+        array.array = base
+        for more, message in (
+            ({"mask": base}, "has a mask"),
+            ({"data": (0, False)}, "address 0"),
+            (OSError("gone"), "OSError: gone"),
+        ):
+            array.more = more
+            with pytest.raises(ArgumentError, match=message):
+                plain[(1,)](array, out, 16, BLOCK=16)
+        array.more = {}
+        array.array = np.frombuffer(bytes(64), np.float32)  # read-only
+        plain[(1,)](array, out, 16, BLOCK=16)
+        assert not out.any()
+        with pytest.raises(ArgumentError, match="read-only"):
+            plain[(1,)](out, array, 16, BLOCK=16)
+        array.array = base
+
+
 # --- Tensor descriptors -----------------------------------------------------------------------
 
 
