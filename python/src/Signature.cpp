@@ -796,6 +796,7 @@ bool Signature::addCUDAInterface(const Parameter &parameter, PyObject *value) {
   if (ordinal < 0 || ordinal > 127)
     return false;
   addPointer(parameter, address, id, isReadOnly == Py_True, static_cast<char>(ordinal));
+  bytes.push_back(kAny); // which begins no argument: a tensor of torch's is on torch's stream
   if (!onStream || onStream == Py_None)
     return true;
   if (!PyLong_CheckExact(onStream))
@@ -805,7 +806,6 @@ bool Signature::addCUDAInterface(const Parameter &parameter, PyObject *value) {
       (stream != kNoStream && stream != handle))
     return false;
   stream = handle;
-  bytes.push_back(kAny); // which begins no argument
   constants.push_back(own(py::reinterpret_borrow<py::object>(onStream)));
   return true;
 }

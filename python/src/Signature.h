@@ -11,7 +11,8 @@
 //                            says (which is the same in all launches)
 //     two bytes a tuple      how many items, which follow; its class, if it has one of its own, is
 //                            among the constants; so for dataclasses and aggregates
-//     an array with a stream a byte behind the pointer; the stream is among the constants
+//     an array by `__cuda_array_interface__`
+//                            a byte behind the pointer; its stream, if any, is among the constants
 //     a tensor descriptor    rank, padding and rounding; its array; its shape and strides as
 //                            integers are; the binary logarithms of its block's extents
 //     the constants          numbers, strings and tuples of these by value, all else by identity

@@ -327,6 +327,20 @@ def test_arrays_of_cupy_are_launched_warm(run):
         """)
 
 
+@pytest.mark.parametrize("torch_first", [True, False])
+def test_arrays_without_a_stream_are_not_on_that_of_torch(run, torch_first):
+    run(CLASS_OF_CUDA_ARRAYS + f"""
+        current[0] = 0x77
+        for time in range(4):
+            for of_torch in ({torch_first}, {not torch_first}):
+                known = len(slow)
+                arrays = (x, y, out) if of_torch else [CudaArray() for _ in range(3)]
+                add[(1,)](*arrays, 1000, BLOCK=256)
+                assert last().stream == (0x77 if of_torch else None), (time, of_torch)
+                assert len(slow) == known or time < 2
+        """)
+
+
 def test_refusals_name_kernel_grid_and_cause(run):
     run("""
         with expect(tessera.LaunchError, "E066", "\'add\'", "(1, 70000, 1)", "axis 1 has 70000"):
