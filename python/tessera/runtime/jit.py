@@ -129,8 +129,8 @@ class KernelInterface(ShownAsFunction):
 class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
     """A kernel, or a function that kernels call.
 
-    `kernel[grid](*args, **options)` launches it: `grid` is a tuple of one to three integers,
-    or a function of a dict of the arguments that returns one; `options` are those of
+    `kernel[grid](*args, **options)` launches it: `grid` is an integer, one to three in a
+    tuple or list, or a function of a dict of the arguments that returns one; `options` are those of
     `tessera.compiler.options.CompileOptions`. The grid runs where the arrays are. On the CPU,
     the call returns when the grid is done; on a GPU, when it is put on the stream.
 
