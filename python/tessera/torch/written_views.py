@@ -16,6 +16,7 @@ the views are of, once for all arguments of a call, with views of the copy that 
 
 from __future__ import annotations
 
+import inspect
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -85,10 +86,10 @@ def copy_written(graph: torch.fx.Graph, only_shared: bool) -> None:
     """Makes calls that write to copies of those calls of kernels in a graph that write to a view, or
     to memory that another of their arguments is in; those alone that write to the same memory by
     two arguments, if `only_shared`."""
-    from torch._inductor.fx_passes import post_grad
     from torch._inductor.pattern_matcher import (
         CallFunctionVarArgs,
         PatternMatcherPass,
+        fwd_only,
         register_graph_pattern,
     )
 
@@ -111,15 +112,23 @@ def copy_written(graph: torch.fx.Graph, only_shared: bool) -> None:
         plan = plans[node]
         roots = list(plan)
         flat, spec = pytree.tree_flatten((kwargs, roots))
+        # torch 2.11 looks up in it each node that the copies are made of. It lacks the roots.
+        _, eager_kwargs = node.meta.pop("eager_input_vals", ((), {}))
 
         def write_to_copies(*flat: Any) -> Any:
             given, values = pytree.tree_unflatten(flat, spec)
             return (_write_to_copies(given, list(zip(values, plan.values()))),)
 
-        made = match.replace_by_example(write_to_copies, flat, run_functional_passes=False)
-        propagate = getattr(post_grad, "_propagate_triton_eager_input_vals", None)
-        if propagate is not None and made is not None:
-            propagate(made, node)
+        def trace(function: Any, values: Any) -> torch.fx.GraphModule:
+            made = fwd_only(function, values, run_functional_passes=False)
+            for call in made.graph.find_nodes(op="call_function", target=_mutation):
+                # Lowering gives the arguments the strides that these values have.
+                eager = {name: eager_kwargs[name] for name in call.kwargs if name in eager_kwargs}
+                if eager:
+                    call.meta["eager_input_vals"] = ((), eager)
+            return made
+
+        match.replace_by_example(write_to_copies, flat, trace_fn=trace)
 
     matcher.apply(graph)
 
@@ -152,7 +161,10 @@ def _write_to_copies(
     for name in written:
         if name not in done:
             kwargs[name] = clone_preserve_strides(kwargs[name])
-    _mutation(kwargs=kwargs, **arguments)
+    # The functional call has more arguments, such as `tensor_bases` of torch 2.15: how to copy.
+    known = inspect.signature(type(_mutation).__call__).parameters
+    rest = {name: value for name, value in arguments.items() if name in known}
+    _mutation(kwargs=kwargs, **rest)
     return {name: kwargs[name] for name in written}
 
 

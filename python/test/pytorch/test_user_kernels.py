@@ -290,6 +290,32 @@ def test_writes_through_views(function, dynamic) -> None:
         torch.testing.assert_close(given, wanted)
 
 
+def test_calls_that_write_to_copies_keep_eager_values(monkeypatch) -> None:
+    """A kernel may have their strides as numbers, and Inductor lays its arguments out so."""
+    from torch._inductor.fx_passes import post_grad
+
+    from tessera.torch.mends import mend_inductor
+
+    mend_inductor()
+    decompose = post_grad.decompose_triton_kernel_wrapper_functional
+    operators = torch.ops.higher_order
+    before, after = [], []
+
+    def find_eager_views(graph, target):
+        calls = graph.find_nodes(op="call_function", target=target)
+        return [call.meta["eager_input_vals"][1]["kwargs"]["x_ptr"] for call in calls]
+
+    def decompose_and_look(graph):
+        before.extend(find_eager_views(graph, operators.triton_kernel_wrapper_functional))
+        decompose(graph)
+        after.extend(find_eager_views(graph, operators.triton_kernel_wrapper_mutation))
+
+    monkeypatch.setattr(post_grad, "decompose_triton_kernel_wrapper_functional", decompose_and_look)
+    with torch._inductor.config.patch(fx_graph_cache=False):
+        torch.compile(of_an_intermediate, backend="tessera", fullgraph=True)(torch.arange(20.0))
+    assert len(before) == len(after) == 1 and before[0] is after[0]
+
+
 def with_halves_of_elements(x):
     y = x + 1
     view = y[1:].view(torch.int16)
