@@ -517,12 +517,13 @@ def _run_on_gpu(
             for piece, part in _pieces(array, view, copies[array.name]):
                 part.copy_(torch.from_numpy(piece))
             continue
-        # An array that is another's memory has that one's copy.
+        # An array that is another's memory has that one's copy. An empty one shares none.
         for name, whole, _ in memory.guarded:
-            if np.shares_memory(view, whole):
-                first = view.ctypes.data - whole.ctypes.data
+            first = view.ctypes.data - whole.ctypes.data
+            if 0 <= first and first + view.nbytes <= whole.nbytes:
                 part = copies[name][first : first + view.nbytes]
                 views.append(part.view(getattr(torch, whole.dtype.name)))
+                break
     try:
         kernel[grid](*pack(kernel, arrays, views, scalars, parts), **options)
     finally:

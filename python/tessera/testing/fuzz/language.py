@@ -268,7 +268,7 @@ class _Constructs(Expressions):
         texts = []
         for side, rows in ((0, shape[0]), (1, shape[1])):
             packed = rng.random() < 0.6
-            along_k = rng.random() < 0.7
+            along_k = rng.random() < 0.7 or rows % 16 != 0  # 12 are no extent
             extents = [rows, inner]
             if packed:
                 extents[1 if along_k else 0] //= 2
