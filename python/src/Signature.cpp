@@ -68,6 +68,7 @@ struct Names {
   // Of a tensor descriptor.
   PyObject *base = PyUnicode_InternFromString("base");
   PyObject *shape = PyUnicode_InternFromString("shape");
+  PyObject *ofInstance = PyUnicode_InternFromString("__dict__");
   PyObject *strides = PyUnicode_InternFromString("strides");
   PyObject *blockShape = PyUnicode_InternFromString("block_shape");
   PyObject *padding = PyUnicode_InternFromString("padding");
@@ -683,6 +684,38 @@ bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
   throw error;
 }
 
+/// An attribute of an array, which may be code of the user's. Null for what is left to `slow`.
+static py::object askFor(const Parameter &parameter, PyObject *value, PyObject *name) {
+  PyObject *found = callPython([&] { return PyObject_GetAttr(value, name); });
+  if (!found)
+    refuseFailed(parameter, value, "asking it where its elements are");
+  return py::reinterpret_steal<py::object>(found);
+}
+
+/// An item of a dictionary, or null. It is held: a key that is compared may change the dictionary.
+static py::object getItem(PyObject *dictionary, PyObject *key) {
+  auto item = py::reinterpret_borrow<py::object>(
+      callPython([&] { return PyDict_GetItemWithError(dictionary, key); }));
+  if (PyErr_Occurred())
+    throw py::error_already_set();
+  return item;
+}
+
+static bool areIntegers(PyObject *tuple) {
+  if (!PyTuple_Check(tuple))
+    return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i)
+    if (!PyLong_Check(PyTuple_GET_ITEM(tuple, i)))
+      return false;
+  return true;
+}
+
+/// Whether an object has an attribute of its own, beside those of its class.
+static bool hasOfItsOwn(PyObject *object, PyObject *name) {
+  py::object own = getAttribute(object, names().ofInstance);
+  return own && PyDict_Check(own.ptr()) && getItem(own.ptr(), name);
+}
+
 /// An array in the host's memory that exports DLPack. What is wrong with one `slow` says, and
 /// those on GPUs it waits for.
 bool Signature::addDLPack(const Parameter &parameter, PyObject *value) {
@@ -725,18 +758,19 @@ bool Signature::addArrayInterface(const Parameter &parameter, PyObject *value) {
   if (!found)
     refuseFailed(parameter, value, "__array_interface__");
   PyObject *interface = own(py::reinterpret_steal<py::object>(found));
-  py::object dtype = getAttribute(value, names().dtype);
+  py::object dtype = askFor(parameter, value, names().dtype);
   char id;
+  // `slow` asks an object for `data_ptr` first.
   if (!interface || !PyDict_CheckExact(interface) || !dtype ||
-      !typeTables().findDType(dtype.ptr(), id))
+      !typeTables().findDType(dtype.ptr(), id) || hasOfItsOwn(value, names().dataPtr))
     return false;
-  PyObject *data = PyDict_GetItemWithError(interface, names().data);
-  PyObject *mask = data ? PyDict_GetItemWithError(interface, names().mask) : nullptr;
-  if (PyErr_Occurred())
-    throw py::error_already_set();
-  if (!data || !PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2 || (mask && mask != Py_None))
+  py::object data = getItem(interface, names().data), mask = getItem(interface, names().mask);
+  py::object shape = getItem(interface, names().shape);
+  if (!data || !PyTuple_Check(data.ptr()) || PyTuple_GET_SIZE(data.ptr()) != 2 ||
+      (mask && !mask.is_none()) || !shape || !areIntegers(shape.ptr()))
     return false;
-  PyObject *place = PyTuple_GET_ITEM(data, 0), *isReadOnly = PyTuple_GET_ITEM(data, 1);
+  PyObject *place = PyTuple_GET_ITEM(data.ptr(), 0);
+  PyObject *isReadOnly = PyTuple_GET_ITEM(data.ptr(), 1);
   if (!PyLong_CheckExact(place) || !PyBool_Check(isReadOnly))
     return false;
   int overflow = 0;
@@ -756,26 +790,25 @@ bool Signature::addCUDAInterface(const Parameter &parameter, PyObject *value) {
   auto interface = py::reinterpret_steal<py::object>(found);
   if (!interface || !PyDict_CheckExact(interface.ptr()))
     return false;
-  auto get = [&](PyObject *name) { return PyDict_GetItemWithError(interface.ptr(), name); };
-  PyObject *data = get(names().data), *typestr = get(names().typestr), *mask = get(names().mask);
-  PyObject *onStream = get(names().stream);
-  if (PyErr_Occurred())
-    throw py::error_already_set();
-  if (!data || !PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2 || !typestr ||
-      !PyUnicode_Check(typestr) || (mask && mask != Py_None))
+  auto get = [&](PyObject *name) { return getItem(interface.ptr(), name); };
+  py::object data = get(names().data), typestr = get(names().typestr), mask = get(names().mask);
+  py::object onStream = get(names().stream);
+  if (!data || !PyTuple_Check(data.ptr()) || PyTuple_GET_SIZE(data.ptr()) != 2 || !typestr ||
+      !PyUnicode_Check(typestr.ptr()) || (mask && !mask.is_none()))
     return false;
-  PyObject *place = PyTuple_GET_ITEM(data, 0), *isReadOnly = PyTuple_GET_ITEM(data, 1);
+  PyObject *place = PyTuple_GET_ITEM(data.ptr(), 0);
+  PyObject *isReadOnly = PyTuple_GET_ITEM(data.ptr(), 1);
   if (!PyLong_CheckExact(place) || !PyBool_Check(isReadOnly))
     return false;
   uint64_t address = PyLong_AsUnsignedLongLongMask(place);
-  const char *spelled = PyUnicode_AsUTF8(typestr);
+  const char *spelled = PyUnicode_AsUTF8(typestr.ptr());
   if (!spelled)
     PyErr_Clear(); // a text that UTF-8 does not have
   if (!spelled || *spelled == '>' || address < kLowestAddress)
     return false;
   TypeTables &tables = typeTables();
   char id;
-  if (py::object dtype = getAttribute(value, names().dtype)) {
+  if (py::object dtype = askFor(parameter, value, names().dtype)) {
     if (!tables.findDType(dtype.ptr(), id))
       return false;
   } else {
@@ -797,16 +830,16 @@ bool Signature::addCUDAInterface(const Parameter &parameter, PyObject *value) {
     return false;
   addPointer(parameter, address, id, isReadOnly == Py_True, static_cast<char>(ordinal));
   bytes.push_back(kAny); // which begins no argument: a tensor of torch's is on torch's stream
-  if (!onStream || onStream == Py_None)
+  if (!onStream || onStream.is_none())
     return true;
-  if (!PyLong_CheckExact(onStream))
+  if (!PyLong_CheckExact(onStream.ptr()))
     return false;
-  uint64_t handle = PyLong_AsUnsignedLongLongMask(onStream);
+  uint64_t handle = PyLong_AsUnsignedLongLongMask(onStream.ptr());
   if (handle == 0 || handle == kNoStream || hasTensorOnGPU ||
       (stream != kNoStream && stream != handle))
     return false;
   stream = handle;
-  constants.push_back(own(py::reinterpret_borrow<py::object>(onStream)));
+  constants.push_back(own(std::move(onStream)));
   return true;
 }
 

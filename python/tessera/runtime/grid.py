@@ -26,10 +26,11 @@ def normalize_grid(grid: Any, meta: Mapping[str, Any]) -> tuple[int, int, int]:
     Raises LaunchError (E052) for anything else, and what the function raises. An extent of 0
     launches nothing.
     """
-    extents = grid(meta) if callable(grid) else grid
+    is_function = callable(grid) and not isinstance(grid, (tuple, list))
+    extents = grid(meta) if is_function else grid
     found = _C.read_grid(extents)
     if found is None:
-        raise _describe(extents, "the grid function returned" if callable(grid) else "the grid is")
+        raise _describe(extents, "the grid function returned" if is_function else "the grid is")
     return found
 
 

@@ -39,6 +39,11 @@ class Worth:
         return self.value
 
 
+class Called(tuple):  # type: ignore[type-arg]
+    def __call__(self, meta: Any) -> Any:
+        raise AssertionError("a tuple is no function")
+
+
 class Odd(int):
     def __index__(self) -> int:
         return 77
@@ -73,6 +78,7 @@ GRIDS = [
     (np.array(3), (3, 1, 1)),
     (Worth(3), (3, 1, 1)),
     ((3, 2), (3, 2, 1)),
+    (Called((3, 2)), (3, 2, 1)),
     ([3, 2, 4], (3, 2, 4)),
     ((np.uint8(3), np.int32(2)), (3, 2, 1)),
     ([np.array(3), 2, Worth(2)], (3, 2, 2)),

@@ -206,6 +206,79 @@ def test_an_array_with_numpys_interface_may_change():
         array.array = base
 
 
+@pytest.mark.parametrize("shape", [None, ("a",), (2, None)])
+def test_a_warm_launch_refuses_a_shape_that_is_none(shape: Any) -> None:
+    array, out = OnlyInterface(np.arange(16, dtype=np.float32)), np.zeros(16, np.float32)
+    plain[(1,)](array, out, 16, BLOCK=16)
+    array.more = {"shape": shape}
+    with pytest.raises(ArgumentError, match="E058"):
+        plain[(1,)](array, out, 16, BLOCK=16)
+
+
+class Failing(OnlyInterface):
+    raised: Any = None
+
+    @property
+    def dtype(self) -> Any:
+        if self.raised:
+            raise self.raised
+        return self.array.dtype
+
+
+@pytest.mark.parametrize("error", [ValueError("d"), TypeError("d")])
+def test_a_warm_launch_describes_an_exception_of_dtype(error: Exception) -> None:
+    array, out = Failing(np.arange(16, dtype=np.float32)), np.zeros(16, np.float32)
+    for _ in range(2):
+        plain[(1,)](array, out, 16, BLOCK=16)
+    array.raised = error
+    with pytest.raises(ArgumentError, match=f"E058(.|\n)*{type(error).__name__}: d"):
+        plain[(1,)](array, out, 16, BLOCK=16)
+
+
+def test_an_object_may_get_a_data_ptr_of_its_own() -> None:
+    array, out = OnlyInterface(np.arange(16, dtype=np.float32)), np.zeros(16, np.float32)
+    other = np.full(16, 7, np.float32)
+    plain[(1,)](array, out, 16, BLOCK=16)
+    array.data_ptr, array.shape = lambda: other.ctypes.data, (16,)  # type: ignore[attr-defined]
+    plain[(1,)](array, out, 16, BLOCK=16)
+    np.testing.assert_array_equal(out, other)
+
+
+class Popping(str):
+    """A key that takes the place away from the dictionary when it is compared."""
+
+    of: dict[Any, Any]
+
+    def __eq__(self, other: object) -> bool:
+        if other == "mask":
+            self.of.pop("data", None)
+        return False
+
+    __hash__ = str.__hash__
+
+
+def test_a_place_is_held_while_a_dictionary_changes() -> None:
+    array, out = OnlyInterface(np.arange(16, dtype=np.float32)), np.zeros(16, np.float32)
+    plain[(1,)](array, out, 16, BLOCK=16)
+
+    class Changing(OnlyInterface):
+        @property
+        def __array_interface__(self) -> Any:
+            found = dict(self.array.__array_interface__)
+            if self.more:
+                found["data"] = (int(str(found["data"][0])), False)  # held by nothing else
+                key = Popping("mask")
+                key.of = found
+                found[key] = 0
+            return found
+
+    array = Changing(array.array)
+    plain[(1,)](array, out, 16, BLOCK=16)
+    array.more = {"changes": 1}
+    plain[(1,)](array, out, 16, BLOCK=16)
+    np.testing.assert_array_equal(out, array.array)
+
+
 # --- Tensor descriptors -----------------------------------------------------------------------
 
 
