@@ -441,7 +441,7 @@ PyObject *tessera::python::launchOver(PyObject *object, const Grid &grid,
     return takeSlowWay(&signature);
   }
   int32_t extents[3];
-  // What reading the grid ran is not run again.
+  // Reading the grid may run code of the user's, which is not run again.
   auto launchKnown = [&] {
     PyObject *result = launchEntry(dispatcher, entry, signature, extents);
     return result || PyErr_Occurred() ? result

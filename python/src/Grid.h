@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a grid may be. This alone says so: launches ask it, and so does runtime/grid.py, which says
-// what is wrong with anything else.
+// The grid of a launch. The rule for what a grid may be stands here alone: launches and
+// runtime/grid.py ask it, and the latter describes what is wrong with anything else.
 
 #ifndef TESSERA_PYTHON_GRID_H
 #define TESSERA_PYTHON_GRID_H

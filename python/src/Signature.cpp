@@ -710,7 +710,7 @@ static bool areIntegers(PyObject *tuple) {
   return true;
 }
 
-/// Whether an object has an attribute of its own, beside those of its class.
+/// True if an instance has the attribute itself. An attribute of its class does not count.
 static bool hasOfItsOwn(PyObject *object, PyObject *name) {
   py::object own = getAttribute(object, names().ofInstance);
   return own && PyDict_Check(own.ptr()) && getItem(own.ptr(), name);

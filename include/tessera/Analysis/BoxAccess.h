@@ -100,8 +100,8 @@ public:
   /// Outer dimensions first, then every dimension of the tile, of which the one whose
   /// stride is 1 is last and the others are in the tile's order. At most kMaxBoxRank.
   llvm::ArrayRef<BoxDim> getDims() const { return dims; }
-  /// Whether a row of the array is known to end at a multiple of 16 bytes, or has no end. TMA
-  /// writes 16 bytes or none of them, so a store elsewhere writes beyond the end of a row.
+  /// True if each row of the array ends at a multiple of 16 bytes for certain, or has no end. TMA
+  /// writes in pieces of 16 bytes, so a store by it would write beyond the end of another row.
   bool endsAligned() const { return isEndAligned; }
   /// What must not be negative at a launch, or this is no box there.
   llvm::ArrayRef<LaunchExpr> getConditions() const { return conditions; }

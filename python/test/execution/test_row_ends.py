@@ -20,29 +20,31 @@ BEYOND = 77.0
 
 
 @tessera.jit
-def by_constant(a_ptr, b_ptr, c_ptr, width, steps, W: tl.constexpr):
+def product(a_ptr, b_ptr, steps):
     i, j = tl.arange(0, 64)[:, None], tl.arange(0, 64)[None, :]
     acc = tl.zeros((64, 64), tl.float32)
     for _ in range(steps):
         acc = tl.dot(tl.load(a_ptr + i * 64 + j), tl.load(b_ptr + i * 64 + j), acc)
+    return acc
+
+
+@tessera.jit
+def by_constant(a_ptr, b_ptr, c_ptr, width, steps, W: tl.constexpr):
+    i, j = tl.arange(0, 64)[:, None], tl.arange(0, 64)[None, :]
+    acc = product(a_ptr, b_ptr, steps)
     tl.store(c_ptr + i * 64 + j, acc.to(c_ptr.dtype.element_ty), mask=j < W)
 
 
 @tessera.jit
 def by_argument(a_ptr, b_ptr, c_ptr, width, steps, W: tl.constexpr):
     i, j = tl.arange(0, 64)[:, None], tl.arange(0, 64)[None, :]
-    acc = tl.zeros((64, 64), tl.float32)
-    for _ in range(steps):
-        acc = tl.dot(tl.load(a_ptr + i * 64 + j), tl.load(b_ptr + i * 64 + j), acc)
+    acc = product(a_ptr, b_ptr, steps)
     tl.store(c_ptr + i * 64 + j, acc.to(c_ptr.dtype.element_ty), mask=j < width)
 
 
 @tessera.jit
 def by_descriptor(a_ptr, b_ptr, c_ptr, width, steps, W: tl.constexpr):
-    i, j = tl.arange(0, 64)[:, None], tl.arange(0, 64)[None, :]
-    acc = tl.zeros((64, 64), tl.float32)
-    for _ in range(steps):
-        acc = tl.dot(tl.load(a_ptr + i * 64 + j), tl.load(b_ptr + i * 64 + j), acc)
+    acc = product(a_ptr, b_ptr, steps)
     c = tl.make_tensor_descriptor(c_ptr, [64, width], [64, 1], [64, 64])
     c.store([0, 0], acc.to(c_ptr.dtype.element_ty))
 

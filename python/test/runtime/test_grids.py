@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from runtime.test_warm_paths import count_calls
 
 import tessera
 import tessera.language as tl
@@ -54,14 +55,7 @@ def whole(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The launches that Python does."""
     for _ in range(2):  # a dtype's first launch learns what it is
         count[(1,)](np.zeros(4, np.int32))
-    calls: list[Any] = []
-    before = JITFunction._run
-    monkeypatch.setattr(
-        JITFunction,
-        "_run",
-        lambda self, *args, **more: calls.append(args) or before(self, *args, **more),
-    )
-    return calls
+    return count_calls(monkeypatch, JITFunction, "_run")
 
 
 def launch(grid: Any) -> list[int]:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from runtime.test_warm_paths import count_calls
 
 import tessera
 import tessera.language as tl
@@ -34,16 +35,7 @@ def scaled(x, out, n, factor, BLOCK: tl.constexpr):
 @pytest.fixture
 def whole(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The launches that take the whole way."""
-    calls: list[Any] = []
-    for dtype in (np.float32, np.int32, np.float64):  # a dtype's first launch learns what it is
-        scaled[(1,)](np.zeros(16, dtype), np.zeros(16, dtype), 16, 2, BLOCK=16)
-    before = JITFunction._run
-    monkeypatch.setattr(
-        JITFunction,
-        "_run",
-        lambda self, *args, **more: calls.append(args) or before(self, *args, **more),
-    )
-    return calls
+    return count_calls(monkeypatch, JITFunction, "_run")
 
 
 # --- Records ----------------------------------------------------------------------------------

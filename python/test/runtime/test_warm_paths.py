@@ -23,7 +23,7 @@ from tessera.tools.tensor_descriptor import TensorDescriptor
 from tessera.tuning.autotuner import Autotuner
 
 
-def count(monkeypatch: pytest.MonkeyPatch, cls: type, name: str) -> list[Any]:
+def count_calls(monkeypatch: pytest.MonkeyPatch, cls: type, name: str) -> list[Any]:
     """The calls of a method that takes the whole way."""
     calls: list[Any] = []
     for dtype in (np.float32, np.int32, np.float64):  # a dtype's first launch learns what it is
@@ -50,7 +50,7 @@ def copy(x, out_ptr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
 
 @pytest.fixture
 def whole_launches(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    return count(monkeypatch, JITFunction, "_run")
+    return count_calls(monkeypatch, JITFunction, "_run")
 
 
 def expected(x: np.ndarray, block: tuple[int, int], fill: float) -> np.ndarray:
@@ -380,7 +380,7 @@ def test_a_hook_sets_the_block(monkeypatch):
     configs = [
         tessera.Config({"ROWS": rows, "COLUMNS": 16}, pre_hook=set_block) for rows in (8, 16)
     ]
-    whole = count(monkeypatch, Autotuner, "_choose")
+    whole = count_calls(monkeypatch, Autotuner, "_choose")
     # A program copies as many rows as its block has, so results differ, and are not compared.
     tuned = tessera.autotune(configs, key=["n"], check=False)(tessera.jit(copy_rows))
     x = np.random.default_rng(0).random((24, 32), np.float32)
@@ -511,7 +511,7 @@ def mixed(x_ptr, out_ptr, n, f, flag, SHIFT: tl.constexpr):
 def test_a_compiled_kernel_is_launched_warm(monkeypatch):
     x = np.arange(16, dtype=np.float32)
     kernel = mixed.warmup(x, x, 16, 2.0, True, 3, grid=(1,))
-    calls = count(monkeypatch, CompiledKernel, "_launch")
+    calls = count_calls(monkeypatch, CompiledKernel, "_launch")
     for n, f, flag in ((16, 2.0, True), (16, 0.5, False), (0, 0.0, True), (32, -1.0, True)):
         out = np.zeros_like(x)
         assert kernel[(1,)](x, out, n, f, flag, 3) is None
@@ -523,7 +523,7 @@ def test_a_compiled_kernel_is_launched_warm(monkeypatch):
 def test_a_compiled_kernel_is_launched_warm_without_its_constants(monkeypatch):
     x = np.arange(16, dtype=np.float32)
     kernel = mixed.warmup(x, x, 1, 2.0, True, 3, grid=(1,))  # where n, too, becomes a constant
-    calls = count(monkeypatch, CompiledKernel, "_launch")
+    calls = count_calls(monkeypatch, CompiledKernel, "_launch")
     for size in ((1, 2.0, True), (2.0, True)):
         for _ in range(3):
             out = np.zeros_like(x)
@@ -844,7 +844,7 @@ def test_many_parameters_of_a_compiled_kernel(monkeypatch):
     many = with_parameters(100)
     out = np.zeros(1, np.int32)
     kernel = many[(1,)](out, *range(2, 102))
-    whole = count(monkeypatch, CompiledKernel, "_launch")
+    whole = count_calls(monkeypatch, CompiledKernel, "_launch")
     for _ in range(3):
         whole.clear()
         kernel[(1,)](out, *range(2, 102))
@@ -963,7 +963,7 @@ def test_hooks_of_launches_of_compiled_and_tuned_kernels(monkeypatch, hooked):
     tuned = tessera.autotune(configs=[tessera.Config({"BLOCK": 16})], key=[])(described)
     tuned[(1,)](x, out, 16)
     hooked.clear()
-    whole = count(monkeypatch, JITFunction, "_run")
+    whole = count_calls(monkeypatch, JITFunction, "_run")
     hooked.clear()
     for _ in range(3):
         tuned[(1,)](x, out, 16)

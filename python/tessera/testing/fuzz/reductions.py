@@ -182,7 +182,7 @@ class _Counts(Form):
         dtype = rng.choice(("int32", "int32", "float32", "int64"))
         own = rng.random() < 0.5  # programs have places of their own
         reads = rng.choice(("", "before", "behind", "behind", "both"))
-        # Who reads while others add sees anything.
+        # A program that reads while others add sees any of the sums.
         if not own and reads:
             self.program.programs = 1
         self.array("x", "int32", lanes, data)

@@ -18,7 +18,7 @@ from tessera.testing.fuzz.forms import Form, do, let
 from tessera.testing.fuzz.program import Assign, Nested, Program, Statement
 
 _SMALL = ((16, 16, 16), (32, 32, 16), (16, 32, 32), (64, 32, 16), (32, 64, 32), (64, 64, 16))
-# What a block of a cluster has half of is still enough for wgmma.
+# Half of such a tile is enough for wgmma, so that two blocks of a cluster may share it.
 _LARGE = ((128, 64, 32), (64, 128, 32), (128, 64, 64))
 
 
@@ -93,7 +93,7 @@ class _Tiles(Form):
         self.dtype = rng.choice(("float32", "float32", "float16"))
         if self.recurrence:
             self.dtype = "float32"
-        # Of tiles behind the last one, and of those that overlap the end of a row.
+        # There is room for tiles behind the last one, and for those that overlap the end of a row.
         size = ((rows + self.recurrence) * m + 1) * self.stride + 2 * self.columns * n
         self.array("out", self.dtype, size, "dyadic" if self.recurrence else "zeros", shared=True)
         if self.recurrence:
@@ -128,7 +128,7 @@ class _Tiles(Form):
             # Programs do not do each other's tiles; they may leave some out.
             wide = rng.choice((programs, programs + 1, 2 * programs))
             self.count("another step" if wide != programs else "the same step in other words")
-            # Of an argument it is not known that it is positive.
+            # The compiler does not know that an argument is positive.
             texts = [str(wide), self.scalar("step", wide)]
             if wide != programs:
                 texts += [f"{step} + 1" if wide == programs + 1 else f"{step} * 2"] * 2
@@ -164,7 +164,7 @@ class _Tiles(Form):
         if self.recurrence and "load" not in zero:
             end.append(let("acc", f"acc + tl.load(out + {place})", "float32", shape))
         elif not self.recurrence and rng.random() < 0.4:
-            # Of which parts of a tile need others.
+            # Parts of these tiles need other parts.
             texts = (
                 "acc + tl.max(acc, 1)[:, None]", "acc - tl.max(acc, 0)[None, :]",
                 "tl.cumsum(acc, 0)", "tl.cumsum(acc, 1)",
