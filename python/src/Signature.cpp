@@ -701,6 +701,16 @@ static py::object getItem(PyObject *dictionary, PyObject *key) {
   return item;
 }
 
+/// The place in memory that an array's interface names: an integer, and whether it is read-only, a
+/// bool. Null for anything else, and for an array with a mask.
+static py::tuple getPlace(PyObject *interface) {
+  py::object data = getItem(interface, names().data), mask = getItem(interface, names().mask);
+  bool isPlace = data && PyTuple_Check(data.ptr()) && PyTuple_GET_SIZE(data.ptr()) == 2 &&
+                 PyLong_CheckExact(PyTuple_GET_ITEM(data.ptr(), 0)) &&
+                 PyBool_Check(PyTuple_GET_ITEM(data.ptr(), 1)) && (!mask || mask.is_none());
+  return py::reinterpret_steal<py::tuple>(isPlace ? data.release().ptr() : nullptr);
+}
+
 static bool areIntegers(PyObject *tuple) {
   if (!PyTuple_Check(tuple))
     return false;
@@ -764,15 +774,12 @@ bool Signature::addArrayInterface(const Parameter &parameter, PyObject *value) {
   if (!interface || !PyDict_CheckExact(interface) || !dtype ||
       !typeTables().findDType(dtype.ptr(), id) || hasOfItsOwn(value, names().dataPtr))
     return false;
-  py::object data = getItem(interface, names().data), mask = getItem(interface, names().mask);
   py::object shape = getItem(interface, names().shape);
-  if (!data || !PyTuple_Check(data.ptr()) || PyTuple_GET_SIZE(data.ptr()) != 2 ||
-      (mask && !mask.is_none()) || !shape || !areIntegers(shape.ptr()))
+  py::tuple where = getPlace(interface);
+  if (!where || !shape || !areIntegers(shape.ptr()))
     return false;
-  PyObject *place = PyTuple_GET_ITEM(data.ptr(), 0);
-  PyObject *isReadOnly = PyTuple_GET_ITEM(data.ptr(), 1);
-  if (!PyLong_CheckExact(place) || !PyBool_Check(isReadOnly))
-    return false;
+  PyObject *place = PyTuple_GET_ITEM(where.ptr(), 0);
+  PyObject *isReadOnly = PyTuple_GET_ITEM(where.ptr(), 1);
   int overflow = 0;
   int64_t address = PyLong_AsLongLongAndOverflow(place, &overflow);
   if (overflow || address < static_cast<int64_t>(kLowestAddress))
@@ -790,16 +797,13 @@ bool Signature::addCUDAInterface(const Parameter &parameter, PyObject *value) {
   auto interface = py::reinterpret_steal<py::object>(found);
   if (!interface || !PyDict_CheckExact(interface.ptr()))
     return false;
-  auto get = [&](PyObject *name) { return getItem(interface.ptr(), name); };
-  py::object data = get(names().data), typestr = get(names().typestr), mask = get(names().mask);
-  py::object onStream = get(names().stream);
-  if (!data || !PyTuple_Check(data.ptr()) || PyTuple_GET_SIZE(data.ptr()) != 2 || !typestr ||
-      !PyUnicode_Check(typestr.ptr()) || (mask && !mask.is_none()))
+  py::object typestr = getItem(interface.ptr(), names().typestr);
+  py::object onStream = getItem(interface.ptr(), names().stream);
+  py::tuple where = getPlace(interface.ptr());
+  if (!where || !typestr || !PyUnicode_Check(typestr.ptr()))
     return false;
-  PyObject *place = PyTuple_GET_ITEM(data.ptr(), 0);
-  PyObject *isReadOnly = PyTuple_GET_ITEM(data.ptr(), 1);
-  if (!PyLong_CheckExact(place) || !PyBool_Check(isReadOnly))
-    return false;
+  PyObject *place = PyTuple_GET_ITEM(where.ptr(), 0);
+  PyObject *isReadOnly = PyTuple_GET_ITEM(where.ptr(), 1);
   uint64_t address = PyLong_AsUnsignedLongLongMask(place);
   const char *spelled = PyUnicode_AsUTF8(typestr.ptr());
   if (!spelled)
