@@ -34,6 +34,7 @@ _OF_OPTIONS = (
     "extern_libs",
     "debug",
     "sanitize_overflow",
+    "sanitize_promises",
     "instrumentation_mode",
 )
 

@@ -33,6 +33,9 @@ _WITHOUT_EFFECT_ON_CODE = (
     "kpack",
 )
 
+# What `debug` checks unless one of these is False.
+_SANITIZERS = ("sanitize_overflow", "sanitize_accesses", "sanitize_promises")
+
 # Those that only one target looks at.
 _OF_CPU = ("cpu", "features")
 _OF_CUDA = (
@@ -99,6 +102,9 @@ class CompileOptions:
     """Whether `+`, `-` and `*` of integers that overflow are an error; where `debug` is on."""
     sanitize_accesses: bool = True
     """Whether accesses outside of arrays are an error; on a CPU, where `debug` is on."""
+    sanitize_promises: bool = True
+    """Whether a broken `multiple_of`, `max_contiguous` or `max_constancy` is an error; where `debug`
+    is on."""
     debug: bool = False
     """Whether `device_assert` and checks of integers are compiled in and, on a CPU, checks of every
     access and offset. `TESSERA_DEBUG` says it where the option is not given."""
@@ -162,7 +168,7 @@ class CompileOptions:
                 raise LaunchError("E053", f"{name} is {shown(getattr(self, name))}", "use a string")
         object.__setattr__(self, "extern_libs", _library_pairs(self.extern_libs))
         flags = ("debug", "deterministic", "enable_fp_fusion", "tensor_maps", "enable_reflect_ftz")
-        for name in flags + ("sanitize_overflow", "sanitize_accesses", "split_k"):
+        for name in flags + _SANITIZERS + ("split_k",):
             if name == "split_k" and self.split_k is None:
                 continue
             if not isinstance(getattr(self, name), (bool, int)):
@@ -260,7 +266,7 @@ class CompileOptions:
         """Equal for options that give the same code."""
         unseen = _WITHOUT_EFFECT_ON_CODE + (_OF_CPU if self.target == "cuda" else _OF_CUDA)
         if not self.debug:
-            unseen += ("sanitize_overflow", "sanitize_accesses")
+            unseen += _SANITIZERS
         if self.target != "cuda" or self.num_ctas == 1:
             # Then a launch alone looks at it.
             unseen += ("split_k",)

@@ -228,6 +228,7 @@ def _hint(name: str, input: Any, values: Any) -> tensor:
         )
     session = active.session
     checks = session.debug and not session.scalar_function
+    checks = checks and getattr(session.options, "sanitize_promises", True)
     known = specialised_value(x)
     if known is None:
         return emit_one(name, x, numbers, checks)

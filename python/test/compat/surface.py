@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import inspect
 import os
+import re
 import sys
 
 import tessera.compat.triton
@@ -154,6 +155,34 @@ def check_compile():
             pass
         else:
             raise AssertionError("a signature that is none is accepted")
+
+
+@triton.jit
+def promising(x_ptr, n, BLOCK: tl.constexpr):
+    at = tl.max_contiguous(tl.multiple_of((5 + tl.arange(0, BLOCK)) % n, BLOCK), BLOCK)
+    tl.device_assert(n > 0, "n is 0")
+    tl.store(x_ptr + at, tl.load(x_ptr + at) + 1)
+
+
+def check_that_debug_is_about_assertions():
+    """Inductor compiles with `debug`, and its matmuls promise more than holds."""
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    signature = {"x_ptr": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+    for checks in (False, True):
+        options = {"debug": True, **({"sanitize_promises": True} if checks else {})}
+        src = ASTSource(promising, signature, {"BLOCK": 64})
+        ptx = triton.compile(src, target=GPUTarget("cuda", 90, 32), options=options).asm["ptx"]
+        assert "__assertfail" in ptx and ("runs of 64" in kept_text(ptx)) == checks
+
+
+def kept_text(ptx):
+    """The strings of PTX's constants, which are lists of numbers there."""
+    return "".join(
+        "".join(chr(int(number)) for number in numbers.split(",") if number.strip() != "0")
+        for numbers in re.findall(r"\.b8 \w+\[\d+\] = \{([\d, ]+)\}", ptx)
+    )
 
 
 def check_knobs():

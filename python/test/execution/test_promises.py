@@ -255,6 +255,14 @@ def test_a_broken_promise_is_an_error(debugged, how, values, length, multiple, t
     promise[(1,)](x, 24, B=32, RUN=length, MULTIPLE=multiple, HOW=how)
 
 
+def test_promises_that_are_not_checked(debugged):
+    how, values, length, multiple, _ = BROKEN[0]
+    debugged(
+        promise, (1,), values.astype(np.int32), 24,
+        B=32, RUN=length, MULTIPLE=multiple, HOW=how, sanitize_promises=False,
+    )  # fmt: skip
+
+
 def test_an_argument_that_is_one(debugged):
     x = UP.astype(np.int32)
     with pytest.raises(
