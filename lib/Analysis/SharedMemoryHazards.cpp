@@ -5,6 +5,7 @@
 #include "mlir/IR/Matchers.h"
 #include "tessera/Analysis/RegionFlow.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -53,6 +54,15 @@ static std::optional<int64_t> getStoredSlot(Operation *op, tilegpu::LocalAllocOp
   return slot.getSExtValue();
 }
 
+/// The barriers in memory that an op uses; null for other ops. Its effects name no buffer, since
+/// nothing moves past it.
+static Value getMBarrier(Operation *op) {
+  return TypeSwitch<Operation *, Value>(op)
+      .Case<tilegpu::MBarrierInitOp, tilegpu::MBarrierWaitOp, tilegpu::MBarrierArriveOp,
+            tilegpu::MBarrierExpectOp>([](auto use) { return use.getBarrier(); })
+      .Default([](Operation *) { return Value(); });
+}
+
 SmallVector<SharedMemoryAccess> SharedMemoryHazards::getAccesses(Operation *op) const {
   SmallVector<SharedMemoryAccess> accesses;
   if (auto scratch = dyn_cast<tilegpu::ScratchOpInterface>(op))
@@ -64,6 +74,13 @@ SmallVector<SharedMemoryAccess> SharedMemoryHazards::getAccesses(Operation *op) 
   if (auto call = dyn_cast<CallOpInterface>(op))
     if (int64_t bytes = frameBytes(call))
       accesses.push_back({0, bytes, /*isWrite=*/true, op});
+  if (Value barrier = getMBarrier(op))
+    for (Operation *alloc : alias.getBuffers(barrier)) {
+      auto buffer = cast<tilegpu::LocalAllocOp>(alloc);
+      int64_t offset = getSharedOffset(buffer, kSharedOffsetAttr);
+      int64_t end = offset + cast<tilegpu::MemDescType>(buffer.getType()).getNumBytes();
+      accesses.push_back({offset, end, /*isWrite=*/isa<tilegpu::MBarrierInitOp>(op), op});
+    }
   for (auto [buffer, isWrite] : alias.getUses(op)) {
     int64_t offset = getSharedOffset(buffer, kSharedOffsetAttr);
     tilegpu::MemDescType type = buffer.getType();
@@ -116,12 +133,14 @@ static void land(tilegpu::AsyncWaitOp wait, std::set<SharedMemoryAccess> &pendin
   }
 }
 
+/// A wait leaves fewer groups than this in flight.
+constexpr unsigned kMaxCountedGroups = 8;
+
 /// Stores by TMA since the last one are a group.
 static void commit(std::set<SharedMemoryAccess> &pending) {
-  constexpr unsigned kCounted = 8;
   for (SharedMemoryAccess access : getInFlight<tilegpu::TMAStoreOp>(pending)) {
     pending.erase(access);
-    access.groups = std::min(access.groups + 1, kCounted);
+    access.groups = std::min(access.groups + 1, kMaxCountedGroups);
     pending.insert(access);
   }
 }
@@ -138,15 +157,50 @@ static void land(tilegpu::TMAStoreWaitOp wait, std::set<SharedMemoryAccess> &pen
   }
 }
 
+static SmallVector<SharedMemoryAccess> getDotsInFlight(const std::set<SharedMemoryAccess> &pending) {
+  return getInFlight<tilegpu::WarpgroupDotOp>(pending);
+}
+
+/// Ends dots, but for the newest. Their reads are then ordered with what the same thread does.
+static void landDots(unsigned newest, std::set<SharedMemoryAccess> &pending) {
+  for (SharedMemoryAccess access : getDotsInFlight(pending)) {
+    if (access.groups <= newest)
+      continue;
+    pending.erase(access);
+    access.isInFlight = false;
+    access.groups = 0;
+    pending.insert(access);
+  }
+}
+
+/// Begins a dot, or does all of it, which ends the earlier ones, too.
+static void begin(tilegpu::WarpgroupDotOp dot, ArrayRef<SharedMemoryAccess> accesses,
+                  std::set<SharedMemoryAccess> &pending) {
+  if (!dot.getIsAsync())
+    return landDots(0, pending);
+  for (SharedMemoryAccess access : getDotsInFlight(pending)) {
+    pending.erase(access);
+    access.groups = std::min(access.groups + 1, kMaxCountedGroups);
+    pending.insert(access);
+  }
+  for (SharedMemoryAccess access : accesses) {
+    access.isInFlight = access.isOfBegunDot = true;
+    access.groups = 1;
+    pending.insert(access);
+  }
+}
+
 /// The barrier that has been found to be needed before an op, if there is one.
 void SharedMemoryHazards::meetBefore(Operation *op, Pending &pending) const {
   auto found = hasBarrier.find(op);
   if (found == hasBarrier.end())
     return;
-  if (barriers[found->second].second.isWithinGroup())
-    meetInGroups(pending);
-  else
-    meet(pending);
+  const SharedMemoryHazard &hazard = barriers[found->second].second;
+  if (hazard.isWithinGroup())
+    return meetInGroups(pending);
+  if (hazard.isOfDotInFlight())
+    landDots(0, pending);
+  meet(pending);
 }
 
 void SharedMemoryHazards::visitOp(Operation *op, Pending &pending) {
@@ -159,6 +213,8 @@ void SharedMemoryHazards::visitOp(Operation *op, Pending &pending) {
     return land(wait, pending);
   if (auto wait = dyn_cast<tilegpu::TMAStoreWaitOp>(op))
     return land(wait, pending);
+  if (auto wait = dyn_cast<tilegpu::WarpgroupWaitOp>(op))
+    return landDots(wait.getPendings(), pending);
   if (isa<tilegpu::TMAStoreCommitOp>(op))
     return commit(pending);
   // What one thread does beside the others is ordered by barriers in memory, and so is what it is
@@ -171,25 +227,30 @@ void SharedMemoryHazards::visitOp(Operation *op, Pending &pending) {
   auto check = [&](const SharedMemoryAccess &earlier, const SharedMemoryAccess &later) {
     if (!earlier.conflictsWith(later))
       return;
-    if (earlier.isInFlight) {
+    SharedMemoryHazard hazard{earlier, later};
+    if (earlier.isInFlight && !hazard.isOfDotInFlight()) {
       if (missesWait.insert(op).second)
-        missingWaits.push_back({earlier, later});
+        missingWaits.push_back(hazard);
       return;
     }
-    SharedMemoryHazard hazard{earlier, later};
     auto [found, isNew] = hasBarrier.try_emplace(op, barriers.size());
     if (isNew)
       barriers.push_back({op, hazard});
-    else if (!hazard.isWithinGroup())
+    else if (!hazard.isWithinGroup() && !barriers[found->second].second.isOfDotInFlight())
       barriers[found->second].second = hazard;
   };
   for (const SharedMemoryAccess &later : accesses)
     for (const SharedMemoryAccess &earlier : pending)
       check(earlier, later);
   meetBefore(op, pending);
+  // Its uses are behind a barrier, or behind the entry of a warp_specialize, where all warps meet.
+  if (isa<tilegpu::MBarrierInitOp>(op))
+    return;
   if (isa<tilegpu::AsyncCopyOp, tilegpu::TMAStoreOp>(op))
     for (SharedMemoryAccess &access : accesses)
       access.isInFlight = true;
+  if (auto dot = dyn_cast<tilegpu::WarpgroupDotOp>(op))
+    begin(dot, accesses, pending);
   if (meetsInside(op)) {
     // What was pending is ordered by the barrier inside; then the scratch is read.
     meet(pending);

@@ -28,10 +28,20 @@
 // That the slots of a ring that are in flight are others than those that are used is up to
 // whoever makes the ring. What is no ring must have landed before it is used.
 //
+// A dot of a warpgroup that is begun (warpgroup_dot with is_async) reads until a wait covers it.
+// Warps of other groups may wait later, so a barrier ends its reads only behind that wait:
+//
+//     warpgroup_dot of A, async    {A r, A r in flight}
+//     barrier                      {A r in flight}
+//     warpgroup_wait               {A r}
+//     write A                      needs a barrier
+//
+// Where the result of a dot is not used there is no wait. Then the barrier needs one in front.
+//
 // A store by TMA (tma_store) reads in the same way until its own wait. Where each
 // warpgroup stores a part of the buffer that it alone wrote, it is enough for the warps
 // of the group to meet, which orders no other accesses. What the
-// partition of a warp_specialize does is ordered by barriers in shared memory, and no
+// partition of a warp_specialize does is ordered by mbarriers, and no
 // business of this analysis.
 
 #ifndef TESSERA_ANALYSIS_SHAREDMEMORYHAZARDS_H
@@ -52,11 +62,13 @@ struct SharedMemoryAccess {
   mlir::Operation *op;
   /// The `local_alloc` of the ring that this is a slot of; null if it is none.
   mlir::Operation *ring = nullptr;
-  /// A copy that has not been waited for: an asynchronous write, or a read by TMA.
+  /// A copy that has not been waited for: an asynchronous write, or a read by TMA or by a dot.
   bool isInFlight = false;
-  /// Of a read by TMA in flight: the groups of stores committed since, its own
+  /// Of a read in flight: the groups of stores by TMA, or of dots, committed since, its own
   /// included, as far as they are counted.
   unsigned groups = 0;
+  /// Whether a dot that is begun reads here, also after its wait. The ring's maker orders slots.
+  bool isOfBegunDot = false;
   /// The `local_alloc` of a buffer of which each warpgroup has a part of its own; null if
   /// it is none.
   mlir::Operation *ofGroups = nullptr;
@@ -67,9 +79,9 @@ struct SharedMemoryAccess {
   mlir::Type warpsFrom{}, warpsTo{};
 
   bool operator<(const SharedMemoryAccess &other) const {
-    return std::tie(begin, end, isWrite, op, isInFlight, groups, hasGroupMet) <
+    return std::tie(begin, end, isWrite, op, isInFlight, groups, isOfBegunDot, hasGroupMet) <
            std::tie(other.begin, other.end, other.isWrite, other.op, other.isInFlight, other.groups,
-                    other.hasGroupMet);
+                    other.isOfBegunDot, other.hasGroupMet);
   }
   /// Whether it is enough for the warps of each group to meet.
   bool isWithinGroup(const SharedMemoryAccess &other) const {
@@ -81,7 +93,7 @@ struct SharedMemoryAccess {
            warpsTo == other.warpsTo;
   }
   bool conflictsWith(const SharedMemoryAccess &other) const {
-    if ((isInFlight && ring && ring == other.ring) || isWithinWarps(other))
+    if (((isInFlight || isOfBegunDot) && ring && ring == other.ring) || isWithinWarps(other))
       return false;
     if (hasGroupMet && isWithinGroup(other))
       return false;
@@ -97,7 +109,9 @@ bool meetsInside(mlir::Operation *op);
 struct SharedMemoryHazard {
   SharedMemoryAccess earlier, later;
 
-  bool isWithinGroup() const { return earlier.isWithinGroup(later); }
+  bool isWithinGroup() const { return !isOfDotInFlight() && earlier.isWithinGroup(later); }
+  /// Whether the barrier needs a wait for all dots in front.
+  bool isOfDotInFlight() const { return earlier.isInFlight && earlier.isOfBegunDot; }
 };
 
 class SharedMemoryHazards {
@@ -107,9 +121,9 @@ public:
   SharedMemoryHazards(mlir::FunctionOpInterface function, const SharedMemoryAlias &alias,
                       llvm::function_ref<int64_t(mlir::CallOpInterface)> frameBytes);
 
-  /// The ops that need a barrier just before them, each with a hazard that says why, and
-  /// whether warpgroups may meet each for itself. With these barriers there is no other
-  /// hazard.
+  /// The ops that need a barrier just before them, each with a hazard that says why,
+  /// whether warpgroups may meet each for itself, and whether dots must end first. With
+  /// these barriers there is no other hazard.
   llvm::ArrayRef<std::pair<mlir::Operation *, SharedMemoryHazard>> getBarriers() const {
     return barriers;
   }

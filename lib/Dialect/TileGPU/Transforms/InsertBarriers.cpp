@@ -78,6 +78,8 @@ struct TileGPUInsertBarriersPass
       for (const auto &[op, hazard] : hazards.getBarriers()) {
         bool ofGroup = hazard.isWithinGroup();
         OpBuilder builder(ofGroup ? op : sections.getMeetingPlace(op));
+        if (hazard.isOfDotInFlight())
+          WarpgroupWaitOp::create(builder, op->getLoc(), TypeRange(), ValueRange(), /*pendings=*/0);
         BarrierOp::create(builder, op->getLoc(), ofGroup);
       }
       LaneOrder lanes(function);
