@@ -233,7 +233,8 @@ static Value makePointer(OpBuilder &b, Location loc, Value address, Value step, 
   };
   if (step)
     add(Value(arith::IndexCastOp::create(b, loc, b.getI64Type(), step)));
-  if (offset && llvm::isInt<31>(offset))
+  // A constant in the op itself has 29 bits.
+  if (offset && llvm::isInt<29>(offset))
     add(int32_t(offset));
   else if (offset)
     add(Value(arith::ConstantIntOp::create(b, loc, offset, 64)));

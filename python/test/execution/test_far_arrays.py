@@ -14,6 +14,7 @@ import pytest
 import tessera
 import tessera.gpu
 import tessera.language as tl
+from execution.running import host_has
 from tessera.testing.fuzz.arrays import reserve
 
 TARGETS = ["sm_80", "sm_90a"]
@@ -203,3 +204,28 @@ def test_rows_stay_copies(kind: str) -> None:
     # No dimension has the product of two numbers that programs compute.
     bounds = kernel.metadata.get("program_bounds")
     assert len(bounds or []) == (kind == "product")
+
+
+@tessera.jit
+def transposed(x_ptr, o_ptr, S: tl.constexpr):
+    """Columns of x as rows of a result that are S elements apart."""
+    i, j = tl.arange(0, 16), tl.arange(0, 64)
+    x = tl.load(x_ptr + i[:, None] + j[None, :] * 16)
+    o = o_ptr + i[:, None].to(tl.int64) * S + j[None, :].to(tl.int64)
+    tl.store(o, x)
+    tl.store(x_ptr + i[:, None] + j[None, :] * 16, tl.load(o) + 1)
+
+
+@pytest.mark.parametrize("cpu", ["x86-64-v4", "x86-64-v3", "x86-64"])
+@pytest.mark.parametrize("rows_apart", [(1 << 28) - 64, 1 << 28, (1 << 28) + 64, 1 << 30, 1 << 32])
+def test_constant_distances_on_a_cpu(cpu, rows_apart) -> None:
+    """A constant of an LLVM getelementptr has 29 bits."""
+    if not host_has(cpu):
+        pytest.skip(f"this machine has no {cpu}")
+    x = np.arange(1024, dtype=np.int32).reshape(64, 16)
+    given = x.copy()
+    o = reserve(15 * rows_apart + 64, np.dtype(np.int32))
+    transposed[(1,)](given, o, rows_apart, cpu=cpu)
+    for row in range(16):
+        np.testing.assert_array_equal(o[row * rows_apart :][:64], x[:, row])
+    np.testing.assert_array_equal(given, x + 1)
