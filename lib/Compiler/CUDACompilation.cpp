@@ -11,7 +11,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Target/LLVMIR/Import.h"
-#include "tessera/Analysis/HeldBytes.h"
+#include "tessera/Analysis/SharedMemory/HeldBytes.h"
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Machine/RegisterNeed.h"

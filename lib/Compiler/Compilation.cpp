@@ -7,7 +7,7 @@
 #include "StageFiles.h"
 #include "mlir/IR/Action.h"
 #include "mlir/Parser/Parser.h"
-#include "tessera/Analysis/MachineView.h"
+#include "tessera/Analysis/Order/MachineView.h"
 #include "tessera/Compiler/ArgumentAccess.h"
 #include "tessera/Pipelines/Pipelines.h"
 #include "tessera/Support/Cancellation.h"

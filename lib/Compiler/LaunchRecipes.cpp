@@ -4,7 +4,7 @@
 // compiling: the simulator.
 
 #include "KernelAttributes.h"
-#include "tessera/Analysis/MemoryOrder.h"
+#include "tessera/Analysis/Order/MemoryOrder.h"
 #include "tessera/Compiler/Compiler.h"
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"

@@ -43,14 +43,14 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
   // Only what the user wrote may be contracted, not what lowering writes. With
   // `deterministic` it would make results depend on what LLVM sees.
   if (options.fpFusion && !options.deterministic)
-    kernels.addPass(createStripsAllowContraction());
+    kernels.addPass(tile::createTileAllowContractionPass());
 
   // Scaled dots become such of types that tensor cores take.
   // With `deterministic`, batches alone become dots of f32.
-  StripsDecomposeScaledDotOptions scaled;
+  tile::TileDecomposeScaledDotPassOptions scaled;
   scaled.forTensorCores = !options.deterministic;
   scaled.batchesAlone = options.deterministic;
-  kernels.addPass(createStripsDecomposeScaledDot(scaled));
+  kernels.addPass(tile::createTileDecomposeScaledDotPass(scaled));
   kernels.addPass(createCSEPass());
 
   // From here on every tile has a layout, though none is chosen yet.

@@ -77,10 +77,10 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   // `deterministic` it would make results depend on whether the machine has the
   // instruction.
   if (options.fpFusion && !options.deterministic)
-    kernels.addPass(createStripsAllowContraction());
+    kernels.addPass(tile::createTileAllowContractionPass());
 
   // No CPU has an instruction for them; what is left is a dot like any other.
-  kernels.addPass(createStripsDecomposeScaledDot());
+  kernels.addPass(tile::createTileDecomposeScaledDotPass());
 
   // First it is settled which operations share a loop nest. All later steps follow the
   // groups; none moves an operation from one to another.

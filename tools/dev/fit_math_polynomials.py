@@ -7,7 +7,7 @@ found by the Remez exchange in 80-digit arithmetic and then rounded, coefficient
 coefficient, to the format it is used in. The comment behind each one gives the
 largest weighted error of the fit, as a power of two.
 
-    fit_math_polynomials.py > lib/Conversion/TileToStrips/MathCoefficients.h
+    fit_math_polynomials.py > lib/Conversion/TileToStrips/Functions/MathCoefficients.h
 """
 
 from __future__ import annotations

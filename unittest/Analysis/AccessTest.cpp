@@ -6,7 +6,7 @@
 // programs keep to small numbers, in which more is claimed; others have numbers near the ends of
 // 32 and 64 bits, where all that is claimed has to hold although sums and products wrap.
 
-#include "tessera/Analysis/Access.h"
+#include "tessera/Analysis/Access/Access.h"
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 

@@ -3,7 +3,7 @@
 // Facts of random structured programs, held against runs of these: what has happened before an op
 // in any run was known there. And how often ops are visited.
 
-#include "tessera/Analysis/RegionFlow.h"
+#include "tessera/Analysis/Order/RegionFlow.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -6,8 +6,8 @@
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_PATTERNS_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_PATTERNS_H
 
-#include "Fragment.h"
-#include "TypeConverter.h"
+#include "Fragments/Fragment.h"
+#include "Fragments/TypeConverter.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Transforms/DialectConversion.h"
 

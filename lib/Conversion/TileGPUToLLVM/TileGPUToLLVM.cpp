@@ -5,11 +5,11 @@
 
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 
-#include "ClusterWaits.h"
+#include "Fragments/VerifyLayouts.h"
 #include "Patterns.h"
-#include "TensorMapMemory.h"
-#include "VerifyLayouts.h"
-#include "WarpSpecialize.h"
+#include "Plans/ClusterWaits.h"
+#include "Plans/TensorMapMemory.h"
+#include "Plans/WarpSpecialize.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"

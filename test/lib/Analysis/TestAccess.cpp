@@ -4,7 +4,7 @@
 // that carries `test.form` (with promises believed: `test.promised`), and the terms of the mask of
 // each load and store that carries `test.mask`.
 
-#include "tessera/Analysis/Access.h"
+#include "tessera/Analysis/Access/Access.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
 #include "mlir/IR/AsmState.h"

@@ -4,7 +4,7 @@
 // held against what kernels compute, a pass that makes each access from its box anew:
 // pointers and mask are those of the coordinates, strides and extents alone.
 
-#include "tessera/Analysis/BoxAccess.h"
+#include "tessera/Analysis/Boxes/BoxAccess.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/Pass/Pass.h"

@@ -3,7 +3,7 @@
 // Remarks that say at which place of the order each function stands and how deep its
 // calls go, or the error about a cycle.
 
-#include "tessera/Analysis/CallGraph.h"
+#include "tessera/Analysis/Order/CallGraph.h"
 
 #include "mlir/Pass/Pass.h"
 

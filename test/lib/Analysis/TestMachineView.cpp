@@ -2,7 +2,7 @@
 //
 // Says of each op with the attribute `test.view` what it may see of the machine.
 
-#include "tessera/Analysis/MachineView.h"
+#include "tessera/Analysis/Order/MachineView.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"

@@ -4,7 +4,7 @@
 // `test.past`; with `test.across` on a loop, other iterations' of that one; with `test.in_turns`
 // on the first of the two, whether their lanes may be done in turns.
 
-#include "tessera/Analysis/MemoryOrder.h"
+#include "tessera/Analysis/Order/MemoryOrder.h"
 
 #include "mlir/Pass/Pass.h"
 

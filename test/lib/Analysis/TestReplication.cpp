@@ -3,8 +3,8 @@
 // Remarks on each op with a result: how many threads hold an element of it, and which of
 // them is the representative.
 
-#include "tessera/Analysis/CallGraph.h"
-#include "tessera/Analysis/Replication.h"
+#include "tessera/Analysis/Order/CallGraph.h"
+#include "tessera/Analysis/SharedMemory/Replication.h"
 
 #include "mlir/Pass/Pass.h"
 

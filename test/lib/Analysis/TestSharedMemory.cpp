@@ -4,8 +4,8 @@
 // the `test.name` of their allocs), from where to where a buffer lives and where it lies,
 // and before which op warps have to meet because of which other.
 
-#include "tessera/Analysis/SharedMemoryAllocation.h"
-#include "tessera/Analysis/SharedMemoryHazards.h"
+#include "tessera/Analysis/SharedMemory/SharedMemoryAllocation.h"
+#include "tessera/Analysis/SharedMemory/SharedMemoryHazards.h"
 
 #include "mlir/Pass/Pass.h"
 

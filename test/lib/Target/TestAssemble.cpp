@@ -9,7 +9,7 @@
 // Functions that nobody calls are kept: most tests are such functions. They are assembled as
 // relocatable code, in which functions stay even without a kernel.
 
-#include "tessera/Analysis/SharedMemoryAllocation.h"
+#include "tessera/Analysis/SharedMemory/SharedMemoryAllocation.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Pipelines/Pipelines.h"

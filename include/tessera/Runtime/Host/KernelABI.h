@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How compiled CPU code and the launcher meet. Generated code sees these structs
-// by their offsets: lib/Conversion/TileToStrips/LowerPrograms.cpp writes the other
+// by their offsets: lib/Conversion/TileToStrips/Programs/LowerPrograms.cpp writes the other
 // half, and both change together (kHostABIVersion is in the metadata of every
 // kernel and in every cache key).
 

@@ -3,7 +3,7 @@
 // What moves tiles to, from and within shared memory: matrices of 8 x 8, asynchronous copies, TMA,
 // and the barriers that count what has arrived.
 
-#include "../Fragment.h"
+#include "Fragments/Fragment.h"
 #include "InlinePTX.h"
 #include "NVIDIAHooks.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

@@ -9,7 +9,7 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
-#include "tessera/Analysis/MemoryOrder.h"
+#include "tessera/Analysis/Order/MemoryOrder.h"
 #include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "tile-loop-invariant-code-motion"

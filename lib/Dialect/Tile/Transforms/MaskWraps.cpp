@@ -10,8 +10,8 @@
 // A row that is one element over and over (the scale of a block of columns), and is masked as what
 // is made of it is when that is stored, need not be one: the element is loaded once.
 
-#include "tessera/Analysis/Access.h"
-#include "tessera/Analysis/MemoryOrder.h"
+#include "tessera/Analysis/Access/Access.h"
+#include "tessera/Analysis/Order/MemoryOrder.h"
 #include "tessera/Dialect/Tile/IR/RowElements.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 

@@ -4,7 +4,7 @@
 // the programs at the edge wrap; all others pay for the possibility with a gather in
 // place of a load, and with divisions. A test of scalars tells the two apart.
 
-#include "tessera/Analysis/Access.h"
+#include "tessera/Analysis/Access/Access.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/IR/IRMapping.h"

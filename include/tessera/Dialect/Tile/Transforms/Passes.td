@@ -414,4 +414,53 @@ def TileVersionWrapsPass : Pass<"tile-version-wraps", "::tessera::tile::FuncOp">
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def TileAllowContractionPass : Pass<"tile-allow-contraction", "::tessera::tile::FuncOp"> {
+  let summary = "Lets a product and the sum it is part of be rounded once";
+  let description = [{
+    Marks the additions, subtractions and products of the user's program with
+    `fastmath<contract>`, so that the machine's fused multiply-add may be used for
+    them. First of all passes, since arithmetic that later passes write (polynomials,
+    exact sums of two parts) must be done as written. Left out where the same bits are
+    wanted on every machine.
+
+    ```mlir
+    %p = arith.mulf %a, %b : tensor<64xf32>
+    ```
+    becomes
+    ```mlir
+    %p = arith.mulf %a, %b fastmath<contract> : tensor<64xf32>
+    ```
+  }];
+}
+
+def TileDecomposeScaledDotPass : Pass<"tile-decompose-scaled-dot", "::tessera::tile::FuncOp"> {
+  let summary = "Makes dots of scaled operands dots of f32";
+  let description = [{
+    Packed elements are taken apart, operands converted to f32 and multiplied with
+    their scales, each of which is repeated for the elements of its group.
+
+    ```mlir
+    %d = tile.dot_scaled %a scale %s as e4m3, %b as bf16, %c
+       : tensor<64x32xi8> scale tensor<64x1xi8>, tensor<32x64xbf16> -> tensor<64x64xf32>
+    ```
+    becomes
+    ```mlir
+    %a8 = tile.bitcast %a : tensor<64x32xi8> -> tensor<64x32xf8E4M3FN>
+    %x = tile.fp_to_fp %a8 : tensor<64x32xf8E4M3FN> -> tensor<64x32xf32>
+    %z = tile.fp_to_fp %b : tensor<32x64xbf16> -> tensor<32x64xf32>
+    %scales = tile.bitcast ... -> tensor<64x1xf32>
+    %factors = tile.reshape ... -> tensor<64x32xf32>
+    %y = arith.mulf %x, %factors : tensor<64x32xf32>
+    %d = tile.dot %y, %z, %c : tensor<64x32xf32>, tensor<32x64xf32> -> tensor<64x64xf32>
+    ```
+
+    `for-tensor-cores` makes them dots of what tensor cores take, in which every
+    element times its scale is exact, too: bf16; with an operand of f16, tf32.
+  }];
+  let options = [
+    Option<"forTensorCores", "for-tensor-cores", "bool", "false", "Dots of bf16 or tf32">,
+    Option<"batchesAlone", "batches-alone", "bool", "false", "Leave dots of two matrices">,
+  ];
+}
+
 #endif // TESSERA_DIALECT_TILE_TRANSFORMS_PASSES_TD

@@ -16,7 +16,7 @@
 #ifndef TESSERA_DIALECT_TILEGPU_TRANSFORMS_ACCESSPATTERN_H
 #define TESSERA_DIALECT_TILEGPU_TRANSFORMS_ACCESSPATTERN_H
 
-#include "tessera/Analysis/ThreadAccess.h"
+#include "tessera/Analysis/Access/ThreadAccess.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 
 #include <vector>

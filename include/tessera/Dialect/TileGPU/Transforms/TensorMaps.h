@@ -6,7 +6,7 @@
 #ifndef TESSERA_DIALECT_TILEGPU_TRANSFORMS_TENSORMAPS_H
 #define TESSERA_DIALECT_TILEGPU_TRANSFORMS_TENSORMAPS_H
 
-#include "tessera/Analysis/MemoryOrder.h"
+#include "tessera/Analysis/Order/MemoryOrder.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 
 namespace tessera::tilegpu {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a thread of a GPU moves by one access to global memory, if it has enough neighbours in
+// registers. Layouts are chosen so that it has, and code is made of what it has: both ask here.
+
+#ifndef TESSERA_ANALYSIS_ACCESS_THREADACCESS_H
+#define TESSERA_ANALYSIS_ACCESS_THREADACCESS_H
+
+#include "tessera/Analysis/Access/Access.h"
+#include "tessera/Machine/GPUMachine.h"
+
+namespace tessera::tilegpu {
+
+/// The most bytes that a thread moves at once.
+inline constexpr int64_t kMaxAccessBytes = GPUMachine::kMaxAccessBytes;
+
+/// The pointers of an access to global memory through a tile of pointers; null for any
+/// other op.
+mlir::Value getAccessedPointers(mlir::Operation *op);
+
+/// How many elements along a dimension a load, a store, an asynchronous copy or an atomic of such a
+/// tile moves at once, a power of two.
+int64_t getAccessWidth(mlir::Operation *op, unsigned dim, AccessAnalysis &analysis);
+
+} // namespace tessera::tilegpu
+
+#endif // TESSERA_ANALYSIS_ACCESS_THREADACCESS_H

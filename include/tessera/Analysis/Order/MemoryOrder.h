@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Order: may one op come before another one that the program has it come after?
+//
+// A program sees its own loads and stores in the order in which they are written. Whoever
+// moves an access, does it ahead (pipelining), leaves it to another thread or TMA
+// (specialisation, TMA) or repeats it asks here whether anybody could tell. No pass has a
+// list of its own of ops that are in the way: what an op does is what it declares (MLIR's
+// memory effects), and the rest is a matter of addresses.
+//
+//     effect on a pointer, a tile of pointers, a     an access there: of the arrays that the
+//       descriptor, a block pointer                  pointers can be of (getPointerBases)
+//     effect on a buffer                             an access of that buffer
+//     effect on nothing in particular                an access of anything: `tile.barrier`,
+//                                                    foreign code that is not pure
+//     no effects declared (a call)                   the same
+//     an atomic that synchronises, a volatile load   the same beside its own access
+//     effect on tile::Events (assertions, prints,    none of memory; what has such effects keeps
+//       promises)                                    its order among itself
+//
+// Reads pass reads. A read or write of anything is passed by nothing that it could meet: that
+// is what makes a barrier a barrier. Other pairs are independent where their addresses are:
+//
+//     for k:
+//       x = load src[m, k]
+//       store tmp[m, k], 2 * x        mayPass(load of tmp, store to tmp): Ordered
+//       a = load tmp[m, k]            mayPass(load of b, store to tmp):
+//       b = load b[k, n]                IndependentIf b and tmp do not overlap
+//       acc += a * b
+//
+// Two arguments may be the same array, or views that overlap. So accesses of two of them
+// are never independent for certain, but if these two do not meet, which is known at the
+// launch (LaunchRange), or in the program, from the addresses themselves. A pair that touches
+// an array by one argument is compared by its boxes (BoxAccess), which know how far apart
+// they are. If that cannot tell, or an address comes from memory, the accesses are ordered
+// as far as a launch is concerned; the program can still compare addresses.
+//
+// An answer is about one execution of each op. Where one of them is to pass executions of
+// the other one in other iterations of a loop, that loop is said (`across`): values that
+// change in it are not the same for both.
+//
+// What is asked is more than the language promises on GPUs, where only the own lane's
+// accesses keep their order: an order that CPU and interpreter keep is not given up here.
+//
+// Who asks what. Passes that are not here move, repeat or drop pure ops alone, or leave each
+// access where it is.
+//
+//     canonicalizer, CSE, LICM of MLIR       effects: of ops that do not write, equal ones become
+//                                            one where nothing between them writes; others stay
+//     tile-loop-invariant-code-motion        mayWriteMemory() of a loop that loads leave
+//     strips-group                           mayPass(): loads and stores that share a loop nest, a
+//                                            load that is done in a later one, scalar loads
+//     strips-check-aliases                   mayInterleave() of all pairs in a nest; what may meet
+//                                            becomes a comparison of addresses in the program
+//     strips-lower: non-temporal stores      mayMeetOtherPrograms() of the kernel's ops
+//     atomics added up by a thread           getMemoryAccesses() of what comes later,
+//       (AtomicPrivatisation)                mayMeetOtherPrograms() of what comes before
+//     tilegpu-accelerate-matmul              mayPass(): a load that sinks to its dot
+//     tilegpu-warp-specialize                mayPass() across loops: loads that another thread
+//                                            orders; conditions of the launch
+//     tilegpu-expand-schedule                getMemoryAccesses() of a loop over tiles whose results
+//                                            lie in arrays that are found: places are compared
+//     tilegpu-store-by-tensor-map            mayPass() across loops: stores that TMA does
+//                                            later; conditions of the launch
+//       persistent kernels                   mayMeetOtherPrograms() of the kernel
+//     tilegpu-order-tiles                    getPointerBases() of what iterations over tiles do:
+//                                            places are compared
+//     tilegpu-pipeline                       mayPass() across the loop: loads that are done ahead
+//     tilegpu-load-rows-ahead                mayPass() across the loop; conditions of the launch
+//     tilegpu-overlap-loads                  mayWriteMemory() of what iterations do side by side
+//     tilegpu-reload-rows                    mayWriteMemory() of what a row is loaded behind
+//     tilegpu-prefetch                       getMemoryAccesses() of shared memory, mayPass()
+//     tilegpu-reorder-instructions           mayWriteMemory() of what loads are moved over, or
+//                                            are done again behind
+//     tilegpu-prefetch-next-row              mayWriteMemory() of loads whose like is asked for
+//     tilegpu-insert-barriers                LaneOrder.h: mayPassAccesses() of what threads do
+//
+// LLVM, which comes after all of them, has its own rules: it is told that nothing overlaps a
+// thread's scratch and what describes its launch, and no more.
+
+#ifndef TESSERA_ANALYSIS_ORDER_MEMORYORDER_H
+#define TESSERA_ANALYSIS_ORDER_MEMORYORDER_H
+
+#include "tessera/Analysis/Boxes/BoxAccess.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace tessera {
+
+/// One of the things that an op does to memory.
+struct OpAccess {
+  mlir::Operation *op = nullptr;
+  /// Pointers, a descriptor, a block pointer or a buffer; null if it may be anywhere.
+  mlir::Value place;
+  bool reads = false, writes = false;
+  /// Null if it may be any.
+  mlir::SideEffects::Resource *resource = nullptr;
+
+  bool isAnywhere() const { return !place; }
+  /// Not so for tile::Events.
+  bool isOfMemory() const;
+};
+
+/// What an op, and all within it, does to memory: nothing, if it has effects on tile::Events
+/// alone.
+llvm::SmallVector<OpAccess> getMemoryAccesses(mlir::Operation *op);
+
+/// Whether an op may write to memory of the program, or order what others do.
+bool mayWriteMemory(mlir::Operation *op);
+
+/// Whether an op, or anything within it, may see what other programs do, or order what this one
+/// does for them: it is an access of anything (a barrier, a call, foreign code) or an atomic,
+/// which reads and writes one place.
+bool mayMeetOtherPrograms(mlir::Operation *op);
+
+/// The arrays that pointers may be of.
+struct PointerBases {
+  /// Arguments of the kernel.
+  llvm::SmallSetVector<mlir::BlockArgument, 2> arguments;
+  /// Whether there may be others: addresses that were found in memory or made of integers,
+  /// arguments of functions.
+  bool hasOthers = false;
+
+  /// The only array; null if there are, or may be, several.
+  mlir::BlockArgument getSingle() const {
+    return !hasOthers && arguments.size() == 1 ? arguments.front() : mlir::BlockArgument();
+  }
+};
+
+/// For a pointer, a tile of them, a block pointer or a descriptor.
+PointerBases getPointerBases(mlir::Value pointers);
+
+/// Two accesses that must not meet, one of each op.
+struct AccessPair {
+  OpAccess moved, other;
+  /// If not empty: they do not, in a launch where none of these is negative.
+  llvm::SmallVector<LaunchExpr, 0> apartIf;
+};
+
+/// The answer.
+class MemoryOrderAnswer {
+public:
+  enum Kind {
+    Independent,   ///< nobody can tell the order
+    IndependentIf, ///< nobody can tell unless accesses of the two meet
+    Ordered,       ///< it has to stay
+  };
+
+  Kind getKind() const { return kind; }
+  bool isIndependent() const { return kind == Independent; }
+  bool isOrdered() const { return kind == Ordered; }
+  /// IndependentIf: all of these have to be apart.
+  llvm::ArrayRef<AccessPair> getConditions() const { return pairs; }
+  /// Ordered: which two accesses.
+  const AccessPair &getReason() const { return pairs.front(); }
+
+private:
+  friend class MemoryOrder;
+
+  Kind kind = Independent;
+  llvm::SmallVector<AccessPair, 1> pairs;
+};
+
+class MemoryOrder {
+public:
+  explicit MemoryOrder(AccessAnalysis &analysis) : analysis(analysis) {}
+
+  /// Whether `moved` may come before, or after, `other`, on the other side of which it
+  /// stands; with `across`, executions of it in other iterations of that loop.
+  MemoryOrderAnswer mayPass(mlir::Operation *moved, mlir::Operation *other,
+                            mlir::Operation *across = nullptr);
+
+  /// Whether the lanes of two ops, all those of the first one before all of the second one, may
+  /// as well be done in turns: some of the first, the same ones of the second, the next ones of
+  /// the first. Accesses that meet in the same lane alone keep their order by that; others are
+  /// not to meet. Two accesses by the same pointers are among the answer's conditions, too.
+  MemoryOrderAnswer mayInterleave(mlir::Operation *first, mlir::Operation *second);
+
+  /// mayPass() of their accesses alone: it does not count that an atomic or a volatile load
+  /// orders others.
+  MemoryOrderAnswer mayPassAccesses(mlir::Operation *moved, mlir::Operation *other,
+                                    mlir::Operation *across = nullptr);
+
+private:
+  MemoryOrderAnswer compareAll(llvm::ArrayRef<OpAccess> moved, llvm::ArrayRef<OpAccess> others,
+                               mlir::Operation *across, bool byLanes = false);
+  void compare(const OpAccess &moved, const OpAccess &other, mlir::Operation *across, bool byLanes,
+               MemoryOrderAnswer &answer);
+  const std::optional<BoxAccess> &getBox(mlir::Operation *op);
+
+  AccessAnalysis &analysis;
+  llvm::DenseMap<mlir::Operation *, std::optional<BoxAccess>> boxes;
+};
+
+//===----------------------------------------------------------------------===//
+// Conditions of a launch
+//===----------------------------------------------------------------------===//
+
+/// The bytes of an array that an access by one argument reaches, in all programs of a launch and in
+/// all iterations of all loops around it.
+struct LaunchRange {
+  struct Dim {
+    LaunchExpr extent, stride; ///< in elements
+    /// The index of the first of so many elements, which the launcher bounds (ProgramBound.h);
+    /// none: 0.
+    std::string first;
+  };
+  unsigned argument = 0;
+  int64_t elementBytes = 1;
+  /// None: a single element.
+  llvm::SmallVector<Dim, 2> dims;
+
+  bool operator==(const LaunchRange &other) const;
+};
+
+struct LaunchConditions;
+
+/// The range of an access of a single argument's array, with what it takes for granted of the
+/// launch added to the conditions. None for other accesses, and of an index found in memory. One
+/// whose loop's end is found there, or which a `while` counts up, goes on to the end of memory.
+std::optional<LaunchRange> getLaunchRange(const OpAccess &access, AccessAnalysis &analysis,
+                                          LaunchConditions &conditions);
+
+/// What must hold at a launch for pairs of accesses not to meet.
+struct LaunchConditions {
+  llvm::SmallVector<LaunchExpr> notNegative;
+  /// Numbers that are not negative in any program (ProgramBound.h).
+  llvm::SmallVector<std::string> programBounds;
+  int64_t mostPrograms = 0; ///< along an axis of the grid; 0: any
+  /// Of two different arguments each.
+  llvm::SmallVector<std::pair<LaunchRange, LaunchRange>, 1> apart;
+
+  /// Adds what an answer asks for. False if a launch cannot know it: then `why` is the pair.
+  bool add(const MemoryOrderAnswer &answer, AccessAnalysis &analysis, AccessPair &why);
+  /// Along an axis of the grid; 0: any.
+  void limitPrograms(int64_t most);
+};
+
+/// On a kernel, and on the module once the kernel is an llvm.func: pairs of ranges that must be
+/// apart at a launch, or another variant of the kernel has to do.
+inline constexpr llvm::StringLiteral kArraysApartAttr = "tilegpu.arrays_apart";
+
+using LaunchRangePair = std::pair<LaunchRange, LaunchRange>;
+
+/// The attribute for a kernel with so many arguments that a launch gives.
+mlir::ArrayAttr makeArraysApart(mlir::MLIRContext *context, unsigned numArguments,
+                                llvm::ArrayRef<LaunchRangePair> pairs);
+/// What an op's attribute says, an empty list if it has none; nothing where it is of another
+/// form.
+std::optional<llvm::SmallVector<LaunchRangePair>> readArraysApart(mlir::Operation *op);
+
+} // namespace tessera
+
+#endif // TESSERA_ANALYSIS_ORDER_MEMORYORDER_H

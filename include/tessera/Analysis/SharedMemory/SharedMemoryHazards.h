@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where the warps of a program must meet because of shared memory.
+//
+// Warps run on their own. If one op writes bytes of shared memory and a later one reads
+// them (or the other way round, or both write), all warps must have finished the first
+// before any starts the second. The analysis follows the accesses that no barrier has
+// ordered yet through the function, around loops until nothing changes:
+//
+//     write A        {A w}
+//     read  A        needs a barrier, which empties the set; then {A r}
+//     read  A        no hazard: {A r}
+//     write B        no hazard: {A r, B w}
+//
+// An op with scratch writes it, meets inside itself, and reads it. Lanes that exchange within
+// their warp do so in a part of the scratch that is their warp's alone: the next conversion of the
+// same kind in the same place, often that of the next iteration, needs no other warp.
+//
+// An asynchronous copy writes at some time between its start and the wait for it, and no
+// barrier ends that. Its write is in flight until a wait has been, when it becomes a write
+// like any other, which the other warps see behind the next barrier:
+//
+//     read  slot of R              {R r}
+//     async_wait {pending = 1}     {R r, R w}       of copies in flight: any may have landed
+//     async_copy slot of R         needs a barrier; then {R w in flight}
+//     read  slot of R              no hazard: {R r, R w in flight}
+//
+// That the slots of a ring that are in flight are others than those that are used is up to
+// whoever makes the ring. What is no ring must have landed before it is used.
+//
+// A dot of a warpgroup that is begun (warpgroup_dot with is_async) reads until a wait covers it.
+// Warps of other groups may wait later, so a barrier ends its reads only behind that wait:
+//
+//     warpgroup_dot of A, async    {A r, A r in flight}
+//     barrier                      {A r in flight}
+//     warpgroup_wait               {A r}
+//     write A                      needs a barrier
+//
+// Where the result of a dot is not used there is no wait. Then the barrier needs one in front.
+//
+// A store by TMA (tma_store) reads in the same way until its own wait. Where each
+// warpgroup stores a part of the buffer that it alone wrote, it is enough for the warps
+// of the group to meet, which orders no other accesses. What the
+// partition of a warp_specialize does is ordered by mbarriers, and no
+// business of this analysis.
+
+#ifndef TESSERA_ANALYSIS_SHAREDMEMORY_SHAREDMEMORYHAZARDS_H
+#define TESSERA_ANALYSIS_SHAREDMEMORY_SHAREDMEMORYHAZARDS_H
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "tessera/Analysis/SharedMemory/SharedMemoryAlias.h"
+#include "llvm/ADT/MapVector.h"
+
+#include <set>
+
+namespace tessera {
+
+/// Bytes that an op reads or writes.
+struct SharedMemoryAccess {
+  int64_t begin, end;
+  bool isWrite;
+  mlir::Operation *op;
+  /// The `local_alloc` of the ring that this is a slot of; null if it is none.
+  mlir::Operation *ring = nullptr;
+  /// A copy that has not been waited for: an asynchronous write, or a read by TMA or by a dot.
+  bool isInFlight = false;
+  /// Of a read in flight: the groups of stores by TMA, or of dots, committed since, its own
+  /// included, as far as they are counted.
+  unsigned groups = 0;
+  /// Whether a dot that is begun reads here, also after its wait. The ring's maker orders slots.
+  bool isOfBegunDot = false;
+  /// The `local_alloc` of a buffer of which each warpgroup has a part of its own; null if
+  /// it is none.
+  mlir::Operation *ofGroups = nullptr;
+  /// Whether the warps of each group have met since.
+  bool hasGroupMet = false;
+  /// The layouts between which lanes convert, where each warp writes and reads only a part that
+  /// they and the place say; null elsewhere.
+  mlir::Type warpsFrom{}, warpsTo{};
+
+  bool operator<(const SharedMemoryAccess &other) const {
+    return std::tie(begin, end, isWrite, op, isInFlight, groups, isOfBegunDot, hasGroupMet) <
+           std::tie(other.begin, other.end, other.isWrite, other.op, other.isInFlight, other.groups,
+                    other.isOfBegunDot, other.hasGroupMet);
+  }
+  /// Whether it is enough for the warps of each group to meet.
+  bool isWithinGroup(const SharedMemoryAccess &other) const {
+    return ofGroups && ofGroups == other.ofGroups;
+  }
+  /// Whether what each warp does here meets only what it did itself.
+  bool isWithinWarps(const SharedMemoryAccess &other) const {
+    return warpsFrom && begin == other.begin && end == other.end && warpsFrom == other.warpsFrom &&
+           warpsTo == other.warpsTo;
+  }
+  bool conflictsWith(const SharedMemoryAccess &other) const {
+    if (((isInFlight || isOfBegunDot) && ring && ring == other.ring) || isWithinWarps(other))
+      return false;
+    if (hasGroupMet && isWithinGroup(other))
+      return false;
+    return (isWrite || other.isWrite) && begin < other.end && other.begin < end;
+  }
+};
+
+/// Whether all warps meet inside an op: between writing its scratch and reading it. Lanes of one
+/// warp that exchange elements need no other warp.
+bool meetsInside(mlir::Operation *op);
+
+/// A pair of accesses with no barrier between them.
+struct SharedMemoryHazard {
+  SharedMemoryAccess earlier, later;
+
+  bool isWithinGroup() const { return !isOfDotInFlight() && earlier.isWithinGroup(later); }
+  /// Whether the barrier needs a wait for all dots in front.
+  bool isOfDotInFlight() const { return earlier.isInFlight && earlier.isOfBegunDot; }
+};
+
+class SharedMemoryHazards {
+public:
+  /// For a function whose buffers have places. `frameBytes` says how much a call's
+  /// callee uses.
+  SharedMemoryHazards(mlir::FunctionOpInterface function, const SharedMemoryAlias &alias,
+                      llvm::function_ref<int64_t(mlir::CallOpInterface)> frameBytes);
+
+  /// The ops that need a barrier just before them, each with a hazard that says why,
+  /// whether warpgroups may meet each for itself, and whether dots must end first. With
+  /// these barriers there is no other hazard.
+  llvm::ArrayRef<std::pair<mlir::Operation *, SharedMemoryHazard>> getBarriers() const {
+    return barriers;
+  }
+
+  /// Ops that use what a copy in flight writes: a wait is missing, which no barrier makes
+  /// up for.
+  llvm::ArrayRef<SharedMemoryHazard> getMissingWaits() const { return missingWaits; }
+
+private:
+  using Pending = std::set<SharedMemoryAccess>;
+
+  void visitOp(mlir::Operation *op, Pending &pending);
+  void meetBefore(mlir::Operation *op, Pending &pending) const;
+  llvm::SmallVector<SharedMemoryAccess> getAccesses(mlir::Operation *op) const;
+
+  const SharedMemoryAlias &alias;
+  llvm::function_ref<int64_t(mlir::CallOpInterface)> frameBytes;
+  llvm::SmallVector<std::pair<mlir::Operation *, SharedMemoryHazard>> barriers;
+  llvm::DenseMap<mlir::Operation *, unsigned> hasBarrier;
+  llvm::SmallVector<SharedMemoryHazard> missingWaits;
+  llvm::DenseSet<mlir::Operation *> missesWait;
+};
+
+} // namespace tessera
+
+#endif // TESSERA_ANALYSIS_SHAREDMEMORY_SHAREDMEMORYHAZARDS_H

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The way down from a value without a linear form to the op that has none although what it is
+// made of has: that is what the user can change. Which values have one is up to the access
+// analysis alone.
+
+#include "BoxRefusals.h"
+
+#include "Access/AccessRules.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+static bool isPointer(Type type) { return isa<PointerType>(getElementTypeOrSelf(type)); }
+
+/// Whether the form of a result is made of those of all operands that are indices or pointers.
+static bool isMadeOfOperands(Operation *op) {
+  return movesOneTile(op) || isa<arith::ExtSIOp, arith::ExtUIOp, arith::IndexCastOp>(op) ||
+         isa<AddPtrOp, arith::AddIOp, arith::SubIOp, arith::MulIOp, ShiftOp>(op);
+}
+
+static std::string describe(Operation *op, AccessAnalysis &analysis) {
+  return llvm::TypeSwitch<Operation *, std::string>(op)
+      .Case<ReshapeOp>([](auto) { return "an index is reshaped"; })
+      .Case<ShiftOp>([](auto) { return "an index is shifted"; })
+      .Case<arith::MulIOp>([&](arith::MulIOp product) {
+        bool isUniform = analysis.getForm(product.getLhs()).isUniform() ||
+                         analysis.getForm(product.getRhs()).isUniform();
+        return isUniform ? "an index is too long an expression"
+                         : "two indices that both vary within the tile are multiplied";
+      })
+      .Case<arith::AddIOp, arith::SubIOp, AddPtrOp>(
+          [](auto) { return "an index is too long an expression"; })
+      .Case<arith::ExtUIOp>([](auto) { return "an unsigned index may wrap"; })
+      .Case<RemIntOp>([](auto) { return "an index is a remainder (%)"; })
+      .Case<DivIntOp>([](auto) { return "an index is a quotient (//)"; })
+      .Case<arith::SelectOp>(
+          [](auto) { return "an index or pointer is chosen element by element"; })
+      .Case<LoadOp>([](auto) { return "an index or pointer is loaded"; })
+      .Default([](Operation *other) {
+        return ("an index or pointer is made by " + other->getName().getStringRef()).str();
+      });
+}
+
+std::string box::explainNoForm(Value value, AccessAnalysis &analysis) {
+  while (true) {
+    if (!isPointer(value.getType()) && !access::isWide(value.getType()))
+      return "an index has fewer than 32 bits";
+    Value below;
+    auto isUnknown = [&](Value operand) { return !analysis.getForm(operand).uniform; };
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+      if (!loop)
+        return "a pointer is carried by a `while` loop or comes from outside the kernel";
+      unsigned number = argument.getArgNumber() - loop.getNumInductionVars();
+      SmallVector<Value> amounts;
+      if (isUnknown(loop.getInitArgs()[number]))
+        below = loop.getInitArgs()[number];
+      else if (!access::collectAmounts(loop.getYieldedValues()[number], argument, amounts))
+        return "a loop changes an index or a pointer by more than a sum";
+      else if (const Value *amount = llvm::find_if(amounts, isUnknown); amount != amounts.end())
+        below = *amount;
+      else
+        return "a loop moves a pointer by amounts that are not always the same";
+    } else {
+      Operation *op = value.getDefiningOp();
+      if (isMadeOfOperands(op))
+        for (Value operand : op->getOperands())
+          if (!below && isUnknown(operand))
+            below = operand;
+      if (!below)
+        return describe(op, analysis);
+    }
+    value = below;
+  }
+}

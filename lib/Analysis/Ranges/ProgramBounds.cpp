@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Analysis/Ranges/ProgramBounds.h"
+
+#include "tessera/Dialect/Tile/IR/LaunchLimits.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+namespace {
+
+/// Writes one value. What several others are made of is written as often.
+class Writer {
+public:
+  bool write(Value value);
+
+  std::string text;
+
+private:
+  bool writeOperator(StringRef name, ValueRange operands) {
+    text += ("(" + name).str();
+    for (Value operand : operands) {
+      text += ' ';
+      if (!write(operand))
+        return false;
+    }
+    text += ')';
+    return true;
+  }
+  bool writeArgument(BlockArgument argument);
+  bool writeUnsigned(StringRef name, Operation *op);
+
+  unsigned depth = 0, count = 0;
+};
+
+bool isWordSized(Type type) { return type.isInteger(32) || type.isInteger(64); }
+
+} // namespace
+
+/// The axis of the grid whose extent a value is: the count of programs, or what the launcher
+/// passes.
+static std::optional<unsigned> getAxisOfExtent(Value value) {
+  if (auto programs = value.getDefiningOp<NumProgramsOp>())
+    return programs.getAxis();
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto func = argument ? dyn_cast<FuncOp>(argument.getOwner()->getParentOp()) : FuncOp();
+  if (!func || !func.getArgAttr(argument.getArgNumber(), kGridExtentAttr))
+    return std::nullopt;
+  unsigned axis = 0;
+  for (unsigned before = 0; before < argument.getArgNumber(); ++before)
+    axis += bool(func.getArgAttr(before, kGridExtentAttr));
+  return axis;
+}
+
+/// The axis of the grid along which a value is the place of a program: its own, or one that is held
+/// below the extent, as that of a program with which it changes places.
+static std::optional<unsigned> getAxisOfPlace(Operation *op) {
+  if (auto program = dyn_cast<ProgramIdOp>(op))
+    return program.getAxis();
+  if (!isa<arith::MinUIOp>(op))
+    return std::nullopt;
+  for (Value bound : op->getOperands()) {
+    Operation *last = bound.getDefiningOp();
+    APInt offset;
+    bool isLast = last && last->getNumOperands() == 2 &&
+                  matchPattern(last->getOperand(1), m_ConstantInt(&offset)) &&
+                  ((isa<arith::SubIOp>(last) && offset.isOne()) ||
+                   (isa<arith::AddIOp>(last) && offset.isAllOnes()));
+    if (isLast)
+      if (std::optional<unsigned> axis = getAxisOfExtent(last->getOperand(0)))
+        return axis;
+  }
+  return std::nullopt;
+}
+
+/// The step of a loop, 1 where it is not known.
+static int64_t getStep(scf::ForOp loop) {
+  APInt step;
+  bool isKnown = matchPattern(loop.getStep(), m_ConstantInt(&step)) && step.isStrictlyPositive();
+  return isKnown ? step.getSExtValue() : 1;
+}
+
+bool Writer::writeArgument(BlockArgument argument) {
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (auto loop = dyn_cast<scf::ForOp>(parent)) {
+    int64_t step = getStep(loop);
+    return argument == loop.getInductionVar() && !loop.getUnsignedCmp() &&
+           writeOperator(step == 1 ? "loop" : "loop" + std::to_string(step),
+                         {loop.getLowerBound(), loop.getUpperBound()});
+  }
+  auto func = dyn_cast<FuncOp>(parent);
+  if (!func || !func.isKernel())
+    return false;
+  text += (argument.getType().isInteger(32) ? "i32:" : "i64:") +
+          std::to_string(argument.getArgNumber());
+  return true;
+}
+
+/// A quotient or remainder of unsigned integers is that of signed ones where none is negative.
+bool Writer::writeUnsigned(StringRef name, Operation *op) {
+  text += ("(" + name + std::to_string(op->getResult(0).getType().getIntOrFloatBitWidth())).str();
+  for (Value operand : op->getOperands()) {
+    text += ' ';
+    if (!writeOperator("unsigned", operand))
+      return false;
+  }
+  text += ')';
+  return true;
+}
+
+bool Writer::write(Value value) {
+  // Longer than what a person writes, and than what a launch should compute.
+  constexpr unsigned kMostValues = 100, kMaxDepth = 15;
+  if (!isWordSized(value.getType()) || ++count > kMostValues || depth == kMaxDepth)
+    return false;
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant))) {
+    text += std::to_string(constant.getSExtValue());
+    return true;
+  }
+  if (std::optional<unsigned> axis = getAxisOfExtent(value)) {
+    text += "extent:" + std::to_string(*axis);
+    return true;
+  }
+  ++depth;
+  auto done = [&](bool isWritten) {
+    --depth;
+    return isWritten;
+  };
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return done(writeArgument(argument));
+  Operation *op = value.getDefiningOp();
+  auto binary = [&](StringRef name) {
+    return done(writeOperator(
+        (name + std::to_string(value.getType().getIntOrFloatBitWidth())).str(), op->getOperands()));
+  };
+  if (std::optional<unsigned> axis = getAxisOfPlace(op)) {
+    text += "program:" + std::to_string(*axis);
+    return done(true);
+  }
+  if (isa<arith::AddIOp>(op))
+    return binary("add");
+  if (isa<arith::SubIOp>(op))
+    return binary("sub");
+  if (isa<arith::MulIOp>(op))
+    return binary("mul");
+  if (isa<arith::MinSIOp>(op))
+    return binary("min");
+  if (isa<arith::MaxSIOp>(op))
+    return binary("max");
+  if (auto quotient = dyn_cast<DivIntOp>(op))
+    return quotient.getSignedness() == Signedness::Signed ? binary("div")
+                                                          : done(writeUnsigned("div", op));
+  if (auto remainder = dyn_cast<RemIntOp>(op))
+    return remainder.getSignedness() == Signedness::Signed ? binary("rem")
+                                                           : done(writeUnsigned("rem", op));
+  if (isa<arith::DivUIOp>(op))
+    return done(writeUnsigned("div", op));
+  if (isa<arith::RemUIOp>(op))
+    return done(writeUnsigned("rem", op));
+  if (isa<arith::ExtSIOp, HintOp>(op))
+    return done(op->getOperand(0).getType().isIntOrIndex() && write(op->getOperand(0)));
+  if (isa<arith::ExtUIOp>(op))
+    return done(writeOperator("unsigned", op->getOperand(0)));
+  return done(false);
+}
+
+/// Whether the launcher reads a text of so many operators in each other.
+static bool isReadable(StringRef text) {
+  constexpr unsigned kMostLevels = 29, kMostCharacters = 4000;
+  unsigned level = 0, most = 0;
+  for (char letter : text) {
+    level += letter == '(';
+    level -= letter == ')';
+    most = std::max(most, level);
+  }
+  return most <= kMostLevels && text.size() <= kMostCharacters;
+}
+
+std::optional<std::string> tessera::writeProgramBound(Value value) {
+  Writer writer;
+  if (!writer.write(value) || !isReadable(writer.text))
+    return std::nullopt;
+  return std::move(writer.text);
+}
+
+std::optional<std::string> tessera::writeDivisorBound(Value divisor) {
+  std::optional<std::string> text = writeProgramBound(divisor);
+  return text ? std::optional("(sub64 " + *text + " 1)") : std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+/// What the number of a loop's iteration is multiplied with in a sum; nothing where there is more
+/// of it than that.
+static std::optional<ScalarPolynomial> getMultiplier(const ScalarPolynomial &sum, Value variable) {
+  ScalarFactor iteration(variable, /*isIteration=*/true);
+  std::optional<ScalarPolynomial> multiplier = ScalarPolynomial();
+  for (const ScalarTerm &term : sum.getTerms()) {
+    if (!llvm::is_contained(term.factors, iteration))
+      continue;
+    std::optional<ScalarPolynomial> others = ScalarPolynomial(term.scale);
+    ScalarTerm rest = term;
+    rest.factors.erase(llvm::find(rest.factors, iteration));
+    if (llvm::is_contained(rest.factors, iteration))
+      return std::nullopt;
+    for (const ScalarFactor &factor : rest.factors)
+      others = others ? others->times(ScalarPolynomial::ofFactor(factor)) : std::nullopt;
+    multiplier = others && multiplier ? multiplier->plus(*others) : std::nullopt;
+    if (!multiplier)
+      return std::nullopt;
+  }
+  return multiplier;
+}
+
+/// The sum with a loop's variable in the place of its lower bound and so many steps, where it has a
+/// multiple of these: what bounds the variable is known better than how often a loop is done.
+static std::optional<ScalarPolynomial> putVariable(const ScalarPolynomial &sum, Value variable,
+                                                   AccessAnalysis &analysis) {
+  std::optional<LinearForm> form = analysis.getLinearForm(variable);
+  std::optional<ScalarPolynomial> of = getMultiplier(sum, variable);
+  std::optional<ScalarPolynomial> step =
+      form ? getMultiplier(form->uniform, variable) : std::nullopt;
+  std::optional<ScalarPolynomial> quotient = of && step ? of->dividedBy(*step) : std::nullopt;
+  if (!quotient)
+    return std::nullopt;
+  std::optional<ScalarPolynomial> difference =
+      ScalarPolynomial::ofFactor(variable).minus(form->uniform);
+  difference = difference ? quotient->times(*difference) : std::nullopt;
+  return difference ? sum.plus(*difference) : std::nullopt;
+}
+
+/// How often a loop has been done.
+static std::optional<std::string> writeIterations(Value variable) {
+  auto loop = cast<scf::ForOp>(cast<BlockArgument>(variable).getOwner()->getParentOp());
+  std::optional<std::string> at = writeProgramBound(variable),
+                             from = writeProgramBound(loop.getLowerBound()),
+                             step = writeProgramBound(loop.getStep());
+  if (!at || !from || !step)
+    return std::nullopt;
+  return "(div64 (max64 (sub64 " + *at + " " + *from + ") 0) " + *step + ")";
+}
+
+static std::optional<std::string> writeTerm(const ScalarTerm &term) {
+  constexpr size_t kMostFactors = 4;
+  std::string text = std::to_string(term.scale);
+  if (term.factors.size() > kMostFactors)
+    return std::nullopt;
+  for (const ScalarFactor &factor : term.factors) {
+    std::optional<std::string> next =
+        factor.isIteration ? writeIterations(factor.value) : writeProgramBound(factor.value);
+    if (!next)
+      return std::nullopt;
+    text = text == "1" ? *next : "(mul64 " + text + " " + *next + ")";
+  }
+  return text;
+}
+
+std::optional<std::string> tessera::writeProgramBound(const ScalarPolynomial &sum,
+                                                      AccessAnalysis &analysis,
+                                                      SmallVectorImpl<ScalarTerm> &others) {
+  constexpr size_t kMostTerms = 10;
+  ScalarPolynomial rest = sum;
+  SmallVector<Value> variables;
+  for (const ScalarTerm &term : sum.getTerms())
+    for (const ScalarFactor &factor : term.factors)
+      if (factor.isIteration && !llvm::is_contained(variables, factor.value))
+        variables.push_back(factor.value);
+  for (Value variable : variables)
+    rest = putVariable(rest, variable, analysis).value_or(rest);
+  if (rest.getTerms().size() > kMostTerms)
+    return std::nullopt;
+  SmallVector<std::string> terms;
+  for (const ScalarTerm &term : rest.getTerms()) {
+    std::optional<std::string> text = writeTerm(term);
+    if (text)
+      terms.push_back(std::move(*text));
+    else
+      others.push_back(term);
+  }
+  if (terms.empty())
+    return "";
+  // In whatever order they came up, the text is the same.
+  llvm::sort(terms);
+  std::string text = terms.front();
+  for (StringRef term : llvm::drop_begin(terms))
+    text = "(add64 " + text + " " + term.str() + ")";
+  return isReadable(text) ? std::optional(std::move(text)) : std::nullopt;
+}

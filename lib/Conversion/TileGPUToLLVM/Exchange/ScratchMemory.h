@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How much shared memory the ops of the tile dialect need to exchange elements, and for
+// what. Allocation asks for the bytes (ScratchOpInterface), the lowering for the plan; both
+// follow from the layouts alone.
+
+#ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_SCRATCHMEMORY_H
+#define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_SCRATCHMEMORY_H
+
+#include "Fragments/AxisFragment.h"
+#include "tessera/Conversion/TileToTileGPU/Passes.h"
+
+namespace tessera {
+
+/// Whether the module asks for the interpreter's order of sums (tilegpu::kDeterministicAttr).
+bool isDeterministic(mlir::Operation *op);
+
+/// What a reduction moves through memory: by default what is left once each warp has
+/// folded its own part.
+std::optional<AxisExchange> getReduceExchange(tile::ReduceOp op);
+
+/// What a scan moves through memory: the totals of each warp's runs, or the whole tiles
+/// where warps and lanes alternate along the axis.
+struct ScanPlan {
+  /// Axis bits below this one are in registers and lanes alone, not in warps or blocks.
+  unsigned firstWarpBit;
+  /// Whether the whole tiles move.
+  bool isWhole = false;
+  std::optional<AxisExchange> exchange;
+};
+ScanPlan getScanPlan(tile::ScanOp op);
+
+/// Bytes that a sort needs: those of all operands and of the elements' numbers, if warps or
+/// blocks meet along the axis.
+int64_t getSortBytes(tile::SortOp op);
+
+/// The operands of a dot as they lie in memory: k slowest, then the batch, then rows of a
+/// (columns of b). They come there in pieces along k, one after another.
+struct DotOperand {
+  /// Dimension d of the shape in memory is dimension order[d] of the operand.
+  llvm::SmallVector<unsigned> order;
+  /// Bytes of one of 2^pieceBits pieces of each repeat of k.
+  int64_t getBytes(mlir::Type type, unsigned pieceBits) const;
+};
+/// Whether each thread has in registers what it multiplies: of the first operand the rows of
+/// its part of the result, of the second its columns, and all of k.
+bool isDotInRegisters(tile::DotOp op);
+/// The bits of k that number the pieces: as few as let a piece of both operands take no more
+/// than a quarter of the shared memory there is, so that several programs fit.
+unsigned getDotPieceBits(tile::DotOp op);
+DotOperand getDotOperandA(tile::DotOp op);
+DotOperand getDotOperandB(tile::DotOp op);
+
+/// Attaches ScratchOpInterface to reduce, scan, sort, histogram, gather and
+/// dots.
+void attachExchangeScratchModels(mlir::MLIRContext *context);
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_SCRATCHMEMORY_H

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The scratch memory of ops of the tile dialect whose result only one thread has, or is to have
+// for all.
+
+#include "Delivery.h"
+#include "ScratchMemory.h"
+#include "tessera/Analysis/Order/MachineView.h"
+#include "tessera/Analysis/SharedMemory/Replication.h"
+#include "tessera/Conversion/TileGPUToLLVM/Passes.h"
+
+using namespace mlir;
+using namespace tessera;
+
+namespace {
+
+template <typename SourceOp>
+struct DeliveryModel
+    : tilegpu::ScratchOpInterface::ExternalModel<DeliveryModel<SourceOp>, SourceOp> {
+  int64_t getScratchBytes(Operation *op) const {
+    if (op->use_empty())
+      return 0;
+    if (auto load = dyn_cast<tile::LoadOp>(op); load && !load.getIsVolatile())
+      return 0;
+    return getDeliveryBytes(op->getResult(0).getType(), op);
+  }
+};
+
+/// Of what sees the machine, blocks of a cluster have values of their own: one's is the program's,
+/// so that what depends on it, branches too, is the same in all. What is done for each element of a
+/// tile by another op is its own affair.
+template <typename ForeignOp>
+struct ForeignModel
+    : tilegpu::ScratchOpInterface::ExternalModel<ForeignModel<ForeignOp>, ForeignOp> {
+  int64_t getScratchBytes(Operation *op) const {
+    if (tilegpu::getNumBlocks(op) == 1 || op->use_empty() || !isOfProgram(op) || !maySeeMachine(op))
+      return 0;
+    int64_t bytes = 0;
+    for (Type type : op->getResultTypes())
+      if (Replication::of(type, op).blocks != 0)
+        bytes = std::max(bytes, getDeliveryBytes(type, op));
+    return bytes;
+  }
+
+private:
+  static bool isOfProgram(Operation *op) {
+    // Functions of tiles become functions of elements before anybody could deliver one.
+    if (isa<tile::ExternElementwiseOp>(op) && isa<RankedTensorType>(op->getResult(0).getType()))
+      return false;
+    Operation *around = op->getParentOp();
+    while (isa_and_present<scf::SCFDialect>(around->getDialect()))
+      around = around->getParentOp();
+    return isa<FunctionOpInterface>(around);
+  }
+};
+
+template <template <typename> class Model, typename... Ops> void attach(MLIRContext *context) {
+  (Ops::template attachInterface<Model<Ops>>(*context), ...);
+}
+
+} // namespace
+
+void tessera::registerTileGPUScratchModels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, tile::TileDialect *, tilegpu::TileGPUDialect *) {
+    attach<DeliveryModel, tile::LoadOp, tile::AtomicLoadOp, tile::AtomicRMWOp, tile::AtomicCASOp,
+           tile::ClockOp>(context);
+    attach<ForeignModel, tile::InlineAsmOp, tile::ExternElementwiseOp>(context);
+    attachExchangeScratchModels(context);
+  });
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The regions of reduce, scan and sort: code on scalars that is put in wherever two
+// groups of registers meet.
+
+#ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_COMBINEREGION_H
+#define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_COMBINEREGION_H
+
+#include "Patterns.h"
+
+namespace tessera {
+
+/// The elements at one place of several tiles.
+using Group = llvm::SmallVector<mlir::Value, 2>;
+
+class CombineRegion {
+public:
+  CombineRegion(mlir::Region &region, const TileGPUTypeConverter &converter,
+                mlir::ConversionPatternRewriter &rewriter, mlir::Location loc)
+      : region(region), converter(converter), rewriter(rewriter), loc(loc) {}
+
+  /// What the region gives for these groups: a copy of it, for the conversion to go on
+  /// with.
+  Group operator()(llvm::ArrayRef<mlir::Value> left, llvm::ArrayRef<mlir::Value> right) const;
+
+  /// Whether it is one op an operand, known to give the same with its operands exchanged,
+  /// to the bit.
+  bool isCommutative() const;
+
+  /// What does the same to the 32-bit integers of a warp, if there is that.
+  std::optional<WarpReduction> getWarpReduction() const;
+
+private:
+  mlir::Value cast(mlir::Value value, mlir::Type type) const;
+
+  mlir::Region &region;
+  const TileGPUTypeConverter &converter;
+  mlir::ConversionPatternRewriter &rewriter;
+  mlir::Location loc;
+};
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_COMBINEREGION_H

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_TYPECONVERTER_H
+#define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_TYPECONVERTER_H
+
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "tessera/Conversion/TileGPUToLLVM/TargetHooks.h"
+
+namespace tessera {
+
+/// What the types of tilegpu IR are to a thread: a tile is as many values as it has
+/// registers, a pointer one to global memory, a tile in shared memory a pointer to that,
+/// an 8-bit float its bits. The rest is as in LLVM.
+class TileGPUTypeConverter : public mlir::LLVMTypeConverter {
+public:
+  explicit TileGPUTypeConverter(mlir::MLIRContext *context, const mlir::LowerToLLVMOptions &options,
+                                const GPUMachine &machine, const TargetHooks &hooks);
+
+  /// The GPU that the module is for, and its instructions.
+  const GPUMachine &getMachine() const { return machine; }
+  const TargetHooks &getHooks() const { return hooks; }
+
+  /// The type of a scalar, or of each register of a tile.
+  mlir::Type convertElement(mlir::Type type) const;
+
+private:
+  const GPUMachine &machine;
+  const TargetHooks &hooks;
+};
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_TYPECONVERTER_H

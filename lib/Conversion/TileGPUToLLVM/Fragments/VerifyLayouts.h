@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What every pass relies on that asks a tile for its layout.
+
+#ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_VERIFYLAYOUTS_H
+#define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_VERIFYLAYOUTS_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace tessera {
+
+/// Fails, with an error, unless the module says how many warps a program has and every tile has a
+/// layout for these warps, and for the blocks that there are.
+mlir::LogicalResult verifyLayouts(mlir::ModuleOp module);
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_VERIFYLAYOUTS_H

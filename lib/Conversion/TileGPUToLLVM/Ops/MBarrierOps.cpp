@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Barriers in shared memory (mbarrier). Who arrives is one thread: of each warp in the
+// default region, for all that its lanes have done, and the only one in a partition.
+
+#include "Patterns.h"
+#include "Plans/WarpSpecialize.h"
+
+using namespace mlir;
+using namespace tessera;
+
+namespace {
+
+struct MBarrierInitPattern : TilePattern<tilegpu::MBarrierInitOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tilegpu::MBarrierInitOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
+    tilegpu::MemDescType type = op.getBarrier().getType();
+    Value isFirst = thread.equal(emitThreadId(thread), 0), arrivals = thread.i32(op.getArrivals());
+    for (unsigned slot = 0; slot < std::max(1u, type.getSlots()); ++slot) {
+      Value at =
+          thread.advance(adaptor.getBarrier(), static_cast<int32_t>(slot * type.getSlotBytes()));
+      getHooks().emitMBarrierInit(thread, at, arrivals, isFirst);
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct MBarrierWaitPattern : TilePattern<tilegpu::MBarrierWaitOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tilegpu::MBarrierWaitOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
+    getHooks().emitMBarrierWait(thread, adaptor.getBarrier(), adaptor.getParity());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct MBarrierArrivePattern : TilePattern<tilegpu::MBarrierArriveOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tilegpu::MBarrierArriveOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
+    Value isFirst;
+    if (op.getInCluster()) {
+      // A lane for each block, in one instruction.
+      unsigned blocks = tilegpu::getNumParts(op);
+      getHooks().emitWarpBarrier(thread);
+      Value lane = emitLaneId(thread);
+      Value barrier = emitRemoteAddress(thread, adaptor.getBarrier(),
+                                        thread.bitAnd(lane, static_cast<int32_t>(blocks - 1)));
+      getHooks().emitMBarrierArrive(thread, barrier,
+                                    thread.compare(LLVM::ICmpPredicate::ult, lane, blocks));
+      rewriter.eraseOp(op);
+      return success();
+    }
+    if (!isRunByOneThread(op)) {
+      getHooks().emitWarpBarrier(thread);
+      isFirst = thread.equal(emitLaneId(thread), 0);
+    }
+    getHooks().emitMBarrierArrive(thread, adaptor.getBarrier(), isFirst);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct MBarrierExpectPattern : TilePattern<tilegpu::MBarrierExpectOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tilegpu::MBarrierExpectOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
+    getHooks().emitMBarrierExpect(thread, adaptor.getBarrier(), thread.i32(op.getBytes()),
+                                  getElected(op));
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+} // namespace
+
+void tessera::populateMBarrierPatterns(const TileGPUTypeConverter &converter,
+                                       RewritePatternSet &patterns) {
+  patterns
+      .add<MBarrierInitPattern, MBarrierWaitPattern, MBarrierArrivePattern, MBarrierExpectPattern>(
+          converter);
+}

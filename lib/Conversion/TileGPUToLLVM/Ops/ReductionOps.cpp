@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Reductions: each thread folds its registers, then lanes exchange by shuffles, then what
+// is left goes through shared memory to lanes, and threads, that fold it in turn.
+//
+// With `deterministic` the axis bits are folded from the highest to the lowest, wherever
+// they are: the interpreter's halves, so the same bits on every target and for every
+// layout. What warps have then has to be exchanged first, while nothing is folded yet.
+
+#include "Exchange/ScratchMemory.h"
+
+using namespace mlir;
+using namespace tessera;
+
+/// The lane or register that holds a bit of the axis, from the highest bit to the lowest.
+static void foldBits(ThreadBuilder &thread, const CombineRegion &combine, AxisFragment &fragment,
+                     ArrayRef<HwDim> dims) {
+  for (unsigned bit = fragment.layout.dimBits(fragment.axis); bit-- > 0;)
+    for (HwDim dim : dims)
+      for (auto [index, column] : llvm::enumerate(f2::Columns(fragment.layout.columns(dim)))) {
+        if (getAxisBit(fragment.layout, fragment.axis, column) != bit)
+          continue;
+        if (dim == HwDim::Reg)
+          fragment.foldRegisterBit(combine, index);
+        else
+          fragment.foldLaneBit(thread, combine, index);
+      }
+}
+
+namespace {
+
+struct ReducePattern : TilePattern<tile::ReduceOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tile::ReduceOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
+    CombineRegion combine(op.getCombine(), getConverter(), rewriter, op.getLoc());
+    unsigned axis = op.getAxis();
+    AxisFragment fragment{tilegpu::getLayout(op.getOperandTypes().front()), axis, {}};
+    for (ValueRange registers : adaptor.getOperands())
+      fragment.operands.push_back(SmallVector<Value>(registers));
+
+    std::optional<AxisExchange> exchange = getReduceExchange(op);
+    Value scratch;
+    if (exchange) {
+      FailureOr<Value> pointer = emitScratch(thread, op);
+      if (failed(pointer))
+        return failure();
+      scratch = *pointer;
+    }
+    if (isDeterministic(op)) {
+      if (exchange)
+        fragment.exchange(thread, *exchange, op.getOperandTypes(), scratch);
+      if (fragment.layout.oddFactor(axis) != 1)
+        fragment.foldRegisters(combine);
+      else
+        foldBits(thread, combine, fragment, {HwDim::Reg, HwDim::Lane});
+    } else {
+      auto foldThreads = [&] {
+        fragment.foldRegisters(combine);
+        if (!fragment.foldWarp(thread, combine))
+          foldBits(thread, combine, fragment, {HwDim::Lane});
+      };
+      foldThreads();
+      if (exchange) {
+        fragment.exchange(thread, *exchange, op.getOperandTypes(), scratch);
+        foldThreads();
+      }
+    }
+
+    SmallVector<SmallVector<Value>> results(op.getNumResults());
+    Type type = op.getResultTypes().front();
+    for (int64_t number = 0, e = getNumRegisters(type); number < e; ++number) {
+      SmallVector<int64_t> coordinates;
+      if (isa<RankedTensorType>(type))
+        coordinates = getRegisterCoordinates(tilegpu::getLayout(type), number);
+      coordinates.insert(coordinates.begin() + axis, 0);
+      std::optional<int64_t> from = findRegister(fragment.layout, coordinates);
+      if (!from)
+        return op.emitOpError("gives ") << type << ", which is not where its elements are";
+      for (auto [registers, value] : llvm::zip_equal(results, fragment.get(*from)))
+        registers.push_back(value);
+    }
+    rewriter.replaceOpWithMultiple(op, std::move(results));
+    return success();
+  }
+};
+
+} // namespace
+
+void tessera::populateReductionPatterns(const TileGPUTypeConverter &converter,
+                                        RewritePatternSet &patterns) {
+  patterns.add<ReducePattern>(converter);
+  populateScanPatterns(converter, patterns);
+  populateGatherPatterns(converter, patterns);
+  populateSortPatterns(converter, patterns);
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which functions need not be exact to the last bit of f32.
+
+#ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_PLANS_NARROWRESULTS_H
+#define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_PLANS_NARROWRESULTS_H
+
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+
+namespace tessera {
+
+/// An attribute on functions of f32, from tilegpu-mark-narrow-results: all that is made of the
+/// result is rounded to 16 bits.
+inline constexpr llvm::StringLiteral kNarrowResultAttr =
+    tilegpu::TileGPUDialect::NarrowResultAttrHelper::getNameStr();
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_PLANS_NARROWRESULTS_H

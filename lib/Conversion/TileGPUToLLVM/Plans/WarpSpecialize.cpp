@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "WarpSpecialize.h"
+
+#include "Fragments/Fragment.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace tessera;
+
+/// On the branch: the warps that take its first side.
+static constexpr llvm::StringLiteral kDefaultWarpsAttr =
+    tilegpu::TileGPUDialect::DefaultWarpsAttrHelper::getNameStr();
+/// On the branch of a warp that begins with the election of its thread.
+static constexpr llvm::StringLiteral kElectsAttr =
+    tilegpu::TileGPUDialect::ElectsAttrHelper::getNameStr();
+/// Barrier 0 is that of all warps. From the first one of ping-pong on, each warpgroup has one at
+/// which it waits for the one before it, and one where its warps meet.
+static constexpr int32_t kDefaultBarrier = 1, kFirstPingPongBarrier = 2, kFirstGroupBarrier = 8;
+static constexpr unsigned kLanes = 1 << tilegpu::kLaneBits;
+static constexpr unsigned kWarpgroupBits = 2;
+static_assert(1 << kWarpgroupBits == tilegpu::kWarpsOfWarpgroup);
+
+/// Moves what is in a region to `to`, in front of its end.
+static void moveBody(Region &region, Block *to) {
+  Block &body = region.front();
+  body.getTerminator()->erase();
+  to->getOperations().splice(std::prev(to->end()), body.getOperations());
+}
+
+static void setRegisters(ThreadBuilder &thread, unsigned entry, std::optional<unsigned> registers) {
+  if (!registers || *registers == entry)
+    return;
+  thread.getHooks().emitSetRegisters(thread, *registers, /*areMore=*/*registers > entry);
+}
+
+/// A barrier at which a warpgroup waits, and which the group before it comes to.
+static void emitPingPongBarrier(ThreadBuilder &thread, Value barrier, bool waits) {
+  Value threads = thread.i32(2 * kLanes << kWarpgroupBits);
+  if (waits)
+    thread.getHooks().emitNamedBarrier(thread, barrier, threads);
+  else
+    thread.getHooks().emitNamedArrive(thread, barrier, threads);
+}
+
+/// Ping-pong by named barriers. The last warpgroup lets the first one begin, which waits for the
+/// last one in the end, so that no barrier is left half met.
+static void expandPingPong(Block *block, Value warp, unsigned warps, const TargetHooks &hooks) {
+  SmallVector<Operation *> ops;
+  block->walk([&](Operation *op) {
+    if (isa<tilegpu::PingPongWaitOp, tilegpu::PingPongPassOp>(op))
+      ops.push_back(op);
+  });
+  if (ops.empty())
+    return;
+  int32_t last = (warps >> kWarpgroupBits) - 1;
+  OpBuilder builder = OpBuilder::atBlockBegin(block);
+  ThreadBuilder thread(builder, ops.front()->getLoc(), hooks);
+  Value group = thread.lshr(warp, kWarpgroupBits);
+  Value isLast = thread.equal(group, last), isFirst = thread.equal(group, 0);
+  Value own = thread.add(group, kFirstPingPongBarrier);
+  Value next =
+      thread.create<LLVM::SelectOp>(isLast, thread.i32(kFirstPingPongBarrier), thread.add(own, 1));
+  auto emitIf = [&](Value condition, Value barrier, bool waits) {
+    auto branch = thread.create<scf::IfOp>(condition, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    emitPingPongBarrier(thread, barrier, waits);
+  };
+  emitIf(isLast, next, /*waits=*/false);
+  for (Operation *op : ops) {
+    builder.setInsertionPoint(op);
+    bool waits = isa<tilegpu::PingPongWaitOp>(op);
+    emitPingPongBarrier(thread, waits ? own : next, waits);
+    op->erase();
+  }
+  builder.setInsertionPoint(block->getTerminator());
+  emitIf(isFirst, own, /*waits=*/true);
+}
+
+Value tessera::emitGroup(ThreadBuilder &thread) {
+  return thread.lshr(emitWarpId(thread), kWarpgroupBits);
+}
+
+void tessera::emitGroupBarrier(ThreadBuilder &thread) {
+  Value number = thread.add(emitGroup(thread), kFirstGroupBarrier);
+  thread.getHooks().emitNamedBarrier(thread, number, thread.i32(kLanes << kWarpgroupBits));
+}
+
+static void expand(tilegpu::WarpSpecializeOp op, const TargetHooks &hooks) {
+  unsigned warps = *tilegpu::getNumWarps(op), entry = op.getEntryRegisters();
+  OpBuilder builder(op);
+  ThreadBuilder thread(builder, op.getLoc(), hooks);
+  op->getParentOp()->setAttr(kLaunchWarpsAttr, builder.getI32IntegerAttr(warps + op.getWarps()));
+  // So far nothing but shared memory has been looked at.
+  hooks.emitWaitForStream(thread);
+  // Barriers in shared memory are ready for all from here on.
+  hooks.emitMBarrierInitFence(thread);
+  // What other blocks have written does not matter to anybody.
+  if (op.getInCluster()) {
+    hooks.emitClusterArrive(thread, /*isRelaxed=*/true);
+    hooks.emitClusterWait(thread);
+  } else {
+    emitBarrier(thread);
+  }
+
+  // The same number in all lanes, which a branch on it is known by to be the warp's.
+  Value warp = emitShuffle(thread, emitWarpId(thread), thread.i32(0));
+  Value isDefault = thread.compare(LLVM::ICmpPredicate::ult, warp, warps);
+  auto branch = thread.create<scf::IfOp>(isDefault, /*withElseRegion=*/true);
+  branch->setAttr(kDefaultWarpsAttr, builder.getI32IntegerAttr(warps));
+
+  builder.setInsertionPointToStart(branch.thenBlock());
+  setRegisters(thread, entry, op.getDefaultRegisters());
+  moveBody(op.getDefaultRegion(), branch.thenBlock());
+  expandPingPong(branch.thenBlock(), warp, warps, hooks);
+  if (op.getInCluster()) {
+    // Warps of the partition that have ended have come, too.
+    builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+    emitClusterBarrier(thread);
+  }
+
+  builder.setInsertionPointToStart(branch.elseBlock());
+  setRegisters(thread, entry, op.getPartitionRegisters());
+  auto first = thread.create<scf::IfOp>(thread.equal(warp, warps), /*withElseRegion=*/false);
+  builder.setInsertionPointToStart(first.thenBlock());
+  Value isElected = hooks.emitElect(thread);
+  auto elected = thread.create<scf::IfOp>(isElected, /*withElseRegion=*/false);
+  moveBody(op.getPartition(), elected.thenBlock());
+  op.erase();
+}
+
+/// A branch of the first warp, which elects a thread. All its lanes stay together: where one
+/// went alone, ptxas would keep nothing in registers of the warp.
+static void expand(tilegpu::OneThreadOp op, const TargetHooks &hooks) {
+  OpBuilder builder(op->getContext());
+  Operation *function = op->getParentOfType<FunctionOpInterface>();
+  builder.setInsertionPointToStart(&function->getRegion(0).front());
+  ThreadBuilder thread(builder, op.getLoc(), hooks);
+  Value warp = emitShuffle(thread, emitWarpId(thread), thread.i32(0));
+  Value isFirst = thread.equal(warp, 0);
+  builder.setInsertionPoint(op);
+  auto branch = thread.create<scf::IfOp>(thread.both(isFirst, op.getCondition()),
+                                         /*withElseRegion=*/false);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  branch->setAttr(kElectsAttr, builder.getUnitAttr());
+  hooks.emitElect(thread);
+  Block *to = branch.thenBlock();
+  to->getOperations().splice(std::prev(to->end()), op.getBody().front().getOperations());
+  op.erase();
+}
+
+void tessera::expandWarpSpecialize(ModuleOp module, const TargetHooks &hooks) {
+  SmallVector<tilegpu::OneThreadOp> alone;
+  module.walk([&](tilegpu::OneThreadOp op) { alone.push_back(op); });
+  llvm::for_each(alone, [&](tilegpu::OneThreadOp op) { expand(op, hooks); });
+  SmallVector<tilegpu::WarpSpecializeOp> ops;
+  module.walk([&](tilegpu::WarpSpecializeOp op) { ops.push_back(op); });
+  llvm::for_each(ops, [&](tilegpu::WarpSpecializeOp op) { expand(op, hooks); });
+}
+
+bool tessera::isRunByOneThread(Operation *op) {
+  for (; op; op = op->getParentOp()) {
+    auto branch = dyn_cast_or_null<scf::IfOp>(op->getParentOp());
+    if (branch && branch->hasAttr(kDefaultWarpsAttr))
+      return op->getBlock() == branch.elseBlock();
+  }
+  return false;
+}
+
+Value tessera::getElected(Operation *op) {
+  for (; op; op = op->getParentOp())
+    if (auto branch = dyn_cast<scf::IfOp>(op); branch && branch->hasAttr(kElectsAttr))
+      return branch.thenBlock()->front().getResult(0);
+  return {};
+}
+
+void tessera::nameBarriers(ModuleOp module, const TargetHooks &hooks) {
+  module.walk([&](scf::IfOp branch) {
+    branch->removeAttr(kElectsAttr);
+    auto warps = branch->getAttrOfType<IntegerAttr>(kDefaultWarpsAttr);
+    if (!warps)
+      return;
+    branch->removeAttr(kDefaultWarpsAttr);
+    SmallVector<Operation *> barriers;
+    branch.getThenRegion().walk([&](Operation *op) {
+      if (hooks.isBarrier(op))
+        barriers.push_back(op);
+    });
+    for (Operation *barrier : barriers) {
+      OpBuilder builder(barrier);
+      ThreadBuilder thread(builder, barrier->getLoc(), hooks);
+      hooks.emitNamedBarrier(thread, thread.i32(kDefaultBarrier),
+                             thread.i32(warps.getInt() * kLanes));
+      barrier->erase();
+    }
+  });
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Warps with different work, in the terms of scf: a branch on the warp's number at the top
+// level of the kernel, of which every warp takes one side and stays there.
+
+#ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_PLANS_WARPSPECIALIZE_H
+#define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_PLANS_WARPSPECIALIZE_H
+
+#include "Fragments/Fragment.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace tessera {
+
+/// On a kernel: how many warps a launch has (i32), where there are more than the program's.
+inline constexpr llvm::StringLiteral kLaunchWarpsAttr =
+    tilegpu::TileGPUDialect::LaunchWarpsAttrHelper::getNameStr();
+
+/// Makes branches of all `tilegpu.warp_specialize` and `tilegpu.one_thread`. To be called before
+/// patterns are applied, which then ask `isRunByOneThread`.
+void expandWarpSpecialize(mlir::ModuleOp module, const TargetHooks &hooks);
+
+/// The number of a thread's warpgroup.
+mlir::Value emitGroup(ThreadBuilder &thread);
+
+/// A barrier of each warpgroup of a default region.
+void emitGroupBarrier(ThreadBuilder &thread);
+
+/// Whether `op` is in what has become of a partition.
+bool isRunByOneThread(mlir::Operation *op);
+
+/// Whether this thread is the one, where a warp is together in what has become of a
+/// `tilegpu.one_thread`; null where one thread is alone.
+mlir::Value getElected(mlir::Operation *op);
+
+/// Barriers that were written for all warps, in what has become of a default region: its
+/// warps meet there, and no others. To be called when all ops are lowered.
+void nameBarriers(mlir::ModuleOp module, const TargetHooks &hooks);
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_PLANS_WARPSPECIALIZE_H

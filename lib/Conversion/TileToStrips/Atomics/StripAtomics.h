@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Pieces of atomics for whoever adds to memory that others add to.
+
+#ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_ATOMICS_STRIPATOMICS_H
+#define TESSERA_LIB_CONVERSION_TILETOSTRIPS_ATOMICS_STRIPATOMICS_H
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Builders.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+namespace tessera {
+
+/// What an atomic leaves in memory.
+mlir::Value buildAtomicCombination(mlir::OpBuilder &builder, mlir::Location loc,
+                                   tile::AtomicKind kind, mlir::Value old, mlir::Value value);
+
+/// The scalar that changes nothing where an atomic combines it: -0 for a sum of floats. Null if
+/// there is none.
+mlir::TypedAttr getNeutralElement(tile::AtomicKind kind, mlir::Type element);
+
+/// The atomic for a vector as wide as the machine compares and swaps, aligned to its size.
+void buildVectorAtomic(mlir::OpBuilder &builder, mlir::Location loc, tile::AtomicKind kind,
+                       mlir::LLVM::AtomicOrdering ordering, mlir::Value pointer, mlir::Value value);
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_CONVERSION_TILETOSTRIPS_ATOMICS_STRIPATOMICS_H

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the loops of dots are written with, by whatever instructions they multiply.
+
+#ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_DOTLOOPS_H
+#define TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_DOTLOOPS_H
+
+#include "tessera/Dialect/Strips/IR/Strips.h"
+#include "tessera/Machine/HostMachine.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Matchers.h"
+
+namespace tessera {
+
+/// A base of emitters that put loops in place of a dot.
+class DotLoops {
+protected:
+  explicit DotLoops(strips::DotOp dot) : dot(dot), b(dot), loc(dot.getLoc()) {}
+
+  mlir::Value index(int64_t value) { return mlir::arith::ConstantIndexOp::create(b, loc, value); }
+  mlir::Value add(mlir::Value base, mlir::Value offset) {
+    if (mlir::matchPattern(base, mlir::m_Zero()))
+      return offset;
+    if (mlir::matchPattern(offset, mlir::m_Zero()))
+      return base;
+    return mlir::arith::AddIOp::create(b, loc, base, offset);
+  }
+  mlir::Value add(mlir::Value base, int64_t offset) {
+    return offset == 0 ? base : add(base, index(offset));
+  }
+  mlir::Value times(mlir::Value value, int64_t factor) {
+    return mlir::arith::MulIOp::create(b, loc, value, index(factor));
+  }
+
+  /// A loop, or its body alone where it has one iteration.
+  void forEach(int64_t begin, int64_t end, int64_t step,
+               llvm::function_ref<void(mlir::Value)> body) {
+    if (begin >= end)
+      return;
+    if (begin + step >= end) {
+      body(index(begin));
+      return;
+    }
+    auto loop = mlir::scf::ForOp::create(b, loc, index(begin), index(end), index(step));
+    mlir::OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    body(loop.getInductionVar());
+  }
+
+  /// Blocks of `size` up to `end`, and what is left, if it is not nothing, as a smaller one.
+  void forEachBlock(int64_t end, int64_t size,
+                    llvm::function_ref<void(mlir::Value at, int64_t size)> body) {
+    int64_t whole = end / size * size;
+    forEach(0, whole, size, [&](mlir::Value at) { body(at, size); });
+    if (whole < end)
+      body(index(whole), end - whole);
+  }
+
+  /// A buffer in the scratch arena, which begins at `offset`; that moves behind it, to a cache
+  /// line.
+  mlir::Value reserve(llvm::ArrayRef<int64_t> shape, mlir::Type element, int64_t &offset) {
+    auto type = mlir::MemRefType::get(shape, element);
+    mlir::Value buffer = strips::ScratchOp::create(b, loc, type, offset);
+    int64_t bytes = type.getNumElements() * (type.getElementTypeBitWidth() / 8);
+    offset += llvm::alignTo(bytes, HostMachine::kLineBytes);
+    return buffer;
+  }
+
+  strips::DotOp dot;
+  mlir::OpBuilder b;
+  mlir::Location loc;
+};
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_DOTLOOPS_H

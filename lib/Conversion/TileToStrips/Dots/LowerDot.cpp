@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// strips-lower-dot: dots in buffers become loops around a micro-kernel,
+// which keeps a block of the result in registers while k runs. All extents are
+// static, so rows and columns left over get blocks of their own and nothing is
+// masked. Operands of 16 and 8 bits are widened to f32 on their way into packed
+// buffers; sums of products of 8-bit integers are exact in f32 up to k = 1024, so
+// they take the same instructions. Where the machine multiplies several of them at
+// once, GroupedDot.cpp has another way.
+
+#include "DotLoops.h"
+#include "GroupedDot.h"
+#include "Grouping/CostModel.h"
+#include "MatrixDot.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "tessera/Conversion/TileArith/TotalArith.h"
+#include "tessera/Conversion/TileToStrips/Passes.h"
+#include "tessera/Dialect/Strips/IR/Strips.h"
+#include "tessera/Support/EmitRemark.h"
+
+using namespace mlir;
+
+namespace tessera {
+#define GEN_PASS_DEF_STRIPSLOWERDOT
+#include "tessera/Conversion/TileToStrips/Passes.h.inc"
+
+namespace {
+
+constexpr int64_t kHostLineBytes = HostMachine::kLineBytes;
+
+//===----------------------------------------------------------------------===//
+// Remarks
+//===----------------------------------------------------------------------===//
+
+/// "dot of 64x64 and 64x64 elements of f32: ", to which what was chosen is added.
+RemarkInFlight remarkOn(strips::DotOp dot) {
+  auto a = cast<MemRefType>(dot.getA().getType()), b = cast<MemRefType>(dot.getB().getType());
+  return emitRemark(dot.getLoc(), RemarkKind::DotOnCPU)
+         << "dot of " << named("m", a.getDimSize(0)) << "x" << named("k", a.getDimSize(1))
+         << " and " << b.getDimSize(0) << "x" << named("n", b.getDimSize(1)) << " elements of "
+         << named("element", a.getElementType()) << ": ";
+}
+
+void addBlock(RemarkInFlight &remark, const HostMachine &machine, const BlockShape &block) {
+  remark << "blocks of " << named("rows", block.rows) << " rows by "
+         << named("vectors", block.vectors) << " vectors in "
+         << named("registers", getRegisters(block)) << " of " << machine.vectorRegisters
+         << " registers, which wait for "
+         << named("bottleneck", StringRef(getBottleneck(machine, block)));
+}
+
+//===----------------------------------------------------------------------===//
+// Emission
+//===----------------------------------------------------------------------===//
+
+/// A matrix in memory and where the part in use begins.
+struct Operand {
+  Value buffer;
+  Value row, column;
+};
+
+/// Writes the loops of one dot.
+class DotEmitter : DotLoops {
+public:
+  DotEmitter(strips::DotOp dot, const HostMachine &machine, bool fuses)
+      : DotLoops(dot), machine(machine), fuses(fuses) {
+    auto aType = cast<MemRefType>(dot.getA().getType());
+    auto bType = cast<MemRefType>(dot.getB().getType());
+    auto accType = cast<MemRefType>(dot.getAcc().getType());
+    M = aType.getDimSize(0);
+    K = aType.getDimSize(1);
+    N = bType.getDimSize(1);
+    aElement = aType.getElementType();
+    bElement = bType.getElementType();
+    accElement = accType.getElementType();
+    element = accElement.isF64() ? Type(b.getF64Type()) : Type(b.getF32Type());
+    lanes = machine.vectorBits / element.getIntOrFloatBitWidth();
+    block = chooseBlock(machine, M, std::max<int64_t>(1, N / lanes));
+    depth = chooseDepth(machine, K, panelColumns() * bytes());
+    // An f16 accumulator is rounded once, not once a block.
+    if (accElement.isF16())
+      depth = K;
+  }
+
+  /// Says what was chosen, and why.
+  void remark() {
+    RemarkInFlight remark = remarkOn(dot);
+    addBlock(remark, machine, block);
+    remark << "; " << named("depth", depth) << " steps of k at a time";
+    if (packA())
+      remark << "; a is packed as " << element;
+    if (bElement != element)
+      remark << "; b is packed as " << element;
+    else if (packB())
+      remark << "; b is packed, since its rows meet in the cache";
+    else
+      remark << "; b is read in place";
+  }
+
+  /// Packed operands go to the scratch arena from `offset` on; returns how many bytes of it they
+  /// take.
+  int64_t emit(int64_t offset) {
+    int64_t begin = offset;
+    if (packA())
+      packedA = reserve({M, depth}, element, offset);
+    if (packB())
+      packedB = reserve({depth, panelColumns()}, element, offset);
+
+    forEachBlock(K, depth, [&](Value k, int64_t steps) { emitDepth(k, steps); });
+    dot.erase();
+    return offset - begin;
+  }
+
+private:
+  //===-- Small things ----------------------------------------------------===//
+
+  int64_t bytes() const { return element.getIntOrFloatBitWidth() / 8; }
+
+  //===-- Planning --------------------------------------------------------===//
+
+  int64_t panelColumns() const { return std::min(N, block.vectors * lanes); }
+  bool packA() const { return aElement != element; }
+
+  /// Whether panels of b are copied: where they are of another type, or where their
+  /// rows would fall on the same few sets of the cache and be used often.
+  bool packB() {
+    if (bElement != element)
+      return true;
+    if (M / block.rows < 4)
+      return false;
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    auto type = cast<MemRefType>(dot.getB().getType());
+    if (failed(type.getStridesAndOffset(strides, offset)) || ShapedType::isDynamic(strides[0]))
+      return true;
+    return meetInCache(machine, depth, panelColumns() * bytes(), strides[0] * bytes());
+  }
+
+  //===-- Packing ---------------------------------------------------------===//
+
+  /// `value` widened to the type that the micro-kernel computes in.
+  Value widen(Value value) {
+    Type from = getElementTypeOrSelf(value.getType());
+    if (from == element)
+      return value;
+    if (isa<IntegerType>(from)) {
+      Type type = cast<VectorType>(value.getType()).clone(element);
+      return arith::SIToFPOp::create(b, loc, type, value);
+    }
+    return buildFpToFp(b, loc, value, element, tile::RoundingMode::NearestEven);
+  }
+
+  /// Copies rows x columns elements to the start of `target`, widened.
+  void pack(Operand source, Value target, int64_t rows, int64_t columns) {
+    Type from = cast<MemRefType>(source.buffer.getType()).getElementType();
+    forEach(0, rows, 1, [&](Value row) {
+      auto copy = [&](Value column, int64_t width) {
+        Value loaded =
+            vector::LoadOp::create(b, loc, VectorType::get(width, from), source.buffer,
+                                   ValueRange{add(source.row, row), add(source.column, column)});
+        vector::StoreOp::create(b, loc, widen(loaded), target, ValueRange{row, column});
+      };
+      int64_t whole = columns / lanes * lanes;
+      forEach(0, whole, lanes, [&](Value column) { copy(column, lanes); });
+      forEachTail(whole, columns,
+                  [&](int64_t column, int64_t width) { copy(index(column), width); });
+    });
+  }
+
+  /// What is left of a row when whole vectors are taken off, in powers of two.
+  void forEachTail(int64_t begin, int64_t end, function_ref<void(int64_t, int64_t)> body) {
+    while (begin < end) {
+      int64_t width = std::min<int64_t>(lanes, llvm::bit_floor<uint64_t>(end - begin));
+      body(begin, width);
+      begin += width;
+    }
+  }
+
+  //===-- The loops -------------------------------------------------------===//
+
+  /// All of the result, for `steps` steps of k from `k`.
+  void emitDepth(Value k, int64_t steps) {
+    Value zero = index(0);
+    Operand a{dot.getA(), zero, k};
+    if (packedA) {
+      pack(a, packedA, M, steps);
+      a = {packedA, zero, zero};
+    }
+    int64_t whole = N / lanes * lanes;
+    forEachBlock(whole, block.vectors * lanes, [&](Value column, int64_t columns) {
+      emitPanel(a, k, column, columns / lanes, lanes, steps);
+    });
+    forEachTail(whole, N, [&](int64_t column, int64_t width) {
+      emitPanel(a, k, index(column), 1, width, steps);
+    });
+  }
+
+  /// All rows of `vectors` vectors of columns.
+  void emitPanel(Operand a, Value k, Value column, int64_t vectors, int64_t width, int64_t steps) {
+    Operand panel{dot.getB(), k, column};
+    if (packB()) {
+      pack(panel, packedB, steps, vectors * width);
+      panel = {packedB, index(0), index(0)};
+    }
+    forEachBlock(M, block.rows, [&](Value row, int64_t rows) {
+      emitBlock(a, panel, row, column, rows, vectors, width, steps);
+    });
+  }
+
+  /// One block of the result.
+  void emitBlock(Operand a, Operand panel, Value row, Value column, int64_t rows, int64_t vectors,
+                 int64_t width, int64_t steps) {
+    auto type = VectorType::get(width, element);
+    auto storedType = VectorType::get(width, accElement);
+    Value target = dot.getAcc();
+    auto at = [&](int64_t r, int64_t v) {
+      return SmallVector<Value>{add(row, r), add(column, v * width)};
+    };
+
+    // Integers are summed from zero, so that every partial sum is exact.
+    bool fromZero = accElement.isInteger();
+    SmallVector<Value> accumulators;
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        accumulators.push_back(
+            fromZero ? arith::ConstantOp::create(b, loc, b.getZeroAttr(type)).getResult()
+                     : widen(vector::LoadOp::create(b, loc, storedType, target, at(r, v))));
+
+    int64_t unroll = chooseSteps({rows, vectors}, steps);
+    auto loop =
+        scf::ForOp::create(b, loc, index(0), index(steps), index(unroll), accumulators,
+                           [&](OpBuilder &body, Location, Value k, ValueRange carried) {
+                             OpBuilder::InsertionGuard guard(b);
+                             b.restoreInsertionPoint(body.saveInsertionPoint());
+                             SmallVector<Value> next(carried);
+                             for (int64_t step = 0; step < unroll; ++step)
+                               emitStep(a, panel, add(k, step), row, rows, vectors, type, next);
+                             scf::YieldOp::create(b, loc, next);
+                           });
+
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value accumulator = loop.getResult(r * vectors + v);
+        if (fromZero) {
+          Value added = arith::FPToSIOp::create(b, loc, storedType, accumulator);
+          Value old = vector::LoadOp::create(b, loc, storedType, target, at(r, v));
+          accumulator = arith::AddIOp::create(b, loc, old, added);
+        } else if (accElement != element) {
+          accumulator = arith::TruncFOp::create(b, loc, storedType, accumulator);
+        }
+        vector::StoreOp::create(b, loc, accumulator, target, at(r, v));
+      }
+  }
+
+  /// One step of k: every row's element of a, times the vectors of b.
+  void emitStep(Operand a, Operand panel, Value k, Value row, int64_t rows, int64_t vectors,
+                VectorType type, SmallVectorImpl<Value> &accumulators) {
+    SmallVector<Value> columns;
+    for (int64_t v = 0; v < vectors; ++v)
+      columns.push_back(vector::LoadOp::create(
+          b, loc, type, panel.buffer,
+          ValueRange{add(panel.row, k), add(panel.column, v * type.getNumElements())}));
+    for (int64_t r = 0; r < rows; ++r) {
+      Value scalar = memref::LoadOp::create(b, loc, a.buffer,
+                                            ValueRange{add(add(a.row, row), r), add(a.column, k)});
+      Value splat = vector::BroadcastOp::create(b, loc, type, scalar);
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value &accumulator = accumulators[r * vectors + v];
+        if (fuses) {
+          accumulator = vector::FMAOp::create(b, loc, splat, columns[v], accumulator);
+          continue;
+        }
+        Value product = arith::MulFOp::create(b, loc, splat, columns[v]);
+        accumulator = arith::AddFOp::create(b, loc, product, accumulator);
+      }
+    }
+  }
+
+  const HostMachine &machine;
+  bool fuses;
+  int64_t M, N, K, lanes, depth;
+  Type aElement, bElement, accElement;
+  Type element; ///< what the micro-kernel computes in
+  BlockShape block;
+  Value packedA, packedB;
+};
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+LogicalResult checkOperand(strips::DotOp dot, Value operand) {
+  auto type = cast<MemRefType>(operand.getType());
+  if (!type.hasStaticShape())
+    return dot.emitOpError("has an operand of dynamic shape: ") << type << " (L1)";
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(type.getStridesAndOffset(strides, offset)) || strides.back() != 1)
+    return dot.emitOpError("has an operand that is not contiguous along its last dimension: ")
+           << type << " (L2)";
+  return success();
+}
+
+struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
+  using StripsLowerDotBase::StripsLowerDotBase;
+
+  void runOnOperation() override {
+    std::optional<HostMachine> machine = getMachine(getOperation(), machineName);
+    if (!machine)
+      return signalPassFailure();
+    SmallVector<strips::DotOp> dots;
+    getOperation()->walk([&](strips::DotOp dot) { dots.push_back(dot); });
+    // Dots run one after another and share the memory behind the function's own
+    // buffers.
+    llvm::DenseMap<Operation *, std::pair<int64_t, int64_t>> scratch;
+    for (strips::DotOp dot : dots) {
+      for (Value operand : {dot.getA(), dot.getB(), dot.getAcc()})
+        if (failed(checkOperand(dot, operand)))
+          return signalPassFailure();
+      Operation *function = dot->getParentOfType<FunctionOpInterface>();
+      auto [entry, isNew] = scratch.try_emplace(function);
+      auto &[begin, size] = entry->second;
+      if (isNew)
+        if (auto bytes = function->getAttrOfType<IntegerAttr>(strips::kScratchBytesAttr))
+          begin = llvm::alignTo(bytes.getInt(), kHostLineBytes);
+      if (const MatrixInstruction *instruction = findMatrixInstruction(dot, *machine)) {
+        if (remarks) {
+          remarkOn(dot) << named("instruction", instruction->intrinsic) << ", "
+                        << named("depth", instruction->steps)
+                        << " steps of k of two rows and two columns at once, on packed operands";
+        }
+        size = std::max(size, emitMatrixDot(dot, *instruction, *machine, begin));
+        continue;
+      }
+      if (const DotInstruction *instruction = findDotInstruction(dot, *machine, deterministic)) {
+        if (remarks) {
+          remarkOn(dot) << named("instruction", instruction->getIntrinsic(machine->vectorBits))
+                        << ", " << named("depth", instruction->steps)
+                        << " steps of k at once, on packed operands";
+        }
+        size = std::max(size, emitGroupedDot(dot, *instruction, *machine, begin));
+        continue;
+      }
+      DotEmitter emitter(dot, *machine, !deterministic);
+      if (remarks)
+        emitter.remark();
+      size = std::max(size, emitter.emit(begin));
+    }
+    for (auto &[function, range] : scratch)
+      if (range.second != 0)
+        function->setAttr(strips::kScratchBytesAttr,
+                          Builder(function).getI64IntegerAttr(range.first + range.second));
+  }
+};
+
+} // namespace
+} // namespace tessera

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The machine follows rows that lie one after the other, and fetches what comes next. Rows
+// that data chooses (an embedding, pages of a cache) it cannot know: while one is copied,
+// those some iterations ahead are fetched, and before the first one those that no iteration would
+// fetch. What is fetched is a hint: an address that a mask excludes does no harm.
+//
+// What the machine does not know either is where the next program begins: it loses a row
+// at the end of each page, and while a program computes on what it has loaded, nothing is
+// on its way. So where a launch loads more than the caches keep, a program fetches what the
+// next one of its thread will load, spread over the last of its loops; unless that does
+// nothing but read.
+
+#include "AccessChoice.h"
+
+#include "Grouping/GroupRoots.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "tessera/Support/EmitRemark.h"
+#include <map>
+
+using namespace mlir;
+
+namespace tessera {
+
+/// Bytes that are on their way at a time: what a core has room for, about.
+constexpr int64_t kBytesAhead = 4096;
+constexpr unsigned kMostRowsAhead = 16;
+/// A row of up to so many lines is fetched as a whole. The machine notices by itself how longer
+/// ones go on, once it has their first lines; and it keeps so few lines on their way for a core
+/// that all of a long row's would keep the next rows waiting.
+constexpr int64_t kMostLines = 4, kLinesOfLongRow = 2, kLineBytes = 64;
+
+static int64_t getElementBytes(Value pointers) {
+  return cast<tile::PointerType>(getElementTypeOrSelf(pointers.getType())).getPointeeBytes();
+}
+
+unsigned getPrefetchDistance(tile::LoadOp load, AccessAnalysis &access, unsigned dim,
+                             const LaneChoice &choice) {
+  ArrayRef<int64_t> shape = tile::getShape(load.getPtr().getType());
+  if (load.getIsVolatile() || !choice.laneDim || choice.transposedDim || shape.size() <= dim ||
+      shape.size() <= *choice.laneDim || dim == *choice.laneDim)
+    return 0;
+  const AccessForm &form = access.getForm(load.getPtr());
+  if (form.isAffineAlong(dim) || !access.getRun(load.getPtr(), *choice.laneDim).isRow())
+    return 0;
+  int64_t bytes = shape[*choice.laneDim] * getElementBytes(load.getPtr());
+  if (bytes < kLineBytes)
+    return 0;
+  unsigned rows = std::clamp<int64_t>(kBytesAhead / bytes, 2, kMostRowsAhead);
+  return std::min<int64_t>(rows, shape[dim] / 2);
+}
+
+/// Fetches the row that a load has at `at`, whose lanes begin at 0.
+static void fetchRow(StripEmitter &emitter, tile::LoadOp load, ArrayRef<Index> at,
+                     const LaneChoice &choice) {
+  Location loc = load.getLoc();
+  Value address = emitter.evaluate(load.getPtr(), at).value;
+  OpBuilder &b = emitter.atEnd();
+  auto type = LLVM::LLVMPointerType::get(b.getContext());
+  Value pointer = LLVM::IntToPtrOp::create(b, loc, type, address);
+  int64_t elements = tile::getShape(load.getPtr().getType())[*choice.laneDim];
+  int64_t lines = elements * getElementBytes(load.getPtr()) / kLineBytes;
+  for (int64_t line = 0; line < (lines > kMostLines ? kLinesOfLongRow : lines); ++line) {
+    Value part = pointer;
+    if (line)
+      part = LLVM::GEPOp::create(b, loc, type, b.getI8Type(), pointer,
+                                 ArrayRef<LLVM::GEPArg>{int32_t(line * kLineBytes)});
+    LLVM::Prefetch::create(b, loc, part, /*rw=*/0, /*hint=*/3, /*cache=*/1);
+  }
+}
+
+/// Calls `visit` on the loads of a group whose rows are fetched ahead of the loop over `dim`,
+/// and on how far.
+static void forRowsAhead(strips::GroupOp group, AccessAnalysis &access, unsigned dim,
+                         const LaneChoice &choice,
+                         function_ref<void(tile::LoadOp, unsigned)> visit) {
+  for (auto load : group.getBody().getOps<tile::LoadOp>())
+    if (tile::getShape(load.getPtr().getType()) == group.getShape())
+      if (unsigned distance = getPrefetchDistance(load, access, dim, choice))
+        visit(load, distance);
+}
+
+void emitFirstPrefetches(StripEmitter &emitter, strips::GroupOp group, AccessAnalysis &access,
+                         unsigned dim, ArrayRef<Index> index, const LaneChoice &choice) {
+  std::map<unsigned, SmallVector<tile::LoadOp>> loads;
+  forRowsAhead(group, access, dim, choice,
+               [&](tile::LoadOp load, unsigned distance) { loads[distance].push_back(load); });
+  for (auto &[distance, together] : loads) {
+    scf::ForOp loop =
+        emitter.beginLoop(emitter.getIndexConstant(0), emitter.getIndexConstant(distance), 1);
+    IndexTuple at(index);
+    at[dim] = {loop.getInductionVar(), 0, 1, emitter.getLevel()};
+    at[*choice.laneDim] = Index();
+    for (tile::LoadOp load : together)
+      fetchRow(emitter, load, at, choice);
+    emitter.endLoop();
+  }
+}
+
+void emitPrefetches(StripEmitter &emitter, strips::GroupOp group, AccessAnalysis &access,
+                    unsigned dim, ArrayRef<Index> index, const LaneChoice &choice) {
+  forRowsAhead(group, access, dim, choice, [&](tile::LoadOp load, unsigned distance) {
+    // The last rows fetch the very last one again.
+    Value last = emitter.getIndexConstant(group.getShape()[dim] - 1);
+    Value ahead = emitter.getIndexConstant(distance);
+    OpBuilder &b = emitter.atEnd();
+    Value row = arith::AddIOp::create(b, load.getLoc(), emitter.getIndexValue(index[dim]), ahead);
+    row = arith::MinUIOp::create(b, load.getLoc(), row, last);
+    IndexTuple at(index);
+    at[dim] = {row, 0, 1, emitter.getLevel()};
+    at[*choice.laneDim] = Index();
+    fetchRow(emitter, load, at, choice);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// The next program
+//===----------------------------------------------------------------------===//
+
+/// Shorter rows are over before what they fetch has come.
+constexpr int64_t kLeastBytesAhead = 1024;
+
+FetchAhead::FetchAhead(tile::FuncOp kernel, const HostMachine &machine) : machine(machine) {
+  if (!kernel.isKernel())
+    return;
+  kernel.walk([&](strips::GroupOp group) {
+    // In a loop, the next iteration comes before the next program.
+    Operation *parent = group->getParentOp();
+    while (isa<scf::IfOp>(parent))
+      parent = parent->getParentOp();
+    if (parent != kernel)
+      return;
+    strips::GroupOp last = group;
+    for (Operation *op = group; op; op = op->getNextNode())
+      if (auto other = dyn_cast<strips::GroupOp>(op))
+        if (other.getShape() == group.getShape() &&
+            llvm::none_of(other.getBody().front(), [](Operation &inner) {
+              return classify(&inner) == RootKind::InElementOrder;
+            }))
+          last = other;
+    fetchers[group] = last;
+  });
+}
+
+/// Scalars are computed once more, from the number of the next program.
+Value FetchAhead::buildForNextProgram(OpBuilder &builder, Value value) {
+  auto [entry, isNew] = nextValues.try_emplace(value);
+  if (!isNew)
+    return entry->second;
+  Value result;
+  Operation *op = value.getDefiningOp();
+  if (!op) {
+    if (isa<tile::FuncOp>(cast<BlockArgument>(value).getOwner()->getParentOp()))
+      result = value;
+  } else if (auto id = dyn_cast<tile::ProgramIdOp>(op)) {
+    result = strips::NextProgramIdOp::create(builder, id.getLoc(), id.getType(), id.getAxis());
+  } else if (isPure(op) && op->getNumRegions() == 0 && op->getNumResults() == 1 &&
+             !isa<RankedTensorType>(value.getType())) {
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(buildForNextProgram(builder, operand));
+    if (llvm::equal(operands, op->getOperands())) {
+      result = value;
+    } else if (!llvm::is_contained(operands, Value())) {
+      Operation *clone = builder.clone(*op);
+      clone->setOperands(operands);
+      result = clone->getResult(0);
+    }
+  }
+  return nextValues[value] = result;
+}
+
+/// Whether a group does next to nothing with what it loads, and writes as good as nothing. The
+/// machine, for which the next row is where this one goes on, then has all on its way that a
+/// core gets: what is fetched besides is in the way.
+static bool readsAlone(strips::GroupOp group) {
+  int64_t elements = ShapedType::getNumElements(group.getShape());
+  auto isWhole = [&](Value tile) {
+    return ShapedType::getNumElements(tile::getShape(tile.getType())) == elements;
+  };
+  unsigned loads = 0, work = 0;
+  bool writes = false;
+  group.walk([&](Operation *op) {
+    if (op->getParentOfType<tile::ReduceOp>())
+      work += !op->hasTrait<OpTrait::IsTerminator>();
+    else if (isa<tile::LoadOp>(op))
+      loads += isWhole(op->getResult(0));
+    else if (isa<tile::StoreOp, strips::WriteOp>(op))
+      writes |= isWhole(op->getOperand(0));
+    else if (!isa<strips::GroupOp, strips::YieldOp, strips::ReadOp, tile::ReduceOp>(op))
+      work += !isIndexArithmetic(op);
+  });
+  return !writes && work <= loads;
+}
+
+void FetchAhead::collect(StripEmitter &emitter, strips::GroupOp group, AccessAnalysis &access,
+                         const LaneChoice &choice) {
+  strips::GroupOp fetcher = fetchers.lookup(group);
+  if (!fetcher || !choice.laneDim || choice.transposedDim || group->hasAttr(strips::kUnrollAttr) ||
+      (fetcher == group && readsAlone(group)) ||
+      group.getShape()[*choice.laneDim] != ShapedType::getNumElements(group.getShape()))
+    return;
+  // What was built for another group may stand in a branch that this one is not in.
+  nextValues.clear();
+  SmallVector<Row, 2> &ahead = rows[fetcher];
+  int64_t elements = group.getShape()[*choice.laneDim], bytes = 0;
+  for (const Row &row : ahead)
+    bytes += row.elementBytes * elements;
+  for (auto load : group.getBody().getOps<tile::LoadOp>()) {
+    int64_t size = getElementBytes(load.getPtr());
+    if (tile::getShape(load.getPtr().getType()) != group.getShape() || load.getIsVolatile() ||
+        !access.getRun(load.getPtr(), *choice.laneDim).isRow() ||
+        size * elements < kLeastBytesAhead || bytes + size * elements > machine.l2.bytes / 4)
+      continue;
+    Value address = emitter.evaluate(load.getPtr(), IndexTuple(group.getShape().size())).value;
+    Value next = buildForNextProgram(emitter.atStart(), address);
+    if (!next || next == address)
+      continue;
+    ahead.push_back({next, size});
+    collected.insert(load);
+    bytes += size * elements;
+  }
+}
+
+void FetchAhead::emit(StripEmitter &emitter, strips::GroupOp group, Value position,
+                      int64_t elements) {
+  SmallVector<Row, 2> ahead = rows.lookup(group);
+  if (ahead.empty())
+    return;
+  Location loc = group.getLoc();
+  int64_t bytes = 0;
+  for (const Row &row : ahead)
+    bytes += row.elementBytes * ShapedType::getNumElements(group.getShape());
+  OpBuilder &start = emitter.atStart();
+  Value loaded = arith::ConstantIntOp::create(start, loc, bytes, 64);
+  Value isLarge = strips::ExceedsCachesOp::create(start, loc, start.getI1Type(), loaded);
+  emitter.beginIf(isLarge);
+  for (const Row &row : ahead) {
+    OpBuilder &b = emitter.atEnd();
+    auto type = LLVM::LLVMPointerType::get(b.getContext());
+    Value pointer = LLVM::IntToPtrOp::create(b, loc, type, row.address);
+    Value offset = arith::IndexCastOp::create(b, loc, b.getI64Type(), position);
+    Type element = b.getIntegerType(row.elementBytes * 8);
+    pointer = LLVM::GEPOp::create(b, loc, type, element, pointer, ArrayRef<LLVM::GEPArg>{offset});
+    for (int64_t line = 0; line < elements * row.elementBytes; line += kLineBytes) {
+      Value part = pointer;
+      if (line)
+        part = LLVM::GEPOp::create(b, loc, type, b.getI8Type(), pointer,
+                                   ArrayRef<LLVM::GEPArg>{int32_t(line)});
+      LLVM::Prefetch::create(b, loc, part, /*rw=*/0, /*hint=*/3, /*cache=*/1);
+    }
+  }
+  emitter.endIf();
+}
+
+//===----------------------------------------------------------------------===//
+// Remarks
+//===----------------------------------------------------------------------===//
+
+/// What is said of one access.
+static std::string describe(Operation *op, const AccessForm &form, AccessAnalysis &access,
+                            const LaneChoice &choice, bool isNarrow) {
+  ArrayRef<int64_t> shape = tile::getShape(op->getOperand(0).getType());
+  bool isStore = isa<tile::StoreOp>(op);
+  unsigned dim = isStore && choice.transposedDim ? *choice.transposedDim : *choice.laneDim;
+  std::string along = " along dimension " + std::to_string(dim);
+  AccessRun run = access.getRun(op->getOperand(0), dim);
+  if (run.isOneElement())
+    return "one element for all lanes" + along;
+  std::string moved = choice.transposedDim ? ", transposed in registers" : "";
+  if (run.isRow()) {
+    unsigned ahead = 0;
+    bool dependsOnData = false;
+    for (unsigned other = 0; other < shape.size(); ++other) {
+      if (shape[other] == 1 || form.isAffineAlong(other))
+        continue;
+      dependsOnData = true;
+      if (auto load = dyn_cast<tile::LoadOp>(op); load && !isNarrow)
+        ahead = getPrefetchDistance(load, access, other, choice);
+    }
+    std::string text = "contiguous rows" + along + moved;
+    if (dependsOnData)
+      text += ", at addresses that depend on data";
+    if (ahead)
+      text += "; fetched " + std::to_string(ahead) + " rows ahead";
+    return text;
+  }
+  if (auto load = dyn_cast<tile::LoadOp>(op);
+      load && isShortStride(form, dim) && !load.getIsVolatile() &&
+      (!load.getMask() || access.getForm(load.getMask()).isUniformAlong(dim)))
+    return "one of " + std::to_string(*form.strides[dim].getConstant()) + " elements" + along +
+           ", out of whole vectors";
+  if (run.areNeighbours(choice.lanes))
+    return "contiguous runs of " + std::to_string(run.neighbours) + along + moved +
+           ", which no strip crosses: no stride is known from run to run";
+  std::string what = isStore ? "scattered" : "gathered";
+  if (std::optional<LaneRuns> runs = getLaneRuns(run, choice.lanes)) {
+    std::string length = std::to_string(runs->length);
+    std::string described = runs->isRepeated ? "runs of " + length + " equal elements" + along
+                                             : "runs of " + length + " neighbours" + along;
+    if (runs->isRepeated && isStore)
+      return what + along + ": " + described;
+    if (runs->length == choice.lanes)
+      return "one element for all lanes of a strip" + along +
+             ": no stride is known from run to run";
+    if (runs->length < choice.shortestRun)
+      return what + along + ": " + described + " are not worth a vector each";
+    auto load = dyn_cast<tile::LoadOp>(op);
+    bool isSplit = runs->isRepeated && load.getMask() &&
+                   access.getMaskWithin(load.getMask(), dim, runs->length) != MaskWithin::Whole;
+    return "sub-strips: " + described + (isSplit ? ", gathered where a mask may split them" : "") +
+           ": no stride is known from run to run";
+  }
+  if (!form.isAffineAlong(dim))
+    return what + along + ": addresses depend on data";
+  if (std::optional<int64_t> stride = form.strides[dim].getConstant())
+    return what + along + ": elements are " + std::to_string(*stride) + " apart";
+  return what + along + ": how far elements are apart is known at run time only";
+}
+
+void remarkAccesses(strips::GroupOp group, AccessAnalysis &access, const LaneChoice &choice,
+                    StringRef whyNoLanes,
+                    const DenseMap<Operation *, std::optional<unsigned>> &narrow,
+                    function_ref<bool(tile::StoreOp)> nonTemporal, const FetchAhead &fetchAhead) {
+  for (Operation &op : group.getBody().front()) {
+    if (!isa<tile::LoadOp, tile::StoreOp>(op) || !isa<RankedTensorType>(op.getOperand(0).getType()))
+      continue;
+    bool isNarrow = tile::getShape(op.getOperand(0).getType()) != group.getShape();
+    // Behind a reshape, and in blocks that are transposed, nothing here can name its lanes.
+    if (isNarrow && choice.laneDim && !narrow.contains(&op))
+      continue;
+    LaneChoice ownChoice = choice;
+    if (isNarrow)
+      ownChoice.laneDim = narrow.lookup(&op);
+    std::string text;
+    if (!choice.laneDim)
+      text = "element by element: " + whyNoLanes.str();
+    else if (!ownChoice.laneDim)
+      text = "one element for all lanes";
+    else
+      text = describe(&op, access.getForm(op.getOperand(0)), access, ownChoice, isNarrow);
+    auto store = dyn_cast<tile::StoreOp>(op);
+    auto load = dyn_cast<tile::LoadOp>(op);
+    RemarkInFlight remark = emitRemark(op.getLoc(), RemarkKind::Access);
+    remark << named("access", StringRef(store ? "store" : "load")) << ": " << named("how", text);
+    if (store && nonTemporal(store))
+      remark << "; " << named("launches", StringRef("non-temporal")) << " in large launches";
+    if (load && fetchAhead.isCollected(load))
+      remark << "; " << named("ahead", StringRef("fetched")) << " for the next program";
+  }
+}
+
+} // namespace tessera

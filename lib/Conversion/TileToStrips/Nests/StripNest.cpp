@@ -1,0 +1,786 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A nest has a loop for each dimension of the group; the innermost one runs over
+// strips along the *lane dimension*, in which most accesses are contiguous:
+//
+//     for i            rows
+//       bound = ...    how many lanes of this row no mask excludes
+//       for j < bound  several strips an iteration, without masks
+//       for j < extent the other strips, with masks
+//
+// A reduction along the lane dimension keeps a vector for each strip of an iteration, and
+// folds them at the end of the row. A reduction along another dimension has the loop
+// over that dimension inside the one over strips, and its vectors are results.
+
+#include "StripNestState.h"
+
+#include "AccessChoice.h"
+
+#include "Combine.h"
+#include "Grouping/CostModel.h"
+#include "Grouping/GroupRoots.h"
+#include "ScalarMemory.h"
+#include "ZeroRows.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "tessera/Support/EmitRemark.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace tessera {
+
+//===----------------------------------------------------------------------===//
+// The lane dimension
+//===----------------------------------------------------------------------===//
+
+/// Calls `visit` on the loads and reads that computing `value` takes, with their index.
+void StripNest::visitAccesses(Value value, ArrayRef<Index> at, DenseSet<Value> &seen,
+                              function_ref<void(Operation *, ArrayRef<Index>)> visit) {
+  Operation *op = value.getDefiningOp();
+  if (!isa<RankedTensorType>(value.getType()) || !op || !seen.insert(value).second)
+    return;
+  if (auto step = stepThrough(op, at))
+    return visitAccesses(step->first, step->second, seen, visit);
+  if (isa<tile::LoadOp, strips::ReadOp>(op))
+    visit(op, at);
+  // Reshaped and joined tiles have indices that nothing here can name.
+  if (tile::getMotion(op).value_or(tile::Motion::Stays) >= tile::Motion::Renumbers)
+    return;
+  for (Value operand : op->getOperands())
+    visitAccesses(operand, at, seen, visit);
+}
+
+void StripNest::visitRoots(ArrayRef<Index> at,
+                           function_ref<void(Operation *, ArrayRef<Index>)> visit) {
+  DenseSet<Value> seen;
+  for (Operation *root : roots) {
+    visit(root, at);
+    for (Value operand : root->getOperands())
+      visitAccesses(operand, at, seen, visit);
+  }
+  for (tile::ReduceOp reduce : reductions)
+    for (Value operand : reduce.getOperands())
+      visitAccesses(operand, at, seen, visit);
+}
+
+/// The bits of the widest elements that a group computes with; index arithmetic does
+/// not count, since it mostly is done on scalars.
+static unsigned getWidestElement(strips::GroupOp group) {
+  unsigned bits = 8;
+  auto note = [&](Type type) {
+    Type element = getElementTypeOrSelf(type);
+    if (!isa<tile::PointerType>(element))
+      bits = std::max(bits, element.getIntOrFloatBitWidth());
+  };
+  group.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (isa<RankedTensorType>(type) && isa<FloatType>(getElementTypeOrSelf(type)))
+        note(type);
+    if (isa<tile::LoadOp, strips::ReadOp>(op)) {
+      // Integers of one row or column say where others lie, mostly.
+      auto tile = cast<RankedTensorType>(op->getResult(0).getType());
+      bool isPart = tile.getNumElements() < ShapedType::getNumElements(group.getShape());
+      if (!isPart || isa<FloatType>(tile.getElementType()))
+        note(tile);
+    }
+    if (auto store = dyn_cast<tile::StoreOp>(op))
+      note(store.getValue().getType());
+    if (auto write = dyn_cast<strips::WriteOp>(op))
+      note(write.getValue().getType());
+    if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+      for (Type type : reduce.getOperandTypes())
+        note(type);
+  });
+  return bits;
+}
+
+/// Whether lanes along a dimension of an access are neighbours in memory, or one element.
+bool StripNest::isNeighbour(Operation *op, unsigned dim, int64_t count) {
+  if (isa<tile::LoadOp, tile::StoreOp>(op)) {
+    AccessRun run = access.getRun(op->getOperand(0), dim);
+    return run.isOneElement() || run.areNeighbours(count) ||
+           (isa<tile::LoadOp>(op) && run.areRepeated(count));
+  }
+  Type tile = isa<strips::ReadOp>(op) ? op->getResult(0).getType() : op->getOperand(0).getType();
+  return llvm::all_of(tile::getShape(tile).drop_front(dim + 1), [](int64_t e) { return e == 1; });
+}
+
+/// Adds what an access takes for a strip of `count` lanes along a dimension of its own.
+void StripNest::countAccess(Operation *op, unsigned dim, int64_t count, StripWork &work) {
+  if (isNeighbour(op, dim, count)) {
+    ++work.neighbours;
+    return;
+  }
+  if (isa<tile::LoadOp, tile::StoreOp>(op))
+    if (auto runs = getLaneRuns(access.getRun(op->getOperand(0), dim), count);
+        runs && runs->length >= getShortestRun(options.machine) &&
+        (isa<tile::LoadOp>(op) || !runs->isRepeated)) {
+      ++work.split;
+      work.runs += count / runs->length;
+      return;
+    }
+  ++work.gathers;
+}
+
+/// The lanes, of `count` that there could be, that stay in one row of all tiles that the
+/// group reshapes: those of longer strips would be computed one by one. Not where rows are
+/// so short that whatever else the group computes would suffer.
+static int64_t limitToReshapedRows(strips::GroupOp group, int64_t count) {
+  int64_t limit = count;
+  for (auto reshape : group.getBody().getOps<tile::ReshapeOp>())
+    for (Type tile : {Type(reshape.getSource().getType()), Type(reshape.getType())})
+      for (int64_t extent : llvm::reverse(tile::getShape(tile)))
+        if (extent != 1) {
+          limit = std::min(limit, extent & -extent);
+          break;
+        }
+  return limit * 4 >= count ? limit : count;
+}
+
+void StripNest::chooseLanes() {
+  bool vectorizable = llvm::all_of(
+      reductions, [](tile::ReduceOp reduce) { return isVectorizableRegion(reduce.getCombine()); });
+  int64_t widest = getLanes(options.machine, getWidestElement(group));
+  if (!vectorizable || widest == 1)
+    return;
+  double bestCost = 0;
+  for (unsigned dim = shape.size(); dim-- > 0;) {
+    int64_t count = std::min<int64_t>(widest, shape[dim] & -shape[dim]);
+    if (dim + 1 == shape.size())
+      count = limitToReshapedRows(group, count);
+    if (count == 1)
+      continue;
+    IndexTuple at(shape.size());
+    at[dim].lanes = count;
+    StripWork work{count};
+    visitRoots(at, [&](Operation *op, ArrayRef<Index> where) {
+      if (auto lane = getLaneDim(where))
+        countAccess(op, *lane, count, work);
+    });
+    if (axis == dim)
+      work.folded = shape[dim];
+    double cost = estimateStrips(options.machine, work);
+    if (!laneDim || cost < bestCost) {
+      laneDim = dim;
+      lanes = count;
+      bestCost = cost;
+      chosen = work;
+    }
+  }
+  if (!laneDim)
+    return;
+  chooseTransposition(widest, bestCost);
+  if (transposedDim)
+    return;
+  unroll = options.unroll;
+  expensive =
+      llvm::count_if(group.getBody().front(), [](Operation &op) { return isExpensive(&op); });
+  if (auto limit = group->getAttrOfType<IntegerAttr>(strips::kUnrollAttr))
+    unroll = limit.getInt();
+  else if (sumsRowsAnywhere())
+    unroll = std::max<unsigned>(
+        unroll, llvm::bit_floor(options.machine.vectorRegisters / 2 / countAccumulators()));
+  unroll = chooseUnroll(unroll, expensive, shape[*laneDim] / lanes);
+}
+
+/// Whether rows that lie anywhere in memory are combined with each other. They are fetched as
+/// wholes then, as far as there are registers for a row, and their addresses are found once.
+bool StripNest::sumsRowsAnywhere() {
+  if (!axis || axis == laneDim || inFixedOrder)
+    return false;
+  LaneChoice choice{laneDim, transposedDim, lanes};
+  return llvm::any_of(group.getBody().getOps<tile::LoadOp>(), [&](tile::LoadOp load) {
+    return tile::getShape(load.getPtr().getType()) == shape &&
+           getPrefetchDistance(load, access, *axis, choice) != 0;
+  });
+}
+
+/// Why there are no lanes, if so.
+StringRef StripNest::describeNoLanes() {
+  if (laneDim)
+    return "";
+  if (getLanes(options.machine, getWidestElement(group)) == 1)
+    return "one fills a vector";
+  if (!llvm::all_of(reductions, [](tile::ReduceOp reduce) {
+        return isVectorizableRegion(reduce.getCombine());
+      }))
+    return "the reduction has no form for vectors";
+  return "no dimension has two that lie side by side";
+}
+
+/// The loads of smaller tiles than the group's, with the dimension of theirs that has the lanes.
+DenseMap<Operation *, std::optional<unsigned>> StripNest::findNarrowLoads() {
+  DenseMap<Operation *, std::optional<unsigned>> narrow;
+  if (!laneDim || transposedDim)
+    return narrow;
+  IndexTuple at(shape.size());
+  at[*laneDim].lanes = lanes;
+  visitRoots(at, [&](Operation *op, ArrayRef<Index> where) {
+    if (isa<tile::LoadOp>(op) && tile::getShape(op->getOperand(0).getType()) != shape)
+      narrow[op] = getLaneDim(where);
+  });
+  return narrow;
+}
+
+/// Says what was chosen, and why.
+void StripNest::remark() {
+  RemarkInFlight remark = emitRemark(group.getLoc(), RemarkKind::Strips);
+  auto plural = [](unsigned number, StringRef one, StringRef many) {
+    return number == 1 ? one : many;
+  };
+  if (!laneDim) {
+    remark << "elements one by one: no dimension and no reduction has a form for vectors";
+  } else if (transposedDim) {
+    remark << "blocks of " << named("lanes", lanes) << " by " << lanes
+           << " lanes, transposed in registers: loads have neighbours along dimension "
+           << named("dimension", *laneDim) << ", stores along dimension "
+           << named("stored_dimension", *transposedDim);
+  } else {
+    remark << "strips of " << named("lanes", lanes) << " lanes along dimension "
+           << named("dimension", *laneDim) << ", where " << named("neighbours", chosen.neighbours)
+           << " " << plural(chosen.neighbours, "access has", "accesses have") << " neighbours";
+    if (chosen.split)
+      remark << ", " << named("split", chosen.split) << " in runs of fewer";
+    remark << " and " << named("gathers", chosen.gathers) << " none; " << named("unroll", unroll)
+           << " an iteration";
+    if (expensive > 2)
+      remark << ", with " << named("functions", expensive) << " "
+             << plural(expensive, "function", "functions");
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+unsigned StripNest::countAccumulators() const {
+  unsigned count = 0;
+  for (tile::ReduceOp reduce : reductions)
+    count += reduce.getNumOperands();
+  return count;
+}
+
+bool StripNest::haveNeutralElements() const {
+  return llvm::all_of(reductions, [](tile::ReduceOp reduce) {
+    return bool(getNeutralElement(const_cast<tile::ReduceOp &>(reduce).getCombine()));
+  });
+}
+
+/// Accumulators for `copies` strips: those of the first, then those of the second, ...
+SmallVector<Value> StripNest::makeNeutralElements(unsigned copies) {
+  SmallVector<Value> values;
+  for (tile::ReduceOp reduce : reductions) {
+    OpBuilder &b = emitter.atEnd();
+    TypedAttr neutral = getNeutralElement(reduce.getCombine());
+    Value scalar = arith::ConstantOp::create(b, reduce.getLoc(), neutral);
+    if (lanes > 1)
+      scalar = vector::BroadcastOp::create(b, reduce.getLoc(),
+                                           VectorType::get(lanes, scalar.getType()), scalar);
+    values.push_back(scalar);
+  }
+  SmallVector<Value> all;
+  for (unsigned copy = 0; copy < copies; ++copy)
+    all.append(values);
+  return all;
+}
+
+/// Combines the accumulators of several strips into those of one.
+SmallVector<Value> StripNest::combineCopies(ArrayRef<Value> accumulators, unsigned copies) {
+  SmallVector<Value> all(accumulators);
+  unsigned count = countAccumulators();
+  for (; copies > 1; copies /= 2) {
+    SmallVector<Value> half;
+    for (unsigned copy = 0; copy < copies / 2; ++copy) {
+      unsigned first = 0;
+      for (tile::ReduceOp reduce : reductions) {
+        unsigned n = reduce.getNumOperands();
+        SmallVector<Value> arguments;
+        for (unsigned side : {copy, copy + copies / 2})
+          llvm::append_range(arguments, ArrayRef(all).slice(side * count + first, n));
+        llvm::append_range(
+            half, buildRegion(emitter.atEnd(), reduce.getLoc(), reduce.getCombine(), arguments));
+        first += n;
+      }
+    }
+    all = std::move(half);
+  }
+  return all;
+}
+
+/// A buffer for the elements of one line (or strip of lines) of a reduction's operand.
+Value StripNest::getLineBuffer(unsigned slot, Type element, int64_t count) {
+  if (lines.size() <= slot)
+    lines.resize(slot + 1);
+  if (!lines[slot]) {
+    auto type = MemRefType::get({count}, strips::getStoredType(element));
+    lines[slot] =
+        strips::ScratchOp::create(emitter.atStart(), group.getLoc(), type, uint64_t(scratchEnd));
+    int64_t bits = type.getElementType().getIntOrFloatBitWidth();
+    scratchEnd += llvm::alignTo(count * bits / 8, 64);
+  }
+  return lines[slot];
+}
+
+/// Keeps the elements that some strips give a reduction; `position` counts elements.
+void StripNest::keepElements(ArrayRef<Value> elements, Value position) {
+  unsigned operands = countAccumulators();
+  bool foldsLanes = axis == laneDim;
+  int64_t extent = shape[*axis];
+  for (auto [number, value] : llvm::enumerate(elements)) {
+    unsigned strip = number / operands, operand = number % operands;
+    // Strips of one line follow each other; strips of several have a buffer each.
+    unsigned slot = foldsLanes ? operand : number;
+    Value buffer = getLineBuffer(slot, getElementTypeOrSelf(value.getType()),
+                                 foldsLanes ? extent : extent * lanes);
+    Value at = position;
+    if (foldsLanes && strip != 0) {
+      Value offset = emitter.getIndexConstant(strip * lanes);
+      at = arith::AddIOp::create(emitter.atEnd(), group.getLoc(), position, offset);
+    }
+    OpBuilder &b = emitter.atEnd();
+    Value stored =
+        toMemory(b, group.getLoc(), value, cast<MemRefType>(buffer.getType()).getElementType());
+    if (lanes > 1)
+      vector::StoreOp::create(b, group.getLoc(), stored, buffer, at);
+    else
+      memref::StoreOp::create(b, group.getLoc(), stored, buffer, at);
+  }
+}
+
+/// Folds what was kept for a reduction, from slot `first` on: `count` elements that are
+/// `width` lanes wide. While their number is even the second half is combined with the
+/// first; what remains is combined from the left. No vector width changes that order.
+SmallVector<Value> StripNest::foldKept(tile::ReduceOp reduce, unsigned first, int64_t count,
+                                       int64_t width) {
+  Location loc = reduce.getLoc();
+  unsigned operands = reduce.getNumOperands();
+  auto loadAt = [&](Value position, int64_t size) {
+    SmallVector<Value> values;
+    OpBuilder &b = emitter.atEnd();
+    for (unsigned operand = 0; operand < operands; ++operand) {
+      Value buffer = lines[first + operand], value;
+      Type stored = cast<MemRefType>(buffer.getType()).getElementType();
+      if (size > 1)
+        value = vector::LoadOp::create(b, loc, VectorType::get(size, stored), buffer, position);
+      else
+        value = memref::LoadOp::create(b, loc, buffer, position);
+      values.push_back(
+          fromMemory(b, loc, value, getElementTypeOrSelf(reduce.getOperand(operand).getType())));
+    }
+    return values;
+  };
+  auto combine = [&](ArrayRef<Value> left, ArrayRef<Value> right) {
+    SmallVector<Value> arguments(left);
+    llvm::append_range(arguments, right);
+    return buildRegion(emitter.atEnd(), loc, reduce.getCombine(), arguments);
+  };
+  while (count % 2 == 0) {
+    count /= 2;
+    int64_t half = count * width;
+    int64_t size = width > 1 ? width : std::min(lanes, half & -half);
+    Value zero = emitter.getIndexConstant(0), end = emitter.getIndexConstant(half);
+    scf::ForOp loop = emitter.beginLoop(zero, end, size);
+    Value position = loop.getInductionVar();
+    Value partner = arith::AddIOp::create(emitter.atEnd(), loc, position, end);
+    SmallVector<Value> left = loadAt(position, size), right = loadAt(partner, size);
+    SmallVector<Value> values = combine(left, right);
+    OpBuilder &b = emitter.atEnd();
+    for (auto [operand, value] : llvm::enumerate(values)) {
+      Value buffer = lines[first + operand];
+      Value stored = toMemory(b, loc, value, cast<MemRefType>(buffer.getType()).getElementType());
+      if (size > 1)
+        vector::StoreOp::create(b, loc, stored, buffer, position);
+      else
+        memref::StoreOp::create(b, loc, stored, buffer, position);
+    }
+    emitter.endLoop();
+  }
+  SmallVector<Value> result = loadAt(emitter.getIndexConstant(0), width);
+  for (int64_t next = 1; next < count; ++next) {
+    Value position = emitter.getIndexConstant(next * width);
+    SmallVector<Value> right = loadAt(position, width);
+    result = combine(result, right);
+  }
+  return result;
+}
+
+/// Puts the results of a reduction where the group wants them. `at` has no entry for
+/// the reduced dimension.
+void StripNest::storeResults(tile::ReduceOp reduce, ArrayRef<Index> at, ValueRange values) {
+  for (auto [result, value] : llvm::zip_equal(reduce.getResults(), values)) {
+    for (Operation *user : result.getUsers()) {
+      if (auto write = dyn_cast<strips::WriteOp>(user)) {
+        emitter.perform(emitter.prepareWrite(write, at, {value, emitter.getLevel()}));
+        continue;
+      }
+      auto yield = cast<strips::YieldOp>(user);
+      for (auto [operand, groupResult] : llvm::zip_equal(yield.getOperands(), group.getResults()))
+        if (operand == result)
+          groupResult.replaceAllUsesWith(value);
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+/// Emits some strips: first everything that they compute, then what they store, so
+/// that loads do not wait for stores of the same iteration. `accumulators` has those of
+/// one strip after those of the other; if it is empty, it is given the elements.
+void StripNest::emitStrips(ArrayRef<IndexTuple> strips, SmallVectorImpl<Value> &accumulators) {
+  SmallVector<PreparedStore> stores;
+  SmallVector<Value> elements;
+  for (const IndexTuple &strip : strips) {
+    auto dim = getLaneDim(strip);
+    int64_t count = dim ? strip[*dim].lanes : 1;
+    for (Operation *root : roots) {
+      emitter.setLoc(root->getLoc());
+      if (auto store = dyn_cast<tile::StoreOp>(root)) {
+        stores.push_back(emitter.prepareStore(
+            store, strip, emitter.evaluate(store.getValue(), strip), nonTemporal.lookup(root)));
+        continue;
+      }
+      auto write = cast<strips::WriteOp>(root);
+      stores.push_back(
+          emitter.prepareWrite(write, strip, emitter.evaluate(write.getValue(), strip)));
+    }
+    for (tile::ReduceOp reduce : reductions) {
+      emitter.setLoc(reduce.getLoc());
+      for (Value operand : reduce.getOperands())
+        elements.push_back(emitter.broadcast(emitter.evaluate(operand, strip), count));
+    }
+  }
+  emitter.perform(stores);
+  if (accumulators.empty()) {
+    accumulators = std::move(elements);
+    return;
+  }
+  unsigned next = 0;
+  for (unsigned strip = 0; strip < strips.size(); ++strip)
+    for (tile::ReduceOp reduce : reductions) {
+      unsigned n = reduce.getNumOperands();
+      SmallVector<Value> arguments(ArrayRef(accumulators).slice(next, n));
+      llvm::append_range(arguments, ArrayRef(elements).slice(next, n));
+      SmallVector<Value> combined =
+          buildRegion(emitter.atEnd(), reduce.getLoc(), reduce.getCombine(), arguments);
+      llvm::copy(combined, accumulators.begin() + next);
+      next += n;
+    }
+}
+
+/// Stores of long rows may be non-temporal, if the launch is large.
+void StripNest::findNonTemporalStores() {
+  // A row of fewer lines would leave too many of them half written.
+  constexpr int64_t kLeastBytes = 256;
+  if (!laneDim || transposedDim || group->hasAttr(strips::kUnrollAttr))
+    return;
+  for (Operation *root : roots) {
+    auto store = dyn_cast<tile::StoreOp>(root);
+    if (!store)
+      continue;
+    auto pointer = cast<tile::PointerType>(getElementTypeOrSelf(store.getPtr().getType()));
+    // Only stores of other types have been measured to gain by it.
+    if (pointer.getPointee().isBF16())
+      continue;
+    // Stores to one place stay in their order, which non-temporal ones do not.
+    bool isOnlyOne = llvm::count_if(roots, [&](Operation *other) {
+                       return isa<tile::StoreOp>(other) && other->getOperand(0) == store.getPtr();
+                     }) == 1;
+    if (!isOnlyOne || !access.getRun(store.getPtr(), *laneDim).isRow() ||
+        shape[*laneDim] * pointer.getPointeeBytes() < kLeastBytes ||
+        !options.nonTemporalStores.mayBeNonTemporal(store))
+      continue;
+    OpBuilder &b = emitter.atStart();
+    Value bytes = options.nonTemporalStores.buildBytes(b, store);
+    nonTemporal[root] = strips::ExceedsCachesOp::create(b, root->getLoc(), b.getI1Type(), bytes);
+  }
+}
+
+/// Where the loop without masks ends: a multiple of `step`.
+Value StripNest::emitMainEnd(ArrayRef<MaskLeaf> leaves, ArrayRef<Value> bounds, int64_t step) {
+  Location loc = group.getLoc();
+  Value end, uniform;
+  for (auto [leaf, bound] : llvm::zip_equal(leaves, bounds)) {
+    if (bound) {
+      end = end ? Value(arith::MinUIOp::create(emitter.atEnd(), loc, end, bound)) : bound;
+      continue;
+    }
+    IndexTuple at(leaf.index);
+    if (auto dim = getLaneDim(at))
+      at[*dim] = Index();
+    Value holds = emitter.evaluate(leaf.value, at).value;
+    OpBuilder &b = emitter.atEnd();
+    uniform = uniform ? Value(arith::AndIOp::create(b, loc, uniform, holds)) : holds;
+  }
+  Value all = emitter.getIndexConstant(shape[*laneDim] / step * step);
+  Value steps = emitter.getIndexConstant(-step), zero = emitter.getIndexConstant(0);
+  OpBuilder &b = emitter.atEnd();
+  end = end ? Value(arith::AndIOp::create(b, loc, end, steps)) : all;
+  if (uniform)
+    end = arith::SelectOp::create(b, loc, uniform, end, zero);
+  return end;
+}
+
+/// The loop over the reduced dimension inside a strip, and the results of that strip.
+void StripNest::emitReducedLoop(ArrayRef<Index> strips) {
+  auto tuples = [&](Value position, unsigned level) {
+    SmallVector<IndexTuple> result;
+    for (const Index &strip : strips) {
+      IndexTuple at(index);
+      if (laneDim)
+        at[*laneDim] = strip;
+      at[*axis] = {position, 0, 1, level};
+      result.push_back(at);
+    }
+    return result;
+  };
+  SmallVector<Value> accumulators;
+  int64_t begin = 0, extent = shape[*axis];
+  // Several short rows are in flight at once as it is.
+  constexpr unsigned kFewestStrips = 8;
+  bool fetchesAhead = laneDim && !inFixedOrder && strips.size() >= kFewestStrips &&
+                      int64_t(strips.size()) * lanes == shape[*laneDim];
+  if (fetchesAhead)
+    emitFirstPrefetches(emitter, group, access, *axis, index, {laneDim, transposedDim, lanes});
+  if (inFixedOrder) {
+    Value zero = emitter.getIndexConstant(0), end = emitter.getIndexConstant(extent);
+    scf::ForOp loop = emitter.beginLoop(zero, end, 1);
+    SmallVector<Value> elements;
+    emitStrips(tuples(loop.getInductionVar(), emitter.getLevel()), elements);
+    Value width = emitter.getIndexConstant(lanes);
+    Value position =
+        arith::MulIOp::create(emitter.atEnd(), group.getLoc(), loop.getInductionVar(), width);
+    keepElements(elements, position);
+    emitter.endLoop();
+    unsigned first = 0;
+    for (unsigned strip = 0; strip < strips.size(); ++strip)
+      for (tile::ReduceOp reduce : reductions) {
+        llvm::append_range(accumulators, foldKept(reduce, first, extent, lanes));
+        first += reduce.getNumOperands();
+      }
+    begin = extent;
+  } else if (haveNeutralElements()) {
+    accumulators = makeNeutralElements(strips.size());
+  } else {
+    emitStrips(tuples({}, 0), accumulators);
+    begin = 1;
+  }
+  if (begin < extent) {
+    scf::ForOp loop = emitter.beginLoop(emitter.getIndexConstant(begin),
+                                        emitter.getIndexConstant(shape[*axis]), 1, accumulators);
+    SmallVector<Value> inner(loop.getRegionIterArgs());
+    if (fetchesAhead) {
+      IndexTuple at(index);
+      at[*axis] = {loop.getInductionVar(), 0, 1, emitter.getLevel()};
+      emitPrefetches(emitter, group, access, *axis, at, {laneDim, transposedDim, lanes});
+    }
+    emitStrips(tuples(loop.getInductionVar(), emitter.getLevel()), inner);
+    emitter.endLoop(inner);
+    accumulators.assign(loop.result_begin(), loop.result_end());
+  }
+  unsigned next = 0;
+  for (const Index &strip : strips)
+    for (tile::ReduceOp reduce : reductions) {
+      IndexTuple at(index);
+      if (laneDim)
+        at[*laneDim] = strip;
+      at.erase(at.begin() + *axis);
+      emitter.setLoc(reduce.getLoc());
+      unsigned n = reduce.getNumOperands();
+      storeResults(reduce, at, ArrayRef(accumulators).slice(next, n));
+      next += n;
+    }
+}
+
+void StripNest::emitLaneLoops() {
+  int64_t extent = shape[*laneDim];
+  bool foldsLanes = axis == laneDim;
+  bool carries = foldsLanes && !inFixedOrder;
+  auto tuplesAt = [&](Value position, unsigned level, unsigned count) {
+    SmallVector<IndexTuple> result;
+    for (unsigned strip = 0; strip < count; ++strip) {
+      IndexTuple at(index);
+      at[*laneDim] = {position, int64_t(strip) * lanes, lanes, level};
+      result.push_back(at);
+    }
+    return result;
+  };
+
+  // Masks that a bound on the lane dimension can take care of.
+  SmallVector<MaskLeaf> leaves;
+  SmallVector<Value> bounds; ///< null for what is uniform
+  {
+    IndexTuple at(index);
+    at[*laneDim].lanes = lanes;
+    if (axis && !foldsLanes) {
+      // The index along the reduced dimension is not known yet: no mask that varies
+      // there is of use here. A value that no index has stands for it.
+      at[*axis] = {emitter.getIndexConstant(0), 0, 1, ~0u};
+    }
+    SmallVector<MaskLeaf> found;
+    visitRoots(at, [&](Operation *op, ArrayRef<Index> where) {
+      Value mask;
+      if (auto load = dyn_cast<tile::LoadOp>(op))
+        mask = load.getMask();
+      else if (auto store = dyn_cast<tile::StoreOp>(op))
+        mask = store.getMask();
+      if (mask)
+        emitter.collectMaskLeaves(mask, where, found);
+    });
+    // Code for the rare case that addresses overlap is short: all of it with masks.
+    if (group->hasAttr(strips::kUnrollAttr))
+      found.clear();
+    for (MaskLeaf &leaf : found) {
+      bool isKnown = llvm::none_of(leaf.index, [](const Index &i) { return i.level == ~0u; });
+      if (!isKnown || llvm::is_contained(leaves, leaf))
+        continue;
+      Value bound;
+      if (!emitter.isUniform(leaf) && !(bound = emitter.getBound(leaf, extent)))
+        continue;
+      leaves.push_back(leaf);
+      bounds.push_back(bound);
+    }
+  }
+
+  unsigned count = countAccumulators();
+  SmallVector<Value> accumulators;
+  int64_t begin = 0;
+  unsigned copies = unroll;
+  if (carries) {
+    if (haveNeutralElements()) {
+      accumulators = makeNeutralElements(copies);
+    } else {
+      emitStrips(tuplesAt({}, 0, copies), accumulators);
+      begin = lanes * copies;
+    }
+  }
+  Value lower = emitter.getIndexConstant(begin), upper = emitter.getIndexConstant(extent);
+  Value mainEnd = leaves.empty() ? upper : emitMainEnd(leaves, bounds, lanes * copies);
+
+  auto emitLoop = [&](Value from, Value to, unsigned strips, bool isRest) {
+    ArrayRef<Value> inits = carries ? ArrayRef(accumulators) : ArrayRef<Value>();
+    scf::ForOp loop = emitter.beginLoop(from, to, lanes * strips, inits);
+    Value position = loop.getInductionVar();
+    unsigned level = emitter.getLevel();
+    SmallVector<Value> inner(loop.getRegionIterArgs());
+    if (!isRest)
+      options.fetchAhead.emit(emitter, group, position, lanes * strips);
+    if (axis && !foldsLanes) {
+      SmallVector<Index> indices;
+      for (unsigned strip = 0; strip < strips; ++strip)
+        indices.push_back({position, int64_t(strip) * lanes, lanes, level});
+      emitReducedLoop(indices);
+    } else {
+      emitStrips(tuplesAt(position, level, strips), inner);
+      if (foldsLanes && inFixedOrder)
+        keepElements(inner, position);
+    }
+    emitter.endLoop(carries ? ValueRange(inner) : ValueRange());
+    if (carries)
+      accumulators.assign(loop.result_begin(), loop.result_end());
+  };
+
+  if (begin < extent) {
+    emitter.assume(leaves);
+    emitLoop(lower, mainEnd, copies, /*isRest=*/false);
+    emitter.assumeNothing();
+  }
+  if (carries && copies > 1) {
+    accumulators = combineCopies(accumulators, copies);
+    copies = 1;
+  }
+  if (begin < extent && !leaves.empty()) {
+    Value from = mainEnd;
+    if (begin)
+      from = arith::MaxUIOp::create(emitter.atEnd(), group.getLoc(), mainEnd, lower);
+    emitLoop(from, upper, 1, /*isRest=*/true);
+  }
+  if (!foldsLanes)
+    return;
+  unsigned next = 0;
+  for (tile::ReduceOp reduce : reductions) {
+    unsigned n = reduce.getNumOperands();
+    SmallVector<Value> scalars;
+    if (inFixedOrder)
+      scalars = foldKept(reduce, next, extent, 1);
+    else
+      scalars = foldLanes(emitter.atEnd(), reduce.getLoc(), reduce.getCombine(),
+                          ArrayRef(accumulators).slice(next, n));
+    IndexTuple at(index);
+    at.erase(at.begin() + *axis);
+    storeResults(reduce, at, scalars);
+    next += n;
+  }
+  assert(next == count && "one accumulator an operand");
+  (void)count;
+}
+
+void StripNest::emitOuterLoops(unsigned dim) {
+  // The lane dimension and a reduced one come inside all others.
+  while (dim < shape.size() &&
+         (dim == laneDim || dim == axis || dim == transposedDim || shape[dim] == 1))
+    ++dim;
+  if (dim < shape.size()) {
+    bool isLast = llvm::all_of(llvm::seq<unsigned>(dim + 1, shape.size()), [&](unsigned inner) {
+      return inner == laneDim || shape[inner] == 1;
+    });
+    bool fetchesAhead = isLast && !group->hasAttr(strips::kUnrollAttr);
+    if (fetchesAhead)
+      emitFirstPrefetches(emitter, group, access, dim, index, {laneDim, transposedDim, lanes});
+    scf::ForOp loop =
+        emitter.beginLoop(emitter.getIndexConstant(0), emitter.getIndexConstant(shape[dim]), 1);
+    index[dim] = {loop.getInductionVar(), 0, 1, emitter.getLevel()};
+    if (fetchesAhead)
+      emitPrefetches(emitter, group, access, dim, index, {laneDim, transposedDim, lanes});
+    emitOuterLoops(dim + 1);
+    emitter.endLoop();
+    return;
+  }
+  if (transposedDim)
+    return emitTransposedBlocks();
+  if (laneDim)
+    return emitLaneLoops();
+  Index none;
+  if (axis)
+    return emitReducedLoop(none);
+  SmallVector<Value> accumulators;
+  emitStrips(index, accumulators);
+}
+
+LogicalResult StripNest::run() {
+  for (Operation &op : group.getBody().front()) {
+    if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
+      reductions.push_back(reduce);
+      axis = reduce.getAxis();
+    } else if (isa<tile::StoreOp>(op)) {
+      roots.push_back(&op);
+    } else if (auto write = dyn_cast<strips::WriteOp>(op)) {
+      if (!write.getValue().getDefiningOp<tile::ReduceOp>())
+        roots.push_back(&op);
+    }
+  }
+  index.assign(shape.size(), Index());
+  inFixedOrder = options.deterministic && axis;
+  emitter.setShortestRun(getShortestRun(options.machine));
+  chooseLanes();
+  findNonTemporalStores();
+  options.fetchAhead.collect(emitter, group, access, {laneDim, transposedDim, lanes});
+  if (options.remarks) {
+    remark();
+    remarkAccesses(
+        group, access, {laneDim, transposedDim, lanes, getShortestRun(options.machine)},
+        describeNoLanes(), findNarrowLoads(),
+        [&](tile::StoreOp store) { return nonTemporal.contains(store); }, options.fetchAhead);
+  }
+  prepareZeroRow(emitter, group, access, {laneDim, transposedDim, lanes}, scratchEnd);
+  emitOuterLoops(0);
+  return success();
+}
+
+LogicalResult lowerFusedGroup(strips::GroupOp group, AccessAnalysis &access,
+                              const StripOptions &options, int64_t &scratchEnd) {
+  return StripNest(group, access, options, scratchEnd).run();
+}
+
+} // namespace tessera

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What blocks that do parts of a program (`tilegpu.num_parts`) have in common: tiles that are the
+// same for all of them, which one copy can bring to all.
+
+#ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_FACTS_MULTICAST_H
+#define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_FACTS_MULTICAST_H
+
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+
+namespace tessera::tilegpu {
+
+/// Whether a value may be another one in another block of the cluster.
+bool dependsOnBlock(mlir::Value value);
+
+/// Whether blocks may do a loop, or come to it, differently often.
+bool isUneven(mlir::scf::ForOp loop);
+
+/// The most rows of a box with which a tile is in as many boxes for each of so many blocks; none
+/// if there are no such boxes.
+std::optional<int64_t> getRowsOfShares(MemDescType tile, unsigned blocks);
+
+} // namespace tessera::tilegpu
+
+#endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_FACTS_MULTICAST_H

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Whether a loop stores what a loop inside of it copies: where neither array is known before the
+// kernel runs, the places that it finds them at are compared once, in front of the outer loop.
+//
+//     while there is a tile:                      may = [a, a + bytes) meets [c, c + bytes), or ...
+//       for k: multiply boxes of a and b    >     while there is a tile:
+//       store a box of c                            if may: the producer hears of what is stored
+//                                                   for k: ...
+//
+// An array reaches from its first element to the one at its greatest coordinates. Where that is
+// not a number that fits, or it has no elements, the arrays are said to overlap.
+
+#ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_FACTS_RESULTOVERLAP_H
+#define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_FACTS_RESULTOVERLAP_H
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "tessera/Analysis/Boxes/BoxAccess.h"
+
+#include <vector>
+
+namespace tessera::tilegpu {
+
+class ResultOverlap {
+public:
+  /// The loop around a loop that copies these boxes, if all that it writes to memory besides are
+  /// boxes of arrays that, as those that are copied, are known in front of it.
+  static std::optional<ResultOverlap>
+  find(mlir::scf::ForOp loop, llvm::ArrayRef<const BoxAccess *> copied, AccessAnalysis &analysis);
+
+  mlir::Operation *getLoop() const { return around; }
+  /// Whether a copied and a stored array may overlap: an i1.
+  mlir::Value emit(mlir::OpBuilder &builder, mlir::Location loc) const;
+
+private:
+  explicit ResultOverlap(mlir::Operation *around) : around(around) {}
+
+  mlir::Operation *around;
+  std::vector<BoxAccess> copied, stored;
+};
+
+} // namespace tessera::tilegpu
+
+#endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_FACTS_RESULTOVERLAP_H

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A loop over rows, as in the backward pass of a norm, holds the weights of a whole row and sums of
+// as many elements, beside the row itself. Where registers do not do for all of that, ptxas spills
+// what it likes, mostly of the iteration, and writes and reads it each time. What is the same in
+// all iterations need not be written again: it goes to shared memory before the loop, as narrow as
+// it was loaded, and each op that wants it reads it from there:
+//
+//     %w = fp_to_fp %loaded                         %b = local_alloc %loaded
+//     for ... {                                     for ... {
+//       ... %w ...                                    %l = local_load %b
+//                                                     %w = fp_to_fp %l
+//                                                     ... %w ...
+//
+// Threads read what they have written themselves, 16 bytes beside those of their neighbours. Each
+// block of a cluster keeps its own part.
+// Nothing is loaded from global memory again: a store of the loop may be to the same place.
+
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h"
+
+#include "OwnBuffer.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "tessera/Analysis/SharedMemory/HeldBytes.h"
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+namespace tessera::tilegpu {
+#define GEN_PASS_DEF_TILEGPUSPILLINVARIANTSPASS
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
+} // namespace tessera::tilegpu
+
+/// Shared memory that is left for what reductions and conversions exchange.
+static constexpr int64_t kSpillExchangeBytes = 16 << 10;
+
+static int64_t getBytes(Value tile) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  return type.getNumElements() * getElementBytes(type.getElementType());
+}
+
+namespace {
+
+class LoopSpiller {
+public:
+  LoopSpiller(scf::ForOp loop, int64_t bytesOfThread, int64_t &sharedBytes)
+      : loop(loop), bytesOfThread(bytesOfThread), sharedBytes(sharedBytes) {}
+
+  void run();
+
+private:
+  int64_t countLeast();
+  SmallVector<Value> findInvariants();
+  void spill(Value tile, MemDescType buffer);
+
+  scf::ForOp loop;
+  int64_t bytesOfThread;
+  int64_t &sharedBytes; ///< that are left
+  llvm::DenseMap<Value, Value> buffers;
+};
+
+} // namespace
+
+/// What the loop carries, and what an iteration loads.
+int64_t LoopSpiller::countLeast() {
+  int64_t bytes = kOtherBytes;
+  for (Value carried : loop.getRegionIterArgs())
+    bytes += getBytesOfThread(carried.getType());
+  loop.walk([&](tile::LoadOp load) { bytes += getBytesOfThread(load.getType()); });
+  return bytes;
+}
+
+/// Tiles from before the loop that iterations use, those that take most registers first.
+SmallVector<Value> LoopSpiller::findInvariants() {
+  llvm::SetVector<Value> found;
+  loop.getBody()->walk([&](Operation *op) {
+    for (Value value : op->getOperands())
+      if (isKept(value) && !loop->isAncestor(value.getParentBlock()->getParentOp()))
+        found.insert(value);
+  });
+  SmallVector<std::pair<int64_t, unsigned>> order; // less bytes and place, the least first
+  for (auto [i, tile] : llvm::enumerate(found))
+    order.push_back({-getBytesOfThread(tile.getType()), i});
+  llvm::sort(order);
+  return llvm::map_to_vector(order, [&](auto entry) { return found[entry.second]; });
+}
+
+void LoopSpiller::spill(Value tile, MemDescType buffer) {
+  Value narrowest = getNarrowest(tile);
+  Value &memory = buffers[narrowest];
+  OpBuilder builder(loop);
+  if (!memory)
+    memory = LocalAllocOp::create(builder, loop.getLoc(), buffer, narrowest);
+  SmallVector<OpOperand *> uses;
+  for (OpOperand &use : tile.getUses())
+    if (loop->isProperAncestor(use.getOwner()))
+      uses.push_back(&use);
+  for (OpOperand *use : uses) {
+    builder.setInsertionPoint(use->getOwner());
+    Location loc = use->getOwner()->getLoc();
+    Value read = LocalLoadOp::create(builder, loc, narrowest.getType(), memory);
+    if (narrowest != tile) {
+      Operation *conversion = builder.clone(*tile.getDefiningOp());
+      conversion->setOperand(0, read);
+      read = conversion->getResult(0);
+    }
+    use->set(read);
+  }
+  if (narrowest != tile && tile.use_empty())
+    tile.getDefiningOp()->erase();
+}
+
+void LoopSpiller::run() {
+  if (countLeast() > bytesOfThread)
+    return;
+  for (Value tile : findInvariants()) {
+    if (countMostHeldBytes(loop) + kOtherBytes <= bytesOfThread)
+      return;
+    MemDescType buffer = getOwnBuffer(getNarrowest(tile).getType());
+    if (!buffer || buffer.getNumBytes() > sharedBytes)
+      continue;
+    sharedBytes -= buffer.getNumBytes();
+    spill(tile, buffer);
+  }
+}
+
+namespace {
+
+struct TileGPUSpillInvariantsPass
+    : tessera::tilegpu::impl::TileGPUSpillInvariantsPassBase<TileGPUSpillInvariantsPass> {
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    std::optional<unsigned> warps = tilegpu::getNumWarps(module);
+    if (!warps)
+      return;
+    for (auto function : module.getOps<tile::FuncOp>()) {
+      if (!function.isKernel() || !isPlain(function))
+        continue;
+      int64_t left = getMachine(function).sharedBytes - kSpillExchangeBytes;
+      function.walk([&](ConvertLayoutOp convert) {
+        left = std::min(left, getMachine(function).sharedBytes - getBytes(convert.getResult()));
+      });
+      function.walk<WalkOrder::PreOrder>([&](scf::ForOp loop) {
+        // Where no warp waits for others, code generation might read before the loop again.
+        bool hasReduction = false;
+        loop.walk([&](tile::ReduceOp) { hasReduction = true; });
+        if (hasReduction)
+          LoopSpiller(loop, getMostBytesOfThread(*warps), left).run();
+      });
+    }
+  }
+};
+
+} // namespace

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which programs each block of a persistent kernel does, where programs take the longer the higher
+// their number is along axis 0 of the grid, as in causal attention.
+//
+// A GPU gives a block that has ended the next one to do. Blocks of a persistent kernel get theirs
+// beforehand, so that all have to come out with about the same sum. Programs are dealt as cards
+// are, the longest first, from block 0 to the last one and back again. Of two rounds each block
+// has a long program and a short one:
+//
+//     blocks            0  1  2  3
+//     round 0           8  8  7  7      of two rows of programs, 1 to 8 units long
+//     round 1           5  5  6  6
+//     round 2           4  4  3  3
+//     round 3           1  1  2  2      18 units each
+//
+// Sorted are only as many programs at a time as blocks do in four rounds, neighbours in the grid:
+// those of a row look at the same (the keys of a head), and the L2 cache would not hold what the
+// whole grid looks at. What is left over is dealt with the last four rounds, so that a round that
+// is not for all blocks is one of short programs. Of 128 rows of 16 programs, 132 blocks are busy
+// for 0.99 of the time (for 0.98 with groups of two rounds, and for 0.56 with groups of one, which
+// have no way back). A GPU that begins the longest first by itself has SMs busy for 0.92 to 0.98.
+
+#ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PROGRAMS_BALANCEDORDER_H
+#define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PROGRAMS_BALANCEDORDER_H
+
+#include "mlir/IR/Builders.h"
+
+namespace tessera::tilegpu {
+
+/// What there is to be dealt, unsigned numbers (i32).
+struct BalancedDeal {
+  BalancedDeal(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value programs,
+               mlir::Value width, mlir::Value blocks);
+
+  mlir::Value programs; ///< how many there are; below 2^31, and a multiple of `width`
+  mlir::Value width;    ///< how many programs a row has: along axis 0
+  mlir::Value blocks;   ///< how many blocks do them
+
+  /// How many programs are sorted at a time, and the number of the last of these groups. The same
+  /// for all programs.
+  mlir::Value inGroup, lastGroup;
+};
+
+/// A program's number along axis 0, and the row of programs that it is in.
+struct PlaceInGrid {
+  mlir::Value inRow, row;
+};
+
+/// The program that comes as number `turn`: block b does 0 + b, `blocks` + b, 2 * `blocks` + b, and
+/// so on. Each program below `programs` comes for one turn below that.
+PlaceInGrid emitBalancedPlace(mlir::OpBuilder &builder, mlir::Location loc,
+                              const BalancedDeal &deal, mlir::Value turn);
+
+} // namespace tessera::tilegpu
+
+#endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PROGRAMS_BALANCEDORDER_H

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Programs that change places, so that those beside each other have tiles of few rows and few
+// columns. Tiles come row by row. In groups of two rows, with five columns and 17 programs:
+//
+//     programs   0  2  4  6  8     in place of   0  1  2  3  4
+//                1  3  5  7  9                   5  6  7  8  9
+//               10 11 12 13 14                  10 11 12 13 14
+//               15 16                           15 16
+
+#ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PROGRAMS_GROUPEDORDER_H
+#define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PROGRAMS_GROUPEDORDER_H
+
+#include "mlir/IR/Builders.h"
+
+#include <cstdint>
+
+namespace tessera::tilegpu {
+
+/// What neighbours load for a dot, in bytes: an operand that is the same for all tiles of a row,
+/// and one that is for all of a column.
+struct SharedOperands {
+  int64_t ofRow = 0, ofColumn = 0;
+};
+
+/// Of the largest groups.
+inline constexpr unsigned kMostGroupRows = 16;
+
+/// How many rows of tiles a group has (a power of two) for `atOnce` programs beside each other to
+/// load least between them; 1 for no groups.
+unsigned chooseGroupRows(SharedOperands operands, int64_t atOnce);
+
+/// The number that a program takes in place of its own (all i32, unsigned). Each number below
+/// `programs`, at most 2^31 - 1, comes for one `program` below it, whatever `columns` is: what is
+/// no whole group stays as it is. `rows` is a power of two; where all programs have fewer rows, a
+/// group has the next smaller power that they have.
+mlir::Value emitGroupedPlace(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value program,
+                             mlir::Value programs, mlir::Value columns, unsigned rows);
+
+} // namespace tessera::tilegpu
+
+#endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PROGRAMS_GROUPEDORDER_H

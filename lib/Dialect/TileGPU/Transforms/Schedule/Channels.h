@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How tiles come from the thread that orders copies to the warps that multiply: by rings in
+// shared memory, and two barriers for each slot of them.
+//
+//     who orders copies                       who multiplies
+//     wait until slot is empty                wait until slot is full
+//     copies go, and fill it                  multiply
+//     next slot                               say that it is empty; next slot
+//
+// A channel is the rings whose tiles come together, such as those of both operands of a
+// dot. A barrier has two phases in turns, so where a side is in a channel is two
+// numbers: the slot, and the parity of how often it went round. Both sides count on their
+// own, over all loops that use the channel, and none of them ever looks at the other's.
+//
+// Where copies are for all blocks of a cluster (Schedule.h), a slot is empty when it is in each of
+// them: who multiplies says it to all, and who orders copies counts all.
+
+#ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_CHANNELS_H
+#define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_CHANNELS_H
+
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+
+namespace tessera::tilegpu {
+
+/// Where a side is in a channel: two i32.
+struct ChannelPlace {
+  mlir::Value slot, phase;
+};
+
+/// The phase after this one, and before it.
+mlir::Value emitOtherPhase(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value phase);
+
+/// A ring of so many barriers, each of which so many arrivals end a phase of; a single one with 0.
+mlir::Value allocateBarriers(mlir::OpBuilder &builder, mlir::Location loc, unsigned slots,
+                             unsigned arrivals);
+
+/// Numbers in shared memory, one after the other.
+MemDescType getRowType(mlir::ArrayRef<int64_t> shape, mlir::Type element);
+
+class Channel {
+public:
+  Channel(mlir::ArrayRef<MemDescType> tiles) : tiles(tiles) {}
+
+  mlir::ArrayRef<MemDescType> getTiles() const { return tiles; }
+  unsigned getNumSlots() const { return slots; }
+  /// Whether others of so many blocks copy to its rings, too: a slot is left by all of them.
+  void setBlocks(unsigned number) { blocks = number; }
+  bool isShared() const { return blocks > 1; }
+  /// Bytes of shared memory that one slot takes.
+  int64_t getSlotBytes() const;
+  /// Bytes that the barriers of a channel with so many slots take.
+  static int64_t getBarrierBytes(int64_t slots);
+
+  /// Rings of so many slots, and barriers for them. `warps` of each block that the channel is
+  /// filled by say of a slot that it is empty.
+  void allocate(mlir::OpBuilder &builder, mlir::Location loc, unsigned slots, unsigned warps);
+  void deallocate(mlir::OpBuilder &builder, mlir::Location loc);
+
+  /// The slot before any: what is said to be empty there matters to nobody.
+  mlir::Value getNoSlot(mlir::OpBuilder &builder, mlir::Location loc) const;
+  ChannelPlace getFirst(mlir::OpBuilder &builder, mlir::Location loc) const;
+  ChannelPlace getNext(mlir::OpBuilder &builder, mlir::Location loc, ChannelPlace place) const;
+  ChannelPlace getPrevious(mlir::OpBuilder &builder, mlir::Location loc, ChannelPlace place) const;
+
+  mlir::Value getTile(mlir::OpBuilder &builder, mlir::Location loc, unsigned ring,
+                      mlir::Value slot) const;
+
+  /// Those who multiply: until the tiles are there; from then on they are not needed.
+  void waitUntilFull(mlir::OpBuilder &builder, mlir::Location loc, ChannelPlace place) const;
+  void release(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value slot) const;
+
+  /// Who orders copies: until the slot is empty, and all its bytes are announced. Gives the
+  /// barrier on which copies count them.
+  mlir::Value beginToFill(mlir::OpBuilder &builder, mlir::Location loc, ChannelPlace place) const;
+
+private:
+  mlir::SmallVector<MemDescType, 2> tiles;
+  unsigned slots = 0, blocks = 1;
+  mlir::SmallVector<mlir::Value, 2> rings;
+  mlir::Value full, empty;
+};
+
+} // namespace tessera::tilegpu
+
+#endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_CHANNELS_H

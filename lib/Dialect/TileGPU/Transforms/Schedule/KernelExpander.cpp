@@ -1,0 +1,595 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "KernelExpander.h"
+
+#include "EarlyLoads.h"
+#include "Facts/Multicast.h"
+#include "Programs/PersistentKernel.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
+#include "tessera/Analysis/Order/MachineView.h"
+#include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+//===----------------------------------------------------------------------===//
+// What may be expanded
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelExpander::verifyOrder(ArrayRef<ScheduledCopy> copies, Operation *op) {
+  SmallVector<tile::LoadOp> loads;
+  for (const ScheduledCopy &copy : copies)
+    loads.push_back(copy.load);
+  std::optional<EarlyLoadObstacle> obstacle =
+      findObstacle(kernel, loads, order, analysis, conditions);
+  if (!obstacle)
+    return success();
+  InFlightDiagnostic error = op->emitError("copies by TMA what the same program may have stored");
+  error.attachNote(obstacle->op->getLoc()) << "here";
+  return error;
+}
+
+/// Whether copies of a loop begin where the program comes to it, and not before.
+bool KernelExpander::isInPlace(const LoopSchedule &schedule) const {
+  return llvm::any_of(schedule.getCopies(), [&](const ScheduledCopy &copy) {
+    return rings.boxes.find(copy.load)->second.isFoundByKernel();
+  });
+}
+
+/// Of such a loop later iterations alone have loads that come early. A producer does them once it
+/// has been told.
+LogicalResult KernelExpander::verifyInPlace(const LoopSchedule &schedule) {
+  scf::ForOp loop = schedule.getLoop();
+  if (Operation *obstacle = findObstacleInLoop(loop, order)) {
+    InFlightDiagnostic error = loop.emitError(
+        "copies ahead what the iterations before may write, or past what orders memory");
+    error.attachNote(obstacle->getLoc()) << "here";
+    return error;
+  }
+  return success();
+}
+
+/// Whether producer warps can go through all loops.
+LogicalResult KernelExpander::verifySlice() {
+  ProducerSlice needs = getSlice();
+  if (!needs.getWhyNot().empty())
+    return kernel.emitError("has loops that a producer cannot go through: ") << needs.getWhyNot();
+  bool isTold = !needs.isEmpty() || llvm::any_of(schedules, [this](const LoopSchedule &schedule) {
+    return isInPlace(schedule);
+  });
+  if (isTold && attr.getPersistent())
+    return kernel.emitError("cannot be persistent: its producer is told what it loads");
+  if (isTold && getClusterSize(kernel) > 1)
+    return kernel.emitError("has a producer that is told what the program loads, in a cluster");
+  return success();
+}
+
+/// What TMA is told for each load.
+LogicalResult KernelExpander::planCopies(ArrayRef<ScheduledCopy> copies, Region &region) {
+  for (const ScheduledCopy &copy : copies) {
+    tile::LoadOp load = copy.load;
+    std::string why;
+    std::optional<BoxAccess> box = getBoxToCopy(region, load, copy.tile, analysis, why);
+    if (!box)
+      return load.emitError("cannot be copied by TMA: ") << why;
+    rings.boxes.try_emplace(load, std::move(*box));
+  }
+  return success();
+}
+
+/// Rows of a box of the map that a copy is by.
+int64_t KernelExpander::getRowsOfMap(const ScheduledCopy &copy) const {
+  return copy.isMulticast ? *getRowsOfShares(copy.tile, getNumParts(kernel)) : kMostBoxElements;
+}
+
+/// Channels of tiles that a program loads once.
+LogicalResult KernelExpander::planProgramCopies() {
+  FailureOr<SmallVector<ScheduledCopy, 1>> copies = readProgramCopies(kernel, attr);
+  if (failed(copies) || failed(planCopies(*copies, kernel.getBody())))
+    return failure();
+  for (const ScheduledCopy &copy : *copies) {
+    tile::LoadOp load = copy.load;
+    if (rings.boxes.find(load)->second.isFoundByKernel())
+      return load.emitError("is from an array that the kernel finds, which a producer cannot know");
+    if (failed(verifyOrder(copy, load)))
+      return failure();
+    ChannelAttr channel = attr.getChannels()[copy.channel];
+    if (!rings.numbers.try_emplace(channel.getNumber(), rings.channels.size()).second)
+      return load.emitError("fills channel ") << channel.getNumber() << ", which is a loop's, too";
+    rings.channels.emplace_back(copy.tile);
+    slots.push_back(channel.getSlots());
+  }
+  programCopies = std::move(*copies);
+  return success();
+}
+
+/// Copies for all blocks are of one tile, equally often.
+LogicalResult KernelExpander::verifyMulticast(const LoopSchedule &schedule) const {
+  unsigned blocks = getNumParts(kernel);
+  for (const ScheduledCopy &copy : schedule.getCopies()) {
+    if (!copy.isMulticast)
+      continue;
+    tile::LoadOp load = copy.load;
+    if (blocks == 1)
+      return load.emitError("is copied for other blocks, of which there are none (")
+             << kNumPartsAttr << ")";
+    if (dependsOnBlock(load.getPtr()) || (load.getMask() && dependsOnBlock(load.getMask())))
+      return load.emitError("is copied for all blocks, and is not the same in all of them");
+    if (!getRowsOfShares(copy.tile, blocks))
+      return load.emitError("is copied by ")
+             << blocks << " blocks, and is not in as many boxes for each";
+  }
+  bool isShared = llvm::any_of(schedule.getChannels(), [&](const ScheduledChannel &channel) {
+    return rings.channels[rings.getIndex(channel)].isShared();
+  });
+  if (isShared && isUneven(schedule.getLoop()))
+    return schedule.getLoop().emitError(
+        "is filled for by other blocks, and not done equally often in all of them");
+  return success();
+}
+
+/// Loops that have a channel of the same number have its rings in common.
+LogicalResult KernelExpander::planRings() {
+  for (const LoopSchedule &schedule : schedules)
+    for (const ScheduledChannel &channel : schedule.getChannels()) {
+      scf::ForOp loop = schedule.getLoop();
+      if (!channel.isByTMA())
+        return loop.emitError("has rings for cp.async beside those that TMA fills");
+      if (channel.isCopiedInLoop() == (attr && attr.getProducerWarps() != 0))
+        return loop.emitError("has channel ")
+               << channel.number << " filled by the "
+               << (channel.isCopiedInLoop() ? "program, in a kernel with producer warps"
+                                            : "producer, in a kernel without producer warps");
+      SmallVector<MemDescType> tiles;
+      for (unsigned index : channel.copies)
+        tiles.push_back(schedule.getCopies()[index].tile);
+      auto [found, isNew] = rings.numbers.try_emplace(channel.number, rings.channels.size());
+      if (isNew) {
+        rings.channels.emplace_back(tiles);
+        slots.push_back(channel.slots);
+      } else if (slots[found->second] != channel.slots ||
+                 rings.channels[found->second].getTiles() != ArrayRef(tiles)) {
+        return loop.emitError("has other slots in channel ")
+               << channel.number << " than a loop before it";
+      }
+      if (llvm::any_of(channel.copies,
+                       [&](unsigned index) { return schedule.getCopies()[index].isMulticast; }))
+        rings.channels[found->second].setBlocks(getNumParts(kernel));
+    }
+  return success();
+}
+
+/// Whether a kernel can have the maps that its copies need, beside those that it has.
+LogicalResult KernelExpander::verifyMaps() const {
+  llvm::SmallDenseSet<TensorMapAttr, kMaxTensorMaps> needed;
+  for (BlockArgument argument : tile::FuncOp(kernel).getArguments())
+    if (TensorMapAttr map = getTensorMap(argument))
+      needed.insert(map);
+  auto add = [&](ArrayRef<ScheduledCopy> copies) {
+    for (const ScheduledCopy &copy : copies)
+      if (const BoxAccess &box = rings.boxes.find(copy.load)->second; !box.isFoundByKernel())
+        needed.insert(describeTensorMap(kernel, box, copy.tile, getRowsOfMap(copy)));
+  };
+  add(programCopies);
+  for (const LoopSchedule &schedule : schedules)
+    add(schedule.getCopies());
+  if (needed.size() > kMaxTensorMaps)
+    return tile::FuncOp(kernel).emitError("needs more tensor maps than a kernel can have");
+  return success();
+}
+
+LogicalResult KernelExpander::verify() {
+  attr = kernel->getAttrOfType<KernelScheduleAttr>(kKernelScheduleAttr);
+  if (schedules.empty()) {
+    if (attr && !attr.getChannels().empty())
+      return kernel.emitError("has channels, and no loop that producer warps copy for");
+    return success();
+  }
+  if (!kernel.isKernel() || !kernel.getBody().hasOneBlock())
+    return kernel.emitError("has loops for TMA, and is no kernel of one block");
+  if (Operation *barrier = findWaitForThreads(kernel))
+    return barrier->emitError("may have a barrier, in a kernel with loops for TMA");
+  if (failed(planRings()))
+    return failure();
+  for (const LoopSchedule &schedule : schedules) {
+    if (failed(schedule.verify(limit)) ||
+        failed(planCopies(schedule.getCopies(), schedule.getLoop().getRegion())) ||
+        failed(verifyMulticast(schedule)))
+      return failure();
+    if (isInPlace(schedule)) {
+      if (failed(verifyInPlace(schedule)))
+        return failure();
+      continue;
+    }
+    if (failed(verifyOrder(schedule.getCopies(), schedule.getLoop())))
+      return failure();
+  }
+  if (failed(planProgramCopies()))
+    return failure();
+  if (attr && attr.getProducerWarps() != 0 && failed(verifySlice()))
+    return failure();
+  int64_t bytes = 0;
+  for (auto [channel, count] : llvm::zip_equal(rings.channels, slots))
+    bytes += channel.getSlotBytes() * count;
+  if (bytes > limit)
+    return kernel.emitError("has rings of ") << bytes << " bytes, of which " << limit << " fit";
+  if (attr && attr.getPersistent() && !PersistentKernel::isPossible(kernel))
+    return kernel.emitError("cannot be persistent: its programs look at each other, or say which "
+                            "one they are");
+  return verifyMaps();
+}
+
+void KernelExpander::addMaps() {
+  addLaunchConditions(kernel, conditions);
+  SmallVector<ArrayRef<ScheduledCopy>> all{programCopies};
+  for (const LoopSchedule &schedule : schedules)
+    all.push_back(schedule.getCopies());
+  for (ArrayRef<ScheduledCopy> copies : all)
+    for (const ScheduledCopy &copy : copies) {
+      const BoxAccess &box = rings.boxes.find(copy.load)->second;
+      if (box.isFoundByKernel()) {
+        rings.maps[copy.load] = makeTensorMap(kernel, box, copy.tile).getResult();
+        continue;
+      }
+      FailureOr<BlockArgument> map = addTensorMap(kernel, box, copy.tile, getRowsOfMap(copy));
+      assert(succeeded(map) && "maps have been counted");
+      rings.maps[copy.load] = *map;
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// Places in channels
+//===----------------------------------------------------------------------===//
+
+/// Whether an op is a load that is copied once a program, or a loop with a schedule, or has one
+/// inside.
+bool KernelExpander::hasScheduled(Operation *op) const {
+  return llvm::any_of(ofLoop, [&](const auto &entry) { return op->isAncestor(entry.first); }) ||
+         llvm::any_of(programCopies,
+                      [&](const ScheduledCopy &copy) { return op->isAncestor(copy.load); }) ||
+         llvm::any_of(markers, [&](Operation *marker) { return op->isAncestor(marker); });
+}
+
+/// The channel of a copy that is done once a program.
+unsigned KernelExpander::getIndex(const ScheduledCopy &copy) const {
+  return rings.numbers.lookup(attr.getChannels()[copy.channel].getNumber());
+}
+
+/// The channels that an op uses, or loops inside of it.
+SmallVector<unsigned> KernelExpander::getChannels(Operation *op) const {
+  llvm::SmallDenseSet<unsigned> used;
+  for (const auto &[loop, index] : ofLoop)
+    if (op->isAncestor(loop))
+      for (const ScheduledChannel &channel : schedules[index].getChannels())
+        used.insert(rings.getIndex(channel));
+  for (const ScheduledCopy &copy : programCopies)
+    if (op->isAncestor(copy.load))
+      used.insert(getIndex(copy));
+  if (llvm::any_of(messages, [&](const auto &entry) { return op->isAncestor(entry.first); }))
+    used.insert(rings.channels.size());
+  SmallVector<unsigned> result(used.begin(), used.end());
+  llvm::sort(result);
+  return result;
+}
+
+SmallVector<Value> KernelExpander::getPlaces(ArrayRef<unsigned> used) const {
+  SmallVector<Value> result;
+  for (unsigned channel : used)
+    result.append({places[channel].slot, places[channel].phase});
+  return result;
+}
+
+void KernelExpander::setPlaces(ArrayRef<unsigned> used, ValueRange from) {
+  for (auto [index, channel] : llvm::enumerate(used))
+    places[channel] = {from[2 * index], from[2 * index + 1]};
+}
+
+void KernelExpander::emitPlaces(OpBuilder &builder, Location loc) {
+  places.clear();
+  for (const Channel &channel : rings.channels)
+    places.push_back(channel.getFirst(builder, loc));
+  places.push_back(mailbox.getFirst(builder, loc));
+}
+
+void KernelExpander::allocateRings(OpBuilder &builder, Location loc) {
+  for (auto [channel, count] : llvm::zip_equal(rings.channels, slots))
+    channel.allocate(builder, loc, count, warps);
+  if (!messages.empty())
+    mailbox.allocate(builder, loc, ProducerSlice::countWords(messages), warps);
+}
+
+//===----------------------------------------------------------------------===//
+// The program's warps
+//===----------------------------------------------------------------------===//
+
+/// A tile that is copied once a program, for the load and its buffers: it is waited for where it
+/// is first looked at, and left where it was looked at last.
+void KernelExpander::receive(const ScheduledCopy &copy) {
+  unsigned index = getIndex(copy);
+  const Channel &channel = rings.channels[index];
+  ChannelPlace place = places[index];
+  OpBuilder builder(copy.load);
+  Location loc = tile::LoadOp(copy.load).getLoc();
+  Value tile = channel.getTile(builder, loc, copy.ring, place.slot);
+  places[index] = channel.getNext(builder, loc, place);
+  SmallVector<Operation *> readers = getReaders(copy);
+  builder.setInsertionPoint(readers.front());
+  channel.waitUntilFull(builder, loc, place);
+  builder.setInsertionPointAfter(readers.back());
+  channel.release(builder, loc, place.slot);
+  for (LocalAllocOp buffer : copy.buffers) {
+    for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
+      if (isa<LocalDeallocOp>(user))
+        user->erase();
+    buffer.getResult().replaceAllUsesWith(tile);
+    buffer.erase();
+  }
+  tile::LoadOp(copy.load).erase();
+}
+
+/// Tells the producer what is to be told behind an op.
+void KernelExpander::tell(Operation *op) {
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(op);
+  ChannelPlace &place = places.back();
+  mailbox.tell(builder, op->getLoc(), place, messages.find(op)->second);
+  place = mailbox.getNext(builder, op->getLoc(), place);
+  messages.erase(op);
+}
+
+/// Loops wait for their tiles; what is around them carries the places.
+void KernelExpander::expandLoops(Block *block) {
+  llvm::erase_if(programCopies, [&](const ScheduledCopy &copy) {
+    if (tile::LoadOp(copy.load)->getBlock() != block)
+      return false;
+    receive(copy);
+    return true;
+  });
+  for (Operation &op : llvm::make_early_inc_range(block->without_terminator())) {
+    if (messages.contains(&op))
+      tell(&op);
+    if (markers.remove(&op)) {
+      op.erase();
+      continue;
+    }
+    if (auto found = ofLoop.find(&op); found != ofLoop.end()) {
+      const LoopSchedule &schedule = schedules[found->second];
+      ofLoop.erase(found);
+      // What the program has written before is there for TMA.
+      if (isInPlace(schedule) && !slice) {
+        OpBuilder builder(&op);
+        ProxyFenceOp::create(builder, op.getLoc(), /*of_memory=*/true);
+        BarrierOp::create(builder, op.getLoc());
+      }
+      ScheduledLoop(schedule, rings, places).expand();
+      continue;
+    }
+    if (!hasScheduled(&op))
+      continue;
+    SmallVector<unsigned> used = getChannels(&op);
+    SmallVector<Value> before = getPlaces(used);
+    OpBuilder builder(&op);
+    auto finish = [&](Block *end) {
+      auto yield = cast<scf::YieldOp>(end->getTerminator());
+      yield->insertOperands(yield->getNumOperands(), getPlaces(used));
+    };
+    Operation *replacement = nullptr;
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      SmallVector<Value> inits(loop.getInitArgs());
+      llvm::append_range(inits, before);
+      auto to = scf::ForOp::create(builder, loop.getLoc(), loop.getLowerBound(),
+                                   loop.getUpperBound(), loop.getStep(), inits,
+                                   /*bodyBuilder=*/nullptr, loop.getUnsignedCmp());
+      to.getRegion().takeBody(loop.getRegion());
+      SmallVector<Location> locs(before.size(), loop.getLoc());
+      auto arguments = to.getBody()->addArguments(ValueRange(before).getTypes(), locs);
+      setPlaces(used, SmallVector<Value>(arguments.begin(), arguments.end()));
+      expandLoops(to.getBody());
+      finish(to.getBody());
+      replacement = to;
+    } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
+      SmallVector<Value> inits(loop.getInits());
+      llvm::append_range(inits, before);
+      SmallVector<Type> types(loop.getResultTypes());
+      llvm::append_range(types, ValueRange(before).getTypes());
+      auto to = scf::WhileOp::create(builder, loop.getLoc(), types, inits);
+      to.getBefore().takeBody(loop.getBefore());
+      to.getAfter().takeBody(loop.getAfter());
+      SmallVector<Location> locs(before.size(), loop.getLoc());
+      for (Block *inner : {to.getBeforeBody(), to.getAfterBody()}) {
+        auto arguments = inner->addArguments(ValueRange(before).getTypes(), locs);
+        setPlaces(used, SmallVector<Value>(arguments.begin(), arguments.end()));
+        expandLoops(inner);
+        if (inner == to.getBeforeBody())
+          to.getConditionOp().getArgsMutable().append(getPlaces(used));
+        else
+          finish(inner);
+      }
+      replacement = to;
+    } else {
+      auto branch = cast<scf::IfOp>(op);
+      SmallVector<Type> types(branch.getResultTypes());
+      llvm::append_range(types, ValueRange(before).getTypes());
+      auto to = scf::IfOp::create(builder, branch.getLoc(), types, branch.getCondition(),
+                                  /*withElseRegion=*/true);
+      to.getThenRegion().takeBody(branch.getThenRegion());
+      if (branch.elseBlock()) {
+        to.getElseRegion().takeBody(branch.getElseRegion());
+      } else {
+        OpBuilder inside = OpBuilder::atBlockEnd(to.elseBlock());
+        scf::YieldOp::create(inside, branch.getLoc());
+      }
+      for (Block *inner : {to.thenBlock(), to.elseBlock()}) {
+        setPlaces(used, before);
+        expandLoops(inner);
+        finish(inner);
+      }
+      replacement = to;
+    }
+    replacement->setDiscardableAttrs(op.getDiscardableAttrDictionary());
+    setPlaces(used, replacement->getResults().take_back(before.size()));
+    op.replaceAllUsesWith(replacement->getResults().take_front(op.getNumResults()));
+    op.erase();
+  }
+}
+
+/// The last op of a block that needs, or has inside, one of these; null if some are elsewhere.
+static Operation *findLast(Block *block, ArrayRef<Operation *> needs) {
+  Operation *last = nullptr;
+  for (Operation *need : needs) {
+    Operation *around = block ? block->findAncestorOpInBlock(*need) : nullptr;
+    if (!around)
+      return nullptr;
+    last = last && around->isBeforeInBlock(last) ? last : around;
+  }
+  return last;
+}
+
+/// The rings end with the last op that needs them, in the branch that all of these are in: what
+/// comes after may have their place.
+void KernelExpander::endRings(Block *block) {
+  SmallVector<Operation *> needs;
+  for (const auto &[loop, index] : ofLoop)
+    needs.push_back(loop);
+  for (const ScheduledCopy &copy : programCopies)
+    needs.push_back(getReaders(copy).back());
+  Operation *last = findLast(block, needs);
+  while (auto branch = dyn_cast<scf::IfOp>(last)) {
+    Operation *inside = findLast(branch.thenBlock(), needs);
+    if (!inside)
+      inside = findLast(branch.elseBlock(), needs);
+    if (!inside)
+      break;
+    last = inside;
+  }
+  OpBuilder builder(last->getContext());
+  builder.setInsertionPointAfter(last);
+  for (Channel &channel : rings.channels)
+    channel.deallocate(builder, last->getLoc());
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+WarpSpecializeOp KernelExpander::emitRegions(OpBuilder &builder) {
+  if (attr.getOccupancy() > 1)
+    kernel->setAttr(kOccupancyAttr, builder.getI32IntegerAttr(attr.getOccupancy()));
+  IntegerAttr own, other;
+  if (attr.getRegisters() != 0) {
+    own = builder.getI32IntegerAttr(attr.getRegisters());
+    other = builder.getI32IntegerAttr(attr.getProducerRegisters());
+  }
+  auto regions = WarpSpecializeOp::create(
+      builder, kernel.getLoc(), builder.getI32IntegerAttr(attr.getProducerWarps()), own, other);
+  regions.setInCluster(
+      llvm::any_of(rings.channels, [](const Channel &channel) { return channel.isShared(); }));
+  return regions;
+}
+
+/// Puts what the default region does into the loop over programs.
+static void addPrograms(const PersistentKernel &programs, Block *body) {
+  OpBuilder builder = OpBuilder::atBlockEnd(body);
+  Location loc = body->getParentOp()->getLoc();
+  scf::ForOp loop = programs.emitLoop(builder, ValueRange());
+  // There is nothing more to be copied ahead.
+  loop->setAttr(kStagesAttr, builder.getI32IntegerAttr(1));
+  for (Operation &op : llvm::make_early_inc_range(*body))
+    if (&op != loop)
+      op.moveBefore(loop.getBody(), loop.getBody()->end());
+  OpBuilder inside = OpBuilder::atBlockBegin(loop.getBody());
+  IRMapping mapping;
+  programs.mapIds(inside, loop, mapping);
+  programs.replaceIds(mapping);
+  inside.setInsertionPointToEnd(loop.getBody());
+  scf::YieldOp::create(inside, loc);
+}
+
+/// The kernel as it is, but for its loops.
+void KernelExpander::expandInLoops() {
+  rings.isInStep = llvm::all_of(schedules, [&](const LoopSchedule &schedule) {
+    return schedule.getChannels().size() == rings.channels.size() &&
+           llvm::all_of(schedule.getChannels(), [&](const ScheduledChannel &channel) {
+             return channel.base == 0 && channel.slots == slots.front();
+           });
+  });
+  Block *body = &kernel.getBody().front();
+  Operation *first = nullptr;
+  for (Operation &op : llvm::reverse(*body))
+    if (hasScheduled(&op))
+      first = &op;
+  OpBuilder builder(first);
+  Location loc = first->getLoc();
+  allocateRings(builder, loc);
+  // TMA sees new barriers, and comes after all that threads did to the memory of rings.
+  ProxyFenceOp::create(builder, loc);
+  BarrierOp::create(builder, loc);
+  emitPlaces(builder, loc);
+  endRings(body);
+  expandLoops(body);
+}
+
+void KernelExpander::expandForProducer() {
+  Location loc = kernel.getLoc();
+  Block *body = &kernel.getBody().front();
+  planMessages();
+  SmallVector<Operation *> old;
+  for (Operation &op : body->without_terminator())
+    old.push_back(&op);
+  OpBuilder builder(body->getTerminator());
+  std::optional<PersistentKernel> persistent;
+  if (attr.getPersistent()) {
+    persistent.emplace(kernel, attr.getOrder(), attr.getGroup());
+    persistent->emitBounds(builder);
+  }
+  allocateRings(builder, loc);
+  WarpSpecializeOp regions = emitRegions(builder);
+  for (Region *region : {&regions.getDefaultRegion(), &regions.getPartition()})
+    if (region->empty())
+      region->emplaceBlock();
+  Block *own = &regions.getDefaultRegion().front(), *other = &regions.getPartition().front();
+  for (Operation *op : old)
+    op->moveBefore(own, own->end());
+
+  builder.setInsertionPointToEnd(other);
+  emitPlaces(builder, loc);
+  IRMapping mapping;
+  if (persistent) {
+    SmallVector<unsigned> all = llvm::to_vector(llvm::seq<unsigned>(rings.channels.size()));
+    scf::ForOp loop = persistent->emitLoop(builder, getPlaces(all));
+    OpBuilder inside = OpBuilder::atBlockEnd(loop.getBody());
+    setPlaces(all, loop.getRegionIterArgs());
+    persistent->mapIds(inside, loop, mapping);
+    emitProducer(inside, own, mapping);
+    scf::YieldOp::create(inside, loc, getPlaces(all));
+  } else {
+    emitProducer(builder, own, mapping);
+  }
+  PartitionEndOp::create(builder, loc);
+  // Divisions on the way to coordinates take as long as a short dot.
+  regions.getPartition().walk([](LoopLikeOpInterface loop) { moveLoopInvariantCode(loop); });
+
+  if (persistent)
+    addPrograms(*persistent, own);
+  endRings(own);
+  builder.setInsertionPointToStart(own);
+  emitPlaces(builder, loc);
+  builder.setInsertionPointToEnd(own);
+  PartitionEndOp::create(builder, loc);
+  expandLoops(own);
+}
+
+void KernelExpander::expand() {
+  if (schedules.empty())
+    return;
+  addMaps();
+  for (auto [index, schedule] : llvm::enumerate(schedules))
+    ofLoop[schedule.getLoop()] = index;
+  kernel->removeAttr(kKernelScheduleAttr);
+  if (attr && attr.getProducerWarps() != 0)
+    expandForProducer();
+  else
+    expandInLoops();
+}

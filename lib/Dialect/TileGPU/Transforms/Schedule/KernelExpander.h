@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The kernel that its schedules describe, where TMA fills rings: tensor maps, rings with their
+// barriers, and who begins the copies.
+//
+// With producer warps a kernel is done twice, at the same time:
+//
+//     default region, the program's warps          partition, one thread
+//     ------------------------------------         -----------------------------------
+//     for each tile of the result:                 for each tile of the result:
+//       for k:                                       for k:
+//         wait until slot is full                      wait until slot is empty
+//         multiply                                     copy the boxes of k to slot
+//         slot is empty
+//       store the result
+//
+// What a program loads once, before its loops, the right side can copy, too (ProgramCopies.h).
+//
+// The right side is the left side's loops and branches with nothing in them but coordinates,
+// which it computes again from what the kernel was given. It knows nothing of the left side
+// but which slots are empty, so it runs ahead as far as the rings are long: over the ends of
+// loops, too, while the left side stores a result. A persistent kernel has both sides in a loop
+// over programs.
+//
+// Of arrays that the kernel finds in memory the left side tells the right side (ProducerSlice.h),
+// which runs ahead over what is stored only where that is known to be elsewhere
+// (ResultOverlap.h).
+//
+//     KernelExpander.cpp   what may be expanded, and the left side
+//     KernelProducer.cpp   the right side
+//
+// Without producer warps the program's first thread begins the copies within the loops.
+
+#ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_KERNELEXPANDER_H
+#define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_KERNELEXPANDER_H
+
+#include "Mailbox.h"
+#include "ProducerSlice.h"
+#include "ProgramCopies.h"
+#include "ScheduledLoop.h"
+#include "tessera/Analysis/Order/MemoryOrder.h"
+
+#include <vector>
+
+namespace tessera::tilegpu {
+
+class KernelExpander {
+public:
+  KernelExpander(tile::FuncOp kernel, unsigned warps, int64_t limit)
+      : kernel(kernel), warps(warps), limit(limit) {}
+
+  /// Takes a loop that TMA fills rings for.
+  void add(LoopSchedule schedule) { schedules.push_back(std::move(schedule)); }
+  /// Checks all of them, and the kernel's schedule; changes nothing. Fails with an error.
+  mlir::LogicalResult verify();
+  /// Replaces all of them, once they are verified; does nothing where there are none.
+  void expand();
+  llvm::ArrayRef<LoopSchedule> getSchedules() const { return schedules; }
+
+private:
+  mlir::LogicalResult verifyMaps() const;
+  mlir::LogicalResult verifyOrder(mlir::ArrayRef<ScheduledCopy> copies, mlir::Operation *op);
+  mlir::LogicalResult verifyInPlace(const LoopSchedule &schedule);
+  mlir::LogicalResult verifySlice();
+  mlir::LogicalResult verifyMulticast(const LoopSchedule &schedule) const;
+  bool isInPlace(const LoopSchedule &schedule) const;
+  mlir::LogicalResult planRings();
+  mlir::LogicalResult planCopies(mlir::ArrayRef<ScheduledCopy> copies, mlir::Region &region);
+  mlir::LogicalResult planProgramCopies();
+  void addMaps();
+  int64_t getRowsOfMap(const ScheduledCopy &copy) const;
+
+  bool hasScheduled(mlir::Operation *op) const;
+  unsigned getIndex(const ScheduledCopy &copy) const;
+  mlir::SmallVector<unsigned> getChannels(mlir::Operation *op) const;
+  void expandInLoops();
+  void expandForProducer();
+  WarpSpecializeOp emitRegions(mlir::OpBuilder &builder);
+  ProducerSlice getSlice() const;
+  void planMessages();
+  void addMarkers(const LoopSchedule &schedule);
+  void emitProducer(mlir::OpBuilder &builder, mlir::Block *block, mlir::IRMapping &mapping);
+  void emitProducer(mlir::OpBuilder &builder, mlir::scf::ForOp loop, mlir::IRMapping &mapping);
+  void emitProducer(mlir::OpBuilder &builder, mlir::scf::WhileOp loop, mlir::IRMapping &mapping);
+  void emitProducer(mlir::OpBuilder &builder, mlir::scf::IfOp branch, mlir::IRMapping &mapping);
+  void hear(mlir::OpBuilder &builder, mlir::Operation *op, mlir::IRMapping &mapping);
+  mlir::Value emitAgain(mlir::OpBuilder &builder, mlir::Value value, mlir::IRMapping &mapping);
+  mlir::SmallVector<mlir::Value> emitCarried(mlir::OpBuilder &builder, mlir::ValueRange old,
+                                             mlir::ArrayRef<unsigned> numbers,
+                                             mlir::ArrayRef<unsigned> used,
+                                             mlir::IRMapping &mapping);
+  void setCarried(mlir::ValueRange old, mlir::ValueRange carried, mlir::ArrayRef<unsigned> numbers,
+                  mlir::ArrayRef<unsigned> used, mlir::IRMapping &mapping);
+  void allocateRings(mlir::OpBuilder &builder, mlir::Location loc);
+  void emitPlaces(mlir::OpBuilder &builder, mlir::Location loc);
+  mlir::SmallVector<mlir::Value> getPlaces(mlir::ArrayRef<unsigned> used) const;
+  void setPlaces(mlir::ArrayRef<unsigned> used, mlir::ValueRange from);
+  void expandLoops(mlir::Block *block);
+  void tell(mlir::Operation *op);
+  void receive(const ScheduledCopy &copy);
+  void endRings(mlir::Block *block);
+
+  tile::FuncOp kernel;
+  unsigned warps;
+  int64_t limit;
+  AccessAnalysis analysis;
+  MemoryOrder order{analysis};
+  LaunchConditions conditions;
+  KernelScheduleAttr attr;
+  std::vector<LoopSchedule> schedules;
+  llvm::DenseMap<mlir::Operation *, unsigned> ofLoop;
+  /// Of tiles that are copied once a program.
+  mlir::SmallVector<ScheduledCopy, 1> programCopies;
+  KernelRings rings;
+  /// Slots of each channel.
+  mlir::SmallVector<unsigned> slots;
+  /// Of a kernel with producer warps what these have to know. Ops that are there to mark a place
+  /// only are `markers`.
+  std::optional<ProducerSlice> slice;
+  llvm::MapVector<mlir::Operation *, ProducerMessage> messages;
+  llvm::SmallSetVector<mlir::Operation *, 4> markers;
+  /// Whether what is stored may be what is copied, of loops that ask that.
+  mlir::SmallVector<mlir::Value, 1> overlaps;
+  Mailbox mailbox;
+  /// Of each channel, and of the mailbox behind them.
+  mlir::SmallVector<ChannelPlace> places;
+};
+
+} // namespace tessera::tilegpu
+
+#endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_KERNELEXPANDER_H

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "LoadsAhead.h"
+
+#include "EarlyLoads.h"
+#include "Facts/LoopSlice.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tessera/Dialect/TileGPU/IR/Schedule.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+bool tessera::tilegpu::computesWithDots(scf::ForOp loop) {
+  bool isFound = false;
+  WalkResult result = loop.getBody()->walk([&](WarpgroupDotOp dot) {
+    isFound = true;
+    // The result of a dot with its operands swapped is moved about, and nothing else.
+    bool isComputedWith = llvm::any_of(
+        dot->getUsers(), [](Operation *user) { return user->hasTrait<OpTrait::Elementwise>(); });
+    return dot->getBlock() == loop.getBody() && !dot.getIsAsync() && isComputedWith &&
+                   !reachesDot(dot.getResult(), loop.getBody())
+               ? WalkResult::advance()
+               : WalkResult::interrupt();
+  });
+  return isFound && !result.wasInterrupted();
+}
+
+bool tessera::tilegpu::canLoadAhead(tile::LoadOp load) {
+  return !load.getIsVolatile() && load.getCache() != tile::CacheModifier::CV &&
+         !mayWriteMemory(load);
+}
+
+namespace {
+
+/// What computes where a load loads, users after what they use.
+struct Address {
+  /// The ops of the body that compute the operands.
+  SmallVector<Operation *> ops;
+  /// Those that compute what the loop carries for them into its next iteration.
+  SmallVector<Operation *> next;
+};
+
+} // namespace
+
+/// Nothing if it cannot be computed in another iteration.
+static std::optional<Address> findAddress(scf::ForOp loop, tile::LoadOp load) {
+  using Ops = llvm::SmallDenseSet<Operation *, 16>;
+  llvm::SmallDenseSet<Value, 4> carried;
+  SmallVector<Value> yielded;
+  auto collect = [&](SmallVector<Value> work, Ops &found) {
+    while (!work.empty()) {
+      Value value = work.pop_back_val();
+      if (auto argument = dyn_cast<BlockArgument>(value)) {
+        if (argument.getOwner() != loop.getBody() || argument == loop.getInductionVar() ||
+            !carried.insert(argument).second)
+          continue;
+        if (!argument.getType().isIntOrIndex())
+          return false;
+        yielded.push_back(loop.getYieldedValues()[argument.getArgNumber() - 1]);
+        continue;
+      }
+      Operation *op = value.getDefiningOp();
+      if (op->getBlock() != loop.getBody() || !found.insert(op).second)
+        continue;
+      if (!isPure(op) || op->getNumRegions() != 0 || isa<WarpgroupDotOp>(op))
+        return false;
+      llvm::append_range(work, op->getOperands());
+    }
+    return true;
+  };
+  Ops ops, next;
+  if (!collect(SmallVector<Value>(load->getOperands()), ops))
+    return std::nullopt;
+  while (!yielded.empty())
+    if (!collect({yielded.pop_back_val()}, next))
+      return std::nullopt;
+  Address address;
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    if (ops.contains(&op))
+      address.ops.push_back(&op);
+    if (next.contains(&op))
+      address.next.push_back(&op);
+  }
+  return address;
+}
+
+SmallVector<tile::LoadOp>
+tessera::tilegpu::findLoadsAhead(scf::ForOp loop, const ReplacedOps &replaced, MemoryOrder &order) {
+  if (!computesWithDots(loop) || !getSmallStep(loop) || findObstacleInLoop(loop, order))
+    return {};
+  llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);
+  SmallVector<tile::LoadOp> loads;
+  for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>()) {
+    // Whole tiles would take too many registers.
+    auto tile = dyn_cast<RankedTensorType>(load.getType());
+    if (replaced.contains(load) || !live.contains(load) || !canLoadAhead(load) ||
+        (tile && tile.getRank() > 1) || reachesDot(load.getResult(), loop.getBody()) ||
+        !findAddress(loop, load))
+      continue;
+    loads.push_back(load);
+  }
+  return loads;
+}
+
+void tessera::tilegpu::loadAhead(tile::LoadOp load) {
+  auto loop = cast<scf::ForOp>(load->getParentOp());
+  MLIRContext *context = load.getContext();
+  auto ahead = NodeAttr::get(context, NodeRole::Vector, /*stage=*/-1, /*order=*/0);
+  std::optional<Address> address = findAddress(loop, load);
+  // What the next iteration begins with is known before its load.
+  for (Operation *op : address->next)
+    if (load->isBeforeInBlock(op))
+      op->moveBefore(load);
+  OpBuilder builder(load);
+  IRMapping mapping;
+  for (Operation *op : address->ops)
+    builder.clone(*op, mapping)->setAttr(kNodeAttr, ahead);
+  for (OpOperand &operand : load->getOpOperands())
+    operand.set(mapping.lookupOrDefault(operand.get()));
+  load->setAttr(kNodeAttr, ahead);
+}

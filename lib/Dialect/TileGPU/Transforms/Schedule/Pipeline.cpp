@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Schedules for loops whose tiles come by cp.async (tessera/Dialect/TileGPU/IR/Schedule.h): what a
+// dot of a later iteration needs is copied to shared memory while this one computes.
+//
+// A load whose tile reaches a dot fills a ring of D slots, d iterations ahead:
+//
+//     for i:    wait until tile i is there
+//               copy tile i + d into slot (i + d) % D, if there is one
+//               compute with slot i % D
+//
+// Where one dot's result goes through other computation into another (attention), the first has
+// stage -1, if it needs nothing but what was copied, and if the SM has no registers for a second
+// program to do so:
+//
+//     before:   S = q * K(0)
+//     for i:    wait until tile i + 1 is there; copy ahead
+//               begin S' = q * K(i + 1)
+//               compute with S; O += P * V(i)
+//               wait for S'; S = S'
+//
+// so that tensor cores work on S' while threads compute with S.
+//
+// One barrier an iteration is enough, and tilegpu-insert-barriers finds its place: behind the
+// wait, before the copy. It shows all warps tile i, and it tells that all have finished with
+// the slot that is filled next, that of tile i + d - D. So d = D - 1 where an iteration ends
+// with its dots; and d = D - 2 where a wgmma of the iteration before is still reading.
+
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h"
+
+#include "EarlyLoads.h"
+#include "Facts/DotOrder.h"
+#include "Facts/LoopSlice.h"
+#include "LoadsAhead.h"
+#include "Programs/LoopDots.h"
+#include "ScheduleTrial.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
+#include "tessera/Analysis/Order/MemoryOrder.h"
+#include "tessera/Analysis/SharedMemory/SharedMemoryAllocation.h"
+#include "tessera/Dialect/TileGPU/IR/Schedule.h"
+#include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
+#include "tessera/Layout/MatrixDescriptor.h"
+#include "tessera/Support/EmitRemark.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+namespace tessera::tilegpu {
+#define GEN_PASS_DEF_TILEGPUPIPELINEPASS
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
+} // namespace tessera::tilegpu
+
+/// Bytes of a copy at least; cp.async has nothing narrower.
+static constexpr int64_t kNarrowestCopy = 4;
+/// Registers that threads need beside accumulators, most of them for the addresses of copies.
+static constexpr int64_t kBesideCarried = 88;
+
+namespace {
+
+/// A load that is done ahead.
+struct PipelinedLoad {
+  tile::LoadOp load;
+  MemDescType slot;
+  /// Buffers that the loaded tile is stored to, of the type of a slot.
+  SmallVector<LocalAllocOp> buffers;
+};
+
+class LoopPipeliner {
+public:
+  LoopPipeliner(scf::ForOp loop, unsigned stages, bool isHinted, const GPUMachine &machine,
+                bool skew, PlanKind kind)
+      : loop(loop), wanted(stages), isHinted(isHinted), machine(machine), skew(skew), kind(kind),
+        yield(cast<scf::YieldOp>(loop.getBody()->getTerminator())) {}
+
+  /// Decides; nothing is changed. False if there is nothing to be done.
+  bool plan();
+  /// Puts the schedule on the loop.
+  void propose();
+
+private:
+  void planLoad(tile::LoadOp load, AccessAnalysis &analysis);
+  std::optional<MemDescType> getSlotType(tile::LoadOp load, AccessAnalysis &analysis);
+  int64_t getTimelySlots(int64_t slots, int64_t perSlot, int64_t others);
+  int64_t getBytesOfSlots() const;
+  int64_t countPrograms() const;
+  bool planSlots();
+  /// The loads, and the buffers that are slots now.
+  ReplacedOps getReplaced() const;
+
+  scf::ForOp loop;
+  unsigned wanted;
+  bool isHinted;
+  const GPUMachine &machine;
+  bool skew; ///< whether a dot may be done ahead
+  PlanKind kind;
+  scf::YieldOp yield;
+
+  SmallVector<PipelinedLoad> loads;
+  unsigned slots = 0, distance = 0;
+  /// The dot that is in flight while the next iteration begins.
+  WarpgroupDotOp asyncDot;
+  /// The dot that is done an iteration ahead.
+  WarpgroupDotOp skewedDot;
+  /// Of a loop with more dots than these are for.
+  std::optional<DotOrder> dotOrder;
+  /// Loads that threads do an iteration ahead.
+  SmallVector<tile::LoadOp> loadsAhead;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Which loads
+//===----------------------------------------------------------------------===//
+
+/// A slot for the tile: that of a dot if it goes to one as it is, else rows as they come
+/// from memory.
+std::optional<MemDescType> LoopPipeliner::getSlotType(tile::LoadOp load, AccessAnalysis &analysis) {
+  for (Operation *user : load->getUsers())
+    if (auto buffer = dyn_cast<LocalAllocOp>(user))
+      if (getCopyBytes(load, buffer.getType(), analysis) >= kNarrowestCopy)
+        return buffer.getType();
+  auto type = cast<RankedTensorType>(load.getType());
+  AccessPattern pattern = getAccessPattern(load, analysis);
+  unsigned fast = pattern.getFastDim(type.getShape());
+  LinearLayout memory(type.getShape());
+  int64_t bits = 8 * getElementBytes(type.getElementType());
+  if (type.getRank() == 2) {
+    memory = fragmentMemory(type.getShape(), fast, bits);
+  } else {
+    for (bool isFast : {true, false})
+      for (unsigned bit = 0; bit < memory.elementBits(); ++bit)
+        if ((memory.dimMask(fast) >> bit & 1) == isFast)
+          memory.columns(HwDim::Offset).push_back(uint64_t(1) << bit);
+  }
+  auto slot = MemDescType::get(load.getContext(), type.getShape(), type.getElementType(),
+                               LayoutAttr::get(load.getContext(), memory));
+  if (getCopyBytes(load, slot, analysis) >= kNarrowestCopy)
+    return slot;
+  return std::nullopt;
+}
+
+void LoopPipeliner::planLoad(tile::LoadOp load, AccessAnalysis &analysis) {
+  auto refuse = [&](StringRef why) {
+    emitRemark(load, RemarkKind::LoadNotPipelined)
+        << "load is not pipelined: " << named("reason", why);
+  };
+  if (load.getCache() == tile::CacheModifier::CV)
+    return refuse("it is not to be cached");
+  if (load.getOther() && !isZero(load.getOther()))
+    return refuse("what masked-off lanes read is not 0");
+  LoopSlice ofLoad(loop);
+  for (Value operand : {load.getPtr(), load.getMask()})
+    if (operand)
+      if (std::string why = ofLoad.add(operand); !why.empty())
+        return refuse(why);
+  std::optional<MemDescType> slot = getSlotType(load, analysis);
+  if (!slot)
+    return refuse("no 4 bytes of it are known to lie side by side, aligned and masked together");
+  PipelinedLoad &planned = loads.emplace_back();
+  planned.load = load;
+  planned.slot = *slot;
+  for (Operation *user : load->getUsers())
+    if (isSlotOfRing(user, load, *slot))
+      planned.buffers.push_back(cast<LocalAllocOp>(user));
+}
+
+//===----------------------------------------------------------------------===//
+// How far ahead
+//===----------------------------------------------------------------------===//
+
+ReplacedOps LoopPipeliner::getReplaced() const { return getReplacedBy(loads); }
+
+/// Slots that copies need to be there in time and that take the place of no other program.
+int64_t LoopPipeliner::getTimelySlots(int64_t slots, int64_t perSlot, int64_t others) {
+  unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
+  int64_t programs = machine.countBlocks(GPUMachine::kWarpSize * warps,
+                                         getRegisters(asyncDot.getType(), warps) + kBesideCarried,
+                                         slots * perSlot + others);
+  int64_t free = (machine.getSharedBytes(programs) - others) / perSlot;
+  return std::max(slots, std::min(free, tilegpu::getTimelySlots(loop, machine)));
+}
+
+int64_t LoopPipeliner::getBytesOfSlots() const {
+  int64_t bytes = 0;
+  for (const PipelinedLoad &planned : loads)
+    bytes += planned.slot.getRing(1).getSlotBytes();
+  return bytes;
+}
+
+/// Programs that share an SM, by what the loop carries and its rings.
+int64_t LoopPipeliner::countPrograms() const {
+  unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
+  int64_t registers = kBesideCarried;
+  for (Value value : scf::ForOp(loop).getRegionIterArgs())
+    if (isa<RankedTensorType>(value.getType()))
+      registers += getRegisters(value.getType(), warps);
+  return machine.countBlocks(GPUMachine::kWarpSize * warps,
+                             std::min(registers, GPUMachine::kMaxRegisters),
+                             slots * getBytesOfSlots() + getOtherBytes(loop, getReplaced()));
+}
+
+bool LoopPipeliner::planSlots() {
+  int64_t perSlot = getBytesOfSlots();
+  int64_t others = kExchangeBytes + getOtherBytes(loop, getReplaced());
+  int64_t fitting = (machine.sharedBytes - others) / perSlot;
+  // The operands of a dot in flight take a slot more.
+  int64_t most = wanted + (asyncDot ? 1 : 0);
+  if (asyncDot && !isHinted && most <= fitting)
+    most = getTimelySlots(most, perSlot, others);
+  slots = std::clamp<int64_t>(fitting, 0, most);
+  if (slots < 2) {
+    emitRemark(loop, RemarkKind::LoopNotPipelined)
+        << "loop is not pipelined: two stages of " << named("stage_bytes", perSlot)
+        << " bytes do not fit into shared memory";
+    return false;
+  }
+  if (slots < wanted)
+    emitRemark(loop, RemarkKind::FewerStages)
+        << "loop is pipelined in " << named("stages", slots) << " stages, not "
+        << named("wanted", wanted) << ": a stage takes " << named("stage_bytes", perSlot)
+        << " bytes of shared memory";
+  if (slots < 3)
+    asyncDot = skewedDot = nullptr;
+  distance = slots - (asyncDot ? 2 : 1);
+  return true;
+}
+
+bool LoopPipeliner::plan() {
+  SmallVector<tile::LoadOp> candidates;
+  for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>())
+    if (isa<RankedTensorType>(load.getType()) &&
+        (isHinted || reachesDot(load.getResult(), loop.getBody())))
+      candidates.push_back(load);
+  if (candidates.empty())
+    return false;
+  auto refuse = [&](const Twine &why, Operation *place) {
+    RemarkInFlight remark = emitRemark(loop, RemarkKind::LoopNotPipelined)
+                            << "loop is not pipelined: " << named("reason", why.str());
+    if (place)
+      remark.attachNote(place->getLoc()) << "here";
+    return false;
+  };
+  AccessAnalysis analysis;
+  MemoryOrder order(analysis);
+  if (Operation *obstacle = findObstacleInLoop(loop, order))
+    return refuse("it writes to memory, or orders accesses to it", obstacle);
+  if (!getSmallStep(loop))
+    return refuse("its step is not a small constant", nullptr);
+  for (tile::LoadOp load : candidates)
+    planLoad(load, analysis);
+  // A tile that only says where others are is loaded with their addresses.
+  llvm::DenseSet<Operation *> live = getLiveOps(loop, getReplaced());
+  llvm::erase_if(loads, [&](const PipelinedLoad &planned) {
+    return !live.contains(tile::LoadOp(planned.load));
+  });
+  if (loads.empty())
+    return false;
+  if (kind == PlanKind::Plain)
+    return planSlots();
+  ReplacedOps replaced = getReplaced();
+  asyncDot = findAsyncDot(loop, replaced);
+  if (skew)
+    skewedDot = findSkewedDot(loop, replaced);
+  loadsAhead = findLoadsAhead(loop, replaced, order);
+  // Addresses of copies take the registers that late accumulators would.
+  dotOrder = DotOrder::plan(loop, replaced, /*isLate=*/false);
+  // An operand half as wide is held at once with both results.
+  constexpr int64_t kOthers = 48;
+  unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
+  if (skewedDot) {
+    int64_t accumulator = getRegisters(skewedDot.getType(), warps);
+    int64_t wanted = kOthers + getSkewedRegisters(loop, skewedDot, warps) + accumulator / 2;
+    int64_t available = GPUMachine::kRegisters / (GPUMachine::kWarpSize * warps);
+    // Where two programs fit without that, one multiplies while the other computes.
+    if (wanted > std::min<int64_t>(GPUMachine::kMaxRegisters, available) ||
+        2 * (wanted - accumulator) <= available)
+      skewedDot = nullptr;
+  }
+  return planSlots();
+}
+
+//===----------------------------------------------------------------------===//
+// The schedule
+//===----------------------------------------------------------------------===//
+
+void LoopPipeliner::propose() {
+  MLIRContext *context = loop.getContext();
+  constexpr unsigned kChannel = 0;
+  auto set = [](Operation *op, NodeAttr node) { op->setAttr(kNodeAttr, node); };
+  for (PipelinedLoad &planned : loads) {
+    if (dotOrder && !llvm::all_of(planned.load->getUsers(), [&](Operation *user) {
+          return isSlotOfRing(user, planned.load, planned.slot);
+        }))
+      planned.buffers.push_back(readFromRing(planned.load, planned.slot, &*dotOrder));
+    // The type of a tile is that of its first buffer, if nothing is said.
+    Type tile = planned.slot;
+    for (Operation *user : planned.load->getUsers())
+      if (auto buffer = dyn_cast<LocalAllocOp>(user)) {
+        if (buffer.getType() == planned.slot)
+          tile = Type();
+        break;
+      }
+    set(planned.load,
+        NodeAttr::getCopy(context, -static_cast<int>(distance), /*order=*/0, kChannel, tile));
+  }
+  for (tile::LoadOp load : loadsAhead)
+    loadAhead(load);
+  if (dotOrder)
+    dotOrder->propose();
+  if (asyncDot) {
+    set(asyncDot, NodeAttr::getMMA(context, /*stage=*/0, /*order=*/0, /*wait=*/1, /*inFlight=*/1));
+    setOrder(asyncDot->getNextNode(), 1);
+  }
+  if (skewedDot) {
+    // It begins before everything else, and is waited for behind it.
+    for (Operation &op : *loop.getBody())
+      if (&op != yield && &op != skewedDot && !op.hasAttr(kNodeAttr)) {
+        set(&op, NodeAttr::get(context, getNodeRole(&op), /*stage=*/0, /*order=*/1));
+        break;
+      }
+    set(skewedDot, NodeAttr::getMMA(context, /*stage=*/-1, /*order=*/0, /*wait=*/2));
+  }
+  auto channel = ChannelAttr::get(context, kChannel, slots, CopyKind::CpAsync);
+  IterationOverlap overlap;
+  overlap.programs = countPrograms();
+  overlap.hasDotBeside = skewedDot != nullptr;
+  overlap.ahead = distance;
+  proposeSchedule(loop, channel, /*isPingPong=*/false, overlap, machine);
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct TileGPUPipelinePass : tessera::tilegpu::impl::TileGPUPipelinePassBase<TileGPUPipelinePass> {
+  using TileGPUPipelinePassBase::TileGPUPipelinePassBase;
+
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    FailureOr<const GPUMachine *> machine = requireMachine(module);
+    if (failed(machine))
+      return signalPassFailure();
+    TrialOptions options{strict, refused};
+    for (auto function : module.getOps<tile::FuncOp>())
+      if (failed(pipeline(function, **machine, options)))
+        return signalPassFailure();
+  }
+
+private:
+  /// Until the verifier accepts all plans, one of a loop that it refuses makes way for the next.
+  LogicalResult pipeline(tile::FuncOp function, const GPUMachine &machine,
+                         const TrialOptions &options) {
+    // Of each loop, in the order in which a walk finds them.
+    SmallVector<PlanKind> plans;
+    while (true) {
+      ScheduleTrial trial(function, machine, options);
+      SmallVector<scf::ForOp> proposed;
+      SmallVector<PlanKind> ofProposed;
+      SmallVector<size_t> indices;
+      SmallVector<scf::ForOp> loops;
+      function.walk([&](scf::ForOp loop) { loops.push_back(loop); });
+      plans.resize(loops.size(), PlanKind::Full);
+      for (auto [index, loop, plan] : llvm::enumerate(loops, plans)) {
+        unsigned stages = numStages;
+        auto hint = loop->getAttrOfType<IntegerAttr>(kStagesAttr);
+        if (hint)
+          stages = std::clamp<int64_t>(hint.getInt(), 0, kMostStages);
+        if (stages < 2 || plan == PlanKind::None)
+          continue;
+        LoopPipeliner pipeliner(loop, std::min(stages, kMostStages), hint != nullptr, machine, skew,
+                                plan);
+        if (!pipeliner.plan())
+          continue;
+        trial.begin();
+        pipeliner.propose();
+        proposed.push_back(loop);
+        ofProposed.push_back(plan);
+        indices.push_back(index);
+      }
+      TrialOutcome outcome = trial.finish(proposed, ofProposed, "copies by cp.async");
+      if (outcome.isError)
+        return failure();
+      if (!outcome.refused)
+        return success();
+      PlanKind &plan = plans[indices[*outcome.refused]];
+      plan = getNextPlan(plan);
+    }
+  }
+
+  static constexpr unsigned kMostStages = 64;
+};
+
+} // namespace

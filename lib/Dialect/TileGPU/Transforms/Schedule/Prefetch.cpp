@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// In which slices along k dots by multiply-adds and by mma.sync read their operands from shared
+// memory, as part of the schedule (`slices`, tessera/Dialect/TileGPU/IR/Schedule.h): here because
+// what a thread holds of a slice follows from the layouts. tilegpu-expand-schedule writes the dots
+// of slices (SlicedDot.h).
+
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h"
+
+#include "Programs/SlicedDot.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+namespace tessera::tilegpu {
+#define GEN_PASS_DEF_TILEGPUPREFETCHPASS
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
+} // namespace tessera::tilegpu
+
+/// Words of 32 bits that a thread holds of both operands for a slice by multiply-adds at most, and
+/// the steps along k in one.
+static constexpr int64_t kSliceWords = 32, kSliceSteps = 4;
+/// Registers of accumulators beside which there is room for two instructions' operands.
+static constexpr int64_t kManyAccumulators = 64;
+
+/// Steps along k of a slice; none if it is not worth it.
+static std::optional<int64_t> chooseSteps(Operation *dot, const SlicedDot &sliced) {
+  int64_t depth = sliced.getDepth();
+  if (auto mma = dyn_cast<MmaDotOp>(dot)) {
+    // An instruction's; of two where dots are summed apart, while there are registers.
+    int64_t steps = sliced.getStepsOfInstruction();
+    if (mma.getPrecision() == tile::InputPrecision::TF32x3 &&
+        getLayoutAttr(mma.getType()).getNumRegisters() <= kManyAccumulators)
+      steps *= 2;
+    return steps < depth ? std::optional(steps) : std::nullopt;
+  }
+  int64_t words = sliced.getTypes(/*steps=*/1).countWords(), steps = 1;
+  while (steps < std::min(depth, kSliceSteps) && words * steps * 2 <= kSliceWords)
+    steps *= 2;
+  return steps;
+}
+
+/// Whether the loop has no other dot and no loop in it.
+static bool isOnlyWork(Operation *dot, scf::ForOp loop) {
+  WalkResult result = loop.getBody()->walk([&](Operation *op) {
+    bool isOther = isa<LoopLikeOpInterface>(op) ||
+                   (op != dot && isa<tile::DotOp, tile::DotScaledOp, MmaDotOp, WarpgroupDotOp>(op));
+    return isOther ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return !result.wasInterrupted();
+}
+
+namespace {
+
+struct TileGPUPrefetchPass : tessera::tilegpu::impl::TileGPUPrefetchPassBase<TileGPUPrefetchPass> {
+  void runOnOperation() final {
+    getOperation().walk([](Operation *op) {
+      auto node = op->getAttrOfType<NodeAttr>(kNodeAttr);
+      if (!SlicedDot::isKind(op) || (node && node.getSlices() != 0))
+        return;
+      SlicedDot sliced(op);
+      if (sliced.findObstacle())
+        return;
+      std::optional<int64_t> steps = chooseSteps(op, sliced);
+      if (!steps)
+        return;
+      int64_t slices = sliced.getDepth() / *steps;
+      auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
+      // Of multiply-adds there are enough to wait behind, and none too many registers.
+      bool isAhead =
+          sliced.isMma() && loop && isOnlyWork(op, loop) && !sliced.findObstacleAhead(slices);
+      op->setAttr(kNodeAttr, NodeAttr::getSliced(op->getContext(), slices, isAhead));
+    });
+  }
+};
+
+} // namespace

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a producer warp has to know to go through a kernel's loops and branches beside the program,
+// where these depend on more than arithmetic on the kernel's arguments:
+//
+//     default region                               partition, one thread
+//     ----------------------------------           ----------------------------------
+//     for g:                                       for g:
+//       n = load sizes[g]
+//       tell n                                 >     hear n
+//       map = make_tensor_map(load ptrs[g])
+//       tell map                               >     hear map
+//       while t < n:                                 while t < n:
+//         for k: multiply                              for k: copy the boxes of k
+//         store
+//         t += 132                                     t += 132
+//
+// Arithmetic on scalars is done twice, loops carry in both regions what it needs, and the partition
+// is told the rest: what is loaded, made of tiles or of loops and branches that copy nothing. It
+// hears that where the program has come to, so whatever it copies then comes after all that the
+// program has done before. Nobody loads a scalar a second time, when it may have been overwritten.
+
+#ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_PRODUCERSLICE_H
+#define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_PRODUCERSLICE_H
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "tessera/Analysis/Boxes/BoxAccess.h"
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <string>
+
+namespace tessera::tilegpu {
+
+/// What the partition is told at one place of the program.
+struct ProducerMessage {
+  mlir::SmallVector<mlir::Value, 4> values;
+  /// Whether what comes behind it copies what the program may have written before.
+  bool isOfMemory = false;
+};
+
+class ProducerSlice {
+public:
+  /// `isCopied` are the loops that the partition copies for.
+  ProducerSlice(tile::FuncOp kernel, mlir::ArrayRef<mlir::scf::ForOp> copied)
+      : kernel(kernel), copied(copied) {}
+
+  /// What the partition needs to come to a loop that it copies for, and to go through it.
+  void needLoop(mlir::scf::ForOp loop);
+  /// The coordinates of a box.
+  void needBox(const BoxAccess &box);
+  /// A scalar.
+  void need(mlir::Value value);
+  /// A scalar that the partition is to be told, whatever it is made of.
+  void tell(mlir::Value value);
+  /// At this op, which is none of the program's own, the partition is told that what is written
+  /// before it may be copied from now on.
+  void tellOfMemory(mlir::Operation *marker) { markers.insert(marker); }
+
+  /// Whether the partition needs no more than what counted loops and arithmetic on the kernel's
+  /// arguments give: it is told nothing, and carries nothing.
+  bool isEmpty() const { return told.empty() && carried.empty() && passed.empty() && !isUncounted; }
+  /// Why the partition cannot have what it needs; empty if it can.
+  llvm::StringRef getWhyNot() const { return whyNot; }
+
+  /// The messages, each by the op behind which it is sent. Call it when everything is needed that
+  /// will be.
+  llvm::MapVector<mlir::Operation *, ProducerMessage> getMessages() const;
+  /// How many scalars the longest message has.
+  static unsigned countWords(const llvm::MapVector<mlir::Operation *, ProducerMessage> &messages);
+
+  /// Of the variables that a `for` or the before-region of a `while` has, or of a branch's
+  /// results: those that the partition needs, by their numbers.
+  mlir::SmallVector<unsigned> getCarried(mlir::Operation *op) const { return get(carried, op); }
+  /// Of the variables of the after-region of a `while`.
+  mlir::SmallVector<unsigned> getPassed(mlir::Operation *op) const { return get(passed, op); }
+
+  /// Whether the partition has an op of its own for a loop or branch: it copies inside, or is told
+  /// of memory there.
+  bool isAround(mlir::Operation *op) const;
+
+private:
+  using Numbers = llvm::DenseMap<mlir::Operation *, llvm::SmallSetVector<unsigned, 4>>;
+  static mlir::SmallVector<unsigned> get(const Numbers &numbers, mlir::Operation *op);
+  void needArgument(mlir::BlockArgument argument);
+  void needResult(mlir::OpResult result);
+  void refuse(llvm::StringRef why) {
+    if (whyNot.empty())
+      whyNot = why;
+  }
+
+  tile::FuncOp kernel;
+  mlir::SmallVector<mlir::scf::ForOp> copied;
+  llvm::DenseSet<mlir::Operation *> markers;
+  llvm::DenseSet<mlir::Value> needed;
+  llvm::SetVector<mlir::Value> told;
+  Numbers carried, passed;
+  bool isUncounted = false; ///< whether a loop around has no number of iterations
+  std::string whyNot;
+};
+
+} // namespace tessera::tilegpu
+
+#endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_PRODUCERSLICE_H

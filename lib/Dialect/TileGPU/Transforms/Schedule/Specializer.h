@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What tilegpu-warp-specialize knows of a kernel while it decides, and its steps:
+//
+//     SpecializedLoops.cpp   each loop: which of its loads TMA can do, the channels by which they
+//                            come, which of its dots go on; and, at last, its schedule
+//     WarpSpecialize.cpp     the kernel: who begins copies, how many programs share an SM, whether
+//                            a block does one after the other, slots; and its schedule
+
+#ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_SPECIALIZER_H
+#define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_SPECIALIZER_H
+
+#include "Channels.h"
+#include "Facts/DotOrder.h"
+#include "LoopSchedule.h"
+#include "ProducerSlice.h"
+#include "Programs/LoopDots.h"
+#include "ScheduleTrial.h"
+#include "tessera/Analysis/Order/MemoryOrder.h"
+
+#include <string>
+#include <vector>
+
+namespace tessera::tilegpu {
+
+/// Registers beside what a loop wants, where something is carried that it could do without.
+inline constexpr int64_t kBesideWanted = 24;
+
+/// A load that TMA does; it has no buffers where threads read its tile. Its channel is the number
+/// of one.
+struct BoxLoad : ScheduledCopy {
+  BoxAccess box;
+  bool isRow() const { return tile::getShape(tile::LoadOp(load).getType()).size() == 1; }
+};
+
+/// What is proposed for a loop of dots.
+struct BoxLoop {
+  mlir::scf::ForOp loop;
+  mlir::SmallVector<BoxLoad, 2> loads;
+  /// The channels in the order in which the loop needs them.
+  mlir::SmallVector<unsigned, 2> channels;
+  unsigned stages = 0;
+  WarpgroupDotOp asyncDot, lateDot;
+  /// The dot that is under way while the program begins copies; null if it has to be waited for
+  /// where it is.
+  WarpgroupDotOp lastDot;
+  /// Of a loop with more dots than these are for.
+  std::optional<DotOrder> order;
+  /// Loads that threads do an iteration ahead.
+  mlir::SmallVector<tile::LoadOp> loadsAhead;
+  /// Whether warpgroups begin dots alternately (ping-pong).
+  bool isPingPong = false;
+  /// Whether it loads from arrays that the kernel finds: its copies begin where the program comes
+  /// to it, and a producer is told of it there.
+  bool isInPlace = false;
+  /// Whether a producer is told anything of it.
+  bool isTold = false;
+
+  ReplacedOps getReplaced() const;
+  bool hasLateDot() const { return order && order->hasLate(); }
+  /// Whether the program computes while a dot of its own is under way.
+  bool hasDotBeside() const { return lateDot || hasLateDot(); }
+  /// What a producer needs to copy for it.
+  void addTo(ProducerSlice &slice) const;
+  /// The channel by which an operand of a dot comes; none if by no one.
+  std::optional<unsigned> getChannel(mlir::Value operand) const;
+  /// Whether an op reads the tile of a load where `dot` is begun, or behind that.
+  bool isReadFrom(WarpgroupDotOp dot, const BoxLoad &load) const;
+  /// The first op that needs the dot that is put off, or takes the place of its operand.
+  mlir::Operation *findNeedOfLateDot() const;
+};
+
+/// A kernel, and what becomes of its loops.
+class Specializer {
+public:
+  Specializer(tile::FuncOp kernel, const GPUMachine &machine, unsigned stages, unsigned warps,
+              bool skew, int64_t mostPrograms, PlanKind kind)
+      : kernel(kernel), machine(machine), stages(stages), warps(warps), skew(skew),
+        mostPrograms(mostPrograms), kind(kind) {}
+
+  /// Decides; nothing is changed. False if there is nothing to be done, or it cannot be.
+  bool plan();
+  /// Puts the schedules on the kernel and its loops.
+  void propose();
+  /// The loops that get schedules.
+  mlir::SmallVector<mlir::scf::ForOp> getLoops() const;
+
+private:
+  bool planLoop(mlir::scf::ForOp loop);
+  std::string planLoad(BoxLoop &planned, tile::LoadOp load);
+  bool planInPlace(const BoxLoop &planned);
+  bool planTold(BoxLoop &planned);
+  bool planOrder(mlir::scf::ForOp loop, mlir::ArrayRef<tile::LoadOp> loads);
+  void joinChannels(BoxLoop &planned);
+  bool isBoundByDots() const;
+  void planFedPrograms();
+  bool hasLoopsInPlace() const;
+  bool isTold() const;
+  void planMessages();
+  void putNothingOff();
+  bool hasOrder() const {
+    return llvm::any_of(loops, [](const BoxLoop &planned) { return planned.order.has_value(); });
+  }
+  bool hasLateDot() const {
+    return llvm::any_of(loops, [](const BoxLoop &planned) { return planned.hasLateDot(); });
+  }
+  int64_t getOtherBytes(const ReplacedOps &replaced) const;
+  int64_t getBytesOfSlots() const;
+  int64_t getTimelySlots(int64_t wanted, int64_t others) const;
+  bool planOwnCopies();
+  bool planSlots();
+  void planPrograms(llvm::function_ref<bool(int64_t)> fits);
+  bool planProgramCopies();
+  void planProgramSlots(int64_t others);
+  ReplacedOps getReplaced() const;
+  int64_t getWantedRegisters(const BoxLoop &planned) const;
+  int64_t getWantedRegisters() const;
+  bool refuse(mlir::Operation *loop, const mlir::Twine &why, mlir::Operation *place = nullptr);
+
+  int64_t countPrograms() const;
+  IterationOverlap getOverlap(const BoxLoop &planned) const;
+  KernelScheduleAttr getKernelSchedule() const;
+  void propose(BoxLoop &planned);
+  void proposeCopies(const BoxLoop &planned);
+
+  tile::FuncOp kernel;
+  const GPUMachine &machine;
+  unsigned stages, warps;
+  bool skew;            ///< whether a dot may be put off
+  int64_t mostPrograms; ///< that may run at once on an SM
+  PlanKind kind;
+
+  AccessAnalysis analysis;
+  MemoryOrder order{analysis};
+  /// What loads that come early take for granted.
+  LaunchConditions conditions;
+  std::vector<BoxLoop> loops;
+  /// Loops with dots that stay as they are.
+  mlir::SmallVector<mlir::scf::ForOp, 1> unplanned;
+  mlir::SmallVector<Channel> channels;
+  unsigned slots = 0;
+  /// How many are to run at once on an SM.
+  int64_t programs = 1;
+  /// Whether the kernel is persistent: a block does one program after the other.
+  bool isPersistent = false;
+  ProgramOrder programOrder = ProgramOrder::Grid; ///< of a persistent kernel's programs
+  /// Tiles that the producer of a persistent kernel copies once a program.
+  mlir::SmallVector<ScheduledCopy, 1> programCopies;
+  /// Slots of their rings: with a single one the next program's tile is copied once this one's is
+  /// left, and all that the producer copies behind it as well.
+  unsigned programSlots = 1;
+  /// Whether the program's first thread orders copies, and why.
+  bool copiesForItself = false;
+  std::string whyItCopies;
+  /// Scalars of the longest message to a producer, and why it cannot be told all it needs.
+  unsigned words = 0;
+  std::string whyNotTold;
+  /// How many programs share an SM because it does.
+  int64_t sharedPrograms = 1;
+};
+
+/// Why the iterations of a loop cannot be told apart; empty if they can.
+std::string whyNotCopied(mlir::scf::ForOp loop);
+
+} // namespace tessera::tilegpu
+
+#endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_SPECIALIZER_H

@@ -1,0 +1,560 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Results of dots on their way to global memory by TMA: threads put their
+// part of the tile into shared memory, as the tensor map has it, and one of them tells TMA
+// where it goes. Threads then neither read it again nor compute addresses and masks,
+// and in a loop over tiles the copy goes on while the next tile is computed:
+//
+//     once                               in a loop
+//     %b = local_alloc %tile             %b = local_alloc            (before the loop)
+//     tma_store %b, %map[...]            tma_store_wait 0            (the one before is done)
+//     tma_store_commit                   local_store %tile, %b
+//     tma_store_wait 0, read             tma_store %b, %map[...]; tma_store_commit
+//                                        tma_store_wait 0, read      (behind the loop)
+//
+// A tile that leaves no memory for itself beside rings goes in pieces, some columns each, by
+// two buffers in turns: a piece waits until the one before the last has been read.
+//
+// TMA's writes come in no order with what threads do later, nor with what they wrote
+// before. So nothing in the kernel may order memory, and whatever else writes, or reads later,
+// comes to other places (Analysis/MemoryOrder.h): arrays of other arguments, which the launch
+// sees to, or boxes beside this one that TMA stores, too. Stores of one block of a loop
+// wait for those of the iteration before.
+//
+// Of an array that the kernel finds in memory nobody knows that: while a loop stores tiles of it,
+// nothing else of the program may come to memory, and what is stored is there when the loop ends,
+// and before a producer is told that it may copy what was written.
+
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h"
+
+#include "StoreByTensorMap.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "tessera/Analysis/SharedMemory/SharedMemoryAllocation.h"
+#include "tessera/Dialect/TileGPU/IR/CopyHints.h"
+#include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
+#include "tessera/Layout/MatrixDescriptor.h"
+#include "tessera/Support/EmitRemark.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+namespace tessera::tilegpu {
+#define GEN_PASS_DEF_TILEGPUSTOREBYTENSORMAPPASS
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
+} // namespace tessera::tilegpu
+
+/// Smaller tiles are stored by their threads at once.
+static constexpr int64_t kLeastBytes = 4 << 10;
+/// In a loop a larger tile goes through buffers of this size, in pieces, where no more is left
+/// of shared memory.
+static constexpr int64_t kPieceBytes = 32 << 10;
+/// Shared memory left to exchanges of other tiles while such buffers are there.
+static constexpr int64_t kBesidePieces = 1 << 10;
+
+namespace {
+
+/// A store that TMA can do.
+struct TMAStore {
+  tile::StoreOp store;
+  BoxAccess box;
+  /// Of a piece: so many of them are the tile.
+  MemDescType buffer;
+  int64_t pieces = 1;
+
+  unsigned getNumBuffers() const { return pieces == 1 ? 1 : 2; }
+  int64_t getBufferBytes() const { return getNumBuffers() * buffer.getNumBytes(); }
+  /// What it takes for granted that it may be done later.
+  LaunchConditions conditions;
+  /// The outermost loop around it; null outside of loops.
+  Operation *loop = nullptr;
+  /// Of an array that the kernel finds, the innermost one.
+  Operation *tiles = nullptr;
+  /// Whether another one, earlier in its block, waits for what the iteration before has stored.
+  bool isWaitedFor = false;
+};
+
+class StoreRewriter {
+public:
+  StoreRewriter(tile::FuncOp kernel, int64_t limit) : kernel(kernel), limit(limit) {}
+
+  /// Fails, with an error, where a kernel would need more tensor maps than it can have.
+  LogicalResult run();
+
+private:
+  std::string plan(tile::StoreOp store);
+  void dropThoseBesideThreads();
+  FailureOr<Value> addMap(TMAStore &planned);
+  void rewrite(TMAStore &planned, Value map);
+  void drain();
+
+  tile::FuncOp kernel;
+  int64_t limit;
+  AccessAnalysis analysis;
+  SmallVector<TMAStore, 2> stores;
+};
+
+} // namespace
+
+/// Whether a store is worth it, and not too odd, to be left to TMA.
+static bool isForTMA(tile::StoreOp store) {
+  auto type = dyn_cast<RankedTensorType>(store.getValue().getType());
+  return type && type.getRank() == 2 && type.getElementType().isIntOrFloat() &&
+         !type.getElementType().isInteger(1) && getTileBytes(type) >= kLeastBytes;
+}
+
+/// Whether TMA may do a store at any time up to the end of the kernel, or to when it is
+/// waited for before a later one of its block; else why not. `conditions` is what this takes for
+/// granted.
+static std::string whyNotLater(tile::StoreOp store, AccessAnalysis &analysis,
+                               LaunchConditions &conditions) {
+  auto kernel = store->getParentOfType<tile::FuncOp>();
+  MemoryOrder order(analysis);
+  std::string why;
+  kernel.walk([&](Operation *op) {
+    // What is in a region is seen itself; copies that TMA does have been put before
+    // stores by whoever made them.
+    if (op == store || op == kernel || op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
+        isInPartition(op))
+      return WalkResult::advance();
+    auto other = dyn_cast<tile::StoreOp>(op);
+    // Those of one block are in turns, iteration by iteration.
+    bool isInTurns = other && other->getBlock() == store->getBlock() && isForTMA(other);
+    std::optional<Operation *> across = findWayBefore(store, op);
+    // What is read before it is there, in all threads, when these tell TMA.
+    if (!across && !mayWriteMemory(op))
+      return WalkResult::advance();
+    if (!across || isInTurns)
+      across = nullptr;
+    AccessPair pair;
+    if (conditions.add(order.mayPass(store, op, *across), analysis, pair))
+      return WalkResult::advance();
+    why = pair.other.isAnywhere() ? "the kernel orders memory, or writes to it otherwise"
+          : pair.other.writes     ? "another store may write there"
+                                  : "a load may read it afterwards";
+    return WalkResult::interrupt();
+  });
+  return why;
+}
+
+/// The same for an array that the kernel finds, which may be any: up to the end of the innermost
+/// loop.
+static std::string whyNotLaterInLoop(tile::StoreOp store, const BoxAccess &box) {
+  auto loop = store->getParentOfType<LoopLikeOpInterface>();
+  if (!loop)
+    return "its array is found in memory";
+  if (!box.isKnownOutside(loop))
+    return "its array is found in memory, in the loop that stores it";
+  bool isAlone = true;
+  loop->walk([&](Operation *op) {
+    if (op == store || op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isInPartition(op))
+      return;
+    isAlone &= llvm::all_of(getMemoryAccesses(op), [](const OpAccess &access) {
+      return access.resource == SharedMemory::get();
+    });
+  });
+  return isAlone ? ""
+                 : "its array is found in memory, and something else comes to memory meanwhile";
+}
+
+/// The buffer for a piece of a tile, some columns of it. Null if there are no such pieces, or
+/// they would be too narrow.
+static MemDescType getBuffer(RankedTensorType type, unsigned fast, int64_t pieces) {
+  constexpr int64_t kRowBytes = 128, kFewestRows = 8;
+  int64_t bytes = getElementBytes(type.getElementType());
+  SmallVector<int64_t> shape(type.getShape());
+  int64_t least = fast == 1 ? kRowBytes / bytes : kFewestRows;
+  // A layout is not cut through an odd factor.
+  if (pieces != 1 && (!llvm::all_of(shape, llvm::isPowerOf2_64) || shape[1] / pieces < least))
+    return {};
+  shape[1] /= pieces;
+  LinearLayout memory = operandMemory(shape, fast, 8 * bytes);
+  return MemDescType::get(type.getContext(), shape, type.getElementType(),
+                          LayoutAttr::get(type.getContext(), memory));
+}
+
+/// How many rows of a tile TMA stores by an instruction. Warpgroups with their own
+/// part of a result, as dots have it, can each store that.
+static int64_t getBoxRows(tile::StoreOp store) {
+  constexpr int64_t kRowsOfGroup = 64;
+  bool hasGroups = store->getParentOfType<WarpSpecializeOp>() &&
+                   tilegpu::getNumWarps(store).value_or(1) >= 2 * kWarpsOfWarpgroup;
+  return hasGroups ? kRowsOfGroup : kMostBoxElements;
+}
+
+static unsigned getFastDim(const BoxAccess &box) { return *box.getDims().back().tileDim; }
+
+/// The tile's place in global memory, if TMA can write it, given memory for a buffer,
+/// and what that takes for granted. Else why not.
+static std::optional<BoxAccess> getStoredBox(tile::StoreOp store, AccessAnalysis &analysis,
+                                             LaunchConditions &conditions, std::string &why) {
+  // TMA writes to the second-level cache, and knows how soon lines may leave it.
+  if (store.getCache() == tile::CacheModifier::WB || store.getCache() == tile::CacheModifier::WT) {
+    why = "it says how to cache";
+    return std::nullopt;
+  }
+  std::optional<BoxAccess> box = getBoxAccess(store, analysis, &why);
+  if (!box)
+    return std::nullopt;
+  if (!box->endsAligned()) {
+    why = "its rows are not known to end at a multiple of 16 bytes";
+    return std::nullopt;
+  }
+  auto type = cast<RankedTensorType>(store.getValue().getType());
+  if (!canMoveByTensorMap(*box, getBuffer(type, getFastDim(*box), /*pieces=*/1), &why))
+    return std::nullopt;
+  why = box->isFoundByKernel() ? whyNotLaterInLoop(store, *box)
+                               : whyNotLater(store, analysis, conditions);
+  return why.empty() ? box : std::nullopt;
+}
+
+static void remarkOnThreads(tile::StoreOp store, StringRef why) {
+  emitRemark(store, RemarkKind::StoreByThreads)
+      << "result is stored by threads, not by TMA: " << named("reason", why);
+}
+
+/// Whether an op may exchange so much between threads that it needs more memory.
+static bool exchangesMore(Operation *op) {
+  if (op->hasTrait<OpTrait::Elementwise>() || op->hasTrait<OpTrait::ConstantLike>() ||
+      op->getNumRegions() != 0 || op->hasTrait<OpTrait::IsTerminator>() ||
+      isa<tile::StoreOp, tile::RangeOp, WarpgroupDotOp, LocalAllocOp>(op))
+    return false;
+  // Repeating elements exchanges none; another order may.
+  std::optional<tile::Motion> motion = tile::getMotion(op);
+  if (motion && *motion <= tile::Motion::Dimensions && !isa<tile::TransOp, ConvertLayoutOp>(op))
+    return false;
+  auto isLarge = [](Type type) {
+    auto tile = dyn_cast<RankedTensorType>(type);
+    return tile && getTileBytes(tile) > kBesidePieces;
+  };
+  if (auto load = dyn_cast<tile::LoadOp>(op))
+    return isLarge(load.getType());
+  return llvm::any_of(op->getOperandTypes(), isLarge) ||
+         llvm::any_of(op->getResultTypes(), isLarge);
+}
+
+int64_t tessera::tilegpu::getRoomForResults(tile::FuncOp kernel, const ReplacedOps &replaced,
+                                            AccessAnalysis &analysis) {
+  constexpr int64_t kBesideTiles = 4 << 10;
+  bool isAlone = true;
+  // Buffers of TMA are there at the same time, those of threads one after the other.
+  int64_t byTMA = 0, byThreads = 0;
+  kernel.walk([&](Operation *op) { isAlone &= replaced.contains(op) || !exchangesMore(op); });
+  kernel.walk([&](tile::StoreOp store) {
+    auto tile = dyn_cast<RankedTensorType>(store.getValue().getType());
+    if (!tile)
+      return;
+    int64_t bytes = getTileBytes(tile);
+    std::string why;
+    std::optional<BoxAccess> box;
+    LaunchConditions conditions;
+    if (isAlone && isForTMA(store))
+      box = getStoredBox(store, analysis, conditions, why);
+    int64_t pieces = bytes <= kPieceBytes ? 1 : llvm::divideCeil(2 * bytes, kPieceBytes);
+    if (box && getBuffer(tile, getFastDim(*box), pieces))
+      byTMA += std::min(bytes, kPieceBytes);
+    else
+      byThreads = std::max(byThreads, bytes + kBesideTiles);
+  });
+  return std::max(byThreads, byTMA ? byTMA + kBesidePieces : 0);
+}
+
+std::string StoreRewriter::plan(tile::StoreOp store) {
+  TMAStore planned;
+  planned.store = store;
+  for (Operation *op = store->getParentOp(); op != kernel; op = op->getParentOp())
+    if (isa<LoopLikeOpInterface>(op))
+      planned.loop = op;
+  std::string why;
+  std::optional<BoxAccess> box = getStoredBox(store, analysis, planned.conditions, why);
+  if (!box)
+    return why;
+  // In a loop the buffer is there beside all others.
+  int64_t others = kBesidePieces;
+  if (planned.loop) {
+    kernel.walk([&](LocalAllocOp buffer) { others += buffer.getType().getNumBytes(); });
+    for (const TMAStore &other : stores)
+      others += other.getBufferBytes();
+  }
+  auto type = cast<RankedTensorType>(store.getValue().getType());
+  auto fits = [&] {
+    planned.buffer = getBuffer(type, getFastDim(*box), planned.pieces);
+    return !planned.buffer || others + planned.getBufferBytes() <= limit;
+  };
+  while (!fits())
+    planned.pieces *= 2;
+  if (!planned.buffer || !canMoveByTensorMap(*box, planned.buffer, &why))
+    return "there is no shared memory left for its tile";
+  if (box->isFoundByKernel())
+    planned.tiles = store->getParentOfType<LoopLikeOpInterface>();
+  planned.box = std::move(*box);
+  planned.isWaitedFor = llvm::any_of(
+      stores, [&](TMAStore &other) { return other.store->getBlock() == store->getBlock(); });
+  stores.push_back(std::move(planned));
+  return "";
+}
+
+/// Stores of one array are all TMA's, or all the threads'.
+void StoreRewriter::dropThoseBesideThreads() {
+  auto isPlanned = [&](tile::StoreOp store) {
+    return llvm::any_of(stores, [&](TMAStore &planned) { return planned.store == store; });
+  };
+  auto isBesideThreads = [&](TMAStore &planned) {
+    return kernel
+        .walk([&](tile::StoreOp other) {
+          return getPointerBases(other.getPtr()).getSingle() == planned.box.getBase() &&
+                         !isPlanned(other)
+                     ? WalkResult::interrupt()
+                     : WalkResult::advance();
+        })
+        .wasInterrupted();
+  };
+  while (true) {
+    auto *dropped = llvm::find_if(stores, isBesideThreads);
+    if (dropped == stores.end())
+      return;
+    remarkOnThreads(dropped->store, "threads store what lies beside it");
+    Block *block = dropped->store->getBlock();
+    bool waited = dropped->isWaitedFor;
+    dropped = stores.erase(dropped);
+    // The next one of the block waits in its place.
+    for (; !waited && dropped != stores.end(); ++dropped)
+      if (dropped->store->getBlock() == block)
+        waited = !(dropped->isWaitedFor = false);
+  }
+}
+
+/// The columns of a tile in so many pieces, a power of two.
+static SmallVector<Value> splitColumns(OpBuilder &builder, Location loc, Value tile,
+                                       int64_t pieces) {
+  if (pieces == 1)
+    return {tile};
+  auto type = cast<RankedTensorType>(tile.getType());
+  SmallVector<int64_t> shape{type.getShape()[0], 2, type.getShape()[1] / 2};
+  auto pair = RankedTensorType::get(shape, type.getElementType(), type.getEncoding());
+  Value halves = tile::ReshapeOp::create(builder, loc, pair, tile);
+  halves = tile::TransOp::create(builder, loc, halves, ArrayRef<int32_t>{0, 2, 1});
+  auto split = tile::SplitOp::create(builder, loc, halves);
+  SmallVector<Value> result = splitColumns(builder, loc, split.getLhs(), pieces / 2);
+  llvm::append_range(result, splitColumns(builder, loc, split.getRhs(), pieces / 2));
+  return result;
+}
+
+namespace {
+
+/// A stored tile in pieces, each of them computed when it is asked for: what is done element by
+/// element on the way to the tile is done piece by piece, while pieces before are stored.
+class Pieces {
+public:
+  Pieces(tile::StoreOp store, int64_t count);
+
+  Value emit(OpBuilder &builder, unsigned number);
+
+private:
+  Type getType(Type tile) const;
+
+  Value whole;
+  int64_t count;
+  /// What is done piece by piece, in order, and what that begins with.
+  SmallVector<Operation *> ops;
+  llvm::DenseMap<Value, SmallVector<Value>> parts;
+};
+
+} // namespace
+
+Type Pieces::getType(Type tile) const {
+  auto type = cast<RankedTensorType>(tile);
+  SmallVector<int64_t> shape(type.getShape());
+  shape[1] /= count;
+  return RankedTensorType::get(shape, type.getElementType(), type.getEncoding());
+}
+
+Pieces::Pieces(tile::StoreOp store, int64_t count) : whole(store.getValue()), count(count) {
+  if (count == 1)
+    return;
+  // From the store up, so that users come before what they use.
+  llvm::SmallDenseSet<Operation *, 16> chosen;
+  for (Operation *op = store->getPrevNode(); op; op = op->getPrevNode()) {
+    auto isChosen = [&](OpOperand &use) {
+      return chosen.contains(use.getOwner()) || &use == &store.getValueMutable();
+    };
+    if (!op->hasTrait<OpTrait::Elementwise>() || !isMemoryEffectFree(op) ||
+        op->getNumResults() != 1 || op->use_empty() || !llvm::all_of(op->getUses(), isChosen))
+      continue;
+    chosen.insert(op);
+    ops.insert(ops.begin(), op);
+  }
+}
+
+Value Pieces::emit(OpBuilder &builder, unsigned number) {
+  if (count == 1)
+    return whole;
+  IRMapping mapping;
+  auto begin = [&](Value tile) {
+    if (!isa<RankedTensorType>(tile.getType()) || mapping.contains(tile))
+      return;
+    SmallVector<Value> &split = parts[tile];
+    DenseElementsAttr constant;
+    if (split.empty() && matchPattern(tile, m_Constant(&constant)) && constant.isSplat())
+      split.assign(count, arith::ConstantOp::create(
+                              builder, tile.getLoc(),
+                              constant.resizeSplat(cast<ShapedType>(getType(tile.getType())))));
+    if (split.empty())
+      split = splitColumns(builder, tile.getLoc(), tile, count);
+    mapping.map(tile, split[number]);
+  };
+  for (Operation *op : ops) {
+    llvm::for_each(op->getOperands(), begin);
+    Operation *copy = builder.clone(*op, mapping);
+    copy->getResult(0).setType(getType(copy->getResult(0).getType()));
+  }
+  begin(whole);
+  return mapping.lookup(whole);
+}
+
+static void emitWait(OpBuilder &builder, Location loc, unsigned pending, bool untilRead) {
+  TMAStoreWaitOp::create(builder, loc, builder.getI32IntegerAttr(pending),
+                         untilRead ? builder.getUnitAttr() : UnitAttr());
+}
+
+/// Waits for stores where others may come to what they have written: before copies by TMA, of
+/// arrays that the kernel finds, are told of memory, and, where such an array is stored, behind the
+/// loop.
+void StoreRewriter::drain() {
+  kernel.walk([&](ProxyFenceOp fence) {
+    OpBuilder builder(fence);
+    if (fence.getOfMemory() && !isInPartition(fence))
+      emitWait(builder, fence.getLoc(), /*pending=*/0, /*untilRead=*/false);
+  });
+  llvm::SmallPtrSet<Operation *, 2> loops;
+  for (const TMAStore &planned : stores)
+    if (planned.tiles && loops.insert(planned.tiles).second) {
+      OpBuilder builder(kernel.getContext());
+      builder.setInsertionPointAfter(planned.tiles);
+      emitWait(builder, planned.tiles->getLoc(), /*pending=*/0, /*untilRead=*/false);
+      BarrierOp::create(builder, planned.tiles->getLoc());
+    }
+}
+
+/// The map of what is stored: the launcher's, or one that the kernel makes in front of the loop.
+FailureOr<Value> StoreRewriter::addMap(TMAStore &planned) {
+  int64_t rows = getBoxRows(planned.store);
+  if (!planned.tiles) {
+    FailureOr<BlockArgument> map = addTensorMap(kernel, planned.box, planned.buffer, rows);
+    return failed(map) ? FailureOr<Value>() : FailureOr<Value>(*map);
+  }
+  MakeTensorMapOp made = makeTensorMap(kernel, planned.box, planned.buffer, rows);
+  // Behind what a producer is told there, who has more to do.
+  Operation *around = made->getBlock()->findAncestorOpInBlock(*planned.tiles);
+  if (made->use_empty())
+    made->moveBefore(around);
+  return made.getResult();
+}
+
+void StoreRewriter::rewrite(TMAStore &planned, Value map) {
+  tile::StoreOp store = planned.store;
+  Location loc = store.getLoc();
+  OpBuilder builder(store);
+  auto wait = [&](unsigned pending, bool untilRead) { emitWait(builder, loc, pending, untilRead); };
+  bool isFilledLater = planned.loop || planned.pieces > 1;
+  if (planned.loop)
+    builder.setInsertionPoint(planned.loop);
+  SmallVector<Value, 2> buffers;
+  for (unsigned number = 0; number < planned.getNumBuffers(); ++number)
+    buffers.push_back(LocalAllocOp::create(builder, loc, planned.buffer,
+                                           isFilledLater ? Value() : store.getValue()));
+  builder.setInsertionPoint(store);
+  SmallVector<Value> coordinates;
+  IRMapping mapping;
+  unsigned alongColumns = 0;
+  for (auto [dim, boxDim] : llvm::enumerate(planned.box.getDims())) {
+    coordinates.push_back(planned.box.emitCoordinate(builder, loc, dim, mapping));
+    if (boxDim.tileDim == 1u)
+      alongColumns = dim;
+  }
+  Value first = coordinates[alongColumns], isMoved = planned.box.emitIsMoved(builder, loc, mapping);
+  Pieces pieces(store, planned.pieces);
+  for (unsigned number = 0; number < planned.pieces; ++number) {
+    if (number != 0) {
+      Value columns = arith::ConstantOp::create(
+          builder, loc, builder.getI32IntegerAttr(number * planned.buffer.getShape()[1]));
+      coordinates[alongColumns] = arith::AddIOp::create(builder, loc, first, columns);
+    }
+    Value piece = pieces.emit(builder, number);
+    if (number == 0 && planned.loop && !planned.isWaitedFor)
+      wait(/*pending=*/0, /*untilRead=*/false);
+    if (number >= buffers.size())
+      wait(/*pending=*/buffers.size() - 1, /*untilRead=*/true);
+    Value buffer = buffers[number % buffers.size()];
+    if (isFilledLater)
+      LocalStoreOp::create(builder, loc, piece, buffer);
+    {
+      // Where nothing is stored, the array may have no elements, and TMA stumbles over its map.
+      OpBuilder::InsertionGuard guard(builder);
+      if (isMoved)
+        builder.setInsertionPointToStart(
+            scf::IfOp::create(builder, loc, isMoved, /*withElseRegion=*/false).thenBlock());
+      CopyHints::of(store).attachTo(TMAStoreOp::create(builder, loc, buffer, map, coordinates,
+                                                       /*groups=*/nullptr));
+    }
+    TMAStoreCommitOp::create(builder, loc);
+  }
+  if (planned.loop)
+    builder.setInsertionPointAfter(planned.loop);
+  wait(/*pending=*/0, /*untilRead=*/true);
+  for (Value buffer : buffers)
+    LocalDeallocOp::create(builder, loc, buffer);
+  store.erase();
+}
+
+LogicalResult StoreRewriter::run() {
+  bool hasDots = false;
+  kernel.walk([&](WarpgroupDotOp) { hasDots = true; });
+  if (!kernel.isKernel() || !hasDots)
+    return success();
+  SmallVector<tile::StoreOp> candidates;
+  kernel.walk([&](tile::StoreOp store) {
+    if (isForTMA(store))
+      candidates.push_back(store);
+  });
+  for (tile::StoreOp store : candidates)
+    if (std::string why = plan(store); !why.empty())
+      remarkOnThreads(store, why);
+  dropThoseBesideThreads();
+  for (TMAStore &planned : stores) {
+    addLaunchConditions(kernel, planned.conditions);
+    FailureOr<Value> map = addMap(planned);
+    if (failed(map))
+      return planned.store.emitError("needs more than ") << kMaxTensorMaps << " tensor maps";
+    rewrite(planned, *map);
+  }
+  if (!stores.empty())
+    drain();
+  return success();
+}
+
+namespace {
+
+struct TileGPUStoreByTensorMapPass
+    : tessera::tilegpu::impl::TileGPUStoreByTensorMapPassBase<TileGPUStoreByTensorMapPass> {
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    FailureOr<const GPUMachine *> machine = requireMachine(module);
+    if (failed(machine))
+      return signalPassFailure();
+    // Of tiles that blocks share there would be parts.
+    if (!(*machine)->hasTMA || getNumBlocks(module) > 1)
+      return;
+    int64_t limit = (*machine)->sharedBytes;
+    for (auto kernel : module.getOps<tile::FuncOp>())
+      if (failed(StoreRewriter(kernel, limit).run()))
+        return signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Programs that each fill an SM come there one after the other, and each loads a row of its own and
+// weights that are the same for all of them. An SM's first-level cache has room for the weights of
+// long rows, but not for the rows, too, that pass through it: of them nobody loads anything again,
+// nor of what is stored.
+//
+//     load row(pid)          evict_first
+//     load weights           stay for the next program
+//     store row(pid)         evict_first
+
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h"
+
+#include "Programs/PersistentKernel.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+namespace tessera::tilegpu {
+#define GEN_PASS_DEF_TILEGPUSTREAMROWSPASS
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
+} // namespace tessera::tilegpu
+
+/// Whether nobody has said how an access is to be cached.
+template <typename Access> static bool hasNoHint(Access access) {
+  return access.getCache() == tile::CacheModifier::None &&
+         access.getEvict() == tile::EvictionPolicy::Normal;
+}
+
+/// Whether a tile is loaded again from there (tilegpu-reorder-instructions).
+static bool isLoadedAgain(tile::LoadOp load) {
+  return llvm::count_if(load.getPtr().getUsers(), llvm::IsaPred<tile::LoadOp>) > 1;
+}
+
+static void streamRows(tile::FuncOp kernel) {
+  SmallVector<tile::LoadOp> rows;
+  bool hasWeights = false;
+  Block &block = kernel.getBody().front();
+  for (auto load : block.getOps<tile::LoadOp>()) {
+    if (!isa<RankedTensorType>(load.getType()) || load.getIsVolatile() || !hasNoHint(load))
+      continue;
+    if (!dependsOnProgram(load.getPtr()))
+      hasWeights = true;
+    else if (!isLoadedAgain(load))
+      rows.push_back(load);
+  }
+  if (!hasWeights || rows.empty())
+    return;
+  for (tile::LoadOp load : rows)
+    load.setEvict(tile::EvictionPolicy::First);
+  for (auto store : block.getOps<tile::StoreOp>())
+    if (isa<RankedTensorType>(store.getValue().getType()) && hasNoHint(store))
+      store.setEvict(tile::EvictionPolicy::First);
+}
+
+namespace {
+
+struct TileGPUStreamRowsPass
+    : tessera::tilegpu::impl::TileGPUStreamRowsPassBase<TileGPUStreamRowsPass> {
+  void runOnOperation() final {
+    for (auto kernel : getOperation().getOps<tile::FuncOp>())
+      if (auto occupancy = kernel->getAttrOfType<IntegerAttr>(kOccupancyAttr);
+          kernel.isKernel() && occupancy && occupancy.getInt() == 1)
+        streamRows(kernel);
+  }
+};
+
+} // namespace

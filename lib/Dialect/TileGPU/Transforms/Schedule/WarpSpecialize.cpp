@@ -1,0 +1,599 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Schedules for kernels whose dots take their tiles from global memory in boxes
+// (Analysis/BoxAccess.h), which TMA copies: by a producer warp of the kernel's own, so that the
+// program's warps multiply alone; or, where threads have more to compute than tensor cores to
+// multiply, by the program's first thread in between. tilegpu-expand-schedule writes the kernel
+// (KernelExpander.h).
+//
+// Loads come before all that the program does to memory before them: in front of the loop, in
+// it, or, an iteration earlier, in a loop around it. Nobody may be able to tell
+// (Analysis/MemoryOrder.h): the arrays are others, which the launch sees to, or places in one
+// array that never meet. A loop of which that cannot be known stays as it is, and so does one
+// whose tiles are no boxes; a remark says why. The kernel's other loops have their schedules all
+// the same.
+
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h"
+
+#include "EarlyLoads.h"
+#include "Facts/WarpRegisters.h"
+#include "LoadsAhead.h"
+#include "Mailbox.h"
+#include "ProgramCopies.h"
+#include "Programs/PersistentKernel.h"
+#include "Specializer.h"
+#include "StoreByTensorMap.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "tessera/Analysis/Order/MachineView.h"
+#include "tessera/Support/EmitRemark.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+/// Shared memory for barriers, where everything is counted.
+static constexpr int64_t kBarrierBytes = 4 << 10;
+/// Slots of a ring whose tiles are left an iteration later.
+static constexpr unsigned kFewestOfLate = 3;
+
+namespace tessera::tilegpu {
+#define GEN_PASS_DEF_TILEGPUWARPSPECIALIZEPASS
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
+} // namespace tessera::tilegpu
+
+//===----------------------------------------------------------------------===//
+// Registers, shared memory and programs
+//===----------------------------------------------------------------------===//
+
+/// Registers of a thread for the loop that wants most.
+int64_t Specializer::getWantedRegisters() const {
+  int64_t wanted = 0;
+  for (const BoxLoop &planned : loops)
+    wanted = std::max(wanted, getWantedRegisters(planned));
+  for (scf::ForOp loop : unplanned) {
+    BoxLoop other;
+    other.loop = loop;
+    wanted = std::max(wanted, getWantedRegisters(other));
+  }
+  return wanted;
+}
+
+/// Rather several programs at once, of which one multiplies while another computes; then
+/// their warps have each other to wait for, where one alone puts a dot off.
+void Specializer::planPrograms(llvm::function_ref<bool(int64_t)> fits) {
+  auto find = [&] {
+    for (programs = mostPrograms; programs > 1; --programs)
+      if (fits(machine.getSharedBytes(programs)) &&
+          getWantedRegisters() <= WarpRegisters(warps, programs).getMost())
+        break;
+  };
+  find();
+  if (programs > 1)
+    return;
+  std::vector<BoxLoop> late = loops;
+  for (BoxLoop &planned : loops)
+    planned.lateDot = nullptr;
+  find();
+  if (programs > 1)
+    return;
+  // One group of warps computes while the others multiply.
+  loops = std::move(late);
+  for (BoxLoop &planned : loops)
+    planned.isPingPong = planned.lateDot && warps >= 2 * GPUMachine::kWarpsOfWarpgroup;
+}
+
+/// Finds what the producer could copy once a program. False if loops multiply other tiles that
+/// threads have before them.
+bool Specializer::planProgramCopies() {
+  bool isComplete = true;
+  for (BoxLoop &planned : loops)
+    for (WarpgroupDotOp dot : planned.loop.getBody()->getOps<WarpgroupDotOp>())
+      isComplete &= isa<MemDescType>(dot.getA().getType()) ||
+                    !planned.loop.isDefinedOutsideOfLoop(dot.getA());
+  ReplacedOps inLoops = getReplaced();
+  SmallVector<tile::LoadOp> loads;
+  kernel.walk([&](LocalAllocOp buffer) {
+    if (!buffer.getSource() || inLoops.contains(buffer))
+      return;
+    auto load = buffer.getSource().getDefiningOp<tile::LoadOp>();
+    isComplete &= load != nullptr;
+    if (load && !llvm::is_contained(loads, load))
+      loads.push_back(load);
+  });
+  for (tile::LoadOp load : loads) {
+    std::string why;
+    std::optional<ScheduledCopy> copy = getProgramCopy(kernel, load, why);
+    std::optional<BoxAccess> box;
+    if (copy)
+      box = getBoxToCopy(kernel.getBody(), load, copy->tile, analysis, why);
+    if (!box || box->isFoundByKernel() || findObstacle(kernel, load, order, analysis, conditions)) {
+      isComplete = false;
+      continue;
+    }
+    copy->channel = channels.size() + programCopies.size();
+    programCopies.push_back(std::move(*copy));
+  }
+  return isComplete;
+}
+
+/// What copies take the place of.
+ReplacedOps Specializer::getReplaced() const {
+  ReplacedOps replaced = getReplacedBy(programCopies);
+  for (const BoxLoop &planned : loops)
+    replaced.insert_range(planned.getReplaced());
+  return replaced;
+}
+
+/// A second slot for what is copied once a program, where there is room for it: `others` has the
+/// first.
+void Specializer::planProgramSlots(int64_t others) {
+  int64_t bytes = 0;
+  for (const ScheduledCopy &copy : programCopies)
+    bytes += MemDescType(copy.tile).getRing(1).getSlotBytes();
+  bytes += slots * getBytesOfSlots() + channels.size() * Channel::getBarrierBytes(slots) +
+           programCopies.size() * Channel::getBarrierBytes(/*slots=*/2) + others +
+           getRoomForResults(kernel, getReplaced(), analysis);
+  programSlots = bytes <= machine.sharedBytes ? 2 : 1;
+}
+
+/// Shared memory that rings cannot have. A kernel with loops of many dots after one another keeps
+/// a few large tiles for each of them, which are not there at once.
+int64_t Specializer::getOtherBytes(const ReplacedOps &replaced) const {
+  Block &body = tile::FuncOp(kernel).getBody().front();
+  llvm::DenseMap<Operation *, size_t> places;
+  for (Operation &op : body)
+    places.try_emplace(&op, places.size());
+  auto getPlace = [&](Operation *op) { return places.lookup(body.findAncestorOpInBlock(*op)); };
+  std::vector<int64_t> live(places.size(), 0);
+  int64_t sum = 0;
+  tile::FuncOp(kernel).walk([&](LocalAllocOp buffer) {
+    if (replaced.contains(buffer))
+      return;
+    size_t first = getPlace(buffer), last = first;
+    SmallVector<Operation *> work{buffer};
+    while (!work.empty())
+      for (Operation *user : work.pop_back_val()->getUsers()) {
+        last = std::max(last, getPlace(user));
+        if (isa<MemDescTransOp, MemDescIndexOp>(user))
+          work.push_back(user);
+      }
+    sum += buffer.getType().getNumBytes();
+    for (size_t place = first; place <= last; ++place)
+      live[place] += buffer.getType().getNumBytes();
+  });
+  return hasOrder() ? *llvm::max_element(live) : sum;
+}
+
+int64_t Specializer::getBytesOfSlots() const {
+  int64_t bytes = 0;
+  for (const Channel &channel : channels)
+    bytes += channel.getSlotBytes();
+  return bytes;
+}
+
+/// Slots with which copies are there in time, that take the place of no other program, nor of the
+/// cache, without which a launch takes 0.4 us more (docs/Notebook.md): at least `wanted`, and no
+/// more where the source says how many. Clusters are for launches of few programs, of whose blocks
+/// each has an SM for itself, and wait longer for copies.
+int64_t Specializer::getTimelySlots(int64_t wanted, int64_t others) const {
+  int64_t timely = wanted;
+  for (const BoxLoop &planned : loops)
+    if (!scf::ForOp(planned.loop)->hasAttr(kStagesAttr))
+      timely = std::max(timely, tilegpu::getTimelySlots(planned.loop, machine));
+  int64_t perSlot = getBytesOfSlots(), most = machine.sharedBytes;
+  if (getNumBlocks(kernel) == 1 && getNumParts(kernel) == 1) {
+    // What is kept for results has a reserve that is no memory of the kernel's.
+    most = machine.getSharedBytesBesideCache() + (isPersistent ? kExchangeBytes : 0);
+    if (!isPersistent)
+      most = std::min(most, machine.getSharedBytes(machine.countBlocks(
+                                GPUMachine::kWarpSize * (warps + 1), getWantedRegisters(),
+                                wanted * perSlot + others)));
+  }
+  return std::max(wanted, std::min(timely, (most - others) / perSlot));
+}
+
+bool Specializer::planSlots() {
+  int64_t perSlot = getBytesOfSlots();
+  bool isInLoop = llvm::any_of(loops, [](const BoxLoop &planned) {
+    return scf::ForOp(planned.loop)->getParentOfType<LoopLikeOpInterface>() != nullptr;
+  });
+  int64_t others = getOtherBytes(getReplaced());
+  if (isTold() && !copiesForItself)
+    others += Mailbox::getBytes(words);
+  // Rings that are filled while results are stored leave room for these.
+  int64_t barriers = 0;
+  for (const BoxLoop &planned : loops)
+    barriers = std::max(barriers, Channel::getBarrierBytes(planned.stages + 1));
+  barriers *= channels.size();
+  auto getStored = [&] {
+    return std::max(kExchangeBytes, barriers + getRoomForResults(kernel, getReplaced(), analysis));
+  };
+  int64_t stored = getStored();
+  auto getFitting = [&](bool isStored) {
+    return (machine.sharedBytes - (isStored ? stored : kExchangeBytes) - others) / perSlot;
+  };
+  int64_t fitting = getFitting(isInLoop);
+  scf::ForOp first = loops.front().loop;
+  unsigned wanted = 0, least = 0;
+  for (const BoxLoop &planned : loops) {
+    // The operands of a dot that goes on take a slot more.
+    wanted = std::max(wanted, planned.stages + (planned.asyncDot || planned.hasLateDot() ? 1 : 0));
+    least = std::max(least, planned.stages);
+    // Nothing is copied ahead of such a loop: it has to be fast to have a ring full.
+    if (planned.isInPlace && copiesForItself)
+      least = wanted;
+  }
+  // Rather two programs on an SM than a long ring: one copies while the other computes.
+  unsigned few = least;
+  if (hasOrder())
+    few = std::min(few, hasLateDot() ? kFewestOfLate : 2u);
+  // A dot that goes on keeps tensor cores busy on its own, if the ring is long; between
+  // results there is nothing to do, unless the next one's copies have begun.
+  constexpr unsigned kFewest = 3;
+  // Where a program has an SM for itself, the next one's tiles are copied while it stores. Where
+  // threads compute with what is multiplied, that is worth something if they have none to load.
+  auto planPersistence = [&](bool isWithoutLoads) {
+    isPersistent = unplanned.empty() && !isInLoop && !isTold() &&
+                   getWantedRegisters() > WarpRegisters(warps, /*programs=*/2).alone &&
+                   PersistentKernel::isPossible(kernel);
+    if (!isPersistent)
+      return;
+    std::optional<ProgramOrder> found = PersistentKernel::findOrder(kernel);
+    isPersistent = found && (planProgramCopies() || !isWithoutLoads);
+    int64_t alone = stored;
+    if (!programCopies.empty())
+      stored = getStored() + programCopies.size() * Channel::getBarrierBytes(/*slots=*/1);
+    isPersistent &= getFitting(/*isStored=*/true) >= std::min(wanted, kFewest);
+    if (isPersistent) {
+      programOrder = *found;
+    } else {
+      programCopies.clear();
+      stored = alone;
+    }
+    fitting = getFitting(isInLoop || isPersistent);
+  };
+  if (copiesForItself) {
+    fitting = std::min<int64_t>(getFitting(isInLoop), wanted);
+    if (sharedPrograms > 1) {
+      int64_t most = (machine.getSharedBytes(sharedPrograms) - barriers - others) / perSlot;
+      if (most >= 2)
+        least = fitting = std::min(fitting, most);
+    }
+    // Programs fill each other's gaps: better a slot less than that barriers take the place of
+    // one of them.
+    auto countPrograms = [&](int64_t bytes) {
+      // Threads have no pointers to carry.
+      constexpr int64_t kPointers = 8;
+      return machine.countBlocks(GPUMachine::kWarpSize * warps, getWantedRegisters() - kPointers,
+                                 bytes);
+    };
+    int64_t tiles = fitting * perSlot + others,
+            words = Channel::getBarrierBytes(fitting) * channels.size();
+    if (fitting > 2 && countPrograms(tiles + words) < countPrograms(tiles)) {
+      --fitting;
+      emitRemark(first, RemarkKind::FewerStages)
+          << "loop copies for itself with " << named("stages", fitting) << " stages, not "
+          << named("wanted", least) << ": with another one fewer programs share an SM";
+      least = fitting;
+    }
+  } else if (llvm::all_of(loops, [](const BoxLoop &planned) { return planned.asyncDot; })) {
+    planPersistence(/*isWithoutLoads=*/false);
+    // Its barriers are those of a longer ring.
+    int64_t more = Channel::getBarrierBytes(kMostTimelySlots) * channels.size() - barriers;
+    wanted = getTimelySlots(wanted, others + more + (isInLoop || isPersistent ? stored : barriers));
+  } else {
+    planPrograms([&](int64_t bytes) {
+      return (bytes - (isInLoop ? stored : kBarrierBytes) - others) / perSlot >= few;
+    });
+    if (programs > 1) {
+      fitting = (machine.getSharedBytes(programs) - (isInLoop ? stored : kBarrierBytes) - others) /
+                perSlot;
+      least = std::min<int64_t>(least, fitting);
+    } else if (llvm::all_of(loops,
+                            [](const BoxLoop &planned) {
+                              return !planned.order && computesWithDots(planned.loop);
+                            }) &&
+               getWantedRegisters() + kBesideWanted <=
+                   WarpRegisters(warps, /*programs=*/1).getMost()) {
+      planPersistence(/*isWithoutLoads=*/false);
+    } else if (llvm::all_of(loops, [](const BoxLoop &planned) { return planned.lateDot; })) {
+      planPersistence(/*isWithoutLoads=*/true);
+    }
+  }
+  // Rather results in rounds than fewer stages than asked for.
+  if ((isInLoop || isPersistent) && programs == 1 && fitting < least)
+    fitting = std::min<int64_t>(
+        least, (machine.sharedBytes - kExchangeBytes - kBarrierBytes - others) / perSlot);
+  slots = std::clamp<int64_t>(fitting, 0, wanted);
+  // The tiles of dots that begin an iteration later stay there as long: with two slots nothing
+  // would be copied meanwhile.
+  if (slots < kFewestOfLate)
+    putNothingOff();
+  if (!programCopies.empty())
+    planProgramSlots(others);
+  if (slots < 2)
+    return refuse(first,
+                  "two stages of " + Twine(perSlot) + " bytes do not fit into shared memory");
+  if (slots < least)
+    emitRemark(first, RemarkKind::FewerStages)
+        << (copiesForItself ? "loop copies for itself with " : "loop is specialised with ")
+        << named("stages", slots) << " stages, not " << named("wanted", least) << ": a stage takes "
+        << named("stage_bytes", perSlot) << " bytes of shared memory";
+  return true;
+}
+
+/// Whether tensor cores have more to do than threads, in some loop.
+bool Specializer::isBoundByDots() const {
+  return llvm::any_of(loops, [this](const BoxLoop &planned) {
+    return getIterationWork(planned.loop, machine).isBoundByDots();
+  });
+}
+
+static std::string describeBound(scf::ForOp loop, const GPUMachine &machine) {
+  IterationWork work = getIterationWork(loop, machine);
+  return "its arithmetic takes longer than its dots, " + std::to_string(work.arithmetic) +
+         " cycles and " + std::to_string(work.dots);
+}
+
+void Specializer::putNothingOff() {
+  for (BoxLoop &planned : loops)
+    if (planned.hasLateDot())
+      planned.order = DotOrder::plan(planned.loop, planned.getReplaced(), /*isLate=*/false);
+}
+
+/// Programs beside each other overlap better than a loop's dots and its arithmetic do
+/// (tessera/Machine/ScheduleCost.h). Where so many more of them share an SM without warps for
+/// copies that iterations take no longer, that is done.
+void Specializer::planFedPrograms() {
+  if (!llvm::all_of(loops, [](const BoxLoop &planned) {
+        return planned.order && whyNotCopied(planned.loop).empty();
+      }))
+    return;
+  constexpr int64_t kMostAlone = 3;
+  int64_t bytes = getOtherBytes(getReplaced()) + 2 * getBytesOfSlots() + kBarrierBytes;
+  auto count = [&](int64_t most, llvm::function_ref<int64_t(int64_t)> getMost) {
+    int64_t wanted = std::min(getWantedRegisters(), GPUMachine::kMaxAllocatedRegisters);
+    int64_t found = 1;
+    while (found < most && getMost(found + 1) >= wanted &&
+           machine.getSharedBytes(found + 1) >= bytes)
+      ++found;
+    return found;
+  };
+  // Warps that exchange registers leave none to loops of which it is not known what they need.
+  int64_t beside = count(mostPrograms, [&](int64_t several) {
+    WarpRegisters registers(warps, several);
+    return unplanned.empty() ? registers.getMost() : registers.alone;
+  });
+  // What iterations of all loops take, if copies are there in time.
+  auto getCycles = [&](int64_t sharing) {
+    int64_t cycles = 0;
+    for (const BoxLoop &planned : loops)
+      cycles += ScheduleCost::get(getIterationWork(planned.loop, machine),
+                                  {sharing, planned.hasDotBeside()}, machine)
+                    .cycles;
+    return cycles;
+  };
+  int64_t besideCycles = getCycles(beside);
+  std::vector<BoxLoop> late = loops;
+  putNothingOff();
+  int64_t threads = GPUMachine::kWarpSize * warps;
+  int64_t alone = count(
+      kMostAlone, [&](int64_t several) { return GPUMachine::getRegisters(several * threads); });
+  // One that copies for itself has nothing to do meanwhile.
+  if (alone > 1 && alone >= beside && getCycles(alone) <= besideCycles)
+    sharedPrograms = alone;
+  else
+    loops = std::move(late);
+}
+
+bool Specializer::hasLoopsInPlace() const {
+  return llvm::any_of(loops, [](const BoxLoop &planned) { return planned.isInPlace; });
+}
+
+bool Specializer::isTold() const {
+  return llvm::any_of(loops, [](const BoxLoop &planned) { return planned.isTold; });
+}
+
+/// What a producer is told of all loops.
+void Specializer::planMessages() {
+  if (!isTold())
+    return;
+  SmallVector<scf::ForOp> copied;
+  for (const BoxLoop &planned : loops)
+    copied.push_back(planned.loop);
+  ProducerSlice slice(kernel, copied);
+  unsigned maps = 0;
+  for (const BoxLoop &planned : loops) {
+    planned.addTo(slice);
+    maps += llvm::count_if(planned.loads,
+                           [](const BoxLoad &load) { return load.box.isFoundByKernel(); });
+  }
+  whyNotTold = slice.getWhyNot().str();
+  // It also hears of each map, and for each loop of whether results are copied.
+  if (whyNotTold.empty())
+    words = ProducerSlice::countWords(slice.getMessages()) + maps + copied.size();
+}
+
+/// If not, tensor cores wait for threads, and those do better as several programs: what one more
+/// thread takes of the registers is worth a program (attention with heads of 64). One of their
+/// own orders copies then. It also does where the kernel finds arrays, and a producer cannot be
+/// told what it would have to know.
+bool Specializer::planOwnCopies() {
+  scf::ForOp first = loops.front().loop;
+  if (!whyNotTold.empty())
+    whyItCopies = (hasLoopsInPlace() ? "the kernel finds its arrays in memory, and "
+                                     : "a producer cannot be told: ") +
+                  whyNotTold;
+  else
+    whyItCopies = sharedPrograms > 1 ? "more programs share an SM without warps for copies"
+                                     : describeBound(first, machine);
+  for (BoxLoop &planned : loops) {
+    if (planned.asyncDot && !hasLoopsInPlace())
+      return refuse(first, whyItCopies);
+    if (std::string why = whyNotCopied(planned.loop); !why.empty())
+      return refuse(planned.loop, whyItCopies + ", and " + why);
+    planned.lateDot = nullptr;
+  }
+  // Slots are to be left where an iteration ends.
+  putNothingOff();
+  copiesForItself = true;
+  return true;
+}
+
+bool Specializer::plan() {
+  if (!kernel.isKernel() || !kernel.getBody().hasOneBlock())
+    return false;
+  SmallVector<scf::ForOp> candidates;
+  kernel.walk([&](scf::ForOp loop) {
+    if (!loop.getBody()->getOps<WarpgroupDotOp>().empty())
+      candidates.push_back(loop);
+  });
+  if (candidates.empty())
+    return false;
+  // Which threads these are is another question where there are others than the program's.
+  if (Operation *barrier = findWaitForThreads(kernel))
+    return refuse(candidates.front(), "there is foreign code that may have a barrier", barrier);
+  for (scf::ForOp loop : candidates)
+    if (!planLoop(loop))
+      unplanned.push_back(loop);
+  if (loops.empty())
+    return false;
+  if (isBoundByDots())
+    planFedPrograms();
+  // Rings of other loops, which copy by cp.async, are counted nowhere.
+  if (sharedPrograms > 1 && !unplanned.empty())
+    return refuse(loops.front().loop,
+                  "more programs share an SM without warps for copies, and another loop is not "
+                  "specialised",
+                  unplanned.front());
+  planMessages();
+  if ((!isBoundByDots() || sharedPrograms > 1 || !whyNotTold.empty()) && !planOwnCopies())
+    return false;
+  if (!planSlots())
+    return false;
+  // What loops that stay as they are need is only guessed at: they are to have what they need
+  // without that warps exchange registers.
+  if (!copiesForItself && !unplanned.empty() &&
+      getWantedRegisters() > WarpRegisters(warps, programs).alone)
+    return refuse(loops.front().loop,
+                  "beside a producer warp another loop would have too few registers",
+                  unplanned.front());
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel's schedule
+//===----------------------------------------------------------------------===//
+
+/// Programs that share an SM.
+int64_t Specializer::countPrograms() const {
+  if (isPersistent)
+    return 1;
+  int64_t most = std::max(programs, sharedPrograms);
+  if (most > 1)
+    return most;
+  int64_t threads = GPUMachine::kWarpSize * (copiesForItself ? warps : warps + 1);
+  return machine.countBlocks(threads, std::min(getWantedRegisters(), GPUMachine::kMaxRegisters),
+                             slots * getBytesOfSlots() + getOtherBytes(getReplaced()));
+}
+
+IterationOverlap Specializer::getOverlap(const BoxLoop &planned) const {
+  IterationOverlap overlap;
+  overlap.programs = countPrograms();
+  overlap.hasDotBeside = planned.hasDotBeside();
+  // A slot is read, and another one by a dot that goes on.
+  overlap.ahead = int64_t(slots) - (planned.asyncDot || planned.hasDotBeside() ? 2 : 1);
+  overlap.isMulticast = getNumParts(kernel) > 1;
+  return overlap;
+}
+
+KernelScheduleAttr Specializer::getKernelSchedule() const {
+  int64_t wanted = getWantedRegisters();
+  WarpRegisters registers(warps, programs);
+  bool isShared = wanted > registers.alone && registers.shared > registers.alone;
+  SmallVector<ChannelAttr> ofPrograms;
+  for (const ScheduledCopy &copy : programCopies)
+    ofPrograms.push_back(ChannelAttr::get(tile::FuncOp(kernel)->getContext(), copy.channel,
+                                          programSlots, CopyKind::TMA));
+  return KernelScheduleAttr::get(
+      tile::FuncOp(kernel)->getContext(), isShared ? GPUMachine::kWarpsOfWarpgroup : 1,
+      isShared ? registers.shared : 0, isShared ? registers.forCopies : 0, programs, isPersistent,
+      programOrder, /*group=*/0, ofPrograms);
+}
+
+void Specializer::propose() {
+  if (copiesForItself) {
+    scf::ForOp loop = loops.front().loop;
+    emitRemark(loop, RemarkKind::LoopCopiesForItself)
+        << "loop copies for itself: " << named("reason", whyItCopies);
+  } else {
+    kernel->setAttr(kKernelScheduleAttr, getKernelSchedule());
+  }
+  for (const ScheduledCopy &copy : programCopies)
+    tile::LoadOp(copy.load)->setAttr(kNodeAttr, NodeAttr::getCopy(kernel.getContext(), /*stage=*/0,
+                                                                  /*order=*/0, copy.channel, Type(),
+                                                                  WarpRole::Producer));
+  for (BoxLoop &planned : loops)
+    propose(planned);
+}
+
+SmallVector<scf::ForOp> Specializer::getLoops() const {
+  return llvm::map_to_vector(loops, [](const BoxLoop &planned) { return planned.loop; });
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct TileGPUWarpSpecializePass
+    : tessera::tilegpu::impl::TileGPUWarpSpecializePassBase<TileGPUWarpSpecializePass> {
+  using TileGPUWarpSpecializePassBase::TileGPUWarpSpecializePassBase;
+
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    auto target = module->getAttrOfType<TargetAttr>(kTargetAttr);
+    std::optional<unsigned> warps = tilegpu::getNumWarps(module);
+    if (!target || !warps) {
+      module.emitError("does not say for which target and how many warps it is (")
+          << kTargetAttr << ", " << kNumWarpsAttr << ")";
+      return signalPassFailure();
+    }
+    // There is no TMA before.
+    if (!target.getMachine()->hasTMA || *warps >= GPUMachine::kMaxWarps)
+      return;
+    TrialOptions options{strict, refused};
+    for (auto kernel : module.getOps<tile::FuncOp>())
+      if (failed(specialize(kernel, *target.getMachine(), *warps, options)))
+        return signalPassFailure();
+  }
+
+private:
+  /// Plans the kernel until the verifier accepts the plan.
+  LogicalResult specialize(tile::FuncOp kernel, const GPUMachine &machine, unsigned warps,
+                           const TrialOptions &options) {
+    // What somebody has written there stays.
+    if (kernel->hasAttr(kKernelScheduleAttr))
+      return success();
+    for (PlanKind plan = PlanKind::Full; plan != PlanKind::None; plan = getNextPlan(plan)) {
+      Specializer specializer(kernel, machine, numStages, warps, skew, mostPrograms, plan);
+      if (!specializer.plan())
+        return success();
+      ScheduleTrial trial(kernel, machine, options);
+      trial.begin();
+      specializer.propose();
+      SmallVector<scf::ForOp> loops = specializer.getLoops();
+      SmallVector<PlanKind> plans(loops.size(), plan);
+      TrialOutcome outcome = trial.finish(loops, plans, "copies by TMA");
+      if (outcome.isError)
+        return failure();
+      if (!outcome.refused)
+        return success();
+    }
+    return success();
+  }
+};
+
+} // namespace
