@@ -6,7 +6,7 @@
 
 #include "mlir/IR/Location.h"
 #include "tessera/Support/Cancellation.h"
-#include "tessera/Support/UserError.h"
+#include "tessera/Support/LaunchRefused.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -114,6 +114,19 @@ void finish(llvm::json::Object &error, llvm::StringRef message, SourcePlace plac
   llvm::raw_string_ostream(threadErrors().json) << llvm::json::Value(std::move(error));
 }
 
+static_assert(int(Refusal::OutsideLimits) == TSR_OUTSIDE_LIMITS &&
+              int(Refusal::NoClusterRoom) == TSR_NO_CLUSTER_ROOM);
+
+void recordUser(const UserError &user) {
+  llvm::json::Object error{{"kind", "user"}, {"message", asUTF8(user.message)}};
+  if (!user.id.empty())
+    error["id"] = asUTF8(user.id);
+  if (!user.fix.empty())
+    error["fix"] = asUTF8(user.fix);
+  finish(error, user.message,
+         user.location.empty() ? SourcePlace{} : SourcePlace::parse(user.location));
+}
+
 void recordInternal(llvm::StringRef message, llvm::StringRef reproducer) {
   llvm::json::Object error{{"kind", "internal"}, {"message", asUTF8(message)}};
   if (!reproducer.empty())
@@ -162,14 +175,11 @@ TsrStatus capi::recordException() noexcept {
     } catch (const Cancelled &) {
       threadErrors().literal = kCancelled;
       return TSR_CANCELLED;
+    } catch (const LaunchRefused &refused) {
+      recordUser(refused);
+      return static_cast<TsrStatus>(refused.refusal);
     } catch (const UserError &user) {
-      llvm::json::Object error{{"kind", "user"}, {"message", asUTF8(user.message)}};
-      if (!user.id.empty())
-        error["id"] = asUTF8(user.id);
-      if (!user.fix.empty())
-        error["fix"] = asUTF8(user.fix);
-      finish(error, user.message,
-             user.location.empty() ? SourcePlace{} : SourcePlace::parse(user.location));
+      recordUser(user);
       return TSR_USER_ERROR;
     } catch (const InternalError &internal) {
       recordInternal(internal.message, internal.reproducer);

@@ -7,7 +7,7 @@
 
 #include "tessera/Compiler/Compiler.h"
 #include "tessera/Simulator/Simulator.h"
-#include "tessera/Support/UserError.h"
+#include "tessera/Support/LaunchRefused.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace tessera;
@@ -45,17 +45,18 @@ TsrStatus tsr_simulate(TsrModule *module, const char *kernel, const int32_t grid
           int64_t(options.persistentPrograms) * simulation->multiprocessors, int64_t(2)));
     for (int axis = 0; recipes.mostPrograms && axis < 3; ++axis)
       if (grid[axis] > recipes.mostPrograms)
-        throw UserError("E070",
-                        "grid extent " + std::to_string(axis) + " is " +
-                            std::to_string(grid[axis]) + ", more than " +
-                            std::to_string(recipes.mostPrograms),
-                        "compile the kernel with tensor_maps=False");
+        throw LaunchRefused(Refusal::OutsideLimits, "E070",
+                            "grid extent " + std::to_string(axis) + " is " +
+                                std::to_string(grid[axis]) + ", more than " +
+                                std::to_string(recipes.mostPrograms),
+                            "compile the kernel with tensor_maps=False");
     for (const std::string &text : recipes.programBounds)
       if (auto bound = cuda::ProgramBound::parse(text, num_args);
           bound && !bound->holds(args, grid))
-        throw UserError(
-            "E070", "a number that an index is divided by may be negative in a program: " + text,
-            "compile the kernel with tensor_maps=False");
+        throw LaunchRefused(Refusal::OutsideLimits, "E070",
+                            "a number that an index is divided by may be negative in a program: " +
+                                text,
+                            "compile the kernel with tensor_maps=False");
     for (const TsrMemory &piece : llvm::ArrayRef(memory, num_memory)) {
       MemoryRegion &region = options.memory.emplace_back();
       region.begin = piece.begin;

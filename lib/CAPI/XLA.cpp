@@ -61,7 +61,8 @@ void check(TsrStatus status) {
   } else {
     llvm::consumeError(parsed.takeError());
   }
-  throw CallError{status == TSR_USER_ERROR ? xla::kInvalidArgument : xla::kInternal,
+  throw CallError{status == TSR_USER_ERROR || status < TSR_OK ? xla::kInvalidArgument
+                                                              : xla::kInternal,
                   "tessera: " + id + message};
 }
 

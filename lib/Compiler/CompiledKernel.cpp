@@ -8,7 +8,7 @@
 #include "tessera/Runtime/Host/Launcher.h"
 #include "tessera/Support/AssertionFault.h"
 #include "tessera/Support/Cancellation.h"
-#include "tessera/Support/UserError.h"
+#include "tessera/Support/LaunchRefused.h"
 #include "tessera/Target/Host/HostTarget.h"
 #include "tessera/Target/Host/LoadedObject.h"
 #include "tessera/Target/Host/ShownCode.h"
@@ -162,10 +162,10 @@ void CompiledKernel::checkLimits(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args
                                std::to_string(grid[limit]) + ", more than " +
                                std::to_string(metadata.mostPrograms)
                          : describeCondition(metadata.launchConditions[limit - kNumAxes], args);
-  throw UserError("E070",
-                  "kernel '" + metadata.name + "' was compiled for indices that do not wrap, but " +
-                      what,
-                  "compile it with tensor_maps=False");
+  throw LaunchRefused(Refusal::OutsideLimits, "E070",
+                      "kernel '" + metadata.name +
+                          "' was compiled for indices that do not wrap, but " + what,
+                      "compile it with tensor_maps=False");
 }
 
 bool CompiledKernel::accepts(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args) const noexcept {
@@ -280,12 +280,14 @@ void CompiledKernel::launchCUDA(int device, void *stream, ArrayRef<int32_t> grid
   checkLimits(grid, args);
   try {
     if (!onGPU->launch(device, stream, grid.data(), args.data()))
-      throw UserError("E070",
-                      "kernel '" + metadata.name + "', launched with grid " +
-                          list(grid, [](int32_t extent) { return std::to_string(extent); }) +
-                          ", was compiled to move boxes of arrays by tensor maps, but " +
-                          describeMissingMap(metadata, grid, args),
-                      "compile it with tensor_maps=False");
+      throw LaunchRefused(Refusal::OutsideLimits, "E070",
+                          "kernel '" + metadata.name + "', launched with grid " +
+                              list(grid, [](int32_t extent) { return std::to_string(extent); }) +
+                              ", was compiled to move boxes of arrays by tensor maps, but " +
+                              describeMissingMap(metadata, grid, args),
+                          "compile it with tensor_maps=False");
+  } catch (const cuda::NoClusterRoom &error) {
+    throw LaunchRefused(Refusal::NoClusterRoom, "E066", error.message);
   } catch (const cuda::DriverError &error) {
     throw UserError("E066", error.message);
   }

@@ -9,7 +9,7 @@
 #include "Machine.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "tessera/Support/UserError.h"
+#include "tessera/Support/LaunchRefused.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -127,10 +127,11 @@ static std::vector<TensorMap> makeTensorMaps(ArrayRef<uint64_t> slots,
       });
   for (const cuda::ArraysApart &pair : options.arraysApart)
     if (!pair.holds(slots.data(), grid.data()))
-      throw UserError("E070",
-                      llvm::formatv("the arrays of arguments {0} and {1} (counted from 0) overlap",
-                                    pair.first.argument, pair.second.argument),
-                      "compile the kernel with tensor_maps=False");
+      throw LaunchRefused(
+          Refusal::OutsideLimits, "E070",
+          llvm::formatv("the arrays of arguments {0} and {1} (counted from 0) overlap",
+                        pair.first.argument, pair.second.argument),
+          "compile the kernel with tensor_maps=False");
   std::vector<TensorMap> maps;
   for (const cuda::TensorMapRecipe &recipe : options.tensorMaps) {
     TensorMap map;
@@ -141,8 +142,9 @@ static std::vector<TensorMap> makeTensorMaps(ArrayRef<uint64_t> slots,
     maps.push_back(map);
   }
   if (!canBe)
-    throw UserError("E070", "no tensor maps can be made of these arguments",
-                    "compile the kernel with tensor_maps=False");
+    throw LaunchRefused(Refusal::OutsideLimits, "E070",
+                        "no tensor maps can be made of these arguments",
+                        "compile the kernel with tensor_maps=False");
   return maps;
 }
 

@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -303,12 +302,6 @@ void learn(Dispatcher *dispatcher, const Signature &signature, const py::tuple &
   return py::object(pair[0]).release().ptr();
 }
 
-/// Whether the last launch was of arguments for another variant of the kernel, for one
-/// without tensor maps.
-bool isForOtherVariant(TsrStatus status) {
-  return status == TSR_USER_ERROR && std::strstr(tsr_last_error(), "\"E070\"");
-}
-
 void noteChoice(Dispatcher *dispatcher, const Entry &entry) {
   PyObject *choice = entry.choice.get();
   if (choice && choice != dispatcher->lastChoice) {
@@ -336,7 +329,8 @@ void noteChoice(Dispatcher *dispatcher, const Entry &entry) {
 
 /// Raises what a launch has failed with; no exception where `slow` has to do it.
 [[gnu::cold]] void raiseFailure(const Dispatcher *dispatcher, TsrStatus status) {
-  if (isForOtherVariant(status) || (status == TSR_CANCELLED && PyErr_Occurred()))
+  if (status == TSR_OUTSIDE_LIMITS || status == TSR_NO_CLUSTER_ROOM ||
+      (status == TSR_CANCELLED && PyErr_Occurred()))
     return;
   try {
     check(status);

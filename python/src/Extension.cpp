@@ -39,15 +39,22 @@ void tessera::python::check(TsrStatus status, const char *text) {
   py::object error =
       callPython([&] { return py::reinterpret_borrow<py::object>(coreError)(info["message"]); });
   error.attr("info") = info;
+  error.attr("status") = status;
   PyErr_SetObject(coreError, error.ptr());
   throw py::error_already_set();
 }
 
 void tessera::python::registerErrors(py::module_ &module) {
+  py::enum_<TsrStatus>(module, "Status", "How a call of the core ended: TsrStatus of the C API.")
+      .value("USER_ERROR", TSR_USER_ERROR)
+      .value("INTERNAL_ERROR", TSR_INTERNAL_ERROR)
+      .value("OUTSIDE_LIMITS", TSR_OUTSIDE_LIMITS)
+      .value("NO_CLUSTER_ROOM", TSR_NO_CLUSTER_ROOM);
   coreError = PyErr_NewExceptionWithDoc(
       "tessera._C.CoreError",
-      "A failure of the core. `info` is a dict: kind (\"user\" or \"internal\"), message,\n"
-      "and where known id, fix, file, line, column, notes and reproducer.",
+      "A failure of the core. `status` is a Status. `info` is a dict: kind (\"user\" or\n"
+      "\"internal\"), message, and where known id, fix, file, line, column, notes and\n"
+      "reproducer.",
       PyExc_Exception, nullptr);
   if (!coreError)
     throw py::error_already_set();

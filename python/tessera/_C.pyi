@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The compiler's core, through its C API (python/src)."""
 
+import enum
 from typing import Any, Callable, Optional, Sequence, Union
 
 from tessera.runtime.kernel import CompiledKernel
@@ -16,6 +17,15 @@ class CoreError(Exception):
     """
 
     info: dict[str, Any]
+    status: Status
+
+class Status(enum.Enum):
+    """How a call of the core ended (TsrStatus of include/tessera/CAPI/Tessera.h)."""
+
+    USER_ERROR = 1
+    INTERNAL_ERROR = 2
+    OUTSIDE_LIMITS = -1
+    NO_CLUSTER_ROOM = -2
 
 class Type:
     """What a value is: a number, a pointer, a block of them."""

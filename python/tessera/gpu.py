@@ -19,7 +19,7 @@ from tessera.language.records import parts_of_argument
 from tessera.runtime.arrays import TensorWrapper
 from tessera.runtime.frames import as_users_see
 from tessera.runtime.grid import normalize_grid
-from tessera.runtime.jit import JITFunction, _lacks_tensor_maps, _Meta
+from tessera.runtime.jit import JITFunction, _Meta
 from tessera.tools.tensor_descriptor import TensorDescriptor
 
 __all__ = ["Finding", "SharedAccess", "Simulated", "Simulation", "simulate"]
@@ -248,7 +248,8 @@ class Simulated:
                     report = run(attempt)
                     break
                 except _C.CoreError as error:
-                    if attempt is attempts[-1] or not _lacks_tensor_maps(error):
+                    is_refused = error.status == _C.Status.OUTSIDE_LIMITS
+                    if attempt is attempts[-1] or not is_refused:
                         raise
                     division = None
         except _C.CoreError as error:

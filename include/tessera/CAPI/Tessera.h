@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TSR_API_VERSION 5
+#define TSR_API_VERSION 6
 
 #if defined(TSR_BUILDING_CORE)
 #define TSR_EXPORT __attribute__((visibility("default")))
@@ -43,6 +43,10 @@ typedef enum TsrStatus {
   TSR_INTERNAL_ERROR = 2, /* our bug */
   TSR_OUT_OF_MEMORY = 3,
   TSR_CANCELLED = 4, /* asked to end; there is nothing to say */
+  /* A variant of a kernel refuses a launch, of which nothing has run; another variant can do it. To
+   * a user without one it is a mistake, and tsr_last_error says so. */
+  TSR_OUTSIDE_LIMITS = -1,  /* E070: the kernel compiled with "tensor_maps" false does it */
+  TSR_NO_CLUSTER_ROOM = -2, /* E066: the kernel compiled for fewer or no clusters does it */
 } TsrStatus;
 
 /* {"kind": "user"|"internal"|"memory", "id": "E018", "message": ..., "fix": ...,
@@ -246,8 +250,8 @@ TSR_EXPORT TsrStatus tsr_kernel_launch_checked(TsrKernel *kernel, const int32_t 
                                                const TsrArgumentMemory *memory,
                                                int32_t num_threads) TSR_NOEXCEPT;
 /* Whether a launch with these arguments is within what the kernel was compiled for: without
- * that, launching it fails with E070, and the same kernel compiled with "tensor_maps" false takes
- * the launch. 1 for a launch that is wrong in another way. Cheap. */
+ * that, launching it fails with TSR_OUTSIDE_LIMITS. 1 for a launch that is wrong in another way.
+ * Cheap. */
 TSR_EXPORT int tsr_kernel_accepts(TsrKernel *kernel, const int32_t grid[3], const uint64_t *args,
                                   size_t num_args) TSR_NOEXCEPT;
 /* With which "num_ctas" the same kernel would do this launch on a GPU best: 1 for as it is. More

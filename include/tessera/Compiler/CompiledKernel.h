@@ -152,18 +152,19 @@ public:
   /// and then between programs; where it is true, Cancelled is thrown. `memory` is what lies
   /// behind each argument, which a kernel compiled with `debug` checks its accesses against;
   /// empty if nobody knows. Throws UserError for a failed assertion (E065), an access outside
-  /// of that memory (E080, E081), a wrong number of arguments (E051) or a bad grid (E052).
+  /// of that memory (E080, E081), a wrong number of arguments (E051) or a bad grid (E052), and
+  /// LaunchRefused (E070) where another variant of the kernel can do it.
   void launch(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args, int numThreads = 0,
               bool (*isInterrupted)() = nullptr, llvm::ArrayRef<ArgumentMemory> memory = {}) const;
 
   /// Puts a grid on a stream of a GPU and returns. Throws UserError (E051, E052, E066: the
-  /// GPU or its driver refuses; E070: a tensor map cannot be made of these arguments, which
-  /// is for another variant of the kernel).
+  /// GPU or its driver refuses), and LaunchRefused where another variant of the kernel can do it:
+  /// a launch condition does not hold (E070), or no cluster of the kernel fits (E066).
   void launchCUDA(int device, void *stream, llvm::ArrayRef<int32_t> grid,
                   llvm::ArrayRef<uint64_t> args) const;
 
   /// Whether a launch is within the limits that the kernel was compiled for, and needs no tensor
-  /// maps that there are none of: else it fails with E070.
+  /// maps that there are none of: else it is refused (E070).
   bool accepts(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const noexcept;
 
   /// With which clusters the same kernel would do this launch best; one block: as it is.
@@ -190,7 +191,7 @@ private:
   /// The first of the limits by which the kernel's indices do not wrap that a launch is outside
   /// of: an axis of the grid, or 3 and the number of a launch condition. -1 if there is none.
   int findExceededLimit(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const noexcept;
-  /// Throws UserError (E070) for a launch that is outside of one.
+  /// Throws LaunchRefused (E070) for a launch that is outside of one.
   void checkLimits(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const;
 
   KernelMetadata metadata;

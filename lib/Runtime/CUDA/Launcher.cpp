@@ -209,13 +209,13 @@ int LoadedKernel::countOwnClusters(Function function, int device) const {
   std::string doing = "loading kernel '" + description.name + "'";
   check(countClusters(function, description.numCTAs, description.sharedBytes, fitting), doing);
   if (fitting == 0)
-    throw DriverError(701, doing + " failed: GPU " + std::to_string(device) + " (" +
-                               getDevice(device).name + ") has no room for a cluster of " +
-                               std::to_string(description.numCTAs) + " blocks with " +
-                               std::to_string(description.numWarps) + " warps and " +
-                               std::to_string(description.sharedBytes) +
-                               " bytes of shared memory each; use a smaller num_ctas, smaller "
-                               "tiles or fewer stages");
+    throw NoClusterRoom(701, doing + " failed: GPU " + std::to_string(device) + " (" +
+                                 getDevice(device).name + ") has no room for a cluster of " +
+                                 std::to_string(description.numCTAs) + " blocks with " +
+                                 std::to_string(description.numWarps) + " warps and " +
+                                 std::to_string(description.sharedBytes) +
+                                 " bytes of shared memory each; use a smaller num_ctas, smaller "
+                                 "tiles or fewer stages");
   return std::max(fitting, 0);
 }
 

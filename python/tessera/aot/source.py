@@ -12,7 +12,7 @@ from typing import NamedTuple, Optional, Sequence
 
 from tessera.errors import ArgumentError
 
-CONVENTION = 2
+CONVENTION = 3
 """TESSERA_AOT_CONVENTION of runtime/tessera_aot.h."""
 
 C_TYPES = {
@@ -220,7 +220,7 @@ def _dispatcher(function: Function) -> list[str]:
         if variant.limits:
             lines += [
                 f"    int status = {call};",
-                "    if (status != TESSERA_REFUSED)",
+                "    if (status != TESSERA_OUTSIDE_LIMITS)",
                 "      return status;",
                 "  }",
             ]

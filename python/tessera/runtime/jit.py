@@ -68,16 +68,6 @@ _PASSING = {"positional": 0, "keyword": 1, "varargs": 2}
 Checks = tuple[tuple[Any, ...], ...]
 
 
-def _lacks_tensor_maps(error: "_C.CoreError") -> bool:
-    """Whether a launch needs the variant of a kernel that has no limits and no tensor maps."""
-    return bool(error.info.get("id") == "E070")
-
-
-def _lacks_room_for_cluster(error: "_C.CoreError") -> bool:
-    """Whether the GPU has no room for a cluster of blocks of a kernel."""
-    return error.info.get("id") == "E066" and "has no room for a cluster" in str(error)
-
-
 class _Specialisation(NamedTuple):
     """A kernel, and what it depends on."""
 
@@ -402,16 +392,16 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
                 try:
                     launch(divided.kernel)
                 except _C.CoreError as error:
-                    if _lacks_room_for_cluster(error):
+                    if error.status == _C.Status.NO_CLUSTER_ROOM:
                         self._undivided.add(self._kernel_key(bound, options))
-                    elif not _lacks_tensor_maps(error):
+                    elif error.status != _C.Status.OUTSIDE_LIMITS:
                         raise
                     divided = None
             try:
                 if divided is None:
                     launch(kernel)
             except _C.CoreError as error:
-                if not _lacks_tensor_maps(error):
+                if error.status != _C.Status.OUTSIDE_LIMITS:
                     raise
                 # The grid or an argument is outside its limits, or an array has no tensor map;
                 # with other arguments of the same kinds the first kernel may do.

@@ -330,7 +330,7 @@ class CompiledKernel:
         try:
             self._kernel.launch(grid, slots, num_threads)
         except _C.CoreError as error:
-            if self._unlimited is None or error.info.get("id") != "E070":
+            if self._unlimited is None or error.status != _C.Status.OUTSIDE_LIMITS:
                 raise
             self._unlimited.launch(grid, slots, num_threads)
 

@@ -149,7 +149,7 @@ class Compiled:
         try:
             self._launch(self.stream if stream is None else stream)
         except _C.CoreError as error:
-            if error.info.get("id") != "E070":
+            if error.status != _C.Status.OUTSIDE_LIMITS:
                 raise_core_error(error)
             # These arguments are outside of what its tensor maps can do.
             self.options = dataclasses.replace(self.options, tensor_maps=False)

@@ -165,6 +165,13 @@ def test_a_cluster_that_fits_no_gpu_is_told(run):
         ctypes.c_int.in_dll(fake, "fake_fitting").value = 0
         with expect(tessera.LaunchError, "E066", "no room for a cluster of 4 blocks", "num_ctas"):
             add[(5, 2)](x, y, out, 1000, BLOCK=256, num_ctas=4)
+        kernel = add.warmup(x, y, out, 1000, BLOCK=256, num_ctas=4)._kernel
+        try:
+            kernel.launch_cuda(0, 0, (5, 2, 1), [x.address, y.address, out.address, 1000])
+        except tessera._C.CoreError as error:
+            assert error.status == tessera._C.Status.NO_CLUSTER_ROOM
+        else:
+            raise AssertionError("the kernel was launched")
         assert number("launches") == 0
         with expect(tessera.LaunchError, "E053", "num_ctas is 2", "sm_80 has no clusters"):
             add[(5, 2)](x, y, out, 1000, BLOCK=256, num_ctas=2, arch="sm_80")

@@ -86,8 +86,12 @@ def test_a_grid_function_is_called_once(count_slow: Callable[[], int]) -> None:
 def test_the_limits_are_those_of_the_usual_kernel(count_slow: Callable[[], int]) -> None:
     usual, other = launch(64), launch(BEYOND)
     grid, slots = (1, 1, 1), [0, 0, BEYOND]
-    with pytest.raises(tessera._C.CoreError, match="do not wrap"):
+    with pytest.raises(tessera._C.CoreError, match="do not wrap") as error:
         usual._kernel.launch(grid, slots)
+    assert error.value.status == tessera._C.Status.OUTSIDE_LIMITS
+    with pytest.raises(tessera._C.CoreError, match="grid extent") as error:
+        usual._kernel.launch((-1, 1, 1), slots)
+    assert error.value.status == tessera._C.Status.USER_ERROR
     assert other.metadata["launch_conditions"] == []
     assert usual.metadata["launch_conditions"] != []
 

@@ -28,6 +28,12 @@ public:
   std::string message;
 };
 
+/// A kernel whose cluster is too large for the GPU: not even one of them fits.
+class NoClusterRoom : public DriverError {
+public:
+  using DriverError::DriverError;
+};
+
 using Context = void *;
 using Module = void *;
 using Function = void *;

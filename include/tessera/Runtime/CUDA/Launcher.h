@@ -55,9 +55,9 @@ public:
   // belong to another process after a fork.
 
   /// Puts a grid on a stream and returns. `slots` has one 8-byte slot an argument.
-  /// Throws DriverError with the kernel, the grid and the cause. A grid of nothing is none.
-  /// False, and nothing is launched, if a tensor map cannot be made of these arguments, or
-  /// arrays overlap that must not.
+  /// Throws DriverError (NoClusterRoom, too) with the kernel, the grid and the cause. A grid of
+  /// nothing is none. False, and nothing is launched, if a tensor map cannot be made of these
+  /// arguments, or arrays overlap that must not.
   bool launch(int device, Stream stream, const int32_t grid[3], const uint64_t *slots);
 
   /// False where `launch` is sure to be.
@@ -94,7 +94,7 @@ private:
   /// How many clusters of so many blocks a GPU runs at once; not written if the driver cannot
   /// tell. Its code.
   int countClusters(Function function, int numCTAs, int sharedBytes, int &fitting) const;
-  /// Those of the kernel; throws DriverError where not even one fits.
+  /// Those of the kernel; throws NoClusterRoom where not even one fits.
   int countOwnClusters(Function function, int device) const;
   ClusterRoom findRoom(Function function, const DeviceInfo &info) const;
   int start(const Loaded &loaded, Stream stream, const int32_t grid[3], void **parameters) const;

@@ -261,7 +261,7 @@ int tessera_run_cpu(tessera_cpu_kernel *kernel, const tessera_launch *launch,
   if (num_programs == 0)
     return TESSERA_OK;
   if (kernel->limits && !tessera_accepts(kernel->limits, launch->grid, slots, /*shapes=*/NULL))
-    return TESSERA_REFUSED;
+    return TESSERA_OUTSIDE_LIMITS;
   fault fault = {0, 0, {0, 0, 0}, 0};
   job job = {0};
   job.kernel = kernel;

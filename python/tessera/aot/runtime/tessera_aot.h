@@ -22,7 +22,7 @@
 /* Changes when a program that was built with another version of this header would not work. What
  * is generated for one version refuses to compile with another's header, and to link with another
  * version's runtime. */
-#define TESSERA_AOT_CONVENTION 2
+#define TESSERA_AOT_CONVENTION 3
 
 #ifdef __cplusplus
 extern "C" {
@@ -146,13 +146,14 @@ typedef struct tessera_gpu_kernel {
 } tessera_gpu_kernel;
 
 /* The name says the convention, so that code and runtime of two versions do not link. */
-#define tessera_run_cpu tessera_run_cpu_v2
-#define tessera_run_gpu tessera_run_gpu_v2
-#define tessera_gpu_fits tessera_gpu_fits_v2
-#define tessera_fail tessera_fail_v2
-#define tessera_accepts tessera_accepts_v2
-/* What a launch returns that is outside the limits of a specialisation; nothing was done then. */
-#define TESSERA_REFUSED (-1)
+#define tessera_run_cpu tessera_run_cpu_v3
+#define tessera_run_gpu tessera_run_gpu_v3
+#define tessera_gpu_fits tessera_gpu_fits_v3
+#define tessera_fail tessera_fail_v3
+#define tessera_accepts tessera_accepts_v3
+/* What a launch returns that is outside the limits of a specialisation; nothing was done then. It
+ * is TSR_OUTSIDE_LIMITS of the compiler's own launches. */
+#define TESSERA_OUTSIDE_LIMITS (-1)
 int tessera_run_cpu(tessera_cpu_kernel *kernel, const tessera_launch *launch,
                     const uint64_t *slots);
 int tessera_run_gpu(tessera_gpu_kernel *kernel, const tessera_launch *launch, uint64_t *slots);

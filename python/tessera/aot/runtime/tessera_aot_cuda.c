@@ -259,7 +259,7 @@ int tessera_run_gpu(tessera_gpu_kernel *kernel, const tessera_launch *launch, ui
   tessera_shape shapes[MOST_MAPS];
   if ((limits && !tessera_accepts(limits, launch->grid, slots, shapes)) ||
       (kernel->persistent_programs && are_too_many(launch->grid)))
-    return TESSERA_REFUSED;
+    return TESSERA_OUTSIDE_LIMITS;
   CUcontext context;
   const struct tessera_gpu_module *module = NULL;
   int status = find_context(kernel, &context);
@@ -284,7 +284,7 @@ int tessera_run_gpu(tessera_gpu_kernel *kernel, const tessera_launch *launch, ui
   }
   for (int i = 0; limits && i < limits->num_maps; ++i) {
     if (!encode(&limits->maps[i], &shapes[i], &maps[i]))
-      return TESSERA_REFUSED;
+      return TESSERA_OUTSIDE_LIMITS;
     *next++ = &maps[i];
   }
   int64_t blocks = clusters * kernel->num_ctas;
