@@ -143,14 +143,6 @@ int tsr_kernel_accepts(TsrKernel *kernel, const int32_t grid[3], const uint64_t 
                                  llvm::ArrayRef<uint64_t>(args, num_args));
 }
 
-int tsr_kernel_choose_division(TsrKernel *kernel, int32_t device, const int32_t grid[3],
-                               const uint64_t *args, size_t num_args, int *split_k) TSR_NOEXCEPT {
-  cuda::Division division = kernel->kernel->chooseDivision(
-      device, llvm::ArrayRef<int32_t>(grid, 3), llvm::ArrayRef<uint64_t>(args, num_args));
-  *split_k = !division.ofTiles;
-  return division.blocks;
-}
-
 void tsr_kernel_destroy(TsrKernel *kernel) TSR_NOEXCEPT { delete kernel; }
 
 void tsr_set_cancellation(const int32_t *flag) TSR_NOEXCEPT { setCancellation(flag); }

@@ -8,14 +8,13 @@
 
 #include "Dispatcher.h"
 
-#include "Checks.h"
+#include "LaunchRecord.h"
 #include "Signature.h"
 
 #include <pybind11/stl.h>
 #include <structmember.h>
 
 #include <algorithm>
-#include <array>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -29,102 +28,24 @@ namespace {
 
 constexpr size_t kMaxEntries = 512;
 
-/// A reference, counted.
-class Reference {
-public:
-  Reference() = default;
-  explicit Reference(py::object object) : object(object.release().ptr()) {}
-  ~Reference() { Py_XDECREF(object); }
-  Reference(Reference &&other) noexcept : object(std::exchange(other.object, nullptr)) {}
-  Reference &operator=(Reference &&other) noexcept {
-    std::swap(object, other.object);
-    return *this;
-  }
-  PyObject *get() const { return object; }
-  explicit operator bool() const { return object; }
-
-private:
-  PyObject *object = nullptr;
-};
-
-/// A compiled kernel, and what was read when it was compiled.
-struct Variant {
-  TsrKernel *kernel = nullptr;
-  Reference owner;  ///< of `kernel`
-  Reference result; ///< what a launch returns
-  Reference read;   ///< the tuple that has what is checked
-  Checks checks;
-
-  Variant() = default;
-  /// Of (result, kernel, checks).
-  explicit Variant(const py::tuple &tuple)
-      : owner(tuple[1]), result(tuple[0]), read(tuple[2]), checks(read.get()) {
-    kernel = tuple[1].cast<Kernel &>().handle.get();
-  }
-
-  int traverse(visitproc visit, void *arg) const {
-    Py_VISIT(owner.get());
-    Py_VISIT(result.get());
-    Py_VISIT(read.get());
-    return 0;
-  }
-};
-
-/// What a launch of one signature needs.
+/// What is known of one signature.
 struct Entry {
-  explicit Entry(const Signature &signature) : signature(signature) {}
+  Entry(const Signature &signature, py::object record)
+      : signature(signature), object(std::move(record)) {}
+
+  const LaunchRecord &getRecord() const {
+    return *reinterpret_cast<const LaunchRecord *>(object.ptr());
+  }
+  int traverse(visitproc visit, void *arg) const {
+    Py_VISIT(object.ptr());
+    return signature.traverse(visit, arg);
+  }
 
   KnownSignature signature;
-  Variant usual; ///< no kernel in what is looked up alone
-  /// For launches outside the limits of the usual one, which have taken it before; no kernel where
-  /// there was no such launch.
-  Variant outside;
-  /// For launches of few programs: those for clusters of 2, 4 and 8 blocks that divide sums, and of
-  /// 2 that divide tiles, as far as there were such launches; and whether there may be any.
-  std::array<Variant, 4> divided;
-  bool mayDivide = false;
-  Reference meta;   ///< the options, for grid functions
-  Reference choice; ///< the configuration of a tuned kernel
-  int32_t numThreads = 0;
-  int32_t device = -1;  ///< a GPU, or -1 for the CPU
-  uint64_t stream = 0;  ///< on the GPU, if there is no `findStream`
-  Reference findStream; ///< called with the device: its current stream
-  size_t numHolders = 0;
-
-  int traverse(visitproc visit, void *arg) const {
-    if (int stop = signature.traverse(visit, arg))
-      return stop;
-    for (const Variant *variant : {&usual, &outside})
-      if (int stop = variant->traverse(visit, arg))
-        return stop;
-    for (const Variant &variant : divided)
-      if (int stop = variant.traverse(visit, arg))
-        return stop;
-    Py_VISIT(meta.get());
-    Py_VISIT(choice.get());
-    Py_VISIT(findStream.get());
-    return 0;
-  }
+  py::object object; ///< a LaunchRecord
 };
 
-/// Shares an entry. Its count is the GIL's, like all else here: an atomic one takes longer than
-/// what it is for.
-class EntryHolder {
-public:
-  explicit EntryHolder(Entry *entry) : entry(entry) { ++entry->numHolders; }
-  EntryHolder(const EntryHolder &other) : EntryHolder(other.entry) {}
-  EntryHolder &operator=(const EntryHolder &) = delete;
-  ~EntryHolder() {
-    if (--entry->numHolders == 0)
-      delete entry;
-  }
-  Entry *get() const { return entry; }
-
-private:
-  Entry *entry;
-};
-
-using Entries = std::unordered_multimap<size_t, EntryHolder>;
+using Entries = std::unordered_multimap<size_t, Entry>;
 
 struct Dispatcher {
   PyObject_HEAD;
@@ -166,8 +87,9 @@ namespace {
 
 /// Calls a grid function, which gets arguments and options by name. A new
 /// reference to what it returned, or null with an exception.
-PyObject *callGridFunction(PyObject *function, const Signature &signature, const Entry &entry) {
-  py::object meta = py::reinterpret_steal<py::object>(PyDict_Copy(entry.meta.get()));
+PyObject *callGridFunction(PyObject *function, const Signature &signature,
+                           const LaunchRecord &record) {
+  py::object meta = py::reinterpret_steal<py::object>(PyDict_Copy(record.options));
   if (!meta)
     return nullptr;
   const std::vector<Parameter> &parameters = signature.parameters;
@@ -204,15 +126,16 @@ namespace {
   dispatcher->generation = currentGeneration;
 }
 
-/// Takes an entry out of the table, if it still is there.
-[[gnu::cold]] void forgetEntry(Dispatcher *dispatcher, const EntryHolder &held, size_t hash) {
-  if (dispatcher->last == held.get())
-    dispatcher->last = nullptr;
+/// Takes a record out of the table, if it still is there.
+[[gnu::cold]] void forgetRecord(Dispatcher *dispatcher, const LaunchRecord &record, size_t hash) {
   auto [first, last] = dispatcher->entries->equal_range(hash);
-  auto same =
-      std::find_if(first, last, [&](const auto &one) { return one.second.get() == held.get(); });
-  if (same != last)
-    dispatcher->entries->erase(same);
+  auto same = std::find_if(first, last,
+                           [&](const auto &one) { return &one.second.getRecord() == &record; });
+  if (same == last)
+    return;
+  if (dispatcher->last == &same->second)
+    dispatcher->last = nullptr;
+  auto dropped = dispatcher->entries->extract(same); // what it releases may run Python
 }
 
 /// The entry for a signature, or null.
@@ -222,59 +145,34 @@ Entry *findEntry(Dispatcher *dispatcher, const Signature &signature) {
     return last;
   auto [begin, end] = dispatcher->entries->equal_range(signature.hash());
   for (auto at = begin; at != end; ++at)
-    if (signature.matches(at->second.get()->signature))
-      return dispatcher->last = at->second.get();
+    if (signature.matches(at->second.signature))
+      return dispatcher->last = &at->second;
   return nullptr;
 }
 
-/// The place of the variant for clusters of 2, 4 or 8 blocks, or of 2 that divide tiles.
-size_t findDivided(int blocks, bool splitK) {
-  return !splitK ? 3 : blocks == 2 ? 0 : blocks == 4 ? 1 : 2;
-}
-
-/// Makes an entry of what `slow` returned: (variant, slots, threads, options, device, stream,
-/// variant for launches outside the limits of the first or None, variants of clusters by the
-/// number of their blocks and split_k or None), the stream a number or a function of the device, a
-/// variant as (result, kernel, checks), or None for a configuration that is looked up alone. Of a
-/// tuned kernel, its configuration comes behind that, and the options have what it fills in.
-void learn(Dispatcher *dispatcher, const Signature &signature, const py::tuple &recipe) {
-  bool hasKernel = !recipe[0].is_none();
-  py::tuple slots = recipe[1];
-  if (hasKernel && slots.size() != signature.slots.size())
-    return;
-  for (size_t i = 0; hasKernel && i < slots.size(); ++i)
-    if (PyLong_AsUnsignedLongLongMask(slots[i].ptr()) != signature.slots[i])
+/// Keeps a record for launches with a signature.
+void learn(Dispatcher *dispatcher, const Signature &signature, const py::object &object) {
+  if (Py_TYPE(object.ptr()) != launchRecordType)
+    throw py::type_error("a launch returns a LaunchRecord to be repeated");
+  const auto &record = *reinterpret_cast<const LaunchRecord *>(object.ptr());
+  if (record.family) {
+    py::sequence slots = py::reinterpret_borrow<py::sequence>(record.slots);
+    if (slots.size() != signature.slots.size())
       return;
-  EntryHolder made(new Entry(signature));
-  Entry &entry = *made.get();
-  if (hasKernel)
-    entry.usual = Variant(py::tuple(recipe[0]));
-  entry.numThreads = recipe[2].cast<int32_t>();
-  entry.meta = Reference(recipe[3]);
-  entry.device = recipe[4].cast<int32_t>();
-  if (PyLong_Check(recipe[5].ptr()))
-    entry.stream = recipe[5].cast<uint64_t>();
-  else
-    entry.findStream = Reference(recipe[5]);
-  if (!recipe[6].is_none())
-    entry.outside = Variant(py::tuple(recipe[6]));
-  if (!recipe[7].is_none()) {
-    entry.mayDivide = true;
-    for (auto [division, variant] : py::dict(recipe[7])) {
-      auto [blocks, splitK] = division.cast<std::pair<int, bool>>();
-      entry.divided[findDivided(blocks, splitK)] =
-          Variant(py::reinterpret_borrow<py::tuple>(variant));
-    }
+    for (size_t i = 0; i < slots.size(); ++i)
+      if (PyLong_AsUnsignedLongLongMask(py::object(slots[i]).ptr()) != signature.slots[i])
+        return;
   }
-  if (recipe.size() > 8)
-    entry.choice = Reference(recipe[8]);
   size_t hash = signature.hash();
-  if (Entry *old = findEntry(dispatcher, signature))
-    forgetEntry(dispatcher, EntryHolder(old), hash);
+  if (Entry *old = findEntry(dispatcher, signature)) {
+    py::object held = old->object;
+    forgetRecord(dispatcher, old->getRecord(), hash);
+  }
   if (dispatcher->entries->size() >= kMaxEntries)
     forgetEntries(dispatcher);
-  dispatcher->entries->emplace(hash, made);
-  dispatcher->last = made.get();
+  auto made = dispatcher->entries->emplace(std::piecewise_construct, std::forward_as_tuple(hash),
+                                           std::forward_as_tuple(signature, object));
+  dispatcher->last = &made->second;
 }
 
 /// Does a launch the whole way, and keeps what it finds out for the next of that signature.
@@ -302,35 +200,56 @@ void learn(Dispatcher *dispatcher, const Signature &signature, const py::tuple &
   return py::object(pair[0]).release().ptr();
 }
 
-void noteChoice(Dispatcher *dispatcher, const Entry &entry) {
-  PyObject *choice = entry.choice.get();
+void noteChoice(Dispatcher *dispatcher, const LaunchRecord &record) {
+  PyObject *choice = record.choice;
   if (choice && choice != dispatcher->lastChoice) {
     Py_INCREF(choice);
     Py_XSETREF(dispatcher->lastChoice, choice);
   }
 }
 
-/// Tells hooks of a launch. What they are to be told when it is done, or null with an exception.
-[[gnu::cold]] py::object enterHooks(const Dispatcher *dispatcher, const Entry &entry,
-                                    const Variant &variant, const Signature &signature,
-                                    const int32_t extents[3], uint64_t stream) {
-  py::tuple values(signature.parameters.size());
-  for (size_t i = 0; i < values.size(); ++i)
-    values[i] =
-        signature.values[i] ? py::reinterpret_borrow<py::object>(signature.values[i]) : py::none();
-  py::tuple grid = py::make_tuple(extents[0], extents[1], extents[2]);
-  py::int_ handle(stream);
-  return py::reinterpret_steal<py::object>(callPython([&] {
-    return PyObject_CallFunctionObjArgs(launchHooks.enter, dispatcher->slow, variant.result.get(),
-                                        grid.ptr(), values.ptr(), entry.meta.get(), handle.ptr(),
-                                        nullptr);
-  }));
-}
+/// Tells hooks of a launch.
+class HooksListener final : public LaunchListener {
+public:
+  HooksListener(const Dispatcher &dispatcher, const LaunchRecord &record,
+                const Signature &signature, const LaunchCall &call)
+      : dispatcher(dispatcher), record(record), signature(signature), call(call) {}
+
+  [[gnu::cold]] py::object enter(const Variant &variant) override {
+    py::tuple values(signature.parameters.size());
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = signature.values[i] ? py::reinterpret_borrow<py::object>(signature.values[i])
+                                      : py::none();
+    py::tuple grid = py::make_tuple(call.extents[0], call.extents[1], call.extents[2]);
+    py::int_ handle(call.stream);
+    return finish(callPython([&] {
+      return PyObject_CallFunctionObjArgs(launchHooks.enter, dispatcher.slow, variant.result.ptr(),
+                                          grid.ptr(), values.ptr(), record.options, handle.ptr(),
+                                          nullptr);
+    }));
+  }
+  [[gnu::cold]] void leave(const py::object &told) override {
+    finish(callPython([&] { return PyObject_CallOneArg(launchHooks.exit, told.ptr()); }));
+  }
+
+private:
+  static py::object finish(PyObject *returned) {
+    if (!returned)
+      throw py::error_already_set();
+    return py::reinterpret_steal<py::object>(returned);
+  }
+
+  const Dispatcher &dispatcher;
+  const LaunchRecord &record;
+  const Signature &signature;
+  const LaunchCall &call;
+};
 
 /// Raises what a launch has failed with; no exception where `slow` has to do it.
 [[gnu::cold]] void raiseFailure(const Dispatcher *dispatcher, TsrStatus status) {
-  if (status == TSR_OUTSIDE_LIMITS || status == TSR_NO_CLUSTER_ROOM ||
-      (status == TSR_CANCELLED && PyErr_Occurred()))
+  bool isMissing =
+      status == TSR_OK || status == TSR_OUTSIDE_LIMITS || status == TSR_NO_CLUSTER_ROOM;
+  if (isMissing || (status == TSR_CANCELLED && PyErr_Occurred()))
     return;
   try {
     check(status);
@@ -342,70 +261,39 @@ void noteChoice(Dispatcher *dispatcher, const Entry &entry) {
   }
 }
 
+/// The stream of a launch on a GPU; false with an exception.
+bool findStream(const LaunchRecord &record, uint64_t &stream) {
+  stream = record.fixedStream;
+  if (!record.findsStream() || findTorchStream(record.stream, record.device, stream))
+    return true;
+  py::object device = py::reinterpret_steal<py::object>(PyLong_FromLong(record.device));
+  py::object found = py::reinterpret_steal<py::object>(
+      callPython([&] { return PyObject_CallOneArg(record.stream, device.ptr()); }));
+  stream = found ? PyLong_AsUnsignedLongLong(found.ptr()) : 0;
+  return !PyErr_Occurred();
+}
+
 /// Null without an exception where `slow` has to do the launch.
-PyObject *launchEntry(Dispatcher *dispatcher, const Entry &entry, const Signature &signature,
-                      const int32_t extents[3]) {
-  uint64_t stream = entry.stream;
-  if (entry.findStream && !findTorchStream(entry.findStream.get(), entry.device, stream)) {
-    py::object device = py::reinterpret_steal<py::object>(PyLong_FromLong(entry.device));
-    py::object found = py::reinterpret_steal<py::object>(
-        callPython([&] { return PyObject_CallOneArg(entry.findStream.get(), device.ptr()); }));
-    stream = found ? PyLong_AsUnsignedLongLong(found.ptr()) : 0;
-    if (PyErr_Occurred())
+PyObject *launchKnown(Dispatcher *dispatcher, const LaunchRecord &record,
+                      const Signature &signature, const int32_t extents[3]) {
+  LaunchCall call{extents, signature.slots.data(), signature.slots.size()};
+  call.isWarm = true;
+  if (record.device >= 0) {
+    // Beside arrays on a GPU, those in the host's memory were pinned; these may not be.
+    if (!findStream(record, call.stream) ||
+        !std::all_of(signature.hostAddresses.begin(), signature.hostAddresses.end(),
+                     [&](uint64_t address) { return tsr_cuda_reaches(record.device, address); }))
       return nullptr;
   }
-  // Beside arrays on a GPU, those in the host's memory were pinned; these may not be.
-  if (entry.device >= 0 &&
-      !std::all_of(signature.hostAddresses.begin(), signature.hostAddresses.end(),
-                   [&](uint64_t address) { return tsr_cuda_reaches(entry.device, address); }))
-    return nullptr;
-  const uint64_t *slots = signature.slots.data();
-  size_t numSlots = signature.slots.size();
-  const Variant *variant = &entry.usual;
-  if (entry.mayDivide) {
-    int splitK = 1;
-    int blocks = tsr_kernel_choose_division(variant->kernel, entry.device, extents, slots, numSlots,
-                                            &splitK);
-    if (blocks > 1) {
-      const Variant &divided = entry.divided[findDivided(blocks, splitK != 0)];
-      if (!divided.kernel || !divided.checks.hold())
-        return nullptr;
-      if (tsr_kernel_accepts(divided.kernel, extents, slots, numSlots))
-        variant = &divided;
-    }
+  HooksListener listener(*dispatcher, record, signature, call);
+  if (hasLaunchHooks())
+    call.listener = &listener;
+  LaunchOutcome outcome = launchRecord(record, call);
+  if (outcome.result) {
+    noteChoice(dispatcher, record);
+    return outcome.result.release().ptr();
   }
-  // A launch that fails takes longer than one that does not.
-  if (variant == &entry.usual && entry.outside.kernel &&
-      !tsr_kernel_accepts(variant->kernel, extents, slots, numSlots)) {
-    variant = &entry.outside;
-    if (!variant->checks.hold())
-      return nullptr;
-  }
-  py::object told;
-  if (hasLaunchHooks()) {
-    if (!tsr_kernel_accepts(variant->kernel, extents, slots, numSlots))
-      return nullptr; // before they are told, who shall be told once
-    told = enterHooks(dispatcher, entry, *variant, signature, extents, stream);
-    if (!told)
-      return nullptr;
-  }
-  TsrStatus status;
-  {
-    WithoutGIL released;
-    status = entry.device < 0
-                 ? tsr_kernel_launch(variant->kernel, extents, slots, numSlots, entry.numThreads)
-                 : tsr_kernel_launch_cuda(variant->kernel, entry.device, stream, extents, slots,
-                                          numSlots);
-  }
-  if (status == TSR_OK) {
-    noteChoice(dispatcher, entry);
-    if (told && !py::reinterpret_steal<py::object>(
-                    callPython([&] { return PyObject_CallOneArg(launchHooks.exit, told.ptr()); })))
-      return nullptr;
-    Py_INCREF(variant->result.get());
-    return variant->result.get();
-  }
-  raiseFailure(dispatcher, status);
+  raiseFailure(dispatcher, outcome.status);
   return nullptr;
 }
 
@@ -428,28 +316,28 @@ PyObject *tessera::python::launchOver(PyObject *object, const Grid &grid,
   if (!known)
     return takeSlowWay(&signature);
   // Held, since the table may change while the kernel, a check or a grid function runs.
-  EntryHolder held(known);
-  const Entry &entry = *known;
-  if (!entry.usual.kernel || !entry.usual.checks.hold()) {
-    forgetEntry(dispatcher, held, signature.hash());
+  py::object held = known->object;
+  const LaunchRecord &record = known->getRecord();
+  if (!record.family || !record.family->getUsual().isCurrent()) {
+    forgetRecord(dispatcher, record, signature.hash());
     return takeSlowWay(&signature);
   }
   int32_t extents[3];
   // Reading the grid may run code of the user's, which is not run again.
-  auto launchKnown = [&] {
-    PyObject *result = launchEntry(dispatcher, entry, signature, extents);
+  auto launchOnce = [&] {
+    PyObject *result = launchKnown(dispatcher, record, signature, extents);
     return result || PyErr_Occurred() ? result
                                       : callSlow(dispatcher, Grid(extents), call, &signature);
   };
   if (grid.read(extents))
-    return launchKnown();
+    return launchOnce();
   if (PyCallable_Check(grid.getGiven())) {
     py::object found =
-        py::reinterpret_steal<py::object>(callGridFunction(grid.getGiven(), signature, entry));
+        py::reinterpret_steal<py::object>(callGridFunction(grid.getGiven(), signature, record));
     if (!found)
       return nullptr;
     if (Grid(found.ptr()).read(extents))
-      return launchKnown();
+      return launchOnce();
     // `slow` says what is wrong. The function is not called again: it may have effects.
     py::cpp_function again([found](const py::object &) { return found; });
     return callSlow(dispatcher, Grid(again.ptr()), call, nullptr);
@@ -471,13 +359,14 @@ PyObject *tessera::python::findKnown(PyObject *object, PyObject *grid, const Cal
   Entry *known = findEntry(dispatcher, signature);
   if (!known)
     return takeSlowWay(&signature);
-  EntryHolder held(known);
-  if (!known->usual.checks.hold()) {
-    forgetEntry(dispatcher, held, signature.hash());
+  py::object held = known->object;
+  const LaunchRecord &record = known->getRecord();
+  if (record.family && !record.family->getUsual().isCurrent()) {
+    forgetRecord(dispatcher, record, signature.hash());
     return takeSlowWay(&signature);
   }
-  noteChoice(dispatcher, *known);
-  return Py_NewRef(known->choice ? known->choice.get() : known->usual.result.get());
+  noteChoice(dispatcher, record);
+  return Py_NewRef(record.choice ? record.choice : record.family->getUsual().result.ptr());
 }
 
 namespace {
@@ -529,11 +418,9 @@ int traverseDispatcher(PyObject *object, visitproc visit, void *arg) {
   if (self->parameters)
     for (const Parameter &parameter : *self->parameters)
       Py_VISIT(parameter.defaultValue);
-  // An entry that a launch holds too counts once: its references are the table's, and
-  // whoever launches has the dispatcher.
   if (self->entries)
     for (const auto &[hash, entry] : *self->entries)
-      if (int stop = entry.get()->traverse(visit, arg))
+      if (int stop = entry.traverse(visit, arg))
         return stop;
   return 0;
 }
@@ -637,4 +524,5 @@ void tessera::python::registerDispatcher(py::module_ &module) {
       "Have launches call enter(slow, kernel, grid, values, options, stream) before and\n"
       "exit(what that returned) after, where are_set() is True.");
   registerSignature(module);
+  registerLaunchRecord(module);
 }

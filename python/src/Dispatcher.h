@@ -2,8 +2,8 @@
 //
 // The warm path of a launch: a specialisation that has been launched before is found by the
 // signature of its arguments (Signature.h). Whatever is not common or not known goes to the
-// Python function `slow`, which does the whole launch and returns what the next launch of the
-// same kind needs.
+// Python function `slow`, which does the whole launch and returns a pair: what the launch returns,
+// and the record (LaunchRecord.h) by which the next launch of the same kind goes, or None.
 //
 // A tuned kernel (tessera/tuning) is launched the same way: its configuration fills in some
 // parameters, which a caller leaves out. And `findKnown` looks a kernel or a configuration up
@@ -61,6 +61,8 @@ template <typename Call> PyObject *translateErrors(Call call) {
   } catch (py::error_already_set &error) {
     error.restore();
     hideOwnFrames();
+  } catch (const py::builtin_exception &error) {
+    error.set_error();
   } catch (const std::bad_alloc &) {
     PyErr_NoMemory();
   } catch (const std::exception &error) {

@@ -65,6 +65,7 @@ void registerDLPack(py::module_ &module);
 void registerDispatcher(py::module_ &module);
 void registerGrid(py::module_ &module);
 void registerLaunch(py::module_ &module);
+void registerLaunchRecord(py::module_ &module);
 void registerRunner(py::module_ &module);
 void registerErrors(py::module_ &module);
 void registerModule(py::module_ &module);

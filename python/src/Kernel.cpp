@@ -5,9 +5,9 @@
 
 #include "Handles.h"
 #include "Interpreter.h"
+#include "KernelArguments.h"
 #include "LongWork.h"
 
-#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,53 +15,6 @@
 using namespace tessera::python;
 
 namespace {
-
-using GridSizes = std::array<int32_t, 3>;
-
-GridSizes toGrid(const py::tuple &grid) {
-  if (grid.size() != 3)
-    throw py::value_error("a grid has three extents here, got " + std::to_string(grid.size()));
-  return {grid[0].cast<int32_t>(), grid[1].cast<int32_t>(), grid[2].cast<int32_t>()};
-}
-
-/// One slot an argument: what is negative is sign-extended by being a Python integer.
-std::vector<uint64_t> toSlots(const py::sequence &args) {
-  std::vector<uint64_t> slots;
-  slots.reserve(args.size());
-  for (py::handle arg : args) {
-    slots.push_back(PyLong_AsUnsignedLongLongMask(arg.ptr()));
-    if (PyErr_Occurred())
-      throw py::error_already_set();
-  }
-  return slots;
-}
-
-/// What lies behind the arguments: (begin, end, name) for each one whose memory is known, None
-/// for the others; None for all if nothing is known.
-class Memory {
-public:
-  Memory(const py::object &memory, size_t numArgs) : ranges(numArgs, {0, INT64_MAX, nullptr}) {
-    if (memory.is_none())
-      return;
-    py::sequence items(memory);
-    if (items.size() != numArgs)
-      throw py::value_error("there is not one piece of memory for each argument");
-    names.resize(numArgs);
-    for (size_t i = 0; i < numArgs; ++i) {
-      py::object item = items[i];
-      if (item.is_none())
-        continue;
-      py::tuple fields(item);
-      names[i] = fields[2].cast<std::string>();
-      ranges[i] = {fields[0].cast<int64_t>(), fields[1].cast<int64_t>(), names[i].c_str()};
-    }
-  }
-  const TsrArgumentMemory *get() const { return ranges.data(); }
-
-private:
-  std::vector<std::string> names;
-  std::vector<TsrArgumentMemory> ranges;
-};
 
 Kernel own(TsrKernel *handle) { return Kernel{OwnedKernel(handle)}; }
 
@@ -177,16 +130,6 @@ bool accepts(Kernel &kernel, const py::tuple &grid, const py::sequence &args) {
   return tsr_kernel_accepts(kernel.handle.get(), extents.data(), slots.data(), slots.size()) != 0;
 }
 
-std::pair<int, bool> chooseDivision(Kernel &kernel, int device, const py::tuple &grid,
-                                    const py::sequence &args) {
-  GridSizes extents = toGrid(grid);
-  std::vector<uint64_t> slots = toSlots(args);
-  int splitK = 1;
-  int blocks = tsr_kernel_choose_division(kernel.handle.get(), device, extents.data(), slots.data(),
-                                          slots.size(), &splitK);
-  return {blocks, splitK != 0};
-}
-
 /// The handler as jaxlib takes it, or None for a version of the interface that is not known.
 py::object xlaHandler(bool onGPU, int majorVersion, int minorVersion) {
   void *handler = tsr_xla_handler(onGPU, majorVersion, minorVersion);
@@ -229,8 +172,6 @@ void tessera::python::registerKernel(py::module_ &module) {
            "What the driver has made of the kernel: registers and local memory of a thread.")
       .def("accepts", &accepts, py::arg("grid"), py::arg("args"),
            "Whether a launch is within the limits that the kernel was compiled for.")
-      .def("choose_division", &chooseDivision, py::arg("device"), py::arg("grid"), py::arg("args"),
-           "With which num_ctas and split_k the same kernel would do a launch best.")
       .def("stage", &stage, py::arg("name"),
            "The text of a named stage (bytes for machine code), or None if it was not kept.")
       .def("metadata",

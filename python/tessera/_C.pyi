@@ -102,9 +102,6 @@ class Kernel:
     ) -> None: ...
     def device_facts(self, device: int) -> dict[str, Any]: ...
     def accepts(self, grid: tuple[int, int, int], args: Sequence[int]) -> bool: ...
-    def choose_division(
-        self, device: int, grid: tuple[int, int, int], args: Sequence[int]
-    ) -> tuple[int, bool]: ...
     def stage(self, name: str) -> Optional[Union[str, bytes]]: ...
     def metadata(self) -> dict[str, Any]: ...
     def show(self, *, perf: bool, gdb: bool) -> None: ...
@@ -126,7 +123,7 @@ class Dispatcher:
     def __init__(
         self,
         parameters: tuple[tuple[Any, ...], ...],
-        slow: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any],
+        slow: Callable[[Any, tuple[Any, ...], dict[str, Any]], tuple[Any, Optional[LaunchRecord]]],
         fail: Callable[[CoreError], Any],
     ) -> None: ...
     def bind(self, grid: Any) -> Launch: ...
@@ -134,6 +131,65 @@ class Dispatcher:
     def retire(self) -> None: ...
     def last_choice(self) -> Any: ...
     def set_last_choice(self, choice: Any) -> None: ...
+
+class Variant(enum.Enum):
+    """The variants of a specialisation (TsrVariant of include/tessera/CAPI/Tessera.h)."""
+
+    USUAL = 0
+    UNLIMITED = 1
+    SPLIT_2 = 2
+    SPLIT_4 = 3
+    SPLIT_8 = 4
+    PAIR_OF_TILES = 5
+
+class KernelFamily:
+    """The variants of one specialisation (python/src/LaunchRecord.h).
+
+    A variant is what a launch returns, the core's kernel, and what is checked before a launch.
+    """
+
+    def __init__(
+        self, usual: tuple[Any, Kernel, tuple[tuple[Any, ...], ...]], may_divide: bool = False
+    ) -> None: ...
+    def set(
+        self, variant: Variant, kernel: tuple[Any, Kernel, tuple[tuple[Any, ...], ...]]
+    ) -> None: ...
+
+class LaunchRecord:
+    """All that is the same for launches with equal signatures (python/src/LaunchRecord.h)."""
+
+    def __init__(
+        self,
+        family: Optional[KernelFamily],
+        slots: Sequence[int] = (),
+        options: dict[str, Any] = {},
+        num_threads: int = 0,
+        device: int = -1,
+        stream: Union[int, Callable[[int], int]] = 0,
+        choice: Any = None,
+    ) -> None: ...
+    @property
+    def family(self) -> Optional[KernelFamily]: ...
+    @property
+    def slots(self) -> Sequence[int]: ...
+    @property
+    def options(self) -> dict[str, Any]: ...
+    @property
+    def num_threads(self) -> int: ...
+    @property
+    def device(self) -> int: ...
+    @property
+    def stream(self) -> Union[int, Callable[[int], int]]: ...
+    @property
+    def choice(self) -> Any: ...
+    def launch(
+        self,
+        grid: tuple[int, int, int],
+        stream: int = 0,
+        make: Optional[Callable[[Variant], Optional[tuple[Any, ...]]]] = None,
+        hooks: Optional[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = None,
+        memory: Optional[Sequence[Optional[tuple[int, int, str]]]] = None,
+    ) -> Any: ...
 
 class Launch:
     """A kernel and a grid."""

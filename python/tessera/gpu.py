@@ -273,7 +273,7 @@ class Simulated:
         slots: Any,
     ) -> Optional[tuple[int, bool]]:
         """`num_ctas` and `split_k` of the variant that a launch would take, if not the kernel."""
-        if not self.multiprocessors or not self.fn._may_be_divided(options):
+        if not self.multiprocessors or not options.may_be_divided:
             return None
         module = compile(options)
         blocks, split_k = module.choose_division(self.multiprocessors, extents, slots)

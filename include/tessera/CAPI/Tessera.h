@@ -254,14 +254,47 @@ TSR_EXPORT TsrStatus tsr_kernel_launch_checked(TsrKernel *kernel, const int32_t 
  * Cheap. */
 TSR_EXPORT int tsr_kernel_accepts(TsrKernel *kernel, const int32_t grid[3], const uint64_t *args,
                                   size_t num_args) TSR_NOEXCEPT;
-/* With which "num_ctas" the same kernel would do this launch on a GPU best: 1 for as it is. More
- * where it sums up dots in a loop, and its programs leave SMs with nothing to do; `split_k` (not
- * null) is then set to the option of that name: 1 if blocks are to divide the sum, 0 if the
- * program's tiles. Cheap. */
-TSR_EXPORT int tsr_kernel_choose_division(TsrKernel *kernel, int32_t device, const int32_t grid[3],
-                                          const uint64_t *args, size_t num_args,
-                                          int *split_k) TSR_NOEXCEPT;
 TSR_EXPORT void tsr_kernel_destroy(TsrKernel *kernel) TSR_NOEXCEPT;
+
+/* --- Families of kernels -----------------------------------------------------------
+ *
+ * One kernel, compiled with several options, and which of these variants does a launch
+ * (include/tessera/Compiler/KernelFamily.h). A launch goes on with the variant that
+ * tsr_family_choose names; if that one is not there, it is compiled and set. If a launch of it
+ * fails, tsr_family_retry names the next one. */
+
+typedef enum TsrVariant {
+  TSR_VARIANT_USUAL = 0,
+  TSR_VARIANT_UNLIMITED = 1, /* {"tensor_maps": false} */
+  TSR_VARIANT_SPLIT_2 = 2,   /* {"num_ctas": 2, "split_k": true} */
+  TSR_VARIANT_SPLIT_4 = 3,
+  TSR_VARIANT_SPLIT_8 = 4,
+  TSR_VARIANT_PAIR_OF_TILES = 5, /* {"num_ctas": 2, "split_k": false} */
+  TSR_NUM_VARIANTS = 6,          /* none */
+} TsrVariant;
+
+typedef struct TsrFamily TsrFamily;
+
+/* `may_divide`: whether the kernel's options leave the number of blocks of a program to launches.
+ * TSR_VARIANT_USUAL has to be set before the family is asked. */
+TSR_EXPORT TsrStatus tsr_family_create(int may_divide, TsrFamily **family) TSR_NOEXCEPT;
+TSR_EXPORT void tsr_family_destroy(TsrFamily *family) TSR_NOEXCEPT;
+/* Adds, replaces or removes (NULL) a variant, which lives as long as it is set. */
+TSR_EXPORT void tsr_family_set(TsrFamily *family, TsrVariant variant,
+                               TsrKernel *kernel) TSR_NOEXCEPT;
+/* 0 if tsr_family_choose would be TSR_VARIANT_USUAL for any launch; until the next tsr_family_set,
+ * _retry or _give_up. */
+TSR_EXPORT int tsr_family_has_choice(const TsrFamily *family) TSR_NOEXCEPT;
+/* The variant that a launch begins with. `device` is a GPU, or -1 for the CPU. Cheap. */
+TSR_EXPORT TsrVariant tsr_family_choose(const TsrFamily *family, int32_t device,
+                                        const int32_t grid[3], const uint64_t *args,
+                                        size_t num_args) TSR_NOEXCEPT;
+/* The variant after one whose launch has ended with `status`; TSR_NUM_VARIANTS: the launch has
+ * failed. */
+TSR_EXPORT TsrVariant tsr_family_retry(TsrFamily *family, TsrVariant refused,
+                                       TsrStatus status) TSR_NOEXCEPT;
+/* The variant instead of one that cannot be compiled; TSR_NUM_VARIANTS: the launch has failed. */
+TSR_EXPORT TsrVariant tsr_family_give_up(TsrFamily *family, TsrVariant variant) TSR_NOEXCEPT;
 
 /* --- NVIDIA GPUs --------------------------------------------------------------------
  *
@@ -353,9 +386,11 @@ TSR_EXPORT TsrStatus tsr_simulate(TsrModule *module, const char *kernel, const i
                                   size_t num_memory, const TsrSimulation *simulation,
                                   const char **report) TSR_NOEXCEPT;
 
-/* As tsr_kernel_choose_division, for a module of that stage and a GPU with clusters that has so
- * many multiprocessors: what a launch chooses where the driver does not say how many clusters fit.
- */
+/* With which "num_ctas" a launch on a GPU would do best: 1 for as the kernel is. More where it
+ * sums up dots in a loop, and its programs leave SMs with nothing to do; `split_k` (not null) is
+ * then set to the option of that name: 1 if blocks are to divide the sum, 0 if the program's
+ * tiles. For a module of that stage and a GPU with clusters that has so many multiprocessors: what
+ * tsr_family_choose does where the driver does not say how many clusters fit. */
 TSR_EXPORT TsrStatus tsr_module_choose_division(TsrModule *module, int32_t multiprocessors,
                                                 const int32_t grid[3], const uint64_t *args,
                                                 size_t num_args, int *blocks,

@@ -6,6 +6,7 @@
 #ifndef TESSERA_COMPILER_COMPILEDKERNEL_H
 #define TESSERA_COMPILER_COMPILEDKERNEL_H
 
+#include "tessera/Compiler/KernelFamily.h"
 #include "tessera/Runtime/CUDA/DivisibleSum.h"
 #include "tessera/Runtime/CUDA/ProgramBound.h"
 #include "tessera/Runtime/CUDA/TensorMap.h"
@@ -128,7 +129,7 @@ struct KernelMetadata {
 /// library function.
 std::string getKernelSymbol(llvm::StringRef name);
 
-class CompiledKernel {
+class CompiledKernel final : public FamilyMember {
 public:
   /// Loads the object into this process; a cubin or PTX waits for its first launch. `stages` maps
   /// names to text or bytes.
@@ -165,11 +166,10 @@ public:
 
   /// Whether a launch is within the limits that the kernel was compiled for, and needs no tensor
   /// maps that there are none of: else it is refused (E070).
-  bool accepts(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const noexcept;
+  bool accepts(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const noexcept override;
 
-  /// With which clusters the same kernel would do this launch best; one block: as it is.
   cuda::Division chooseDivision(int device, llvm::ArrayRef<int32_t> grid,
-                                llvm::ArrayRef<uint64_t> args) const noexcept;
+                                llvm::ArrayRef<uint64_t> args) const noexcept override;
 
   /// What the driver has made of it on a GPU, {"num_registers", "local_bytes", "log"}, of a
   /// thread; the log is empty but where the driver has assembled it. Loads it there. Throws

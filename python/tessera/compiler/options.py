@@ -7,13 +7,16 @@ import dataclasses
 import json
 import os
 import re
-from typing import Any, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Mapping, Optional
 
 from tessera.errors import LaunchError
 from tessera.locks import CachedProperty
 from tessera.machine.devices import architecture
 from tessera.settings import settings
 from tessera.wording import closest, shown
+
+if TYPE_CHECKING:
+    from tessera import _C
 
 # How many threads a warp has on every target that has warps, and how many one program may use.
 _MAX_WARPS = 32
@@ -252,6 +255,15 @@ class CompileOptions:
         return json.dumps(core, sort_keys=True)
 
     @property
+    def may_be_divided(self) -> bool:
+        """Whether it is left to a launch how many blocks a program has."""
+        return self.split_k is None or bool(self.split_k)
+
+    def for_variant(self, variant: "_C.Variant") -> CompileOptions:
+        """The options of a variant of the kernel (include/tessera/Compiler/KernelFamily.h)."""
+        return dataclasses.replace(self, **_VARIANTS[variant.name])
+
+    @property
     def checks_accesses(self) -> bool:
         """Whether launches on a CPU pass the arrays' memory, to check accesses against."""
         return bool(self.debug and self.sanitize_accesses)
@@ -277,6 +289,16 @@ class CompileOptions:
         """The options by name."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
+
+_VARIANTS: dict[str, dict[str, Any]] = {
+    "USUAL": {},
+    "UNLIMITED": {"tensor_maps": False},
+    "SPLIT_2": {"num_ctas": 2, "split_k": True},
+    "SPLIT_4": {"num_ctas": 4, "split_k": True},
+    "SPLIT_8": {"num_ctas": 8, "split_k": True},
+    "PAIR_OF_TILES": {"num_ctas": 2, "split_k": False},
+}
+"""What the options of a variant have in the place of the kernel's own, by `_C.Variant`."""
 
 OPTION_NAMES = tuple(field.name for field in dataclasses.fields(CompileOptions))
 

@@ -7,7 +7,6 @@ the specialisation up, compiles it if it is new, and runs it over the grid.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import os
 import threading
@@ -43,7 +42,7 @@ from tessera.runtime.async_compile import active_mode
 from tessera.runtime.cuda import StreamSource, find_place, find_stream, read_stream
 from tessera.runtime.extents import memory_of_slots
 from tessera.runtime.grid import Grid, normalize_grid
-from tessera.runtime.hooks import LazyDict, hooks, tell_launch
+from tessera.runtime.hooks import hooks, tell_launch
 from tessera.runtime.loading import load_launching
 from tessera.runtime.specialize import Bound, ParamTraits, check_memory, is_array
 from tessera.runtime.tracing import check_writes, is_skipped, is_watching
@@ -58,8 +57,6 @@ if TYPE_CHECKING:
     from tessera.runtime.recompilation import Compilation, Made
     from tessera.runtime.observation import DeviceCaches
 
-# `num_ctas` and `split_k` of the variants that a launch of few programs may have.
-_DIVISIONS = ((2, True), (4, True), (8, True), (2, False))
 # How parameters are passed (`Passing` in python/src/Signature.h).
 _PASSING = {"positional": 0, "keyword": 1, "varargs": 2}
 
@@ -77,10 +74,20 @@ class _Specialisation(NamedTuple):
     all_checks: Checks
     """Those and the ones that need a look after `settings.note_change` only."""
 
+    families: dict[bool, _C.KernelFamily]
+    """The kernel and its variants, by whether launches may divide it."""
+
     @property
     def variant(self) -> tuple[Any, ...]:
-        """As the warm path wants it: what a launch returns, the core's kernel, what to check."""
+        """As the core launches it: what a launch returns, the core's kernel, what to check."""
         return self.kernel, self.kernel._kernel, self.checks
+
+    def family(self, may_divide: bool) -> _C.KernelFamily:
+        """The kernel, and what other variants of it launches have needed so far."""
+        may_divide = may_divide and bool(self.kernel.metadata.get("divisible_sum"))
+        if may_divide not in self.families:
+            self.families[may_divide] = _C.KernelFamily(self.variant, may_divide)
+        return self.families[may_divide]
 
     def is_current(self) -> bool:
         """Whether all of that still is what it was."""
@@ -178,8 +185,6 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         """What it was compiled for each time."""
         self._is_warned = False
         """Of that being often."""
-        self._undivided: set[Any] = set()
-        """The keys of kernels of which there are no variants for clusters."""
         self._modules: dict[Any, tuple[_C.Module, Checks]] = {}
         self._known_options: dict[Any, CompileOptions] = {}
         self._lock = threading.RLock()
@@ -280,7 +285,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         return launch
 
     def _slow_launch(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A launch that the warm path does not know, and what it needs to repeat it."""
+        """A launch that the warm path does not know, and the record to repeat it."""
         if "grid" in kwargs or "warmup" in kwargs:
             return self.run(*args, **{"grid": grid, **kwargs}), None
         return self._run(args, kwargs, grid, False)
@@ -333,9 +338,9 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         warmup: bool,
         *,
         hooked: bool = False,
-    ) -> tuple[Any, Optional[tuple[Any, ...]]]:
+    ) -> tuple[Any, Optional[_C.LaunchRecord]]:
         """The whole way of a launch; `hooked` if the kernel's own hooks were called already. Also
-        returns what the warm path needs to repeat it."""
+        returns the record by which the warm path repeats it."""
         if is_skipped(args, kwargs):
             return None, None
         load_launching()
@@ -369,8 +374,10 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         is_first, kernel._is_loaded = not kernel._is_loaded, True
         device = -1
         stream: StreamSource = 0
-        told: Optional[LazyDict] = None
-        outside: Optional[_Specialisation] = None
+        told = None
+        memory = None
+        if place is None and options.checks_accesses:
+            memory = memory_of_slots(len(bound.slots), bound.pointers, values)
         try:
             handle = 0
             if place is not None:
@@ -379,112 +386,47 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
                 stream = find_stream(bound.pointers, device, options.stream)
                 handle = read_stream(stream, device)
             if hooks.on_launch:
-                told = tell_launch(kernel, extents, values, {}, handle)
-
-            def launch(kernel: "CompiledKernel") -> None:
-                if place is None:
-                    _launch_on_cpu(kernel, extents, bound, values, options)
-                else:
-                    kernel._kernel.launch_cuda(device, handle, extents, bound.slots)
-
-            divided = self._divided(found, bound, options, device, extents)
-            if divided is not None:
-                try:
-                    launch(divided.kernel)
-                except _C.CoreError as error:
-                    if error.status == _C.Status.NO_CLUSTER_ROOM:
-                        self._undivided.add(self._kernel_key(bound, options))
-                    elif error.status != _C.Status.OUTSIDE_LIMITS:
-                        raise
-                    divided = None
-            try:
-                if divided is None:
-                    launch(kernel)
-            except _C.CoreError as error:
-                if error.status != _C.Status.OUTSIDE_LIMITS:
-                    raise
-                # The grid or an argument is outside its limits, or an array has no tensor map;
-                # with other arguments of the same kinds the first kernel may do.
-                unlimited = dataclasses.replace(options, tensor_maps=False)
-                outside = self._kernel(bound, unlimited)
-                launch(outside.kernel)
+                told = (
+                    lambda kernel: tell_launch(kernel, extents, values, {}, handle),
+                    hooks.launch_exit,
+                )
+            record = _C.LaunchRecord(
+                found.family(options.may_be_divided),
+                bound.slots,
+                options.as_dict,
+                options.num_threads,
+                device,
+                stream,
+            )
+            launched = record.launch(
+                extents, handle, functools.partial(self._make_variant, bound, options), told, memory
+            )
         except _C.CoreError as error:
             raise_core_error(error)
-        launched = outside or divided or found
         if is_first and settings.log == "info":
             from tessera.log import info
 
             where = "the CPU" if device < 0 else f"GPU {device}"
             info("launched `%s` as %s on %s, for the first time", kernel.name, extents, where)
-        if told is not None:
-            hooks.launch_exit(told)
         # The warm path knows no memory, and constants by identity.
         if bound.may_change or (options.checks_accesses if place is None else not place.by_arrays):
-            return launched.kernel, None
-        recipe = (
-            found.variant,
-            tuple(bound.slots),
-            options.num_threads,
-            options.as_dict,
-            device,
-            stream,
-            None if outside is None else outside.variant,
-            self._divided_variants(found, bound, options),
-        )
-        return launched.kernel, recipe
+            return launched, None
+        return launched, record
 
-    @staticmethod
-    def _may_be_divided(options: "CompileOptions") -> bool:
-        """Whether options leave it to a launch how many blocks a program has."""
-        return options.split_k is None or bool(options.split_k)
-
-    def _may_divide(
-        self, found: "_Specialisation", bound: Bound, options: "CompileOptions"
-    ) -> bool:
-        """Whether launches of few programs are for a variant of the kernel for clusters."""
-        if not self._may_be_divided(options) or not found.kernel.metadata.get("divisible_sum"):
-            return False
-        return self._kernel_key(bound, options) not in self._undivided
-
-    def _divided(
-        self,
-        found: "_Specialisation",
-        bound: Bound,
-        options: "CompileOptions",
-        device: int,
-        extents: tuple[int, int, int],
-    ) -> Optional["_Specialisation"]:
-        """The variant for clusters that does this launch best, if it is not the kernel itself."""
-        if device < 0 or not self._may_divide(found, bound, options):
-            return None
-        blocks, split_k = found.kernel._kernel.choose_division(device, extents, bound.slots)
-        if blocks == 1:
-            return None
+    def _make_variant(
+        self, bound: Bound, options: "CompileOptions", variant: _C.Variant
+    ) -> Optional[tuple[Any, ...]]:
+        """A variant of the kernel that a launch needs; None where a division cannot be compiled."""
         try:
-            of_blocks = dataclasses.replace(options, num_ctas=blocks, split_k=split_k)
-            return self._kernel(bound, of_blocks)
+            return self._kernel(bound, options.for_variant(variant)).variant
         except TesseraError:
-            # Nobody has asked for it.
-            self._undivided.add(self._kernel_key(bound, options))
-            return None
-
-    def _divided_variants(
-        self, found: "_Specialisation", bound: Bound, options: "CompileOptions"
-    ) -> Optional[dict[tuple[int, bool], tuple[Any, ...]]]:
-        """The variants for clusters that there are by now, by the number of blocks and split_k."""
-        if not self._may_divide(found, bound, options):
-            return None
-        known = {}
-        for blocks, split_k in _DIVISIONS:
-            of_blocks = dataclasses.replace(options, num_ctas=blocks, split_k=split_k)
-            variant = self._kernels.get(self._kernel_key(bound, of_blocks))
-            if variant is not None and variant.is_current():
-                known[blocks, split_k] = variant.variant
-        return known
+            if variant == _C.Variant.UNLIMITED:
+                raise
+            return None  # nobody has asked for it
 
     def _warm(
         self, bound: Bound, options: "CompileOptions"
-    ) -> tuple[Any, Optional[tuple[Any, ...]]]:
+    ) -> tuple[Any, Optional[_C.LaunchRecord]]:
         """What `warmup` returns: the kernel, or that of the future, or None for a hook's sake. Also
         what the warm path needs to find the kernel again."""
 
@@ -501,7 +443,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         found = self._kernel(bound, options)
         if bound.may_change:
             return found.kernel, None
-        return found.kernel, (found.variant, tuple(bound.slots), 0, {}, -1, 0, None, None)
+        return found.kernel, _C.LaunchRecord(found.family(options.may_be_divided), bound.slots)
 
     def _is_held_back(self, bound: Bound, options: "CompileOptions", warmup: bool) -> bool:
         """Compiles a kernel that is not there yet between the hooks of compilations; whether one
@@ -705,7 +647,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
                     stale = "" if found is None else found.describe_change()
                     with explained_by_arguments(self.arg_names, bound.values):
                         kernel, reads = compile_specialised(self, bound.key, bound.specs, options)
-                    found = _Specialisation(kernel, reads.hot(), reads.full())
+                    found = _Specialisation(kernel, reads.hot(), reads.full(), {})
                     self._kernels[key] = found
                     self._made.append((bound.specs, tuple(bound.slots), options, stale))
                     self._warn_of_many_variants()
@@ -921,21 +863,6 @@ class _Meta(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._values)
-
-
-def _launch_on_cpu(
-    kernel: "CompiledKernel",
-    grid: tuple[int, int, int],
-    bound: Bound,
-    values: Sequence[Any],
-    options: "CompileOptions",
-) -> None:
-    """Runs a grid on the CPU; with `debug`, accesses are checked against the arrays' memory."""
-    if options.checks_accesses:
-        memory = memory_of_slots(len(bound.slots), bound.pointers, values)
-        kernel._kernel.launch_checked(grid, bound.slots, memory, options.num_threads)
-    else:
-        kernel._kernel.launch(grid, bound.slots, options.num_threads)
 
 
 def _make_dispatcher(fn: JITFunction, slow: Callable[..., Any]) -> _C.Dispatcher:

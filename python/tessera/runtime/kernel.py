@@ -65,9 +65,6 @@ class CompiledKernel:
         assert (x == 4).all() and "tile.load" in compiled.asm["tile"]
     """
 
-    _unlimited: Optional[_C.Kernel] = None
-    """The same without limits of launches, for those outside this one's."""
-
     def __init__(
         self,
         kernel: _C.Kernel,
@@ -77,6 +74,8 @@ class CompiledKernel:
         options: Optional[CompileOptions] = None,
     ) -> None:
         self._kernel = kernel
+        # A launch of a compiled kernel returns None.
+        self._family = _C.KernelFamily((None, kernel, ()))
         self._parameters = parameters
         self._expected: Optional[list[Expected]] = None
         self.metadata = KernelMetadata(kernel, options)
@@ -97,7 +96,7 @@ class CompiledKernel:
 
     def _extend(self, unlimited: "CompiledKernel") -> None:
         """Has `unlimited`, the same without limits, do the launches that are outside this one's."""
-        self._unlimited = unlimited._kernel
+        self._family.set(_C.Variant.UNLIMITED, (None, unlimited._kernel, ()))
 
     @property
     def _assembler(self) -> str:
@@ -248,9 +247,9 @@ class CompiledKernel:
         num_threads: int = 0,
         stream: Any = None,
         is_told: bool = False,
-    ) -> Optional[tuple[Any, ...]]:
-        """The same; `is_told` if hooks are called by the caller. Returns what the warm path needs to
-        repeat it, if it can."""
+    ) -> Optional[_C.LaunchRecord]:
+        """The same; `is_told` if hooks are called by the caller. Returns the record by which the
+        warm path repeats it, if it can."""
         extents = normalize_grid(grid, {})
         if self._expected is None:
             self._expected = (
@@ -281,27 +280,19 @@ class CompiledKernel:
                 found = find_stream(pointers, device, stream)
                 handle = read_stream(found, device)
                 self._check_driver(device)
-            told = (
-                self._tell_launch(extents, args, handle)
-                if hooks.on_launch and not is_told
-                else None
-            )
-            if place is not None:
-                self._kernel.launch_cuda(device, handle, extents, slots)
-            elif self._checks_accesses:
+            told = None
+            if hooks.on_launch and not is_told:
+                told = (lambda _: self._tell_launch(extents, args, handle), hooks.launch_exit)
+            memory = None
+            if place is None and self._checks_accesses:
                 memory = memory_of_slots(len(slots), pointers, args)
-                self._kernel.launch_checked(extents, slots, memory, num_threads)
-            else:
-                self._launch_on_cpu(extents, slots, num_threads)
+            record = _C.LaunchRecord(self._family, slots, {}, num_threads, device, found)
+            record.launch(extents, handle, None, told, memory)
         except _C.CoreError as error:
             raise_core_error(error)
-        if told is not None:
-            hooks.launch_exit(told)
         if self._checks_accesses if place is None else not place.by_arrays:
             return None
-        usual = (None, self._kernel, ())
-        outside = None if self._unlimited is None else (None, self._unlimited, ())
-        return usual, tuple(slots), num_threads, {}, device, found, outside, None
+        return record
 
     def _with_constants(self, args: Sequence[Any]) -> Sequence[Any]:
         """`args` with the constants put in, if exactly the parameters that are declared so lack.
@@ -323,16 +314,6 @@ class CompiledKernel:
             spec.value if is_constant and isinstance(spec, ConstSpec) else next(given)
             for (_, spec), is_constant in zip(self._parameters, declared)
         ]
-
-    def _launch_on_cpu(
-        self, grid: tuple[int, int, int], slots: Sequence[int], num_threads: int
-    ) -> None:
-        try:
-            self._kernel.launch(grid, slots, num_threads)
-        except _C.CoreError as error:
-            if self._unlimited is None or error.status != _C.Status.OUTSIDE_LIMITS:
-                raise
-            self._unlimited.launch(grid, slots, num_threads)
 
     def _tell_launch(
         self, grid: tuple[int, int, int], args: Sequence[Any], stream: int

@@ -307,7 +307,7 @@ class Autotuner(_C.Launchable, KernelInterface):
             is_option = name not in self.arg_names
             if (is_option or (name in constants and name in self.keys)) and may_change(value):
                 return config, None
-        return config, (None, (), 0, {}, -1, 0, None, None, config)
+        return config, _C.LaunchRecord(None, choice=config)
 
     def _parameters(self) -> Optional[tuple[tuple[Any, ...], ...]]:
         """The parameters as the core's launches take them; None if it cannot do these launches."""
@@ -347,9 +347,9 @@ class Autotuner(_C.Launchable, KernelInterface):
 
     def _launch(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any, is_to_repeat: bool
-    ) -> tuple[Any, Optional[tuple[Any, ...]]]:
-        """Launches with the best configuration. If that `is_to_repeat`, also returns what the core
-        needs to do so."""
+    ) -> tuple[Any, Optional[_C.LaunchRecord]]:
+        """Launches with the best configuration. If that `is_to_repeat`, also returns the record by
+        which the core does so."""
         if is_skipped(args, kwargs):
             return None, None
         self.nargs = dict(zip(self.arg_names, args))
@@ -368,13 +368,20 @@ class Autotuner(_C.Launchable, KernelInterface):
                     return fn.run(*args, **more, **merged), None
                 return fn[grid](*args, **merged), None
             traits = fn._all_traits()
-            result, recipe = fn._run(args, merged, grid, False)
-            if recipe is None or self._dispatcher_traits is not traits:
+            result, record = fn._run(args, merged, grid, False)
+            if record is None or self._dispatcher_traits is not traits:
                 if self._dispatcher_traits is not traits:
                     self._dispatcher_generation = -1
                 return result, None
-            kernel, slots, threads, options, *rest = recipe
-            return result, (kernel, slots, threads, {**options, **config.kwargs}, *rest, config)
+            return result, _C.LaunchRecord(
+                record.family,
+                record.slots,
+                {**record.options, **config.kwargs},
+                record.num_threads,
+                record.device,
+                record.stream,
+                config,
+            )
         finally:
             self.nargs = None
 

@@ -9,7 +9,6 @@ then takes no way through Python but one call, so that what is measured is the k
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from contextlib import contextmanager
 from typing import (
@@ -31,8 +30,9 @@ from tessera.errors import raise_core_error
 from tessera.machine.devices import free_cpus, usable_cpus
 from tessera.machine.gpus import find_for_capability
 from tessera.runtime.cuda import find_place, find_stream, read_stream
+from tessera.runtime.extents import memory_of_slots
 from tessera.runtime.grid import normalize_grid
-from tessera.runtime.jit import JITFunction, _Meta, _check_writeable, _launch_on_cpu
+from tessera.runtime.jit import JITFunction, _Meta, _check_writeable
 from tessera.runtime.specialize import PointerSlot, check_memory
 from tessera.settings import settings
 from tessera.tuning.config import Config
@@ -152,7 +152,7 @@ class Compiled:
             if error.status != _C.Status.OUTSIDE_LIMITS:
                 raise_core_error(error)
             # These arguments are outside of what its tensor maps can do.
-            self.options = dataclasses.replace(self.options, tensor_maps=False)
+            self.options = self.options.for_variant(_C.Variant.UNLIMITED)
             self.compile()
             self.launch(stream)
 
@@ -161,7 +161,16 @@ class Compiled:
             slots = self._bound.slots
             self.kernel._kernel.launch_cuda(self.device, stream, self.extents, slots)
         else:
-            _launch_on_cpu(self.kernel, self.extents, self._bound, self.values, self.options)
+            self._launch_on_cpu()
+
+    def _launch_on_cpu(self) -> None:
+        """Runs the grid; with `debug`, accesses are checked against the arrays' memory."""
+        kernel, slots, options = self.kernel._kernel, self._bound.slots, self.options
+        if options.checks_accesses:
+            memory = memory_of_slots(len(slots), self._bound.pointers, self.values)
+            kernel.launch_checked(self.extents, slots, memory, options.num_threads)
+        else:
+            kernel.launch(self.extents, slots, options.num_threads)
 
     @property
     def identity(self) -> Hashable:

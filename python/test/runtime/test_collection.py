@@ -73,7 +73,7 @@ def test_the_last_choice():
     assert is_collected(make)
 
 
-ENTRY = ("result", "checks", "options", "stream", "outside", "divided", "choice")
+ENTRY = ("result", "checks", "variant", "options", "stream", "choice")
 
 
 @pytest.mark.parametrize("member", ENTRY)
@@ -86,24 +86,20 @@ def test_what_a_signature_leads_to(member, kernel):
 
         # The object whose attribute is checked, the attribute, and its value.
         checks = ((mark, "value", 1),) if member == "checks" else ()
-        recipe = [
-            (held("result"), kernel, checks),
-            (),
-            0,
-            {"option": held("options")},
-            -1,
-            mark if member == "stream" else 0,
-            (held("outside"), kernel, ()) if member == "outside" else None,
-            {
-                way: (held("divided"), kernel, ())
-                for way in ((2, True), (4, True), (8, True), (2, False))
-            },
-        ]
-        if member == "choice":
-            recipe.append(mark)
-        made = dispatcher(slow=lambda grid, args, kwargs: (None, tuple(recipe)))
+        family = _C.KernelFamily((held("result"), kernel, checks))
+        if member == "variant":
+            family.set(_C.Variant.UNLIMITED, (mark, kernel, ()))
+        record = _C.LaunchRecord(
+            family,
+            options={"option": held("options")},
+            stream=mark if member == "stream" else 0,
+            choice=held("choice"),
+        )
+        records = [record]
+        del record, family
+        made = dispatcher(slow=lambda grid, args, kwargs: (None, records[0]))
         made.bind((1,)).find(5)
-        del recipe[:]
+        records.clear()
         return made
 
     assert is_collected(make)
@@ -111,7 +107,7 @@ def test_what_a_signature_leads_to(member, kernel):
 
 def test_the_constants_of_a_signature():
     def make(mark):
-        made = dispatcher(slow=lambda *given: (None, (None, (), 0, {}, -1, 0, None, None)))
+        made = dispatcher(slow=lambda *given: (None, _C.LaunchRecord(None, choice=0)))
         made.bind((1,)).find(mark)
         return made
 
@@ -119,7 +115,7 @@ def test_the_constants_of_a_signature():
 
 
 def test_entries_that_are_forgotten():
-    made = dispatcher(slow=lambda *given: (None, (None, (), 0, {}, -1, 0, None, None, Mark())))
+    made = dispatcher(slow=lambda *given: (None, _C.LaunchRecord(None, choice=Mark())))
     made.bind((1,)).find(1)
     first = weakref.ref(made.bind((1,)).find(1))
     assert first() is not None

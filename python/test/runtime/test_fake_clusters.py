@@ -176,3 +176,21 @@ def test_a_cluster_that_fits_no_gpu_is_told(run):
         with expect(tessera.LaunchError, "E053", "num_ctas is 2", "sm_80 has no clusters"):
             add[(5, 2)](x, y, out, 1000, BLOCK=256, num_ctas=2, arch="sm_80")
         """)
+
+
+def test_a_division_that_cannot_be_compiled_is_not_tried_again(run):
+    run(MATMUL + """
+        from tessera.compiler.options import CompileOptions
+
+        asked = []
+        of_variant = CompileOptions.for_variant
+        def for_variant(options, variant):
+            asked.append(variant)
+            if variant != tessera._C.Variant.UNLIMITED:
+                raise tessera.LaunchError("E053", "not this one", "")
+            return of_variant(options, variant)
+        CompileOptions.for_variant = for_variant
+        for time in range(3):
+            assert launch(64, 64, 16384).metadata.num_ctas == 1
+        assert asked == [tessera._C.Variant.SPLIT_8]
+        """)
