@@ -20,13 +20,9 @@ using namespace tessera::interpreter;
 
 /// acc + a * b in the type of the sum. The product is a statement of its own, so that
 /// no C++ compiler fuses the two.
-static double multiplyAdd(Type sum, double a, double b, double acc) {
-  if (sum.isF64()) {
-    double product = a * b;
-    return acc + product;
-  }
-  float product = static_cast<float>(a) * static_cast<float>(b);
-  return static_cast<float>(acc) + product;
+template <typename Sum> static double multiplyAdd(double a, double b, double acc) {
+  Sum product = static_cast<Sum>(a) * static_cast<Sum>(b);
+  return static_cast<Sum>(acc) + product;
 }
 
 /// The values of a tile of floats.
@@ -37,14 +33,21 @@ static std::vector<double> decodeAll(const Tile &tile) {
   return values;
 }
 
+template <typename Sum>
+static void multiplyMatrices(int64_t rows, int64_t columns, int64_t depth, const double *a,
+                             const double *b, double *acc) {
+  for (int64_t m = 0; m < rows; ++m)
+    for (int64_t k = 0; k < depth; ++k)
+      for (int64_t n = 0; n < columns; ++n)
+        acc[m * columns + n] =
+            multiplyAdd<Sum>(a[m * depth + k], b[k * columns + n], acc[m * columns + n]);
+}
+
 /// acc[m, n] += sum over k of a[m, k] * b[k, n], for row-major floats.
 static void multiplyMatrices(Type sum, int64_t rows, int64_t columns, int64_t depth,
                              const double *a, const double *b, double *acc) {
-  for (int64_t m = 0; m < rows; ++m)
-    for (int64_t n = 0; n < columns; ++n)
-      for (int64_t k = 0; k < depth; ++k)
-        acc[m * columns + n] =
-            multiplyAdd(sum, a[m * depth + k], b[k * columns + n], acc[m * columns + n]);
+  auto *multiply = sum.isF64() ? multiplyMatrices<double> : multiplyMatrices<float>;
+  multiply(rows, columns, depth, a, b, acc);
 }
 
 static Tile encodeAll(Type type, ArrayRef<double> values) {

@@ -73,25 +73,38 @@ uint64_t simulator::fromDouble(MatrixType type, double value) {
   }
 }
 
+/// The exponent of zero: so small that no product with a zero is the largest.
+constexpr int kNoExponent = std::numeric_limits<int>::min() / 4;
+
+/// The exponent of zero or of a normal double, such as any number of a narrower type.
+static int getExponent(double value) {
+  auto biased = static_cast<int>(llvm::bit_cast<uint64_t>(value) >> 52 & 0x7ff);
+  return value == 0 ? kNoExponent : biased - 1023;
+}
+
+static double getPowerOfTwo(int exponent) {
+  assert(exponent > -1023 && exponent < 1024 && "not a normal number");
+  return llvm::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
+}
+
 uint64_t simulator::addProducts(MatrixType type, double accumulator, const double *x,
                                 const double *y, unsigned count, unsigned stride, double sign) {
   auto multiply = [&](unsigned index) { return sign * (x[index] * y[index * stride]); };
-  constexpr int kNone = std::numeric_limits<int>::min() / 4;
-  auto getExponent = [](double value) { return value == 0 ? kNone : std::ilogb(value); };
   double total = accumulator;
-  int largest = getExponent(accumulator);
-  for (unsigned index = 0; index < count; ++index) {
-    double product = multiply(index);
-    total += product;
-    if (product != 0)
-      largest = std::max(largest, getExponent(x[index]) + getExponent(y[index * stride]));
-  }
+  for (unsigned index = 0; index < count; ++index)
+    total += multiply(index);
   constexpr double kMost = std::numeric_limits<float>::max();
-  if (type != MatrixType::F32 || largest == kNone || !(std::abs(total) <= kMost))
+  if (type != MatrixType::F32 || !(std::abs(total) <= kMost))
+    return fromDouble(type, total);
+  int largest = getExponent(accumulator);
+  for (unsigned index = 0; index < count; ++index)
+    largest = std::max(largest, getExponent(x[index]) + getExponent(y[index * stride]));
+  if (largest < kNoExponent / 2) // all are zero
     return fromDouble(type, total);
   constexpr int kBits = 24, kMoreBits = 2, kLeast = std::numeric_limits<float>::min_exponent - 1;
   int last = std::max(largest, kLeast) - (kBits - 1) - kMoreBits;
-  auto cut = [&](double value) { return static_cast<int64_t>(std::ldexp(value, -last)); };
+  double unitsPerOne = getPowerOfTwo(-last);
+  auto cut = [&](double value) { return static_cast<int64_t>(value * unitsPerOne); };
   int64_t units = cut(accumulator);
   for (unsigned index = 0; index < count; ++index)
     units += cut(multiply(index));
@@ -99,7 +112,7 @@ uint64_t simulator::addProducts(MatrixType type, double accumulator, const doubl
   uint64_t magnitude = units < 0 ? -units : units;
   if (unsigned width = llvm::Log2_64(magnitude | 1) + 1; width > kBits)
     magnitude &= ~uint64_t(0) << (width - kBits);
-  double result = std::ldexp(static_cast<double>(magnitude), last);
+  double result = static_cast<double>(magnitude) * getPowerOfTwo(last);
   return F32::store(static_cast<float>(units < 0 ? -result : result));
 }
 
