@@ -29,6 +29,7 @@ LONG = {
     "tools/dev/stress_forks.py": "is a campaign",
     "tools/dev/stress_kernels.py": "is a campaign",
     "tools/dev/upstream_suite.py": "wants a checkout of another project",
+    "tools/dev/unpack_system.sh": "downloads packages of another system",
     "tools/dev/check_sanitized.sh": "makes the build with sanitizers, which takes half an hour",
     "tools/dev/run_sanitized.sh": "wants the build with sanitizers, which takes half an hour",
     "tools/dev/generate_docs.py": "writes into the checkout; test_generated_pages.py runs it",

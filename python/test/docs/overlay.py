@@ -21,6 +21,7 @@ BUILD = ROOT / "build/dev"
 class Overlay:
     def __init__(self, folder: pathlib.Path):
         self.folder = folder
+        self.precompiled: tuple[set[str], str] = (set(), "")  # from which changes, and where
 
     def add(self, name: str, where: str, text: str, snippet: str) -> None:
         """Puts a snippet before a text of a file, or after the line that it is in; AssertionError says
@@ -68,8 +69,7 @@ class Overlay:
             raise AssertionError(f"the build generates nothing from {name}")
 
     def compile(self, name: str) -> None:
-        """Parses a file with the flags of the build, and with its precompiled header unless headers
-        of dialects have changed, which that header has, too."""
+        """Parses a file with the flags of the build, and a precompiled header."""
         commands = json.loads((BUILD / "compile_commands.json").read_text())
         # Of the checkout that was built, wherever that is.
         folder = "/" + str(pathlib.Path(name).parent) + "/"
@@ -77,12 +77,36 @@ class Overlay:
         entry = next((one for one in entries if one["file"].endswith("/" + name)), entries[0])
         words = shlex.split(entry["command"])
         words = words[: words.index("-o")]
-        if any((self.folder / "include").rglob("*.inc")) and "-include-pch" in words:
-            begin = words.index("-include-pch") - 1
-            del words[begin : begin + 8]  # -Xclang before each of two options and their files
         first = [f"-I{self.folder / 'include'}", f"-I{(ROOT / name).parent}"]
+        words[1:1] = first
+        if "-include-pch" in words:
+            self.use_precompiled(words, words.index("-include-pch") + 2)
         options = ["-Wno-unused-function", "-fsyntax-only", str(self.folder / name)]
-        self.run([words[0], *first, *words[1:], *options], cwd=BUILD)
+        self.run([*words, *options], cwd=BUILD)
+
+    def use_precompiled(self, words: list[str], place: int) -> None:
+        """If the page has changed what the build's precompiled header includes, puts a smaller one of this
+        folder in its place. To parse the headers of dialects takes 6 s, which each file would need anew.
+        """
+        header = pathlib.Path(words[place])
+        known = self.run(["ninja", "-C", BUILD, "-t", "deps", header.relative_to(BUILD)])
+        included = {line.strip().rpartition("/include/")[2] for line in known.splitlines()}
+        root = self.folder / "include"
+        changed = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+        changed &= included
+        if not changed:
+            return
+        begin = place - 3  # -Xclang before each of two options and their files
+        del words[begin : begin + 8]
+        if self.precompiled[0] != changed:
+            folders = ["mlir/IR", *(str(pathlib.Path(name).parent) for name in changed)]
+            lines = (ROOT / "tools/cmake/Precompiled.h").read_text().splitlines()
+            lines = [line for line in lines if any(f'"{folder}/' in line for folder in folders)]
+            small = self.folder / "precompiled.h"
+            small.write_text("\n".join(lines))
+            self.precompiled = changed, f"{small}.pch"
+            self.run([*words, "-x", "c++-header", small, "-o", f"{small}.pch"], cwd=BUILD)
+        words += ["-include-pch", self.precompiled[1]]
 
     def run(self, command: list[object], cwd: pathlib.Path = ROOT) -> str:
         result = subprocess.run(
