@@ -8,10 +8,13 @@ failing kernel smaller.
 from __future__ import annotations
 
 import copy
+import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 
 import pytest
@@ -233,6 +236,15 @@ def test_rings_that_leave_too_little_shared_memory_are_shorter():
     assert dropped.kind == "schedule-dropped" and changed.kind == "schedule-changed"
     assert dropped.values["reason"] == "its tiles do not fit into shared memory"
     assert changed.values["schedule"] == "two stages"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kernels_of_every_kind_have_a_schedule(kind):
+    """Arrays of every type, numbers of 64 bits and of floats; those that hold arrays are counted."""
+    program = generate(2, kind=kind)
+    check_all(program, ["schedule:sm_80"])
+    skipped = "schedule:sm_80 not compiled: arguments that hold arrays"
+    assert (skipped in program.counts) == bool(program.parts)
 
 
 def test_a_schedule_that_is_refused_is_found(monkeypatch):
@@ -524,3 +536,107 @@ def test_a_target_that_does_not_exist(target, text):
         text=True,
     )
     assert done.returncode == 2 and text in done.stderr
+
+
+# --- Campaigns -------------------------------------------------------------------------
+
+
+def campaign(*options):
+    return subprocess.Popen(
+        [sys.executable, "-m", "tessera.testing.fuzz", *map(str, options)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(path, holds):
+    """The summary in `path`, once `holds` is true of it."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        if path.exists() and holds(summary := json.loads(path.read_text())):
+            return summary
+        time.sleep(0.05)
+    raise TimeoutError(f"{path} has no such summary")
+
+
+@pytest.mark.parametrize("number", (signal.SIGTERM, signal.SIGINT))
+def test_a_signal_ends_a_campaign_with_its_summary(tmp_path, number):
+    file = tmp_path / "campaign.json"
+    process = campaign("--count", 100000, "--seed", 5, "--kind", "both", "--json", file)
+    before = wait_for(file, lambda summary: summary["kernels"] >= 50)
+    process.send_signal(number)
+    text, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    after = json.loads(file.read_text())
+    assert f"{after['kernels']} kernels from seed 5, 0 failures" in text
+    assert (after["first_seed"], after["count"], after["kind"]) == (5, 100000, "both")
+    assert after["kernels"] >= before["kernels"] and after["seconds"] > 0
+    # By kind and target, without the kernel that was running.
+    by_kind = after["checked"]
+    assert set(by_kind) == {"values", "memory"}
+    assert sum(by_kind["memory"].values()) + sum(by_kind["values"].values()) == (
+        2 * after["kernels"]  # the interpreter and a CPU
+    )
+
+
+def test_a_campaign_that_is_killed_leaves_a_summary(tmp_path):
+    file = tmp_path / "campaign.json"
+    process = campaign("--count", 100000, "--json", file)
+    wait_for(file, lambda summary: summary["kernels"] >= 50)
+    process.kill()
+    process.communicate()
+    after = json.loads(file.read_text())
+    assert after["kernels"] % 50 == 0 and sum(after["checked"]["values"].values()) > 90
+
+
+def test_a_failure_is_in_the_summary(tmp_path, monkeypatch):
+    file = tmp_path / "campaign.json"
+    # A child's process begins with this.
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "import tessera.testing.fuzz as fuzz\n"
+        "def fail(program, targets):\n"
+        "    raise fuzz.Failure('planted')\n"
+        "sys.modules['tessera.testing.fuzz.check'].check_all = fail\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    process = campaign("--count", 3, "--no-shrink", "--json", file, "--out", tmp_path / "found")
+    text, errors = process.communicate()
+    assert process.returncode == 1, errors
+    assert "3 kernels from seed 0, 3 failures" in text
+    summary = json.loads(file.read_text())
+    assert summary["findings"] == [{"seed": seed, "message": "planted"} for seed in range(3)]
+    assert (tmp_path / "found" / "seed-2.py").exists()
+
+
+def test_files_of_campaigns_become_one(tmp_path):
+    files = [tmp_path / "first.json", tmp_path / "second.json"]
+    for number, file in enumerate(files):
+        process = campaign(
+            "--kind", "loops", "--target", "schedule:sm_80", "--seed", 4 * number, "--count", 4,
+            "--json", file,
+        )  # fmt: skip
+        process.communicate()
+    parts = [json.loads(file.read_text()) for file in files]
+    parts[1]["findings"].append({"seed": 5, "message": "planted"})
+    files[1].write_text(json.dumps(parts[1]))
+    both = tmp_path / "both.json"
+    process = campaign("--merge", *files, "--json", both)
+    text, _ = process.communicate()
+    assert process.returncode == 1 and "8 kernels from seed 0, 1 failures" in text
+    merged = json.loads(both.read_text())
+    assert merged["checked"] == {"loops": {"schedule:sm_80": 8}}
+    assert merged["findings"] == parts[1]["findings"]
+    for name, number in merged["counts"].items():
+        assert number == sum(part["counts"].get(name, 0) for part in parts)
+    assert [part["first_seed"] for part in merged["campaigns"]] == [0, 4]
+
+    process = campaign("--merge", files[0], files[0])
+    _, errors = process.communicate()
+    assert process.returncode == 2 and "both given the seeds 0 to 3" in errors
+    files[0].write_text('{"kernels": 3}')
+    process = campaign("--merge", *files)
+    _, errors = process.communicate()
+    assert process.returncode == 2 and "lacks checked, count, first_seed" in errors

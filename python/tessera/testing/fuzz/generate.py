@@ -36,6 +36,11 @@ KINDS = ("values", "language", *_BY_SEED)
 _SETS = {"both": ("values", "memory"), "all": KINDS}
 
 
+def choose_kind(seed: int, kind: str) -> str:
+    """The one of `KINDS` that a seed has: `kind` itself, unless that is a set of them."""
+    return random.Random(f"kind {seed}").choice(_SETS[kind]) if kind in _SETS else kind
+
+
 def generate(seed: int, target: str = "", kind: str = "values") -> Program:
     """The kernel of a seed; the same one on every machine.
 
@@ -43,8 +48,7 @@ def generate(seed: int, target: str = "", kind: str = "values") -> Program:
     its name says what kernels of a kind are about. For "cuda" and "simulator" float32 quotients
     are asked to be rounded, which `/` is not on a GPU.
     """
-    if kind in _SETS:
-        kind = random.Random(f"kind {seed}").choice(_SETS[kind])
+    kind = choose_kind(seed, kind)
     if kind in _BY_SEED:
         return _BY_SEED[kind](seed)
     rounded = any(name in target for name in ("cuda", "simulator"))

@@ -487,7 +487,10 @@ class _Generator:
 
 # --- Schedules without machine code ------------------------------------------------------------
 
-_CODES = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "int8": "i8", "uint8": "u8", "int32": "i32"}  # fmt: skip
+_CODES = {"int1": "i1", "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64"}
+_CODES |= {
+    f"{sign}int{bits}": f"{sign or 'i'}{bits}" for bits in (8, 16, 32, 64) for sign in ("", "u")
+}
 
 
 def lower(
@@ -508,8 +511,9 @@ def lower(
     from tessera.machine.gpus import gpu_machines
     from tessera.runtime.signatures import parse_signature
 
-    types = [f"*{_CODES[array.dtype]}:16" for array in arrays] + ["i32"]
-    types += ["i32:16" if value % 16 == 0 else "i32" for value in scalars]
+    # An array within another one need not begin where 16 bytes do.
+    types = [f"*{_CODES[array.dtype]}" + ("" if array.behind else ":16") for array in arrays]
+    types += ["i32", *map(_scalar_type, scalars)]
     given = {**given, "target": architecture}
     if gpu_machines()[architecture].max_cluster_size == 1:
         given.pop("num_ctas", None)
@@ -526,6 +530,14 @@ def lower(
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         module.lower_cuda(options.core_json(dump_dir=folder))
         return (pathlib.Path(folder) / "kernel.tilegpu.mlir").read_text()
+
+
+def _scalar_type(value: float) -> str:
+    """What a signature says of a number that a launch is given."""
+    if isinstance(value, float):
+        return "fp32"
+    code = "i32" if -(2**31) <= value < 2**31 else "i64"
+    return f"{code}:16" if value % 16 == 0 else code
 
 
 def count_transports(text: str) -> Counter[str]:
