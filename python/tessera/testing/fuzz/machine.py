@@ -92,12 +92,16 @@ def assembly(text: str, operands: str, results: int, dtype: str, pure: bool) -> 
 class _Generator:
     def __init__(self, seed: int) -> None:
         rng = self.rng = random.Random(f"machine {seed}")
+        # Drawn apart, so that the other kernels stay those of their seeds.
+        self.is_divisible = random.Random(f"machine divisible {seed}").random() < 0.1
         # A program of a large tile has an SM for itself, and its kernel may be persistent.
-        size = rng.choice((16, 16, 64, 64, 128))
-        grid, programs = choose_grid(rng, most=3 if size == 128 else 4, empty=False)
-        self.is_long = size < 128 and rng.random() < 0.5
+        size = 128 if self.is_divisible else rng.choice((16, 16, 64, 64, 128))
+        most = 2 if self.is_divisible else 3 if size == 128 else 4
+        grid, programs = choose_grid(rng, most=most, empty=False)
+        self.is_long = self.is_divisible or (size < 128 and rng.random() < 0.5)
         most = 2 if size == 128 else 5
-        iterations = rng.choice((32, 48, 64)) if self.is_long else rng.randint(1, most)
+        long = (24, 32) if self.is_divisible else (32, 48, 64)
+        iterations = rng.choice(long) if self.is_long else rng.randint(1, most)
         self.program = MachineProgram(
             seed, programs, iterations, [], [], [], launches="chosen", grid=grid
         )
@@ -105,15 +109,22 @@ class _Generator:
         self.rows = rng.choice((16, 32)) if size == 16 else size
         self.columns = rng.choice({16: (16, 32), 64: (16, 32, 64), 128: (128,)}[size])
         self.depth = rng.choice((16, 32, 64) if size == 64 and not self.is_long else (16, 32))
+        if self.is_divisible:
+            # Half of the tile is enough for wgmma, and its loop worth dividing.
+            self._count("large tiles of a long loop")
+            self.program.options["num_warps"] = rng.choice((4, 8))
+            self.rows, self.columns = rng.choice(((128, 64), (128, 128), (64, 128)))
+            self.depth = 32
         self.pure = rng.random() < 0.6
         self.names = 0
         self.body = self.program.statements
         self.asks: list[tuple[str, str]] = []  # (where, how its answer is used)
         kind = rng.random()
-        asks = kind > (0.6 if size == 128 else 0.25)
+        asks = kind > (0.6 if size == 128 and not self.is_divisible else 0.25)
         self._count("asks" if asks else "asks nothing")
         for _ in range(rng.choice((1, 1, 1, 2, 3)) if asks else 0):
-            self.asks.append((rng.choice(_PLACES), rng.choice(_USES)))
+            places = ("before", "in", "behind", "function") if self.is_divisible else _PLACES
+            self.asks.append((rng.choice(places), rng.choice(_USES)))
         self.grows = rng.random() < 0.15
         self.seen: list[tuple[Value, str]] = []
         self.place = "pid"
@@ -260,7 +271,9 @@ class _Generator:
             if number == 0 and loops == 2:
                 self.seen += self._answers("between", self.body)
         self.seen += self._answers("behind", self.body)
-        for value, _ in self.seen:
+        if self.is_divisible:
+            self._store_with_answers()
+        for value, _ in self.seen if not self.is_divisible else ():
             out = self._output("int32", 1)
             text = f"tl.store({out} + pid, {value.name})"
             self.body.append(Store(out, self._expression(text, "void")))
@@ -323,6 +336,17 @@ class _Generator:
         outer.append(Nested(header, body))
         if outer is not top:
             top.append(Nested(f"for k{self.names}1 in range(0, 2)", outer))
+        if self.is_divisible:
+            self.total = total
+        else:
+            self._store(total)
+
+    def _store_with_answers(self) -> None:
+        """A tile with all answers in it, and no store of one element, which one block would do."""
+        total = self.total
+        for value, _ in self.seen:
+            text = f"{total.name} + ({value.name} & 7).to(tl.float32)"
+            total = self._assign(self.body, text, "float32", total.shape)
         self._store(total)
 
     def _store(self, total: Value) -> None:

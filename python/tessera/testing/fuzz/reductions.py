@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels that reduce: rows, lanes that meet at one place, and what programs add up.
 
-Six forms: sums of rows as far as a bound says; two reductions with a store between them, of which
+Nine forms: sums of rows as far as a bound says; two reductions with a store between them, of which
 the second one reads what is stored; atomics whose lanes meet, under masks that differ within
 a run or not; counts at places that data chooses, which the program reads, too; rows that are summed up
-in a loop, and stored to a view of the same array some rows behind; and pointers, or numbers of blocks,
-that a loop carries backwards.
+in a loop, and stored to a view of the same array some rows behind; pointers, or numbers of blocks,
+that a loop carries backwards; rows for which a loop holds several tiles from before it, more
+than a thread's registers take; loops that are written out, into functions too long for LLVM; and
+products that are rounded before they are added, where nobody allows anything else.
 
-Sums are of integers, or of multiples of 1/8 that are exact in any order.
+Other sums are of integers, or of multiples of 1/8 that are exact in any order.
 """
 
 from __future__ import annotations
@@ -15,12 +17,17 @@ from __future__ import annotations
 import random
 
 from tessera.testing.fuzz.forms import Form, do, let
-from tessera.testing.fuzz.program import Program, Statement
+from tessera.testing.fuzz.program import Nested, Program, Statement
 
 
 def generate_reductions(seed: int) -> Program:
     """The kernel about reductions of a seed; the same one on every machine."""
     rng = random.Random(f"reductions {seed}")
+    # Drawn apart, so that the other kernels stay those of their seeds.
+    share = random.Random(f"reductions large {seed}").random()
+    if share < 0.13:
+        form = _Held if share < 0.08 else _Long if share < 0.1 else _Rounded
+        return form(seed, rng).program
     forms = (_Bounded, _Bounded, _AroundStore, _AroundStore, _Meeting, _Meeting, _Counts, _Counts)
     return rng.choice((*forms, _Rows, _Backwards))(seed, rng).program
 
@@ -288,3 +295,132 @@ class _Backwards(Form):
             body.insert(1, do(f"tl.store(out + pid * {size} + (last + 1) * {block} + i, acc)"))
         self.body += self.loop("k", "n", down=False, body=body)
         self.body.append(do(f"tl.store(out + pid * {size} + {(n + 5) * block} + i, acc)"))
+
+
+class _Held(Form):
+    """Tiles from before a loop, which all of its iterations use beside the row that they reduce."""
+
+    name = "tiles held through a loop"
+
+    def write(self) -> None:
+        rng, program = self.rng, self.program
+        program.programs = rng.choice((1, 2))
+        n = program.iterations = rng.choice((1, 2, 3))
+        # A warp's row of 2,048 floats takes 64 of a thread's 255 registers.
+        warps = program.options["num_warps"] = rng.choice((1, 1, 2, 4))
+        width = rng.choice((1024, 2048, 2048, 2048)) * warps
+        dtype = rng.choice(("float16", "float16", "float32", "int32"))
+        number = "int32" if dtype == "int32" else "float32"
+        shape = (width,)
+        self.array("x", dtype, n * width, "small")
+        self.array("out", number, n * width)
+        self.array("total", number, width)
+        self.body.append(let("i", f"tl.arange(0, {width})"))
+        tiles = rng.choice((2, 3, 4, 5))
+        self.count(f"tiles held: {tiles}")
+        wide = f".to(tl.{number})"
+        for tile in range(tiles):
+            source = f"w{tile}" if tile == 0 or rng.random() < 0.8 else "w0"
+            if source == f"w{tile}":
+                self.array(source, rng.choice((dtype, number)), width, "small", shared=True)
+            change = "" if rng.random() < 0.7 else f" * {tile + 1}"
+            text = f"tl.load({source} + i){wide}{change}"
+            self.body.append(let(f"t{tile}", text, number, shape))
+        self.body.append(let("acc", f"tl.zeros(({width},), tl.{number})", number, shape))
+        body: list[Statement] = [
+            let("v", f"tl.load(x + pid * {n * width} + k * {width} + i){wide}", number, shape),
+            let("s", f"tl.sum(v * t0, 0)", number),
+        ]
+        for tile in range(1, tiles):
+            text = rng.choice(
+                (f"v + t{tile}", f"v - t{tile}", f"v + t{tile} * 2", f"v + s * t{tile}")
+            )
+            body.append(let("v", text, number, shape))
+        body.append(do(f"tl.store(out + pid * {n * width} + k * {width} + i, v)"))
+        body.append(let("acc", f"acc + v * t{rng.randrange(tiles)}", number, shape))
+        if rng.random() < 0.3:
+            # One of them changes, so that it is none from before the loop.
+            self.count("a held tile changes")
+            body.append(let("t1", "t1 + 1", number, shape))
+        self.body += self.loop("k", "n", down=rng.random() < 0.2, body=body)
+        end = f"acc + t{tiles - 1}" if rng.random() < 0.4 else "acc"
+        self.body.append(do(f"tl.store(total + pid * {width} + i, {end})"))
+
+
+class _Long(Form):
+    """A loop written out: each row decides by what those before it gave, which the program stores."""
+
+    name = "a long program"
+
+    def write(self) -> None:
+        rng = self.rng
+        rows, width = rng.choice((64, 96, 128)), rng.choice((8, 16, 32))
+        self.program.programs = rng.choice((1, 2))
+        dtype = rng.choice(("int32", "int32", "int64", "float32"))
+        shape = (width,)
+        size = rows * width
+        self.array("x", dtype, size, "small")
+        # Stored to between its loads, and apart from them.
+        self.array("mem", dtype, size, "small")
+        self.array("out", dtype, 2 * width)
+        self.scalar("m", rng.choice((3, width // 2, width)))
+        self.body += [
+            let("i", f"tl.arange(0, {width})"),
+            let("acc", f"tl.zeros(({width},), tl.{dtype})", dtype, shape),
+            let("s", f"tl.to_tensor(1).to(tl.{dtype})", dtype),
+            let("on", "i < m", "int1", shape),
+        ]
+        at = f"pid * {size} + {{}} * {width} + i"
+        load = f"tl.load(x + {at.format('k')}{rng.choice(('', ', mask=on, other=1', ', mask=i < m, other=2'))})"
+        loop: list[Statement] = [let("v", load, dtype, shape)]
+        changes: list[Statement] = [
+            let("on", "(v > s) | (i == k % 4)", "int1", shape),
+            let("s", f"s + tl.sum(tl.where(on, v, 0), 0).to(tl.{dtype})", dtype),
+            let("s", "tl.where(s > 9, s - 9, s)", dtype),
+            let("acc", "acc + tl.where(on, v, s)", dtype, shape),
+            let("acc", "tl.minimum(acc, 99) - v", dtype, shape),
+        ]
+        loop += rng.sample(changes, rng.randint(3, 5))
+        if rng.random() < 0.6:
+            self.count("a long program stores")
+            row = rng.choice(("k", "k", f"({rows - 1} - k)"))
+            loop.append(let("w", f"tl.load(mem + {at.format('k')})", dtype, shape))
+            loop.append(do(f"tl.store(mem + {at.format(row)}, w + v)", fenced=True))
+            loop.append(let("acc", "acc + w", dtype, shape))
+        self.body.append(Nested(f"for k in tl.static_range(0, {rows})", loop))
+        self.body.append(do(f"tl.store(out + pid * {2 * width} + i, acc)"))
+        self.body.append(do(f"tl.store(out + pid * {2 * width} + {width} + i, tl.where(on, s, 0))"))
+
+
+class _Rounded(Form):
+    """Products and sums of floats, each rounded: without `enable_fp_fusion` none is part of another."""
+
+    name = "rounded products"
+
+    def write(self) -> None:
+        rng = self.rng
+        self.program.options["enable_fp_fusion"] = False
+        width = rng.choice((16, 64, 100, 256))
+        block = 1 << (width - 1).bit_length()
+        dtype = rng.choice(("float32", "float32", "float64", "float16"))
+        n = self.program.iterations
+        for name in ("x", "y"):
+            self.array(name, dtype, n * width, "dyadic")
+        self.array("out", dtype, n * width)
+        mask = f", mask=i < {width}" if block != width else ""
+        self.body += [
+            let("i", f"tl.arange(0, {block})"),
+            let("acc", f"tl.zeros(({block},), tl.{dtype})", dtype, (block,)),
+        ]
+        at = f"pid * {n * width} + k * {width} + i"
+        form = rng.choice(
+            ("acc + a * b", "acc - a * b", "a * b + acc", "acc * 0.7 + a", "a * b - acc")
+        )
+        self.count(f"rounded: {form}")
+        body: list[Statement] = [
+            let("a", f"tl.load(x + {at}{mask}) * 0.1", dtype, (block,)),
+            let("b", f"tl.load(y + {at}{mask}) * 0.3", dtype, (block,)),
+            let("acc", form, dtype, (block,)),
+            do(f"tl.store(out + {at}, acc{mask})"),
+        ]
+        self.body += self.loop("k", "n", down=rng.random() < 0.2, body=body)
