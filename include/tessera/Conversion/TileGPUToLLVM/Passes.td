@@ -6,13 +6,14 @@
 include "mlir/Pass/PassBase.td"
 
 def TileGPUPlanAccesses : Pass<"tilegpu-plan-accesses", "::mlir::ModuleOp"> {
-  let summary = "Notes on loads and stores how many registers of a thread one access moves";
+  let summary = "Plan how many registers of a thread each access moves";
   let description = [{
-    As many neighbours as a thread has in registers, of those that the access analysis says lie side
-    by side, aligned and masked together: `tilegpu.access = array<i64: dimension, elements>`. Where
-    a mask holds for some of them alone, `tilegpu.prefix_masks` (the first ones) or
-    `tilegpu.partial_masks` (any). On comparisons and what is made of them, `tilegpu.runs`: in how
-    long aligned runs along each dimension all elements are the same.
+    `tilegpu.access = array<i64: dimension, elements>` on a load or a store is the width of an
+    access. Its elements are neighbours in a thread's registers that are contiguous, aligned and
+    masked together, as the access analysis proves. If a mask holds only for some of them, the
+    access gets `tilegpu.prefix_masks` (the first ones) or `tilegpu.partial_masks` (any).
+    `tilegpu.runs` on comparisons and ops that depend on them has, for each dimension, the length of
+    aligned runs of equal elements.
 
     ```mlir
     %p = tile.addptr %base, %i : ...
@@ -27,10 +28,10 @@ def TileGPUPlanAccesses : Pass<"tilegpu-plan-accesses", "::mlir::ModuleOp"> {
 }
 
 def TileGPUMarkNarrowResults : Pass<"tilegpu-mark-narrow-results", "::mlir::ModuleOp"> {
-  let summary = "Notes on functions of f32 that all made of the result is rounded to 16 bits";
+  let summary = "Mark f32 functions whose results are all rounded to 16 bits";
   let description = [{
     `math.exp` and `math.erf` then need not be exact to the last bit of f32 (softmax and gelu of
-    16-bit floats). Nothing is noted in modules that are `deterministic`.
+    16-bit floats). Modules with `deterministic` are unchanged.
 
     ```mlir
     %e = math.exp %x : ...
@@ -45,11 +46,12 @@ def TileGPUMarkNarrowResults : Pass<"tilegpu-mark-narrow-results", "::mlir::Modu
 }
 
 def TileGPUReplaceNarrowCopies : Pass<"tilegpu-replace-narrow-copies", "::mlir::ModuleOp"> {
-  let summary = "Loads and stores what cp.async has no width for";
+  let summary = "Replace copies too narrow for cp.async by loads and stores";
   let description = [{
-    A `tilegpu.async_copy` of which no 4 bytes lie side by side in both memories becomes a
+    If fewer than 4 bytes of a `tilegpu.async_copy` are contiguous in both memories, it becomes a
     `tile.load` and a `tilegpu.local_store`, with a remark. The waits and barriers behind it order
-    that too. Needs what tilegpu-plan-accesses notes: without it, every copy is of one element.
+    these, too. Runs after tilegpu-plan-accesses, without whose attributes every copy has a width of
+    one element.
 
     ```mlir
     tilegpu.async_copy %p, %b : tensor<128x!tile.ptr<f16>, #lanes>, !tilegpu.memdesc<128xf16, #shared>
@@ -64,11 +66,11 @@ def TileGPUReplaceNarrowCopies : Pass<"tilegpu-replace-narrow-copies", "::mlir::
 }
 
 def TileGPUMarkBoxes : Pass<"tilegpu-mark-boxes", "::mlir::ModuleOp"> {
-  let summary = "Notes on copies by tensor maps of which boxes they are";
+  let summary = "Mark TMA copies with the rows of their boxes";
   let description = [{
-    The extents of a box are in the tensor map, an argument of the kernel whose attribute is lost
-    when the kernel is converted: `tilegpu.box_rows` on `tilegpu.tma_load` and `tilegpu.tma_store`
-    has the rows.
+    The extents of a box are in the tensor map, an argument of the kernel. Its attribute is lost
+    when the kernel is converted. `tilegpu.box_rows` on `tilegpu.tma_load` and `tilegpu.tma_store`
+    keeps the number of rows.
 
     ```mlir
     tilegpu.tma_store %tile, %map[%i, %j] : !tilegpu.memdesc<8x64xbf16, #shared>
@@ -81,10 +83,10 @@ def TileGPUMarkBoxes : Pass<"tilegpu-mark-boxes", "::mlir::ModuleOp"> {
 }
 
 def TileGPUDeclareSharedMemory : Pass<"tilegpu-declare-shared-memory", "::mlir::ModuleOp"> {
-  let summary = "Declares the array that all shared memory of a kernel lies in";
+  let summary = "Declare the array that holds a kernel's shared memory";
   let description = [{
-    An external array of no bytes, whose extent the launch says: `@tessera_shared`, at a multiple of
-    what the swizzles of TMA and wgmma ask for. A module that has it is left alone.
+    `@tessera_shared` is an external array of zero bytes, whose size the launch sets. Its alignment
+    is the one that the swizzles of TMA and wgmma need. A module that has it is unchanged.
 
     ```mlir
     tile.func @kernel() ...
@@ -99,13 +101,13 @@ def TileGPUDeclareSharedMemory : Pass<"tilegpu-declare-shared-memory", "::mlir::
 }
 
 def ConvertTileGPUToLLVM : Pass<"convert-tilegpu-to-llvm", "::mlir::ModuleOp"> {
-  let summary = "Writes what one thread does: tiles become registers, accesses become instructions";
+  let summary = "Lower tiles to the registers of a thread, and accesses to instructions";
   let description = [{
-    A kernel becomes an `llvm.func` with `nvvm.kernel` and one parameter an argument; a
-    tile becomes as many values as its layout has registers. Loads and stores move as
-    many registers at once as tilegpu-plan-accesses has noted. Control flow stays `scf`,
-    on scalars. Every tile must have a layout, and scratch memory must be allocated. The pipeline
-    `tessera-thread-pipeline` runs the passes that come before it, and this one.
+    A kernel becomes an `llvm.func` with `nvvm.kernel` and one parameter per argument. A tile
+    becomes as many values as its layout has registers. A load or a store moves as many registers at
+    once as tilegpu-plan-accesses planned. Control flow stays `scf`, on scalars. Every tile must
+    have a layout, and scratch memory must be allocated. The pipeline `tessera-thread-pipeline` runs
+    the passes before this one, and this one.
 
     ```mlir
     module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
@@ -130,12 +132,12 @@ def ConvertTileGPUToLLVM : Pass<"convert-tilegpu-to-llvm", "::mlir::ModuleOp"> {
 }
 
 def ConvertControlFlowToLLVM : Pass<"convert-control-flow-to-llvm", "::mlir::ModuleOp"> {
-  let summary = "Writes loops and branches on scalars, where there are any, in the LLVM dialect";
+  let summary = "Lower scalar loops and branches to the LLVM dialect";
   let description = [{
-    What `convert-tilegpu-to-llvm` leaves: `scf` becomes blocks, and what computes on their
-    scalars is converted with them. A module in which all is of the LLVM dialect already, as
-    of most kernels without a loop, is left alone: looking through it for each of the
-    conversions takes as long as some of them do.
+    The pass converts the `scf` ops that `convert-tilegpu-to-llvm` keeps, and the arithmetic on
+    their scalars. If a module already has only ops of the LLVM dialect, as most kernels without a
+    loop do, it is unchanged. This check saves compile time: walking the module for each conversion
+    takes as long as some conversions do.
 
     ```mlir
     llvm.func @k(%holds: i1) {

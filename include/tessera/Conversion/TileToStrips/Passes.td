@@ -2,20 +2,20 @@
 //
 // From tiles to strips, in the order of the CPU pipeline (lib/Pipelines/HostPipeline.cpp):
 //
-//   strips-inline-calls     functions of tiles go into their callers
-//   strips-reduce-atomics   lanes that meet at one place are combined first
-//   strips-check-promises   are promised neighbours neighbours
-//   strips-group            which operations share a loop nest
-//   strips-materialize      buffers for the tiles between nests and around loops
-//   strips-version-promises  groups for promises that hold, and for others
-//   strips-check-aliases    runtime alias checks: stores meet no load of their nest
-//   strips-lower-dot        dots in buffers become register-blocked loops
-//   strips-lower            each group becomes a nest of loops over vectors
-//   strips-lower-programs   kernels become functions that run a range of programs
-//   strips-lower-private-copies  threads add to copies of their own first
-//   strips-split-loops      rows within bounds need no conditional each
+//   strips-inline-calls          inline functions of tiles
+//   strips-reduce-atomics        reduce lanes of an atomic that access the same address
+//   strips-check-promises        check promises of contiguous and of equal elements
+//   strips-group                 group operations that share a loop nest
+//   strips-materialize           allocate buffers for tiles between nests and around loops
+//   strips-version-promises      version groups by whether promises hold
+//   strips-check-aliases         insert runtime alias checks between stores and loads of a nest
+//   strips-lower-dot             lower dots in buffers to register-blocked loops
+//   strips-lower                 lower groups to loop nests over vectors
+//   strips-lower-programs        lower kernels to functions that run a range of programs
+//   strips-lower-private-copies  privatise arrays that programs add to
+//   strips-split-loops           split loops over rows at the bound of their mask
 //   strips-expand-total-arith, strips-expand-math, strips-legalize-floats
-//                           what the machine has no instruction for
+//                                expand operations that the machine has no instruction for
 //
 // and then MLIR's own conversions to the LLVM dialect.
 
@@ -25,11 +25,10 @@
 include "mlir/Pass/PassBase.td"
 
 def StripsInlineCalls : Pass<"strips-inline-calls", "::mlir::ModuleOp"> {
-  let summary = "Inlines every function that takes or returns tiles";
+  let summary = "Inline every function that takes or returns tiles";
   let description = [{
-    `noinline` is a wish about code size. A tile that crosses a call would have to be in
-    memory on both sides, so functions of tiles are inlined all the same; those of
-    scalars stay functions.
+    A tile that crosses a call would need memory on both sides. So functions of tiles are inlined in
+    spite of `noinline`, which is a hint about code size. Functions of scalars are unchanged.
 
     ```mlir
     tile.func private @f(%x: f32) -> f32 attributes {noinline} {
@@ -62,12 +61,12 @@ def StripsInlineCalls : Pass<"strips-inline-calls", "::mlir::ModuleOp"> {
 }
 
 def StripsReduceAtomics : Pass<"strips-reduce-atomics", "::tessera::tile::FuncOp"> {
-  let summary = "Combines lanes of atomics that meet at one place before they meet";
+  let summary = "Reduce lanes of an atomic that access the same address";
   let description = [{
-    Where the pointers of an atomic whose old values go unread are the same along a
-    dimension, or in runs along it, the values are reduced first. A
-    place is left alone if all its lanes are masked off. Not done for exchanges, and
-    with `deterministic` not for sums of floats, whose order it changes.
+    The old values of the atomic must be unused. If its pointers are equal along a dimension, or in
+    runs along it, the values are reduced first. An address whose lanes are all masked off is not
+    accessed. The pass skips exchanges. With `deterministic`, it also skips float sums, whose order
+    would change.
 
     ```mlir
     tile.func private @k(%rows: tensor<64x1x!tile.ptr<f32>>, %x: tensor<64x16xf32>) {
@@ -90,23 +89,22 @@ def StripsReduceAtomics : Pass<"strips-reduce-atomics", "::tessera::tile::FuncOp
   let dependentDialects = ["::tessera::tile::TileDialect"];
   let options = [
     Option<"deterministic", "deterministic", "bool", "false",
-           "Whether sums of floats keep their order">,
-    Option<"remarks", "remarks", "bool", "false", "Say which atomics are combined">,
+           "Preserve the order of float sums">,
+    Option<"remarks", "remarks", "bool", "false", "Emit remarks for combined atomics">,
   ];
 }
 
 def StripsGroup : Pass<"strips-group", "::tessera::tile::FuncOp"> {
-  let summary = "Decides which operations on tiles share a loop nest";
+  let summary = "Group tile operations that share a loop nest";
   let description = [{
-    Puts every operation on tiles in a `strips.group`, except dots and
-    control flow. A group is built around its *roots*: stores, reductions, and
-    values that something outside needs as a tile (a dot, a loop, another
-    group). Everything else is cloned into the groups that need it: index
-    arithmetic always, since computing it again is cheaper than memory; a loaded
-    or expensive value of several groups is computed once and yielded.
+    Every operation on tiles becomes part of a `strips.group`, except dots and control flow. A group
+    is built around its *roots*: stores, reductions, and tiles that an op outside uses (a dot, a
+    loop, another group). Other operations are cloned into the groups that need them. Index
+    arithmetic is always cloned, since recomputing it is cheaper than memory. A loaded or expensive
+    value of several groups is computed once and yielded.
 
-    Loads keep their place relative to stores: a load from before a store is done
-    in the store's group or an earlier one, a load from after it in a later one.
+    Loads keep their order relative to stores. A load before a store is in the store's group or an
+    earlier one. A load after it is in a later group.
 
     ```mlir
     tile.func private @k(%p: tensor<64x!tile.ptr<f32>>, %q: tensor<64x!tile.ptr<f32>>) {
@@ -143,13 +141,12 @@ def StripsGroup : Pass<"strips-group", "::tessera::tile::FuncOp"> {
 }
 
 def StripsMaterialize : Pass<"strips-materialize", "::tessera::tile::FuncOp"> {
-  let summary = "Gives each tile that lives between groups a buffer";
+  let summary = "Allocate buffers for tiles that live between groups";
   let description = [{
-    Tiles yielded by groups, carried by loops and given by conditionals are put in
-    row-major buffers of the thread's scratch arena. A tile that is carried by a
-    loop, and one that a dot adds to, is updated in place unless its old
-    value is used later. Buffers whose tiles are never alive together share memory.
-    The arena's size is left on the function as `strips.scratch_bytes`.
+    Tiles that groups yield, loops carry or conditionals yield are placed in row-major buffers of
+    the thread's scratch arena. A tile that a loop carries or a dot accumulates into is updated in
+    place, unless its old value is used later. Buffers whose live ranges do not overlap share
+    memory. `strips.scratch_bytes` on the function is the size of the arena.
 
     ```mlir
     tile.func @k(%p: !tile.ptr<f32>) {
@@ -186,14 +183,13 @@ def StripsMaterialize : Pass<"strips-materialize", "::tessera::tile::FuncOp"> {
 }
 
 def StripsCheckPromises : Pass<"strips-check-promises", "::tessera::tile::FuncOp"> {
-  let summary = "Check promises of neighbours and of equal elements";
+  let summary = "Check promises of contiguous and of equal elements";
   let description = [{
-    A `tile.hint` of which an access gains is compared with the tile: does each
-    promised run count up by one, or is it equal? The hint becomes a choice between
-    the tile with the hint, marked as known (`strips.checked`), and the tile itself.
-    `strips-version-promises` settles the choice in each group. The check stands
-    where the hint does. Runs that do not divide their dimension, hints of scalars,
-    and divisibilities are not checked, and so not believed.
+    A `tile.hint` from which an access benefits is compared with the tile. Each promised run must
+    increase by one, or be equal. The hint becomes a `select` between the tile with the hint, marked
+    as known (`strips.checked`), and the tile itself. `strips-version-promises` resolves the
+    `select` in each group. The check is at the place of the hint. Runs that do not divide their
+    dimension, hints of scalars and divisibilities are not checked, and therefore not used.
 
     ```mlir
     tile.func private @k(%p: !tile.ptr<f32>, %q: tensor<64x!tile.ptr<i32>>) {
@@ -227,11 +223,11 @@ def StripsCheckPromises : Pass<"strips-check-promises", "::tessera::tile::FuncOp
 }
 
 def StripsVersionPromises : Pass<"strips-version-promises", "::tessera::tile::FuncOp"> {
-  let summary = "Give groups a version for promises that hold";
+  let summary = "Version groups by whether promises hold";
   let description = [{
-    A group with choices that `strips-check-promises` made, and with accesses, gets
-    two versions. In the one that runs if all promises hold, the hints are facts; in
-    the other one, the tiles are without hints. A group without accesses drops them.
+    A group that has accesses, and choices from `strips-check-promises`, gets two versions. The
+    version for promises that all hold uses the hints as facts. The other version has no hints. A
+    group without accesses drops its hints.
 
     ```mlir
     tile.func @k(%p: !tile.ptr<f32>, %holds: i1) {
@@ -269,16 +265,16 @@ def StripsVersionPromises : Pass<"strips-version-promises", "::tessera::tile::Fu
 }
 
 def StripsCheckAliases : Pass<"strips-check-aliases", "::tessera::tile::FuncOp"> {
-  let summary = "Runtime alias checks: that the stores of a group meet no other access in it";
+  let summary = "Insert runtime alias checks between the stores and the loads of a group";
   let description = [{
-    In a tile program all lanes of a load are done before a later store. A group
-    runs strip by strip, so a store of one strip comes before the load of the next.
-    Where the two may overlap, the group gets two versions: the fused one, taken if
-    the address ranges are found to be disjoint or each element is stored where it
-    was loaded, and one that loads everything first. A load and a store through the
-    same pointers, none equal to another, need no check unless elements move. Of rows
-    whose addresses depend on data, the program looks for the lowest and the highest
-    before it begins.
+    In a tile program, a load reads all of its lanes before a later store. A group runs strip by
+    strip, so a store of one strip precedes the load of the next. If the two may alias, the group
+    gets two versions. The fused version runs if the address ranges are disjoint, or if each element
+    is stored where it was loaded. The other version loads everything first.
+
+    A load and a store through the same pairwise different pointers need no check unless elements
+    move. For rows whose addresses depend on data, the program computes the lowest and the highest
+    address before it begins.
 
     ```mlir
     tile.func @k(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>) {
@@ -321,13 +317,12 @@ def StripsCheckAliases : Pass<"strips-check-aliases", "::tessera::tile::FuncOp">
 }
 
 def StripsLower : Pass<"strips-lower", "::tessera::tile::FuncOp"> {
-  let summary = "Makes each group a nest of loops over vectors";
+  let summary = "Lower groups to loop nests over vectors";
   let description = [{
-    The innermost loop of a nest runs over strips: vectors, as wide as the machine's,
-    of the widest element type in the group, along the dimension in which most
-    accesses are contiguous. A value is computed at the outermost loop that it
-    allows. Masks that bound an index become the bound of a loop without masks,
-    followed by one with masks.
+    The innermost loop of a nest runs over strips. A strip is a number of vectors, as wide as the
+    machine's for the widest element type of the group. It lies along the dimension in which most
+    accesses are contiguous. Each value is computed in the outermost loop possible. A mask that
+    bounds an index becomes the bound of a main loop without masks. A tail loop with masks follows.
 
     ```mlir
     tile.func @k(%p: !tile.ptr<f32>, %n: i32) {
@@ -364,8 +359,8 @@ def StripsLower : Pass<"strips-lower", "::tessera::tile::FuncOp"> {
     Option<"machineName", "machine", "std::string", "\"avx2\"",
            "The machine: a row of the table, and its instructions (Machine/HostMachine.h)">,
     Option<"unroll", "unroll", "unsigned", "0",
-           "The most strips in one iteration of a loop; 0: as many as suit the machine">,
-    Option<"remarks", "remarks", "bool", "false", "Say what was chosen, and why">,
+           "Maximum of strips per iteration of a loop; 0: chosen by the machine">,
+    Option<"remarks", "remarks", "bool", "false", "Emit remarks for the choices and their reasons">,
     Option<"deterministic", "deterministic", "bool", "false",
            "Reduce in an order that no vector width changes">,
   ];
@@ -375,12 +370,12 @@ def StripsLower : Pass<"strips-lower", "::tessera::tile::FuncOp"> {
 }
 
 def StripsLowerPrograms : Pass<"strips-lower-programs", "::mlir::ModuleOp"> {
-  let summary = "Makes each kernel a function that runs a range of programs";
+  let summary = "Lower kernels to functions that run a range of programs";
   let description = [{
-    A kernel becomes a function of the launch record, a first and a last program and
-    the scratch arena (include/tessera/Runtime/Host/KernelABI.h); it loads its
-    arguments once and loops over its programs, x fastest. Pointers become i64
-    addresses, `strips.scratch` views of the arena.
+    A kernel becomes a function of the launch record, a first and a last program, and the scratch
+    arena (include/tessera/Runtime/Host/KernelABI.h). It loads its arguments once and loops over its
+    programs, x fastest. Pointers become i64 addresses, and `strips.scratch` ops become views of the
+    arena.
 
     ```mlir
     tile.func @k(%p: !tile.ptr<i32>) {
@@ -405,11 +400,11 @@ def StripsLowerPrograms : Pass<"strips-lower-programs", "::mlir::ModuleOp"> {
 }
 
 def StripsLowerPrivateCopies : Pass<"strips-lower-private-copies", "::mlir::func::FuncOp"> {
-  let summary = "Privatisation: gives threads copies of what their programs add to";
+  let summary = "Privatise arrays that programs add to, one copy per thread";
   let description = [{
-    Each `strips.private_copy` gets memory behind the rest of the scratch arena. It is made
-    neutral before the loop over the programs, a quarter as many elements as the programs
-    have lanes, and what was added to it is added to the array behind that loop.
+    Each `strips.private_copy` gets memory behind the rest of the scratch arena. Its size is one
+    element per four lanes of the thread's programs. It is cleared before the loop over the
+    programs. Behind that loop, it is added to the array.
 
     ```mlir
     func.func @k(%launch: !llvm.ptr, %begin: i64, %end: i64, %scratch: !llvm.ptr) -> i32 {
@@ -442,20 +437,20 @@ def StripsLowerPrivateCopies : Pass<"strips-lower-private-copies", "::mlir::func
   }];
   let options = [
     Option<"machineName", "machine", "std::string", "\"\"",
-           "The row of the table of machines and its features; empty: the least">,
+           "The machine: a row of the table, and its features; empty: the baseline">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
 def StripsLowerDot : Pass<"strips-lower-dot"> {
-  let summary = "Makes each dot in buffers a nest of register-blocked loops";
+  let summary = "Lower dots in buffers to register-blocked loops";
   let description = [{
-    The innermost loop runs over k and holds a block of the result in registers: as
-    many rows and vectors of columns as the register file has room for. Rows and
-    columns left over get smaller blocks. Where rows of `b` fall on the same few sets
-    of the cache, and for operands of 16 or 8 bits, panels of `b` are packed (converted
-    on the way) into scratch memory first, which is added to `strips.scratch_bytes`.
+    The innermost loop runs over k and keeps a block of the result in registers. It has as many rows
+    and vectors of columns as the register file holds. Remaining rows and columns get smaller
+    blocks. Panels of `b` are packed into scratch memory if its rows map to the same few cache sets.
+    Operands of 16 or 8 bits are packed, too, and converted on the way. The scratch is added to
+    `strips.scratch_bytes`.
 
     Rules: (L1) static shapes; (L2) the last dimension of each buffer is contiguous.
 
@@ -481,7 +476,7 @@ def StripsLowerDot : Pass<"strips-lower-dot"> {
   let options = [
     Option<"machineName", "machine", "std::string", "\"avx2\"",
            "The machine: a row of the table, and its instructions (Machine/HostMachine.h)">,
-    Option<"remarks", "remarks", "bool", "false", "Say what was chosen, and why">,
+    Option<"remarks", "remarks", "bool", "false", "Emit remarks for the choices and their reasons">,
     Option<"deterministic", "deterministic", "bool", "false",
            "Round products and sums apart, whether or not the machine can fuse them">,
   ];
@@ -491,12 +486,12 @@ def StripsLowerDot : Pass<"strips-lower-dot"> {
 }
 
 def StripsSplitLoops : Pass<"strips-split-loops"> {
-  let summary = "Splits loops over rows where a bound ends them";
+  let summary = "Split loops over rows at the bound of their mask";
   let description = [{
-    An innermost loop of constant length that carries values, and all of whose
-    conditionals ask whether what counts up with it is below one bound, becomes two:
-    one for the first iterations for which it is, four at a time, which does not ask, and
-    one for those after it, which does: what counts up may have wrapped around.
+    The pass handles innermost loops of constant length that carry values. All of their conditionals
+    must compare an induction with the same bound. The first loop runs the iterations below the
+    bound, four at a time, without the conditional. The second runs the others with it, since the
+    induction may have wrapped.
 
     ```mlir
     %zero = arith.constant 0.0 : f32
@@ -536,13 +531,12 @@ def StripsSplitLoops : Pass<"strips-split-loops"> {
 }
 
 def StripsHoistInvariants : Pass<"strips-hoist-invariants"> {
-  let summary = "Hoists what is the same at each iteration of a loop, as far as it pays";
+  let summary = "Hoist loop invariants out of loops of limited size";
   let description = [{
-    MLIR's motion of loop-invariant code, but for loops of more than `limit` operations,
-    whose invariants stay. Of such a loop (over programs, around code that was unrolled)
-    thousands of values would be hoisted. All of them would be spilled, one by one
-    split around each of the loops inside, and loaded again where it is cheaper to
-    compute them.
+    This is MLIR's loop-invariant code motion, except that a loop of more than `limit` operations
+    keeps its invariants. Such a loop (over programs, around unrolled code) has thousands of them.
+    Hoisted, all would be spilled, split around each inner loop and reloaded, which costs more than
+    computing them.
 
     ```mlir
     scf.for %i = %c0 to %n step %c1 {
@@ -559,19 +553,18 @@ def StripsHoistInvariants : Pass<"strips-hoist-invariants"> {
     ```
   }];
   let options = [Option<"limit", "limit", "unsigned", "4096",
-                        "operations of a loop that others are hoisted out of">];
+                        "Maximum of operations of a loop that invariants are hoisted out of">];
   let dependentDialects = ["::mlir::scf::SCFDialect"];
 }
 
 def StripsOutlineParts : Pass<"strips-outline-parts", "::mlir::ModuleOp"> {
-  let summary = "Gives functions that are too long for LLVM several functions";
+  let summary = "Outline parts of functions that are too long for LLVM";
   let description = [{
-    LLVM turns loops round, splits live ranges and prepares blocks in time that grows
-    with the square of a function's size. A function of more than `limit` operations
-    (much unrolled code) is therefore divided: runs of operations of a block become
-    functions of about `part-size` operations each, which take what they use and return
-    what is used behind them. Views of memory are built again where they are used.
-    A loop or a branch is divided if it is larger than `limit` by itself.
+    Some of LLVM's passes take time quadratic in the size of a function: loop rotation, live-range
+    splitting, block preparation. So a function of more than `limit` operations (unrolled code) is
+    divided. Runs of operations of a block become functions of about `part-size` operations each.
+    They take the values that they use, and return those that are used behind them. Views of memory
+    are built again where they are used. A loop or a branch is divided if it exceeds `limit` itself.
 
     ```mlir
     func.func @k(%p: !llvm.ptr) -> i32 {
@@ -596,17 +589,17 @@ def StripsOutlineParts : Pass<"strips-outline-parts", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"limit", "limit", "unsigned", "4096",
-           "operations of a function, a loop or a branch that is left whole">,
-    Option<"partSize", "part-size", "unsigned", "256", "operations of a part">,
+           "Maximum of operations of a function, a loop or a branch that is not divided">,
+    Option<"partSize", "part-size", "unsigned", "256", "Operations per part">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect"];
 }
 
 def StripsExpandTotalArith : Pass<"strips-expand-total-arith"> {
-  let summary = "Writes the tile dialect's arithmetic on scalars in arith and math ops";
+  let summary = "Expand the tile dialect's scalar arithmetic into arith and math ops";
   let description = [{
-    Division, shifts and conversions that are defined for every input become guarded
-    arith ops, without the guard where an operand is a constant that needs none.
+    Divisions, shifts and conversions that are defined for every input become guarded arith ops. If
+    an operand is a constant that needs no guard, none is emitted.
 
     ```mlir
     %q = tile.div_int unsigned %a, %b : i32
@@ -623,13 +616,12 @@ def StripsExpandTotalArith : Pass<"strips-expand-total-arith"> {
 }
 
 def StripsLegalizeFloats : Pass<"strips-legalize-floats"> {
-  let summary = "Computes on 16-bit floats in f32, rounding after every operation";
+  let summary = "Legalise 16-bit floats by computing in f32";
   let description = [{
-    Arithmetic and maths on f16 and bf16 is done in f32 and rounded back, each
-    operation once. Conversions that the machine has no instruction for become
-    integer code; AVX512-BF16 has one for vectors without denormals, which it takes
-    for zero. Between operations a bf16 is an integer: LLVM would convert what is only
-    carried from block to block.
+    Arithmetic and maths on f16 and bf16 is computed in f32, and each operation is rounded back.
+    Conversions without a machine instruction become integer code. AVX512-BF16 converts vectors
+    without denormals, which it flushes to zero. Between operations a bf16 is an integer, since LLVM
+    would convert values that blocks only carry.
 
     ```mlir
     %s = arith.addf %a, %b : vector<16xbf16>
@@ -656,11 +648,11 @@ def StripsLegalizeFloats : Pass<"strips-legalize-floats"> {
 }
 
 def StripsExpandMath : Pass<"strips-expand-math", "::mlir::ModuleOp"> {
-  let summary = "Writes exp, log, sin, ... on f32 and f64 as polynomials";
+  let summary = "Expand exp, log, sin, ... on f32 and f64 into polynomials";
   let description = [{
-    Each function becomes branch-free code at the width of its operand. The trig
-    functions alone branch: arguments too large for their reduction are left to the
-    C library, one by one. docs/Numerics.md tells how far off each function is.
+    Each function becomes branch-free code at the width of its operand. Only the trigonometric
+    functions branch. They call the C library, lane by lane, for arguments too large for their
+    reduction. docs/Numerics.md lists the error of each function.
 
     Rules: (M1) f32 or f64; strips-legalize-floats has widened everything narrower.
 
@@ -680,11 +672,11 @@ def StripsExpandMath : Pass<"strips-expand-math", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"deterministic", "deterministic", "bool", "false",
-           "Round products and sums apart, whether or not the machine can fuse them">,
+           "Round products and sums separately, also if the machine can fuse them">,
     Option<"hasScale", "has-scale", "bool", "false",
            "The machine multiplies by powers of two in one instruction (AVX-512)">,
     Option<"hasFMA", "has-fma", "bool", "false",
-           "The machine has fused multiply-adds, by which errors of products are found">,
+           "The machine has fused multiply-adds, which compute the errors of products">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",

@@ -6,12 +6,11 @@
 include "mlir/Pass/PassBase.td"
 
 def ConvertTileToTileGPU : Pass<"convert-tile-to-tilegpu", "::mlir::ModuleOp"> {
-  let summary = "Says for which GPU, and that no tile has a layout yet";
+  let summary = "Mark tiles as without a layout, and set the target GPU";
   let description = [{
-    Every tile type gets the encoding `#tilegpu.unassigned`: of values, constants, and
-    the functions that take and give tiles. The module gets the number of warps and the
-    target. Block pointers and descriptors must be lowered before
-    (tile-lower-descriptors).
+    Every tile type gets the encoding `#tilegpu.unassigned`: the types of values, of constants, and
+    of functions on tiles. The module gets the number of warps and the target. Block pointers and
+    descriptors must be lowered before (tile-lower-descriptors).
 
     ```mlir
     module {
@@ -34,12 +33,12 @@ def ConvertTileToTileGPU : Pass<"convert-tile-to-tilegpu", "::mlir::ModuleOp"> {
   let options = [
     Option<"numWarps", "num-warps", "unsigned", "4", "Warps of a program: a power of two up to 32">,
     Option<"numCTAs", "num-ctas", "unsigned", "1",
-           "Blocks of a cluster, which do a program together: a power of two up to 8">,
+           "Blocks of a cluster that run a program together: a power of two up to 8">,
     Option<"target", "target", "std::string", "\"sm_90a\"", "The GPU, such as sm_80 or sm_90a">,
     Option<"deterministic", "deterministic", "bool", "false",
-           "Whether sums are taken in the interpreter's order">,
+           "Compute sums in the interpreter's order">,
     Option<"flushResults", "flush-results", "bool", "false",
-           "Whether exponentials of f32 below 2^-126 may be zero">,
+           "Allow zero for exponentials of f32 below 2^-126">,
   ];
   let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
 }

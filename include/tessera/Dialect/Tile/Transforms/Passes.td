@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Passes on tile IR. None of them knows a target. Their order, and why, is
+// Target-independent passes on tile IR. Their order and its reasons are in
 // lib/Pipelines/TilePipeline.cpp.
 
 #ifndef TESSERA_DIALECT_TILE_TRANSFORMS_PASSES_TD
@@ -9,12 +9,11 @@
 include "mlir/Pass/PassBase.td"
 
 def TileCombinePass : Pass<"tile-combine", "::tessera::tile::FuncOp"> {
-  let summary = "Makes one op of several that belong together";
+  let summary = "Combine ops into one";
   let description = [{
-    A sum of a dot and a tile becomes the dot's accumulator; a `select`
-    between a masked load and a tile becomes the load's `other`; a stored `select`
-    under the store's own mask is its first choice; pointers moved twice by
-    constants are moved once.
+    A sum of a dot and a tile becomes the dot's accumulator. A `select` between a masked load and a
+    tile becomes the load's `other`. A stored `select` under the store's own mask becomes its first
+    choice. Two pointer offsets by constants become one.
 
     ```mlir
     %zero = arith.constant dense<0.0> : tensor<16x16xf32>
@@ -30,12 +29,11 @@ def TileCombinePass : Pass<"tile-combine", "::tessera::tile::FuncOp"> {
 }
 
 def TileReorderBroadcastsPass : Pass<"tile-reorder-broadcasts", "::tessera::tile::FuncOp"> {
-  let summary = "Computes before repeating, and on scalars where all elements are equal";
+  let summary = "Sink broadcasts below elementwise ops, and hoist uniform offsets to scalars";
   let description = [{
-    An elementwise op whose operands are all splats is done on scalars; one whose
-    operands are all repeated from one smaller shape is done on that shape. An
-    offset that is equal for all pointers of a tile moves to the base they are made
-    of, where it is one scalar addition.
+    An elementwise op whose operands are all splats is computed on scalars. If its operands are all
+    broadcast from one smaller shape, it is computed on that shape. An offset that is equal for all
+    pointers of a tile moves to their base, where it is one scalar addition.
 
     ```mlir
     %x = tile.broadcast %a : tensor<64x1xi32> -> tensor<64x32xi32>
@@ -53,16 +51,16 @@ def TileReorderBroadcastsPass : Pass<"tile-reorder-broadcasts", "::tessera::tile
 }
 
 def TileRewriteInductionsPass : Pass<"tile-rewrite-inductions", "::tessera::tile::FuncOp"> {
-  let summary = "Carries a scalar where a loop moves a whole tile by equal amounts";
+  let summary = "Rewrite loop-carried tiles that advance by equal amounts as scalar inductions";
   let description = [{
-    A tile of pointers or integers that a loop carries, and to which each iteration adds
-    the same amount for all elements, is the initial tile plus a scalar. The loop
-    then carries that scalar, and what the tile looks like can be seen without the
-    loop. The sum of the amounts of pointers is kept in 64 bits, as an address is.
-    `while` loops, and conditionals on the way to the next iteration, are seen through.
+    The pass handles tiles of pointers or integers that a loop carries, and to whose elements each
+    iteration adds the same amount. Such a tile is the initial tile plus a scalar. The loop carries
+    the scalar instead, so that analyses see the tile without the loop. Offsets of pointers are
+    summed in 64 bits, as wide as an address. The pass also rewrites `while` loops, and tiles that
+    pass through conditionals on their way to the next iteration.
 
-    A scalar that begins one step before a `for` loop's variable and moves as it does is
-    that variable less the step.
+    A scalar that starts one step before a `for` loop's variable and advances with it becomes that
+    variable minus the step.
 
     ```mlir
     %r = scf.for %k = %lb to %ub step %c1 iter_args(%p = %init) -> (tensor<64x!tile.ptr<f32>>) {
@@ -89,11 +87,11 @@ def TileRewriteInductionsPass : Pass<"tile-rewrite-inductions", "::tessera::tile
 
 def TileLoopInvariantCodeMotionPass
     : Pass<"tile-loop-invariant-code-motion", "::tessera::tile::FuncOp"> {
-  let summary = "Moves what does not change out of loops, loads among it";
+  let summary = "Hoist loop-invariant ops and loads out of loops";
   let description = [{
-    Beside pure ops, a load moves out of a loop that writes no memory. It must not
-    touch memory where the loop makes no iteration: if that may be, the loads's mask
-    becomes false then. A loop marked `tile.disable_licm` is left alone.
+    Pure ops are hoisted. A load is hoisted out of a loop that writes no memory. It must not access
+    memory if the loop has no iterations. If that may happen, the load's mask is false then. A loop
+    marked `tile.disable_licm` is unchanged.
 
     ```mlir
     %r = scf.for %i = %lb to %ub step %c1 iter_args(%sum = %zero) -> (tensor<64xf32>) : i32 {
@@ -117,17 +115,15 @@ def TileLoopInvariantCodeMotionPass
 }
 
 def TileCheckAccessesPass : Pass<"tile-check-accesses", "::tessera::tile::FuncOp"> {
-  let summary = "Checks each access against the memory behind the argument it is made through";
+  let summary = "Check accesses against the bounds of the argument that they access";
   let description = [{
-    Puts a `tile.check_access` before each load, store and atomic of a kernel whose
-    pointers can be followed to one of the kernel's arguments, and masks the access
-    with its result. Where the offset is computed in fewer than 64 bits, the same
-    sums, products and shifts are computed again in 64, and the check is told of them
-    (`exact`): an offset that wrapped shows as one that differs.
+    The pass inserts a `tile.check_access` before each load, store and atomic of a kernel, and masks
+    the access with its result. The pointers must be computed from one argument of the kernel. If an
+    offset is computed in fewer than 64 bits, its sums, products and shifts are computed again in
+    64. The check takes that as `exact`, so an offset that wrapped differs from it.
 
-    Other accesses stay as they are: through pointers found in memory or made of
-    integers, or chosen among several arguments. A pointer or an integer that a loop
-    carries counts as exact.
+    Other accesses are unchanged: through pointers that were loaded, made from integers, or selected
+    among several arguments. Loop-carried pointers and integers count as exact.
 
     ```mlir
     %q = tile.addptr %p, %i : !tile.ptr<f32>, i32
@@ -145,11 +141,11 @@ def TileCheckAccessesPass : Pass<"tile-check-accesses", "::tessera::tile::FuncOp
 }
 
 def TileExpandAccessChecksPass : Pass<"tile-expand-access-checks", "::tessera::tile::FuncOp"> {
-  let summary = "Checks of accesses in arithmetic, for compiled code";
+  let summary = "Expand access checks into arithmetic for compiled code";
   let description = [{
-    A `tile.check_access` compares addresses with the ends of the argument's memory,
-    and reports one lane that is outside, if there is any. Of a tile, all lanes are
-    combined by `or` for that.
+    A `tile.check_access` becomes a comparison of addresses with the bounds of the argument's
+    memory. If some lane is out of bounds, one such lane is reported. For a tile, an `or` reduction
+    combines the lanes.
 
     ```mlir
     %ok = tile.check_access %p of %base {access = "load", argument = 0 : i32}
@@ -177,13 +173,12 @@ def TileExpandAccessChecksPass : Pass<"tile-expand-access-checks", "::tessera::t
 }
 
 def TileEndLoopsPass : Pass<"tile-end-loops"> {
-  let summary = "Ends loops whose variable would leave its type";
+  let summary = "Rewrite loops whose variable would wrap";
   let description = [{
-    An iteration of an `scf.for` compares the next value of its variable with the upper
-    bound. Where that value may not fit the type (a step other than 1, and a bound
-    that is not known to be a step below the largest value), the variable is
-    compared before it is moved instead, with a limit of the bound less a step.
-    Any kind of function: it runs when nothing but control flow is left.
+    An `scf.for` compares the next value of its variable with the upper bound. If that value may not
+    fit the type, the variable is compared before it is advanced, with the bound minus a step. That
+    happens if the step is not 1, and the bound is not known to be a step below the largest value.
+    The pass runs on any kind of function, after everything but control flow is lowered.
 
     ```mlir
     scf.for %i = %lower to %upper step %step : i32 {
@@ -212,11 +207,11 @@ def TileEndLoopsPass : Pass<"tile-end-loops"> {
 }
 
 def TileUnrollLoopsPass : Pass<"tile-unroll-loops", "::tessera::tile::FuncOp"> {
-  let summary = "Repeats the bodies of loops as often as the user asked for";
+  let summary = "Unroll loops by the factors that the user asked for";
   let description = [{
-    `tile.loop_unroll_factor = n` on an `scf.for` asks for n bodies an iteration; less than
-    2 asks for nothing. What is left over runs in a second loop, unless the trip count is known to divide. The
-    attribute is gone afterwards.
+    `tile.loop_unroll_factor = n` on an `scf.for` unrolls it n times; a factor below 2 has no
+    effect. A second loop runs the remaining iterations, unless the trip count is known to be a
+    multiple of n. The pass removes the attribute.
 
     ```mlir
     %c0 = arith.constant 0 : i32
@@ -240,15 +235,15 @@ def TileUnrollLoopsPass : Pass<"tile-unroll-loops", "::tessera::tile::FuncOp"> {
 }
 
 def TileLowerDescriptorsPass : Pass<"tile-lower-descriptors", "::mlir::ModuleOp"> {
-  let summary = "Writes block pointers and tensor descriptors as pointers and masks";
+  let summary = "Lower block pointers and tensor descriptors to pointers and masks";
   let description = [{
-    For targets without hardware for them. A block pointer becomes its base, and a
-    shape, a stride and an offset a dimension, all scalars of 64 bits, also where
-    loops carry it, conditionals give it, or functions take it. A load makes its
-    tile of pointers from them, with a mask for the dimensions that are checked.
+    For targets without hardware for them. A block pointer becomes its base, and a shape, a stride
+    and an offset per dimension. All of these are 64-bit scalars, also where a loop carries it, a
+    conditional yields it, or a function takes it. A load computes its tile of pointers from them,
+    with a mask for the dimensions that are checked.
 
-    An access outside the array along a checked dimension reads the padding and
-    writes nothing, below 0 as above the extent.
+    Outside the array along a checked dimension, a load reads the padding and a store writes
+    nothing. This holds below 0 and above the extent.
 
     ```mlir
     %b = tile.make_block_ptr %p, [%n], [%s], [%i] {order = array<i32: 0>}
@@ -267,32 +262,32 @@ def TileLowerDescriptorsPass : Pass<"tile-lower-descriptors", "::mlir::ModuleOp"
     %x = tile.load %pointers, %mask : tensor<64x!tile.ptr<f32>>
     ```
 
-    With `aligned`, the base and the strides of a descriptor are taken for multiples of 16 bytes
-    where they come from memory, so that nothing can be known of them: the units that move blocks
-    ask for that. Of arguments it is known whether they are.
+    With `aligned`, bases and strides of descriptors that were loaded from memory are assumed to be
+    multiples of 16 bytes. The units that copy blocks require that. The alignment of arguments is
+    known without it.
   }];
   let options = [
     Option<"aligned", "aligned", "bool", /*default=*/"false",
-           "Whether descriptors are of aligned arrays">,
+           "Assume that descriptors have aligned bases and strides">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
     "::mlir::ub::UBDialect"];
 }
 
 def TileMaskWrapsPass : Pass<"tile-mask-wraps", "::tessera::tile::FuncOp"> {
-  let summary = "Masks loads at indices that wrap, where what is loaded there is not stored";
+  let summary = "Replace modulo indexing by masks where the extra lanes are not stored";
   let description = [{
-    An index `x % extent` in addresses becomes `x`, where ranges show that it is not
-    negative, and the loads there get the mask `x < extent`, if on every way from these loads what lies beyond the extent is left
-    out when it is stored. Rows of a dot depend on rows alone, and so do sums along
-    another dimension. A box then has bounds (Analysis/BoxAccess.h), and neighbours are
-    neighbours for certain. So does `x` where `x < extent`, and anything else elsewhere.
+    An index `x % extent` in an address becomes `x`, and its loads get the mask `x < extent`. The
+    ranges must show that `x` is not negative. Every store that depends on such a load must mask off
+    the lanes beyond the extent. Rows of a dot depend only on rows, and so do sums along another
+    dimension. An address then has bounds (Analysis/BoxAccess.h), and its neighbours are contiguous.
+    `x` where `x < extent`, with any other value elsewhere, is handled the same way.
 
-    A tile that a loop carries is stored in another iteration: what the mask there
-    compares has to be the same in all of them.
+    A tile that a loop carries is stored in another iteration. The operands of the mask there must
+    be loop invariants.
 
-    A row of which all lanes load one element, such as the scale of a block of columns, is
-    loaded once, if what its mask leaves out is left out of stores, too.
+    If all lanes of a row load one element (the scale of a block of columns), it is loaded once. The
+    lanes that its mask excludes must be excluded from stores, too.
 
     ```mlir
     tile.func @k(%base: !tile.ptr<f32>, %out: !tile.ptr<f32>, %n: i32) {
@@ -323,14 +318,13 @@ def TileMaskWrapsPass : Pass<"tile-mask-wraps", "::tessera::tile::FuncOp"> {
 }
 
 def TileLimitLaunchesPass : Pass<"tile-limit-launches", "::mlir::ModuleOp"> {
-  let summary = "Chooses limits of launches by which indices are known not to wrap";
+  let summary = "Choose launch limits within which indices do not wrap";
   let description = [{
-    `(pid * 128 + range) % n` is a run of neighbours if the dividend is not negative, and
-    it may be: there may be 2^31 programs. So where a signed division, a zero-extension or
-    a bound of a block needs a number that is not negative, and ranges show that by limits
-    of the launch alone, the kernel relies on these. They are attributes of the kernel and,
-    for the launcher, of the module. They are checked at each launch, and a launch outside
-    them runs another variant.
+    `(pid * 128 + range) % n` is contiguous if the dividend is not negative. With 2^31 programs it
+    may be. A signed division, a zero-extension or the bound of a block may need a number that is
+    not negative. If ranges show that only within limits of the launch, the kernel relies on these
+    limits. They are attributes of the kernel and, for the launcher, of the module. Each launch
+    checks them. A launch outside them runs another variant.
 
     ```mlir
     tile.func @k(%p: !tile.ptr<i32>, %n: i32) {
@@ -355,27 +349,26 @@ def TileLimitLaunchesPass : Pass<"tile-limit-launches", "::mlir::ModuleOp"> {
     and arguments that the dividend is computed from get
     `{tile.limited = array<i64: 0, 1073741824>}`.
 
-    Comparisons with 0 that `tile-lower-descriptors` has marked go where the offset is not
-    negative, by limits or without.
+    Comparisons with 0 that `tile-lower-descriptors` marked are removed if the offset is not
+    negative, with or without limits.
 
-    With `program-bounds` a launch may be asked, too, that a number by which an index is
-    divided is positive in all of its programs (`tile.program_bounds`): the height of a group
-    of tiles.
+    With `program-bounds`, a launch may also check that a divisor of an index is positive in all of
+    its programs (`tile.program_bounds`). An example is the height of a group of tiles.
   }];
   let options = [
-    Option<"limits", "limits", "bool", /*default=*/"true", "Whether launches have limits">,
+    Option<"limits", "limits", "bool", /*default=*/"true", "Allow limits of launches">,
     Option<"programBounds", "program-bounds", "bool", /*default=*/"false",
-           "Whether limits are of numbers, too, that programs divide by">,
+           "Allow limits of the divisors that programs compute">,
   ];
 }
 
 def TileVersionWrapsPass : Pass<"tile-version-wraps", "::tessera::tile::FuncOp"> {
-  let summary = "Has programs whose indices do not wrap run code that cannot wrap";
+  let summary = "Version code by whether the indices of a program wrap";
   let description = [{
-    `(start + range) % extent`, added to pointers, is a run of neighbours unless the
-    program is one at the edge. Where runs are not known to be long, everything from the
-    remainder on gets two versions, chosen by scalars. For CPUs, where neighbours are one
-    load and all others a gather.
+    `(start + range) % extent`, added to pointers, is contiguous except in programs at the edge. If
+    runs are not known to be long, everything from the remainder on gets two versions, selected by a
+    comparison of scalars. This is for CPUs, where contiguous lanes are one load, and other lanes a
+    gather.
 
     ```mlir
     tile.func @k(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %extent: i32)
@@ -415,13 +408,12 @@ def TileVersionWrapsPass : Pass<"tile-version-wraps", "::tessera::tile::FuncOp">
 }
 
 def TileAllowContractionPass : Pass<"tile-allow-contraction", "::tessera::tile::FuncOp"> {
-  let summary = "Lets a product and the sum it is part of be rounded once";
+  let summary = "Allow fused multiply-adds in the user's arithmetic";
   let description = [{
-    Marks the additions, subtractions and products of the user's program with
-    `fastmath<contract>`, so that the machine's fused multiply-add may be used for
-    them. First of all passes, since arithmetic that later passes write (polynomials,
-    exact sums of two parts) must be done as written. Left out where the same bits are
-    wanted on every machine.
+    The user's additions, subtractions and products get `fastmath<contract>`, so that the machine's
+    fused multiply-adds may compute them. The pass runs first, since arithmetic of later passes
+    (polynomials, exact sums of two parts) must be computed as written. It does not run if the same
+    bits are required on every machine.
 
     ```mlir
     %p = arith.mulf %a, %b : tensor<64xf32>
@@ -434,10 +426,10 @@ def TileAllowContractionPass : Pass<"tile-allow-contraction", "::tessera::tile::
 }
 
 def TileDecomposeScaledDotPass : Pass<"tile-decompose-scaled-dot", "::tessera::tile::FuncOp"> {
-  let summary = "Makes dots of scaled operands dots of f32";
+  let summary = "Decompose dots of scaled operands into dots of f32";
   let description = [{
-    Packed elements are taken apart, operands converted to f32 and multiplied with
-    their scales, each of which is repeated for the elements of its group.
+    Packed elements are unpacked. Operands are converted to f32 and multiplied by their scales, each
+    of which is broadcast to the elements of its group.
 
     ```mlir
     %d = tile.dot_scaled %a scale %s as e4m3, %b as bf16, %c
@@ -454,12 +446,12 @@ def TileDecomposeScaledDotPass : Pass<"tile-decompose-scaled-dot", "::tessera::t
     %d = tile.dot %y, %z, %c : tensor<64x32xf32>, tensor<32x64xf32> -> tensor<64x64xf32>
     ```
 
-    `for-tensor-cores` makes them dots of what tensor cores take, in which every
-    element times its scale is exact, too: bf16; with an operand of f16, tf32.
+    With `for-tensor-cores`, the dots are of bf16, or of tf32 if an operand is f16. Tensor cores
+    multiply these types, in which every element times its scale is exact, too.
   }];
   let options = [
     Option<"forTensorCores", "for-tensor-cores", "bool", "false", "Dots of bf16 or tf32">,
-    Option<"batchesAlone", "batches-alone", "bool", "false", "Leave dots of two matrices">,
+    Option<"batchesAlone", "batches-alone", "bool", "false", "Skip dots of two matrices">,
   ];
 }
 

@@ -8,19 +8,20 @@
 include "mlir/Pass/PassBase.td"
 
 def TileGPUAccelerateMatmulPass : Pass<"tilegpu-accelerate-matmul", "::mlir::ModuleOp"> {
-  let summary = "Puts dots on tensor cores";
+  let summary = "Map dots to tensor-core instructions";
   let description = [{
-    For each `tile.dot` the best instruction that can do it: wgmma on sm_90a, for groups of
-    four warps and at least 64 rows; else mma.sync; else it stays, and is done by
-    multiply-adds. A remark says which, and why not a better one.
+    Each `tile.dot` becomes the best instruction that can compute it. That is wgmma on sm_90a, for
+    groups of four warps and at least 64 rows, and otherwise mma.sync. Other dots stay and become
+    multiply-adds. A remark names the instruction, and why a better one was not possible.
 
-    Operands from global memory go through shared memory (`tilegpu.local_alloc`), swizzled
-    as the instruction reads it without conflicts, in rows as they come; wgmma reads them
-    there, for mma.sync `tilegpu.local_load` reads them into registers. The transpose of a
-    loaded tile is stored as loaded and looked at through `tilegpu.memdesc_trans`. What is
-    computed stays in registers: for wgmma as the first operand, of the dot with its operands
-    swapped (swap-AB) if need be. 8-bit floats are widened for mma.sync; f32 operands are
-    split into parts where `precision` asks for it (tf32x3, bf16x3, bf16x6).
+    Operands from global memory go through shared memory (`tilegpu.local_alloc`), in the row order
+    of the load. Their swizzle lets the instruction read them without bank conflicts. wgmma reads
+    them there. For mma.sync, `tilegpu.local_load` reads them into registers. The transpose of a
+    loaded tile is stored as loaded and viewed through `tilegpu.memdesc_trans`.
+
+    Computed operands stay in registers. wgmma takes such an operand first, so the dot's operands
+    may be swapped (swap-AB). 8-bit floats are widened if the target has no mma.sync for them. If
+    `precision` asks for it, f32 operands are split into parts (tf32x3, bf16x3, bf16x6).
 
     ```mlir
     %a = tile.load %p : tensor<64x64x!tile.ptr<f16>, #tilegpu.unassigned>
@@ -41,13 +42,15 @@ def TileGPUAccelerateMatmulPass : Pass<"tilegpu-accelerate-matmul", "::mlir::Mod
 }
 
 def TileGPUSliceTilesPass : Pass<"tilegpu-slice-tiles", "::mlir::ModuleOp"> {
-  let summary = "Does tiles in slices that take more registers than a thread has";
+  let summary = "Divide tiles that exceed a thread's registers into slices";
   let description = [{
-    What a kernel loads, computes element by element and stores is written out for each slice
-    of its tiles, where more of them are there at once than there are registers; and so is a
-    dot whose result is computed with before a loop accumulates it, for each half of its rows or
-    columns. Nothing may need a whole tile, and loads and stores may be done in turns: of other
-    arrays with `assume-apart`, which the launch then sees to.
+    If the tiles that are live at once exceed the registers, the kernel computes them slice by
+    slice. This holds for tiles that are loaded, computed element by element and stored. A dot whose
+    result is computed with before a loop accumulates it is divided into two halves of its rows or
+    columns.
+
+    No op may need a whole tile. Loads and stores of different slices must be independent. With
+    `assume-apart`, the launch checks that different arrays do not overlap.
 
     ```mlir
     %a = tile.load %xp : tensor<64x512x!tile.ptr<f32>, #tilegpu.unassigned>
@@ -68,17 +71,17 @@ def TileGPUSliceTilesPass : Pass<"tilegpu-slice-tiles", "::mlir::ModuleOp"> {
                            "TileGPUDialect"];
   let options = [
     Option<"assumeApart", "assume-apart", "bool", "true",
-           "Whether a launch may have to know that arrays are others">,
+           "Allow launch conditions by which arrays do not overlap">,
   ];
 }
 
 def TileGPUOverlapLoadsPass : Pass<"tilegpu-overlap-loads", "::mlir::ModuleOp"> {
-  let summary = "Marks loops to be unrolled, so that loads of several iterations are in flight";
+  let summary = "Mark loops for unrolling, so that loads of several iterations are in flight";
   let description = [{
-    A loop without inner regions that loads tiles and otherwise only computes (no store, no
-    reduction, no dot, nothing that goes through shared memory) gets
-    `tile.loop_unroll_factor`: as many iterations, a power of two up to 8, as load 128 bytes a
-    thread together. A factor that the user gave stays. tile-unroll-loops does the rest.
+    A loop qualifies if it loads tiles and otherwise only computes. It has no inner regions, stores,
+    reductions or dots, and nothing in it goes through shared memory. The loop gets
+    `tile.loop_unroll_factor`: as many iterations as load 128 bytes per thread together, a power of
+    two up to 8. A factor that the user gave stays. tile-unroll-loops unrolls the loop.
 
     ```mlir
     %s = scf.for %i = %lower to %upper step %step iter_args(%sum = %zero)
@@ -98,27 +101,28 @@ def TileGPUOverlapLoadsPass : Pass<"tilegpu-overlap-loads", "::mlir::ModuleOp"> 
 }
 
 def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
-  let summary = "Proposes schedules of loops whose tiles cp.async copies ahead";
+  let summary = "Propose schedules for loops whose tiles cp.async prefetches";
   let description = [{
-    For each loop: loads whose tiles are operands of a dot, as they are or after
-    elementwise ops (with a `tile.num_stages` on the loop: all its loads), get nodes that
-    copy them by cp.async into rings of as many slots as there are stages, and the loop gets
-    `tilegpu.schedule` (tessera/Dialect/TileGPU/IR/Schedule.h); tilegpu-expand-schedule writes
-    the loop that this describes. Buffers that the tile was stored to become slots of the ring.
+    A load gets a `tilegpu.node` that copies its tile by cp.async into a ring of slots. Its tile
+    must be an operand of a dot, directly or after elementwise ops. If the loop has a
+    `tile.num_stages`, all of its loads qualify. The loop gets `tilegpu.schedule`
+    (tessera/Dialect/TileGPU/IR/Schedule.h), which tilegpu-expand-schedule expands. The buffers that
+    the tile was stored to become slots of the ring.
 
-    A ring has as many slots as fit into the shared memory of the target. A wgmma whose
-    accumulator the loop carries is in flight while the next iteration begins; its operands
-    take one slot more. Where the loop does not say how many stages it wants, it then has as many
-    as it takes for copies to be there in time, if no program loses its place on an SM.
+    A ring has one slot per stage, as far as shared memory suffices. A wgmma whose accumulator the
+    loop carries is in flight while the next iteration begins; its operands take one more slot. If
+    the loop does not set its number of stages, the ring gets as many slots as copies need to arrive
+    in time. That must not lower occupancy.
 
-    Of two dots by wgmma the first has stage -1, if it needs nothing but a copied tile and what
-    the loop does not change, there are three slots, and registers for both results, but not for
-    a second program: tensor cores then work while threads compute between the dots.
+    The first of two wgmma dots gets stage -1, so that tensor cores work while threads compute
+    between the dots. Its operands must be copied tiles or loop invariants. The ring needs three
+    slots, and registers must hold both results. Stage -1 is not used if registers suffice for a
+    second program.
 
-    A load stays as it is, with a remark that says why, if its address depends on a
-    dot, on branches, or on what has effects; if masked-off lanes read something else
-    than 0; if no 4 bytes of it lie side by side in memory and in the buffer. So does a
-    loop that writes to global memory, has a barrier or a volatile load.
+    A load is unchanged, with a remark that gives the reason, in these cases. Its address depends on
+    a dot, a branch or an op with effects. Its masked-off lanes read a value other than 0. Fewer
+    than 4 bytes of it are contiguous both in memory and in the buffer. The loop is unchanged if it
+    writes to global memory, or has a barrier or a volatile load.
 
     ```mlir
     %r:2 = scf.for %i = %c0 to %n step %c32 iter_args(%acc = %zero, %at = %p) -> (...) : i32 {
@@ -146,40 +150,41 @@ def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
   let options = [
     Option<"numStages", "num-stages", "unsigned", "3",
-           "Stages of a loop that does not say; 1 is no pipelining">,
+           "Stages of a loop that sets none; 1 disables pipelining">,
     Option<"skew", "skew", "bool", "true",
-           "Whether dots may be done an iteration ahead, which takes registers">,
+           "Allow dots of the next iteration (stage -1), which take registers">,
     Option<"strict", "strict", "bool", "false",
-           "Whether it is an error if the verifier refuses a plan">,
+           "Make it an error if the verifier refuses a plan">,
     Option<"refused", "refused", "unsigned", "0",
-           "For tests: plans of each loop that are taken for refused, from the first on">,
+           "For tests: treat this many plans of each loop as refused">,
   ];
 }
 
 def TileGPUExpandSchedulePass : Pass<"tilegpu-expand-schedule", "::mlir::ModuleOp"> {
-  let summary = "Writes the loops that schedules describe";
+  let summary = "Expand schedules into pipelined loops";
   let description = [{
-    For each loop with `tilegpu.schedule` (tessera/Dialect/TileGPU/IR/Schedule.h): checks that
-    nothing is used before it is there, that no slot of a ring is filled while it is read, and
-    that rings fit into shared memory; an error says which ops are in the wrong order. Then
-    the loop becomes the one that is described: rings, the first copies, the steady state and
-    what is left behind it. Iterations that there are not copy nothing. A ring that threads fill
-    (`copy = threads`) is filled by loads and stores where cp.async would begin.
+    The pass handles each loop with `tilegpu.schedule` (tessera/Dialect/TileGPU/IR/Schedule.h).
+    First it verifies the schedule. No value may be used before it is available, and no slot
+    overwritten while it is read. The rings must fit into shared memory. An error names the ops in
+    the wrong order. Then it writes the rings, the prologue, the steady state and the epilogue.
+    Copies for iterations past the end are predicated off. If threads fill a ring (`copy =
+    threads`), loads and stores take the place of cp.async.
 
-    Where TMA fills rings, the kernel gets tensor maps as arguments; with producer warps
-    (`tilegpu.kernel_schedule`) two regions, of which the second one has the loops and branches
-    of the first with coordinates alone in them (`tilegpu.warp_specialize`), and copies of tiles
-    that a program loads once; and if it is persistent, a loop over programs with the grid's extents
-    as three more arguments.
+    If TMA fills rings, the kernel gets tensor maps as arguments. With producer warps
+    (`tilegpu.kernel_schedule`), it gets two regions (`tilegpu.warp_specialize`). The second one has
+    the loops and branches of the first, computes coordinates, and copies tiles, including those
+    that a program loads once. A persistent kernel becomes a loop over programs, with the extents of
+    the grid as three more arguments.
 
-    A dot by multiply-adds or mma.sync whose node has `slices` becomes dots of slices along K: parts
-    of the buffers in the layout in which a thread has just what it multiplies, each loaded before
-    the slice before it is multiplied. Nothing is written to shared memory again, and nobody waits.
-    Up to 2048 multiply-adds of a thread are written out; of more there is a loop, which fetches the
-    first slice of the next iteration at the end of each. With a slice `ahead` the loop around the
-    dot begins an iteration before the last slice of the one before is multiplied: with the wait
-    for what was copied, the copies that it orders and its first slice. Dots whose tiles have no
-    layouts yet keep that part of their nodes.
+    A dot by multiply-adds or mma.sync whose node has `slices` becomes dots of slices along K. A
+    slice is a part of the buffers, in the layout in which each thread holds exactly its operands.
+    Each slice is loaded before the one before it is multiplied. This needs neither writes to shared
+    memory nor barriers. Up to 2048 multiply-adds per thread are unrolled. Beyond that, a loop
+    fetches the first slice of the next iteration at the end of each.
+
+    With `ahead`, the next iteration begins before the last slice of this one is multiplied. Its
+    wait, its copies and the load of its first slice come first. Dots whose tiles have no layouts
+    yet keep the slices on their nodes.
 
     ```mlir
     %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (...) : i32 {
@@ -218,47 +223,43 @@ def TileGPUExpandSchedulePass : Pass<"tilegpu-expand-schedule", "::mlir::ModuleO
 }
 
 def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleOp"> {
-  let summary = "Proposes schedules of loops whose tiles TMA copies";
+  let summary = "Propose schedules for loops whose tiles TMA copies";
   let description = [{
-    For each kernel with loops of wgmma dots that load what they multiply in boxes
-    (Analysis/BoxAccess.h): the loads get nodes that copy them by TMA, those loops
+    The pass handles kernels with loops of wgmma dots whose operands are boxes in global memory
+    (Analysis/BoxAccess.h). The loads get nodes that copy them by TMA. The loops get
     `tilegpu.schedule` and the kernel `tilegpu.kernel_schedule`
-    (tessera/Dialect/TileGPU/IR/Schedule.h). tilegpu-expand-schedule then gives the kernel a
-    producer warp, one thread of which begins the copies.
+    (tessera/Dialect/TileGPU/IR/Schedule.h). tilegpu-expand-schedule then adds a producer warp, one
+    thread of which issues the copies.
 
-    Tiles that one dot takes come together, with one barrier that says they are there
-    and one that says they are needed no more. A ring has as many slots as fit
-    into the shared memory of the target, at most as many as there are stages, and one more
-    for a wgmma that goes on while the next iteration begins. Of two dots, where
-    tilegpu-pipeline would do the first an iteration ahead, the second is put off into the
-    next iteration (the late dot); and ping-pong between warpgroups orders who begins both, if
-    there is no other program to fill the gaps.
+    The tiles of one dot are copied together. One barrier signals that they are full, another that
+    they are empty. A ring has one slot per stage, as far as shared memory suffices. A wgmma that is
+    in flight while the next iteration begins takes one more slot. If tilegpu-pipeline would compute
+    the first of two dots an iteration ahead, this pass defers the second into the next iteration
+    (the late dot). If occupancy is one program per SM, ping-pong orders the dots of the warpgroups.
 
-    In kernels in whose loops arithmetic takes longer than dots (attention with heads of
-    64) the first thread of the program orders the copies in between (`tilegpu.one_thread`),
-    while the last dot of an iteration goes on, and there is no producer warp: more programs
-    have room then, which do better there. They have a slot less than stages where barriers
-    would take the place of one of them. If the step of such a loop is no small constant, or
-    its dot goes on into the next iteration, tilegpu-pipeline takes it.
+    If arithmetic in a loop takes longer than its dots (attention with heads of 64), the kernel gets
+    no producer warp. Higher occupancy is faster there. The first thread of the program issues the
+    copies (`tilegpu.one_thread`) while the last dot of an iteration is in flight. A ring has one
+    slot fewer if barriers would take the space of a slot. If the step of such a loop is not a small
+    constant, or its dot is in flight into the next iteration, tilegpu-pipeline schedules it.
 
-    Where a single dot goes on from iteration to iteration, and one program takes an
-    SM, it does one program after the other (`tilegpu.persistent_programs`) with
-    the grid's extents as three more arguments, as long as programs do not look at each
-    other and are of the same length. Where results are computed with in between, several
-    programs are to run at once (`tilegpu.occupancy`), if there is room for them. If there is none,
-    and the producer can copy all that is multiplied, the tiles that a program loads once before
-    its loops among it (attention's rows of q), it does one program after the other as well:
-    warpgroups then go from one program to the next without waiting for each other.
-    Kernels with loops of more dots have no producer warp where more programs have room without and
-    iterations are expected to take no longer (tessera/Machine/ScheduleCost.h).
-    A kernel that has a `tilegpu.kernel_schedule` already keeps it.
+    If a loop has a single dot in flight across iterations, and occupancy is one program per SM, the
+    kernel becomes persistent (`tilegpu.persistent_programs`). It gets the extents of the grid as
+    three more arguments. Its programs must be independent and of equal length. If results are
+    computed with between dots, several programs should run per SM (`tilegpu.occupancy`), if they
+    fit. If they do not fit and the producer can copy every operand, the kernel becomes persistent
+    as well. The operands include tiles that a program loads once before its loops (attention's rows
+    of q). Warpgroups then go on to the next program without waiting for each other.
 
-    A loop stays as it is, with a remark that says why, if a tile that reaches a dot
-    is no box, is computed with before it is multiplied or cannot be laid out by TMA;
-    if an index is loaded in it; if bounds or conditions depend on floats that are loaded (integers
-    are told to the producer, tilegpu-expand-schedule); if it has a dot in a branch; if something
-    orders memory before it; if two slots do not fit. The kernel's other loops have their schedules
-    all the same.
+    A kernel whose loops have more dots gets no producer warp if occupancy is higher without one.
+    Its iterations must not be expected to take longer (tessera/Machine/ScheduleCost.h). A kernel
+    that already has a `tilegpu.kernel_schedule` is unchanged.
+
+    A loop is unchanged, with a remark that gives the reason, in these cases. A tile that reaches a
+    dot is not a box, is computed with before the dot, or has no layout that TMA can write. An index
+    is loaded in the loop. Bounds or conditions depend on loaded floats; loaded integers are sent to
+    the producer. A dot is in a branch. An earlier op orders memory. Two slots do not fit. The other
+    loops of the kernel keep their schedules.
 
     ```mlir
     %r:2 = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero, %at = %p) -> (...) : i32 {
@@ -285,31 +286,30 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
   let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
   let options = [
     Option<"numStages", "num-stages", "unsigned", "3",
-           "Stages of a loop that does not say; 1 is no pipelining">,
+           "Stages of a loop that sets none; 1 disables pipelining">,
     Option<"skew", "skew", "bool", "true",
-           "Whether dots may be put off by an iteration, which takes registers">,
+           "Allow dots deferred by an iteration (late dots), which take registers">,
     Option<"mostPrograms", "most-programs", "int64_t", "3",
-           "Programs that may share an SM, and its registers, at most">,
+           "Maximum of programs that share an SM and its registers">,
     Option<"strict", "strict", "bool", "false",
-           "Whether it is an error if the verifier refuses a plan">,
+           "Make it an error if the verifier refuses a plan">,
     Option<"refused", "refused", "unsigned", "0",
-           "For tests: plans of each loop that are taken for refused, from the first on">,
+           "For tests: treat this many plans of each loop as refused">,
   ];
 }
 
 def TileGPUOrderProgramsPass : Pass<"tilegpu-order-programs", "::mlir::ModuleOp"> {
-  let summary = "Has the longest programs of a launch begin first";
+  let summary = "Start the longest programs of a launch first";
   let description = [{
-    A GPU begins programs in the order of their numbers. Of a kernel with a loop whose number of
-    iterations grows with the number of the program along an axis of the grid, and no loop for
-    which it shrinks, programs get their numbers along that axis from the last one on
-    (`tilegpu.reversed_axes`): the launch ends with the shortest ones, not with the longest. If it
-    is axis 0, or programs shrink along it, rows of the grid are done in groups
-    (`tilegpu.grouped_rows`), with the longest programs of all of the group's rows first.
-    That a number grows is a guess (`ProgramTrend.h`), and changes the order alone.
+    A GPU starts programs in the order of their ids. In some kernels the iterations of a loop grow
+    with the program id along one axis of the grid, and shrink for no loop. Then the ids along that
+    axis are reversed (`tilegpu.reversed_axes`), so that the launch ends with the shortest programs.
+    If that axis is 0, or iterations shrink along axis 0, rows of the grid run in groups
+    (`tilegpu.grouped_rows`). Each group starts the longest programs of all its rows first. The
+    trend is a guess (`ProgramTrend.h`), on which only the order depends.
 
-    A kernel stays as it is if its programs may wait for each other or see what others wrote, or
-    ask for their numbers other than by `tile.program_id`.
+    A kernel is unchanged if its programs may wait for each other or read what others wrote. It is
+    also unchanged if it reads program ids other than by `tile.program_id`.
 
     ```mlir
     tile.func @causal(...) {
@@ -327,20 +327,21 @@ def TileGPUOrderProgramsPass : Pass<"tilegpu-order-programs", "::mlir::ModuleOp"
 }
 
 def TileGPUOrderTilesPass : Pass<"tilegpu-order-tiles", "::mlir::ModuleOp"> {
-  let summary = "Has programs beside each other take tiles of one column";
+  let summary = "Order programs so that concurrent ones share columns of tiles";
   let description = [{
-    Programs have a tile each, or take tiles in turns, row by row, or have a number along each of two
-    axes; and dots have an operand that belongs to the row, and one that belongs to the column. Then
-    programs change places at the start of the kernel, so that those that are in work at once load
-    as little as possible between them: tiles of a few rows come column by column. The number of
-    columns is that of the first iteration of the loops around. How many rows is chosen by the bytes
-    of the two operands. Iterations of a loop over tiles that do not depend on each other take other
-    tiles instead, if the step is the number of programs, and neither rows of what is stored overlap
-    nor what is loaded with that, which the kernel finds out.
+    Programs may have one tile each, iterate over tiles row by row, or have an id along each of two
+    axes. Their dots have one operand per row of tiles, and one per column. The kernel permutes
+    program ids at its start, so that concurrent programs load as few bytes as possible together.
+    The tiles of a few rows are done column by column. The bytes of the two operands decide how many
+    rows. The number of columns is that of the first iteration of the enclosing loops.
 
-    A kernel stays as it is if its programs may wait for each other or see what others wrote, or tell
-    their numbers other than by `tile.program_id`; if they are clusters, or have an order of
-    `tilegpu-order-programs`; or if the number of columns is not known to be the same in all.
+    If the iterations of a loop over tiles are independent, they are permuted instead. The step must
+    be the number of programs. The stored rows must overlap neither each other nor what is loaded,
+    which the kernel checks at run time.
+
+    A kernel is unchanged if its programs may wait for each other, read what others wrote, or read
+    their ids other than by `tile.program_id`. The same holds for clusters, for kernels that
+    `tilegpu-order-programs` ordered, and if the number of columns may differ between programs.
 
     ```mlir
     %first = tile.program_id 0
@@ -366,29 +367,29 @@ def TileGPUOrderTilesPass : Pass<"tilegpu-order-tiles", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
   let options = [
     Option<"assumeApart", "assume-apart", "bool", "true",
-           "Whether a launch may have to know that arrays are others">,
+           "Allow launch conditions by which arrays do not overlap">,
   ];
 }
 
 def TileGPUDivideProgramsPass : Pass<"tilegpu-divide-programs", "::mlir::ModuleOp"> {
-  let summary = "Divides programs into parts, which blocks of a cluster do by themselves";
+  let summary = "Partition the tiles of a program among the blocks of a cluster";
   let description = [{
-    In modules with `tilegpu.num_ctas`: a kernel whose dots are large enough is divided along the
-    rows of their results, or along the columns, into a part for each block. Tiles become
-    those of a part, with the index of what is divided from `tilegpu.cluster_rank` on; tiles that all
-    parts need whole stay what they are, the same in all blocks. From then on the program is one
-    of a single block (`tilegpu.num_parts` in the place of `tilegpu.num_ctas`), and what is the
-    same in all blocks can be copied for all of them (tilegpu-warp-specialize).
+    In modules with `tilegpu.num_ctas`, a kernel whose dots are large enough is partitioned along
+    the rows or the columns of their results. Each block gets one part. Tiles become tiles of a
+    part, whose indices along the partitioned dimension start at the block's rank
+    (`tilegpu.cluster_rank`). Tiles that all parts need whole are unchanged and equal in all blocks.
+    The program then has a single block (`tilegpu.num_parts` replaces `tilegpu.num_ctas`).
+    tilegpu-warp-specialize may multicast tiles that are equal in all blocks.
 
-    A kernel stays as it is, with a remark that says why, if a part would be too small for
-    wgmma, or if blocks would have to know of each other: where something has effects but loads and
-    stores, what is stored is not divided, or is divided along what is reduced or reordered; or
-    where what a block stores may be loaded, or stored, by another one. That arrays are different
-    ones is asked of a launch.
+    A kernel is unchanged, with a remark, if a part is too small for wgmma or the blocks depend on
+    each other. They do if an op other than a load or a store has effects. They do if a stored tile
+    is not partitioned, or is partitioned along a dimension that is reduced or reordered. They do if
+    one block may load or store what another one stores. The launch checks that different arrays do
+    not overlap.
 
-    In modules without `tilegpu.num_ctas` nothing is changed. A kernel with one loop of dots that two
-    blocks could divide gets `tilegpu.divisible_program`, what an iteration would take each of
-    them: a launch of few programs may then prefer a variant that is divided (DivisibleSum.h).
+    Modules without `tilegpu.num_ctas` are not partitioned. If a kernel has one loop of dots that
+    two blocks could divide, it gets `tilegpu.divisible_program`: the expected cost of an iteration
+    in each block. A launch of few programs may then choose a partitioned variant (DivisibleSum.h).
 
     ```mlir
     %range = tile.range 0 to 256 : ...
@@ -411,18 +412,18 @@ def TileGPUDivideProgramsPass : Pass<"tilegpu-divide-programs", "::mlir::ModuleO
 }
 
 def TileGPUSplitKPass : Pass<"tilegpu-split-k", "::mlir::ModuleOp"> {
-  let summary = "Divides loops that sum up dots among the blocks of a cluster";
+  let summary = "Split loops that accumulate dots among the blocks of a cluster";
   let description = [{
-    In modules with `tilegpu.num_ctas`: of a kernel's one loop of dots each block does one
-    iteration of so many, on whole tiles of its own, and what they have is added behind it
-    (`tilegpu.cluster_sum`), in an order that is always the same. So a grid of few programs has as many
-    SMs multiply as there are blocks. In modules without `tilegpu.num_ctas` a kernel with such a loop
-    gets `tilegpu.divisible_sum` alone, what that would take.
+    In modules with `tilegpu.num_ctas`, the iterations of the kernel's only loop of dots are dealt
+    to n blocks. Block r computes iterations r, r + n, r + 2n, on whole tiles. Behind the loop,
+    `tilegpu.cluster_sum` adds the partial sums in a fixed order. A grid of few programs then uses
+    as many SMs as there are blocks. In modules without `tilegpu.num_ctas`, a kernel with such a
+    loop only gets `tilegpu.divisible_sum`, the expected cost.
 
-    A loop stays as it is, with a remark that says why, if it carries more than tiles to which
-    dots are added and integers that move by equal amounts; if its lower bound or step is not
-    constant; if it is in a loop or a branch, or there are other loops of dots; if it, or
-    what is in front of it, writes to memory or orders it.
+    A loop is unchanged, with a remark that gives the reason, in these cases. It carries values
+    other than accumulators of dots and integers that advance by equal amounts. Its lower bound or
+    step is not constant. It is nested in a loop or a branch, or is not the only loop of dots. It,
+    or code before it, writes to memory or orders memory.
 
     ```mlir
     %sum:2 = scf.for %k = %begin to %n step %c32 iter_args(%acc = %zero, %at = %c0) ...
@@ -441,17 +442,20 @@ def TileGPUSplitKPass : Pass<"tilegpu-split-k", "::mlir::ModuleOp"> {
 }
 
 def TileGPUStoreByTensorMapPass : Pass<"tilegpu-store-by-tensor-map", "::mlir::ModuleOp"> {
-  let summary = "Leaves the stores of dots' results to TMA";
+  let summary = "Store the results of dots by TMA";
   let description = [{
-    In kernels with wgmma dots a store of a large tile that is a box (Analysis/BoxAccess.h),
-    which its mask cuts off at the ends of the array alone, becomes a write to shared memory
-    and a copy from there by TMA. In a loop the copy goes on until the next tile
-    is written; where that leaves too little memory, the tile goes in pieces, by two buffers
-    alternately. A store stays one of threads, with a remark that says why, if the kernel orders
-    memory, if other stores may write to the same array, if it says how to cache, or if a loop
-    leaves no shared memory for pieces, either. An array that the kernel finds in memory is stored
-    so in a loop in which nothing else comes to memory, by a tensor map that the kernel makes in
-    front of it; what is stored is there when the loop ends.
+    In kernels with wgmma dots, a store of a large tile becomes a write to shared memory and a TMA
+    copy from there. The tile must be a box (Analysis/BoxAccess.h) that its mask cuts only at the
+    ends of the array. In a loop, the copy is in flight until the next tile is written. If shared
+    memory does not suffice for the whole tile, the store alternates between two buffers for parts
+    of it.
+
+    A store is unchanged, with a remark that gives the reason, in these cases. The kernel orders
+    memory. Another store may write to the same array. The store has a cache hint. A loop leaves no
+    shared memory even for parts.
+
+    If the kernel loads the address of the array from memory, it makes the tensor map before the
+    loop. That loop may have no other access to memory. Its stores are complete when the loop ends.
 
     ```mlir
     tile.store %p, %x, %m : tensor<64x64x!tile.ptr<f16>, ...>
@@ -470,12 +474,13 @@ def TileGPUStoreByTensorMapPass : Pass<"tilegpu-store-by-tensor-map", "::mlir::M
 }
 
 def TileGPUMergeReductionsPass : Pass<"tilegpu-merge-reductions", "::mlir::ModuleOp"> {
-  let summary = "Makes one reduction of several that do not depend on each other";
+  let summary = "Merge independent reductions into one";
   let description = [{
-    Two reductions of a block along the same axis of tiles of one shape become one of all
-    their operands (up to four), in the place of the second, so that warps meet once for
-    both. What needs the first one's result moves down behind it; where that has effects, or
-    the second needs it, nothing is merged. Not with `tilegpu.deterministic`.
+    Two reductions of a block along the same axis of tiles of one shape become one reduction of all
+    their operands (up to four). It takes the place of the second, so that warps synchronise once
+    for both. Ops that need the first result move behind it. If one of them has effects, or the
+    second reduction needs it, the two are not merged. Modules with `tilegpu.deterministic` are
+    unchanged.
 
     ```mlir
     %a = tile.reduce(%x) {axis = 0 : i32} : (tensor<1024xf32, #tilegpu.unassigned>) -> f32 {
@@ -501,17 +506,16 @@ def TileGPUMergeReductionsPass : Pass<"tilegpu-merge-reductions", "::mlir::Modul
 }
 
 def TileGPUCoalescePass : Pass<"tilegpu-coalesce", "::mlir::ModuleOp"> {
-  let summary = "Proposes layouts for each access to global memory";
+  let summary = "Propose coalesced layouts for accesses to global memory";
   let description = [{
-    From the access analysis follows by how many bytes the address moves with each bit
-    of an element's number. The bits with the smallest strides go to the registers of
-    a thread, as many as one access of at most 16 bytes can take (limited by alignment,
-    contiguity, and what the mask is constant on), the next ones to the lanes of a
-    warp, then to warps; a tile that is too small is held in copies. With narrower
-    accesses, with warps along the largest strides, and with blocks in registers where
-    the function transposes, this gives a few candidates an access, best first, in
-    `tilegpu.candidates`. Which is taken is decided by
-    tilegpu-assign-layouts, for the whole function at once.
+    The access analysis gives the stride of the address for each bit of an element's index. The bits
+    with the smallest strides go to the registers of a thread, up to an access of 16 bytes.
+    Alignment, contiguity and the granularity of the mask limit its width. The next bits go to the
+    lanes of a warp, then to warps. A tile that is too small is replicated.
+
+    Further candidates have narrower accesses, warps along the largest strides, or, where the
+    function transposes, square blocks in registers. `tilegpu.candidates` has them, the best first.
+    tilegpu-assign-layouts chooses for the whole function at once.
 
     ```mlir
     tile.func @k(%base: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
@@ -533,21 +537,19 @@ def TileGPUCoalescePass : Pass<"tilegpu-coalesce", "::mlir::ModuleOp"> {
 }
 
 def TileGPUAssignLayoutsPass : Pass<"tilegpu-assign-layouts", "::mlir::ModuleOp"> {
-  let summary = "Chooses the layout of every tile at the least cost for the function";
+  let summary = "Choose a layout for every tile at the least cost for the function";
   let description = [{
-    Ops are labelled with layouts. A label costs what the op costs in it: memory
-    accesses by their instructions and sectors, reductions by shuffles and barriers,
-    everything by its registers. An edge from a tile to its use costs the conversion
-    between the two labels, as it would be done. All costs are weighted by how often
-    the code runs. Candidates come from the memory accesses (tilegpu-coalesce) and the
-    dots, carried to all other ops; the cheapest labelling is found by eliminating
-    one op after the other (exactly, unless too many choices stay open at once).
+    The pass labels ops with layouts. A label costs what the op costs in that layout. Accesses cost
+    instructions and sectors, reductions cost shuffles and barriers, other ops cost registers. An
+    edge from a tile to its use costs the conversion between the two labels. All costs are weighted
+    by the frequency of the code. Candidates come from memory accesses (tilegpu-coalesce) and dots,
+    and are propagated to all other ops. Eliminating one op after another finds the cheapest
+    labelling. The result is exact unless too many choices are open at once.
 
-    What is cheap to compute (ranges, splats, constants, index arithmetic) has no label:
-    it is computed again in each layout that is asked for. Where labels differ a
-    `tilegpu.convert_layout` is put in. Carried values and results of branches have one
-    layout wherever they come from. Tiles that functions take and give have the layout
-    that their shape says.
+    Cheap ops (ranges, splats, constants, index arithmetic) have no label. They are recomputed in
+    each layout that is needed. Where labels differ, a `tilegpu.convert_layout` is inserted.
+    Loop-carried values and results of branches have one layout on all paths. Arguments and results
+    of functions have the layout that follows from their shape.
 
     No tile is unassigned after this pass; it fails if one is.
 
@@ -579,20 +581,20 @@ def TileGPUAssignLayoutsPass : Pass<"tilegpu-assign-layouts", "::mlir::ModuleOp"
 }
 
 def TileGPUPrefetchPass : Pass<"tilegpu-prefetch", "::mlir::ModuleOp"> {
-  let summary = "Has dots read their operands from shared memory, a slice ahead";
+  let summary = "Prefetch operands of dots from shared memory in slices along K";
   let description = [{
-    A dot by multiply-adds or by mma.sync whose operands both come from buffers in shared
-    memory, and are used by it alone, gets a node of the schedule by which it reads them in
-    slices along K (tessera/Dialect/TileGPU/IR/Schedule.h): `tilegpu-expand-schedule` makes dots of
-    slices of it. A slice has the K of an instruction; or for multiply-adds up to four steps of K
-    and 32 words of a thread.
+    The pass handles dots by multiply-adds or mma.sync whose operands both come from buffers in
+    shared memory that no other op reads. The dot's node gets `slices` along K
+    (tessera/Dialect/TileGPU/IR/Schedule.h). tilegpu-expand-schedule writes the dots of slices. For
+    mma.sync, a slice has the K of an instruction. For multiply-adds, it has up to four steps of K
+    and 32 words per thread.
 
-    In a loop that waits for what was copied to a ring, and has one dot by mma.sync, that has the
-    first slice of the next iteration `ahead`.
+    A loop may wait for the copies of a ring and have a single dot, by mma.sync. Then the first
+    slice of its next iteration is fetched `ahead`.
 
-    Left alone are dots that have slices already; of which an operand is computed, or may be
-    overwritten on the way; batches; sums of f16 by multiply-adds, which are rounded but once; and
-    a K that is no power of two.
+    A dot is unchanged if it has slices already, or if an operand is computed or may be overwritten
+    before its use. The same holds for batches, for a K that is not a power of two, and for f16 sums
+    by multiply-adds, which are rounded once.
 
     ```mlir
     %a = tilegpu.local_load %x : !tilegpu.memdesc<32x8xf32, #shared> -> tensor<32x8xf32, #a>
@@ -610,19 +612,21 @@ def TileGPUPrefetchPass : Pass<"tilegpu-prefetch", "::mlir::ModuleOp"> {
 }
 
 def TileGPULoadRowsAheadPass : Pass<"tilegpu-load-rows-ahead", "::mlir::ModuleOp"> {
-  let summary = "Has loops over rows copy the next row while they compute with one";
+  let summary = "Prefetch the next row in loops over rows";
   let description = [{
-    A loop that reduces what it loads gets a schedule (tessera/Dialect/TileGPU/IR/Schedule.h) by
-    which its rows come by cp.async, an iteration ahead, into two slots of a ring. Each thread
-    copies what it reads itself, in pieces of 16 bytes; each block of a cluster has slots for its
-    part. Runs when layouts are known, and before `tilegpu-expand-schedule`.
+    A loop that reduces its loaded rows gets a schedule (tessera/Dialect/TileGPU/IR/Schedule.h).
+    cp.async copies the rows one iteration ahead into a ring of two slots. Each thread copies the
+    elements that it reads, 16 bytes at a time. Each block of a cluster has slots for its part. Runs
+    after layouts are assigned, and before `tilegpu-expand-schedule`.
 
-    That is done for kernels whose registers tiles alone decide, if shared memory has room for both
-    slots beside as many programs as an SM has registers for, if all of an iteration's tiles can be
-    copied, and if nothing in the loop orders memory; in a cluster only if registers do not hold
-    what an iteration loads. Arrays that it stores to have to be apart from
-    those that it loads from: launches are asked for that (`tilegpu.arrays_apart`), for all
-    rows that the loop goes through, so its bound has to be an argument or a number.
+    The pass requires that only tiles determine the kernel's registers. Shared memory must hold both
+    slots for as many programs as registers allow per SM. All tiles of an iteration must be
+    copyable, and nothing in the loop may order memory. In a cluster, the pass runs only if
+    registers do not hold the loads of an iteration.
+
+    Arrays that the loop stores to must not overlap those that it loads from. Launches check this
+    (`tilegpu.arrays_apart`) for all rows of the loop, so its bound must be an argument or a
+    constant.
 
     ```mlir
     %sums:2 = scf.for %r = %first to %rows step %step ... {
@@ -639,21 +643,22 @@ def TileGPULoadRowsAheadPass : Pass<"tilegpu-load-rows-ahead", "::mlir::ModuleOp
   let dependentDialects = ["TileGPUDialect"];
   let options = [
     Option<"numStages", "num-stages", "unsigned", "3",
-           "Stages of a loop that does not say; 1 is no copying ahead">,
+           "Stages of a loop that sets none; 1 disables prefetching">,
     Option<"strict", "strict", "bool", "false",
-           "Whether it is an error if the verifier refuses a plan">,
+           "Make it an error if the verifier refuses a plan">,
     Option<"refused", "refused", "unsigned", "0",
-           "For tests: plans of each loop that are taken for refused, from the first on">,
+           "For tests: treat this many plans of each loop as refused">,
   ];
 }
 
 def TileGPUReloadRowsPass : Pass<"tilegpu-reload-rows", "::mlir::ModuleOp"> {
-  let summary = "Loads rows that are added to results of dots where they are added";
+  let summary = "Load a row in the layout of its use instead of converting it";
   let description = [{
-    In the default region of a `tilegpu.warp_specialize`, a conversion that exchanges a row
-    or column between threads, and whose source is computed element by element from loads, is
-    replaced by the same loads in its own layout: warps load an element several times, and do
-    not wait for each other. Up to 64 elements a thread; not over what may write.
+    The pass handles the default region of a `tilegpu.warp_specialize`. There, a conversion may
+    exchange a row or a column between threads that was computed element by element from loads. The
+    same loads in the target layout replace it. Warps load an element several times, but do not wait
+    for each other. A thread loads at most 64 elements. No op between the loads and the conversion
+    may write to memory.
 
     ```mlir
     #once = #tilegpu.layout<256, lane = [1, 2, 4, 8, 16], warp = [32, 64, 128]>
@@ -691,19 +696,20 @@ def TileGPUReloadRowsPass : Pass<"tilegpu-reload-rows", "::mlir::ModuleOp"> {
 }
 
 def TileGPUReorderInstructionsPass : Pass<"tilegpu-reorder-instructions", "::mlir::ModuleOp"> {
-  let summary = "Moves conversions and index arithmetic to where their results are used";
+  let summary = "Sink conversions and index arithmetic to their first use";
   let description = [{
-    Registers are held from the definition of a tile to its last use. A conversion
-    that makes more registers, and a tile made of no other tile, is moved down to just before
-    its first use in the same block, or into the branch that alone uses it. Nothing is
-    moved into a loop. Loads are put off in the same way (over reductions, too, though not
-    over what may write) where more than three quarters of a thread's registers would hold
-    tiles otherwise. In a loop that only loads and computes they go to the top, so that none
-    waits for another. Tiles that are held over a reduction though they do not fit registers
-    there are made again behind it, of the same loads, where that takes less than to write and
-    read what does not fit. A kernel of elementwise ops, accesses and reductions gets
-    `tilegpu.occupancy`: how many programs of it fit an SM, with the registers that its
-    tiles need and 16 more.
+    A tile holds registers from its definition to its last use. The pass sinks a conversion that
+    makes more registers, and a tile made of no other tile, to its first use in the block. If only
+    one branch uses it, it moves there. Nothing moves into a loop.
+
+    Loads sink in the same way, also across reductions but not across writes, if tiles would hold
+    more than three quarters of a thread's registers. In a loop that only loads and computes, loads
+    move to the top, so that none waits for another. A tile that is live across a reduction without
+    fitting registers is rematerialised behind it from the same loads. That must cost less than
+    spilling what does not fit.
+
+    A kernel of elementwise ops, accesses and reductions gets `tilegpu.occupancy`, the programs that
+    fit an SM. They need the registers of the tiles, and 16 more per thread.
 
     ```mlir
     %i = tile.range 0 to 64 : tensor<64xi32, #layout>
@@ -720,13 +726,12 @@ def TileGPUReorderInstructionsPass : Pass<"tilegpu-reorder-instructions", "::mli
 }
 
 def TileGPUSpillInvariantsPass : Pass<"tilegpu-spill-invariants", "::mlir::ModuleOp"> {
-  let summary = "Keeps what a loop does not change in shared memory where registers do not do";
+  let summary = "Spill loop invariants to shared memory when registers do not suffice";
   let description = [{
-    Where the tiles that a loop with reductions holds take more registers than a thread may have,
-    those from before the loop are written to shared memory, as narrow as they were before they
-    were converted, and read where they are used, until the rest fits. For kernels whose
-    registers tiles alone decide; each block of a cluster keeps its part. Runs when layouts are
-    known.
+    If the live tiles of a loop with reductions exceed a thread's registers, tiles from before the
+    loop are spilled until the rest fits. They are written to shared memory before any widening
+    conversion, and read at each use. The pass requires that only tiles determine the kernel's
+    registers. Each block of a cluster stores its part. Runs after layouts are assigned.
 
     ```mlir
     %w = tile.fp_to_fp %l : tensor<16384xbf16, #row> -> tensor<16384xf32, #row>
@@ -746,13 +751,13 @@ def TileGPUSpillInvariantsPass : Pass<"tilegpu-spill-invariants", "::mlir::Modul
 }
 
 def TileGPUStreamRowsPass : Pass<"tilegpu-stream-rows", "::mlir::ModuleOp"> {
-  let summary = "Keeps weights in an SM's cache by marking rows that are loaded once";
+  let summary = "Mark rows that are loaded once as evict-first, so that weights stay cached";
   let description = [{
-    Where one program has an SM for itself (`tilegpu.occupancy`), and loads tiles that are the same
-    for all programs beside tiles of its own, the latter and what it stores get the hint
-    `evict_first`, so that the former are still in the first-level cache when the next program comes
-    to the SM. For accesses that have no hint and are in no loop or branch, and for tiles that are not
-    loaded again. Runs when occupancy is known.
+    The pass requires an occupancy of one program per SM (`tilegpu.occupancy`). The program loads
+    some tiles that are equal for all programs, and others of its own. Its own loads, and its
+    stores, get the hint `evict_first`. The shared tiles then stay in the first-level cache for the
+    next program on the SM. An access qualifies if it has no hint, is in no loop or branch, and its
+    tile is not loaded again. Runs after the occupancy is known.
 
     ```mlir
     %x = tile.load %own : tensor<8192x!tile.ptr<f32>, #row>
@@ -770,16 +775,17 @@ def TileGPUStreamRowsPass : Pass<"tilegpu-stream-rows", "::mlir::ModuleOp"> {
 }
 
 def TileGPUPrefetchNextRowPass : Pass<"tilegpu-prefetch-next-row", "::mlir::ModuleOp"> {
-  let summary = "Has a program that fills an SM ask for the row that is loaded next there";
+  let summary = "Prefetch the next row into L2 when occupancy is 1";
   let description = [{
-    Where one program has an SM for itself (`tilegpu.occupancy`), and reduces what it loads,
-    memory is idle while its warps wait for each other and while it stores. What is loaded next on
-    the SM is asked for meanwhile (`tilegpu.prefetch`): in a loop, what the next iteration loads;
-    else what the program that comes as many programs later as the GPU has SMs is to load. That is
-    done for loads of a row, all or its first elements, from an address that is made of arguments
-    and numbers of programs, or of the loop's variable, in every program or iteration, if the
-    second-level cache has room for what all SMs load, load next and store. Blocks of a cluster ask
-    for equal parts. Runs when occupancy is known.
+    If one program fills an SM (`tilegpu.occupancy`) and reduces its loads, memory is idle while
+    warps wait and while the program stores. `tilegpu.prefetch` uses that time. In a loop, it
+    fetches the loads of the next iteration. Otherwise, it fetches the loads of a later program, as
+    many ids ahead as the GPU has SMs.
+
+    The address must be computed from arguments and program ids, or from the loop's variable. The
+    load must cover a row or its first elements, and be executed by every program or iteration. The
+    second-level cache must hold what all SMs load, prefetch and store. Blocks of a cluster prefetch
+    equal parts. Runs after the occupancy is known.
 
     ```mlir
     %pid = tile.program_id 0
@@ -803,13 +809,13 @@ def TileGPUPrefetchNextRowPass : Pass<"tilegpu-prefetch-next-row", "::mlir::Modu
 }
 
 def TileGPUStoreByWarpgroupsPass : Pass<"tilegpu-store-by-warpgroups", "::mlir::ModuleOp"> {
-  let summary = "Lets each warpgroup store its part of a result by itself";
+  let summary = "Issue TMA stores by each warpgroup for its own rows";
   let description = [{
-    In the default region of a `tilegpu.warp_specialize`, a result that TMA
-    stores is put into its buffer by all warps, and a thread of the first one tells TMA.
-    Where each box of the buffer is written by one warpgroup, a thread of that warpgroup
-    tells of it, so that groups need not meet. Done for all stores of a kernel, or none.
-    Runs when layouts are assigned, before barriers are put in.
+    In the default region of a `tilegpu.warp_specialize`, all warps write a result into its buffer.
+    One thread of the first warp issues the TMA store. If one warpgroup writes each box of the
+    buffer, a thread of that warpgroup issues its store instead. Warpgroups then need no common
+    barrier. The pass changes all stores of a kernel or none. Runs after layouts are assigned, and
+    before barriers are inserted.
 
     ```mlir
     #shared = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32],
@@ -847,18 +853,17 @@ def TileGPUStoreByWarpgroupsPass : Pass<"tilegpu-store-by-warpgroups", "::mlir::
 }
 
 def TileGPUAllocateSharedMemoryPass : Pass<"tilegpu-allocate-shared-memory", "::mlir::ModuleOp"> {
-  let summary = "Gives each buffer in shared memory a place";
+  let summary = "Assign an offset in shared memory to each buffer";
   let description = [{
-    Buffers are those of `tilegpu.local_alloc` and the scratch of ops that exchange
-    elements between warps. Two that are never needed at the same time may lie in the
-    same place. A function that is called has one frame, at offset 0. The places are
-    static: `tilegpu.shared_offset` on an alloc, `tilegpu.scratch_offset` on an op with
-    scratch, and `tilegpu.shared_bytes` on the module say where and how much.
+    Buffers are those of `tilegpu.local_alloc`, and the scratch of ops that exchange elements
+    between warps. Buffers whose live ranges do not overlap may share an offset. A called function
+    has one frame, at offset 0. Offsets are static: `tilegpu.shared_offset` on an alloc,
+    `tilegpu.scratch_offset` on an op with scratch. `tilegpu.shared_bytes` on the module is the
+    total.
 
-    Where that is more than the target has, scratch is taken in rounds, the largest first:
-    `tilegpu.scratch_rounds` on an op says in how many slices it goes through its scratch.
-    If it is still too much that is an error here, with the largest buffers and their
-    source lines.
+    If the total exceeds the target's shared memory, the largest scratch is used in several rounds.
+    `tilegpu.scratch_rounds` on an op is the number of its rounds. If the total is still too large,
+    the pass reports an error with the largest buffers and their source lines.
 
     ```mlir
     %s = tile.reduce(%x) {axis = 0 : i32} : (tensor<1024xf32, #layout>) -> f32 {
@@ -877,12 +882,17 @@ def TileGPUAllocateSharedMemoryPass : Pass<"tilegpu-allocate-shared-memory", "::
 }
 
 def TileGPUInsertBarriersPass : Pass<"tilegpu-insert-barriers", "::mlir::ModuleOp"> {
-  let summary = "Lets the warps meet where they would meet in shared memory";
+  let summary = "Insert barriers for shared-memory hazards";
   let description = [{
-    Puts a `tilegpu.barrier` in front of each op that reads bytes of shared memory
-    which an earlier op wrote, or writes bytes which an earlier one used, if there is
-    no barrier between the two on some path. What an op needs inside itself, between
-    writing its scratch and reading it, is its lowering's business.
+    A `tilegpu.barrier` is inserted before each op that reads bytes of shared memory that an earlier
+    op wrote. The same holds for an op that writes bytes that an earlier op used. No barrier is
+    added if every path between the two has one. In a ping-pong section, the barrier goes before the
+    section. The lowering of an op inserts the barriers inside it, between writes and reads of its
+    scratch.
+
+    A `tile.barrier` is inserted before an access of global memory that may alias an earlier access
+    of the same lane by another thread. The pass reports an error if an op uses bytes of a copy that
+    is still in flight.
 
     ```mlir
     %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x32xf32, #shared>
@@ -901,17 +911,17 @@ def TileGPUInsertBarriersPass : Pass<"tilegpu-insert-barriers", "::mlir::ModuleO
 }
 
 def TileGPUInsertProxyFencesPass : Pass<"tilegpu-insert-proxy-fences", "::mlir::ModuleOp"> {
-  let summary = "Makes what threads wrote to shared memory known to the async proxy";
+  let summary = "Insert fences between writes of threads and the async proxy";
   let description = [{
-    Tensor cores (wgmma) and TMA come to shared memory on another way than
-    threads (AsyncProxyOpInterface), and barriers do not order the two. So where one of
-    them reads a buffer that threads have written, or writes bytes that they used, each
-    thread has to issue a `tilegpu.proxy_fence` after its write and before the barrier.
+    Tensor cores (wgmma) and TMA access shared memory through the async proxy
+    (AsyncProxyOpInterface). Barriers do not order it with threads. If such an op reads a buffer
+    that threads have written, or writes bytes that they used, each thread must issue a
+    `tilegpu.proxy_fence`. The fence follows its write and precedes the barrier.
 
-    Follows writes that no fence has come after to such ops, through branches and around
-    loops. A fence is put in as late as possible: before the next op that warps may meet
-    in. An asynchronous copy of a thread (`tilegpu.async_copy`) writes when it is waited
-    for. Runs after tilegpu-insert-barriers.
+    The pass follows unfenced writes to such ops, through branches and around loops. It inserts a
+    fence as late as possible: before the next op that may contain a barrier. An asynchronous copy
+    of a thread (`tilegpu.async_copy`) counts as a write where it is waited for. Runs after
+    tilegpu-insert-barriers.
 
     ```mlir
     %a = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x32xf16, #shared>
