@@ -11,17 +11,16 @@ include "mlir/IR/OpBase.td"
 def Strips_Dialect : Dialect {
   let name = "strips";
   let cppNamespace = "::tessera::strips";
-  let summary = "Fused loop nests over tiles, on the way to a CPU";
+  let summary = "Fused loop nests over tiles for CPUs";
   let description = [{
-    A `strips.group` holds operations on tiles that become one loop nest, whose
-    innermost loop runs over strips: vectors as wide as the machine's. Inside a
-    group tiles are values; between groups they live in buffers of a scratch arena
-    that belongs to one thread (`strips.scratch`), read and written by
-    `strips.read` and `strips.write`. Nothing here names a machine.
+    A `strips.group` holds operations on tiles that become one loop nest, whose innermost loop runs
+    over strips: vectors as wide as the machine's. Inside a group, tiles are values. Between groups,
+    they live in buffers of a thread's scratch arena (`strips.scratch`), accessed by `strips.read`
+    and `strips.write`. Nothing here names a machine.
   }];
   let hasOperationAttrVerify = 1;
-  // What passes leave for others, on ops of any dialect: no other attribute has the dialect's
-  // prefix (DeclaredAttrs.h).
+  // Attributes by which passes pass facts on, on ops of any dialect. No other attribute has the
+  // dialect's prefix (DeclaredAttrs.h).
   let discardableAttrs = (ins
     // On a function: the scratch memory that it takes of a thread (i64).
     "::mlir::IntegerAttr":$scratch_bytes,

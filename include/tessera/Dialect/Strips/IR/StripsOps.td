@@ -14,10 +14,9 @@ class Strips_Op<string mnemonic, list<Trait> traits = []>
 def Strips_GroupOp : Strips_Op<"group", [RecursiveMemoryEffects, SingleBlock, NoRegionArguments]> {
   let summary = "Operations on tiles that become one loop nest";
   let description = [{
-    The region computes on tiles; what has an effect in it (stores, reductions,
-    writes to buffers, atomics) is done for every index of `shape`. The order among
-    different indices is not defined: whoever builds a group knows that no element
-    read in it is written in it for another index.
+    The region computes on tiles. Ops with effects (stores, reductions, writes to buffers, atomics)
+    run for every index of `shape`. The order among different indices is not defined. So no element
+    read in a group may be written in it for another index.
 
     Before `strips-materialize` a group yields tiles and scalars, afterwards scalars
     alone.
@@ -122,11 +121,11 @@ def Strips_DotOp : Strips_Op<"dot", []> {
 }
 
 def Strips_ExceedsCachesOp : Strips_Op<"exceeds_caches", [Pure]> {
-  let summary = "Whether a launch writes or reads more than the caches keep";
+  let summary = "True if a launch writes or reads more than the caches hold";
   let description = [{
-    True if all programs of the launch together write (or read) so much that what comes
-    first has left the caches before the last comes, where each writes (or reads) `bytes`.
-    How much that is the launcher knows.
+    Each program writes (or reads) `bytes`. The result is true if all programs of the launch
+    together exceed the caches, so that the first bytes are evicted before the last come. The
+    launcher sets the limit.
 
     ```mlir
     %large = strips.exceeds_caches %bytes
@@ -140,8 +139,8 @@ def Strips_ExceedsCachesOp : Strips_Op<"exceeds_caches", [Pure]> {
 def Strips_NextProgramIdOp : Strips_Op<"next_program_id", [Pure]> {
   let summary = "The index along an axis of the program that this thread runs next";
   let description = [{
-    For what may be fetched already. Where no program follows, it is this one's own. Only
-    kernels have it: a function is not told.
+    For prefetches. If no program follows, it is this program's own index. Only kernels may use it,
+    since functions do not get it.
 
     ```mlir
     %next = strips.next_program_id 0
@@ -155,12 +154,11 @@ def Strips_NextProgramIdOp : Strips_Op<"next_program_id", [Pure]> {
 def Strips_PrivateCopyOp : Strips_Op<"private_copy", [Pure]> {
   let summary = "This thread's private copy of the beginning of an array that programs add to";
   let description = [{
-    What is added to the `bytes` bytes of `memory`, which are neutral at first, is added to
-    those from `base` on when the thread has run its programs, by atomics, and what nothing
-    has been added to is not touched. `bytes` is a multiple of 64, at most 256 KiB, and 0
-    where the thread's programs, of `lanes` lanes each, are too few for that to pay. The 64
-    bytes that are 256 KiB behind the beginning of `memory` are for whatever goes nowhere. An
-    element is of a type that atomics add to.
+    The `bytes` bytes of `memory` are neutral at first. When the thread has run its programs,
+    atomics add them to the bytes from `base` on. Elements that nothing was added to are skipped.
+    `bytes` is a multiple of 64, and at most 256 KiB. It is 0 if the thread's programs, of `lanes`
+    lanes each, are too few for a copy to pay. The 64 bytes that are 256 KiB behind the beginning of
+    `memory` take additions without a place. An element is of a type that atomics add to.
 
     ```mlir
     %bytes, %memory = strips.private_copy %base of f32 by 1024

@@ -54,9 +54,9 @@ def Tile_AtomicStoreOp : Tile_AtomicOp<"atomic_store"> {
 def Tile_AtomicRMWOp : Tile_AtomicOp<"atomic_rmw"> {
   let summary = "An atomic read-modify-write of each address";
   let description = [{
-    The result is what was there before. A lane masked off returns 0 and touches
-    no memory. Lanes are taken in row-major order where they meet at one address; if
-    nobody reads the result, they may be combined first, floats in another order.
+    The result is what was there before. A lane masked off returns 0 and touches no memory. Lanes
+    that access one address are applied in row-major order. If the result is unused, they may be
+    combined first, floats in another order.
 
     Rules: (A1) value and result have the shape and pointee of the pointers;
     (A2) the mask has their shape; (A4) `fadd`, `fmax`, `fmin` take floats, `xchg`

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Accesses that are checked against the memory behind the kernel's arguments. No front-end
-// makes these ops: tile-check-accesses puts the first one before each access, for the
-// interpreter, and tile-expand-access-checks makes the others of it, for compiled code.
+// Accesses that are checked against the memory behind the kernel's arguments. No front-end makes
+// these ops. tile-check-accesses inserts the first one before each access, for the interpreter.
+// tile-expand-access-checks expands it into the others, for compiled code.
 
 #ifndef TESSERA_DIALECT_TILE_TILECHECKOPS_TD
 #define TESSERA_DIALECT_TILE_TILECHECKOPS_TD
@@ -13,13 +13,12 @@ def Tile_CheckAccessOp : Tile_Op<"check_access", [
     AttrSizedOperandSegments, MemoryEffects<[MemWrite<Tile_Events>]>]> {
   let summary = "The lanes of an access that lie in an argument's memory";
   let description = [{
-    The pointers were computed from `base`, which is the kernel's argument number
-    `argument`. A lane whose mask is true must point to a whole element of the
-    memory that the launch says lies behind that argument; if `exact` is there, it
-    is the number of bytes from `base` to the pointer, computed without wrapping,
-    and must be what the pointer is away from `base`. Otherwise the launch fails,
-    with the place of this op. The result is true for the lanes that may be
-    accessed: what fails touches no memory.
+    The pointers were computed from `base`, which is the kernel's argument number `argument`. A lane
+    whose mask is true must point to a whole element of the argument's memory, as the launch
+    describes it. `exact`, if given, is the number of bytes from `base` to the pointer, computed
+    without wrapping. It must be the distance of the pointer from `base`. Otherwise the launch
+    fails, with the place of this op. The result is true for the lanes that may be accessed: a lane
+    that fails accesses no memory.
 
     Rules: (C1) mask, exact and result have the shape of the pointers; (C2)
     `access` is "load", "store" or "atomic"; (C3) `argument` is not negative.
@@ -41,11 +40,11 @@ def Tile_CheckAccessOp : Tile_Op<"check_access", [
 }
 
 def Tile_ArgumentMemoryOp : Tile_Op<"argument_memory", [Pure]> {
-  let summary = "Where the memory behind an argument begins and ends";
+  let summary = "The bounds of the memory behind an argument";
   let description = [{
-    The address of the first byte of the memory that the launch says lies behind
-    the kernel's argument number `argument`, and that of the byte after its last
-    one. 0 and the largest integer where the launch does not say.
+    The address of the first byte of the memory behind the kernel's argument number `argument`, and
+    that of the byte after its last one. If the launch does not give them, they are 0 and the
+    largest integer.
 
     Rules: (A1) `argument` is not negative.
 
@@ -62,9 +61,9 @@ def Tile_ReportAccessOp : Tile_Op<"report_access", [
     Tile_NamesProgram, MemoryEffects<[MemWrite<Tile_Events>]>]> {
   let summary = "The launch fails if an access was out of its argument's memory";
   let description = [{
-    If `fails` is true, the launch fails as `tile.check_access` says: a lane is
-    `offset` bytes from the argument, or, with `wraps`, would be if the offset that
-    its pointer was computed from had not wrapped. `bytes` is the size of an element.
+    If `fails` is true, the launch fails as for `tile.check_access`. `offset` is the distance of a
+    lane from the argument, in bytes. With `wraps`, it is the distance without the wrap of the
+    offset that the pointer was computed from. `bytes` is the size of an element.
 
     ```mlir
     tile.report_access %fails, %offset {access = "store", argument = 0 : i32, bytes = 4 : i32}

@@ -51,8 +51,8 @@ def Tile_AdvanceOp : Tile_Op<"advance", [Pure, AllTypesMatch<["source", "result"
 def Tile_BlockLoadOp : Tile_Op<"block_load", []> {
   let summary = "The block that a block pointer points to";
   let description = [{
-    Along the dimensions in `boundary_check`, an element outside the array reads
-    the padding; along the others the user vouches that the block lies inside.
+    Along the dimensions in `boundary_check`, an element outside the array reads the padding; along
+    the others, the user promises that the block lies inside.
 
     Rules: (B1) the result is the block; (B2) `boundary_check` names dimensions of
     the block, each once; (B3) NaN padding needs a float element type.
@@ -225,7 +225,7 @@ def Tile_DescriptorScatterOp : Tile_Op<"descriptor_scatter", []> {
 def Tile_DescriptorReduceOp : Tile_Op<"descriptor_reduce", []> {
   let summary = "A block combined atomically into a described array";
   let description = [{
-    Elements outside the array are left alone. Nothing is returned.
+    Elements outside the array are unchanged. Nothing is returned.
 
     Rules: (D1) one coordinate a dimension; (D2) the value is the block; (D4) the
     kind fits the element type as for atomic_rmw.

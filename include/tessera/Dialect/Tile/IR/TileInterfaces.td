@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the tile dialect asks of a tensor's encoding. The dialect itself has none: a
-// target that says where the elements of a tile live (tilegpu) puts it on the tensor
-// type, and the shape ops learn from it what becomes of it.
+// The interface that the tile dialect needs of a tensor's encoding. The dialect itself has no
+// encoding. A target that places the elements of a tile (tilegpu) adds one to the tensor type, and
+// the shape ops derive that of their result.
 
 #ifndef TESSERA_DIALECT_TILE_TILEINTERFACES_TD
 #define TESSERA_DIALECT_TILE_TILEINTERFACES_TD
@@ -12,11 +12,10 @@ include "mlir/IR/OpBase.td"
 def Tile_EncodingInterface : AttrInterface<"TileEncodingInterface"> {
   let cppNamespace = "::tessera::tile";
   let description = [{
-    An encoding of tiles that the ops of the tile dialect can carry through. Each
-    method gives the encoding of an op's result from that of its operand (of its
-    operand from that of its result, for broadcast), such that no element moves.
-    A method fails where there is no such encoding. An encoding knows the shape of
-    the tiles that it is for.
+    An encoding of tiles that the ops of the tile dialect can carry through. Each method derives the
+    encoding of an op's result from that of its operand, such that no element moves. For broadcast,
+    it derives the operand's from the result's. A method fails where there is no such encoding. An
+    encoding knows the shape of the tiles that it is for.
   }];
   let methods = [
     InterfaceMethod<"The result of a reduction along an axis.",

@@ -8,13 +8,11 @@ include "tessera/Dialect/Tile/IR/TileOpBase.td"
 def Tile_DotOp : Tile_Op<"dot", [Tile_Collective, Pure, AllTypesMatch<["acc", "result"]>]> {
   let summary = "The product of two matrices, added to an accumulator";
   let description = [{
-    `result = acc + a * b`, for a: MxK, b: KxN, or batches of them (rank 3).
-    Floats of 16 and 8 bits are multiplied exactly and summed in f32 (in f16 where
-    the accumulator is f16); integers of 8 bits are summed in i32. The order of
-    the sum is not defined. `precision` says how f32 operands may be rounded
-    before they are multiplied; a target may always be more precise.
-    `max_imprecise_acc` bounds how many products an 8-bit float dot may sum in
-    less than f32.
+    `result = acc + a * b`, for a: MxK, b: KxN, or batches of them (rank 3). Floats of 16 and 8 bits
+    are multiplied exactly and summed in f32, or in f16 if the accumulator is f16. Integers of 8
+    bits are summed in i32. The order of the sum is not defined. `precision` says how f32 operands
+    may be rounded before they are multiplied; a target may always be more precise.
+    `max_imprecise_acc` bounds how many products an 8-bit float dot may sum in less than f32.
 
     Rules: (D1) ranks are equal, 2 or 3; (D2) the inner extents agree; (D3) the
     batch extents agree; (D4) the accumulator is MxN (BxMxN); (D5) a and b have
@@ -39,12 +37,11 @@ def Tile_DotScaledOp : Tile_Op<"dot_scaled", [
     Tile_Collective, Pure, AttrSizedOperandSegments, AllTypesMatch<["acc", "result"]>]> {
   let summary = "The product of two matrices with a scale a group of elements";
   let description = [{
-    Each operand has a format; e2m1 packs two elements a byte, along K or (with
-    `a_k_pack`, `b_k_pack` false) along the other dimension. A scale is an 8-bit
-    exponent (e8m0; a value of 255 is NaN) or an f8E4M3FN for `group` neighbours
-    along K, with `group` deduced from the scale's shape (16 or 32): a's scales are
-    Mx(K/group), b's Nx(K/group). Batches of all these (rank 3) are multiplied each
-    by itself.
+    Each operand has a format; e2m1 packs two elements a byte, along K or (with `a_k_pack`,
+    `b_k_pack` false) along the other dimension. A scale is an 8-bit exponent (e8m0; a value of 255
+    is NaN) or an f8E4M3FN, for `group` neighbours along K. The scale's shape gives `group` (16 or
+    32): a's scales are Mx(K/group), b's Nx(K/group). With rank 3, each batch is multiplied
+    separately.
 
     Rules: (S1) ranks are equal, 2 or 3, and so are batch extents; (S2) unpacked
     inner extents agree; (S3) the accumulator is MxN of f32; (S4) the operand's

@@ -98,8 +98,8 @@ def Tile_LoadOp : Tile_Op<"load", [
 def Tile_StoreOp : Tile_Op<"store", [Tile_AccessOpInterface, Tile_FewRegisters]> {
   let summary = "Elements written where pointers point";
   let description = [{
-    A lane whose mask is false writes nothing. Where two lanes write one address,
-    one of the two values is there afterwards.
+    A lane whose mask is false writes nothing. If two lanes write one address, it holds one of the
+    two values afterwards.
 
     Rules: (S1) the value has the shape of the pointers and their pointee as
     element type; (S2) the mask has the shape of the pointers.

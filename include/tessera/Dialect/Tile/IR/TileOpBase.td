@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What every op family of the dialect includes.
+// Base definitions that every op family of the dialect includes.
 
 #ifndef TESSERA_DIALECT_TILE_TILEOPBASE_TD
 #define TESSERA_DIALECT_TILE_TILEOPBASE_TD
@@ -19,26 +19,26 @@ def Tile_LegalTiles : NativeOpTrait<"LegalTiles"> {
   let cppNamespace = "::tessera::tile";
 }
 
-// Where threads do a program, they may have to meet in this op, each with a part of its tiles.
+// The threads of a program may synchronise in this op, each with a part of its tiles.
 def Tile_Collective : NativeOpTrait<"Collective"> {
   let cppNamespace = "::tessera::tile";
 }
 
-// What a thread runs for this op takes few registers besides those of its tiles, which is how
-// many a kernel of such ops needs can be told from its tiles.
+// The code of this op takes few registers besides those of its tiles. So the tiles of a kernel of
+// such ops determine its registers.
 def Tile_FewRegisters : NativeOpTrait<"FewRegisters"> {
   let cppNamespace = "::tessera::tile";
 }
 
-// What the op says to who runs the kernel has the program's ids in it.
+// The op's message to the user names the program's ids.
 def Tile_NamesProgram : NativeOpTrait<"NamesProgram"> {
   let cppNamespace = "::tessera::tile";
 }
 
-// What prints, assertions and promises write to, instead of memory.
+// The resource that prints, assertions and promises write to, instead of memory.
 def Tile_Events : Resource<"::tessera::tile::Events">;
 
-// What the op runs is somebody else's code.
+// The op runs code that the compiler does not see.
 def Tile_ForeignCode : NativeOpTrait<"ForeignCode"> {
   let cppNamespace = "::tessera::tile";
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What passes ask of an op on tiles without asking which op it is.
+// Properties of ops on tiles, which passes read without naming the op.
 //
 // A pass that handles each op in a way of its own names the ops (a lowering, a rule of the access
-// analysis). A pass that puts one question to all of them does not: the op answers, by a trait
-// where the answer is yes or no (TileOpBase.td), else by an interface.
+// analysis). A pass that needs one property of every op does not. The op has a trait for a yes or
+// no (TileOpBase.td), and otherwise an interface.
 //
 //   question                                        who answers
 //   ----------------------------------------------  --------------------------------------------
@@ -30,9 +30,9 @@ include "mlir/IR/OpBase.td"
 def Tile_AccessOpInterface : OpInterface<"AccessOpInterface"> {
   let cppNamespace = "::tessera::tile";
   let description = [{
-    An op by which a program accesses global memory at addresses: one element for each
-    pointer of a tile, or for the only one. What finds its elements in another way
-    (descriptors, block pointers, TMA) is none.
+    An op by which a program accesses global memory at addresses: one element for each pointer of a
+    tile, or for the only one. Ops that find their elements otherwise (descriptors, block pointers,
+    TMA) do not have it.
   }];
   let methods = [
     InterfaceMethod<"The pointers, a tile or a scalar.", "::mlir::Value", "getPtr">,
@@ -42,7 +42,7 @@ def Tile_AccessOpInterface : OpInterface<"AccessOpInterface"> {
                     "::mlir::MutableOperandRange", "getMaskMutable", (ins), "", [{
       llvm_unreachable("the op has no mask");
     }]>,
-    InterfaceMethod<"Whether each lane's access is atomic, and may order others.",
+    InterfaceMethod<"True if each lane's access is atomic, and may order others.",
                     "bool", "isAtomic", (ins), "", "return false;">,
   ];
 }
@@ -50,9 +50,8 @@ def Tile_AccessOpInterface : OpInterface<"AccessOpInterface"> {
 def Tile_MoveOpInterface : OpInterface<"MoveOpInterface"> {
   let cppNamespace = "::tessera::tile";
   let description = [{
-    An op that computes nothing: each element of its results is an element of an
-    operand. How its place follows from that of the result is the op's `Motion`; the
-    more regular ones come first.
+    An op that only moves elements: each element of its results is an element of an operand. The
+    op's `Motion` is the rule for its index, the more regular ones first.
 
     | motion | the element comes from | ops |
     |---|---|---|
@@ -62,8 +61,8 @@ def Tile_MoveOpInterface : OpInterface<"MoveOpInterface"> {
     | `Gathers` | where a number of the other operand says | `gather` |
   }];
   let methods = [
-    InterfaceMethod<"How places follow from each other.", "::tessera::tile::Motion", "getMotion">,
-    InterfaceMethod<"Whether all elements are those of one operand, and all in one result.",
+    InterfaceMethod<"The rule of the source index.", "::tessera::tile::Motion", "getMotion">,
+    InterfaceMethod<"True if all elements come from one operand and go to one result.",
                     "bool", "isOfOneTile", (ins), "", [{
       return $_op->getNumOperands() == 1 && $_op->getNumResults() == 1;
     }]>,
@@ -73,14 +72,13 @@ def Tile_MoveOpInterface : OpInterface<"MoveOpInterface"> {
 def Tile_CostOpInterface : OpInterface<"CostOpInterface"> {
   let cppNamespace = "::tessera::tile";
   let description = [{
-    How long the op takes for an element, as far as that holds on each target. What
-    differs between targets (loads, dots, conversions of 8-bit floats, exchanges between
-    threads) is counted by the cost models of the target. Ops of arith and math have the
-    interface attached by the tile dialect. Ask `getElementCost(op)`, which knows what an
-    op without the interface takes.
+    The cost of the op per element, as far as it holds on every target. The cost models of a target
+    add what differs between targets (loads, dots, conversions of 8-bit floats, exchanges between
+    threads). Ops of arith and math have the interface attached by the tile dialect. Call
+    `getElementCost(op)`, which also covers ops without the interface.
   }];
   let methods = [
-    InterfaceMethod<"Of an element of the first result.", "::tessera::tile::ElementCost",
+    InterfaceMethod<"The cost of an element of the first result.", "::tessera::tile::ElementCost",
                     "getElementCost">,
   ];
 }

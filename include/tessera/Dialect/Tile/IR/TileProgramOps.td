@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Programs and functions: ids, func, call, return; what a program tells the
-// compiler (assume, hint) and the person who runs it (assert, print).
+// Programs and functions: ids, func, call, return; promises to the compiler (assume, hint) and
+// messages to the user (assert, print).
 
 #ifndef TESSERA_DIALECT_TILE_TILEPROGRAMOPS_TD
 #define TESSERA_DIALECT_TILE_TILEPROGRAMOPS_TD
@@ -17,11 +17,10 @@ def Tile_FuncOp : Tile_Op<"func", [
     IsolatedFromAbove]> {
   let summary = "A kernel, or a function that kernels call";
   let description = [{
-    A public `tile.func` is a kernel: the grid runs it once per program, its
-    arguments are scalars and pointers (an argument attribute `tile.divisibility
-    = 16 : i64` promises a multiple of 16; for a pointer, of bytes), and it
-    returns nothing. A private one is a device function: any types, any results,
-    and it is inlined unless it is marked `noinline`.
+    A public `tile.func` is a kernel, which the grid runs once per program. Its arguments are
+    scalars and pointers, and it returns nothing. An argument attribute `tile.divisibility = 16 :
+    i64` promises a multiple of 16 (for a pointer, of bytes). A private one is a device function:
+    any types, any results, and it is inlined unless it is marked `noinline`.
 
     The body is one block: control flow is `scf`.
 
@@ -132,7 +131,7 @@ def Tile_NumProgramsOp : Tile_Op<"num_programs", [Tile_FewRegisters, Pure]> {
 }
 
 def Tile_ClockOp : Tile_Op<"clock", [MemoryEffects<[MemWrite<Tile_Events>]>]> {
-  let summary = "The time in nanoseconds, from a start that is not said";
+  let summary = "The time in nanoseconds since an unspecified start";
   let description = [{
     Read once a program, where the op stands among other events. It never goes
     back on one processor.
@@ -148,9 +147,8 @@ def Tile_ClockOp : Tile_Op<"clock", [MemoryEffects<[MemWrite<Tile_Events>]>]> {
 def Tile_AssertOp : Tile_Op<"assert", [Tile_NamesProgram, MemoryEffects<[MemWrite<Tile_Events>]>]> {
   let summary = "A condition that must hold, or the launch fails";
   let description = [{
-    Where the condition is false the launch fails with the message and the
-    place. With a tile, every element must hold. Kept only where the front-end
-    was told to (option `debug`).
+    If the condition is false, the launch fails with the message and the place. With a tile, every
+    element must hold. The front-end emits it only with the option `debug`.
 
     ```mlir
     tile.assert %ok, "index out of range" : tensor<64xi1>
@@ -179,7 +177,7 @@ def Tile_PrintOp : Tile_Op<"print", [Tile_NamesProgram, MemoryEffects<[MemWrite<
 }
 
 def Tile_AssumeOp : Tile_Op<"assume", [Tile_FewRegisters, MemoryEffects<[MemWrite<Tile_Events>]>]> {
-  let summary = "A fact the user vouches for";
+  let summary = "A condition that the user promises";
   let description = [{
     The compiler may rely on the condition; nothing checks it.
 
@@ -208,10 +206,9 @@ def Tile_HintOp : Tile_Op<"hint", [
     Tile_MoveOpInterface, Tile_CostOpInterface, Tile_FewRegisters, Pure, SameOperandsAndResultType]> {
   let summary = "A value, with promises about its elements";
   let description = [{
-    The result is the operand. Each list has one entry a dimension (one entry
-    for a scalar): along dimension d every aligned run of `contiguity[d]`
-    elements counts up by one, every aligned run of `constancy[d]` elements is
-    equal, and the first element of every contiguous run is a multiple of
+    The result is the operand. Each list has one entry per dimension (one entry for a scalar). Along
+    dimension d, every aligned run of `contiguity[d]` elements increases by one. Every aligned run
+    of `constancy[d]` elements is equal. The first element of every contiguous run is a multiple of
     `divisibility[d]`. Nothing checks it.
 
     Rules: (H1) at least one list is given; (H2) each list has one entry a

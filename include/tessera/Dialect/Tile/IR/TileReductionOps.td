@@ -13,13 +13,12 @@ def Tile_ReduceOp : Tile_Op<"reduce", [
     DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "Elements along an axis folded into one";
   let description = [{
-    The region combines two groups of scalars, one scalar an operand: first all
-    left ones, then all right ones. It is taken to be associative and commutative;
-    the order is not defined, save that with the option `deterministic` it is the
-    same on every target. A tile of rank 1 gives scalars.
+    The region combines two groups of scalars, one scalar an operand: first all left ones, then all
+    right ones. It is assumed to be associative and commutative. The order is not defined; with the
+    option `deterministic`, it is the same on every target. A tile of rank 1 gives scalars.
 
-    Rules: (R1) the axis is a dimension; (R2) at least one operand; (R3) the
-    region takes and returns the element types, as told above.
+    Rules: (R1) the axis is a dimension; (R2) at least one operand; (R3) the region takes and
+    returns the element types, as above.
 
     ```mlir
     %s = tile.reduce (%x) {axis = 1 : i32} : (tensor<64x32xf32>) -> tensor<64xf32> {
@@ -39,7 +38,7 @@ def Tile_ReduceOp : Tile_Op<"reduce", [
 
 def Tile_ReduceReturnOp : Tile_Op<"reduce_return", [
     Tile_FewRegisters, Pure, HasParent<"ReduceOp">, ReturnLike, Terminator]> {
-  let summary = "What combining two groups of elements gives";
+  let summary = "The combination of two groups of elements";
   let description = [{
     ```mlir
     tile.reduce_return %c : f32
@@ -77,7 +76,7 @@ def Tile_ScanOp : Tile_Op<"scan", [Tile_Collective, Pure, SameOperandsAndResultS
 }
 
 def Tile_ScanReturnOp : Tile_Op<"scan_return", [Pure, HasParent<"ScanOp">, ReturnLike, Terminator]> {
-  let summary = "What combining two groups of elements gives";
+  let summary = "The combination of two groups of elements";
   let description = [{
     ```mlir
     tile.scan_return %c : f32
@@ -159,7 +158,7 @@ def Tile_SortOp : Tile_Op<"sort", [Tile_Collective, Pure, SingleBlock, SameOpera
 }
 
 def Tile_SortReturnOp : Tile_Op<"sort_return", [Pure, HasParent<"SortOp">, ReturnLike, Terminator]> {
-  let summary = "Whether the first key comes before the second";
+  let summary = "The result of comparing two keys: true if the first comes before the second";
   let description = [{
     ```mlir
     tile.sort_return %less : i1

@@ -9,15 +9,15 @@ include "tessera/Dialect/TileGPU/IR/TileGPUOpBase.td"
 
 def TileGPU_AsyncCopyOp : TileGPU_Op<"async_copy", [
     Tile_AccessOpInterface, Tile_FewRegisters, AttrSizedOperandSegments]> {
-  let summary = "A tile on its way from global to shared memory";
+  let summary = "Begin an asynchronous copy of a tile from global to shared memory";
   let description = [{
-    Starts to copy what the pointers point to; a lane whose mask is false writes 0. Where
-    `if` is given and false, nothing is copied. When the copy is done is known by
-    `tilegpu.async_commit` and `tilegpu.async_wait`, and by the other warps after a
-    `tilegpu.barrier` behind that. Until then nobody touches the buffer.
+    Starts to copy what the pointers point to; a lane whose mask is false writes 0. If `if` is given
+    and false, nothing is copied. When the copy is done is known by `tilegpu.async_commit` and
+    `tilegpu.async_wait`, and by the other warps after a `tilegpu.barrier` behind that. Until then
+    no thread may access the buffer.
 
-    Lanes that are neighbours in global memory and in the buffer travel together, 16, 8
-    or 4 bytes at once. Where there are none such, the copy is done at once.
+    Lanes that are neighbours in global memory and in the buffer travel together, 16, 8 or 4 bytes
+    at once. If there are none such, the copy is done at once.
 
     Rules: (C1) the buffer has the shape of the pointers and their pointee as element
     type; (C2) the mask has the shape of the pointers.
@@ -56,8 +56,8 @@ def TileGPU_AsyncWaitOp : TileGPU_Op<"async_wait", [
     MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]> {
   let summary = "Waits for the oldest groups of copies";
   let description = [{
-    Until at most `pending` groups are on their way, the newest. What a thread itself has
-    copied is then there; for what others have, there has to be a `tilegpu.barrier` after it.
+    Until at most `pending` groups are on their way, the newest. The thread's own copies are
+    complete then. Those of other threads need a `tilegpu.barrier` after it.
 
     Rules: (W1) `pending` is not negative.
 
@@ -72,10 +72,10 @@ def TileGPU_AsyncWaitOp : TileGPU_Op<"async_wait", [
 def TileGPU_PrefetchOp : TileGPU_Op<"prefetch", [MemoryEffects<[MemWrite<Tile_Events>]>]> {
   let summary = "Asks the second-level cache for bytes of global memory";
   let description = [{
-    One thread of the program asks for `bytes` bytes from the pointer on, less what is not in whole
-    units of 16 bytes, if `if` holds and `bytes` is positive. Nothing is read by that, and nobody
-    has to wait for it: it is there for who loads these bytes later, another program as a rule. They
-    are bytes that some program loads.
+    One thread of the program prefetches `bytes` bytes from the pointer on, rounded to whole units
+    of 16 bytes. It does so if `if` holds and `bytes` is positive. The op reads nothing and needs no
+    wait. It serves later loads of these bytes, as a rule of another program. They are bytes that
+    some program loads.
 
     ```mlir
     tilegpu.prefetch %p, %bytes if %more : !tile.ptr<bf16>
@@ -87,12 +87,11 @@ def TileGPU_PrefetchOp : TileGPU_Op<"prefetch", [MemoryEffects<[MemWrite<Tile_Ev
 
 def TileGPU_ProxyFenceOp : TileGPU_Op<"proxy_fence", [
     MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]> {
-  let summary = "What a thread wrote to shared memory is seen by the async proxy";
+  let summary = "Make a thread's writes to shared memory visible to the async proxy";
   let description = [{
-    Tensor cores (wgmma) and TMA come to shared memory on another way than
-    threads. What a thread has written there, itself or by asynchronous copies that have
-    been waited for, they see after this op of that thread and a `tilegpu.barrier`. With
-    `of_memory` that holds for global memory, too.
+    Tensor cores (wgmma) and TMA come to shared memory on another way than threads. They see a
+    thread's writes after this op of that thread and a `tilegpu.barrier`. Asynchronous copies that
+    have been waited for are such writes, too. With `of_memory` that holds for global memory, too.
 
     ```mlir
     tilegpu.proxy_fence

@@ -10,7 +10,7 @@ include "mlir/IR/OpBase.td"
 def TileGPU_Dialect : Dialect {
   let name = "tilegpu";
   let cppNamespace = "::tessera::tilegpu";
-  let summary = "Where tiles live on a GPU: registers, lanes, warps, shared memory";
+  let summary = "The places of tiles on a GPU: registers, lanes, warps, shared memory";
   let description = [{
     Ops of the tile dialect, `arith` and `math` stay; their tiles get an encoding
     that says which thread holds which element. Until layouts are assigned it is
@@ -25,38 +25,38 @@ def TileGPU_Dialect : Dialect {
     - shape ops and reduce: what TileEncodingInterface says, so that no element moves;
     - dot: the accumulator and the result have one layout, the operands any;
     - gather: index and result have one layout, the source any;
-    - of a cluster each block has all of what goes to shared memory: the operands of dots,
-      the source of gather, the source and mask of histogram, tiles that are copied there;
-      but for buffers whose layout has block columns, of which each block has its own part.
+    - in a cluster, each block has the whole of tiles that go to shared memory. These are operands
+      of dots, the source of gather, the source and mask of histogram, and copied tiles. If the
+      buffer's layout has block columns, each block has a part.
 
-    A module has `tilegpu.num_warps`, the warps of a program (a power of two, at most
-    32), and `tilegpu.target`, the GPU that it is for (#tilegpu.target). With `tilegpu.num_ctas` so many blocks, a
-    cluster, do a program together, each with these warps: layouts of registers then have
-    block columns. Blocks with the same part of a tile do the same with it, but for what
-    may be done only once. With `tilegpu.num_parts` instead, the program is divided into so many
-    parts (tilegpu-divide-programs), each of which is done by a block of a cluster by itself:
-    tiles are those of a block, and what a block does with others is copies by TMA to all of them.
+    A module has `tilegpu.num_warps`, the warps of a program (a power of two, at most 32), and
+    `tilegpu.target`, the GPU that it is for (#tilegpu.target). With `tilegpu.num_ctas`, a cluster
+    of so many blocks runs a program, each block with these warps. Layouts of registers then have
+    block columns. Blocks with the same part of a tile compute the same, except for effects that may
+    happen only once. With `tilegpu.num_parts` instead, the program is partitioned
+    (tilegpu-divide-programs), and each block of a cluster runs a part independently. Tiles are
+    those of a block. Blocks interact only by TMA copies to all of them.
   }];
   let dependentDialects = ["::tessera::tile::TileDialect"];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
   let hasConstantMaterializer = 1;
-  // What passes leave for others, on ops of any dialect: no other attribute has the dialect's
-  // prefix (DeclaredAttrs.h).
+  // Attributes by which passes pass facts on, on ops of any dialect. No other attribute has the
+  // dialect's prefix (DeclaredAttrs.h).
   let discardableAttrs = (ins
     // On a module: the warps of a program (i32); the GPU that it is for.
     "::mlir::IntegerAttr":$num_warps,
     "::tessera::tilegpu::TargetAttr":$target,
     // On a module: the blocks of a cluster, which do a program together; absent for 1 (i32).
     "::mlir::IntegerAttr":$num_ctas,
-    // On a module: the blocks of a cluster, each of which does a part of a program by itself; absent
-    // for 1 (i32).
+    // On a module: the blocks of a cluster, each of which runs a part of a program independently;
+    // absent for 1 (i32).
     "::mlir::IntegerAttr":$num_parts,
-    // On a kernel: the axes of the grid along which programs get their numbers from the last one on;
-    // that rows of the grid are done in groups, one place along axis 0 after the other.
+    // On a kernel: grid axes whose program ids are reversed. A mark that rows of the grid run in
+    // groups, one place along axis 0 after the other.
     "::mlir::DenseI32ArrayAttr":$reversed_axes,
     "::mlir::UnitAttr":$grouped_rows,
-    // On a module: the stages of loops whose author says nothing (i32).
+    // On a module: the stages of loops that set none (i32).
     "::mlir::IntegerAttr":$num_stages,
     // On a module: reductions and dots are summed in the interpreter's order.
     "::mlir::UnitAttr":$deterministic,
@@ -64,26 +64,26 @@ def TileGPU_Dialect : Dialect {
     "::mlir::UnitAttr":$flush_results,
     // On a module: a sum of dots that clusters could divide.
     "::tessera::tilegpu::DivisibleSumAttr":$divisible_sum,
-    // On a module without clusters: cycles that an SM takes for an iteration of the only loop of dots,
-    // if the two blocks of a cluster divide the program between them (i64).
+    // On a module without clusters: cycles of an SM per iteration of the only loop of dots, if two
+    // blocks of a cluster divide the program (i64).
     "::mlir::IntegerAttr":$divisible_program,
     // On a module: the shared memory of a program (i32).
     "::mlir::IntegerAttr":$shared_bytes,
-    // On a module: the tensor maps that the launcher makes, in the order of the arguments that they
-    // come in; on such an argument, what its map is.
+    // On a module: the tensor maps that the launcher makes, in the order of their arguments. On
+    // such an argument: its map.
     "::mlir::ArrayAttr":$tensor_maps,
     "::tessera::tilegpu::TensorMapAttr":$tensor_map,
-    // On a kernel, and on the module once it is an llvm.func: an affine map, of whose results none may
-    // be negative at a launch; else there are no such boxes, and another variant of the kernel has to
-    // do. Symbols are the kernel's arguments. In the same way: arrays that may not meet
+    // On a kernel, and on the module once it is an llvm.func: an affine map of the kernel's
+    // arguments (its symbols). If a result is negative at a launch, the boxes do not exist, and
+    // another variant of the kernel runs. In the same way: arrays that must not overlap
     // (MemoryOrder.h).
     "::mlir::AffineMapAttr":$launch_conditions,
     "::mlir::ArrayAttr":$arrays_apart,
     // On a kernel: how many programs are to fit an SM at once, by the registers that its tiles need
     // (i32).
     "::mlir::IntegerAttr":$occupancy,
-    // On a kernel: so many programs an SM do the work of the whole grid, whose extents are three i32
-    // arguments in front of the tensor maps (i32). On the loop that does so: that it is over programs.
+    // On a persistent kernel: the programs per SM that run the whole grid (i32). The extents of the
+    // grid are three i32 arguments in front of the tensor maps. On its loop over programs: a mark.
     "::mlir::IntegerAttr":$persistent_programs,
     "::mlir::UnitAttr":$over_programs,
     // On a kernel: it begins before the one before it on its stream has ended, and waits for that
@@ -97,12 +97,12 @@ def TileGPU_Dialect : Dialect {
     "::tessera::tilegpu::ScheduleAttr":$schedule,
     "::tessera::tilegpu::NodeAttr":$node,
     "::tessera::tilegpu::KernelScheduleAttr":$kernel_schedule,
-    // On an access: the layouts that would do it best, best first.
+    // On an access: the layouts that suit it, the best first.
     "::mlir::ArrayAttr":$candidates,
     // On an `scf.if`: it is mostly taken.
     "::mlir::UnitAttr":$is_likely,
-    // On an op: where its buffer, or its scratch, lies in shared memory (i32, bytes); in how many
-    // rounds it goes through its scratch, if not in one (i32).
+    // On an op: the offset of its buffer, or of its scratch, in shared memory (i32, bytes). The
+    // number of rounds in which it uses its scratch, if not 1 (i32).
     "::mlir::IntegerAttr":$shared_offset,
     "::mlir::IntegerAttr":$scratch_offset,
     "::mlir::IntegerAttr":$scratch_rounds,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a launch knows of a loop that clusters could divide, as an attribute of the module.
+// The cost of a loop that clusters could split, for launches, as an attribute of the module.
 
 #ifndef TESSERA_DIALECT_TILEGPU_TILEGPUDIVISIBLESUMATTR_TD
 #define TESSERA_DIALECT_TILEGPU_TILEGPUDIVISIBLESUMATTR_TD
@@ -8,13 +8,13 @@
 include "tessera/Dialect/TileGPU/IR/TileGPULayoutAttr.td"
 
 def TileGPU_DivisibleSumAttr : TileGPU_Attr<"DivisibleSum", "divisible_sum", []> {
-  let summary = "A loop that sums up dots, and could be divided among the blocks of a cluster";
+  let summary = "A loop that accumulates dots, and could be split among the blocks of a cluster";
   let description = [{
-    On a module without clusters, as `tilegpu.divisible_sum`: tilegpu-split-k would divide the loop
-    of its kernel. It goes from `lower` to `upper`, the text of a program bound
-    (tessera/Runtime/CUDA/ProgramBound.h), in steps of `step`. An SM takes `iteration` cycles for an
-    iteration, and `busy` where all SMs load; blocks take `meet` cycles to come together behind the
-    loop, and for each other block `wait` until it is there, and `exchange` for its part.
+    On a module without clusters, as `tilegpu.divisible_sum`: tilegpu-split-k would split the loop
+    of its kernel. It runs from `lower` to `upper`, the text of a program bound
+    (tessera/Runtime/CUDA/ProgramBound.h), in steps of `step`. An iteration takes `iteration` cycles
+    of an SM, and `busy` if all SMs load. Behind the loop, the barrier of the blocks takes `meet`
+    cycles. Each other block adds `wait` cycles of latency, and `exchange` for its part.
 
     ```mlir
     #tilegpu.divisible_sum<"i32:5", lower = 0, step = 64, iteration = 256, busy = 300, meet = 1256, wait = 1437, exchange = 1024>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What passes ask of an op where tiles are spread over threads; for what they ask on any target see
-// TileOpInterfaces.td.
+// Interfaces of ops on tiles that are spread over threads. TileOpInterfaces.td has those for any
+// target.
 
 #ifndef TESSERA_DIALECT_TILEGPU_TILEGPUINTERFACES_TD
 #define TESSERA_DIALECT_TILEGPU_TILEGPUINTERFACES_TD
@@ -11,11 +11,10 @@ include "mlir/IR/OpBase.td"
 def TileGPU_ScratchOpInterface : OpInterface<"ScratchOpInterface"> {
   let cppNamespace = "::tessera::tilegpu";
   let description = [{
-    An op whose lowering needs shared memory of its own while it runs. Where it lies
-    is `tilegpu.scratch_offset` on the op, set by tilegpu-allocate-shared-memory; and
-    `tilegpu.scratch_rounds`, where it is to go through it in slices, one after another,
-    because there is no room for everything at once.
-    Ops of other dialects get the interface attached by whoever lowers them.
+    An op whose lowering needs shared memory of its own while it runs.
+    tilegpu-allocate-shared-memory sets its offset (`tilegpu.scratch_offset`). If there is no room
+    for everything at once, `tilegpu.scratch_rounds` is the number of slices in which the op uses
+    it. The lowering of an op of another dialect attaches the interface.
   }];
   let methods = [
     InterfaceMethod<"Bytes of shared memory needed in as many rounds as the op has, 0 for none.",
@@ -28,13 +27,12 @@ def TileGPU_ScratchOpInterface : OpInterface<"ScratchOpInterface"> {
 def TileGPU_AsyncProxyOpInterface : OpInterface<"AsyncProxyOpInterface"> {
   let cppNamespace = "::tessera::tilegpu";
   let description = [{
-    An op that reads or writes buffers in shared memory by the async proxy, not by the
-    threads: tensor cores, TMA. Which of the two it does is said by its memory
-    effects. What threads wrote there has to be made known to it by a
-    `tilegpu.proxy_fence`; tilegpu-insert-proxy-fences sees to it.
+    An op that reads or writes buffers in shared memory by the async proxy, not by the threads:
+    tensor cores, TMA. Its memory effects distinguish reads from writes. Writes of threads become
+    visible to it by a `tilegpu.proxy_fence`, which tilegpu-insert-proxy-fences inserts.
   }];
   let methods = [
-    InterfaceMethod<"The operands that it comes to that way: by default all buffers.",
+    InterfaceMethod<"The operands that it accesses by the async proxy: by default all buffers.",
                     "::llvm::SmallVector<::mlir::Value>", "getProxyBuffers", (ins), "", [{
       ::llvm::SmallVector<::mlir::Value> buffers;
       for (::mlir::Value operand : $_op->getOperands())
@@ -45,15 +43,15 @@ def TileGPU_AsyncProxyOpInterface : OpInterface<"AsyncProxyOpInterface"> {
   ];
 }
 
-// How the layouts of an op's operands and results hang together. Each op on tiles has one *label*, a
-// layout from which all others of the op follow: that of its tiles for an elementwise op, that of
-// the larger side where one side is smaller (operand of a reduction, result of a broadcast). Some
-// operands may come in any layout. Assigning layouts is choosing labels, such that ops and
-// conversions between them cost least (AssignLayouts.cpp).
+// The rule by which the layouts of an op's operands and results follow from each other. Each op on
+// tiles has one *label*, a layout from which all others of the op follow. For an elementwise op, it
+// is the layout of its tiles. If one side is smaller, it is that of the larger side (operand of a
+// reduction, result of a broadcast). Some operands may come in any layout. Assigning layouts is
+// choosing labels, such that ops and conversions between them cost least (AssignLayouts.cpp).
 //
-// The defaults are the rule of an op all of whose tiles have one layout; that of an elementwise op
-// and of a constant is the same without the interface (LayoutRules.cpp). For example the sum of
-// each row of %a has the label of %a:
+// The defaults are the rule of an op whose tiles all have one layout. Elementwise ops and constants
+// have it without the interface (LayoutRules.cpp). For example the sum of each row of %a has the
+// label of %a:
 //
 //   %s = tile.reduce %a {axis = 1}     getLabelType      tensor<64x32xf32>
 //                                      getResultLayout   the label without dimension 1
@@ -64,24 +62,23 @@ def TileGPU_AsyncProxyOpInterface : OpInterface<"AsyncProxyOpInterface"> {
 def TileGPU_LayoutRuleOpInterface : OpInterface<"LayoutRuleOpInterface"> {
   let cppNamespace = "::tessera::tilegpu";
   let description = [{
-    The rule of layouts of an op. Models for ops of all dialects are in
-    LayoutRuleModels.cpp, since a rule is about warps and blocks, of which the tile dialect
-    knows nothing; `rules` knows how many there are.
+    The rule of layouts of an op. Models for ops of all dialects are in LayoutRuleModels.cpp, since
+    the tile dialect has neither warps nor blocks. `rules` has their number.
   }];
   let methods = [
     InterfaceMethod<"The tile type whose layout is the label.",
       "::mlir::RankedTensorType", "getLabelType", (ins), "", [{
       return ::tessera::tilegpu::getFirstTile($_op);
     }]>,
-    InterfaceMethod<"Whether the op can be done with this label.",
+    InterfaceMethod<"True if the op supports this label.",
       "bool", "isValidLabel",
       (ins "const ::tessera::tilegpu::LayoutRules &":$rules, "::tessera::tilegpu::LayoutAttr":$label),
       "", "return true;">,
-    InterfaceMethod<"Whether each block has to have all of the tile, since it goes to shared memory.",
+    InterfaceMethod<"True if each block needs the whole tile, since it goes to shared memory.",
       "bool", "needsWholeTiles", (ins), "", "return false;">,
-    InterfaceMethod<"Whether operands that may have any layout have to be whole in each block.",
+    InterfaceMethod<"True if each block needs whole operands, where these may have any layout.",
       "bool", "needsWholeOperands", (ins), "", "return false;">,
-    InterfaceMethod<"Labels that the op itself asks for, best first; none if it goes by its neighbours.",
+    InterfaceMethod<"Labels that the op itself proposes, best first; none if neighbours decide.",
       "::llvm::SmallVector<::tessera::tilegpu::LayoutAttr>", "proposeLabels",
       (ins "const ::tessera::tilegpu::LayoutRules &":$rules), "", "return {};">,
     InterfaceMethod<"The layout of a result.",

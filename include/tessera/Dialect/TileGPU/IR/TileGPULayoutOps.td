@@ -9,9 +9,9 @@ def TileGPU_ConvertLayoutOp : TileGPU_Op<"convert_layout", [Pure, Tile_MoveOpInt
     DeclareOpInterfaceMethods<TileGPU_ScratchOpInterface, ["getMoreRounds"]>]> {
   let summary = "The same tile, spread over threads in another way";
   let description = [{
-    How far the elements travel follows from the two layouts
-    (Layout/LayoutConversion.h): not at all, between lanes, or between warps through
-    shared memory, at once or in rounds (Layout/ExchangeRounds.h).
+    The two layouts decide how far elements move (Layout/LayoutConversion.h): not at all, between
+    lanes, or between warps. The last goes through shared memory, in one or several rounds
+    (Layout/ExchangeRounds.h).
 
     Rules: (C1) operand and result differ in layout alone; (C2) both have a layout,
     not `#tilegpu.unassigned`; (C3) they are for the same number of warps, that of

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Barriers that are words of shared memory. Unlike `tilegpu.barrier` they are met by
-// arrivals and by bytes that TMA has written, and who waits is not who arrives.
+// Barriers that are words of shared memory. Unlike `tilegpu.barrier`, they complete by arrivals and
+// by bytes that TMA has written. A thread that waits need not arrive.
 
 #ifndef TESSERA_DIALECT_TILEGPU_TILEGPUMBARRIEROPS_TD
 #define TESSERA_DIALECT_TILEGPU_TILEGPUMBARRIEROPS_TD
 
 include "tessera/Dialect/TileGPU/IR/TileGPUOpBase.td"
 
-/// Nothing that touches shared memory moves past one of these.
+/// No access of shared memory moves past one of these.
 class TileGPU_MBarrierOp<string mnemonic, list<Trait> traits = []>
     : TileGPU_Op<mnemonic, !listconcat([
           MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>], traits)>;
 
 def TileGPU_MBarrierInitOp : TileGPU_MBarrierOp<"mbarrier_init"> {
-  let summary = "Barriers are ready for their first phase";
+  let summary = "Initialise barriers for their first phase";
   let description = [{
     All slots, where it is a ring. A phase is over when there were `arrivals` of it and no
     bytes are missing that `tilegpu.mbarrier_expect` announced; then the next one begins.
@@ -33,12 +33,12 @@ def TileGPU_MBarrierInitOp : TileGPU_MBarrierOp<"mbarrier_init"> {
 }
 
 def TileGPU_MBarrierWaitOp : TileGPU_MBarrierOp<"mbarrier_wait", [TileGPU_ForOneThread]> {
-  let summary = "Waits until a phase is over";
+  let summary = "Wait until a phase is complete";
   let description = [{
-    Every thread that runs it waits until the barrier is not in a phase of this parity (0
-    or 1) any more: of a new barrier, a wait for parity 0 is for the first phase, one for
-    parity 1 is over at once. What was done before the arrivals of the phase, and what TMA
-    wrote for it, is seen then. A waiter is at most one phase behind.
+    Every thread that runs it waits until the barrier has left a phase of this parity (0 or 1). For
+    a new barrier, parity 0 waits for the first phase, and parity 1 returns at once. Writes before
+    the arrivals of the phase, and TMA's writes for it, are visible then. A waiter is at most one
+    phase behind.
 
     ```mlir
     tilegpu.mbarrier_wait %slot, %phase : !tilegpu.memdesc<1xi64, #one>
@@ -55,9 +55,9 @@ def TileGPU_MBarrierArriveOp : TileGPU_MBarrierOp<"mbarrier_arrive", [TileGPU_Fo
     arrivals as it has warps. In what one thread runs (the partition of a
     `tilegpu.warp_specialize`) that one arrives.
 
-    With `in_cluster` each warp arrives at the barrier in this place in every block of the cluster
-    (`tilegpu.num_parts`), its own included; so there are as many arrivals as all blocks have
-    warps. Who waits there knows what arrived has read before, and no more.
+    With `in_cluster`, each warp arrives at the barrier in this place in every block of the cluster
+    (`tilegpu.num_parts`), its own included. So there are as many arrivals as all blocks have warps.
+    A thread that waits there knows only that the reads before the arrivals are done.
 
     Rules: (A1) with `in_cluster` it is not in what one thread runs.
 
@@ -72,7 +72,7 @@ def TileGPU_MBarrierArriveOp : TileGPU_MBarrierOp<"mbarrier_arrive", [TileGPU_Fo
 }
 
 def TileGPU_MBarrierExpectOp : TileGPU_MBarrierOp<"mbarrier_expect", [TileGPU_ForOneThread]> {
-  let summary = "An arrival at a barrier, whose phase also lasts until so many bytes have come";
+  let summary = "An arrival at a barrier, whose phase also waits for so many bytes";
   let description = [{
     One arrival. The bytes are those of all `tilegpu.tma_load` of this phase, zeros beyond
     the array included.

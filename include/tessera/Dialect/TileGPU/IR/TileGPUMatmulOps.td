@@ -3,8 +3,8 @@
 // Dots on tensor cores: of a warp on registers (mma.sync), and of warpgroups on
 // shared memory (wgmma). tilegpu-accelerate-matmul makes them of tile.dot.
 //
-// Their tiles have layouts that the instructions prescribe; which, follows from the
-// shapes and from how the warps are spread over the result, which the ops carry.
+// The instructions prescribe the layouts of their tiles. These follow from the shapes, and from the
+// arrangement of warps over the result, which the ops carry.
 
 #ifndef TESSERA_DIALECT_TILEGPU_TILEGPUMATMULOPS_TD
 #define TESSERA_DIALECT_TILEGPU_TILEGPUMATMULOPS_TD
@@ -32,20 +32,19 @@ def TileGPU_MemDescTransOp : TileGPU_Op<"memdesc_trans", [Pure,
 def TileGPU_MmaDotOp : TileGPU_Op<"mma_dot", [Pure, AllTypesMatch<["acc", "result"]>]> {
   let summary = "A dot of tiles in registers, by mma.sync";
   let description = [{
-    `result = acc + a * b`, each warp for its part of the result: `warps` says how many
-    there are along each dimension of the result. f32 operands are taken as tf32, their
-    lower 13 bits cut off; or, with another `precision`, as sums of tf32 or bf16
-    (FloatParts.h), whose products are summed apart and added to `acc` by threads, since tensor
-    cores cut off what a sum does not hold instead of rounding it. Of a cluster each block has a
-    part of the result; or the whole one, of a dot of its own (`of_block`).
+    `result = acc + a * b`, where each warp computes a part of the result. `warps` is their number
+    along each dimension. f32 operands are truncated to tf32, by 13 bits. With another `precision`,
+    they are sums of tf32 or bf16 (FloatParts.h). The products of these are summed separately, and
+    threads add the sums to `acc`, since tensor cores truncate sums instead of rounding them. In a
+    cluster, each block has a part of the result, or with `of_block` the whole result of a dot of
+    its own.
 
-    Rules: (P1) shapes are those of a dot, of rank 2 or 3; (P2) a and b are both
-    f16, bf16 (acc f32, or f16 for f16), f32 (acc f32), i8 (acc i32) or f64 (acc f64);
-    (P3) the powers of two in the extents of the result are at least 16 and 8, that of K
-    at least 8 (16-bit), 16 (8-bit), 4 (f32, f64); (P4) there are `warps` for each
-    dimension, powers of two; (P5) tiles that have a layout have that of
-    `getOperandLayout` and `getAccumulatorLayout`; (P6) `precision` is tf32 where operands are
-    not f32, and never ieee.
+    Rules: (P1) shapes are those of a dot, of rank 2 or 3; (P2) a and b are both f16, bf16 (acc f32,
+    or f16 for f16), f32 (acc f32), i8 (acc i32) or f64 (acc f64); (P3) the powers of two in the
+    extents are at least 16 (M), 8 (N), and for K 8 (16-bit), 16 (8-bit), 4 (f32, f64); (P4) there
+    are `warps` for each dimension, powers of two; (P5) tiles that have a layout have that of
+    `getOperandLayout` and `getAccumulatorLayout`; (P6) `precision` is tf32 where operands are not
+    f32, and never ieee.
 
     ```mlir
     %d = tilegpu.mma_dot %a, %b, %c {warps = array<i32: 2, 2>}
@@ -72,30 +71,27 @@ def TileGPU_WarpgroupDotOp : TileGPU_Op<"warpgroup_dot", [AllTypesMatch<["acc", 
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "A dot of tiles in shared memory, by wgmma";
   let description = [{
-    `result = acc + a * b`, for b in shared memory and a there or in registers. The warps
-    work in groups of four, each group on its part of the result: `groups` says how many
-    groups there are along each dimension of it. f32 operands are taken as tf32; or, with
-    another `precision`, as sums of tf32 or bf16 (FloatParts.h): then a is in registers, b a
-    ring whose slots hold the parts of the second operand, and threads add what dots of
-    parts sum up to, as in `tilegpu.mma_dot`. Nothing of that is under way behind the op.
-    `of_block` is as there, too.
+    `result = acc + a * b`, for b in shared memory and a there or in registers. The warps work in
+    groups of four, each on a part of the result. `groups` is their number along each dimension. f32
+    operands are truncated to tf32. With another `precision`, they are sums of tf32 or bf16
+    (FloatParts.h). Then a is in registers, and b is a ring whose slots hold the parts of the second
+    operand. Threads add the sums of the parts, as in `tilegpu.mma_dot`. All of that is complete
+    behind the op. `of_block` is as there, too.
 
-    Without `is_async` the result is there when the op is done. With it the dot is
-    only begun: the result may be used by the next dot's accumulator and by
-    `tilegpu.warpgroup_wait`, nothing else, and the operands must not be written before
-    that wait.
+    Without `is_async`, the result is complete behind the op. With it, the dot is in flight. Only
+    the next dot's accumulator and `tilegpu.warpgroup_wait` may use the result, and the operands
+    must not be written before that wait.
 
     Operands that threads wrote to shared memory (not TMA) need a proxy
     fence of the writers before the barrier.
 
-    Rules: (W1) shapes are those of a dot, of rank 2; (W2) a and b are both f16, bf16
-    (acc f32, or f16 for f16), f32 (acc f32), i8 (acc i32), or 8-bit floats (acc f32 or
-    f16); (W3) the power of two in M is at least 64 for each group along it, that in N at
-    least 8 for each group; that in K is at least 32 bytes; (W4) operands in memory are laid
-    out as the instruction can read them (Layout/MatrixDescriptor.h), those of 8 and 32
-    bits with K in rows; (W5) tiles that have a layout have that of `getOperandLayout`
-    and `getAccumulatorLayout`; (W6) b is a ring where `precision` makes parts, of one slot for
-    each, and of their element type; a is f32 then, and the op not `is_async`.
+    Rules: (W1) shapes are those of a dot, of rank 2; (W2) a and b are both f16, bf16 (acc f32, or
+    f16 for f16), f32 (acc f32), i8 (acc i32), or 8-bit floats (acc f32 or f16); (W3) the power of
+    two in M is at least 64 per group, in N at least 8 per group, and in K at least 32 bytes; (W4)
+    operands in memory are laid out as the instruction can read them (Layout/MatrixDescriptor.h),
+    those of 8 and 32 bits with K in rows; (W5) tiles that have a layout have that of
+    `getOperandLayout` and `getAccumulatorLayout`; (W6) if `precision` makes parts, b is a ring with
+    a slot for each, of their element type, a is f32, and the op is not `is_async`.
 
     ```mlir
     %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>}
@@ -121,11 +117,11 @@ def TileGPU_WarpgroupDotOp : TileGPU_Op<"warpgroup_dot", [AllTypesMatch<["acc", 
 def TileGPU_WarpgroupWaitOp : TileGPU_Op<"warpgroup_wait", [
     MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>,
     InferTypeOpAdaptor]> {
-  let summary = "Waits until at most so many dots are still under way";
+  let summary = "Wait until at most so many dots are in flight";
   let description = [{
-    Dots (`tilegpu.warpgroup_dot` with `is_async`) end in the order in which they
-    began. Those that have ended after this op are given as its operands, and its
-    results stand for their accumulators from here on; those still under way are not.
+    Dots (`tilegpu.warpgroup_dot` with `is_async`) end in the order in which they began. Its
+    operands are the accumulators of the dots that end here, and its results replace them. Dots that
+    are still in flight are not among them.
 
     Rules: (V1) the accumulators are of one type; (V2) `pendings` is not negative.
 

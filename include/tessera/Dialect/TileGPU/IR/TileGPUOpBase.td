@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What every op family of the dialect includes.
+// Base definitions that every op family of the dialect includes.
 
 #ifndef TESSERA_DIALECT_TILEGPU_TILEGPUOPBASE_TD
 #define TESSERA_DIALECT_TILEGPU_TILEGPUOPBASE_TD

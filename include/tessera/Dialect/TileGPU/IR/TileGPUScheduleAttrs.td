@@ -10,10 +10,9 @@ include "tessera/Dialect/TileGPU/IR/TileGPULayoutAttr.td"
 def TileGPU_ChannelAttr : TileGPU_Attr<"Channel", "channel", []> {
   let summary = "Rings in shared memory whose tiles come together";
   let description = [{
-    A part of `#tilegpu.schedule`. The loads with `channel = <number>` in their node fill a
-    ring each, of so many slots, by cp.async, by TMA, or as threads load tiles into registers and
-    store them. A channel that TMA fills lives as long as the kernel: loops that have one of the
-    same number have it in common.
+    A part of `#tilegpu.schedule`. Each load with `channel = <number>` in its node fills a ring of
+    so many slots. The copies are cp.async, TMA, or loads into registers and stores. A channel that
+    TMA fills lives as long as the kernel: loops with the same number share it.
 
     Rules: (C1) there are 1 to 64 slots.
 
@@ -30,11 +29,11 @@ def TileGPU_ChannelAttr : TileGPU_Attr<"Channel", "channel", []> {
 def TileGPU_ScheduleAttr : TileGPU_Attr<"Schedule", "schedule", []> {
   let summary = "How the iterations of a loop overlap";
   let description = [{
-    On an `scf.for`, as `tilegpu.schedule`: the channels by which its tiles come; with
-    `ping_pong`, warpgroups begin their dots alternately. What its ops do when is said by
-    `#tilegpu.node` on each. What the planner expects it to cost are `cycles` of an SM for an
-    iteration of one program (tessera/Machine/ScheduleCost.h); 0, which is not printed, where nobody
-    says. Nothing is checked or written by these.
+    On an `scf.for`, as `tilegpu.schedule`: the channels by which its tiles come; with `ping_pong`,
+    warpgroups begin their dots alternately. `#tilegpu.node` on each op has its place in the
+    schedule. `cycles` is the planner's cost of an iteration of one program, in cycles of an SM
+    (tessera/Machine/ScheduleCost.h). It is 0 if unknown, and then not printed. No check or
+    expansion depends on it.
 
     Rules: (S1) no two channels have one number.
 
@@ -50,19 +49,18 @@ def TileGPU_ScheduleAttr : TileGPU_Attr<"Schedule", "schedule", []> {
 }
 
 def TileGPU_NodeAttr : TileGPU_Attr<"Node", "node", []> {
-  let summary = "When an op of a scheduled loop is done, and by whom";
+  let summary = "The place of an op in a schedule: its stage, order and warps";
   let description = [{
-    On an op in the body of a loop with a schedule, as `tilegpu.node`. Its role, and, where
-    they are not 0 or not given: the `stage` (how many iterations of the loop later than the
-    iteration it belongs to; negative if earlier), the `order` within an iteration of the
-    loop, the `channel` that a copy fills and the type of `tile` that its ring holds, the
-    `warps` that run it. An MMA with a `wait` is asynchronous: it is waited for where that
-    order begins, `in_flight` iterations later. One by multiply-adds or mma.sync that has
-    `slices` reads its operands from shared memory in so many parts along k, each on its way
-    while the one before is multiplied; with `ahead` the first one of the next iteration, too,
-    while the last one of this is. That is said of a dot anywhere in a kernel, and holds until its
-    tiles have layouts. A copy that is `multicast` brings one tile to all blocks of the cluster, of
-    which each copies its part for all of them.
+    On an op in the body of a loop with a schedule, as `tilegpu.node`. It has a role. The other
+    fields are optional, or 0 by default. `stage` is the number of iterations by which the op runs
+    later than its own iteration; negative if earlier. `order` is its place within an iteration.
+    `channel` is the ring that a copy fills, and `tile` the type of its slots. `warps` run the op.
+    An MMA with a `wait` is asynchronous: its wait is where that order begins, `in_flight`
+    iterations later. An MMA by multiply-adds or mma.sync with `slices` reads its operands from
+    shared memory in so many parts along k. Each is loaded while the one before is multiplied. With
+    `ahead`, the first one of the next iteration is loaded while the last one of this is multiplied.
+    Any dot of a kernel may have slices, until its tiles have layouts. A copy that is `multicast`
+    writes one tile to all blocks of the cluster. Each block copies a part of it for all.
 
     Rules: (N1) a copy has a channel, and nothing else has; (N2) `tile` is a buffer's type;
     (N3) `in_flight` is 0 or 1; an MMA has it only with a `wait`; (N4) the order and the wait
@@ -97,20 +95,19 @@ def TileGPU_NodeAttr : TileGPU_Attr<"Node", "node", []> {
 }
 
 def TileGPU_KernelScheduleAttr : TileGPU_Attr<"KernelSchedule", "kernel_schedule", []> {
-  let summary = "What the schedules of a kernel's loops have in common";
+  let summary = "The schedule of a kernel, which its loops share";
   let description = [{
-    On a kernel, as `tilegpu.kernel_schedule`: how many `producer_warps` it has besides the
-    program's, of which one thread runs the copies with `warps = producer`; for how many programs
-    at once on an SM (`occupancy`) it is laid out; the `registers` of threads of the
-    program and of the producer, where warps exchange them; and whether a block does one program
-    after another (`persistent`). Its `channels` are those of tiles that a program loads once, each
-    by a load before the loops whose node has the channel's number.
+    On a kernel, as `tilegpu.kernel_schedule`. `producer_warps` is the number of warps besides the
+    program's; one of their threads runs the copies with `warps = producer`. `occupancy` is the
+    intended number of programs per SM. `registers` has those of a thread of the program and of the
+    producer, if warps exchange them. `persistent` marks a kernel whose blocks run one program after
+    another. `channels` are for tiles that a program loads once. Each is filled by a load before the
+    loops whose node has the channel's number.
 
-    A persistent kernel has an order of the grid: programs come as the grid has them, axis 0
-    fastest, or last ones first (`order = reversed`). Where programs take the longer the higher
-    their number is along axis 0, they are dealt so that each block has about as much to do
-    (`order = balanced`). With a `group` so many neighbours along axis 0 come together: all along
-    axis 1 for them, then for the next ones.
+    A persistent kernel has an order of the grid. By default, axis 0 runs fastest; `order =
+    reversed` starts at the last program. If programs take longer the higher their id is along axis
+    0, `order = balanced` deals them so that blocks have equal work. With a `group`, so many
+    neighbours along axis 0 run together: all along axis 1 for them, then for the next ones.
 
     Rules: (K1) a persistent kernel has producer warps; (K2) there are registers for both or
     for none; (K3) a persistent kernel alone has another order than `grid`, or a group;

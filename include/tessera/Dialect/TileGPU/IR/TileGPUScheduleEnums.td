@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the attributes of a schedule choose from.
+// Enums of the attributes of a schedule.
 
 #ifndef TESSERA_DIALECT_TILEGPU_TILEGPUSCHEDULEENUMS_TD
 #define TESSERA_DIALECT_TILEGPU_TILEGPUSCHEDULEENUMS_TD

@@ -44,10 +44,10 @@ def TileGPU_LocalLoadOp : TileGPU_Op<"local_load", [Tile_FewRegisters]> {
     the part of a buffer that begins at this index of one dimension, a multiple of the
     tile's extent there.
 
-    Rules: (A1) the tile has the shape and element type of the buffer; (A2) with `from`
-    it may be shorter, by a power of two, along the dimension that is named, where both
-    extents are powers of two, and no other block has a part of the buffer; (A3) of a buffer of
-    which each block of a cluster has a part, the tile has its parts in the same blocks.
+    Rules: (A1) the tile has the shape and element type of the buffer; (A2) with `from` it may be
+    shorter along that dimension, if both extents are powers of two and no other block has a part of
+    the buffer; (A3) of a buffer of which each block of a cluster has a part, the tile has its parts
+    in the same blocks.
 
     ```mlir
     %x = tilegpu.local_load %b : !tilegpu.memdesc<64x32xf32, #shared> -> tensor<64x32xf32, #rows>
@@ -81,7 +81,7 @@ def TileGPU_LocalStoreOp : TileGPU_Op<"local_store", []> {
   let hasVerifier = 1;
 }
 
-// A word of shared memory by which one thread tells others a scalar.
+// A word of shared memory by which one thread sends a scalar to others.
 class TileGPU_LocalScalarOp<string mnemonic, list<Trait> traits = []>
     : TileGPU_Op<mnemonic, traits> {
   let hasVerifier = 1;
@@ -91,8 +91,8 @@ def TileGPU_LocalStoreScalarOp : TileGPU_LocalScalarOp<"local_store_scalar"> {
   let summary = "A scalar written to shared memory by the program's first thread";
   let description = [{
     All threads have the same scalar, of which one writes it to an element of a buffer of i64.
-    Whoever reads it, and whoever overwrites it, waits at an mbarrier for the other side: no
-    `tilegpu.barrier` is put between.
+    Readers and later writers wait for each other at an mbarrier. No `tilegpu.barrier` is inserted
+    between them.
 
     Rules: (L1) the buffer has one dimension of i64, and the element is one of its; (L2) the
     scalar is an integer of at most 64 bits, an index, a pointer or a tensor map; (L3) it is not
@@ -113,8 +113,8 @@ def TileGPU_LocalStoreScalarOp : TileGPU_LocalScalarOp<"local_store_scalar"> {
 def TileGPU_LocalLoadScalarOp : TileGPU_LocalScalarOp<"local_load_scalar", [TileGPU_ForOneThread]> {
   let summary = "A scalar read from shared memory";
   let description = [{
-    What `tilegpu.local_store_scalar` wrote there before the arrivals that the thread has waited
-    for. TMA sees a tensor map that comes so as it was made before these.
+    The value that `tilegpu.local_store_scalar` wrote before the arrivals that the thread has waited
+    for. If it is a tensor map, TMA reads it as it was made before these.
 
     Rules: (L1) and (L2) of `tilegpu.local_store_scalar`; (L4) a tensor map, and nothing else, says
     in `map` what it was made as.
@@ -149,8 +149,8 @@ def TileGPU_BarrierOp : TileGPU_Op<"barrier", [
     MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]> {
   let summary = "All warps of the partition meet; what they wrote to shared memory is seen";
   let description = [{
-    Orders shared memory. What a program must see of its own writes to global memory
-    is ordered by `tile.barrier`.
+    Orders shared memory. `tile.barrier` orders a program's writes to global memory with its later
+    reads.
 
     With `of_group` the four warps of each group meet alone.
 

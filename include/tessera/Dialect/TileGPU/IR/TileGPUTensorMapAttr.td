@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a tensor map says, as an attribute of the kernel argument that it comes in.
+// The contents of a tensor map, as an attribute of its kernel argument.
 
 #ifndef TESSERA_DIALECT_TILEGPU_TILEGPUTENSORMAPATTR_TD
 #define TESSERA_DIALECT_TILEGPU_TILEGPUTENSORMAPATTR_TD
@@ -8,15 +8,14 @@
 include "tessera/Dialect/TileGPU/IR/TileGPULayoutAttr.td"
 
 def TileGPU_TensorMapAttr : TileGPU_Attr<"TensorMap", "tensor_map", []> {
-  let summary = "How a tensor map is made at launch, and which boxes it moves";
+  let summary = "The recipe of a tensor map that the launcher makes, and its boxes";
   let description = [{
-    On a kernel argument of type `!tilegpu.tensor_map`, as `tilegpu.tensor_map`. The array
-    begins at the pointer that is argument number `base`. Its dimensions are given
-    outermost first; the last one is that of neighbours, with a stride of 1. `extents` and
-    `strides` (in elements) are known when the kernel is launched: polynomials of the
-    kernel's integer arguments, symbol `s<n>` being argument number n. An extent nobody gave is
-    2^31. One copy moves `box` elements, which lie in shared memory in rows of the last
-    dimension, swizzled over `swizzle` bytes.
+    On a kernel argument of type `!tilegpu.tensor_map`, as `tilegpu.tensor_map`. The array begins at
+    the pointer that is argument number `base`. Its dimensions are given outermost first; the last
+    one is that of neighbours, with a stride of 1. `extents` and `strides` (in elements) are known
+    when the kernel is launched: polynomials of the kernel's integer arguments, symbol `s<n>` being
+    argument number n. An unknown extent is 2^31. One copy moves `box` elements, which lie in shared
+    memory in rows of the last dimension, swizzled over `swizzle` bytes.
 
     Rules: (D1) there are 1 to 5 dimensions, as many extents as strides as entries of the
     box; (D2) extents and strides have no dimensions (`d0`), and are sums of products of

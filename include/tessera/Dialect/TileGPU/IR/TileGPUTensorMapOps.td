@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Copies of whole tiles by TMA, which is told coordinates and knows the
-// array by a tensor map.
+// Copies of whole tiles by TMA, which takes coordinates and a tensor map of the array.
 
 #ifndef TESSERA_DIALECT_TILEGPU_TILEGPUTENSORMAPOPS_TD
 #define TESSERA_DIALECT_TILEGPU_TILEGPUTENSORMAPOPS_TD
@@ -15,9 +14,9 @@ def TileGPU_MakeTensorMapOp : TileGPU_Op<"make_tensor_map", [
   let description = [{
     Describes an array whose place, extents or strides are not known at the launch. In `map` the
     base is operand 0, and symbol s<n> of extents and strides is operand number n. The map is
-    written to shared memory, and from there to 128 bytes of global memory that the program
-    has for it, where TMA looks for it. A map that the op made before, in an iteration of a loop
-    around it, is gone: whatever was copied by it has been waited for.
+    written to shared memory, and from there to 128 bytes of global memory of the program, where TMA
+    reads it. It overwrites the map of an earlier iteration of an enclosing loop, whose copies must
+    be complete.
 
     `memory` is the address of those bytes, from convert-tilegpu-to-llvm on.
 
@@ -45,25 +44,24 @@ def TileGPU_MakeTensorMapOp : TileGPU_Op<"make_tensor_map", [
 }
 
 def TileGPU_TMALoadOp : TileGPU_Op<"tma_load", [TileGPU_ForOneThread, TileGPU_AsyncProxyOpInterface]> {
-  let summary = "A tile on its way from global to shared memory, by TMA";
+  let summary = "Begin a TMA copy of a tile from global to shared memory";
   let description = [{
-    Begins to copy the tile at these coordinates (outermost first, those of its first
-    element). Elements beyond the extents of the map are zeros. When the tile is there, all
-    its bytes are counted on the barrier, on which `tilegpu.mbarrier_expect` announced them.
-    A tile of several boxes is several copies. Nobody orders it with other accesses of the
-    buffer but barriers of this kind.
+    Begins to copy the tile at these coordinates (outermost first, those of its first element).
+    Elements beyond the extents of the map are zeros. When the copy is complete, all its bytes are
+    counted on the barrier, on which `tilegpu.mbarrier_expect` announced them. Only barriers of this
+    kind order it with other accesses of the buffer.
 
-    With `multicast` every block of the cluster (`tilegpu.num_parts`) does it for the same tile,
-    and all get it: of n blocks, block r copies boxes r, r + n, r + 2n, ... to this place in the
-    shared memory of all blocks, and each block counts the bytes of all boxes on its barrier in this
+    With `multicast`, every block of the cluster (`tilegpu.num_parts`) runs it for the same tile,
+    and all get the tile. With n blocks, block r copies boxes r, r + n, r + 2n, ... to this place in
+    the shared memory of all blocks. Each block counts the bytes of all boxes on its barrier in this
     place. So no block does it before the buffer may be written in all of them.
 
-    Rules: (T1) it is in the partition of a `tilegpu.warp_specialize` or in a
-    `tilegpu.one_thread`; with `multicast`, in that of one that is `in_cluster`, and of as many
-    boxes as are the same number for each block; (T2) the map is an
-    argument of the kernel with the attribute `tilegpu.tensor_map`, or made by a
-    `tilegpu.make_tensor_map`, of as many dimensions as there are coordinates; (T3) the buffer has the map's element type, and its layout is in
-    boxes of the map (Layout/TensorMapBox.h), which may be shorter than they have to be.
+    Rules: (T1) it is in the partition of a `tilegpu.warp_specialize` or in a `tilegpu.one_thread`.
+    With `multicast`, the former is `in_cluster`, and the blocks divide the number of boxes; (T2)
+    the map is an argument of the kernel with `tilegpu.tensor_map`, or the result of
+    `tilegpu.make_tensor_map`, with one dimension per coordinate; (T3) the buffer has the map's
+    element type, and its layout is in boxes of the map (Layout/TensorMapBox.h), which may be
+    shorter than they have to be.
 
     ```mlir
     tilegpu.tma_load %map[%row, %column], %b, %full : !tilegpu.memdesc<128x64xbf16, #shared>,
@@ -85,18 +83,18 @@ def TileGPU_TMALoadOp : TileGPU_Op<"tma_load", [TileGPU_ForOneThread, TileGPU_As
 }
 
 def TileGPU_TMAStoreOp : TileGPU_Op<"tma_store", [TileGPU_AsyncProxyOpInterface]> {
-  let summary = "A tile on its way from shared to global memory, by TMA";
+  let summary = "Begin a TMA copy of a tile from shared to global memory";
   let description = [{
-    Begins to copy the buffer to the tile at these coordinates; what is beyond the extents
-    of the map is left out. One thread does it, always the same, and only it knows by
-    `tilegpu.tma_store_commit` and `tilegpu.tma_store_wait` when the copy is done; the
-    others after a `tilegpu.barrier` behind that. Until then nobody writes to the buffer.
-    What threads wrote there before needs a proxy fence and a barrier.
+    Begins to copy the buffer to the tile at these coordinates. Elements beyond the extents of the
+    map are skipped. One thread issues it, always the same. That thread waits for the copy by
+    `tilegpu.tma_store_commit` and `tilegpu.tma_store_wait`, the others by a `tilegpu.barrier`
+    behind these. Until then no thread may write to the buffer. Earlier writes of threads need a
+    proxy fence and a barrier.
 
-    With `groups` the boxes are dealt to warpgroups, in turns along each dimension,
-    the first one fastest, and a thread of each group does it for its own boxes. The buffer
-    is then written by `tilegpu.local_store`s alone that write each box by warps of its own
-    group, so that groups need not meet.
+    With `groups`, the boxes are dealt to warpgroups round-robin along each dimension, the first one
+    fastest. A thread of each group issues the copies of its boxes. The buffer is then written by
+    `tilegpu.local_store`s alone that write each box by warps of its own group, so that groups need
+    not meet.
 
     Rules: (T2), (T3) as for `tilegpu.tma_load`; (T4) it is not in the partition of a
     `tilegpu.warp_specialize`. With `groups`: (G1) it is in the default region of one, whose
@@ -139,11 +137,11 @@ def TileGPU_TMAStoreWaitOp : TileGPU_Op<"tma_store_wait", [
     MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]> {
   let summary = "Waits for the oldest groups of stores by TMA";
   let description = [{
-    Until at most `pending` groups are on their way, the newest: with `read`, until their
-    buffers have been read and may be written again (by the others after a
-    `tilegpu.barrier`); without, until global memory is written. Shared memory has to last
-    until it is read. With `of_group` a thread of each warpgroup waits for those
-    that it has begun.
+    Waits until at most the `pending` newest groups are in flight. With `read`, a group is complete
+    once its buffers have been read and may be written again (by other threads after a
+    `tilegpu.barrier`). Without it, a group is complete once global memory is written. Shared memory
+    has to last until it is read. With `of_group` a thread of each warpgroup waits for those that it
+    has begun.
 
     Rules: (W1) `pending` is not negative; (B1) as for `tilegpu.barrier`.
 

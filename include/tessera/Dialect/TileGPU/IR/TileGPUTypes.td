@@ -11,10 +11,9 @@ def TileGPU_MemDescType : TypeDef<TileGPU_Dialect, "MemDesc"> {
   let mnemonic = "memdesc";
   let summary = "A tile in shared memory, or a ring of such tiles";
   let description = [{
-    Elements lie where the layout says, counted in elements from the start of the
-    buffer; repeats of an odd extent follow one another. An `i1` takes one byte, a
-    pointer eight. Where the layout has block columns, each block of a cluster has a buffer for
-    its part.
+    Elements lie where the layout says, counted in elements from the start of the buffer; repeats of
+    an odd extent follow one another. An `i1` takes one byte, a pointer eight. If the layout has
+    block columns, each block of a cluster has a buffer for its part.
 
     With `slots` it is a ring: so many tiles, one after the other, of which
     `tilegpu.memdesc_index` names one. While one is read, others are filled. Any number
@@ -40,7 +39,7 @@ def TileGPU_MemDescType : TypeDef<TileGPU_Dialect, "MemDesc"> {
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     bool isRing() const { return getSlots() != 0; }
-    /// Whether this is a barrier, or a ring of them.
+    /// True for a barrier, or a ring of barriers.
     bool isBarriers() const;
     /// A ring of `slots` such tiles.
     MemDescType getRing(unsigned slots) const;
@@ -56,7 +55,7 @@ def TileGPU_MemDescType : TypeDef<TileGPU_Dialect, "MemDesc"> {
 def TileGPU_MemDesc : Type<CPred<"::llvm::isa<::tessera::tilegpu::MemDescType>($_self)">,
                                      "tile in shared memory", "::tessera::tilegpu::MemDescType">;
 
-/// What ops on one tile take.
+/// The operand of an op on one tile.
 def TileGPU_Buffer : Type<
     And<[TileGPU_MemDesc.predicate,
          CPred<"!::llvm::cast<::tessera::tilegpu::MemDescType>($_self).isRing()">]>,
@@ -78,11 +77,11 @@ def TileGPU_MBarrier : Type<And<[TileGPU_MBarriers.predicate, TileGPU_Buffer.pre
 
 def TileGPU_TensorMapType : TypeDef<TileGPU_Dialect, "TensorMap"> {
   let mnemonic = "tensor_map";
-  let summary = "What TMA knows of an array: where it is, its extents, its boxes";
+  let summary = "The description of an array for TMA: its address, extents and boxes";
   let description = [{
-    Arguments of kernels have this type, behind the user's; their attribute
-    `tilegpu.tensor_map` says what is in it, and the launcher makes it from that. What a kernel
-    finds in memory it describes itself, by `tilegpu.make_tensor_map`.
+    Arguments of kernels have this type, behind the user's; their attribute `tilegpu.tensor_map`
+    says what is in it, and the launcher makes it from that. For an array whose address it loads, a
+    kernel makes the map by `tilegpu.make_tensor_map`.
 
     ```mlir
     !tilegpu.tensor_map

@@ -14,26 +14,25 @@ def TileGPU_WarpSpecializeOp : TileGPU_Op<"warp_specialize", [
     SingleBlockImplicitTerminator<"PartitionEndOp">]> {
   let summary = "Two regions that run at the same time, each by its own warps";
   let description = [{
-    The default region is run by the warps of the program (`tilegpu.num_warps`); barriers
-    in it are met by these alone. The partition is run by one thread of `warps` warps that
-    the program has besides. Everything before is run by all warps, and they meet at the
-    entry. The regions see the values from above, and tell each other of memory by
-    `tilegpu.mbarrier_wait` and `tilegpu.mbarrier_arrive` alone.
+    The default region is run by the warps of the program (`tilegpu.num_warps`); barriers in it are
+    met by these alone. The partition is run by one thread of `warps` warps that the program has
+    besides. Everything before is run by all warps, and they meet at the entry. The regions use
+    values from above. Only `tilegpu.mbarrier_wait` and `tilegpu.mbarrier_arrive` order memory
+    between them.
 
-    With `in_cluster` all blocks of the cluster meet at the entry, so that each of them has begun
-    and has made its barriers, and the warps of all default regions at their end, so that none is
-    over while another one may come to its barriers.
+    With `in_cluster`, all blocks of the cluster synchronise at the entry, so that the barriers of
+    each exist. The warps of all default regions synchronise at their end, so that no block ends
+    while another may access its barriers.
 
     With `registers` the warps of a region give up registers, or get those that others
     gave up.
 
-    Rules: (S1) it is in a kernel, at its top level, and `tile.return` follows; (S2) in the
-    partition there are scalars, barriers in shared memory, copies by TMA and
-    structured control flow alone: no tiles, nothing else that writes; (S3) before it there
-    are no writes but those of `tilegpu.mbarrier_init`, since they would be done twice; (S4)
-    the partition has 1 warp or a multiple of 4, and all warps are 32 at most; (S5) either
-    both regions say registers or neither does; with them the warps of both are a multiple
-    of 4, each number is a multiple of 8 from 24 to 256, and all together are not more than
+    Rules: (S1) it is in a kernel, at its top level, and `tile.return` follows; (S2) the partition
+    has only scalars, barriers in shared memory, TMA copies and structured control flow, no tiles
+    and no other writes; (S3) only `tilegpu.mbarrier_init` writes before it, since other writes
+    would happen twice; (S4) the partition has 1 warp or a multiple of 4, and all warps are 32 at
+    most; (S5) either both regions set registers or neither does. With registers, the warps of both
+    are a multiple of 4, and each number is a multiple of 8 from 24 to 256. Their total is at most
     what the threads begin with.
 
     ```mlir
@@ -68,7 +67,7 @@ def TileGPU_PartitionEndOp : TileGPU_Op<"partition_end", [
     Pure, HasParent<"WarpSpecializeOp">, ReturnLike, Terminator]> {
   let summary = "The end of a region of tilegpu.warp_specialize";
   let description = [{
-    Nobody waits there for the other region.
+    The regions do not wait for each other there.
 
     ```mlir
     tilegpu.partition_end
@@ -79,11 +78,11 @@ def TileGPU_PartitionEndOp : TileGPU_Op<"partition_end", [
 
 def TileGPU_OneThreadOp : TileGPU_Op<"one_thread", [
     RecursiveMemoryEffects, NoRegionArguments, SingleBlock, NoTerminator]> {
-  let summary = "What one thread of the program does for all";
+  let summary = "Code that one thread of the program runs for all";
   let description = [{
-    If the condition holds, a thread of the first warp runs the region: always the same one.
-    Nobody else waits for it; what it does to shared memory is ordered with what others do by
-    `tilegpu.mbarrier_wait` and `tilegpu.mbarrier_arrive` alone.
+    If the condition holds, a thread of the first warp runs the region: always the same one. No
+    other thread waits for it. Only `tilegpu.mbarrier_wait` and `tilegpu.mbarrier_arrive` order its
+    accesses of shared memory with those of other threads.
 
     Rules: (O1) as (S2) of `tilegpu.warp_specialize`; (O2) it is in no partition of one.
 
@@ -101,17 +100,17 @@ def TileGPU_OneThreadOp : TileGPU_Op<"one_thread", [
   let hasRegionVerifier = 1;
 }
 
-/// Nothing that touches shared memory moves past one of these.
+/// No access of shared memory moves past one of these.
 class TileGPU_PingPongOp<string mnemonic> : TileGPU_Op<mnemonic, [
     MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]>;
 
 def TileGPU_PingPongWaitOp : TileGPU_PingPongOp<"ping_pong_wait"> {
   let summary = "Ping-pong: a warpgroup waits until the one before it has passed";
   let description = [{
-    Ping-pong between warpgroups, in the order of their numbers and round again, beginning
-    with the first one: from here to its `tilegpu.ping_pong_pass` a warpgroup is alone, so
-    that of what lies between, one warpgroup does its part after the other. All warpgroups
-    do both equally often, first this one and then the other.
+    Ping-pong between warpgroups, in the order of their numbers and round again, beginning with the
+    first one. From here to its `tilegpu.ping_pong_pass`, a warpgroup runs alone. So the warpgroups
+    execute the code between the two one after the other. All warpgroups do both equally often,
+    first this one and then the other.
 
     Rules: (T1) it is in the default region of a `tilegpu.warp_specialize`, whose warps are
     two to four warpgroups.
@@ -129,7 +128,7 @@ def TileGPU_PingPongWaitOp : TileGPU_PingPongOp<"ping_pong_wait"> {
 def TileGPU_PingPongPassOp : TileGPU_PingPongOp<"ping_pong_pass"> {
   let summary = "Ping-pong: a warpgroup lets the next one go on";
   let description = [{
-    See `tilegpu.ping_pong_wait`. Nobody waits here.
+    See `tilegpu.ping_pong_wait`. No warp waits here.
 
     Rules: (T1) as there.
 
