@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Order: may one op come before another one that the program has it come after?
+// Order of memory accesses: may an op run before another op that precedes it in the program?
 //
-// A program sees its own loads and stores in the order in which they are written. Whoever
-// moves an access, does it ahead (pipelining), leaves it to another thread or TMA
-// (specialisation, TMA) or repeats it asks here whether anybody could tell. No pass has a
-// list of its own of ops that are in the way: what an op does is what it declares (MLIR's
-// memory effects), and the rest is a matter of addresses.
+// A program reads its own stores in program order. A pass that moves, prefetches or repeats an
+// access, or gives it to another thread or to TMA, checks here that the result cannot change.
+// Passes have no lists of ops that bar a move. An op's declared memory effects and its addresses
+// decide:
 //
 //     effect on a pointer, a tile of pointers, a     an access there: of the arrays that the
 //       descriptor, a block pointer                  pointers can be of (getPointerBases)
@@ -15,11 +14,11 @@
 //                                                    foreign code that is not pure
 //     no effects declared (a call)                   the same
 //     an atomic that synchronises, a volatile load   the same beside its own access
-//     effect on tile::Events (assertions, prints,    none of memory; what has such effects keeps
-//       promises)                                    its order among itself
+//     effect on tile::Events (assertions, prints,    no access of memory; such ops keep their
+//       promises)                                    order among themselves
 //
-// Reads pass reads. A read or write of anything is passed by nothing that it could meet: that
-// is what makes a barrier a barrier. Other pairs are independent where their addresses are:
+// Reads pass reads. No access that may alias it passes a read or write of anything, which is how
+// barriers work. Other pairs are independent if their addresses are:
 //
 //     for k:
 //       x = load src[m, k]
@@ -28,55 +27,35 @@
 //       b = load b[k, n]                IndependentIf b and tmp do not overlap
 //       acc += a * b
 //
-// Two arguments may be the same array, or views that overlap. So accesses of two of them
-// are never independent for certain, but if these two do not meet, which is known at the
-// launch (LaunchRange), or in the program, from the addresses themselves. A pair that touches
-// an array by one argument is compared by its boxes (BoxAccess), which know how far apart
-// they are. If that cannot tell, or an address comes from memory, the accesses are ordered
-// as far as a launch is concerned; the program can still compare addresses.
+// Two arguments may be the same array, or views that overlap. So accesses through two arguments are
+// independent only if the two do not overlap. A launch checks that (LaunchRange), or the program
+// compares the addresses. Two accesses through one argument are compared as boxes (BoxAccess),
+// whose distance is known. If that does not decide, or if an address is loaded from memory, a
+// launch cannot check it, and the accesses are ordered. The program can still compare addresses.
 //
-// An answer is about one execution of each op. Where one of them is to pass executions of
-// the other one in other iterations of a loop, that loop is said (`across`): values that
-// change in it are not the same for both.
+// An answer holds for one execution of each op. If an op is to pass executions of the other in
+// other iterations of a loop, the caller names that loop (`across`). Values that change in it then
+// differ between the two.
 //
-// What is asked is more than the language promises on GPUs, where only the own lane's
-// accesses keep their order: an order that CPU and interpreter keep is not given up here.
+// The analysis keeps more order than the language promises on GPUs, where only accesses of the same
+// lane are ordered. It preserves every order that the CPU and the interpreter preserve.
 //
-// Who asks what. Passes that are not here move, repeat or drop pure ops alone, or leave each
-// access where it is.
+// The callers do one of these:
 //
-//     canonicalizer, CSE, LICM of MLIR       effects: of ops that do not write, equal ones become
-//                                            one where nothing between them writes; others stay
-//     tile-loop-invariant-code-motion        mayWriteMemory() of a loop that loads leave
-//     strips-group                           mayPass(): loads and stores that share a loop nest, a
-//                                            load that is done in a later one, scalar loads
-//     strips-check-aliases                   mayInterleave() of all pairs in a nest; what may meet
-//                                            becomes a comparison of addresses in the program
-//     strips-lower: non-temporal stores      mayMeetOtherPrograms() of the kernel's ops
-//     atomics added up by a thread           getMemoryAccesses() of what comes later,
-//       (AtomicPrivatisation)                mayMeetOtherPrograms() of what comes before
-//     tilegpu-accelerate-matmul              mayPass(): a load that sinks to its dot
-//     tilegpu-warp-specialize                mayPass() across loops: loads that another thread
-//                                            orders; conditions of the launch
-//     tilegpu-expand-schedule                getMemoryAccesses() of a loop over tiles whose results
-//                                            lie in arrays that are found: places are compared
-//     tilegpu-store-by-tensor-map            mayPass() across loops: stores that TMA does
-//                                            later; conditions of the launch
-//       persistent kernels                   mayMeetOtherPrograms() of the kernel
-//     tilegpu-order-tiles                    getPointerBases() of what iterations over tiles do:
-//                                            places are compared
-//     tilegpu-pipeline                       mayPass() across the loop: loads that are done ahead
-//     tilegpu-load-rows-ahead                mayPass() across the loop; conditions of the launch
-//     tilegpu-overlap-loads                  mayWriteMemory() of what iterations do side by side
-//     tilegpu-reload-rows                    mayWriteMemory() of what a row is loaded behind
-//     tilegpu-prefetch                       getMemoryAccesses() of shared memory, mayPass()
-//     tilegpu-reorder-instructions           mayWriteMemory() of what loads are moved over, or
-//                                            are done again behind
-//     tilegpu-prefetch-next-row              mayWriteMemory() of loads whose like is asked for
-//     tilegpu-insert-barriers                LaneOrder.h: mayPassAccesses() of what threads do
+//     hoist or sink a load in a block, or out of a loop      mayPass(), mayWriteMemory()
+//     run a load ahead, or on another thread, in a loop      mayPass() across the loop, whose
+//                                                            conditions a launch checks
+//     run iterations of a loop in another order              getPointerBases(),
+//                                                            getMemoryAccesses();
+//                                                            the program compares places
+//     run the lanes of several accesses in one loop nest     mayInterleave(); the program compares
+//                                                            addresses
+//     run programs in another order                          mayMeetOtherPrograms()
+//     insert barriers between lanes (LaneOrder.h)            mayPassAccesses()
 //
-// LLVM, which comes after all of them, has its own rules: it is told that nothing overlaps a
-// thread's scratch and what describes its launch, and no more.
+// Other passes move, repeat or drop only pure ops, or keep each access in its place. LLVM runs
+// after all of these with its own rules. It knows only that no other memory aliases a thread's
+// scratch and the record of its launch.
 
 #ifndef TESSERA_ANALYSIS_ORDER_MEMORYORDER_H
 #define TESSERA_ANALYSIS_ORDER_MEMORYORDER_H

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// An order for the body of a loop with any number of dots, whatever brings their tiles: which
-// begin together, where each is waited for, and what is computed meanwhile. It knows three kinds
-// of dots.
+// Orders the body of a loop with three dots or more: which dots begin together, where each is
+// waited for, and what threads compute meanwhile. The order does not depend on how the tiles are
+// copied. There are three kinds of dots:
 //
-//     inner   others of the same iteration need its result: it begins as soon as its operands are
-//             there, and is waited for before the first of those
-//     carried an accumulator that only the next iteration needs: it is waited for where this one
-//     ends, late    or, if there are registers for its operand, it begins in the next iteration,
-//     behind
-//             the dots that begin that
+//     inner     Ops of the same iteration need its result. It begins when its operands are ready.
+//               The wait is before the first of those ops.
+//     carried   An accumulator that only the next iteration needs. The wait is at the end of the
+//               iteration.
+//     late      A carried dot that begins in the next iteration, behind the first dots there. Its
+//               wait is before its next operand is made. This takes registers for the operand.
 //
-// Attention's gradient of keys and values has the inner dots `s` and `dp` and the accumulators dv
+// Attention's gradient of keys and values has the inner dots `s` and `dp`, and the accumulators dv
 // and dk:
 //
-//     each in its iteration            late
-//     0  begin s, dp                   begin s, dp; dv, dk of the iteration before
-//     1  wait for s;  p = ...          wait for s; p = ...
-//        begin dv += p do
-//     2  wait for dp; ds = ...         wait for dp; ds = ...
-//        begin dk += ds q
-//     3  wait for dv, dk               wait for dv, dk; p and ds of 16 bits
+//     order  carried                          late
+//     0      begin s, dp                      begin s, dp; begin dv, dk of the last iteration
+//     1      wait for s;  p = ...             wait for s;  p = ...
+//            begin dv += p do
+//     2      wait for dp; ds = ...            wait for dp; ds = ...
+//            begin dk += ds q
+//     3      wait for dv, dk                  wait for dv, dk; convert p and ds to 16 bits
 //
-// On the right tensor cores multiply whatever threads do, if that does not take longer. The next
-// p and ds are there beside those that are still read, though.
+// With late dots, tensor cores are busy while threads compute, unless threads take longer. But the
+// next p and ds are live at the same time as the operands of the late dots.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_FACTS_DOTORDER_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_FACTS_DOTORDER_H
