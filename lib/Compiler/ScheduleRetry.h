@@ -10,7 +10,7 @@
 // that take registers from a thread for something else, one after the other, then the number of
 // warps. A kernel of which more is spilled than the SM's first-level cache holds is then done by
 // clusters of blocks, whose SMs have the registers of one several times over; what such blocks
-// exchange costs more than spilling what the cache holds (docs/Notebook.md). The first schedule
+// exchange costs more than spilling what the cache holds (notes/Notebook.md). The first schedule
 // that fits is taken; if none does, the one that spills least.
 //
 // A kernel that holds far more than its threads' registers is not assembled. If a cluster is

@@ -58,7 +58,7 @@ std::optional<MMAInstruction> GPUMachine::findMMA(MMAKind kind, MMAElement eleme
 // Generations
 //===----------------------------------------------------------------------===//
 
-/// Fitted to an H200 (docs/Notebook.md).
+/// Fitted to an H200 (notes/Notebook.md).
 static constexpr ExchangeCosts kMeasuredCosts = {
     /*barrier=*/30,     /*exchange=*/2,     /*shuffle=*/1.05, /*meetWarps=*/60,
     /*meetLanes=*/15,   /*meetBlocks=*/500, /*remote=*/4,     /*atomic=*/32,
@@ -174,7 +174,7 @@ static GPUMachine makeSpecificHopper() {
   GPUMachine machine = makeHopper();
   machine.name = "sm_90a";
   machine.isSpecific = true;
-  machine.multicastBandwidth = 44; // measured on an H100 (docs/Notebook.md)
+  machine.multicastBandwidth = 44; // measured on an H100 (notes/Notebook.md)
   machine.hasTensorMapReplace = true;
   machine.hasRegisterTransfer = true;
   machine.warpgroupMMARate = 2048;

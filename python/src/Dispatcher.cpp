@@ -2,7 +2,7 @@
 //
 // Signatures live in a table of the dispatcher, which the GIL guards. The types are
 // plain CPython, not pybind11, since a vectorcall saves half of what a launch costs. Between
-// launches the driver's code takes the place of a launch's in the first cache (docs/Notebook.md,
+// launches the driver's code takes the place of a launch's in the first cache (notes/Notebook.md,
 // "Where a warm launch's time goes"): what is marked cold is kept apart, for the rest to lie in
 // fewer cache lines.
 

@@ -22,7 +22,7 @@ PROGRAM = pathlib.Path(__file__).parent / "static" / "search.js"
 # the compiler, and that before records of work. The first that fits counts.
 WEIGHTS = {
     "source/": 0.0, "genindex": 0.0, "py-modindex": 0.0, "search.": 0.0, "index.": 0.0, "docs/benchmarks/": 0.0,
-    "docs/Notebook": 0.2, "CHANGELOG": 0.25, "docs/Decisions/": 0.4, "docs/Dialects/": 0.4,
+    "notes/": 0.2, "CHANGELOG": 0.25, "docs/Decisions/": 0.4, "docs/Dialects/": 0.4,
     "docs/Passes/": 0.4, "docs/Conformance": 0.4, "docs/Asked": 0.5, "docs/Architecture": 0.5, "docs/Testing": 0.5,
     "docs/Style": 0.5, "docs/Limits": 0.6, "docs/Status": 0.7, "docs/Pipeline": 0.7, "CONTRIBUTING": 0.7,
     "docs/HowTo/": 1.3, "docs/Tutorial": 1.2, "README": 1.2, "docs/Debugging": 1.2,

@@ -35,7 +35,7 @@ CHAPTERS: Sequence[tuple[str, Sequence[str]]] = [
         "Inside",
         [
             "docs/Architecture.md", "docs/Pipeline.md", "docs/Dialects/", "docs/Passes/",
-            "docs/Decisions/", "docs/Testing.md", "docs/Style.md", "docs/Notebook.md",
+            "docs/Decisions/", "docs/Testing.md", "docs/Style.md", "notes/*.md",
         ],
     ),
     ("The project", ["CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md"]),
@@ -53,13 +53,13 @@ _FOLDERS = {
 
 
 def own_pages() -> list[str]:
-    """The Markdown of the project that is for readers: docs/ and what lies beside README."""
+    """The Markdown of the project that is for readers: docs/, notes/ and what lies beside README."""
     command = ["git", "ls-files", "-co", "--exclude-standard", "*.md"]
     out = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     return sorted(
         path
         for path in set(out.splitlines())
-        if (ROOT / path).exists() and (path.startswith("docs/") or "/" not in path)
+        if (ROOT / path).exists() and (path.startswith(("docs/", "notes/")) or "/" not in path)
     )
 
 

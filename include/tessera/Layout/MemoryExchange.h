@@ -78,7 +78,7 @@ struct MemoryAccess {
   unsigned instructions = 0, wavefronts = 0;
 
   /// Cycles of an SM that does nothing else, as measured on an H200
-  /// (docs/Notebook.md).
+  /// (notes/Notebook.md).
   double getCost() const { return wavefronts + instructions / 8.0; }
 };
 

@@ -12,7 +12,7 @@
 // A row says three kinds of things. Limits: CUDA's programming guide, "Compute Capabilities",
 // and what the driver gives a block. Instructions: the PTX ISA, each one's "Target ISA Notes";
 // python/test/runtime/test_gpu_machines.py asks ptxas whether that is so. Rates and costs: the
-// vendor's figures and measurements on an H200 (docs/Notebook.md); rows that nobody has measured
+// vendor's figures and measurements on an H200 (notes/Notebook.md); rows that nobody has measured
 // have the H200's costs, and say so.
 
 #ifndef TESSERA_MACHINE_GPUMACHINE_H
@@ -98,7 +98,7 @@ struct GPUMachine {
   unsigned numSMs;
 
   /// SMs of which L2 is asked for the same once, about: a GPC has 16 or 18, of which some are off.
-  /// Measured on an H100 (docs/Notebook.md, "Tiles that neighbours share").
+  /// Measured on an H100 (notes/Notebook.md, "Tiles that neighbours share").
   static constexpr unsigned kNeighbourSMs = 16;
 
   unsigned maxThreadsOfSM;
@@ -220,11 +220,11 @@ struct GPUMachine {
   }
 
   /// Cycles from an access of memory to its data where all SMs load: more than twice as many as
-  /// alone, and less than three times (docs/Notebook.md, "Copies that are there in time").
+  /// alone, and less than three times (notes/Notebook.md, "Copies that are there in time").
   int64_t getBusyMemoryLatency() const { return 3 * memoryLatency; }
 
   /// The same of a tile that two blocks copy to each other: each waits until the other one has left
-  /// the slot, too (docs/Notebook.md, "Two blocks instead of two sums").
+  /// the slot, too (notes/Notebook.md, "Two blocks instead of two sums").
   int64_t getMulticastLatency() const { return 5 * memoryLatency; }
 
   /// Bytes that an SM gets from the second-level cache in a cycle where all SMs load.

@@ -41,7 +41,7 @@ namespace {
 constexpr float kSerialNanoseconds = 5000.0f;
 
 /// The part of the last cache that what a kernel writes may have; the rest is for what it
-/// reads. Found by measurement (docs/Notebook.md).
+/// reads. Found by measurement (notes/Notebook.md).
 constexpr uint64_t kWrittenPart = 2;
 
 #ifdef TESSERA_GUARD_SCRATCH

@@ -206,7 +206,7 @@ def _leave_large_weights_alone() -> None:
 
 def turns_more_than_images(graph: Any) -> bool:
     """Whether the weights that a graph's convolutions want turned, so as to have channels last, have
-    more elements than their images and results. Found by measurement (docs/Notebook.md)."""
+    more elements than their images and results. Found by measurement (notes/Notebook.md)."""
     import torch
 
     weights = images = 0

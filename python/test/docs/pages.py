@@ -109,7 +109,7 @@ class Unclear(ValueError):
 
 
 def pages() -> list[str]:
-    """README.md and its like, and all of docs/, as git knows them; nothing generated."""
+    """README.md and its like, and all of docs/ and notes/, as git knows them; nothing generated."""
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "*.md"],
         cwd=ROOT,
@@ -117,7 +117,7 @@ def pages() -> list[str]:
         capture_output=True,
         text=True,
     ).stdout.splitlines()
-    found = [name for name in listed if "/" not in name or name.startswith(("docs/", ".github/"))]
+    found = [name for name in listed if "/" not in name or name.startswith(("docs/", "notes/", ".github/"))]
     return sorted(name for name in found if (ROOT / name).is_file())
 
 

@@ -212,10 +212,10 @@ def page(title: str, text: str) -> str:
 @needs_node
 def test_a_search_ranks_pages_for_users_before_the_notebook(tmp_path):
     found = searched(
-        tmp_path, "occupancy", docs__Notebook=page("Notebook", "Occupancy. " * 20),
+        tmp_path, "occupancy", notes__Notebook=page("Notebook", "Occupancy. " * 20),
         docs__HowTo__Fast=page("Fast", "What occupancy is."), docs__HowTo__Other=page("Other", "Nothing."),
     )  # fmt: skip
-    assert found == ["HowTo/Fast", "Notebook"]
+    assert found == ["HowTo/Fast", "notes/Notebook"]
 
 
 @needs_node

@@ -51,7 +51,7 @@ LINES = {
         " {f0, f1, f2, f3}, {r0, r1, r2, r3}, {r4, r5}, {f0, f1, f2, f3};"
     ),
 }
-# What ptxas takes, and makes other instructions of, by capability: docs/Notebook.md, "8-bit floats by
+# What ptxas takes, and makes other instructions of, by capability: notes/Notebook.md, "8-bit floats by
 # mma.sync".
 EXPANDED = {"mma.e4m3": (90, 100, 103)}
 ON_ALL = {

@@ -5,7 +5,7 @@
 //
 // Masks along a dimension of strips are taken care of where its loop is written. Along others
 // they are conditionals: rows of a matrix that is summed up over its columns, say. There a
-// conditional for each row of four vectors costs a fourth of the speed (docs/Notebook.md).
+// conditional for each row of four vectors costs a fourth of the speed (notes/Notebook.md).
 //
 //     for i in 0..16 { x = if first + i < n then load i else 0; ... }
 //

@@ -117,7 +117,7 @@ bool RowPipeliner::plan() {
   if (loads.empty() || bytes > countFreeBytes())
     return false;
   // What blocks of a cluster wait for each other hides less than reading rows from slots takes, if
-  // registers would hold them (docs/Notebook.md).
+  // registers would hold them (notes/Notebook.md).
   if (getBlockBits(loop) != 0 && heldBytes <= getMostBytesOfThread(warps))
     return false;
   Operation *obstacle = nullptr;

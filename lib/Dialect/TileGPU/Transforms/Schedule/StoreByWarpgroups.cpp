@@ -12,7 +12,7 @@
 //
 // It is done for all of a kernel's stores or for none, since a thread counts its stores together.
 // That groups come to the ends of tiles one after the other, so that one multiplies while another
-// computes, takes more slots of a ring than there are (docs/Notebook.md): it is not asked for.
+// computes, takes more slots of a ring than there are (notes/Notebook.md): it is not asked for.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 

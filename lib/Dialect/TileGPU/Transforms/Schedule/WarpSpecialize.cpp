@@ -173,7 +173,7 @@ int64_t Specializer::getBytesOfSlots() const {
 }
 
 /// Slots with which copies are there in time, that take the place of no other program, nor of the
-/// cache, without which a launch takes 0.4 us more (docs/Notebook.md): at least `wanted`, and no
+/// cache, without which a launch takes 0.4 us more (notes/Notebook.md): at least `wanted`, and no
 /// more where the source says how many. Clusters are for launches of few programs, of whose blocks
 /// each has an SM for itself, and wait longer for copies.
 int64_t Specializer::getTimelySlots(int64_t wanted, int64_t others) const {
