@@ -12,6 +12,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <cstring>
+#include <random>
 
 using namespace mlir;
 using namespace tessera;
@@ -74,7 +75,7 @@ void GivenArgument::readMemory() {
     std::memcpy(&bits, &memory[index * elementBytes()], elementBytes());
 }
 
-/// "f32:8=1,2", "f32:8=iota", "f32:8" or "i32=5".
+/// "f32:8=1,2", "f32:8=iota", "f32:8=random", "f32:8" or "i32=5".
 static GivenArgument parseArgument(StringRef text, MLIRContext &context) {
   auto [left, values] = text.split('=');
   auto [typeName, countText] = left.split(':');
@@ -94,6 +95,13 @@ static GivenArgument parseArgument(StringRef text, MLIRContext &context) {
   if (values == "iota") {
     for (size_t i = 0; i < count; ++i)
       argument.elements[i] = argument.parse(std::to_string(i));
+  } else if (values == "random") {
+    std::minstd_rand numbers;
+    bool isFloat = isa<FloatType>(element);
+    for (uint64_t &bits : argument.elements) {
+      int number = int(numbers() % 17) - 8;
+      bits = argument.parse(isFloat ? std::to_string(number / 8.0) : std::to_string(number));
+    }
   } else if (!values.empty()) {
     SmallVector<StringRef> items;
     values.split(items, ',');

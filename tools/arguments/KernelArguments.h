@@ -3,7 +3,8 @@
 // The arguments of a kernel on the command line of a tool that runs it, and what it has
 // made of them: one --arg for every argument, in order. `type:count` is an array, passed
 // by its address: zeros, or the values after `=` (the rest of the array is 0), or 0, 1,
-// 2, ... for `iota`. `type=value` is a scalar.
+// 2, ... for `iota`, or for `random` the same small numbers in every run: integers from -8 to 8,
+// floats from -1 to 1. `type=value` is a scalar.
 
 #ifndef TESSERA_TOOLS_ARGUMENTS_KERNELARGUMENTS_H
 #define TESSERA_TOOLS_ARGUMENTS_KERNELARGUMENTS_H

@@ -134,7 +134,7 @@ _ORDER = {
     "docs/HowTo": [
         "LaunchKernels", "CallFromFrameworks", "AheadOfTime", "RunOnAGPU", "SeveralGPUs", "FastMatmul",
         "TuneAKernel", "Profile", "Simulate",
-        "ComingFromTriton", "RunTritonCode", "ComingFromNumbaAndCUDA",
+        "ComingFromTriton", "RunTritonCode", "ComingFromNumbaAndCUDA", "FindAWrongPass",
     ],
     "docs/Dialects": ["Tile", "Strips", "TileGPU"],
     "docs/Passes": ["DialectTileTransforms", "ConversionTileToStrips", "ConversionTileToTileGPU",

@@ -6,8 +6,9 @@
 //
 // There is one --arg for every argument of the kernel, in order. `type:count` is an
 // array, passed by its address: zeros, or the values after `=` (the rest of the
-// array is 0), or 0, 1, 2, ... for `iota`. `type=value` is a scalar. After the run
-// every array is printed, one a line: `arg 1 f32:8 = 0, 2, 4, ...`.
+// array is 0), or 0, 1, 2, ... for `iota`, or small numbers for `random`, the same in every run.
+// `type=value` is a scalar. After the run every array is printed, one a line:
+// `arg 1 f32:8 = 0, 2, 4, ...`.
 
 #include "KernelArguments.h"
 
@@ -31,8 +32,8 @@ static cl::opt<std::string> kernelName("kernel",
                                        cl::desc("the kernel to run (default: the only one)"));
 static cl::list<int32_t> gridExtents("grid", cl::desc("programs along x, y, z (default 1,1,1)"),
                                      cl::CommaSeparated);
-static cl::list<std::string> argumentTexts("arg",
-                                           cl::desc("type:count[=values|=iota] or type=value"));
+static cl::list<std::string>
+    argumentTexts("arg", cl::desc("type:count[=values|=iota|=random] or type=value"));
 
 static std::string findOnlyKernel(ModuleOp module) {
   SmallVector<StringRef> names;

@@ -35,8 +35,8 @@ static cl::list<int32_t> clusterExtents("cluster",
                                         cl::desc("blocks of a cluster along x, y, z (default: as "
                                                  "the kernel says)"),
                                         cl::CommaSeparated);
-static cl::list<std::string> argumentTexts("arg",
-                                           cl::desc("type:count[=values|=iota] or type=value"));
+static cl::list<std::string>
+    argumentTexts("arg", cl::desc("type:count[=values|=iota|=random] or type=value"));
 static cl::opt<uint64_t> seed("seed", cl::desc("of the order in which warps run"), cl::init(0));
 static cl::opt<unsigned>
     numSeeds("seeds", cl::desc("how many seeds to run with, from --seed on (default 1)"),

@@ -129,7 +129,8 @@ def is_for_readers(page: str) -> bool:
 def is_for_users(page: str) -> bool:
     """Whether that holds where Tessera is a wheel, without a checkout: pages on changing it aside."""
     name = page.rpartition("/")[2]
-    return is_for_readers(page) and not name.startswith("Add") and name != "Packaging.md"
+    of_checkout = name.startswith("Add") or name in ("FindAWrongPass.md", "Packaging.md")
+    return is_for_readers(page) and not of_checkout
 
 
 def apply_comment(fence: Fence, said: str) -> None:
