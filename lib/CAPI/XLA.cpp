@@ -200,7 +200,7 @@ struct Launch {
   }
 };
 
-/// Whether XLA asks what the handler is; answers.
+/// True if XLA asks what the handler is; answers.
 bool describeHandler(const xla::Call &call, uint32_t traits) {
   bool isAsked = false;
   for (xla::Extension *extension = call.extensions; extension; extension = extension->next) {

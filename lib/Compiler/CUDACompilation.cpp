@@ -98,7 +98,7 @@ static int getMostStages(ModuleOp module, const CompileOptions &options) {
   return static_cast<int>(std::min<int64_t>(most, ScheduleLimits().mostStages));
 }
 
-/// Whether a kernel failed because its tiles do not fit into shared memory.
+/// True if a kernel failed because its tiles do not fit into shared memory.
 static bool lacksShared(const UserError &error) { return error.id == "E069"; }
 
 void CUDACompilation::lowerToLLVMDialect(ModuleOp module) {
@@ -559,7 +559,7 @@ ScheduleOutcome CUDACompilation::getOutcome(llvm::StringRef ptx,
   return outcome;
 }
 
-/// Whether blocks of a cluster have a part each of all that a kernel computes with: each has all
+/// True if blocks of a cluster have a part each of all that a kernel computes with: each has all
 /// operands of a dot, the whole source of a gather or of a reshape through shared memory, and all
 /// bins of a histogram.
 static bool sharesTilesBetweenBlocks(ModuleOp module) {

@@ -44,7 +44,7 @@ protected:
   /// Puts the user's edited LLVM IR in the place of ours, if there is any.
   void replaceByOverride(std::unique_ptr<llvm::Module> &code);
 
-  /// Whether anybody wants to see a stage.
+  /// True if anybody wants to see a stage.
   bool isShown() const { return options.keepStages || !options.dumpDir.empty(); }
   /// Keeps and dumps the text of a stage.
   void show(llvm::StringRef stage, const std::string &text);

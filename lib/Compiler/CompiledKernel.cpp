@@ -185,7 +185,7 @@ cuda::Division CompiledKernel::chooseDivision(int device, ArrayRef<int32_t> grid
   }
 }
 
-/// Whether a kernel asks for the memory behind its arguments.
+/// True if a kernel asks for the memory behind its arguments.
 static bool checksAccesses(const KernelMetadata &metadata) {
   return llvm::any_of(metadata.sites, [](const KernelSite &site) { return !site.access.empty(); });
 }

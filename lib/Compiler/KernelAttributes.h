@@ -39,7 +39,7 @@ void setKernelArguments(mlir::ModuleOp module, llvm::ArrayRef<KernelArgument> ar
 /// Writes down whether a program of the kernel may loop until another one has written
 /// something: it has an atomic operation or a volatile load in a `while`.
 void setWaitsForPrograms(mlir::ModuleOp module);
-/// Whether that is written down.
+/// True if that is written down.
 bool waitsForPrograms(mlir::ModuleOp module);
 
 /// Writes down what is to be passed behind the kernel's arguments, if the kernel is a

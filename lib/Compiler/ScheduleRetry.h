@@ -59,7 +59,7 @@ struct ScheduleOutcome {
   int programs = 0; ///< that were to share an SM; 0 if that was left to ptxas
 
   bool fits() const { return !isRefused && spillBytes == 0 && neededRegisters == 0; }
-  /// Whether it is worth having in the place of `other`, which was tried earlier.
+  /// True if it is worth having in the place of `other`, which was tried earlier.
   bool isBetterThan(const ScheduleOutcome &other) const;
   /// "ptxas spills 72 bytes of a thread with 232 registers".
   std::string describe() const;
@@ -90,7 +90,7 @@ public:
   const ScheduleLimits &current() const { return limits; }
   /// Goes on to what is to be tried after this came out; false if there is nothing.
   bool next(const ScheduleOutcome &outcome);
-  /// Whether more warps could be tried.
+  /// True if more warps could be tried.
   bool canWiden() const { return mayWiden && 2 * limits.numWarps <= kMostWarps; }
   /// True if a cluster of twice the blocks is allowed.
   bool canSpread() const { return 2 * limits.numBlocks <= clusters.mostBlocks; }

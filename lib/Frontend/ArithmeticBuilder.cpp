@@ -44,7 +44,7 @@ static StringRef getSymbol(Comparison comparison) {
   return symbols[static_cast<int>(comparison)];
 }
 
-/// Whether a right shift of `x`, converted to `dtype`, shifts in the sign. The type of `x`
+/// True if a right shift of `x`, converted to `dtype`, shifts in the sign. The type of `x`
 /// decides, whatever type the amount makes of it; a literal is signed if it is negative.
 static bool shiftsInSign(const Operand &x, DType dtype) {
   if (x.isLiteral())

@@ -25,7 +25,7 @@ TileValue TileBuilder::conditionOf(const Operand &condition, StringRef user) {
   return cast(condition, ValueType::number(DType::Int1));
 }
 
-/// Whether `x` can be yielded as `type`: it is of that type, or a literal of it.
+/// True if `x` can be yielded as `type`: it is of that type, or a literal of it.
 static bool canYield(const Operand &x, const ValueType &type) {
   if (x.isValue())
     return x.value().type == type;
@@ -137,7 +137,7 @@ static std::optional<__int128> findInteger(const Operand &x, DType dtype) {
   return isSignedInteger(dtype) ? __int128(value.getSExtValue()) : __int128(value.getZExtValue());
 }
 
-/// Whether counting up by a constant passes the end of the type before it ends the loop.
+/// True if counting up by a constant passes the end of the type before it ends the loop.
 static bool countsPastEnd(std::optional<__int128> from, std::optional<__int128> to, __int128 step,
                           DType dtype) {
   if (!from || !to || *from >= *to)

@@ -74,7 +74,7 @@ private:
     return arith::XOrIOp::create(builder, loc, holds, constant(holds.getType(), 1));
   }
   Value either(Value lhs, Value rhs) { return arith::OrIOp::create(builder, loc, lhs, rhs); }
-  /// Whether elements are multiples of a number, which may be more than their type holds.
+  /// True if elements are multiples of a number, which may be more than their type holds.
   Value isMultiple(Value value, int64_t number, tile::Signedness how) {
     Type of = value.getType();
     unsigned bits = getElementTypeOrSelf(of).getIntOrFloatBitWidth();

@@ -46,7 +46,7 @@ struct Times {
 /// cluster is one program.
 enum class Reach : uint8_t { Program, Cluster, Device };
 
-/// Whether something of that reach orders memory between two programs.
+/// True if something of that reach orders memory between two programs.
 inline bool reaches(Reach reach, uint32_t a, uint32_t b, unsigned clusterSize) {
   return reach == Reach::Device || a == b ||
          (reach == Reach::Cluster && a / clusterSize == b / clusterSize);

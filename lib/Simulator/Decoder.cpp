@@ -187,7 +187,7 @@ static std::optional<std::string> readConstant(LLVM::GlobalOp global) {
   return data;
 }
 
-/// Whether a global is variable, and zero at first.
+/// True if a global is variable, and zero at first.
 static bool isZeroed(LLVM::GlobalOp global) {
   Block *block = global.getInitializerBlock();
   auto end = block ? dyn_cast<LLVM::ReturnOp>(block->getTerminator()) : LLVM::ReturnOp();

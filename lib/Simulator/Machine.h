@@ -214,7 +214,7 @@ public:
               std::string message);
   /// Counts a finding of an instruction that has been reported; false if it has not.
   bool reportAgain(FindingKind kind, const Instr &instr);
-  /// Whether these bytes of global memory may be accessed.
+  /// The reason why these bytes of global memory may not be accessed; null if they may.
   const char *checkGlobal(uint64_t address, uint64_t size, bool isWrite) const;
   /// The argument that an address is of; null if there is none such.
   const MemoryRegion *findRegion(uint64_t address) const;

@@ -14,7 +14,7 @@ static unsigned getChild(uint32_t program, unsigned height) {
   return program >> (kBits * (height - 1)) & (kFanOut - 1);
 }
 
-/// Whether a tree of this height has a place for a program.
+/// True if a tree of this height has a place for a program.
 static bool hasPlace(uint32_t program, unsigned height) {
   return uint64_t(program) >> (kBits * height) == 0;
 }

@@ -98,7 +98,7 @@ public:
   }
   void endRead(uint64_t piece, Accessor who);
 
-  /// Whether an earlier access comes before another one. `isOver`: it is enough that it is
+  /// True if an earlier access comes before another one. `isOver`: it is enough that it is
   /// known to be over, though what it wrote need not be seen.
   static bool isOrdered(const SharedRecord &earlier, const Accessor &who, bool isOver);
 

@@ -8,7 +8,7 @@ import sys
 
 
 def is_terminal() -> bool:
-    """Whether the standard error stream is one."""
+    """True if the standard error stream is one."""
     try:
         return sys.stderr.isatty()
     except (AttributeError, ValueError):

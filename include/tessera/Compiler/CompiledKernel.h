@@ -96,11 +96,11 @@ struct KernelMetadata {
   /// If not 0, so many programs an SM do the work of the grid, whose extents are
   /// passed in front of the tensor maps.
   int persistentPrograms = 0;
-  /// Whether its programs wait by themselves for what their stream did before.
+  /// True if its programs wait by themselves for what their stream did before.
   bool waitsForStream = false;
   /// A sum of dots that clusters could divide, of a kernel without.
   std::optional<cuda::DivisibleSum> divisibleSum;
-  /// Whether a program may loop until another one has written something.
+  /// True if a program may loop until another one has written something.
   bool waitsForPrograms = false;
   std::vector<KernelSite> sites;
   /// Milliseconds spent on the way to each stage, in order, and on loading the object.
@@ -145,7 +145,7 @@ public:
   /// Text or bytes of a named stage, if it was kept ("object" always is).
   std::optional<llvm::StringRef> getStage(llvm::StringRef name) const;
 
-  /// Whether this machine has all that the kernel's CPU has.
+  /// True if this machine has all that the kernel's CPU has.
   bool canRun() const { return missingFeature.empty(); }
 
   /// Runs a grid and returns when it is done. Any thread may call it, several at
@@ -164,9 +164,9 @@ public:
   void launchCUDA(int device, void *stream, llvm::ArrayRef<int32_t> grid,
                   llvm::ArrayRef<uint64_t> args) const;
 
-  /// Whether a launch is within the limits that the kernel was compiled for, and needs no tensor
-  /// maps that there are none of: else it is refused (E070).
-  bool accepts(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const noexcept override;
+  /// True if a launch is within the limits that the kernel was compiled for, and needs no tensor
+  /// maps that there are none of: else it fails with E070.
+  bool accepts(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const noexcept;
 
   cuda::Division chooseDivision(int device, llvm::ArrayRef<int32_t> grid,
                                 llvm::ArrayRef<uint64_t> args) const noexcept override;

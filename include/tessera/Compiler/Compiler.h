@@ -54,7 +54,7 @@ struct CompileOptions {
   /// The same bits for any vector width (architecture.md, decision 9).
   bool deterministic = false;
   bool debug = false;
-  /// Whether code for the CPU knows the lines that it was made of, for debuggers.
+  /// True if code for the CPU knows the lines that it was made of, for debuggers.
   bool lineInfo = false;
   /// a * b + c may become one rounding.
   bool fpFusion = true;
@@ -72,9 +72,9 @@ struct CompileOptions {
   /// sums.
   bool divideTiles = true, divideSums = true;
   int numStages = 3; ///< of a pipelined loop that does not say
-  /// Whether launches may make tensor maps; without, a kernel takes its arguments alone.
+  /// True if launches may make tensor maps; without, a kernel takes its arguments alone.
   bool tensorMaps = true;
-  /// Whether exponentials of f32 may be 0 where they are below 2^-126.
+  /// True if exponentials of f32 may be 0 where they are below 2^-126.
   bool flushResults = true;
   /// Fail if a verifier refuses a planned schedule. For tests and fuzzers.
   bool strictSchedules = false;

@@ -145,7 +145,7 @@ DType promote(DType a, DType b, bool division, llvm::StringRef symbol);
 /// kind or a lower one takes the other's type, which it must fit.
 DType promote(const Operand &a, const Operand &b, bool division, llvm::StringRef symbol);
 
-/// Whether a literal is a value of the type. Every number fits a float.
+/// True if a literal is a value of the type. Every number fits a float.
 bool literalFits(const Operand &literal, DType dtype);
 /// Throws unless it is (E028).
 void checkLiteralFits(const Operand &literal, DType dtype);
@@ -348,7 +348,7 @@ private:
     size_t firstValue;
     /// What is carried (for, while), what is reduced, ...
     std::vector<ValueType> types;
-    /// Whether begin_else, or while_condition, has been seen.
+    /// True if begin_else, or while_condition, has been seen.
     bool inSecondPart = false;
     /// What leaves the first part of a while.
     std::vector<ValueType> secondTypes;

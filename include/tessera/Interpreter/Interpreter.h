@@ -34,7 +34,7 @@ struct InterpreterOptions {
   /// `tile.check_access` (see the pass tile-check-accesses), and by accesses through
   /// descriptors and block pointers themselves.
   llvm::ArrayRef<ArgumentMemory> memory;
-  /// Whether an offset that wraps is an error, too. Integers may wrap; that an offset does
+  /// True if an offset that wraps is an error, too. Integers may wrap; that an offset does
   /// is seldom meant.
   bool reportWraps = false;
   /// Asked between programs, some twenty times a second; where it is true, Cancelled is thrown.

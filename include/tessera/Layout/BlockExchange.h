@@ -28,9 +28,9 @@ public:
   /// Both layouts are distributed, of one shape, over as many blocks.
   BlockExchange(const LinearLayout &source, const LinearLayout &destination);
 
-  /// Whether blocks have parts. If not, the part is the whole tile.
+  /// True if blocks have parts. If not, the part is the whole tile.
   bool hasParts() const { return parts.getMask() != 0; }
-  /// Whether any element comes from another block.
+  /// True if any element comes from another block.
   bool isAcrossBlocks() const { return acrossBlocks; }
 
   /// The layouts of a part, which have as many dimensions as a slice (one). The registers of the

@@ -9,8 +9,8 @@
 // l / 4; or, transposed, the 16 bits of *column* l / 4 in rows 2(l mod 4) and
 // 2(l mod 4) + 1: one element each, or two neighbours of 8 bits.
 //
-// Whether a layout fits is a question about its columns. Let C be where registers, lanes
-// and warps go in memory (in elements), 2^k elements a word and 2^t a row. Plain:
+// The columns of a layout decide whether it fits. Let C be the places in memory of registers, lanes
+// and warps (in elements), with 2^k elements per word and 2^t per row. Plain:
 //
 //     registers 1, 2, .. of the word -> 1, .. 2^(k-1)      lanes 1, 2 -> 2^k, 2^(k+1)
 //

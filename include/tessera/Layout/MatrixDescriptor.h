@@ -45,7 +45,7 @@ public:
   /// swizzle moves nothing: at multiples of 8 across the rows.
   int64_t getOffset(int64_t mn, int64_t k) const;
 
-  /// Whether one instruction can take `extent` elements along M (or N) from each multiple
+  /// True if one instruction can take `extent` elements along M (or N) from each multiple
   /// of `extent`.
   bool covers(int64_t extent) const;
 

@@ -60,7 +60,7 @@ unsigned wavefronts(llvm::ArrayRef<uint64_t> lanes, unsigned vectorBits, unsigne
 unsigned vectorizableBits(llvm::ArrayRef<uint64_t> registerOffsets,
                           llvm::ArrayRef<uint64_t> otherOffsets, unsigned limit);
 
-/// Whether ldmatrix (for loads) and stmatrix (for stores) are there.
+/// The matrix instructions that a GPU has: ldmatrix (for loads) and stmatrix (for stores).
 struct MatrixInstructions {
   bool forLoads = false, forStores = false;
 

@@ -78,7 +78,7 @@ struct GPUMachine {
   /// Code for this row runs on GPUs of just this capability, and may use what others lack.
   bool isSpecific;
   unsigned ptxVersion; ///< the newest that LLVM writes for it: 90 for PTX 9.0
-  /// Whether code for it has run on such a GPU; of other rows, it has been assembled.
+  /// True if code for it has run on such a GPU; of other rows, it has been assembled.
   bool hasRun;
 
   //===--------------------------------------------------------------------===//

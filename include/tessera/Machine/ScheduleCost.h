@@ -45,11 +45,11 @@ struct IterationWork {
 /// How iterations and programs overlap.
 struct IterationOverlap {
   int64_t programs = 1; ///< that share an SM
-  /// Whether a program computes while a dot of its own is under way.
+  /// True if a program computes while a dot of its own is under way.
   bool hasDotBeside = false;
   /// Iterations from where a copy begins to where its tile is needed; none: copies are in time.
   std::optional<int64_t> ahead = std::nullopt;
-  /// Whether blocks of a cluster copy tiles to each other, and wait for each other's slots.
+  /// True if blocks of a cluster copy tiles to each other, and wait for each other's slots.
   bool isMulticast = false;
 };
 

@@ -85,7 +85,7 @@ struct SimulatorOptions {
   /// Instructions of a warp after which a launch is given up.
   uint64_t maxInstructions = uint64_t(1) << 32;
   CopyTimes copies = CopyTimes::Random;
-  /// Whether races in global memory and reads of what nobody wrote there are looked for.
+  /// True if races in global memory and reads of what nobody wrote there are looked for.
   bool watchesGlobal = true;
   /// What may be touched of global memory; all of it if there is none.
   std::vector<MemoryRegion> memory;

@@ -34,7 +34,7 @@ struct AccessFault {
   int64_t elementBytes = 1;
   /// The bytes from `pointer` to the element that was to be accessed.
   int64_t offset = 0;
-  /// Whether the offset wrapped on its way there.
+  /// True if the offset wrapped on its way there.
   bool wraps = false;
   std::string location; ///< "file:line:column", or empty
 };

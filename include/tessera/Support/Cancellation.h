@@ -18,7 +18,7 @@ struct Cancelled {};
 /// What the calling thread does is asked to end once `*flag` is not 0. Null: not any more.
 void setCancellation(const int32_t *flag);
 
-/// Whether the calling thread has been asked to end what it does, or every thread has, or memory
+/// True if the calling thread has been asked to end what it does, or every thread has, or memory
 /// has run out (tessera/Support/MemoryReserve.h): then std::bad_alloc is thrown, not Cancelled.
 bool isCancelled();
 void throwIfCancelled();

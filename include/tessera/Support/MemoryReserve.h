@@ -29,7 +29,7 @@ public:
   static void require(size_t bytes);
 };
 
-/// Whether the process has a limit of its own on memory, which it may well come to.
+/// True if the process has a limit of its own on memory, which it may well come to.
 bool hasMemoryLimit();
 
 /// What the calling thread allocates while one of these lives may use the reserve. Throws
@@ -42,7 +42,7 @@ public:
   MemoryReserveUse &operator=(const MemoryReserveUse &) = delete;
 };
 
-/// Whether the reserve has been given up since the calling thread began to use it.
+/// True if the reserve has been given up since the calling thread began to use it.
 bool isOutOfMemory();
 
 /// Gives the reserve up, for an allocation that has failed; returns whether to try again.

@@ -45,7 +45,7 @@ int64_t elementDivisibility(const AccessForm &form, int64_t unit = 1);
 /// Has the strides, the runs and the constants of a form agree.
 void normalize(AccessForm &form, mlir::Type type);
 
-/// Whether a sum of products is the same in all iterations of a loop, and after it.
+/// True if a sum of products is the same in all iterations of a loop, and after it.
 bool isInvariant(const ScalarPolynomial &polynomial, mlir::scf::ForOp loop);
 
 /// What is added to `argument`, one after another, to give `value`; false if it is made in
@@ -53,7 +53,7 @@ bool isInvariant(const ScalarPolynomial &polynomial, mlir::scf::ForOp loop);
 bool collectAmounts(mlir::Value value, mlir::Value argument,
                     llvm::SmallVectorImpl<mlir::Value> &amounts);
 
-/// Whether a hint is the user's word, and not something that is known.
+/// True if a hint is the user's word, and not something that is known.
 bool isPromise(tile::HintOp op);
 
 /// The form of an op's result from the forms of its operands, before normalising.

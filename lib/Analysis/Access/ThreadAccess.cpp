@@ -14,7 +14,7 @@ Value tessera::tilegpu::getAccessedPointers(Operation *op) {
   return pointers && isa<RankedTensorType>(pointers.getType()) ? pointers : Value();
 }
 
-/// Whether one instruction does an atomic on each of several neighbours. What other devices see is
+/// True if one instruction does an atomic on each of several neighbours. What other devices see is
 /// done element by element: nobody says of vectors what a bus makes of them.
 static bool isVectorAtomic(tile::AtomicRMWOp op) {
   Type element = getElementTypeOrSelf(op.getType());

@@ -26,7 +26,7 @@ using namespace tessera::tile;
 /// Strides and the base are multiples of this.
 static constexpr int64_t kBoxAlignment = 16;
 
-/// Whether a factor is known at the launch.
+/// True if a factor is known at the launch.
 static bool isArgument(const ScalarFactor &factor) {
   auto argument = dyn_cast<BlockArgument>(factor.value);
   auto func = argument ? dyn_cast<FuncOp>(argument.getOwner()->getParentOp()) : FuncOp();
@@ -268,14 +268,14 @@ bool BoxFinder::readMask(Value mask, ArrayRef<int> tileDims) {
 // Strides
 //===----------------------------------------------------------------------===//
 
-/// Whether a scalar is visible at an op.
+/// True if a scalar is visible at an op.
 static bool isVisibleAt(Value value, Operation *op) {
   Operation *there = value.getParentBlock()->findAncestorOpInBlock(*op);
   Operation *definition = value.getDefiningOp();
   return there && (!definition || definition->isBeforeInBlock(there));
 }
 
-/// Whether a factor is known where the array is described.
+/// True if a factor is known where the array is described.
 bool BoxFinder::isKnown(const ScalarFactor &factor) const {
   if (!describedBefore)
     return isArgument(factor);
@@ -307,7 +307,7 @@ int64_t BoxFinder::getDivisibility(Value value) {
   return divisibility;
 }
 
-/// Whether a number of elements is for certain a multiple of 16 bytes.
+/// True if a number of elements is for certain a multiple of 16 bytes.
 bool BoxFinder::isAligned(const ScalarPolynomial &elements) {
   return llvm::all_of(elements.getTerms(), [&](const ScalarTerm &term) {
     int64_t divisibility = access::multiplyPowers(access::powerOfTwoDivisor(term.scale),
@@ -516,7 +516,7 @@ void BoxFinder::relyOn(const LaunchLimits &limits) {
     mostPrograms = mostPrograms ? std::min(mostPrograms, limits.mostPrograms) : limits.mostPrograms;
 }
 
-/// Whether ranges show something of what `value` is computed from, by limits of the launch if
+/// True if ranges show something of what `value` is computed from, by limits of the launch if
 /// not without, which are then relied on.
 bool BoxFinder::proves(Value value, llvm::function_ref<bool(IntegerRanges &)> holds) {
   if (holds(analysis.getRanges()))
@@ -539,7 +539,7 @@ bool BoxFinder::isAtLeast(Value value, int64_t least) {
   });
 }
 
-/// Whether a factor of a coordinate is not negative. Kernels that go over tiles in groups divide
+/// True if a factor of a coordinate is not negative. Kernels that go over tiles in groups divide
 /// by the height of a group, which is the number of rows of tiles less those before the group: that
 /// it is not negative is known to who launches no more programs than there are tiles, and so is
 /// asked of a launch. (By 0 no index is divided.)
@@ -572,7 +572,7 @@ void BoxFinder::collectAddressParts(Value pointers) {
       addressParts.insert(op->operand_begin(), op->operand_end());
 }
 
-/// Whether a sum, difference or product is in its type.
+/// True if a sum, difference or product is in its type.
 bool BoxFinder::fits(Operation *op) {
   return proves(op->getResult(0), [&](IntegerRanges &ranges) {
     ConstantIntRanges lhs = ranges.get(op->getOperand(0)), rhs = ranges.get(op->getOperand(1));
@@ -588,7 +588,7 @@ bool BoxFinder::fits(Operation *op) {
   });
 }
 
-/// Whether a launch can be asked that a sum, difference or product of its arguments is in its type,
+/// True if a launch can be asked that a sum, difference or product of its arguments is in its type,
 /// as the rows of an array of several dimensions are, from which a kernel makes a descriptor. That
 /// this holds for what it is computed from has to be asked, too.
 bool BoxFinder::fitsAtLaunch(Operation *op) {
@@ -604,7 +604,7 @@ bool BoxFinder::fitsAtLaunch(Operation *op) {
   return above && below && require(*above) && require(*below);
 }
 
-/// Whether the program's index is what its form says, in arithmetic that does not wrap.
+/// True if the program's index is what its form says, in arithmetic that does not wrap.
 bool BoxFinder::isAsComputed(Value index, unsigned depth) {
   constexpr unsigned kMaxDepth = 64;
   if (depth == kMaxDepth)
@@ -706,7 +706,7 @@ static Interval getRange(const ScalarPolynomial &polynomial, IntegerRanges &rang
   return sum;
 }
 
-/// Whether 32 bits have all indices from a coordinate on.
+/// True if 32 bits have all indices from a coordinate on.
 static bool isInRange(const ScalarPolynomial &coordinate, int64_t extent, IntegerRanges &ranges) {
   auto [least, most] = getRange(coordinate, ranges);
   return least.isSignedIntN(32) && (most + (extent - 1)).isSignedIntN(32);
@@ -740,7 +740,7 @@ void BoxFinder::collectNarrowIndices(Value pointers) {
   }
 }
 
-/// Whether a coordinate is known to have 32 bits: by its range, or because it, or the offset that
+/// True if a coordinate is known to have 32 bits: by its range, or because it, or the offset that
 /// it makes, is what the program computes in so many.
 bool BoxFinder::isNarrow(const ScalarPolynomial &coordinate, const ScalarPolynomial &stride,
                          int64_t extent) {
@@ -838,7 +838,7 @@ bool BoxFinder::makeNarrow(ScalarPolynomial &coordinate, const ScalarPolynomial 
   return isNarrow(coordinate, stride, extent) || askForNarrow(coordinate, extent);
 }
 
-/// Whether the array ends along a dimension where coordinates still have 32 bits: the launch makes
+/// True if the array ends along a dimension where coordinates still have 32 bits: the launch makes
 /// no map of another one, but the kernel would.
 bool BoxFinder::hasEnd(const Dim &dim) {
   if (!dim.upper)

@@ -26,7 +26,7 @@ static scf::ForOp getLoopOf(Value value) {
 // Whether
 //===----------------------------------------------------------------------===//
 
-/// Whether a scalar can be computed without what is inside a region.
+/// True if a scalar can be computed without what is inside a region.
 static bool canCompute(Value value, Region &region, llvm::DenseSet<Value> &seen, std::string *why) {
   if (!region.isAncestor(value.getParentRegion()) || !seen.insert(value).second)
     return true;
@@ -102,7 +102,7 @@ private:
   }
 };
 
-/// Whether a value can be used at the insertion point.
+/// True if a value can be used at the insertion point.
 bool Emitter::isVisible(Value value) {
   Block *block = value.getParentBlock(), *here = builder.getInsertionBlock();
   if (!block->getParent()->isAncestor(here->getParent()))
@@ -191,7 +191,7 @@ Value Emitter::emit(const ScalarPolynomial &polynomial) {
 
 } // namespace
 
-/// Whether arithmetic of 32 bits gives the low bits of a sum: for sums and products it does, and
+/// True if arithmetic of 32 bits gives the low bits of a sum: for sums and products it does, and
 /// no loop of more bits counts the iterations.
 static bool canEmitNarrow(const ScalarPolynomial &polynomial) {
   return llvm::all_of(polynomial.getTerms(), [](const ScalarTerm &term) {

@@ -16,7 +16,7 @@ using namespace tessera::tile;
 
 static bool isPointer(Type type) { return isa<PointerType>(getElementTypeOrSelf(type)); }
 
-/// Whether the form of a result is made of those of all operands that are indices or pointers.
+/// True if the form of a result is made of those of all operands that are indices or pointers.
 static bool isMadeOfOperands(Operation *op) {
   return movesOneTile(op) || isa<arith::ExtSIOp, arith::ExtUIOp, arith::IndexCastOp>(op) ||
          isa<AddPtrOp, arith::AddIOp, arith::SubIOp, arith::MulIOp, ShiftOp>(op);

@@ -21,7 +21,7 @@ namespace {
 struct Lanes {
   /// A tile with one element a lane, or a scalar.
   Type type;
-  /// Whether one of the threads that have an element acts for all.
+  /// True if one of the threads that have an element acts for all.
   bool byRepresentatives = false;
 };
 
@@ -42,7 +42,7 @@ static std::optional<Lanes> getLanes(Operation *op) {
   return std::nullopt;
 }
 
-/// Whether two shapes may have lanes in common.
+/// True if two shapes may have lanes in common.
 static bool haveCommonLanes(Type a, Type b) {
   ArrayRef<int64_t> left = tile::getShape(a), right = tile::getShape(b);
   return left.size() == right.size() && llvm::all_of(llvm::zip(left, right), [](auto extents) {
@@ -51,7 +51,7 @@ static bool haveCommonLanes(Type a, Type b) {
          });
 }
 
-/// Whether each element is in the same threads in both layouts.
+/// True if each element is in the same threads in both layouts.
 static bool haveSameThreads(Type a, Type b) {
   tilegpu::LayoutAttr left = tilegpu::getLayoutAttr(a), right = tilegpu::getLayoutAttr(b);
   if (!left || !right || tile::getShape(a) != tile::getShape(b))
@@ -69,7 +69,7 @@ static bool haveSameThreads(Type a, Type b) {
          getRegisters(one) == getRegisters(other);
 }
 
-/// Whether for each lane one thread does both.
+/// True if for each lane one thread does both.
 static bool areDoneByOneThread(Operation *earlier, const Lanes &a, const Lanes &b) {
   if (!haveSameThreads(a.type, b.type))
     return false;
@@ -131,7 +131,7 @@ bool LaneOrder::needsBarrier(const PendingSet &pending, const Pending &later) {
   return false;
 }
 
-/// Whether a function that is called does anything to global memory, itself or by others.
+/// True if a function that is called does anything to global memory, itself or by others.
 static bool usesMemory(CallOpInterface call) {
   auto callee = dyn_cast_or_null<FunctionOpInterface>(call.resolveCallable());
   if (!callee || callee.isExternal())

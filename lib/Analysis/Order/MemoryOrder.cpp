@@ -332,7 +332,7 @@ template <typename T> static void addNew(SmallVectorImpl<T> &list, const T &item
 /// More elements than memory has bytes, of which the addresses have 64 bits all the same.
 static constexpr int64_t kEndlessExtent = int64_t(1) << 56;
 
-/// Whether a `while` counts a number up from one that is not negative. As part of an address it
+/// True if a `while` counts a number up from one that is not negative. As part of an address it
 /// does not wrap.
 static bool isCountedUp(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
@@ -359,7 +359,7 @@ static bool isCountedUp(Value value) {
            matchPattern(sum.getRhs(), m_ConstantInt(&step)) && step.isNonNegative()));
 }
 
-/// Whether a part of an address is not negative, as far as need be because arguments are not.
+/// True if a part of an address is not negative, as far as need be because arguments are not.
 static bool isNotNegative(const ScalarTerm &term, AccessAnalysis &analysis,
                           LaunchConditions &conditions) {
   return term.scale > 0 && llvm::all_of(term.factors, [&](const ScalarFactor &factor) {

@@ -89,7 +89,7 @@ static ConstantIntRanges refine(const ConstantIntRanges &range, arith::CmpIPredi
   return range;
 }
 
-/// Whether the user vouches for a condition at the top level of a function, alone or with others.
+/// True if the user vouches for a condition at the top level of a function, alone or with others.
 static bool isPromised(Value condition, unsigned depth = 0) {
   constexpr unsigned kMostConjuncts = 16;
   return llvm::any_of(condition.getUsers(), [&](Operation *user) {
@@ -362,7 +362,7 @@ static llvm::SetVector<Value> findSources(Value value) {
   return values;
 }
 
-/// Whether a value is an extent of the grid that the launcher passes.
+/// True if a value is an extent of the grid that the launcher passes.
 static bool isGridExtent(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
   auto func = argument ? dyn_cast<FuncOp>(argument.getOwner()->getParentOp()) : FuncOp();

@@ -169,7 +169,7 @@ bool Writer::write(Value value) {
   return done(false);
 }
 
-/// Whether the launcher reads a text of so many operators in each other.
+/// True if the launcher reads a text of so many operators in each other.
 static bool isReadable(StringRef text) {
   constexpr unsigned kMostLevels = 29, kMostCharacters = 4000;
   unsigned level = 0, most = 0;

@@ -129,7 +129,7 @@ int64_t tilegpu::countMostHeldBytes(Operation *root, bool countsNarrow) {
   return most;
 }
 
-/// Whether what an op is lowered to takes few registers besides those of its tiles.
+/// True if what an op is lowered to takes few registers besides those of its tiles.
 static bool isPlain(Operation *op) {
   auto isTile = [](Type type) { return isa<RankedTensorType>(type); };
   if (op->getNumRegions() == 0 && llvm::none_of(op->getOperandTypes(), isTile) &&

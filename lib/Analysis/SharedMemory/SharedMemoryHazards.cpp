@@ -35,7 +35,7 @@ static void noteWarps(Operation *op, SharedMemoryAccess &access) {
   access.warpsTo = convert.getType();
 }
 
-/// Whether each warpgroup has a part of a buffer, which nobody else comes to.
+/// True if each warpgroup has a part of a buffer, which nobody else comes to.
 static bool isOfGroups(tilegpu::LocalAllocOp buffer) {
   return llvm::any_of(buffer->getUsers(), [](Operation *user) {
     auto store = dyn_cast<tilegpu::TMAStoreOp>(user);

@@ -21,7 +21,7 @@ void SharedMemoryLiveness::number(Operation *op) {
   numbers[op] = {begin, op->getNumRegions() ? next++ : begin};
 }
 
-/// Whether the regions of an op may run again.
+/// True if the regions of an op may run again.
 static bool isLoop(Operation *op) {
   if (isa<LoopLikeOpInterface>(op))
     return true;
@@ -59,7 +59,7 @@ void SharedMemoryLiveness::addHole(SharedMemoryInterval &interval, Operation *de
                               numbers.lookup(branch.thenBlock()->getTerminator()).second});
 }
 
-/// Whether an op is in the default region of a `tilegpu.warp_specialize`, in branches at most.
+/// True if an op is in the default region of a `tilegpu.warp_specialize`, in branches at most.
 static bool isInDefaultRegion(Operation *op) {
   Operation *parent = op->getParentOp();
   while (isa<scf::IfOp>(parent))

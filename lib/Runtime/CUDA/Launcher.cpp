@@ -65,7 +65,7 @@ const char *keepName(const std::string &name) {
   return names->insert(name).first->c_str();
 }
 
-/// Whether a result says that a kernel has failed on the GPU. Every later call of the
+/// True if a result says that a kernel has failed on the GPU. Every later call of the
 /// process then returns the same: the context is lost.
 bool isFault(int code) {
   return code == 700 || code == 702 || code == 709 || code == 710 || (code >= 714 && code <= 719);
@@ -255,7 +255,7 @@ std::string LoadedKernel::describe(const int32_t grid[3]) const {
          std::to_string(description.numWarps) + " warps" + cluster;
 }
 
-/// Whether something that must not be negative is, or arrays overlap that must not.
+/// True if something that must not be negative is, or arrays overlap that must not.
 static bool failsCondition(const KernelDescription &description, const int32_t grid[3],
                            const uint64_t *slots) {
   for (const LaunchExpression &condition : description.conditions)
@@ -298,7 +298,7 @@ int LoadedKernel::start(const Loaded &loaded, Stream stream, const int32_t grid[
   return driver.cuLaunchKernelEx(&config, loaded.function, parameters, nullptr);
 }
 
-/// Whether a grid has more programs than the threads that do their work can count: the number of a
+/// True if a grid has more programs than the threads that do their work can count: the number of a
 /// program is an i32, and so is that beyond the last one.
 static bool hasTooManyPrograms(const int32_t grid[3]) {
   constexpr int64_t kMost = int64_t(1) << 30;

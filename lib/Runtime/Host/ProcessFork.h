@@ -5,7 +5,7 @@
 
 namespace tessera::host {
 
-/// Whether this process was forked off one in which the runtime had been used:
+/// True if this process was forked off one in which the runtime had been used:
 /// threads of that time are gone, and whatever they held is lost.
 bool isForkedChild();
 

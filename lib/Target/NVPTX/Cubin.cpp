@@ -11,7 +11,7 @@ using namespace tessera;
 
 using File = object::ELFFile<object::ELF64LE>;
 
-/// Whether a part of the file lies in it; the numbers may be anything.
+/// True if a part of the file lies in it; the numbers may be anything.
 static bool isInside(uint64_t offset, uint64_t size, uint64_t whole) {
   return offset <= whole && size <= whole - offset;
 }
@@ -46,7 +46,7 @@ static Error checkKernel(const File &file, File::Elf_Shdr_Range sections, String
   return createStringError("it lacks the code of kernel '" + name + "'");
 }
 
-/// Whether the file has no bytes of a section: of memory that is zero at first, global and shared,
+/// True if the file has no bytes of a section: of memory that is zero at first, global and shared,
 /// ptxas writes either the usual type or one of its own.
 static bool hasNoBytes(uint32_t type) {
   constexpr uint32_t kGlobal = ELF::SHT_LOPROC + 7, kShared = ELF::SHT_LOPROC + 10;

@@ -33,7 +33,7 @@ static Value *getHalf(Value *value, bool isSigned, unsigned half, IRBuilder<> &b
   return builder.CreateIntCast(source, builder.getIntNTy(half), isSigned);
 }
 
-/// Whether no bit of `value` from `width` on is asked for.
+/// True if no bit of `value` from `width` on is asked for.
 static bool isOnlyTruncated(const Value &value, unsigned width) {
   return all_of(value.users(), [&](const User *user) {
     return isa<TruncInst>(user) && user->getType()->getIntegerBitWidth() <= width;

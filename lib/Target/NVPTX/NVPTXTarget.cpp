@@ -205,7 +205,7 @@ void tessera::setReflectedFlush(Module &module, bool flushDenormals) {
 
 namespace {
 
-/// Settles libdevice's questions. Whether to flush denormals is a flag of the module; of the
+/// Settles libdevice's questions. A flag of the module decides about flushing denormals; of the
 /// architecture nothing is said, so that the code is what every GPU runs.
 void runNVVMReflect(Module &module) {
   legacy::PassManager passes;

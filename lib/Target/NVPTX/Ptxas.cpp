@@ -224,7 +224,7 @@ public:
 
   /// `ptx` is what was assembled.
   PtxasResult getResult(std::optional<int> status, StringRef ptx);
-  /// Whether all is there that it writes about the only function of the PTX.
+  /// True if all is there that it writes about the only function of the PTX.
   bool hasSaidAll() const;
 
   const PtxasOptions &options;
@@ -257,7 +257,7 @@ PtxasResult Run::getResult(std::optional<int> status, StringRef ptx) {
   return result;
 }
 
-/// Whether the file is as long as its header says: NVIDIA's have the segments' table at the end.
+/// True if the file is as long as its header says: NVIDIA's have the segments' table at the end.
 bool isWhole(StringRef cubin) {
   ELF::Elf64_Ehdr header;
   if (cubin.size() < sizeof(header))

@@ -37,7 +37,7 @@ static bool isFixed(const Instruction &op) {
   return isa<StoreInst>(op) || (call && call->mayWriteToMemory());
 }
 
-/// Whether a value is another one in a form that costs one instruction to make again.
+/// True if a value is another one in a form that costs one instruction to make again.
 static bool isForm(const Instruction &op) {
   return isa<FPExtInst, SExtInst, ZExtInst, BitCastInst>(op);
 }
@@ -139,7 +139,7 @@ private:
 
 } // namespace
 
-/// Whether the value is loaded, or comes out of a tensor core, a loop or a branch, or is
+/// True if the value is loaded, or comes out of a tensor core, a loop or a branch, or is
 /// computed of such, and not of indices alone.
 static bool isHeld(const Instruction &op) {
   return !isForm(op) && (isa<PHINode, LoadInst, ExtractValueInst, CallBase, SelectInst>(op) ||

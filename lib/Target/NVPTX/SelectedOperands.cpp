@@ -26,7 +26,7 @@ static bool isPacked(const Instruction &op) {
          op.getOpcode() == Instruction::FMul;
 }
 
-/// Whether one of the values that are chosen from has another reader.
+/// True if one of the values that are chosen from has another reader.
 static bool isShared(const SelectInst &choice) {
   auto isRead = [](const Value *arm) { return !isa<Constant>(arm) && !arm->hasOneUse(); };
   return isRead(choice.getTrueValue()) || isRead(choice.getFalseValue());

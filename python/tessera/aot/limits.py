@@ -21,7 +21,7 @@ _MOST_OPERANDS = 40
 
 
 def has_limits(metadata: Mapping[str, Any]) -> bool:
-    """Whether a kernel takes anything for granted of a launch."""
+    """True if a kernel takes anything for granted of a launch."""
     lists = ("tensor_maps", "launch_conditions", "arrays_apart", "program_bounds")
     numbers = ("most_programs", "persistent_programs")
     return any(metadata[name] for name in lists + numbers)

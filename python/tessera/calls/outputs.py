@@ -42,7 +42,7 @@ def _find_library(cls: type) -> str:
 
 
 def is_dense(value: Any) -> bool:
-    """Whether the elements of an array lie in the order of its indices, without gaps."""
+    """True if the elements of an array lie in the order of its indices, without gaps."""
     if callable(getattr(value, "is_contiguous", None)):
         return bool(value.is_contiguous())
     flags = getattr(value, "flags", None)

@@ -55,7 +55,7 @@ class Found(NamedTuple):
     storing: float = 0.0
     """Those of them that it took to put it into the cache."""
     has_stages: bool = False
-    """Whether the IR of each stage is there, too."""
+    """True if the IR of each stage is there, too."""
 
 
 def find_or_compile(
@@ -207,7 +207,7 @@ def _shown_part(part: str) -> str:
 
 
 def _has_lines(options: CompileOptions) -> bool:
-    """Whether code is made for debuggers to find the lines of."""
+    """True if code is made for debuggers to find the lines of."""
     return options.target == "cpu" and settings.symbols in ("gdb", "all")
 
 

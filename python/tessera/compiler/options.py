@@ -68,11 +68,10 @@ class CompileOptions:
     1 there are more where far too much would be spilled, and in launches of few programs (`split_k`). Without
     effect on a CPU."""
     split_k: Optional[bool] = None
-    """Whether blocks of a cluster divide a loop that sums up dots along K. With `num_ctas` above 1,
-    True has them do so also where they could divide tiles, and False keeps them from it. With 1 a launch
-    of few programs may have clusters for that, or of two blocks that divide tiles, unless it is False:
-    whether it has depends on the grid and on the GPU, and the last bits of the sums with it. Without
-    effect on a CPU and with
+    """Split a loop that sums up dots along K among the blocks of a cluster. With `num_ctas` above 1,
+    True prefers this to partitioning tiles, and False forbids it. With 1, unless it is False, a launch
+    of few programs may have clusters that split sums, or two blocks that partition tiles. That depends
+    on the grid and the GPU, and so do the last bits of the sums. Without effect on a CPU and with
     `deterministic`."""
     maxnreg: Optional[int] = None
     """How many registers a thread may have on a GPU, up to 255; None leaves it to the compiler."""
@@ -89,7 +88,7 @@ class CompileOptions:
     ptx_version: Optional[int] = None
     """See `ptx_options`."""
     enable_reflect_ftz: bool = True
-    """Whether `exp` and `exp2` of float32 may give 0 for what is below 2^-126, on GPUs."""
+    """Allow `exp` and `exp2` of float32 to give 0 for results below 2^-126, on GPUs."""
     instrumentation_mode: str = ""
     """Accepted, without effect."""
     waves_per_eu: int = 0
@@ -100,20 +99,17 @@ class CompileOptions:
     kpack: int = 1
     """See `waves_per_eu`."""
     enable_fp_fusion: bool = True
-    """Whether `a * b + c` may be one fused multiply-add, which rounds once."""
+    """Allow one fused multiply-add for `a * b + c`, which rounds once."""
     sanitize_overflow: bool = True
-    """Whether `+`, `-` and `*` of integers that overflow are an error; where `debug` is on."""
+    """Make overflow of `+`, `-` and `*` of integers an error, if `debug` is on."""
     sanitize_accesses: bool = True
-    """Whether accesses outside of arrays are an error; on a CPU, where `debug` is on."""
-    sanitize_promises: bool = True
-    """Whether a broken `multiple_of`, `max_contiguous` or `max_constancy` is an error; where `debug`
-    is on."""
+    """Make accesses outside of arrays an error, on a CPU, if `debug` is on."""
     debug: bool = False
-    """Whether `device_assert` and checks of integers are compiled in and, on a CPU, checks of every
-    access and offset. `TESSERA_DEBUG` says it where the option is not given."""
+    """Compile `device_assert` and checks of integers in and, on a CPU, checks of every access and
+    offset. The default is `TESSERA_DEBUG`."""
     deterministic: bool = False
-    """Whether results have the same bits on every target, as far as docs/Status.md says.
-    `TESSERA_DETERMINISTIC` says it where the option is not given."""
+    """Compute the same bits on every target, as far as docs/Status.md says. The default is
+    `TESSERA_DETERMINISTIC`."""
     num_threads: int = 0
     """How many threads run a launch on a CPU; 0 for one a core. `TESSERA_NUM_THREADS` says it where
     the option is not given."""
@@ -129,9 +125,8 @@ class CompileOptions:
     arch: str = ""
     """What GPU to compile for, such as "sm_90a"; empty for the one that is launched on."""
     tensor_maps: bool = True
-    """Whether the kernel may ask something of each launch: that boxes of arrays be described, for
-    GPUs whose TMA copies them, and that sizes and grids be small enough for indices not to wrap.
-    A kernel compiled without takes its arguments alone, whatever they are."""
+    """Allow conditions on launches: tensor maps of arrays, for GPUs with TMA, and sizes and grids small
+    enough for indices not to wrap. A kernel compiled without it accepts any arguments."""
     stream: Any = None
     """The stream of a launch on a GPU; None for the current one of the arrays' framework."""
 
@@ -265,7 +260,7 @@ class CompileOptions:
 
     @property
     def checks_accesses(self) -> bool:
-        """Whether launches on a CPU pass the arrays' memory, to check accesses against."""
+        """True if launches on a CPU pass the arrays' memory, to check accesses against."""
         return bool(self.debug and self.sanitize_accesses)
 
     @property

@@ -50,7 +50,7 @@ def ptxas_version(path: str) -> str:
 
 
 def miscompiles(version: str) -> bool:
-    """Whether other projects found kernels that this release of ptxas gets wrong for sm_90a: those
+    """True if other projects found kernels that this release of ptxas gets wrong for sm_90a: those
     of CUDA 12.8 to 13.0 (a causal attention, wgmma whose operands in registers change too early).
     """
     release = tuple(int(part) for part in version.split(".")[:2] if part)

@@ -51,7 +51,7 @@ class BoundFunction:
 
 
 def is_aggregate(value: Any) -> bool:
-    """Whether `value` is an instance of an aggregate."""
+    """True if `value` is an instance of an aggregate."""
     return fields_of(value) is not None
 
 
@@ -150,7 +150,7 @@ class Aggregates(Part):
 
 
 def is_method(function: Any) -> bool:
-    """Whether it is plain Python that belongs to an aggregate's class."""
+    """True if it is plain Python that belongs to an aggregate's class."""
     if isinstance(function, MethodType) and is_aggregate(function.__self__):
         return True
     return hasattr(function, "__tessera_method__") or is_aggregate_class(function)

@@ -86,14 +86,14 @@ class Branches(Part):
     """Visits conditional statements and expressions."""
 
     result_varies = False
-    """Whether another specialisation of the kernel may return from another place."""
+    """True if another specialisation of the kernel may return from another place."""
     result_is_tensor = False
-    """Whether an `if` on a variable, be its value known, decides where the function returns."""
+    """True if an `if` on a variable, be its value known, decides where the function returns."""
 
     # --- Leaving early ------------------------------------------------------------------
 
     def exited(self) -> Any:
-        """Whether control has left this block: True, False, or an int1 tensor."""
+        """True if control has left this block: True, False, or an int1 tensor."""
         result: Any = False
         for name in EXIT_FLAGS:
             flag = known_value(self.walker.scope.values.get(name, False))
@@ -277,14 +277,14 @@ class Branches(Part):
 
 
 class _Left(NamedTuple):
-    """Whether the values at the end of a branch count."""
+    """True if the values at the end of a branch count."""
 
     left: bool
     still_live: frozenset[str]
     """Names that count even so: the loop that was left carries them."""
 
     def forgets(self, name: str) -> bool:
-        """Whether nobody looks at the value of `name` on this path."""
+        """True if nobody looks at the value of `name` on this path."""
         return self.left and name not in self.still_live
 
 

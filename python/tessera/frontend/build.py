@@ -41,7 +41,7 @@ class BuiltModule(NamedTuple):
     dependencies: Sequence[JITCallable]
     """The functions whose source went into the module, the kernel first."""
     has_warned: bool = False
-    """Whether the front-end has warned of something in the kernel."""
+    """True if the front-end has warned of something in the kernel."""
     unrolled: Optional[tuple[str, int, int]] = None
     """File and line of the loop that is unrolled to most iterations, and how many these are."""
     seconds: float = 0.0

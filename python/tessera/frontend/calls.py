@@ -415,7 +415,7 @@ def _key(value: Any, with_known: bool = True) -> Any:
 
 
 def _is_kept(value: Any) -> bool:
-    """Whether kernel code can go on with what a function of the host gave."""
+    """True if kernel code can go on with what a function of the host gave."""
     if isinstance(value, tuple):
         return all(map(_is_kept, value))
     plain_types = (bool, int, float, str, type(None), dtype, type)

@@ -44,7 +44,7 @@ class Plan:
         self.promoted: set[str] = set()
         """Names that are constants before the loop and tensors in it."""
         self.may_leave = False
-        """Whether a break or a return may end it before its condition does."""
+        """True if a break or a return may end it before its condition does."""
         self.may_return = False
         self.result: Any = MISSING
         """What a `return` in the loop returns; the types of its tensors count."""
@@ -222,7 +222,7 @@ class Carrying(Part):
         return Carried(names, values)
 
     def _result_is_settled(self, plan: Plan) -> bool:
-        """Whether every return so far, and those of the loop, return one constant."""
+        """True if every return so far, and those of the loop, return one constant."""
         old = self.walker.scope.get(RESULT)
         if any(True for _ in leaves(plan.result)):
             return False
@@ -234,7 +234,7 @@ class Carrying(Part):
             self.walker.scope.set(RESULT, plan.result)
 
     def stopped(self) -> Any:
-        """Whether an iteration before has left the loop."""
+        """True if an iteration before has left the loop."""
         broke, returned = self.walker.scope.get(BROKE), self.walker.scope.get(RETURNED)
         return broke if returned is False else binary("logical_or", broke, returned)
 

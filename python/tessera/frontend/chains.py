@@ -17,7 +17,7 @@ _LOOSER = (ast.Compare, ast.BoolOp, ast.IfExp, ast.NamedExpr, ast.Lambda)
 
 
 def is_bit_operation(node: ast.AST) -> bool:
-    """Whether it is `a & b`, `a | b` or `a ^ b`."""
+    """True if it is `a & b`, `a | b` or `a ^ b`."""
     return isinstance(node, ast.BinOp) and type(node.op) in _BITS
 
 

@@ -58,7 +58,7 @@ _MAX_SHIFT = 4096
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is a Python number (bool included)."""
+    """True if `value` is a Python number (bool included)."""
     return isinstance(value, (bool, int, float))
 
 
@@ -126,7 +126,7 @@ def fold_unary(name: str, operand: Any) -> Any:
 
 
 def same_constant(a: Any, b: Any) -> bool:
-    """Whether two constants are equal and of one type (1, 1.0 and True differ; 0.0 and -0.0)."""
+    """True if two constants are equal and of one type (1, 1.0 and True differ; 0.0 and -0.0)."""
     if a is b:
         return True
     if isinstance(a, constexpr) and isinstance(b, constexpr):
@@ -198,7 +198,7 @@ def settle(value: Any) -> Any:
 
 
 def is_constant(value: Any) -> bool:
-    """Whether no part of `value` is a tensor known only at run time."""
+    """True if no part of `value` is a tensor known only at run time."""
     if isinstance(value, tensor):
         return value._constant is not None
     parts = parts_of(value)
@@ -228,7 +228,7 @@ def build_of(cls: type, parts: Sequence[Any]) -> Any:
 
 
 def are_alike(a: Any, b: Any) -> bool:
-    """Whether two values have parts that belong together one by one."""
+    """True if two values have parts that belong together one by one."""
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b)
     return fields_of(a) is not None and type(a) is type(b)

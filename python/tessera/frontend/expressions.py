@@ -48,7 +48,7 @@ from tessera.wording import with_article
 
 
 def _is_its_own_value(value: Any) -> bool:
-    """Whether it is a constant that stands for itself, where elsewhere a `constexpr` holds it."""
+    """True if it is a constant that stands for itself, where elsewhere a `constexpr` holds it."""
     if isinstance(value, (*_PLAIN_CONSTANTS, JITCallable)):
         return True
     return type(value) is tuple
@@ -521,7 +521,7 @@ class Expressions(Part):
 
 
 def _is_ceiling(node: ast.UnaryOp) -> bool:
-    """Whether it is `-(-a // b)`."""
+    """True if it is `-(-a // b)`."""
     inner = node.operand
     if not isinstance(node.op, ast.USub) or not isinstance(inner, ast.BinOp):
         return False

@@ -23,7 +23,7 @@ class StandingHint(ast.Assign):
     """The assignment that such a statement becomes."""
 
     def is_hint(self, function: Any) -> bool:
-        """Whether it does call a hint, and not a user's own function of that name."""
+        """True if it does call a hint, and not a user's own function of that name."""
         return any(function is hint for hint in _HINTS.values())
 
 

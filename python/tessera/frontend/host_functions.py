@@ -73,7 +73,7 @@ def argument_of(home: Optional[str], value: Any) -> Any:
 
 
 def is_description(value: Any) -> bool:
-    """Whether a value describes a type of numbers (`torch.finfo(...)`, `numpy.dtype(...)`,
+    """True if a value describes a type of numbers (`torch.finfo(...)`, `numpy.dtype(...)`,
     `torch.float16`). Nothing about such a value changes."""
     classes = {cls.__name__ for cls in type(value).__mro__}
     if classes.isdisjoint((*_LIMITS, "dtype")):

@@ -186,7 +186,7 @@ def _refuse_tiles(node: ast.Compare, seen: list[Any], unclear: list[ast.expr]) -
 
 
 def _is_bool(value: Any) -> bool:
-    """Whether a scalar is an int1, or a constant that an int1 can be."""
+    """True if a scalar is an int1, or a constant that an int1 can be."""
     known = known_value(value)
     if isinstance(known, tensor):
         return known.dtype.is_bool()
@@ -194,7 +194,7 @@ def _is_bool(value: Any) -> bool:
 
 
 def _as_bool(value: tensor) -> tensor:
-    """Whether a tensor is true, as an int1 of its shape."""
+    """True if a tensor is true, as an int1 of its shape."""
     value = truth(value)
     return value if value.dtype.is_bool() else binary("ne", value, 0)
 

@@ -19,7 +19,7 @@ class PythonBuiltins(Part):
     """Calls of the functions that kernels may use as in Python."""
 
     def has(self, function: Any) -> bool:
-        """Whether `function` is one of them."""
+        """True if `function` is one of them."""
         return function in _TABLE
 
     def call(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

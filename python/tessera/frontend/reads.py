@@ -58,7 +58,7 @@ class Name(NamedTuple):
 
 
 def is_ours(module: Optional[str]) -> bool:
-    """Whether a module is part of the language and the front-end."""
+    """True if a module is part of the language and the front-end."""
     # Kernels that come with the package are its users.
     name = module or ""
     if name.startswith("triton"):
@@ -70,7 +70,7 @@ def is_ours(module: Optional[str]) -> bool:
 
 
 def _is_pure(value: Any) -> bool:
-    """Whether what a value's attributes and items give is all in the value."""
+    """True if what a value's attributes and items give is all in the value."""
     if isinstance(value, _PLAIN) or is_description(value):
         return True
     return is_ours(type(value).__module__) and not isinstance(
@@ -298,7 +298,7 @@ def _contents(value: Any) -> Optional[list[Any]]:
 
 
 class _Unchanged:
-    """Whether an object holds what it held."""
+    """True if an object holds what it held."""
 
     def __init__(self, value: Any, contents: list[Any]) -> None:
         self.value = value
@@ -312,7 +312,7 @@ class _Unchanged:
 
 
 class _Equal:
-    """Whether an attribute that is made anew at each reading gives the same constant."""
+    """True if an attribute that is made anew at each reading gives the same constant."""
 
     def __init__(self, owner: Any, name: str, value: Any) -> None:
         self.owner = owner
@@ -435,7 +435,7 @@ class _Follower:
                 reads._check((namespace, name))
 
     def _is_followed(self, value: Any) -> bool:
-        """Whether it is the user's code, and not that of a library."""
+        """True if it is the user's code, and not that of a library."""
         module = getattr(value, "__module__", None) or ""
         if is_ours(module) or module == "builtins":
             return False

@@ -170,7 +170,7 @@ def assignment_line(nodes: Sequence[ast.AST], name: str) -> int:
 
 
 def terminates(statements: Sequence[ast.stmt]) -> bool:
-    """Whether control never runs out of the end of these statements."""
+    """True if control never runs out of the end of these statements."""
     if not statements:
         return False
     last = statements[-1]
@@ -180,7 +180,7 @@ def terminates(statements: Sequence[ast.stmt]) -> bool:
 
 
 def has_exit(nodes: Sequence[ast.AST], in_loop: bool = False) -> bool:
-    """Whether the nodes have a return, or a break that belongs to a loop around them."""
+    """True if the nodes have a return, or a break that belongs to a loop around them."""
     for node in nodes:
         if isinstance(node, ast.Return) or (isinstance(node, ast.Break) and not in_loop):
             return True

@@ -43,9 +43,9 @@ class Session:
         self.options = options
         self.debug = bool(getattr(options, "debug", False))
         self.checked = self.debug or interpreted
-        """Whether mistakes that show at run time alone are looked for there."""
+        """True if mistakes that show at run time alone are looked for there."""
         self.is_for_gpu = getattr(options, "target", "cpu") == "cuda" and not interpreted
-        """Whether functions of libdevice are those of its library."""
+        """True if functions of libdevice are those of its library."""
         self.extern_libs: Mapping[str, str] = dict(getattr(options, "extern_libs", None) or ())
         """Files of LLVM IR by the names that kernels have for them."""
         self.visited = 0
@@ -60,7 +60,7 @@ class Session:
         self.warned: set[tuple[str, int, int, str]] = set()
         """The places that `warn_once` has warned of in this compilation."""
         self.has_warned = False
-        """Whether there was anything to warn of, be it said before."""
+        """True if there was anything to warn of, be it said before."""
         self.unrolled: dict[tuple[str, int], int] = {}
         """Of the user's loops that are unrolled, by file and line: how many iterations."""
         self.reads = reads
@@ -166,7 +166,7 @@ def excerpt(fn: JITCallable, node: ast.AST) -> tuple[str, ast.AST]:
 
 
 def has_answered_to_triton() -> bool:
-    """Whether somebody has imported the package of tessera.compat.triton."""
+    """True if somebody has imported the package of tessera.compat.triton."""
     return getattr(sys.modules.get("triton"), "__tessera__", False) is True
 
 
@@ -174,7 +174,7 @@ _OF_THE_LANGUAGE = ("E007", "E008", "E010", "E012", "E013", "E014", "E067")
 
 
 def is_library(fn: JITCallable) -> bool:
-    """Whether `fn` belongs to the language rather than to the user."""
+    """True if `fn` belongs to the language rather than to the user."""
     return fn.__module__.startswith("tessera.language")
 
 

@@ -166,7 +166,7 @@ def _find(fn: FunctionType, lines: Sequence[str]) -> Optional[FunctionSource]:
 
 
 def _is_plain(code: CodeType) -> bool:
-    """Whether the code is that of a `def`, and of no coroutine."""
+    """True if the code is that of a `def`, and of no coroutine."""
     from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE
 
     return code.co_name != "<lambda>" and not code.co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR)
@@ -181,7 +181,7 @@ def _finish(tree: ast.FunctionDef, text: str) -> ast.FunctionDef:
 
 
 def _is_rewritten(fn: FunctionType) -> bool:
-    """Whether who imported the function may have compiled something else than its text, as pytest
+    """True if who imported the function may have compiled something else than its text, as pytest
     does with the asserts in tests."""
     loader = getattr(fn.__globals__.get("__spec__"), "loader", None)
     loader = loader or fn.__globals__.get("__loader__")
@@ -191,7 +191,7 @@ def _is_rewritten(fn: FunctionType) -> bool:
 
 
 def _gives(tree: ast.FunctionDef, code: CodeType, names: Mapping[str, Any] = {}) -> bool:
-    """Whether Python compiles the function's text to this code, in a module that has `names`."""
+    """True if Python compiles the function's text to this code, in a module that has `names`."""
     body: list[ast.stmt] = [tree]
     if code.co_freevars:
         # What the function takes from the one around it must be variables of that.

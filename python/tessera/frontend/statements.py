@@ -126,7 +126,7 @@ class Statements(Part):
             self.assign(target, value)
 
     def _is_constexpr(self, annotation: ast.expr) -> bool:
-        """Whether it says `tl.constexpr`; what else annotations say means nothing here."""
+        """True if it says `tl.constexpr`; what else annotations say means nothing here."""
         text = ast.unparse(annotation)
         if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
             text = annotation.value

@@ -61,5 +61,5 @@ def tl_names() -> list[str]:
 
 
 def is_language(module: ModuleType) -> bool:
-    """Whether a module is one whose operations kernels call."""
+    """True if a module is one whose operations kernels call."""
     return module.__name__.startswith("tessera.language")

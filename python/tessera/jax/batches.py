@@ -42,7 +42,7 @@ def is_batchable(
     batches: Sequence[Batch],
     grid: tuple[int, int, int],
 ) -> bool:
-    """Whether the last axis of the grid is free for the batch."""
+    """True if the last axis of the grid is free for the batch."""
     count = 1
     for batch in batches:
         count *= batch.size

@@ -146,7 +146,7 @@ aggregate_replace.__tessera_method__ = True  # type: ignore[attr-defined]
 
 
 def is_aggregate_class(cls: Any) -> bool:
-    """Whether `cls` was made by `aggregate`, or inherits from such a class."""
+    """True if `cls` was made by `aggregate`, or inherits from such a class."""
     return isinstance(cls, type) and hasattr(cls, FIELDS)
 
 

@@ -67,7 +67,7 @@ class Param(NamedTuple):
 
     @property
     def is_const(self) -> bool:
-        """Whether it is annotated as a pointer through which nothing is stored."""
+        """True if it is annotated as a pointer through which nothing is stored."""
         text = self.annotation if isinstance(self.annotation, str) else str(self.annotation)
         name = getattr(self.annotation, "__name__", text).rpartition(".")[2]
         return name == "const" or text.startswith("*k")
@@ -112,7 +112,7 @@ class JITCallable(ShownAsFunction):
         """What the front-end has read (frontend/source.py), and of which code."""
         self._params: Optional[tuple[Sequence[Any], Sequence[Param]]] = None
         self._is_rewritten = False
-        """Whether the text is not that of `fn` any more."""
+        """True if the text is not that of `fn` any more."""
         if not (fn.__module__ or "").startswith("tessera."):
             self._text = file_lines(fn)
 
@@ -181,7 +181,7 @@ def _are_same(before: Sequence[Any], now: Sequence[Any]) -> bool:
 
 
 def is_constexpr_annotation(annotation: Any) -> bool:
-    """Whether a parameter's annotation makes it a compile-time constant."""
+    """True if a parameter's annotation makes it a compile-time constant."""
     if isinstance(annotation, str):
         # Under `from __future__ import annotations`, a string is one within a string.
         return annotation.strip("'\" ").rsplit(".", 1)[-1] == "constexpr"

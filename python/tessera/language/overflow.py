@@ -52,7 +52,7 @@ def _check(name: str, left: Any, right: Any, result: tensor) -> None:
 
 
 def _fits(name: str, left: Any, right: Any, result: tensor) -> tensor:
-    """Whether the result of an operation below 64 bits is the one in 64 bits."""
+    """True if the result of an operation below 64 bits is the one in 64 bits."""
     wide = emit_one(name, _widened(left, result.dtype), _widened(right, result.dtype))
     return emit_one("eq", wide, emit_one("cast", result, int64, None, False))
 
@@ -71,7 +71,7 @@ def _converted(operand: Any, type: Any) -> Any:
 
 
 def _fits_in_64_bits(name: str, left: Any, right: Any, result: tensor) -> tensor:
-    """Whether the result of an operation in 64 bits, for which there is nothing wider, is exact."""
+    """True if the result of an operation in 64 bits, for which there is nothing wider, is exact."""
     type = result.dtype
     x, y = _converted(left, type), _converted(right, type)
     if type == uint64:

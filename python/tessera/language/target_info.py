@@ -76,7 +76,7 @@ def _of_machine() -> Target:
 
 @constexpr_function
 def is_cuda() -> bool:
-    """Whether the target is an NVIDIA GPU. Source: Triton language 3.6/3.9.
+    """True if the target is an NVIDIA GPU. Source: Triton language 3.6/3.9.
 
     Example:
         BLOCK: tl.constexpr = 1024 if tl.target_info.is_cuda() else 256
@@ -89,7 +89,7 @@ def is_cuda() -> bool:
 
 @constexpr_function
 def cuda_capability_geq(major: int, minor: int = 0) -> bool:
-    """Whether the target is an NVIDIA GPU of this compute capability or a later one.
+    """True if the target is an NVIDIA GPU of this compute capability or a later one.
 
     Source: Triton language 3.6/3.9.
 

@@ -151,7 +151,7 @@ def must_use_result(x: Any, s: Any = True) -> Any:
 
 
 def is_builtin(value: Any) -> bool:
-    """Whether `value` is (a method bound to) an operation of the language."""
+    """True if `value` is (a method bound to) an operation of the language."""
     return hasattr(value, "__tessera_builtin__")
 
 
@@ -191,7 +191,7 @@ def literal_dtype(value: Any) -> dtype:
 
 
 def fits(value: int, type: dtype) -> bool:
-    """Whether an integer (or bool) is a value of a type; True and False are of every type."""
+    """True if an integer (or bool) is a value of a type; True and False are of every type."""
     if isinstance(value, bool) or type.is_floating():
         return True
     low, high = _INT_LIMITS.get(type, (0, -1))
@@ -857,7 +857,7 @@ def known_value(value: Any) -> Any:
 
 
 def is_specialised(value: Any) -> bool:
-    """Whether `value` is a tensor whose value this specialisation of the kernel knows."""
+    """True if `value` is a tensor whose value this specialisation of the kernel knows."""
     return isinstance(value, tensor) and value._specialised is not None
 
 

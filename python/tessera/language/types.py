@@ -194,112 +194,112 @@ class dtype:
         return ()
 
     def is_fp8(self) -> bool:
-        """Whether it is one of the 8-bit floats."""
+        """True if it is one of the 8-bit floats."""
         return self.name.startswith("fp8")
 
     def is_fp8e5(self) -> bool:
-        """Whether it is `fp8e5`."""
+        """True if it is `fp8e5`."""
         return self.name == "fp8e5"
 
     def is_fp8e4nv(self) -> bool:
-        """Whether it is `fp8e4nv`."""
+        """True if it is `fp8e4nv`."""
         return self.name == "fp8e4nv"
 
     def is_fp8e4b8(self) -> bool:
-        """Whether it is `fp8e4b8`."""
+        """True if it is `fp8e4b8`."""
         return self.name == "fp8e4b8"
 
     def is_fp8e5b16(self) -> bool:
-        """Whether it is `fp8e5b16`."""
+        """True if it is `fp8e5b16`."""
         return self.name == "fp8e5b16"
 
     def is_fp8e4b15(self) -> bool:
-        """Whether it is `fp8e4b15`."""
+        """True if it is `fp8e4b15`."""
         return self.name == "fp8e4b15"
 
     def is_fp16(self) -> bool:
-        """Whether it is `fp16`."""
+        """True if it is `fp16`."""
         return self.name == "fp16"
 
     def is_bf16(self) -> bool:
-        """Whether it is `bf16`."""
+        """True if it is `bf16`."""
         return self.name == "bf16"
 
     def is_fp32(self) -> bool:
-        """Whether it is `fp32`."""
+        """True if it is `fp32`."""
         return self.name == "fp32"
 
     def is_fp64(self) -> bool:
-        """Whether it is `fp64`."""
+        """True if it is `fp64`."""
         return self.name == "fp64"
 
     def is_int1(self) -> bool:
-        """Whether it is `int1`."""
+        """True if it is `int1`."""
         return self.name == "int1"
 
     def is_bool(self) -> bool:
-        """Whether it is `int1`: the same as `is_int1`."""
+        """True if it is `int1`: the same as `is_int1`."""
         return self.name == "int1"
 
     def is_int8(self) -> bool:
-        """Whether it is `int8`."""
+        """True if it is `int8`."""
         return self.name == "int8"
 
     def is_int16(self) -> bool:
-        """Whether it is `int16`."""
+        """True if it is `int16`."""
         return self.name == "int16"
 
     def is_int32(self) -> bool:
-        """Whether it is `int32`."""
+        """True if it is `int32`."""
         return self.name == "int32"
 
     def is_int64(self) -> bool:
-        """Whether it is `int64`."""
+        """True if it is `int64`."""
         return self.name == "int64"
 
     def is_uint8(self) -> bool:
-        """Whether it is `uint8`."""
+        """True if it is `uint8`."""
         return self.name == "uint8"
 
     def is_uint16(self) -> bool:
-        """Whether it is `uint16`."""
+        """True if it is `uint16`."""
         return self.name == "uint16"
 
     def is_uint32(self) -> bool:
-        """Whether it is `uint32`."""
+        """True if it is `uint32`."""
         return self.name == "uint32"
 
     def is_uint64(self) -> bool:
-        """Whether it is `uint64`."""
+        """True if it is `uint64`."""
         return self.name == "uint64"
 
     def is_floating(self) -> bool:
-        """Whether it is a float of any width."""
+        """True if it is a float of any width."""
         return self._kind == "float"
 
     def is_standard_floating(self) -> bool:
-        """Whether it is a float of 16 bits or more."""
+        """True if it is a float of 16 bits or more."""
         return self.name in ("fp16", "bf16", "fp32", "fp64")
 
     def is_int(self) -> bool:
-        """Whether it is an integer of either kind; `int1` is one."""
+        """True if it is an integer of either kind; `int1` is one."""
         return self._kind in ("int", "uint")
 
     def is_int_signed(self) -> bool:
-        """Whether it is a signed integer."""
+        """True if it is a signed integer."""
         return self._kind == "int"
 
     def is_int_unsigned(self) -> bool:
-        """Whether it is an unsigned integer; `int1` is one."""
+        """True if it is an unsigned integer; `int1` is one."""
         return self._kind == "uint"
 
     def is_void(self) -> bool:
-        """Whether it is `void`."""
+        """True if it is `void`."""
         return self.name == "void"
 
     @staticmethod
     def is_dtype(type_str: str) -> bool:
-        """Whether there is a dtype of this name."""
+        """True if there is a dtype of this name."""
         return any(type_str == row[0] for row in _DTYPES)
 
     def with_element_ty(self, element_ty: "dtype") -> "dtype":
@@ -307,19 +307,19 @@ class dtype:
         return element_ty
 
     def is_ptr(self) -> bool:
-        """Whether it is a pointer."""
+        """True if it is a pointer."""
         return False
 
     def is_block(self) -> bool:
-        """Whether it is the type of a tile."""
+        """True if it is the type of a tile."""
         return False
 
     def is_const(self) -> bool:
-        """Whether it is a pointer that may not be stored through."""
+        """True if it is a pointer that may not be stored through."""
         return False
 
     def is_tuple(self) -> bool:
-        """Whether it is the type of a tuple."""
+        """True if it is the type of a tuple."""
         return False
 
     def kind(self) -> int:
@@ -406,7 +406,7 @@ class pointer_type(dtype):
         self._mantissa = self._bias = 0
 
     def is_ptr(self) -> bool:
-        """Whether it is a pointer."""
+        """True if it is a pointer."""
         return True
 
     def is_const(self) -> bool:
@@ -460,7 +460,7 @@ class block_type(dtype):
         return self.element_ty
 
     def is_block(self) -> bool:
-        """Whether it is the type of a tile."""
+        """True if it is the type of a tile."""
         return True
 
     def get_block_shapes(self) -> tuple[int, ...]:

@@ -37,7 +37,7 @@ class GPUTarget(NamedTuple):
 
 
 def has_gpu() -> bool:
-    """Whether there is a GPU to launch on, and torch, where it is loaded, can reach it."""
+    """True if there is a GPU to launch on, and torch, where it is loaded, can reach it."""
     if not _C.cuda_is_available() or _C.cuda_device_count() == 0:
         return False
     torch = sys.modules.get("torch")

@@ -19,9 +19,9 @@ class GPUMachine(NamedTuple):
     capability: int
     """NVIDIA's compute capability times ten."""
     is_specific: bool
-    """Whether code for it runs on GPUs of just this capability."""
+    """True if code for it runs on GPUs of just this capability."""
     has_run: bool
-    """Whether code for it has run on such a GPU; of others, it has been assembled."""
+    """True if code for it has run on such a GPU; of others, it has been assembled."""
     warp_size: int
     registers: int
     """Of an SM, of 32 bits."""
@@ -51,7 +51,7 @@ def gpu_machines() -> dict[str, GPUMachine]:
 
 
 def has_instruction(arch: str, name: str) -> bool:
-    """Whether an architecture has one of the `instructions` above."""
+    """True if an architecture has one of the `instructions` above."""
     machine = gpu_machines().get(arch)
     return machine is not None and name in machine.instructions
 

@@ -255,7 +255,7 @@ def find_dtype(dtype: Any) -> Optional[types.dtype]:
 
 
 def is_dtype(value: Any) -> bool:
-    """Whether `value` is an element type that `find_dtype` knows, spelled as an object."""
+    """True if `value` is an element type that `find_dtype` knows, spelled as an object."""
     kind = type(value)
     spelled = isinstance(value, types.dtype) or kind.__name__ == "dtype" or "DType" in kind.__name__
     numpy_class = isinstance(value, type) and value.__module__ in ("numpy", "ml_dtypes")
@@ -299,12 +299,12 @@ def pointer_of(value: Any, name: str) -> Optional[Pointer]:
 
 
 def is_fake(value: Any) -> bool:
-    """Whether `value` stands for a tensor of torch while something is traced."""
+    """True if `value` stands for a tensor of torch while something is traced."""
     return _has_base(value, "torch._subclasses.fake_tensor", "FakeTensor")
 
 
 def is_tracer(value: Any) -> bool:
-    """Whether `value` stands for an array of JAX while something is traced."""
+    """True if `value` stands for an array of JAX while something is traced."""
     return _has_base(value, "jax", "Tracer")
 
 
@@ -339,7 +339,7 @@ def _is_immutable(value: Any) -> bool:
 
 
 def is_numpy_scalar(value: Any) -> bool:
-    """Whether `value` is one of NumPy's numbers, which never change, and no 0-d array."""
+    """True if `value` is one of NumPy's numbers, which never change, and no 0-d array."""
     return any(
         cls.__name__ == "generic" and cls.__module__ == "numpy" for cls in type(value).__mro__
     )
@@ -620,7 +620,7 @@ _OTHER_PROTOCOLS = ("data_ptr", "__array_interface__", "__cuda_array_interface__
 
 
 def _has_only(array: Any, protocol: str, others: Sequence[str]) -> bool:
-    """Whether all objects of a class are looked at by this protocol: it has it, and none of those
+    """True if all objects of a class are looked at by this protocol: it has it, and none of those
     that are asked for first."""
     cls = type(array)
     return hasattr(cls, protocol) and not any(hasattr(array, name) for name in others)

@@ -38,9 +38,9 @@ class Place(NamedTuple):
 
     device: int
     by_arrays: bool
-    """Whether arrays decided it; if not, the next launch may go elsewhere."""
+    """True if arrays decided it; if not, the next launch may go elsewhere."""
     has_host_arrays: bool = False
-    """Whether some of the arrays are in memory of the host that the GPU reaches."""
+    """True if some of the arrays are in memory of the host that the GPU reaches."""
 
     def resolve(self, options: "CompileOptions") -> "CompileOptions":
         """`options` for a launch there."""

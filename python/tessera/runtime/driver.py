@@ -93,7 +93,7 @@ def _apart_from_captures() -> Iterator[None]:
 
 
 def is_capturing(device: int, stream: int) -> bool:
-    """Whether launches on a stream are being recorded into a graph rather than run."""
+    """True if launches on a stream are being recorded into a graph rather than run."""
     status = ctypes.c_int()
     with on_device(device):
         code = _function("cuStreamIsCapturing")(_Handle(stream), ctypes.byref(status))

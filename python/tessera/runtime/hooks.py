@@ -114,12 +114,12 @@ class Hooks:
 
     @property
     def on_launch(self) -> bool:
-        """Whether something is to be called at launches."""
+        """True if something is to be called at launches."""
         return bool(self.launch_enter.calls or self.launch_exit.calls)
 
     @property
     def on_load(self) -> bool:
-        """Whether something is to be called when machine code is loaded."""
+        """True if something is to be called when machine code is loaded."""
         return bool(self.kernel_load_start.calls or self.kernel_load_end.calls)
 
     def tell_of_compilation(
@@ -146,7 +146,7 @@ class Hooks:
 
     @property
     def on_compile(self) -> bool:
-        """Whether something is to be called when a launch or a `warmup` compiles."""
+        """True if something is to be called when a launch or a `warmup` compiles."""
         return self.jit_cache is not None or self.jit_post_compile is not None
 
 

@@ -65,6 +65,16 @@ _PASSING = {"positional": 0, "keyword": 1, "varargs": 2}
 Checks = tuple[tuple[Any, ...], ...]
 
 
+def _lacks_tensor_maps(error: "_C.CoreError") -> bool:
+    """True if a launch needs the variant of a kernel that has no limits and no tensor maps."""
+    return bool(error.info.get("id") == "E070")
+
+
+def _lacks_room_for_cluster(error: "_C.CoreError") -> bool:
+    """True if the GPU has no room for a cluster of blocks of a kernel."""
+    return error.info.get("id") == "E066" and "has no room for a cluster" in str(error)
+
+
 class _Specialisation(NamedTuple):
     """A kernel, and what it depends on."""
 
@@ -90,7 +100,7 @@ class _Specialisation(NamedTuple):
         return self.families[may_divide]
 
     def is_current(self) -> bool:
-        """Whether all of that still is what it was."""
+        """True if all of that still is what it was."""
         return _C.is_current(self.all_checks)
 
     def describe_change(self) -> str:
@@ -174,7 +184,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         self.launch_metadata = launch_metadata
         self.pre_run_hooks: list[Callable[..., Any]] = []
         self._is_tuned = False
-        """Whether configurations of it are tried, so that it may well have many variants."""
+        """True if configurations of it are tried, so that it may well have many variants."""
         self._repr = repr
         self._unspecialised = _listed(do_not_specialize)
         self._unaligned = _listed(do_not_specialize_on_alignment)
@@ -307,7 +317,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         return self._hooked.bind(grid)(*args, **kwargs)
 
     def _binds_plainly(self) -> bool:
-        """Whether the core can bind arguments to the parameters."""
+        """True if the core can bind arguments to the parameters."""
         self._all_traits()
         assert self._traits is not None
         return self._traits[2]
@@ -413,10 +423,33 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
             return launched, None
         return launched, record
 
-    def _make_variant(
-        self, bound: Bound, options: "CompileOptions", variant: _C.Variant
-    ) -> Optional[tuple[Any, ...]]:
-        """A variant of the kernel that a launch needs; None where a division cannot be compiled."""
+    @staticmethod
+    def _may_be_divided(options: "CompileOptions") -> bool:
+        """True if options leave it to a launch how many blocks a program has."""
+        return options.split_k is None or bool(options.split_k)
+
+    def _may_divide(
+        self, found: "_Specialisation", bound: Bound, options: "CompileOptions"
+    ) -> bool:
+        """True if launches of few programs are for a variant of the kernel for clusters."""
+        if not self._may_be_divided(options) or not found.kernel.metadata.get("divisible_sum"):
+            return False
+        return self._kernel_key(bound, options) not in self._undivided
+
+    def _divided(
+        self,
+        found: "_Specialisation",
+        bound: Bound,
+        options: "CompileOptions",
+        device: int,
+        extents: tuple[int, int, int],
+    ) -> Optional["_Specialisation"]:
+        """The variant for clusters that does this launch best, if it is not the kernel itself."""
+        if device < 0 or not self._may_divide(found, bound, options):
+            return None
+        blocks, split_k = found.kernel._kernel.choose_division(device, extents, bound.slots)
+        if blocks == 1:
+            return None
         try:
             return self._kernel(bound, options.for_variant(variant)).variant
         except TesseraError:

@@ -81,7 +81,7 @@ class CompiledKernel:
         self.metadata = KernelMetadata(kernel, options)
         self.src = KernelSource(fn, parameters)
         self._is_loaded = False
-        """Whether it has been launched, or loaded for a launch."""
+        """True if it has been launched, or loaded for a launch."""
         self.stages = Stages(kernel, rebuild)
         warn_of_assembler(self._assembler, self.metadata.get("arch", ""))
         if settings.symbols != "off" and self.metadata["target"] == "cpu":
@@ -89,7 +89,7 @@ class CompiledKernel:
 
     @property
     def _has_limits(self) -> bool:
-        """Whether it relies on grids and integers being no larger than they mostly are; a launch
+        """True if it relies on grids and integers being no larger than they mostly are; a launch
         outside is an error, E070."""
         found = self.metadata
         return bool(found.get("most_programs") or found.get("launch_conditions"))
@@ -335,7 +335,7 @@ class CompiledKernel:
 
     @property
     def _checks_accesses(self) -> bool:
-        """Whether it was compiled with `debug` for the CPU, and has accesses to check."""
+        """True if it was compiled with `debug` for the CPU, and has accesses to check."""
         return any(site["access"] for site in self.metadata["sites"])
 
     def _init_handles(self) -> None:

@@ -89,7 +89,7 @@ class Bound:
         self.values: Sequence[Any] = ()
         """What they are specialised of, for messages."""
         self.may_change = False
-        """Whether a constant was taken from an object that may hold another one at the next launch.
+        """True if a constant was taken from an object that may hold another one at the next launch.
         The warm path, which knows constants by identity, is not for such launches."""
 
     def add(self, traits: ParamTraits, value: Any) -> None:
@@ -283,7 +283,7 @@ def _learn_scalar(cls: type) -> None:
 
 
 def is_descriptor(value: Any) -> bool:
-    """Whether `value` is a TensorDescriptor."""
+    """True if `value` is a TensorDescriptor."""
     # Whoever has one has loaded the module.
     module = sys.modules.get("tessera.tools.tensor_descriptor")
     return module is not None and isinstance(value, module.TensorDescriptor)
@@ -348,7 +348,7 @@ def constant_key(value: Any) -> Hashable:
 
 
 def may_change(value: Any) -> bool:
-    """Whether a constant's key depends on what may change while the object stays the same: the
+    """True if a constant's key depends on what may change while the object stays the same: the
     element of a 0-d array, or the members of an object that is compared by them."""
     if isinstance(value, types.constexpr):
         return may_change(value.value)
@@ -370,7 +370,7 @@ def may_change(value: Any) -> bool:
 
 
 def is_array(value: Any) -> bool:
-    """Whether `value` is an array of NumPy's, be it one of no dimension, and no number."""
+    """True if `value` is an array of NumPy's, be it one of no dimension, and no number."""
     return hasattr(value, "__array_interface__") and not is_numpy_scalar(value)
 
 

@@ -47,7 +47,7 @@ def fake_launches_skipped() -> Iterator[None]:
 
 
 def is_skipped(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Whether a launch with these arguments does nothing."""
+    """True if a launch with these arguments does nothing."""
     return _skips_fake.get() and any(map(_holds_fake, (*args, *kwargs.values())))
 
 
@@ -89,5 +89,5 @@ def check_writes(pointers: Sequence[Any], stored: Sequence[int]) -> None:
 
 
 def is_watching() -> bool:
-    """Whether launches are watched."""
+    """True if launches are watched."""
     return _watch.get() is not None

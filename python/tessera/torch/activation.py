@@ -41,7 +41,7 @@ def enable() -> None:
 
 
 def is_enabled() -> bool:
-    """Whether `torch.compile` without a `backend` uses Tessera."""
+    """True if `torch.compile` without a `backend` uses Tessera."""
     config = sys.modules.get("torch._inductor.config")
     return (
         config is not None

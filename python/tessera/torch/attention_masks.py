@@ -88,7 +88,7 @@ def _shape(call: Any, name: str, place: int) -> tuple[Any, ...]:
 
 
 def _fits(mask: Any, call: Any) -> bool:
-    """Whether the result has the same shape without the mask, which may be of more batches."""
+    """True if the result has the same shape without the mask, which may be of more batches."""
     query, mask_shape = _shape(call, "query", 0), tuple(mask.shape)
     if len(query) < max(2, len(mask_shape)):
         return False
@@ -97,7 +97,7 @@ def _fits(mask: Any, call: Any) -> bool:
 
 
 def _is_square(call: Any) -> bool:
-    """Whether there are as many keys as queries: causal is said from the first of each."""
+    """True if there are as many keys as queries: causal is said from the first of each."""
     query, key = _shape(call, "query", 0), _shape(call, "key", 1)
     return len(query) >= 2 <= len(key) and isinstance(query[-2], int) and query[-2] == key[-2]
 
@@ -166,7 +166,7 @@ def _plain(method: str) -> str:
 
 
 def _is_of_torch(function: Any) -> bool:
-    """Whether it is an operator of Python's, or a function of torch's."""
+    """True if it is an operator of Python's, or a function of torch's."""
     name = getattr(function, "__name__", "")
     module = getattr(function, "__module__", None) or "torch"  # those in C have none
     return getattr(operator, name, None) is function or module.partition(".")[0] == "torch"

@@ -69,7 +69,7 @@ def _find_runs(graph: Any) -> Iterator[list[Any]]:
 
 
 def _is_result_of_call(node: Any) -> bool:
-    """Whether it is one result of a graph that is called."""
+    """True if it is one result of a graph that is called."""
     import torch
 
     hop = torch._ops.HigherOrderOperator

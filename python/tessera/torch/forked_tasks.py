@@ -37,7 +37,7 @@ _PATIENCE = 30.0
 
 
 def can_fork() -> bool:
-    """Whether this process may have processes of its own."""
+    """True if this process may have processes of its own."""
     return not multiprocessing.current_process().daemon and hasattr(os, "fork")
 
 

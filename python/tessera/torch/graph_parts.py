@@ -48,7 +48,7 @@ def describe_value(value: Any) -> Optional[Hashable]:
 
 
 def is_plain(node: Any) -> bool:
-    """Whether an op computes results of its operands and nothing else."""
+    """True if an op computes results of its operands and nothing else."""
     import torch
 
     target = node.target
@@ -68,7 +68,7 @@ def is_plain(node: Any) -> bool:
 
 
 def drops_nothing(node: Any) -> bool:
-    """Whether an op draws random numbers for dropout alone, and there is none, as in attention."""
+    """True if an op draws random numbers for dropout alone, and there is none, as in attention."""
     for number, argument in enumerate(node.target._schema.arguments):
         if argument.name == "dropout_p":
             given = node.args[number] if number < len(node.args) else argument.default_value
@@ -77,7 +77,7 @@ def drops_nothing(node: Any) -> bool:
 
 
 def is_update(node: Any) -> bool:
-    """Whether an op writes all of an input of the graph, as what is kept for normalisation is, which
+    """True if an op writes all of an input of the graph, as what is kept for normalisation is, which
     nobody reads behind it."""
     import torch
 
@@ -91,14 +91,14 @@ def is_update(node: Any) -> bool:
 
 
 def is_seed(node: Any) -> bool:
-    """Whether it gives one seed of all; it is needed by what computes random numbers alone."""
+    """True if it gives one seed of all; it is needed by what computes random numbers alone."""
     import torch
 
     return bool(node.target is torch.ops.prims.inductor_lookup_seed.default)
 
 
 def is_view(node: Any) -> bool:
-    """Whether a result, or each of several, is memory of the only operand."""
+    """True if a result, or each of several, is memory of the only operand."""
     import torch
 
     if node.target is operator.getitem:
@@ -115,7 +115,7 @@ def is_view(node: Any) -> bool:
 
 
 def is_extern(node: Any) -> bool:
-    """Whether it is a kernel that nothing is fused with."""
+    """True if it is a kernel that nothing is fused with."""
     import torch
     from torch._inductor import lowering
 
@@ -127,7 +127,7 @@ def is_extern(node: Any) -> bool:
 
 
 def _adds_bias_behind(node: Any) -> bool:
-    """Whether what such a kernel gives is changed by another one, with which others are fused."""
+    """True if what such a kernel gives is changed by another one, with which others are fused."""
     import torch
 
     if getattr(node.target, "overloadpacket", None) is not torch.ops.aten.convolution:
@@ -136,7 +136,7 @@ def _adds_bias_behind(node: Any) -> bool:
 
 
 def begins_kernel(nodes: Sequence[Any], place: int) -> bool:
-    """Whether a kernel that nothing is fused with begins here, with the views that it reads."""
+    """True if a kernel that nothing is fused with begins here, with the views that it reads."""
     if is_view(nodes[place]) and is_view(nodes[place - 1]):
         return False
     while place < len(nodes) and is_view(nodes[place]):

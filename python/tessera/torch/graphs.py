@@ -21,7 +21,7 @@ operator whose code has a loop, of a shape that is known or not."""
 
 
 def fit(inputs: Sequence[Any]) -> bool:
-    """Whether a graph of operators that is called with these is recorded.
+    """True if a graph of operators that is called with these is recorded.
 
     It is where all is on one GPU, no shape is left open, and nothing waits for a backward pass. What
     the operators themselves forbid is torch's to find.
@@ -76,7 +76,7 @@ def _plan(graph: Any) -> list[_Result]:
 
 
 def _is_alone(value: Any, key: Any, keys: Sequence[Any]) -> bool:
-    """Whether `clone` copies all that there is of a result's memory, as it lies there."""
+    """True if `clone` copies all that there is of a result's memory, as it lies there."""
     if key is None:
         return True
     return keys.count(key) == 1 and bool(

@@ -25,7 +25,7 @@ _DEFINING = ("torch._inductor.runtime.triton_helpers", "torch._inductor.runtime.
 
 
 def is_too_late() -> bool:
-    """Whether Inductor has defined its functions without `triton`."""
+    """True if Inductor has defined its functions without `triton`."""
     compat = sys.modules.get(_COMPAT)
     defined = any(name in sys.modules for name in _DEFINING)
     return compat is not None and not compat.HAS_TRITON and defined
@@ -65,7 +65,7 @@ def forget_other() -> Modules:
 
 
 def _has_kernels(modules: Modules) -> bool:
-    """Whether there are kernels, wherever they are kept, but for those of `triton` itself."""
+    """True if there are kernels, wherever they are kept, but for those of `triton` itself."""
     kind = getattr(modules.get("triton.runtime.jit"), "JITFunction", None)
     return kind is not None and any(
         type(kernel) is kind and not _is_in(getattr(kernel.fn, "__module__", ""), "triton")

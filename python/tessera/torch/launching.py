@@ -73,7 +73,7 @@ def _replace_run(autotuner: Any, args: tuple[Any, ...], slow: Any, original: Any
 
 
 def _is_plain(autotuner: Any, launcher: Any) -> bool:
-    """Whether `run` does nothing for it but launch, while nobody watches."""
+    """True if `run` does nothing for it but launch, while nobody watches."""
     return not (
         launcher.store_cubin
         or autotuner.triton_interpret

@@ -284,7 +284,7 @@ def count_processes() -> int:
 
 
 def measures() -> bool:
-    """Whether Inductor measures kernels while it lowers a graph or generates code, or writes down
+    """True if Inductor measures kernels while it lowers a graph or generates code, or writes down
     what it does."""
     return bool(
         config.max_autotune

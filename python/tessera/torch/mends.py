@@ -44,7 +44,7 @@ def mend_inductor() -> None:
 
 
 def _makes_kernels() -> bool:
-    """Whether what Inductor generates for CPUs are kernels of ours."""
+    """True if what Inductor generates for CPUs are kernels of ours."""
     import torch._inductor.config as config
 
     return bool(config.cpu_backend == "triton")
@@ -205,7 +205,7 @@ def _leave_large_weights_alone() -> None:
 
 
 def turns_more_than_images(graph: Any) -> bool:
-    """Whether the weights that a graph's convolutions want turned, so as to have channels last, have
+    """True if the weights that a graph's convolutions want turned, so as to have channels last, have
     more elements than their images and results. Found by measurement (notes/Notebook.md)."""
     import torch
 

@@ -70,7 +70,7 @@ def get_value(node: Any) -> Any:
 
 
 def reads_laid_out(node: Any) -> bool:
-    """Whether it is a view of what is laid out otherwise than its own strides say."""
+    """True if it is a view of what is laid out otherwise than its own strides say."""
     while is_view(node) and CHANNELS_LAST not in node.meta:
         node = node.args[0]
         if CHANNELS_LAST in node.meta:
@@ -79,7 +79,7 @@ def reads_laid_out(node: Any) -> bool:
 
 
 def reads_what_it_writes(nodes: Sequence[Any]) -> bool:
-    """Whether ops write an input of the graph, and read it as a view from outside, too."""
+    """True if ops write an input of the graph, and read it as a view from outside, too."""
     written = {node.args[0] for node in nodes if is_update(node)}
     for operand in read_operands(nodes)[1] if written else ():
         base = operand
@@ -140,7 +140,7 @@ def read_operands(nodes: Sequence[Any]) -> tuple[list[Hashable], list[Any]]:
 
 
 def can_be_outlined(nodes: list[Any]) -> bool:
-    """Whether ops read and give tensors of one device, whose extents are plain numbers, and nothing
+    """True if ops read and give tensors of one device, whose extents are plain numbers, and nothing
     else. What gives nothing, but writes, cannot be called."""
     import torch
 

@@ -17,7 +17,7 @@ FIX = "pip install 'torch>={}.{},<{}.{}'".format(
 
 
 def is_tested(version: str) -> bool:
-    """Whether a version of torch is one of `SUPPORTED`; False for a newer one.
+    """True if a version of torch is one of `SUPPORTED`; False for a newer one.
 
     Raises UnsupportedError (E077) for an older one, and for a text that is no version.
     """

@@ -196,7 +196,7 @@ def find_copies(node: torch.fx.Node, only_shared: bool) -> dict[torch.fx.Node, l
 
 
 def _has_items_of(view: torch.fx.Node, root: torch.fx.Node) -> bool:
-    """Whether elements have the size of those of the tensor, so that offsets can be compared."""
+    """True if elements have the size of those of the tensor, so that offsets can be compared."""
     types = [node.meta["val"].dtype for node in (view, root)]
     return types[0] is types[1] or (
         types[0].itemsize == types[1].itemsize and not any(kind.is_complex for kind in types)
@@ -204,7 +204,7 @@ def _has_items_of(view: torch.fx.Node, root: torch.fx.Node) -> bool:
 
 
 def _lies_within(view: torch.Tensor, root: torch.Tensor) -> bool:
-    """Whether a view is known to be in the memory from a tensor's first element to its last."""
+    """True if a view is known to be in the memory from a tensor's first element to its last."""
     offset = _offset_in(root, view)
     end = compute_required_storage_length(root.size(), root.stride(), 0)
     last = compute_required_storage_length(view.size(), view.stride(), offset)

@@ -41,7 +41,7 @@ class Region(NamedTuple):
         return self.end - self.begin
 
     def overlaps(self, other: "Region") -> bool:
-        """Whether both have a byte."""
+        """True if both have a byte."""
         return self.device == other.device and self.begin < other.end and other.begin < self.end
 
 

@@ -165,7 +165,7 @@ _OF_CONSTANTS = {"min", "max", "abs", "int", "cdiv", "next_power_of_2", "constex
 
 
 def _is_arithmetic(fn: JITCallable, node: ast.expr) -> bool:
-    """Whether it has the form that the extents of tiles are computed in: no loads, no ranges."""
+    """True if it has the form that the extents of tiles are computed in: no loads, no ranges."""
     called = {_name_of(inner.func) for inner in ast.walk(node) if isinstance(inner, ast.Call)}
     return all(
         isinstance(fn._globals.get(name), ConstexprFunction) for name in called - _OF_CONSTANTS
@@ -229,7 +229,7 @@ def _is_for_gpu(
 
 
 def _is_sensible(sizes: Sequence[int], options: Mapping[str, Any]) -> bool:
-    """Whether two of the extents make a tile that is worth a program."""
+    """True if two of the extents make a tile that is worth a program."""
     if len(sizes) < 2:
         warps = options.get("num_warps", 4)
         return not sizes or sizes[0] >= 16 * warps

@@ -144,7 +144,7 @@ class Autotuner(_C.Launchable, KernelInterface):
         self.arg_names = list(arg_names)
         self.keys = list(key or ())
         self._is_automatic = isinstance(configs, str)
-        """Whether the configurations are made from the kernel (automatic.py)."""
+        """True if the configurations are made from the kernel (automatic.py)."""
         self.configs: list[Config] = [] if isinstance(configs, str) else list(configs or ())
         if not self.configs and not self._is_automatic:
             self.configs = [Config({})]

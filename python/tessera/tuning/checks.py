@@ -67,7 +67,7 @@ def checked_names(fn: Any, names: Sequence[str], what: str, items: Any) -> list[
 
 
 def _is_written_for_triton(kernel: Any) -> bool:
-    """Whether a kernel is of a program that imports triton and gets Tessera. That something else
+    """True if a kernel is of a program that imports triton and gets Tessera. That something else
     in the process does, as torch.compile, makes no kernel of Tessera's one of Triton's."""
     if getattr(sys.modules.get("triton"), "__tessera__", False) is not True:
         return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whether all candidates compute the same, beyond rounding.
+"""True if all candidates compute the same, beyond rounding.
 
 Each candidate runs once on the same arrays. What it stored is compared, array by array and
 element by element, with the median of all candidates: the order of a sum is another with
@@ -27,7 +27,7 @@ class Differing(NamedTuple):
     deviations: dict[int, str]
     """By a candidate's place, in what its result differs."""
     is_majority: bool
-    """Whether there are more that agree than that do not."""
+    """True if there are more that agree than that do not."""
 
 
 def find_differing(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whether all candidates do the same work where all are launched with the same grid.
+"""True if all candidates do the same work where all are launched with the same grid.
 
 A grid that is no function is one for all configurations. If these differ in the extents of
 tiles, and a program does one tile, the configuration with the smallest tiles does the least,
@@ -148,7 +148,7 @@ class Coverage:
         self._is_judged = False
 
     def waits_for(self, candidate: Optional[Candidate]) -> bool:
-        """Whether it is one of the candidates, and has not had its first run."""
+        """True if it is one of the candidates, and has not had its first run."""
         found = (place for place, item in enumerate(self.candidates) if item is candidate)
         return next(found, -1) not in {-1, *self._seen}
 

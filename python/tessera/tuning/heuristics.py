@@ -195,7 +195,7 @@ def require_kernel(fn: Any, decorator: str) -> list[str]:
 
 
 def is_option(name: Any) -> bool:
-    """Whether a launch takes it as one of the options."""
+    """True if a launch takes it as one of the options."""
     from tessera.compiler.options import OPTION_NAMES
 
     return name in OPTION_NAMES

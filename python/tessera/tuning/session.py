@@ -51,11 +51,11 @@ class Hooks(NamedTuple):
     final_ms: float = 0.0
     """How long the last few may run, if that is more."""
     check: Optional[bool] = None
-    """Whether results are compared; None where a grid that follows no tile makes a doubt."""
+    """True if results are compared; None where a grid that follows no tile makes a doubt."""
     most_measured: Optional[int] = None
     """How many candidates are measured at most, by the compiler's figures of each."""
     measures_one: bool = False
-    """Whether a candidate without a rival is measured, too."""
+    """True if a candidate without a rival is measured, too."""
 
 
 class Choice(NamedTuple):

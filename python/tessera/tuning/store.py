@@ -100,7 +100,7 @@ class Result:
 
 
 def _is_timing(values: Any) -> bool:
-    """Whether these are a median, a fast and a slow run's time."""
+    """True if these are a median, a fast and a slow run's time."""
     return (
         isinstance(values, list)
         and len(values) == 3

@@ -60,7 +60,7 @@
 
 namespace tessera {
 
-/// Whether a form takes the user's promises for true.
+/// Does a form rely on the user's promises?
 enum class Promises { Ignored, Believed };
 
 /// Which form of a value is asked for.
@@ -95,11 +95,11 @@ struct AccessForm {
   /// A scalar integer that is a name in its own `uniform`: what it is computed from, if known.
   std::optional<ScalarPolynomial> definition;
 
-  /// Whether neighbours along `dim` are a known number apart.
+  /// True if neighbours along `dim` are a known number apart.
   bool isAffineAlong(unsigned dim) const { return !opaque.test(dim); }
-  /// Whether the value does not change along `dim`.
+  /// True if the value does not change along `dim`.
   bool isUniformAlong(unsigned dim) const { return isAffineAlong(dim) && strides[dim].isZero(); }
-  /// Whether all elements are the same for all that is known of neighbours.
+  /// True if all elements are the same for all that is known of neighbours.
   bool isUniform() const;
   /// The value of every element, where it is one compile-time constant.
   std::optional<int64_t> getConstant() const;
@@ -126,7 +126,7 @@ struct AccessRun {
 
   bool isRow() const { return extent > 1 && neighbours == extent; }
   bool isOneElement() const { return repeated == extent; }
-  /// Whether no run of `count` elements that begins at a multiple of that has others.
+  /// True if no run of `count` elements that begins at a multiple of that has others.
   bool areNeighbours(int64_t count) const { return isRow() || neighbours % count == 0; }
   bool areRepeated(int64_t count) const { return isOneElement() || repeated % count == 0; }
 };
@@ -225,7 +225,7 @@ private:
   /// Of addresses, and exact ones; without promises, and with them. Behind pointers, so that a form
   /// stays where it is while others are added.
   Forms forms[4];
-  /// Whether the function has promises; none if nobody has asked.
+  /// True if the function has promises; none before the first query.
   std::optional<bool> isPromised;
   Expansions expansions;
 };

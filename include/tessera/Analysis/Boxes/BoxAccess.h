@@ -79,7 +79,7 @@ struct BoxDim {
   /// Otherwise the array ends along this dimension, and larger coordinates lie outside of it.
   bool isNarrow = false;
 
-  /// Whether no mask says where the array ends along it.
+  /// True if no mask says where the array ends along it.
   bool isUnbounded() const {
     auto constant = mlir::dyn_cast<mlir::AffineConstantExpr>(extent);
     return constant && constant.getValue() == kUnboundedExtent;
@@ -94,7 +94,7 @@ public:
   /// its extents and strides is the k-th of them. None for an array that is an argument.
   llvm::ArrayRef<mlir::Value> getParameters() const { return parameters; }
   bool isFoundByKernel() const { return !parameters.empty(); }
-  /// Whether the array's place, extents and strides are known outside of an op around the access.
+  /// True if the array's place, extents and strides are known outside of an op around the access.
   bool isKnownOutside(mlir::Operation *op) const;
   mlir::Type getElementType() const { return elementType; }
   /// Outer dimensions first, then every dimension of the tile, of which the one whose
@@ -114,7 +114,7 @@ public:
   /// coordinate then lies outside the array.
   llvm::ArrayRef<ScalarPolynomial> getGuards() const { return guards; }
 
-  /// Whether the coordinates can be computed in code that is not inside `region`, which the
+  /// True if the coordinates can be computed in code that is not inside `region`, which the
   /// access is in, as long as that code has variables of its own for the loops there. If
   /// not, `why` (may be null) says what stands against it.
   bool canEmitOutside(mlir::Region &region, std::string *why = nullptr) const;

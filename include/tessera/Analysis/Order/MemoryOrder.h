@@ -85,10 +85,10 @@ struct OpAccess {
 /// alone.
 llvm::SmallVector<OpAccess> getMemoryAccesses(mlir::Operation *op);
 
-/// Whether an op may write to memory of the program, or order what others do.
+/// True if an op may write to memory of the program, or order what others do.
 bool mayWriteMemory(mlir::Operation *op);
 
-/// Whether an op, or anything within it, may see what other programs do, or order what this one
+/// True if an op, or anything within it, may see what other programs do, or order what this one
 /// does for them: it is an access of anything (a barrier, a call, foreign code) or an atomic,
 /// which reads and writes one place.
 bool mayMeetOtherPrograms(mlir::Operation *op);
@@ -97,7 +97,7 @@ bool mayMeetOtherPrograms(mlir::Operation *op);
 struct PointerBases {
   /// Arguments of the kernel.
   llvm::SmallSetVector<mlir::BlockArgument, 2> arguments;
-  /// Whether there may be others: addresses that were found in memory or made of integers,
+  /// True if there may be others: addresses that were found in memory or made of integers,
   /// arguments of functions.
   bool hasOthers = false;
 
@@ -121,9 +121,9 @@ struct AccessPair {
 class MemoryOrderAnswer {
 public:
   enum Kind {
-    Independent,   ///< nobody can tell the order
-    IndependentIf, ///< nobody can tell unless accesses of the two meet
-    Ordered,       ///< it has to stay
+    Independent,   ///< the order does not matter
+    IndependentIf, ///< the order matters only if accesses of the two alias
+    Ordered,       ///< the order must be kept
   };
 
   Kind getKind() const { return kind; }
@@ -145,15 +145,15 @@ class MemoryOrder {
 public:
   explicit MemoryOrder(AccessAnalysis &analysis) : analysis(analysis) {}
 
-  /// Whether `moved` may come before, or after, `other`, on the other side of which it
-  /// stands; with `across`, executions of it in other iterations of that loop.
+  /// May `moved` run before, or after, `other`, on the other side of which it stands? With
+  /// `across`, this concerns its executions in other iterations of that loop.
   MemoryOrderAnswer mayPass(mlir::Operation *moved, mlir::Operation *other,
                             mlir::Operation *across = nullptr);
 
-  /// Whether the lanes of two ops, all those of the first one before all of the second one, may
-  /// as well be done in turns: some of the first, the same ones of the second, the next ones of
-  /// the first. Accesses that meet in the same lane alone keep their order by that; others are
-  /// not to meet. Two accesses by the same pointers are among the answer's conditions, too.
+  /// May the lanes of two ops be interleaved, instead of all lanes of the first before all of the
+  /// second? Some lanes of the first run, then the same lanes of the second, then the next lanes of
+  /// the first. Accesses that alias only in the same lane keep their order by that. Others must not
+  /// alias. Two accesses by the same pointers are among the answer's conditions, too.
   MemoryOrderAnswer mayInterleave(mlir::Operation *first, mlir::Operation *second);
 
   /// mayPass() of their accesses alone: it does not count that an atomic or a volatile load

@@ -56,7 +56,7 @@ public:
 
   bool isNonNegative(mlir::Value value) { return get(value).smin().isNonNegative(); }
 
-  /// Whether neighbours in a tile of integers that are `stride` apart up to wrapping are so
+  /// True if neighbours in a tile of integers that are `stride` apart up to wrapping are so
   /// for good, as signed integers or as unsigned ones.
   bool isExact(mlir::Value tile, int64_t stride, bool isSigned);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Whether an integer grows or shrinks from one program of a launch to the next one along an axis
-// of the grid: the bounds of a causal attention's loop, which tell how long a program takes.
+// The trend of an integer from one program of a launch to the next along an axis of the grid: does
+// it grow or shrink? An example is the bound of causal attention's loop, which decides how long a
+// program takes.
 //
 //     %pid * 128                        grows
 //     min((%pid + 1) * 128, %T)         grows: it never shrinks, and somewhere it grows

@@ -65,7 +65,7 @@ public:
   bool isOne() const { return getConstant() == 1; }
   /// The value, if it is a multiple of a scalar of the program, or a number.
   std::optional<ScalarMultiple> getMultiple() const;
-  /// Whether it is the same in all iterations of a loop.
+  /// True if it is the same in all iterations of a loop.
   bool isInvariant(mlir::Operation *loop) const;
   bool operator==(const ScalarPolynomial &other) const;
 

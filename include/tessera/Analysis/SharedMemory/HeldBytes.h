@@ -44,11 +44,11 @@ mlir::Value getNarrowest(mlir::Value tile);
 /// is computed one by one as it is used.
 bool isKept(mlir::Value value);
 
-/// Whether a load can come before or after an op without anybody noticing: one that computes,
+/// True if a load can come before or after an op without anybody noticing: one that computes,
 /// or loads as well.
 bool isPassedByLoads(mlir::Operation *op);
 
-/// Whether the tiles of a function are what takes registers.
+/// True if the tiles of a function are what takes registers.
 bool isPlain(tile::FuncOp function);
 
 /// The order of the ops of each block, kept as ops are moved: MLIR numbers a block anew where it
@@ -102,7 +102,7 @@ public:
       most = std::max(most, held[slot]);
     return most;
   }
-  /// Whether loads can pass all of [first, last).
+  /// True if loads can pass all of [first, last).
   bool isPassedByLoads(mlir::Operation *first, mlir::Operation *last) const {
     return numInTheWay[order.getSlot(first) / 2] == numInTheWay[order.getSlot(last) / 2];
   }

@@ -72,7 +72,7 @@ struct SharedMemoryAccess {
   /// The `local_alloc` of a buffer of which each warpgroup has a part of its own; null if
   /// it is none.
   mlir::Operation *ofGroups = nullptr;
-  /// Whether the warps of each group have met since.
+  /// True if the warps of each group have met since.
   bool hasGroupMet = false;
   /// The layouts between which lanes convert, where each warp writes and reads only a part that
   /// they and the place say; null elsewhere.
@@ -83,11 +83,11 @@ struct SharedMemoryAccess {
            std::tie(other.begin, other.end, other.isWrite, other.op, other.isInFlight, other.groups,
                     other.isOfBegunDot, other.hasGroupMet);
   }
-  /// Whether it is enough for the warps of each group to meet.
+  /// True if it is enough for the warps of each group to meet.
   bool isWithinGroup(const SharedMemoryAccess &other) const {
     return ofGroups && ofGroups == other.ofGroups;
   }
-  /// Whether what each warp does here meets only what it did itself.
+  /// True if what each warp does here meets only what it did itself.
   bool isWithinWarps(const SharedMemoryAccess &other) const {
     return warpsFrom && begin == other.begin && end == other.end && warpsFrom == other.warpsFrom &&
            warpsTo == other.warpsTo;
@@ -101,7 +101,7 @@ struct SharedMemoryAccess {
   }
 };
 
-/// Whether all warps meet inside an op: between writing its scratch and reading it. Lanes of one
+/// True if all warps meet inside an op: between writing its scratch and reading it. Lanes of one
 /// warp that exchange elements need no other warp.
 bool meetsInside(mlir::Operation *op);
 

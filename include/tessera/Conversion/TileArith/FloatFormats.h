@@ -11,7 +11,7 @@
 
 namespace tessera {
 
-/// Whether `element` is one of the 8-bit float types of the language.
+/// True if `element` is one of the 8-bit float types of the language.
 bool isFloat8(mlir::Type element);
 
 /// Exact widening of a format of 16 or 8 bits to f32, by integer operations.

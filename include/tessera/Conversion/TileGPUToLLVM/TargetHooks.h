@@ -148,7 +148,7 @@ public:
   virtual mlir::Operation *emitClusterWait(ThreadBuilder &thread) const = 0;
   virtual bool isClusterWait(mlir::Operation *op) const = 0;
   virtual bool mayPassClusterWait(mlir::Operation *op) const = 0;
-  /// Whether this is the one lane of its warp, which is together, that does something alone.
+  /// True if this is the one lane of its warp, which is together, that does something alone.
   virtual Value emitElect(ThreadBuilder &thread) const = 0;
   /// The warpgroup's threads have so many registers from here on, more or fewer than before.
   virtual void emitSetRegisters(ThreadBuilder &thread, unsigned registers, bool areMore) const = 0;
@@ -167,7 +167,7 @@ public:
   // Global memory
   //===--------------------------------------------------------------------===//
 
-  /// Whether a plain load or store of LLVM is what these hints ask for.
+  /// True if a plain load or store of LLVM is what these hints ask for.
   virtual bool isPlain(const AccessHints &hints, bool isLoad) const = 0;
   /// Loads words. With a predicate, `initial` are the words where it does not hold.
   virtual Values emitLoad(ThreadBuilder &thread, Value address, AccessWords words,
@@ -177,7 +177,7 @@ public:
                          const AccessHints &hints, ArrayRef<Value> values,
                          Value predicate) const = 0;
 
-  /// Whether there is an instruction for an atomic on elements of a type.
+  /// True if there is an instruction for an atomic on elements of a type.
   virtual bool hasAtomic(tile::AtomicKind kind, Type type) const = 0;
   /// It, on the elements of a plan of tilegpu-plan-accesses, which follow each other in memory:
   /// gives what was there before, zeros where the predicate does not hold.
@@ -279,7 +279,7 @@ public:
   //===--------------------------------------------------------------------===//
 
   virtual Value emitFastFunction(ThreadBuilder &thread, FastFunction function, Value x) const = 0;
-  /// Whether this is what emitFastFunction makes for the reciprocal.
+  /// True if this is what emitFastFunction makes for the reciprocal.
   virtual bool isReciprocal(mlir::Operation *op) const = 0;
   /// A quotient of f32, off by 2 ulp.
   virtual Value emitFastDivide(ThreadBuilder &thread, Value lhs, Value rhs) const = 0;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Whether a launch divides a sum of dots among the blocks of a cluster (tilegpu-split-k), or the
-// program's tiles among two (tilegpu-divide-programs). A kernel
-// says what its loop takes; with how many programs it is launched, and so how many SMs would have
-// nothing to do, is known at the launch. Worked example, 132 SMs, 64 programs, 64 iterations of
-// 512 cycles, or 600 where all SMs load, and 4,000 cycles to bring together what two blocks have.
-// If two blocks divide the tiles, an iteration takes 300, or 400, where multicast is what takes
-// longest:
+// Decides whether a launch splits a sum of dots among the blocks of a cluster (tilegpu-split-k), or
+// partitions the program's tiles among two (tilegpu-divide-programs). The kernel has the cost of
+// its loop. The number of programs, and so the number of idle SMs, is known at the launch. Worked
+// example, 132 SMs, 64 programs, 64 iterations of 512 cycles, or 600 where all SMs load, and 4,000
+// cycles to bring together what two blocks have. If two blocks divide the tiles, an iteration takes
+// 300, or 400, where multicast is what takes longest:
 //
 //     1 block    64 SMs     64 * 512            32,768
 //     2 blocks   128 SMs    32 * 600 + 4,000    23,200: the sum is divided, rather than tiles

@@ -97,7 +97,7 @@ struct DriverTable {
 /// or it does not start; says what is missing.
 const DriverTable &getDriver();
 
-/// Whether there is a driver and a GPU. Initialises the driver if there is a libcuda.
+/// True if there is a driver and a GPU. Initialises the driver if there is a libcuda.
 bool isAvailable();
 
 /// Throws DriverError with the driver's words for a code that is not success.
@@ -128,7 +128,7 @@ const DeviceInfo &getDevice(int ordinal);
 /// The device that memory belongs to; -1 for memory of the host or unknown memory.
 int getPointerDevice(uint64_t address);
 
-/// Whether a device reaches memory of the host, at the same address: memory that was allocated
+/// True if a device reaches memory of the host, at the same address: memory that was allocated
 /// pinned, or registered. False without a driver.
 bool reachesHostMemory(int device, uint64_t address) noexcept;
 

@@ -36,7 +36,7 @@ struct KernelDescription {
   /// If not 0, so many programs an SM do the work of the grid, one after the
   /// other; the grid's extents are arguments in front of the tensor maps.
   int persistentPrograms = 0;
-  /// Whether programs wait by themselves for what the stream did before. They may then be
+  /// True if programs wait by themselves for what the stream did before. They may then be
   /// started while the kernel before them comes to its end.
   bool waitsForStream = false;
   /// A sum that variants of the kernel for clusters would divide, or do on divided tiles.

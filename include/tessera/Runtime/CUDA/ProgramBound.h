@@ -39,7 +39,7 @@ public:
   static std::optional<ProgramBound> parse(std::string_view text, size_t numArguments);
   const std::string &getText() const { return text; }
 
-  /// Whether the number is not negative in any program; false also where that cannot be told: a
+  /// True if the number is not negative in any program; false also where that cannot be told: a
   /// number may be 0 that is divided by, or leaves its bits. Arguments are in slots of 8 bytes.
   bool holds(const uint64_t *slots, const int32_t grid[3]) const;
 

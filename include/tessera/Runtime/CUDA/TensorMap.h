@@ -81,7 +81,7 @@ struct ArrayRange {
 struct ArraysApart {
   ArrayRange first, second;
 
-  /// Whether it is so for these arguments; false also where it cannot be told.
+  /// True if it is so for these arguments; false also where it cannot be told.
   bool holds(const uint64_t *slots, const int32_t grid[3]) const;
 };
 

@@ -18,7 +18,7 @@ namespace tessera::host {
 struct LaunchableKernel {
   ChunkFunction function = nullptr;
   int64_t scratchBytes = 0; ///< that each thread needs
-  /// Whether a program may loop until another one has written something. Such a kernel gets
+  /// True if a program may loop until another one has written something. Such a kernel gets
   /// more threads, up to kMaxWaitingThreads, where none of its programs ends.
   bool waitsForPrograms = false;
   /// What a program took lately, in nanoseconds; negative while unknown. Tells launches

@@ -40,7 +40,7 @@ struct HostTarget {
   Kept<llvm::TargetMachine>::Owner takeTargetMachine(bool optimizeHard = false) const;
 };
 
-/// Whether code for a CPU (a HostTarget's name) is of another architecture than this process.
+/// True if code for a CPU (a HostTarget's name) is of another architecture than this process.
 bool isForeignCPU(llvm::StringRef name);
 
 /// An instruction set that code for this CPU with these features (as in a HostTarget) may

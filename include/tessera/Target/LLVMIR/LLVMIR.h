@@ -29,7 +29,7 @@ std::unique_ptr<llvm::Module> translateToLLVMIR(mlir::ModuleOp module, llvm::LLV
 std::unique_ptr<llvm::Module> parseLLVMIR(llvm::StringRef text, llvm::StringRef fileName,
                                           llvm::LLVMContext &context);
 
-/// Whether no function has more than one block.
+/// True if no function has more than one block.
 bool isStraight(const llvm::Module &module);
 
 /// Makes every function one for the machine's CPU, with vectors of up to `vectorBits`.

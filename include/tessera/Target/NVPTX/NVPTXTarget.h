@@ -47,7 +47,7 @@ void markConvergent(llvm::Module &module);
 /// as __nv_expf: a module that calls no others is compiled without reading libdevice.
 void defineCommonFunctions(llvm::Module &module);
 
-/// Whether the module calls functions of libdevice (`__nv_...`) without a body.
+/// True if the module calls functions of libdevice (`__nv_...`) without a body.
 bool needsDeviceLibrary(const llvm::Module &module);
 
 /// The bitcode of libdevice: at `setting` if that is not empty, else beside this library,

@@ -87,7 +87,7 @@ int64_t DotOperand::getBytes(Type type, unsigned pieceBits) const {
   return llvm::alignTo(elements * tilegpu::getElementBytes(getElementTypeOrSelf(type)), 16);
 }
 
-/// Whether threads have those elements of an operand that are in the accumulator's place along
+/// True if threads have those elements of an operand that are in the accumulator's place along
 /// all dimensions but `other`, and all along `k`.
 static bool holdsSlices(const LinearLayout &operand, const LinearLayout &acc, unsigned other,
                         unsigned k) {

@@ -12,7 +12,7 @@
 
 namespace tessera {
 
-/// Whether the module asks for the interpreter's order of sums (tilegpu::kDeterministicAttr).
+/// True if the module asks for the interpreter's order of sums (tilegpu::kDeterministicAttr).
 bool isDeterministic(mlir::Operation *op);
 
 /// What a reduction moves through memory: by default what is left once each warp has
@@ -24,7 +24,7 @@ std::optional<AxisExchange> getReduceExchange(tile::ReduceOp op);
 struct ScanPlan {
   /// Axis bits below this one are in registers and lanes alone, not in warps or blocks.
   unsigned firstWarpBit;
-  /// Whether the whole tiles move.
+  /// True if the whole tiles move.
   bool isWhole = false;
   std::optional<AxisExchange> exchange;
 };
@@ -42,7 +42,7 @@ struct DotOperand {
   /// Bytes of one of 2^pieceBits pieces of each repeat of k.
   int64_t getBytes(mlir::Type type, unsigned pieceBits) const;
 };
-/// Whether each thread has in registers what it multiplies: of the first operand the rows of
+/// True if each thread has in registers what it multiplies: of the first operand the rows of
 /// its part of the result, of the second its columns, and all of k.
 bool isDotInRegisters(tile::DotOp op);
 /// The bits of k that number the pieces: as few as let a piece of both operands take no more

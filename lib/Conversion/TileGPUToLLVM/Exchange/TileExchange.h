@@ -17,7 +17,7 @@
 
 namespace tessera {
 
-/// Whether this thread has a share of a slice; null if every thread has.
+/// True if this thread has a share of a slice; null if every thread has.
 mlir::Value emitHasShare(ThreadBuilder &thread, const SliceShare &share);
 
 class TileExchange {
@@ -41,10 +41,10 @@ public:
   void loadFrom(ThreadBuilder &thread, llvm::MutableArrayRef<mlir::Value> registers, unsigned round,
                 mlir::Value block) const;
 
-  /// Whether threads load from other blocks of a cluster, so that these have to meet.
+  /// True if threads load from other blocks of a cluster, so that these have to meet.
   bool isAcrossBlocks(const Place &distance = {}) const;
 
-  /// Whether every warp loads what it stored itself, where elements stay in their warps: then
+  /// True if every warp loads what it stored itself, where elements stay in their warps: then
   /// only its lanes have to meet.
   bool isWithinWarps() const;
 

@@ -23,7 +23,7 @@ public:
   /// with.
   Group operator()(llvm::ArrayRef<mlir::Value> left, llvm::ArrayRef<mlir::Value> right) const;
 
-  /// Whether it is one op an operand, known to give the same with its operands exchanged,
+  /// True if it is one op an operand, known to give the same with its operands exchanged,
   /// to the bit.
   bool isCommutative() const;
 

@@ -82,7 +82,7 @@ Value tessera::emitPlace(ThreadBuilder &thread, HwDim dim) {
   }
 }
 
-/// Whether each column has one bit at most, as far as runs of shifts are concerned.
+/// True if each column has one bit at most, as far as runs of shifts are concerned.
 static bool isSubPermutation(ArrayRef<uint64_t> columns) {
   return llvm::all_of(columns, [](uint64_t column) { return llvm::popcount(column) <= 1; });
 }

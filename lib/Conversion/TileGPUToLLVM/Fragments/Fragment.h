@@ -67,7 +67,7 @@ llvm::SmallVector<llvm::SmallVector<mlir::Value>> emitCoordinates(ThreadBuilder 
 /// XOR of the columns whose bit is set in `value`: a linear map at run time.
 mlir::Value emitApply(ThreadBuilder &thread, llvm::ArrayRef<uint64_t> columns, mlir::Value value);
 
-/// Whether this thread is the one that acts for the elements it holds, where several
+/// True if this thread is the one that acts for the elements it holds, where several
 /// threads hold copies; null if every thread is. For a scalar: thread 0. Registers are
 /// never copies of each other.
 mlir::Value emitRepresentativePredicate(ThreadBuilder &thread, mlir::Type type,

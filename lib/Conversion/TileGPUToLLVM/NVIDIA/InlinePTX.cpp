@@ -90,7 +90,7 @@ ArrayRef<llvm::StringLiteral> tessera::getInlineInstructions() {
   return list;
 }
 
-/// Whether every statement is an instruction of the list, a declaration, a label, or the jump
+/// True if every statement is an instruction of the list, a declaration, a label, or the jump
 /// back of a wait.
 [[maybe_unused]] static bool isListed(StringRef text) {
   while (!text.empty()) {

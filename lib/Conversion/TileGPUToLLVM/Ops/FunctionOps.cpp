@@ -29,7 +29,7 @@ SmallVector<Value> flatten(ArrayRef<ValueRange> ranges) {
   return values;
 }
 
-/// Whether the shared memory of an SM has room for one program alone.
+/// True if the shared memory of an SM has room for one program alone.
 bool isAlone(ModuleOp module) {
   auto bytes = module->getAttrOfType<IntegerAttr>(kSharedBytesAttr);
   return bytes && module->hasAttr(tilegpu::kTargetAttr) &&

@@ -82,7 +82,7 @@ public:
   Value ofElement(int64_t number) const {
     return thread.both(masks.empty() ? Value() : masks[number], acting);
   }
-  /// Whether all elements of an access are to be moved.
+  /// True if all elements of an access are to be moved.
   Value ofWhole(ArrayRef<int64_t> access) const {
     if (areAny)
       return thread.both(ofAll(access), acting);

@@ -50,7 +50,7 @@ private:
   uint64_t clearBits(uint64_t number, uint64_t mask) const {
     return isReverse ? number | mask : number & ~mask;
   }
-  /// Whether the bit of this thread's lane, warp or block number is set.
+  /// True if the bit of this thread's lane, warp or block number is set.
   Value emitIsSet(Value number, uint64_t mask);
   Group shuffle(const Group &group, Value lane);
   Group select(Value condition, const Group &a, const Group &b);

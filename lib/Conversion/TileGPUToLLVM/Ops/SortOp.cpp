@@ -49,7 +49,7 @@ private:
   void step(int64_t mask);
   SmallVector<SmallVector<Value>> getPartners(int64_t mask);
   Group get(const SmallVector<SmallVector<Value>> &lists, int64_t number) const;
-  /// Whether `upper` has to come before `lower`.
+  /// True if `upper` has to come before `lower`.
   Value isOutOfOrder(const Group &lower, const Group &upper);
   /// Bits of a part of the place that are bits of the axis in `mask`.
   uint64_t getPlaceMask(HwDim dim, int64_t mask) const;

@@ -23,7 +23,7 @@ static bool isIn(unsigned addressSpace, Value pointer) {
   return type && type.getAddressSpace() == addressSpace;
 }
 
-/// Whether an op may be done while other blocks still load from this one's shared memory.
+/// True if an op may be done while other blocks still load from this one's shared memory.
 static bool mayPass(Operation *op, const TargetHooks &hooks) {
   if (op->hasTrait<OpTrait::IsTerminator>() || op->getNumRegions() != 0)
     return false;

@@ -48,7 +48,7 @@ Value getOther(OpOperand &use) {
   return use.getOwner()->getOperand(use.getOperandNumber() == 0 ? 1 : 0);
 }
 
-/// Whether a reduction is a plain sum.
+/// True if a reduction is a plain sum.
 bool isSum(tile::ReduceOp op) {
   Block &body = *op.getBody();
   return op->getNumOperands() == 1 && llvm::hasNItems(body.without_terminator(), 1) &&
@@ -80,7 +80,7 @@ bool endsNarrow(Value value, bool isPositive, unsigned depth = 0) {
              });
 }
 
-/// Whether a function from -1 to 1, times `scale`, is added to as much at least, and nothing
+/// True if a function from -1 to 1, times `scale`, is added to as much at least, and nothing
 /// else.
 bool endsNarrowAboveZero(Value value, double scale = 1) {
   return llvm::all_of(value.getUses(), [&](OpOperand &use) {

@@ -25,10 +25,10 @@ mlir::Value emitGroup(ThreadBuilder &thread);
 /// A barrier of each warpgroup of a default region.
 void emitGroupBarrier(ThreadBuilder &thread);
 
-/// Whether `op` is in what has become of a partition.
+/// True if `op` is in what has become of a partition.
 bool isRunByOneThread(mlir::Operation *op);
 
-/// Whether this thread is the one, where a warp is together in what has become of a
+/// True if this thread is the one, where a warp is together in what has become of a
 /// `tilegpu.one_thread`; null where one thread is alone.
 mlir::Value getElected(mlir::Operation *op);
 

@@ -105,7 +105,7 @@ static std::optional<int64_t> getEndWhere(Value mask, Value value) {
   return isNonNegative ? end : std::nullopt;
 }
 
-/// Whether an atomic adds numbers that nobody reads before; if not, `why` says so.
+/// True if an atomic adds numbers that nobody reads before; if not, `why` says so.
 static bool addsUnread(tile::AtomicRMWOp atomic, std::string *why = nullptr) {
   auto fail = [&](StringRef reason) {
     if (why)
@@ -132,7 +132,7 @@ static Value getBase(Value pointers) {
   return pointers;
 }
 
-/// Whether a value depends on the program's ids, but by what it loads.
+/// True if a value depends on the program's ids, but by what it loads.
 static bool dependsOnProgram(Value value) {
   SmallVector<Value> work{value};
   DenseSet<Value> seen;

@@ -106,7 +106,7 @@ void PrivateCopyLowering::emitClear(Value bytes) {
   LLVM::StoreOp::create(builder, loc, neutral, at(memory, loop.getInductionVar()), kLine);
 }
 
-/// Whether any of a vector of sums is not neutral, by their bits.
+/// True if any of a vector of sums is not neutral, by their bits.
 Value PrivateCopyLowering::isSome(Value sums, int64_t lanes) {
   Value neutral = makeNeutral(lanes);
   auto type = VectorType::get(lanes, builder.getIntegerType(8 * elementBytes()));

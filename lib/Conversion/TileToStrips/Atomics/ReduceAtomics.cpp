@@ -49,7 +49,7 @@ public:
   Sampler(OpBuilder &builder, AccessAnalysis &access, Runs runs, bool dropsDim)
       : builder(builder), access(access), length(runs.length), dropsDim(dropsDim) {}
 
-  /// Whether that is possible; nothing is made.
+  /// True if that is possible; nothing is made.
   bool canSample(Value value, unsigned dim);
   Value sample(Value value, unsigned dim);
 

@@ -130,7 +130,7 @@ struct PrivateCopy {
   Value base, bytes, memory;
 };
 
-/// Whether the kernel has a private copy of this array, or room for another one.
+/// True if the kernel has a private copy of this array, or room for another one.
 bool hasRoom(tile::AtomicRMWOp atomic) {
   using Array = std::pair<Value, Type>;
   Array own{getSharedBase(atomic), getElementTypeOrSelf(atomic.getValue().getType())};

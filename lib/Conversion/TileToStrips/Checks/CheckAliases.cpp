@@ -136,7 +136,7 @@ Value GroupAliasCheck::buildReach(ScalarMultiple stride, int64_t factor) {
   return arith::MulIOp::create(builder, loc, symbol, constant(scale));
 }
 
-/// Whether computing a value of the group once more changes nothing.
+/// True if computing a value of the group once more changes nothing.
 bool GroupAliasCheck::isRepeatable(Value value) {
   SmallVector<Value> work{value};
   DenseSet<Operation *> seen;
@@ -385,7 +385,7 @@ void GroupAliasCheck::markRare(strips::GroupOp copy) {
     copy->setAttr(strips::kUnrollAttr, OpBuilder(copy).getI64IntegerAttr(1));
 }
 
-/// Whether a load does nothing but say what another one loads, and may as well be done with it.
+/// True if a load does nothing but say what another one loads, and may as well be done with it.
 /// One that says so of several is done with each if its own strips are cheap.
 bool GroupAliasCheck::isPartOfAddress(tile::LoadOp load) {
   if (load.getIsVolatile() || usedByRoots.contains(load))
@@ -506,7 +506,7 @@ SmallVector<Value> GroupAliasCheck::buildBuffered(OpBuilder &into) {
   return SmallVector<Value>(last.getResults());
 }
 
-/// Whether a store's pointers and mask take nothing from memory or buffers.
+/// True if a store's pointers and mask take nothing from memory or buffers.
 bool GroupAliasCheck::sayWhereByThemselves(Operation *op) {
   auto store = cast<tile::StoreOp>(op);
   SmallVector<Value> work{store.getPtr()};
@@ -524,7 +524,7 @@ bool GroupAliasCheck::sayWhereByThemselves(Operation *op) {
   return true;
 }
 
-/// Whether what is stored takes so much fewer buffers than what is loaded that it is worth
+/// True if what is stored takes so much fewer buffers than what is loaded that it is worth
 /// another version of the code.
 bool GroupAliasCheck::isBetterStoredLater() {
   constexpr unsigned kFew = 8;

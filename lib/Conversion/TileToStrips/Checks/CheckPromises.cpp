@@ -62,7 +62,7 @@ private:
   void check(tile::HintOp hint, ArrayRef<PromisedRun> runs, Shortcut shortcut);
 };
 
-/// Whether promises say more of an access than what is known.
+/// True if promises say more of an access than what is known.
 bool gainsByPromises(Value pointers, AccessAnalysis &access) {
   for (unsigned dim = 0; dim < tile::getShape(pointers.getType()).size(); ++dim) {
     AccessRun known = access.getRun(pointers, dim);
@@ -73,7 +73,7 @@ bool gainsByPromises(Value pointers, AccessAnalysis &access) {
   return false;
 }
 
-/// Whether all elements of a tile of truth values are true, an i1.
+/// True if all elements of a tile of truth values are true, an i1.
 Value buildAll(OpBuilder &builder, Location loc, Value mask) {
   return tile::buildReductionToScalar(builder, loc, mask,
                                       [](OpBuilder &b, Location loc, Value l, Value r) -> Value {
@@ -81,7 +81,7 @@ Value buildAll(OpBuilder &builder, Location loc, Value mask) {
                                       });
 }
 
-/// Whether the remainders of a row of neighbours are a row themselves, an i1; null if that takes
+/// True if the remainders of a row of neighbours are a row themselves, an i1; null if that takes
 /// more than scalars. The last is as far from the first as it is in the row unless one wraps.
 Value buildWrapCheck(OpBuilder &builder, Location loc, tile::RemIntOp wrapped) {
   DenseMap<Value, Value> ofFirst, ofLast;
@@ -107,7 +107,7 @@ Value buildWrapCheck(OpBuilder &builder, Location loc, tile::RemIntOp wrapped) {
   return arith::AndIOp::create(builder, loc, holds, ends);
 }
 
-/// Whether every run of a tile of integers counts up by `step`, an i1: so it does if less their
+/// True if every run of a tile of integers counts up by `step`, an i1: so it does if less their
 /// places, its elements are equal. One pass over the tile finds the least and the greatest.
 Value buildCheck(OpBuilder &builder, Location loc, Value values, PromisedRun run, int64_t step) {
   unsigned axis = run.dim;

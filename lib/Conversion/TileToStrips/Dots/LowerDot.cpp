@@ -121,7 +121,7 @@ private:
   int64_t panelColumns() const { return std::min(N, block.vectors * lanes); }
   bool packA() const { return aElement != element; }
 
-  /// Whether panels of b are copied: where they are of another type, or where their
+  /// True if panels of b are copied: where they are of another type, or where their
   /// rows would fall on the same few sets of the cache and be used often.
   bool packB() {
     if (bElement != element)

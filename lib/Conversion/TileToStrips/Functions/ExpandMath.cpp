@@ -30,9 +30,8 @@ func::FuncOp declareLibraryFunction(ModuleOp module, StringRef name, Type elemen
   return function;
 }
 
-/// `partial`, with the C library's value in the lanes where it does not hold.
-/// Whether a lane is valid depends on that lane alone, so vector width and
-/// neighbours change no result.
+/// `partial`, with the C library's value in the lanes where it does not hold. The validity of a
+/// lane depends on that lane alone. So vector width and neighbours change no result.
 Value completeByLibrary(MathBuilder &b, PartialResult partial, Value x, func::FuncOp function) {
   OpBuilder &builder = b.getBuilder();
   Location loc = b.getLoc();

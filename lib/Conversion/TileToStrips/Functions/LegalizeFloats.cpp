@@ -247,7 +247,7 @@ private:
   Type f32, f64;
 };
 
-/// Whether `op` computes with floats, rather than moving them about.
+/// True if `op` computes with floats, rather than moving them about.
 bool computes(Operation *op) {
   if (op->getNumResults() != 1 || isa<TensorType>(op->getResult(0).getType()))
     return false;

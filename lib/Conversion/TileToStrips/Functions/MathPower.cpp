@@ -91,7 +91,7 @@ Value powOfDouble(MathBuilder &b, Value x, Value y, bool isSingle) {
     result = b.scale(b.mulAdd(r, b.polynomial(r, coefficients::exp2_64), one), n);
   }
 
-  // Whether y is an integer, and odd. The last bit of a number from 2^52 to 2^53 is worth
+  // True if y is an integer, and odd. The last bit of a number from 2^52 to 2^53 is worth
   // one; numbers from 2^53 on are even.
   Value origin = b.number(0x1p52), most = b.number(isSingle ? 0x1p51 : 0x1p53);
   Value counted = b.select(b.compare(CmpFPredicate::OLT, sizeOfY, most), sizeOfY, most);

@@ -127,7 +127,7 @@ unsigned BufferLiveness::find(Value tile) const {
 
 unsigned BufferLiveness::getClass(Value tile) const { return find(tile); }
 
-/// Whether `born` may take the place of `dying` in the operation that ends the one
+/// True if `born` may take the place of `dying` in the operation that ends the one
 /// and makes the other.
 bool BufferLiveness::mayTouch(Value dying, Value born) const {
   if (!dying || !born)

@@ -62,7 +62,7 @@ private:
   unsigned counter = 0;
 };
 
-/// Whether `group` reads `tile` at the index at which it computes its results, and at
+/// True if `group` reads `tile` at the index at which it computes its results, and at
 /// no other: the results may then replace it in its buffer.
 bool isReadInPlace(strips::GroupOp group, mlir::Value tile);
 

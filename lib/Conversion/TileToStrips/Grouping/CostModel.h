@@ -66,7 +66,7 @@ int64_t chooseSteps(const BlockShape &block, int64_t steps);
 /// Steps of k for which a panel with rows of `rowBytes` is kept in the first-level cache.
 int64_t chooseDepth(const HostMachine &machine, int64_t K, int64_t rowBytes);
 
-/// Whether `rows` rows of `rowBytes`, `stride` bytes apart, fall on so few sets of the
+/// True if `rows` rows of `rowBytes`, `stride` bytes apart, fall on so few sets of the
 /// first-level cache that they push each other out.
 bool meetInCache(const HostMachine &machine, int64_t rows, int64_t rowBytes, int64_t stride);
 

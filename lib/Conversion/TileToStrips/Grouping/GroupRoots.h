@@ -28,12 +28,12 @@ RootKind classify(mlir::Operation *op);
 /// The shape of the nest that a root operation needs.
 llvm::ArrayRef<int64_t> getIterationShape(mlir::Operation *root);
 
-/// Whether an operand or result is a tile.
+/// True if an operand or result is a tile.
 bool hasTiles(mlir::Operation *op);
 
 bool isControlFlow(mlir::Operation *op);
 
-/// Whether a tile already is in a buffer wherever it is needed: what loops carry,
+/// True if a tile already is in a buffer wherever it is needed: what loops carry,
 /// dots, and results of groups.
 bool isCrossing(mlir::Value tile);
 
@@ -41,10 +41,10 @@ bool isCrossing(mlir::Value tile);
 /// buffer if the operands are at hand.
 bool isIndexArithmetic(mlir::Operation *op);
 
-/// Whether a tile is computed from scalars by cheap operations alone.
+/// True if a tile is computed from scalars by cheap operations alone.
 bool isRematerializable(mlir::Value tile);
 
-/// Whether computing an element again costs more than keeping it.
+/// True if computing an element again costs more than keeping it.
 bool isExpensive(mlir::Operation *op);
 
 /// The dimension along which an atomic, whose old values nobody reads, has its elements

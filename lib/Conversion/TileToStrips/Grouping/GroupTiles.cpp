@@ -84,10 +84,10 @@ private:
   bool canJoin(const Group &group, Root root, ArrayRef<int64_t> shape,
                std::optional<unsigned> axis);
   bool dependsOn(Root root, const Group &group);
-  /// Whether a root writes memory of the program.
+  /// True if a root writes memory of the program.
   bool isWrite(const Root &root) { return !root.value && mayWrite(root.op); }
   bool mayWrite(Operation *op);
-  /// Whether a load may be done on the other side of an op.
+  /// True if a load may be done on the other side of an op.
   bool mayPass(Operation *load, Operation *op);
   void close() { open = nullptr; }
 
@@ -328,7 +328,7 @@ bool BlockGrouper::mayPass(Operation *load, Operation *op) {
   return known->second;
 }
 
-/// Whether computing `root` takes what a reduction of `group` gives.
+/// True if computing `root` takes what a reduction of `group` gives.
 bool BlockGrouper::dependsOn(Root root, const Group &group) {
   DenseSet<Operation *> produced;
   for (const Root &other : group.roots)
@@ -431,7 +431,7 @@ void BlockGrouper::computeRowsBefore(std::list<Group>::iterator group, Value val
   computeBefore(group, value);
 }
 
-/// Whether `group` would compute at least so much for an element of `value`, beside what moves
+/// True if `group` would compute at least so much for an element of `value`, beside what moves
 /// elements and counts them.
 bool BlockGrouper::isLongComputation(Value value, const Group *group, unsigned least) {
   if (isLeaf(value, group) || isRematerializable(value))
@@ -651,7 +651,7 @@ Operation *BlockGrouper::cloneOp(Operation *op, OpBuilder &builder, IRMapping &m
   return builder.clone(*op, mapping);
 }
 
-/// Whether a region of an operation before `group` computes `user` for itself, out of
+/// True if a region of an operation before `group` computes `user` for itself, out of
 /// index arithmetic of this block (requireFrontier). What `group` yields does not stand
 /// for the operands there.
 bool BlockGrouper::isNeededBefore(Operation *group, Operation *user) {

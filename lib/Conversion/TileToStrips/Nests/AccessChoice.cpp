@@ -172,7 +172,7 @@ Value FetchAhead::buildForNextProgram(OpBuilder &builder, Value value) {
   return nextValues[value] = result;
 }
 
-/// Whether a group does next to nothing with what it loads, and writes as good as nothing. The
+/// True if a group does next to nothing with what it loads, and writes as good as nothing. The
 /// machine, for which the next row is where this one goes on, then has all on its way that a
 /// core gets: what is fetched besides is in the way.
 static bool readsAlone(strips::GroupOp group) {

@@ -42,7 +42,7 @@ public:
   /// loads, at the start of `emitter`.
   void collect(StripEmitter &emitter, strips::GroupOp group, AccessAnalysis &access,
                const LaneChoice &choice);
-  /// Whether a load has been collected.
+  /// True if a load has been collected.
   bool isCollected(tile::LoadOp load) const { return collected.contains(load); }
 
   /// Fetches in an iteration of the loop over `strips` strips from `position` on what is collected

@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-/// Whether a combining region can be computed on vectors: elementwise operations only.
+/// True if a combining region can be computed on vectors: elementwise operations only.
 bool isVectorizableRegion(mlir::Region &region);
 
 /// Computes a region on `arguments` (scalars, or vectors of one length) in place of its

@@ -15,7 +15,7 @@ class NonTemporalStores {
 public:
   explicit NonTemporalStores(tile::FuncOp kernel);
 
-  /// Whether what a store writes is not read again in its program, nor written there.
+  /// True if what a store writes is not read again in its program, nor written there.
   bool mayBeNonTemporal(tile::StoreOp store);
 
   /// The bytes that a program writes by a store, of type i64; built at `builder`, which

@@ -227,7 +227,7 @@ Lanes StripEmitter::evaluate(Value value, ArrayRef<Index> index) {
 /// So deep values are evaluated by recursion.
 static constexpr unsigned kMostNested = 64;
 
-/// Whether the strip of a value is computed from the strips of its operands with the same index.
+/// True if the strip of a value is computed from the strips of its operands with the same index.
 static bool isOfOperands(Operation *op) {
   if (std::optional<tile::Motion> motion = tile::getMotion(op))
     return *motion < tile::Motion::Renumbers;

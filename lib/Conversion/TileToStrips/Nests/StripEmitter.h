@@ -98,7 +98,7 @@ struct LaneRuns {
 /// number, are made; none if lanes are known to belong together by strides alone, or not at all.
 std::optional<LaneRuns> getLaneRuns(const AccessRun &run, int64_t lanes);
 
-/// Whether lanes along `dim` are so near each other in memory that a load of them takes all
+/// True if lanes along `dim` are so near each other in memory that a load of them takes all
 /// that lies in between.
 bool isShortStride(const AccessForm &form, unsigned dim);
 
@@ -141,7 +141,7 @@ public:
   // Masks.
   void collectMaskLeaves(mlir::Value mask, llvm::ArrayRef<Index> index,
                          llvm::SmallVectorImpl<MaskLeaf> &leaves);
-  /// Whether a conjunct is the same for all lanes.
+  /// True if a conjunct is the same for all lanes.
   bool isUniform(const MaskLeaf &leaf);
   /// The number of leading lanes of its dimension for which a conjunct holds, of type
   /// index and at most `extent`; null if it is no bound. The lanes begin at 0.
@@ -223,7 +223,7 @@ private:
 
   // Strips made of runs (ShortRuns.cpp).
   Address getRunAddresses(mlir::Value pointers, llvm::ArrayRef<Index> index, LaneRuns runs);
-  /// Whether a mask may be true for some lanes of a run and false for others.
+  /// True if a mask may be true for some lanes of a run and false for others.
   bool splitsRuns(mlir::Value mask, llvm::ArrayRef<Index> index, int64_t length);
   /// The mask of each run, where lanes have masks at all: of each lane, or (of repeated
   /// elements) of the run. `strip` is that of the strip, `level` rises to that of theirs.

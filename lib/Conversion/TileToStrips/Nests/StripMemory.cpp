@@ -481,7 +481,7 @@ Lanes StripEmitter::gather(tile::GatherOp op, ArrayRef<Index> index) {
 // Stores
 //===----------------------------------------------------------------------===//
 
-/// Whether a row begins at a multiple of `bytes`, and with it each of its strips.
+/// True if a row begins at a multiple of `bytes`, and with it each of its strips.
 Value StripEmitter::isAligned(const Address &address, unsigned bytes) {
   unsigned level = *address.rowLevel;
   Lanes &memo = levels[level].memo[Key{address.value.getAsOpaquePointer(), {bytes, -5}}];
@@ -500,7 +500,7 @@ PreparedStore StripEmitter::prepareStore(tile::StoreOp op, ArrayRef<Index> index
   auto dim = getLaneDim(index);
   int64_t lanes = dim ? index[*dim].lanes : 1;
   Type memory = getMemoryType(getElementTypeOrSelf(op.getValue().getType()));
-  // Whether a row is aligned is asked of its own address.
+  // The alignment of a row follows from its own address.
   Address address =
       getAddress(op.getPtr(), index, /*mayBeStrided=*/false, /*splitsOffsets=*/!nonTemporal);
   PreparedStore store;

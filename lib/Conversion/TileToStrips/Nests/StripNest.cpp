@@ -94,7 +94,7 @@ static unsigned getWidestElement(strips::GroupOp group) {
   return bits;
 }
 
-/// Whether lanes along a dimension of an access are neighbours in memory, or one element.
+/// True if lanes along a dimension of an access are neighbours in memory, or one element.
 bool StripNest::isNeighbour(Operation *op, unsigned dim, int64_t count) {
   if (isa<tile::LoadOp, tile::StoreOp>(op)) {
     AccessRun run = access.getRun(op->getOperand(0), dim);
@@ -183,7 +183,7 @@ void StripNest::chooseLanes() {
   unroll = chooseUnroll(unroll, expensive, shape[*laneDim] / lanes);
 }
 
-/// Whether rows that lie anywhere in memory are combined with each other. They are fetched as
+/// True if rows that lie anywhere in memory are combined with each other. They are fetched as
 /// wholes then, as far as there are registers for a row, and their addresses are found once.
 bool StripNest::sumsRowsAnywhere() {
   if (!axis || axis == laneDim || inFixedOrder)

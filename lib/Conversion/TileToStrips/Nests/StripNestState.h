@@ -69,7 +69,7 @@ private:
   llvm::ArrayRef<int64_t> shape;
 
   llvm::SmallVector<mlir::Operation *> roots; ///< stores and writes of computed values
-  /// Whether a launch's stores are non-temporal, for those that may.
+  /// True if a launch's stores are non-temporal, for those that may.
   llvm::DenseMap<mlir::Operation *, mlir::Value> nonTemporal;
   llvm::SmallVector<tile::ReduceOp> reductions;
   std::optional<unsigned> axis;          ///< of the reductions

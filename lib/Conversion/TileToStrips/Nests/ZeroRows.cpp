@@ -22,7 +22,7 @@ static int64_t getRowBytes(tile::LoadOp load, ArrayRef<int64_t> shape, unsigned 
   return shape[laneDim] * pointer.getPointeeBytes();
 }
 
-/// Whether the data have a say in `mask`.
+/// True if the data have a say in `mask`.
 static bool dependsOnData(Value mask) {
   SmallVector<Value> work{mask};
   DenseSet<Operation *> seen;

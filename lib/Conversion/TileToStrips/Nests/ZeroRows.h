@@ -11,7 +11,7 @@
 
 namespace tessera {
 
-/// Whether `load`, of the iteration shape, is to read rows of zeros in place of those that its
+/// True if `load`, of the iteration shape, is to read rows of zeros in place of those that its
 /// mask leaves out: rows of `laneDim` that its mask takes or leaves as a whole.
 bool readsZeroRows(tile::LoadOp load, llvm::ArrayRef<int64_t> shape, unsigned laneDim,
                    AccessAnalysis &access);

@@ -22,7 +22,7 @@ namespace tessera {
 
 namespace {
 
-/// Whether a value is built again in each function that uses it: constants, and views of memory,
+/// True if a value is built again in each function that uses it: constants, and views of memory,
 /// which no call takes or returns.
 bool isRebuilt(Value value) {
   Operation *def = value.getDefiningOp();

@@ -77,7 +77,7 @@ bool LoopSplitter::isInnermostOfConstantLength() {
   return !plain.wasInterrupted();
 }
 
-/// Whether a value is the iteration's number and what the loop does not change. Sums are of one
+/// True if a value is the iteration's number and what the loop does not change. Sums are of one
 /// width: of one that wraps and is widened then, less than the bound would not mean no wrap.
 bool LoopSplitter::countsUp(Value value) {
   if (value == loop.getInductionVar())

@@ -47,7 +47,7 @@ template <typename AddOp> struct AddIntoAccumulator : public OpRewritePattern<Ad
   }
 };
 
-/// Whether two masks are one, be it that one is the splat of the other.
+/// True if two masks are one, be it that one is the splat of the other.
 bool isSameMask(Value a, Value b) {
   auto strip = [](Value mask) {
     auto splat = mask.getDefiningOp<SplatOp>();

@@ -22,7 +22,7 @@ struct EndLoopsPass : public tessera::tile::impl::TileEndLoopsPassBase<EndLoopsP
   void runOnOperation() final;
 };
 
-/// Whether the value after the last that is below the bound may be past the type's largest.
+/// True if the value after the last that is below the bound may be past the type's largest.
 bool mayWrap(scf::ForOp loop) {
   auto type = dyn_cast<IntegerType>(loop.getInductionVar().getType());
   // A loop over `index` is the compiler's own, over the elements of a tile.

@@ -39,7 +39,7 @@ private:
   IntegerRanges ranges;
 };
 
-/// Whether an index is wide enough not to wrap in most programs.
+/// True if an index is wide enough not to wrap in most programs.
 bool isIndex(Value value) {
   Type type = getElementTypeOrSelf(value.getType());
   return type.isInteger(32) || type.isInteger(64);
@@ -83,7 +83,7 @@ void LimitLaunchesPass::relyOn(FuncOp kernel, const LaunchLimits &taken) {
   }
 }
 
-/// Whether an index is not negative, if need be by limits that the kernel relies on from here on.
+/// True if an index is not negative, if need be by limits that the kernel relies on from here on.
 bool LimitLaunchesPass::makeNonNegative(FuncOp func, Value index) {
   if (ranges.isNonNegative(index))
     return true;

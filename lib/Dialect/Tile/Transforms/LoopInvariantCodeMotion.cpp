@@ -28,7 +28,7 @@ struct LoopInvariantCodeMotionPass
     : public tessera::tile::impl::TileLoopInvariantCodeMotionPassBase<LoopInvariantCodeMotionPass> {
   void runOnOperation() final;
   bool runsAtLeastOnce(scf::ForOp loop);
-  /// Whether there were any.
+  /// True if there were any.
   bool hoistLoads(scf::ForOp loop);
 };
 

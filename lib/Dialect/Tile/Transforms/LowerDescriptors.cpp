@@ -35,7 +35,7 @@ struct View {
   RankedTensorType block;
   Value base;
   SmallVector<Value> shape, strides, offsets;
-  /// Whether what lies outside reads as NaN (an i1); descriptors alone have it.
+  /// True if what lies outside reads as NaN (an i1); descriptors alone have it.
   Value padsWithNaN;
 
   /// The parts of a converted value, in the order of `addParts`.
@@ -259,7 +259,7 @@ struct BlockStorePattern : public ViewPattern<BlockStoreOp> {
   }
 };
 
-/// Whether a scalar is read from memory, if in another form.
+/// True if a scalar is read from memory, if in another form.
 bool isLoaded(Value value) {
   Operation *op = value.getDefiningOp();
   while (op && op->hasTrait<OpTrait::Elementwise>() && op->getNumOperands() == 1)

@@ -40,7 +40,7 @@ struct Wrap {
   Value index, extent;
   bool isSigned;
 
-  /// Whether the index and the extent are the same in all iterations of a loop.
+  /// True if the index and the extent are the same in all iterations of a loop.
   bool isInvariantIn(Operation *loop) const;
 };
 
@@ -76,7 +76,7 @@ Value stripShape(Value value) {
   return value;
 }
 
-/// Whether two tiles have the same one value everywhere.
+/// True if two tiles have the same one value everywhere.
 bool areSameSplats(Value a, Value b) {
   a = stripShape(a);
   b = stripShape(b);
@@ -87,7 +87,7 @@ bool areSameSplats(Value a, Value b) {
   return l && r && l.getSource() == r.getSource();
 }
 
-/// Whether a value is the same in all iterations of a loop, wherever it is computed.
+/// True if a value is the same in all iterations of a loop, wherever it is computed.
 bool isInvariantIn(Value value, Operation *loop, unsigned depth = 0) {
   constexpr unsigned kMaxDepth = 16;
   if (!loop->isAncestor(value.getParentRegion()->getParentOp()))
@@ -139,7 +139,7 @@ bool MaskWrapsPass::isMasked(const Wrap &wrap, StoreOp store, unsigned dim,
   });
 }
 
-/// Whether nothing comes of what lies beyond the extent: every way from the tile leads to a
+/// True if nothing comes of what lies beyond the extent: every way from the tile leads to a
 /// store that leaves it out.
 bool MaskWrapsPass::isUnusedBeyond(const Wrap &wrap, Along loaded, AccessAnalysis &analysis) {
   SetVector<Along> values;
@@ -211,7 +211,7 @@ void MaskWrapsPass::mask(LoadOp load, unsigned dim, Value inside) {
   load.getMaskMutable().assign(mask);
 }
 
-/// Whether a row is the same in every lane: of a block's number, where the row lies in one block.
+/// True if a row is the same in every lane: of a block's number, where the row lies in one block.
 /// Division rounds towards zero, so that no index of it may be negative.
 static bool isUniformRow(Value row, AccessAnalysis &analysis) {
   auto type = dyn_cast<RankedTensorType>(row.getType());
@@ -235,7 +235,7 @@ static bool isUniformRow(Value row, AccessAnalysis &analysis) {
                       [&](Value operand) { return isUniformRow(operand, analysis); });
 }
 
-/// Whether the program may have written to memory before a load. A lane sees its own store, which
+/// True if the program may have written to memory before a load. A lane sees its own store, which
 /// another lane's load need not.
 static bool mayFollowWrite(LoadOp load) {
   auto function = load->getParentOfType<FuncOp>();
@@ -261,7 +261,7 @@ static bool mayFollowWrite(LoadOp load) {
   return result.wasInterrupted();
 }
 
-/// Whether what a row loads may be its first element in every lane.
+/// True if what a row loads may be its first element in every lane.
 bool MaskWrapsPass::isOneElement(LoadOp load, AccessAnalysis &analysis) {
   auto type = dyn_cast<RankedTensorType>(load.getType());
   if (!type || type.getRank() != 1 || type.getNumElements() == 1 || load.getIsVolatile() ||

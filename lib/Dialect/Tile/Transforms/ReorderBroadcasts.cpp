@@ -18,7 +18,7 @@ namespace tessera::tile {
 using namespace mlir;
 using namespace tessera::tile;
 
-/// Whether equal operands of the op give equal results, and it may be done once for many.
+/// True if equal operands of the op give equal results, and it may be done once for many.
 static bool isElementwise(Operation *op) {
   return op->hasTrait<OpTrait::Elementwise>() && op->getNumResults() == 1 &&
          op->getNumRegions() == 0 && op->getNumOperands() > 0 && isPure(op) &&

@@ -52,7 +52,7 @@ bool isUniformTile(Value tile) {
   return tile.getDefiningOp<SplatOp>() || matchPattern(tile, m_Constant(&constant));
 }
 
-/// Whether a tile is `base` moved by equal amounts, other ones on each way through
+/// True if a tile is `base` moved by equal amounts, other ones on each way through
 /// conditionals.
 bool isMoved(Value tile, Value base, unsigned depth = 0) {
   constexpr unsigned kMaxDepth = 16;
@@ -166,7 +166,7 @@ std::optional<Induction> RewriteInductionsPass::findInduction(Value carried, Val
                                                            : type.getElementType()};
 }
 
-/// Whether `value` is `from` less `amount`.
+/// True if `value` is `from` less `amount`.
 static bool isLessBy(Value value, Value from, Value amount) {
   APInt constant, added;
   if (auto sub = value.getDefiningOp<arith::SubIOp>())

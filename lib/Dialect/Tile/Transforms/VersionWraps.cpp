@@ -33,7 +33,7 @@ struct VersionedWrap {
   Value start;
   int64_t from, length;
   Value extent;
-  /// Whether an index may be negative, or the sum may leave its type.
+  /// True if an index may be negative, or the sum may leave its type.
   bool mayOverflow = true;
 };
 
@@ -50,7 +50,7 @@ Value getSplatSource(Value tile) {
   return splat ? splat.getSource() : Value();
 }
 
-/// Whether a scalar can be computed before an op of its block.
+/// True if a scalar can be computed before an op of its block.
 bool canHoist(Value value, Operation *before) {
   Operation *op = value.getDefiningOp();
   if (!op || op->getBlock() != before->getBlock() || op->isBeforeInBlock(before))

@@ -30,12 +30,12 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
 
 
 def is_ours(package: object) -> bool:
-    """Whether what somebody has as `triton` is Tessera."""
+    """True if what somebody has as `triton` is Tessera."""
     return getattr(package, "__tessera__", False) is True
 
 
 def is_installed() -> bool:
-    """Whether `import triton` gives Tessera in this process."""
+    """True if `import triton` gives Tessera in this process."""
     loaded = sys.modules.get("triton")
     if loaded is not None:
         return is_ours(loaded)

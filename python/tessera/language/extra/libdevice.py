@@ -108,7 +108,7 @@ def _functions(module: str) -> Any:
 
 
 def _accepts(type: Any, operand: tensor, widens: bool) -> bool:
-    """Whether an argument may be one of a type; `widens`: a float32 may be a float64."""
+    """True if an argument may be one of a type; `widens`: a float32 may be a float64."""
     number = operand._constant
     if isinstance(number, float):
         return bool(type.is_floating())

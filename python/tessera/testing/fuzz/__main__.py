@@ -424,7 +424,7 @@ def _environment() -> dict[str, str]:
 
 
 def _crashes(program: Program, target: str, folder: str) -> bool:
-    """Whether the kernel still takes a process down."""
+    """True if the kernel still takes a process down."""
     path = _write(program, target, "", folder)
     try:
         done = subprocess.run(

@@ -349,7 +349,7 @@ def _compare(
 
 
 def _has_clusters(target: str, seed: int) -> bool:
-    """Whether a simulated GPU has clusters."""
+    """True if a simulated GPU has clusters."""
     architecture = target.partition(":")[2] or _ARCHITECTURES[seed % 3]
     return target.startswith("simulator") and gpu_machines()[architecture].max_cluster_size > 1
 

@@ -42,7 +42,7 @@ _EXACT_TERMS = {
 
 
 def is_extent(extent: int) -> bool:
-    """Whether a tile may have this extent."""
+    """True if a tile may have this extent."""
     odd = extent // (extent & -extent) if extent else 0
     return odd == 1 or (0 < odd <= 31 and extent % 8 == 0)
 

@@ -28,7 +28,7 @@ using mlir::getElementTypeOrSelf;
 /// The most elements that a tile may have.
 inline constexpr int64_t kMaxTileElements = int64_t(1) << 20;
 
-/// Whether a dimension of a tile may have this extent: a power of two, or
+/// True if a dimension of a tile may have this extent: a power of two, or
 /// `odd * 2^k` with odd <= 31 and 2^k >= 8. One rule for every target.
 bool isLegalExtent(int64_t extent);
 
@@ -124,21 +124,21 @@ inline std::optional<Motion> getMotion(mlir::Operation *op) {
   return move ? std::optional(move.getMotion()) : std::nullopt;
 }
 
-/// Whether the op's only result has elements of its only operand, and no others: through such
+/// True if the op's only result has elements of its only operand, and no others: through such
 /// ops one looks for what they are.
 inline bool movesOneTile(mlir::Operation *op) {
   auto move = llvm::dyn_cast<MoveOpInterface>(op);
   return move && move.isOfOneTile();
 }
 
-/// Whether the op's result has the elements of its operand at the same indices; a scalar
+/// True if the op's result has the elements of its operand at the same indices; a scalar
 /// operand is all of them.
 inline bool keepsElements(mlir::Operation *op) { return getMotion(op) == Motion::Stays; }
 
 /// What an element of the op's first result takes.
 ElementCost getElementCost(mlir::Operation *op);
 
-/// Whether the op is there to happen: it writes to Events.
+/// True if the op is there to happen: it writes to Events.
 bool isEvent(mlir::Operation *op);
 
 } // namespace tessera::tile

@@ -83,22 +83,22 @@ mlir::FailureOr<const GPUMachine *> requireMachine(mlir::ModuleOp module);
 /// `tilegpu.warp_specialize` adds.
 std::optional<unsigned> getNumLaunchWarps(mlir::FunctionOpInterface function);
 
-/// Whether `op` is in the partition of a `tilegpu.warp_specialize` or in a `tilegpu.one_thread`,
+/// True if `op` is in the partition of a `tilegpu.warp_specialize` or in a `tilegpu.one_thread`,
 /// which one thread runs.
 bool isInPartition(mlir::Operation *op);
 
 /// The warps of a warpgroup, which wgmma takes and which does things on its own.
 inline constexpr unsigned kWarpsOfWarpgroup = GPUMachine::kWarpsOfWarpgroup;
 
-/// Whether warpgroups can do something each for itself at an op: an error, if it is not in
-/// the default region of a `tilegpu.warp_specialize`, or its warps are not two to four warpgroups.
+/// Verify that warpgroups can act separately at an op. It is an error if the op is not in the
+/// default region of a `tilegpu.warp_specialize`, or its warps are not two to four warpgroups.
 mlir::LogicalResult verifyWarpgroups(mlir::Operation *op);
 
 /// Shuffles that each register of the destination takes in a conversion within warps: more
 /// than one where it depends on the lane in which register the element is.
 unsigned countShuffles(const Conversion &conversion);
 
-/// Whether a conversion of elements of so many bytes goes through shared memory.
+/// True if a conversion of elements of so many bytes goes through shared memory.
 bool needsMemory(const Conversion &conversion, int64_t bytes);
 
 /// In how many rounds an op goes through its scratch (kScratchRoundsAttr).
@@ -113,7 +113,7 @@ int64_t getElementBytes(mlir::Type element);
 /// What all elements of a tile take.
 int64_t getTileBytes(mlir::RankedTensorType tile);
 
-/// Whether an element is an 8-bit float that GPUs have instructions for: e4m3 or e5m2.
+/// True if an element is an 8-bit float that GPUs have instructions for: e4m3 or e5m2.
 bool isNativeFloat8(mlir::Type element);
 
 } // namespace tessera::tilegpu
@@ -183,7 +183,7 @@ TensorMapAttr getTensorMap(mlir::Value map);
 /// The boxes of a map that a buffer is; none if it is not in such boxes.
 std::optional<TensorMapBox> matchBoxes(MemDescType buffer, TensorMapAttr map);
 
-/// Whether a tile of this layout is in the registers of warpgroups so that each box of
+/// True if a tile of this layout is in the registers of warpgroups so that each box of
 /// it is one group's: they are dealt to so many groups along each dimension, in turns.
 bool areOfGroups(LayoutAttr layout, const TensorMapBox &box, llvm::ArrayRef<int32_t> groups);
 

@@ -14,8 +14,8 @@ namespace tessera::tilegpu {
 /// A kernel has at most so many.
 inline constexpr unsigned kMaxTensorMaps = 16;
 
-/// Whether tiles in a buffer can be moved by a tensor map: none, if not, and then `why` (may
-/// be null) gets the reason.
+/// True if a tensor map can copy the tiles in a buffer. If not, `why` (may be null) gets the
+/// reason.
 bool canMoveByTensorMap(const BoxAccess &box, MemDescType buffer, std::string *why = nullptr);
 
 /// The kernel's argument with the tensor map of an array, for tiles that lie in memory as

@@ -24,7 +24,7 @@ public:
   ArrayRange emit(const BoxAccess &box,
                   llvm::function_ref<mlir::Value(const BoxDim &)> getLastIndex,
                   llvm::function_ref<mlir::Value(unsigned)> getSymbol) const;
-  /// Whether two are known, and have no byte in common: an i1.
+  /// True if two are known, and have no byte in common: an i1.
   mlir::Value areApart(const ArrayRange &a, const ArrayRange &b) const;
 
   mlir::Value evaluate(LaunchExpr expr, llvm::function_ref<mlir::Value(unsigned)> getSymbol) const;

@@ -78,7 +78,7 @@ private:
   int end = 0;
 };
 
-/// Whether a user of a loaded tile stores it to a buffer that a slot of type `tile` takes the place
+/// True if a user of a loaded tile stores it to a buffer that a slot of type `tile` takes the place
 /// of.
 bool isSlotOfRing(mlir::Operation *user, tile::LoadOp load, MemDescType tile);
 

@@ -10,10 +10,10 @@
 
 namespace tessera::tilegpu {
 
-/// Whether a value may be another one in another block of the cluster.
+/// True if a value may be another one in another block of the cluster.
 bool dependsOnBlock(mlir::Value value);
 
-/// Whether blocks may do a loop, or come to it, differently often.
+/// True if blocks may do a loop, or come to it, differently often.
 bool isUneven(mlir::scf::ForOp loop);
 
 /// The most rows of a box with which a tile is in as many boxes for each of so many blocks; none

@@ -12,7 +12,7 @@ using namespace tessera;
 using namespace tessera::tilegpu;
 
 //===----------------------------------------------------------------------===//
-// Whether it can be known
+// Can the overlap be known?
 //===----------------------------------------------------------------------===//
 
 static tile::FuncOp getKernel(const BoxAccess &box) {
@@ -26,20 +26,20 @@ static Value getSymbol(const BoxAccess &box, unsigned number) {
   return box.isFoundByKernel() ? box.getParameters()[number] : getKernel(box).getArgument(number);
 }
 
-/// Whether it is a box at every launch. Launches are asked for what has to hold for copies alone.
+/// True if it is a box at every launch. Launches are asked for what has to hold for copies alone.
 static bool isAlwaysBox(const BoxAccess &box) {
   return box.getConditions().empty() && box.getProgramBounds().empty() &&
          box.getMostPrograms() == 0;
 }
 
-/// Whether an op writes what other threads than the program's can see.
+/// True if an op writes what other threads than the program's can see.
 static bool mayWriteArrays(Operation *op) {
   return llvm::any_of(getMemoryAccesses(op), [](const OpAccess &access) {
     return access.writes && access.resource != SharedMemory::get();
   });
 }
 
-/// Whether an op orders what comes before and behind it with other programs.
+/// True if an op orders what comes before and behind it with other programs.
 static bool ordersMemory(Operation *op) {
   auto load = dyn_cast<tile::LoadOp>(op);
   return isa<tile::BarrierOp>(op) ||

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Whether a loop stores what a loop inside of it copies: where neither array is known before the
-// kernel runs, the places that it finds them at are compared once, in front of the outer loop.
+// The overlap of the arrays that a loop stores with those that an inner loop copies. If the kernel
+// loads their addresses, the places are compared once, in front of the outer loop.
 //
 //     while there is a tile:                      may = [a, a + bytes) meets [c, c + bytes), or ...
 //       for k: multiply boxes of a and b    >     while there is a tile:
-//       store a box of c                            if may: the producer hears of what is stored
+//       store a box of c if may: the producer waits for the stores
 //                                                   for k: ...
 //
 // An array reaches from its first element to the one at its greatest coordinates. Where that is
@@ -29,7 +29,7 @@ public:
   find(mlir::scf::ForOp loop, llvm::ArrayRef<const BoxAccess *> copied, AccessAnalysis &analysis);
 
   mlir::Operation *getLoop() const { return around; }
-  /// Whether a copied and a stored array may overlap: an i1.
+  /// True if a copied and a stored array may overlap: an i1.
   mlir::Value emit(mlir::OpBuilder &builder, mlir::Location loc) const;
 
 private:

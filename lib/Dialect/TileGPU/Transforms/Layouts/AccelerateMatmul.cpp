@@ -58,9 +58,9 @@ struct Dot {
 
   bool isBatched() const { return shape.size() > 2; }
   bool isFloat8() const { return isa<FloatType>(element) && bits == 8; }
-  /// Whether instructions for 8-bit floats take both operands: e4m3 and e5m2, also one of each.
+  /// True if instructions for 8-bit floats take both operands: e4m3 and e5m2, also one of each.
   bool isOfFloat8MMA() const { return isNativeFloat8(element) && isNativeFloat8(other); }
-  /// Whether mma.sync multiplies 8-bit floats as f16: where it has no instruction for them, or one
+  /// True if mma.sync multiplies 8-bit floats as f16: where it has no instruction for them, or one
   /// that sums more of them in less than f32 than may be.
   bool isWidened(const GPUMachine &gpu) const {
     std::optional<MMAInstruction> mma = gpu.findMMA(MMAKind::Warp, MMAElement::F8);
@@ -109,7 +109,7 @@ using Spread = SmallVector<int32_t, 3>;
 // Which instruction
 //===----------------------------------------------------------------------===//
 
-/// Whether a tile is computed from the result of a dot, in this iteration.
+/// True if a tile is computed from the result of a dot, in this iteration.
 static bool comesFromDot(Value value) {
   SmallVector<Value> work{value};
   llvm::SmallDenseSet<Operation *, 16> seen;
@@ -128,7 +128,7 @@ static bool comesFromDot(Value value) {
   return false;
 }
 
-/// Whether the result of this dot becomes the first operand of another one.
+/// True if the result of this dot becomes the first operand of another one.
 static bool becomesOperand(tile::DotOp op) {
   SmallVector<Value> work{op.getResult()};
   llvm::SmallDenseSet<Operation *, 16> seen;
@@ -243,7 +243,7 @@ public:
   LogicalResult toWgmma(const Dot &dot);
   /// For operands of f32 that are split into parts.
   void toWgmmaOfParts(const Dot &dot);
-  /// Whether wgmma takes the dot better with its operands swapped (swap-AB).
+  /// True if wgmma takes the dot better with its operands swapped (swap-AB).
   bool isBetterSwapped(const Dot &dot);
 
 private:
@@ -254,7 +254,7 @@ private:
   Value read(Value tile, Operation *user);
   /// The dimension along which a loaded tile lies in rows.
   unsigned getFast(Value tile);
-  /// Whether a loaded operand, or what it is the transpose of, lies in rows along `kDim`.
+  /// True if a loaded operand, or what it is the transpose of, lies in rows along `kDim`.
   bool liesAlong(Value tile, unsigned kDim);
 
   const Machine &machine;

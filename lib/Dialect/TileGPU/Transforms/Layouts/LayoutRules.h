@@ -10,7 +10,7 @@
 
 namespace tessera::tilegpu {
 
-/// Whether a value is spread over threads at all.
+/// True if a value is spread over threads at all.
 inline bool isTile(mlir::Value value) { return llvm::isa<mlir::RankedTensorType>(value.getType()); }
 
 class LayoutRules {
@@ -22,7 +22,7 @@ public:
   /// The tile type whose layout is the label; null if the op has no rule.
   mlir::RankedTensorType getLabelType(mlir::Operation *op) const;
 
-  /// Whether the op can be done with this label.
+  /// True if the op can be done with this label.
   bool isValid(mlir::Operation *op, LayoutAttr label) const;
 
   /// The layout of a result.
@@ -71,8 +71,8 @@ private:
 /// Has the ops of all dialects implement LayoutRuleOpInterface.
 void registerLayoutRuleModels(mlir::DialectRegistry &registry);
 
-/// Whether a tile is cheap enough to be computed again in each layout that is asked for:
-/// index arithmetic from ranges, splats and constants. Remembers what it was asked.
+/// Tiles that are cheap enough to be recomputed in each layout that is needed: index arithmetic
+/// from ranges, splats and constants. Answers are cached.
 class CheapTiles {
 public:
   bool contains(mlir::Value value) { return getCost(value) <= kMost; }

@@ -39,7 +39,7 @@ namespace tessera::tilegpu {
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
-/// Whether a tile takes no registers before it is there: it is a constant, or made of scalars and
+/// True if a tile takes no registers before it is there: it is a constant, or made of scalars and
 /// of such tiles a register at a time.
 static bool isIndexArithmetic(Value tile, llvm::DenseMap<Operation *, bool> &known) {
   Operation *op = tile.getDefiningOp();
@@ -59,13 +59,13 @@ static bool isIndexArithmetic(Value tile, llvm::DenseMap<Operation *, bool> &kno
   return known[op] = isMade;
 }
 
-/// Whether an op makes one tile, and nothing else.
+/// True if an op makes one tile, and nothing else.
 static bool makesTile(Operation *op) {
   return op->getNumResults() == 1 && isa<RankedTensorType>(op->getResult(0).getType()) &&
          op->getNumRegions() == 0 && isPure(op);
 }
 
-/// Whether moving the op down shortens what is held in registers.
+/// True if moving the op down shortens what is held in registers.
 static bool sinks(Operation *op) {
   int64_t held = 0;
   for (Type type : op->getOperandTypes())
@@ -221,7 +221,7 @@ static void putOffLoads(ModuleOp module, unsigned warps) {
 // Tiles behind a reduction
 //===----------------------------------------------------------------------===//
 
-/// Whether computing it again is next to nothing beside loading what it is made of.
+/// True if computing it again is next to nothing beside loading what it is made of.
 static bool isCheap(Operation *op) {
   bool isNumber = op->hasTrait<OpTrait::Elementwise>() && isPure(op) &&
                   isa<FloatType>(getElementTypeOrSelf(op->getResult(0)));
@@ -323,7 +323,7 @@ private:
     });
   }
 
-  /// Whether loads are all that it takes, besides what is there anyway. It is known of what
+  /// True if loads are all that it takes, besides what is there anyway. It is known of what
   /// comes before the op.
   bool canRepeat(Operation *op) const {
     if (op->getNumResults() != 1)
@@ -342,7 +342,7 @@ private:
            });
   }
 
-  /// Whether an address or a mask is there behind the reduction without being held for it:
+  /// True if an address or a mask is there behind the reduction without being held for it:
   /// made of scalars, or needed in the next iteration anyway.
   bool isFree(Value value) const {
     Operation *op = value.getDefiningOp();
@@ -350,7 +350,7 @@ private:
            madeOfScalars.contains(op);
   }
 
-  /// Whether an operand is a tile of this block that would have to be kept for its copy.
+  /// True if an operand is a tile of this block that would have to be kept for its copy.
   bool isHeldFor(Value operand) const {
     Operation *op = operand.getDefiningOp();
     return op && op->getBlock() == block && isa<RankedTensorType>(operand.getType()) &&
@@ -424,7 +424,7 @@ static int64_t computeOccupancy(tile::FuncOp function, unsigned warps) {
   return countPrograms(most + kOtherBytes, warps, getMachine(function));
 }
 
-/// Whether something that all warps wait for is in [first, last).
+/// True if something that all warps wait for is in [first, last).
 static bool hasReduction(Operation *first, Operation *last) {
   for (Operation *op = first; op != last; op = op->getNextNode())
     if (isa<tile::ReduceOp>(op))

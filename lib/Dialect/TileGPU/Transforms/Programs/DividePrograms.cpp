@@ -62,7 +62,7 @@ public:
   ProgramDivider(tile::FuncOp kernel, const GPUMachine &machine, unsigned blocks, unsigned warps)
       : kernel(kernel), machine(machine), blocks(blocks), warps(warps) {}
 
-  /// Whether the kernel can be divided along this dimension of its dots' results.
+  /// True if the kernel can be divided along this dimension of its dots' results.
   bool plan(unsigned along);
   void divide();
   /// Cycles that each block takes for its part of an iteration of the loop of dots that was
@@ -146,7 +146,7 @@ static ArrayRef<int64_t> getShape(Value value) {
 // Dots
 //===----------------------------------------------------------------------===//
 
-/// Whether wgmma multiplies elements of these types where TMA brings them.
+/// True if wgmma multiplies elements of these types where TMA brings them.
 static bool isForWarpgroups(tile::DotOp dot) {
   Type a = getElementTypeOrSelf(dot.getA().getType()),
        b = getElementTypeOrSelf(dot.getB().getType());
@@ -155,7 +155,7 @@ static bool isForWarpgroups(tile::DotOp dot) {
   return a.isF16() || a.isBF16() || a.isInteger(8) || (isNativeFloat8(a) && isNativeFloat8(b));
 }
 
-/// Whether a part of each dot is still enough for wgmma by all warps.
+/// True if a part of each dot is still enough for wgmma by all warps.
 bool ProgramDivider::planDots(unsigned along) {
   constexpr int64_t kRows = 64, kColumns = 64;
   kernel.walk([&](tile::DotOp dot) { dots.push_back(dot); });
@@ -233,7 +233,7 @@ bool ProgramDivider::planOrder() {
   return true;
 }
 
-/// Whether all that loops multiply comes in boxes, for TMA, and some of it is whole.
+/// True if all that loops multiply comes in boxes, for TMA, and some of it is whole.
 bool ProgramDivider::planBoxes() {
   bool hasWhole = false;
   llvm::SmallPtrSet<Block *, 2> seen;

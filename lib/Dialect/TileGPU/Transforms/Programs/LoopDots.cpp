@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
 
-/// Whether a use is an operand of a dot that is not the accumulator.
+/// True if a use is an operand of a dot that is not the accumulator.
 static bool isOperand(OpOperand &use) {
   Operation *user = use.getOwner();
   if (isa<tile::DotOp, MmaDotOp, WarpgroupDotOp>(user))
@@ -305,7 +305,7 @@ std::optional<int64_t> tessera::tilegpu::getSmallStep(scf::ForOp loop) {
   return step.getSExtValue();
 }
 
-/// Whether a dot by multiply-add can read an operand from the ring that it is copied to, as far as
+/// True if a dot by multiply-add can read an operand from the ring that it is copied to, as far as
 /// its loop decides that (SlicedDot::findObstacle).
 static bool readsFromRing(tile::DotOp dot, Value operand, scf::ForOp loop,
                           const ReplacedOps &replaced) {
@@ -313,7 +313,7 @@ static bool readsFromRing(tile::DotOp dot, Value operand, scf::ForOp loop,
          replaced.contains(operand.getDefiningOp());
 }
 
-/// Whether an op stands behind a loop, or behind one that the loop is in.
+/// True if an op stands behind a loop, or behind one that the loop is in.
 static bool isBehind(scf::ForOp loop, Operation *op) {
   for (Operation *at = loop; at && !isa<tile::FuncOp>(at); at = at->getParentOp())
     if (Operation *beside = at->getBlock()->findAncestorOpInBlock(*op); beside && beside != at)

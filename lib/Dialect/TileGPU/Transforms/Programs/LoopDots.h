@@ -28,7 +28,7 @@ inline constexpr int64_t kExchangeBytes = 8 << 10;
 /// Loads that are copied ahead, and buffers that are slots of rings instead.
 using ReplacedOps = llvm::SmallDenseSet<mlir::Operation *, 16>;
 
-/// Whether a tile becomes an operand of a dot in this block, through ops that are done
+/// True if a tile becomes an operand of a dot in this block, through ops that are done
 /// element by element, or only move elements.
 bool reachesDot(mlir::Value tile, mlir::Block *block);
 
@@ -38,7 +38,7 @@ NodeRole getNodeRole(mlir::Operation *op);
 /// From this op on ops of stage 0 have this order, as far as none of them has another one.
 void setOrder(mlir::Operation *op, int order);
 
-/// Whether all elements are the constant 0 (not -0).
+/// True if all elements are the constant 0 (not -0).
 bool isZero(mlir::Value value);
 
 /// The buffer that an operand looks at, turned or not.
@@ -109,8 +109,8 @@ inline constexpr int64_t kMostTimelySlots = 8;
 /// iteration and dots on tensor cores are all that takes long.
 int64_t getTimelySlots(mlir::scf::ForOp loop, const GPUMachine &machine);
 
-/// Whether one op may be done before another one of the kernel: with the outermost loop that
-/// both are in, where it may be an iteration earlier, or null where it is above.
+/// May one op run before another one of the kernel? If so, the result is the outermost loop around
+/// both, in which it may run an iteration earlier, or null if it is above.
 std::optional<mlir::Operation *> findWayBefore(mlir::Operation *earlier, mlir::Operation *later);
 
 /// The step of a loop, where it is a constant above 0, and so small that the variables of

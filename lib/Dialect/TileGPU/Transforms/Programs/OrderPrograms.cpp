@@ -40,7 +40,7 @@ namespace tessera::tilegpu {
 
 static constexpr unsigned kAxes = 3;
 
-/// Whether a loop begins with the program's number and goes on by so many at a time: tiles that
+/// True if a loop begins with the program's number and goes on by so many at a time: tiles that
 /// programs take in turns. All programs take as many, or one less.
 static bool takesTurns(scf::ForOp loop) {
   APInt step;

@@ -77,13 +77,13 @@ static Value getBegin(Value value) {
   return value;
 }
 
-/// Whether it is the program's number along axis 0.
+/// True if it is the program's number along axis 0.
 static bool isProgram(Value value) {
   auto program = value.getDefiningOp<tile::ProgramIdOp>();
   return program && program.getAxis() == 0;
 }
 
-/// Whether a loop's argument begins with the program's number along axis 0, and goes on by more
+/// True if a loop's argument begins with the program's number along axis 0, and goes on by more
 /// than one: tiles that programs take in turns.
 static bool comesInTurns(BlockArgument argument) {
   Value first = getBegin(argument);
@@ -166,8 +166,8 @@ static std::optional<TilePlace> findPlace(tile::FuncOp kernel) {
   return TilePlace{numbers[1], numbers[0], Value(), kernel};
 }
 
-/// Whether what an operand is made of, within the loop, has the row of tiles or the column in it.
-/// Scalars that are loaded are taken to be the same: which expert of several it is, or which page.
+/// Does an operand depend, within the loop, on the row of tiles, and on the column? Loaded scalars
+/// are assumed to be equal: the number of an expert, or of a page.
 static std::pair<bool, bool> dependsOn(Value operand, TilePlace place) {
   llvm::SetVector<Value> values;
   values.insert(operand);
@@ -220,7 +220,7 @@ class AtBegin {
 public:
   explicit AtBegin(tile::FuncOp kernel) : kernel(kernel) {}
 
-  /// Whether that can be done. Asks it of all that the scalar is made of.
+  /// True if that can be done. Asks it of all that the scalar is made of.
   bool add(Value value);
 
   /// The scalar, or 0 if a loop in which something is loaded for it has no iteration.

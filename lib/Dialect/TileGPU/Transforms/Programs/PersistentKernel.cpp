@@ -31,7 +31,7 @@ bool tessera::tilegpu::dependsOnProgram(Value value) {
   return false;
 }
 
-/// Whether how long a loop lasts may depend on what it reads, and so on another program.
+/// True if how long a loop lasts may depend on what it reads, and so on another program.
 static bool mayWait(scf::WhileOp loop) {
   SmallVector<Value> work{loop.getConditionOp().getCondition()};
   llvm::SmallDenseSet<Value, 16> seen;

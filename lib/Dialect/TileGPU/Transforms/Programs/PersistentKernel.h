@@ -32,18 +32,18 @@ namespace tessera::tilegpu {
 inline constexpr llvm::StringLiteral kOverProgramsAttr =
     TileGPUDialect::OverProgramsAttrHelper::getNameStr();
 
-/// Whether a kernel's programs may come in any order, and be told by `tile.program_id` which ones
+/// True if a kernel's programs may come in any order, and be told by `tile.program_id` which ones
 /// they are: they do not look at each other, nor may wait for each other, nor see the machine
 /// (MachineView.h), nor say which they are in what they print.
 bool mayReorderPrograms(tile::FuncOp kernel);
 
-/// Whether a value may depend on which program it is: it is computed from a number of the program,
+/// True if a value may depend on which program it is: it is computed from a number of the program,
 /// loaded, or comes out of a branch or loop.
 bool dependsOnProgram(mlir::Value value);
 
 class PersistentKernel {
 public:
-  /// Whether programs may be reordered, and all end.
+  /// True if programs may be reordered, and all end.
   static bool isPossible(tile::FuncOp kernel);
   /// The order in which blocks that begin together end together, if there is one: the grid's where
   /// programs are of about the same length (loops have as many iterations in all of them), and a

@@ -59,9 +59,9 @@ public:
 
   /// Slices a value along one of its dimensions. False if anything needs it as a whole.
   bool add(Value value, unsigned dim);
-  /// Whether stores and loads may be done in turns.
+  /// True if stores and loads may be done in turns.
   bool canInterleave(LaunchConditions &conditions, AccessAnalysis &analysis, MemoryOrder &order);
-  /// Whether all extents can be divided by so much.
+  /// True if all extents can be divided by so much.
   bool canDivide(int64_t count) const;
   void emit(int64_t count);
 
@@ -102,7 +102,7 @@ static bool isSource(Operation *op) {
   return isa<tile::SplatOp, tile::RangeOp>(op) || op->hasTrait<OpTrait::ConstantLike>();
 }
 
-/// Whether an op gives each element by the same element of its operands.
+/// True if an op gives each element by the same element of its operands.
 static bool isByElements(Operation *op) {
   if (isa<tile::LoadOp, tile::StoreOp>(op))
     return true;
@@ -110,7 +110,7 @@ static bool isByElements(Operation *op) {
          (op->hasTrait<OpTrait::Elementwise>() || tile::keepsElements(op));
 }
 
-/// Whether a value follows from numbers alone, so that there may be two of it.
+/// True if a value follows from numbers alone, so that there may be two of it.
 bool Slices::isComputedAnew(Value value) {
   if (!isTile(value))
     return true;

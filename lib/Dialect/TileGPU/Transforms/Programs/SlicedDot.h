@@ -38,7 +38,7 @@
 
 namespace tessera::tilegpu {
 
-/// Whether a value of a loop's body is computed from scalars alone, again for little.
+/// True if a value of a loop's body is computed from scalars alone, again for little.
 bool isScalarWork(mlir::Value value, mlir::scf::ForOp loop);
 
 /// A dot that has slices, or may have.
@@ -59,7 +59,7 @@ public:
     int64_t countWords() const;
   };
 
-  /// Whether an op is of a kind that reads its operands so.
+  /// True if an op is of a kind that reads its operands so.
   static bool isKind(mlir::Operation *op) { return mlir::isa<tile::DotOp, MmaDotOp>(op); }
   /// Fails with an error if it is not.
   static mlir::LogicalResult verifyKind(mlir::Operation *op);
@@ -77,10 +77,10 @@ public:
   Obstacle findObstacle(int64_t slices) const;
   /// Why the first slice of the next iteration cannot be fetched ahead, where there are slices.
   Obstacle findObstacleAhead(int64_t slices) const;
-  /// Whether the dot can be done as its node says. Fails with an error.
+  /// Verify that the dot can be expanded as its node says. Fails with an error.
   mlir::LogicalResult verify(NodeAttr node) const;
 
-  // What a planner asks.
+  // Queries of planners.
 
   bool isMma() const { return mlir::isa<MmaDotOp>(dot); }
   /// The extent along k.

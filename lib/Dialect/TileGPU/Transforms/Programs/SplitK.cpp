@@ -68,7 +68,7 @@ public:
   LoopSplitter(scf::ForOp loop, unsigned numBlocks, bool isWanted)
       : loop(loop), numBlocks(numBlocks), isWanted(isWanted) {}
 
-  /// Whether the loop can be divided; if not, a remark says why.
+  /// True if the loop can be divided; if not, a remark says why.
   bool plan();
   void split();
   /// What a launch has to know to choose whether it is; null if the number of iterations is not
@@ -136,7 +136,7 @@ static void followTrans(tile::TransOp op, SmallVectorImpl<int32_t> &places) {
   }
 }
 
-/// Whether what is yielded is the carried tile and dots that are added to it, by themselves. On
+/// True if what is yielded is the carried tile and dots that are added to it, by themselves. On
 /// the way it may be looked at in another shape, if each element comes back to its own place: what
 /// iterations add is to be the same in any order of them.
 bool LoopSplitter::isAccumulator(BlockArgument argument, Value next) {
@@ -194,7 +194,7 @@ bool LoopSplitter::planCarried(unsigned number) {
   return true;
 }
 
-/// Whether each block of a cluster may do an op for itself, as often as it likes.
+/// True if each block of a cluster may do an op for itself, as often as it likes.
 static bool mayBeDoneByEach(Operation *op) {
   if (isa<CallOpInterface>(op))
     return false;

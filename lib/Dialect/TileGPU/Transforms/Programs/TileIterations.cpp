@@ -95,7 +95,7 @@ bool CellAccesses::add(const BoxAccess &box, ArrayRef<Value> numbers, scf::ForOp
 // All that a loop accesses
 //===----------------------------------------------------------------------===//
 
-/// Whether an op does nothing to memory but load or store plainly.
+/// True if an op does nothing to memory but load or store plainly.
 static bool isPlainAccess(Operation *op) {
   if (auto load = dyn_cast<tile::LoadOp>(op))
     return !load.getIsVolatile() && load.getCache() != tile::CacheModifier::CV;
@@ -113,7 +113,7 @@ static scf::ForOp getKnownLoop(const ScalarFactor &factor, scf::ForOp loop) {
   return isKnown ? inner : scf::ForOp();
 }
 
-/// Whether it can be computed in front of the loop how far a box reaches in all iterations.
+/// True if it can be computed in front of the loop how far a box reaches in all iterations.
 bool TileIterations::hasKnownEnd(const BoxAccess &box) const {
   scf::ForOp of = loop;
   auto isKnown = [&](const ScalarFactor &factor) {
@@ -177,7 +177,7 @@ bool TileIterations::addAccesses(AccessAnalysis &analysis) {
   return true;
 }
 
-/// Whether an iteration knows its program by nothing but the tile's number.
+/// True if an iteration knows its program by nothing but the tile's number.
 static bool isOfTileAlone(scf::ForOp loop) {
   if (dependsOnProgram(loop.getUpperBound()) || dependsOnProgram(loop.getStep()))
     return false;
@@ -291,7 +291,7 @@ ArrayRange TileIterations::Emitter::emitRange(const BoxAccess &box) {
       [&](unsigned symbol) { return kernel.getArgument(symbol); });
 }
 
-/// Whether a row of an array ends before the next one begins.
+/// True if a row of an array ends before the next one begins.
 Value TileIterations::Emitter::emitAreDivided(const Cells &cells) {
   Value width =
       cells.extent ? evaluate(cells.extent) : ranges.mul(columns, ranges.number(cells.columns));

@@ -43,7 +43,7 @@ public:
 
   /// Asks launches for what has to hold there. False if they may not be asked, and something has.
   bool addConditions(bool assumeApart) const;
-  /// Whether all the rest holds, an i1, computed from what is known in front of the loop.
+  /// True if all the rest holds, an i1, computed from what is known in front of the loop.
   mlir::Value emitMayChange(mlir::OpBuilder &builder, mlir::Location loc) const;
 
 private:

@@ -44,7 +44,7 @@ public:
 
   mlir::ArrayRef<MemDescType> getTiles() const { return tiles; }
   unsigned getNumSlots() const { return slots; }
-  /// Whether others of so many blocks copy to its rings, too: a slot is left by all of them.
+  /// The number of blocks that copy to its rings: all of them must release a slot.
   void setBlocks(unsigned number) { blocks = number; }
   bool isShared() const { return blocks > 1; }
   /// Bytes of shared memory that one slot takes.

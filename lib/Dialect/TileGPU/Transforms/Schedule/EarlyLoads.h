@@ -27,8 +27,8 @@ struct EarlyLoadObstacle {
   tile::LoadOp load;
 };
 
-/// Whether loads of a kernel may come before everything that it does to memory before them. What
-/// has to hold at the launch for that is added to `conditions`.
+/// Finds an obstacle to running a kernel's loads before all of its earlier accesses of memory.
+/// Launch conditions for that are added to `conditions`.
 std::optional<EarlyLoadObstacle> findObstacle(tile::FuncOp kernel,
                                               llvm::ArrayRef<tile::LoadOp> loads,
                                               MemoryOrder &order, AccessAnalysis &analysis,

@@ -31,7 +31,7 @@ LogicalResult KernelExpander::verifyOrder(ArrayRef<ScheduledCopy> copies, Operat
   return error;
 }
 
-/// Whether copies of a loop begin where the program comes to it, and not before.
+/// True if copies of a loop begin where the program comes to it, and not before.
 bool KernelExpander::isInPlace(const LoopSchedule &schedule) const {
   return llvm::any_of(schedule.getCopies(), [&](const ScheduledCopy &copy) {
     return rings.boxes.find(copy.load)->second.isFoundByKernel();
@@ -51,7 +51,7 @@ LogicalResult KernelExpander::verifyInPlace(const LoopSchedule &schedule) {
   return success();
 }
 
-/// Whether producer warps can go through all loops.
+/// Verify that producer warps can run all loops.
 LogicalResult KernelExpander::verifySlice() {
   ProducerSlice needs = getSlice();
   if (!needs.getWhyNot().empty())
@@ -161,7 +161,7 @@ LogicalResult KernelExpander::planRings() {
   return success();
 }
 
-/// Whether a kernel can have the maps that its copies need, beside those that it has.
+/// Verify that a kernel can have the maps that its copies need, beside those that it has.
 LogicalResult KernelExpander::verifyMaps() const {
   llvm::SmallDenseSet<TensorMapAttr, kMaxTensorMaps> needed;
   for (BlockArgument argument : tile::FuncOp(kernel).getArguments())
@@ -243,7 +243,7 @@ void KernelExpander::addMaps() {
 // Places in channels
 //===----------------------------------------------------------------------===//
 
-/// Whether an op is a load that is copied once a program, or a loop with a schedule, or has one
+/// True if an op is a load that is copied once a program, or a loop with a schedule, or has one
 /// inside.
 bool KernelExpander::hasScheduled(Operation *op) const {
   return llvm::any_of(ofLoop, [&](const auto &entry) { return op->isAncestor(entry.first); }) ||

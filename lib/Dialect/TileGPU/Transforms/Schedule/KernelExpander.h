@@ -119,7 +119,7 @@ private:
   std::optional<ProducerSlice> slice;
   llvm::MapVector<mlir::Operation *, ProducerMessage> messages;
   llvm::SmallSetVector<mlir::Operation *, 4> markers;
-  /// Whether what is stored may be what is copied, of loops that ask that.
+  /// True if what is stored may be what is copied, of loops that ask that.
   mlir::SmallVector<mlir::Value, 1> overlaps;
   Mailbox mailbox;
   /// Of each channel, and of the mailbox behind them.

@@ -12,10 +12,10 @@
 
 namespace tessera::tilegpu {
 
-/// Whether a loop computes with the results of all of its dots, and multiplies none of them again.
+/// True if a loop computes with the results of all of its dots, and multiplies none of them again.
 bool computesWithDots(mlir::scf::ForOp loop);
 
-/// Whether nobody can tell that a load is done earlier, or twice, if nothing is written meanwhile.
+/// True if nobody can tell that a load is done earlier, or twice, if nothing is written meanwhile.
 bool canLoadAhead(tile::LoadOp load);
 
 /// The loads of such a loop that may be done an iteration ahead, in the order of the body.

@@ -165,7 +165,7 @@ bool LoopSchedule::hasLoadsAhead() const {
 // The events of an iteration
 //===----------------------------------------------------------------------===//
 
-/// Whether an op only looks at a slot of a ring in another way. Ops of other stages have their
+/// True if an op only looks at a slot of a ring in another way. Ops of other stages have their
 /// own one.
 static bool isView(Operation *op) { return isa<MemDescTransOp>(op); }
 

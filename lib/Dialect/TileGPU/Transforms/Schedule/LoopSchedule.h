@@ -24,7 +24,7 @@ struct ScheduledCopy {
   mlir::SmallVector<LocalAllocOp, 1> buffers;
   /// The channel, and which of its rings.
   unsigned channel = 0, ring = 0;
-  /// Whether it is for all blocks of the cluster, and each copies a share of it.
+  /// True if it is for all blocks of the cluster, and each copies a share of it.
   bool isMulticast = false;
 };
 
@@ -56,9 +56,9 @@ struct ScheduledChannel {
                               [](const auto &a, const auto &b) { return a.stage < b.stage; });
   }
   bool isByTMA() const { return copy == CopyKind::TMA; }
-  /// Whether threads load its tiles and store them, which is over where it is done.
+  /// True if threads load its tiles and store them, which is over where it is done.
   bool isByThreads() const { return copy == CopyKind::Threads; }
-  /// Whether threads of the program begin its copies, in the loop.
+  /// True if threads of the program begin its copies, in the loop.
   bool isCopiedInLoop() const { return warps == WarpRole::Program; }
 };
 
@@ -102,7 +102,7 @@ public:
   mlir::ArrayRef<ScheduledChannel> getChannels() const { return channels; }
   mlir::ArrayRef<ScheduledCopy> getCopies() const { return copies; }
   bool isPingPong() const { return pingPong; }
-  /// Whether TMA fills rings of it: it is then a part of its kernel's schedule.
+  /// True if TMA fills rings of it: it is then a part of its kernel's schedule.
   bool isByTMA() const {
     return llvm::any_of(channels, [](const auto &channel) { return channel.isByTMA(); });
   }
@@ -114,7 +114,7 @@ public:
   int getStage(mlir::Value value) const;
   bool isLive(mlir::Operation *op) const { return live.contains(op); }
   bool hasStage(int stage) const;
-  /// Whether loads that are no copies are done an iteration ahead.
+  /// True if loads that are no copies are done an iteration ahead.
   bool hasLoadsAhead() const;
 
   mlir::ArrayRef<ScheduleEvent> getEvents() const { return events; }

@@ -42,7 +42,7 @@ static std::optional<int64_t> chooseSteps(Operation *dot, const SlicedDot &slice
   return steps;
 }
 
-/// Whether the loop has no other dot and no loop in it.
+/// True if the loop has no other dot and no loop in it.
 static bool isOnlyWork(Operation *dot, scf::ForOp loop) {
   WalkResult result = loop.getBody()->walk([&](Operation *op) {
     bool isOther = isa<LoopLikeOpInterface>(op) ||

@@ -156,7 +156,7 @@ void ScalarSlice::emit(OpBuilder &builder, Value next, IRMapping &mapping) {
   }
 }
 
-/// Whether something that all warps wait for comes behind.
+/// True if something that all warps wait for comes behind.
 static bool isBeforeReduction(Operation *op) {
   while ((op = op->getNextNode()))
     if (isa<tile::ReduceOp>(op))

@@ -100,7 +100,7 @@ void ProducerSlice::needResult(OpResult result) {
   }
 }
 
-/// Whether a scalar is made of scalars alone, so that it can be made twice, by any warp.
+/// True if a scalar is made of scalars alone, so that it can be made twice, by any warp.
 static bool isArithmetic(Operation *op) {
   return op->getNumRegions() == 0 && isPure(op) && !isa<CallOpInterface>(op) &&
          !maySeeMachine(op) && llvm::none_of(op->getOperandTypes(), [](Type type) {

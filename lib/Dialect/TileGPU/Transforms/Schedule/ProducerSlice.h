@@ -36,7 +36,7 @@ namespace tessera::tilegpu {
 /// What the partition is told at one place of the program.
 struct ProducerMessage {
   mlir::SmallVector<mlir::Value, 4> values;
-  /// Whether what comes behind it copies what the program may have written before.
+  /// True if what comes behind it copies what the program may have written before.
   bool isOfMemory = false;
 };
 
@@ -58,7 +58,7 @@ public:
   /// before it may be copied from now on.
   void tellOfMemory(mlir::Operation *marker) { markers.insert(marker); }
 
-  /// Whether the partition needs no more than what counted loops and arithmetic on the kernel's
+  /// True if the partition needs no more than what counted loops and arithmetic on the kernel's
   /// arguments give: it is told nothing, and carries nothing.
   bool isEmpty() const { return told.empty() && carried.empty() && passed.empty() && !isUncounted; }
   /// Why the partition cannot have what it needs; empty if it can.
@@ -76,7 +76,7 @@ public:
   /// Of the variables of the after-region of a `while`.
   mlir::SmallVector<unsigned> getPassed(mlir::Operation *op) const { return get(passed, op); }
 
-  /// Whether the partition has an op of its own for a loop or branch: it copies inside, or is told
+  /// True if the partition has an op of its own for a loop or branch: it copies inside, or is told
   /// of memory there.
   bool isAround(mlir::Operation *op) const;
 

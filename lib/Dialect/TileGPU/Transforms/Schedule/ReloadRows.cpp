@@ -31,7 +31,7 @@ namespace tessera::tilegpu {
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
-/// Whether an op gives the same elements in the order that its operands have them.
+/// True if an op gives the same elements in the order that its operands have them.
 static bool keepsOrder(Operation *op) {
   return op->getNumResults() == 1 && op->getNumRegions() == 0 &&
          (isa<tile::ExpandDimsOp, tile::RangeOp, tile::SplatOp, tile::AddPtrOp>(op) ||
@@ -110,7 +110,7 @@ Value Row::emit(ConvertLayoutOp conversion) const {
   return mapping.lookup(conversion.getSource());
 }
 
-/// Whether a conversion exchanges a row of a tile, of which a thread has few elements.
+/// True if a conversion exchanges a row of a tile, of which a thread has few elements.
 static bool isForRow(ConvertLayoutOp conversion) {
   constexpr int64_t kMostRegisters = 64;
   RankedTensorType type = conversion.getType();

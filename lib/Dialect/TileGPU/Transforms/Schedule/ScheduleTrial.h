@@ -63,7 +63,7 @@ struct TrialOptions {
 
 /// What the verifier said of the schedules of some loops.
 struct TrialOutcome {
-  /// Whether a refusal is an error, which has been emitted.
+  /// True if a refusal is an error, which has been emitted.
   bool isError = false;
   /// The loop whose schedule is refused, by its place among those that were given.
   std::optional<size_t> refused;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Whether a schedule computes what its loop does. A value of iteration j that an op of stage s
-// computes is there in iteration j + s of the new loop, from the event on in which it is done. Who
-// uses it in stage t for iteration j + d (d = 1 for what the loop carries, else 0) does so in
-// iteration j + d + t: it has to be a later iteration, or a later event of the same one. The slot
-// of a ring goes from copy to readers to the next copy by the same rule.
+// Verifies that a schedule computes the same as its loop. A value of iteration j from an op of
+// stage s is available in iteration j + s of the new loop, after that op's event. Its user in stage
+// t, for iteration j + d (d = 1 for carried values, else 0), runs in iteration j + d + t. That must
+// be a later iteration, or a later event of the same one. The slot of a ring goes from copy to
+// readers to the next copy by the same rule.
 
 #include "EarlyLoads.h"
 #include "Facts/LoopSlice.h"
@@ -289,7 +289,7 @@ LogicalResult LoopSchedule::verifyMemory(int64_t limit) const {
   return success();
 }
 
-/// Whether the kernel's launches are asked for all that has to hold.
+/// True if the kernel's launches are asked for all that has to hold.
 static bool areAsked(tile::FuncOp kernel, const LaunchConditions &conditions) {
   auto known = kernel->getAttrOfType<AffineMapAttr>(kLaunchConditionsAttr);
   auto apart = readArraysApart(kernel).value_or(SmallVector<LaunchRangePair>());
@@ -405,7 +405,7 @@ static Value getRing(Value buffer) {
   return buffer;
 }
 
-/// Whether an op, or one in it, does something to a buffer of these.
+/// True if an op, or one in it, does something to a buffer of these.
 static bool usesRing(Operation *op, const llvm::SmallDenseSet<Value, 4> &rings) {
   WalkResult result = op->walk([&](Operation *inner) {
     bool uses = !isa<MemDescTransOp, MemDescIndexOp>(inner) &&

@@ -180,7 +180,7 @@ Value ScheduledLoop::emitWay(OpBuilder &builder, int64_t ahead) {
   return loop.getStep();
 }
 
-/// Whether there is an iteration `ahead` after that of `variable`, which there is. What is left
+/// True if there is an iteration `ahead` after that of `variable`, which there is. What is left
 /// up to the bound is a positive number, whatever its sign.
 Value ScheduledLoop::emitHasMore(OpBuilder &builder, Value variable, unsigned ahead) {
   Location loc = getLoc();
@@ -462,7 +462,7 @@ void ScheduledLoop::emitCopies(OpBuilder &builder, ArrayRef<unsigned> channels) 
     emitTMACopies(builder, ofTMA);
 }
 
-/// Whether all warps have to meet before copies by cp.async. tilegpu-insert-barriers takes a dot to
+/// True if all warps have to meet before copies by cp.async. tilegpu-insert-barriers takes a dot to
 /// read where it begins. Where a warp waits for it later on, in the iteration before the copy, a
 /// barrier in between tells nothing of what other warps' dots still read.
 bool ScheduledLoop::needsBarrier() const {

@@ -34,7 +34,7 @@ struct KernelRings {
   llvm::SmallDenseMap<unsigned, unsigned> numbers;
   llvm::DenseMap<mlir::Operation *, BoxAccess> boxes;
   llvm::DenseMap<mlir::Operation *, mlir::Value> maps;
-  /// Whether all channels are at the same place where a loop begins, and so ever after.
+  /// True if all channels are at the same place where a loop begins, and so ever after.
   bool isInStep = false;
 
   unsigned getIndex(const ScheduledChannel &channel) const {
@@ -76,7 +76,7 @@ private:
   struct Iteration {
     /// The loop's variable for ops of stage 0; for those of stage 1, if there are any.
     mlir::Value variable, ofLate;
-    /// Whether ops of stage 0 are done.
+    /// True if ops of stage 0 are done.
     bool hasOwn = true;
 
     bool hasLate() const { return ofLate != nullptr; }
@@ -178,7 +178,7 @@ private:
   mlir::SmallVector<mlir::Operation *> ofIteration, ofFirst;
   /// How many channels of cp.async this iteration has filled.
   unsigned filled = 0;
-  /// Whether all warps have met in this iteration before rings are filled.
+  /// True if all warps have met in this iteration before rings are filled.
   bool hasMet = false;
   bool hasTurn = false, readsByTensorCores = false;
 };

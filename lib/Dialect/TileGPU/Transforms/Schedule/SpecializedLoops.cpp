@@ -115,7 +115,7 @@ std::string Specializer::planLoad(BoxLoop &planned, tile::LoadOp load) {
   return "";
 }
 
-/// Whether loads may come before everything that is done to memory before them.
+/// True if loads may come before everything that is done to memory before them.
 bool Specializer::planOrder(scf::ForOp loop, ArrayRef<tile::LoadOp> loads) {
   std::optional<EarlyLoadObstacle> obstacle =
       findObstacle(kernel, loads, order, analysis, conditions);
@@ -140,7 +140,7 @@ std::string tessera::tilegpu::whyNotCopied(scf::ForOp loop) {
   return isConstant ? "its step is not a small constant" : "its step is not a constant";
 }
 
-/// Whether loads of later iterations may come early, those of the first one being where they are.
+/// True if loads of later iterations may come early, those of the first one being where they are.
 bool Specializer::planInPlace(const BoxLoop &planned) {
   if (getClusterSize(kernel) > 1)
     return refuse(planned.loop, "blocks of a cluster find its arrays in memory");
@@ -157,7 +157,7 @@ void BoxLoop::addTo(ProducerSlice &slice) const {
     slice.needBox(load.box);
 }
 
-/// Whether a producer can go through a loop, and those around it, at least if it is told what it
+/// True if a producer can go through a loop, and those around it, at least if it is told what it
 /// does not know.
 bool Specializer::planTold(BoxLoop &planned) {
   ProducerSlice slice(kernel, planned.loop);

@@ -48,23 +48,23 @@ struct BoxLoop {
   std::optional<DotOrder> order;
   /// Loads that threads do an iteration ahead.
   mlir::SmallVector<tile::LoadOp> loadsAhead;
-  /// Whether warpgroups begin dots alternately (ping-pong).
+  /// True if warpgroups begin dots alternately (ping-pong).
   bool isPingPong = false;
-  /// Whether it loads from arrays that the kernel finds: its copies begin where the program comes
+  /// True if it loads from arrays that the kernel finds: its copies begin where the program comes
   /// to it, and a producer is told of it there.
   bool isInPlace = false;
-  /// Whether a producer is told anything of it.
+  /// True if a producer is told anything of it.
   bool isTold = false;
 
   ReplacedOps getReplaced() const;
   bool hasLateDot() const { return order && order->hasLate(); }
-  /// Whether the program computes while a dot of its own is under way.
+  /// True if the program computes while a dot of its own is under way.
   bool hasDotBeside() const { return lateDot || hasLateDot(); }
   /// What a producer needs to copy for it.
   void addTo(ProducerSlice &slice) const;
   /// The channel by which an operand of a dot comes; none if by no one.
   std::optional<unsigned> getChannel(mlir::Value operand) const;
-  /// Whether an op reads the tile of a load where `dot` is begun, or behind that.
+  /// True if an op reads the tile of a load where `dot` is begun, or behind that.
   bool isReadFrom(WarpgroupDotOp dot, const BoxLoad &load) const;
   /// The first op that needs the dot that is put off, or takes the place of its operand.
   mlir::Operation *findNeedOfLateDot() const;
@@ -141,7 +141,7 @@ private:
   unsigned slots = 0;
   /// How many are to run at once on an SM.
   int64_t programs = 1;
-  /// Whether the kernel is persistent: a block does one program after the other.
+  /// True if the kernel is persistent: a block does one program after the other.
   bool isPersistent = false;
   ProgramOrder programOrder = ProgramOrder::Grid; ///< of a persistent kernel's programs
   /// Tiles that the producer of a persistent kernel copies once a program.
@@ -149,7 +149,7 @@ private:
   /// Slots of their rings: with a single one the next program's tile is copied once this one's is
   /// left, and all that the producer copies behind it as well.
   unsigned programSlots = 1;
-  /// Whether the program's first thread orders copies, and why.
+  /// True if the program's first thread orders copies, and why.
   bool copiesForItself = false;
   std::string whyItCopies;
   /// Scalars of the longest message to a producer, and why it cannot be told all it needs.

@@ -75,7 +75,7 @@ struct TMAStore {
   Operation *loop = nullptr;
   /// Of an array that the kernel finds, the innermost one.
   Operation *tiles = nullptr;
-  /// Whether another one, earlier in its block, waits for what the iteration before has stored.
+  /// True if another one, earlier in its block, waits for what the iteration before has stored.
   bool isWaitedFor = false;
 };
 
@@ -101,16 +101,16 @@ private:
 
 } // namespace
 
-/// Whether a store is worth it, and not too odd, to be left to TMA.
+/// True if a store is worth it, and not too odd, to be left to TMA.
 static bool isForTMA(tile::StoreOp store) {
   auto type = dyn_cast<RankedTensorType>(store.getValue().getType());
   return type && type.getRank() == 2 && type.getElementType().isIntOrFloat() &&
          !type.getElementType().isInteger(1) && getTileBytes(type) >= kLeastBytes;
 }
 
-/// Whether TMA may do a store at any time up to the end of the kernel, or to when it is
-/// waited for before a later one of its block; else why not. `conditions` is what this takes for
-/// granted.
+/// The reason why TMA may not run a store at any time until the end of the kernel, or until its
+/// wait before a later store of its block. Empty if it may. `conditions` gets the conditions of the
+/// launch for that.
 static std::string whyNotLater(tile::StoreOp store, AccessAnalysis &analysis,
                                LaunchConditions &conditions) {
   auto kernel = store->getParentOfType<tile::FuncOp>();
@@ -218,7 +218,7 @@ static void remarkOnThreads(tile::StoreOp store, StringRef why) {
       << "result is stored by threads, not by TMA: " << named("reason", why);
 }
 
-/// Whether an op may exchange so much between threads that it needs more memory.
+/// True if an op may exchange so much between threads that it needs more memory.
 static bool exchangesMore(Operation *op) {
   if (op->hasTrait<OpTrait::Elementwise>() || op->hasTrait<OpTrait::ConstantLike>() ||
       op->getNumRegions() != 0 || op->hasTrait<OpTrait::IsTerminator>() ||

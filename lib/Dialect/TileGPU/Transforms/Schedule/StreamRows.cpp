@@ -25,13 +25,13 @@ namespace tessera::tilegpu {
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
-/// Whether nobody has said how an access is to be cached.
+/// True if nobody has said how an access is to be cached.
 template <typename Access> static bool hasNoHint(Access access) {
   return access.getCache() == tile::CacheModifier::None &&
          access.getEvict() == tile::EvictionPolicy::Normal;
 }
 
-/// Whether a tile is loaded again from there (tilegpu-reorder-instructions).
+/// True if a tile is loaded again from there (tilegpu-reorder-instructions).
 static bool isLoadedAgain(tile::LoadOp load) {
   return llvm::count_if(load.getPtr().getUsers(), llvm::IsaPred<tile::LoadOp>) > 1;
 }

@@ -323,7 +323,7 @@ bool Specializer::planSlots() {
   return true;
 }
 
-/// Whether tensor cores have more to do than threads, in some loop.
+/// True if tensor cores have more to do than threads, in some loop.
 bool Specializer::isBoundByDots() const {
   return llvm::any_of(loops, [this](const BoxLoop &planned) {
     return getIterationWork(planned.loop, machine).isBoundByDots();

@@ -115,7 +115,7 @@ def with_sign(x: tensor, sign: tensor) -> tensor:
 
 
 def is_negative(x: tensor) -> tensor:
-    """Whether the sign is set, of zeros and NaN too."""
+    """True if the sign is set, of zeros and NaN too."""
     return to_bits(x) < 0
 
 

@@ -239,7 +239,7 @@ def _downwards(n: Any, start: Any, x: Any) -> Any:
 
 
 def _is_beyond(n: tensor, x: tensor) -> tensor:
-    """Whether J of order n is below every float64, and Y above every one: about
+    """True if J of order n is below every float64, and Y above every one: about
     (e x / 2n)^n, and its inverse."""
     order = where(n > 1, cast(n, types.float64), 1.0)
     return (order > x) & (order * call("log", 2.0 * order / (math.e * x)) > 760.0)

@@ -27,17 +27,17 @@ _LARGEST = 0x7FFFFFFF
 
 
 def isnan(x: tensor) -> tensor:
-    """Whether x is NaN."""
+    """True if x is NaN."""
     return x != x
 
 
 def isinf(x: tensor) -> tensor:
-    """Whether x is infinite."""
+    """True if x is infinite."""
     return absolute(x) == INFINITY
 
 
 def isfinite(x: tensor) -> tensor:
-    """Whether x is a number."""
+    """True if x is a number."""
     return absolute(x) < INFINITY
 
 

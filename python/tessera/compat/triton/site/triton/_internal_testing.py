@@ -29,7 +29,7 @@ tma_dtypes = sorted(set(dtypes_with_bfloat16) - {"int64", "uint64", "float64"})
 
 
 def is_interpreter() -> bool:
-    """Whether kernels run in the interpreter."""
+    """True if kernels run in the interpreter."""
     return os.environ.get("TRITON_INTERPRET", "0") == "1"
 
 
@@ -39,7 +39,7 @@ def get_current_target() -> Any:
 
 
 def is_cuda() -> bool:
-    """Whether that is an NVIDIA GPU."""
+    """True if that is an NVIDIA GPU."""
     target = get_current_target()
     return target is not None and target.backend == "cuda"
 
@@ -84,7 +84,7 @@ def is_sm12x() -> bool:
 
 
 def _never() -> bool:
-    """Whether it is that GPU of AMD's or Intel's: there are none here."""
+    """True if it is that GPU of AMD's or Intel's: there are none here."""
     return False
 
 
@@ -178,22 +178,22 @@ def to_numpy(x: Any) -> Any:
 
 
 def supports_tma(byval_only: bool = False) -> bool:
-    """Whether descriptors are at home there: on every target of Tessera's."""
+    """True if descriptors are at home there: on every target of Tessera's."""
     return True
 
 
 def supports_ws() -> bool:
-    """Whether `warp_specialize` may be asked for: everywhere."""
+    """True if `warp_specialize` may be asked for: everywhere."""
     return True
 
 
 def supports_block_scaling() -> bool:
-    """Whether the GPU multiplies scaled operands as they are."""
+    """True if the GPU multiplies scaled operands as they are."""
     return is_blackwell()
 
 
 def supports_clc() -> bool:
-    """Whether the GPU cancels launches of clusters, which nothing here asks for."""
+    """True if the GPU cancels launches of clusters, which nothing here asks for."""
     return False
 
 

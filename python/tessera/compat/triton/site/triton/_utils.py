@@ -88,10 +88,10 @@ def find_paths_if(
 
 
 def is_power_of_two(x: int) -> bool:
-    """Whether no two bits of `x` are set."""
+    """True if no two bits of `x` are set."""
     return x & (x - 1) == 0
 
 
 def is_namedtuple(val: Any) -> bool:
-    """Whether `val` is a class of named tuples."""
+    """True if `val` is a class of named tuples."""
     return isinstance(val, type) and issubclass(val, tuple) and hasattr(val, "_fields")

@@ -26,7 +26,7 @@ from tessera.runtime.hooks import CompileTimes, HookChain, hooks
 from tessera.settings import note_change, settings
 
 propagate_env = True
-"""Whether assigning to a knob also sets its environment variable."""
+"""True if assigning to a knob also sets its environment variable."""
 
 
 class Env:

@@ -33,7 +33,7 @@ class TesseraBackend:
 
     @staticmethod
     def supports_target(target: GPUTarget) -> bool:
-        """Whether there is a code generator for it."""
+        """True if there is a code generator for it."""
         return target.backend in ("cuda", "cpu")
 
     def hash(self) -> str:

@@ -28,7 +28,7 @@ class MachineDriver:
 
     @classmethod
     def is_active(cls) -> bool:
-        """Whether there is a GPU. A forked worker of TorchInductor's can compile for it, though it
+        """True if there is a GPU. A forked worker of TorchInductor's can compile for it, though it
         could not launch: there torch knows of the GPU, and the driver does not start."""
         torch = sys.modules.get("torch")
         if torch is not None and torch.version.hip is None and torch.cuda.is_available():

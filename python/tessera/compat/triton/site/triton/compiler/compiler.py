@@ -198,7 +198,7 @@ def _specs(src: ASTSource, constants: Optional[Mapping[Any, Any]] = None) -> lis
 
 
 def is_pointer(spec: Any) -> bool:
-    """Whether memory lies behind a parameter."""
+    """True if memory lies behind a parameter."""
     if isinstance(spec, TupleSpec):
         return any(map(is_pointer, spec.items))
     if isinstance(spec, ValueSpec):

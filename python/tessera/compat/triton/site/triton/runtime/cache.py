@@ -75,7 +75,7 @@ class FileCacheManager(CacheManager):
             self._make_folder()
 
     def has_file(self, filename: str) -> bool:
-        """Whether the file is there."""
+        """True if the file is there."""
         return os.path.exists(self._make_path(filename))
 
     def get_file(self, filename: str) -> Optional[str]:
