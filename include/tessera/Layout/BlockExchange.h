@@ -2,19 +2,19 @@
 //
 // Exchanges between the blocks of a cluster.
 //
-// A tile whose layout has block columns that are not 0 is in parts: the elements of a part
-// agree at the bits that these columns are. Each block stores its part in its own shared
-// memory; then every thread loads what it is to have, from the block that has it. Without the
-// bits that number parts a part is a tile like any other, with layouts of its own
-// (ExchangeRounds.h), so that what is known of shared memory holds for it. Worked example:
+// A tile whose layout has block columns that are not 0 is in parts: the elements of a part agree at
+// the bits that these columns are. Each block stores its part in its own shared memory; then every
+// thread loads what it is to have, from the block that has it. Without the bits that number parts,
+// a part is a tile like any other, with its own layouts (ExchangeRounds.h). So the rules for shared
+// memory hold for it. Worked example:
 //
 //     source       reg = [1]  lane = [2, 4]  block = [8]
 //     destination  reg = [8]  lane = [1, 2]  block = [4]
 //     a part has elements 0 to 7: source reg = [1] lane = [2, 4], destination lane = [1, 2],
 //     block = [4]; register 0 of the destination is loaded from block 0, register 1 from block 1
 //
-// A block bit with the column 0 tells copies apart: a thread then loads from a block with its
-// own block's bit there.
+// A block bit with the column 0 distinguishes copies: a thread then loads from a block with its own
+// block's bit there.
 
 #ifndef TESSERA_LAYOUT_BLOCKEXCHANGE_H
 #define TESSERA_LAYOUT_BLOCKEXCHANGE_H
@@ -40,15 +40,15 @@ public:
 
   /// Registers of the destination that are loaded from one block.
   struct Group {
-    /// What they add (XOR) to the number of the block to load from.
+    /// The term that they add (XOR) to the number of the block to load from.
     uint64_t block = 0;
     /// Register i of the part is this register of the destination.
     llvm::SmallVector<uint64_t> registers;
   };
   llvm::ArrayRef<Group> getGroups() const { return groups; }
 
-  /// What a bit of the lane's, the warp's or the own block's number adds to the number of the
-  /// block to load from.
+  /// The term that a bit of the lane's, the warp's or the own block's number adds to the number of
+  /// the block to load from.
   llvm::ArrayRef<uint64_t> getBlockColumns(HwDim dim) const {
     return blockColumns[static_cast<unsigned>(dim)];
   }

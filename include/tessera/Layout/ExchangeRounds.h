@@ -12,10 +12,10 @@
 //     round bit 4: in round 0 each thread stores and loads its registers 0 to 3, in round 1
 //                  its registers 4 to 7, by the same addresses
 //
-// Best are bits that are a register's on both sides: all threads take part in all rounds. A
-// bit may be a warp's, too: then each warp takes part in those rounds whose number has its own
-// bits there. Bits of lanes are left out: with half of its lanes a warp moves half as much at
-// once, and without them a slice has no more than 1,024 elements.
+// Best are bits that are a register's on both sides: all threads take part in all rounds. A bit may
+// be a warp's, too: then each warp takes part in those rounds whose number has its own bits there.
+// Bits of lanes are excluded: with half of its lanes a warp moves half as much at once, and without
+// them a slice has no more than 1,024 elements.
 //
 // The repeats of an odd extent go together in each round, or each in rounds of its own.
 
@@ -26,7 +26,7 @@
 
 namespace tessera {
 
-/// What a thread has of a slice.
+/// The elements of a slice that a thread holds.
 struct SliceShare {
   /// Its registers in the order of the slice's own: register i of the slice is this one of the
   /// tile.
@@ -40,8 +40,8 @@ struct SliceShare {
 /// A tile cut into slices of equal size.
 class TileSlices {
 public:
-  /// Slices of a tile of such a layout are told apart by the bits of an element's number in
-  /// `mask`; and by the repeat, if these are not `together`.
+  /// The bits of an element's number in `mask` number the slices of a tile of such a layout. If
+  /// repeats are not `together`, the repeat does, too.
   TileSlices(const LinearLayout &like, uint64_t mask, bool together);
 
   uint64_t getMask() const { return mask; }
@@ -60,10 +60,10 @@ private:
 /// An exchange of a slice after the other.
 struct RoundedExchange {
   TileSlices slices;
-  /// Of one slice.
+  /// The layout of one slice.
   LinearLayout source, destination;
   ExchangePlan plan;
-  /// Of a warp, for all rounds that it takes part in and all repeats.
+  /// The cost for a warp, in all of its rounds and all repeats.
   double cost;
 };
 

@@ -8,8 +8,8 @@
 // columns of one word each, every operation takes well under a microsecond, so nothing
 // here is clever.
 //
-// Preference is insertion order: a column that depends on earlier ones is never used in a
-// solution. Whoever wants a solution to stay within certain columns adds those first.
+// Preference is insertion order: a column that depends on earlier ones is never used in a solution.
+// To restrict a solution to certain columns, add those first.
 
 #ifndef TESSERA_LAYOUT_F2MATRIX_H
 #define TESSERA_LAYOUT_F2MATRIX_H
@@ -28,9 +28,8 @@ using Columns = llvm::SmallVector<uint64_t, 16>;
 /// A growing set of independent vectors in echelon form, with lowest-bit pivots.
 class Span {
 public:
-  /// What is left of a vector once everything in the span is taken out of it: 0 exactly
-  /// for the vectors of the span. `combination` receives the tags of the columns that
-  /// were XORed to get there.
+  /// The remainder of a vector modulo the span: 0 exactly for the vectors of the span.
+  /// `combination` receives the tags of the columns that were XORed to get there.
   uint64_t reduce(uint64_t vector, uint64_t *combination = nullptr) const;
 
   /// Adds a column. Returns false, and changes nothing, if it is in the span already.

@@ -58,10 +58,9 @@ LinearLayout swizzledMemory(llvm::ArrayRef<int64_t> shape, unsigned vec, unsigne
 /// rows are longer than the width is stored as panels of that width, one after another.
 LinearLayout nvidiaSwizzle(llvm::ArrayRef<int64_t> shape, unsigned widthBytes, unsigned bits);
 
-/// Registers, lanes and warps along the bits of the element number in order of their
-/// strides in memory, smallest first: `vectorBits` bits to registers, five to lanes,
-/// `warpBits` to warps, the rest to registers. A stride is in bytes, one a bit of the
-/// element number; none where it is not known.
+/// Assigns the bits of the element number in order of their strides in memory, smallest first.
+/// `vectorBits` bits go to registers, five to lanes, `warpBits` to warps, and the rest to
+/// registers. A stride is in bytes, one a bit of the element number; none where it is not known.
 LinearLayout coalesced(llvm::ArrayRef<int64_t> shape,
                        llvm::ArrayRef<std::optional<int64_t>> strides, unsigned vectorBits,
                        unsigned warpBits);

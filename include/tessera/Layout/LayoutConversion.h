@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// From one distributed layout to another: who has to talk to whom.
+// Conversion between distributed layouts: the threads that have to exchange elements.
 //
-// A conversion is a *pull map* X: for each place of the destination, a place of the source
-// that holds the same element, `source(X(place)) == destination(place)`. Where elements
-// are held in copies there are many such maps, and it matters which is taken: a
-// conversion is local to a warp exactly if *some* pull map leaves the warp alone. So the
-// parts that must stay are put into the equations (one more row each) and solved with
-// them, instead of taking one map and looking at it. That is a decision procedure, not a
-// heuristic.
+// A conversion is a *pull map* X: for each place of the destination, a place of the source that
+// holds the same element, `source(X(place)) == destination(place)`. If elements are replicated,
+// there are many such maps, and the choice matters. A conversion is local to a warp exactly if
+// *some* pull map does not change the warp. So the parts that must stay are put into the equations
+// (one more row each) and solved with them, instead of taking one map and looking at it. That is a
+// decision procedure, not a heuristic.
 
 #ifndef TESSERA_LAYOUT_LAYOUTCONVERSION_H
 #define TESSERA_LAYOUT_LAYOUTCONVERSION_H

@@ -14,8 +14,8 @@ namespace tessera {
 /// "w1 l5 r2" for warp 1, lane 5, register 2; "o17" for offset 17. Copies follow a comma.
 void printTable(const LinearLayout &layout, llvm::raw_ostream &os);
 
-/// A layout of memory as its banks see it: a row for each 128 bytes, a column for each of
-/// the 32 banks, in it the coordinates of what lies there. `bits` is the element's width.
+/// A layout of memory by banks: a row for each 128 bytes, and a column for each of the 32 banks,
+/// with the coordinates of the element there. `bits` is the element's width.
 void printBanks(const LinearLayout &memory, unsigned bits, llvm::raw_ostream &os);
 
 /// The table as an SVG: a cell an element, coloured by the lane (the bank, for memory) of

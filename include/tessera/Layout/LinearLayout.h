@@ -8,11 +8,10 @@
 //
 //     L(reg, lane, warp, block) = the element that is there
 //
-// Linear means: it is given by its columns, the elements at the places with a single bit
-// set, and the element anywhere else is the XOR of the columns of that place's bits. The
-// direction is from places to elements because an element may be in several places (two
-// places, one element: a column is 0, or columns depend on each other), while a place
-// holds one element.
+// It is linear: its columns are the elements at the places with a single bit set. The element at
+// any other place is the XOR of the columns of that place's bits. It maps places to elements,
+// because a place holds one element, while an element may be in several places. In that case a
+// column is 0, or columns are linearly dependent.
 //
 // Elements are numbered in row-major order, the last dimension in the low bits. With
 // that numbering a reshape changes no column, and a transposition permutes the bits of
@@ -118,11 +117,11 @@ public:
   bool isSurjective() const;
   bool isInjective() const;
 
-  /// What keeps this from being a distributed (memory) layout; empty if nothing does.
+  /// The reason why this is not a distributed (memory) layout; empty if it is one.
   std::string whyNotDistributed() const;
   std::string whyNotMemory() const;
 
-  /// Of a memory layout: the offset of each bit of an element's number, by XOR. With block columns
+  /// For a memory layout: the offset of each bit of an element's number, by XOR. With block columns
   /// it is the offset in the memory of the block that has the element. Nothing if two elements
   /// would be at one place.
   std::optional<f2::Columns> memoryOffsets() const;
@@ -147,7 +146,7 @@ public:
   LinearLayout join() const;
   /// The inverse of join. Nothing if the last dimension is not of 2 in a register.
   std::optional<LinearLayout> split() const;
-  /// The layout of what is left when `axis` is reduced away: copies where the axis was.
+  /// The layout after `axis` is reduced away: copies where the axis was.
   LinearLayout project(unsigned axis) const;
   /// The same with the whole tile in each block: what blocks had a part of, registers count.
   LinearLayout inEachBlock() const;

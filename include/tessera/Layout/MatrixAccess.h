@@ -3,11 +3,11 @@
 // ldmatrix and stmatrix: when they move a tile between registers and shared memory, and
 // with which addresses.
 //
-// Both instructions move 1, 2 or 4 matrices of 8 rows of 16 bytes. A row lies in one piece
-// in memory, at the address that one lane gives: row i of matrix j at that of lane 8j + i.
-// In registers a matrix is one word of 32 bits a lane. Lane l has word l mod 4 of row
-// l / 4; or, transposed, the 16 bits of *column* l / 4 in rows 2(l mod 4) and
-// 2(l mod 4) + 1: one element each, or two neighbours of 8 bits.
+// Both instructions move 1, 2 or 4 matrices of 8 rows of 16 bytes. A row lies in one piece in
+// memory, at the address that one lane gives: row i of matrix j at that of lane 8j + i. In
+// registers a matrix is one word of 32 bits a lane. Lane l has word l mod 4 of row l / 4.
+// Transposed, it has the 16 bits of *column* l / 4 in rows 2(l mod 4) and 2(l mod 4) + 1: one
+// element each, or two neighbours of 8 bits.
 //
 // The columns of a layout decide whether it fits. Let C be the places in memory of registers, lanes
 // and warps (in elements), with 2^k elements per word and 2^t per row. Plain:
@@ -15,13 +15,12 @@
 //     registers 1, 2, .. of the word -> 1, .. 2^(k-1)      lanes 1, 2 -> 2^k, 2^(k+1)
 //
 // and transposed: lanes 4, 8, 16 -> 1, 2, 4 (of bytes 2, 4, 8, and a register of the word -> 1).
-// Every other column must leave the low t bits
-// alone: it moves whole rows (a register may move elements within the word too, since a
-// register's name means nothing). The addresses follow: a row's lane number counts lanes 4,
-// 8, 16 of the tile (transposed: the register within the word, then lanes 1, 2), its upper
-// two bits count the registers that tell the matrices of one instruction apart. Worked
-// example: 16 x 16 f16 of mma operand A in rows of 16 elements, C = reg (1, 128, 8),
-// lane (2, 4, 16, 32, 64):
+// Every other column must leave the low t bits alone: it moves whole rows (a register may move
+// elements within the word too, since a register's name means nothing). The addresses follow. A
+// row's lane number counts lanes 4, 8, 16 of the tile (transposed: the register within the word,
+// then lanes 1, 2). Its upper two bits count the registers that number the matrices of one
+// instruction. Worked example: 16 x 16 f16 of mma operand A in rows of 16 elements, C = reg (1,
+// 128, 8), lane (2, 4, 16, 32, 64):
 //
 //     word: reg bit 0 -> 1.  matrices: reg bits 1, 2 -> 128, 8.  lane 8j + i gives
 //     the address 16 i + 128 (j mod 2) + 8 (j / 2):   one ldmatrix.x4
@@ -42,12 +41,12 @@ struct MatrixAccess {
   /// count the matrices of an instruction (at most two); and all others.
   llvm::SmallVector<unsigned, 2> wordBits, matrixBits;
   llvm::SmallVector<unsigned, 8> otherBits;
-  /// Where the row lies whose address lane l gives, in elements: the XOR of the columns of
-  /// l (five), of the warp's number, and of the instruction's (columns of `otherBits`).
-  /// Lanes that give no address have columns of 0.
+  /// The place of the row whose address lane l gives, in elements. It is the XOR of the columns of
+  /// l (five), of the warp's number, and of the instruction's (columns of `otherBits`). Lanes that
+  /// give no address have columns of 0.
   f2::Columns laneOffsets, warpOffsets, instructionOffsets;
-  /// What a matrix's and an instruction's register bits change in the order of elements
-  /// within a word; the registers' names make up for it.
+  /// The change of the order of elements within a word by the register bits of a matrix and an
+  /// instruction. Renaming registers compensates for it.
   f2::Columns matrixShifts, otherShifts;
 
   unsigned numMatrices() const { return 1u << matrixBits.size(); }

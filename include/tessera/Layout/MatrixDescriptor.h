@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Shared memory as wgmma reads it: an operand is a start address and two strides, and the
-// instruction walks over blocks of 8 rows of 32, 64 or 128 bytes, swizzled.
+// Shared memory as wgmma reads it. An operand is a start address and two strides. The instruction
+// walks over blocks of 8 rows of 32, 64 or 128 bytes, swizzled.
 //
 // K-major, a row is along K: a block has 8 rows of M (or N), and blocks along M are one
 // stride apart. An instruction takes 32 bytes of each row; the next ones start 32 bytes
@@ -23,12 +23,11 @@ namespace tessera {
 /// copies of rows. Rank 2; rows of less than 32 bytes are not swizzled.
 LinearLayout operandMemory(llvm::ArrayRef<int64_t> shape, unsigned fast, unsigned bits);
 
-/// Shared memory for tiles that are read into registers as operands of dots, whichever
-/// dimension K is. The same but for what rows are swizzled by, where they fill 128 bytes:
-/// no conflicts where a warp reads 8 rows (K along them), nor where it reads across rows:
-/// of 4 rows of words 8 neighbours, or 4 and 4 that are 64 bytes further; of 8 rows that differ
-/// in two of the lowest bits pairs of bytes. wgmma itself and copies by tensor maps cannot read
-/// and write it.
+/// Shared memory for tiles that are read into registers as operands of dots, whichever dimension K
+/// is. The same, with another swizzle for rows of 128 bytes. Reads of 8 rows by a warp (K along
+/// them) have no conflicts, nor have reads across rows. Examples are 8 neighbours of 4 rows of
+/// words, or 4 and 4 that are 64 bytes apart. Another is pairs of bytes of 8 rows that differ in
+/// two of the lowest bits. wgmma and copies by tensor maps cannot access it.
 LinearLayout fragmentMemory(llvm::ArrayRef<int64_t> shape, unsigned fast, unsigned bits);
 
 class MatrixDescriptor {

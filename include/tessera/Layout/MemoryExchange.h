@@ -3,20 +3,19 @@
 // Tiles through shared memory: which instructions a warp moves its registers with, what
 // they cost, and where to put elements so that they cost little on both sides.
 //
-// Shared memory has 32 banks of 4 bytes. A warp's access is served in wavefronts of up to
-// 128 bytes, one word a bank. Where an element goes is ours to choose: any invertible
-// matrix over F2, from bits of the offset to element numbers. Its columns from the low
-// address bits up are
+// Shared memory has 32 banks of 4 bytes. A warp's access is served in wavefronts of up to 128
+// bytes, one word a bank. The compiler chooses the place of an element: any invertible matrix over
+// F2, from bits of the offset to element numbers. Its columns from the low address bits up are
 //
 //     row      what one instruction moves in one piece for one lane (or a row of a matrix)
 //     bank     the rest of 128 bytes: lanes that are served at once must differ here ...
 //     segment  ... or not at all: two that differ in segment bits alone are in conflict
 //
-// So the segment bits must avoid two subspaces: what the row and the lanes of one phase
-// span on the storing side, and what they span on the loading side. Over F2 two subspaces
-// always have a common complement (three need not): with e and f the basis vectors that
-// each side has alone, and c those that neither has, all of c and e_i ^ f_i. Worked
-// example, a 4x4 tile, 4 lanes hold rows and are to hold columns, 4 banks:
+// So the segment bits must avoid two subspaces: what the row and the lanes of one phase span on the
+// storing side, and what they span on the loading side. Over F2 two subspaces always have a common
+// complement (three need not). Let e and f be the basis vectors that only one side has, and c those
+// that neither has. The complement is all of c and e_i ^ f_i. Worked example, a 4x4 tile, 4 lanes
+// hold rows and are to hold columns, 4 banks:
 //
 //     stores span rows (e = 4, 8), loads columns (f = 1, 2), c is empty.
 //     segment = 1 ^ 4, 2 ^ 8;  bank = 1, 2:   element (r, c) is at 4 r + (c ^ r)
@@ -45,18 +44,18 @@ struct SwizzlePlan {
 /// result is free of conflicts on both sides.
 SwizzlePlan planSwizzle(const LinearLayout &source, const LinearLayout &destination, unsigned bits);
 
-/// The number of 128-byte wavefronts that one access of a warp takes: each lane moves
-/// 2^`vectorBits` elements of `bits` bits, the first of lane l at the offset that `lanes`
-/// gives (five columns, in elements).
+/// The number of 128-byte wavefronts of one access of a warp. Each lane moves 2^`vectorBits`
+/// elements of `bits` bits. Lane l's first element is at the offset that `lanes` gives (five
+/// columns, in elements).
 ///
-/// Exact for every linear address: `phases * 2^(rank(W) - rank(W mod 32 words))` with W
-/// the word addresses of a phase's lanes and of the words in a vector, because the fibres
-/// of a linear map have equal size.
+/// Exact for every linear address: `phases * 2^(rank(W) - rank(W mod 32 words))`. W are the word
+/// addresses of a phase's lanes and of the words in a vector. The fibres of a linear map have equal
+/// size.
 unsigned wavefronts(llvm::ArrayRef<uint64_t> lanes, unsigned vectorBits, unsigned bits);
 
-/// The largest k such that each thread can move 2^k elements at once, given where the
-/// bits of a register number and of everything else (lane, warp, block) go in memory.
-/// The low k address bits must come from registers alone, and all their values occur.
+/// The largest k such that each thread can move 2^k elements at once. The arguments are the places
+/// in memory of a register's bits, and of all other bits (lane, warp, block). The low k address
+/// bits must come from registers alone, and all their values occur.
 unsigned vectorizableBits(llvm::ArrayRef<uint64_t> registerOffsets,
                           llvm::ArrayRef<uint64_t> otherOffsets, unsigned limit);
 
@@ -74,7 +73,7 @@ struct MemoryAccess {
   /// Matrix instructions; or, if nothing, 2^vectorBits elements a lane at once.
   std::optional<MatrixAccess> matrix;
   unsigned vectorBits = 0;
-  /// Of a warp, for all of its registers.
+  /// The cost for a warp, for all of its registers.
   unsigned instructions = 0, wavefronts = 0;
 
   /// Cycles of an SM that does nothing else, as measured on an H200

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Shared memory as TMA fills and reads it: a tile is one or several
-// boxes, each of rows one after another, swizzled over 32, 64 or 128 bytes or not at all.
+// Shared memory as TMA fills and reads it. A tile is one or several boxes. Each has contiguous
+// rows, swizzled over 32, 64 or 128 bytes or not at all.
 //
 // A swizzled row is not longer than the swizzle is wide, so a tile with longer rows is
 // several boxes: the panels of Layout/MatrixDescriptor.h. The swizzle is a rule on the
@@ -36,7 +36,7 @@ struct TensorMapBox {
 
   /// Dimensions of the tile, outermost first; the last one is that of rows.
   llvm::SmallVector<unsigned> order;
-  /// Of a box, in that order.
+  /// The extents of a box, in that order.
   llvm::SmallVector<int64_t> extents;
   unsigned swizzleBytes = 0;
   /// All boxes of the tile, by their offsets.

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the GPUs are that code is made for: how much of everything a streaming multiprocessor
-// (SM) has, which instructions there are, and what they cost. A pass that chooses an
-// instruction, a tile, a number of stages or of registers asks here; none compares names, and
-// no number of a GPU stands anywhere else (tools/dev/check_conventions.py looks for them).
+// The table of GPUs: the resources of a streaming multiprocessor (SM), the instructions, and their
+// costs. Passes choose instructions, tiles, stages and registers by this table. No pass compares
+// names, and no size of a GPU is written elsewhere (tools/dev/check_conventions.py checks that).
 //
-// A GPU is a row of the table in GPUMachine.cpp. What is the same on all rows is a constant of
-// the class, so that arrays and layouts can be sized by it; a GPU that differs there needs work
-// in the layouts, and the compiler finds the places.
+// A GPU is a row of the table in GPUMachine.cpp. A number that is the same on all rows is a
+// constant of the class, so that arrays and layouts can be sized by it. A GPU that differs there
+// needs work in the layouts, and the compiler finds the places.
 //
-// A row says three kinds of things. Limits: CUDA's programming guide, "Compute Capabilities",
-// and what the driver gives a block. Instructions: the PTX ISA, each one's "Target ISA Notes";
-// python/test/runtime/test_gpu_machines.py asks ptxas whether that is so. Rates and costs: the
-// vendor's figures and measurements on an H200 (notes/Notebook.md); rows that nobody has measured
-// have the H200's costs, and say so.
+// A row says three kinds of things. Limits: CUDA's programming guide, "Compute Capabilities", and
+// what the driver gives a block. Instructions: the PTX ISA, each one's "Target ISA Notes";
+// python/test/runtime/test_gpu_machines.py asks ptxas whether that is so. Rates and costs are the
+// vendor's figures and measurements on an H200 (notes/Notebook.md). Rows without measurements have
+// the H200's costs, and say so.
 
 #ifndef TESSERA_MACHINE_GPUMACHINE_H
 #define TESSERA_MACHINE_GPUMACHINE_H
@@ -27,14 +26,14 @@
 
 namespace tessera {
 
-/// Who makes a GPU: which target hooks, code generator and driver are used for it.
+/// The vendor of a GPU, which decides about target hooks, code generator and driver.
 enum class GPUVendor { NVIDIA };
 
 /// The elements that a matrix multiply-accumulate (MMA) instruction multiplies.
 enum class MMAElement { F16, BF16, TF32, F64, I8, F8 };
 unsigned getBits(MMAElement element);
 
-/// Who executes an MMA instruction: one warp (mma.sync), or the four of a warpgroup with
+/// The executor of an MMA instruction: one warp (mma.sync), or the four of a warpgroup with
 /// operands in shared memory (wgmma).
 enum class MMAKind { Warp, Warpgroup };
 
@@ -51,8 +50,8 @@ struct MMAInstruction {
   }
 };
 
-/// What it costs to exchange elements, in instructions of a warp. LayoutCosts.cpp chooses
-/// layouts by it.
+/// The costs of exchanging elements, in instructions of a warp. LayoutCosts.cpp chooses layouts by
+/// it.
 struct ExchangeCosts {
   double barrier;    ///< of all warps, with what it takes to wait
   double exchange;   ///< a shuffle or a wavefront of shared memory, with its addresses
@@ -109,14 +108,14 @@ struct GPUMachine {
   static constexpr int64_t kMaxRegisters = 255;   ///< of a thread
   static constexpr int64_t kRegisterStep = 8;
   static constexpr int64_t kRegisterBytes = 4;
-  /// What setmaxnreg can give a thread.
+  /// The registers that setmaxnreg can give a thread.
   static constexpr int64_t kMinTransferredRegisters = 24, kMaxTransferredRegisters = 256;
   /// The most that a thread can be given: of a whole step.
   static constexpr int64_t kMaxAllocatedRegisters = kMaxRegisters / kRegisterStep * kRegisterStep;
 
   int64_t l2Bytes; ///< of the second-level cache, of the GPU that numSMs is of
   int64_t sharedBytesOfSM;
-  /// Of a block, with the opt-in that the launcher asks for.
+  /// The maximum of a block, with the opt-in that the launcher sets.
   int64_t sharedBytes;
   /// That each block takes for the driver.
   static constexpr int64_t kReservedSharedBytes = 1 << 10;
@@ -169,8 +168,8 @@ struct GPUMachine {
   // Rates and costs
   //===--------------------------------------------------------------------===//
 
-  /// Multiply-adds of 16-bit elements that an SM does in a cycle by mma.sync and by wgmma (0:
-  /// there is none). Of narrower and wider elements it does in proportion more and fewer.
+  /// Multiply-adds of 16-bit elements that an SM does in a cycle by mma.sync and by wgmma (0: there
+  /// is none). For narrower and wider elements, the rate is proportionally higher and lower.
   int64_t warpMMARate, warpgroupMMARate;
   int64_t warpMMARateF64;
   static constexpr int64_t kRateBits = 16;
@@ -195,7 +194,7 @@ struct GPUMachine {
   ExchangeCosts costs;
 
   //===--------------------------------------------------------------------===//
-  // What follows from it
+  // Derived properties
   //===--------------------------------------------------------------------===//
 
   /// Shared memory that each of so many blocks can have of an SM.
@@ -203,8 +202,8 @@ struct GPUMachine {
     return (sharedBytes + kReservedSharedBytes) / blocks - kReservedSharedBytes;
   }
 
-  /// Shared memory of a block that leaves the first-level cache more than its least: of the sizes
-  /// that the driver gives shared memory on these GPUs the two largest are 32 KB apart.
+  /// The shared memory of a block up to which the first-level cache has more than its minimum. The
+  /// two largest sizes of shared memory that the driver sets on these GPUs are 32 KB apart.
   int64_t getSharedBytesBesideCache() const {
     constexpr int64_t kLastStep = 32 << 10;
     return sharedBytesOfSM - kLastStep - kReservedSharedBytes;
@@ -219,8 +218,8 @@ struct GPUMachine {
     return blocks > 1 ? blocks : 1;
   }
 
-  /// Cycles from an access of memory to its data where all SMs load: more than twice as many as
-  /// alone, and less than three times (notes/Notebook.md, "Copies that are there in time").
+  /// Cycles from an access of memory to its data while all SMs load. They are two to three times
+  /// those of a single SM (notes/Notebook.md, "Copies that are there in time").
   int64_t getBusyMemoryLatency() const { return 3 * memoryLatency; }
 
   /// The same of a tile that two blocks copy to each other: each waits until the other one has left
@@ -245,7 +244,7 @@ struct GPUMachine {
   static const GPUMachine *find(llvm::StringRef name);
   /// "sm_80, sm_86, ... or sm_120a", for messages.
   static std::string listNames();
-  /// What a module that does not name its target is for: the oldest row.
+  /// The target of a module that names none: the oldest row.
   static const GPUMachine &getDefault();
   /// The row whose code a GPU of this compute capability runs best; null if there is none.
   static const GPUMachine *findForCapability(unsigned major, unsigned minor);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the CPUs are that code is made for, and what they are good at: the one table that
-// every choice of width, unrolling and blocking is made from. It is data alone. A CPU with
-// other registers, caches or instructions is another row in HostMachine.cpp and no change
-// to a pass (docs/HowTo/AddACPU.md).
+// The table of CPUs and their properties. Every choice of width, unrolling and blocking depends on
+// it alone. It is data alone. A CPU with other registers, caches or instructions is another row in
+// HostMachine.cpp and no change to a pass (docs/HowTo/AddACPU.md).
 
 #ifndef TESSERA_MACHINE_HOSTMACHINE_H
 #define TESSERA_MACHINE_HOSTMACHINE_H
@@ -36,7 +35,7 @@ struct DotInstruction {
   llvm::StringRef getIntrinsic(unsigned bits) const;
 };
 
-/// An instruction that multiplies two rows of bytes by two columns, and adds the four sums to a
+/// An instruction that multiplies two rows of bytes by two columns. It adds the four sums to a
 /// vector of 32-bit lanes: those of the first row, then those of the second.
 struct MatrixInstruction {
   llvm::StringRef features;  ///< of the CPUs that have it, as LLVM writes them: "+i8mm"
@@ -75,8 +74,8 @@ struct HostMachine {
 
   static constexpr int64_t kLineBytes = 64; ///< of a cache line, on all of them
 
-  /// The first row that a CPU fits: of this architecture, by its name, and by its features,
-  /// which `has` knows ("+avx2,+fma": all of them). What that very CPU lacks is taken out.
+  /// The first row that a CPU fits: of this architecture, by its name, and by its features, which
+  /// `has` knows ("+avx2,+fma": all of them). Features that this very CPU lacks are removed.
   static HostMachine find(llvm::StringRef arch, llvm::StringRef cpu,
                           llvm::function_ref<bool(llvm::StringRef)> has);
 

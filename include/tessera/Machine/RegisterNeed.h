@@ -20,8 +20,8 @@
 // factor of two.
 //
 // Worked example: a norm of 4x16384 f32 holds 640 registers in each of 128 threads. In 512 threads
-// it holds 160, 64 more than are left of 128; predicted are 512 bytes, and ptxas spills 568. Of two
-// blocks of 256 threads each holds 160, too, and has 255 registers: it fits.
+// it holds 160, 64 more than remain of 128. The prediction is 512 bytes, and ptxas spills 568. Each
+// of two blocks of 256 threads holds 160, too, and has 255 registers: it fits.
 //
 // Left out: what does not shrink with the number of threads, such as a scan's partial results.
 

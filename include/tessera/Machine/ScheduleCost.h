@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the schedule of a loop is expected to cost: cycles of an SM for an iteration of one program.
+// The expected cost of a loop's schedule: cycles of an SM per iteration of one program.
 //
-// An iteration asks three things of an SM that go on at the same time for different programs, and
-// one after the other in a program that does not overlap them: dots of tensor cores, arithmetic of
-// threads, and tiles by the way from the second-level cache. So many programs as share the SM need
-// at least what the busiest of the three does; what the others do is hidden the better, the more
-// programs there are (the balanced job bound of closed queueing networks; Zahorjan and others,
+// An iteration uses three resources of an SM: tensor cores for dots, threads for arithmetic, and
+// the path from the second-level cache for tiles. Different programs use them at the same time. A
+// program that does not overlap them uses one after another. The programs that share an SM need at
+// least the time of the busiest resource. The more programs there are, the better the others are
+// hidden. This is the balanced job bound of closed queueing networks (Zahorjan and others,
 // "Balanced job bound analysis of queueing networks", 1982):
 //
 //     cycles = busiest + (sum of dots and arithmetic - the longer of them) / programs
@@ -15,9 +15,9 @@
 // 733 with three. A program that itself has a dot under way while it computes hides half as much
 // again, as one and a half programs would: 867.
 //
-// Copies come in time or not. From where one begins to where its tile is needed are `ahead`
-// iterations, which each program has for itself, and it takes the latency of memory. So an
-// iteration takes latency / (ahead * programs) at least.
+// Copies come in time or not. A copy begins `ahead` iterations before its tile is needed, in each
+// program, and takes the latency of memory. So an iteration takes latency / (ahead * programs) at
+// least.
 //
 // Left out: addresses, barriers, bank conflicts, and memory behind the second-level cache, which
 // programs share in ways that a loop does not say. The number compares schedules of one loop, and
@@ -33,7 +33,7 @@
 
 namespace tessera {
 
-/// What an iteration of one program asks of an SM.
+/// The resources of an SM that an iteration of one program uses.
 struct IterationWork {
   int64_t dots = 0;        ///< cycles of tensor cores, or of threads that multiply and add
   int64_t arithmetic = 0;  ///< cycles of threads that compute with whole tiles
@@ -53,7 +53,7 @@ struct IterationOverlap {
   bool isMulticast = false;
 };
 
-/// What takes longest.
+/// The resource that takes longest.
 enum class ScheduleBound { Dots, Arithmetic, Copies, Latency };
 
 struct ScheduleCost {

@@ -14,9 +14,9 @@
 // part whose base and uniform part are known.
 //
 // Scalars are names in these sums: a scalar is not replaced by what it is computed from, unless
-// that is a multiple of another or a constant. What it is computed from is its definition, and
-// who has to know where a tile begins asks for sums in which names are replaced by
-// their definitions (`getLinearForm`).
+// that is a multiple of another or a constant. The expression that it is computed from is its
+// definition. `getLinearForm` replaces names in sums by their definitions, for users that need the
+// start of a tile.
 //
 // Worked example (a row-major matrix of pointers):
 //
@@ -75,10 +75,10 @@ struct AccessForm {
   llvm::SmallVector<ScalarPolynomial> strides;
   /// The dimensions on which the opaque part varies.
   llvm::SmallBitVector opaque;
-  /// The first element of every aligned run of `contiguity[d]` elements along d is a
-  /// multiple of `divisibility` (pointers: bytes), and the run counts up by one
-  /// (pointers: by one element). One a dimension; 1 where nothing is known. Where
-  /// nothing counts up (every contiguity is 1), every element is a multiple.
+  /// The first element of every aligned run of `contiguity[d]` elements along d is a multiple of
+  /// `divisibility` (pointers: bytes), and the run counts up by one (pointers: by one element). One
+  /// a dimension; 1 where nothing is known. If no run counts up (every contiguity is 1), every
+  /// element is a multiple.
   llvm::SmallVector<int64_t> contiguity;
   /// Every aligned run of `constancy[d]` elements along d is equal.
   llvm::SmallVector<int64_t> constancy;
@@ -87,8 +87,8 @@ struct AccessForm {
   /// As `divisibility`, for the runs along one dimension alone: the first element of
   /// every aligned run of `contiguity[d]` elements along d is a multiple of this.
   llvm::SmallVector<int64_t> runDivisibility;
-  /// What pointers are counted from: the kernel's pointer, or a scalar of which nothing else is
-  /// known. Null where that is not known, and for integers.
+  /// The base of pointers: the kernel's pointer, or a scalar about which nothing else is known.
+  /// Null where that is not known, and for integers.
   mlir::Value base;
   /// Element 0 (of pointers: less `base`, in elements), if there is no opaque part and it is known.
   std::optional<ScalarPolynomial> uniform;
@@ -113,8 +113,8 @@ struct LinearForm {
   llvm::SmallVector<ScalarPolynomial> strides;
 };
 
-/// What of a tile of pointers lies together along one of its dimensions, of `extent` elements.
-/// Whoever moves several elements at once, in a vector of whatever kind, asks this.
+/// The contiguity of a tile of pointers along one of its dimensions, of `extent` elements. Every
+/// lowering that moves several elements at once uses it.
 struct AccessRun {
   int64_t extent = 1;
   /// Every aligned run of so many elements lies in memory one after another.
@@ -131,7 +131,7 @@ struct AccessRun {
   bool areRepeated(int64_t count) const { return isOneElement() || repeated % count == 0; }
 };
 
-/// What a mask is within a run of elements.
+/// The form of a mask within a run of elements.
 enum class MaskWithin {
   Whole,  ///< the same for all elements of every run
   Prefix, ///< true for some first ones, perhaps none or all, and false for the others
@@ -143,19 +143,18 @@ struct MaskTerm {
   enum Kind {
     /// `value` does not vary on any dimension.
     Uniform,
-    /// Along `dim` (and it varies on no other) element i is true where
-    /// `i * step < limit`, i.e. for the first `ceil(limit / step)` elements, with
-    /// `limit = (right - left)[element 0 along dim]` (+1 for <=), computed without
-    /// wrapping; and beyond them false, unless `left` itself wraps there. (`getPrefixRun` asks
-    /// whether it may.)
+    /// Along `dim`, element i is true if `i * step < limit`: the first `ceil(limit / step)`
+    /// elements. The mask varies along no other dimension. `limit = (right - left)[element 0 along
+    /// dim]` (+1 for <=), computed without wrapping. Later elements are false, unless `left` itself
+    /// wraps there. (`getPrefixRun` asks whether it may.)
     Bound,
     /// Anything else.
     General,
   } kind;
-  /// The i1 tile (or scalar) of this term. It has the mask's shape in a General term;
-  /// in the others it may stand below expand_dims, broadcast, splat or trans of the mask
-  /// and have fewer dimensions, and so may `left` and `right`. Since they vary on no
-  /// dimension but `dim` (of the mask), their element 0 is their very first element.
+  /// The i1 tile (or scalar) of this term. In a General term, it has the mask's shape. In the
+  /// others, it may be an operand of expand_dims, broadcast, splat or trans of the mask, with fewer
+  /// dimensions. The same holds for `left` and `right`. Since they vary on no dimension but `dim`
+  /// (of the mask), their element 0 is their very first element.
   mlir::Value value;
   unsigned dim = 0;       ///< Bound only: a dimension of the mask
   mlir::Value left;       ///< Bound only: the side that grows along `dim`
@@ -180,23 +179,23 @@ public:
   /// The terms of a mask. A Bound term may vary on other dimensions through `right`
   /// only if it is General.
   llvm::SmallVector<MaskTerm> getMask(mlir::Value mask);
-  /// What of an access lies together along a dimension.
+  /// The contiguity of an access along a dimension.
   AccessRun getRun(mlir::Value pointers, unsigned dim, Promises promises = Promises::Ignored);
   /// How many elements along a dimension one access of at most `bytes` bytes moves, which lies at a
   /// multiple of its own size: a power of two. There may be no mask; if there is one, `within` is
-  /// the most that it may be within an access. Where that is Any, few accesses have elements of
-  /// which only some are masked. Promises are believed for at most 16 bytes.
+  /// the most that it may be within an access. If that is Any, few accesses have elements that are
+  /// only partly masked. Promises are believed for at most 16 bytes.
   int64_t getVectorWidth(mlir::Value pointers, mlir::Value mask, unsigned dim, int64_t bytes,
                          MaskWithin within);
-  /// What a mask is within every aligned run of `count` elements along `dim`.
+  /// The form of a mask within every aligned run of `count` elements along `dim`.
   MaskWithin getMaskWithin(mlir::Value mask, unsigned dim, int64_t count,
                            Promises promises = Promises::Ignored);
   /// In every aligned run of so many elements along `dim` a mask is true for some first
   /// ones, perhaps none or all, and false for the others.
   int64_t getPrefixRun(mlir::Value mask, unsigned dim, Promises promises = Promises::Ignored);
   /// In every aligned run of so many elements along `dim` a mask varies by nothing but bounds,
-  /// which few runs have an end of. Where the run is longer than `getPrefixRun`, what is bounded
-  /// may wrap within it, and then any of its elements may be true.
+  /// which few runs have an end of. If the run is longer than `getPrefixRun`, the bounded value may
+  /// wrap within it. Then any of its elements may be true.
   int64_t getBoundedRun(mlir::Value mask, unsigned dim, Promises promises = Promises::Ignored);
   /// The dimensions on which a value varies at all, as far as is known.
   llvm::SmallBitVector variesOn(mlir::Value value);
@@ -222,8 +221,8 @@ private:
   ScalarPolynomial expandName(mlir::Value name, bool isExact, Expansions &known, unsigned depth);
 
   IntegerRanges ranges;
-  /// Of addresses, and exact ones; without promises, and with them. Behind pointers, so that a form
-  /// stays where it is while others are added.
+  /// Forms of addresses, and exact ones; without promises, and with them. Behind pointers, so that
+  /// a form stays where it is while others are added.
   Forms forms[4];
   /// True if the function has promises; none before the first query.
   std::optional<bool> isPromised;

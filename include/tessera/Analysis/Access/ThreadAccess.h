@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a thread of a GPU moves by one access to global memory, if it has enough neighbours in
+// The width of one access of a GPU thread to global memory, if it has enough neighbours in
 // registers. Layouts are chosen so that it has, and code is made of what it has: both ask here.
 
 #ifndef TESSERA_ANALYSIS_ACCESS_THREADACCESS_H

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which loads and stores move a box: a rectangular part of a strided array, as TMA,
-// the copying unit of a GPU, does it on its own once it has a description of the array (a tensor
-// map) and the coordinates of the box.
+// Finds loads and stores that move a box: a rectangular part of a strided array. TMA, the copying
+// unit of a GPU, copies it given a description of the array (a tensor map) and the coordinates of
+// the box.
 //
 // The arrays are found again in the arithmetic on pointers. Every tile of integers or
 // pointers is seen as
 //
 //     value[i0, i1, ...] = uniform + sum over d of stride_d * i_d
 //
-// with polynomials of scalars for `uniform` and the strides. `uniform` is shared out among
-// the dimensions: to each goes what is a multiple of its stride, and what a mask compares
-// with the bound of an array says which part that is.
+// with polynomials of scalars for `uniform` and the strides. `uniform` is distributed among the
+// dimensions. Each gets the part that is a multiple of its stride. The mask's comparison with the
+// bound of an array decides which part that is.
 //
 // Worked example, the left operand of a dot, with loop `for k in range(0, K, 64)`:
 //
@@ -40,7 +40,7 @@
 //                dim 0: stride 1024, coordinate pid * 128
 //                dim 1: stride 1,    coordinate k
 //
-// Where no dimension is left, the launch is asked that coordinates keep to 32 bits.
+// If no dimension remains, the launch checks that coordinates fit in 32 bits.
 
 #ifndef TESSERA_ANALYSIS_BOXES_BOXACCESS_H
 #define TESSERA_ANALYSIS_BOXES_BOXACCESS_H
@@ -73,7 +73,7 @@ struct BoxDim {
   std::optional<unsigned> tileDim;
   /// The tile's extent along this dimension; 1 for an outer one.
   int64_t tileExtent = 1;
-  /// Where the box begins.
+  /// The start of the box.
   ScalarPolynomial coordinate;
   /// True if the coordinate is known to fit 32 bits, or if the program computes it in 32 bits.
   /// Otherwise the array ends along this dimension, and larger coordinates lie outside of it.
@@ -90,8 +90,9 @@ class BoxAccess {
 public:
   /// The pointer that the array begins at: the kernel's, or one that it finds in memory.
   mlir::Value getBase() const { return base; }
-  /// Of an array that the kernel finds: the scalars that describe it, the base first. Symbol k of
-  /// its extents and strides is the k-th of them. None for an array that is an argument.
+  /// For an array whose address the kernel loads: the scalars that describe it, the base first.
+  /// Symbol k of its extents and strides is the k-th of them. None for an array that is an
+  /// argument.
   llvm::ArrayRef<mlir::Value> getParameters() const { return parameters; }
   bool isFoundByKernel() const { return !parameters.empty(); }
   /// True if the array's place, extents and strides are known outside of an op around the access.
@@ -103,26 +104,26 @@ public:
   /// True if each row of the array ends at a multiple of 16 bytes for certain, or has no end. TMA
   /// writes in pieces of 16 bytes, so a store by it would write beyond the end of another row.
   bool endsAligned() const { return isEndAligned; }
-  /// What must not be negative at a launch, or this is no box there.
+  /// Values that must not be negative at a launch, or this is not a box there.
   llvm::ArrayRef<LaunchExpr> getConditions() const { return conditions; }
   /// How many programs there may be along an axis of the grid, or this is no box there; 0: any.
   int64_t getMostPrograms() const { return mostPrograms; }
-  /// What must not be negative in any program of a launch, or this is no box there: text for the
-  /// launcher (ProgramBound.h).
+  /// Values that must not be negative in any program of a launch, or this is not a box there: text
+  /// for the launcher (ProgramBound.h).
   llvm::ArrayRef<std::string> getProgramBounds() const { return programBounds; }
-  /// Scalars of the program. Where one of them is negative, nothing is moved: the first
-  /// coordinate then lies outside the array.
+  /// Scalars of the program. If one of them is negative, nothing is moved: the first coordinate
+  /// then lies outside the array.
   llvm::ArrayRef<ScalarPolynomial> getGuards() const { return guards; }
 
-  /// True if the coordinates can be computed in code that is not inside `region`, which the
-  /// access is in, as long as that code has variables of its own for the loops there. If
-  /// not, `why` (may be null) says what stands against it.
+  /// True if the coordinates can be computed outside `region`, which contains the access. That code
+  /// must have its own variables for the loops in `region`. If not, `why` (may be null) says what
+  /// stands against it.
   bool canEmitOutside(mlir::Region &region, std::string *why = nullptr) const;
 
-  /// Computes the coordinate of a dimension, an i32. What the mapping names is replaced:
-  /// induction variables by those of loops with the same bounds and steps, usually. Values
-  /// that are not to be seen at the insertion point are computed again there, which
-  /// `canEmitOutside` has promised to be possible; the mapping remembers them.
+  /// Computes the coordinate of a dimension, an i32. Values in the mapping are replaced: usually
+  /// induction variables by those of loops with the same bounds and steps. Values that are not to
+  /// be seen at the insertion point are computed again there, which `canEmitOutside` has promised
+  /// to be possible; the mapping remembers them.
   mlir::Value emitCoordinate(mlir::OpBuilder &builder, mlir::Location loc, unsigned dim,
                              mlir::IRMapping &mapping) const;
   /// Computes whether anything is moved, an i1, in the same way: whether no guard is negative. Null
@@ -144,9 +145,9 @@ private:
   llvm::SmallVector<std::string, 0> programBounds;
 };
 
-/// The box of a load or store. None if it moves no box, or the kernel cannot know it; then
-/// `why` (may be null) gets the reason, in the words of the language ("the mask is not a
-/// range along dimension 0").
+/// The box of a load or store. None if it moves no box, or the kernel cannot know it. Then `why`
+/// (may be null) gets the reason, in the words of the language ("the mask is not a range along
+/// dimension 0").
 std::optional<BoxAccess> getBoxAccess(tile::LoadOp load, AccessAnalysis &analysis,
                                       std::string *why = nullptr);
 std::optional<BoxAccess> getBoxAccess(tile::StoreOp store, AccessAnalysis &analysis,

@@ -33,7 +33,7 @@ public:
   /// first; empty if there is none.
   llvm::ArrayRef<Function> getCycle() const { return cycle; }
 
-  /// What a function calls, each once, in order of the first call.
+  /// The callees of a function, each once, in order of the first call.
   llvm::ArrayRef<Function> getCallees(Function function) const;
 
   /// Emits an error at the first function of the cycle, if there is one.

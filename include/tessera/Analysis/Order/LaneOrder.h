@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where the warps of a program must meet because of global memory.
+// Finds the places where the warps of a program must synchronise because of global memory.
 //
-// A lane's own accesses keep the order in which they are written: element i of a tile that is
-// stored and element i of one that is loaded, or two scalars. One thread that does both keeps it
-// by itself. But a tile may be in one layout where it is loaded and in another where it is
-// stored; and where there are more threads than elements, each that has a copy of an element
-// loads it for itself, while one stores it, their representative (Analysis/Replication.h):
+// A lane's own accesses keep program order: element i of a stored tile and element i of a loaded
+// one, or two scalars. If one thread does both, the order holds. But a tile may have different
+// layouts at its load and at its store. If there are more threads than elements, each thread with a
+// copy of an element loads it, while only their representative stores it (Analysis/Replication.h):
 //
 //     x = load p : tensor<64xf32>, of 128 threads      warps 0 and 1, and 2 and 3, hold all of x
 //     store p, 0                                       warps 0 and 1 store
 //     y = x + 1                                        in warps 2 and 3 x may be 0
 //
-// Such a pair needs a barrier in between, if the two may be of one place (MemoryOrder.h): loads
-// and stores through different arguments may, for one array can be passed twice. Any barrier of
-// all warps will do, one inside of an op that exchanges elements through shared memory, too.
+// Such a pair needs a barrier in between if the two may alias (MemoryOrder.h). Accesses through
+// different arguments may, since one array can be passed twice. Any barrier of all warps suffices,
+// also one inside an op that exchanges elements through shared memory.
 //
-// Lanes are those of accesses with the same shape, or with extents of 1 where the other one's
-// are not. What other lanes have done is ordered by `tile.barrier` alone. Accesses that are
-// done by TMA are not of the matter: who leaves them to TMA has seen to their order.
+// Lanes are those of accesses with the same shape, or with extents of 1 where the other one's are
+// not. Only `tile.barrier` orders accesses of other lanes. TMA accesses are not considered: the
+// pass that made them has ordered them.
 
 #ifndef TESSERA_ANALYSIS_ORDER_LANEORDER_H
 #define TESSERA_ANALYSIS_ORDER_LANEORDER_H
@@ -40,7 +39,7 @@ public:
   llvm::ArrayRef<mlir::Operation *> getBarriers() const { return barriers.getArrayRef(); }
 
 private:
-  /// What accesses have in common that the same threads do for each lane. Null for calls.
+  /// The common properties of accesses that the same threads execute for each lane. Null for calls.
   using Kind = const void *;
 
   /// An access that no barrier has come after; a copy that has not been waited for is in
@@ -70,8 +69,8 @@ private:
   bool hasClusters;
   AccessAnalysis analysis;
   MemoryOrder order{analysis};
-  /// Of two kinds of accesses, whether lanes that they have in common may be two threads'. There
-  /// are few kinds, and many pairs.
+  /// True if different threads may execute a common lane of two kinds of accesses. There are few
+  /// kinds, and many pairs.
   llvm::DenseMap<std::pair<Kind, Kind>, bool> differInThreads;
   llvm::SmallSetVector<mlir::Operation *, 4> barriers;
 };

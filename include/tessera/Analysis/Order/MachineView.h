@@ -5,8 +5,8 @@
 // A program knows its ids in the grid, and nothing else of where, when and with how many others it
 // runs. So a pass may have its programs done in another order, by other blocks, by several blocks
 // each, or by more warps. That ends where a program asks the machine: for its block (%ctaid), its
-// SM, its cluster, how many of these there are, the time. Whoever changes any of this asks here
-// first; no pass has a list of its own of what gives an answer.
+// SM, its cluster, how many of these there are, the time. Every pass that changes any of this
+// queries this analysis first. No pass has a list of the ops that observe the machine.
 //
 //     ops of our own                  do not see it, but for tile.clock: tile.program_id is the
 //                                     program's id, whoever does it, and tilegpu.cluster_rank is
@@ -50,8 +50,8 @@ mlir::Operation *findViewOfMachine(mlir::Operation *op);
 /// True if there is one.
 inline bool maySeeMachine(mlir::Operation *op) { return findViewOfMachine(op) != nullptr; }
 
-/// Foreign code that may wait for other threads by itself: the first of `op` and all within it,
-/// the call if it is in a function that is called. Null if there is none.
+/// Foreign code that may wait for other threads: the first of `op` and all within it. If it is in a
+/// called function, it is the call. Null if there is none.
 mlir::Operation *findWaitForThreads(mlir::Operation *op);
 
 } // namespace tessera

@@ -81,16 +81,15 @@ struct OpAccess {
   bool isOfMemory() const;
 };
 
-/// What an op, and all within it, does to memory: nothing, if it has effects on tile::Events
-/// alone.
+/// The accesses of memory by an op and all within it; none if it has effects only on tile::Events.
 llvm::SmallVector<OpAccess> getMemoryAccesses(mlir::Operation *op);
 
 /// True if an op may write to memory of the program, or order what others do.
 bool mayWriteMemory(mlir::Operation *op);
 
-/// True if an op, or anything within it, may see what other programs do, or order what this one
-/// does for them: it is an access of anything (a barrier, a call, foreign code) or an atomic,
-/// which reads and writes one place.
+/// True if an op, or anything within it, may read what other programs write, or order this
+/// program's accesses for them. Such an op accesses anything (a barrier, a call, foreign code), or
+/// is an atomic.
 bool mayMeetOtherPrograms(mlir::Operation *op);
 
 /// The arrays that pointers may be of.
@@ -201,13 +200,13 @@ struct LaunchConditions;
 std::optional<LaunchRange> getLaunchRange(const OpAccess &access, AccessAnalysis &analysis,
                                           LaunchConditions &conditions);
 
-/// What must hold at a launch for pairs of accesses not to meet.
+/// Conditions of a launch under which pairs of accesses do not overlap.
 struct LaunchConditions {
   llvm::SmallVector<LaunchExpr> notNegative;
   /// Numbers that are not negative in any program (ProgramBound.h).
   llvm::SmallVector<std::string> programBounds;
   int64_t mostPrograms = 0; ///< along an axis of the grid; 0: any
-  /// Of two different arguments each.
+  /// Each pair is of two different arguments.
   llvm::SmallVector<std::pair<LaunchRange, LaunchRange>, 1> apart;
 
   /// Adds what an answer asks for. False if a launch cannot know it: then `why` is the pair.
@@ -216,8 +215,8 @@ struct LaunchConditions {
   void limitPrograms(int64_t most);
 };
 
-/// On a kernel, and on the module once the kernel is an llvm.func: pairs of ranges that must be
-/// apart at a launch, or another variant of the kernel has to do.
+/// On a kernel, and on the module once the kernel is an llvm.func: pairs of ranges that must not
+/// overlap at a launch. Otherwise another variant of the kernel runs.
 inline constexpr llvm::StringLiteral kArraysApartAttr = "tilegpu.arrays_apart";
 
 using LaunchRangePair = std::pair<LaunchRange, LaunchRange>;
@@ -225,8 +224,7 @@ using LaunchRangePair = std::pair<LaunchRange, LaunchRange>;
 /// The attribute for a kernel with so many arguments that a launch gives.
 mlir::ArrayAttr makeArraysApart(mlir::MLIRContext *context, unsigned numArguments,
                                 llvm::ArrayRef<LaunchRangePair> pairs);
-/// What an op's attribute says, an empty list if it has none; nothing where it is of another
-/// form.
+/// The contents of an op's attribute; an empty list if it has none. Nothing if it has another form.
 std::optional<llvm::SmallVector<LaunchRangePair>> readArraysApart(mlir::Operation *op);
 
 } // namespace tessera

@@ -2,10 +2,10 @@
 //
 // Facts carried forward through structured control flow.
 //
-// The facts at a point are a set that only grows where paths meet. Ops without regions
-// change it as they like; at an op with regions it flows into the regions that run next,
-// from each to those that may follow, and out behind the op, around loops until nothing is
-// new. A visitor so sees an op several times, each time with more in the set.
+// The facts at a point are a set that only grows where paths meet. Ops without regions transfer it.
+// At an op with regions, it flows into the regions that run next, from each to its successors, and
+// out behind the op. Loops iterate to a fixed point. A visitor so sees an op several times, each
+// time with more in the set.
 
 #ifndef TESSERA_ANALYSIS_ORDER_REGIONFLOW_H
 #define TESSERA_ANALYSIS_ORDER_REGIONFLOW_H

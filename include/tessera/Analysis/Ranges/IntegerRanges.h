@@ -2,23 +2,23 @@
 //
 // Between which numbers the integers of a program lie.
 //
-// Integers wrap: `pid * 128` may be negative, and `x % n` then is, too. What a form says of a
-// tile (Access.h) is true whatever wraps, for it is said of the low bits. Whoever asks more (is
-// it negative? does it count up all the way, or begin anew somewhere?) asks here. A range is
-// proved and never a guess: each op's result has the range that its operands' ranges leave it
-// in arithmetic that wraps (upstream's InferIntRangeInterface, which tile ops implement).
+// Integers wrap: `pid * 128` may be negative, and `x % n` then is, too. A form of a tile (Access.h)
+// holds for its low bits, so it is true whatever wraps. This analysis answers more: is a value
+// negative? Does it count up without wrapping? A range is proved and never a guess: each op's
+// result has the range that its operands' ranges leave it in arithmetic that wraps (upstream's
+// InferIntRangeInterface, which tile ops implement).
 //
-// A range and a form make an exact form. Neighbours along a dimension are `stride` apart, up to
-// a multiple of 2^width; where the greatest and the least element are not so far apart that
-// they could be a multiple of 2^width closer or further, they are `stride` apart for good:
+// A range and a form make an exact form. Neighbours along a dimension are `stride` apart, up to a
+// multiple of 2^width. If the range of the elements excludes any other multiple of 2^width, they
+// are exactly `stride` apart:
 //
 //     x = splat(start) + range(64)      form: stride 1 (mod 2^32)
 //     start in [0, 2^27]                x in [0, 2^27 + 63]
 //     neighbours differ by 1 + k * 2^32 and by at most 2^27 + 63: by 1
 //
-// What a kernel is given may be anything, so most sums could wrap. Kernels whose code would be
-// slower for it rely on limits of the launch (LaunchLimits.h), which are attributes of the
-// kernel and facts here.
+// Arguments of a kernel may have any value, so most sums could wrap. Kernels whose code would be
+// slower for it rely on limits of the launch (LaunchLimits.h), which are attributes of the kernel
+// and facts here.
 
 #ifndef TESSERA_ANALYSIS_RANGES_INTEGERRANGES_H
 #define TESSERA_ANALYSIS_RANGES_INTEGERRANGES_H
@@ -30,7 +30,7 @@
 
 namespace tessera {
 
-/// What is taken for granted of the launches of a kernel (LaunchLimits.h).
+/// Assumptions about the launches of a kernel (LaunchLimits.h).
 struct LaunchLimits {
   struct Interval {
     int64_t least, most;

@@ -22,7 +22,7 @@ namespace tessera {
 
 enum class ProgramTrend { Same, Grows, Shrinks, Unknown };
 
-/// Of `first - second`, scalar integers, along an axis of the grid (0 to 2).
+/// The trend of `first - second`, scalar integers, along an axis of the grid (0 to 2).
 ProgramTrend getProgramTrendOfDifference(mlir::Value first, mlir::Value second, unsigned axis);
 
 } // namespace tessera

@@ -5,8 +5,8 @@
 //
 //     pid * 64 * ld + 3        {64, [pid, ld]} + {3, []}
 //
-// A factor is a scalar of the program, or the number of a loop's iteration, counted from 0: with
-// that, what a loop adds to a carried value in each iteration is a product like any other.
+// A factor is a scalar of the program, or the number of a loop's iteration, counted from 0. So an
+// induction of a loop is a product like any other.
 
 #ifndef TESSERA_ANALYSIS_RANGES_SCALARPOLYNOMIAL_H
 #define TESSERA_ANALYSIS_RANGES_SCALARPOLYNOMIAL_H

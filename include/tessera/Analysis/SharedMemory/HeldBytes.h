@@ -17,10 +17,10 @@ namespace tessera::tilegpu {
 
 inline constexpr int64_t kRegisterFileBytes = GPUMachine::kRegisters * GPUMachine::kRegisterBytes;
 
-/// What a thread needs besides tiles: addresses, masks, temporaries.
+/// The registers of a thread besides those of tiles: addresses, masks, temporaries.
 inline constexpr int64_t kOtherBytes = 16 * GPUMachine::kRegisterBytes;
 
-/// Bytes of registers that a thread may have if a program has an SM for itself.
+/// Bytes of registers of a thread at an occupancy of one program per SM.
 inline int64_t getMostBytesOfThread(unsigned warps) {
   return std::min(GPUMachine::kMaxRegisters * GPUMachine::kRegisterBytes,
                   kRegisterFileBytes / (GPUMachine::kWarpSize * warps));
@@ -34,7 +34,7 @@ inline int64_t countPrograms(int64_t bytesOfThread, unsigned warps, const GPUMac
                              machine.maxThreadsOfSM / threads);
 }
 
-/// Of registers for a value of a type; 0 if it is no tile with a layout.
+/// Bytes of registers for a value of a type; 0 if it is not a tile with a layout.
 int64_t getBytesOfThread(mlir::Type type);
 
 /// The source of a conversion from a narrower type, or the tile itself.
@@ -51,10 +51,10 @@ bool isPassedByLoads(mlir::Operation *op);
 /// True if the tiles of a function are what takes registers.
 bool isPlain(tile::FuncOp function);
 
-/// The order of the ops of each block, kept as ops are moved: MLIR numbers a block anew where it
-/// is asked after each move, and blocks of unrolled code are long.
+/// The order of the ops of each block, updated as ops move. MLIR would renumber a block at the
+/// first query after each move, and blocks of unrolled code are long.
 ///
-/// Op i of a block has slot 2i + 1. What is moved to just before it is in slot 2i.
+/// Op i of a block has slot 2i + 1. Slot 2i has the ops that moved to just before it.
 class OpOrder {
 public:
   explicit OpOrder(mlir::Operation *root) {
@@ -66,7 +66,7 @@ public:
 
   unsigned getSlot(mlir::Operation *op) const { return slots.lookup(op); }
 
-  /// Of two ops of a block.
+  /// Compares two ops of a block.
   bool isBefore(mlir::Operation *a, mlir::Operation *b) const {
     unsigned slot = getSlot(a);
     if (slot != getSlot(b))
@@ -111,8 +111,8 @@ public:
   void moveBefore(tile::LoadOp load, mlir::Operation *place);
 
 private:
-  /// Where the block need not hold a value any more; none if it is used after the block, or in
-  /// the next iteration, or not at all.
+  /// The place from which on the block need not hold a value. None if the value is used after the
+  /// block, or in the next iteration, or not at all.
   std::optional<unsigned> findEnd(mlir::Value value) const;
   void addUpToEnd(mlir::Value value, int64_t bytes) {
     if (std::optional<unsigned> end = findEnd(value))

@@ -2,10 +2,10 @@
 //
 // Which threads hold copies of the same elements of a tile.
 //
-// What must happen once an element (an atomic, a volatile load, a print) is done by one of
-// the threads that hold it, the representative. Columns of a layout of registers are zero or
-// distinct powers of two, so the bits of a thread's number that are free are those with a zero
-// column: clearing them gives the representative.
+// Effects that must happen once per element (an atomic, a volatile load, a print) are executed by
+// one of the threads that hold it, the representative. Columns of a layout of registers are zero or
+// distinct powers of two. So the free bits of a thread's number are those with a zero column.
+// Clearing them gives the representative.
 //
 //     tensor<8xf32>, lane = [4, 0, 0, 0, 0], warp = [0, 0], of 4 warps
 //       lane bits 1 to 4 and both bits of the warp are free: 64 copies, and threads
@@ -23,8 +23,8 @@
 namespace tessera {
 
 struct Replication {
-  /// Of a value of a type, at an op: how many warps there are depends on the function and on
-  /// the partition.
+  /// The replication of a value of a type at an op. The number of warps depends on the function and
+  /// on the partition.
   static Replication of(mlir::Type type, mlir::Operation *op);
 
   /// The free bits of a thread's number in its block.

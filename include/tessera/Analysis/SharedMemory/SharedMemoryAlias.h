@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which buffers in shared memory a value may name. A buffer is made by one
-// `tilegpu.local_alloc`, may be looked at as a slot of it or transposed, and may be carried
-// around loops and out of branches; there is no other way to come by one, so what a value
-// names follows from these alone. A slot stands for its whole ring.
+// Which buffers in shared memory a value may name. A buffer is made by one `tilegpu.local_alloc`.
+// Slots and transposes are views of it, and loops and branches may carry it. No other op makes a
+// buffer, so these decide what a value aliases. A slot stands for its whole ring.
 
 #ifndef TESSERA_ANALYSIS_SHAREDMEMORY_SHAREDMEMORYALIAS_H
 #define TESSERA_ANALYSIS_SHAREDMEMORY_SHAREDMEMORYALIAS_H
@@ -33,8 +32,8 @@ public:
   /// The values that may be the buffer of `alloc`, its own result first.
   llvm::ArrayRef<mlir::Value> getNames(mlir::Operation *alloc) const;
 
-  /// What `op` itself reads and writes, an entry for each effect and each buffer that it may
-  /// be on.
+  /// The reads and writes of `op` itself: an entry for each effect and each buffer that it may
+  /// access.
   llvm::SmallVector<SharedBufferUse> getUses(mlir::Operation *op) const;
 
 private:

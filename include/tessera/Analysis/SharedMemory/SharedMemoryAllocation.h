@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where each buffer of a module lies in shared memory: a static offset, such that two
-// buffers that are needed at the same time do not overlap.
+// Assigns a static offset in shared memory to each buffer of a module. Buffers whose live ranges
+// overlap do not share bytes.
 //
 // The buffers of a function are placed largest first, each at the lowest offset that is
 // free during its interval. A function that is called has one frame wherever it is called
@@ -16,17 +16,17 @@
 
 namespace tessera {
 
-/// Where a `local_alloc` lies: an i32 attribute, in bytes.
+/// The offset of a `local_alloc`: an i32 attribute, in bytes.
 using tilegpu::kSharedOffsetAttr;
-/// What a program needs: an i32 attribute of the module, in bytes.
+/// The shared memory of a program: an i32 attribute of the module, in bytes.
 inline constexpr llvm::StringLiteral kSharedBytesAttr =
     tilegpu::TileGPUDialect::SharedBytesAttrHelper::getNameStr();
 
 /// The start of each buffer is a multiple of this: the widest that any access asks for.
 inline constexpr int64_t kSharedAlignment = 128;
 
-/// Where an op's buffer (kSharedOffsetAttr) or scratch (tilegpu::kScratchOffsetAttr) lies, in
-/// bytes; 0 before it has a place.
+/// The offset of an op's buffer (kSharedOffsetAttr) or scratch (tilegpu::kScratchOffsetAttr), in
+/// bytes; 0 before it is assigned.
 int64_t getSharedOffset(mlir::Operation *op, llvm::StringRef attribute);
 
 /// An error if tilegpu-allocate-shared-memory has not run on the module.

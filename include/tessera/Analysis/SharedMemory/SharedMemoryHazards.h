@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where the warps of a program must meet because of shared memory.
+// Finds the places where the warps of a program must synchronise because of shared memory.
 //
-// Warps run on their own. If one op writes bytes of shared memory and a later one reads
-// them (or the other way round, or both write), all warps must have finished the first
-// before any starts the second. The analysis follows the accesses that no barrier has
-// ordered yet through the function, around loops until nothing changes:
+// Warps run on their own. If one op writes bytes of shared memory and a later one accesses them, or
+// the reverse, a barrier is needed. All warps must finish the first op before any warp starts the
+// second. The analysis follows the accesses that no barrier has ordered yet through the function,
+// around loops until nothing changes:
 //
 //     write A        {A w}
 //     read  A        needs a barrier, which empties the set; then {A r}
 //     read  A        no hazard: {A r}
 //     write B        no hazard: {A r, B w}
 //
-// An op with scratch writes it, meets inside itself, and reads it. Lanes that exchange within
-// their warp do so in a part of the scratch that is their warp's alone: the next conversion of the
-// same kind in the same place, often that of the next iteration, needs no other warp.
+// An op with scratch writes it, meets inside itself, and reads it. Lanes that exchange within their
+// warp use a part of the scratch that belongs to the warp. So the next conversion of the same kind
+// at the same offset, often that of the next iteration, needs no barrier.
 //
 // An asynchronous copy writes at some time between its start and the wait for it, and no
 // barrier ends that. Its write is in flight until a wait has been, when it becomes a write
@@ -25,24 +25,13 @@
 //     async_copy slot of R         needs a barrier; then {R w in flight}
 //     read  slot of R              no hazard: {R r, R w in flight}
 //
-// That the slots of a ring that are in flight are others than those that are used is up to
-// whoever makes the ring. What is no ring must have landed before it is used.
+// The pass that makes a ring ensures that slots in flight and slots in use differ. A copy to any
+// other buffer must be complete before the buffer is used.
 //
-// A dot of a warpgroup that is begun (warpgroup_dot with is_async) reads until a wait covers it.
-// Warps of other groups may wait later, so a barrier ends its reads only behind that wait:
-//
-//     warpgroup_dot of A, async    {A r, A r in flight}
-//     barrier                      {A r in flight}
-//     warpgroup_wait               {A r}
-//     write A                      needs a barrier
-//
-// Where the result of a dot is not used there is no wait. Then the barrier needs one in front.
-//
-// A store by TMA (tma_store) reads in the same way until its own wait. Where each
-// warpgroup stores a part of the buffer that it alone wrote, it is enough for the warps
-// of the group to meet, which orders no other accesses. What the
-// partition of a warp_specialize does is ordered by mbarriers, and no
-// business of this analysis.
+// A store by TMA (tma_store) reads in the same way until its own wait. If each warpgroup stores a
+// part of the buffer that only it wrote, a barrier of the group suffices, which orders no other
+// accesses. Barriers in shared memory order the partition of a warp_specialize; this analysis
+// ignores it.
 
 #ifndef TESSERA_ANALYSIS_SHAREDMEMORY_SHAREDMEMORYHAZARDS_H
 #define TESSERA_ANALYSIS_SHAREDMEMORY_SHAREDMEMORYHAZARDS_H
@@ -64,8 +53,8 @@ struct SharedMemoryAccess {
   mlir::Operation *ring = nullptr;
   /// A copy that has not been waited for: an asynchronous write, or a read by TMA or by a dot.
   bool isInFlight = false;
-  /// Of a read in flight: the groups of stores by TMA, or of dots, committed since, its own
-  /// included, as far as they are counted.
+  /// For a read by TMA in flight: the groups of stores committed since, its own included, as far as
+  /// they are counted.
   unsigned groups = 0;
   /// Whether a dot that is begun reads here, also after its wait. The ring's maker orders slots.
   bool isOfBegunDot = false;
@@ -121,9 +110,8 @@ public:
   SharedMemoryHazards(mlir::FunctionOpInterface function, const SharedMemoryAlias &alias,
                       llvm::function_ref<int64_t(mlir::CallOpInterface)> frameBytes);
 
-  /// The ops that need a barrier just before them, each with a hazard that says why,
-  /// whether warpgroups may meet each for itself, and whether dots must end first. With
-  /// these barriers there is no other hazard.
+  /// The ops that need a barrier just before them. Each has its hazard, which decides whether a
+  /// barrier per warpgroup suffices. With these barriers there is no other hazard.
   llvm::ArrayRef<std::pair<mlir::Operation *, SharedMemoryHazard>> getBarriers() const {
     return barriers;
   }

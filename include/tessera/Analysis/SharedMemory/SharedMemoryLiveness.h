@@ -12,8 +12,8 @@
 //     5 .. 6     scf.if { }
 //              }
 //
-// Of two branches that each end a buffer one is done: the first has a hole from there on, in
-// which the buffer is not needed though the second branch comes later.
+// If two branches each end a buffer, one of them runs. So the live range has a hole from the end in
+// the first branch on, although the second branch comes later.
 //
 // Two buffers whose intervals do not meet can lie in the same place. Scratch memory of a few
 // bytes is kept until the next op with scratch: two reductions in turn need one barrier less.
