@@ -79,7 +79,7 @@ def test_every_pass_for_a_gpu_is_run_and_right(tool, dumped):
 @pytest.mark.parametrize(
     "name, pattern, replacement, runner",
     [
-        ("-strips-allow-contraction", r"arith\.addf (.*tensor)", r"arith.subf \1", "interpreter"),
+        ("-tile-allow-contraction", r"arith\.addf (.*tensor)", r"arith.subf \1", "interpreter"),
         ("-tilegpu-assign-layouts", r"arith\.addf (.*tensor)", r"arith.subf \1", "simulator"),
         ("-convert-tilegpu-to-llvm", r"^ *nvvm\.barrier.*\n", "", "simulator"),
     ],
@@ -109,7 +109,7 @@ def test_code_for_cpus_is_not_run(tool, tmp_path):
         (
             [*ARGUMENTS, "--pipeline=tessera-host-pipeline"],
             0,
-            "passes after 028-strips-allow-contraction did not run\n",
+            "passes after 028-tile-allow-contraction did not run\n",
         ),
     ],
 )
