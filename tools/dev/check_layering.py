@@ -6,7 +6,10 @@ Each folder of include/tessera and lib is a layer. LAYERS says which other layer
 layer may include; anything else is an error. The table is the one of
 docs/Architecture.md ("Who may include whom").
 
-PYTHON_LAYERS says the same of python/tessera. There an import counts wherever it stands: within a
+FLOORS says the same of the folders within a large layer, whose README.md names each folder and
+each pass in it.
+
+PYTHON_LAYERS says it of python/tessera. There an import counts wherever it stands: within a
 function, for type checkers alone, or as the name of a module in a string, which is how modules are
 loaded late. And no modules import each other in a circle, but for type checkers.
 
@@ -110,6 +113,18 @@ LAYERS: dict[str, set[str]] = {
     },
 }
 
+# The folders of large layers, from the lowest on: each may include those before it. The layer's own
+# folder, which holds what all of them share, is not restricted. README.md in each layer says what
+# belongs where.
+FLOORS: dict[str, tuple[str, ...]] = {
+    "Analysis": ("Access", "Boxes", "Order", "SharedMemory"),
+    "Dialect/TileGPU/Transforms": ("Facts", "Layouts", "Programs", "Memory", "Schedule"),
+    "Conversion/TileToStrips": (
+        "Functions", "Grouping", "Nests", "Atomics", "Checks", "Dots", "Programs",
+    ),
+    "Conversion/TileGPUToLLVM": ("Fragments", "Exchange", "Plans", "Ops", "NVIDIA"),
+}  # fmt: skip
+
 _BASE = {"digests", "errors", "locks", "log", "notebook", "settings", "terminal", "wording"}
 _COMPILER = _BASE | {"machine", "language", "frontend", "compiler"}
 _LAUNCHES = _COMPILER | {"runtime", "tools/tensor_descriptor"}
@@ -199,6 +214,34 @@ def check(root: pathlib.Path) -> list[str]:
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if FORBIDDEN["python/src"].match(line):
                 errors.append(f"python/src/{path.name}:{number}: the bindings see the C API alone")
+    return errors
+
+
+def check_floors(root: pathlib.Path) -> list[str]:
+    """The mistakes within layers that have folders."""
+    errors: list[str] = []
+    for layer, floors in FLOORS.items():
+        readme = root / "lib" / layer / "README.md"
+        text = readme.read_text() if readme.exists() else ""
+        for base in ("include/tessera", "lib"):
+            for path in sorted((root / base / layer).rglob("*")):
+                floor, _, name = path.relative_to(root / base / layer).as_posix().partition("/")
+                if path.suffix not in (".h", ".cpp") or not name:
+                    continue
+                where = path.relative_to(root)
+                if floor not in floors:
+                    errors.append(f"{where}: FLOORS of check_layering.py lacks this folder")
+                    continue
+                if f"`{floor}/`" not in text:
+                    errors.append(f"{where}: lib/{layer}/README.md does not name its folder")
+                code = path.read_text()
+                if "GEN_PASS_DEF_" in code and f"`{path.stem}`" not in text:
+                    errors.append(f"{where}: lib/{layer}/README.md does not name this pass")
+                for number, line in enumerate(code.splitlines(), 1):
+                    match = re.match(rf'#include "(?:tessera/{layer}/)?(\w+)/\w+\.h"', line)
+                    target = match.group(1) if match else floor
+                    if target in floors and floors.index(target) > floors.index(floor):
+                        errors.append(f"{where}:{number}: {floor} may not include {target}")
     return errors
 
 
@@ -319,7 +362,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parents[2])
     root = parser.parse_args().root
-    errors = check(root) + check_python(root)
+    errors = check(root) + check_floors(root) + check_python(root)
     print("\n".join(errors) if errors else "layering: ok")
     return 1 if errors else 0
 

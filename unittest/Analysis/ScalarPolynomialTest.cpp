@@ -2,7 +2,7 @@
 //
 // Polynomials against numbers: what they say of random values of their factors.
 
-#include "tessera/Analysis/Ranges/ScalarPolynomial.h"
+#include "tessera/Analysis/Access/ScalarPolynomial.h"
 
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Builders.h"

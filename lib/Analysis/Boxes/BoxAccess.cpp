@@ -6,11 +6,11 @@
 // and what belongs to no dimension of the tile makes an outer one.
 
 #include "tessera/Analysis/Boxes/BoxAccess.h"
-#include "tessera/Analysis/Access/AccessReach.h"
+#include "tessera/Analysis/Boxes/AccessReach.h"
 
 #include "Access/AccessRules.h"
 #include "BoxRefusals.h"
-#include "tessera/Analysis/Ranges/ProgramBounds.h"
+#include "tessera/Analysis/Access/ProgramBounds.h"
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 
 #include "mlir/IR/Matchers.h"

@@ -2,8 +2,8 @@
 
 #include "tessera/Analysis/Order/MemoryOrder.h"
 
-#include "tessera/Analysis/Access/AccessReach.h"
-#include "tessera/Analysis/Ranges/ProgramBounds.h"
+#include "tessera/Analysis/Access/ProgramBounds.h"
+#include "tessera/Analysis/Boxes/AccessReach.h"
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 
 #include "mlir/IR/Builders.h"

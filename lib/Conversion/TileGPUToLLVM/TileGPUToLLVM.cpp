@@ -5,9 +5,9 @@
 
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 
+#include "Exchange/ClusterWaits.h"
 #include "Fragments/VerifyLayouts.h"
 #include "Patterns.h"
-#include "Plans/ClusterWaits.h"
 #include "Plans/TensorMapMemory.h"
 #include "Plans/WarpSpecialize.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"

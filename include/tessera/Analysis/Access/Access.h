@@ -49,8 +49,8 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Value.h"
-#include "tessera/Analysis/Ranges/IntegerRanges.h"
-#include "tessera/Analysis/Ranges/ScalarPolynomial.h"
+#include "tessera/Analysis/Access/IntegerRanges.h"
+#include "tessera/Analysis/Access/ScalarPolynomial.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/SmallVector.h"

@@ -49,7 +49,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "tessera/Analysis/Access/Access.h"
-#include "tessera/Analysis/Ranges/ScalarPolynomial.h"
+#include "tessera/Analysis/Access/ScalarPolynomial.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
 #include <string>

@@ -14,9 +14,9 @@
 
 #include "ConvertLayout.h"
 
+#include "ClusterWaits.h"
 #include "Fragments/BytePairs.h"
 #include "Patterns.h"
-#include "Plans/ClusterWaits.h"
 #include "TileExchange.h"
 #include "tessera/Analysis/SharedMemory/SharedMemoryAllocation.h"
 

@@ -6,7 +6,7 @@
 
 #include "Delivery.h"
 
-#include "Plans/ClusterWaits.h"
+#include "ClusterWaits.h"
 #include "tessera/Analysis/SharedMemory/Replication.h"
 
 using namespace mlir;

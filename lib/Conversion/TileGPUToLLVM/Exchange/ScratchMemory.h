@@ -7,7 +7,7 @@
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_SCRATCHMEMORY_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_SCRATCHMEMORY_H
 
-#include "Fragments/AxisFragment.h"
+#include "AxisFragment.h"
 #include "tessera/Conversion/TileToTileGPU/Passes.h"
 
 namespace tessera {

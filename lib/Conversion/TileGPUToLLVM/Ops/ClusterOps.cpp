@@ -5,9 +5,9 @@
 // block is read by one other at a time. Blocks that are to have the same elements begin with the
 // same block: the order of a sum, and so its bits, are those of the element wherever it is.
 
+#include "Exchange/ClusterWaits.h"
 #include "Exchange/TileExchange.h"
 #include "Patterns.h"
-#include "Plans/ClusterWaits.h"
 
 using namespace mlir;
 using namespace tessera;

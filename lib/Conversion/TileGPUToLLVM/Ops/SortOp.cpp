@@ -13,9 +13,9 @@
 // that what comes out is a permutation whatever the region answers. A network is not
 // stable; the numbers that elements had at first decide between equal ones.
 
+#include "Exchange/ClusterWaits.h"
 #include "Exchange/ScratchMemory.h"
 #include "Exchange/TileExchange.h"
-#include "Plans/ClusterWaits.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <functional>

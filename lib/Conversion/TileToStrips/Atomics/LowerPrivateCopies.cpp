@@ -8,7 +8,7 @@
 // line. With four lanes or more to an element the copy pays even if each is added to.
 
 #include "Grouping/CostModel.h"
-#include "StripAtomics.h"
+#include "Nests/StripAtomics.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -13,7 +13,7 @@
 // computed from is computed for those elements alone. Floats are added in another order by
 // that, which atomics leave open, but `deterministic` does not.
 
-#include "StripAtomics.h"
+#include "Nests/StripAtomics.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"

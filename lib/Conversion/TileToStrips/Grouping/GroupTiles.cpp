@@ -7,7 +7,7 @@
 // each group would compute and settles which values are computed once and yielded,
 // until nothing changes. Rewriting clones into each group what its roots need.
 
-#include "Atomics/AtomicPrivatisation.h"
+#include "AtomicPrivatisation.h"
 #include "GroupRoots.h"
 #include "IndexMaps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

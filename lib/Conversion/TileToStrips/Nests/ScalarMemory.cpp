@@ -2,7 +2,7 @@
 
 #include "ScalarMemory.h"
 
-#include "Atomics/StripAtomics.h"
+#include "StripAtomics.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"

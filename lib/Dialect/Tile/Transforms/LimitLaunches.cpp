@@ -3,8 +3,8 @@
 // Which limits of launches a kernel relies on: those without which an index might wrap, and
 // code for indices that do not is faster.
 
-#include "tessera/Analysis/Ranges/IntegerRanges.h"
-#include "tessera/Analysis/Ranges/ProgramBounds.h"
+#include "tessera/Analysis/Access/IntegerRanges.h"
+#include "tessera/Analysis/Access/ProgramBounds.h"
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 

@@ -4,7 +4,7 @@
 // another warp in shared memory. Then, where these do not do for it, in front of accesses of
 // global memory that come after another one of the same lane by another thread.
 
-#include "tessera/Analysis/Order/LaneOrder.h"
+#include "tessera/Analysis/SharedMemory/LaneOrder.h"
 #include "tessera/Analysis/SharedMemory/SharedMemoryAllocation.h"
 #include "tessera/Analysis/SharedMemory/SharedMemoryHazards.h"
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"

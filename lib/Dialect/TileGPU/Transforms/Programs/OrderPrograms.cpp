@@ -24,7 +24,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
-#include "tessera/Analysis/Ranges/ProgramTrend.h"
+#include "tessera/Analysis/Boxes/ProgramTrend.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Support/EmitRemark.h"

@@ -3,9 +3,9 @@
 #include "PersistentKernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "tessera/Analysis/Boxes/ProgramTrend.h"
 #include "tessera/Analysis/Order/MachineView.h"
 #include "tessera/Analysis/Order/MemoryOrder.h"
-#include "tessera/Analysis/Ranges/ProgramTrend.h"
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 
 using namespace mlir;

@@ -28,8 +28,8 @@
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
+#include "DotOrder.h"
 #include "EarlyLoads.h"
-#include "Facts/DotOrder.h"
 #include "Facts/LoopSlice.h"
 #include "LoadsAhead.h"
 #include "Programs/LoopDots.h"

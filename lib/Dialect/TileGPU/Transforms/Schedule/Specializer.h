@@ -11,7 +11,7 @@
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_SPECIALIZER_H
 
 #include "Channels.h"
-#include "Facts/DotOrder.h"
+#include "DotOrder.h"
 #include "LoopSchedule.h"
 #include "ProducerSlice.h"
 #include "Programs/LoopDots.h"

@@ -25,8 +25,8 @@
 // With late dots, tensor cores are busy while threads compute, unless threads take longer. But the
 // next p and ds are live at the same time as the operands of the late dots.
 
-#ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_FACTS_DOTORDER_H
-#define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_FACTS_DOTORDER_H
+#ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_DOTORDER_H
+#define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_DOTORDER_H
 
 #include "Programs/LoopDots.h"
 #include "llvm/ADT/MapVector.h"
@@ -88,4 +88,4 @@ LocalAllocOp readFromRing(tile::LoadOp load, MemDescType tile, DotOrder *order);
 
 } // namespace tessera::tilegpu
 
-#endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_FACTS_DOTORDER_H
+#endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_DOTORDER_H

@@ -3,9 +3,9 @@
 // tilegpu-replace-narrow-copies: what cp.async has no width for is loaded and stored (docs in
 // Passes.td).
 
-#include "AccessPlan.h"
+#include "AsyncOps.h"
 #include "Fragments/VerifyLayouts.h"
-#include "Ops/AsyncOps.h"
+#include "Plans/AccessPlan.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "tessera/Analysis/Access/ThreadAccess.h"
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"

@@ -8,8 +8,8 @@
 // A factor is a scalar of the program, or the number of a loop's iteration, counted from 0. So an
 // induction of a loop is a product like any other.
 
-#ifndef TESSERA_ANALYSIS_RANGES_SCALARPOLYNOMIAL_H
-#define TESSERA_ANALYSIS_RANGES_SCALARPOLYNOMIAL_H
+#ifndef TESSERA_ANALYSIS_ACCESS_SCALARPOLYNOMIAL_H
+#define TESSERA_ANALYSIS_ACCESS_SCALARPOLYNOMIAL_H
 
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -91,4 +91,4 @@ std::optional<ScalarTerm> divideTerms(const ScalarTerm &term, const ScalarTerm &
 
 } // namespace tessera
 
-#endif // TESSERA_ANALYSIS_RANGES_SCALARPOLYNOMIAL_H
+#endif // TESSERA_ANALYSIS_ACCESS_SCALARPOLYNOMIAL_H

@@ -2,8 +2,8 @@
 //
 // Pieces of atomics for whoever adds to memory that others add to.
 
-#ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_ATOMICS_STRIPATOMICS_H
-#define TESSERA_LIB_CONVERSION_TILETOSTRIPS_ATOMICS_STRIPATOMICS_H
+#ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_NESTS_STRIPATOMICS_H
+#define TESSERA_LIB_CONVERSION_TILETOSTRIPS_NESTS_STRIPATOMICS_H
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Builders.h"
@@ -25,4 +25,4 @@ void buildVectorAtomic(mlir::OpBuilder &builder, mlir::Location loc, tile::Atomi
 
 } // namespace tessera
 
-#endif // TESSERA_LIB_CONVERSION_TILETOSTRIPS_ATOMICS_STRIPATOMICS_H
+#endif // TESSERA_LIB_CONVERSION_TILETOSTRIPS_NESTS_STRIPATOMICS_H

@@ -13,8 +13,8 @@
 // This is a guess for choosing an order, and proves nothing: integers are taken not to wrap, and
 // arguments not to be negative.
 
-#ifndef TESSERA_ANALYSIS_RANGES_PROGRAMTREND_H
-#define TESSERA_ANALYSIS_RANGES_PROGRAMTREND_H
+#ifndef TESSERA_ANALYSIS_BOXES_PROGRAMTREND_H
+#define TESSERA_ANALYSIS_BOXES_PROGRAMTREND_H
 
 #include "mlir/IR/Value.h"
 
@@ -27,4 +27,4 @@ ProgramTrend getProgramTrendOfDifference(mlir::Value first, mlir::Value second, 
 
 } // namespace tessera
 
-#endif // TESSERA_ANALYSIS_RANGES_PROGRAMTREND_H
+#endif // TESSERA_ANALYSIS_BOXES_PROGRAMTREND_H

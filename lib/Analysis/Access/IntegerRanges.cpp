@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "tessera/Analysis/Ranges/IntegerRanges.h"
+#include "tessera/Analysis/Access/IntegerRanges.h"
 
-#include "Access/AccessRules.h"
-#include "tessera/Analysis/Ranges/ProgramBounds.h"
+#include "AccessRules.h"
+#include "tessera/Analysis/Access/ProgramBounds.h"
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 

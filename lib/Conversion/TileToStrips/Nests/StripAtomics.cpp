@@ -23,11 +23,11 @@
 // in memory of the program's own first, and then added to it if any lane met it.
 
 #include "StripAtomics.h"
-#include "AtomicPrivatisation.h"
+#include "Combine.h"
+#include "Grouping/AtomicPrivatisation.h"
 #include "Grouping/GroupRoots.h"
-#include "Nests/Combine.h"
-#include "Nests/ScalarMemory.h"
-#include "Nests/StripNest.h"
+#include "ScalarMemory.h"
+#include "StripNest.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

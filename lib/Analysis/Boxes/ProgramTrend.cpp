@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "tessera/Analysis/Ranges/ProgramTrend.h"
+#include "tessera/Analysis/Boxes/ProgramTrend.h"
 
 #include "tessera/Dialect/Tile/IR/Tile.h"
 

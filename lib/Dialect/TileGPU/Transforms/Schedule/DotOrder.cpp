@@ -2,7 +2,7 @@
 
 #include "DotOrder.h"
 
-#include "LoopSlice.h"
+#include "Facts/LoopSlice.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Dialect/TileGPU/IR/Schedule.h"
 

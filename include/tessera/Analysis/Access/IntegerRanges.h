@@ -20,8 +20,8 @@
 // slower for it rely on limits of the launch (LaunchLimits.h), which are attributes of the kernel
 // and facts here.
 
-#ifndef TESSERA_ANALYSIS_RANGES_INTEGERRANGES_H
-#define TESSERA_ANALYSIS_RANGES_INTEGERRANGES_H
+#ifndef TESSERA_ANALYSIS_ACCESS_INTEGERRANGES_H
+#define TESSERA_ANALYSIS_ACCESS_INTEGERRANGES_H
 
 #include "mlir/Interfaces/InferIntRangeInterface.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
@@ -85,4 +85,4 @@ LaunchLimits findLimits(mlir::Value value, LaunchLimits::Level level);
 
 } // namespace tessera
 
-#endif // TESSERA_ANALYSIS_RANGES_INTEGERRANGES_H
+#endif // TESSERA_ANALYSIS_ACCESS_INTEGERRANGES_H

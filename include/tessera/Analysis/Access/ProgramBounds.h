@@ -3,8 +3,8 @@
 // Scalars of a program as text that the launcher can bound, for all programs of a launch taken
 // together (include/tessera/Runtime/CUDA/ProgramBound.h says what the text means).
 
-#ifndef TESSERA_ANALYSIS_RANGES_PROGRAMBOUNDS_H
-#define TESSERA_ANALYSIS_RANGES_PROGRAMBOUNDS_H
+#ifndef TESSERA_ANALYSIS_ACCESS_PROGRAMBOUNDS_H
+#define TESSERA_ANALYSIS_ACCESS_PROGRAMBOUNDS_H
 
 #include "tessera/Analysis/Access/Access.h"
 
@@ -27,4 +27,4 @@ std::optional<std::string> writeProgramBound(const ScalarPolynomial &sum, Access
 
 } // namespace tessera
 
-#endif // TESSERA_ANALYSIS_RANGES_PROGRAMBOUNDS_H
+#endif // TESSERA_ANALYSIS_ACCESS_PROGRAMBOUNDS_H

@@ -4,7 +4,7 @@
 // to end. Their order says nothing and is kept all the same: code that is made of them must
 // not depend on where values happen to lie in memory.
 
-#include "tessera/Analysis/Ranges/ScalarPolynomial.h"
+#include "tessera/Analysis/Access/ScalarPolynomial.h"
 
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/STLExtras.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "tessera/Analysis/Order/LaneOrder.h"
+#include "tessera/Analysis/SharedMemory/LaneOrder.h"
 
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "tessera/Analysis/Order/RegionFlow.h"

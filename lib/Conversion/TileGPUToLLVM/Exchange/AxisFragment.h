@@ -12,10 +12,10 @@
 // operand, on both sides of a shuffle: so copies stay equal to the bit, whatever the
 // region computes.
 
-#ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_AXISFRAGMENT_H
-#define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_AXISFRAGMENT_H
+#ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_AXISFRAGMENT_H
+#define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_AXISFRAGMENT_H
 
-#include "CombineRegion.h"
+#include "Fragments/CombineRegion.h"
 
 namespace tessera {
 
@@ -75,4 +75,4 @@ struct AxisFragment {
 
 } // namespace tessera
 
-#endif // TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_AXISFRAGMENT_H
+#endif // TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_AXISFRAGMENT_H

@@ -3,8 +3,8 @@
 // All that an access can come to, in any program of a launch and in any iteration of the loops
 // around it, as sums that a launcher can bound (ProgramBounds.h).
 
-#ifndef TESSERA_ANALYSIS_ACCESS_ACCESSREACH_H
-#define TESSERA_ANALYSIS_ACCESS_ACCESSREACH_H
+#ifndef TESSERA_ANALYSIS_BOXES_ACCESSREACH_H
+#define TESSERA_ANALYSIS_BOXES_ACCESSREACH_H
 
 #include "tessera/Analysis/Boxes/BoxAccess.h"
 
@@ -31,4 +31,4 @@ std::optional<AccessReach> getAccessReach(mlir::Operation *access, mlir::Value p
 
 } // namespace tessera
 
-#endif // TESSERA_ANALYSIS_ACCESS_ACCESSREACH_H
+#endif // TESSERA_ANALYSIS_BOXES_ACCESSREACH_H

@@ -10,8 +10,8 @@
 //     ... arithmetic ...                       nvvm.cluster.wait
 //     llvm.store %x, %shared                   llvm.store %x, %shared
 
-#ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_PLANS_CLUSTERWAITS_H
-#define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_PLANS_CLUSTERWAITS_H
+#ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_CLUSTERWAITS_H
+#define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_CLUSTERWAITS_H
 
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Conversion/TileGPUToLLVM/TargetHooks.h"
@@ -26,4 +26,4 @@ void sinkClusterWaits(mlir::ModuleOp module, const TargetHooks &hooks);
 
 } // namespace tessera
 
-#endif // TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_PLANS_CLUSTERWAITS_H
+#endif // TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_CLUSTERWAITS_H

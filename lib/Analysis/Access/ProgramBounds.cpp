@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "tessera/Analysis/Ranges/ProgramBounds.h"
+#include "tessera/Analysis/Access/ProgramBounds.h"
 
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"

@@ -3,8 +3,8 @@
 // Privatisation of atomics: how many neighbouring elements the atomics of a tile can meet, and
 // whether other programs may see late what they have added: histograms.
 
-#ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_ATOMICS_ATOMICPRIVATISATION_H
-#define TESSERA_LIB_CONVERSION_TILETOSTRIPS_ATOMICS_ATOMICPRIVATISATION_H
+#ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_GROUPING_ATOMICPRIVATISATION_H
+#define TESSERA_LIB_CONVERSION_TILETOSTRIPS_GROUPING_ATOMICPRIVATISATION_H
 
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
@@ -23,4 +23,4 @@ mlir::Value getSharedBase(tile::AtomicRMWOp atomic);
 
 } // namespace tessera
 
-#endif // TESSERA_LIB_CONVERSION_TILETOSTRIPS_ATOMICS_ATOMICPRIVATISATION_H
+#endif // TESSERA_LIB_CONVERSION_TILETOSTRIPS_GROUPING_ATOMICPRIVATISATION_H

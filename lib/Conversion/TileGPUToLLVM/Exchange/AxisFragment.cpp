@@ -2,8 +2,8 @@
 
 #include "AxisFragment.h"
 
-#include "Exchange/TileExchange.h"
-#include "Plans/ClusterWaits.h"
+#include "ClusterWaits.h"
+#include "TileExchange.h"
 #include "tessera/Layout/LayoutConversion.h"
 #include "llvm/Support/MathExtras.h"
 

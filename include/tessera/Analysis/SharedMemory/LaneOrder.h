@@ -19,8 +19,8 @@
 // not. Only `tile.barrier` orders accesses of other lanes. TMA accesses are not considered: the
 // pass that made them has ordered them.
 
-#ifndef TESSERA_ANALYSIS_ORDER_LANEORDER_H
-#define TESSERA_ANALYSIS_ORDER_LANEORDER_H
+#ifndef TESSERA_ANALYSIS_SHAREDMEMORY_LANEORDER_H
+#define TESSERA_ANALYSIS_SHAREDMEMORY_LANEORDER_H
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tessera/Analysis/Order/MemoryOrder.h"
@@ -77,4 +77,4 @@ private:
 
 } // namespace tessera
 
-#endif // TESSERA_ANALYSIS_ORDER_LANEORDER_H
+#endif // TESSERA_ANALYSIS_SHAREDMEMORY_LANEORDER_H
