@@ -165,9 +165,9 @@ def check_format() -> Count:
 
 
 def check_lints() -> Count:
-    return Count.of(run([sys.executable, "tools/dev/check_layering.py"])) + Count.of(
-        run([sys.executable, "tools/dev/check_conventions.py"])
-    )
+    names = ("layering", "conventions", "english", "classes")
+    counts = [Count.of(run([sys.executable, f"tools/dev/check_{name}.py"])) for name in names]
+    return sum(counts[1:], counts[0])
 
 
 def check_build() -> Count:

@@ -166,7 +166,7 @@ public:
 
   /// True if a launch is within the limits that the kernel was compiled for, and needs no tensor
   /// maps that there are none of: else it fails with E070.
-  bool accepts(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const noexcept;
+  bool accepts(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const noexcept override;
 
   cuda::Division chooseDivision(int device, llvm::ArrayRef<int32_t> grid,
                                 llvm::ArrayRef<uint64_t> args) const noexcept override;

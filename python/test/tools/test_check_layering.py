@@ -165,3 +165,23 @@ def test_the_tables_have_no_circles(checker):
 def test_this_tree(checker):
     root = PATH.parents[2]
     assert checker.check(root) + checker.check_python(root) == []
+
+
+def test_folders_of_a_layer(checker, tree) -> None:
+    readme = "| `Access/` | | none |\n| `Boxes/` | | `FindBoxes` |\n"
+    files = {
+        "lib/Analysis/README.md": readme,
+        "include/tessera/Analysis/Boxes/Box.h": '#include "tessera/Analysis/Access/Access.h"\n',
+        "lib/Analysis/Boxes/FindBoxes.cpp": "#define GEN_PASS_DEF_FINDBOXES\n",
+    }
+    assert checker.check_floors(tree(files)) == []
+    files["lib/Analysis/Access/Access.cpp"] = '#include "Boxes/Local.h"\n'
+    files["lib/Analysis/Access/Pass.cpp"] = "#define GEN_PASS_DEF_PASS\n"
+    files["lib/Analysis/Order/Order.cpp"] = ""
+    files["lib/Analysis/Other/Other.cpp"] = ""
+    assert checker.check_floors(tree(files)) == [
+        "lib/Analysis/Access/Access.cpp:1: Access may not include Boxes",
+        "lib/Analysis/Access/Pass.cpp: lib/Analysis/README.md does not name this pass",
+        "lib/Analysis/Order/Order.cpp: lib/Analysis/README.md does not name its folder",
+        "lib/Analysis/Other/Other.cpp: FLOORS of check_layering.py lacks this folder",
+    ]

@@ -2,7 +2,7 @@
 //
 // What is emitted for constants is folded to constants.
 
-#include "BalancedOrder.h"
+#include "Programs/BalancedOrder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinOps.h"

@@ -2,7 +2,7 @@
 //
 // What is emitted for constants is folded to constants.
 
-#include "GroupedOrder.h"
+#include "Programs/GroupedOrder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinOps.h"
