@@ -28,6 +28,16 @@
 // The pass that makes a ring ensures that slots in flight and slots in use differ. A copy to any
 // other buffer must be complete before the buffer is used.
 //
+// A dot of a warpgroup that is begun (warpgroup_dot with is_async) reads until a wait covers it.
+// Other warps may wait later, so a barrier ends these reads only behind the wait:
+//
+//     warpgroup_dot of A, async    {A r, A r in flight}
+//     barrier                      {A r in flight}
+//     warpgroup_wait               {A r}
+//     write A                      needs a barrier
+//
+// If the result of a dot is not used, there is no wait. Then the barrier gets one in front.
+//
 // A store by TMA (tma_store) reads in the same way until its own wait. If each warpgroup stores a
 // part of the buffer that only it wrote, a barrier of the group suffices, which orders no other
 // accesses. Barriers in shared memory order the partition of a warp_specialize; this analysis
@@ -53,8 +63,8 @@ struct SharedMemoryAccess {
   mlir::Operation *ring = nullptr;
   /// A copy that has not been waited for: an asynchronous write, or a read by TMA or by a dot.
   bool isInFlight = false;
-  /// For a read by TMA in flight: the groups of stores committed since, its own included, as far as
-  /// they are counted.
+  /// For a read in flight: the groups of stores by TMA, or of dots, committed since, its own
+  /// included, as far as they are counted.
   unsigned groups = 0;
   /// Whether a dot that is begun reads here, also after its wait. The ring's maker orders slots.
   bool isOfBegunDot = false;
@@ -111,7 +121,7 @@ public:
                       llvm::function_ref<int64_t(mlir::CallOpInterface)> frameBytes);
 
   /// The ops that need a barrier just before them. Each has its hazard, which decides whether a
-  /// barrier per warpgroup suffices. With these barriers there is no other hazard.
+  /// barrier per warpgroup suffices, and whether dots must end first. With these barriers there is no other hazard.
   llvm::ArrayRef<std::pair<mlir::Operation *, SharedMemoryHazard>> getBarriers() const {
     return barriers;
   }
