@@ -121,7 +121,8 @@ public:
                       llvm::function_ref<int64_t(mlir::CallOpInterface)> frameBytes);
 
   /// The ops that need a barrier just before them. Each has its hazard, which decides whether a
-  /// barrier per warpgroup suffices, and whether dots must end first. With these barriers there is no other hazard.
+  /// barrier per warpgroup suffices, and whether dots must end first. With these barriers there is
+  /// no other hazard.
   llvm::ArrayRef<std::pair<mlir::Operation *, SharedMemoryHazard>> getBarriers() const {
     return barriers;
   }
