@@ -137,6 +137,13 @@ TsrStatus tsr_kernel_launch_checked(TsrKernel *kernel, const int32_t grid[3], co
   });
 }
 
+TsrStatus tsr_kernel_limits(TsrKernel *kernel, const char **json) TSR_NOEXCEPT {
+  return guarded([&] {
+    kernel->text = kernel->kernel->describeLimits();
+    *json = kernel->text.c_str();
+  });
+}
+
 int tsr_kernel_accepts(TsrKernel *kernel, const int32_t grid[3], const uint64_t *args,
                        size_t num_args) TSR_NOEXCEPT {
   return kernel->kernel->accepts(llvm::ArrayRef<int32_t>(grid, 3),

@@ -5,6 +5,7 @@
 #include "Errors.h"
 
 #include "mlir/IR/Location.h"
+#include "tessera/Runtime/CUDA/tessera_limits.h"
 #include "tessera/Support/Cancellation.h"
 #include "tessera/Support/LaunchRefused.h"
 #include "llvm/ADT/STLExtras.h"
@@ -115,7 +116,8 @@ void finish(llvm::json::Object &error, llvm::StringRef message, SourcePlace plac
 }
 
 static_assert(int(Refusal::OutsideLimits) == TSR_OUTSIDE_LIMITS &&
-              int(Refusal::NoClusterRoom) == TSR_NO_CLUSTER_ROOM);
+              int(Refusal::NoClusterRoom) == TSR_NO_CLUSTER_ROOM &&
+              TSR_OUTSIDE_LIMITS == TESSERA_OUTSIDE_LIMITS);
 
 void recordUser(const UserError &user) {
   llvm::json::Object error{{"kind", "user"}, {"message", asUTF8(user.message)}};

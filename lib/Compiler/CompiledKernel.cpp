@@ -21,9 +21,30 @@
 using namespace llvm;
 using namespace tessera;
 
+static cuda::LaunchLimits makeLimits(const KernelMetadata &metadata) {
+  cuda::LaunchLimits limits;
+  limits.mostPrograms = metadata.mostPrograms;
+  limits.countsPrograms = metadata.persistentPrograms != 0;
+  for (const cuda::LaunchExpression &condition : metadata.launchConditions)
+    limits.addCondition(condition);
+  for (const std::string &text : metadata.programBounds) {
+    auto bound = cuda::ProgramBound::parse(text, metadata.arguments.size());
+    if (!bound)
+      throw InternalError("kernel metadata has no bound: " + text);
+    limits.addCondition(*bound);
+  }
+  for (const cuda::ArraysApart &pair : metadata.arraysApart)
+    limits.addApart(pair);
+  for (const cuda::TensorMapRecipe &recipe : metadata.tensorMaps)
+    limits.addTensorMap(recipe);
+  return limits;
+}
+
 CompiledKernel::CompiledKernel(KernelMetadata newMetadata, std::string newObject,
                                std::vector<std::pair<std::string, std::string>> newStages)
-    : metadata(std::move(newMetadata)), object(std::move(newObject)), stages(std::move(newStages)) {
+    : metadata(std::move(newMetadata)), object(std::move(newObject)), stages(std::move(newStages)),
+      limits(std::make_shared<cuda::LaunchLimits>(makeLimits(metadata))),
+      limitTables(limits->get()) {
   if (metadata.target == "cuda") {
     cuda::KernelDescription description;
     description.name = metadata.name;
@@ -32,15 +53,7 @@ CompiledKernel::CompiledKernel(KernelMetadata newMetadata, std::string newObject
     description.numCTAs = metadata.numCTAs;
     description.sharedBytes = metadata.sharedBytes;
     description.numArguments = metadata.arguments.size();
-    description.tensorMaps = metadata.tensorMaps;
-    description.conditions = metadata.launchConditions;
-    description.apart = metadata.arraysApart;
-    for (const std::string &text : metadata.programBounds) {
-      auto bound = cuda::ProgramBound::parse(text, metadata.arguments.size());
-      if (!bound)
-        throw InternalError("kernel metadata has no bound: " + text);
-      description.bounds.push_back(std::move(*bound));
-    }
+    description.limits = limits;
     description.persistentPrograms = metadata.persistentPrograms;
     description.waitsForStream = metadata.waitsForStream;
     description.sum = metadata.divisibleSum;
@@ -141,37 +154,37 @@ void CompiledKernel::checkLaunch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args
   }
 }
 
-int CompiledKernel::findExceededLimit(ArrayRef<int32_t> grid,
-                                      ArrayRef<uint64_t> args) const noexcept {
-  for (int axis = 0; metadata.mostPrograms && axis < kNumAxes; ++axis)
-    if (grid[axis] > metadata.mostPrograms)
-      return axis;
-  if (!onGPU) // whose launcher looks at them itself
-    for (auto [number, condition] : llvm::enumerate(metadata.launchConditions))
-      if (condition.evaluate(args.data()).value_or(-1) < 0)
-        return kNumAxes + static_cast<int>(number);
-  return -1;
+bool CompiledKernel::isWithinLimits(ArrayRef<int32_t> grid,
+                                    ArrayRef<uint64_t> args) const noexcept {
+  tessera_shape shapes[cuda::LoadedKernel::kMaxTensorMaps];
+  return tessera_accepts(&limitTables, grid.data(), args.data(), shapes) != 0;
 }
 
-void CompiledKernel::checkLimits(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args) const {
-  int limit = findExceededLimit(grid, args);
-  if (limit < 0)
-    return;
-  std::string what = limit < kNumAxes
-                         ? "grid extent " + std::to_string(limit) + " is " +
-                               std::to_string(grid[limit]) + ", more than " +
-                               std::to_string(metadata.mostPrograms)
-                         : describeCondition(metadata.launchConditions[limit - kNumAxes], args);
-  throw LaunchRefused(Refusal::OutsideLimits, "E070",
-                      "kernel '" + metadata.name +
-                          "' was compiled for indices that do not wrap, but " + what,
-                      "compile it with tensor_maps=False");
+std::optional<LaunchRefused> CompiledKernel::describeWrap(ArrayRef<int32_t> grid,
+                                                          ArrayRef<uint64_t> args) const {
+  std::string what;
+  for (int axis = 0; metadata.mostPrograms && what.empty() && axis < kNumAxes; ++axis)
+    if (grid[axis] > metadata.mostPrograms)
+      what = "grid extent " + std::to_string(axis) + " is " + std::to_string(grid[axis]) +
+             ", more than " + std::to_string(metadata.mostPrograms);
+  if (what.empty() && onGPU)
+    return std::nullopt;
+  for (const cuda::LaunchExpression &condition : metadata.launchConditions)
+    if (what.empty() && condition.evaluate(args.data()).value_or(-1) < 0)
+      what = describeCondition(condition, args);
+  if (what.empty())
+    what = "an index may wrap in one of its programs";
+  return LaunchRefused(Refusal::OutsideLimits, "E070",
+                       "kernel '" + metadata.name +
+                           "' was compiled for indices that do not wrap, but " + what,
+                       "compile it with tensor_maps=False");
 }
 
 bool CompiledKernel::accepts(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args) const noexcept {
-  if (args.size() != metadata.arguments.size())
+  if (args.size() != metadata.arguments.size() || grid.size() != kNumAxes ||
+      llvm::any_of(grid, [](int32_t extent) { return extent < 0; }))
     return true;
-  return findExceededLimit(grid, args) < 0 && (!onGPU || onGPU->accepts(grid.data(), args.data()));
+  return isWithinLimits(grid, args);
 }
 
 cuda::Division CompiledKernel::chooseDivision(int device, ArrayRef<int32_t> grid,
@@ -203,7 +216,8 @@ void CompiledKernel::launch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args, int
                     "kernel '" + metadata.name + "' was compiled for CPU '" + metadata.cpu +
                         "' and needs " + missingFeature + ", which this machine lacks",
                     "compile it for cpu=\"host\"");
-  checkLimits(grid, args);
+  if (!isWithinLimits(grid, args))
+    throw *describeWrap(grid, args);
   if (shown)
     host::ShownCode::followFork();
   host::LaunchOptions options;
@@ -277,15 +291,17 @@ void CompiledKernel::launchCUDA(int device, void *stream, ArrayRef<int32_t> grid
     throw UserError(
         "E054", "kernel '" + metadata.name + "' was compiled for the CPU and is launched on a GPU",
         "compile it for target=\"cuda\"");
-  checkLimits(grid, args);
   try {
-    if (!onGPU->launch(device, stream, grid.data(), args.data()))
+    if (!onGPU->launch(device, stream, grid.data(), args.data())) {
+      if (std::optional<LaunchRefused> wrap = describeWrap(grid, args))
+        throw *wrap;
       throw LaunchRefused(Refusal::OutsideLimits, "E070",
                           "kernel '" + metadata.name + "', launched with grid " +
                               list(grid, [](int32_t extent) { return std::to_string(extent); }) +
                               ", was compiled to move boxes of arrays by tensor maps, but " +
                               describeMissingMap(metadata, grid, args),
                           "compile it with tensor_maps=False");
+    }
   } catch (const cuda::NoClusterRoom &error) {
     throw LaunchRefused(Refusal::NoClusterRoom, "E066", error.message);
   } catch (const cuda::DriverError &error) {

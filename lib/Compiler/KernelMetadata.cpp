@@ -327,4 +327,60 @@ KernelMetadata KernelMetadata::fromJSON(StringRef text) {
   return metadata;
 }
 
+//===----------------------------------------------------------------------===//
+// Limits
+//===----------------------------------------------------------------------===//
+
+static StringRef getOperationName(uint8_t operation) {
+  static constexpr StringLiteral kNames[] = {
+      "END", "CONSTANT", "ARGUMENT", "PROGRAM", "EXTENT", "UNSIGNED", "LOOP",
+      "ADD", "SUB",      "MUL",      "DIV",     "REM",    "MIN",      "MAX"};
+  static_assert(std::size(kNames) == TESSERA_MAX + 1);
+  return kNames[operation];
+}
+
+static json::Value describe(const tessera_step *formula) {
+  if (!formula)
+    return nullptr;
+  json::Array steps;
+  for (; formula->operation != TESSERA_END; ++formula)
+    steps.push_back(
+        json::Array{getOperationName(formula->operation), formula->bits, formula->number});
+  return steps;
+}
+
+static json::Value describe(const tessera_array &array) {
+  json::Array dims;
+  for (const tessera_dim &dim : ArrayRef(array.dims, array.rank))
+    dims.push_back(json::Object{{"extent", describe(dim.extent)},
+                                {"stride", describe(dim.stride)},
+                                {"box", dim.box},
+                                {"first", describe(dim.first)}});
+  return json::Object{{"argument", array.argument},
+                      {"element_bytes", array.element_bytes},
+                      {"dims", std::move(dims)}};
+}
+
+std::string CompiledKernel::describeLimits() const {
+  if (limits->isEmpty())
+    return "null";
+  json::Array conditions, apart, maps;
+  for (const tessera_step *formula : ArrayRef(limitTables.conditions, limitTables.num_conditions))
+    conditions.push_back(describe(formula));
+  for (const tessera_array_pair &pair : ArrayRef(limitTables.apart, limitTables.num_apart))
+    apart.push_back(json::Array{describe(pair.first), describe(pair.second)});
+  for (const tessera_tensor_map &map : ArrayRef(limitTables.maps, limitTables.num_maps))
+    maps.push_back(json::Object{{"array", describe(map.array)},
+                                {"element", map.element},
+                                {"swizzle_bytes", map.swizzle_bytes}});
+  std::string text;
+  raw_string_ostream(text) << json::Value(
+      json::Object{{"most_programs", limitTables.most_programs},
+                   {"counts_programs", limitTables.counts_programs != 0},
+                   {"conditions", std::move(conditions)},
+                   {"apart", std::move(apart)},
+                   {"maps", std::move(maps)}});
+  return text;
+}
+
 } // namespace tessera

@@ -124,6 +124,12 @@ py::object stage(Kernel &kernel, const std::string &name) {
   return py::str(text, length);
 }
 
+py::object limits(Kernel &kernel) {
+  const char *json = nullptr;
+  check(tsr_kernel_limits(kernel.handle.get(), &json));
+  return parseJSON(json);
+}
+
 bool accepts(Kernel &kernel, const py::tuple &grid, const py::sequence &args) {
   GridSizes extents = toGrid(grid);
   std::vector<uint64_t> slots = toSlots(args);
@@ -170,6 +176,8 @@ void tessera::python::registerKernel(py::module_ &module) {
            py::arg("args"), "Put a grid on a stream of a GPU; 0 is the legacy default stream.")
       .def("device_facts", &deviceFacts, py::arg("device"),
            "What the driver has made of the kernel: registers and local memory of a thread.")
+      .def("limits", &limits,
+           "What the kernel takes for granted of a launch: the fields of tessera_limits, or None.")
       .def("accepts", &accepts, py::arg("grid"), py::arg("args"),
            "Whether a launch is within the limits that the kernel was compiled for.")
       .def("stage", &stage, py::arg("name"),

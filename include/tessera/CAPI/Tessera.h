@@ -249,6 +249,10 @@ TSR_EXPORT TsrStatus tsr_kernel_launch_checked(TsrKernel *kernel, const int32_t 
                                                const uint64_t *args, size_t num_args,
                                                const TsrArgumentMemory *memory,
                                                int32_t num_threads) TSR_NOEXCEPT;
+/* JSON: what the kernel takes for granted of a launch, with the fields of tessera_limits
+ * (tessera/Runtime/CUDA/tessera_limits.h) and formulas as lists of [operation, bits, number]; or
+ * null, if it is nothing. */
+TSR_EXPORT TsrStatus tsr_kernel_limits(TsrKernel *kernel, const char **json) TSR_NOEXCEPT;
 /* Whether a launch with these arguments is within what the kernel was compiled for: without
  * that, launching it fails with TSR_OUTSIDE_LIMITS. 1 for a launch that is wrong in another way.
  * Cheap. */

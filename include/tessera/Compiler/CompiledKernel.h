@@ -8,6 +8,7 @@
 
 #include "tessera/Compiler/KernelFamily.h"
 #include "tessera/Runtime/CUDA/DivisibleSum.h"
+#include "tessera/Runtime/CUDA/LaunchLimits.h"
 #include "tessera/Runtime/CUDA/ProgramBound.h"
 #include "tessera/Runtime/CUDA/TensorMap.h"
 #include "tessera/Support/AccessFault.h"
@@ -140,6 +141,12 @@ public:
   CompiledKernel &operator=(const CompiledKernel &) = delete;
 
   const KernelMetadata &getMetadata() const { return metadata; }
+  /// What the kernel takes for granted of a launch, as JSON that has the fields of tessera_limits:
+  /// {"most_programs", "counts_programs", "conditions": [formula], "apart": [[array, array]],
+  ///  "maps": [{"array", "element", "swizzle_bytes"}]}, or null if it is nothing. An array is
+  /// {"argument", "element_bytes", "dims": [{"extent", "stride", "box", "first"}]}, the first
+  /// perhaps null; a formula [[operation, bits, number], ...] without its end.
+  std::string describeLimits() const;
   /// The metadata as JSON; lives as long as the kernel.
   const std::string &getMetadataJSON() const { return metadataJSON; }
   /// Text or bytes of a named stage, if it was kept ("object" always is).
@@ -188,11 +195,11 @@ public:
 
 private:
   void checkLaunch(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const;
-  /// The first of the limits by which the kernel's indices do not wrap that a launch is outside
-  /// of: an axis of the grid, or 3 and the number of a launch condition. -1 if there is none.
-  int findExceededLimit(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const noexcept;
-  /// Throws LaunchRefused (E070) for a launch that is outside of one.
-  void checkLimits(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const;
+  bool isWithinLimits(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const noexcept;
+  /// The error for a launch outside of the limits by which the kernel's indices do not wrap;
+  /// nothing if it is not outside of these.
+  std::optional<LaunchRefused> describeWrap(llvm::ArrayRef<int32_t> grid,
+                                            llvm::ArrayRef<uint64_t> args) const;
 
   KernelMetadata metadata;
   std::string metadataJSON;
@@ -202,6 +209,8 @@ private:
   std::unique_ptr<host::ShownCode> shown;
   std::unique_ptr<host::LaunchableKernel> launchable;
   std::unique_ptr<cuda::LoadedKernel> onGPU;
+  std::shared_ptr<const cuda::LaunchLimits> limits;
+  tessera_limits limitTables; ///< those of `limits`
   std::string missingFeature; ///< of this machine's CPU; empty if the kernel can run
 };
 

@@ -12,7 +12,7 @@
 namespace tessera {
 
 /// Why a variant refuses a launch. The numbers are those of TsrStatus (CAPI/Tessera.h), and
-/// OutsideLimits is TESSERA_OUTSIDE_LIMITS of libraries for C (tessera_aot.h).
+/// OutsideLimits is TESSERA_OUTSIDE_LIMITS of libraries for C (tessera_limits.h).
 enum class Refusal {
   OutsideLimits = -1, ///< an argument or the grid breaks a launch condition
   NoClusterRoom = -2, ///< the GPU cannot run even one cluster of so many blocks

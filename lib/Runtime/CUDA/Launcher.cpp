@@ -98,8 +98,8 @@ int64_t getLeastEarlyPrograms(int sharedBytes, const DeviceInfo &info) {
 } // namespace
 
 LoadedKernel::LoadedKernel(KernelDescription newDescription, std::string image)
-    : description(std::move(newDescription)), loggedName(keepName(description.name)),
-      image(std::move(image)) {
+    : description(std::move(newDescription)), limits(description.limits->get()),
+      loggedName(keepName(description.name)), image(std::move(image)) {
   if (description.sum)
     sumEnd = ProgramBound::parse(description.sum->upper, description.numArguments);
 }
@@ -255,21 +255,6 @@ std::string LoadedKernel::describe(const int32_t grid[3]) const {
          std::to_string(description.numWarps) + " warps" + cluster;
 }
 
-/// True if something that must not be negative is, or arrays overlap that must not.
-static bool failsCondition(const KernelDescription &description, const int32_t grid[3],
-                           const uint64_t *slots) {
-  for (const LaunchExpression &condition : description.conditions)
-    if (condition.evaluate(slots).value_or(-1) < 0)
-      return true;
-  for (const ArraysApart &pair : description.apart)
-    if (!pair.holds(slots, grid))
-      return true;
-  for (const ProgramBound &bound : description.bounds)
-    if (!bound.holds(slots, grid))
-      return true;
-  return false;
-}
-
 int LoadedKernel::start(const Loaded &loaded, Stream stream, const int32_t grid[3],
                         void **parameters) const {
   unsigned threads = 32 * description.numWarps;
@@ -298,27 +283,6 @@ int LoadedKernel::start(const Loaded &loaded, Stream stream, const int32_t grid[
   return driver.cuLaunchKernelEx(&config, loaded.function, parameters, nullptr);
 }
 
-/// True if a grid has more programs than the threads that do their work can count: the number of a
-/// program is an i32, and so is that beyond the last one.
-static bool hasTooManyPrograms(const int32_t grid[3]) {
-  constexpr int64_t kMost = int64_t(1) << 30;
-  int64_t programs = int64_t(grid[0]) * grid[1];
-  return programs > kMost || programs * grid[2] > kMost;
-}
-
-bool LoadedKernel::accepts(const int32_t grid[3], const uint64_t *slots) const noexcept {
-  if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
-    return true;
-  if ((description.persistentPrograms && hasTooManyPrograms(grid)) ||
-      failsCondition(description, grid, slots))
-    return false;
-  TensorMapShape shape;
-  for (const TensorMapRecipe &recipe : description.tensorMaps)
-    if (!evaluate(recipe, slots, shape))
-      return false;
-  return true;
-}
-
 Division LoadedKernel::chooseDivision(int device, const int32_t grid[3], const uint64_t *slots) {
   if (!sumEnd)
     return {};
@@ -336,6 +300,9 @@ Division LoadedKernel::chooseDivision(int device, const int32_t grid[3], const u
 bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], const uint64_t *slots) {
   if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
     return true;
+  tessera_shape shapes[kMaxTensorMaps];
+  if (!tessera_accepts(&limits, grid, slots, shapes))
+    return false;
   CurrentContext context(device);
   const Loaded &loaded = getLoaded(device);
   // An argument is as wide as its type; the driver reads that many bytes of its slot.
@@ -343,7 +310,7 @@ bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], cons
   void *few[kFew];
   std::vector<void *> many;
   void **parameters = few;
-  size_t numMaps = description.tensorMaps.size(), numHidden = 0;
+  size_t numMaps = limits.num_maps, numHidden = 0;
   if (description.numArguments + 3 + numMaps > kFew) {
     many.resize(description.numArguments + 3 + numMaps);
     parameters = many.data();
@@ -352,8 +319,6 @@ bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], cons
   if (description.persistentPrograms) {
     for (int32_t &extent : extents)
       parameters[description.numArguments + numHidden++] = &extent;
-    if (hasTooManyPrograms(grid))
-      return false;
     int64_t programs = int64_t(grid[0]) * grid[1] * grid[2];
     int64_t most = int64_t(description.persistentPrograms) * getDevice(device).multiprocessors /
                    description.numCTAs;
@@ -371,10 +336,8 @@ bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], cons
     fail(/*code=*/1, device, grid);
   launched[0] = static_cast<int32_t>(blocks);
   TensorMap maps[kMaxTensorMaps];
-  if (failsCondition(description, grid, slots))
-    return false;
   for (size_t index = 0; index < numMaps; ++index) {
-    if (!encode(description.tensorMaps[index], slots, maps[index]))
+    if (!encode(limits.maps[index], shapes[index], maps[index]))
       return false;
     parameters[description.numArguments + numHidden + index] = &maps[index];
   }

@@ -18,7 +18,7 @@ import shutil
 from pathlib import Path
 from typing import Any, NamedTuple, Optional, Sequence
 
-from tessera.aot.limits import declare_limits, has_limits
+from tessera.aot.limits import declare_limits
 from tessera.aot.source import (
     C_TYPES,
     Function,
@@ -42,6 +42,12 @@ _HOST_ABI = 3
 """Of compiled code for the CPU, as runtime/tessera_aot.c knows it."""
 
 _RUNTIME = Path(__file__).parent / "runtime"
+_CHECKOUT = Path(__file__).parents[3]
+_OF_CORE = {
+    "tessera_limits.h": _CHECKOUT / "include/tessera/Runtime/CUDA",
+    "tessera_limits.c": _CHECKOUT / "lib/Runtime/CUDA",
+}
+"""Files of the runtime that the core is built of, too. A wheel has them beside the others."""
 
 # What __builtin_cpu_supports of GCC and Clang is asked for.
 _X86_FEATURES = (
@@ -138,13 +144,19 @@ def build_library(
     own.write_text(source(name, functions))
     runtime = [
         "tessera_aot.c",
-        "tessera_aot_limits.c",
+        "tessera_limits.c",
         *(["tessera_aot_cuda.c"] if True in on_gpu else []),
     ]
-    for file in ["tessera_aot.h", *runtime]:
-        shutil.copyfile(_RUNTIME / file, folder / file)
+    for file in ["tessera_aot.h", "tessera_limits.h", *runtime]:
+        shutil.copyfile(runtime_file(file), folder / file)
     sources = (own, *(folder / file for file in runtime))
     return Library(written, sources, tuple(objects), tuple(cubins))
+
+
+def runtime_file(name: str) -> Path:
+    """The place of a file of the runtime in this installation or checkout."""
+    path = _RUNTIME / name
+    return path if path.exists() or name not in _OF_CORE else _OF_CORE[name] / name
 
 
 def _specialise(
@@ -161,7 +173,7 @@ def _specialise(
     if not options.get("tensor_maps", True):
         return [_Specialisation(kernel, signature, target, symbol, without)]
     usual = _Specialisation(kernel, signature, target, symbol, options)
-    if not has_limits(usual.compiled.metadata):
+    if usual.limits is None:
         return [usual]
     return [usual, _Specialisation(kernel, signature, target, f"{symbol}_any", without)]
 
@@ -197,6 +209,7 @@ class _Specialisation:
                     "pass its parts as parameters of their own",
                 )
         self.compiled: CompiledKernel = compile(named, signature, **{**options, **where})
+        self.limits = self.compiled._kernel.limits()
         self._check(kernel.__name__)
 
     def _check(self, name: str) -> None:
@@ -229,7 +242,7 @@ class _Specialisation:
             for parameter in parameters
             if isinstance(self.specs[parameter.name], ValueSpec)
         )
-        limits = declare_limits(self.symbol, metadata) if has_limits(metadata) else ()
+        limits = () if self.limits is None else declare_limits(self.symbol, self.limits)
         if self.is_gpu:
             machine = gpu_machines()[self.target]
             facts = (

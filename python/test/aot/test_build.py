@@ -28,7 +28,7 @@ CXX = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
 CROSS = shutil.which("aarch64-linux-gnu-gcc")
 QEMU = shutil.which("qemu-aarch64")
 
-RUNTIME = ["tessera_aot.c", "tessera_aot_limits.c"]
+RUNTIME = ["tessera_aot.c", "tessera_limits.c"]
 
 needs_cc = pytest.mark.skipif(CC is None, reason="there is no C compiler")
 

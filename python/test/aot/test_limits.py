@@ -19,12 +19,11 @@ import pytest
 import tessera
 import tessera.language as tl
 from runtime.fake_driver import build_fake_driver
-from tessera.aot.build import Library, Request, build_library
-from tessera.aot.limits import declare_limits, has_limits, sum_formula, text_formula
+from tessera.aot.build import Library, Request, build_library, runtime_file
+from tessera.aot.limits import declare_limits
 from tessera.compiler.toolchain import find_ptxas
 
 CC = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
-AOT = Path(tessera.__file__).parent / "aot" / "runtime"
 
 pytestmark = [
     pytest.mark.skipif(CC is None, reason="there is no C compiler"),
@@ -106,12 +105,12 @@ def link(library: Library, folder: Path) -> Path:
     return shared
 
 
-def load_limits(folder: Path, metadata) -> ctypes.CDLL:
-    lines = declare_limits("k", metadata)
+def load_limits(folder: Path, limits) -> ctypes.CDLL:
+    lines = declare_limits("k", limits)
     (folder / "k.c").write_text(
         "\n".join(
             [
-                '#include "tessera_aot.h"',
+                '#include "tessera_limits.h"',
                 "#include <stddef.h>",
                 *lines,
                 "int accepts(const int32_t *grid, const uint64_t *slots) {",
@@ -123,8 +122,9 @@ def load_limits(folder: Path, metadata) -> ctypes.CDLL:
     )
     library = folder / "k.so"
     options = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined", "-O1"]
-    command = [CC, *options, "-shared", "-fPIC", f"-I{AOT}", folder / "k.c"]
-    subprocess.run([*command, AOT / "tessera_aot_limits.c", "-o", library], check=True)
+    header, source = map(runtime_file, ("tessera_limits.h", "tessera_limits.c"))
+    command = [CC, *options, "-shared", "-fPIC", f"-I{header.parent}", folder / "k.c"]
+    subprocess.run([*command, source, "-o", library], check=True)
     return ctypes.CDLL(str(library))
 
 
@@ -137,8 +137,7 @@ def test_the_same_launches_are_accepted(tmp_path, kernel, signature: str, target
     where = {"target": target} if target.startswith("sm") else {"target": "cpu", "cpu": target}
     compiled = tessera.compile(kernel, signature, **where)
     metadata = compiled.metadata
-    assert has_limits(metadata)
-    library = load_limits(tmp_path, metadata)
+    library = load_limits(tmp_path, compiled._kernel.limits())
     seed = random.randrange(1 << 32)
     print("seed", seed)
     chosen = random.Random(seed)
@@ -170,35 +169,37 @@ def test_the_same_launches_are_accepted(tmp_path, kernel, signature: str, target
             continue
         wanted = compiled._kernel.accepts(grid, signed)
         found = library.accepts((ctypes.c_int32 * 3)(*grid), (ctypes.c_uint64 * len(slots))(*slots))
-        programs = grid[0] * grid[1] * grid[2]
-        if metadata["persistent_programs"] and programs > 1 << 30:
-            found = 0  # as tessera_run_gpu has it
         assert bool(found) == wanted, (grid, slots)
         answers[wanted] += 1
     assert min(answers.values()) > 100, answers
 
 
-def test_formulas() -> None:
-    assert sum_formula([]) == [("CONSTANT", 64, 0)]
-    assert sum_formula([[1, [3, 32]]]) == [("ARGUMENT", 32, 3)]
-    assert sum_formula([[2, [3, 32], [1, 64]], [-1]]) == [
-        ("CONSTANT", 64, 2),
-        ("ARGUMENT", 32, 3),
-        ("MUL", 64, 0),
-        ("ARGUMENT", 64, 1),
-        ("MUL", 64, 0),
-        ("CONSTANT", 64, -1),
-        ("ADD", 64, 0),
-    ]
-    assert text_formula("(min32 (sub32 i32:3 (mul64 program:0 -8)) (unsigned extent:2))") == [
-        ("ARGUMENT", 32, 3),
-        ("PROGRAM", 64, 0),
-        ("CONSTANT", 64, -8),
-        ("MUL", 64, 0),
-        ("SUB", 32, 0),
-        ("EXTENT", 64, 2),
-        ("UNSIGNED", 64, 0),
-        ("MIN", 32, 0),
+def test_tables() -> None:
+    """Sums of arguments and what programs compute, as formulas of one kind."""
+    step = ["ARGUMENT", 32, 3]
+    array = {"argument": 0, "element_bytes": 4}
+    dims = [{"extent": [step], "stride": [step], "box": 8, "first": None}]
+    lines = declare_limits(
+        "k",
+        {
+            "most_programs": 7,
+            "counts_programs": True,
+            "conditions": [[step, ["CONSTANT", 64, -(1 << 63)], ["ADD", 64, 0]], [step]],
+            "apart": [],
+            "maps": [{"array": {**array, "dims": dims}, "element": 7, "swizzle_bytes": 128}],
+        },
+    )
+    assert lines == [
+        "static const tessera_step k_formula_0[] = {{TESSERA_ARGUMENT, 32, INT64_C(3)}, "
+        "{TESSERA_CONSTANT, 64, INT64_MIN}, {TESSERA_ADD, 64, INT64_C(0)}, {TESSERA_END, 0, 0}};",
+        "static const tessera_step k_formula_1[] = {{TESSERA_ARGUMENT, 32, INT64_C(3)}, "
+        "{TESSERA_END, 0, 0}};",
+        "static const tessera_dim k_dims_1[] = {{k_formula_1, k_formula_1, 8, NULL}};",
+        "static const tessera_step *const k_conditions[] = {k_formula_0, k_formula_1};",
+        "static const tessera_tensor_map k_maps[] = {{{0, 4, 1, k_dims_1}, 7, 128}};",
+        "static const tessera_limits k_limits = {.most_programs = 7, .counts_programs = 1, "
+        ".num_conditions = 2, .num_apart = 0, .num_maps = 1, .conditions = k_conditions, "
+        ".maps = k_maps};",
     ]
 
 

@@ -7,13 +7,12 @@
 
 #include "tessera/Runtime/CUDA/DivisibleSum.h"
 #include "tessera/Runtime/CUDA/Driver.h"
+#include "tessera/Runtime/CUDA/LaunchLimits.h"
 #include "tessera/Runtime/CUDA/PerDevice.h"
 #include "tessera/Runtime/CUDA/ProgramBound.h"
-#include "tessera/Runtime/CUDA/TensorMap.h"
 
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace tessera::cuda {
 
@@ -25,14 +24,9 @@ struct KernelDescription {
   int numCTAs = 1;     ///< blocks of a cluster, which do a program together
   int sharedBytes = 0; ///< dynamic shared memory
   int numArguments = 0;
-  /// Of arguments behind those; at most kMaxTensorMaps.
-  std::vector<TensorMapRecipe> tensorMaps;
-  /// What must not be negative for the maps to be what the kernel takes them for.
-  std::vector<LaunchExpression> conditions;
-  /// Arrays that must not overlap for its loads and stores to be done in another order.
-  std::vector<ArraysApart> apart;
-  /// What must not be negative in any program.
-  std::vector<ProgramBound> bounds;
+  /// What it takes for granted of a launch, also kept by its owner. There are at most
+  /// kMaxTensorMaps tensor maps, which are arguments behind those.
+  std::shared_ptr<const LaunchLimits> limits;
   /// If not 0, so many programs an SM do the work of the grid, one after the
   /// other; the grid's extents are arguments in front of the tensor maps.
   int persistentPrograms = 0;
@@ -56,12 +50,9 @@ public:
 
   /// Puts a grid on a stream and returns. `slots` has one 8-byte slot an argument.
   /// Throws DriverError (NoClusterRoom, too) with the kernel, the grid and the cause. A grid of
-  /// nothing is none. False, and nothing is launched, if a tensor map cannot be made of these
-  /// arguments, or arrays overlap that must not.
+  /// nothing is none. False, and nothing is launched, if these arguments or the grid are outside of
+  /// the kernel's limits, or the driver makes no tensor map of an array.
   bool launch(int device, Stream stream, const int32_t grid[3], const uint64_t *slots);
-
-  /// False where `launch` is sure to be.
-  bool accepts(const int32_t grid[3], const uint64_t *slots) const noexcept;
 
   /// With which clusters a variant of the kernel would do this launch best: with one block, if this
   /// one is as good. Loads the kernel where a variant could be better.
@@ -102,6 +93,7 @@ private:
   [[noreturn]] void fail(int code, int device, const int32_t grid[3]) const;
 
   KernelDescription description;
+  tessera_limits limits;              ///< those of the description
   std::optional<ProgramBound> sumEnd; ///< of the sum, where there is one
   const char *loggedName;             ///< outlives the kernel
   std::string image;

@@ -14,6 +14,8 @@
 #ifndef TESSERA_RUNTIME_CUDA_PROGRAMBOUND_H
 #define TESSERA_RUNTIME_CUDA_PROGRAMBOUND_H
 
+#include "tessera/Runtime/CUDA/tessera_limits.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -38,6 +40,8 @@ public:
   /// Nothing if the text is none or too deep, or names an argument that there is not.
   static std::optional<ProgramBound> parse(std::string_view text, size_t numArguments);
   const std::string &getText() const { return text; }
+  /// The formula of tessera_limits.h, with its end.
+  const std::vector<tessera_step> &getSteps() const { return steps; }
 
   /// True if the number is not negative in any program; false also where that cannot be told: a
   /// number may be 0 that is divided by, or leaves its bits. Arguments are in slots of 8 bytes.
@@ -55,35 +59,14 @@ public:
   std::optional<int64_t> evaluate(const uint64_t *slots, const int32_t grid[3]) const;
 
 private:
-  enum class Kind {
-    Constant,
-    Argument,
-    Program,
-    Extent,
-    Loop,
-    Unsigned,
-    Add,
-    Sub,
-    Mul,
-    Div,
-    Rem,
-    Min,
-    Max
-  };
-  struct Step {
-    Kind kind = Kind::Constant;
-    int64_t number = 0; ///< the constant, the argument, the axis or the step of a loop
-    int bits = 64;
-  };
   struct Parser;
 
   /// Of operators in operators.
   static constexpr unsigned kMaxDepth = 32;
-
-  template <typename Wide> static bool apply(const Step &step, Range &x, const Range &y);
+  static_assert(kMaxDepth + 1 < TESSERA_MAX_OPERANDS);
 
   std::string text;
-  std::vector<Step> steps; ///< operands first
+  std::vector<tessera_step> steps;
 };
 
 } // namespace tessera::cuda

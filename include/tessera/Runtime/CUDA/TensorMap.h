@@ -91,13 +91,12 @@ struct alignas(64) TensorMap {
 };
 
 /// An array whose numbers have been filled in.
-struct TensorMapShape {
+struct TensorMapShape : tessera_shape {
   static constexpr int kMaxRank = 5;
-  uint64_t base = 0;
+
+  TensorMapShape() : tessera_shape() {}
+
   int rank = 0;
-  /// Innermost first, as the driver wants them; strides in bytes.
-  uint64_t extents[kMaxRank], strides[kMaxRank];
-  uint32_t box[kMaxRank];
 };
 
 /// What a recipe gives for these arguments; false if TMA cannot move boxes of that: an
@@ -105,7 +104,7 @@ struct TensorMapShape {
 bool evaluate(const TensorMapRecipe &recipe, const uint64_t *slots, TensorMapShape &shape);
 
 /// Makes the map; false if there cannot be one. Throws DriverError if there is no driver.
-bool encode(const TensorMapRecipe &recipe, const uint64_t *slots, TensorMap &map);
+bool encode(const tessera_tensor_map &recipe, const tessera_shape &shape, TensorMap &map);
 
 } // namespace tessera::cuda
 

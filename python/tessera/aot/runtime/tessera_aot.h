@@ -17,6 +17,8 @@
 #ifndef TESSERA_AOT_H
 #define TESSERA_AOT_H
 
+#include "tessera_limits.h"
+
 #include <stdint.h>
 
 /* Changes when a program that was built with another version of this header would not work. What
@@ -58,64 +60,6 @@ const char *tessera_error_text(void);
 
 /* --- For generated code -------------------------------------------------------------------- */
 
-/* What a specialisation takes for granted of a launch, because it is faster so: that an index does
- * not wrap, that arrays do not overlap, that TMA can move boxes of an array. A launch without that
- * is refused by it, and done by the specialisation behind it, which takes nothing for granted.
- *
- * A formula has steps, operands first, and TESSERA_END behind them. What it gives is an interval,
- * which holds what the programs of a launch compute, all of them. */
-typedef enum tessera_operation {
-  TESSERA_END,
-  TESSERA_CONSTANT, /* number */
-  TESSERA_ARGUMENT, /* the argument with this number, an integer of so many bits */
-  TESSERA_PROGRAM,  /* the program's place along an axis of the grid */
-  TESSERA_EXTENT,   /* of the grid, along an axis */
-  TESSERA_UNSIGNED, /* the operand, which must not be negative */
-  TESSERA_LOOP,     /* x plus a multiple of `number`, less than y; x where there is none */
-  TESSERA_ADD,      /* this and what follows: of signed integers of so many bits, within these */
-  TESSERA_SUB,
-  TESSERA_MUL,
-  TESSERA_DIV, /* rounded towards 0 */
-  TESSERA_REM,
-  TESSERA_MIN,
-  TESSERA_MAX
-} tessera_operation;
-
-typedef struct tessera_step {
-  uint8_t operation, bits;
-  int64_t number;
-} tessera_step;
-
-typedef struct tessera_dim {
-  const tessera_step *extent, *stride; /* in elements */
-  uint32_t box;                        /* elements that TMA moves at once */
-  const tessera_step *first;           /* index of the first of `extent`; NULL: 0 */
-} tessera_dim;
-
-/* The array behind an argument; its dimensions, outermost first. */
-typedef struct tessera_array {
-  int32_t argument, element_bytes, rank;
-  const tessera_dim *dims;
-} tessera_array;
-
-typedef struct tessera_array_pair {
-  tessera_array first, second;
-} tessera_array_pair;
-
-typedef struct tessera_tensor_map {
-  tessera_array array;
-  int32_t element; /* its type, as the driver numbers them */
-  int32_t swizzle_bytes;
-} tessera_tensor_map;
-
-typedef struct tessera_limits {
-  int64_t most_programs; /* along an axis; 0: any number */
-  int32_t num_conditions, num_apart, num_maps;
-  const tessera_step *const *conditions; /* must not be negative */
-  const tessera_array_pair *apart;       /* must not overlap */
-  const tessera_tensor_map *maps;        /* of a GPU */
-} tessera_limits;
-
 /* Runs programs `begin` to `end - 1`. */
 typedef int32_t tessera_chunk(const void *launch, int64_t begin, int64_t end, char *scratch);
 
@@ -150,25 +94,12 @@ typedef struct tessera_gpu_kernel {
 #define tessera_run_gpu tessera_run_gpu_v3
 #define tessera_gpu_fits tessera_gpu_fits_v3
 #define tessera_fail tessera_fail_v3
-#define tessera_accepts tessera_accepts_v3
-/* What a launch returns that is outside the limits of a specialisation; nothing was done then. It
- * is TSR_OUTSIDE_LIMITS of the compiler's own launches. */
-#define TESSERA_OUTSIDE_LIMITS (-1)
 int tessera_run_cpu(tessera_cpu_kernel *kernel, const tessera_launch *launch,
                     const uint64_t *slots);
 int tessera_run_gpu(tessera_gpu_kernel *kernel, const tessera_launch *launch, uint64_t *slots);
 /* 1, 0, or -1: the driver failed. */
 int tessera_gpu_fits(const tessera_gpu_kernel *kernel);
 int tessera_fail(int status, const char *format, ...);
-/* An array whose numbers have been filled in: innermost dimension first, strides in bytes. */
-typedef struct tessera_shape {
-  uint64_t base, extents[5], strides[5];
-  uint32_t box[5];
-} tessera_shape;
-/* Whether a launch is within limits; then `shapes` has the arrays of its tensor maps. */
-int tessera_accepts(const tessera_limits *limits, const int32_t *grid, const uint64_t *slots,
-                    tessera_shape *shapes);
-
 #if defined(__aarch64__)
 unsigned long getauxval(unsigned long type);
 #define tessera_hardware(type) getauxval(type)

@@ -238,13 +238,6 @@ static int encode(const tessera_tensor_map *recipe, const tessera_shape *shape, 
              is_long ? PROMOTE_256 : PROMOTE_128, ZEROS_OUTSIDE) == 0;
 }
 
-/* Whether a persistent kernel cannot count the programs of a grid: a number of one is an int32_t,
- * and so is that beyond the last one. */
-static int are_too_many(const int32_t *grid) {
-  const int64_t most = (int64_t)1 << 30, programs = (int64_t)grid[0] * grid[1];
-  return programs > most || programs * grid[2] > most;
-}
-
 int tessera_run_gpu(tessera_gpu_kernel *kernel, const tessera_launch *launch, uint64_t *slots) {
   enum { MOST_ARGUMENTS = 256, MOST_MAPS = 16 };
   if (!launch)
@@ -257,8 +250,7 @@ int tessera_run_gpu(tessera_gpu_kernel *kernel, const tessera_launch *launch, ui
     return TESSERA_OK;
   const tessera_limits *limits = kernel->limits;
   tessera_shape shapes[MOST_MAPS];
-  if ((limits && !tessera_accepts(limits, launch->grid, slots, shapes)) ||
-      (kernel->persistent_programs && are_too_many(launch->grid)))
+  if (limits && !tessera_accepts(limits, launch->grid, slots, shapes))
     return TESSERA_OUTSIDE_LIMITS;
   CUcontext context;
   const struct tessera_gpu_module *module = NULL;
