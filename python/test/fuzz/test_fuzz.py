@@ -173,7 +173,7 @@ def test_kernels_about_tiles_have_what_they_are_made_for():
         "tiles of programs: axes", "columns: argument", "columns: constant", "columns: quotient",
         "columns: loaded", "another step", "the same step in other words", "rows overlap",
         "a tile of an earlier iteration", "a cluster may divide tiles",
-        "a result of several elements",
+        "a result of several elements", "counts its large tiles",
     ):  # fmt: skip
         assert counts[name] > 3, name
 

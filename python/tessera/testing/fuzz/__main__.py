@@ -33,7 +33,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from tessera.errors import CompilationWarning
+from tessera.errors import CompilationWarning, SlowCompilationWarning
 from tessera.testing.fuzz.check import (
     Failure,
     check,
@@ -120,8 +120,9 @@ def _work(seeds: range, options: argparse.Namespace) -> int:
     """Runs kernels in this process; announces each seed before it is run."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # without a traceback; the parent sums up
     faulthandler.enable()  # which says whether a kernel was being compiled or run
-    # Kernels have quotients of constants on purpose.
+    # Kernels have quotients of constants, and long programs, on purpose.
     warnings.simplefilter("ignore", CompilationWarning)
+    warnings.simplefilter("ignore", SlowCompilationWarning)
     failed = False
     for seed in seeds:
         print(f"seed {seed} {choose_kind(seed, options.kind)}", flush=True)

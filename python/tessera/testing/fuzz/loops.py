@@ -71,6 +71,7 @@ class _Generator:
         # By the seed itself, so that seeds which once failed still have the kernels that did.
         self.adds_rows = seed % 11 in (7, 9)
         self.has_one_dot = seed % 11 in (1, 10)
+        self.loads_directly = False
         rng = self.rng
         iterations = rng.choice((1, 2, 3, 3, 4, 5))
         self.program = Program(seed, rng.choice((1, 1, 2)), iterations, [], [], [])
@@ -186,6 +187,8 @@ class _Generator:
         target = f"tl.{self.type}"
         if self.type == "int8":
             return "int8", "small", "{0}"
+        if self.loads_directly:
+            return self.type, "small", "{0}"
         ways = [(self.type, "small", "{0}")] * 6 + [
             ("int8", "small", f"{{0}}.to({target})"),
             ("uint8", "fp8", f"{{0}}.to(tl.float8e5, bitcast=True).to({target})"),
@@ -341,14 +344,21 @@ class _Generator:
     def _dot(self, rows: int, number: int) -> None:
         rng = self.rng
         results = [tile for tile in self.unused if tile.rows >= 16]
-        if results and self._chance(0.6):
+        y: Optional[_Tile] = None
+        if self.has_one_dot and self._chance(0.7):
+            # Both operands come from memory as they are, so that slices of them may.
+            self.loads_directly = True
+            x = self._load(rows, self.step, in_loop=True)
+            y = self._load(self.step, rng.choice((16, 32, 64)), in_loop=True)
+            self.loads_directly = False
+        elif results and self._chance(0.6):
             # The result of a dot before, made an operand.
             x = self._narrow(rng.choice(results))
         elif number == 0 and self._chance(0.5):
             x = self._load(rows, rng.choice(_EXTENTS), in_loop=False)
         else:
             x = self._operand(rows if self._chance(0.8) else None, None)
-        y = self._operand(x.columns, None)
+        y = y or self._operand(x.columns, None)
         if y.bound * x.bound * x.columns > 2**18:
             return
         if x.rows * y.columns > _LARGEST:
@@ -512,7 +522,8 @@ class _Generator:
         if rng.random() < 0.6:
             self.program.counts["a row stored to before it is added"] += 1
             store = f"tl.store({place}, {row} + 1)"
-            body.append(Store(array, self._expression(store, "void"), fenced=True))
+            # Without barriers TMA may store the result, and the row is converted to its layout.
+            body.append(Store(array, self._expression(store, "void"), fenced=rng.random() < 0.3))
         text = f"{name} + {row}.to(tl.{dtype})[None, :]"
         return self._assign(body, "s", text, dtype, shape)
 

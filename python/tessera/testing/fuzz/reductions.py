@@ -354,7 +354,7 @@ class _Long(Form):
 
     def write(self) -> None:
         rng = self.rng
-        rows, width = rng.choice((64, 96, 128)), rng.choice((8, 16, 32))
+        rows, width = rng.choice((64, 80, 96)), rng.choice((8, 16, 32))
         self.program.programs = rng.choice((1, 2))
         dtype = rng.choice(("int32", "int32", "int64", "float32"))
         shape = (width,)

@@ -38,6 +38,8 @@ class _Tiles(Form):
         if large:
             program.options["num_ctas"] = rng.choice((1, 2, 2))
             self.count("a cluster may divide tiles")
+        # By the seed, so that others still have the kernels that they had.
+        self.counts_tiles = large and program.seed % 3 == 0
         program.iterations = rng.choice((1, 2, 3) if large else (1, 1, 2, 3))
         most = 3 if large else 5
         self.rows, self.columns = rng.choice((1, 2, 3, most)), rng.choice((1, 2, 3, most))
@@ -174,6 +176,11 @@ class _Tiles(Form):
         mask = ""
         if rng.random() < 0.3:
             mask = f", mask=(i < {self.rows * m - rng.choice((0, 5))})[:, None] & (j < {width})[None, :]"
+        if self.counts_tiles:
+            # Once a tile, however many blocks do parts of it.
+            self.array("done", "int32", 1, shared=True)
+            end.append(do("tl.atomic_add(done, 1)"))
+            self.count("counts its large tiles")
         target = "later" if self.recurrence else "out"
         end.append(do(f"tl.store({target} + {place}, acc.to(tl.{self.dtype}){mask})"))
         return [*begin, accumulator, *loop, *end]
