@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,11 @@ if _PYTHON not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
     os.environ["PYTHONPATH"] = os.pathsep.join(
         filter(None, [_PYTHON, os.environ.get("PYTHONPATH", "")])
     )
+
+# Some machines have Python write no bytecode. Each process that a test starts would parse the compiler
+# anew, for 0.25 s, and each process of pytest all tests.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # OpenBLAS starts threads as it is loaded, which spin for a while, in every process that a test starts;
 # matmuls of tests are too small for more than one.
