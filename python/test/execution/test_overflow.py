@@ -73,10 +73,14 @@ def test_what_overflows_is_found_and_nothing_else(run, dtype, kind, numbers) -> 
         x, y = np.array([a], dtype), np.array([b], dtype)
         with pytest.raises(tessera.KernelAssertionError, match="overflow in `[-+*]`"):
             run(operate, (1,), x, y, z, kind, 1, debug=True)
-        # Without `debug`, or by request, it wraps.
-        for options in ({}, {"debug": True, "sanitize_overflow": False}):
-            run(operate, (1,), x, y, z, kind, 1, **options)
-            assert z[0] == np.uint64(exact(a, b) % 2**64).astype(dtype)
+    # Without `debug`, or by request, it wraps.
+    width = 1 << (len(others) - 1).bit_length()
+    others += others[:1] * (width - len(others))
+    x, y = (np.array(column, dtype) for column in zip(*others))
+    for options in ({}, {"debug": True, "sanitize_overflow": False}):
+        z = np.zeros_like(x)
+        run(operate, (1,), x, y, z, kind, width, **options)
+        assert z.tolist() == [int(np.uint64(exact(a, b) % 2**64).astype(dtype)) for a, b in others]
 
 
 def test_the_place_is_the_operators(run: Runner) -> None:
