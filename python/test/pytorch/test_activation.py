@@ -172,7 +172,7 @@ WITH_TORCH = {
 
 @pytest.fixture(scope="module")
 def with_torch() -> dict[str, str]:
-    return run_forks("import torch", WITH_TORCH)
+    return run_forks("import torch, sympy, torch.fx.experimental.symbolic_shapes", WITH_TORCH)
 
 
 def test_enable_is_for_programs_that_know_nothing_of_it(with_torch) -> None:
@@ -307,31 +307,9 @@ def test_inductor_without_triton_is_too_early(with_torch) -> None:
     ]
 
 
-def test_workers_compile_and_send_back(tmp_path) -> None:
-    program = """
-        import torch, tessera.torch
-        tessera.torch.activate()
-        from torch._inductor.async_compile import AsyncCompile
-        def main():
-            from torch._dynamo.utils import counters
-            AsyncCompile.wait_pool_ready()
-            f = torch.compile(lambda x: (torch.softmax(x, -1), x.sum(0)), backend="tessera")
-            x = torch.randn(50, 300)
-            torch.testing.assert_close(f(x), (torch.softmax(x, -1), x.sum(0)), rtol=1e-4, atol=1e-4)
-            print(AsyncCompile.use_process_pool(), counters["inductor"]["async_compile_cache_miss"] > 0)
-        if __name__ == "__main__":
-            main()
-    """
-    environment = {
-        "TORCHINDUCTOR_COMPILE_THREADS": "2",
-        "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor"),
-        "TESSERA_CACHE_DIR": str(tmp_path / "tessera"),
-    }
-    assert run(program, **environment) == "True True"
-
-
-def test_what_a_worker_sent_can_be_kept_for_other_processes(tmp_path) -> None:
-    """As torch's bundle of static launchers does on a GPU with what has arrived."""
+@pytest.fixture(scope="module")
+def with_workers(tmp_path_factory) -> list[str]:
+    """What a program prints whose kernels are compiled by workers, and are kept when they arrive."""
     program = """
         import copy, pickle, torch, tessera.torch
         tessera.torch.activate()
@@ -345,12 +323,17 @@ def test_what_a_worker_sent_can_be_kept_for_other_processes(tmp_path) -> None:
                 kept.append(pickle.dumps(copy.deepcopy(self)))
                 self.restore_after_unpickle(taken_out)
             return precompile(self, *arguments, **options)
-        def main():
-            AsyncCompile.wait_pool_ready()
-            CachingAutotuner.precompile = keep
-            f = torch.compile(lambda x: torch.softmax(x, -1), backend="tessera")
+        def compile_and_compare(function):
             x = torch.randn(50, 300)
-            torch.testing.assert_close(f(x), torch.softmax(x, -1), rtol=1e-4, atol=1e-4)
+            found = torch.compile(function, backend="tessera")(x)
+            torch.testing.assert_close(found, function(x), rtol=1e-4, atol=1e-4)
+        def main():
+            from torch._dynamo.utils import counters
+            AsyncCompile.wait_pool_ready()
+            compile_and_compare(lambda x: (torch.softmax(x, -1), x.sum(0)))
+            print(AsyncCompile.use_process_pool(), counters["inductor"]["async_compile_cache_miss"] > 0)
+            CachingAutotuner.precompile = keep
+            compile_and_compare(lambda x: torch.softmax(x * 2, -1))
             again = [pickle.loads(data) for data in kept]
             for autotuner in again:
                 autotuner.restore_after_unpickle(None)
@@ -358,12 +341,22 @@ def test_what_a_worker_sent_can_be_kept_for_other_processes(tmp_path) -> None:
         if __name__ == "__main__":
             main()
     """
+    folder = tmp_path_factory.mktemp("with_workers")
     environment = {
         "TORCHINDUCTOR_COMPILE_THREADS": "2",
-        "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor"),
-        "TESSERA_CACHE_DIR": str(tmp_path / "tessera"),
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
+        "TESSERA_CACHE_DIR": str(folder / "tessera"),
     }
-    assert run(program, **environment) == "True {'FunctionOutline'}"
+    return run(program, **environment).splitlines()
+
+
+def test_workers_compile_and_send_back(with_workers) -> None:
+    assert with_workers[0] == "True True"
+
+
+def test_what_a_worker_sent_can_be_kept_for_other_processes(with_workers) -> None:
+    """As torch's bundle of static launchers does on a GPU with what has arrived."""
+    assert with_workers[1] == "True {'FunctionOutline'}"
 
 
 def test_a_worker_knows_of_the_gpu_as_torch_does(inductor, monkeypatch) -> None:
@@ -375,28 +368,28 @@ def test_a_worker_knows_of_the_gpu_as_torch_does(inductor, monkeypatch) -> None:
 
 
 def test_code_on_disk_is_not_used_by_another_version(tmp_path) -> None:
-    program = """
+    prelude = """
         import torch, tessera.torch
         tessera.torch.activate()
         from tessera.torch import lowering
-        if {other}:
-            lowering.source_digest = lambda: "another version"
         from torch._dynamo.utils import counters
+    """
+    program = """
         result = torch.compile(lambda x: x.exp() + 1, backend="tessera")(torch.randn(50))
         print(counters["aot_autograd"]["autograd_cache_hit"] + counters["inductor"]["fxgraph_cache_hit"])
     """
-    folder = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
-    assert run(program.format(other=False), **folder) == "0"
-    assert int(run(program.format(other=False), **folder)) > 0
-    assert run(program.format(other=True), **folder) == "0"
+    other = 'lowering.source_digest = lambda: "another version"' + textwrap.dedent(program)
+    programs = {"first": program, "second": program, "other": other}
+    hits = run_forks(prelude, programs, TORCHINDUCTOR_CACHE_DIR=str(tmp_path))
+    assert (hits["first"], hits["other"]) == ("0", "0") and int(hits["second"]) > 0
 
 
 # The back end's name, without activate() and without a wheel that tells torch of it.
 NAMED = {
-    "torch first": "import torch, tessera.torch",
-    "tessera first": "import tessera.torch, torch",
+    "torch first": "import tessera.torch",
     "after torch has looked": "import torch._dynamo; torch._dynamo.list_backends(); import tessera.torch",
 }
+"""After torch."""
 
 
 # tools/gpu_run.sh puts the wheel's packages, and so its metadata, on the path of its checkout.
@@ -408,11 +401,12 @@ of_a_checkout = pytest.mark.skipif(
 
 @of_a_checkout
 def test_a_checkout_makes_the_back_end_known() -> None:
-    ends = "; print('tessera' in torch._dynamo.list_backends())"
-    programs = {name: program + ends for name, program in NAMED.items()}
-    programs["without tessera.torch"] = "import torch" + ends
+    shown = "print('tessera' in torch._dynamo.list_backends())"
+    programs = {name: f"{program}; {shown}" for name, program in NAMED.items()}
+    programs["without tessera.torch"] = shown
     expected = {**dict.fromkeys(NAMED, "True"), "without tessera.torch": "False"}
-    assert run_forks("import sys", programs) == expected
+    assert run_forks("import torch", programs) == expected
+    assert run(f"import tessera.torch, torch; {shown}") == "True"
 
 
 def test_a_checkout_compiles_by_the_back_ends_name(tmp_path) -> None:

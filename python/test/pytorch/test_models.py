@@ -203,8 +203,8 @@ class Fire(torch.nn.Module):
 
 
 def test_results_of_convolutions_are_concatenated_channels_last() -> None:
-    from torch._inductor import ir
-    from torch._inductor.utils import run_and_get_code
+    from torch._inductor import config, ir
+    from torch._inductor.utils import get_code, run_and_get_code
 
     untouched = ir.FlexibleLayout.contiguous_strides
     model = torch.nn.Sequential(Fire(16), Fire(16), torch.nn.Conv2d(16, 8, 1))
@@ -216,10 +216,11 @@ def test_results_of_convolutions_are_concatenated_channels_last() -> None:
         assert code.count("empty_strided_cpu((2, 16, 9, 11), (1584, 1, 176, 16)") >= 2
         # Channels first is nothing but the input.
         assert "empty_strided_cpu((2, 16, 9, 11), (1584, 99, 11, 1)" not in code
-        # Inductor's C++ has it as it was.
+        # Inductor's C++ has it as it was. Compiling it takes ten seconds, and shows nothing more.
         torch._dynamo.reset()
-        _, (code,) = run_and_get_code(torch.compile(model), x)
-        assert "empty_strided_cpu((2, 16, 9, 11), (1584, 99, 11, 1)" in code
+        with config.patch({"cpp.vec_isa_ok": True}):
+            codes = get_code(torch.compile(model), x)
+        assert "empty_strided_cpu((2, 16, 9, 11), (1584, 99, 11, 1)" in "".join(codes)
     assert ir.FlexibleLayout.contiguous_strides is untouched
 
 
