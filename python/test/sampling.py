@@ -5,7 +5,7 @@ A test of every dtype, shape and option at once is a product of thousands of ker
 of `execution` runs with a pairwise sample of them: any two values of two parameters come together at
 least once, and so do a value and a code path of the CPU. Each combination of the sample runs on the
 interpreter, on the simulated GPU and on one code path of the CPU (on a GPU, if there is one). The values
-of a test with a single parameter take turns on the code paths of the CPU, if they are six or more.
+of a test with a single parameter take turns on the code paths of the CPU, if they are three or more.
 
 `@pytest.mark.in_turn("arch", "sm_120a")` gives each combination of the other parameters one value of
 `arch`, in turn, and "sm_120a" to all.
@@ -25,7 +25,7 @@ import pytest
 
 from execution.running import CPU_TARGETS, TARGETS, host_has
 
-FEW = 5
+FEW = 2
 """So many values of a single parameter run on all targets."""
 OTHER_TARGETS = [target for target in TARGETS if target not in CPU_TARGETS]
 

@@ -106,6 +106,7 @@ def test_a_matmul(
     multiply(shape, tile, along_k=along_k, num_ctas=blocks, num_stages=3)
 
 
+@pytest.mark.in_turn("seed")
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("blocks", (2, 4))
 def test_blocks_in_any_order(blocks: int, seed: int) -> None:
@@ -397,6 +398,7 @@ def text_of_right_code(seed: int) -> str:
     return str(module)
 
 
+@pytest.mark.in_turn("seed")
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     "change",

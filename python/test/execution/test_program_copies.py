@@ -133,6 +133,7 @@ def test_threads_load_what_the_producer_cannot(what):
     assert "tilegpu.over_programs" not in code and "tile.load" in code
 
 
+@pytest.mark.in_turn("seed")
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("warps, BN", [(4, 64), (4, 128), (8, 64), (8, 128)])
 def test_many_programs(rng, target, warps, BN, seed):
@@ -158,6 +159,7 @@ def test_what_does_not_fit_is_not_persistent(CAUSAL):
     assert ("tilegpu.grouped_rows" in code) == CAUSAL
 
 
+@pytest.mark.in_turn("same")
 @pytest.mark.parametrize("heads, T", [(1, 128), (1, 384), (2, 256), (3, 384), (5, 256), (2, 640)])
 @pytest.mark.parametrize("same", [False, True])
 def test_causal(rng, target, heads, T, same):

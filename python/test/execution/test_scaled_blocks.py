@@ -129,6 +129,7 @@ def test_on_cpus(run, rng, name, k):
         problem.check()
 
 
+@pytest.mark.in_turn("k", 304)
 @pytest.mark.parametrize("k", [0, 128, 256, 304, 640])
 @pytest.mark.parametrize("along_k", [True, False])
 @pytest.mark.parametrize("name", NAMES)
