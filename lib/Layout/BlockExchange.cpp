@@ -9,7 +9,7 @@ using namespace llvm;
 
 namespace tessera {
 
-/// The bits of an element's number that tell the parts of blocks apart.
+/// The bits of an element's number that number the parts of blocks.
 static uint64_t getPartBits(const LinearLayout &layout) {
   uint64_t bits = 0;
   for (uint64_t column : layout.columns(HwDim::Block))

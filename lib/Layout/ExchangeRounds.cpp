@@ -87,7 +87,7 @@ SliceShare TileSlices::getShare(const LinearLayout &layout, unsigned slice) cons
 // Exchanges
 //===----------------------------------------------------------------------===//
 
-/// Bits that may tell rounds apart, those that are a register's on so many sides.
+/// Bits that may number rounds: those of a register on so many sides.
 static uint64_t getRoundBits(const LinearLayout &source, const LinearLayout &destination,
                              unsigned sidesInRegisters) {
   uint64_t inRegisters[2] = {0, 0}, elsewhere = 0;
@@ -151,7 +151,7 @@ RoundedExchange planRounds(const LinearLayout &source, const LinearLayout &desti
   RoundedExchange best = plan(0);
   for (; missing; --missing) {
     // One bit after the other, each the cheapest there is. High bits first, and those that all
-    // threads have, which are taken for little more: warps that take turns leave memory idle.
+    // threads have, which cost little more: memory is idle while warps alternate.
     constexpr double kLittleMore = 1.125;
     std::optional<RoundedExchange> next;
     auto isDone = [&] { return next && next->cost <= best.cost * kLittleMore; };

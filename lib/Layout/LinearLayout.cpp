@@ -38,7 +38,7 @@ LinearLayout::LinearLayout(ArrayRef<int64_t> shape) {
 }
 
 //===----------------------------------------------------------------------===//
-// What it is
+// Construction
 //===----------------------------------------------------------------------===//
 
 f2::Columns LinearLayout::allColumns() const {
@@ -169,15 +169,15 @@ Place LinearLayout::freeBits() const {
 }
 
 //===----------------------------------------------------------------------===//
-// What shape operations make of it
+// Shape operations
 //===----------------------------------------------------------------------===//
 
 std::optional<LinearLayout> LinearLayout::reshape(ArrayRef<int64_t> shape) const {
   LinearLayout result(shape);
   if (result.elementBits() != elementBits())
     return std::nullopt;
-  // Row-major order runs through the odd repeats of a dimension after its 2^k part, so
-  // they stay in place only where each keeps its dimension and nothing is slower than it.
+  // Row-major order visits the odd repeats of a dimension after its 2^k part. So they stay in place
+  // only if each keeps its dimension and no dimension is slower.
   SmallVector<uint32_t> odds, newOdds;
   for (uint32_t factor : odd)
     if (factor != 1)

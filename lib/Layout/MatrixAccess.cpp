@@ -28,7 +28,7 @@ unsigned MatrixAccess::getRegister(unsigned instruction, unsigned matrix, unsign
 
 namespace {
 
-/// Where the parts of a place go in memory, and which of its registers have a job already.
+/// The places in memory of the parts of a place, and its registers that are already used.
 class Matcher {
 public:
   Matcher(const LinearLayout &layout, ArrayRef<uint64_t> address, unsigned bits,
@@ -64,8 +64,8 @@ public:
     return finish(std::move(access), /*columnLanes=*/{0, 1}, {lanes[2], lanes[3], lanes[4]});
   }
 
-  /// Any register that moves rows can tell the two halves of a word apart. The first one
-  /// asked for does; else that with the fewest conflicts between the rows it makes.
+  /// Any register that moves rows can select the half of a word. The first one asked for does; else
+  /// that with the fewest conflicts between the rows it makes.
   std::optional<MatrixAccess> matchTransposed(size_t numAskedFor) {
     uint64_t half = wordElements / 2;
     if (half == 0 || lanes[2] != half || lanes[3] != 2 * half || lanes[4] != 4 * half)

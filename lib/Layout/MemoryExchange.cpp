@@ -16,7 +16,7 @@ static constexpr unsigned kWidestBits = 8 * GPUMachine::kMaxAccessBytes,
                           kLineBits = kWordBits * GPUMachine::kBanks;
 
 //===----------------------------------------------------------------------===//
-// What an access costs
+// Costs of accesses
 //===----------------------------------------------------------------------===//
 
 /// An access of 8 (16) bytes a lane is served in two (four) phases of 16 (8) lanes.
@@ -92,7 +92,7 @@ MemoryAccess planAccess(const LinearLayout &layout, const LinearLayout &memory, 
 }
 
 //===----------------------------------------------------------------------===//
-// Where elements go
+// Places of elements
 //===----------------------------------------------------------------------===//
 
 LinearLayout SwizzlePlan::layout(const LinearLayout &like) const {
@@ -194,13 +194,13 @@ SwizzlePlan Exchange::complete(f2::Columns row, ArrayRef<uint64_t> wide, ArrayRe
   unsigned segmentBits = total - vectorBits - bankBits;
 
   f2::Columns outside = f2::extend(concat(wide, narrow), units);
-  // What is in registers on both sides can be a round of its own: highest address bits.
+  // Bits that are in registers on both sides can number rounds: the highest address bits.
   moveBack(outside, [&](uint64_t column) {
     return llvm::is_contained(sourceRegs, column) && llvm::is_contained(destinationRegs, column);
   });
-  // Unit vectors make the cheapest addresses; mixed ones only as far as needed. A bit of
-  // the row is mixed last, and with a register of the wide side: then the order within a
-  // vector depends on the register, whose name means nothing, and not on the lane.
+  // Unit vectors make the cheapest addresses; mixed ones only as far as needed. A bit of the row is
+  // mixed last, with a register of the wide side. The order within a vector then depends on the
+  // register, whose name means nothing, and not on the lane.
   f2::Columns onlyWide = without(wide, narrow), onlyNarrow = without(narrow, wide);
   auto isOfRow = [&](uint64_t column) { return llvm::is_contained(plan.vector, column); };
   auto isWideReg = [&](uint64_t column) { return llvm::is_contained(wideRegs, column); };
@@ -270,7 +270,7 @@ std::optional<SwizzlePlan> Exchange::planWider(bool widerStores) {
     if (row.size() < limit() && llvm::is_contained(narrowRegs, column))
       row.push_back(column);
   unsigned common = row.size();
-  // What the narrow side has in lanes is not mixed with anything: it goes along the row.
+  // The narrow side's lane bits are not mixed: they go along the row.
   ArrayRef<uint64_t> narrowLanes = lanes(!widerStores);
   for (bool inLanes : {true, false})
     for (uint64_t column : wideRegs)
@@ -355,7 +355,7 @@ ExchangePlan planExchange(const LinearLayout &source, const LinearLayout &destin
                           unsigned bits, MatrixInstructions matrices) {
   Exchange exchange(source, destination, bits);
   ExchangePlan best;
-  // What a swizzle gives is read off it, not assumed from how it was made.
+  // The properties of a swizzle are computed from it, not assumed from its construction.
   auto consider = [&](const std::optional<SwizzlePlan> &swizzle) {
     if (!swizzle)
       return;

@@ -12,14 +12,14 @@ using namespace llvm;
 
 namespace tessera {
 
-/// Where byte `offset` of a box is put: in each 128 bytes, chunks of 16 are moved by the
-/// number of the 128 bytes.
+/// The place of byte `offset` of a box: in each 128 bytes, chunks of 16 are permuted by the number
+/// of the 128 bytes.
 static uint64_t swizzle(uint64_t offset, unsigned width) {
   uint64_t chunks = width ? width / 16 - 1 : 0;
   return offset ^ (offset >> 3 & chunks << 4);
 }
 
-/// What a box's first byte is a multiple of.
+/// The alignment of a box's first byte.
 static uint64_t getBoxAlignment(unsigned width) { return width ? 8 * uint64_t(width) : 128; }
 
 /// Dimensions from the outermost: those whose neighbours are farther apart in memory first.
@@ -79,7 +79,7 @@ std::optional<TensorMapBox> TensorMapBox::match(const LinearLayout &memory, unsi
     TensorMapBox box;
     box.order = order;
     box.swizzleBytes = width;
-    // What is not in the box counts boxes.
+    // Bits outside of the box number boxes.
     box.parts.push_back({SmallVector<int64_t>(order.size(), 0), 0});
     bool isAligned = true;
     auto repeatAt = [&](size_t dim, int64_t coordinate, uint64_t offset) {

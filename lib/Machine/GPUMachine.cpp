@@ -35,8 +35,8 @@ unsigned tessera::getBits(MMAElement element) {
   llvm_unreachable("every element has a width");
 }
 
-/// mma.sync takes 16 rows, 8 columns, and 16 or 32 bytes of K, of 8-bit floats 32; of f64 8 rows
-/// and 4 steps. wgmma takes 64 rows, 8 to 256 columns, and 32 bytes of K.
+/// mma.sync takes 16 rows, 8 columns, and 16 or 32 bytes of K (32 for 8-bit floats). For f64 it
+/// takes 8 rows and 4 steps. wgmma takes 64 rows, 8 to 256 columns, and 32 bytes of K.
 std::optional<MMAInstruction> GPUMachine::findMMA(MMAKind kind, MMAElement element) const {
   constexpr int64_t kStepBits = 256;
   int64_t bits = getBits(element), steps = kStepBits / bits;
@@ -96,8 +96,8 @@ static GPUMachine makeAmpere() {
   return machine;
 }
 
-/// Of the same instructions, with fewer threads, less shared memory and slower tensor cores: A10,
-/// A40, GeForce 30.
+/// The same instructions, with fewer threads, less shared memory and slower tensor cores: A10, A40,
+/// GeForce 30.
 static GPUMachine makeSmallAmpere() {
   GPUMachine machine = makeAmpere();
   machine.name = "sm_86";
@@ -141,7 +141,7 @@ static GPUMachine makeAda() {
   return machine;
 }
 
-/// What sm_90 and its successors have in common.
+/// The common part of sm_90 and its successors.
 static GPUMachine makeHopper() {
   GPUMachine machine = makeAmpere();
   machine.name = "sm_90";

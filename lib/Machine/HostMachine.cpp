@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The table of CPUs. What decides between rows is what code may use and what it gains by
-// it: which instructions there are follows from the features, whether they pay is measured
-// and written down here. Figures of rows that were not measured are their vendors'.
+// The table of CPUs. Rows differ in the instructions that code may use, and in their gain. The
+// features decide which instructions exist. Their gain is measured and recorded here. Figures of
+// rows that were not measured are their vendors'.
 
 #include "tessera/Machine/HostMachine.h"
 
@@ -64,7 +64,7 @@ static const HostMachine kTable[] = {
      128, 16, 2, 2, 4, 1.5, 1, 64, 4, {32 << 10, 8}, {256 << 10, 8}, nullptr, nullptr, nullptr, "+f16c", true},
     {"neon", "aarch64", "", "+neon",
      128, 32, 2, 2, 4, 1.5, 1, 128, 4, {64 << 10, 4}, {512 << 10, 8}, &kSdot, &kBFDot, &kSMMLA, "", true},
-    // What nothing is known of.
+    // A CPU about which nothing is known.
     {"any", "", "", "",
      128, 16, 1, 1, 4, 1.5, 1, 64, 4, {32 << 10, 8}, {256 << 10, 8}, nullptr, nullptr, nullptr, "", false},
 };

@@ -6,32 +6,30 @@
 // The Python front-end walks the syntax tree and knows names and scopes; it never
 // looks inside a type.
 //
-// Types. A ValueType is the type as the author sees it. IR integers carry no sign
-// and IR pointers no `const`, so two ValueTypes may share one IR type: an int32 and
-// a uint32 are both i32, and a cast between them builds nothing. `int1` is the
-// language's bool and counts as unsigned.
+// Types. A ValueType is the type as the author sees it. IR integers carry no sign and IR pointers
+// no `const`. So two ValueTypes may share one IR type: an int32 and a uint32 are both i32, and a
+// cast between them builds nothing. `int1` is the language's bool and counts as unsigned.
 //
-// Literals. `x + 1` must not widen an int8 tile to int32, so a literal reaches the
-// builder as a literal, not as a value. With kinds ordered bool < int < float, a
-// literal of the other operand's kind or a lower one takes that operand's type (and
-// must fit it); a literal of a higher kind takes part with the type that
-// `to_tensor` would give it. Thus
+// Literals. `x + 1` must not widen an int8 tile to int32, so a literal reaches the builder as a
+// literal, not as a value. Kinds are ordered bool < int < float. A literal of the other operand's
+// kind or a lower one takes that operand's type, and must fit it. A literal of a higher kind has
+// the type that `to_tensor` would give it. Thus
 //
 //     int8[64]  + 1     -> int8[64]         int8[64]  + 300   -> error E028
 //     fp16[64]  * 2     -> fp16[64]         int32[64] * 0.5   -> fp32[64]
 //     int1[64]  + 1     -> int32[64]        fp16[64]  / 2     -> fp32[64]
 //
-// Two values promote so: fp64 wins; then, for / and %, any float gives fp32; then
-// fp32 wins, then fp16; bf16 with bf16 stays bf16, and with anything else gives
-// fp32; two unlike fp8 formats meet in fp16. Integers follow C without its
-// promotion to int: the wider one wins, and at equal width the unsigned one.
-// Division of mixed signs is refused, since no answer is the expected one.
+// Two values promote in this order. fp64 wins. For / and %, any float then gives fp32. Otherwise
+// fp32 wins, then fp16. bf16 with bf16 stays bf16, and with anything else gives fp32. Two unlike
+// fp8 formats give fp16. Integers follow C without its promotion to int: the wider one wins, and at
+// equal width the unsigned one. Division of mixed signs is refused, since no answer is the expected
+// one.
 //
-// Control flow. `begin_x` opens a region, into which everything goes that is built
-// until the matching `end_x`. What a region yields is known only at its end, so
-// `end_if` and `end_while` make the final op there and move the bodies into it.
-// `discard_region` drops the innermost open region: the front-end visits a loop's
-// body once to learn which variables it assigns, drops it, and visits it again.
+// Control flow. `begin_x` opens a region, into which everything goes that is built until the
+// matching `end_x`. The results of a region are known only at its end. So `end_if` and `end_while`
+// make the final op there and move the bodies into it. `discard_region` drops the innermost open
+// region: the front-end visits a loop's body once to learn which variables it assigns, drops it,
+// and visits it again.
 //
 // Mistakes. A user's mistake throws UserError before anything is built for the
 // operation at hand, so the builder stays usable. A misuse that no kernel can
@@ -102,7 +100,7 @@ struct TileValue {
   ValueType type;
 };
 
-/// What an operation is applied to: a value, a literal, or nothing.
+/// An operand of an operation: a value, a literal, or nothing.
 class Operand {
 public:
   Operand() = default;
@@ -137,8 +135,8 @@ private:
 // Promotion, without any IR
 //===----------------------------------------------------------------------===//
 
-/// What two elements meet in where both take part. `symbol` names the operator in
-/// messages; `division` is set for / // and %.
+/// The common type of two elements. `symbol` names the operator in messages; `division` is set for
+/// / // and %.
 DType promote(DType a, DType b, bool division, llvm::StringRef symbol);
 
 /// As above for operands of which one may be a literal: a literal of the other's
@@ -342,15 +340,15 @@ private:
   struct OpenRegion {
     RegionKind kind;
     mlir::Operation *op;
-    /// Where building goes on after it.
+    /// The insertion point after it.
     mlir::OpBuilder::InsertPoint after;
     /// Values from this number on were made inside.
     size_t firstValue;
-    /// What is carried (for, while), what is reduced, ...
+    /// The values that are carried (for, while), reduced, ...
     std::vector<ValueType> types;
     /// True if begin_else, or while_condition, has been seen.
     bool inSecondPart = false;
-    /// What leaves the first part of a while.
+    /// The values that leave the first part of a while.
     std::vector<ValueType> secondTypes;
     /// Reduce: the axes still to be folded after the op, from the last to the first.
     llvm::SmallVector<int64_t> furtherAxes;

@@ -11,7 +11,7 @@
 
 namespace tessera {
 
-/// What the passes of the CPU pipeline ask about the CPU, and how to compile.
+/// Options of the CPU pipeline: the CPU, and how to compile.
 struct HostPipelineOptions : mlir::PassPipelineOptions<HostPipelineOptions> {
   Option<std::string> machine{
       *this, "machine", llvm::cl::init("avx2+f16"),
@@ -28,7 +28,7 @@ struct HostPipelineOptions : mlir::PassPipelineOptions<HostPipelineOptions> {
                        llvm::cl::desc("Say what was chosen for the machine, and why")};
 };
 
-/// What the passes of the GPU pipeline ask about the GPU, and how to compile.
+/// Options of the GPU pipeline: the GPU, and how to compile.
 struct GPUPipelineOptions : mlir::PassPipelineOptions<GPUPipelineOptions> {
   Option<std::string> arch{*this, "arch", llvm::cl::init("sm_90a"),
                            llvm::cl::desc("The architecture: sm_80, sm_90a")};
@@ -99,7 +99,7 @@ void buildNVVMPipeline(mlir::OpPassManager &manager, const GPUPipelineOptions &o
 /// All that happens to a kernel for a GPU before LLVM.
 void buildGPUPipeline(mlir::OpPassManager &manager, const GPUPipelineOptions &options);
 
-/// What the last of the CPU's needs to know of the dialects that it converts.
+/// Registers the conversions that the last pass for CPUs needs of dialects.
 void registerLLVMConversions(mlir::DialectRegistry &registry);
 
 /// --tessera-check-pipeline, --tessera-tile-pipeline, and the CPU's: --tessera-host-pipeline and

@@ -2,16 +2,15 @@
 //
 // The simulator: GPU code run on the CPU, and watched.
 //
-// It takes a kernel at the last stage that is MLIR ("llvm": LLVM and NVVM operations and
-// our inline PTX) and runs every program of a grid, a warp at a time, 32 lanes in lock
-// step. What it is for is what a GPU does not tell: a GPU runs a kernel that forgets a
-// barrier, and gives the right answer on most days. Here every access to shared memory
-// and to global memory is checked against all others by vector clocks, so that a race is
-// found whatever order the warps happened to run in; the order is random, but that of a seed.
+// It takes a kernel at the last MLIR stage ("llvm": LLVM and NVVM operations and our inline PTX).
+// It runs every program of a grid, a warp at a time, 32 lanes in lock step. It finds mistakes that
+// a GPU hides: without a barrier, a kernel on a GPU still gives the right answer most of the time.
+// Vector clocks check every access to shared and global memory against all others. So a race is
+// found in any order of the warps. The order is random, by a seed.
 //
 //   out of bounds   an access outside the launch's arrays or the program's shared memory
 //   misaligned      an address that is no multiple of the access's size
-//   uninitialised   a read of memory that nobody has written: shared memory, or what is
+//   uninitialised   a read of unwritten memory: shared memory, or what is
 //                   said to hold nothing
 //   race            two accesses of memory, one of them a write, that nothing orders: by two
 //                   warps without a barrier, by two lanes without one of the warp, by a
@@ -29,15 +28,15 @@
 // A finding does not end the run: a read out of bounds gives rubbish, a write is dropped.
 // An instruction is reported once, with the number of times.
 //
-// Copies go on beside their program. One to shared memory (cp.async, bulk, by tensor map)
-// reads at some time between its start and its end, and its bytes arrive then; one to global
-// memory reads shared memory at some time before the wait for that, and writes at some time
-// before the wait for the whole, or, where there is none, before the launch is over. The seed
-// says when, or it is as early as can be, or as late. To read what a copy brings, or to
-// overwrite what it reads, before its end is known is a race in any case.
+// Copies go on beside their program. A copy to shared memory (cp.async, bulk, by tensor map) reads
+// at some time between its start and its end, and its bytes arrive then. A copy to global memory
+// reads shared memory at some time before the wait for the read. It writes at some time before the
+// wait for the whole, or, without one, before the end of the launch. The seed says when, or it is
+// as early as can be, or as late. To read what a copy brings, or to overwrite what it reads, before
+// its end is known is a race in any case.
 //
-// Not simulated: time, caches, and the weak order of global memory: what threads store is
-// seen at once. Programs of a grid take turns, so that one may wait for another.
+// Not simulated: time, caches, and the weak order of global memory: what threads store is seen at
+// once. Programs of a grid are interleaved, so that one may wait for another.
 //
 // Values are those of the machine's documentation: where an instruction is approximate,
 // the result is the rounded one; nothing is contracted. A value that LLVM calls undefined
@@ -74,7 +73,7 @@ struct MemoryRegion {
 enum class CopyTimes : uint8_t { Random, Early, Late };
 
 struct SimulatorOptions {
-  /// Of the order in which warps run.
+  /// The seed of the order in which warps run.
   uint64_t seed = 0;
   /// Asked some twenty times a second; where it is true, Cancelled is thrown.
   bool (*isInterrupted)() = nullptr;
@@ -85,18 +84,18 @@ struct SimulatorOptions {
   /// Instructions of a warp after which a launch is given up.
   uint64_t maxInstructions = uint64_t(1) << 32;
   CopyTimes copies = CopyTimes::Random;
-  /// True if races in global memory and reads of what nobody wrote there are looked for.
+  /// True if races in global memory and reads of its unwritten words are reported.
   bool watchesGlobal = true;
-  /// What may be touched of global memory; all of it if there is none.
+  /// The regions of global memory that may be accessed; all of it if there are none.
   std::vector<MemoryRegion> memory;
-  /// Of the arguments behind those that are given: each is made of these.
+  /// The recipes of the arguments behind those that are given.
   std::vector<cuda::TensorMapRecipe> tensorMaps;
-  /// What must not be negative for that.
+  /// The conditions for that, none of which may be negative.
   std::vector<cuda::LaunchExpression> launchConditions;
   /// Arrays that must not overlap, either.
   std::vector<cuda::ArraysApart> arraysApart;
-  /// Where it is not 0, so many programs of each of two SMs do the work of the
-  /// whole grid, whose extents are three arguments in front of the tensor maps.
+  /// If it is not 0, so many programs of each of two SMs run the whole grid. The extents of the
+  /// grid are three arguments in front of the tensor maps.
   int persistentPrograms = 0;
   /// Takes each line of a kernel's device_print. Standard output if empty.
   std::function<void(llvm::StringRef line)> print;
@@ -117,7 +116,7 @@ enum class FindingKind {
 /// "out of bounds", "race", ...
 llvm::StringRef getName(FindingKind kind);
 
-/// What a kernel did wrong, as it was seen first.
+/// A mistake of a kernel, as first observed.
 struct Finding {
   FindingKind kind;
   std::string kernel;
@@ -156,14 +155,13 @@ struct SimulatorReport {
 /// The text of a finding in one line: place, kind, kernel, program, thread, message.
 std::string describe(const Finding &finding);
 
-/// Runs `kernel`, a function of `module` with the attribute nvvm.kernel (the only one if
-/// the name is empty), for every program of the grid: a cluster of blocks where the kernel
-/// is for clusters, or else a block. `args` has one 8-byte slot an argument, as in
+/// Runs `kernel`, a function of `module` with the attribute nvvm.kernel (the only one if the name
+/// is empty), for every program of the grid. A program is a cluster of blocks if the kernel is for
+/// clusters, and otherwise a block. `args` has one 8-byte slot an argument, as in
 /// tsr_kernel_launch.
 ///
-/// Throws UserError: no such kernel, another number of arguments, a bad grid, a failed
-/// assertion (E065), an instruction that the simulator does not know (E068), arguments that
-/// no tensor maps can be made of (E070).
+/// Throws UserError for: no such kernel, another number of arguments, a bad grid, a failed
+/// assertion (E065), an unknown instruction (E068), arguments without possible tensor maps (E070).
 SimulatorReport simulate(mlir::ModuleOp module, llvm::StringRef kernel, std::array<int32_t, 3> grid,
                          llvm::ArrayRef<uint64_t> args, const SimulatorOptions &options = {});
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The access analysis: which forms are asked for, in which order they are computed, and
-// those of arguments. What an op does to forms is in AccessRules.cpp, loops are in
-// AccessLoops.cpp, masks in AccessMasks.cpp and what vectors ask for in AccessRuns.cpp.
+// The access analysis: which forms are asked for, in which order they are computed, and those of
+// arguments. AccessRules.cpp has the rules of ops, AccessLoops.cpp loops, AccessMasks.cpp masks,
+// and AccessRuns.cpp the queries of vectors.
 
 #include "AccessRules.h"
 
@@ -13,7 +13,7 @@ using namespace tessera;
 using namespace tessera::access;
 using namespace tessera::tile;
 
-/// What the user vouches for with `assume(x % n == 0)` at the top level of a function.
+/// The user's promise `assume(x % n == 0)` at the top level of a function.
 static int64_t assumedDivisibility(Value value) {
   int64_t divisibility = 1;
   for (Operation *user : value.getUsers()) {
@@ -149,7 +149,7 @@ const AccessForm &AccessAnalysis::getForm(Value value, FormKind kind) {
     }
     AccessForm form = compute(next, kind);
     std::unique_ptr<AccessForm> &slot = known[next];
-    // What was handed out while the value was being computed stays where it is.
+    // References handed out while the value was being computed stay valid.
     if (slot)
       *slot = std::move(form);
     else

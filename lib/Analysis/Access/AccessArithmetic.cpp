@@ -77,8 +77,8 @@ AccessForm Transfer::multiply(Type type, const AccessForm &l, const AccessForm &
 }
 
 /// The remainder by a divisor that is a multiple of `divisor` and constant over runs of
-/// `constancy`: a run that starts at a multiple of its own length, itself no longer than
-/// that, does not wrap.
+/// `constancy`. A run that starts at a multiple of its own length, and is no longer than that, does
+/// not wrap.
 AccessForm Transfer::remainder(Value lhs, int64_t divisor, ArrayRef<int64_t> constancy, Type type) {
   const AccessForm &l = exactForm(lhs);
   AccessForm result = makeUniform(type);
@@ -161,8 +161,8 @@ AccessForm Transfer::bitAnd(arith::AndIOp op) {
   return result;
 }
 
-/// What is extended to more bits, exactly. Aligned runs stay runs, for they do not cross the
-/// end of the narrower type: they are those of a remainder by what it holds. More stays where
+/// The operand of an exact extension to more bits. Aligned runs stay runs, for they do not cross
+/// the end of the narrower type: they are those of a remainder by what it holds. More stays where
 /// ranges say that nothing crosses it.
 AccessForm Transfer::extension(Value source, Type type, bool isSigned) {
   unsigned width = ConstantIntRanges::getStorageBitwidth(source.getType());

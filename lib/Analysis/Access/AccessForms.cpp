@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Forms by themselves: what is in one, and how its parts are made to agree.
+// Forms: their contents, and how their parts are made consistent.
 
 #include "AccessTransfer.h"
 
@@ -100,7 +100,7 @@ int64_t access::elementDivisibility(const AccessForm &form, int64_t unit) {
   return divisibility;
 }
 
-/// What a constant is in a type, to which numbers of 64 bits wrap as its own do.
+/// The value of a constant in a type, to which numbers of 64 bits wrap as its own do.
 static int64_t wrapTo(Type type, int64_t constant) {
   auto integer = dyn_cast<IntegerType>(getElementTypeOrSelf(type));
   if (!integer || integer.getWidth() >= 64)

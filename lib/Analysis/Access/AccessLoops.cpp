@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Forms of what loops carry, and sums in which scalars are replaced by what they are computed
-// from. What a loop adds to a carried value in each iteration is a product with the iteration's
-// number, so that a pointer that a loop moves is a sum like any other.
+// Forms of what loops carry, and sums in which scalars are replaced by what they are computed from.
+// The total that a loop adds to a carried value is a product with the iteration's number. So a
+// pointer that a loop advances is a sum like any other.
 
 #include "AccessRules.h"
 
@@ -61,7 +61,7 @@ AccessForm AccessAnalysis::computeInduction(BlockArgument argument, FormKind kin
   return form;
 }
 
-/// What is carried from a known place on and moved by equal amounts.
+/// Carried values that start at a known place and advance by equal amounts.
 std::optional<ScalarPolynomial> AccessAnalysis::sumOverIterations(scf::ForOp loop,
                                                                   const AccessForm &initial,
                                                                   ArrayRef<Value> amounts,
@@ -91,7 +91,7 @@ AccessForm AccessAnalysis::computeCarried(BlockArgument argument, FormKind kind)
   AccessForm unknown = makeOpaque(type);
   if (type.isIntOrIndex())
     unknown.uniform = ScalarPolynomial::ofFactor(argument);
-  // What the amounts say may ask for this very value.
+  // The forms of the amounts may depend on this very value.
   getKnown(kind)[argument] = std::make_unique<AccessForm>(unknown);
 
   Value next = loop.getYieldedValues()[number];
@@ -128,7 +128,7 @@ ScalarPolynomial AccessAnalysis::expandName(Value name, bool isExact, Expansions
   const AccessForm &form = getForm(name, {isExact});
   if (!form.definition || depth == kMaxLoopDepth)
     return itself;
-  // What is carried may be computed from itself.
+  // A carried value may be computed from itself.
   known[name] = itself;
   ScalarPolynomial result = expand(*form.definition, isExact, known, depth + 1).value_or(itself);
   known[name] = result;

@@ -103,7 +103,7 @@ AccessForm Transfer::elementwise(Operation *op, Type type) {
   for (Value operand : op->getOperands()) {
     if (getShape(operand.getType()).size() != result.strides.size())
       continue; // a scalar operand of select
-    // What a load reads at equal addresses is equal.
+    // Loads at equal addresses give equal values.
     bool isAddress = isa<PointerType>(getElementTypeOrSelf(operand.getType()));
     const AccessForm &o = isAddress ? addressForm(operand) : exactForm(operand);
     result.opaque |= access::variesOn(o);

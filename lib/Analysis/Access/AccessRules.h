@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the parts of the access analysis share: how forms are made and put right. The
-// analysis itself is include/tessera/Analysis/Access/Access.h.
+// Shared parts of the access analysis: construction and normalisation of forms. The analysis itself
+// is include/tessera/Analysis/Access.h.
 
 #ifndef TESSERA_LIB_ANALYSIS_ACCESS_ACCESSRULES_H
 #define TESSERA_LIB_ANALYSIS_ACCESS_ACCESSRULES_H
@@ -32,14 +32,14 @@ AccessForm makeOpaque(mlir::Type type);
 /// The dimensions on which a form varies.
 llvm::SmallBitVector variesOn(const AccessForm &form);
 
-/// What divides the elements along `dim` whose index is a multiple of `run`.
+/// A divisor of the elements along `dim` whose index is a multiple of `run`.
 int64_t divisibilityAt(const AccessForm &form, unsigned dim, int64_t run, int64_t unit);
 
-/// Of an aligned run of `run` integers along `dim` that counts up: a power of two, so many of which
-/// begin at a multiple of their number, and so carry nothing into the bits above.
+/// For an aligned run of `run` integers along `dim` that counts up: a power of two. So many of them
+/// begin at a multiple of that number, and do not carry into the bits above.
 int64_t carryFreeRun(const AccessForm &form, unsigned dim, int64_t run);
 
-/// What divides every element.
+/// A divisor of every element.
 int64_t elementDivisibility(const AccessForm &form, int64_t unit = 1);
 
 /// Has the strides, the runs and the constants of a form agree.
@@ -48,8 +48,8 @@ void normalize(AccessForm &form, mlir::Type type);
 /// True if a sum of products is the same in all iterations of a loop, and after it.
 bool isInvariant(const ScalarPolynomial &polynomial, mlir::scf::ForOp loop);
 
-/// What is added to `argument`, one after another, to give `value`; false if it is made in
-/// another way.
+/// The terms added to `argument`, one after another, that give `value`; false if `value` is
+/// computed otherwise.
 bool collectAmounts(mlir::Value value, mlir::Value argument,
                     llvm::SmallVectorImpl<mlir::Value> &amounts);
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The rules of the access analysis, one for each kind of op: those of arithmetic are in
-// AccessArithmetic.cpp, those of ops that move elements in AccessShapes.cpp, all others and which
-// op has which rule in AccessRules.cpp.
+// The rules of the access analysis, one for each kind of op. AccessArithmetic.cpp has those of
+// arithmetic, AccessShapes.cpp those of ops that move elements. AccessRules.cpp has the others, and
+// the dispatch by op.
 //
-// Two descriptions go side by side and each repairs the other: strides (exact along a dimension,
-// or nothing) and runs (contiguity, constancy and divisibility of aligned runs, which survive
-// `% M` and `/ M`). The scale of every rule is a power of two, so that a divisibility stays true
-// when an integer wraps.
+// Two descriptions complement each other. Strides are exact along a dimension, or unknown. Runs are
+// contiguity, constancy and divisibility of aligned runs, which survive `% M` and `/ M`. The scale
+// of every rule is a power of two, so that a divisibility stays true when an integer wraps.
 
 #ifndef TESSERA_LIB_ANALYSIS_ACCESS_ACCESSTRANSFER_H
 #define TESSERA_LIB_ANALYSIS_ACCESS_ACCESSTRANSFER_H

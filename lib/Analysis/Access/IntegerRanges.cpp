@@ -51,7 +51,7 @@ void IntegerRanges::keep(Value value, const ConstantIntRanges &range) {
 // Promises
 //===----------------------------------------------------------------------===//
 
-/// What is left of a range by `value predicate bound`.
+/// The part of a range that satisfies `value predicate bound`.
 static ConstantIntRanges refine(const ConstantIntRanges &range, arith::CmpIPredicate predicate,
                                 const APInt &bound) {
   using arith::CmpIPredicate;
@@ -89,7 +89,7 @@ static ConstantIntRanges refine(const ConstantIntRanges &range, arith::CmpIPredi
   return range;
 }
 
-/// True if the user vouches for a condition at the top level of a function, alone or with others.
+/// True if the user promises a condition at the top level of a function, alone or with others.
 static bool isPromised(Value condition, unsigned depth = 0) {
   constexpr unsigned kMostConjuncts = 16;
   return llvm::any_of(condition.getUsers(), [&](Operation *user) {
@@ -148,9 +148,9 @@ static ConstantIntRanges refineByPromises(Value value, ConstantIntRanges range) 
 // Arguments
 //===----------------------------------------------------------------------===//
 
-/// What a loop carries lies in a range that the initial value is in, and that no iteration
-/// leaves: tried are that of the initial value, what one more iteration makes of it, and all
-/// that is not negative.
+/// A carried value lies in a range that contains the initial value, and that no iteration leaves.
+/// The candidates are the range of the initial value, that after one more iteration, and all
+/// numbers that are not negative.
 ConstantIntRanges IntegerRanges::computeCarried(BlockArgument argument) {
   auto loop = cast<scf::ForOp>(argument.getOwner()->getParentOp());
   unsigned number = argument.getArgNumber() - loop.getNumInductionVars();
@@ -179,8 +179,8 @@ ConstantIntRanges IntegerRanges::computeCarried(BlockArgument argument) {
   return sumOverIterations(loop, initial, next, argument).value_or(all);
 }
 
-/// What is carried and moved by equal amounts lies no further from its initial value than all
-/// iterations move it.
+/// A carried value that advances by equal amounts lies no further from its initial value than all
+/// iterations advance it.
 std::optional<ConstantIntRanges> IntegerRanges::sumOverIterations(scf::ForOp loop,
                                                                   const ConstantIntRanges &initial,
                                                                   Value next,

@@ -13,7 +13,7 @@ using namespace tessera::tile;
 
 namespace {
 
-/// Writes one value. What several others are made of is written as often.
+/// Writes one value. A value that several others use is written once per use.
 class Writer {
 public:
   bool write(Value value);
@@ -56,8 +56,8 @@ static std::optional<unsigned> getAxisOfExtent(Value value) {
   return axis;
 }
 
-/// The axis of the grid along which a value is the place of a program: its own, or one that is held
-/// below the extent, as that of a program with which it changes places.
+/// The axis of the grid along which a value is the place of a program. It is its own place, or one
+/// that is limited below the extent, as that of a permuted program.
 static std::optional<unsigned> getAxisOfPlace(Operation *op) {
   if (auto program = dyn_cast<ProgramIdOp>(op))
     return program.getAxis();
@@ -197,8 +197,8 @@ std::optional<std::string> tessera::writeDivisorBound(Value divisor) {
 // Sums
 //===----------------------------------------------------------------------===//
 
-/// What the number of a loop's iteration is multiplied with in a sum; nothing where there is more
-/// of it than that.
+/// The factor of a loop's iteration number in a sum; nothing if the sum depends on it otherwise,
+/// too.
 static std::optional<ScalarPolynomial> getMultiplier(const ScalarPolynomial &sum, Value variable) {
   ScalarFactor iteration(variable, /*isIteration=*/true);
   std::optional<ScalarPolynomial> multiplier = ScalarPolynomial();
@@ -219,8 +219,8 @@ static std::optional<ScalarPolynomial> getMultiplier(const ScalarPolynomial &sum
   return multiplier;
 }
 
-/// The sum with a loop's variable in the place of its lower bound and so many steps, where it has a
-/// multiple of these: what bounds the variable is known better than how often a loop is done.
+/// The sum with a loop's variable instead of its lower bound and so many steps, if it has a
+/// multiple of these. The bounds of the variable are known better than the number of iterations.
 static std::optional<ScalarPolynomial> putVariable(const ScalarPolynomial &sum, Value variable,
                                                    AccessAnalysis &analysis) {
   std::optional<LinearForm> form = analysis.getLinearForm(variable);

@@ -14,8 +14,8 @@ Value tessera::tilegpu::getAccessedPointers(Operation *op) {
   return pointers && isa<RankedTensorType>(pointers.getType()) ? pointers : Value();
 }
 
-/// True if one instruction does an atomic on each of several neighbours. What other devices see is
-/// done element by element: nobody says of vectors what a bus makes of them.
+/// True if one instruction does an atomic on each of several neighbours. Accesses that other
+/// devices observe are done element by element: the behaviour of vectors on a bus is unspecified.
 static bool isVectorAtomic(tile::AtomicRMWOp op) {
   Type element = getElementTypeOrSelf(op.getType());
   return op.getKind() == tile::AtomicKind::FAdd && getMachine(op).hasVectorAtomics &&
@@ -28,8 +28,9 @@ int64_t tessera::tilegpu::getAccessWidth(Operation *op, unsigned dim, AccessAnal
   if (isa<tile::AtomicCASOp, tile::AtomicLoadOp, tile::AtomicStoreOp>(op) ||
       (atomic && !isVectorAtomic(atomic)))
     return 1;
-  // A copy moves some first elements of a vector; an atomic moves all, and a volatile access is
-  // done once an element; of others the few that are masked in part are moved element by element.
+  // A copy may move only the first elements of a vector. An atomic moves all, and a volatile access
+  // runs once per element. Other accesses that are partly masked, which are few, move element by
+  // element.
   auto load = dyn_cast<tile::LoadOp>(op);
   MaskWithin within = MaskWithin::Whole;
   if (isa<AsyncCopyOp>(op))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Boxes from the forms of pointers and masks. What a mask says comes first: to compare an
-// index with a bound that is known at the launch, it has to hold just the part of the
-// address that belongs to one dimension. The rest of the address is shared out by strides,
-// and what belongs to no dimension of the tile makes an outer one.
+// Boxes from the forms of pointers and masks. Masks come first. A mask that compares an index with
+// a bound known at the launch contains just the part of the address that belongs to one dimension.
+// The rest of the address is shared out by strides, and what belongs to no dimension of the tile
+// makes an outer one.
 
 #include "tessera/Analysis/Boxes/BoxAccess.h"
 #include "tessera/Analysis/Boxes/AccessReach.h"
@@ -57,7 +57,7 @@ static ScalarPolynomial toPolynomial(const ScalarTerm &term) {
   return product;
 }
 
-/// What keeps its elements, or extends them.
+/// The operand of an op that keeps its elements, or extends them.
 static bool isMove(Operation *op) {
   return movesOneTile(op) || isa<arith::ExtSIOp, arith::ExtUIOp, arith::IndexCastOp>(op);
 }
@@ -145,13 +145,13 @@ private:
   Operation *op;
   std::string *why;
   MLIRContext *context = nullptr;
-  /// Where the array is found in memory: the op around the access beside what finds it, where
-  /// all that describes the array has to be known. Null for an array that is an argument.
+  /// If the array's address is loaded: the op around the access, beside that load. The description
+  /// of the array must be known there. Null for an array that is an argument.
   Operation *describedBefore = nullptr;
-  /// What describes such an array, its base first.
+  /// The description of such an array, its base first.
   SmallVector<Value> parameters;
   int64_t elementBytes = 0;
-  /// What of the address no dimension has yet.
+  /// The part of the address that no dimension has yet.
   ScalarPolynomial rest;
   SmallVector<Dim, 2> dims;
   SmallVector<Outer, 2> outers;
@@ -200,8 +200,8 @@ bool BoxFinder::readComparison(arith::CmpIOp comparison, ArrayRef<int> tileDims)
     if (!*form)
       return refuse("in the mask, " + box::explainNoForm(side, analysis));
 
-  // A polynomial has the value that the program compares unless that wraps. What is part of the
-  // address does not, where the address is a good one.
+  // A polynomial has the value that the program compares unless that wraps. A part of the address
+  // does not, if the address is valid.
   for (Value side : {left, right})
     if (!isAsComputed(side))
       return refuse("the mask compares an index that may wrap");
@@ -253,7 +253,7 @@ bool BoxFinder::readMask(Value mask, ArrayRef<int> tileDims) {
     inner.erase(inner.begin() + expand.getAxis());
     return readMask(expand.getSource(), inner);
   }
-  // What is repeated has stride 0 along the dimension, so that it does not matter which it is.
+  // A broadcast tile has stride 0 along the dimension, so any of its elements will do.
   if (auto broadcast = mask.getDefiningOp<BroadcastOp>())
     return readMask(broadcast.getSource(), inner);
   if (auto trans = mask.getDefiningOp<TransOp>()) {
@@ -286,13 +286,13 @@ bool BoxFinder::isKnown(const ScalarPolynomial &polynomial) const {
   return split(polynomial).second.isZero();
 }
 
-/// What of a sum is known where the array is described, and the rest.
+/// The part of a sum that is known where the array is described, and the rest.
 std::pair<ScalarPolynomial, ScalarPolynomial>
 BoxFinder::split(const ScalarPolynomial &polynomial) const {
   return polynomial.partition([&](const ScalarFactor &factor) { return isKnown(factor); });
 }
 
-/// What a scalar is a multiple of, also by what the program says of it on the way to the access.
+/// A divisor of a scalar, also by promises of the program before the access.
 int64_t BoxFinder::getDivisibility(Value value) {
   // A promise is believed: if it is broken, the copy fails as a vector that is not aligned does.
   int64_t divisibility =
@@ -416,7 +416,7 @@ bool BoxFinder::addOuter(const ScalarTerm &term) {
   return true;
 }
 
-/// Finds who takes a term of what is left of the address.
+/// Finds the dimension that takes a term of the rest of the address.
 bool BoxFinder::shareOutTerm(const ScalarTerm &term) {
   auto isParameter = [&](const ScalarFactor &factor) { return isKnown(factor); };
   bool isFixed = llvm::all_of(term.factors, isParameter);
@@ -429,7 +429,7 @@ bool BoxFinder::shareOutTerm(const ScalarTerm &term) {
       unit = &dim;
       continue;
     }
-    // What varies would move the bound of an array.
+    // A term that varies would move the bound of an array.
     if (dim.lower || (dim.upper && !isFixed))
       continue;
     const ScalarTerm &leading = dim.stride.getTerms().front();
@@ -471,7 +471,7 @@ bool BoxFinder::shareOutTerm(const ScalarTerm &term) {
 
 bool BoxFinder::shareOut() {
   while (!rest.isZero()) {
-    // What has most arguments goes first, so that the outer strides are the largest.
+    // The stride with the most arguments goes first, so that the outer strides are the largest.
     const ScalarTerm *next = &rest.getTerms().front();
     auto count = [&](const ScalarTerm &term) {
       return llvm::count_if(term.factors,
@@ -539,10 +539,10 @@ bool BoxFinder::isAtLeast(Value value, int64_t least) {
   });
 }
 
-/// True if a factor of a coordinate is not negative. Kernels that go over tiles in groups divide
-/// by the height of a group, which is the number of rows of tiles less those before the group: that
-/// it is not negative is known to who launches no more programs than there are tiles, and so is
-/// asked of a launch. (By 0 no index is divided.)
+/// True if a factor of a coordinate is not negative. Kernels that visit tiles in groups divide by
+/// the height of a group: the number of rows of tiles minus those before the group. It is not
+/// negative if a launch has no more programs than tiles, so launches check that. (By 0 no index is
+/// divided.)
 bool BoxFinder::isIndex(Value factor) {
   if (isAtLeast(factor, 0))
     return true;
@@ -588,9 +588,9 @@ bool BoxFinder::fits(Operation *op) {
   });
 }
 
-/// True if a launch can be asked that a sum, difference or product of its arguments is in its type,
-/// as the rows of an array of several dimensions are, from which a kernel makes a descriptor. That
-/// this holds for what it is computed from has to be asked, too.
+/// True if a launch can check that a sum, difference or product of its arguments fits its type. An
+/// example is the number of rows of an array of several dimensions, from which a kernel makes a
+/// descriptor. That this holds for what it is computed from has to be asked, too.
 bool BoxFinder::fitsAtLaunch(Operation *op) {
   Type type = op->getResult(0).getType();
   if (!type.isInteger(32))
@@ -819,7 +819,7 @@ bool BoxFinder::askForNarrow(const ScalarPolynomial &coordinate, int64_t extent)
   return refuse("an index may be beyond 2^31 elements");
 }
 
-/// Makes a coordinate along which the array has no end one of 32 bits. What is largest goes first.
+/// Makes a coordinate along which the array has no end one of 32 bits. The largest goes first.
 bool BoxFinder::makeNarrow(ScalarPolynomial &coordinate, const ScalarPolynomial &stride,
                            int64_t extent, bool canMove) {
   SmallVector<ScalarTerm> terms;
@@ -855,7 +855,7 @@ bool BoxFinder::narrowCoordinates() {
     if (check())
       continue;
     if (hasEnd(dim)) {
-      // What is the same in all programs does not move the end.
+      // A term that is equal in all programs does not move the end.
       for (const ScalarTerm &term : SmallVector<ScalarTerm>(dim.coordinate.getTerms()))
         if (ScalarPolynomial offset = toPolynomial(term);
             !dim.lower && isKnown(offset) && !isNarrow(offset, dim.stride, 1))
@@ -884,9 +884,9 @@ bool BoxFinder::narrowCoordinates() {
 // Boxes
 //===----------------------------------------------------------------------===//
 
-/// Finds out where the array is described: at the launch, if it is an argument, else by the
-/// kernel. Whoever does that there may use what is known beside the pointer to the array, in front
-/// of all that has the access in it.
+/// Finds out where the array is described: at the launch, if it is an argument, else by the kernel.
+/// Code there may use the values that are known beside the pointer to the array, in front of every
+/// op that contains the access.
 bool BoxFinder::describeBefore(Value base) {
   auto argument = dyn_cast<BlockArgument>(base);
   if (argument && argument.getOwner()->getParentOp() == kernel)
@@ -911,7 +911,7 @@ bool BoxFinder::guardExtents() {
   return true;
 }
 
-/// What describes the array, in terms of the kernel's arguments or of the parameters.
+/// The description of the array, in terms of the kernel's arguments or of the parameters.
 LaunchExpr BoxFinder::describe(const ScalarPolynomial &polynomial) {
   if (!describedBefore)
     return toLaunchExpr(polynomial, context);
@@ -1022,7 +1022,7 @@ std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
 }
 
 //===----------------------------------------------------------------------===//
-// What accesses come to
+// Boxes of accesses
 //===----------------------------------------------------------------------===//
 
 /// Bounds of a mask count where a launch knows them. All else of an address is a sum.

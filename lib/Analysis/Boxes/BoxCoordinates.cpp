@@ -30,7 +30,7 @@ static scf::ForOp getLoopOf(Value value) {
 static bool canCompute(Value value, Region &region, llvm::DenseSet<Value> &seen, std::string *why) {
   if (!region.isAncestor(value.getParentRegion()) || !seen.insert(value).second)
     return true;
-  // What the kernel is given is known everywhere in it.
+  // The kernel's arguments are known everywhere in it.
   if (isa<BlockArgument>(value) && isa<tile::FuncOp>(value.getParentRegion()->getParentOp()))
     return true;
   auto refuse = [&](const char *because) {
@@ -119,7 +119,7 @@ bool Emitter::isVisible(Value value) {
 
 /// A value of the program, or the same computed once more.
 Value Emitter::find(Value value) {
-  // What was computed again elsewhere may not be to be seen here.
+  // A value that was recomputed elsewhere may not dominate this place.
   if (Value mapped = mapping.lookupOrNull(value); mapped && isVisible(mapped))
     return mapped;
   if (isVisible(value))

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The way down from a value without a linear form to the op that has none although what it is
-// made of has: that is what the user can change. Which values have one is up to the access
-// analysis alone.
+// Follows a value without a linear form down to the op that has none although its operands have:
+// the user can change that op. Which values have one is up to the access analysis alone.
 
 #include "BoxRefusals.h"
 

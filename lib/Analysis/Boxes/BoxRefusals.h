@@ -11,7 +11,7 @@
 
 namespace tessera::box {
 
-/// The first thing in the way of a linear form of `value`, which has none.
+/// The first obstacle to a linear form of `value`, which has none.
 std::string explainNoForm(mlir::Value value, AccessAnalysis &analysis);
 
 } // namespace tessera::box

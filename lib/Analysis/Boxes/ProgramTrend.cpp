@@ -14,7 +14,7 @@ namespace {
 
 using Trend = ProgramTrend;
 
-/// Of a sum.
+/// The trend of a sum.
 Trend join(Trend first, Trend second) {
   if (first == Trend::Same || first == second)
     return second;
@@ -40,11 +40,11 @@ public:
 
 private:
   Trend getOf(Operation *op);
-  /// Of what is multiplied with, or divided by, `factor`.
+  /// The trend of a product with, or a quotient by, `factor`.
   Trend scale(Trend trend, Value factor);
 
   unsigned axis;
-  /// Longer formulas are nobody's bounds.
+  /// Longer formulas do not occur as bounds.
   unsigned left = 200;
 };
 
@@ -64,7 +64,7 @@ Trend Walk::getOf(Operation *op) {
     return static_cast<unsigned>(program.getAxis()) == axis ? Trend::Grows : Trend::Same;
   if (isa<tile::NumProgramsOp>(op) || op->hasTrait<OpTrait::ConstantLike>())
     return Trend::Same;
-  // Of anything that is computed from what is the same in all programs, that holds, too.
+  // The same holds for every value that is computed from values that are equal in all programs.
   bool isSame =
       isPure(op) && op->getNumRegions() == 0 && llvm::all_of(op->getOperands(), [&](Value operand) {
         return !isa<ShapedType>(operand.getType()) && get(operand) == Trend::Same;
@@ -93,7 +93,7 @@ Trend Walk::get(Value value) {
   --left;
   if (Operation *op = value.getDefiningOp())
     return getOf(op);
-  // What a loop counts or carries is another matter.
+  // Values that a loop counts or carries may differ.
   auto function = dyn_cast<tile::FuncOp>(cast<BlockArgument>(value).getOwner()->getParentOp());
   return function && function.isKernel() ? Trend::Same : Trend::Unknown;
 }
@@ -130,7 +130,7 @@ void Sum::add(Value value, int64_t scale) {
     add(op.getLhs(), scale);
     return add(op.getRhs(), -scale);
   }
-  // Larger ones are nobody's tiles, and are not to wrap here.
+  // Larger ones do not occur as tiles, and must not wrap here.
   constexpr int64_t kMost = 1 << 20;
   auto product = value.getDefiningOp<arith::MulIOp>();
   if (product && matchPattern(product.getRhs(), m_ConstantInt(&constant)) &&

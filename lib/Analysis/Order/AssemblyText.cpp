@@ -150,7 +150,7 @@ static AssemblyView readInstruction(StringRef name, llvm::ArrayRef<Token> suffix
       .Cases({"vsub4", "bra"}, kHarmless)
       // To order grids is the same for any number of blocks.
       .Cases({"createpolicy", "griddepcontrol", "prefetch", "prefetchu"}, kHarmless)
-      // How often they are done can be told, or by which threads.
+      // Their number of executions is observable, and so are the threads.
       .Cases({"atom", "red", "st", "fence", "membar", "nanosleep", "trap"}, kSees)
       .Cases({"activemask", "match", "redux", "shfl", "vote"}, kSees)
       .Default(kUnknown);
@@ -172,7 +172,7 @@ public:
 private:
   bool isName(size_t at) const { return at < tokens.size() && tokens[at].kind == Token::Name; }
   bool is(size_t at, char c) const { return at < tokens.size() && tokens[at].is(c); }
-  /// Where a statement ends that begins here.
+  /// The end of the statement that begins here.
   size_t getEnd(size_t at) const {
     while (at < tokens.size() && !tokens[at].is(';'))
       ++at;

@@ -10,13 +10,13 @@
 
 namespace tessera {
 
-/// What a text may do besides computing its results of its operands and of global memory.
+/// Effects of a text besides computing its results from its operands and from global memory.
 struct AssemblyView {
   bool maySeeMachine = true;
   bool mayWaitForThreads = true;
 };
 
-/// Of the text of an inline assembly, with LLVM's `$0`, `${1:h}` for operands.
+/// For the text of an inline assembly, with LLVM's `$0`, `${1:h}` for operands.
 AssemblyView readAssembly(llvm::StringRef text);
 
 } // namespace tessera

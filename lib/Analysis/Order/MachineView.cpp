@@ -18,7 +18,7 @@
 using namespace mlir;
 using namespace tessera;
 
-/// Of an op alone, that calls nothing of the module.
+/// For a single op that calls no function of the module.
 static bool seesByItself(Operation *op) {
   if (auto assembly = dyn_cast<tile::InlineAsmOp>(op))
     return readAssembly(assembly.getAsmText()).maySeeMachine;

@@ -14,10 +14,10 @@ using namespace mlir;
 using namespace tessera;
 
 //===----------------------------------------------------------------------===//
-// What ops do
+// Accesses of ops
 //===----------------------------------------------------------------------===//
 
-/// Of an op alone. A function does what is in it.
+/// For a single op. A function does what is in it.
 static void addAccesses(Operation *op, SmallVectorImpl<OpAccess> &accesses) {
   auto effects = dyn_cast<MemoryEffectOpInterface>(op);
   if (!effects) {
@@ -29,7 +29,7 @@ static void addAccesses(Operation *op, SmallVectorImpl<OpAccess> &accesses) {
   effects.getEffects(instances);
   size_t first = accesses.size();
   for (const MemoryEffects::EffectInstance &instance : instances) {
-    // A buffer that begins has nothing in it that anybody knows of.
+    // A new buffer has no contents.
     if (isa<MemoryEffects::Allocate>(instance.getEffect()))
       continue;
     bool reads = isa<MemoryEffects::Read>(instance.getEffect());
@@ -45,7 +45,7 @@ static void addAccesses(Operation *op, SmallVectorImpl<OpAccess> &accesses) {
   }
 }
 
-/// Of an op and all within it, events too.
+/// For an op and all within it, events too.
 static SmallVector<OpAccess> getAllAccesses(Operation *op) {
   SmallVector<OpAccess> accesses;
   op->walk([&](Operation *inner) { addAccesses(inner, accesses); });
@@ -164,8 +164,8 @@ void BaseWalk::visitResult(OpResult result) {
     add(branch.thenYield().getOperand(index));
     return add(branch.elseYield().getOperand(index));
   }
-  // Code of others, memory and integers may have it from anywhere; what is left moves the
-  // pointers that it is given, and chooses between them.
+  // Foreign code, memory and integers may give any pointer. All other ops move or select their
+  // operands.
   if (op->getNumRegions() != 0 || !isMemoryEffectFree(op) || op->hasTrait<tile::ForeignCode>()) {
     bases.hasOthers = true;
     return;
@@ -202,10 +202,9 @@ static std::optional<SmallVector<int64_t>> getDistances(const BoxAccess &a, cons
   return distances;
 }
 
-/// What must not be negative for two boxes of one array to have no element in common; nothing
-/// if they may have. One row after another, both are within a box that reaches from the first
-/// to the last of them. Elements of that are told apart by their places, if each row of it
-/// ends before the next one begins.
+/// Values that must not be negative for two boxes of one array to be disjoint; nothing if they may
+/// overlap. One row after another, both are within a box that reaches from the first to the last of
+/// them. Its elements differ if their places do, if each row of it ends before the next one begins.
 static std::optional<SmallVector<LaunchExpr, 0>> findApartIf(const BoxAccess &a, const BoxAccess &b,
                                                              Operation *across) {
   if (across)
@@ -440,7 +439,7 @@ bool LaunchConditions::add(const MemoryOrderAnswer &answer, AccessAnalysis &anal
     }
     std::optional<LaunchRange> first = getLaunchRange(pair.moved, analysis, *this),
                                second = getLaunchRange(pair.other, analysis, *this);
-    // Two that have no end known meet in memory, for all that a launch can tell.
+    // Two ranges without a known end overlap, as far as a launch knows.
     if (!first || !second || first->argument == second->argument ||
         (isEndless(*first) && isEndless(*second))) {
       why = pair;

@@ -70,8 +70,8 @@ HeldBytes::HeldBytes(Block *block, OpOrder &order, bool countsNarrow) : block(bl
     Operation *start = value.getDefiningOp();
     bool startsHere = start && start->getBlock() == block;
     change[startsHere ? order.getSlot(start) : 0] += bytes;
-    // What comes from above is there for the next iteration, too. Registers of operands that end at
-    // an op become those of its results, one by one.
+    // Values from above are live for the next iteration, too. Registers of operands that end at an
+    // op become those of its results, one by one.
     if (value.getParentBlock() == block)
       if (std::optional<unsigned> end = findEnd(value))
         change[*end] -= bytes;
@@ -100,7 +100,7 @@ void HeldBytes::moveBefore(tile::LoadOp load, Operation *place) {
     if (isKept(operand) && operand.getParentBlock() == block)
       if (std::optional<unsigned> end = findEnd(operand))
         ends[operand] = *end;
-  // What is used by the next op alone is not kept, and which that is changes in two places.
+  // A value that only the next op uses is not held, and the next op changes in two places.
   SmallVector<std::pair<Value, bool>> neighbours;
   for (Operation *before : {load->getPrevNode(), place->getPrevNode()})
     if (before && before != load)

@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace tessera;
 
 //===----------------------------------------------------------------------===//
-// Who does an access
+// Threads of an access
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -104,7 +104,7 @@ LaneOrder::Pending LaneOrder::describe(Operation *op) const {
 }
 
 bool LaneOrder::mayDifferInThreads(const Pending &earlier, const Pending &later) {
-  // Of functions nothing is known but that they may do anything, for any lane.
+  // Functions may access anything, for any lane.
   if (!earlier.kind || !later.kind)
     return true;
   auto [known, isNew] = differInThreads.try_emplace({earlier.kind, later.kind});

@@ -35,7 +35,7 @@ static void noteWarps(Operation *op, SharedMemoryAccess &access) {
   access.warpsTo = convert.getType();
 }
 
-/// True if each warpgroup has a part of a buffer, which nobody else comes to.
+/// True if each warpgroup has a part of a buffer that no other warp accesses.
 static bool isOfGroups(tilegpu::LocalAllocOp buffer) {
   return llvm::any_of(buffer->getUsers(), [](Operation *user) {
     auto store = dyn_cast<tilegpu::TMAStoreOp>(user);
@@ -97,7 +97,7 @@ SmallVector<SharedMemoryAccess> SharedMemoryHazards::getAccesses(Operation *op) 
   return accesses;
 }
 
-/// What is left after a barrier.
+/// The pending accesses after a barrier.
 static void meet(std::set<SharedMemoryAccess> &pending) {
   for (auto access = pending.begin(); access != pending.end();)
     access = access->isInFlight ? std::next(access) : pending.erase(access);
@@ -218,8 +218,8 @@ void SharedMemoryHazards::visitOp(Operation *op, Pending &pending) {
     return landDots(wait.getPendings(), pending);
   if (isa<tilegpu::TMAStoreCommitOp>(op))
     return commit(pending);
-  // What one thread does beside the others is ordered by barriers in memory, and so is what it is
-  // told.
+  // Barriers in memory order the accesses of a thread that runs beside the others, and the values
+  // that it receives.
   if (tilegpu::isInPartition(op) ||
       isa<tilegpu::LocalStoreScalarOp, tilegpu::LocalLoadScalarOp>(op))
     return;
@@ -253,7 +253,7 @@ void SharedMemoryHazards::visitOp(Operation *op, Pending &pending) {
   if (auto dot = dyn_cast<tilegpu::WarpgroupDotOp>(op))
     begin(dot, accesses, pending);
   if (meetsInside(op)) {
-    // What was pending is ordered by the barrier inside; then the scratch is read.
+    // The barrier inside orders pending accesses; then the scratch is read.
     meet(pending);
     for (SharedMemoryAccess &access : accesses)
       access.isWrite = false;

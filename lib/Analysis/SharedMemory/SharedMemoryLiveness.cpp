@@ -8,8 +8,8 @@
 using namespace mlir;
 using namespace tessera;
 
-/// Scratch memory that is worth a barrier: whoever comes next does not get the same place,
-/// and so need not wait until all warps have read what is there.
+/// Scratch memory that is worth a barrier. The next op does not get the same place, and so need not
+/// wait until all warps have read it.
 static constexpr int64_t kSmallScratch = 512;
 
 void SharedMemoryLiveness::number(Operation *op) {
@@ -29,9 +29,9 @@ static bool isLoop(Operation *op) {
   return branch && branch.hasLoop();
 }
 
-/// Extends the lifetime of a buffer to an op that needs it, and around each loop that
-/// comes back to that op without making the buffer anew. What is in a partition is at any
-/// time of the default region too.
+/// Extends the lifetime of a buffer to an op that needs it, and around each loop that comes back to
+/// that op without making the buffer anew. An op in a partition may run at any time of the default
+/// region.
 void SharedMemoryLiveness::include(SharedMemoryInterval &interval, Operation *op,
                                    Operation *alloc) const {
   auto extend = [&](Operation *needed) {
@@ -72,8 +72,7 @@ SharedMemoryInterval SharedMemoryLiveness::getLifetime(Operation *alloc,
   unsigned at = numbers.lookup(alloc).first;
   int64_t bytes = cast<tilegpu::LocalAllocOp>(alloc).getType().getNumBytes();
   SharedMemoryInterval interval{alloc, bytes, at, at};
-  // Where the default region says that a buffer is needed no more, the partition has done
-  // with it, too.
+  // Where the default region ends a buffer, the partition no longer uses it, either.
   bool isEnded = llvm::any_of(alloc->getUsers(), [](Operation *user) {
     return isa<tilegpu::LocalDeallocOp>(user) && isInDefaultRegion(user);
   });

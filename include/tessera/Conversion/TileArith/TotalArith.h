@@ -36,11 +36,10 @@ mlir::Value buildMulHi(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value
 mlir::Value buildFpToInt(mlir::OpBuilder &builder, mlir::Location loc, tile::Signedness signedness,
                          mlir::Value source, mlir::Type target);
 
-/// Float to float of element type `target`. Rounding to nearest even among the
-/// formats that LLVM knows is left as arith.truncf and arith.extf (which
-/// strips-legalize-floats rewrites for the machine); the rest is integer code. With
-/// `saturates`, as the op does it, a target of 8 bits holds what is beyond its largest number
-/// at that number.
+/// Float to float of element type `target`. Rounding to nearest even among LLVM's formats stays
+/// arith.truncf and arith.extf, which strips-legalize-floats rewrites for the machine. The rest is
+/// integer code. With `saturates`, as the op does it, a target of 8 bits holds what is beyond its
+/// largest number at that number.
 mlir::Value buildFpToFp(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value source,
                         mlir::Type target, tile::RoundingMode rounding, bool saturates = true);
 

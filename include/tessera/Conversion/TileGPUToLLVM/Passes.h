@@ -21,7 +21,7 @@ namespace tessera {
 #define GEN_PASS_REGISTRATION
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h.inc"
 
-/// On a kernel whose programs wait by themselves for what the stream did before.
+/// On a kernel whose programs wait for earlier work of the stream.
 inline constexpr llvm::StringLiteral kWaitsForStreamAttr =
     tilegpu::TileGPUDialect::WaitsForStreamAttrHelper::getNameStr();
 

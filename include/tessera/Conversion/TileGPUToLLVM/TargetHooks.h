@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The instructions of a GPU, as convert-tilegpu-to-llvm asks for them. The conversion knows which
-// thread holds which element, and computes addresses, predicates and coordinates in the LLVM
-// dialect; wherever it needs what only hardware has (its barriers, shuffles, copies, matrix
-// instructions, atomics, special registers), it calls a hook. Nothing else in it creates an
-// operation of a vendor's dialect, calls an intrinsic, or writes assembly.
+// The instructions of a GPU, as convert-tilegpu-to-llvm asks for them. The conversion maps elements
+// to threads, and computes addresses, predicates and coordinates in the LLVM dialect. For hardware
+// features it calls a hook: barriers, shuffles, copies, matrix instructions, atomics, special
+// registers. Nothing else in it creates an operation of a vendor's dialect, calls an intrinsic, or
+// writes assembly.
 //
 // A vendor is a folder beside this conversion's files with a class of these (NVIDIA/), and a case
-// in createTargetHooks. test/lib/Conversion has one that calls a function for each hook: a test
-// holds the conversion to what is said above.
+// in createTargetHooks. test/lib/Conversion has one that calls a function for each hook, by which a
+// test checks this division.
 //
 // Values are those of one thread. Words are integers of 32 bits unless said otherwise; a null
-// predicate is one that holds. What a GPU does not have is not asked for: passes ask its
+// predicate is one that holds. Features that a GPU lacks are not requested: passes read its
 // description (Machine/GPUMachine.h) before they choose an op.
 
 #ifndef TESSERA_CONVERSION_TILEGPUTOLLVM_TARGETHOOKS_H
@@ -34,7 +34,7 @@ struct AtomicOrder {
   bool isOfCluster = false; ///< the scope of a program that is a cluster of blocks
 };
 
-/// What a tensor map says, dimensions from the innermost one.
+/// The contents of a tensor map, dimensions from the innermost one.
 struct TensorMapFields {
   mlir::Value base; ///< a pointer
   /// Elements along each dimension (i32), and bytes from one to the next (i64) along all but
@@ -44,15 +44,15 @@ struct TensorMapFields {
   unsigned elementBytes = 1, swizzleBytes = 0;
 };
 
-/// What an access to global memory asks of the caches.
+/// The cache hints of an access to global memory.
 struct AccessHints {
   tile::CacheModifier cache = tile::CacheModifier::None;
   tile::EvictionPolicy evict = tile::EvictionPolicy::Normal;
   bool isVolatile = false;
 };
 
-/// What one instruction moves between registers and global memory: `count` words of `bits` bits,
-/// each in a register of 16 bits at least.
+/// The words that one instruction moves between registers and global memory: `count` words of
+/// `bits` bits, each in a register of at least 16 bits.
 struct AccessWords {
   unsigned bits, count;
   mlir::Type getType(ThreadBuilder &thread) const { return thread.intType(std::max(16u, bits)); }
@@ -116,7 +116,7 @@ public:
   //===--------------------------------------------------------------------===//
 
   virtual Value emitThreadId(ThreadBuilder &thread) const = 0;
-  /// Of blocks, or of clusters, which lie along the first axis.
+  /// The number of blocks, or of clusters, which lie along the first axis.
   virtual Value emitProgramId(ThreadBuilder &thread, unsigned axis, bool ofClusters) const = 0;
   virtual Value emitNumPrograms(ThreadBuilder &thread, unsigned axis, bool ofClusters) const = 0;
   /// The block's number in its cluster.
@@ -132,7 +132,7 @@ public:
   // Barriers, and who does what
   //===--------------------------------------------------------------------===//
 
-  /// All threads of the program meet; `isBarrier` tells the operations that it makes from others.
+  /// All threads of the program meet. `isBarrier` recognises the operations that it makes.
   virtual void emitBarrier(ThreadBuilder &thread) const = 0;
   virtual bool isBarrier(mlir::Operation *op) const = 0;
   /// The lanes of a warp meet, and see what each has written.
@@ -140,10 +140,10 @@ public:
   /// `threads` threads meet at the barrier with a number, or come there and go on.
   virtual void emitNamedBarrier(ThreadBuilder &thread, Value number, Value threads) const = 0;
   virtual void emitNamedArrive(ThreadBuilder &thread, Value number, Value threads) const = 0;
-  /// All threads of a cluster meet: they arrive, and wait for each other. `mayPassWait` tells which
-  /// operations may be done before that wait, as arithmetic, accesses of global memory, and
-  /// exchanges within a warp. Relaxed, they say no more than that they have begun, and have made
-  /// barriers (emitMBarrierInitFence).
+  /// All threads of a cluster meet: they arrive, and wait for each other. `mayPassWait` is true for
+  /// operations that may run before that wait: arithmetic, accesses of global memory, and exchanges
+  /// within a warp. Relaxed, they say no more than that they have begun, and have made barriers
+  /// (emitMBarrierInitFence).
   virtual void emitClusterArrive(ThreadBuilder &thread, bool isRelaxed = false) const = 0;
   virtual mlir::Operation *emitClusterWait(ThreadBuilder &thread) const = 0;
   virtual bool isClusterWait(mlir::Operation *op) const = 0;
@@ -209,11 +209,11 @@ public:
   virtual void emitStoreMatrices(ThreadBuilder &thread, Value address, ArrayRef<Value> words,
                                  bool isTransposed) const = 0;
 
-  /// Where a pointer to shared memory points in another block of the cluster.
+  /// The pointer to the same place in another block of the cluster.
   virtual Value emitRemoteAddress(ThreadBuilder &thread, Type type, Value pointer,
                                   Value block) const = 0;
 
-  /// What a copy says of how long the second-level cache keeps it.
+  /// The eviction policy of a copy in the second-level cache.
   virtual Value emitCachePolicy(ThreadBuilder &thread, tile::EvictionPolicy policy) const = 0;
   /// Copies bytes from global to shared memory asynchronously: `size` of them, and zeros, where
   /// that is given. Without a place in the first-level cache, unless `keepsInL1`.
@@ -222,9 +222,8 @@ public:
   virtual void emitAsyncCommit(ThreadBuilder &thread) const = 0;
   /// Waits for all groups of copies but the last `pending`.
   virtual void emitAsyncWait(ThreadBuilder &thread, unsigned pending) const = 0;
-  /// What threads have written to shared memory is seen by copies and matrix instructions that
-  /// read it by themselves.
-  /// With `ofMemory`, of what they have written to global memory, too.
+  /// Makes writes of threads to shared memory visible to asynchronous copies and matrix
+  /// instructions. With `ofMemory`, of what they have written to global memory, too.
   virtual void emitAsyncProxyFence(ThreadBuilder &thread, bool ofMemory) const = 0;
 
   /// Makes a tensor map, in 128 bytes of shared memory and then of global memory, which

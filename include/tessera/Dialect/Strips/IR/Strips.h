@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One include for the strips dialect: loop nests and buffers on the way to a CPU.
+// One include for the strips dialect: loop nests and buffers for CPUs.
 
 #ifndef TESSERA_DIALECT_STRIPS_IR_STRIPS_H
 #define TESSERA_DIALECT_STRIPS_IR_STRIPS_H

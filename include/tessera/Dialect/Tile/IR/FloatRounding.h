@@ -15,8 +15,8 @@ namespace tessera::tile {
 llvm::APFloat roundTo(const llvm::fltSemantics &semantics, llvm::APFloat value,
                       llvm::APFloat::roundingMode mode = llvm::APFloat::rmNearestTiesToEven);
 
-/// A result of arithmetic in a format, that of 8 bits saturated. `isNaN` says whether the
-/// exact result is a NaN, which the formats without infinities cannot tell from an overflow.
+/// A result of arithmetic in a format, that of 8 bits saturated. `isNaN` is true if the exact
+/// result is a NaN, which formats without infinities cannot distinguish from an overflow.
 llvm::APFloat saturate(llvm::APFloat value, bool isNaN, bool isNegative);
 
 } // namespace tessera::tile

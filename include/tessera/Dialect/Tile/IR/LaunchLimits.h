@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a kernel may take for granted of every launch, so that its indices are known not to
-// wrap: few programs, and integer arguments that are sizes. Attributes of the kernel say which of
-// these it relies on (--tile-limit-launches chooses them), and a launch that keeps to no such
-// limit runs another variant of the kernel, which relies on none.
+// Limits of launches within which a kernel's indices do not wrap: few programs, and integer
+// arguments that are sizes. Attributes of the kernel name those that it relies on
+// (--tile-limit-launches chooses them). A launch outside them runs another variant of the kernel,
+// which relies on none.
 
 #ifndef TESSERA_DIALECT_TILE_IR_LAUNCHLIMITS_H
 #define TESSERA_DIALECT_TILE_IR_LAUNCHLIMITS_H

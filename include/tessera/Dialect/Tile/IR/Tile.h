@@ -42,7 +42,7 @@ inline llvm::ArrayRef<int64_t> getShape(mlir::Type type) {
   return {};
 }
 
-/// Where the elements of a tile live, as far as its type says; null for a scalar.
+/// The encoding of a tile's type; null for a scalar.
 inline mlir::Attribute getEncoding(mlir::Type type) {
   if (auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type))
     return tensor.getEncoding();
@@ -74,25 +74,25 @@ class Collective : public mlir::OpTrait::TraitBase<ConcreteType, Collective> {};
 template <typename ConcreteType>
 class FewRegisters : public mlir::OpTrait::TraitBase<ConcreteType, FewRegisters> {};
 
-/// What the op says has the program's ids in it (Tile_NamesProgram).
+/// The op's message names the program's ids (Tile_NamesProgram).
 template <typename ConcreteType>
 class NamesProgram : public mlir::OpTrait::TraitBase<ConcreteType, NamesProgram> {};
 
 /// From where an element comes that an op moves (MoveOpInterface).
 enum class Motion { Stays, Dimensions, Renumbers, Gathers };
 
-/// What an element takes (CostOpInterface): nothing where it is moved at most, an instruction or
-/// a few, or some twenty and more.
+/// The cost of an element (CostOpInterface): none if it is only moved, an instruction or a few, or
+/// about twenty and more.
 enum class ElementCost { None, Instruction, Function };
 
-/// The op runs code that somebody else wrote (Tile_ForeignCode): of what it gives nothing is
-/// known, and what it does to memory is what its effects say, through any of its operands.
+/// The op runs foreign code (Tile_ForeignCode). Its results are unknown, and it accesses memory as
+/// its effects say, through any of its operands.
 template <typename ConcreteType>
 class ForeignCode : public mlir::OpTrait::TraitBase<ConcreteType, ForeignCode> {};
 
-/// What is written to by ops that are there to happen, and touch no memory: prints, assertions
-/// and other ways for a launch to fail, promises. No load can tell when they do, but who runs
-/// the kernel can tell which of them comes first.
+/// The resource of ops that have effects without accessing memory: prints, assertions and other
+/// failures of a launch, promises. They are not ordered with loads, but their own order is visible
+/// to the user.
 struct Events : public mlir::SideEffects::Resource::Base<Events> {
   llvm::StringRef getName() final { return "events"; }
 };
@@ -135,7 +135,7 @@ inline bool movesOneTile(mlir::Operation *op) {
 /// operand is all of them.
 inline bool keepsElements(mlir::Operation *op) { return getMotion(op) == Motion::Stays; }
 
-/// What an element of the op's first result takes.
+/// The cost of an element of the op's first result.
 ElementCost getElementCost(mlir::Operation *op);
 
 /// True if the op is there to happen: it writes to Events.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a load or a store says about caches, on the copy that it has become. A copy that
-// passes make of it (`tilegpu.async_copy`, `tilegpu.tma_load`, `tilegpu.tma_store`) has the
-// attributes `tilegpu.cache` and `tilegpu.evict`, with the names that they have in tile IR;
-// a copy without them is like an access without hints.
+// The cache hints of a load or a store, on the copy that it has become. Such a copy
+// (`tilegpu.async_copy`, `tilegpu.tma_load`, `tilegpu.tma_store`) has the attributes
+// `tilegpu.cache` and `tilegpu.evict`, with the names of tile IR. A copy without them is like an
+// access without hints.
 
 #ifndef TESSERA_DIALECT_TILEGPU_COPYHINTS_H
 #define TESSERA_DIALECT_TILEGPU_COPYHINTS_H
@@ -23,8 +23,8 @@ struct CopyHints {
   /// Gives them to a copy.
   void attachTo(mlir::Operation *copy) const;
 
-  /// What a line of the second-level cache is to be: copies have no other word for it. What
-  /// is streamed (`.cs`) leaves first.
+  /// The priority of a line in the second-level cache: copies have no other hint. Streamed lines
+  /// (`.cs`) are evicted first.
   tile::EvictionPolicy getPolicy() const;
 };
 

@@ -5,8 +5,8 @@
 //     x = p0 + p1 (+ p2),   p0 = x rounded to tf32 or bf16,   p1 = what is left, rounded, ...
 //
 // The product of two sums is that of their parts, without the products that are below the
-// precision. What is not finite is in the last part alone, and the others are 1 there, of its
-// sign: so infinity times any sum but 0 is infinity, and never less an infinity. The same holds
+// precision. A value that is not finite is in the last part only, and the others are 1 of its sign.
+// So infinity times any sum but 0 is infinity, and never a difference of infinities. The same holds
 // for finite numbers that would be rounded to infinity.
 
 #ifndef TESSERA_DIALECT_TILEGPU_FLOATPARTS_H

@@ -51,7 +51,7 @@ class LayoutRules;
 /// The type of the first tile among an op's results, or else its operands; null if it has none.
 mlir::RankedTensorType getFirstTile(mlir::Operation *op);
 
-/// What the ops on shared memory read and write.
+/// The resource that ops on shared memory read and write.
 struct SharedMemory : public mlir::SideEffects::Resource::Base<SharedMemory> {
   llvm::StringRef getName() final { return "shared memory"; }
 };
@@ -64,8 +64,8 @@ std::optional<unsigned> getNumWarps(mlir::Operation *op);
 unsigned getNumBlocks(mlir::Operation *op);
 unsigned getBlockBits(mlir::Operation *op);
 
-/// The blocks of a cluster that each do a part of a program by themselves, a power of two. 1 where
-/// the module around `op` does not say.
+/// The blocks of a cluster that each run a part of a program independently, a power of two. 1 if
+/// the module around `op` does not set it.
 unsigned getNumParts(mlir::Operation *op);
 /// The blocks of the cluster that does a program, in either way.
 unsigned getClusterSize(mlir::Operation *op);
@@ -110,7 +110,7 @@ unsigned getRoundsAfter(mlir::Operation *op, llvm::ArrayRef<unsigned> possible);
 
 /// Bytes that an element of a tile takes in memory: one for i1, eight for a pointer.
 int64_t getElementBytes(mlir::Type element);
-/// What all elements of a tile take.
+/// The cost of all elements of a tile.
 int64_t getTileBytes(mlir::RankedTensorType tile);
 
 /// True if an element is an 8-bit float that GPUs have instructions for: e4m3 or e5m2.
@@ -177,14 +177,14 @@ inline LayoutAttr getLayoutAttr(mlir::Type type) {
 /// The layout of a tile that has one.
 inline const LinearLayout &getLayout(mlir::Type type) { return getLayoutAttr(type).getLayout(); }
 
-/// What is said of a tensor map; null where nothing is.
+/// The attribute of a tensor map; null if it has none.
 TensorMapAttr getTensorMap(mlir::Value map);
 
 /// The boxes of a map that a buffer is; none if it is not in such boxes.
 std::optional<TensorMapBox> matchBoxes(MemDescType buffer, TensorMapAttr map);
 
-/// True if a tile of this layout is in the registers of warpgroups so that each box of
-/// it is one group's: they are dealt to so many groups along each dimension, in turns.
+/// True if each box of a tile of this layout is in the registers of one warpgroup. Boxes are dealt
+/// round-robin to so many groups along each dimension.
 bool areOfGroups(LayoutAttr layout, const TensorMapBox &box, llvm::ArrayRef<int32_t> groups);
 
 /// The tile type with this layout, in canonical form.

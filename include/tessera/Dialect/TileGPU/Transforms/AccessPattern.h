@@ -53,15 +53,14 @@ void limitToBuffer(llvm::SmallVectorImpl<unsigned> &chain, MemDescType buffer);
 int64_t getCopyBytes(tile::LoadOp load, MemDescType buffer, AccessAnalysis &analysis);
 
 /// Layouts that suit an access, best first, for so many warps and blocks (as bits). For tiles that
-/// are `transposed` (or written along another dimension than read) also one in which a
-/// thread has a block: what it stores to shared memory on the way is in rows for both.
+/// are `transposed` (or written along another dimension than read), also one in which a thread has
+/// a block. Its intermediate stores to shared memory are then in rows for both.
 std::vector<LinearLayout> getCandidates(llvm::ArrayRef<int64_t> shape, const AccessPattern &pattern,
                                         unsigned warpBits, unsigned blockBits,
                                         bool transposed = false);
 
-/// The bits of an element's number in an order: `vectorBits` to registers, then lanes, then warps,
-/// then registers, then blocks; with `warpsLast` warps take the last bits but those of blocks
-/// instead.
+/// Assigns the bits of an element's number in order: `vectorBits` to registers, then lanes, warps,
+/// registers, and blocks. With `warpsLast`, warps take the last bits before those of blocks.
 LinearLayout spread(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<unsigned> order,
                     unsigned vectorBits, unsigned warpBits, unsigned blockBits,
                     bool warpsLast = false);

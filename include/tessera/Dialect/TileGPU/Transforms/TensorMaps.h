@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Tensor maps as arguments of kernels: the launcher makes them from what the box analysis
-// knows of an array, and hands them over behind the user's arguments.
+// Tensor maps as arguments of kernels. The launcher makes them from the box analysis of an array,
+// and passes them behind the user's arguments.
 
 #ifndef TESSERA_DIALECT_TILEGPU_TRANSFORMS_TENSORMAPS_H
 #define TESSERA_DIALECT_TILEGPU_TRANSFORMS_TENSORMAPS_H
@@ -36,7 +36,7 @@ MakeTensorMapOp makeTensorMap(tile::FuncOp kernel, const BoxAccess &box, MemDesc
 
 /// Adds to what a launch of the kernel must know.
 void addLaunchConditions(tile::FuncOp kernel, const LaunchConditions &conditions);
-/// What it must know for an access to be of that box.
+/// The launch conditions for an access to be of that box.
 void addLaunchConditions(tile::FuncOp kernel, const BoxAccess &box);
 
 } // namespace tessera::tilegpu
