@@ -15,7 +15,7 @@ using llvm::StringRef;
 using llvm::Twine;
 
 namespace {
-/// The arguments of one call, unpacked by position. What is missing is none.
+/// The arguments of one call, unpacked by position. Missing arguments are None.
 class Arguments {
 public:
   Arguments(TileBuilder &builder, StringRef name, ArrayRef<Argument> args)
@@ -182,7 +182,7 @@ private:
   ArrayRef<Argument> args;
 };
 
-/// What a builtin returns, gathered into arguments.
+/// The results of a builtin, collected as arguments.
 struct Results {
   explicit Results(TileBuilder &builder) : builder(builder) {}
   void push(TileValue value) { list.push_back(builder.add(std::move(value))); }

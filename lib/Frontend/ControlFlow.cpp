@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// if, for and while as scf ops. What a region yields is known only when it ends, so
-// an if and a while are first made without results; the end makes the final op and
-// moves the bodies into it. All checks of an `end_x` come before that.
+// if, for and while as scf ops. The results of a region are known only when it ends. So an if and a
+// while are first made without results. The end makes the final op and moves the bodies into it.
+// All checks of an `end_x` come before that.
 
 #include "tessera/Frontend/TileBuilder.h"
 

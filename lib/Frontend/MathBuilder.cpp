@@ -192,8 +192,8 @@ TileValue TileBuilder::pow(const Operand &x, const Operand &y) {
   if (dtype == DType::UInt32 || getBitWidth(dtype) > 32) {
     if (type.dtype == DType::FP64)
       return pow(x, castElements(exponent, DType::FP64));
-    // Of what is no int32, a float32 other than 1 and -1 has only powers that are 0 or infinite, so
-    // the largest int32 that is as odd will do.
+    // For an exponent beyond int32, the powers of a float32 other than 1 and -1 are 0 or infinite.
+    // So the largest int32 of the same parity suffices.
     constexpr int64_t most = INT32_MAX - 1;
     TileValue odd = binary(BinaryOperator::And, exponent, 1);
     TileValue near = extremum(/*isMax=*/false, exponent, most, /*propagateNan=*/false);

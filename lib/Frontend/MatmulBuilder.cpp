@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Dots. What may be multiplied, and in which type it is summed:
+// Dots. The types of operands, and the type of their sum:
 //
 //     operands                 summed in                       default
 //     fp64                     fp64                            fp64

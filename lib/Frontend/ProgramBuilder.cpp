@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Functions and calls, program ids, and what a running program tells a person: asserts and prints.
+// Functions and calls, program ids, and messages of a running program: asserts and prints.
 
 #include "tessera/Frontend/TileBuilder.h"
 

@@ -13,8 +13,7 @@ using namespace tessera;
 
 namespace {
 
-/// What hints that are about one value, one around the other, promise of it along one dimension; 0:
-/// nothing.
+/// The promises of nested hints about one value along one dimension; 0: none.
 struct Promised {
   int64_t multiple = 0, contiguous = 0, constant = 0;
 };
@@ -101,7 +100,7 @@ void PromiseChecks::checkAlong(unsigned dim) {
   using arith::CmpIPredicate;
   Promised all = collect(hint, dim);
   int64_t extent = tile::getShape(type)[dim];
-  // What another hint says was checked there, but that runs begin at multiples takes both.
+  // The other hint checked its own promises. But runs that begin at multiples depend on both.
   bool isAboutStarts = all.multiple > 1 && (hint.getDivisibility() || hint.getContiguity());
   bool isAboutRuns = hint.getContiguity() && all.contiguous > 1 && extent > 1;
   bool isAboutEqual = hint.getConstancy() && all.constant > 1 && extent > 1;

@@ -3,9 +3,9 @@
 // Reductions, scans and sorts, whose combining code is built into a region by the
 // caller, and gather and histogram.
 //
-// A reduction over all axes is one over the flattened tile. Where odd extents do not
-// let a layout follow that (keepsOddFactors), the region is used once an axis, the
-// last axis first; the order is not defined in any case.
+// A reduction over all axes is one over the flattened tile. If odd extents prevent a layout for
+// that (keepsOddFactors), the region is used once per axis, the last axis first. The order is not
+// defined in any case.
 
 #include "tessera/Frontend/TileBuilder.h"
 

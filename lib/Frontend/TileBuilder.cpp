@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What all families of builtins stand on: locations, numbered values, and the stack
-// of regions that have been begun and not ended.
+// The base of all families of builtins: locations, numbered values, and the stack of open regions.
 
 #include "tessera/Frontend/TileBuilder.h"
 

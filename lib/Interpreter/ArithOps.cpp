@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Constants, integer and float arithmetic, comparisons and casts: the arith
-// dialect, and the ops of the tile dialect that arith leaves undefined somewhere.
-// What arith leaves undefined means here what the tile op means, so that IR in
-// which a guard was folded away runs too.
+// Constants, integer and float arithmetic, comparisons and casts: the arith dialect, and the ops of
+// the tile dialect that arith leaves undefined somewhere. Cases that arith leaves undefined have
+// the meaning of the tile op. So IR in which a guard was folded away runs, too.
 
 #include "Program.h"
 
@@ -442,6 +441,6 @@ void interpreter::addArithOps(OpTable &table) {
   addCasts(table);
   table.addResult<arith::ConstantOp>(makeConstant);
   table.add<arith::SelectOp>(runSelect);
-  // What a canonicalisation found nobody to depend on.
+  // A value that a canonicalisation found to be unused.
   table.addResult<ub::PoisonOp>([](ub::PoisonOp op, Program &) { return Tile(op.getType()); });
 }

@@ -66,8 +66,8 @@ static SmallVector<int32_t> allDims(const ArrayView &view) {
   return llvm::to_vector(llvm::seq<int32_t>(0, view.block.getRank()));
 }
 
-/// What is inside the array must be inside the memory that the array was made of. Nothing is
-/// known of one whose base lies in no argument's memory.
+/// Elements inside the array must be inside the memory that the array was made of. Nothing is known
+/// of one whose base lies in no argument's memory.
 static void checkLanes(Operation *op, Program &p, StringRef access, const ArrayView &view,
                        ArrayRef<Lane> lanes) {
   auto base = static_cast<int64_t>(view.base);

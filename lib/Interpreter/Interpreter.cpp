@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Programs of a grid, frames, regions and structured control flow. What the other
-// ops do is in the files of their families.
+// Programs of a grid, frames, regions and structured control flow. Other ops are in the files of
+// their families.
 
 #include "tessera/Interpreter/Interpreter.h"
 

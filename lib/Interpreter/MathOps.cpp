@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Elementary functions: computed in double and rounded once, which for the
-// formats up to f32 is the correctly rounded result but for rare ties. f64 is as
-// good as the host's libm.
+// Elementary functions are computed in double and rounded once. Up to f32, that is the correctly
+// rounded result except for rare ties. f64 is as accurate as the host's libm.
 
 #include "Program.h"
 

@@ -29,7 +29,7 @@ public:
           const InterpreterOptions &options)
       : kernel(kernel), id(id), grid(grid), options(options) {}
 
-  /// What an SSA value holds now. References stay good until the value is set again.
+  /// The current value of an SSA value. References stay good until the value is set again.
   const RuntimeValue &get(mlir::Value value) const;
   const Tile &tile(mlir::Value value) const { return std::get<Tile>(get(value)); }
   const ArrayView &view(mlir::Value value) const { return std::get<ArrayView>(get(value)); }
@@ -63,7 +63,7 @@ private:
   Frame frame;
 };
 
-/// What each op does.
+/// The handlers of ops.
 class OpTable {
 public:
   using Handler = std::function<void(mlir::Operation *, Program &)>;
@@ -81,7 +81,7 @@ public:
     });
   }
 
-  /// What the op does; throws InternalError for an op that is no tile IR.
+  /// The handler of the op; throws InternalError for an op that is not tile IR.
   const Handler &find(mlir::Operation *op) const;
 
 private:
@@ -100,7 +100,7 @@ void addMatmulOps(OpTable &table);
 void addProgramOps(OpTable &table);
 void addControlFlowOps(OpTable &table);
 
-/// What an atomic of this kind leaves in memory that held `old` (AtomicOps.cpp).
+/// The value that an atomic of this kind stores to memory that held `old` (AtomicOps.cpp).
 uint64_t combineAtomic(tile::AtomicKind kind, mlir::Type element, uint64_t old, uint64_t value);
 
 /// "file:line:col" of the innermost place that a location names; empty if none.

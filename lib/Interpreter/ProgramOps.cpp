@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The program and its grid, calls, and what a program tells the person who runs
-// it (assert, print). Promises (assume, hint) are believed and change nothing; a
-// barrier has nothing to wait for.
+// The program and its grid, calls, and messages to the user (assert, print). Promises (assume,
+// hint) are believed and change nothing; a barrier has nothing to wait for.
 
 #include "Program.h"
 

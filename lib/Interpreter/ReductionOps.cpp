@@ -2,10 +2,10 @@
 //
 // Ops in which elements meet: reduce, scan, sort, histogram, gather.
 //
-// The language leaves the order of a reduction open. Here a line of elements is
-// folded in half while its length is even (element i with element i + n/2), and
-// what remains is combined from the left: an order that needs nothing of the
-// vector width, so a target can take it too when asked to be deterministic.
+// The language leaves the order of a reduction open. Here a line of elements is folded in half
+// while its length is even (element i with element i + n/2). The rest is combined from the left.
+// This order does not depend on the vector width, so a target can use it, too, with
+// `deterministic`.
 
 #include "Program.h"
 

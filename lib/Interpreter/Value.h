@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a value of tile IR is while the interpreter runs.
+// The representation of a tile IR value in the interpreter.
 //
-// Every element, of whatever type, is 64 raw bits: an integer zero-extended from
-// its width, a float's encoding zero-extended, an address. A float is computed on
-// as a double, which holds every value of the narrower formats exactly; one
-// rounding back to the format then gives the correctly rounded result of any
-// single +, -, *, / or square root (a double has more than twice their digits).
+// Every element, of whatever type, is 64 raw bits: an integer zero-extended from its width, a
+// float's encoding zero-extended, an address. Floats are computed as doubles, which hold every
+// value of the narrower formats exactly. A double has more than twice their digits. So one rounding
+// back to the format gives the correctly rounded result of any single +, -, *, / or square root.
 
 #ifndef TESSERA_LIB_INTERPRETER_VALUE_H
 #define TESSERA_LIB_INTERPRETER_VALUE_H

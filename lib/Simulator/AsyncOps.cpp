@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Copies of a thread that nobody may look at before the thread has waited for them:
-// cp.async and its groups. When the bytes arrive is decided by the seed.
+// Copies of a thread that no thread may read before their issuer has waited for them: cp.async and
+// its groups. When the bytes arrive is decided by the seed.
 
 #include "Decoder.h"
 #include "InlinePTX.h"
@@ -19,8 +19,8 @@ using namespace tessera::simulator;
 
 namespace {
 
-/// Where a copy reads global memory, until the thread has waited for it; null, and reported,
-/// if it must not.
+/// The global memory that a copy reads until the thread has waited for it; null, and reported, if
+/// it must not.
 const uint8_t *beginRead(Warp &warp, const Instr &instr, unsigned lane, uint64_t address,
                          unsigned size, unsigned alignment) {
   GlobalAccessor who = warp.globalAccessor(instr, lane);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Copies in bulk, which go on beside the program (Engines.cpp): to shared memory, of the
-// block or of others of its cluster, where a barrier says that they are over; and from shared
-// memory to global, which a thread waits for in groups.
+// Bulk copies, which run beside the program (Engines.cpp). Those to shared memory, of the block or
+// of others of its cluster, complete at a barrier. For those from shared memory to global, a thread
+// waits in groups.
 
 #include "BulkOps.h"
 
@@ -19,7 +19,7 @@ using namespace tessera;
 using namespace tessera::simulator;
 
 //===----------------------------------------------------------------------===//
-// What all have in common
+// Shared parts
 //===----------------------------------------------------------------------===//
 
 GlobalAccessor simulator::getBulkReader(Warp &warp, const Instr &instr, unsigned lane, Cta &target,
@@ -101,7 +101,7 @@ std::shared_ptr<BulkStore> simulator::makeStore(Warp &warp, const Instr &instr, 
     for (uint64_t offset = 0; offset < data.size(); ++offset)
       data[offset] = *shared.data(place(offset));
   };
-  // What is there now: a program that changes it is found out otherwise.
+  // The current contents: a program that changes them is reported otherwise.
   store->gather(store->data);
   return store;
 }
@@ -196,7 +196,7 @@ void copyToBlock(Warp &warp, const Instr &instr, Lanes lanes) {
          findTargets(warp, instr, lane, to[lane], barriers[lane], std::nullopt)) {
       BulkCopy copy = makeCopy(warp, instr, lane, target);
       copy.data.assign(size, 0xcd);
-      // Who has waited at the barrier knows that all has been read, and nobody else.
+      // Only a thread that has waited at the barrier knows that all has been read.
       GlobalAccessor reader = getBulkReader(warp, instr, lane, *target.cta, target.barrier);
       Accessor who = warp.accessor(lane);
       who.isAsync = true;
@@ -221,7 +221,7 @@ void copyToBlock(Warp &warp, const Instr &instr, Lanes lanes) {
   warp.tick();
 }
 
-/// What st.async and red.async move: registers.
+/// The data of st.async and red.async: registers.
 struct AsyncStore {
   WarpAccess access;
   bool isReduction = false;
@@ -442,7 +442,7 @@ bool simulator::decodeBulk(Decoder &decoder, Operation &op) {
             .immediate = wait.getGroup();
         return true;
       })
-      // What only fetches into a cache.
+      // Prefetches into a cache.
       .Case<NVVM::CpAsyncBulkPrefetchOp, NVVM::CpAsyncBulkTensorPrefetchOp, NVVM::PrefetchOp>(
           [](auto) { return true; })
       .Default([](Operation *) { return false; });

@@ -11,14 +11,14 @@
 
 namespace tessera::simulator {
 
-/// Where a copy to shared memory goes, and the barrier beside that it reports to.
+/// The destination of a copy to shared memory, and the barrier that it reports to.
 struct CopyTarget {
   Cta *cta = nullptr;
   uint64_t address = 0, barrier = 0;
 };
 
-/// Where a copy of a lane goes: to one address, or, with a mask, to the same address of each
-/// block that it names. Reports a barrier that lies elsewhere, and blocks that are not there.
+/// The destination of a lane's copy: one address, or, with a mask, the same address of each block
+/// that it names. Reports a barrier that lies elsewhere, and blocks that are not there.
 llvm::SmallVector<CopyTarget, 1> findTargets(Warp &warp, const Instr &instr, unsigned lane,
                                              uint64_t to, uint64_t barrier,
                                              std::optional<uint64_t> mask);

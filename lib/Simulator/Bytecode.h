@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the simulator runs: functions taken apart once into instructions with numbered
-// registers, so that running one is a call by pointer and a loop over 32 lanes.
+// The code that the simulator runs: functions decoded once into instructions with numbered
+// registers. Running one is a call by pointer and a loop over 32 lanes.
 //
-// A register is a row of 32 lanes of 64 bits. A value of the IR has one for each of its
-// scalars; integers are zero-extended, floats are their bits, pointers their address.
-// What only regroups scalars (struct and vector accesses at fixed places, casts of equal
-// width) is no instruction: it names the same registers.
+// A register is a row of 32 lanes of 64 bits. A value of the IR has one for each of its scalars;
+// integers are zero-extended, floats are their bits, pointers their address. Ops that only regroup
+// scalars (struct and vector accesses at fixed places, casts of equal width) are not instructions:
+// they name the same registers.
 
 #ifndef TESSERA_LIB_SIMULATOR_BYTECODE_H
 #define TESSERA_LIB_SIMULATOR_BYTECODE_H
@@ -42,7 +42,7 @@ constexpr Register kNoRegister = INT32_MIN;
 
 using Handler = void (*)(Warp &, const Instr &, Lanes);
 
-/// What an instruction means for the loop that runs it.
+/// The effect of an instruction on the loop that runs it.
 enum class Flow : uint8_t {
   Next,   ///< nothing
   Memory, ///< other warps may run after it

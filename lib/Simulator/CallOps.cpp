@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Calls: of the module's own functions, and of the two that the driver provides for
-// printing and for assertions. What has no effect here is dropped.
+// Calls: of the module's own functions, and of the two that the driver provides for printing and
+// for assertions. Calls without an effect here are dropped.
 
 #include "Decoder.h"
 #include "Machine.h"

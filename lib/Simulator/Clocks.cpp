@@ -22,7 +22,7 @@ void Times::join(const Times &other) {
 void simulator::acquire(Times &times, uint32_t program, const Release &release,
                         unsigned clusterSize) {
   if (release.program == program) {
-    // What it knows of the agent up to that time is all that was known then.
+    // Its knowledge of the agent up to that time is all that was known then.
     if (release.isMixed || times.of[release.agent] < release.clock)
       times.join(release.times);
     return;
@@ -37,7 +37,7 @@ void simulator::acquire(Times &times, uint32_t program, const Release &release,
 void simulator::acquire(Times &times, uint32_t program, const Times &other, uint32_t otherProgram) {
   if (otherProgram == program)
     return times.join(other);
-  // What has come back of its own program is known as such.
+  // Knowledge that returns to its own program is recognised.
   for (const HeardAgent &own : other.others.lookup(program)) {
     times.of[own.agent] = std::max(times.of[own.agent], own.heard.clock);
     times.fenced[own.agent] = std::max(times.fenced[own.agent], own.heard.fencedShared);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Who is known to have done what: vector clocks.
+// Vector clocks: the events that each agent knows.
 //
-// What acts in a program is an agent: its warps, and the barriers in shared memory, which
-// stand for the copies that report to them. An agent's clock advances where others may hear
-// of what it has done so far. A warp knows, of each agent of its program, up to what time it
-// has heard from it; of other programs it knows by atomics that acquire what others have
-// released.
+// The agents of a program are its warps and the barriers in shared memory, which stand for the
+// copies that report to them. An agent's clock advances where it releases its past accesses to
+// others. For each agent of its program, a warp knows the latest time that it has acquired. It
+// acquires times of other programs by atomics.
 
 #ifndef TESSERA_LIB_SIMULATOR_CLOCKS_H
 #define TESSERA_LIB_SIMULATOR_CLOCKS_H
@@ -26,13 +25,13 @@ constexpr unsigned kMaxClusterSize = 16;
 constexpr unsigned kBarrierAgents = 32;
 constexpr unsigned kAgents = kMaxWarps + kBarrierAgents;
 
-/// The time of a copy that nobody has waited for: after everything.
+/// The time of a copy without a wait: after everything.
 constexpr Clock kPending = ~0u;
 
-/// Up to what time something has heard from everybody.
+/// The latest acquired time of every agent.
 struct Times {
   std::array<Clock, kAgents> of{};
-  /// What of that is also visible to the asynchronous units, in shared memory and in global.
+  /// The part of that which is visible to the asynchronous units, in shared and in global memory.
   std::array<Clock, kAgents> fenced{}, fencedGlobal{};
   OtherPrograms others;
   /// How often the barrier of the cluster has been waited for, which says that all of its
@@ -42,8 +41,7 @@ struct Times {
   void join(const Times &other);
 };
 
-/// The programs that what orders memory orders it for. Where programs are in no clusters, a
-/// cluster is one program.
+/// The programs that what orders memory orders it for. Without clusters, a cluster is one program.
 enum class Reach : uint8_t { Program, Cluster, Device };
 
 /// True if something of that reach orders memory between two programs.
@@ -52,7 +50,7 @@ inline bool reaches(Reach reach, uint32_t a, uint32_t b, unsigned clusterSize) {
          (reach == Reach::Cluster && a / clusterSize == b / clusterSize);
 }
 
-/// What an agent knew when it released it at an address.
+/// The knowledge of an agent when it released it at an address.
 struct Release {
   uint32_t program = 0;
   unsigned agent = 0;
@@ -62,9 +60,9 @@ struct Release {
   Times times;
 };
 
-/// `times`, of something in `program`, has heard what `release` says, if that is for others.
+/// `times`, of an agent in `program`, acquires `release`, if that is for others.
 void acquire(Times &times, uint32_t program, const Release &release, unsigned clusterSize);
-/// `times`, of something in `program`, has heard all that `other`, of `otherProgram`, has.
+/// `times`, of an agent in `program`, acquires all of `other`, of `otherProgram`.
 void acquire(Times &times, uint32_t program, const Times &other, uint32_t otherProgram);
 
 } // namespace tessera::simulator

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A cluster: blocks that run at the same time, reach each other's shared memory and meet at
-// a barrier of their own. Where a kernel has no clusters, each block is one.
+// A cluster: blocks that run at the same time, reach each other's shared memory and meet at a
+// barrier of their own. Without clusters, each block is one.
 //
-// A block may touch another one's shared memory only while that one runs: after something
-// that the other has done, so that it has begun (the barrier of the cluster, of whatever
-// order), and before something that the other waits for, so that it has not ended. Both are
-// looked for by the clocks (Clocks.h), so that a missing barrier is found in whatever order
-// the blocks happened to run.
+// A block may access another one's shared memory only while that one runs. It must come after an
+// event of the other, which shows that it has begun (the barrier of the cluster, of any order). It
+// must come before an event that the other waits for, which shows that it has not ended. Both are
+// looked for by the clocks (Clocks.h), so that a missing barrier is found in whatever order the
+// blocks happened to run.
 
 #ifndef TESSERA_LIB_SIMULATOR_CLUSTER_H
 #define TESSERA_LIB_SIMULATOR_CLUSTER_H
@@ -20,11 +20,11 @@ namespace tessera::simulator {
 
 class Machine;
 
-/// Of addresses that somebody has released something at.
+/// The addresses of releases.
 using Releases = llvm::DenseMap<uint64_t, std::shared_ptr<const Release>>;
 
-/// The latest access of an instruction and an agent to the shared memory of a block, by
-/// another block or by a copy: it is to be over when the block ends.
+/// The latest access of an instruction and an agent to the shared memory of a block, by another
+/// block or by a copy. It must be complete when the block ends.
 struct Visit {
   const Instr *instr = nullptr;
   Warp *warp = nullptr;
@@ -32,7 +32,7 @@ struct Visit {
   unsigned rank = 0, agent = 0;
   Clock clock = 0;
   uint64_t address = 0;
-  bool isRead = false; ///< for which it is enough to hear that it has been done
+  bool isRead = false; ///< for which it is enough to know that it is complete
   std::string what;    ///< "reads 4 bytes"
 };
 
@@ -47,7 +47,7 @@ public:
   void arrive(Warp &warp, const Instr &instr, Lanes lanes, bool isRelaxed);
   /// The warp goes on when all have come.
   void wait(Warp &warp, const Instr &instr, Lanes lanes);
-  /// A warp has ended; nobody waits for it.
+  /// A warp has ended; no warp waits for it.
   void leave(Warp &warp);
   /// Threads that have come to the barrier, and how many have to.
   std::pair<unsigned, unsigned> countArrived() const;
@@ -72,8 +72,8 @@ public:
 private:
   void completePhase();
 
-  /// Of each block, what who has come to the barrier releases; and what those released who
-  /// came to it the last time.
+  /// For each block: the releases of warps that have arrived at the barrier, and those of its last
+  /// phase.
   std::vector<Times> arriving, released;
 };
 

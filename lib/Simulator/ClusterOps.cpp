@@ -53,7 +53,7 @@ void mapAddress(Warp &warp, const Instr &instr, Lanes lanes) {
   });
 }
 
-/// Of which block an address of shared memory is.
+/// The block of an address of shared memory.
 void findRank(Warp &warp, const Instr &instr, Lanes lanes) {
   const uint64_t *addresses = warp.in(instr, 0);
   uint64_t *results = warp.out(instr);

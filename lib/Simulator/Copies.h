@@ -29,7 +29,7 @@ struct PendingCopy {
   void read();
 };
 
-/// What becomes of bytes that are there, and of those that a copy brings; null: the copy's.
+/// Combines the bytes in memory with those of a copy; null: the copy's.
 using Combine = std::function<void(uint8_t *to, const uint8_t *from, uint64_t bytes)>;
 
 /// A copy from shared memory to global, which goes on beside the program: it reads at some

@@ -17,7 +17,7 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::simulator;
 
-// What undefined values are made of: neither small nor a valid address.
+// The bits of undefined values: neither small nor a valid address.
 static constexpr uint64_t kRubbish = 0xdeadbeefcafef00d;
 
 SmallVector<Type> simulator::getScalars(Type type) {
@@ -248,9 +248,9 @@ void Decoder::run() {
       decode(function);
 }
 
-/// The blocks of a function in an order in which only the jump back of a loop goes back.
-/// What comes of structured control flow is in one already, all of a loop before what
-/// follows it; any other function takes the order of a depth-first search.
+/// The blocks of a function in an order in which only the jump back of a loop goes back. Structured
+/// control flow is in such an order already, all of a loop before its continuation. Any other
+/// function takes the order of a depth-first search.
 static SmallVector<Block *> orderBlocks(Region &region) {
   SmallVector<Block *> blocks;
   for (Block &block : region)
@@ -400,7 +400,7 @@ static void appendBits(Attribute attribute, SmallVectorImpl<uint64_t> &bits) {
       appendBits(item, bits);
 }
 
-/// Where a member begins among the scalars of an aggregate, and how many scalars it has.
+/// The first scalar of a member in an aggregate, and its number of scalars.
 static std::pair<size_t, size_t> findMember(Type type, ArrayRef<int64_t> position) {
   size_t first = 0;
   for (int64_t index : position) {

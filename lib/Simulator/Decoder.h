@@ -51,7 +51,7 @@ public:
     return kept.get();
   }
   const Code *findFunction(llvm::StringRef name) const;
-  /// Where a global lies: an address, or an offset in shared memory.
+  /// The place of a global: an address, or an offset in shared memory.
   std::optional<uint64_t> findGlobal(llvm::StringRef name) const;
   static uint64_t sizeOf(mlir::Type type);
   static uint64_t alignmentOf(mlir::Type type);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Who touched global memory when, in one launch.
+// The accesses of global memory in one launch, with their agents and times.
 //
 // Each piece of 4 bytes remembers its last write and reads since: the program, the agent
 // and its clock (Clocks.h), the lanes, and the instruction. Two accesses, one of them a
@@ -43,9 +43,9 @@ struct GlobalAccess {
   GlobalAccess() : agent(0), instr(0) {}
 };
 
-/// Who makes an access, and how.
+/// The agent of an access, and its kind.
 struct GlobalAccessor {
-  /// What is remembered. A copy's agent is not the warp that began it.
+  /// The recorded accesses. A copy's agent is not the warp that began it.
   GlobalAccess access;
   /// The lane that makes it or began it, its warp and its program.
   uint32_t program = 0;
@@ -106,8 +106,8 @@ private:
     unsigned shift = 2; ///< of a piece's size
     std::vector<Piece> pieces;
   };
-  /// Readers that are remembered of a piece. Of more than one program any other one races
-  /// with a write, so that few will do.
+  /// Readers that are remembered of a piece. If several programs read, any other one races with a
+  /// write, so few of them suffice.
   static constexpr size_t kMostReaders = 8;
   using Readers = llvm::SmallVector<GlobalAccess, 2>;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is said of accesses to global memory, and what atomics order between programs.
+// Reports about accesses to global memory, and the order of programs by atomics.
 
 #include "Machine.h"
 #include "MemoryOps.h"
@@ -142,7 +142,7 @@ void simulator::releaseAt(Warp &warp, Space space, uint64_t address, bool isUpda
       releases[address] = release;
     return;
   }
-  // Who reads what an update has written has also read what was there before.
+  // A reader of an update's result has also read the value before.
   if (!isUpdate) {
     if (release)
       found->second = release;

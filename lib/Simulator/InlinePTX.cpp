@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Inline PTX: a text of instructions, parsed when the function is decoded. What the
-// compiler writes is a small set; of the rest, what short texts of users have.
+// Inline PTX: a text of instructions, parsed when the function is decoded. The compiler writes a
+// small set of instructions. Others are those of users' short texts.
 
 #include "InlinePTX.h"
 
@@ -251,7 +251,7 @@ void PTXText::decodeStatement(StringRef statement) {
   decoder.predicate(first, instr.predicate, instr.isNegated);
 }
 
-/// Of jumps there are those back to the start of a wait.
+/// The only jumps are those back to the start of a wait.
 bool PTXText::decodeLoop(const PTXInstr &instr, StringRef label) {
   auto target = labels.find(label);
   return target != labels.end() && instr.predicate != kNoRegister && instr.isNegated &&
@@ -352,7 +352,7 @@ bool simulator::readAtomicKind(Decoder &decoder, const PTXInstr &instr, WarpAcce
 
 static bool decodeAtomic(Decoder &decoder, const PTXInstr &instr) {
   bool hasResult = instr.words.front() == "atom";
-  // A vector's elements are added, each for itself.
+  // A vector's elements are added separately.
   size_t count = instr.operands[1 + hasResult].registers.size();
   bool isVector = count > 1;
   WarpAccess access = getAccess(instr, instr.operands[hasResult], count);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Integers, predicates and addresses. Lanes hold them zero-extended. What LLVM leaves
-// undefined (division by zero, shifts past the width) gives what the language says of it.
+// Integers, predicates and addresses. Lanes hold them zero-extended. Cases that LLVM leaves
+// undefined (division by zero, shifts past the width) have the language's meaning.
 
 #include "Decoder.h"
 #include "InlinePTX.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// libdevice by its symbols: integers and bits, arithmetic and conversions rounded in a
-// direction, parts of floats, and the functions that C has or that C's make easy. Floats
-// are rounded in a direction by the host, which is told so for one operation.
+// libdevice by its symbols: integers and bits, arithmetic and conversions rounded in a direction,
+// parts of floats, and the functions that C has or that C's make easy. The host rounds floats in a
+// direction, set for one operation.
 
 #include "LibraryFunctions.h"
 
@@ -141,7 +141,7 @@ template <typename T, int mode> T fused(T a, T b, T c) {
 
 /// A number as another type of float, or an integer as a float.
 template <typename To, typename From, int mode> To converted(From a) {
-  // Of an unsigned integer a host may make a difference, which is -0 when it rounds down.
+  // A host may convert an unsigned integer by a subtraction, which gives -0 when it rounds down.
   if constexpr (std::is_integral_v<From>)
     if (a == 0)
       return 0;

@@ -11,8 +11,8 @@
 
 namespace tessera::simulator {
 
-/// What runs a function of libdevice by its symbol, null if it is not known. What is exact
-/// there is exact here; the others are as good as the host's C library.
+/// The implementation of a function of libdevice by its symbol, null if unknown. Exact functions
+/// are exact here; the others are as accurate as the host's C library.
 Handler findLibraryFunction(llvm::StringRef symbol);
 
 } // namespace tessera::simulator

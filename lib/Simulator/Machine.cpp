@@ -322,7 +322,7 @@ Machine::Machine(const Image &image, const Code &kernel, std::array<int32_t, 3> 
       shadow->setUnwritten(region.begin, region.end);
 }
 
-/// Of the things in a box of `extents`, x first, where number `number` is.
+/// The coordinates of number `number` in a box of `extents`, x first.
 static std::array<int32_t, 3> placeInBox(uint32_t number, std::array<uint32_t, 3> extents) {
   return {static_cast<int32_t>(number % extents[0]),
           static_cast<int32_t>(number / extents[0] % extents[1]),
@@ -381,7 +381,7 @@ void Machine::run() {
     takeAny(leftStores, drawBits())->write();
 }
 
-/// What a program has begun to write goes on without it; what it has begun to read arrives.
+/// Writes that a program has begun continue without it; its reads arrive.
 void Machine::retire(Cluster &cluster) {
   while (!cluster.copies.empty())
     cluster.arriveCopy(0);
@@ -424,7 +424,7 @@ bool Machine::runSome(Cluster &cluster) {
   Warp &warp = *runnable[drawBits() % runnable.size()];
   warp.run(static_cast<unsigned>(drawBits() % 16));
   cluster.idleRuns = warp.isSpinning ? cluster.idleRuns + 1 : 0;
-  // All have had their turn many times over, and nothing is on its way.
+  // All warps have been scheduled many times over, and no copy is in flight.
   if (cluster.idleRuns > 1000 * runnable.size() && cluster.copies.empty()) {
     reportDeadlock(cluster);
     return false;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What runs the bytecode: the machine with its resident programs, a program's warps, and
-// the frames of a warp.
+// The executor of the bytecode: the machine with its resident programs, a program's warps, and the
+// frames of a warp.
 //
-// Lanes of a warp go their own ways at a branch. Of the groups that result, the one that
-// stands at the earliest block runs, blocks being in an order in which all of a loop lies
-// before what follows it; so groups meet again as early as they can.
+// Lanes of a warp go their own ways at a branch. Of the resulting groups, the one at the earliest
+// block runs. In the order of blocks, all of a loop precedes its continuation. So groups reconverge
+// as early as possible.
 
 #ifndef TESSERA_LIB_SIMULATOR_MACHINE_H
 #define TESSERA_LIB_SIMULATOR_MACHINE_H
@@ -30,8 +30,8 @@ constexpr uint64_t kSharedWindow = uint64_t(1) << 60;
 constexpr uint64_t kLocalWindow = uint64_t(1) << 61;
 constexpr uint64_t kWindowBytes = uint64_t(1) << 32;
 
-/// In the address of shared memory of a cluster, from this bit on, 1 more than the number of
-/// a block in the cluster; or 0 for the block's own memory.
+/// In the address of shared memory of a cluster, the bits from here on are 1 more than the number
+/// of a block in the cluster. They are 0 for the block's own memory.
 constexpr unsigned kRankShift = 24;
 
 struct Frame {
@@ -79,9 +79,9 @@ public:
   unsigned threadOf(unsigned lane) const { return id * kLanes + lane; }
   Accessor accessor(unsigned lane) const;
   GlobalAccessor globalAccessor(const Instr &instr, unsigned lane) const;
-  /// What comes after is told apart from what came before.
+  /// Later accesses are distinguished from earlier ones.
   void tick() { ++times.of[id]; }
-  /// All lanes have come to one place, and know of each other's accesses to memory.
+  /// All lanes are at one place, and their accesses to memory are ordered.
   void meetLanes() {
     tick();
     lanesMet = times.of[id];
@@ -109,7 +109,7 @@ public:
   Lanes cameToCluster = 0;
   bool hasMetCluster = false; ///< all have come since
   bool wasRelaxed = false;    ///< it came to order no memory
-  /// What a later relaxed write releases, and what a later fence acquires.
+  /// The release of a later relaxed write, and the acquire of a later fence.
   std::shared_ptr<const Release> fenced;
   std::vector<std::shared_ptr<const Release>> seen;
   uint64_t localBytes = 0;
@@ -143,7 +143,7 @@ struct Barrier {
   Times times;
 };
 
-/// A barrier in shared memory. Its phase is over when nobody and no byte is missing.
+/// A barrier in shared memory. Its phase is complete when no arrival and no byte is missing.
 struct MBarrier {
   int64_t expected = 0, pending = 0; ///< arrivals
   int64_t bytes = 0;                 ///< that copies have yet to bring
@@ -152,12 +152,12 @@ struct MBarrier {
   Clock firstClock = 0;              ///< of that, at its first phase
   Times times;                       ///< of who of its program has arrived in this one
   Times released;                    ///< of who arrived in the last one
-  /// The same of other blocks of the cluster, as this block hears it; null if of none.
+  /// The same for other blocks of the cluster, as this block acquires it; null if for none.
   std::shared_ptr<Times> timesOfOthers, releasedByOthers;
-  /// Who made it, and whether a fence has followed that is for barriers.
+  /// Its maker, and whether a fence for barriers has followed.
   SharedRecord maker;
   bool isFenced = false;
-  /// Who has waited for that phase of the cluster's barrier knows that it was made.
+  /// A warp that has waited for that phase of the cluster's barrier knows that it was made.
   unsigned publishedIn = ~0u;
 
   /// When what arrives in this phase is over.
@@ -227,7 +227,7 @@ public:
   /// Has copies to an address write what they have.
   void land(uint64_t address);
   uint64_t drawBits() { return random(); }
-  /// What every kernel's argument is, a slot each.
+  /// The values of a kernel's arguments, a slot each.
   llvm::ArrayRef<uint64_t> getArguments() const { return args; }
   void noteShared(const Instr &instr, const char *name, unsigned wavefronts, unsigned ideal);
 
@@ -262,7 +262,7 @@ private:
   std::vector<Finding> findings;
   llvm::DenseMap<uint32_t, std::pair<mlir::Operation *, SharedAccess>> sharedAccesses;
   std::vector<const Instr *> instrs; ///< by number
-  /// Of programs that have ended; the launch waits for them.
+  /// The copies of programs that have ended; the launch waits for them.
   std::vector<std::shared_ptr<BulkStore>> leftStores;
   std::vector<std::unique_ptr<Cluster>> resident;
 };

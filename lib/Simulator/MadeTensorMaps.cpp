@@ -29,7 +29,7 @@ struct Fields {
 };
 static_assert(sizeof(Fields) <= kMapBytes);
 
-/// Where a field is, and its bytes; 0 for what is no field.
+/// The place of a field, and its bytes; 0 if it is not a field.
 std::pair<size_t, unsigned> findField(StringRef name, unsigned number) {
   return llvm::StringSwitch<std::pair<size_t, unsigned>>(name)
       .Case("global_address", {offsetof(Fields, base), 8})
@@ -59,7 +59,7 @@ constexpr ElementType kElements[] = {
     {cuda::TensorMapElement::BFloat16, 2},
 };
 
-/// What is in the bytes; reported, and nothing, if that is no map.
+/// The contents of the bytes; nothing, and reported, if they are not a map.
 std::optional<TensorMap> read(Warp &warp, const Instr &instr, const uint8_t *bytes,
                               uint64_t address) {
   Fields fields;
@@ -138,7 +138,7 @@ void publish(Warp &warp, const Instr &instr, Lanes lanes) {
   warp.machine.madeMaps[to] = made;
 }
 
-/// What a program finds at an address from here on is what was made there.
+/// From here on, a program finds the made map at the address.
 void fence(Warp &warp, const Instr &instr, Lanes lanes) {
   const uint64_t *addresses = warp.in(instr, 0);
   forEachLane(lanes, [&](unsigned lane) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Tensor maps that programs make. What hardware has in the 128 bytes is nobody's business; here
-// it is the fields one after another, so that a field is a store, and races and places are seen
-// to by who looks at stores.
+// Tensor maps that programs make. The hardware's format of the 128 bytes is opaque. Here they are
+// the fields one after another. So setting a field is a store, which is checked for races and
+// bounds like any other.
 
 #ifndef TESSERA_LIB_SIMULATOR_MADETENSORMAPS_H
 #define TESSERA_LIB_SIMULATOR_MADETENSORMAPS_H

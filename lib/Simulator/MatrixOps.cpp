@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a warp does with small matrices: ldmatrix, stmatrix and mma.sync. Products are
-// summed in double; accumulators of f32 are cut off as an H200's are, others rounded once, which is
-// at least as near as the machine's.
+// Matrix instructions of a warp: ldmatrix, stmatrix and mma.sync. Products are summed in double;
+// accumulators of f32 are cut off as an H200's are, others rounded once, which is at least as near
+// as the machine's.
 
 #include "MatrixOps.h"
 
@@ -108,7 +108,7 @@ uint64_t simulator::addProducts(MatrixType type, double accumulator, const doubl
   int64_t units = cut(accumulator);
   for (unsigned index = 0; index < count; ++index)
     units += cut(multiply(index));
-  // What a float does not hold of the units; one below the smallest is rounded.
+  // The part of the units that a float does not hold; one below the smallest is rounded.
   uint64_t magnitude = units < 0 ? -units : units;
   if (unsigned width = llvm::Log2_64(magnitude | 1) + 1; width > kBits)
     magnitude &= ~uint64_t(0) << (width - kBits);
@@ -230,9 +230,10 @@ double read(Warp &warp, const PackedElement &element, unsigned lane, MatrixType 
   return toDouble(type, warp.row(element.reg)[lane] >> element.shift);
 }
 
-/// Who holds what: row group g = lane / 4, t = lane % 4. Of A, element j of word i is
-/// (g + 8 (i mod 2), e t + j + 4 e (i / 2)), with e elements a word (and one row group for
-/// f64); of B (e t + j + 4 e i, g); of the accumulators (g + 8 (i / 2), 2 t + i mod 2).
+/// The elements of lanes, with row group g = lane / 4 and t = lane % 4. For A, element j of word i
+/// is (g + 8 (i mod 2), e t + j + 4 e (i / 2)), with e elements per word (and one row group for
+/// f64). For B, it is (e t + j + 4 e i, g). For the accumulators, it is (g + 8 (i / 2), 2 t + i mod
+/// 2).
 void multiplyOfWarp(Warp &warp, const Instr &instr, Lanes lanes) {
   if (!warp.checkWhole(instr, lanes, "mma"))
     return;
@@ -317,7 +318,7 @@ bool decodeMma(Decoder &decoder, NVVM::MmaOp op) {
   return true;
 }
 
-/// Of 8-bit floats, "llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e5m2.f32", whose operands are words.
+/// For 8-bit floats, "llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e5m2.f32", whose operands are words.
 bool decodeMmaIntrinsic(Decoder &decoder, LLVM::CallIntrinsicOp call) {
   StringRef name = call.getIntrin();
   if (!name.consume_front("llvm.nvvm.mma."))

@@ -14,10 +14,10 @@ enum class MatrixType : uint8_t { F16, BF16, TF32, F32, F64, E4M3, E5M2, S8, U8,
 unsigned getBits(MatrixType type);
 double toDouble(MatrixType type, uint64_t bits);
 uint64_t fromDouble(MatrixType type, double value);
-/// What an instruction makes of an accumulator and the products of `count` pairs of elements, those
-/// of `y` `stride` apart. In f32 as an H200 does, bit for bit: of all that is added, what lies
-/// below 2 bits more than f32 has for the largest is cut off, and then what the result does not
-/// hold. The largest is found by exponents, a product's being the sum of its operands'.
+/// The sum of an accumulator and the products of `count` pairs of elements, those of `y` `stride`
+/// apart. In f32, it is bit for bit that of an H200. All terms are truncated to 2 bits more than
+/// f32 has for the largest, and then the sum is truncated to f32. The largest is found by
+/// exponents, a product's being the sum of its operands'.
 uint64_t addProducts(MatrixType type, double accumulator, const double *x, const double *y,
                      unsigned count, unsigned stride = 1, double sign = 1);
 /// "f16", "e4m3", "s32", ...

@@ -131,7 +131,7 @@ static Space findSpace(Warp &warp, const uint8_t *at) {
   return Space::Global;
 }
 
-/// What an atomic access releases; null if nothing. What comes after it is not of that.
+/// The release of an atomic access; null if none. Later accesses are not part of it.
 static std::shared_ptr<const Release> findRelease(Warp &warp, const WarpAccess &access) {
   if (!access.isAtomic)
     return nullptr;
@@ -244,7 +244,7 @@ uint64_t simulator::combineAtomic(const WarpAccess &access, uint64_t old, uint64
   llvm_unreachable("covered switch");
 }
 
-/// What an atomic operation makes of `old` is `value`.
+/// An atomic operation replaces `old` by `value`.
 static void watchUpdate(Warp &warp, const Instr &instr, unsigned lane, const uint8_t *at,
                         const WarpAccess &access, uint64_t old, uint64_t value,
                         const std::shared_ptr<const Release> &release) {
@@ -254,8 +254,8 @@ static void watchUpdate(Warp &warp, const Instr &instr, unsigned lane, const uin
     return;
   if (Space space = findSpace(warp, at); space != Space::Global)
     return releaseAt(warp, space, address, /*isUpdate=*/true, release);
-  // Of 8 bits there are no atomics: one of 16 leaves the other half as it was, and is
-  // tried again where that has changed.
+  // There are no atomics of 8 bits. One of 16 bits keeps the other half, and is tried again if that
+  // has changed.
   if (mayFail && access.bytes == 2 && ((old ^ value) & 0xff) == 0)
     watchAtomic(warp, instr, lane, address + 1, 1, AccessKind::Atomic, access);
   else if (mayFail && access.bytes == 2 && ((old ^ value) & 0xff00) == 0)
@@ -265,8 +265,8 @@ static void watchUpdate(Warp &warp, const Instr &instr, unsigned lane, const uin
   releaseAt(warp, Space::Global, address, /*isUpdate=*/true, release);
 }
 
-/// Lanes take turns, at each element of a vector. There may be no result. What they acquire comes
-/// before what they release: each has done both when another one sees it.
+/// Lanes run one after another, at each element of a vector. There may be no result. A lane
+/// acquires before it releases: both are complete when another lane observes it.
 void simulator::runAtomic(Warp &warp, const Instr &instr, Lanes lanes) {
   const auto &access = *static_cast<const WarpAccess *>(instr.detail);
   const uint64_t *addresses = warp.in(instr, 0);
@@ -354,7 +354,7 @@ Reach simulator::getReach(std::optional<StringRef> scope) {
 
 namespace {
 
-/// Which order an operation of LLVM asks for, and among whom.
+/// The ordering of an operation of LLVM, and its scope.
 void setOrdering(WarpAccess &access, LLVM::AtomicOrdering order, std::optional<StringRef> scope) {
   access.isAtomic = true;
   access.reach = getReach(scope);

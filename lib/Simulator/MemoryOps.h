@@ -30,7 +30,7 @@ enum class AtomicKind : uint8_t {
   CAS,
 };
 
-/// What an atomic access orders.
+/// The ordering of an atomic access.
 enum class Ordering : uint8_t { Relaxed, Acquire, Release, AcquireRelease };
 
 inline bool releases(Ordering order) { return order >= Ordering::Release; }
@@ -38,7 +38,7 @@ inline bool releases(Ordering order) { return order >= Ordering::Release; }
 /// The reach of a scope as LLVM names it.
 Reach getReach(std::optional<llvm::StringRef> scope);
 
-/// What an access moves. Operand 0 is the address; then come the values, a register each.
+/// The data of an access. Operand 0 is the address; then come the values, a register each.
 struct WarpAccess {
   Space space = Space::Generic;
   unsigned bytes = 0;     ///< of one register's value
@@ -54,7 +54,7 @@ struct WarpAccess {
   unsigned total() const { return bytes * count; }
 };
 
-/// What an atomic makes of what was there; `replacement`: of a compare-and-swap.
+/// The new value of an atomic, given the old one; `replacement`: of a compare-and-swap.
 uint64_t combineAtomic(const WarpAccess &access, uint64_t old, uint64_t value,
                        uint64_t replacement);
 
@@ -68,7 +68,7 @@ void watchAtomic(Warp &warp, const Instr &instr, unsigned lane, uint64_t address
 /// An atomic reads at an address: its warp knows, at once or after a fence, what was released
 /// there.
 void acquireAt(Warp &warp, Space space, uint64_t address, const WarpAccess &access);
-/// What the warp knows, to be released.
+/// The knowledge of the warp, to be released.
 std::shared_ptr<const Release> makeRelease(Warp &warp, Reach reach);
 /// An atomic has written at an address; `release` is null if it releases nothing. An update
 /// has read as well.
@@ -89,8 +89,8 @@ void watchBarrier(Warp &warp, const Instr &instr, unsigned lane, const Cta &targ
 void noteCopyTo(Warp &warp, const Instr &instr, unsigned lane, Cta &target, uint64_t address,
                 uint64_t bytes, uint64_t barrier);
 
-/// Where bytes lie, once the access is found to be allowed; null, and reported, if not.
-/// `data` is what a write is going to put there.
+/// The place of bytes, if the access is allowed; null, and reported, if not. `data` is what a write
+/// is going to put there.
 uint8_t *resolve(Warp &warp, const Instr &instr, unsigned lane, uint64_t address, unsigned size,
                  unsigned alignment, Space space, AccessKind kind, const uint8_t *data);
 /// The same for global memory, for anybody who makes the access.
@@ -109,8 +109,8 @@ struct SharedPlace {
   Cta *cta = nullptr;
   uint64_t offset = 0;
 };
-/// What an address of shared memory means in a cluster, be it a generic one, of the cluster
-/// or the block's own; no block, and reported, if there is none such.
+/// The meaning of an address of shared memory in a cluster: a generic one, one of the cluster, or
+/// the block's own. No block, and reported, if it does not exist.
 SharedPlace findInCluster(Warp &warp, const Instr &instr, unsigned lane, uint64_t address);
 /// A generic address of the block's own shared memory, and what is one already, as an offset.
 inline uint64_t toShared(uint64_t address) {

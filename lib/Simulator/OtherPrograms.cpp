@@ -7,7 +7,7 @@
 using namespace tessera;
 using namespace tessera::simulator;
 
-/// Of a program's number, so many bits say which child of a node it is under.
+/// So many bits of a program's number select the child of a node.
 static constexpr unsigned kBits = 4, kFanOut = 1 << kBits;
 
 static unsigned getChild(uint32_t program, unsigned height) {

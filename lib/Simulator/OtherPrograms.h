@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What something knows of the agents of other programs, each of which has a clock (Clocks.h).
+// An agent's knowledge of the agents of other programs, each of which has a clock (Clocks.h).
 //
-// Thousands of programs may hear of each other one after the other, and then each of them
-// knows nearly the same as the one before. So this is a tree that is never changed, only
-// made anew where something is added, and shared in all other places: two that have most of
-// their nodes in common are joined in a few steps.
+// Thousands of programs may acquire from each other one after the other. Then each of them knows
+// nearly the same as the one before. So this is a persistent tree, copied only along changes and
+// shared elsewhere. Two that share most of their nodes are joined in a few steps.
 
 #ifndef TESSERA_LIB_SIMULATOR_OTHERPROGRAMS_H
 #define TESSERA_LIB_SIMULATOR_OTHERPROGRAMS_H
@@ -21,10 +20,10 @@ namespace tessera::simulator {
 
 using Clock = uint32_t;
 
-/// What is known of an agent of another program.
+/// The knowledge of an agent of another program.
 struct Heard {
   Clock clock = 0;
-  /// What of that the asynchronous units see, in global memory and in shared.
+  /// The part of that which the asynchronous units see, in global and in shared memory.
   Clock fenced = 0, fencedShared = 0;
   /// Up to when what it has read is known to have been read, where that is later.
   Clock reads = 0;
@@ -64,11 +63,11 @@ public:
   void erase(uint32_t program);
   /// Has the asynchronous units see all that is known, in shared memory, in global, or both.
   void fence(bool inShared, bool inGlobal);
-  /// Of all that is known, that what was read until then has been read.
+  /// For all known agents: reads until that time are complete.
   OtherPrograms asReads() const;
 
   Heard lookup(uint32_t program, unsigned agent) const;
-  /// What is known of the agents of a program, in their order.
+  /// The knowledge of the agents of a program, in their order.
   llvm::ArrayRef<HeardAgent> lookup(uint32_t program) const;
 
 private:

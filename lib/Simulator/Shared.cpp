@@ -24,8 +24,8 @@ bool SharedMemory::isOrdered(const SharedRecord &earlier, const Accessor &who, b
   return earlier.clock < who.clock || (earlier.lanes & ~lanesOf(who)) == 0;
 }
 
-/// Several lanes may have written the same; to each of them it is its own write. What a copy
-/// has written is written over when the copy is known to be over.
+/// Several lanes may have written the same; to each of them it is its own write. A copy's write may
+/// be overwritten once the copy is known to be complete.
 bool SharedMemory::isWriteOrdered(const Shadow &shadow, const Accessor &who, bool isWrite) {
   const SharedRecord &write = shadow.write;
   return isOrdered(write, who, /*isOver=*/isWrite && write.agent >= kMaxWarps) ||

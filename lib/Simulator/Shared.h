@@ -2,12 +2,11 @@
 //
 // The shared memory of a program, and who touched it when.
 //
-// Each byte remembers its last write and the reads since, with the time of whoever did
-// them: every warp has a clock that advances where it synchronises, and knows of each
-// other warp up to what time it has heard from it. An access is ordered after another
-// one if the warp has heard from the other's warp up to that time, and of the same warp
-// if the clock has advanced or the lane is the same. Programs of a cluster reach each
-// other's memory, so each access has the program that made it, too.
+// Each byte records its last write and the reads since, with their agents and times. Every warp has
+// a clock that advances where it synchronises, and knows the latest acquired time of each other
+// warp. An access is ordered after another one if the warp has acquired the other warp's time.
+// Within a warp, it is ordered if the clock has advanced or the lane is the same. Programs of a
+// cluster reach each other's memory, so each access has the program that made it, too.
 
 #ifndef TESSERA_LIB_SIMULATOR_SHARED_H
 #define TESSERA_LIB_SIMULATOR_SHARED_H
@@ -19,28 +18,27 @@
 
 namespace tessera::simulator {
 
-/// Who makes an access. Lane kLanes stands for all of them at once (ldmatrix, wgmma). A copy
-/// that reports to a barrier is of that barrier's agent, which may be of another program of
-/// the cluster than who began it.
+/// The agent of an access. Lane kLanes stands for all of them at once (ldmatrix, wgmma). A copy
+/// that reports to a barrier is of that barrier's agent, which may be of another program of the
+/// cluster than who began it.
 struct Accessor {
   unsigned agent = 0;
   unsigned rank = 0; ///< of the agent's program in the cluster
   unsigned lane = 0;
   Clock clock = 0;
-  /// What was known to who makes the access or began it, and which program of the cluster
-  /// that is of.
+  /// The knowledge of the agent that makes or began the access, and its program in the cluster.
   const Times *heard = nullptr;
   unsigned observer = 0;
   uint32_t firstProgram = 0; ///< of the cluster
   uint32_t instr = 0;        ///< its number
   bool isAsync = false;      ///< by way of the asynchronous units
   bool isPending = false;    ///< over only when it has been waited for
-  /// Reading what nobody has written is nothing to report: a loop may begin a dot that
-  /// its last iteration drops. Where it is not dropped, rubbish shows.
+  /// Reads of unwritten memory are not reported: a loop may begin a dot that its last iteration
+  /// drops. If it is not dropped, the result shows it.
   bool isSpeculative = false;
-  /// At a barrier, of which who waits there hears.
+  /// At a barrier, whose waiters acquire it.
   bool isArrival = false;
-  /// Of a barrier, of which it is known who has made it and when.
+  /// Of a barrier, whose maker and time are known.
   bool isPublished = false;
 };
 
@@ -51,7 +49,7 @@ inline bool isWrite(AccessKind kind) {
   return kind != AccessKind::Read && kind != AccessKind::AtomicRead;
 }
 
-/// What is wrong with an access to a byte.
+/// The error of an access to a byte.
 enum class Conflict : uint8_t { None, Uninitialised, Race, Unfenced };
 
 /// An access as shared memory remembers it.
@@ -91,7 +89,7 @@ public:
                         const uint8_t *data);
   /// Ends a copy of `agent` to these bytes.
   void complete(uint64_t address, unsigned size, unsigned agent, Clock clock);
-  /// An asynchronous read of 16 bytes, which nobody may overwrite before its end.
+  /// An asynchronous read of 16 bytes, which no agent may overwrite before its end.
   void beginRead(uint64_t piece, uint32_t instr) {
     ++pendingReads[piece].count;
     pendingReads[piece].instr = instr;
@@ -103,7 +101,7 @@ public:
   static bool isOrdered(const SharedRecord &earlier, const Accessor &who, bool isOver);
 
 private:
-  /// What memory holds before it is written: a NaN in every type of floats.
+  /// The contents of unwritten memory: a NaN in every type of floats.
   static constexpr uint8_t kRubbish = 0xff;
 
   struct Shadow {

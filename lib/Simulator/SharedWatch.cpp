@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is said of accesses to shared memory, a block's own and, in a cluster, another one's.
+// Reports about accesses to shared memory, a block's own and, in a cluster, another one's.
 
 #include "Machine.h"
 #include "MemoryOps.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Copies of boxes of arrays by tensor maps, which go on beside the program (Engines.cpp).
-// A load may read the array until the barrier that it reports to says that it is over; a
-// store may read shared memory until that has been waited for, and write the array until all
-// of it has.
+// Copies of boxes of arrays by tensor maps, which go on beside the program (Engines.cpp). A load
+// may read the array until its barrier completes. A store may read shared memory until the wait for
+// its read, and write the array until the wait for all of it.
 
 #include "BulkOps.h"
 #include "InlinePTX.h"
@@ -30,16 +29,16 @@ struct Box {
       bytes *= map->shape.box[dim];
     return bytes;
   }
-  /// Where byte `offset` of the box lies in shared memory: a rule on addresses.
+  /// The place of byte `offset` of the box in shared memory: a rule on addresses.
   uint64_t place(uint64_t address, uint64_t offset) const {
     uint64_t to = address + offset;
     uint64_t chunks = map->swizzleBytes ? map->swizzleBytes / 16 - 1 : 0;
     return to ^ (to >> 7 & chunks) << 4;
   }
 
-  /// Calls `f(offset in the box, address in the array, bytes)` for what each row has inside
-  /// the array. Of what a store (`inChunks`) writes, 16 bytes are inside if one of them is: so it
-  /// was seen on an H200, where a load gives zeros for every element outside.
+  /// Calls `f(offset in the box, address in the array, bytes)` for what each row has inside the
+  /// array. For a store (`inChunks`), 16 bytes are inside if one of them is. This was observed on
+  /// an H200, where a load gives zeros for every element outside.
   template <typename F> void forEachRow(bool inChunks, F &&f) const {
     const cuda::TensorMapShape &shape = map->shape;
     uint64_t rows = getBytes() / (uint64_t(shape.box[0]) * map->elementBytes);
@@ -102,7 +101,7 @@ Box findBox(Warp &warp, const Instr &instr, unsigned lane, unsigned first, size_
   return box;
 }
 
-/// What a reduction by a tensor map makes of two elements; reported if it is none of theirs.
+/// The result of a reduction by a tensor map on two elements; reported if it is not one of theirs.
 WarpAccess describeReduction(Warp &warp, const Instr &instr, unsigned lane, const TensorMap &map,
                              NVVM::TMAReduxKind kind) {
   using E = cuda::TensorMapElement;
@@ -175,7 +174,7 @@ void loadBox(Warp &warp, const Instr &instr, Lanes lanes) {
       return;
     for (const CopyTarget &target : targets) {
       BulkCopy copy = makeCopy(warp, instr, lane, target);
-      // What is outside of the array is zeros, and counts.
+      // Elements outside of the array are zeros, and count.
       copy.data.assign(box.getBytes(), 0);
       GlobalAccessor who = getBulkReader(warp, instr, lane, *target.cta, target.barrier);
       std::vector<uint64_t> missing; // rows that are not the kernel's

@@ -3,10 +3,10 @@
 // Barriers in shared memory that count arrivals and bytes (mbarrier). Blocks of a cluster
 // come to each other's.
 //
-// What an arrival orders is for its own block, unless it says that it is for the cluster; so
-// PTX has it, and the default of both arrivals and waits. Between blocks, an arrival that is
-// only for its own still says that what was read before has been read, as every ring of
-// slots relies on that copies refill: but not that what was written is there.
+// An arrival orders accesses for its own block, unless it has the scope of the cluster. That is
+// PTX's default for both arrivals and waits. Between blocks, an arrival for its own block still
+// shows that earlier reads are complete. Every ring of slots that copies refill relies on that. It
+// does not make writes visible.
 
 #include "InlinePTX.h"
 #include "Machine.h"
@@ -40,7 +40,7 @@ void Cta::completePhase(MBarrier &barrier) {
 
 namespace {
 
-/// What an instruction on a barrier does, in `immediate`.
+/// The kinds of instructions on a barrier, in `immediate`.
 enum BarrierFlag : int64_t {
   kArrives = 1,
   kExpects = 2,
@@ -109,8 +109,8 @@ void invalidate(Warp &warp, const Instr &instr, Lanes lanes) {
   forEachLane(lanes, [&](unsigned lane) { warp.cta.mbarriers.erase(toShared(addresses[lane])); });
 }
 
-/// What the warp has made is known to the cluster when it has met, even if no memory is
-/// ordered then.
+/// The cluster knows the barriers that the warp has made once it has synchronised, even if no
+/// memory is ordered then.
 void fenceBarriers(Warp &warp, const Instr &, Lanes) {
   for (auto &[address, barrier] : warp.cta.mbarriers)
     barrier.isFenced |= barrier.maker.agent == warp.id;
@@ -120,7 +120,7 @@ void fenceBarriers(Warp &warp, const Instr &, Lanes) {
 // Arrivals and waits
 //===----------------------------------------------------------------------===//
 
-/// A warp arrives at a barrier of a block: who waits there hears what it releases.
+/// A warp arrives at a barrier of a block, whose waiters acquire its release.
 void release(Warp &warp, Cta &cta, MBarrier &barrier, int64_t flags) {
   bool isRelaxed = flags & kRelaxed;
   if (&cta == &warp.cta) {
@@ -186,7 +186,7 @@ void completeBytes(Warp &warp, const Instr &instr, Lanes lanes) {
   warp.tick();
 }
 
-/// The warp hears what was released in the phase that is over.
+/// The warp acquires the releases of the completed phase.
 void acquireFrom(Warp &warp, const MBarrier &barrier, int64_t flags) {
   if (!(flags & kRelaxed))
     warp.times.join(barrier.released);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Who a thread is, and what lanes and warps do together: shuffles, votes and barriers.
+// The ids of a thread, and collective instructions of lanes and warps: shuffles, votes and
+// barriers.
 
 #include "Decoder.h"
 #include "Machine.h"
@@ -368,8 +369,8 @@ void elect(Warp &warp, const Instr &instr, Lanes lanes) {
 // Warps of a program
 //===----------------------------------------------------------------------===//
 
-/// A thread has `immediate` registers from here on, more than before if that is positive and
-/// fewer if negative. Who wants more waits until others have given up enough.
+/// A thread has `immediate` registers from here on, more than before if that is positive and fewer
+/// if negative. A warp that wants more waits until others have given up enough.
 void setRegisters(Warp &warp, const Instr &instr, Lanes lanes) {
   if (!warp.checkWhole(instr, lanes, "a change of registers"))
     return;
@@ -418,7 +419,7 @@ std::optional<Register> simulator::decodeSpecialRegister(Decoder &decoder, Strin
 
 bool simulator::decodeWarp(Decoder &decoder, Operation &op) {
   if (std::optional<int64_t> special = getSpecial(&op)) {
-    // What is called and reads such a number is of a library.
+    // A called function that reads such a number is of a library.
     bool isOfUser = isOfBlock(*special) && !op.getParentOfType<LLVM::LLVMFuncOp>()->hasAttr(
                                                NVVM::NVVMDialect::getKernelFuncAttrName());
     decoder.emit(isOfUser ? readSpecialOfUser : readSpecial, decoder.define(op.getResult(0)), {})

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// wgmma: dots of four warps, whose operands the asynchronous units read from shared
-// memory. A warp has 16 of the 64 rows, so each is simulated by itself. What an
-// instruction reads may not be overwritten before its group has been waited for, and what
-// was written as usual has to be fenced before.
+// wgmma: dots of four warps, whose operands the asynchronous units read from shared memory. A warp
+// has 16 of the 64 rows, so each is simulated separately. Operands of an instruction may not be
+// overwritten before the wait for its group. Writes of threads to them must be fenced before.
 
 #include "InlinePTX.h"
 #include "Machine.h"
@@ -45,7 +44,7 @@ struct Descriptor {
     swizzle = widths[bits >> 62];
   }
 
-  /// Where the element (mn, k) of `bytes` bytes lies.
+  /// The place of the element (mn, k) of `bytes` bytes.
   uint64_t find(unsigned mn, unsigned k, unsigned bytes, bool isKMajor) const {
     uint64_t row = swizzle ? swizzle : 16, perRow = row / bytes;
     uint64_t fast = isKMajor ? k : mn, slow = isKMajor ? mn : k;
@@ -80,7 +79,7 @@ public:
     return toDouble(type, bits);
   }
 
-  /// What was read until somebody waits.
+  /// The reads until a wait.
   void keep(std::vector<uint64_t> &pieces) { llvm::append_range(pieces, seen); }
 
 private:
@@ -183,8 +182,8 @@ void waitForGroups(Warp &warp, const Instr &instr, Lanes lanes) {
 
 enum Fenced : int64_t { kFencesShared = 1, kFencesGlobal = 2 };
 
-/// What was written as usual, and what has been heard of that, is seen by the asynchronous
-/// units from here on. `immediate`: in which memory.
+/// From here on, the asynchronous units see writes of threads, own and acquired ones. `immediate`:
+/// in which memory.
 void fenceProxy(Warp &warp, const Instr &instr, Lanes) {
   Times &times = warp.times;
   if (instr.immediate & kFencesShared)
@@ -284,7 +283,8 @@ bool simulator::decodeWarpgroupPTX(Decoder &decoder, const PTXInstr &instr) {
 
 bool simulator::decodeWarpgroup(Decoder &decoder, Operation &op) {
   return llvm::TypeSwitch<Operation *, bool>(&op)
-      // What only says how registers are used, or orders what is ordered here anyway.
+      // Instructions that only describe the use of registers, or order accesses that are ordered
+      // here anyway.
       .Case<NVVM::WgmmaFenceAlignedOp, NVVM::SetMaxRegisterOp>([](auto) { return true; })
       .Case([&](NVVM::WgmmaGroupSyncAlignedOp) {
         decoder.emit(commitGroup, {}, {});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What ops of arith and math take for an element. Those of arith are instructions, but for
+// The costs per element of ops of arith and math. Those of arith are instructions, but for
 // quotients of floats; those of math are functions, but for these that machines have.
 
 #include "ElementCosts.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The ranges of the integers that tile ops make, from those of their operands, as upstream's
-// analyses of integer ranges ask for them. Where an op has a meaning for an operand that
-// upstream's lacks (a divisor of 0, a shift past the width), the range has the result of it.
+// analyses of integer ranges ask for them. If an op is defined for an operand for which upstream's
+// is not (a divisor of 0, a shift past the width), the range includes that result.
 
 #include "IntegerRanges.h"
 

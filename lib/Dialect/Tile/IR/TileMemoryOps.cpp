@@ -55,8 +55,8 @@ void LoadOp::build(OpBuilder &builder, OperationState &state, Value ptr, Value m
         EvictionPolicy::Normal, /*isVolatile=*/false);
 }
 
-/// Attributes in braces; an error where one that the op knows is none that it can have, since
-/// the op would be made without it, and could not even be printed.
+/// Attributes in braces. A known attribute of a wrong type is an error: the op would be made
+/// without it, and could not be printed.
 template <typename Op>
 static LogicalResult parseAttributes(OpAsmParser &parser, OperationState &result) {
   SMLoc loc = parser.getCurrentLocation();

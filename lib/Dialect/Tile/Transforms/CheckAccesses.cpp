@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// tile-check-accesses: who accesses memory outside of an argument is told where.
+// tile-check-accesses: reports accesses outside of an argument with their place.
 //
-// Two questions are asked of the pointers of an access. Which argument were they computed
-// from? Every value that they may come from is looked at, through loops and conditionals;
-// the answer counts if all of them end at one argument of the kernel. And how far from it
-// would they be if no offset had wrapped? An offset of 32 bits that did is the commonest
-// mistake in kernels on large arrays, and where it lands may well be inside the array. So
-// the arithmetic that can wrap is done once more in 64 bits: sums, differences, products and
-// left shifts, up to values that are what they are (loaded, carried by loops, results of
-// divisions). An offset that is extended without sign is such a value: unsigned arithmetic
-// wraps on purpose.
+// Two questions are asked of the pointers of an access. Which argument were they computed from?
+// Every value that they may come from is looked at, through loops and conditionals; the answer
+// counts if all of them end at one argument of the kernel. And how far from it would they be if no
+// offset had wrapped? An offset of 32 bits that did is the commonest mistake in kernels on large
+// arrays, and where it lands may well be inside the array. So the arithmetic that can wrap is
+// repeated in 64 bits: sums, differences, products and left shifts. It starts at values that are
+// taken as they are (loaded, carried by loops, results of divisions). An offset that is extended
+// without sign is such a value: unsigned arithmetic wraps on purpose.
 
 #include "tessera/Dialect/Tile/IR/Reductions.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
@@ -125,7 +124,7 @@ class ExactOffsets {
 public:
   explicit ExactOffsets(MLIRContext *context) : builder(context) {}
 
-  /// What an integer would be had nothing wrapped; null if that is what it is.
+  /// The value of an integer without wrapping; null if that is its own value.
   Value ofInteger(Value value);
   /// How many bytes a pointer would be away from `base`; null if it is as far as that.
   Value ofPointer(Value pointer, BlockArgument base);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Algebra on tiles. What holds for a single op alone is in its folder; here stand
-// the rewrites that need two ops and are not always an improvement.
+// Algebra on tiles. Rewrites of a single op are in its folder. Here are those that need two ops and
+// are not always an improvement.
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 

@@ -91,7 +91,7 @@ Value Expansion::run() {
                                     /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(rarely.thenBlock());
-    // Where an offset wrapped, that is what is wrong, wherever it lands.
+    // If an offset wrapped, that is the error, wherever it lands.
     if (wraps)
       report(wraps, op.getExact(), /*wraps=*/true);
     report(fails, offset, /*wraps=*/false);

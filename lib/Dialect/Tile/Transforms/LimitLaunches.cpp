@@ -45,7 +45,7 @@ bool isIndex(Value value) {
   return type.isInteger(32) || type.isInteger(64);
 }
 
-/// The scalars that something on the way to an index is divided by, and that are no constants.
+/// The divisors in the computation of an index that are scalars and not constants.
 llvm::SetVector<Value> findDivisors(Value index) {
   llvm::SetVector<Value> sources, divisors;
   sources.insert(index);
@@ -100,9 +100,8 @@ bool LimitLaunchesPass::makeNonNegative(FuncOp func, Value index) {
   return programBounds && boundDivisors(func, index);
 }
 
-/// The same by asking launches that what an index is divided by on its way is positive. Kernels
-/// that go over tiles in groups divide by the height of a group, of which no limit of sizes says
-/// so.
+/// The same with a launch condition that the divisors of an index are positive. Kernels that go
+/// over tiles in groups divide by the height of a group, of which no limit of sizes says so.
 bool LimitLaunchesPass::boundDivisors(FuncOp func, Value index) {
   Builder builder(&getContext());
   Attribute known = func->getAttr(kProgramBoundsAttr);
@@ -137,7 +136,7 @@ void LimitLaunchesPass::visit(FuncOp func, Operation *op) {
     bound->removeAttr(kLowerBoundAttr);
     if (!makeNonNegative(func, bound.getLhs()))
       return;
-    // Of a block whose extent is 1 the comparison may be one of scalars.
+    // For a block of extent 1, the comparison may be one of scalars.
     OpBuilder builder(bound);
     TypedAttr holds = builder.getOneAttr(bound.getType());
     bound.replaceAllUsesWith(arith::ConstantOp::create(builder, bound.getLoc(), holds).getResult());

@@ -86,7 +86,7 @@ void LoopInvariantCodeMotionPass::runOnOperation() {
     auto forOp = dyn_cast<scf::ForOp>(loop.getOperation());
     if (!forOp)
       return;
-    // What is computed from a hoisted load can follow it, addresses of loads as well.
+    // Ops that depend on a hoisted load can follow it, also addresses of loads.
     while (hoistLoads(forOp))
       moveLoopInvariantCode(loop);
   });

@@ -162,7 +162,7 @@ struct AccessBuilder {
                                      cast<TypedAttr>(DenseElementsAttr::get(
                                          type, APFloat::getNaN(element.getFloatSemantics()))));
   }
-  /// What a descriptor reads outside its array; none for zero.
+  /// The padding that a descriptor reads outside its array; none for zero.
   Value padding(const View &view, RankedTensorType type) {
     if (!isa<FloatType>(type.getElementType()) || matchPattern(view.padsWithNaN, m_Zero()))
       return {};

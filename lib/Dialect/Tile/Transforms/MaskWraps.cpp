@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Kernels keep indices in range by `(start + range) % extent`, or by `where(index < extent,
-// index, 0)`, where they could mask, and mask when they store. What was loaded at such an
-// index is computed with for nothing, then; so it need not be loaded, and addresses of the
-// index as it was are those of a box.
+// Kernels keep indices in range by `(start + range) % extent`, or by `where(index < extent, index,
+// 0)`, where they could mask, and mask when they store. Values loaded at such an index are not
+// stored, so they need not be loaded. Then the addresses without the modulo are those of a box.
 //
 // Both hold of indices that ranges show not to be negative: `%` and `//` round towards zero.
 //
-// A row that is one element over and over (the scale of a block of columns), and is masked as what
-// is made of it is when that is stored, need not be one: the element is loaded once.
+// A row may repeat one element (the scale of a block of columns). If its mask is that of the stores
+// that depend on it, the element is loaded once.
 
 #include "tessera/Analysis/Access/Access.h"
 #include "tessera/Analysis/Order/MemoryOrder.h"
@@ -55,8 +54,7 @@ private:
   bool isOneElement(LoadOp load, AccessAnalysis &analysis);
 };
 
-/// Where a dimension of an op's operand goes in its result; none where it goes nowhere that
-/// this knows of.
+/// The dimension of an op's result that corresponds to one of its operand; none if unknown.
 std::optional<unsigned> moveThroughShape(Operation *op, unsigned dim) {
   if (auto expand = dyn_cast<ExpandDimsOp>(op))
     return dim + (static_cast<unsigned>(expand.getAxis()) <= dim ? 1 : 0);
@@ -178,7 +176,7 @@ bool MaskWrapsPass::isUnusedBeyond(const Wrap &wrap, Along loaded, AccessAnalysi
       } else if (isa<scf::YieldOp>(user) && isa<scf::ForOp, scf::IfOp>(user->getParentOp())) {
         values.insert({user->getParentOp()->getResult(number), dim});
         if (auto loop = dyn_cast<scf::ForOp>(user->getParentOp())) {
-          // What masks there compare stands for another iteration's.
+          // The operands of masks there stand for those of another iteration.
           if (!wrap.isInvariantIn(loop))
             return false;
           values.insert({loop.getRegionIterArg(number), dim});

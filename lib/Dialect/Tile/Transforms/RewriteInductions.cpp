@@ -176,8 +176,8 @@ static bool isLessBy(Value value, Value from, Value amount) {
          matchPattern(add.getRhs(), m_ConstantInt(&added)) && added == -constant;
 }
 
-/// What is carried beside the loop's variable, always one step behind it, is the variable less
-/// a step: kernels that loop over tiles count so which one they store.
+/// A carried value that is always one step behind the loop's variable is the variable minus the
+/// step. Kernels that loop over tiles count the tile that they store so.
 void RewriteInductionsPass::rewriteFollowers(scf::ForOp loop) {
   OpBuilder builder = OpBuilder::atBlockBegin(loop.getBody());
   for (auto [number, carried] : llvm::enumerate(loop.getRegionIterArgs())) {

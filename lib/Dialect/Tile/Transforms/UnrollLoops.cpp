@@ -55,8 +55,8 @@ void UnrollLoopsPass::unroll(scf::ForOp loop, int64_t factor) {
       runs, bound.make<arith::AddIOp>(bound.make<DivIntOp>(Signedness::Unsigned, last, step), one),
       zero);
   Value rest = bound.make<RemIntOp>(Signedness::Unsigned, iterations, bound.constant(factor));
-  // Where the step of a whole group would leave the type, all iterations run one by one: the type
-  // has room for hardly more than `factor` of them.
+  // If the step of a whole group would overflow the type, all iterations run one by one: the type
+  // holds hardly more than `factor` of them.
   unsigned width = lower.getType().isIndex() ? 64 : lower.getType().getIntOrFloatBitWidth();
   APInt largest = APInt::getSignedMaxValue(width);
   Value isCountable = bound.make<arith::CmpIOp>(
@@ -64,8 +64,8 @@ void UnrollLoopsPass::unroll(scf::ForOp loop, int64_t factor) {
   rest = bound.make<arith::SelectOp>(isCountable, rest, iterations);
   Value unrolledIterations = bound.make<arith::SubIOp>(iterations, rest);
   Value covered = bound.make<arith::MulIOp>(unrolledIterations, step);
-  // Where the groups end: one past the first iteration of the last group would do, and the
-  // first index of the rest is in range only if there is a rest.
+  // The end of the groups. One past the first iteration of the last group suffices. The first index
+  // of the rest is in range only if there is a rest.
   Value hasRest = bound.make<arith::CmpIOp>(arith::CmpIPredicate::ne, rest, zero);
   Value restLower =
       bound.make<arith::SelectOp>(hasRest, bound.make<arith::AddIOp>(lower, covered), upper);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Kernels keep indices in range by `(start + range) % extent` where they could mask. Only
-// the programs at the edge wrap; all others pay for the possibility with a gather in
-// place of a load, and with divisions. A test of scalars tells the two apart.
+// Kernels keep indices in range by `(start + range) % extent` where they could mask. Only the
+// programs at the edge wrap; all others pay for the possibility with a gather in place of a load,
+// and with divisions. A comparison of scalars distinguishes the two.
 
 #include "tessera/Analysis/Access/Access.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
@@ -168,7 +168,7 @@ void VersionWrapsPass::version(Block *block, ArrayRef<VersionedWrap> wraps) {
     mapping.map(wrap.rem.getResult(), arith::AddIOp::create(builder, loc, splat, steps));
   }
 
-  // What the rest of the block hands to whoever holds it.
+  // The values that the rest of the block yields to the enclosing op.
   SmallVector<Value> yielded;
   for (Value operand : terminator->getOperands())
     if (Operation *op = operand.getDefiningOp())
