@@ -69,7 +69,7 @@ void populateAsyncPatterns(const TileGPUTypeConverter &converter,
 /// Barriers in shared memory: MBarrierOps.cpp.
 void populateMBarrierPatterns(const TileGPUTypeConverter &converter,
                               mlir::RewritePatternSet &patterns);
-/// Scalars that one thread tells another: LocalScalarOps.cpp.
+/// Scalars that one thread sends to another: LocalScalarOps.cpp.
 void populateLocalScalarPatterns(const TileGPUTypeConverter &converter,
                                  mlir::RewritePatternSet &patterns);
 /// Copies by tensor maps: TensorMapOps.cpp.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// convert-tilegpu-to-llvm: one dialect conversion with the patterns of every family. What has to be
-// known before tiles are taken apart, the passes before it have noted on the ops.
+// convert-tilegpu-to-llvm: one dialect conversion with the patterns of every family. Earlier passes
+// have marked ops with the facts that are needed before tiles become registers.
 
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 
@@ -25,9 +25,8 @@ namespace tessera {
 
 namespace {
 
-/// Without a way back each replaced tile asks which of its registers comes last, for which its
-/// block is numbered anew: with one, a conversion takes a tenth longer, but not the square of the
-/// block.
+/// Without rollback, each replaced tile looks for the last of its registers, for which its block is
+/// renumbered. With rollback, a conversion takes a tenth longer, but not quadratic time.
 constexpr size_t kLongBlock = 500;
 
 bool hasLongBlock(ModuleOp module) {

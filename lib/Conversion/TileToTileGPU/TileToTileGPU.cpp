@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The step from "what" to "where": all tiles get the encoding that says that no layout
-// is chosen yet. From here on the verifiers of shape ops see encodings, and whoever
-// forgets one on a new tile is told.
+// The step from "what" to "where": all tiles get the encoding that says that no layout is chosen
+// yet. From here on, the verifiers of shape ops check encodings, and report a new tile without one.
 
 #include "tessera/Conversion/TileToTileGPU/Passes.h"
 

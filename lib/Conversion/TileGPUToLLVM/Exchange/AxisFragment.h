@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Registers of tiles on the way to being folded along an axis.
+// Registers of tiles that are being folded along an axis.
 //
-// The bits of an element's position along the axis are in registers, lanes and warps. A
-// fold takes one of these bits after the other: two registers, two lanes (a shuffle), or,
-// once what the warps have is moved into registers through shared memory, registers
-// again. A bit that is done is gone from the layout: its register column is dropped, its
-// lane column is 0, since both lanes then have the same.
+// The bits of an element's position along the axis are in registers, lanes and warps. A fold
+// handles one of these bits after the other: two registers, or two lanes (a shuffle). For warps,
+// their values move into registers through shared memory first. A bit that is done is gone from the
+// layout: its register column is dropped, its lane column is 0, since both lanes then have the
+// same.
 //
-// Of two groups that meet, the one whose position is lower along the axis is the left
-// operand, on both sides of a shuffle: so copies stay equal to the bit, whatever the
-// region computes.
+// Of two groups, the one at the lower position along the axis is the left operand, on both sides of
+// a shuffle. So copies stay equal to the bit, whatever the region computes.
 
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_AXISFRAGMENT_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_AXISFRAGMENT_H
@@ -22,8 +21,8 @@ namespace tessera {
 /// The position of the bit of `axis` that a column has; none if it has none.
 std::optional<unsigned> getAxisBit(const LinearLayout &layout, unsigned axis, uint64_t column);
 
-/// The same columns for tiles of another extent along `axis`: bits that no column has are
-/// left out, `repeats` is the odd factor.
+/// The same columns for tiles of another extent along `axis`: bits without a column are omitted,
+/// `repeats` is the odd factor.
 LinearLayout compactAxis(const LinearLayout &layout, unsigned axis, uint32_t repeats);
 
 /// Drops the register columns of the axis, all or only its bits below `limit`.
@@ -49,7 +48,7 @@ struct AxisExchange {
 };
 
 /// Bytes from one operand's part of the scratch to the next, where so many rounds go through it.
-/// Of blocks each has scratch for its part.
+/// Each block has scratch for its part.
 int64_t getPartBytes(const LinearLayout &layout, mlir::Type type, unsigned rounds = 1);
 
 struct AxisFragment {

@@ -27,8 +27,8 @@ static bool isIn(unsigned addressSpace, Value pointer) {
 static bool mayPass(Operation *op, const TargetHooks &hooks) {
   if (op->hasTrait<OpTrait::IsTerminator>() || op->getNumRegions() != 0)
     return false;
-  // What is there of other blocks is loaded when all have met again. A block's own memory is
-  // written by itself alone.
+  // Values of other blocks are loaded after the next barrier of all. Only the block itself writes
+  // its own memory.
   if (auto load = dyn_cast<LLVM::LoadOp>(op))
     return isIn(kGlobalMemory, load.getAddr()) || isIn(kSharedMemory, load.getAddr());
   if (auto store = dyn_cast<LLVM::StoreOp>(op))

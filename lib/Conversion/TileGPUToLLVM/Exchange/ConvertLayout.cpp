@@ -9,8 +9,8 @@
 // The first part of the register is known when compiling; the second is a choice among
 // 2^k registers, for k bits of lane and warp that matter.
 //
-// Small elements share a word of 32 bits where a register bit of the destination is one of
-// the source, which nothing else depends on: then they come from one lane, together.
+// Small elements share a word of 32 bits if a register bit of the destination is one of the source,
+// on which nothing else depends. Then they come from one lane, together.
 
 #include "ConvertLayout.h"
 
@@ -148,7 +148,7 @@ SmallVector<Value> tessera::emitConversion(ThreadBuilder &thread, ValueRange reg
       lane = thread.bitXor(lane, emitApply(thread, ofBlock, emitBlockRank(thread)));
   }
 
-  // Where nothing is shuffled there is nothing to share.
+  // Without shuffles, no words are shared.
   Type type = registers.front().getType();
   Packing packing(map, shuffles ? getMemoryBytes(type) * 8 : 32);
   size_t packed = Packing::deposit(packing.destinationBits, packing.count() - 1);
@@ -299,7 +299,7 @@ struct LocalLoadPattern : TilePattern<tilegpu::LocalLoadOp> {
   }
 
 private:
-  /// Where a part begins is a distance if it is known; if not, a number above the warp's.
+  /// The start of a part is a distance if known, and otherwise a number above the warp's.
   static SmallVector<Value> loadPart(ThreadBuilder &thread, const SharedTile &tile,
                                      tilegpu::LocalLoadOp op, Value first) {
     const LinearLayout &part = tilegpu::getLayout(op.getType());

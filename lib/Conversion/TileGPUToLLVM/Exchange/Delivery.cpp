@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Within a warp the value of a representative comes by a shuffle, between warps through shared
-// memory, where each representative has its own place; between the blocks of a cluster through
-// the shared memory of the representative's.
+// Within a warp, a shuffle delivers the value of a representative. Between warps, it goes through
+// shared memory, where each representative has its own place. Between the blocks of a cluster, it
+// goes through the shared memory of the representative's block.
 
 #include "Delivery.h"
 

@@ -205,7 +205,7 @@ static SmallVector<unsigned> getRounds(tile::SortOp op) {
   return getPossibleRounds(layout, layout, /*ofAllThreads=*/true);
 }
 
-/// What goes to places that are known at run time has to be there as a whole. Dots go in
+/// Data with places that are known only at run time must be in scratch as a whole. Dots go in
 /// pieces anyway.
 static SmallVector<unsigned> getRounds(Operation *) { return {}; }
 

@@ -15,12 +15,11 @@ namespace tessera {
 /// True if the module asks for the interpreter's order of sums (tilegpu::kDeterministicAttr).
 bool isDeterministic(mlir::Operation *op);
 
-/// What a reduction moves through memory: by default what is left once each warp has
-/// folded its own part.
+/// The data that a reduction moves through memory: by default the partial results of warps.
 std::optional<AxisExchange> getReduceExchange(tile::ReduceOp op);
 
-/// What a scan moves through memory: the totals of each warp's runs, or the whole tiles
-/// where warps and lanes alternate along the axis.
+/// The data that a scan moves through memory: the totals of each warp's runs, or the whole tiles if
+/// warps and lanes alternate along the axis.
 struct ScanPlan {
   /// Axis bits below this one are in registers and lanes alone, not in warps or blocks.
   unsigned firstWarpBit;
@@ -42,11 +41,11 @@ struct DotOperand {
   /// Bytes of one of 2^pieceBits pieces of each repeat of k.
   int64_t getBytes(mlir::Type type, unsigned pieceBits) const;
 };
-/// True if each thread has in registers what it multiplies: of the first operand the rows of
-/// its part of the result, of the second its columns, and all of k.
+/// True if each thread has its operands in registers: the rows of its part of the result, its
+/// columns, and all of k.
 bool isDotInRegisters(tile::DotOp op);
-/// The bits of k that number the pieces: as few as let a piece of both operands take no more
-/// than a quarter of the shared memory there is, so that several programs fit.
+/// The bits of k that number the pieces. They are the fewest for which a piece of both operands
+/// takes at most a quarter of the shared memory, so that several programs fit.
 unsigned getDotPieceBits(tile::DotOp op);
 DotOperand getDotOperandA(tile::DotOp op);
 DotOperand getDotOperandB(tile::DotOp op);

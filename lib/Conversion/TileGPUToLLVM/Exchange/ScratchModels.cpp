@@ -26,9 +26,9 @@ struct DeliveryModel
   }
 };
 
-/// Of what sees the machine, blocks of a cluster have values of their own: one's is the program's,
-/// so that what depends on it, branches too, is the same in all. What is done for each element of a
-/// tile by another op is its own affair.
+/// Blocks of a cluster have different values of ops that observe the machine. One block's value is
+/// the program's. So values and branches that depend on it are equal in all. Ops in the region of
+/// another op, which run per element, are handled by that op.
 template <typename ForeignOp>
 struct ForeignModel
     : tilegpu::ScratchOpInterface::ExternalModel<ForeignModel<ForeignOp>, ForeignOp> {

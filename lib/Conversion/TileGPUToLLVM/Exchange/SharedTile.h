@@ -2,13 +2,12 @@
 //
 // A tile in shared memory, as the code of one thread sees it.
 //
-// Where an element lies is a linear map of its number, and the element that a register
-// holds is a linear map of lane, warp and register number. So the address of a register
-// is `thread part XOR register part`: the thread part is computed once, the register part
-// is a constant. Where no bit of the constant is one that the thread part can set, XOR is
-// addition, and the constant goes into the instruction. Registers that lie side by side
-// are moved at once, up to 16 bytes; or, where that is cheaper and the GPU has them, by
-// ldmatrix and stmatrix (Layout/MatrixAccess.h).
+// The place of an element is a linear map of its number. The element of a register is a linear map
+// of lane, warp and register number. So the address of a register is `thread part XOR register
+// part`: the thread part is computed once, the register part is a constant. If the thread part
+// cannot set any bit of the constant, XOR is addition, and the constant goes into the instruction.
+// Registers that lie side by side are moved at once, up to 16 bytes; or, where that is cheaper and
+// the GPU has them, by ldmatrix and stmatrix (Layout/MatrixAccess.h).
 
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_SHAREDTILE_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_SHAREDTILE_H

@@ -21,8 +21,8 @@ Value tessera::emitHasShare(ThreadBuilder &thread, const SliceShare &share) {
   return hasShare;
 }
 
-/// What `make` makes, where the predicate (null: always) holds, else what was there `before`;
-/// anything, where that is null.
+/// The result of `make` if the predicate (null: always) holds, and otherwise `before`; anything if
+/// that is null.
 static SmallVector<Value> emitChosen(ThreadBuilder &thread, Value predicate, ArrayRef<Value> before,
                                      Type type, function_ref<SmallVector<Value>()> make) {
   if (!predicate)

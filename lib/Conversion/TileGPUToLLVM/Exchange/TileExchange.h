@@ -5,9 +5,9 @@
 // again before the next one, which writes to the same place. Whoever uses it says where warps
 // meet, since several tiles may go at once.
 //
-// Where blocks of a cluster have parts of the tile, each stores its own, and threads load from the
-// blocks that have what they need (Layout/BlockExchange.h). Then all blocks meet, and once more
-// after the last round: until then others read a block's memory.
+// If blocks of a cluster have parts of the tile, each stores its own. Threads load from the blocks
+// that hold their elements (Layout/BlockExchange.h). Then all blocks meet, and once more after the
+// last round: until then others read a block's memory.
 
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_TILEEXCHANGE_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_TILEEXCHANGE_H
@@ -36,8 +36,8 @@ public:
   void load(ThreadBuilder &thread, llvm::MutableArrayRef<mlir::Value> registers, unsigned round,
             const Place &distance = {}) const;
 
-  /// The same from one block (null: the own one), whoever it is that a thread would load from:
-  /// where each block of a cluster has a whole tile of its own.
+  /// The same from one block (null: the own one), for clusters in which each block has its own
+  /// whole tile.
   void loadFrom(ThreadBuilder &thread, llvm::MutableArrayRef<mlir::Value> registers, unsigned round,
                 mlir::Value block) const;
 
@@ -56,7 +56,7 @@ private:
   mlir::Value emitBlock(ThreadBuilder &thread, const BlockExchange::Group &group,
                         const Place &distance) const;
 
-  /// Where there are blocks; of a part then are the layouts.
+  /// For clusters; the layouts are then those of a part.
   std::optional<BlockExchange> blocks;
   mlir::Value scratch;
   LinearLayout source, destination;

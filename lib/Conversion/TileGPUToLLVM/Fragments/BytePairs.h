@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Bytes that come in pairs. The instructions that convert to 8-bit floats make two of them in one
-// 16-bit word. Taken apart and put together again byte by byte, as elements of tiles are, each
-// byte would cost a conversion, a mask and half a permutation; a word that is found again costs
-// half a conversion.
+// 16-bit word. Handled byte by byte, as elements of tiles are, each byte would cost a conversion, a
+// mask and half a permutation. A recognised word costs half a conversion per byte.
 
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_BYTEPAIRS_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_BYTEPAIRS_H

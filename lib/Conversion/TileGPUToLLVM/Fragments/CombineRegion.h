@@ -19,15 +19,14 @@ public:
                 mlir::ConversionPatternRewriter &rewriter, mlir::Location loc)
       : region(region), converter(converter), rewriter(rewriter), loc(loc) {}
 
-  /// What the region gives for these groups: a copy of it, for the conversion to go on
-  /// with.
+  /// The result of the region for these groups: a copy of it, which the conversion converts.
   Group operator()(llvm::ArrayRef<mlir::Value> left, llvm::ArrayRef<mlir::Value> right) const;
 
   /// True if it is one op an operand, known to give the same with its operands exchanged,
   /// to the bit.
   bool isCommutative() const;
 
-  /// What does the same to the 32-bit integers of a warp, if there is that.
+  /// The warp-wide reduction of 32-bit integers that computes the same, if there is one.
   std::optional<WarpReduction> getWarpReduction() const;
 
 private:

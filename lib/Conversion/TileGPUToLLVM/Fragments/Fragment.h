@@ -10,11 +10,11 @@
 //
 // No struct is packed or unpacked, and loops carry registers as scalars.
 //
-// Register numbers: register i of repeat p is number `p * 2^k + i`, k register columns.
-// Repeats (of odd extents) count in row-major order of the odd factors. So register n
-// holds the element whose coordinates are those of the thread (from lane and warp) plus
-// those of the register (constants, getRegisterCoordinates); the columns of a layout of
-// registers are distinct powers of two, so that the sum never carries.
+// Register numbers: register i of repeat p is number `p * 2^k + i`, k register columns. Repeats (of
+// odd extents) count in row-major order of the odd factors. So the coordinates of register n's
+// element are those of the thread (from lane and warp) plus those of the register (constants,
+// getRegisterCoordinates). The columns of a layout of registers are distinct powers of two, so the
+// sum never carries.
 
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_FRAGMENT_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_FRAGMENT_H
@@ -34,7 +34,7 @@ inline constexpr unsigned kGlobalMemory = 1, kSharedMemory = 3, kClusterMemory =
 /// The registers of a tile, or 1 for a scalar.
 int64_t getNumRegisters(mlir::Type type);
 
-/// What register `number` adds to the coordinates of its thread.
+/// The coordinates that register `number` adds to those of its thread.
 llvm::SmallVector<int64_t> getRegisterCoordinates(const LinearLayout &layout, int64_t number);
 
 /// The register that adds this to the coordinates of its thread; none where these
@@ -73,7 +73,7 @@ mlir::Value emitApply(ThreadBuilder &thread, llvm::ArrayRef<uint64_t> columns, m
 mlir::Value emitRepresentativePredicate(ThreadBuilder &thread, mlir::Type type,
                                         mlir::Operation *op);
 
-/// The same among the threads of each block of a cluster for itself.
+/// The same among the threads of each block of a cluster separately.
 mlir::Value emitBlockRepresentativePredicate(ThreadBuilder &thread, mlir::Type type,
                                              mlir::Operation *op);
 
@@ -119,7 +119,7 @@ void emitClusterBarrier(ThreadBuilder &thread);
 void emitProgramBarrier(ThreadBuilder &thread, mlir::Operation *op);
 
 /// The same place of shared memory in another block of the cluster (its number is an i32). That
-/// block must have begun, and may not end before nobody uses the pointer any more.
+/// block must have begun, and may not end before the last use of the pointer.
 mlir::Value emitRemoteAddress(ThreadBuilder &thread, mlir::Value pointer, mlir::Value block);
 
 /// The value that lane `lane` (i32) of the warp has, for any type of register.

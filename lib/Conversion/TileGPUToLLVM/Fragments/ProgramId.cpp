@@ -34,8 +34,8 @@ struct PlaceInRows {
 
 } // namespace
 
-/// Unsigned numbers of 32 bits are enough: a grid has less than 2^31 places along axis 0 and 2^16
-/// along the others, and a group of several rows has fewer programs than two for each that fits.
+/// Unsigned numbers of 32 bits suffice. A grid has less than 2^31 places along axis 0 and 2^16
+/// along the others. A group of several rows has fewer than twice the programs that fit.
 static PlaceInRows emitGroupedPlace(ThreadBuilder &thread, const Grid &grid,
                                     int64_t programsAtOnce) {
   Value width = grid.getExtent(0), height = grid.getExtent(1);

@@ -8,9 +8,9 @@
 
 namespace tessera {
 
-/// What the types of tilegpu IR are to a thread: a tile is as many values as it has
-/// registers, a pointer one to global memory, a tile in shared memory a pointer to that,
-/// an 8-bit float its bits. The rest is as in LLVM.
+/// The types of tilegpu IR in the code of a thread. A tile becomes as many values as it has
+/// registers, and a pointer one to global memory. A tile in shared memory becomes a pointer to
+/// that, and an 8-bit float its bits. The rest is as in LLVM.
 class TileGPUTypeConverter : public mlir::LLVMTypeConverter {
 public:
   explicit TileGPUTypeConverter(mlir::MLIRContext *context, const mlir::LowerToLLVMOptions &options,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What every pass relies on that asks a tile for its layout.
+// Verifies the layouts on which every pass behind the choice of layouts relies.
 
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_VERIFYLAYOUTS_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_VERIFYLAYOUTS_H

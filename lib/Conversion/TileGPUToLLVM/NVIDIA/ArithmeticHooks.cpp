@@ -22,7 +22,7 @@ static Value callIntrinsic(ThreadBuilder &thread, StringRef name, Type result,
       .getResult(0);
 }
 
-/// What PTX calls the elements that an MMA multiplies.
+/// PTX's name of the elements that an MMA multiplies.
 static StringRef getElementName(Type element) {
   if (element.isF64())
     return "f64";
@@ -37,7 +37,7 @@ static StringRef getElementName(Type element) {
   return isa<Float8E5M2Type>(element) ? "e5m2" : "e4m3";
 }
 
-/// Of 8-bit floats, which NVVM's op does not have.
+/// For 8-bit floats, which NVVM's op does not support.
 static Value emitFloat8MMA(ThreadBuilder &thread, const WarpMMA &mma, Type result,
                            ArrayRef<Value> words) {
   std::string name = "llvm.nvvm.mma.m16n8k32.row.col.f32." + getElementName(mma.element).str() +

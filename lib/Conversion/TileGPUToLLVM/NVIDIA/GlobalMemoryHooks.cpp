@@ -148,8 +148,8 @@ bool NVIDIAHooks::hasAtomic(tile::AtomicKind kind, Type type) const {
   return !getAtomic(kind, type, machine).empty();
 }
 
-/// The result stands even where nobody wants it: `red` takes no ordering above release, and
-/// ptxas turns an `atom` without a use into it.
+/// The result is kept even if unused: `red` takes no ordering above release, and ptxas turns an
+/// `atom` without a use into it.
 SmallVector<Value> NVIDIAHooks::emitAtomic(ThreadBuilder &thread, tile::AtomicKind kind,
                                            AtomicOrder order, Value address, ArrayRef<Value> values,
                                            Value predicate) const {

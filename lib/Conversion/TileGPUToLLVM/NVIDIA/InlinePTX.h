@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Instructions that LLVM has no operation for, written as PTX: predicated accesses, and
-// accesses with an ordering, a scope or a hint; what tensor cores and TMA need
-// beyond NVVM. One instruction a call (a wait is one with a jump back to it), so that whoever
-// reads the LLVM dialect (the simulator) finds what it does in the first words.
+// Instructions that LLVM has no operation for, written as PTX: predicated accesses, and accesses
+// with an ordering, a scope or a hint; what tensor cores and TMA need beyond NVVM. There is one
+// instruction per call (a wait is one with a jump back to it). So a reader of the LLVM dialect (the
+// simulator) recognises it by its first words.
 //
 // Which instructions is a closed list. Each is one that the simulator decodes from this very
 // text: what it has run and watched is what ptxas gets, operands, modifiers and predicate

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What moves tiles to, from and within shared memory: matrices of 8 x 8, asynchronous copies, TMA,
-// and the barriers that count what has arrived.
+// Hooks that move tiles to, from and within shared memory: matrices of 8 x 8, asynchronous copies,
+// TMA, and the barriers that count arrivals.
 
 #include "Fragments/Fragment.h"
 #include "InlinePTX.h"
@@ -174,7 +174,7 @@ void NVIDIAHooks::emitTensorMap(ThreadBuilder &thread, Value shared, Value memor
 }
 
 void NVIDIAHooks::emitTensorMapAcquire(ThreadBuilder &thread, Value memory) const {
-  // What an SM remembers of the bytes is from before.
+  // The SM's cached copy of the bytes is stale.
   InlinePTX instruction(thread);
   std::string of = instruction.addOperand(memory);
   instruction.emit("fence.proxy.tensormap::generic.acquire.gpu [" + of + "], 128;");
@@ -190,8 +190,8 @@ void NVIDIAHooks::emitTMALoad(ThreadBuilder &thread, Value to, Value map,
         NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
     return;
   }
-  // Where a thread of a warp is to do it alone: with a predicate, LLVM has nothing for it. Nor has
-  // NVVM for a multicast to an address of the block's own, which is one of the cluster, too.
+  // If a single thread of a warp runs it: LLVM has no predicated form. Nor has NVVM for a multicast
+  // to an address of the block's own, which is one of the cluster, too.
   InlinePTX instruction(thread);
   std::string text = "cp.async.bulk.tensor." + std::to_string(coordinates.size()) +
                      "d.shared::" + (blocks ? "cluster" : "cta") +
@@ -252,8 +252,8 @@ void NVIDIAHooks::emitMBarrierWait(ThreadBuilder &thread, Value barrier, Value p
 void NVIDIAHooks::emitMBarrierArrive(ThreadBuilder &thread, Value barrier, Value predicate) const {
   InlinePTX instruction(thread);
   std::string address = instruction.addOperand(barrier);
-  // What is said of another block's barrier orders what was read: that costs nothing, where an
-  // order of what was written would be a fence of all memory.
+  // An arrival at another block's barrier orders only reads. That costs nothing; an order of writes
+  // would be a fence of all memory.
   bool isRemote =
       cast<LLVM::LLVMPointerType>(barrier.getType()).getAddressSpace() == kClusterMemory;
   instruction.emit(std::string("mbarrier.arrive.shared::") + (isRemote ? "cluster" : "cta") +

@@ -38,7 +38,7 @@ bool NVIDIAHooks::isKernel(LLVM::LLVMFuncOp function) const {
   return function->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName());
 }
 
-/// 128 bytes of the parameters, which nobody writes.
+/// 128 bytes of the parameters, which are never written.
 void NVIDIAHooks::passTensorMap(LLVM::LLVMFuncOp function, unsigned argument) const {
   Builder builder(function.getContext());
   auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), 128);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Asynchronous copies from global to shared memory (cp.async). One instruction moves 16,
-// 8 or 4 bytes that lie side by side in both, so the registers of a thread are taken as
+// Asynchronous copies from global to shared memory (cp.async). One instruction moves 16, 8 or 4
+// bytes that are contiguous in both memories. So the registers of a thread are grouped as
 // SharedTile would store them, in runs that AccessPlan would load at once.
 //
 // A lane that is masked off asks for no bytes, and gets zeros; one of whose elements the mask lets
 // some first ones through asks for the bytes of these.
 //
-// Hints about caches: `.ca` and `.cg` are part of the instruction, but only pieces of 16 bytes
-// can pass the first-level cache. What is to leave early or stay (`.cs` and eviction policies)
-// is an operand.
+// Hints about caches: `.ca` and `.cg` are part of the instruction, but only pieces of 16 bytes can
+// pass the first-level cache. Eviction hints (`.cs` and eviction policies) are an operand.
 
 #include "AsyncOps.h"
 
@@ -40,7 +39,7 @@ int64_t tessera::countElementsPerCopy(tilegpu::AsyncCopyOp op) {
   int64_t width = int64_t(1) << vectorizableBits(registers, others,
                                                  llvm::Log2_64(tilegpu::kMaxAccessBytes / bytes));
 
-  // Where in which global access each register is.
+  // The place of each register in a global access.
   SmallVector<std::pair<size_t, size_t>> places(getNumRegisters(pointers));
   for (auto [access, numbers] : llvm::enumerate(getAccesses(op, pointers)))
     for (auto [position, number] : llvm::enumerate(numbers))
@@ -113,7 +112,8 @@ private:
     } else if (op.getMask()) {
       size = thread.select(adaptor.getMask()[number], thread.i32(bytes), thread.i32(0));
     }
-    // What is this wide is not kept in L1, unless it shall be: nobody reads it there again.
+    // An access of this width bypasses L1, unless a hint says otherwise: it is not read there
+    // again.
     tilegpu::CopyHints hints = tilegpu::CopyHints::attachedTo(op);
     Value to = thread.advance(access.pointer, static_cast<int32_t>(first * each));
     Value from = adaptor.getPtr()[number], policy = emitCachePolicy(thread, hints);

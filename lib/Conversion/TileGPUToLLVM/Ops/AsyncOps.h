@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What one asynchronous copy moves, and what is the same for all kinds of them.
+// The elements of one asynchronous copy, and the common parts of all kinds of copies.
 
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_OPS_ASYNCOPS_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_OPS_ASYNCOPS_H

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Atomics. LLVM's own drop the ordering and the scope on their way to PTX, so each is
-// written as the instruction that it is. What there is no instruction for (maximum and
-// minimum of floats, sums of bf16 before sm_90, anything else of 16 bits, anything of 8)
-// is a loop around a compare-and-swap.
+// Atomics. LLVM's own drop the ordering and the scope on their way to PTX, so each is written as
+// the instruction that it is. An atomic without an instruction is a loop around a compare-and-swap:
+// maximum and minimum of floats, sums of bf16 before sm_90, other atomics of 16 bits, all of 8
+// bits.
 //
 // Only one of several threads that hold copies of an element acts; its result is handed
 // to the others (Replication.h).
 //
-// An ordering is that of the op, not of each of its instructions, of which a fence may stand before
-// or behind all: each that orders waits for what is under way.
+// An ordering is that of the op, not of each of its instructions. So a fence stands before or
+// behind all of them: each ordered instruction would wait for accesses in flight.
 
 #include "Exchange/Delivery.h"
 #include "Patterns.h"
@@ -38,7 +38,7 @@ Type getRegisterType(ThreadBuilder &thread, Type type) {
 // One element
 //===----------------------------------------------------------------------===//
 
-/// What memory holds after an operation, for those without an instruction.
+/// The new value of an operation without an instruction.
 Value combine(ThreadBuilder &thread, tile::AtomicKind kind, Value old, Value value) {
   Type type = old.getType();
   bool isHalf = isa<FloatType>(type) && type.getIntOrFloatBitWidth() == 16;
@@ -81,8 +81,8 @@ Value combine(ThreadBuilder &thread, tile::AtomicKind kind, Value old, Value val
   llvm_unreachable("covered switch");
 }
 
-/// What a compare-and-swap takes of memory for one element: 16 bits where an element has 8,
-/// the other half of which is left as it was found.
+/// The word of a compare-and-swap for one element. For an element of 8 bits it has 16, whose other
+/// half is unchanged.
 class Cell {
 public:
   Cell(ThreadBuilder &thread, Value pointer, Type type)
@@ -120,7 +120,7 @@ private:
   Value shift, mask;
 };
 
-/// Tries until nobody has written in between. Gives the old value, 0 where the predicate
+/// Retries until no other thread has written in between. Gives the old value, 0 where the predicate
 /// is false.
 Value emitLoop(ThreadBuilder &thread, AtomicOrder order, Value address, Type type, Value predicate,
                llvm::function_ref<Value(Value)> update) {
@@ -167,7 +167,7 @@ LogicalResult verifyElement(Operation *op, Type type) {
 // Patterns
 //===----------------------------------------------------------------------===//
 
-/// What the patterns share: which lanes act, and what becomes of the results.
+/// The common parts of the patterns: the acting lanes, and the delivery of results.
 template <typename SourceOp> struct AtomicPattern : TilePattern<SourceOp> {
   using TilePattern<SourceOp>::TilePattern;
   using typename TilePattern<SourceOp>::OneToNOpAdaptor;

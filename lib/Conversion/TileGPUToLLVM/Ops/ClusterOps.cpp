@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What blocks of a cluster do each for itself, and bring together. Each thread adds what all
-// blocks have of the elements that it is to have, from its own block on and around, so that each
-// block is read by one other at a time. Blocks that are to have the same elements begin with the
-// same block: the order of a sum, and so its bits, are those of the element wherever it is.
+// Ops by which blocks of a cluster compute separately, and combine their results. Each thread adds
+// its elements of all blocks, starting at its own block. So each block is read by one other at a
+// time. Blocks that are to have the same elements begin with the same block: the order of a sum,
+// and so its bits, are those of the element wherever it is.
 
 #include "Exchange/ClusterWaits.h"
 #include "Exchange/TileExchange.h"

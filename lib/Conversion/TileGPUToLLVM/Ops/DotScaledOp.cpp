@@ -29,7 +29,7 @@ struct ScaledOperand {
   bool packsK, isB;
   /// Elements along k that share a scale.
   int64_t group;
-  /// Of the scales, where they are no exponents.
+  /// The type of the scales, if they are not exponents.
   std::optional<tile::ScaleFormat> scaleFormat;
 };
 

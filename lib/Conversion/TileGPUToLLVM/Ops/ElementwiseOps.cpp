@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Elementwise ops. On tiles they are taken apart into one op a register, of the same
-// name, on scalars; everything else only has to know scalars. Those of arith become LLVM
-// ops by MLIR's own patterns, save for what is different on a GPU: quotients of floats,
-// remainders, and arithmetic on formats that there are no instructions for.
+// Elementwise ops. On tiles they are taken apart into one op a register, of the same name, on
+// scalars; everything else only has to know scalars. MLIR's own patterns convert arith to LLVM ops,
+// except for ops that differ on a GPU. These are quotients of floats, remainders, and arithmetic on
+// formats without instructions.
 
 #include "Exchange/ScratchMemory.h"
 #include "Fragments/BytePairs.h"
@@ -103,9 +103,8 @@ struct TotalArithPattern : ConversionPattern {
   }
 };
 
-/// LLVM 22 takes a shift that gives 0 from the width on for an instruction of the GPU's, but
-/// that has an amount of 32 bits: 2^32 would shift by nothing. So the amount is cut off
-/// before.
+/// LLVM 22 replaces a shift that gives 0 from the width on by an instruction of the GPU. That has
+/// an amount of 32 bits: 2^32 would shift by nothing. So the amount is cut off before.
 struct WideShiftPattern : TilePattern<tile::ShiftOp> {
   using TilePattern::TilePattern;
 
@@ -192,8 +191,8 @@ std::pair<Value, bool> findWord(ThreadBuilder &thread, Value half) {
   return {thread.bitcast(extract.getVector(), thread.intType(32)), index.getValue().isOne()};
 }
 
-/// A bf16 is the upper half of an f32. Of two in one register the upper one is widened by an
-/// `and`; ptxas would move it down first, and then back up.
+/// A bf16 is the upper half of an f32. The upper one of two in a register is widened by an `and`;
+/// ptxas would move it down first, and then back up.
 struct WidenBF16Pattern : TilePattern<arith::ExtFOp> {
   using TilePattern::TilePattern;
 
@@ -293,7 +292,7 @@ Value narrowToFloat8(ThreadBuilder &thread, Type target, Value upper, Value lowe
                                             isa<Float8E4M3FNType>(target));
 }
 
-/// Of a single float; the other one is 0.
+/// For a single float; the other one is 0.
 struct NarrowToFloat8Pattern : TilePattern<tile::FpToFpOp> {
   using TilePattern::TilePattern;
 
@@ -309,8 +308,8 @@ struct NarrowToFloat8Pattern : TilePattern<tile::FpToFpOp> {
   }
 };
 
-/// Of a tile, two registers at a time, before tiles are taken apart. Registers that hold one
-/// element count once.
+/// For a tile, two registers at a time, before tiles become single registers. Registers that hold
+/// one element count once.
 struct NarrowTileToFloat8Pattern : TilePattern<tile::FpToFpOp> {
   NarrowTileToFloat8Pattern(const TileGPUTypeConverter &converter)
       : TilePattern(converter, /*benefit=*/11) {}
@@ -374,8 +373,8 @@ struct DivFPattern : TilePattern<arith::DivFOp> {
   }
 
 private:
-  /// What that instruction does (divisors whose reciprocal would be no normal number are
-  /// scaled, and dividends with them), the divisor's part in a form that is built once.
+  /// The computation of that instruction, with the divisor's part in a form that is built once.
+  /// Divisors whose reciprocal would not be normal are scaled, and dividends with them.
   static Value divideByShared(ThreadBuilder &thread, Value lhs, Value rhs) {
     auto [scale, reciprocal] = findReciprocal(thread, rhs);
     if (!reciprocal)

@@ -15,7 +15,7 @@ using namespace tessera;
 
 namespace {
 
-/// What an LLVM function returns for results of these types (after conversion).
+/// The return type of an LLVM function for results of these types (after conversion).
 Type packResultTypes(MLIRContext *context, ArrayRef<Type> types) {
   if (types.empty())
     return LLVM::LLVMVoidType::get(context);
@@ -69,9 +69,9 @@ struct FuncPattern : TilePattern<tile::FuncOp> {
     if (isKernel) {
       auto launched = op->getAttrOfType<IntegerAttr>(kLaunchWarpsAttr);
       unsigned warps = launched ? launched.getInt() : *tilegpu::getNumWarps(op);
-      // Left alone, ptxas may take a few registers more than would let another program in,
-      // or so few that it has to spill what a thread has of a row.
-      // Registers can change owners only where it is known how many there are.
+      // Without a limit, ptxas may use a few registers too many for another program, or so few that
+      // it spills a thread's part of a row. Registers can change owners only where it is known how
+      // many there are.
       auto programs = op->getAttrOfType<IntegerAttr>(tilegpu::kOccupancyAttr);
       getHooks().makeKernel(function, GPUMachine::kWarpSize * warps, tilegpu::getClusterSize(op),
                             programs       ? programs.getInt()
@@ -119,7 +119,7 @@ private:
         getHooks().passTensorMap(function, i);
   }
 
-  /// What the caller promised of pointers, where arguments and parameters correspond.
+  /// The caller's promises about pointers, if arguments and parameters correspond.
   static void carryAlignment(tile::FuncOp op, LLVM::LLVMFuncOp function) {
     if (op.getNumArguments() != function.getNumArguments())
       return;

@@ -114,7 +114,7 @@ struct HistogramPattern : TilePattern<tile::HistogramOp> {
     counters.store(thread, all.getLayout(), zeros);
     emitBarrier(thread);
 
-    // Of a cluster each block counts everything.
+    // In a cluster, each block counts everything.
     Value acts = emitBlockRepresentativePredicate(thread, op.getSource().getType(), op);
     uint64_t lanes = std::min<uint64_t>(32, uint64_t(1) << bins.dimBits(0));
     Value ownBin = thread.bitAnd(emitLaneId(thread), lanes - 1);

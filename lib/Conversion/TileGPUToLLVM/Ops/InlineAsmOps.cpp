@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the user wrote in another language: inline PTX, and functions of device libraries.
+// The user's foreign code: inline PTX, and functions of device libraries.
 
 #include "Exchange/Delivery.h"
 #include "Patterns.h"

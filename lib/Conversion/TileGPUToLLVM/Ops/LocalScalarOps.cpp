@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Scalars that the program's first thread tells the thread of a partition, each in 64 bits of
+// Scalars that the program's first thread sends to the thread of a partition, each in 64 bits of
 // shared memory.
 
 #include "Patterns.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Barriers in shared memory (mbarrier). Who arrives is one thread: of each warp in the
-// default region, for all that its lanes have done, and the only one in a partition.
+// Barriers in shared memory (mbarrier). One thread arrives: of each warp in the default region, for
+// the accesses of all its lanes, and the only one in a partition.
 
 #include "Patterns.h"
 #include "Plans/WarpSpecialize.h"

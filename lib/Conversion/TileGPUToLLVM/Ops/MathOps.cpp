@@ -95,7 +95,7 @@ Value emitErf(ThreadBuilder &thread, Value x) {
   Value rest = thread.getHooks().emitFastFunction(thread, FastFunction::Exp2Flushing, power);
   Value far = thread.create<LLVM::CopySignOp>(
       thread.create<LLVM::FSubOp>(makeF32(thread, 1.0f), rest).getResult(), x);
-  // What is no number is near, and stays none.
+  // A NaN counts as near, and stays a NaN.
   Value isFar = thread.create<LLVM::FCmpOp>(LLVM::FCmpPredicate::oge, size, makeF32(thread, 1.0f));
   return thread.create<LLVM::SelectOp>(isFar, far, near);
 }
@@ -111,7 +111,7 @@ Value emitNarrowErf(ThreadBuilder &thread, Value x) {
       thread.create<LLVM::FSubOp>(makeF32(thread, 1.0f), rest).getResult(), x);
 }
 
-/// What f32 has instructions for; null for the rest.
+/// The instruction of f32; null if there is none.
 Value emitInstruction(ThreadBuilder &thread, Operation *op, ValueRange operands) {
   Type f32 = thread.getBuilder().getF32Type();
   Value x = operands.front();
@@ -159,8 +159,8 @@ template <typename SourceOp> struct FunctionPattern : TilePattern<SourceOp> {
   }
 };
 
-/// Powers of a whole exponent, in f64, which has all exponents of 32 bits and tells odd from
-/// even ones. libdevice's own function multiplies again and again, and is off by 20 ulp.
+/// Powers of an integer exponent, in f64, which holds all exponents of 32 bits and their parity.
+/// libdevice's own function multiplies repeatedly, with an error of 20 ulp.
 struct WholePowerPattern : TilePattern<math::FPowIOp> {
   using TilePattern<math::FPowIOp>::TilePattern;
 

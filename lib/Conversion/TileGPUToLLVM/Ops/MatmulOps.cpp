@@ -8,13 +8,12 @@
 // loads m + n elements for m * n products. While it multiplies, the elements of the next
 // steps are on their way to its registers, if there are enough of those.
 //
-// Where elements lie in memory is planned as for any exchange (Layout/MemoryExchange.h):
-// from the operand's layout to one in which a thread holds what it needs for a few steps.
-// That the steps are done one after another is told by counting the bits of k among those
-// of the warp.
+// Places in memory are planned as for any exchange (Layout/MemoryExchange.h): from the operand's
+// layout to one in which a thread holds its operands of a few steps. The bits of k count as bits of
+// the warp, since steps run one after another.
 //
-// Where each thread has all that it multiplies in registers, as tilegpu-prefetch arranges it,
-// there is nothing but the multiplying.
+// If each thread has all of its operands in registers, as tilegpu-prefetch arranges it, only the
+// multiplication remains.
 
 #include "Exchange/ScratchMemory.h"
 #include "Exchange/TileExchange.h"
@@ -30,7 +29,7 @@ namespace {
 /// elements of the next ones and the accumulators.
 constexpr int64_t kStepWords = 64, kAllWords = 160;
 
-/// An operand on its way through shared memory.
+/// An operand that goes through shared memory.
 class StoredOperand {
 public:
   /// `slice` is the layout in which each thread wants what there is at one k; 2^stepBits
@@ -271,7 +270,7 @@ void Dot::sumPiece(int64_t depth, SmallVectorImpl<Value> &accumulators) {
   SmallVector<Value> running(arguments.begin(), arguments.begin() + accumulators.size());
   Value k = loop.getInductionVar();
   if (isAhead) {
-    // The last round fetches the first steps again, which nobody uses.
+    // The last round fetches the first steps again, unused.
     SmallVector<Value> next = load(thread.bitAnd(thread.add(k, steps), depth - 1));
     multiplyLoaded(ArrayRef(arguments).drop_front(accumulators.size()), running);
     llvm::append_range(running, next);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Pointers, loads and stores. An access moves the registers that AccessPlan put together:
-// as a plain LLVM load or store where nothing else is asked for, so that LLVM may reason
-// about it, else as one predicated instruction. Branches around accesses would keep them
-// from being in flight together.
+// Pointers, loads and stores. An access moves the registers that AccessPlan grouped. It is a plain
+// LLVM load or store if it has no hints, so that LLVM may reason about it. Otherwise it is one
+// predicated instruction. Branches around accesses would keep them from being in flight together.
 //
-// Where a mask may end within an access, whole accesses come first, each under the mask of
-// its last element, or of all of them where the last one's says nothing of the others. Behind
-// all accesses is one branch, which few threads take, to those that are masked in part: there
-// each element is moved under its own mask.
+// If a mask may end within an access, whole accesses come first. Each has the mask of its last
+// element, or the conjunction of all masks if the last one does not imply the others. Behind all
+// accesses is one branch, which few threads take, to those that are masked in part: there each
+// element is moved under its own mask.
 
 #include "Exchange/Delivery.h"
 #include "Fragments/BytePairs.h"
@@ -88,8 +87,7 @@ public:
       return thread.both(ofAll(access), acting);
     return ofElement(arePrefixes ? access.back() : access.front());
   }
-  /// Whether, in any access, some elements are to be moved and others are not; null if that
-  /// cannot be.
+  /// True if some access moves only a part of its elements; null if that cannot be.
   Value ofAnyPart(ArrayRef<SmallVector<int64_t>> accesses) const {
     Value any;
     if (!arePrefixes && !areAny)
@@ -136,7 +134,7 @@ struct LoadPattern : TilePattern<tile::LoadOp> {
     Type element = getConverter().convertElement(op.getType());
     ValueRange addresses = adaptor.getPtr();
     int64_t bytes = tilegpu::getElementBytes(getElementTypeOrSelf(op.getType()));
-    // A volatile load is done once an element, by whoever acts for it.
+    // A volatile load runs once per element, by the element's representative.
     Value acting = op.getIsVolatile() ? emitRepresentativePredicate(thread, pointers, op) : Value();
 
     AccessMasks masks(thread, op, op.getMask() ? adaptor.getMask() : ValueRange(), acting);
@@ -176,7 +174,7 @@ struct LoadPattern : TilePattern<tile::LoadOp> {
                              element, access.size())))
           registers[number] = value;
     }
-    // What nobody uses nobody is told.
+    // Unused results are not delivered.
     if (op.getIsVolatile() && !op->use_empty() &&
         failed(deliver(thread, op, op.getType(), registers)))
       return failure();
@@ -275,7 +273,7 @@ struct StorePattern : TilePattern<tile::StoreOp> {
     }
     if (Value anyPart = masks.ofAnyPart(accesses))
       emitGuarded(thread, anyPart, [&] {
-        // What is stored already is stored again.
+        // Elements that are already stored are stored again.
         for (auto [number, value] : llvm::enumerate(adaptor.getValue()))
           storeAccess(thread, addresses[number], bytes, value, hints, masks.ofElement(number));
       });

@@ -65,7 +65,7 @@ struct AssumePattern : TilePattern<tile::AssumeOp> {
 bool isOfGroup(tile::BarrierOp) { return false; }
 bool isOfGroup(tilegpu::BarrierOp op) { return op.getOfGroup(); }
 
-/// Both kinds of barrier wait for every thread and order all memory: one for the threads of the
+/// Both kinds of barrier wait for every thread and order all memory. One is for the threads of the
 /// program, the other for those of the block, or of the group of warps.
 template <typename SourceOp> struct BarrierPattern : TilePattern<SourceOp> {
   using TilePattern<SourceOp>::TilePattern;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reductions: each thread folds its registers, then lanes exchange by shuffles, then what
-// is left goes through shared memory to lanes, and threads, that fold it in turn.
+// Reductions. Each thread folds its registers, then lanes exchange by shuffles. The partial results
+// go through shared memory to lanes and threads that fold them.
 //
-// With `deterministic` the axis bits are folded from the highest to the lowest, wherever
-// they are: the interpreter's halves, so the same bits on every target and for every
-// layout. What warps have then has to be exchanged first, while nothing is folded yet.
+// With `deterministic` the axis bits are folded from the highest to the lowest, wherever they are:
+// the interpreter's halves, so the same bits on every target and for every layout. Then the
+// elements of warps have to be exchanged first, before any fold.
 
 #include "Exchange/ScratchMemory.h"
 

@@ -55,7 +55,7 @@ struct TileGPUReplaceNarrowCopies
       tilegpu::CopyHints hints = tilegpu::CopyHints::attachedTo(op);
       load.setCache(hints.cache);
       load.setEvict(hints.evict);
-      // What is moved at once, and what a mask may be within that.
+      // The width of an access, and the form of its mask.
       for (StringRef name : {kAccessAttr, kPrefixMasksAttr, kPartialMasksAttr})
         if (Attribute plan = op->getAttr(name))
           load->setAttr(name, plan);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a kernel tells the person who runs it: assert and print, by the functions that
-// the driver provides for them. Printed lines look as those of a CPU kernel do
-// (lib/Runtime/Host/Print.cpp).
+// Messages of a kernel to the user: assert and print, by functions of the driver. Printed lines
+// look as those of a CPU kernel do (lib/Runtime/Host/Print.cpp).
 
 #include "Fragments/ProgramId.h"
 #include "Patterns.h"
@@ -138,7 +137,7 @@ private:
     return format + "\n";
   }
 
-  /// What a variadic function is given: 64 bits, a double.
+  /// An argument of a variadic function: 64 bits, a double.
   Value promote(ThreadBuilder &thread, tile::PrintOp op, size_t number, Value value) const {
     Type element = getElementTypeOrSelf(op.getArgs()[number].getType());
     if (isa<LLVM::LLVMPointerType>(value.getType()))

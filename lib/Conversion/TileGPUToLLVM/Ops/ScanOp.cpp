@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Running folds along an axis, one bit of the position after the other from the lowest: an
-// element whose bit is set is combined with the last element whose bit is not, all else
-// equal: that one is the fold of all before it.
+// Running folds along an axis, one bit of the position after the other from the lowest. An element
+// whose bit is set is combined with the last element whose bit is not, all else equal. That one is
+// the fold of all before it.
 //
 //     position   0    1    2    3
 //     bit 0      a    ab   c    cd
 //     bit 1      a    ab   abc  abcd      2 and 3 take position 1's
 //
-// The place of that last element is a linear function of one's own place: registers are
-// known when compiling, lanes are a shuffle. Bits in warps come after all bits in lanes
-// (in nearly every layout); by then a warp's run has one total, and the totals of all warps
-// go through shared memory into registers. Where the order is another the whole
-// tile does. For a scan from the end, bits that are set and not set change roles.
+// The place of that last element is a linear function of one's own place: registers are known when
+// compiling, lanes are a shuffle. Bits in warps come after all bits in lanes (in nearly every
+// layout). By then a warp's run has one total, and the totals of all warps go through shared memory
+// into registers. If the order differs, the whole tile does. For a scan from the end, bits that are
+// set and not set change roles.
 
 #include "Exchange/ConvertLayout.h"
 #include "Exchange/ScratchMemory.h"
@@ -213,7 +213,7 @@ void Scan::scanRepeats() {
   int64_t repeats = x.layout.oddFactor(axis);
   if (repeats == 1)
     return;
-  // Where the total of a run is: in the totals, or in its last register and lane.
+  // The place of a run's total: in the totals, or in its last register and lane.
   uint64_t registers = getPlaceMask(x.layout, HwDim::Reg, 0, bits);
   uint64_t lanes = getPlaceMask(x.layout, HwDim::Lane, 0, bits);
   const AxisFragment &from = totals ? *totals : x;
@@ -228,7 +228,7 @@ void Scan::scanRepeats() {
       SmallVector<int64_t> coordinates = getRegisterCoordinates(x.layout, number);
       if (coordinates[axis] >> bits != repeat)
         continue;
-      // Lines are told apart by their first register of the first run.
+      // The first register of the first run identifies a line.
       coordinates[axis] = 0;
       int64_t line = *findRegister(x.layout, coordinates);
       if (auto found = running.find(line); found != running.end())

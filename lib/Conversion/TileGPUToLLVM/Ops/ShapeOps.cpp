@@ -3,9 +3,8 @@
 // Ops that move elements without computing on them. Layouts are such that each thread
 // has the elements of its results already (TileEncodingInterface), under other names.
 //
-// The names follow from coordinates: what register r of the result adds to the
-// coordinates of its thread, taken back to the operand's coordinates, is what the wanted
-// register of the operand adds.
+// The names follow from coordinates. Register r of the result adds some coordinates to those of its
+// thread. Mapped to the operand, they are those that the wanted register of the operand adds.
 
 #include "Patterns.h"
 

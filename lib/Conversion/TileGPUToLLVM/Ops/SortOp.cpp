@@ -5,8 +5,8 @@
 //
 //     merge of runs of 4:   mask 111 (each run meets the next one reversed), 010, 001
 //
-// Every comparison goes the same way, so positions past the end of a line whose length is
-// no power of two stand for elements after all others: nothing ever moves there.
+// Every comparison has the same direction. So positions past the end of a line whose length is not
+// a power of two stand for elements after all others: nothing ever moves there.
 //
 // The partner is in another register, lane (a shuffle) or warp (through shared memory),
 // as the mask's bits are. Both sides compare the same two elements in the same order, so
@@ -36,10 +36,10 @@ public:
   /// by the region but decides between equal keys.
   SmallVector<SmallVector<Value>> values;
   bool hasNumbers = false;
-  /// Of two integers the one that goes to the lower or to the upper position; set where a
-  /// single operand is ordered by a plain comparison.
+  /// Selects the one of two integers that goes to the lower or to the upper position; set if a
+  /// plain comparison orders a single operand.
   std::function<Value(Value, Value, bool ofUpper)> extremes;
-  /// Where operands go when warps meet: one place each.
+  /// The places of operands in exchanges of warps: one each.
   std::vector<TileExchange> memory;
   unsigned rounds = 1;
 
@@ -135,7 +135,7 @@ SmallVector<SmallVector<Value>> Sort::getPartners(int64_t mask) {
 void Sort::step(int64_t mask) {
   SmallVector<SmallVector<Value>> partners = getPartners(mask), sorted = values;
   int64_t low = mask & ((int64_t(1) << bits) - 1);
-  // What the mask changes of the position that a register adds.
+  // The mask's change of the position that a register adds.
   int64_t ofRegisters = mask & ~low;
   for (auto [index, column] : llvm::enumerate(layout.columns(HwDim::Reg)))
     if (std::optional<unsigned> bit = getAxisBit(layout, axis, column))
@@ -156,7 +156,7 @@ void Sort::step(int64_t mask) {
       continue;
     Group own = get(values, number), other = get(partners, *from);
     if (extremes) {
-      // Of integers each side takes the smaller or the larger one.
+      // For integers, each side takes the smaller or the larger one.
       auto take = [&](bool ofUpper) { return extremes(own.front(), other.front(), ofUpper); };
       sorted.front()[number] =
           isUpper ? thread.select(isUpper, take(true), take(false)) : take((along & top) != 0);

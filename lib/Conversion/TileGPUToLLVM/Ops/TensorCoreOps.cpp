@@ -2,9 +2,9 @@
 //
 // Dots on tensor cores, by the MMA instructions of a warp (mma.sync) and of a warpgroup (wgmma).
 //
-// Both number their words of 32 bits alike. Of a block of rows, word (i, j) of the first
-// operand holds row + 8 i and step k + 4 w j (w elements a word); word j of the second one
-// the same steps of a column. So which register goes where is a look-up by coordinates.
+// Both number their words of 32 bits alike. In a block of rows, word (i, j) of the first operand
+// holds row + 8 i and step k + 4 w j (w elements per word). Word j of the second one holds the same
+// steps of a column. So which register goes where is a look-up by coordinates.
 //
 // wgmma works behind the back of LLVM: an accumulator must be in its registers when the instruction
 // is issued, and may be read when it has been waited for. Fence and wait therefore take
@@ -358,8 +358,8 @@ private:
 
 } // namespace
 
-/// The number of the warpgroup, in a form that ptxas sees to be one for the warp. At
-/// the function's entry: inside it the shuffle could not leave loops.
+/// The number of the warpgroup, in a form that ptxas recognises as uniform for the warp. At the
+/// function's entry: inside it the shuffle could not leave loops.
 static Value emitGroupId(ThreadBuilder &thread, Operation *op) {
   OpBuilder builder(op->getContext());
   auto function = op->getParentOfType<FunctionOpInterface>();
@@ -519,7 +519,7 @@ SmallVector<Value> WarpgroupDot::run() {
       packA(block[0]);
   if (op.getMaxImpreciseAcc() > 0 && bits == 8 && accumulator.isF32())
     return sumPrecisely(isZero);
-  // What is in registers has to be there before the first instruction.
+  // Operands in registers must be complete before the first instruction.
   thread.getHooks().emitWarpgroupFence(
       thread, {isZero ? MutableArrayRef<Value>() : MutableArrayRef<Value>(accumulators), wordsA});
   multiply(0, extentK, /*adds=*/!isZero);

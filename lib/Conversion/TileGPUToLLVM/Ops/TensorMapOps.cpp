@@ -66,7 +66,7 @@ Value chooseByBlock(ThreadBuilder &thread, Value rank, ArrayRef<int64_t> numbers
   return chosen;
 }
 
-/// Of a multicast, the boxes that this block copies for all: of each so many it has one.
+/// For a multicast: the boxes that this block copies for all, one of each so many.
 SmallVector<BoxCopy> getShare(ThreadBuilder &thread, const TensorMapBox &box, unsigned blocks,
                               Value buffer, ValueRange coordinates) {
   Value rank = emitBlockRank(thread);
@@ -217,7 +217,7 @@ struct TMAStoreWaitPattern : TilePattern<tilegpu::TMAStoreWaitOp> {
   }
 };
 
-/// What an expression of a map is, in 64 bits.
+/// The value of a map's expression, in 64 bits.
 Value evaluate(ThreadBuilder &thread, AffineExpr expr, ValueRange symbols) {
   if (auto number = dyn_cast<AffineConstantExpr>(expr))
     return thread.i64(number.getValue());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a copy by a tensor map needs to know of the map, which is an argument of the kernel.
+// The property of a tensor map, an argument of the kernel, that its copies need.
 
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_PLANS_BOXROWS_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_PLANS_BOXROWS_H

@@ -12,8 +12,8 @@
 // Products and quotients keep relative errors as they are, and so does a sum without
 // cancellation; a difference does not. So the uses are followed through those ops alone.
 //
-// Of gelu, x * 0.5 * (1 + erf(x / sqrt(2))), what is rounded to 16 bits is 1 + erf, for which an
-// erf that is exact for 1 + erf will do.
+// In gelu, x * 0.5 * (1 + erf(x / sqrt(2))), the sum 1 + erf is rounded to 16 bits. So an erf that
+// is exact for 1 + erf suffices.
 
 #include "Exchange/ScratchMemory.h"
 #include "NarrowResults.h"

@@ -15,7 +15,7 @@ static constexpr int32_t kMapWordBytes = 4;
 static constexpr AtomicOrder kTakes = {tile::MemSemantic::Acquire, tile::MemScope::GPU},
                              kGives = {tile::MemSemantic::Release, tile::MemScope::GPU};
 
-/// The number of a place that nobody has had, and now has this program.
+/// The number of a free place, which this program now owns.
 static Value emitSearch(ThreadBuilder &thread, Value table, Value first) {
   const TargetHooks &hooks = thread.getHooks();
   auto loop = scf::WhileOp::create(
@@ -56,7 +56,7 @@ static void claim(tile::FuncOp kernel, ArrayRef<tilegpu::MakeTensorMapOp> maps,
   int64_t bytesOfProgram = static_cast<int64_t>(maps.size()) * tilegpu::kTensorMapBytes;
   int64_t bytes = kPlaces * (kMapWordBytes + bytesOfProgram);
   Value table = emitZeroedMemory(thread, kernel, "tensor_maps", bytes, tilegpu::kTensorMapBytes);
-  // One thread searches, and its warp hears of it, in which all maps are made and used.
+  // One thread searches and broadcasts to its warp, in which all maps are made and used.
   Value isFirst = thread.equal(emitThreadId(thread), 0);
   auto branch = scf::IfOp::create(
       builder, kernel.getLoc(), isFirst,

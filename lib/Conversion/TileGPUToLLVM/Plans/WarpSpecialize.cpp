@@ -43,8 +43,8 @@ static void emitPingPongBarrier(ThreadBuilder &thread, Value barrier, bool waits
     thread.getHooks().emitNamedArrive(thread, barrier, threads);
 }
 
-/// Ping-pong by named barriers. The last warpgroup lets the first one begin, which waits for the
-/// last one in the end, so that no barrier is left half met.
+/// Ping-pong by named barriers. The last warpgroup lets the first one begin. The first one waits
+/// for the last one at the end, so that every barrier completes.
 static void expandPingPong(Block *block, Value warp, unsigned warps, const TargetHooks &hooks) {
   SmallVector<Operation *> ops;
   block->walk([&](Operation *op) {
@@ -96,7 +96,7 @@ static void expand(tilegpu::WarpSpecializeOp op, const TargetHooks &hooks) {
   hooks.emitWaitForStream(thread);
   // Barriers in shared memory are ready for all from here on.
   hooks.emitMBarrierInitFence(thread);
-  // What other blocks have written does not matter to anybody.
+  // No thread depends on writes of other blocks.
   if (op.getInCluster()) {
     hooks.emitClusterArrive(thread, /*isRelaxed=*/true);
     hooks.emitClusterWait(thread);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Warps with different work, in the terms of scf: a branch on the warp's number at the top
-// level of the kernel, of which every warp takes one side and stays there.
+// Warp specialisation in terms of scf: a branch on the warp's number at the top level of the
+// kernel. Every warp takes one side and stays there.
 
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_PLANS_WARPSPECIALIZE_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_PLANS_WARPSPECIALIZE_H
