@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A format narrower than f32 is described by its exponent bias, its mantissa bits
-// and what its topmost codes mean; all of that is read from LLVM's fltSemantics, so
-// that these conversions and APFloat's (the folders', the interpreter's) agree.
+// A format narrower than f32 is described by its exponent bias, its mantissa bits and the meaning
+// of its topmost codes. All of that is read from LLVM's fltSemantics. So these conversions agree
+// with APFloat's (the folders', the interpreter's).
 //
 // Values below the smallest normal number of the narrow format take another path
 // than the others. There an f32 addition of a power of two, whose last place is the
@@ -40,7 +40,7 @@ struct Format {
   /// The exponent of an f32 whose last place is the smallest number of the format.
   uint32_t alignerBits() const { return uint32_t(127 + 23 + 1 - bias - int(mantissa)) << 23; }
   unsigned extraBits() const { return 23 - mantissa; }
-  /// What to add to f32 bits to change the bias, at the f32's place.
+  /// The term to add to f32 bits to change the bias, at the f32's place.
   uint32_t rebias() const { return uint32_t(127 - bias) << 23; }
 };
 
@@ -168,7 +168,7 @@ Value narrowToF32Odd(LaneBuilder &lanes, Value source) {
   Value nearest = lanes.create<arith::TruncFOp>(lanes.typed(f32), source);
   Value back = lanes.create<arith::ExtFOp>(lanes.typed(f64), nearest);
   Value bits = lanes.bitcast(i32, nearest);
-  // Of the two neighbours of an inexact value one is odd: the other one is fixed up.
+  // One of the two neighbours of an inexact value is odd: the other one is fixed up.
   Value tooLarge = lanes.compare(arith::CmpFPredicate::OGT, lanes.create<math::AbsFOp>(back),
                                  lanes.create<math::AbsFOp>(source));
   Value one = lanes.intConstant(32, 1);

@@ -193,8 +193,8 @@ Value buildFpToInt(OpBuilder &builder, Location loc, Signedness signedness, Valu
     return lanes.intConstant(isSigned ? value.sext(wide) : value.zext(wide));
   };
 
-  // What the instruction makes of a value out of range is not chosen. At or below
-  // the lower end the answer is the lower end as well.
+  // The instruction's result for a value out of range is not selected. At or below the lower end
+  // the answer is the lower end as well.
   Value result = convert(source);
   Value atLeast = lanes.floatConstant(element, isSigned ? -above : 0.0);
   Value isLow = lanes.compare(CmpFPredicate::OLT, source, atLeast);

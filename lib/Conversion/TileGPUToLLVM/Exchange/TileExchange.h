@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A tile on its way through shared memory from one layout to another, whole or in slices that
-// go one after another (Layout/ExchangeRounds.h). For each round: store, meet, load; and meet
-// again before the next one, which writes to the same place. Whoever uses it says where warps
-// meet, since several tiles may go at once.
+// The exchange of a tile through shared memory from one layout to another, whole or slice by slice
+// (Layout/ExchangeRounds.h). For each round: store, meet, load; and meet again before the next one,
+// which writes to the same place. Its user inserts the barriers, since several tiles may be
+// exchanged at once.
 //
 // If blocks of a cluster have parts of the tile, each stores its own. Threads load from the blocks
 // that hold their elements (Layout/BlockExchange.h). Then all blocks meet, and once more after the

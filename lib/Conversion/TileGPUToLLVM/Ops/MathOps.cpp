@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Elementary functions of scalars. f32 has instructions for some: used where what they
-// give is off by few ulp everywhere. lg2.approx is not, near 1, nor are sin.approx and
-// cos.approx for large numbers, nor is ex2.approx of a rounded x * log2(e), which is off
-// by as many ulp as x is large; so these, the others, and all of f64 are functions of
-// libdevice. (Its expf is seven instructions.) 16-bit floats are computed in f32. Where no
-// more than 16 bits of an exp are used in the end (NarrowResults.h), ex2.approx it is.
+// Elementary functions of scalars. f32 has instructions for some, which are used if their error is
+// a few ulp everywhere. lg2.approx fails that near 1, and sin.approx and cos.approx for large
+// numbers. So does ex2.approx of a rounded x * log2(e), whose error in ulp grows with x. So these,
+// the others, and all of f64 are functions of libdevice. (Its expf is seven instructions.) 16-bit
+// floats are computed in f32. If no more than 16 bits of an exp are used in the end
+// (NarrowResults.h), it is ex2.approx.
 //
 // Results of ex2.approx below 2^-126 are denormal numbers, for which ptxas adds a comparison
 // and two multiplications to each; ex2.approx.ftz, one instruction, gives zero. That is for

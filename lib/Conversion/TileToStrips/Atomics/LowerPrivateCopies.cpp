@@ -3,9 +3,9 @@
 // strips-lower-private-copies: the memory of private copies, and what is done before and behind
 // the loop over the programs.
 //
-// To make an element neutral and to look at it later costs about 0.2 ns, to add it to the
-// array 0.4 to 4; an atomic costs 1.3 to 5, and many times that where two threads want one
-// line. With four lanes or more to an element the copy pays even if each is added to.
+// Clearing an element and reading it later costs about 0.2 ns, and adding it to the array 0.4 to 4.
+// An atomic costs 1.3 to 5, and many times that if two threads access one line. With four lanes or
+// more to an element the copy pays even if each is added to.
 
 #include "Grouping/CostModel.h"
 #include "Nests/StripAtomics.h"
@@ -42,7 +42,7 @@ public:
                                  ArrayRef<LLVM::GEPArg>{int32_t(offset)});
   }
 
-  /// What takes the place of the private copy's results.
+  /// The replacements of the private copy's results.
   SmallVector<Value> run() {
     Value bytes = emitSize();
     emitClear(bytes);
@@ -193,7 +193,7 @@ struct StripsLowerPrivateCopies : impl::StripsLowerPrivateCopiesBase<StripsLower
     auto taken = func->getAttrOfType<IntegerAttr>(strips::kScratchBytesAttr);
     int64_t end = taken ? llvm::alignTo(taken.getInt(), kLine) : 0;
     DominanceInfo dominance(func);
-    // What two atomics add to one array goes to one copy of it.
+    // Two atomics on one array share one copy of it.
     DenseMap<std::pair<Value, Type>, SmallVector<Value>> known;
     for (strips::PrivateCopyOp privateCopy : privateCopies) {
       scf::ForOp programs = getPrograms(privateCopy);

@@ -2,9 +2,9 @@
 //
 // strips-reduce-atomics: lanes that are known to meet at one place are combined first.
 //
-// A locked instruction takes some twenty cycles, and more where two threads want one line.
-// Where the pointers are the same in runs along a dimension, and nobody reads what was there
-// before, the values of a run are reduced, in registers, to the one that is left for memory:
+// A locked instruction takes some twenty cycles, and more where two threads want one line. If the
+// pointers are equal in runs along a dimension, and the old values are unused, the values of a run
+// are reduced in registers to one for memory:
 //
 //     atomic add (out + rows)[:, None], x        16 lanes a row, 16 atomics
 //     atomic add out + rows, sum(x, axis = 1)    one

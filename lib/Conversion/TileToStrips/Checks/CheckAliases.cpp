@@ -3,12 +3,12 @@
 // strips-check-aliases: runtime alias checks, that the stores of a group meet no other
 // access in it.
 //
-// The range of an access comes from its access form: from the lowest to the highest
-// address that any index gives, masks aside; as signed numbers, since what lies below an
-// array may be below 0. Extents of the arrays passed to the kernel say nothing, since
-// kernels legally walk past a view. Where rows lie at addresses that depend on data (an
-// embedding, paged caches), the program finds the lowest and the highest row before it
-// starts: cheap beside the rows themselves.
+// The range of an access follows from its access form: from the lowest to the highest address of
+// any index, ignoring masks. Addresses are signed numbers, since an address below an array may be
+// below 0. Extents of the arrays passed to the kernel say nothing, since kernels legally walk past
+// a view. If the addresses of rows depend on data (an embedding, paged caches), the program
+// computes the lowest and the highest row before it starts. That is cheap beside the rows
+// themselves.
 
 #include "Grouping/GroupRoots.h"
 #include "Nests/StripEmitter.h"
@@ -32,9 +32,9 @@ namespace {
 
 /// Rows with fewer elements are not worth a look at where each begins.
 constexpr int64_t kLeastRow = 8;
-/// A range that reaches further than so many bytes to one side of an address that a program may
-/// use has all that it may use on that side: such addresses have at most 57 bits, so that sums
-/// of a few reaches that end here do not wrap.
+/// A range that reaches further than so many bytes to one side of a valid address covers all valid
+/// addresses on that side. Valid addresses have at most 57 bits, so sums of a few such reaches do
+/// not wrap.
 constexpr int64_t kFurthest = int64_t(1) << 58;
 
 /// How far elements are apart along a dimension, if that is a number or a multiple of a scalar.
@@ -52,7 +52,7 @@ public:
   /// Puts versions of the group before it where it needs them. Returns whether it did:
   /// the group itself is to be erased then.
   bool run();
-  /// Where the scratch that the versions need ends.
+  /// The end of the scratch that the versions need.
   int64_t getScratchEnd() const { return scratchEnd; }
 
 private:
@@ -63,8 +63,7 @@ private:
   bool isRepeatable(Value value);
   Range findOuterRows(Value pointers, const AccessForm &form);
   Value constant(int64_t value) { return arith::ConstantIntOp::create(builder, loc, value, 64); }
-  /// How far `factor` strides reach, as an i64 that is at most kFurthest to either side; null if
-  /// that cannot be told.
+  /// The reach of `factor` strides, as an i64 of at most kFurthest to either side; null if unknown.
   Value buildReach(ScalarMultiple stride, int64_t factor);
   std::optional<Value> areDistinct(Value pointers);
   std::optional<Value> areDisjoint(Value a, Value b);
@@ -106,7 +105,7 @@ private:
 };
 
 //===----------------------------------------------------------------------===//
-// What is checked
+// Checked accesses
 //===----------------------------------------------------------------------===//
 
 /// A product that is cut off at kFurthest, to either side.
@@ -245,8 +244,8 @@ const GroupAliasCheck::Range &GroupAliasCheck::getRange(Value pointers) {
   return range;
 }
 
-/// The condition that no two indices give one address; a null value if that is known,
-/// nothing if it cannot be told.
+/// The condition that no two indices give one address; a null value if that is known, nothing if it
+/// cannot be computed.
 std::optional<Value> GroupAliasCheck::areDistinct(Value pointers) {
   const AccessForm &form = access.getForm(pointers);
   ArrayRef<int64_t> shape = tile::getShape(pointers.getType());
@@ -449,7 +448,7 @@ Value GroupAliasCheck::buildScratch(OpBuilder &into, Type tile) {
   return buffer;
 }
 
-/// What computes `values` in their block, operands first; not how that with buffers is.
+/// The ops that compute `values` in their block, operands first; without those that access buffers.
 static SmallVector<Operation *> findNeeded(ValueRange values,
                                            const DenseMap<Operation *, Value> &buffers) {
   SmallVector<Operation *> needed;

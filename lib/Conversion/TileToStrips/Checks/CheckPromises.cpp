@@ -29,7 +29,7 @@ struct PromisedRun {
   bool isRepeated;
 };
 
-/// What says with less work than all elements that a promise holds.
+/// A cheaper check of a promise than comparing all elements.
 struct Shortcut {
   Value mask = {};             ///< it holds if all of this is true
   bool isTrueFirst = false;    ///< all of the mask is true if its last element is
@@ -162,8 +162,8 @@ Value buildCheck(OpBuilder &builder, Location loc, Value values, PromisedRun run
 
 } // namespace
 
-/// Of `where(mask, x, y)` with an `x` that is known to have the runs, the mask says that they hold;
-/// of `x % n` with an `x` that is a row, two elements do.
+/// For `where(mask, x, y)` with an `x` that is known to have the runs, the mask decides. For `x %
+/// n` with an `x` that is a row, two elements do.
 Shortcut StripsCheckPromises::findShortcut(tile::HintOp hint, ArrayRef<PromisedRun> runs,
                                            AccessAnalysis &access) {
   Value tile = hint.getSource();
@@ -214,7 +214,7 @@ llvm::SetVector<tile::HintOp> StripsCheckPromises::findUsedHints(AccessAnalysis 
   return hints;
 }
 
-/// What a hint promises and nobody knows.
+/// The promises of a hint that are not known to hold.
 SmallVector<PromisedRun> StripsCheckPromises::findRuns(tile::HintOp hint, AccessAnalysis &access) {
   SmallVector<PromisedRun> runs;
   auto type = dyn_cast<RankedTensorType>(hint.getType());

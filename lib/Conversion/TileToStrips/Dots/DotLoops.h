@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the loops of dots are written with, by whatever instructions they multiply.
+// Helpers for the loops of dots, for all kinds of multiply instructions.
 
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_DOTLOOPS_H
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_DOTLOOPS_H
@@ -50,7 +50,7 @@ protected:
     body(loop.getInductionVar());
   }
 
-  /// Blocks of `size` up to `end`, and what is left, if it is not nothing, as a smaller one.
+  /// Blocks of `size` up to `end`, and a smaller one for the remainder, if there is any.
   void forEachBlock(int64_t end, int64_t size,
                     llvm::function_ref<void(mlir::Value at, int64_t size)> body) {
     int64_t whole = end / size * size;

@@ -4,8 +4,8 @@
 // one row, a word of b those of one column. A product of words then is one lane of the
 // instruction, and the loops are those of f32 with a word for an element.
 //
-// The int8 instruction wants one side unsigned. a is moved up by 128, which adds 128 times
-// the sum of a column of b to each result; the block starts from minus that.
+// The int8 instruction needs one unsigned operand. Adding 128 to a adds 128 times the sum of a
+// column of b to each result. The block starts from minus that.
 
 #include "GroupedDot.h"
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// strips-lower-dot: dots in buffers become loops around a micro-kernel,
-// which keeps a block of the result in registers while k runs. All extents are
-// static, so rows and columns left over get blocks of their own and nothing is
-// masked. Operands of 16 and 8 bits are widened to f32 on their way into packed
-// buffers; sums of products of 8-bit integers are exact in f32 up to k = 1024, so
-// they take the same instructions. Where the machine multiplies several of them at
-// once, GroupedDot.cpp has another way.
+// strips-lower-dot: dots in buffers become loops around a micro-kernel, which keeps a block of the
+// result in registers while k runs. All extents are static, so rows and columns left over get
+// blocks of their own and nothing is masked. Operands of 16 and 8 bits are widened to f32 when they
+// are packed. Sums of products of 8-bit integers are exact in f32 up to k = 1024, so they take the
+// same instructions. If the machine multiplies several of them at once, GroupedDot.cpp lowers the
+// dot.
 
 #include "DotLoops.h"
 #include "GroupedDot.h"
@@ -121,8 +120,8 @@ private:
   int64_t panelColumns() const { return std::min(N, block.vectors * lanes); }
   bool packA() const { return aElement != element; }
 
-  /// True if panels of b are copied: where they are of another type, or where their
-  /// rows would fall on the same few sets of the cache and be used often.
+  /// True if panels of b are copied: if they have another type, or if their rows map to the same
+  /// few cache sets and are used often.
   bool packB() {
     if (bElement != element)
       return true;
@@ -167,7 +166,7 @@ private:
     });
   }
 
-  /// What is left of a row when whole vectors are taken off, in powers of two.
+  /// The remainder of a row behind its whole vectors, in powers of two.
   void forEachTail(int64_t begin, int64_t end, function_ref<void(int64_t, int64_t)> body) {
     while (begin < end) {
       int64_t width = std::min<int64_t>(lanes, llvm::bit_floor<uint64_t>(end - begin));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// An instruction multiplies two rows of a by two columns of b, eight steps of k, and adds the four
+// An instruction multiplies two rows of a by two columns of b, eight steps of k. It adds the four
 // sums to a vector of four lanes: those of the first row, then those of the second. So a and b are
 // packed into words of eight bytes, neighbours along k, of two rows or columns in turn. Rows of the
 // result are taken apart into such vectors in front of the loop over k, and put together behind it.
@@ -18,7 +18,7 @@ using namespace mlir;
 namespace tessera {
 namespace {
 
-/// Of a, or of b: rows or columns of an instruction, and bytes of each.
+/// For a, or for b: rows or columns of an instruction, and bytes of each.
 constexpr int64_t kPair = 2, kSteps = 8, kPairBytes = kPair * kSteps;
 /// Columns of the result that are loaded at once: a vector.
 constexpr int64_t kQuad = 4;
@@ -110,8 +110,8 @@ private:
     });
   }
 
-  /// Of the halves of two vectors of four lanes the first ones, and the second ones: from two rows
-  /// to the accumulators of two columns each, and back.
+  /// The first halves of two vectors of four lanes, and the second ones: from two rows to the
+  /// accumulators of two columns each, and back.
   std::pair<Value, Value> swapHalves(Value x, Value y) {
     static constexpr int64_t kFirst[] = {0, 1, 4, 5}, kSecond[] = {2, 3, 6, 7};
     return {vector::ShuffleOp::create(b, loc, x, y, kFirst),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// strips-expand-total-arith: the totally defined arithmetic that is left on scalars
-// (addresses, loop bounds, conditions) once the tiles have become strips.
+// strips-expand-total-arith: the totally defined arithmetic on scalars (addresses, loop bounds,
+// conditions) that remains once the tiles are strips.
 
 #include "tessera/Conversion/TileArith/TotalArith.h"
 #include "tessera/Conversion/TileToStrips/Passes.h"

@@ -9,10 +9,10 @@
 
 namespace tessera {
 
-/// Makes every bf16 the integer of its bits, but where an intrinsic or an atomic asks for
-/// a bf16. No arithmetic on them may be left. LLVM keeps a bf16 that it carries from one block to
-/// another, or chooses, as an f32 where it will, and rounds it back: a NaN is changed by that,
-/// and a denormal becomes zero where the machine has an instruction for it (AVX512-BF16).
+/// Makes every bf16 the integer of its bits, but where an intrinsic or an atomic asks for a bf16.
+/// No arithmetic on them may be left. LLVM may keep a bf16 that it carries from one block to
+/// another, or selects, as an f32, and round it back. That changes a NaN. With AVX512-BF16's
+/// instruction, a denormal becomes zero.
 void carryAsBits(mlir::Operation *root);
 
 } // namespace tessera

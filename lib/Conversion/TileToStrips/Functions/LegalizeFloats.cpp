@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// strips-legalize-floats: arithmetic on floats of 16 and 8 bits is done in f32, and
-// conversions that the machine lacks become integer code. f32 has more than twice the
-// bits of any narrower format, so that an addition, product, quotient or root rounded
-// to f32 and rounded again is as if rounded once. Where that is not enough (sums of
-// three, integers), the first rounding is to odd.
+// strips-legalize-floats: arithmetic on floats of 16 and 8 bits is done in f32, and conversions
+// that the machine lacks become integer code. f32 has more than twice the bits of any narrower
+// format, so that an addition, product, quotient or root rounded to f32 and rounded again is as if
+// rounded once. If that does not suffice (sums of three, integers), the first rounding is to odd.
 //
-// What is only passed on, a bf16, is an integer from here on (FloatBits.h).
+// A bf16 that is only passed on is an integer from here on (FloatBits.h).
 //
 // Left to LLVM, these would be calls of __truncsfbf2 and the like, lane by lane.
 
@@ -39,7 +38,7 @@ public:
       : lanes(builder, op->getLoc(), like), op(op), hasF16C(hasF16C), hasBF16(hasBF16),
         f32(builder.getF32Type()), f64(builder.getF64Type()) {}
 
-  /// What stands for the op's only result, or null to leave the op alone.
+  /// The replacement of the op's only result, or null to keep the op.
   Value legalize() {
     Type result = op->getResult(0).getType();
     // With one NaN, in the place of a negative zero, a sign is no bit of its own.
@@ -86,7 +85,7 @@ private:
     return widenToF32(own, value);
   }
 
-  /// Null where the machine converts by itself.
+  /// Null if the machine has an instruction for it.
   Value widenTo(Value value, Type target) {
     Type from = elementOf(value.getType());
     if (target == f32 && from.isF16() && hasF16C)

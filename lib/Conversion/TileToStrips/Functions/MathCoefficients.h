@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Made by tools/dev/fit_math_polynomials.py; what each one approximates is told there.
+// Made by tools/dev/fit_math_polynomials.py, which names the function that each one approximates.
 // The constant term comes first.
 
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_FUNCTIONS_MATHCOEFFICIENTS_H

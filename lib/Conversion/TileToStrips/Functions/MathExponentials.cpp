@@ -14,7 +14,7 @@ using arith::CmpFPredicate;
 using arith::CmpIPredicate;
 
 //===----------------------------------------------------------------------===//
-// What all functions share
+// Shared parts
 //===----------------------------------------------------------------------===//
 
 Value MathBuilder::polynomial(Value x, ArrayRef<double> coefficients) {

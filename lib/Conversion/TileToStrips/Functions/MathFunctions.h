@@ -94,7 +94,7 @@ mlir::Value expandRsqrt(MathBuilder &b, mlir::Value x);
 struct Decomposed {
   mlir::Value exponent, f;
 };
-/// Of a positive normal number; of denormal ones too.
+/// For a positive normal number; for denormal ones, too.
 Decomposed decompose(MathBuilder &b, mlir::Value x);
 Decomposed decomposeAny(MathBuilder &b, mlir::Value x);
 

@@ -87,7 +87,7 @@ Value expandLog1p(MathBuilder &b, Value x) {
   Value one = b.number(1);
   Value sum = b.addf(x, one);
   Decomposed parts = decompose(b, sum);
-  // What the rounding of 1 + x left out.
+  // The rounding error of 1 + x.
   Value lost = b.select(b.compare(CmpFPredicate::OGE, x, one), b.subf(one, b.subf(sum, x)),
                         b.subf(x, b.subf(sum, one)));
   Value tail = b.addf(logTail(b, parts.f), b.divf(lost, sum));

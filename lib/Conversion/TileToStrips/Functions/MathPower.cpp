@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// pow: x^y = 2^(y log2 |x|), then the sign, then the cases that C names. The error of
-// y log2 |x|, a number up to 1074 (150), is the relative error of the result: so the
-// logarithm must have 11 (8) bits more than the result. For f32 it is taken in f64, for
-// f64 as a sum of two numbers of which the second holds what the first lost.
+// pow: x^y = 2^(y log2 |x|), then the sign, then the cases that C names. The error of y log2 |x|, a
+// number up to 1074 (150), is the relative error of the result. So the logarithm must have 11 (8)
+// bits more than the result. For f32 it is taken in f64, for f64 as a sum of two numbers of which
+// the second holds what the first lost.
 
 #include "MathCoefficients.h"
 #include "MathFunctions.h"
@@ -85,7 +85,7 @@ Value powOfDouble(MathBuilder &b, Value x, Value y, bool isSingle) {
     Value power = b.mulAdd(r, b.polynomial(r, coefficients::powExp2_32), one);
     result = b.mulf(power, b.powerOfTwo(n.integer));
   } else {
-    // Of a t out of range the low part may be anything.
+    // For a t out of range, the low part may be anything.
     Value isInRange = b.compare(CmpFPredicate::OEQ, t.high, exponent);
     r = b.addf(r, b.select(isInRange, t.low, b.number(0)));
     result = b.scale(b.mulAdd(r, b.polynomial(r, coefficients::exp2_64), one), n);
@@ -109,7 +109,7 @@ Value powOfDouble(MathBuilder &b, Value x, Value y, bool isSingle) {
   Value isNegative = b.andi(b.compare(CmpFPredicate::OLT, x, b.number(0)), isBelow);
   Value isPower = b.ori(isInteger, b.xori(isNegative, b.intConstant(1, 1)));
   result = b.select(isPower, result, b.notANumber());
-  // Of NaN too: x^0 and 1^y are 1.
+  // For NaN, too: x^0 and 1^y are 1.
   Value isOne =
       b.ori(b.compare(CmpFPredicate::OEQ, y, b.number(0)), b.compare(CmpFPredicate::OEQ, x, one));
   return b.select(isOne, one, result);

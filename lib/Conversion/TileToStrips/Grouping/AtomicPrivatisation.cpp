@@ -105,7 +105,7 @@ static std::optional<int64_t> getEndWhere(Value mask, Value value) {
   return isNonNegative ? end : std::nullopt;
 }
 
-/// True if an atomic adds numbers that nobody reads before; if not, `why` says so.
+/// True if an atomic adds numbers and its old values are unused; if not, `why` gets the reason.
 static bool addsUnread(tile::AtomicRMWOp atomic, std::string *why = nullptr) {
   auto fail = [&](StringRef reason) {
     if (why)
@@ -148,12 +148,12 @@ static bool dependsOnProgram(Value value) {
   return false;
 }
 
-/// The argument of the kernel to which an atomic may add at the end of its thread's programs:
-/// nothing tells when it has. Its old values go unread; after it its program touches no
-/// memory but by such atomics, which then have nothing to acquire, and no program waits for
-/// another. (What was to be released before is, if the later add releases.) Places that depend
-/// on the program by other ways than through memory are left out: programs have each their
-/// own then, and nothing is gained. Null if there is none; `why` says why.
+/// The argument of the kernel to which an atomic may add at the end of its thread's programs: the
+/// time is not observable. Its old values go unread; after it its program touches no memory but by
+/// such atomics, which then have nothing to acquire, and no program waits for another. (Earlier
+/// writes are released, if the later add releases.) Places that depend on the program other than
+/// through memory are excluded: each program has its own then, and nothing is gained. Null if there
+/// is none; `why` says why.
 static BlockArgument findSharedBase(tile::AtomicRMWOp atomic, std::string &why) {
   auto fail = [&](StringRef reason) {
     why = reason;
@@ -176,7 +176,7 @@ static BlockArgument findSharedBase(tile::AtomicRMWOp atomic, std::string &why) 
   bool isLater = false;
   WalkResult harmless = func.walk<WalkOrder::PreOrder>([&](Operation *op) {
     isLater |= op == atomic;
-    // What is in a region is seen itself.
+    // Ops in a region are visited themselves.
     if (op == func || op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
       return WalkResult::advance();
     bool isQuiet;

@@ -10,11 +10,10 @@
 
 namespace tessera {
 
-/// The number of elements, from a base that is the same for all lanes, among which an
-/// atomic adds, if it pays to sum up what each of them gets first: the old values go
-/// unread, and there are several lanes to an element. If not, and
-/// other programs may see late what it adds, -1 less the number of the argument to which.
-/// If neither is so, `why` says why.
+/// The number of elements, from a base that is the same for all lanes, among which an atomic adds.
+/// It is given if summing per element first pays: the old values are unused, and there are several
+/// lanes per element. If not, and other programs may see late what it adds, -1 less the number of
+/// the argument to which. If neither is so, `why` says why.
 std::optional<int64_t> choosePrivatisation(tile::AtomicRMWOp atomic, std::string &why);
 
 /// The argument of the kernel to which an atomic may add at the end of its thread's programs,

@@ -61,7 +61,7 @@ BufferLiveness::BufferLiveness(tile::FuncOp func) {
   });
   func.walk([&](Operation *op) { mergeLoopsAndBranches(op); });
   func.walk([&](Operation *op) { mergeInPlace(op); });
-  // What could not be merged is copied; the copies need their targets at that moment.
+  // Tiles that could not be merged are copied; the copies need their targets at that moment.
   func.walk([&](Operation *op) {
     if (auto ifOp = dyn_cast<scf::IfOp>(op))
       for (Region *region : {&ifOp.getThenRegion(), &ifOp.getElseRegion()})

@@ -2,11 +2,10 @@
 //
 // Which tiles of a function can share a buffer, and where in the arena buffers lie.
 //
-// The operations of a function are numbered in order, regions nested. A tile is alive
-// from its definition to its last use; a use inside a loop of a tile from outside
-// counts as a use at the end of the loop. Tiles in one *class* share a buffer: what a
-// loop carries with its initial and next value, what is updated in place with the
-// old value.
+// The operations of a function are numbered in order, regions nested. A tile is live from its
+// definition to its last use. A use inside a loop of a tile from outside counts as a use at the end
+// of the loop. Tiles in one *class* share a buffer: what a loop carries with its initial and next
+// value, what is updated in place with the old value.
 
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_GROUPING_BUFFERLIVENESS_H
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_GROUPING_BUFFERLIVENESS_H

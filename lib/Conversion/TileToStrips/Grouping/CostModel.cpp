@@ -32,7 +32,7 @@ std::optional<HostMachine> getMachine(Operation *op, llvm::StringRef text) {
 constexpr unsigned kNarrowestLane = 16;
 /// Arithmetic of a strip whose accesses are all that is known of it.
 constexpr double kArithmetic = 2.0;
-/// What folding the lanes of a line takes.
+/// The cost of folding the lanes of a line.
 constexpr double kFold = 4.0;
 /// Shuffles for an element of a transposed block.
 constexpr double kTransposition = 0.35;
@@ -82,7 +82,7 @@ static int64_t getPanelWays(const HostMachine &machine) {
 }
 
 namespace {
-/// What one step of k takes, in cycles of each unit.
+/// The cost of one step of k, in cycles of each unit.
 struct StepCost {
   double multiplies, loads, latency;
 
@@ -113,7 +113,7 @@ BlockShape chooseBlock(const HostMachine &machine, int64_t M, int64_t vectors) {
         return (vectors / v) * stepCost(rows, v) + stepCost(rows, vectors % v);
       };
       double cost = (M / r) * columnsCost(r) + columnsCost(M % r);
-      // A block of another shape for what is left over has to be compiled, too.
+      // A block of another shape for the remainder has to be compiled, too.
       cost *= 1.0 + 0.03 * ((M % r != 0) + (vectors % v != 0));
       if (cost < bestCost) {
         bestCost = cost;

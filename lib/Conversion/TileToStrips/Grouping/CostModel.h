@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How wide strips are, how many of them an iteration of a loop takes, how large a block of a
-// dot is kept in registers and how much of its operands in the cache. All of it follows
-// from what the table of machines says (Machine/HostMachine.h).
+// Chooses the width of strips, their number per iteration of a loop, the block of a dot in
+// registers, and the part of its operands in the cache. All of it follows from what the table of
+// machines says (Machine/HostMachine.h).
 
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_GROUPING_COSTMODEL_H
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_GROUPING_COSTMODEL_H
@@ -24,7 +24,7 @@ std::optional<HostMachine> getMachine(mlir::Operation *op, llvm::StringRef text)
 /// Lanes of a strip whose widest elements have `bits`.
 int64_t getLanes(const HostMachine &machine, unsigned bits);
 
-/// What a group would do for one strip along some dimension.
+/// The work of a group for one strip along some dimension.
 struct StripWork {
   int64_t lanes;
   unsigned neighbours = 0; ///< accesses whose lanes are neighbours in memory, or one element
@@ -38,8 +38,8 @@ struct StripWork {
 double estimateStrips(const HostMachine &machine, const StripWork &work);
 /// The same where square blocks of lanes are transposed between loads and stores.
 double estimateTransposed(int64_t lanes, unsigned accesses);
-/// The fewest lanes that are neighbours, or one element, and better taken together than each
-/// for itself; a power of two.
+/// The minimum of lanes that are neighbours, or one element, for which one access is cheaper than
+/// one per lane; a power of two.
 int64_t getShortestRun(const HostMachine &machine);
 
 /// Strips of one iteration: of `strips` that there are, at most `most`, where `expensive`
@@ -57,7 +57,7 @@ struct BlockShape {
 BlockShape chooseBlock(const HostMachine &machine, int64_t M, int64_t vectors);
 /// Registers that a block takes.
 int64_t getRegisters(const BlockShape &block);
-/// What a step of k with that block waits for.
+/// The resource that limits a step of k with that block.
 llvm::StringRef getBottleneck(const HostMachine &machine, const BlockShape &block);
 
 /// Steps of k in one iteration of the innermost loop.

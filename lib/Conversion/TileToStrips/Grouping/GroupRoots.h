@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What strips-group asks about single operations: which become roots of a group, and
-// which are cheap enough to be computed once per group.
+// Properties of single operations for strips-group: the roots of a group, and operations that are
+// cheap enough to be computed once per group.
 
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_GROUPING_GROUPROOTS_H
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_GROUPING_GROUPROOTS_H
@@ -47,8 +47,8 @@ bool isRematerializable(mlir::Value tile);
 /// True if computing an element again costs more than keeping it.
 bool isExpensive(mlir::Operation *op);
 
-/// The dimension along which an atomic, whose old values nobody reads, has its elements
-/// side by side: as many as are worth taking at once.
+/// The dimension along which the elements of an atomic with unused old values are contiguous, with
+/// enough of them for one access.
 std::optional<unsigned> findRows(tile::AtomicRMWOp atomic, AccessAnalysis &access);
 
 /// Reports an operation that the CPU target cannot do.

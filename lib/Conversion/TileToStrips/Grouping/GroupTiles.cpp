@@ -2,10 +2,10 @@
 //
 // strips-group: decides which operations on tiles share a loop nest.
 //
-// Each block is planned first and rewritten afterwards. Planning walks the block and
-// collects roots into groups of one shape, in program order; then it looks at what
-// each group would compute and settles which values are computed once and yielded,
-// until nothing changes. Rewriting clones into each group what its roots need.
+// Each block is planned first and rewritten afterwards. Planning walks the block and collects roots
+// into groups of one shape, in program order. Then it decides which values of each group are
+// computed once and yielded, until nothing changes. Rewriting clones into each group what its roots
+// need.
 
 #include "AtomicPrivatisation.h"
 #include "GroupRoots.h"
@@ -37,7 +37,7 @@ constexpr unsigned kWorthABuffer = 8;
 /// So many are not done in several groups, each of which would be as long as all before it.
 constexpr unsigned kNeverTwice = 16;
 
-/// What a group is built around: an operation, or a value that is to be yielded.
+/// The root of a group: an operation, or a value that is to be yielded.
 struct Root {
   Operation *op;
   Value value; ///< null for an operation with effects or a reduction
@@ -56,7 +56,7 @@ struct Group {
   SmallVector<Operation *, 0> laterLoads;
 };
 
-/// What is in a buffer where `tile` is read from one: a tile of another shape is the same there.
+/// The buffer's contents if `tile` is read from one: a tile of another shape is the same there.
 Value getStored(Value tile) {
   auto reshape = tile.getDefiningOp<tile::ReshapeOp>();
   return reshape ? reshape.getSource() : tile;
@@ -65,8 +65,8 @@ Value getStored(Value tile) {
 /// Plans and rewrites one block.
 class BlockGrouper {
 public:
-  /// What groups of enclosing blocks yield in place of values that are computed further
-  /// out still is given as `substitutes`.
+  /// `substitutes` are the yields of groups of enclosing blocks, for values that are computed
+  /// further out.
   BlockGrouper(Block &block, const DenseMap<Value, Value> &substitutes)
       : block(block), substitutes(substitutes) {}
 
@@ -127,14 +127,13 @@ private:
   SmallVector<Operation *> tileLoads;
   /// Operations between groups that may write memory, in order.
   SmallVector<Operation *> stayingWrites;
-  /// Where groups stand among each other, while the plan does not change.
+  /// The order of groups, while the plan does not change.
   DenseMap<const Group *, unsigned> places;
   std::list<Group> groups;
   Group *open = nullptr;
   /// Values that are yielded, with the group that computes them.
   DenseMap<Value, Group *> home;
-  /// What stands for values that are yielded, here or in enclosing blocks, from the group
-  /// on that yields them.
+  /// The replacements of yielded values, here or in enclosing blocks, from the yielding group on.
   DenseMap<Value, Value> substitutes;
 };
 
@@ -237,7 +236,7 @@ void BlockGrouper::requireFrontier(Value value, Operation *consumer, Operation *
         requireFrontier(operand, consumer, regionOp);
     return;
   }
-  // What an enclosing block computes was asked for when that block was planned.
+  // Values of an enclosing block were requested when that block was planned.
   if (def->getBlock() == &block)
     require(value, consumer);
 }
@@ -288,9 +287,9 @@ bool BlockGrouper::canJoin(const Group &group, Root root, ArrayRef<int64_t> shap
   for (const Root &other : group.roots)
     if (isWrite(other))
       firstWrite = std::min(firstWrite, orderOf(other.op));
-  // What comes before this root, but will be done after the nest, is passed by it: loads at places
-  // that the nest says; and loads between two writes, needed only further on, which would have
-  // no place otherwise.
+  // This root passes earlier ops that run after the nest: loads at places that the nest determines,
+  // and loads between two writes that are needed only later. The latter would have no place
+  // otherwise.
   if (isWrite(root)) {
     auto isPassed = [&](Operation *load) { return mayPass(load, root.op); };
     if (!llvm::all_of(group.laterLoads, isPassed))
@@ -344,7 +343,7 @@ bool BlockGrouper::dependsOn(Root root, const Group &group) {
 }
 
 //===----------------------------------------------------------------------===//
-// What a group computes
+// Contents of groups
 //===----------------------------------------------------------------------===//
 
 bool BlockGrouper::isLeaf(Value value, const Group *group) {
@@ -450,8 +449,8 @@ bool BlockGrouper::isLongComputation(Value value, const Group *group, unsigned l
   return length >= least;
 }
 
-/// Sees to it that `load`, which `group` computes, is not done after a write that it
-/// comes before. Returns true if that changed the plan.
+/// Ensures that `load`, which `group` computes, does not run after a write that follows it. Returns
+/// true if that changed the plan.
 bool BlockGrouper::keepLoadBeforeWrites(std::list<Group>::iterator group, Operation *load) {
   Value value = load->getResult(0);
   unsigned at = orderOf(load);
@@ -514,9 +513,9 @@ bool BlockGrouper::yieldOperandsEarlier(std::list<Group>::iterator group) {
   return true;
 }
 
-/// What of an operand of a root that takes its elements one by one is to be computed
-/// before; null if nothing is. All of it, but for the places of an atomic on rows: index
-/// arithmetic by which the rows, or the places of a histogram, can be told.
+/// The part of an operand to compute before a root that takes its elements one by one; null if
+/// none. It is all of the operand, except for the places of an atomic on rows. There it is the
+/// index arithmetic that gives the rows, or the places of a histogram.
 Value BlockGrouper::findToCompute(Operation *root, Value operand, const Group *group) {
   if (isLeaf(operand, group) || isRematerializable(operand))
     return {};
@@ -551,7 +550,7 @@ bool BlockGrouper::keepRecomputed(std::list<Group>::iterator group, ArrayRef<Ope
   }
   SmallVector<Value> values =
       findRecomputed(ops, roots, [&](Value value) { return isLeaf(value, &*group); });
-  // What a group was made for stays in it.
+  // The root of a group stays in it.
   llvm::erase_if(values, [&](Value value) { return home.contains(value); });
   for (Value value : values)
     computeBefore(group, value);
@@ -570,7 +569,7 @@ bool BlockGrouper::settleOnce() {
     SmallVector<Operation *> ops;
     walkGroup(*group, [&](Operation *op) { ops.push_back(op); });
     int64_t elements = ShapedType::getNumElements(group->shape);
-    // What is one for a row is not computed lane by lane, and not for each row by itself.
+    // A value per row is computed neither lane by lane nor row by row.
     for (Operation *op : ops) {
       if (!isa<tile::ExpandDimsOp>(op) || group->inElementOrder)
         continue;
@@ -651,9 +650,8 @@ Operation *BlockGrouper::cloneOp(Operation *op, OpBuilder &builder, IRMapping &m
   return builder.clone(*op, mapping);
 }
 
-/// True if a region of an operation before `group` computes `user` for itself, out of
-/// index arithmetic of this block (requireFrontier). What `group` yields does not stand
-/// for the operands there.
+/// True if a region of an operation before `group` computes `user` itself, out of index arithmetic
+/// of this block (requireFrontier). The yields of `group` do not replace the operands there.
 bool BlockGrouper::isNeededBefore(Operation *group, Operation *user) {
   SmallVector<Operation *> work{user};
   DenseSet<Operation *> seen;
@@ -707,7 +705,7 @@ void BlockGrouper::rewrite(Group &group) {
       value.replaceAllUsesWith(result);
       continue;
     }
-    // What comes before the group, and other regions, use the value as it was.
+    // Ops before the group, and other regions, use the original value.
     substitutes[value] = result;
     value.replaceUsesWithIf(result, [&](OpOperand &use) {
       Operation *user = block.findAncestorOpInBlock(*use.getOwner());

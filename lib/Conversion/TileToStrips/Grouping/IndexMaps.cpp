@@ -14,10 +14,10 @@ namespace tessera {
 
 namespace {
 
-/// How often an element may be computed, on average, before a buffer is better: it costs about
-/// as much as two loads. Where it is made of scalars, a buffer also hides what is known of it.
+/// How often an element may be computed, on average, before a buffer is better: it costs about as
+/// much as two loads. If it is made of scalars, a buffer also hides the facts about it.
 constexpr double kMostTimes = 2, kMostTimesFromScalars = 16;
-/// Parts of an element's index maps that are told apart; more of them count as too often.
+/// Maximum of distinct parts of an element's index maps; more of them count as too often.
 constexpr unsigned kMostMaps = 64;
 
 /// One step from the index of a value to that of an operand.
@@ -110,7 +110,7 @@ std::pair<Step, double> getStep(OpOperand &operand, unsigned resultNumber) {
       .Case([&](tile::SplitOp) {
         return std::make_pair(Step{Step::Split, {int64_t(resultNumber)}}, 0.5);
       })
-      // Where the index is not known, both sides are computed and one is chosen.
+      // If the index is not known, both sides are computed and one is selected.
       .Case([&](tile::JoinOp) { return std::make_pair(Step{Step::Join, {number}}, 2.0); })
       .Case([&](tile::CatOp cat) {
         ArrayRef<int64_t> first = tile::getShape(cat.getLhs().getType());

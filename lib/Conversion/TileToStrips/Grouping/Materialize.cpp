@@ -51,7 +51,7 @@ private:
   DenseMap<unsigned, Value> buffers;
   /// The same buffers for tiles of other shapes.
   DenseMap<std::pair<unsigned, Type>, Value> reshaped;
-  /// What is known of the runs of tiles that say where others lie, and buffers do not tell.
+  /// The runs of tiles from which addresses are computed, which buffers do not record.
   struct Hint {
     SmallVector<int64_t> contiguity, divisibility, constancy;
   };
@@ -152,7 +152,7 @@ void Materializer::lowerGroup(strips::GroupOp group) {
       Value tile = operand.get();
       if (!isTile(tile) || group.getBody().isAncestor(tile.getParentRegion()))
         continue;
-      // A tile of another shape lies there as it is. What is known of its runs, it does not tell.
+      // A tile of another shape lies there as it is. It does not record its runs.
       if (isa<tile::ReshapeOp>(op)) {
         bool isHinted = hints.contains(tile);
         auto isBetterRead = [&](OpOperand &use) {
@@ -367,8 +367,8 @@ LogicalResult Materializer::run() {
   return success();
 }
 
-/// An error where a tile is made or used by anything but groups, dots and control flow:
-/// strips-group has not run, or has not been asked for calls to be inlined.
+/// An error if a tile is made or used by anything but groups, dots and control flow: strips-group
+/// has not run, or calls are not inlined.
 LogicalResult verifyGrouped(tile::FuncOp func) {
   auto refuse = [](Operation *op) {
     return op->emitError("'") << op->getName() << "' has to be in a group before tiles get buffers";

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The machine follows rows that lie one after the other, and fetches what comes next. Rows
-// that data chooses (an embedding, pages of a cache) it cannot know: while one is copied,
-// those some iterations ahead are fetched, and before the first one those that no iteration would
-// fetch. What is fetched is a hint: an address that a mask excludes does no harm.
+// The machine follows rows that lie one after the other, and fetches what comes next. It cannot
+// predict rows that data chooses (an embedding, pages of a cache). While one is copied, those some
+// iterations ahead are prefetched, and before the first one those that no iteration would prefetch.
+// A prefetch is a hint: an address that a mask excludes does no harm.
 //
-// What the machine does not know either is where the next program begins: it loses a row
-// at the end of each page, and while a program computes on what it has loaded, nothing is
-// on its way. So where a launch loads more than the caches keep, a program fetches what the
-// next one of its thread will load, spread over the last of its loops; unless that does
-// nothing but read.
+// The machine cannot predict the start of the next program, either. It loses a row at the end of
+// each page, and no load is in flight while a program computes. So if a launch loads more than the
+// caches hold, a program prefetches the loads of its thread's next program, spread over the last of
+// its loops. It does not if that loop only reads.
 
 #include "AccessChoice.h"
 
@@ -27,9 +26,9 @@ namespace tessera {
 /// Bytes that are on their way at a time: what a core has room for, about.
 constexpr int64_t kBytesAhead = 4096;
 constexpr unsigned kMostRowsAhead = 16;
-/// A row of up to so many lines is fetched as a whole. The machine notices by itself how longer
-/// ones go on, once it has their first lines; and it keeps so few lines on their way for a core
-/// that all of a long row's would keep the next rows waiting.
+/// A row of up to so many lines is fetched as a whole. The hardware prefetcher continues longer
+/// rows once it has their first lines. A core has so few lines in flight that all lines of a long
+/// row would delay the next rows.
 constexpr int64_t kMostLines = 4, kLinesOfLongRow = 2, kLineBytes = 64;
 
 static int64_t getElementBytes(Value pointers) {
@@ -172,9 +171,9 @@ Value FetchAhead::buildForNextProgram(OpBuilder &builder, Value value) {
   return nextValues[value] = result;
 }
 
-/// True if a group does next to nothing with what it loads, and writes as good as nothing. The
-/// machine, for which the next row is where this one goes on, then has all on its way that a
-/// core gets: what is fetched besides is in the way.
+/// True if a group does next to nothing with what it loads, and writes as good as nothing. If the
+/// next row continues this one, the hardware prefetcher already has the maximum of a core in
+/// flight: further prefetches delay it.
 static bool readsAlone(strips::GroupOp group) {
   int64_t elements = ShapedType::getNumElements(group.getShape());
   auto isWhole = [&](Value tile) {
@@ -202,7 +201,7 @@ void FetchAhead::collect(StripEmitter &emitter, strips::GroupOp group, AccessAna
       (fetcher == group && readsAlone(group)) ||
       group.getShape()[*choice.laneDim] != ShapedType::getNumElements(group.getShape()))
     return;
-  // What was built for another group may stand in a branch that this one is not in.
+  // A value built for another group may be in a branch that does not contain this one.
   nextValues.clear();
   SmallVector<Row, 2> &ahead = rows[fetcher];
   int64_t elements = group.getShape()[*choice.laneDim], bytes = 0;
@@ -259,7 +258,7 @@ void FetchAhead::emit(StripEmitter &emitter, strips::GroupOp group, Value positi
 // Remarks
 //===----------------------------------------------------------------------===//
 
-/// What is said of one access.
+/// The remark of one access.
 static std::string describe(Operation *op, const AccessForm &form, AccessAnalysis &access,
                             const LaneChoice &choice, bool isNarrow) {
   ArrayRef<int64_t> shape = tile::getShape(op->getOperand(0).getType());

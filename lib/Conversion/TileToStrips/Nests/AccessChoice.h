@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is made of each load and store of a group once its lanes are chosen: how strips of
-// it are accessed, which rows are fetched ahead, and the remarks that say so.
+// The choices for each load and store of a group once its lanes are chosen: the access of its
+// strips, the rows to prefetch, and the remarks.
 
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_NESTS_ACCESSCHOICE_H
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_NESTS_ACCESSCHOICE_H
@@ -19,8 +19,8 @@ struct LaneChoice {
   int64_t shortestRun = 2; ///< of lanes that are neighbours and are not gathered
 };
 
-/// How many iterations of the loop over `dim` ahead a load's row is fetched, the loops over all
-/// dimensions but that of the lanes being open in it; 0 if the machine does that better.
+/// The number of iterations of the loop over `dim` by which a load's row is prefetched; 0 if the
+/// machine does that better. The loops over all dimensions but that of the lanes are open in it.
 unsigned getPrefetchDistance(tile::LoadOp load, AccessAnalysis &access, unsigned dim,
                              const LaneChoice &choice);
 
@@ -61,7 +61,7 @@ private:
   llvm::DenseMap<strips::GroupOp, strips::GroupOp> fetchers;
   llvm::DenseMap<strips::GroupOp, llvm::SmallVector<Row, 2>> rows; ///< by fetcher
   llvm::DenseSet<mlir::Operation *> collected;
-  /// What the next program has in place of a value; null: nobody knows.
+  /// The next program's value in place of a value; null if unknown.
   llvm::DenseMap<mlir::Value, mlir::Value> nextValues;
 };
 

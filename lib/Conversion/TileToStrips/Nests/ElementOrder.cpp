@@ -121,8 +121,8 @@ void ElementNest::emitScan(tile::ScanOp scan) {
   });
 }
 
-/// A merge sort, from runs of one element up: into a second row of buffers and back.
-/// Of equal keys that of the left run comes first, which makes it stable.
+/// A merge sort, from runs of one element up: into a second row of buffers and back. Among equal
+/// keys, that of the left run comes first, which makes the sort stable.
 void ElementNest::emitSort(tile::SortOp sort) {
   Location loc = sort.getLoc();
   unsigned axis = sort.getAxis();

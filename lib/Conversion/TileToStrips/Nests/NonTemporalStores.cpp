@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A non-temporal store saves the read of the line that it writes, a third of
-// the traffic of an addition, and leaves the caches to what is read. It costs where the
-// line is in a cache, or is wanted from one soon after. So it is for results alone: for
-// arrays that the kernel does not read, each element of which a program writes once; and
-// only for launches that write more than the caches would keep, which the program asks
-// by strips.exceeds_caches.
+// A non-temporal store saves the read of the line that it writes, a third of the traffic of an
+// addition, and leaves the caches to what is read. It costs where the line is in a cache, or is
+// wanted from one soon after. So it is only for arrays that the kernel does not read, each element
+// of which a program writes once. The launch must write more than the caches hold, which
+// strips.exceeds_caches decides.
 //
-// Such stores are not ordered with others, so kernels with atomics, barriers and the like, by
-// which programs may tell each other of results, have none; the launcher orders them at the end
-// of a launch.
+// Such stores are not ordered with others. So kernels in which programs may exchange results (by
+// atomics, barriers and the like) have none. The launcher orders them at the end of a launch.
 
 #include "NonTemporalStores.h"
 

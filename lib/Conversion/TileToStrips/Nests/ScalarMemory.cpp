@@ -173,7 +173,7 @@ Value buildScalarAccess(OpBuilder &b, Operation *op, ValueRange operands) {
         return finish(buildMasked(
             b, loc, operandAt(atomic.getMask()), memory, {}, [&](OpBuilder &at) -> Value {
               Value place = pointer(at), value = stored(at, atomic.getValue());
-              // Only this program may know of the address, and a program is one thread.
+              // Only this program may access the address, and a program is one thread.
               if (atomic.getScope() == tile::MemScope::CTA) {
                 Value old = LLVM::LoadOp::create(at, loc, memory, place, bytes);
                 Value next = buildAtomicCombination(at, loc, atomic.getKind(), old, value);

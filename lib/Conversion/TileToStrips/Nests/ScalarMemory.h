@@ -24,9 +24,8 @@ mlir::Value fromMemory(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value
 mlir::LLVM::AtomicOrdering getAtomicOrdering(tile::MemSemantic semantic);
 mlir::LLVM::AtomicOrdering getFailureOrdering(mlir::LLVM::AtomicOrdering ordering);
 
-/// What the memory operation `op` (load, store or an atomic) does for one element: at
-/// `operands`, scalars in place of the op's own, pointers as i64. Returns the result in
-/// the type of its elements, or null.
+/// The memory operation `op` (load, store or an atomic) for one element, at `operands`: scalars in
+/// place of the op's own, pointers as i64. Returns the result in the type of its elements, or null.
 mlir::Value buildScalarAccess(mlir::OpBuilder &builder, mlir::Operation *op,
                               mlir::ValueRange operands);
 

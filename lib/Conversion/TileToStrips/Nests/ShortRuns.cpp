@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Strips whose lanes come in runs: `% 8` and `// 8` of an index, rows of a reshaped tile, rows
-// of 8 elements that data chooses. A run is loaded or stored as a short vector (one element, if
-// it is the same for the run), whose address is computed as a scalar, and a strip is put
-// together from its runs:
+// Strips whose lanes come in runs: `% 8` and `// 8` of an index, rows of a reshaped tile, rows of 8
+// elements that data chooses. A run is loaded or stored as a short vector (one element, if it is
+// the same for the run), whose address is a scalar. A strip is assembled from its runs:
 //
 //     lanes      0 1 2 3 4 5 6 7 8 9 a b c d e f
 //     elements   p p p p p p p p q q q q q q q q    (+ 0 1 2 3 4 5 6 7)

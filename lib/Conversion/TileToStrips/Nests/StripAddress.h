@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where the lanes of one strip of an access lie, as StripMemory.cpp finds it and ShortRuns.cpp
-// for strips that are made of several runs.
+// The addresses of the lanes of one strip of an access. StripMemory.cpp computes them, and
+// ShortRuns.cpp for strips that consist of several runs.
 
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_NESTS_STRIPADDRESS_H
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_NESTS_STRIPADDRESS_H

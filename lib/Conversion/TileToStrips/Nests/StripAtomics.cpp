@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Atomics whose old values nobody reads, on rows of neighbours.
+// Atomics with unused old values, on contiguous rows.
 //
 // A locked instruction costs some twenty cycles, whatever it does. The widest of them
 // compares and swaps 16 bytes: four floats are added in one go, in a loop that starts over
@@ -9,18 +9,18 @@
 //     old = load 16 bytes
 //     do { new = old + values } while (!compare_and_swap(address, old, new))
 //
-// All lanes change at once then, which is more than was asked for; against atomics of
-// single elements it is as atomic as those are. Rows that are not aligned take their
-// elements one by one. Where only the program itself may know of the address (scope
-// "cta"), and a program is one thread, nothing has to be atomic.
+// All lanes change at once then, which is more than was asked for; against atomics of single
+// elements it is as atomic as those are. Rows that are not aligned take their elements one by one.
+// If only the program itself may access the address (scope "cta"), nothing has to be atomic, since
+// a program is one thread.
 //
-// Where nothing tells when an atomic adds (getSharedBase), a thread has a private copy of the
-// beginning of the array, in which nothing has to be atomic either:
+// If the time of an atomic's addition is not observable (getSharedBase), a thread has a private
+// copy of the beginning of the array. Nothing has to be atomic there, either:
 //
 //     if (address - base < bytes) memory[address - base] += value; else atomic
 //
-// Where many lanes of one program add to few places, a histogram, what each place gets is summed up
-// in memory of the program's own first, and then added to it if any lane met it.
+// If many lanes of one program add to few places (a histogram), each place is summed in the
+// program's own memory first. The sum is then added to the place if any lane accessed it.
 
 #include "StripAtomics.h"
 #include "Combine.h"
@@ -170,7 +170,7 @@ std::string describeNoSums(tile::AtomicRMWOp atomic) {
              : "the machine swaps no two elements at once";
 }
 
-/// What is said of private copies; it goes on with what is done outside.
+/// The remark about private copies, and the code outside.
 constexpr StringLiteral kInPrivateCopy =
     "in the thread's private copy of the first 256 KiB at most, added to "
     "the array at the end; behind it, ";
@@ -272,7 +272,7 @@ void AtomicNest::emitElements(IndexTuple index) {
   emitter.endLoop();
 }
 
-/// Nobody else knows of this address.
+/// No other program accesses this address.
 void AtomicNest::emitPlain(Value address, Value value, Value mask) {
   OpBuilder &b = emitter.atEnd();
   auto ptr = LLVM::LLVMPointerType::get(atomic.getContext());
@@ -356,7 +356,7 @@ void AtomicNest::emitStrip(IndexTuple index) {
     emitter.endIf();
 }
 
-/// What is said of rows.
+/// The remark about rows.
 std::string AtomicNest::describe() const {
   std::string elements = std::to_string(lanes) + " elements along dimension " +
                          std::to_string(laneDim) + " at a time, ";
@@ -470,7 +470,7 @@ void ProgramPrivateNest::emitSums() {
   Value mask;
   if (atomic.getMask())
     mask = emitter.broadcast(emitter.evaluate(atomic.getMask(), index), lanes);
-  // What is masked off goes to a place of its own, and no branch is needed.
+  // Masked-off lanes go to a separate place, so that no branch is needed.
   Type type = place.getType();
   OpBuilder &b = emitter.atEnd();
   if (mask) {
@@ -622,7 +622,7 @@ void ThreadPrivateNest::emitPlain(OpBuilder &b, Value address, Value value) {
                         pointer);
 }
 
-/// Each element by itself, in the private copy or outside.
+/// Each element separately, in the private copy or outside.
 void ThreadPrivateNest::emitElements(IndexTuple index) {
   SmallVector<Value> operands = beginElements(emitter, atomic, index, laneDim, lanes);
   OpBuilder &b = emitter.atEnd();
@@ -661,7 +661,7 @@ void ThreadPrivateNest::emitStrip(IndexTuple index) {
     return vector::BroadcastOp::create(b, loc, VectorType::get(lanes, scalar.getType()), scalar);
   };
   Value offset = arith::SubIOp::create(b, loc, address, spread(privateCopy.base));
-  // What is masked off goes behind the private copy.
+  // Masked-off lanes go behind the private copy.
   if (mask) {
     Value behind = arith::ConstantIntOp::create(b, loc, strips::kPrivateCopyBytes, 64);
     offset = arith::SelectOp::create(b, loc, mask, offset, spread(behind));

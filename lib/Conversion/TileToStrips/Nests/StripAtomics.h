@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Pieces of atomics for whoever adds to memory that others add to.
+// Building blocks of atomics on memory that several threads add to.
 
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_NESTS_STRIPATOMICS_H
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_NESTS_STRIPATOMICS_H
@@ -11,7 +11,7 @@
 
 namespace tessera {
 
-/// What an atomic leaves in memory.
+/// The value that an atomic stores.
 mlir::Value buildAtomicCombination(mlir::OpBuilder &builder, mlir::Location loc,
                                    tile::AtomicKind kind, mlir::Value old, mlir::Value value);
 

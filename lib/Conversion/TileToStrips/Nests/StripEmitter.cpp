@@ -133,7 +133,7 @@ Type StripEmitter::registerType(Type element) {
   return isa<tile::PointerType>(element) ? IntegerType::get(element.getContext(), 64) : element;
 }
 
-/// What is kept of a scalar: a key of one number is that of the sum with it, which may be any;
+/// The cache of a scalar's values. A key of one number is that of the sum with any number. In a key
 /// of two, the second is one of these.
 enum : int64_t { kAsVector = -2, kAsI32 = -3 };
 /// The same for two: the operation, and what the second one is.
@@ -218,7 +218,7 @@ bool StripEmitter::isAssumed(Value value, ArrayRef<Index> index) const {
 }
 
 Lanes StripEmitter::evaluate(Value value, ArrayRef<Index> index) {
-  // What follows from an assumption holds in the loop that makes it, and nowhere else.
+  // Consequences of an assumption hold only in the loop that makes it.
   if (isAssumed(value, index))
     return {arith::ConstantIntOp::create(at(0), loc, 1, 1), assumedLevel};
   return evaluateAsWritten(value, index);
@@ -406,7 +406,7 @@ Lanes StripEmitter::computeLaneByLane(Value value, ArrayRef<Index> index) {
 // Elements that come from elsewhere
 //===----------------------------------------------------------------------===//
 
-/// What an index is a multiple of, as far as loops and arithmetic say; 0 for 0.
+/// A divisor of an index, as far as loops and arithmetic determine it; 0 for 0.
 static int64_t getKnownMultiple(Value value, unsigned depth = 0) {
   constexpr unsigned kDeepest = 8;
   APInt constant;
@@ -505,8 +505,8 @@ IndexTuple StripEmitter::relinearize(ArrayRef<Index> index, ArrayRef<int64_t> fr
       Value divisor = getIndexConstant(scale);
       return combineIndices<arith::DivUIOp>(kQuotient, position.level, position.value, divisor);
     };
-    // Of multiples of the divisor it is known what the constant adds, and of those of the extent,
-    // too, all that is left.
+    // For multiples of the divisor, the addend of the constant is known. For those of the extent,
+    // too, the remainder is.
     int64_t quotient = llvm::divideFloorSigned(constant, scale);
     if (multiple % scale == 0 && multiple / scale % to[dim] == 0 && !(isOutermost && base.value)) {
       result[dim] = {{}, isOutermost ? quotient : llvm::mod(quotient, to[dim]), 1, 0};

@@ -7,9 +7,9 @@
 // only change the index; all others become the same operation on a vector, or on a
 // scalar where no operand varies along the lanes.
 //
-// Loops form *levels*, outermost first. A value is computed at the outermost level at
-// which its operands are known, before the first loop in there, and kept until that
-// level ends: a row's address is computed once a row.
+// Loops form *levels*, outermost first. A value is computed at the outermost level at which its
+// operands are known, before the first loop there. It is kept until that level ends: a row's
+// address is computed once per row.
 
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_NESTS_STRIPEMITTER_H
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_NESTS_STRIPEMITTER_H
@@ -94,8 +94,8 @@ struct LaneRuns {
   bool isRepeated; ///< a run is one element over and over, and not neighbours
 };
 
-/// The longest runs of which strips of `lanes` along `dim`, which begin at multiples of their
-/// number, are made; none if lanes are known to belong together by strides alone, or not at all.
+/// The longest runs of strips of `lanes` along `dim` that begin at multiples of their number. None
+/// if only strides relate the lanes, or nothing does.
 std::optional<LaneRuns> getLaneRuns(const AccessRun &run, int64_t lanes);
 
 /// True if lanes along `dim` are so near each other in memory that a load of them takes all

@@ -18,8 +18,8 @@ using namespace mlir;
 
 namespace tessera {
 
-/// Pieces of non-temporal stores. Of 32 bytes they were as fast as of 64 or
-/// faster (Zen 5), and NumPy aligns its arrays to 16.
+/// Pieces of non-temporal stores. With 32 bytes they were as fast as with 64 or faster (Zen 5), and
+/// NumPy aligns its arrays to 16.
 constexpr unsigned kPieces[] = {32, 16};
 
 static unsigned getBytes(Type type) { return type.getIntOrFloatBitWidth() / 8; }
@@ -118,8 +118,8 @@ StripEmitter::Address StripEmitter::getAddress(Value pointers, ArrayRef<Index> i
 // Bases and offsets
 //===----------------------------------------------------------------------===//
 
-// Gathers add vectors of offsets to a scalar by themselves, times the size of an element;
-// of offsets of 32 bits they take twice as many at once, and extend their signs.
+// Gathers add vectors of offsets, scaled by the size of an element, to a scalar. With offsets of 32
+// bits, which they sign-extend, they take twice as many at once.
 
 void StripEmitter::addToBase(Lanes offset, int64_t bytes, Address &address) {
   Value amount = offset.value;
@@ -310,7 +310,7 @@ Lanes StripEmitter::load(tile::LoadOp op, ArrayRef<Index> index) {
   bool isMasked = mask.uniform || mask.vector;
   bool asScalar = address.kind == Address::Uniform && !mask.vector;
 
-  // What masked lanes read.
+  // The value of masked-off lanes.
   Lanes other;
   if (isMasked && op.getOther()) {
     other = evaluate(op.getOther(), index);

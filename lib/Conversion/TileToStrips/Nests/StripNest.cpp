@@ -497,7 +497,7 @@ void StripNest::findNonTemporalStores() {
   }
 }
 
-/// Where the loop without masks ends: a multiple of `step`.
+/// The end of the loop without masks: a multiple of `step`.
 Value StripNest::emitMainEnd(ArrayRef<MaskLeaf> leaves, ArrayRef<Value> bounds, int64_t step) {
   Location loc = group.getLoc();
   Value end, uniform;

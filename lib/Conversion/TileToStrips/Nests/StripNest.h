@@ -12,7 +12,7 @@
 
 namespace tessera {
 
-/// What the machine and the user ask of every nest.
+/// The options of every nest, from the machine and the user.
 struct StripOptions {
   const HostMachine &machine;
   unsigned unroll;    ///< the most strips in one iteration of a loop
@@ -22,8 +22,8 @@ struct StripOptions {
   FetchAhead &fetchAhead;
 };
 
-/// Replaces a group of stores, writes and reductions by loops over strips. What scratch
-/// memory they need is taken at `scratchEnd`, which is moved up.
+/// Replaces a group of stores, writes and reductions by loops over strips. Their scratch memory is
+/// allocated at `scratchEnd`, which advances.
 mlir::LogicalResult lowerFusedGroup(strips::GroupOp group, AccessAnalysis &access,
                                     const StripOptions &options, int64_t &scratchEnd);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the loops of a group are written by: StripNest.cpp has the plain ones, and
-// TransposedNest.cpp those between whose loads and stores blocks are transposed.
+// The state of the code that writes the loops of a group. StripNest.cpp has the plain ones, and
+// TransposedNest.cpp those that transpose blocks between loads and stores.
 
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_NESTS_STRIPNESTSTATE_H
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_NESTS_STRIPNESTSTATE_H

@@ -148,7 +148,7 @@ void ScanNest::store(const Index &along, ArrayRef<Value> values) {
         emitter.perform(emitter.prepareWrite(write, index, {value, emitter.getLevel()}));
 }
 
-/// What is combined along the scanned dimension, with the loops over all others open.
+/// The combination along the scanned dimension, with the loops over all others open.
 void ScanNest::emitLine() {
   bool scansLanes = laneDim == axis;
   int64_t step = scansLanes ? lanes : 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where all loads have neighbours along one dimension and all stores along another, square
-// blocks are loaded row by row, transposed in registers and stored column by column.
+// If all loads are contiguous along one dimension and all stores along another, square blocks are
+// loaded row by row, transposed in registers and stored column by column.
 
 #include "Grouping/GroupRoots.h"
 #include "ScalarMemory.h"
@@ -51,7 +51,7 @@ void StripNest::chooseTransposition(int64_t widest, double otherwise) {
     }
 }
 
-/// What a root stores.
+/// The stored value of a root.
 static Value getStored(Operation *root) {
   return root->getOperand(isa<tile::StoreOp>(root) ? 1 : 0);
 }
@@ -72,10 +72,10 @@ SmallVector<MaskLeaf> StripNest::collectLoadMasks(Value value, unsigned dim, Arr
   return leaves;
 }
 
-/// Rows of a square block become its columns, in log2(lanes) rounds of shuffles, each of which
-/// makes one group of rows of two: those within parts of 128 bits first, which interleave
-/// ever longer runs, then those of whole parts. Machines have such shuffles as instructions;
-/// any others need a vector that says which lanes go where.
+/// Rows of a square block become its columns, in log2(lanes) rounds of shuffles. Each makes one
+/// group of rows of two. Rounds within parts of 128 bits come first, and interleave ever longer
+/// runs. Those of whole parts follow. Machines have such shuffles as instructions; any others need
+/// a vector that says which lanes go where.
 static SmallVector<Value> transposeBlock(OpBuilder &b, Location loc, ArrayRef<Value> block) {
   int64_t count = block.size();
   int64_t bits = getElementTypeOrSelf(block.front().getType()).getIntOrFloatBitWidth();
@@ -107,9 +107,8 @@ static SmallVector<Value> transposeBlock(OpBuilder &b, Location loc, ArrayRef<Va
     }
     groups = std::move(next);
   }
-  // From here on LLVM shall not see how a row came about: for each shuffle it looks through all
-  // those before, up to six deep, for one that does the same. It finds none, and takes a fifth
-  // of its time for all code.
+  // Hides the computation of a row from LLVM. For each shuffle, it would search all those before,
+  // up to six deep, for an equal one. It finds none, and takes a fifth of its time for all code.
   Type row = block.front().getType();
   if (groups.size() > 2 && isa<Float32Type, Float64Type>(getElementTypeOrSelf(row)))
     for (Group &group : groups)
@@ -137,7 +136,7 @@ static SmallVector<Value> transposeBlock(OpBuilder &b, Location loc, ArrayRef<Va
   return groups.front();
 }
 
-/// Where masks end the rows that a value is computed from; null where none does. `bounded`
+/// The ends of the rows that a value is computed from, by masks; null if none ends them. `bounded`
 /// is given the numbers of their conjuncts.
 Value StripNest::emitRowsEnd(Value value, SmallVectorImpl<unsigned> &bounded) {
   Type element = getElementTypeOrSelf(value.getType());
@@ -158,8 +157,8 @@ Value StripNest::emitRowsEnd(Value value, SmallVectorImpl<unsigned> &bounded) {
   return end;
 }
 
-/// The rows of a block. Where masks end them, whole blocks are loaded without, and the one
-/// that the end goes through in a loop: a conditional for each row would be most of the code.
+/// The rows of a block. If masks end them, whole blocks are loaded without masks, and the block
+/// with the end in a loop. A conditional for each row would be most of the code.
 SmallVector<Value> StripNest::emitRows(Value value, const Index &outer, const Index &inner,
                                        Value rowsEnd, ArrayRef<unsigned> bounded) {
   Location loc = emitter.getLoc();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Rows that a mask leaves out as a whole, where the data decide which. A branch on such a
-// mask is taken or not at random, and is in the way of fetching what follows. So all rows
-// are read, those left out from a row of zeros.
+// Rows that a mask leaves out as a whole, where the data decide which. A branch on such a mask is
+// unpredictable, and delays the fetch of what follows. So all rows are read, those left out from a
+// row of zeros.
 
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_NESTS_ZEROROWS_H
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_NESTS_ZEROROWS_H
@@ -11,8 +11,8 @@
 
 namespace tessera {
 
-/// True if `load`, of the iteration shape, is to read rows of zeros in place of those that its
-/// mask leaves out: rows of `laneDim` that its mask takes or leaves as a whole.
+/// True if `load`, of the iteration shape, should read rows of zeros in place of those that its
+/// mask excludes. These are rows of `laneDim` that its mask includes or excludes as a whole.
 bool readsZeroRows(tile::LoadOp load, llvm::ArrayRef<int64_t> shape, unsigned laneDim,
                    AccessAnalysis &access);
 

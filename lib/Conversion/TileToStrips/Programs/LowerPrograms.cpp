@@ -39,18 +39,18 @@ int64_t getScratchBytes(Operation *func) {
   return bytes ? llvm::alignTo(bytes.getInt(), 64) : 0;
 }
 
-/// What a program knows, as values inside its function.
+/// The state of a program, as values inside its function.
 struct ProgramContext {
   Value launch;
   Value ids[3];
-  Value nextIds[3]; ///< of the program that runs next on this thread; null if nobody asks
+  Value nextIds[3]; ///< of the program that runs next on this thread; null if unused
   Value scratch;
 };
 
 class ProgramLowering {
 public:
-  /// `sites` is shared by the functions of a module: a kernel tells about the
-  /// assertions of what it calls, too.
+  /// `sites` is shared by the functions of a module: a kernel also reports assertions of its
+  /// callees.
   ProgramLowering(ModuleOp module, tile::FuncOp func, SmallVectorImpl<Attribute> &sites)
       : module(module), func(func), context(module.getContext()), builder(context),
         loc(func.getLoc()), sites(sites) {}
@@ -102,7 +102,7 @@ private:
   Location loc;
   func::FuncOp lowered;
   ProgramContext program;
-  unsigned numIds = 0; ///< that the programs of a kernel are told
+  unsigned numIds = 0; ///< that the programs of a kernel receive
   SmallVector<Value> gridSizes;
   Value cachedBytes;
   DenseMap<std::pair<int64_t, Type>, Value> views;
@@ -320,8 +320,8 @@ Value ProgramLowering::getScratchView(strips::ScratchOp scratch) {
   return view;
 }
 
-/// What lies in the arena is aligned as its elements are. Where MLIR is not told so, it asks
-/// LLVM, for each access anew and in a context of its own: a third of lowering vectors.
+/// Buffers in the arena are aligned as their elements are. Without this attribute, MLIR asks LLVM,
+/// for each access and in a new context, which takes a third of lowering vectors.
 static void alignAccesses(strips::ScratchOp scratch) {
   Type element = cast<MemRefType>(scratch.getType()).getElementType();
   uint64_t bytes = element.getIntOrFloatBitWidth() / 8;

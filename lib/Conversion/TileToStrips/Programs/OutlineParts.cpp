@@ -67,8 +67,8 @@ private:
   unsigned numParts = 0;
 };
 
-/// As which type a part takes or returns values: masks as bytes, for LLVM 22 fails to pass a vector
-/// of one bit, and has no register for others where there is no AVX-512.
+/// The type in which a part takes or returns values. Masks are bytes: LLVM 22 fails to pass a
+/// vector of one bit, and has no register for others without AVX-512.
 static Type getPassedType(Type type) {
   auto vector = dyn_cast<VectorType>(type);
   if (!vector || !vector.getElementType().isInteger(1))
@@ -89,8 +89,8 @@ static Value fromPassed(Value passed, Type type, OpBuilder &builder) {
   return arith::TruncIOp::create(builder, passed.getLoc(), type, passed);
 }
 
-/// What is made of constants is one, too: in another part it would be a value that nobody knows,
-/// and a division by it one that the machine has to do.
+/// A value computed from constants counts as one, too. In another part it would be unknown, and a
+/// division by it would need the machine's instruction.
 void FunctionDivider::foldConstants() {
   SmallVector<Operation *> ops;
   function.getBody().walk([&](Operation *op) { ops.push_back(op); });
@@ -102,7 +102,7 @@ void FunctionDivider::foldConstants() {
       (void)folder.tryToFold(op);
 }
 
-/// Divides what is in a region; returns how many operations are left there.
+/// Divides the contents of a region; returns the number of operations that remain there.
 unsigned FunctionDivider::divideRegion(Region &region) {
   unsigned size = countOps(region);
   if (size <= limit)
@@ -129,7 +129,7 @@ unsigned FunctionDivider::divideBlock(Block &block) {
     unsigned opSize = 1;
     for (Region &region : op.getRegions())
       opSize += divideRegion(region);
-    // What would be built again in any case stays, if nothing of the part is used for it.
+    // Ops that would be rebuilt in any case stay, if they use nothing of the part.
     if ((op.getNumOperands() == 0 || part.empty()) && op.getNumResults() == 1 &&
         isRebuilt(op.getResult(0))) {
       if (!part.empty())
@@ -243,7 +243,7 @@ void FunctionDivider::outline(ArrayRef<Operation *> ops) {
   });
   inside.insert(func::ReturnOp::create(inner, loc, results));
 
-  // What is used behind it.
+  // The values that are used behind it.
   here.setInsertionPointAfter(call);
   IRMapping behind;
   for (auto [inPart, result] : llvm::zip_equal(returned, call.getResults()))

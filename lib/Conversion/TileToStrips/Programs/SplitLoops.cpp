@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// strips-split-loops: a loop that asks at each iteration whether its row is still within bounds
-// becomes one for the rows that are, which does not ask, and one for the others.
+// strips-split-loops: splits a loop that checks in each iteration whether its row is within bounds.
+// The first part runs the rows within bounds without the check, the second the others.
 //
 // Masks along a dimension of strips are taken care of where its loop is written. Along others
 // they are conditionals: rows of a matrix that is summed up over its columns, say. There a
@@ -116,7 +116,7 @@ bool LoopSplitter::findCondition() {
   return isWide && loop.isDefinedOutsideOfLoop(right) && countsUp(left);
 }
 
-/// What a value that counts up is at the first iteration, computed before the loop.
+/// The value of an induction in the first iteration, computed before the loop.
 Value LoopSplitter::buildFirst(Value value) {
   if (value == loop.getInductionVar())
     return loop.getLowerBound();
@@ -168,7 +168,7 @@ void LoopSplitter::run() {
   within.setUpperBound(end);
   loop.setLowerBound(end);
   loop.getInitArgsMutable().assign(within.getResults());
-  // The conditionals go by the way, when constants are folded.
+  // Constant folding removes the conditionals.
   builder.setInsertionPointToStart(within.getBody());
   Value holds = arith::ConstantIntOp::create(builder, loc, true, 1);
   for (auto conditional : within.getBody()->getOps<scf::IfOp>())

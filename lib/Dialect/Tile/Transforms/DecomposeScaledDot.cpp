@@ -72,8 +72,8 @@ private:
   Location loc;
 };
 
-/// 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives: a sign bit, two of exponent, one of
-/// mantissa; from 1 on at the top of an f32's, with another bias.
+/// 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives: a sign bit, two of exponent, one of mantissa.
+/// From 1 on, they are the top bits of an f32, with another bias.
 Value ScaledDotDecomposer::decodeE2M1(Value nibbles) {
   Value magnitude = arith::AndIOp::create(builder, loc, nibbles, integers(nibbles, 7));
   Value sign = arith::AndIOp::create(builder, loc, nibbles, integers(nibbles, 8));
@@ -141,7 +141,7 @@ Value ScaledDotDecomposer::applyScale(Value values, Value scale, bool depthIsCol
 }
 
 Value ScaledDotDecomposer::narrow(Value values) {
-  // What was bf16 before still is.
+  // A value that was bf16 before still is.
   if (auto widened = values.getDefiningOp<tile::FpToFpOp>())
     if (getElementTypeOrSelf(widened.getSource().getType()).isBF16())
       return widened.getSource();
