@@ -35,7 +35,7 @@ SmallVector<Value> FloatParts::split(OpBuilder &builder, Location loc, Value val
   // Half of the last bit that tf32 has, which is rounded away from zero, and the bits it has.
   constexpr uint32_t kHalf = 0x1000, kBits = ~0x1fffu;
   constexpr uint32_t kSign = 0x80000000, kOne = 0x3f800000;
-  // What is rounded to infinity, and so would have no rest.
+  // Values that round to infinity, and so would have no rest.
   constexpr uint32_t kMostTF32 = 0x7f7ff000, kMostBF16 = 0x7f7f8000;
   Type f32 = value.getType(), words = withElement(f32, builder.getI32Type()),
        bf16 = withElement(f32, builder.getBF16Type());

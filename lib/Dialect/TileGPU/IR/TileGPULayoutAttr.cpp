@@ -216,9 +216,9 @@ FailureOr<Attribute> LayoutAttr::inferSplit() const {
   return makeEncoding(getContext(), getLayout().split());
 }
 
-/// The second tile is the upper half of the axis: one more register bit. Where the axis
-/// has an odd factor, the bit and the repeat together number what were the repeats of the
-/// two tiles; they are all in the same thread.
+/// The second tile is the upper half of the axis: one more register bit. If the axis has an odd
+/// factor, the bit and the repeat together number the repeats of the two tiles; they are all in the
+/// same thread.
 FailureOr<Attribute> LayoutAttr::inferCat(unsigned axis) const {
   const LinearLayout &layout = getLayout();
   SmallVector<int64_t> shape = layout.shape();
@@ -325,7 +325,7 @@ int64_t MemDescType::getSlotBytes() const {
   int64_t bytes = getElementBytes(getElementType());
   for (int64_t extent : getShape())
     bytes *= extent;
-  // What a block of a cluster has of it.
+  // The part of a block of a cluster.
   for (uint64_t column : getLayout().getLayout().columns(HwDim::Block))
     bytes >>= column != 0;
   return isRing() ? llvm::alignTo(bytes, kSlotAlignment) : bytes;

@@ -56,7 +56,7 @@ OpFoldResult ConvertLayoutOp::fold(FoldAdaptor adaptor) {
 }
 
 namespace {
-/// What takes no operand tile is made in the layout that is wanted.
+/// An op without operand tiles is rebuilt in the requested layout.
 struct ConvertOfSplat : public OpRewritePattern<ConvertLayoutOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ConvertLayoutOp op, PatternRewriter &rewriter) const final {

@@ -6,7 +6,7 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
 
-/// What the count of arrivals or of bytes in a barrier is below.
+/// The limit of the counts of arrivals and of bytes in a barrier.
 static constexpr int64_t kCountLimit = int64_t(1) << 20;
 
 LogicalResult MBarrierInitOp::verify() {

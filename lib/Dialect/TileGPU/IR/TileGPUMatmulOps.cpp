@@ -40,7 +40,7 @@ LogicalResult MemDescTransOp::inferReturnTypes(MLIRContext *context, std::option
 }
 
 //===----------------------------------------------------------------------===//
-// What dots have in common
+// Shared parts of dots
 //===----------------------------------------------------------------------===//
 
 /// Shape and element type of a tile, in registers or in shared memory.
@@ -135,9 +135,9 @@ static LinearLayout addBatch(const LinearLayout &matrix, int64_t batch, unsigned
 
 namespace {
 
-/// How many blocks of a cluster are along the rows and the columns of a dot's result: as many along
-/// the rows as leave each an instruction for all of its warps. The others hold copies, and so do
-/// all where the dot is of each block's own.
+/// The number of blocks of a cluster along the rows and the columns of a dot's result. Along the
+/// rows there are as many as leave each block an instruction for all of its warps. The others hold
+/// copies, and so do all where the dot is of each block's own.
 struct BlockSpread {
   BlockSpread(Operation *dot, bool isOfBlock, unsigned leastRows, unsigned leastColumns);
   /// A matrix of which blocks have these parts: those of rows, those of columns, or none.

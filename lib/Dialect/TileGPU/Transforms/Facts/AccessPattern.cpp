@@ -169,8 +169,8 @@ static unsigned limitVector(unsigned vectorBits, unsigned elementBits, unsigned 
   return std::min(vectorBits, elementBits > threads ? elementBits - threads : 0);
 }
 
-/// The order of bits with some along another dimension right after the first `vectorBits`,
-/// as many as registers are left for, but no more than make up another vector.
+/// The order of bits with some along another dimension right after the first `vectorBits`. There
+/// are as many as registers remain for, but no more than another vector.
 static SmallVector<unsigned> addBlock(ArrayRef<unsigned> order, ArrayRef<int64_t> shape,
                                       unsigned &vectorBits, unsigned threadBits,
                                       int64_t elementBytes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where arrays lie, as numbers of 64 bits that a kernel computes to compare them: from the first
-// byte of an array to the one behind the last that its accesses may reach.
+// Address ranges of arrays, as numbers of 64 bits that a kernel computes to compare them. A range
+// goes from the first byte of an array to the one behind the last that its accesses may reach.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_FACTS_ARRAYRANGE_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_FACTS_ARRAYRANGE_H
@@ -20,7 +20,8 @@ class ArrayRangeBuilder {
 public:
   ArrayRangeBuilder(mlir::OpBuilder &builder, mlir::Location loc) : builder(builder), loc(loc) {}
 
-  /// Of a box, with the last index along each dimension and what symbols of its strides are.
+  /// The range of a box, with the last index along each dimension and the values of its strides'
+  /// symbols.
   ArrayRange emit(const BoxAccess &box,
                   llvm::function_ref<mlir::Value(const BoxDim &)> getLastIndex,
                   llvm::function_ref<mlir::Value(unsigned)> getSymbol) const;

@@ -91,7 +91,7 @@ void LoopSlice::emit(OpBuilder &builder, IRMapping &mapping, Value condition,
 
 namespace {
 
-/// What is needed, from effects and results backwards.
+/// The needed ops, from effects and results backwards.
 class Liveness {
 public:
   Liveness(scf::ForOp loop, const llvm::SmallDenseSet<Operation *, 16> &replaced)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The part of a loop's body that computes some of its values, and can be computed for an
-// iteration that has not come yet: with the loop's variable of that iteration, and with
-// carried values that are ahead of the loop's own.
+// The part of a loop's body that computes some of its values, and can be computed for a later
+// iteration. It uses the loop's variable of that iteration, and carried values that are ahead of
+// the loop's own.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_FACTS_LOOPSLICE_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_FACTS_LOOPSLICE_H
@@ -28,7 +28,7 @@ public:
   llvm::ArrayRef<unsigned> getCarried() const { return carried.getArrayRef(); }
 
   /// Copies the slice. `mapping` has the loop's variable; `ahead` are the carried values, and
-  /// become those of the iteration after. What it loads is loaded if `condition` holds.
+  /// become those of the iteration after. Its loads run if `condition` holds.
   void emit(mlir::OpBuilder &builder, mlir::IRMapping &mapping, mlir::Value condition,
             llvm::SmallVectorImpl<mlir::Value> &ahead) const;
 

@@ -26,7 +26,7 @@ bool tessera::tilegpu::dependsOnBlock(Value value) {
       llvm::append_range(work, op->getOperands());
       continue;
     }
-    // Of a loop, what the variable is made of; of anything else with regions, all that is in it.
+    // For a loop, the operands of its variable; for any other op with regions, all ops in it.
     Operation *parent = op ? op : cast<BlockArgument>(next).getOwner()->getParentOp();
     auto loop = dyn_cast<scf::ForOp>(parent);
     if (!loop) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What blocks that do parts of a program (`tilegpu.num_parts`) have in common: tiles that are the
-// same for all of them, which one copy can bring to all.
+// Tiles that are equal in all blocks that run parts of a program (`tilegpu.num_parts`), so that one
+// copy can write them to all.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_FACTS_MULTICAST_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_FACTS_MULTICAST_H

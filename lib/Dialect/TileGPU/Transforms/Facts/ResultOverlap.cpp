@@ -21,7 +21,7 @@ static tile::FuncOp getKernel(const BoxAccess &box) {
   return kernel ? kernel : op->getParentOfType<tile::FuncOp>();
 }
 
-/// What symbol `number` of an array's extents and strides is.
+/// The value of symbol `number` of an array's extents and strides.
 static Value getSymbol(const BoxAccess &box, unsigned number) {
   return box.isFoundByKernel() ? box.getParameters()[number] : getKernel(box).getArgument(number);
 }
@@ -77,7 +77,7 @@ ResultOverlap::find(scf::ForOp loop, ArrayRef<const BoxAccess *> copied, AccessA
 }
 
 //===----------------------------------------------------------------------===//
-// Where it is asked
+// Places of the comparison
 //===----------------------------------------------------------------------===//
 
 Value ResultOverlap::emit(OpBuilder &builder, Location loc) const {

@@ -8,8 +8,8 @@
 //       store a box of c if may: the producer waits for the stores
 //                                                   for k: ...
 //
-// An array reaches from its first element to the one at its greatest coordinates. Where that is
-// not a number that fits, or it has no elements, the arrays are said to overlap.
+// An array reaches from its first element to the one at its greatest coordinates. If that number
+// does not fit, or the array has no elements, the arrays count as overlapping.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_FACTS_RESULTOVERLAP_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_FACTS_RESULTOVERLAP_H
@@ -23,8 +23,8 @@ namespace tessera::tilegpu {
 
 class ResultOverlap {
 public:
-  /// The loop around a loop that copies these boxes, if all that it writes to memory besides are
-  /// boxes of arrays that, as those that are copied, are known in front of it.
+  /// The loop around a loop that copies these boxes, if it otherwise writes only boxes of arrays.
+  /// These arrays, like the copied ones, must be known in front of it.
   static std::optional<ResultOverlap>
   find(mlir::scf::ForOp loop, llvm::ArrayRef<const BoxAccess *> copied, AccessAnalysis &analysis);
 

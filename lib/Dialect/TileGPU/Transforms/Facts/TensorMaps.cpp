@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The box of an access and the layout of its buffer make a tensor map: the array from the
-// one, the part of it that an instruction moves from the other.
+// A tensor map consists of the box of an access, which gives the array, and the layout of its
+// buffer, which gives the part that an instruction moves.
 
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
 
@@ -81,7 +81,7 @@ void tessera::tilegpu::addLaunchConditions(tile::FuncOp kernel,
   }
 }
 
-/// What the map of an array is: its base and symbols are arguments of whoever makes it.
+/// The map of an array; its base and symbols are arguments of its maker.
 static TensorMapAttr makeAttr(const BoxAccess &box, MemDescType buffer, int64_t rows, unsigned base,
                               unsigned symbols) {
   MLIRContext *context = buffer.getContext();
@@ -141,7 +141,7 @@ MakeTensorMapOp tessera::tilegpu::makeTensorMap(tile::FuncOp kernel, const BoxAc
   ArrayRef<Value> parameters = box.getParameters();
   TensorMapAttr map = makeAttr(box, buffer, rows, /*base=*/0, parameters.size());
   addLaunchConditions(kernel, box);
-  // Where all of them are known: each is in this block, or in one around it.
+  // The place where all of them are known: each is in this block, or in one around it.
   Block *block = box.getBase().getParentBlock();
   Operation *last = nullptr;
   for (Value parameter : parameters)

@@ -41,7 +41,7 @@ public:
   mlir::Value isSame(mlir::Value a, mlir::Value b) const {
     return builder.createOrFold<mlir::arith::CmpIOp>(loc, mlir::arith::CmpIPredicate::eq, a, b);
   }
-  /// The quotient, and what is left.
+  /// The quotient and the remainder.
   std::pair<mlir::Value, mlir::Value> divide(mlir::Value a, mlir::Value b) const {
     mlir::Value quotient = div(a, b);
     return {quotient, sub(a, mul(quotient, b))};

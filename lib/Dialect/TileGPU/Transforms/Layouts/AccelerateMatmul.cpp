@@ -2,11 +2,10 @@
 //
 // Dots on tensor cores.
 //
-// Which instruction a dot gets follows from its types and extents, the warps there
-// are, and the target. What the instruction reads goes to shared memory in a swizzle that
-// it reads without conflicts; what is computed in registers stays there where it can be an
-// operand. f32 operands that have to be more precise than tf32 are split into sums of
-// narrower ones (FloatParts.h).
+// Which instruction a dot gets follows from its types and extents, the warps there are, and the
+// target. Operands that the instruction reads from shared memory get a swizzle without bank
+// conflicts. Operands computed in registers stay there if the instruction allows it. f32 operands
+// that have to be more precise than tf32 are split into sums of narrower ones (FloatParts.h).
 
 #include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
@@ -72,7 +71,7 @@ struct Dot {
     return FloatParts(element.isF32() ? op.getPrecision() : tile::InputPrecision::TF32);
   }
   unsigned getOperandBits() const { return getParts().isBF16 ? 16 : bits; }
-  /// What an instruction of this kind multiplies.
+  /// The element types of an instruction of this kind.
   std::optional<MMAElement> getMMAElement(MMAKind kind, const GPUMachine &gpu) const {
     if (isFloat8())
       return kind == MMAKind::Warp && isWidened(gpu) ? MMAElement::F16 : MMAElement::F8;
@@ -94,7 +93,7 @@ struct Dot {
   bool isSwapped = false;
 };
 
-/// What the GPU and the program have.
+/// The resources of the GPU and the program.
 struct Machine {
   unsigned warps;
   const GPUMachine &gpu;
@@ -264,7 +263,7 @@ private:
 
 } // namespace
 
-/// What a tile is the transpose of; the tile itself if it is none.
+/// The source of a transposed tile; the tile itself if it is not a transpose.
 static Value skipTransposes(Value tile) {
   if (auto trans = tile.getDefiningOp<tile::TransOp>())
     if (tile::getShape(tile.getType()).size() == 2 && trans.getOrder()[0] == 1)
@@ -381,9 +380,9 @@ void MatmulRewriter::toMma(const Dot &dot) {
 // wgmma
 //===----------------------------------------------------------------------===//
 
-/// What is computed stays in registers as the first operand: of the dot with its operands swapped
-/// if it is the second one. So does what the instruction could not read from memory as it
-/// comes, elements of 8 and 32 bits with rows across K: fragments are read as they are.
+/// A computed operand stays in registers as the first operand. If it is the second one, the dot's
+/// operands are swapped. So does what the instruction could not read from memory as it comes,
+/// elements of 8 and 32 bits with rows across K: fragments are read as they are.
 bool MatmulRewriter::isBetterSwapped(const Dot &dot) {
   tile::DotOp op = dot.op;
   if (!whyNotWgmma(dot.swapped(), machine).empty() || !isLoaded(skipTransposes(op.getA())))
@@ -403,8 +402,8 @@ struct FragmentRows {
   int64_t outer, inner, rows;
 
   /// Bytes come in pairs, and a fragment has those in one thread: rows 2i and 2i + 1 of each 16 are
-  /// i and i + 8. Of words, a warp reads 8 neighbours in 4 lines, which lie 16 bytes apart in
-  /// swizzled memory: with 4 neighbours, and 4 that are 64 bytes further, none are in the same
+  /// i and i + 8. For words, a warp reads 8 neighbours in 4 lines, which lie 16 bytes apart in
+  /// swizzled memory. With 4 neighbours, and 4 that are 64 bytes further, no two are in the same
   /// bank.
   static FragmentRows get(unsigned bits) {
     return bits == 8 ? FragmentRows{8, 2, 1} : FragmentRows{2, 4, 4};
@@ -435,7 +434,7 @@ LogicalResult MatmulRewriter::toWgmma(const Dot &dot) {
   }
   tile::DotOp op = dot.op;
   constexpr unsigned kAlongA = 1, kAlongB = 0;
-  // Of other widths the instruction reads rows along K alone.
+  // With other widths, the instruction reads only rows along K.
   bool isKMajor = dot.bits != 16;
   auto place = [&](Value tile, unsigned kDim) -> Value {
     if (isKMajor)
@@ -487,8 +486,8 @@ LogicalResult MatmulRewriter::toWgmma(const Dot &dot) {
   return success();
 }
 
-/// Moves a load, and its transposition, down to their one user, if nothing on the way may write
-/// what it reads.
+/// Sinks a load, and its transposition, to their only user, if no op between may write to its
+/// addresses.
 static void sinkLoad(Value tile, Operation *user) {
   SmallVector<Operation *> moved;
   for (Operation *op = tile.getDefiningOp(); op && op->hasOneUse();
@@ -510,7 +509,7 @@ static void sinkLoad(Value tile, Operation *user) {
   }
 }
 
-/// The first operand is split in registers, the second one on its way to memory.
+/// The first operand is split in registers, the second one before its store to shared memory.
 void MatmulRewriter::toWgmmaOfParts(const Dot &dot) {
   tile::DotOp op = dot.op;
   Location loc = op.getLoc();
@@ -630,7 +629,7 @@ void TileGPUAccelerateMatmulPass::accelerate(tile::FuncOp function, const Machin
     remarkOn(loc, shape, element) << " by " << named("instruction", StringRef("mma.sync"))
                                   << ", not wgmma: " << named("reason", noWgmma);
   }
-  // Tiles whose transposes nobody reads now: who copies a tile ahead looks at its users.
+  // Erase unused transposes: planners of copies look at the users of a tile.
   function.walk([](tile::TransOp trans) {
     if (trans->use_empty())
       trans.erase();

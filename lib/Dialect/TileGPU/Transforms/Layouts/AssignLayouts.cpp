@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Layouts for all tiles of a function at once. LayoutGraph.h says what there is to choose,
-// LayoutSolver.h chooses; here the choice is written into the IR, in one walk: every op
-// gets the types of its label, every operand that comes in another layout a conversion.
+// Layouts for all tiles of a function at once. LayoutGraph.h has the choices, and LayoutSolver.h
+// chooses. Here the choice is written into the IR, in one walk. Every op gets the types of its
+// label, and every operand in another layout a conversion.
 
 #include "LayoutGraph.h"
 
@@ -160,7 +160,7 @@ void LayoutRewriter::run(tile::FuncOp function) {
   });
   for (Operation *op : ops)
     visit(op);
-  // Nobody uses the cheap tiles without a layout any more.
+  // The cheap tiles without a layout are unused now.
   for (Operation *op : llvm::reverse(ops))
     if (op->getNumResults() == 1 && isTile(op->getResult(0)) && op->use_empty() &&
         cheap.contains(op->getResult(0)))

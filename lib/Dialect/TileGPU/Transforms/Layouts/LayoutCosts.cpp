@@ -69,7 +69,7 @@ double LayoutCosts::ofAccess(Operation *op, LayoutAttr label) {
   unsigned sectors = pattern.countBlocks(label.getLayout(), GPUMachine::kSectorBytes);
   unsigned lines = pattern.countBlocks(label.getLayout(), GPUMachine::kLineBytes);
   double issue = costs.access, sector = costs.sector, line = costs.line;
-  // The cache does each atomic for itself.
+  // The cache executes each atomic separately.
   if (!isa<tile::LoadOp, tile::StoreOp, AsyncCopyOp>(op)) {
     issue = costs.globalAtomic;
     sector = costs.atomicSector;
@@ -102,7 +102,7 @@ double LayoutCosts::ofClusterSum(Operation *op, LayoutAttr label) {
   return warps * loads * (costs.exchange * costs.remote + 1) + 2 * costs.meetBlocks;
 }
 
-/// Each bit of the axis is compared and exchanged once for itself and each higher bit.
+/// Each bit of the axis is compared and exchanged once for each bit from it upwards.
 double LayoutCosts::ofSort(LayoutAttr label, unsigned axis) {
   const LinearLayout &layout = label.getLayout();
   double registers = label.getNumRegisters(), cost = 0;
@@ -140,8 +140,8 @@ double LayoutCosts::ofDot(Operation *op, LayoutAttr label) {
   return warps * inner * (registers + (readsA + readsB) * costs.exchange);
 }
 
-/// What it takes to read an operand of a dot for one step along k where it lies in memory, as
-/// tilegpu-prefetch has it; nothing if it does not come from there.
+/// The cost of reading an operand of a dot for one step along k from shared memory, as
+/// tilegpu-prefetch does; nothing if it is not there.
 std::optional<double> LayoutCosts::ofDotReads(Value operand, const LinearLayout &slice,
                                               unsigned k) {
   auto load = operand.getDefiningOp<LocalLoadOp>();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What layouts cost, in cycles of one SM for one program, roughly: only the
-// order of alternatives matters. Memory is counted in instructions and sectors, shared
-// memory in wavefronts, all else in instructions of a warp.
+// Approximate costs of layouts, in cycles of one SM for one program: only the order of alternatives
+// matters. Memory is counted in instructions and sectors, shared memory in wavefronts, all else in
+// instructions of a warp.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LAYOUTS_LAYOUTCOSTS_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LAYOUTS_LAYOUTCOSTS_H

@@ -158,7 +158,7 @@ LayoutAttr LayoutGraph::needed(const Edge &edge, LayoutAttr label) const {
 }
 
 //===----------------------------------------------------------------------===//
-// What each block does for itself
+// Ops that each block runs separately
 //===----------------------------------------------------------------------===//
 
 /// Notes all that comes before the last sum over blocks, until which these are not at the same
@@ -259,7 +259,7 @@ void LayoutGraph::proposeLabels() {
           add(index, rules.withBlocksOf(candidate, parts));
     carry();
   }
-  // What no seed reaches.
+  // Ops that no seed reaches.
   for (auto [index, node] : llvm::enumerate(nodes)) {
     if (!node.labels.empty())
       continue;

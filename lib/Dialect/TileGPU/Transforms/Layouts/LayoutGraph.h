@@ -40,7 +40,7 @@ private:
     bool isPinned = false;
     bool isWhole = false; ///< in each block of a cluster
   };
-  /// A tile on its way to a use. For an op at the end, its result or operand number.
+  /// An edge from a tile to its use. For an op at the end, its result or operand number.
   struct Edge {
     unsigned from, result, to, operand;
     mlir::Value value;
@@ -64,7 +64,7 @@ private:
   std::vector<Edge> edges;
   llvm::DenseMap<mlir::Operation *, unsigned> ofOp;
   llvm::DenseMap<mlir::Value, unsigned> ofVariable;
-  /// What each block of a cluster does for itself.
+  /// Ops that each block of a cluster runs separately.
   llvm::DenseSet<mlir::Operation *> whole;
 };
 

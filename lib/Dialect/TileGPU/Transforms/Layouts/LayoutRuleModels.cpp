@@ -17,7 +17,7 @@ using namespace tessera::tilegpu;
 // Layouts that rules make
 //===----------------------------------------------------------------------===//
 
-/// The bit of a cat's result that tells its two halves apart.
+/// The bit of a cat's result that selects one of its two halves.
 static uint64_t halfBit(const LinearLayout &layout, unsigned axis) {
   return uint64_t(1) << (layout.dimShift(axis) + layout.dimBits(axis) - 1);
 }
@@ -26,10 +26,10 @@ static bool hasRegister(const LinearLayout &layout, uint64_t column) {
   return llvm::is_contained(layout.columns(HwDim::Reg), column);
 }
 
-/// The layout with parts for blocks of what each thread has in registers: as its place stays what
-/// it was, it loads what another block's thread of the same number has stored, word by word beside
-/// its neighbours. Rows are divided before columns, and the first four registers stay together,
-/// which are as much as one access moves.
+/// The layout with parts for blocks of the registers of each thread. A thread loads the words that
+/// the same thread of another block has stored, beside those of its neighbours. Rows are divided
+/// before columns, and the first four registers stay together, which are as much as one access
+/// moves.
 static LinearLayout divideRegisters(const LinearLayout &layout) {
   constexpr size_t kTogether = 2;
   LinearLayout result = layout;
@@ -106,9 +106,9 @@ static LinearLayout blockedAccumulators(ArrayRef<int64_t> shape, unsigned lowM, 
   return blocked(shape, registers, lanes, warps, order);
 }
 
-/// Accumulators of dots by multiply-adds, for operands that are read from where they lie in
-/// memory: lanes side by side in a block of 4 rows, each with `lowM` x `lowN` elements as bits,
-/// and what else a thread has apart from these by whole blocks, about as many rows as columns.
+/// Accumulators of dots by multiply-adds, for operands that are read from shared memory. Lanes form
+/// a block of 4 rows, each with `lowM` x `lowN` elements as bits. A thread's other elements are
+/// whole blocks apart, about as many rows as columns.
 static LinearLayout spreadAccumulators(ArrayRef<int64_t> shape, unsigned lowM, unsigned lowN,
                                        unsigned warpBits) {
   unsigned rank = shape.size(), m = rank - 2, n = rank - 1;
@@ -125,7 +125,7 @@ static LinearLayout spreadAccumulators(ArrayRef<int64_t> shape, unsigned lowM, u
   return blockedAccumulators(shape, lowM, lowN, lanesM, warpsM, warpBits);
 }
 
-/// What an inference through the encoding interface gives.
+/// The result of an inference through the encoding interface.
 static LayoutAttr take(FailureOr<Attribute> inferred) {
   return succeeded(inferred) ? cast<LayoutAttr>(*inferred) : LayoutAttr();
 }
@@ -433,7 +433,7 @@ struct InlineAsmModel : Model<InlineAsmModel, tile::InlineAsmOp> {
   }
 };
 
-/// What is printed beside a tile of another shape stays where it is.
+/// Operands of a print beside a tile of another shape keep their layout.
 struct PrintModel : Model<PrintModel, tile::PrintOp> {
   LayoutAttr getOperandLayout(Operation *op, Rules, unsigned operand, LayoutAttr label) const {
     ArrayRef<int64_t> shape = tile::getShape(op->getOperand(operand).getType());

@@ -19,7 +19,7 @@ LayoutAttr LayoutRules::make(const std::optional<LinearLayout> &layout) const {
   if (!layout)
     return {};
   LinearLayout canonical = layout->canonical();
-  // What says nothing of blocks is the same in all of them.
+  // A layout without block columns is the same in all blocks.
   canonical.columns(HwDim::Block).resize(blockBits, 0);
   return LayoutAttr::get(context, canonical);
 }
@@ -33,7 +33,7 @@ LayoutAttr LayoutRules::ofSignature(Type type) const {
 }
 
 //===----------------------------------------------------------------------===//
-// What an op answers
+// Rules of ops
 //===----------------------------------------------------------------------===//
 
 /// All tiles of an op that has no rule of its own have one layout.
@@ -115,7 +115,7 @@ LayoutAttr LayoutRules::withBlocksOf(LayoutAttr layout, LayoutAttr other) const 
   if (layout.getLayout().shape() != other.getLayout().shape())
     return {};
   LinearLayout result = layout.getLayout();
-  // What its own blocks had takes the place of what theirs are to have.
+  // The blocks of its own layout replace those of theirs.
   SmallVector<uint64_t> free;
   for (uint64_t &column : result.columns(HwDim::Block))
     if (column)

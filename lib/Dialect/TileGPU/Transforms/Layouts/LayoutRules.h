@@ -46,8 +46,8 @@ public:
   LayoutAttr fromResult(mlir::Operation *op, unsigned result, LayoutAttr layout) const;
   LayoutAttr fromOperand(mlir::Operation *op, unsigned operand, LayoutAttr layout) const;
 
-  /// Labels that the op asks for, best first, from which those of its neighbours follow; none if it
-  /// goes by them.
+  /// Labels that the op proposes, best first, from which those of its neighbours follow; none if it
+  /// follows them.
   llvm::SmallVector<LayoutAttr> proposeOwn(mlir::Operation *op) const;
   /// The same, or the default for an op that asks for none; at least one that is valid, if there
   /// is any.

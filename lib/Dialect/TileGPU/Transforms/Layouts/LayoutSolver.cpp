@@ -114,7 +114,7 @@ void Solver::merge(unsigned left, unsigned right) {
         crossings.push_back({positionIn(a, node), positionIn(b, other), &edge, edge.from == node});
     }
 
-  // What still has edges to others.
+  // Nodes that still have edges to others.
   LayoutRegion merged;
   merged.left = left;
   merged.right = right;

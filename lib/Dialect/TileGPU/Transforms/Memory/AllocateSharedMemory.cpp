@@ -3,10 +3,9 @@
 // The allocation analysis, written down as attributes; and the error where a program
 // needs more shared memory than there is, before anything is compiled for it.
 //
-// Scratch memory can be had for less, in rounds: the op goes through it in slices. That takes
-// more barriers, so it is done where a program would not fit otherwise, and no more than
-// needed: the largest scratch that is there at the time goes in more rounds than before,
-// until all fits.
+// Scratch memory can be had for less, in rounds: the op goes through it in slices. That takes more
+// barriers, so it is done only if a program would not fit otherwise. The largest live scratch gets
+// more rounds, until all fits.
 
 #include "tessera/Analysis/SharedMemory/SharedMemoryAllocation.h"
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
@@ -26,7 +25,7 @@ namespace tessera::tilegpu {
 /// Buffers that an error names.
 static constexpr unsigned kNamedBuffers = 3;
 
-/// What a buffer is for, in a user's words.
+/// The purpose of a buffer, in a user's words.
 static StringRef describe(Operation *owner) {
   if (isa<LocalAllocOp>(owner))
     return "keep this tile in shared memory";

@@ -39,7 +39,8 @@ public:
     });
   }
 
-  /// Where all warps can meet before an op: before the ping-pong section that it is in.
+  /// The place for a barrier of all warps before an op: before the ping-pong section that contains
+  /// it.
   Operation *getMeetingPlace(Operation *op) const {
     Operation *begin = begins.lookup(op);
     return begin ? begin : op;
@@ -56,7 +57,7 @@ struct TileGPUInsertBarriersPass
     CallGraph calls(module);
     if (failed(verifyAllocated(module)) || failed(calls.verifyAcyclic()))
       return signalPassFailure();
-    // What functions use does not change by inserting barriers.
+    // Inserting barriers does not change the memory of functions.
     SharedMemoryAllocation allocation(module, calls);
     SharedMemoryAlias alias(module);
     PingPongSections sections(module);

@@ -59,7 +59,7 @@ public:
       if (isa<ProxyFenceOp>(op) || fenced.contains(op))
         forget(writes);
     });
-    // A fence does for all writes before it, so it is seen then what else is left.
+    // A fence covers all writes before it, so the analysis runs again for the rest.
     for (size_t known = -1; known != fenced.size();) {
       known = fenced.size();
       flow.visit(function.getFunctionBody().front(), {});
@@ -76,7 +76,7 @@ public:
 
 private:
   static Operation *getPlace(Operation *after);
-  /// What is left of the facts after a fence.
+  /// The facts after a fence.
   static void forget(Writes &writes) {
     for (auto write = writes.begin(); write != writes.end();)
       write = write->isInFlight ? std::next(write) : writes.erase(write);
@@ -124,8 +124,8 @@ SmallVector<Access> ProxyFences::getAccesses(Operation *op) const {
 }
 
 void ProxyFences::fence(const Access &access, Writes &writes) {
-  // What is read is what was written to this very buffer; where it is written, whatever
-  // was there before must not come after.
+  // A read needs the writes to this very buffer. A write must not be overtaken by earlier accesses
+  // of its bytes.
   SmallVector<Operation *> met;
   for (const Write &write : writes) {
     bool isMet = access.isWrite ? access.begin < write.end && write.begin < access.end
@@ -141,7 +141,7 @@ void ProxyFences::fence(const Access &access, Writes &writes) {
 }
 
 void ProxyFences::visitOp(Operation *op, Writes &writes) {
-  // Buffers that a partition fills are nobody else's at any time.
+  // Buffers that a partition fills never share their bytes.
   if (isInPartition(op))
     return;
   if (auto wait = dyn_cast<AsyncWaitOp>(op)) {

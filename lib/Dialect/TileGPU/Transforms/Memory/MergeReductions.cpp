@@ -31,8 +31,8 @@ static bool match(tile::ReduceOp first, tile::ReduceOp second) {
          first.getNumOperands() + second.getNumOperands() <= kMostOperands;
 }
 
-/// The ops between the two that need the first one's results, if they may all come after
-/// the second; none if it needs them itself, or if one of them may not be moved.
+/// The ops between the two that need the first one's results, if they may all move behind the
+/// second. None if the second needs them itself, or if one of them may not move.
 static std::optional<llvm::SetVector<Operation *>> findDependents(tile::ReduceOp first,
                                                                   tile::ReduceOp second) {
   llvm::SetVector<Operation *> dependents;

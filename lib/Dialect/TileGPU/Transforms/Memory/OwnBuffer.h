@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Shared memory in which each thread has what it holds of a tile: it reads what it, and no other
-// thread, has written there, in pieces of 16 bytes that lie beside those of its neighbours.
+// Shared memory in which each thread has its own elements of a tile. It reads only its own writes,
+// in pieces of 16 bytes beside those of its neighbours.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_MEMORY_OWNBUFFER_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_MEMORY_OWNBUFFER_H

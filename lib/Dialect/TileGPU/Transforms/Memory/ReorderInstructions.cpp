@@ -4,15 +4,13 @@
 // share them. That is early: each holds registers until it is used. Here they go down to
 // the first use, and so do offsets that would be held over a loop.
 //
-// A load that is early is in flight while other things are done, which is what one wants,
-// unless there are too few registers to hold what it brings: then ptxas would put it into
-// memory again. Such loads go down, too, and what is needed on both sides of a reduction, yet
-// does not fit registers in between, is loaded and computed again behind it: that comes from a
-// cache, as what ptxas puts into memory does, but need not be written first. From the same
-// count follows how many programs share an SM; ptxas, which does not know what more
-// of them are worth, is told. Where that is one, because of what it has loaded early and holds
-// while its warps wait for each other, nothing overlaps with the wait: if a second program fits
-// without that, it is loaded when it is needed.
+// An early load is in flight during other work, which is desired unless there are too few registers
+// for its tile. Then ptxas would spill it. Such loads sink, too. A tile that is needed on both
+// sides of a reduction, but does not fit registers across it, is rematerialised behind it. It comes
+// from a cache, as a spilled value does, but need not be written first. The same count of registers
+// gives the occupancy, which ptxas cannot weigh, so it gets a limit. If occupancy is 1 because of
+// tiles that are loaded early and held during barriers, nothing overlaps with the barriers. If a
+// second program fits without these tiles, they are loaded when they are needed.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
@@ -140,9 +138,9 @@ static void sinkTiles(ModuleOp module) {
 
 /// The part of a thread's registers that tiles may take before loads are put off.
 static constexpr double kShareOfTiles = 0.75;
-/// In a loop that only loads and computes, loads go to the top, with what their addresses
-/// are made of: ptxas keeps them in the order of the program, and waits for the first before
-/// the next where something uses it between them.
+/// In a loop that only loads and computes, loads move to the top, with the ops of their addresses.
+/// ptxas keeps them in program order, and waits for the first before the next if an op between them
+/// uses it.
 static void gatherLoads(scf::ForOp loop) {
   Block *body = loop.getBody();
   llvm::SmallPtrSet<Operation *, 16> early;
@@ -246,12 +244,12 @@ static MadeOfScalars findMadeOfScalars(Block *block) {
   return found;
 }
 
-/// What has to be done again behind a reduction for some of the tiles that are used there.
+/// The ops to repeat behind a reduction for some of the tiles that are used there.
 class Repetition {
 public:
   Repetition(tile::ReduceOp reduce, const MadeOfScalars &madeOfScalars)
       : reduce(reduce), block(reduce->getBlock()), first(reduce), madeOfScalars(madeOfScalars) {
-    // What may write between a load and here stands against loading it again.
+    // A possible write between a load and here forbids loading it again.
     while (Operation *before = first->getPrevNode()) {
       if (!isPassedByLoads(before))
         break;
@@ -270,7 +268,8 @@ public:
     }
   }
 
-  /// What is loaded again, and what need not be held over the reduction for that.
+  /// The bytes that are loaded again, and those that need not be held across the reduction for
+  /// that.
   int64_t getLoadedBytes() const {
     return count([](Operation *op) { return isa<tile::LoadOp>(op); });
   }
@@ -305,7 +304,7 @@ private:
     return bytes;
   }
 
-  /// What may be repeated comes from here.
+  /// Repeatable ops begin here.
   llvm::iterator_range<Block::iterator> getBefore() const {
     return {first->getIterator(), reduce->getIterator()};
   }
@@ -332,7 +331,7 @@ private:
       return load.getCache() == tile::CacheModifier::None &&
              load.getEvict() == tile::EvictionPolicy::Normal &&
              llvm::all_of(load->getOperands(), [&](Value operand) { return isFree(operand); });
-    // Of what tilegpu-spill-invariants or tilegpu-load-rows-ahead have put there.
+    // Buffers of tilegpu-spill-invariants or tilegpu-load-rows-ahead.
     if (auto read = dyn_cast<LocalLoadOp>(op)) {
       auto slot = read.getBuffer().getDefiningOp<MemDescIndexOp>();
       return (slot ? slot.getRing() : read.getBuffer()).getParentBlock() != block;
@@ -402,7 +401,7 @@ static void repeatBehindReductions(tile::FuncOp function, unsigned warps) {
     repetition.collect();
     int64_t loaded = repetition.getLoadedBytes();
     int64_t less = std::min(held - ofThread, repetition.getFreedBytes() - loaded);
-    // What does not fit would be written and read.
+    // Tiles that do not fit would be spilled and reloaded.
     if (2 * less > loaded) {
       repetition.apply();
       blocks.clear();
@@ -416,7 +415,7 @@ static void repeatBehindReductions(tile::FuncOp function, unsigned warps) {
 // Programs of an SM
 //===----------------------------------------------------------------------===//
 
-/// How many programs fit an SM by the registers that tiles need; 0 if that cannot be told.
+/// The programs that fit an SM by the registers of their tiles; 0 if unknown.
 static int64_t computeOccupancy(tile::FuncOp function, unsigned warps) {
   int64_t most = countMostHeldBytes(function);
   if (most == 0)
@@ -432,8 +431,8 @@ static bool hasReduction(Operation *first, Operation *last) {
   return false;
 }
 
-/// Puts off loads of a kernel that has an SM for itself, so that a second program fits; they stay
-/// if it does not. Gives how many programs fit then.
+/// Sinks loads of a kernel with an occupancy of 1, so that a second program fits; they stay if it
+/// does not. Gives how many programs fit then.
 static int64_t makeRoomForSecond(tile::FuncOp function, unsigned warps) {
   LatePlaces late(function, [](const HeldBytes &, tile::LoadOp load, Operation *place) {
     return hasReduction(load, place);
@@ -444,9 +443,9 @@ static int64_t makeRoomForSecond(tile::FuncOp function, unsigned warps) {
   return std::max<int64_t>(programs, 1);
 }
 
-/// Moves what has no effect out of ping-pong sections: it may be an exchange in which all warps
-/// meet, of whom others wait for theirs. What is begun in a section is not seen before its end,
-/// so nothing there needs it.
+/// Moves ops without effects out of ping-pong sections. They may be exchanges with a barrier of all
+/// warps, while other warps wait for their section. Ops that a section begins complete at its end,
+/// so no op there needs their results.
 static void shortenPingPong(ModuleOp module) {
   module.walk([](PingPongWaitOp begin) {
     SmallVector<Operation *> others;

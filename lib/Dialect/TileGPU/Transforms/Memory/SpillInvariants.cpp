@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A loop over rows, as in the backward pass of a norm, holds the weights of a whole row and sums of
-// as many elements, beside the row itself. Where registers do not do for all of that, ptxas spills
-// what it likes, mostly of the iteration, and writes and reads it each time. What is the same in
-// all iterations need not be written again: it goes to shared memory before the loop, as narrow as
-// it was loaded, and each op that wants it reads it from there:
+// as many elements, beside the row itself. If registers do not suffice for all of that, ptxas
+// chooses the spills, mostly values of the iteration, and writes and reads them each time. Loop
+// invariants need no further writes. They are spilled to shared memory before the loop, as narrow
+// as they were loaded, and each user reads them from there:
 //
 //     %w = fp_to_fp %loaded                         %b = local_alloc %loaded
 //     for ... {                                     for ... {
@@ -35,7 +35,7 @@ namespace tessera::tilegpu {
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
-/// Shared memory that is left for what reductions and conversions exchange.
+/// Shared memory that is reserved for exchanges of reductions and conversions.
 static constexpr int64_t kSpillExchangeBytes = 16 << 10;
 
 static int64_t getBytes(Value tile) {
@@ -65,7 +65,7 @@ private:
 
 } // namespace
 
-/// What the loop carries, and what an iteration loads.
+/// The values that the loop carries, and those that an iteration loads.
 int64_t LoopSpiller::countLeast() {
   int64_t bytes = kOtherBytes;
   for (Value carried : loop.getRegionIterArgs())
@@ -145,7 +145,7 @@ struct TileGPUSpillInvariantsPass
         left = std::min(left, getMachine(function).sharedBytes - getBytes(convert.getResult()));
       });
       function.walk<WalkOrder::PreOrder>([&](scf::ForOp loop) {
-        // Where no warp waits for others, code generation might read before the loop again.
+        // Without barriers in the loop, code generation might hoist the reads out of it again.
         bool hasReduction = false;
         loop.walk([&](tile::ReduceOp) { hasReduction = true; });
         if (hasReduction)

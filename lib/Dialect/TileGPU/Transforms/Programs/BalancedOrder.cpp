@@ -7,8 +7,8 @@
 using namespace mlir;
 using namespace tessera::tilegpu;
 
-/// Rounds of a group. Of two, the second is a bad match for the first where rows are short; of
-/// eight, more of the grid is looked at at once, and little is gained.
+/// Rounds of a group. With two rounds, the second balances the first badly if rows are short. With
+/// eight, more of the grid is accessed at once, for little gain.
 static constexpr int64_t kRounds = 4;
 
 BalancedDeal::BalancedDeal(OpBuilder &builder, Location loc, Value programs, Value width,
@@ -67,7 +67,7 @@ PlaceInGrid tessera::tilegpu::emitBalancedPlace(OpBuilder &builder, Location loc
   Value before = pick(emit.constant(0), ofHigh, ofLow);
   Value each = pick(outside, inside, outside);
   auto [steps, nth] = emit.divide(emit.sub(rank, before), each);
-  // It is below the width, which nobody could prove.
+  // It is below the width, which analyses cannot prove.
   Value inRow = emit.min(emit.sub(emit.sub(top, one), steps), emit.sub(deal.width, one));
   // The group's first row has numbers from `begin` on.
   Value skipped = emit.select(emit.isLess(inRow, begin), one, emit.constant(0));

@@ -5,7 +5,7 @@
 //
 // A GPU gives a block that has ended the next one to do. Blocks of a persistent kernel get theirs
 // beforehand, so that all have to come out with about the same sum. Programs are dealt as cards
-// are, the longest first, from block 0 to the last one and back again. Of two rounds each block
+// are, the longest first, from block 0 to the last one and back again. In two rounds, each block
 // has a long program and a short one:
 //
 //     blocks            0  1  2  3
@@ -14,12 +14,12 @@
 //     round 2           4  4  3  3
 //     round 3           1  1  2  2      18 units each
 //
-// Sorted are only as many programs at a time as blocks do in four rounds, neighbours in the grid:
-// those of a row look at the same (the keys of a head), and the L2 cache would not hold what the
-// whole grid looks at. What is left over is dealt with the last four rounds, so that a round that
-// is not for all blocks is one of short programs. Of 128 rows of 16 programs, 132 blocks are busy
-// for 0.99 of the time (for 0.98 with groups of two rounds, and for 0.56 with groups of one, which
-// have no way back). A GPU that begins the longest first by itself has SMs busy for 0.92 to 0.98.
+// Only as many programs are sorted at a time as blocks run in four rounds, neighbours in the grid.
+// Those of a row read the same tiles (the keys of a head), and the L2 cache would not hold the
+// tiles of the whole grid. The remainder is dealt with the last four rounds, so that a partial
+// round has short programs. With 128 rows of 16 programs, 132 blocks are busy for 0.99 of the time.
+// It is 0.98 with groups of two rounds, and 0.56 with groups of one, which cannot balance. If the
+// GPU itself starts the longest programs first, SMs are busy for 0.92 to 0.98.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PROGRAMS_BALANCEDORDER_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PROGRAMS_BALANCEDORDER_H
@@ -28,7 +28,7 @@
 
 namespace tessera::tilegpu {
 
-/// What there is to be dealt, unsigned numbers (i32).
+/// The programs to be dealt, as unsigned numbers (i32).
 struct BalancedDeal {
   BalancedDeal(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value programs,
                mlir::Value width, mlir::Value blocks);

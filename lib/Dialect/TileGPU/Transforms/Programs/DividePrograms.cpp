@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Programs divided into parts, which blocks of a cluster do by themselves.
+// Partitions programs among the blocks of a cluster, which run their parts independently.
 //
 // A program that multiplies is divided along the rows of its dots' results, or along the columns.
-// Of each dot a block then has one operand in part and the other one whole:
+// For each dot, a block then has a part of one operand and the other one whole:
 //
 //                       B, the same in all blocks
 //     A of block 0  ->  result of block 0
 //     A of block 1  ->  result of block 1
 //
-// What is whole in all blocks one copy can bring to all of them (Multicast.h), so that less
-// comes from the second-level cache than two programs of that size would ask for.
+// One copy can write an operand that is whole in all blocks to all of them (Multicast.h). So less
+// is read from the second-level cache than two programs of that size would read.
 //
-// Which tiles are divided, and along which dimension, follows from what is stored backwards: a
-// store of results writes the rows of its block, for which it needs these rows of its pointers,
-// mask and values; a reduction along rows needs the same rows; a dot these rows of its first
-// operand and all of the second one. Ops stay where they are and get the types of a part; indices,
-// which are needed in several ways, are computed in each of them.
+// The partition is propagated backwards from stores. A store of results writes the rows of its
+// block, so it needs these rows of its pointers, mask and values. A reduction along rows needs the
+// same rows. A dot needs these rows of its first operand and all of the second one. Ops stay where
+// they are and get the types of a part; indices, which are needed in several ways, are computed in
+// each of them.
 //
 // Blocks do not wait for each other, unlike threads of a program. So what one of them stores must
 // not be what another one loads, or stores. That arrays are different ones is asked of a launch.
@@ -126,13 +126,13 @@ private:
 
 } // namespace
 
-/// What does the same with each element of its tiles, beside those that do nothing else.
+/// Ops that are elementwise on their tiles, beside those with the trait.
 static bool isElementwise(Operation *op) {
   return op->hasTrait<OpTrait::Elementwise>() ||
          isa<tile::LoadOp, tile::StoreOp, tile::MapElementwiseOp>(op);
 }
 
-/// What may be done several times.
+/// Ops that may be repeated.
 static bool isCheapToRepeat(Operation *op) {
   return op->getNumRegions() == 0 && op->getNumResults() == 1 && isPure(op) &&
          !isa<tile::DotOp>(op);
@@ -186,7 +186,7 @@ bool ProgramDivider::planDots(unsigned along) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// What blocks can do each for itself.
+/// Ops that blocks can run independently.
 bool ProgramDivider::planEffects() {
   Operation *wrong = nullptr;
   kernel.walk([&](Operation *op) {
@@ -209,7 +209,7 @@ bool ProgramDivider::planEffects() {
                 wrong);
 }
 
-/// What one block stores another one neither loads nor stores.
+/// No block loads or stores what another one stores.
 bool ProgramDivider::planOrder() {
   MemoryOrder order(analysis);
   SmallVector<Operation *> accesses;
@@ -333,7 +333,7 @@ void ProgramDivider::needVariable(scf::ForOp loop, unsigned number, Division div
   need(loop.getYieldedValues()[number], division);
 }
 
-/// What is needed of the operands for this part of the results. False where a block would have to
+/// The parts of the operands that this part of the results needs. False where a block would have to
 /// know what others have.
 bool ProgramDivider::getOperandDivisions(Operation *op, Division division,
                                          Divisions &operands) const {
@@ -360,7 +360,7 @@ bool ProgramDivider::getOperandDivisions(Operation *op, Division division,
   if (auto trans = dyn_cast<tile::TransOp>(op))
     return setAll(trans.getOrder()[division]);
   if (auto reshape = dyn_cast<tile::ReshapeOp>(op)) {
-    // What is outside of the dimension stays, too.
+    // Indices outside of the dimension stay, too.
     ArrayRef<int64_t> from = getShape(reshape.getSource()), to = getShape(reshape.getResult());
     size_t count = division + 1;
     return from.size() >= count && from.take_front(count) == to.take_front(count) &&
@@ -519,7 +519,7 @@ bool ProgramDivider::getUses(OpOperand &use, Divisions &divisions) const {
   return true;
 }
 
-/// Nobody uses a part who does not know of it.
+/// Check that every user of a partitioned tile is partitioned, too.
 bool ProgramDivider::planUses() {
   for (const auto &[value, divisions] : needed) {
     if (getPrimary(value) == kWhole)
@@ -617,7 +617,7 @@ void ProgramDivider::connect() {
     operand->set(value);
 }
 
-/// What an op says of its tiles, for a part of them.
+/// The attributes of an op about its tiles, for a part of them.
 void ProgramDivider::setPart(Operation *op, Division division) {
   Value result = op->getResult(0);
   auto type = cast<RankedTensorType>(result.getType());
@@ -673,7 +673,7 @@ void ProgramDivider::divide() {
 }
 
 //===----------------------------------------------------------------------===//
-// What it takes
+// Costs
 //===----------------------------------------------------------------------===//
 
 int64_t ProgramDivider::countCycles() const {
@@ -722,13 +722,13 @@ struct TileGPUDivideProgramsPass
     FailureOr<unsigned> warps = requireNumWarps(module);
     if (failed(machine) || failed(warps))
       return signalPassFailure();
-    // Without clusters a launch is told what two blocks would take.
+    // Without clusters, a launch gets the cost of two blocks.
     unsigned blocks = getNumBlocks(module);
     bool isWanted = blocks > 1;
     if (!isWanted && ((*machine)->multicastBandwidth == 0 || countLoopsOfDots(module) != 1))
       return;
     blocks = isWanted ? blocks : 2;
-    // Functions have tiles of one kind, whoever calls them.
+    // Functions have the same tiles for all callers.
     SmallVector<tile::FuncOp> functions(module.getOps<tile::FuncOp>());
     if (functions.size() != 1 || !functions.front().isKernel() ||
         !functions.front().getBody().hasOneBlock())

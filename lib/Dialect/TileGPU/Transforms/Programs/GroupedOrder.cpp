@@ -15,7 +15,7 @@ unsigned tessera::tilegpu::chooseGroupRows(SharedOperands operands, int64_t atOn
     return rows * operands.ofRow + llvm::divideCeil(atOnce, rows) * operands.ofColumn;
   };
   unsigned best = 1;
-  // A little less is not worth groups that are twice as high, of which more is left over.
+  // A small gain is not worth groups of twice the height, which leave larger remainders.
   for (unsigned rows = 2; rows <= kMostGroupRows; rows *= 2)
     if (getBytes(rows) * 20 < getBytes(best) * 19)
       best = rows;
@@ -26,7 +26,7 @@ Value tessera::tilegpu::emitGroupedPlace(OpBuilder &builder, Location loc, Value
                                          Value programs, Value columns, unsigned rows) {
   UnsignedBuilder emit(builder, loc);
   Value one = emit.constant(1);
-  // Of more columns than programs (of a negative number, too) there is no group of two rows.
+  // With more columns than programs (or a negative number), there is no group of two rows.
   Value width = emit.max(emit.min(columns, programs), one);
   // One division is enough: a group's rows are a power of two.
   Value shift = emit.constant(0), last = emit.sub(width, one);
@@ -35,7 +35,7 @@ Value tessera::tilegpu::emitGroupedPlace(OpBuilder &builder, Location loc, Value
     shift = emit.select(fits, emit.constant(each), shift);
   }
   Value size = emit.shiftLeft(width, shift);
-  // A quotient that is always there: a producer warp may compute it for itself.
+  // A quotient that is always defined: a producer warp may recompute it.
   Value group =
       builder.createOrFold<tile::DivIntOp>(loc, tile::Signedness::Unsigned, program, size);
   Value first = emit.mul(group, size);
@@ -46,6 +46,6 @@ Value tessera::tilegpu::emitGroupedPlace(OpBuilder &builder, Location loc, Value
   // No more than programs behind the group's first one.
   Value isWhole = emit.isLess(emit.sub(size, one), emit.sub(programs, first));
   place = emit.select(isWhole, place, program);
-  // It is below the number of programs, which nobody could prove.
+  // It is below the number of programs, which analyses cannot prove.
   return emit.min(place, emit.sub(programs, one));
 }

@@ -17,13 +17,13 @@
 
 namespace tessera::tilegpu {
 
-/// What neighbours load for a dot, in bytes: an operand that is the same for all tiles of a row,
-/// and one that is for all of a column.
+/// The bytes of a dot's operands: the one that is the same for all tiles of a row, and the one for
+/// all of a column.
 struct SharedOperands {
   int64_t ofRow = 0, ofColumn = 0;
 };
 
-/// Of the largest groups.
+/// The rows of the largest groups.
 inline constexpr unsigned kMostGroupRows = 16;
 
 /// How many rows of tiles a group has (a power of two) for `atOnce` programs beside each other to

@@ -240,7 +240,8 @@ IterationWork tessera::tilegpu::getIterationWork(scf::ForOp loop, const GPUMachi
       work.arithmetic += tile.getNumElements() / machine.issueRate;
     } else if (auto load = dyn_cast<tile::LoadOp>(op)) {
       if (auto tile = dyn_cast<RankedTensorType>(load.getType())) {
-        // Of a tile for all blocks of a cluster each asks the second-level cache for its share.
+        // If a tile is for all blocks of a cluster, each reads its share from the second-level
+        // cache.
         auto node = load->getAttrOfType<NodeAttr>(kNodeAttr);
         work.loadedBytes +=
             getTileBytes(tile) / (node && node.getMulticast() ? getNumParts(loop) : 1);
@@ -324,7 +325,7 @@ static bool isBehind(scf::ForOp loop, Operation *op) {
 int64_t tessera::tilegpu::getOtherBytes(scf::ForOp loop, const ReplacedOps &replaced) {
   int64_t bytes = 0;
   loop->getParentOfType<tile::FuncOp>().walk([&](Operation *op) {
-    // What is in another loop may lie where this one's rings do.
+    // Buffers of another loop may share the memory of this one's rings.
     auto around = op->getParentOfType<LoopLikeOpInterface>();
     if (around && !around->isAncestor(loop) && !loop->isAncestor(around))
       return;

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A GPU begins programs in the order of their numbers, as SMs have room for them. Where programs
-// take longer the higher their number is, as in causal attention, the longest are begun last, and
-// the launch ends with a few SMs at work. In the other order it ends with the shortest:
+// A GPU begins programs in the order of their numbers, as SMs have room for them. If programs take
+// longer the higher their id, as in causal attention, the longest are started last, and the launch
+// ends with a few busy SMs. In the other order it ends with the shortest:
 //
 //     SM 0   1 3 5 7        16 units        8 5 4 1     18 units, half of the sum
 //     SM 1   2 4 6 8        20              7 6 3 2     18
 //
 // Along axis 0 that is not enough: a row of the grid ends with its shortest programs, and the next
 // one begins with its longest. So rows are done in groups (Conversion/TileGPUToLLVM/ProgramId.h).
-// Of 128 rows of 16 programs, 1 to 16 units long, 132 SMs are busy for 0.93 of the time either way,
-// and for 0.92 in groups of 9 rows, 0.96 of 17 and 0.98 of 8: it hangs on how full the last one is.
+// With 128 rows of 16 programs, 1 to 16 units long, 132 SMs are busy for 0.93 of the time either
+// way. In groups of 9 rows it is 0.92, of 17 rows 0.96, and of 8 rows 0.98, depending on how full
+// the last group is.
 //
-// A kernel that becomes persistent deals its programs itself (BalancedOrder.h), and loses what is
-// said here.
+// A kernel that becomes persistent deals its programs itself (BalancedOrder.h), and loses these
+// attributes.
 //
-// Nobody may rely on an order of programs but those that wait for others, or that order what they
-// do to memory by others' numbers; these stay as they are.
+// Only programs that wait for others, or that order their accesses by others' ids, may rely on an
+// order of programs; these are unchanged.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
@@ -40,8 +41,8 @@ namespace tessera::tilegpu {
 
 static constexpr unsigned kAxes = 3;
 
-/// True if a loop begins with the program's number and goes on by so many at a time: tiles that
-/// programs take in turns. All programs take as many, or one less.
+/// True if a loop begins with the program's id and advances by so many at a time: a loop over
+/// tiles. All programs take as many, or one less.
 static bool takesTurns(scf::ForOp loop) {
   APInt step;
   bool isOne = matchPattern(loop.getStep(), m_ConstantInt(&step)) && step.isOne();
@@ -56,7 +57,7 @@ static bool takesTurns(scf::ForOp loop) {
 
 namespace {
 
-/// What a kernel's loops say of how long its programs are along an axis.
+/// The trend of a kernel's program lengths along an axis, by its loops.
 struct AxisTrend {
   ProgramTrend trend = ProgramTrend::Same;
   scf::ForOp loop; ///< the first with that trend

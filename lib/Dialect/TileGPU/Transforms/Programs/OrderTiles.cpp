@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Programs that have a tile of a matmul each have them row by row, unless the kernel groups them.
-// So have those that take tiles in turns:
+// So do loops over tiles:
 //
 //     for tile in range(program_id(0), rows * columns, num_programs):
 //         row, column = tile // columns, tile % columns
 //
-// Programs beside each other, on SMs that are, then have tiles of one row: the same tile of the
-// first operand, which L2 is asked for once, and others of the second. Of 132 programs at a time
-// with 224 columns, each needs a tile of the second operand for itself. In groups of four rows they
-// have less to ask for:
+// Programs that run at the same time then have tiles of one row: the same tile of the first
+// operand, which L2 reads once, and different ones of the second. With 132 programs at a time and
+// 224 columns, each needs its own tile of the second operand. In groups of four rows they have less
+// to ask for:
 //
 //     programs      0 1 2 3 4 5 6 7          0 4           2 operands of columns,
 //     tiles         1 operand of a row,      1 5           4 of rows
@@ -17,13 +17,13 @@
 //                                            3 7
 //
 // So each program takes the number of another one (GroupedOrder.h), from the start on. In a loop
-// over tiles all are as many tiles further in later iterations, and have as much in common. Nothing
-// that the kernel does has to be proved for that: only programs change places, of which nobody may
-// rely on an order (PersistentKernel.h, mayReorderPrograms).
+// over tiles all are as many tiles further in later iterations, and have as much in common. That
+// needs no proof about the kernel: only programs are permuted, whose order no code may rely on
+// (PersistentKernel.h, mayReorderPrograms).
 //
 // That does not help a loop with more columns than programs, of which all have tiles of one row at
-// a time. If its iterations do not depend on each other (TileIterations.h), they take other tiles
-// instead: number t stands for that of a program t of as many as there are tiles.
+// a time. If its iterations are independent (TileIterations.h), they are permuted instead: tile
+// number t becomes that of program t, as if there were as many programs as tiles.
 //
 // All programs have to agree on the number of columns. It is computed before the kernel does
 // anything else, for the first iteration of the loops around it: of a grouped matmul, for the first
@@ -60,7 +60,7 @@ namespace tessera::tilegpu {
 // Which tiles programs take
 //===----------------------------------------------------------------------===//
 
-/// What a value is in the first iteration of the loops that carry it.
+/// The value in the first iteration of the loops that carry it.
 static Value getBegin(Value value) {
   while (auto argument = dyn_cast<BlockArgument>(value)) {
     Operation *owner = argument.getOwner()->getParentOp();
@@ -83,8 +83,8 @@ static bool isProgram(Value value) {
   return program && program.getAxis() == 0;
 }
 
-/// True if a loop's argument begins with the program's number along axis 0, and goes on by more
-/// than one: tiles that programs take in turns.
+/// True if a loop's argument begins with the program's id along axis 0, and advances by more than
+/// one: a loop over tiles.
 static bool comesInTurns(BlockArgument argument) {
   Value first = getBegin(argument);
   while (Operation *op = first.getDefiningOp<CastOpInterface>())
@@ -141,7 +141,7 @@ static Operation *findOwner(Value number) {
   return first ? first : getLoop(op->getOperand(1));
 }
 
-/// Of a tile with a number.
+/// The place of a tile with a number.
 static std::optional<TilePlace> findPlace(tile::DivIntOp row) {
   Value number = row.getLhs();
   Operation *within = row.getType().isInteger(32) ? findOwner(number) : nullptr;
@@ -155,7 +155,7 @@ static std::optional<TilePlace> findPlace(tile::DivIntOp row) {
   return std::nullopt;
 }
 
-/// Of a program that is one tile, with a number along each axis.
+/// The place of a program with one tile, with an id along each axis.
 static std::optional<TilePlace> findPlace(tile::FuncOp kernel) {
   Value numbers[2];
   for (auto op : kernel.getBody().front().getOps<tile::ProgramIdOp>())
@@ -193,7 +193,7 @@ static int64_t getTileBytes(Value tile) {
   return type.getNumElements() * type.getElementTypeBitWidth() / 8;
 }
 
-/// Of the first dot with one operand of the row and one of the column.
+/// The bytes of the first dot with one operand of the row and one of the column.
 static std::optional<SharedOperands> findOperands(TilePlace place) {
   std::optional<SharedOperands> operands;
   place.within->walk([&](tile::DotOp dot) {
@@ -232,7 +232,7 @@ private:
 
   tile::FuncOp kernel;
   llvm::SetVector<Operation *> loops; ///< that something is loaded in
-  /// What has been asked for, elsewhere and in bounds of loops.
+  /// The values that are needed, elsewhere and in bounds of loops.
   llvm::SmallDenseSet<Value, 8> asked, askedInBounds;
   bool isInBound = false;
 };
@@ -268,7 +268,7 @@ bool AtBegin::add(Value value) {
   value = getBegin(value);
   if (isa<BlockArgument>(value))
     return value.getParentRegion() == &kernel.getBody();
-  // What could not be done has ended it all.
+  // An earlier failure has ended the computation.
   auto &values = isInBound ? askedInBounds : asked;
   if (!values.insert(value).second)
     return true;
@@ -396,7 +396,7 @@ static std::pair<Value, Value> emitGroupedPlaces(OpBuilder &builder, Location lo
   // There are fewer than 2^16 rows, and so less than 2^31 programs.
   Value isCounted = emit.isLess(width, emit.constant(1 << 15));
   auto choose = [&](Value changed, Value own, Value extent) {
-    // It is below the extent, which nobody could prove.
+    // It is below the extent, which analyses cannot prove.
     return emit.min(emit.select(isCounted, changed, own), emit.sub(extent, emit.constant(1)));
   };
   return {choose(newColumn, column, width), choose(newRow, row, height)};
@@ -431,7 +431,7 @@ bool TileGPUOrderTilesPass::orderIterations(tile::FuncOp kernel, const GroupedTi
   for (OpOperand &use : number.getUses())
     uses.push_back(&use);
   Value other = emitGroupedPlace(builder, loc, number, loop.getUpperBound(), place.columns, rows);
-  // It is no negative number, which nobody could prove.
+  // It is not negative, which analyses cannot prove.
   other = builder.createOrFold<arith::MaxSIOp>(loc, other, emit.constant(0));
   Value chosen = emit.select(mayChange, other, number);
   for (OpOperand *use : uses)

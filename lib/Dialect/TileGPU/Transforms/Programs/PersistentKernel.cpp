@@ -64,7 +64,7 @@ bool tessera::tilegpu::mayReorderPrograms(tile::FuncOp kernel) {
     return false;
   WalkResult result = kernel.walk([](Operation *op) {
     auto loop = dyn_cast<scf::WhileOp>(op);
-    // What is called, and what is printed, finds the number of the program by itself.
+    // Called functions and prints read the id of the program themselves.
     return isa<tile::CallOp, tile::PrintOp>(op) || (loop && mayWait(loop)) ? WalkResult::interrupt()
                                                                            : WalkResult::advance();
   });
@@ -157,7 +157,7 @@ Value PersistentKernel::emitNumber(OpBuilder &builder, scf::ForOp loop) const {
   return arith::SubIOp::create(builder, loc, last, number);
 }
 
-/// A group has `group` programs along axis 0, or what is left of them there, and all along axis 1.
+/// A group has `group` programs along axis 0, or the remaining ones there, and all along axis 1.
 SmallVector<Value, 3> PersistentKernel::emitGroupedIds(OpBuilder &builder, Value number) const {
   Location loc = kernel.getLoc();
   Value most = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(group));

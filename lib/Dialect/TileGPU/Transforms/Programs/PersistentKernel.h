@@ -9,14 +9,13 @@
 //                                             id = t % gx
 //                                             ...
 //
-// Which program number t is follows from the order of the grid that the kernel's schedule has
-// (KernelScheduleAttr): the last ones first where those take longest; dealt so that blocks get the
-// same sum of these (BalancedOrder.h); or in groups, so that programs that run at once look at the
-// same rows and columns.
+// Program number t follows from the order of the grid in the kernel's schedule
+// (KernelScheduleAttr). If the last programs take longest, they come first, or are dealt so that
+// blocks get equal sums (BalancedOrder.h). In groups, programs that run at once read the same rows
+// and columns.
 //
-// A program that does not look at what others are doing cannot tell the difference. What
-// is gained is the time between programs: whoever orders copies begins with those of the
-// next one while this one's result is stored.
+// An independent program computes the same in any order. The gain is the time between programs: the
+// producer starts the next one's copies while this one's result is stored.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PROGRAMS_PERSISTENTKERNEL_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PROGRAMS_PERSISTENTKERNEL_H
@@ -32,9 +31,9 @@ namespace tessera::tilegpu {
 inline constexpr llvm::StringLiteral kOverProgramsAttr =
     TileGPUDialect::OverProgramsAttrHelper::getNameStr();
 
-/// True if a kernel's programs may come in any order, and be told by `tile.program_id` which ones
-/// they are: they do not look at each other, nor may wait for each other, nor see the machine
-/// (MachineView.h), nor say which they are in what they print.
+/// True if a kernel's programs may run in any order, with the ids of `tile.program_id`. They must
+/// be independent, must not wait for each other, observe the machine (MachineView.h), or print
+/// their ids.
 bool mayReorderPrograms(tile::FuncOp kernel);
 
 /// True if a value may depend on which program it is: it is computed from a number of the program,
@@ -45,9 +44,9 @@ class PersistentKernel {
 public:
   /// True if programs may be reordered, and all end.
   static bool isPossible(tile::FuncOp kernel);
-  /// The order in which blocks that begin together end together, if there is one: the grid's where
-  /// programs are of about the same length (loops have as many iterations in all of them), and a
-  /// balanced one where they grow along axis 0.
+  /// The order in which blocks that begin together end together, if there is one. It is the grid's
+  /// if programs are of about the same length (their loops have equally many iterations), and a
+  /// balanced one if they grow along axis 0.
   static std::optional<ProgramOrder> findOrder(tile::FuncOp kernel);
 
   /// Gives the kernel the arguments for it.

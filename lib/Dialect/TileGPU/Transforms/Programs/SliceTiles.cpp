@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Tiles that take more registers than a thread has, done in slices: what is computed element by
-// element, or row by row of a dot, is written out once for each slice of the tiles.
+// Divides tiles that exceed a thread's registers into slices. Code that is elementwise, or row by
+// row of a dot, is written once for each slice of the tiles.
 //
 //     x = load p : 256x256                       x0 = load p0 : 16x256
 //     y = x * 2                    becomes       y0 = x0 * 2
@@ -11,12 +11,12 @@
 //
 // More than a few slices are iterations of a loop.
 //
-// In a loop that computes with results of a dot before it adds them to an accumulator, this and one
-// such result are there at once: where both do not fit, the dot is one for each half of the rows,
-// or columns.
+// In a loop that computes with results of a dot before it accumulates them, the accumulator and one
+// such result are live at once. If both do not fit, there is one dot for each half of the rows or
+// columns.
 //
-// A value is a slice if another one that is needs it, and so are all that are made of it. Whoever
-// can be computed anew from numbers (indices, masks, constants) is there besides, for others.
+// A value is sliced if a sliced one needs it, and so are all values computed from it. Values that
+// can be recomputed from numbers (indices, masks, constants) also stay whole, for other users.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
@@ -59,7 +59,7 @@ public:
 
   /// Slices a value along one of its dimensions. False if anything needs it as a whole.
   bool add(Value value, unsigned dim);
-  /// True if stores and loads may be done in turns.
+  /// True if stores and loads of slices may alternate.
   bool canInterleave(LaunchConditions &conditions, AccessAnalysis &analysis, MemoryOrder &order);
   /// True if all extents can be divided by so much.
   bool canDivide(int64_t count) const;
@@ -151,7 +151,7 @@ static std::optional<unsigned> getSlicedDim(OpOperand &operand, unsigned dim) {
   return dim;
 }
 
-/// What a slice is made of.
+/// The operands of a slice.
 bool Slices::visit(Value value, unsigned dim) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
@@ -181,7 +181,7 @@ bool Slices::visit(Value value, unsigned dim) {
   return true;
 }
 
-/// What is made of a slice.
+/// The users of a slice.
 bool Slices::visitUse(OpOperand &use, unsigned dim) {
   Operation *user = use.getOwner();
   unsigned number = use.getOperandNumber();
@@ -255,8 +255,8 @@ static Value getPointers(Operation *op) {
   return cast<tile::StoreOp>(op).getPtr();
 }
 
-/// Slices of a block come where the block ends, or the next loop of slices begins. What is left of
-/// it comes before them; and a slice's stores before the next one's loads.
+/// Slices of a block come where the block ends, or the next loop of slices begins. The rest of it
+/// comes before them, and a slice's stores before the next one's loads.
 bool Slices::canInterleave(LaunchConditions &conditions, AccessAnalysis &analysis,
                            MemoryOrder &order) {
   llvm::SmallSetVector<Block *, 4> blocks;
@@ -275,7 +275,7 @@ bool Slices::canInterleave(LaunchConditions &conditions, AccessAnalysis &analysi
       for (Operation *earlier : before) {
         if (isa<tile::LoadOp>(op) && isa<tile::LoadOp>(earlier))
           continue;
-        // Of two that are whole nothing changes, nor where the later one is a slice alone. A lane
+        // Nothing changes for two whole accesses, nor if only the later one is a slice. A lane
         // keeps its order, and lanes have none among each other.
         if (!isSliced(earlier) || (isSliced(&op) && getPointers(earlier) == getPointers(&op)))
           continue;
@@ -323,7 +323,7 @@ void Slices::emitSlice(ArrayRef<Operation *> pending, OpBuilder &builder, int64_
     }
     Operation *copy = builder.clone(*op, mapping);
     copy->getResult(0).setType(type);
-    // What follows from numbers may be needed whole here, and as a slice elsewhere.
+    // Values computed from numbers may be needed whole here, and as a slice elsewhere.
     for (OpOperand &operand : op->getOpOperands())
       if (dims.contains(operand.get()) && !getSlicedDim(operand, dims.lookup(result)))
         copy->setOperand(operand.getOperandNumber(), common.lookupOrDefault(operand.get()));
@@ -429,7 +429,7 @@ void Slices::emit(int64_t number) {
   Block &body = function.getBody().front();
   OpBuilder builder(function.getContext());
   emitBlock(body, builder);
-  // What slices have replaced, and indices that nobody needs whole.
+  // Ops that slices have replaced, and indices without whole uses.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
     if (isSliced(&op) && op.use_empty())
       op.erase();

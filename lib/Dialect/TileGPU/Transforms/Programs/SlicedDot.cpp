@@ -14,7 +14,7 @@ using namespace tessera::tilegpu;
 static constexpr int64_t kWrittenOut = 2048;
 
 //===----------------------------------------------------------------------===//
-// What a slice is
+// Layouts of slices
 //===----------------------------------------------------------------------===//
 
 int64_t SlicedDot::getDepth() const {
@@ -27,8 +27,8 @@ int64_t SlicedDot::getStepsOfInstruction() const {
   return mma ? kBytes * 8 / mma.getOperandBits() : 1;
 }
 
-/// The part of an operand that a thread multiplies with its part of the accumulators, for `steps`
-/// steps along k: what is left of the accumulators' layout without the dimension `other`.
+/// The part of an operand that a thread multiplies for its part of the accumulators, for `steps`
+/// steps along k. It is the accumulators' layout without the dimension `other`.
 static RankedTensorType getSliceType(RankedTensorType operand, const LinearLayout &acc,
                                      unsigned other, unsigned k, int64_t steps) {
   SmallVector<int64_t> shape(operand.getShape());
@@ -244,7 +244,7 @@ void IterationRotation::rewrite() {
     if (isBeginning(&op))
       continue;
     if (&op == lastDot) {
-      // What is left up to the bound is a positive number, whatever its sign.
+      // The distance to the bound is a positive number, whatever its sign.
       Value left = arith::SubIOp::create(builder, loc, loop.getUpperBound(), iv);
       Value exists =
           arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ugt, left, loop.getStep());
@@ -295,7 +295,7 @@ void SlicedDot::expand(NodeAttr node) {
     Slice next = current;
     Value first = makeNumber(builder, loc, (slice + 1) * steps);
     if (loop) {
-      // The last iteration fetches the first slice again, which nobody uses.
+      // The last iteration fetches the first slice again, unused.
       first = arith::AddIOp::create(builder, loc, loop.getInductionVar(), first);
       if (slice + 1 == together)
         first = arith::AndIOp::create(builder, loc, first, makeNumber(builder, loc, depth - 1));

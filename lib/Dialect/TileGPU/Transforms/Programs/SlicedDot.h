@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Dots by multiply-adds and by mma.sync that read their operands from the buffers where copies
-// have put them, a few steps along k at a time, as their nodes say (`slices`, Schedule.h): what is
-// multiplied next is on its way to registers while threads multiply.
+// Dots by multiply-adds and by mma.sync that read their operands from the buffers of copies, a few
+// steps along k at a time (`slices` of their nodes, Schedule.h). The next slice is loaded into
+// registers while threads multiply.
 //
 //     a0, b0 = local_load A from 0, B from 0
 //     for each slice s of k:
 //       a', b' = local_load A from s + 1, B from s + 1
 //       acc = dot as, bs, acc                            in registers alone
 //
-// Without that, a dot by multiply-adds takes its operands in whatever registers they come,
-// writes them to shared memory a second time and meets there: for operands that are in shared
-// memory already that is a way for nothing. What a slice looks like in registers follows from the
-// layout of the accumulators, which tilegpu-assign-layouts chooses with these reads in mind.
+// Without that, a dot by multiply-adds takes its operands in any registers, and exchanges them
+// through shared memory with a barrier. For operands in shared memory, that is a useless round
+// trip. The layout of a slice follows from that of the accumulators, which tilegpu-assign-layouts
+// chooses with these reads in mind.
 //
-// In a loop that waits for what was copied to a ring, the first slice of the next iteration can be
-// fetched before the last slice of this one is multiplied (`ahead`). The iteration's beginning,
-// where it waits for what was copied and orders the next copies, goes there with it:
+// In a loop that waits for copies to a ring, the first slice of the next iteration can be fetched
+// before the last slice of this one is multiplied (`ahead`). The iteration's beginning, where it
+// waits for what was copied and orders the next copies, goes there with it:
 //
 //     if there is an iteration:
 //       begin iteration 0; a0, b0 = its first slice
@@ -25,7 +25,7 @@
 //         begin iteration i + 1; a0', b0' = its first slice
 //         the last slice
 //
-// so that nobody waits with nothing to multiply. The last iteration begins none: it copies nothing
+// so that no warp waits with nothing to multiply. The last iteration begins none: it copies nothing
 // more, and reads its own buffer once again.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PROGRAMS_SLICEDDOT_H
@@ -44,7 +44,7 @@ bool isScalarWork(mlir::Value value, mlir::scf::ForOp loop);
 /// A dot that has slices, or may have.
 class SlicedDot {
 public:
-  /// What is in the way, and where; nothing if `why` is empty.
+  /// The obstacle, and its place; none if `why` is empty.
   struct Obstacle {
     std::string why;
     mlir::Operation *place = nullptr;
@@ -69,7 +69,7 @@ public:
       : dot(dot), a(dot->getOperand(0).getDefiningOp<LocalLoadOp>()),
         b(dot->getOperand(1).getDefiningOp<LocalLoadOp>()) {}
 
-  // What may be (ScheduleVerifier.cpp).
+  // Verification (ScheduleVerifier.cpp).
 
   /// Why the dot does not read both operands from buffers that are as they were when it is done.
   Obstacle findObstacle() const;
@@ -92,7 +92,7 @@ public:
   /// a loop.
   int64_t countTogether(int64_t slices) const;
 
-  // What is made of it.
+  // Expansion.
 
   /// Puts dots of slices in its place, and a loop in that of the loop around if the node says so.
   void expand(NodeAttr node);

@@ -2,11 +2,11 @@
 //
 // Loops that sum up dots, divided among the blocks of a cluster along what is summed over.
 //
-// Where a grid has fewer programs than a GPU has SMs, a matmul with few rows takes as long as one
-// SM needs for a tile of the result. With a cluster for each program its blocks multiply at the
-// same time: block r of four does the iterations r, r + 4, r + 8, ... of the loop, each with whole
-// tiles of its own, as a program of one block would do them. Behind the loop what they have is
-// added, and from there on they share the tile like any other:
+// If a grid has fewer programs than a GPU has SMs, a matmul with few rows takes as long as one SM
+// needs for a tile of the result. With a cluster for each program, its blocks multiply at the same
+// time. Block r of four runs the iterations r, r + 4, r + 8, ... of the loop, on whole tiles, as a
+// program of one block would. Behind the loop what they have is added, and from there on they share
+// the tile like any other:
 //
 //     %sum = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero) { ... dot ... }
 //     ... %sum ...
@@ -64,14 +64,14 @@ struct Induction {
 /// A loop, and what becomes of all that it carries.
 class LoopSplitter {
 public:
-  /// `isWanted`: somebody hears why a loop cannot be divided.
+  /// `isWanted`: a remark says why a loop cannot be split.
   LoopSplitter(scf::ForOp loop, unsigned numBlocks, bool isWanted)
       : loop(loop), numBlocks(numBlocks), isWanted(isWanted) {}
 
   /// True if the loop can be divided; if not, a remark says why.
   bool plan();
   void split();
-  /// What a launch has to know to choose whether it is; null if the number of iterations is not
+  /// The costs by which a launch decides about splitting; null if the number of iterations is not
   /// known there.
   DivisibleSumAttr describe(const GPUMachine &machine) const;
 
@@ -136,9 +136,8 @@ static void followTrans(tile::TransOp op, SmallVectorImpl<int32_t> &places) {
   }
 }
 
-/// True if what is yielded is the carried tile and dots that are added to it, by themselves. On
-/// the way it may be looked at in another shape, if each element comes back to its own place: what
-/// iterations add is to be the same in any order of them.
+/// True if the yielded value is the carried tile plus dots. It may be reshaped in between if each
+/// element returns to its own place: the iterations' terms must be the same in any order.
 bool LoopSplitter::isAccumulator(BlockArgument argument, Value next) {
   bool hasDot = false;
   // Elements of `value` by those of `next`; none while they have the same places.
@@ -194,7 +193,7 @@ bool LoopSplitter::planCarried(unsigned number) {
   return true;
 }
 
-/// True if each block of a cluster may do an op for itself, as often as it likes.
+/// True if each block of a cluster may run an op separately, any number of times.
 static bool mayBeDoneByEach(Operation *op) {
   if (isa<CallOpInterface>(op))
     return false;
@@ -206,7 +205,7 @@ static bool mayBeDoneByEach(Operation *op) {
          isa<tile::AssumeOp, LocalAllocOp, LocalLoadOp, LocalStoreOp, LocalDeallocOp>(op);
 }
 
-/// What comes before the sum, in the loop or in front of it, and what the kernel does with it.
+/// The ops before the sum, in the loop or in front of it, and its uses.
 bool LoopSplitter::planSurroundings() {
   auto kernel = cast<tile::FuncOp>(loop->getParentOp());
   Operation *wrong = nullptr;
@@ -262,7 +261,7 @@ static Value castRank(OpBuilder &builder, Location loc, Value rank, Type type) {
   unsigned width = type.getIntOrFloatBitWidth(), own = rank.getType().getIntOrFloatBitWidth();
   if (width == own)
     return rank;
-  // What moves by equal amounts wraps as it did.
+  // Inductions wrap as before.
   return width > own ? Value(arith::ExtSIOp::create(builder, loc, type, rank))
                      : Value(arith::TruncIOp::create(builder, loc, type, rank));
 }
@@ -309,7 +308,7 @@ void LoopSplitter::split() {
     loop.getBody()->getTerminator()->setOperand(number, next);
   }
 
-  // What accumulators begin with is added once.
+  // The initial value of accumulators is added once.
   OpBuilder behind(loop->getContext());
   behind.setInsertionPointAfter(loop);
   SmallVector<ClusterSumOp> totals;
@@ -332,7 +331,7 @@ void LoopSplitter::split() {
 }
 
 //===----------------------------------------------------------------------===//
-// What it takes
+// Costs
 //===----------------------------------------------------------------------===//
 
 /// Cycles of an SM for what threads compute with loaded tiles before these are multiplied, as where
@@ -379,7 +378,7 @@ DivisibleSumAttr LoopSplitter::describe(const GPUMachine &machine) const {
                 machine.memoryLatency});
   int64_t iteration = std::max(computed, loaded / machine.l2Bandwidth);
   int64_t busy = std::max(computed, loaded / machine.getBusyL2Bandwidth());
-  // What is loaded from a block was stored by another one; they meet before and after.
+  // Blocks load the stores of another one; they synchronise before and after.
   int64_t exchange = result * machine.costs.remote / machine.sharedBandwidth;
   return DivisibleSumAttr::get(scf::ForOp(loop)->getContext(), *upper, lower.getSExtValue(),
                                step.getSExtValue(), iteration, busy,
@@ -420,7 +419,8 @@ void TileGPUSplitKPass::visit(tile::FuncOp kernel, const GPUMachine &machine) {
     if (llvm::any_of(*loop.getBody(), [](Operation &op) { return isDot(&op); }))
       loops.push_back(loop);
   });
-  // Of several the last one alone could be: blocks meet only where no warps load for a loop.
+  // Of several loops, only the last one could be split: blocks synchronise only where no warps copy
+  // for a loop.
   if (loops.size() > 1 && isWanted)
     emitRemark(loops.back(), RemarkKind::LoopNotDivided)
         << "loop is not divided among the blocks of a cluster: "

@@ -25,7 +25,7 @@ struct Multiple {
   ScalarPolynomial rest;
 };
 
-/// What accesses of an array have in common. Index 0 is of rows of tiles, 1 of columns.
+/// Common properties of the accesses of an array. Index 0 is of rows of tiles, 1 of columns.
 struct CellAccesses {
   SmallVector<BoxDim> outer;  ///< dimensions along which all are at one place
   SmallVector<BoxDim> inner;  ///< those of the cells
@@ -200,7 +200,8 @@ std::optional<TileIterations> TileIterations::find(scf::ForOp loop, Value row, V
       loop.getUnsignedCmp() || !loop.getInductionVar().getType().isInteger(32) ||
       !loop.isDefinedOutsideOfLoop(columns) || !isOfTileAlone(loop))
     return std::nullopt;
-  // What programs store before the loop their own iterations see, and others' need not.
+  // Stores of a program before the loop are visible to its own iterations, but need not be to
+  // others'.
   for (Operation &op : kernel.getBody().front())
     if (&op != loop && !isa<tile::ReturnOp>(op) && mayWriteMemory(&op))
       return std::nullopt;
@@ -225,7 +226,7 @@ bool TileIterations::addConditions(bool assumeApart) const {
 }
 
 //===----------------------------------------------------------------------===//
-// What the kernel finds out
+// Checks in the kernel
 //===----------------------------------------------------------------------===//
 
 class TileIterations::Emitter {
@@ -239,7 +240,7 @@ public:
   ArrayRange emitRange(const BoxAccess &box);
 
 private:
-  /// A quotient that is always there: a producer warp may compute it for itself.
+  /// A quotient that is always defined: a producer warp may recompute it.
   Value div(Value a, Value b) {
     b = arith::MaxSIOp::create(builder, loc, b, ranges.number(1));
     return tile::DivIntOp::create(builder, loc, tile::Signedness::Signed, a, b);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Loops in which programs take tiles in turns, and whether an iteration may do another one's tile.
+// Loops over tiles, and whether their iterations are independent, so that tiles may be assigned to
+// programs in any order.
 //
 //     for tile in range(program_id(0), tiles, num_programs(0)):
 //         row, column = tile // columns, tile % columns
@@ -20,8 +21,8 @@
 //  4. each tile is one iteration of one program: the first one's number is the program's, and the
 //     step is the number of programs.
 //
-// What 2 to 4 ask of numbers that the kernel is given is asked in the kernel. What a launch is
-// asked for is that accesses are of the boxes that they seem to be.
+// The kernel checks the conditions 2 to 4 on its arguments. The launch checks that accesses are of
+// the boxes that they seem to be.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PROGRAMS_TILEITERATIONS_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PROGRAMS_TILEITERATIONS_H
@@ -36,8 +37,8 @@ namespace tessera::tilegpu {
 
 class TileIterations {
 public:
-  /// Of a loop of the kernel's block over numbers of tiles (i32), with the row and the column that
-  /// its body computes, of so many columns. Nothing if iterations may depend on each other.
+  /// For a loop of the kernel's block over numbers of tiles (i32), with the row and the column that
+  /// its body computes, and the number of columns. Nothing if iterations may depend on each other.
   static std::optional<TileIterations> find(mlir::scf::ForOp loop, mlir::Value row,
                                             mlir::Value column, mlir::Value columns);
 
@@ -47,7 +48,7 @@ public:
   mlir::Value emitMayChange(mlir::OpBuilder &builder, mlir::Location loc) const;
 
 private:
-  /// What is to be known of an array of cells.
+  /// The conditions on an array of cells.
   struct Cells {
     int64_t columns = 0;       ///< elements from one tile of a row to the next
     LaunchExpr stride, extent; ///< from row to row; of a row, null if it ends with the last tile

@@ -8,13 +8,13 @@
 //     copies go, and fill it                  multiply
 //     next slot                               say that it is empty; next slot
 //
-// A channel is the rings whose tiles come together, such as those of both operands of a
-// dot. A barrier has two phases in turns, so where a side is in a channel is two
-// numbers: the slot, and the parity of how often it went round. Both sides count on their
-// own, over all loops that use the channel, and none of them ever looks at the other's.
+// A channel is the rings whose tiles come together, such as those of both operands of a dot. The
+// phases of a barrier alternate. So the position of a side in a channel is two numbers: the slot,
+// and the parity of its rounds. Both sides count on their own, over all loops that use the channel,
+// and none of them ever looks at the other's.
 //
-// Where copies are for all blocks of a cluster (Schedule.h), a slot is empty when it is in each of
-// them: who multiplies says it to all, and who orders copies counts all.
+// If copies are for all blocks of a cluster (Schedule.h), a slot is empty when it is empty in each
+// of them. Readers arrive at the barriers of all blocks, and a producer counts all arrivals.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_CHANNELS_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_CHANNELS_H
@@ -23,7 +23,7 @@
 
 namespace tessera::tilegpu {
 
-/// Where a side is in a channel: two i32.
+/// The position of a side in a channel: two i32.
 struct ChannelPlace {
   mlir::Value slot, phase;
 };
@@ -57,7 +57,7 @@ public:
   void allocate(mlir::OpBuilder &builder, mlir::Location loc, unsigned slots, unsigned warps);
   void deallocate(mlir::OpBuilder &builder, mlir::Location loc);
 
-  /// The slot before any: what is said to be empty there matters to nobody.
+  /// The slot before any: its release has no effect.
   mlir::Value getNoSlot(mlir::OpBuilder &builder, mlir::Location loc) const;
   ChannelPlace getFirst(mlir::OpBuilder &builder, mlir::Location loc) const;
   ChannelPlace getNext(mlir::OpBuilder &builder, mlir::Location loc, ChannelPlace place) const;
@@ -70,8 +70,8 @@ public:
   void waitUntilFull(mlir::OpBuilder &builder, mlir::Location loc, ChannelPlace place) const;
   void release(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value slot) const;
 
-  /// Who orders copies: until the slot is empty, and all its bytes are announced. Gives the
-  /// barrier on which copies count them.
+  /// For a producer: waits until the slot is empty, and announces all its bytes. Gives the barrier
+  /// on which copies count them.
   mlir::Value beginToFill(mlir::OpBuilder &builder, mlir::Location loc, ChannelPlace place) const;
 
 private:

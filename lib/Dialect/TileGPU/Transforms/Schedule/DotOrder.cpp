@@ -28,8 +28,8 @@ bool DotOrder::isInner(WarpgroupDotOp dot) const {
   return llvm::any_of(dot->getUsers(), [&](Operation *user) { return user != terminator; });
 }
 
-/// An accumulator that the loop carries and nobody else looks at, of an operand in registers that
-/// is computed from other dots.
+/// A dot whose accumulator the loop carries without other uses, and whose operand in registers is
+/// computed from other dots.
 bool DotOrder::canBeLate(WarpgroupDotOp dot) const {
   scf::ForOp of = loop;
   auto carried = dyn_cast<BlockArgument>(dot.getAcc());
@@ -47,7 +47,7 @@ bool DotOrder::canBeLate(WarpgroupDotOp dot) const {
 // Orders
 //===----------------------------------------------------------------------===//
 
-/// As early as what an op needs is there. What touches memory stays in its order.
+/// As early as what an op needs is there. Accesses of memory stay in their order.
 void DotOrder::orderOps() {
   scf::ForOp of = loop;
   llvm::DenseMap<Operation *, int> ready;
@@ -179,7 +179,7 @@ std::optional<DotOrder> DotOrder::plan(scf::ForOp loop, const ReplacedOps &repla
 }
 
 int64_t DotOrder::getRegisters(unsigned warps) const {
-  // Where dots are under way around the loop's end the assembler moves less about.
+  // If dots are in flight across the loop's end, the assembler moves fewer registers.
   constexpr int64_t kOthers = 32, kBesideLate = 64;
   scf::ForOp of = loop;
   int64_t words = hasLate() ? kBesideLate : kOthers, together = 0;

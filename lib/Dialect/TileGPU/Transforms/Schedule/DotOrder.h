@@ -66,12 +66,12 @@ private:
   mlir::scf::ForOp loop;
   ReplacedOps replaced;
   llvm::DenseMap<mlir::Operation *, int> orders;
-  /// Where dots are waited for that are only begun.
+  /// The orders of the waits of asynchronous dots.
   llvm::MapVector<mlir::Operation *, int> waits;
   llvm::SmallSetVector<mlir::Operation *, 4> late;
   /// Dots that are waited for where they begin, as what they read would be overwritten.
   llvm::SmallDenseSet<mlir::Operation *, 4> waited;
-  /// What makes the operands of late dots, and the order where it does: behind those.
+  /// The ops that make the operands of late dots, and their order: behind those dots.
   llvm::SmallDenseSet<mlir::Operation *, 4> ofLate;
   int orderOfLate = 0;
   /// The order behind all others.
@@ -82,8 +82,9 @@ private:
 /// of.
 bool isSlotOfRing(mlir::Operation *user, tile::LoadOp load, MemDescType tile);
 
-/// Has threads read a loaded tile, but for what stores it to such buffers, from one of type `tile`
-/// and where they first need it; in the loop's order if it has one. Gives the buffer.
+/// Makes threads read a loaded tile from a buffer of type `tile`, where they first need it, except
+/// for stores to such buffers. The read gets a place in the loop's order if it has one. Gives the
+/// buffer.
 LocalAllocOp readFromRing(tile::LoadOp load, MemDescType tile, DotOrder *order);
 
 } // namespace tessera::tilegpu

@@ -33,7 +33,7 @@ std::optional<EarlyLoadObstacle> tessera::tilegpu::findObstacle(tile::FuncOp ker
                                                                 LaunchConditions &conditions) {
   std::optional<EarlyLoadObstacle> obstacle;
   kernel.walk([&](Operation *op) {
-    // What is in a region is seen itself.
+    // Ops in a region are visited themselves.
     if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || op == kernel)
       return WalkResult::advance();
     for (tile::LoadOp load : loads) {
@@ -49,13 +49,13 @@ std::optional<EarlyLoadObstacle> tessera::tilegpu::findObstacle(tile::FuncOp ker
   return obstacle;
 }
 
-/// What is in a loop that some loads of it may not pass, as far as that is asked of `mayPass`, of
-/// ops that write. Null if there is nothing.
+/// The writes in a loop that some of its loads may not pass, by `mayPass`. Null if there is
+/// nothing.
 static Operation *findObstacleOf(scf::ForOp loop, ArrayRef<tile::LoadOp> loads,
                                  llvm::function_ref<bool(tile::LoadOp, Operation *)> mayPass) {
   Operation *obstacle = nullptr;
   loop.getBody()->walk([&](Operation *op) {
-    // Of loops in each other one has a schedule.
+    // Of nested loops, one has a schedule.
     if (op->hasAttr(kScheduleAttr)) {
       obstacle = op;
       return WalkResult::interrupt();

@@ -48,7 +48,7 @@ static LogicalResult check(Operation *scheduled, StringRef schedule, bool dropsR
   return success();
 }
 
-/// Takes a loop's schedule from it: what is left computes the same.
+/// Removes a loop's schedule: the loop computes the same without it.
 static void dropSchedule(scf::ForOp loop) {
   loop->removeAttr(kScheduleAttr);
   loop.getBody()->walk([](Operation *op) { op->removeAttr(kNodeAttr); });

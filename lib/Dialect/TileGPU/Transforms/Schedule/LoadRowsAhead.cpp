@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Schedules for loops over rows that are reduced, as in the backward pass of a norm
-// (tessera/Dialect/TileGPU/IR/Schedule.h). An iteration loads its row, waits for it, reduces it, in
-// which warps wait for each other, and stores: memory is idle for much of the time, and registers
-// for the next row there are none. Shared memory has room for it:
+// (tessera/Dialect/TileGPU/IR/Schedule.h). An iteration loads its row, waits for it, reduces it
+// with barriers, and stores. Memory is idle for much of the time, and there are no registers for
+// the next row. Shared memory has room for it:
 //
 //     wait until row i is there
 //     copy row i + 1 into the other of two slots, if there is one
 //     load row i from its slot ... reduce ... once more from its slot ... store
 //
-// It is a planner behind the choice of layouts: each thread copies what it reads itself, in the
-// layout that the loads have anyway, so that nothing is exchanged; and only then is it known what
-// registers hold. What a slot has need not be held over the reduction
-// (tilegpu-reorder-instructions).
+// It is a planner behind the choice of layouts. Each thread copies the elements that it reads, in
+// the layout of the loads, so that no exchange is needed. Only then is the use of registers known.
+// Tiles in slots need not be held across the reduction (tilegpu-reorder-instructions).
 //
 // Copies pass the stores of the iteration before. That the arrays are apart is for the launch to
 // find out.
@@ -116,8 +115,8 @@ bool RowPipeliner::plan() {
   programs = countPrograms(heldBytes, warps, machine);
   if (loads.empty() || bytes > countFreeBytes())
     return false;
-  // What blocks of a cluster wait for each other hides less than reading rows from slots takes, if
-  // registers would hold them (notes/Notebook.md).
+  // If registers would hold the rows, reading them from slots costs more than copies gain while
+  // blocks of a cluster wait for each other (notes/Notebook.md).
   if (getBlockBits(loop) != 0 && heldBytes <= getMostBytesOfThread(warps))
     return false;
   Operation *obstacle = nullptr;

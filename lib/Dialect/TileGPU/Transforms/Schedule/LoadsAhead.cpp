@@ -33,7 +33,7 @@ bool tessera::tilegpu::canLoadAhead(tile::LoadOp load) {
 
 namespace {
 
-/// What computes where a load loads, users after what they use.
+/// The ops that compute the address of a load, users after their operands.
 struct Address {
   /// The ops of the body that compute the operands.
   SmallVector<Operation *> ops;
@@ -108,7 +108,7 @@ void tessera::tilegpu::loadAhead(tile::LoadOp load) {
   MLIRContext *context = load.getContext();
   auto ahead = NodeAttr::get(context, NodeRole::Vector, /*stage=*/-1, /*order=*/0);
   std::optional<Address> address = findAddress(loop, load);
-  // What the next iteration begins with is known before its load.
+  // The initial values of the next iteration are known before its load.
   for (Operation *op : address->next)
     if (load->isBeforeInBlock(op))
       op->moveBefore(load);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Rows and numbers that a loop computes with when its dot is done, such as scales of a block along
-// k. Nothing of them goes through shared memory, so that no ring has them; threads load them into
-// registers an iteration before they are needed, and memory answers while tensor cores multiply.
+// k. They do not go through shared memory, so no ring holds them. Threads load them into registers
+// an iteration ahead, and memory responds while tensor cores multiply.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_LOADSAHEAD_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_LOADSAHEAD_H
@@ -15,14 +15,14 @@ namespace tessera::tilegpu {
 /// True if a loop computes with the results of all of its dots, and multiplies none of them again.
 bool computesWithDots(mlir::scf::ForOp loop);
 
-/// True if nobody can tell that a load is done earlier, or twice, if nothing is written meanwhile.
+/// True if a load may run earlier, or twice, provided that no op writes to memory meanwhile.
 bool canLoadAhead(tile::LoadOp load);
 
 /// The loads of such a loop that may be done an iteration ahead, in the order of the body.
 llvm::SmallVector<tile::LoadOp> findLoadsAhead(mlir::scf::ForOp loop, const ReplacedOps &replaced,
                                                MemoryOrder &order);
 
-/// Gives a load and what computes its address stage -1. Who else needs the address keeps it.
+/// Gives a load and what computes its address stage -1. Other users keep the address.
 void loadAhead(tile::LoadOp load);
 
 } // namespace tessera::tilegpu

@@ -12,7 +12,7 @@ using namespace tessera::tilegpu;
 static NodeAttr getNode(Operation *op) { return op->getAttrOfType<NodeAttr>(kNodeAttr); }
 
 //===----------------------------------------------------------------------===//
-// What the attributes say
+// Attributes
 //===----------------------------------------------------------------------===//
 
 LogicalResult LoopSchedule::readChannels(ScheduleAttr attr) {
@@ -77,7 +77,7 @@ LogicalResult LoopSchedule::readCopy(tile::LoadOp load, NodeAttr node) {
   return success();
 }
 
-/// What an op without a node is: done in its own iteration, where the op before it is.
+/// The default node: in the op's own iteration, with the order of the op before it.
 LogicalResult LoopSchedule::readOps() {
   live = getLiveOps(loop, replaced);
   int order = 0;
@@ -220,7 +220,7 @@ void LoopSchedule::orderEvents() {
       add({ScheduleEvent::TileWait, *channel.wait, index, nullptr}, ScheduleEvent::TileWait, index);
       continue;
     }
-    // Before whoever is the first to look at it.
+    // Before its first reader.
     int first = channel.getFirstReader().stage;
     std::optional<std::pair<int, int>> place;
     for (const ChannelReader &reader : channel.readers) {
@@ -272,7 +272,7 @@ void LoopSchedule::findReaders() {
     if (event.kind != ScheduleEvent::Op || isView(event.op))
       continue;
     if (replaced.contains(event.op)) {
-      // Whoever computes with the tile itself reads it from the ring where it was loaded.
+      // Ops that use the tile itself read it from the ring at the place of the load.
       for (const ScheduledCopy &copy : copies)
         if (copy.load == event.op && llvm::any_of(event.op->getUsers(), [&](Operation *user) {
               Operation *inBody = loop.getBody()->findAncestorOpInBlock(*user);

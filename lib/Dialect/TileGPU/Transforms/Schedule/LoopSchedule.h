@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The schedule that a loop's attributes say (Schedule.h), as the verifier and the expander look
-// at it: channels with the loads that fill them, the stage and order of every op, and the events
-// of one iteration of the new loop, in the order in which they are emitted.
+// The schedule of a loop's attributes (Schedule.h), as the verifier and the expander use it. It has
+// channels with the loads that fill them, and the stage and order of every op. It has the events of
+// one iteration of the new loop, in the order in which they are emitted.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_LOOPSCHEDULE_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_LOOPSCHEDULE_H
@@ -15,10 +15,10 @@
 
 namespace tessera::tilegpu {
 
-/// A load whose tile comes by a channel.
+/// A load that fills a channel.
 struct ScheduledCopy {
   tile::LoadOp load;
-  /// What a slot of its ring holds.
+  /// The type of a slot of its ring.
   MemDescType tile;
   /// Buffers that the loaded tile was stored to, which are slots of the ring now.
   mlir::SmallVector<LocalAllocOp, 1> buffers;
@@ -38,11 +38,11 @@ struct ScheduledChannel {
   unsigned number = 0, slots = 0;
   CopyKind copy = CopyKind::CpAsync;
   WarpRole warps = WarpRole::Program;
-  /// Of the loads, by their numbers in the schedule.
+  /// The loads, by their numbers in the schedule.
   mlir::SmallVector<unsigned, 2> copies;
   /// How many iterations ahead its copies are, and where in an iteration.
   int ahead = 0, order = 0;
-  /// Where its tiles are waited for, if not where they are first looked at.
+  /// The order of the wait for its tiles, if not at their first reader.
   std::optional<int> wait;
   mlir::SmallVector<ChannelReader, 2> readers;
   /// The stage whose tile the place that the loop carries is of.
@@ -62,7 +62,7 @@ struct ScheduledChannel {
   bool isCopiedInLoop() const { return warps == WarpRole::Program; }
 };
 
-/// What an op of the body does when.
+/// The place of an op of the body.
 struct ScheduledOp {
   mlir::Operation *op = nullptr;
   int stage = 0, order = 0;
@@ -73,7 +73,7 @@ struct ScheduledOp {
   bool isAsync() const { return wait.has_value(); }
 };
 
-/// What happens in an iteration of the new loop.
+/// An event in an iteration of the new loop.
 struct ScheduleEvent {
   /// In the order in which they come where one order begins.
   enum Kind {
@@ -108,7 +108,7 @@ public:
   }
   const ReplacedOps &getReplaced() const { return replaced; }
 
-  /// Of an op in the body, copies excepted.
+  /// The event of an op in the body, except copies.
   const ScheduledOp &getOp(mlir::Operation *op) const { return ops.find(op)->second; }
   /// The stage that computes a value of the body, as the loop's own variables are of stage 0.
   int getStage(mlir::Value value) const;
@@ -154,7 +154,7 @@ private:
   llvm::DenseSet<mlir::Operation *> live;
   llvm::DenseMap<mlir::Operation *, ScheduledOp> ops;
   mlir::SmallVector<ScheduleEvent> events;
-  /// Of ops and of waits for dots: their place among the events.
+  /// The place among the events of ops and of waits for dots.
   llvm::DenseMap<std::pair<mlir::Operation *, int>, int64_t> times;
 };
 

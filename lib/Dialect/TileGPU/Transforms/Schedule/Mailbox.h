@@ -33,7 +33,7 @@ public:
   /// The program's warps.
   void tell(mlir::OpBuilder &builder, mlir::Location loc, ChannelPlace place,
             const ProducerMessage &message) const;
-  /// The thread of the partition: maps the values of the message to what it has heard.
+  /// The thread of the partition: maps the values of the message to the received ones.
   void hear(mlir::OpBuilder &builder, mlir::Location loc, ChannelPlace place,
             const ProducerMessage &message, mlir::IRMapping &mapping) const;
 

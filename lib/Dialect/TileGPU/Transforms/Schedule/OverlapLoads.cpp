@@ -23,7 +23,7 @@ namespace tessera::tilegpu {
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
-/// What a thread is to have in flight: 32 registers, and eight of the widest accesses.
+/// The bytes that a thread should have in flight: 32 registers, and eight of the widest accesses.
 static constexpr int64_t kBytesInFlight = 128;
 static constexpr int64_t kMostIterations = 8;
 

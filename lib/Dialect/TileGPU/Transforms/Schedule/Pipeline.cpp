@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Schedules for loops whose tiles come by cp.async (tessera/Dialect/TileGPU/IR/Schedule.h): what a
-// dot of a later iteration needs is copied to shared memory while this one computes.
+// Schedules for loops whose tiles cp.async copies (tessera/Dialect/TileGPU/IR/Schedule.h): the
+// operands of a later iteration's dot are copied to shared memory while this one computes.
 //
 // A load whose tile reaches a dot fills a ring of D slots, d iterations ahead:
 //
@@ -9,9 +9,8 @@
 //               copy tile i + d into slot (i + d) % D, if there is one
 //               compute with slot i % D
 //
-// Where one dot's result goes through other computation into another (attention), the first has
-// stage -1, if it needs nothing but what was copied, and if the SM has no registers for a second
-// program to do so:
+// If one dot's result reaches another through other computation (attention), the first has stage
+// -1. It must need only copied tiles, and the SM must have no registers for a second program:
 //
 //     before:   S = q * K(0)
 //     for i:    wait until tile i + 1 is there; copy ahead
@@ -21,10 +20,10 @@
 //
 // so that tensor cores work on S' while threads compute with S.
 //
-// One barrier an iteration is enough, and tilegpu-insert-barriers finds its place: behind the
-// wait, before the copy. It shows all warps tile i, and it tells that all have finished with
-// the slot that is filled next, that of tile i + d - D. So d = D - 1 where an iteration ends
-// with its dots; and d = D - 2 where a wgmma of the iteration before is still reading.
+// One barrier an iteration is enough, and tilegpu-insert-barriers finds its place: behind the wait,
+// before the copy. It makes tile i visible to all warps, and ensures that all have finished with
+// the slot that is filled next, that of tile i + d - D. So d = D - 1 where an iteration ends with
+// its dots; and d = D - 2 where a wgmma of the iteration before is still reading.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
@@ -104,7 +103,7 @@ private:
   WarpgroupDotOp asyncDot;
   /// The dot that is done an iteration ahead.
   WarpgroupDotOp skewedDot;
-  /// Of a loop with more dots than these are for.
+  /// For a loop with more dots than these handle.
   std::optional<DotOrder> dotOrder;
   /// Loads that threads do an iteration ahead.
   SmallVector<tile::LoadOp> loadsAhead;
@@ -275,7 +274,7 @@ bool LoopPipeliner::plan() {
     int64_t accumulator = getRegisters(skewedDot.getType(), warps);
     int64_t wanted = kOthers + getSkewedRegisters(loop, skewedDot, warps) + accumulator / 2;
     int64_t available = GPUMachine::kRegisters / (GPUMachine::kWarpSize * warps);
-    // Where two programs fit without that, one multiplies while the other computes.
+    // If two programs fit without that, one multiplies while the other computes.
     if (wanted > std::min<int64_t>(GPUMachine::kMaxRegisters, available) ||
         2 * (wanted - accumulator) <= available)
       skewedDot = nullptr;
@@ -356,7 +355,7 @@ private:
   /// Until the verifier accepts all plans, one of a loop that it refuses makes way for the next.
   LogicalResult pipeline(tile::FuncOp function, const GPUMachine &machine,
                          const TrialOptions &options) {
-    // Of each loop, in the order in which a walk finds them.
+    // One per loop, in the order of a walk.
     SmallVector<PlanKind> plans;
     while (true) {
       ScheduleTrial trial(function, machine, options);

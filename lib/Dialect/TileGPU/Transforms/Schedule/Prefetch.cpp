@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// In which slices along k dots by multiply-adds and by mma.sync read their operands from shared
-// memory, as part of the schedule (`slices`, tessera/Dialect/TileGPU/IR/Schedule.h): here because
-// what a thread holds of a slice follows from the layouts. tilegpu-expand-schedule writes the dots
-// of slices (SlicedDot.h).
+// Chooses the slices along k in which dots by multiply-adds and by mma.sync read their operands
+// from shared memory. They are part of the schedule (`slices`,
+// tessera/Dialect/TileGPU/IR/Schedule.h). It runs here because a thread's elements of a slice
+// follow from the layouts. tilegpu-expand-schedule writes the dots of slices (SlicedDot.h).
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
@@ -68,7 +68,7 @@ struct TileGPUPrefetchPass : tessera::tilegpu::impl::TileGPUPrefetchPassBase<Til
         return;
       int64_t slices = sliced.getDepth() / *steps;
       auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
-      // Of multiply-adds there are enough to wait behind, and none too many registers.
+      // Dots by multiply-adds have enough instructions to hide the loads, and few free registers.
       bool isAhead =
           sliced.isMma() && loop && isOnlyWork(op, loop) && !sliced.findObstacleAhead(slices);
       op->setAttr(kNodeAttr, NodeAttr::getSliced(op->getContext(), slices, isAhead));

@@ -2,24 +2,24 @@
 //
 // A program that holds a long row fills an SM. It loads, reduces and stores, one after the other,
 // so memory is idle for half of the time; a second program, which would overlap with it, finds no
-// registers. What comes next on the SM is known, though. In a loop over rows it is the next
-// iteration's. Otherwise programs start in the order of their numbers, so it is about that of the
-// program that is as many later as there are SMs. One thread asks the second-level cache for that
-// row:
+// registers. But the next row on the SM is known. In a loop over rows it is the next iteration's.
+// Otherwise programs start in the order of their numbers, so it is about that of the program that
+// is as many later as there are SMs. One thread asks the second-level cache for that row:
 //
 //     load row(pid)                                   load row(i)
 //     prefetch row(pid + SMs), if there is one        prefetch row(i + step), if there is one
 //     reduce ...                                      reduce ...
 //
-// The order in which programs start is nobody's promise. Nothing depends on it but time. The blocks
-// of a cluster ask for equal parts of a row.
+// The order in which programs start is not guaranteed. Only time depends on it. The blocks of a
+// cluster ask for equal parts of a row.
 //
-// The cache has to hold it until then, beside what programs load and store in the meantime: rows
-// of 128 KB of each of 132 SMs drove each other out, and the kernel was slower for asking.
+// The cache has to hold the row until then, beside the loads and stores of programs in the
+// meantime. Rows of 128 KB of each of 132 SMs evicted each other, and prefetching made the kernel
+// slower.
 //
-// Asked for is only what is sure to be loaded, so that it is memory that there is: by a load that
-// no branch of the program or of the iteration is around, from an address that the same pure ops
-// make of what is the same for all of them, as far as the mask lets it.
+// Only rows that are certainly loaded are prefetched, so that their memory exists. No branch of the
+// program or of the iteration may contain the load. Its address must be computed by the same pure
+// ops from values that are equal for all of them. The mask limits the prefetched part.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
@@ -59,7 +59,7 @@ struct RowLoad {
   static std::optional<RowLoad> match(tile::LoadOp load);
 };
 
-/// Of what a row comes after another: the programs of an SM, or the iterations of a loop.
+/// The sequence of rows: the programs of an SM, or the iterations of a loop.
 struct Sequence {
   tile::FuncOp kernel;
   scf::ForOp loop; ///< null: programs
@@ -204,7 +204,7 @@ static Value makeI32(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(value));
 }
 
-/// Of the program that is `distance` later.
+/// The ids of the program that is `distance` later.
 static NextNumber makeNextProgram(OpBuilder &builder, Location loc, unsigned distance) {
   Value program = tile::ProgramIdOp::create(builder, loc, 0);
   Value programs = tile::NumProgramsOp::create(builder, loc, 0);
@@ -219,7 +219,7 @@ static NextNumber makeNextProgram(OpBuilder &builder, Location loc, unsigned dis
 static NextNumber makeNextIteration(OpBuilder &builder, scf::ForOp loop) {
   Location loc = loop.getLoc();
   Value now = loop.getInductionVar();
-  // What is left of the loop is positive, and less than 2^32 or 2^64.
+  // The remainder of the loop is positive, and less than 2^32 or 2^64.
   Value left = arith::SubIOp::create(builder, loc, loop.getUpperBound(), now);
   Value more = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ugt, left, loop.getStep());
   Value later = arith::AddIOp::create(builder, loc, now, loop.getStep());
@@ -269,7 +269,7 @@ static void prefetchNext(Sequence sequence, const GPUMachine &machine, unsigned 
       bytes += row->getBytes();
       rows.push_back(std::move(*row));
     }
-  // What has been loaded, what is loaded next, and results.
+  // The loaded rows, the next ones, and results.
   bytes = machine.numSMs / numBlocks * (2 * bytes + countStoredBytes(sequence.getBlock()));
   if (bytes > kShareOfCache * machine.l2Bytes)
     return;

@@ -24,7 +24,7 @@ bool ProducerSlice::isAround(Operation *op) const {
 }
 
 //===----------------------------------------------------------------------===//
-// What is needed
+// Needed values
 //===----------------------------------------------------------------------===//
 
 void ProducerSlice::needLoop(scf::ForOp loop) {
@@ -56,7 +56,7 @@ void ProducerSlice::needBox(const BoxAccess &box) {
     needAll(guard);
 }
 
-/// What a variable of a loop is at first, and what it becomes.
+/// The initial value of a loop's variable, and its next one.
 void ProducerSlice::needArgument(BlockArgument argument) {
   Operation *op = argument.getOwner()->getParentOp();
   if (op == kernel)
@@ -155,7 +155,7 @@ llvm::MapVector<Operation *, ProducerMessage> ProducerSlice::getMessages() const
       for (Block &block : region) {
         if (!blocks.contains(&block))
           continue;
-        // As late as nobody needs it before: one message for all of them.
+        // As late as possible before the first use: one message for all of them.
         ProducerMessage message;
         Operation *last = nullptr;
         auto send = [&] {

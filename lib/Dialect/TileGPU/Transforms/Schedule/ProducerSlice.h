@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a producer warp has to know to go through a kernel's loops and branches beside the program,
-// where these depend on more than arithmetic on the kernel's arguments:
+// The values that a producer warp needs to run a kernel's loops and branches beside the program, if
+// these depend on more than arithmetic on the kernel's arguments:
 //
 //     default region                               partition, one thread
 //     ----------------------------------           ----------------------------------
@@ -15,10 +15,10 @@
 //         store
 //         t += 132                                     t += 132
 //
-// Arithmetic on scalars is done twice, loops carry in both regions what it needs, and the partition
-// is told the rest: what is loaded, made of tiles or of loops and branches that copy nothing. It
-// hears that where the program has come to, so whatever it copies then comes after all that the
-// program has done before. Nobody loads a scalar a second time, when it may have been overwritten.
+// Scalar arithmetic is recomputed, and loops carry its operands in both regions. Other values are
+// sent to the partition: loaded ones, and those computed from tiles, or by loops and branches
+// without copies. They are sent at the program's current place, so later copies follow all earlier
+// accesses of the program. No scalar is loaded a second time, when it may have been overwritten.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_PRODUCERSLICE_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_PRODUCERSLICE_H
@@ -33,7 +33,7 @@
 
 namespace tessera::tilegpu {
 
-/// What the partition is told at one place of the program.
+/// The message to the partition at one place of the program.
 struct ProducerMessage {
   mlir::SmallVector<mlir::Value, 4> values;
   /// True if what comes behind it copies what the program may have written before.
@@ -46,20 +46,20 @@ public:
   ProducerSlice(tile::FuncOp kernel, mlir::ArrayRef<mlir::scf::ForOp> copied)
       : kernel(kernel), copied(copied) {}
 
-  /// What the partition needs to come to a loop that it copies for, and to go through it.
+  /// The values that the partition needs to reach a loop that it copies for, and to run it.
   void needLoop(mlir::scf::ForOp loop);
   /// The coordinates of a box.
   void needBox(const BoxAccess &box);
   /// A scalar.
   void need(mlir::Value value);
-  /// A scalar that the partition is to be told, whatever it is made of.
+  /// A scalar that is sent to the partition in any case.
   void tell(mlir::Value value);
-  /// At this op, which is none of the program's own, the partition is told that what is written
-  /// before it may be copied from now on.
+  /// At this op, which is not part of the program, the partition is signalled that earlier writes
+  /// may be copied from now on.
   void tellOfMemory(mlir::Operation *marker) { markers.insert(marker); }
 
-  /// True if the partition needs no more than what counted loops and arithmetic on the kernel's
-  /// arguments give: it is told nothing, and carries nothing.
+  /// True if the partition needs only counted loops and arithmetic on the kernel's arguments: it
+  /// receives nothing, and carries nothing.
   bool isEmpty() const { return told.empty() && carried.empty() && passed.empty() && !isUncounted; }
   /// Why the partition cannot have what it needs; empty if it can.
   llvm::StringRef getWhyNot() const { return whyNot; }
@@ -70,14 +70,14 @@ public:
   /// How many scalars the longest message has.
   static unsigned countWords(const llvm::MapVector<mlir::Operation *, ProducerMessage> &messages);
 
-  /// Of the variables that a `for` or the before-region of a `while` has, or of a branch's
-  /// results: those that the partition needs, by their numbers.
+  /// The variables of a `for` or of the before-region of a `while`, or the results of a branch,
+  /// that the partition needs, by their numbers.
   mlir::SmallVector<unsigned> getCarried(mlir::Operation *op) const { return get(carried, op); }
-  /// Of the variables of the after-region of a `while`.
+  /// The same for the variables of the after-region of a `while`.
   mlir::SmallVector<unsigned> getPassed(mlir::Operation *op) const { return get(passed, op); }
 
-  /// True if the partition has an op of its own for a loop or branch: it copies inside, or is told
-  /// of memory there.
+  /// True if the partition has its own op for a loop or branch: it copies inside, or receives
+  /// signals about memory there.
   bool isAround(mlir::Operation *op) const;
 
 private:

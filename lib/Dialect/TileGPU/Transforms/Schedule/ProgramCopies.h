@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Tiles that a program loads once, before the loops that multiply them, such as the rows of q in
-// attention. Where the kernel's schedule has a channel for one (Schedule.h), the producer copies
-// it, and the loop over programs is the loop that the channel is of: in a persistent kernel the
-// next program's tile comes while this one's results are stored.
+// attention. If the kernel's schedule has a channel for one (Schedule.h), the producer copies it,
+// and the channel belongs to the loop over programs. In a persistent kernel, the next program's
+// tile is copied while this one's results are stored.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_PROGRAMCOPIES_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_PROGRAMCOPIES_H
@@ -14,15 +14,15 @@
 
 namespace tessera::tilegpu {
 
-/// The copy that a load of a kernel can be, done once a program, as far as what becomes of its
-/// tile decides that: it is stored to shared memory and nothing else, and only read there. Else
-/// none, and `why` gets the reason. Its channel is yet to be said.
+/// The copy that a kernel's load can become, once per program, as far as the uses of its tile
+/// allow: it is only stored to shared memory, and only read there. Else none, and `why` gets the
+/// reason. Its channel is yet to be said.
 std::optional<ScheduledCopy> getProgramCopy(tile::FuncOp kernel, tile::LoadOp load,
                                             std::string &why);
 
-/// The copies that nodes of loads outside of all loops ask for, in the order of the loads, one for
-/// each channel that the kernel's schedule has: theirs is its place there. `attr` may be null.
-/// Fails with an error.
+/// The copies of nodes of loads outside of all loops, in the order of the loads. There is one for
+/// each channel of the kernel's schedule, in its place there. `attr` may be null. Fails with an
+/// error.
 mlir::FailureOr<mlir::SmallVector<ScheduledCopy, 1>> readProgramCopies(tile::FuncOp kernel,
                                                                        KernelScheduleAttr attr);
 

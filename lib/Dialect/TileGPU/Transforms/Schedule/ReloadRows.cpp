@@ -47,7 +47,7 @@ public:
   bool collect(ConvertLayoutOp conversion);
   /// The row in the layout that it is converted to.
   Value emit(ConvertLayoutOp conversion) const;
-  /// Erases those that nobody uses.
+  /// Erases unused ones.
   void eraseUnused() {
     for (Operation *op : llvm::reverse(ops))
       if (op->use_empty())

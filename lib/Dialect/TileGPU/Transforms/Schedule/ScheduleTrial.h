@@ -37,7 +37,7 @@ inline PlanKind getNextPlan(PlanKind plan) {
   return plan == PlanKind::Full ? PlanKind::Plain : PlanKind::None;
 }
 
-/// What a verifier said, while it is listened to.
+/// The diagnostics of a verifier, while they are captured.
 class RefusalListener {
 public:
   explicit RefusalListener(mlir::MLIRContext *context);
@@ -61,7 +61,7 @@ struct TrialOptions {
   unsigned refused = 0;
 };
 
-/// What the verifier said of the schedules of some loops.
+/// The verifier's verdict on the schedules of some loops.
 struct TrialOutcome {
   /// True if a refusal is an error, which has been emitted.
   bool isError = false;

@@ -40,7 +40,8 @@ LogicalResult LoopSchedule::verifyUse(Operation *user, Value value) const {
     from = of.getYieldedValues()[argument.getArgNumber() - 1];
   }
   Operation *producer = from.getDefiningOp();
-  // What the loop carries unchanged, or from further back, is there when an iteration begins.
+  // Values that the loop carries unchanged, or from further back, are available when an iteration
+  // begins.
   bool isOwn = producer && producer->getBlock() == of.getBody();
   int stage = isOwn ? getStage(from) : 0;
   int distance = later + at.stage - stage;
@@ -118,7 +119,7 @@ LogicalResult LoopSchedule::verifyInFlight(const ScheduledOp &node) const {
   return success();
 }
 
-/// Of slices that come when tiles have layouts: what is known before.
+/// For slices that are expanded once tiles have layouts: the rules that are known before.
 LogicalResult LoopSchedule::verifySlices(Operation *op) const {
   auto node = op->getAttrOfType<NodeAttr>(kNodeAttr);
   if (!node || node.getSlices() == 0)
@@ -163,7 +164,7 @@ LogicalResult LoopSchedule::verifyOps() const {
     if (result.wasInterrupted())
       return failure();
   }
-  // What the loop gives is there behind it.
+  // The loop's results are available behind it.
   for (Value value : of.getYieldedValues())
     if (Operation *op = value.getDefiningOp();
         op && op->getBlock() == of.getBody() && getStage(value) < 0)
@@ -261,7 +262,7 @@ LogicalResult LoopSchedule::verifyChannel(const ScheduledChannel &channel) const
     }
   }
   if (channel.isByTMA()) {
-    // Who looks at a tile waits for it, or comes behind who does.
+    // A reader of a tile waits for it, or follows a reader that does.
     int64_t waited = 0;
     for (auto [time, event] : llvm::enumerate(events))
       if (event.kind == ScheduleEvent::TileWait && &channels[event.channel] == &channel)
@@ -350,7 +351,7 @@ LogicalResult LoopSchedule::verify(int64_t limit) const {
 // Slices
 //===----------------------------------------------------------------------===//
 
-/// The op that writes to shared memory on the way from one op to another in its block.
+/// The op that writes to shared memory between one op and another in its block.
 static Operation *findWriteBetween(Operation *from, Operation *to) {
   auto isShared = [](const OpAccess &access) {
     return !access.resource || access.resource == SharedMemory::get();
@@ -425,9 +426,9 @@ static bool ordersCopies(Operation *op) {
   return result.wasInterrupted();
 }
 
-/// All that comes before the dot in an iteration is its beginning, and goes to before the dot of
-/// the iteration before: it waits for copies, orders copies, and computes for that. The
-/// iteration's rest computes again what it takes from there.
+/// The ops before the dot in an iteration are its beginning, and move before the dot of the
+/// iteration before: waits for copies, copies, and their operands. The iteration's rest computes
+/// again what it takes from there.
 SlicedDot::Obstacle SlicedDot::findObstacleAhead(int64_t slices) const {
   auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
   if (!loop)

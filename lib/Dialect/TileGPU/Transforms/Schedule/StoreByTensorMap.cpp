@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Results of dots on their way to global memory by TMA: threads put their
-// part of the tile into shared memory, as the tensor map has it, and one of them tells TMA
-// where it goes. Threads then neither read it again nor compute addresses and masks,
-// and in a loop over tiles the copy goes on while the next tile is computed:
+// Stores of dots' results by TMA. Threads write their part of the tile to shared memory, in the
+// layout of the tensor map, and one of them issues the TMA store. Threads then neither read it
+// again nor compute addresses and masks, and in a loop over tiles the copy goes on while the next
+// tile is computed:
 //
 //     once                               in a loop
 //     %b = local_alloc %tile             %b = local_alloc            (before the loop)
@@ -12,18 +12,18 @@
 //     tma_store_wait 0, read             tma_store %b, %map[...]; tma_store_commit
 //                                        tma_store_wait 0, read      (behind the loop)
 //
-// A tile that leaves no memory for itself beside rings goes in pieces, some columns each, by
-// two buffers in turns: a piece waits until the one before the last has been read.
+// If a tile does not fit into shared memory beside the rings, it is stored in pieces of some
+// columns, by two alternating buffers. A piece waits until the one before the last has been read.
 //
-// TMA's writes come in no order with what threads do later, nor with what they wrote
-// before. So nothing in the kernel may order memory, and whatever else writes, or reads later,
-// comes to other places (Analysis/MemoryOrder.h): arrays of other arguments, which the launch
-// sees to, or boxes beside this one that TMA stores, too. Stores of one block of a loop
-// wait for those of the iteration before.
+// TMA's writes come in no order with what threads do later, nor with what they wrote before. So
+// nothing in the kernel may order memory. Other writes, and later reads, must be at other places
+// (Analysis/MemoryOrder.h). These are arrays of other arguments, which the launch checks, or boxes
+// beside this one that TMA stores, too. Stores of one block of a loop wait for those of the
+// iteration before.
 //
-// Of an array that the kernel finds in memory nobody knows that: while a loop stores tiles of it,
-// nothing else of the program may come to memory, and what is stored is there when the loop ends,
-// and before a producer is told that it may copy what was written.
+// If the kernel loads the array's address, that is unknown. While a loop stores tiles of such an
+// array, nothing else of the program may access memory. The stores are complete when the loop ends,
+// and before a producer is signalled that it may copy earlier writes.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
@@ -51,8 +51,8 @@ namespace tessera::tilegpu {
 
 /// Smaller tiles are stored by their threads at once.
 static constexpr int64_t kLeastBytes = 4 << 10;
-/// In a loop a larger tile goes through buffers of this size, in pieces, where no more is left
-/// of shared memory.
+/// In a loop, a larger tile goes through buffers of this size, in pieces, if no more shared memory
+/// is free.
 static constexpr int64_t kPieceBytes = 32 << 10;
 /// Shared memory left to exchanges of other tiles while such buffers are there.
 static constexpr int64_t kBesidePieces = 1 << 10;
@@ -63,17 +63,17 @@ namespace {
 struct TMAStore {
   tile::StoreOp store;
   BoxAccess box;
-  /// Of a piece: so many of them are the tile.
+  /// The number of pieces of a tile.
   MemDescType buffer;
   int64_t pieces = 1;
 
   unsigned getNumBuffers() const { return pieces == 1 ? 1 : 2; }
   int64_t getBufferBytes() const { return getNumBuffers() * buffer.getNumBytes(); }
-  /// What it takes for granted that it may be done later.
+  /// The launch conditions under which it may run later.
   LaunchConditions conditions;
   /// The outermost loop around it; null outside of loops.
   Operation *loop = nullptr;
-  /// Of an array that the kernel finds, the innermost one.
+  /// For an array whose address the kernel loads: the innermost one.
   Operation *tiles = nullptr;
   /// True if another one, earlier in its block, waits for what the iteration before has stored.
   bool isWaitedFor = false;
@@ -117,16 +117,16 @@ static std::string whyNotLater(tile::StoreOp store, AccessAnalysis &analysis,
   MemoryOrder order(analysis);
   std::string why;
   kernel.walk([&](Operation *op) {
-    // What is in a region is seen itself; copies that TMA does have been put before
-    // stores by whoever made them.
+    // Ops in a region are visited themselves. The pass that made TMA copies has ordered them before
+    // stores.
     if (op == store || op == kernel || op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
         isInPartition(op))
       return WalkResult::advance();
     auto other = dyn_cast<tile::StoreOp>(op);
-    // Those of one block are in turns, iteration by iteration.
+    // Those of one block are ordered, iteration by iteration.
     bool isInTurns = other && other->getBlock() == store->getBlock() && isForTMA(other);
     std::optional<Operation *> across = findWayBefore(store, op);
-    // What is read before it is there, in all threads, when these tell TMA.
+    // Values read before are complete, in all threads, when these issue the store.
     if (!across && !mayWriteMemory(op))
       return WalkResult::advance();
     if (!across || isInTurns)
@@ -347,8 +347,8 @@ static SmallVector<Value> splitColumns(OpBuilder &builder, Location loc, Value t
 
 namespace {
 
-/// A stored tile in pieces, each of them computed when it is asked for: what is done element by
-/// element on the way to the tile is done piece by piece, while pieces before are stored.
+/// A stored tile in pieces, each of them computed on demand. Elementwise ops before the store run
+/// piece by piece, while earlier pieces are stored.
 class Pieces {
 public:
   Pieces(tile::StoreOp store, int64_t count);
@@ -360,7 +360,7 @@ private:
 
   Value whole;
   int64_t count;
-  /// What is done piece by piece, in order, and what that begins with.
+  /// The ops that run piece by piece, in order, and their initial operands.
   SmallVector<Operation *> ops;
   llvm::DenseMap<Value, SmallVector<Value>> parts;
 };
@@ -422,8 +422,8 @@ static void emitWait(OpBuilder &builder, Location loc, unsigned pending, bool un
                          untilRead ? builder.getUnitAttr() : UnitAttr());
 }
 
-/// Waits for stores where others may come to what they have written: before copies by TMA, of
-/// arrays that the kernel finds, are told of memory, and, where such an array is stored, behind the
+/// Waits for stores before other accesses of their memory. That is before TMA copies of arrays
+/// whose addresses the kernel loads are signalled, and, if such an array is stored, behind the
 /// loop.
 void StoreRewriter::drain() {
   kernel.walk([&](ProxyFenceOp fence) {
@@ -449,7 +449,7 @@ FailureOr<Value> StoreRewriter::addMap(TMAStore &planned) {
     return failed(map) ? FailureOr<Value>() : FailureOr<Value>(*map);
   }
   MakeTensorMapOp made = makeTensorMap(kernel, planned.box, planned.buffer, rows);
-  // Behind what a producer is told there, who has more to do.
+  // Behind the message to a producer there, which has more to do.
   Operation *around = made->getBlock()->findAncestorOpInBlock(*planned.tiles);
   if (made->use_empty())
     made->moveBefore(around);
@@ -494,7 +494,7 @@ void StoreRewriter::rewrite(TMAStore &planned, Value map) {
     if (isFilledLater)
       LocalStoreOp::create(builder, loc, piece, buffer);
     {
-      // Where nothing is stored, the array may have no elements, and TMA stumbles over its map.
+      // If nothing is stored, the array may have no elements, and TMA fails on its map.
       OpBuilder::InsertionGuard guard(builder);
       if (isMoved)
         builder.setInsertionPointToStart(
@@ -547,7 +547,7 @@ struct TileGPUStoreByTensorMapPass
     FailureOr<const GPUMachine *> machine = requireMachine(module);
     if (failed(machine))
       return signalPassFailure();
-    // Of tiles that blocks share there would be parts.
+    // Tiles that blocks share would have parts.
     if (!(*machine)->hasTMA || getNumBlocks(module) > 1)
       return;
     int64_t limit = (*machine)->sharedBytes;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is left of shared memory to results on their way to global memory, for those who
-// share it out before.
+// The shared memory reserved for the stores of results, for the planners that allocate before.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_STOREBYTENSORMAP_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_STOREBYTENSORMAP_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Results that TMA stores, by each warpgroup for itself. Where dots are
-// summed in the registers of warpgroups, a group that puts its rows into shared
-// memory, and has a thread that tells TMA about them, needs none of the other groups:
+// TMA stores of results by each warpgroup separately. If dots accumulate in the registers of
+// warpgroups, a group that writes its rows to shared memory, and issues their TMA store by its own
+// thread, needs none of the other groups:
 //
 //     local_store %tile, %b                   local_store %tile, %b
 //     (all warps meet)                        (the warps of each group meet)
@@ -11,8 +11,8 @@
 //     tma_store_wait 0, read                  tma_store_wait 0, read {of_group}
 //
 // It is done for all of a kernel's stores or for none, since a thread counts its stores together.
-// That groups come to the ends of tiles one after the other, so that one multiplies while another
-// computes, takes more slots of a ring than there are (notes/Notebook.md): it is not asked for.
+// Staggering the groups at the ends of tiles, so that one multiplies while another computes, takes
+// more slots of a ring than there are (notes/Notebook.md). It is not attempted.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 

@@ -2,8 +2,8 @@
 //
 // Programs that each fill an SM come there one after the other, and each loads a row of its own and
 // weights that are the same for all of them. An SM's first-level cache has room for the weights of
-// long rows, but not for the rows, too, that pass through it: of them nobody loads anything again,
-// nor of what is stored.
+// long rows, but not also for the rows themselves. The rows are not loaded again, nor are stored
+// elements.
 //
 //     load row(pid)          evict_first
 //     load weights           stay for the next program
@@ -25,7 +25,7 @@ namespace tessera::tilegpu {
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
-/// True if nobody has said how an access is to be cached.
+/// True if an access has no cache hint.
 template <typename Access> static bool hasNoHint(Access access) {
   return access.getCache() == tile::CacheModifier::None &&
          access.getEvict() == tile::EvictionPolicy::Normal;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Schedules for kernels whose dots take their tiles from global memory in boxes
-// (Analysis/BoxAccess.h), which TMA copies: by a producer warp of the kernel's own, so that the
-// program's warps multiply alone; or, where threads have more to compute than tensor cores to
-// multiply, by the program's first thread in between. tilegpu-expand-schedule writes the kernel
+// (Analysis/BoxAccess.h), which TMA copies. A producer warp issues the copies, so that the
+// program's warps only multiply. If threads compute longer than tensor cores multiply, the
+// program's first thread issues them in between. tilegpu-expand-schedule writes the kernel
 // (KernelExpander.h).
 //
-// Loads come before all that the program does to memory before them: in front of the loop, in
-// it, or, an iteration earlier, in a loop around it. Nobody may be able to tell
-// (Analysis/MemoryOrder.h): the arrays are others, which the launch sees to, or places in one
-// array that never meet. A loop of which that cannot be known stays as it is, and so does one
-// whose tiles are no boxes; a remark says why. The kernel's other loops have their schedules all
-// the same.
+// Loads come before all that the program does to memory before them: in front of the loop, in it,
+// or, an iteration earlier, in a loop around it. That must not change the result
+// (Analysis/MemoryOrder.h): the arrays differ, which the launch checks, or their places in one
+// array never overlap. A loop of which that cannot be known stays as it is, and so does one whose
+// tiles are no boxes; a remark says why. The kernel's other loops have their schedules all the
+// same.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
@@ -34,7 +34,7 @@ using namespace tessera::tilegpu;
 
 /// Shared memory for barriers, where everything is counted.
 static constexpr int64_t kBarrierBytes = 4 << 10;
-/// Slots of a ring whose tiles are left an iteration later.
+/// Additional slots of a ring whose tiles are released an iteration later.
 static constexpr unsigned kFewestOfLate = 3;
 
 namespace tessera::tilegpu {
@@ -117,7 +117,7 @@ bool Specializer::planProgramCopies() {
   return isComplete;
 }
 
-/// What copies take the place of.
+/// The ops that copies replace.
 ReplacedOps Specializer::getReplaced() const {
   ReplacedOps replaced = getReplacedBy(programCopies);
   for (const BoxLoop &planned : loops)
@@ -172,10 +172,10 @@ int64_t Specializer::getBytesOfSlots() const {
   return bytes;
 }
 
-/// Slots with which copies are there in time, that take the place of no other program, nor of the
-/// cache, without which a launch takes 0.4 us more (notes/Notebook.md): at least `wanted`, and no
-/// more where the source says how many. Clusters are for launches of few programs, of whose blocks
-/// each has an SM for itself, and wait longer for copies.
+/// Slots for copies that arrive in time, without lowering occupancy or taking the cache's memory,
+/// whose loss costs a launch 0.4 us (notes/Notebook.md). At least `wanted`, and no more if the
+/// source sets their number. Clusters are for launches of few programs, whose blocks each have an
+/// SM, and wait longer for copies.
 int64_t Specializer::getTimelySlots(int64_t wanted, int64_t others) const {
   int64_t timely = wanted;
   for (const BoxLoop &planned : loops)
@@ -183,7 +183,7 @@ int64_t Specializer::getTimelySlots(int64_t wanted, int64_t others) const {
       timely = std::max(timely, tilegpu::getTimelySlots(planned.loop, machine));
   int64_t perSlot = getBytesOfSlots(), most = machine.sharedBytes;
   if (getNumBlocks(kernel) == 1 && getNumParts(kernel) == 1) {
-    // What is kept for results has a reserve that is no memory of the kernel's.
+    // The memory for results includes a reserve that the kernel does not use.
     most = machine.getSharedBytesBesideCache() + (isPersistent ? kExchangeBytes : 0);
     if (!isPersistent)
       most = std::min(most, machine.getSharedBytes(machine.countBlocks(
@@ -228,11 +228,11 @@ bool Specializer::planSlots() {
   unsigned few = least;
   if (hasOrder())
     few = std::min(few, hasLateDot() ? kFewestOfLate : 2u);
-  // A dot that goes on keeps tensor cores busy on its own, if the ring is long; between
-  // results there is nothing to do, unless the next one's copies have begun.
+  // A dot in flight keeps tensor cores busy, if the ring is long. Between results they are idle,
+  // unless the next one's copies have begun.
   constexpr unsigned kFewest = 3;
-  // Where a program has an SM for itself, the next one's tiles are copied while it stores. Where
-  // threads compute with what is multiplied, that is worth something if they have none to load.
+  // At an occupancy of 1, the next program's tiles are copied while this one stores. If threads
+  // compute with operands, that pays only if they load none.
   auto planPersistence = [&](bool isWithoutLoads) {
     isPersistent = unplanned.empty() && !isInLoop && !isTold() &&
                    getWantedRegisters() > WarpRegisters(warps, /*programs=*/2).alone &&
@@ -343,8 +343,8 @@ void Specializer::putNothingOff() {
 }
 
 /// Programs beside each other overlap better than a loop's dots and its arithmetic do
-/// (tessera/Machine/ScheduleCost.h). Where so many more of them share an SM without warps for
-/// copies that iterations take no longer, that is done.
+/// (tessera/Machine/ScheduleCost.h). If occupancy without producer warps is so much higher that
+/// iterations take no longer, there are none.
 void Specializer::planFedPrograms() {
   if (!llvm::all_of(loops, [](const BoxLoop &planned) {
         return planned.order && whyNotCopied(planned.loop).empty();
@@ -365,7 +365,7 @@ void Specializer::planFedPrograms() {
     WarpRegisters registers(warps, several);
     return unplanned.empty() ? registers.getMost() : registers.alone;
   });
-  // What iterations of all loops take, if copies are there in time.
+  // The cost of iterations of all loops, if copies arrive in time.
   auto getCycles = [&](int64_t sharing) {
     int64_t cycles = 0;
     for (const BoxLoop &planned : loops)
@@ -380,7 +380,7 @@ void Specializer::planFedPrograms() {
   int64_t threads = GPUMachine::kWarpSize * warps;
   int64_t alone = count(
       kMostAlone, [&](int64_t several) { return GPUMachine::getRegisters(several * threads); });
-  // One that copies for itself has nothing to do meanwhile.
+  // A program that issues its own copies is idle meanwhile.
   if (alone > 1 && alone >= beside && getCycles(alone) <= besideCycles)
     sharedPrograms = alone;
   else
@@ -395,7 +395,7 @@ bool Specializer::isTold() const {
   return llvm::any_of(loops, [](const BoxLoop &planned) { return planned.isTold; });
 }
 
-/// What a producer is told of all loops.
+/// The messages to a producer, for all loops.
 void Specializer::planMessages() {
   if (!isTold())
     return;
@@ -410,15 +410,15 @@ void Specializer::planMessages() {
                            [](const BoxLoad &load) { return load.box.isFoundByKernel(); });
   }
   whyNotTold = slice.getWhyNot().str();
-  // It also hears of each map, and for each loop of whether results are copied.
+  // It also receives each map, and for each loop a flag for copied results.
   if (whyNotTold.empty())
     words = ProducerSlice::countWords(slice.getMessages()) + maps + copied.size();
 }
 
-/// If not, tensor cores wait for threads, and those do better as several programs: what one more
-/// thread takes of the registers is worth a program (attention with heads of 64). One of their
-/// own orders copies then. It also does where the kernel finds arrays, and a producer cannot be
-/// told what it would have to know.
+/// If not, tensor cores wait for threads, and several programs are faster. The registers of a
+/// producer warp are worth a program (attention with heads of 64). One of their own orders copies
+/// then. It also does if the kernel loads addresses of arrays, and a producer cannot receive the
+/// values that it needs.
 bool Specializer::planOwnCopies() {
   scf::ForOp first = loops.front().loop;
   if (!whyNotTold.empty())
@@ -472,8 +472,8 @@ bool Specializer::plan() {
     return false;
   if (!planSlots())
     return false;
-  // What loops that stay as they are need is only guessed at: they are to have what they need
-  // without that warps exchange registers.
+  // The registers of unchanged loops are only estimated: they must suffice without an exchange
+  // between warps.
   if (!copiesForItself && !unplanned.empty() &&
       getWantedRegisters() > WarpRegisters(warps, programs).alone)
     return refuse(loops.front().loop,
@@ -574,7 +574,7 @@ private:
   /// Plans the kernel until the verifier accepts the plan.
   LogicalResult specialize(tile::FuncOp kernel, const GPUMachine &machine, unsigned warps,
                            const TrialOptions &options) {
-    // What somebody has written there stays.
+    // A schedule that is already there stays.
     if (kernel->hasAttr(kKernelScheduleAttr))
       return success();
     for (PlanKind plan = PlanKind::Full; plan != PlanKind::None; plan = getNextPlan(plan)) {
