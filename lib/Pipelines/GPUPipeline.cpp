@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The way of a kernel to an NVIDIA GPU, on one page.
+// The pipeline from tile IR to an NVIDIA GPU, on one page.
 //
-// Tiles stay whole for as long as possible: it is decided on tiles where they live, and
-// only the last step makes registers of single threads of them.
+// Tiles stay whole for as long as possible. Passes on tiles choose their places, and only the last
+// step lowers them to the registers of single threads.
 
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
@@ -21,27 +21,26 @@ using namespace mlir;
 using namespace tessera;
 
 void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOptions &options) {
-  // Block pointers and descriptors become pointers and masks: nothing here uses the
-  // hardware that they describe, but what that asks of arrays holds.
+  // Block pointers and descriptors become pointers and masks. No pass here uses the hardware that
+  // they describe, but its requirements on arrays hold.
   manager.addPass(tile::createTileLowerDescriptorsPass({/*aligned=*/true}));
 
-  // What indices must not do is known once all of them are there, and before code is chosen that
-  // depends on it.
+  // Runs once all indices exist, and before passes choose code that depends on their limits.
   manager.addPass(
       tile::createTileLimitLaunchesPass({options.limitLaunches, /*programBounds=*/true}));
 
-  // What that brought in is cleaned up like the user's own.
+  // Simplify the new index arithmetic like the user's own.
   OpPassManager &kernels = manager.nest<tile::FuncOp>();
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(tile::createTileReorderBroadcastsPass());
   kernels.addPass(createCSEPass());
-  // With equal indices one value, to be found again in the masks of stores.
+  // Runs once equal indices are one value, which is then recognised in the masks of stores.
   kernels.addPass(tile::createTileMaskWrapsPass());
   kernels.addPass(tile::createTileLoopInvariantCodeMotionPass());
   kernels.addPass(createCanonicalizerPass());
 
-  // Only what the user wrote may be contracted, not what lowering writes. With
-  // `deterministic` it would make results depend on what LLVM sees.
+  // Only the user's arithmetic may be contracted, not that of lowerings. With `deterministic`,
+  // results would depend on LLVM's view of the code.
   if (options.fpFusion && !options.deterministic)
     kernels.addPass(tile::createTileAllowContractionPass());
 
@@ -53,7 +52,7 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
   kernels.addPass(tile::createTileDecomposeScaledDotPass(scaled));
   kernels.addPass(createCSEPass());
 
-  // From here on every tile has a layout, though none is chosen yet.
+  // From here on every tile has an encoding, though no layout is chosen yet.
   ConvertTileToTileGPUOptions toGPU;
   toGPU.numWarps = options.numWarps;
   toGPU.numCTAs = options.numCTAs;
@@ -65,40 +64,40 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
 }
 
 void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptions &options) {
-  // The longest programs begin first; how long they are is seen while loops are the user's.
+  // Start the longest programs first. Runs here because loops are still the user's, which shows
+  // their lengths.
   manager.addPass(tilegpu::createTileGPUOrderProgramsPass());
 
-  // Programs with tiles of a matmul change places, so that those beside each other load the same.
+  // Order programs with tiles of a matmul so that concurrent ones load the same tiles.
   manager.addPass(tilegpu::createTileGPUOrderTilesPass({/*assumeApart=*/options.tensorMaps}));
 
-  // Of programs with large dots each block of a cluster does a part, by itself, if TMA can bring
-  // what all of them need to all of them. From then on programs are those of a block, before
-  // anything is chosen for tiles. Without clusters a launch is told what two blocks would take.
+  // Partition programs with large dots among the blocks of a cluster, if TMA can multicast their
+  // common tiles. Must run before any choice for tiles, since programs are those of a block from
+  // then on. Without clusters, a launch gets the cost of two blocks.
   if ((options.numCTAs == 1 || options.divideTiles) && options.tensorMaps && options.specialize &&
       !options.deterministic)
     manager.addPass(tilegpu::createTileGPUDivideProgramsPass());
 
-  // What has no registers as a whole is done in slices, before anybody looks at tiles.
+  // Divide tiles that exceed the registers. Must run before any pass plans for tiles.
   manager.addPass(tilegpu::createTileGPUSliceTilesPass({/*assumeApart=*/options.tensorMaps}));
 
-  // Dots on tensor cores, with operands where the instructions read them. The order of
-  // their sums is their own.
+  // Map dots to tensor cores, with operands where the instructions read them. Tensor cores sum in
+  // an order of their own, so `deterministic` forbids them.
   if (!options.deterministic)
     manager.addPass(tilegpu::createTileGPUAccelerateMatmulPass());
 
-  // Else blocks of a cluster divide a sum of dots between them, each with whole tiles, which is
-  // before anybody plans how these come; where they cannot, they share tiles. A launch of few
-  // programs is told that they could.
+  // Otherwise split K across the cluster. Must run before copies are scheduled. If that is not
+  // possible, blocks share tiles. A launch of few programs gets the cost of splitting.
   if (!options.deterministic && (options.numCTAs == 1 || options.divideSums))
     manager.addPass(tilegpu::createTileGPUSplitKPass());
 
-  // A schedule that its verifier refuses makes way for a simpler one: that ends no compilation.
+  // A refused schedule is replaced by a simpler one, instead of ending the compilation.
   tilegpu::TileGPUExpandSchedulePassOptions expanding;
   expanding.dropRefused = !options.strictSchedules;
 
-  // Where TMA can bring what is multiplied, one thread orders that: of its own, or
-  // where threads have more to compute than tensor cores to multiply, of the program.
-  // In a cluster it does so for blocks that divide a program, or a sum.
+  // If TMA can copy the operands of dots, one thread issues the copies: one of a producer warp, or
+  // one of the program if threads compute longer than tensor cores multiply. In a cluster, this is
+  // for blocks that partition a program or split a sum.
   if (options.tensorMaps) {
     if (options.specialize) {
       tilegpu::TileGPUWarpSpecializePassOptions specializing;
@@ -110,12 +109,12 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
       manager.addPass(tilegpu::createTileGPUWarpSpecializePass(specializing));
       manager.addPass(tilegpu::createTileGPUExpandSchedulePass(expanding));
     }
-    // It also takes results to memory, but not of tiles that blocks share.
+    // TMA also stores results, except those of tiles that blocks share.
     manager.addPass(tilegpu::createTileGPUStoreByTensorMapPass());
   }
 
-  // Which other loads are copied ahead, and how far, while tiles are whole: it changes what is
-  // loaded when, and so what is worth which layout.
+  // Schedule cp.async for other loads. Must run before layouts are chosen, since it changes the
+  // loads and so the costs of layouts.
   tilegpu::TileGPUPipelinePassOptions pipelining;
   pipelining.numStages = options.numStages;
   pipelining.strict = options.strictSchedules;
@@ -124,30 +123,30 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
   manager.addPass(tilegpu::createTileGPUPipelinePass(pipelining));
   manager.addPass(tilegpu::createTileGPUExpandSchedulePass(expanding));
 
-  // Loops that stream through memory do several iterations at a time, so that more is in flight.
+  // Unroll loops that stream through memory, so that more loads are in flight.
   manager.addPass(tilegpu::createTileGPUOverlapLoadsPass());
   manager.nest<tile::FuncOp>().addPass(tile::createTileUnrollLoopsPass());
 
-  // Warps wait for each other once for several reductions.
+  // Merge reductions, which share their barriers then.
   manager.addPass(tilegpu::createTileGPUMergeReductionsPass());
 
-  // Each access to memory says in which layouts it would be fast; the choice is made for
-  // the function as a whole, against the price of converting between layouts.
+  // Each access to memory proposes its fast layouts. The choice is made for the function as a
+  // whole, against the cost of conversions.
   manager.addPass(tilegpu::createTileGPUCoalescePass());
   manager.addPass(tilegpu::createTileGPUAssignLayoutsPass());
   manager.addPass(createCanonicalizerPass());
-  // Where tensor cores wait, a warp had better load a row than exchange it.
+  // While tensor cores wait, loading a row is faster than exchanging it.
   manager.addPass(tilegpu::createTileGPUReloadRowsPass());
   manager.addPass(createCSEPass());
 
-  // Dots by multiply-adds and mma.sync read slices of their operands, ahead of multiplying them:
-  // the last part of the schedule, since the layout of the sums says what a slice is.
-  // It knows of one block alone.
+  // Dots by multiply-adds and mma.sync prefetch slices of their operands. This is the last part of
+  // the schedule, since slices follow from the layout of the accumulators. It handles single blocks
+  // only.
   manager.addPass(tilegpu::createTileGPUPrefetchPass());
 
-  // What does not change in a loop over rows waits in shared memory, if registers do not do; and
-  // where there is room, so does the next row. Launches that such a loop is wrong for have another
-  // variant of the kernel where there may be tensor maps.
+  // Spill invariants of loops over rows to shared memory, if registers do not suffice, and prefetch
+  // the next row there, if there is room. The latter has launch conditions. Only kernels that may
+  // have tensor maps have another variant for launches outside of them.
   manager.addPass(tilegpu::createTileGPUSpillInvariantsPass());
   if (options.tensorMaps) {
     tilegpu::TileGPULoadRowsAheadPassOptions rows;
@@ -161,31 +160,32 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
 }
 
 void tessera::buildSharedMemoryPipeline(OpPassManager &manager) {
-  // Conversions and loads move to where their results are used, so that registers are
-  // held for no longer than needed. After CSE, which would undo it.
+  // Sink conversions and loads to their uses, which shortens live ranges. Runs after CSE, which
+  // would undo it.
   manager.addPass(tilegpu::createTileGPUReorderInstructionsPass());
 
-  // Who has an SM for himself asks for what comes next there: now it is known who does.
+  // If occupancy is one program per SM, prefetch the next row into L2. Runs here because occupancy
+  // is known now.
   manager.addPass(tilegpu::createTileGPUPrefetchNextRowPass());
-  // And what is the same for all programs of an SM stays in its cache.
+  // Keep tiles that all programs of an SM share in its cache.
   manager.addPass(tilegpu::createTileGPUStreamRowsPass());
 
-  // Warpgroups that store for themselves need not meet.
+  // Store by warpgroups, which need no common barrier then.
   manager.addPass(tilegpu::createTileGPUStoreByWarpgroupsPass());
 
-  // Shared memory is given out when it is known what needs it for how long; and only then
-  // which accesses to it may meet, and need a barrier between them.
+  // Allocate shared memory once live ranges are final. Only then it is known which accesses may
+  // alias, and need a barrier between them.
   manager.addPass(tilegpu::createTileGPUAllocateSharedMemoryPass());
   manager.addPass(tilegpu::createTileGPUInsertBarriersPass());
 
-  // Barriers order threads. What tensor cores and TMA see of what threads wrote is
-  // up to fences of the writers, before those barriers.
+  // Barriers order threads. Writes of threads become visible to tensor cores and TMA by fences of
+  // the writers, before those barriers.
   manager.addPass(tilegpu::createTileGPUInsertProxyFencesPass());
 }
 
 void tessera::buildThreadPipeline(OpPassManager &manager) {
-  // What can be said of tiles alone is noted while they are whole: how much an access moves, how
-  // exact a function has to be, of which boxes copies are.
+  // Mark ops with facts about whole tiles: the width of an access, the required accuracy of a
+  // function, the boxes of copies.
   manager.addPass(createTileGPUPlanAccesses());
   manager.addPass(createTileGPUMarkNarrowResults());
   manager.addPass(createTileGPUReplaceNarrowCopies());
@@ -199,10 +199,10 @@ void tessera::buildThreadPipeline(OpPassManager &manager) {
 void tessera::buildNVVMPipeline(OpPassManager &manager, const GPUPipelineOptions &options) {
   buildThreadPipeline(manager);
 
-  // Control flow on scalars is left, of which the variables of loops must not wrap.
+  // Only control flow on scalars remains. Variables of loops must not wrap.
   manager.addPass(tile::createTileEndLoopsPass());
   manager.addPass(createConvertControlFlowToLLVM());
-  // LLVM does not look for assembly that is there twice.
+  // LLVM does not merge equal inline assembly.
   manager.addPass(createCSEPass());
   // Profilers and sanitizers show the user's lines. Directives alone: PTX with more debug
   // information than that is assembled without optimising.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The way of a kernel to the CPU, on one page.
+// The pipeline from tile IR to the CPU, on one page.
 //
-// Tiles are never made into vectors of a tile's size: LLVM would take seconds over them
-// and spill most of what it computes. They become loops over strips, vectors as wide as
-// the machine's, and as many tiles as possible share a loop.
+// Tiles never become vectors of a tile's size: LLVM would take seconds and spill most of the
+// values. They become loops over strips, vectors as wide as the machine's, and as many tiles as
+// possible share a loop.
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -31,8 +31,7 @@
 using namespace mlir;
 using namespace tessera;
 
-/// There is nothing to simplify about regions here: each has one block, and what is dead goes
-/// by the way.
+/// Regions need no simplification here: each has one block, and dead code is removed anyway.
 static std::unique_ptr<Pass> createCanonicalizer() {
   GreedyRewriteConfig config;
   config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
@@ -42,19 +41,18 @@ static std::unique_ptr<Pass> createCanonicalizer() {
 void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOptions &options) {
   std::optional<HostMachine> machine = HostMachine::parse(options.machine);
 
-  // There is nothing on a CPU that a block pointer or a descriptor would map to.
+  // CPUs have no hardware for block pointers and descriptors.
   manager.addPass(tile::createTileLowerDescriptorsPass());
 
-  // What indices must not do is known once all of them are there, and before code is chosen that
-  // depends on it.
+  // Runs once all indices exist, and before passes choose code that depends on their limits.
   manager.addPass(
       tile::createTileLimitLaunchesPass({options.limitLaunches, /*programBounds=*/false}));
 
-  // A tile that crossed a call would have to be in memory on both sides.
+  // A tile that crosses a call would need memory on both sides.
   manager.addPass(createStripsInlineCalls());
 
-  // The pointers and masks that the two brought in are cleaned up like the user's own:
-  // work on scalars where elements are equal, and out of the loops.
+  // Simplify the new pointers and masks like the user's own: compute on scalars where elements are
+  // equal, and outside of loops.
   OpPassManager &kernels = manager.nest<tile::FuncOp>();
   kernels.addPass(createCanonicalizer());
   kernels.addPass(tile::createTileReorderBroadcastsPass());
@@ -62,75 +60,69 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   kernels.addPass(tile::createTileLoopInvariantCodeMotionPass());
   kernels.addPass(createCanonicalizer());
 
-  // Once pointers are in the form in which it shows that they are the same, and before the
-  // next pass writes what follows twice.
+  // Runs once equal pointers have equal forms, and before the next pass duplicates code.
   kernels.addPass(createStripsReduceAtomics({options.deterministic, options.remarks}));
 
-  // Programs away from the edge get code without wrapping indices. Once no other pass
-  // moves code: it writes all that follows a remainder twice.
+  // Programs away from the edge get code without wrapping indices. Runs once no other pass moves
+  // code, since it duplicates everything behind a remainder.
   kernels.addPass(tile::createTileVersionWrapsPass());
 
-  // Promises that are left say more than what is known now. No pass below believes them unchecked.
+  // The remaining promises exceed the known facts. Passes below use them only with a check.
   kernels.addPass(createStripsCheckPromises());
 
-  // Only what the user wrote may be contracted, not what the passes below write. With
-  // `deterministic` it would make results depend on whether the machine has the
-  // instruction.
+  // Only the user's arithmetic may be contracted, not that of the passes below. With
+  // `deterministic`, results would depend on the machine's instructions.
   if (options.fpFusion && !options.deterministic)
     kernels.addPass(tile::createTileAllowContractionPass());
 
   // No CPU has an instruction for them; what is left is a dot like any other.
   kernels.addPass(tile::createTileDecomposeScaledDotPass());
 
-  // First it is settled which operations share a loop nest. All later steps follow the
-  // groups; none moves an operation from one to another.
+  // Choose the operations that share a loop nest. All later steps follow the groups; none moves an
+  // operation from one to another.
   kernels.addPass(createStripsGroup());
 
-  // Tiles that outlive their group get memory. Before aliases are checked, since a group
-  // that may not be fused reads and writes buffers of this kind.
+  // Tiles that outlive their group get memory. Runs before aliases are checked, since a group that
+  // may not be fused accesses buffers of this kind.
   kernels.addPass(createStripsMaterialize());
 
-  // Once a tile of which a promise is checked no longer leaves its group but through memory, a
-  // version of a group costs nothing but its code.
+  // Runs once tiles with checked promises leave their group only through memory. Then a version of
+  // a group costs only its code.
   kernels.addPass(createStripsVersionPromises());
 
-  // Strip by strip, a store comes before a later strip's load, where the program said
-  // that all loads come first. A group that could tell the difference gets a version
-  // for the case that the addresses overlap.
+  // Strip by strip, a store precedes a later strip's load, while in the program all loads come
+  // first. If that may matter, the group gets a version for overlapping addresses.
   kernels.addPass(createStripsCheckAliases());
 
-  // Dots have their operands in memory now, and their own way of blocking.
+  // Dots have their operands in memory now, and their own blocking.
   kernels.addPass(createStripsLowerDot({options.machine, options.remarks, options.deterministic}));
 
-  // The groups become loops over vectors: the last tile is gone.
+  // The groups become loops over vectors: no tile remains.
   StripsLowerOptions strips;
   strips.machineName = options.machine;
   strips.remarks = options.remarks;
   strips.deterministic = options.deterministic;
   kernels.addPass(createStripsLower(strips));
 
-  // One call runs many programs, so that what they share is computed once. Only here is
-  // it known how much scratch memory a kernel needs.
+  // One call runs many programs, so that their common values are computed once. Only here the
+  // scratch memory of a kernel is known.
   manager.addPass(createStripsLowerPrograms());
 
-  // Behind and before that loop there is a place now for what concerns all programs of a
-  // thread.
+  // The code before and behind that loop serves all programs of a thread.
   manager.addNestedPass<mlir::func::FuncOp>(createStripsLowerPrivateCopies({options.machine}));
 
-  // What is hoisted out of the loops must be so before the expansions below make many
-  // operations of one.
+  // Hoist invariants before the expansions below make many operations of one.
   manager.addPass(createStripsHoistInvariants());
   manager.addPass(createCSEPass());
 
-  // Now one conditional holds what is loaded under one condition.
+  // Runs now that loads of one condition share a conditional.
   manager.addPass(createStripsSplitLoops());
 
-  // Much of what follows takes the square of a function's size, in MLIR as in LLVM.
+  // Many later passes of MLIR and LLVM take time quadratic in a function's size.
   manager.addPass(createStripsOutlineParts());
 
-  // Arithmetic that is defined for every input, in operations that are not; then floats
-  // that the machine cannot compute with; then functions, which only have to exist for
-  // the two wide types that are left.
+  // Expand arithmetic that is defined for every input, then floats that the machine cannot compute
+  // with, then functions, which only need the two remaining wide types.
   manager.addPass(createStripsExpandTotalArith());
   // AVX512-BF16 has both, dot products and conversions.
   bool hasBF16 = machine && machine->arch == "x86" && machine->bf16Dot;
@@ -139,20 +131,19 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   // Every CPU with AVX2 has fused multiply-adds, and every AArch64.
   bool hasFMA = machine && !machine->features.empty();
   manager.addPass(createStripsExpandMath({options.deterministic, hasScale, hasFMA}));
-  // What is the same twice is left to LLVM from here on, which looks for it in any case.
+  // From here on, LLVM merges equal code, which it does in any case.
   manager.addPass(createCanonicalizer());
 }
 
 void tessera::buildLLVMPipeline(OpPassManager &manager, const HostPipelineOptions &options) {
-  // A loop's variable must not wrap. Last, for every pass on loops knows `scf.for` better.
+  // A loop's variable must not wrap. Runs last, since passes on loops handle `scf.for` best.
   manager.addPass(tile::createTileEndLoopsPass());
   manager.addPass(createSCFToControlFlowPass());
-  // All dialects at once. Of the operations on vectors only those are in use that have a
-  // counterpart in LLVM: the pass for all others is the slowest of MLIR's conversions.
+  // Convert all dialects at once. Only vector operations with a counterpart in LLVM are in use: the
+  // pass for all others is the slowest of MLIR's conversions.
   manager.addPass(createConvertToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
-  // The locations are there already; this has them written out. In full, for a function that has
-  // lines alone has no name in debuggers.
+  // Emit the locations. In full, since a function with only lines has no name in debuggers.
   if (options.lineInfo) {
     LLVM::DIScopeForLLVMFuncOpPassOptions lines;
     lines.emissionKind = LLVM::DIEmissionKind::Full;

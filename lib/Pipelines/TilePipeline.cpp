@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What happens to tile IR before any target is thought of, on one page.
+// The target-independent pipeline of tile IR, on one page.
 //
-// The goal is IR in which the shape of every access can be read off: one function, work
-// on scalars where elements are equal, pointers as a base plus strides times indices.
+// The goal is IR that shows the shape of every access: one function, scalars where elements are
+// equal, pointers as a base plus strides times indices.
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -14,8 +14,8 @@
 using namespace mlir;
 using namespace tessera;
 
-/// Regions are simplified as far as identical blocks, never by merging blocks that differ
-/// in operands: a barrier may not change its number with the branch taken.
+/// Region simplification merges identical blocks, but not blocks that differ in operands: a
+/// barrier's number must not depend on the branch.
 static std::unique_ptr<Pass> createTileCanonicalizer() {
   GreedyRewriteConfig config;
   config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Normal);
@@ -23,58 +23,58 @@ static std::unique_ptr<Pass> createTileCanonicalizer() {
 }
 
 void tessera::buildTilePipeline(OpPassManager &manager) {
-  // One function a kernel, but for what the user marked `noinline`. Before anything else:
-  // a device function's pointers get their shape, and its constants their value, from
-  // the call. The functions that nobody calls any more go.
+  // One function per kernel, except for functions marked `noinline`. Runs first, since the call
+  // gives a device function's pointers their shape, and its constants their value. Unused functions
+  // are removed.
   manager.addPass(createInlinerPass());
   manager.addPass(createSymbolDCEPass());
 
-  // Constants first through branches and loops, then into ops. Every later pass looks
-  // for patterns in the form that the folders leave.
+  // Propagate constants through branches and loops, then into ops. Every later pass matches
+  // patterns in the folders' form.
   manager.addPass(createSCCPPass());
   manager.addPass(createTileCanonicalizer());
   manager.addPass(createCSEPass());
 
   OpPassManager &kernels = manager.nest<tile::FuncOp>();
 
-  // Index arithmetic to the scalars and small shapes that it is made of. Before
-  // combining and before inductions, for both look for splats.
+  // Compute index arithmetic on scalars and small shapes. Runs before combining and inductions,
+  // since both match splats.
   kernels.addPass(tile::createTileReorderBroadcastsPass());
 
-  // A loop that adds a splat to a tile of pointers carries a scalar from here on. Only
-  // now is the amount a splat; and the hoisting below finds the initial tile.
+  // A loop that adds a splat to a tile of pointers carries a scalar from here on. Runs here because
+  // the amount is a splat now, and the hoisting below moves the initial tile.
   kernels.addPass(tile::createTileRewriteInductionsPass());
   kernels.addPass(createTileCanonicalizer());
 
   // The carried scalar moves on to the base of the pointers it was added to.
   kernels.addPass(tile::createTileReorderBroadcastsPass());
 
-  // Pairs of ops that are one. After the scalars have settled: a mask must be the same
-  // value in both ops to be seen as the same.
+  // Combine pairs of ops. Runs once scalars have settled: a mask must be the same value in both ops
+  // to be recognised.
   kernels.addPass(createCSEPass());
   kernels.addPass(tile::createTileCombinePass());
 
-  // Out of loops goes what an iteration does not change. After the inductions, whose initial
-  // tiles it moves, and before unrolling, which would make many of what can be one.
+  // Hoist loop invariants. Runs after the inductions, whose initial tiles it moves, and before
+  // unrolling, which would duplicate the invariants.
   kernels.addPass(tile::createTileLoopInvariantCodeMotionPass());
 
-  // Last, since it only makes the program longer; the copies share and fold what they can.
+  // Runs last, since it only makes the program longer. The copies are simplified afterwards.
   kernels.addPass(tile::createTileUnrollLoopsPass());
   kernels.addPass(createTileCanonicalizer());
   kernels.addPass(createCSEPass());
 }
 
 void tessera::buildCheckPipeline(OpPassManager &manager, bool expand) {
-  // Only in the kernel itself it can be seen which argument a pointer is computed from.
+  // Only the kernel itself shows the argument that a pointer is computed from.
   manager.addPass(createInlinerPass());
   manager.addPass(createSymbolDCEPass());
 
-  // The interpreter checks blocks of descriptors and block pointers by itself. For code they
+  // The interpreter itself checks blocks of descriptors and block pointers. In compiled code, they
   // are loads and stores like others.
   if (expand)
     manager.addPass(tile::createTileLowerDescriptorsPass());
 
-  // Before anything is simplified: what wraps must be found as it was written.
+  // Runs before any simplification: wraps must be found as written.
   manager.addNestedPass<tile::FuncOp>(tile::createTileCheckAccessesPass());
   if (expand)
     manager.addNestedPass<tile::FuncOp>(tile::createTileExpandAccessChecksPass());
