@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Aggregates in kernel code: their members, operators and constructors.
 
-What the class has by a name decides: a @jit function is visited with the instance as its
-first argument, a `constexpr_function` and plain Python run now, on values of the kernel.
+The class's attribute decides. A @jit function is visited with the instance as its first argument. A
+`constexpr_function` and plain Python run now, on values of the kernel.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def is_aggregate(value: Any) -> bool:
 
 
 class Aggregates(Part):
-    """What the walk over a function does with aggregates."""
+    """Aggregates in the walk over a function."""
 
     def member(self, value: Any, name: str) -> Any:
         """`value.name` of an aggregate, MISSING if there is no such thing."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`if` on what is known at run time, and leaving a function or a loop early.
 
-There are no jumps in the IR. `return`, `break` and `continue` set a hidden flag, and what
-follows is visited inside an `if` on the flag. Where a branch surely leaves, what follows
-the `if` becomes part of the other branch instead, so that
+There are no jumps in the IR. `return`, `break` and `continue` set a hidden flag, and what follows
+is visited inside an `if` on the flag. If a branch certainly leaves, the code behind the `if`
+becomes part of the other branch instead, so that
 
     if row >= rows:
         return
@@ -11,10 +11,9 @@ the `if` becomes part of the other branch instead, so that
 
 is just `if not row >= rows: work(row)`.
 
-After an `if`, a name has the value of the branch that was taken. Names that nobody reads
-later are left alone. A branch that has left counts no more (but for what the loop that it
-left carries): names take the other branch's values, and where the IR asks for a value on
-its path, a zero is made.
+After an `if`, a name has the value of the branch that was taken. Names without later reads are
+unchanged. A branch that has left counts only for the values that its loop carries. Names take the
+other branch's values. If the IR needs a value on its path, it is zero.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ class _NeedsValues(Exception):
     def __init__(self, wanted: dict[str, Any]) -> None:
         super().__init__()
         self.wanted = wanted
-        """What the value of each name must look like: its tensors' types count."""
+        """The required form of each name's value: its tensors' types count."""
 
 
 class Branches(Part):
@@ -239,7 +238,7 @@ class Branches(Part):
         return value
 
     def zeros(self, type: dtype) -> tensor:
-        """A value of `type` for a path on which nobody looks at it."""
+        """A value of `type` for a path on which it is unused."""
         if isinstance(type, block_pointer_type):
             raise UserMistake(
                 "E037",
@@ -284,7 +283,7 @@ class _Left(NamedTuple):
     """Names that count even so: the loop that was left carries them."""
 
     def forgets(self, name: str) -> bool:
-        """True if nobody looks at the value of `name` on this path."""
+        """True if the value of `name` is unused on this path."""
         return self.left and name not in self.still_live
 
 
@@ -345,7 +344,7 @@ class _Merge:
         forgotten = self.first_left.forgets(name), self.second_left.forgets(name)
         if name not in HIDDEN:
             if all(forgotten):
-                # Nobody looks at it, but what was there before is there on both paths.
+                # It is unused, but the value from before exists on both paths.
                 old = self.before.get(name)
                 if old is MISSING:
                     self._drop(name)

@@ -32,12 +32,12 @@ from tessera.language.tensor import active, from_core_type, tensor
 
 
 class BuiltModule(NamedTuple):
-    """What `build_module` makes."""
+    """The result of `build_module`."""
 
     module: Any
     """`tessera._C.Module` of tile IR with the kernel."""
     reads: Reads
-    """What it depends on outside the text of its functions."""
+    """Its dependencies outside the text of its functions."""
     dependencies: Sequence[JITCallable]
     """The functions whose source went into the module, the kernel first."""
     has_warned: bool = False
@@ -53,10 +53,10 @@ def build_module(
 ) -> BuiltModule:
     """Tile IR of the kernel `fn` for these arguments, one ArgSpec a parameter.
 
-    Of `options` the IR depends on `debug` and `extern_libs`, and where a kernel asks for it
-    (`target_info`, `extra.cuda`, `libdevice`) on the target. What is `interpreted` finds mistakes
-    at run time that compiled code finds with `debug` alone. Raises CompilationError for a mistake
-    in the kernel, tessera.errors.InternalError for one of ours.
+    The IR depends on the `options` `debug` and `extern_libs`, and on the target if a kernel reads
+    it (`target_info`, `extra.cuda`, `libdevice`). `interpreted` code finds mistakes at run time
+    that compiled code finds only with `debug`. Raises CompilationError for a mistake in the kernel,
+    tessera.errors.InternalError for one of ours.
     """
     start = time.monotonic()
     module = _C.Module()

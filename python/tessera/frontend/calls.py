@@ -336,8 +336,8 @@ class Calls(Part):
         value = unwrap(value)
         if not param.is_constexpr:
             return value
-        # What is known at run time alone is passed as it is: kernels annotate so what they do
-        # not mean to change. Where a constant is needed, it is missed there.
+        # A value known only at run time is passed as it is: kernels annotate arguments so that they
+        # do not mean to change. If a constant is needed, the error comes there.
         return settle(value) if is_constant(value) else value
 
     def _call_noinline(self, fn: JITCallable, values: dict[str, Any]) -> Any:

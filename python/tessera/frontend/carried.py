@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a run-time loop carries from one iteration to the next.
+"""The values that a run-time loop carries from one iteration to the next.
 
-Which names that are, and which of them are constants, is guessed before the body is visited
-(`Plan`); where the visit shows that a guess was wrong, the loop is visited again (`Replan`).
+Their names, and which of them are constants, are guessed before the body is visited (`Plan`). If
+the visit shows that a guess was wrong, the loop is visited again (`Replan`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tessera.language.tensor import binary, describe, known_value, literal_dtype
 
 
 class Plan:
-    """What is known about a loop so far; each wrong guess adds to it."""
+    """The facts about a loop so far; each wrong guess adds to them."""
 
     def __init__(self) -> None:
         self.promoted: set[str] = set()
@@ -47,7 +47,7 @@ class Plan:
         """True if a break or a return may end it before its condition does."""
         self.may_return = False
         self.result: Any = MISSING
-        """What a `return` in the loop returns; the types of its tensors count."""
+        """The value of a `return` in the loop; the types of its tensors count."""
         self.inner: dict[tuple[int, int], Plan] = {}
         """The plans of the loops in the body. A second visit starts from them; without that,
         visits would double with each level of a nest."""
@@ -77,7 +77,7 @@ class Carried(NamedTuple):
 
 
 class Carrying(Part):
-    """Finds out what a loop carries, and gives names their values on the way."""
+    """Determines the carried values of a loop, and gives names their values."""
 
     def names(
         self, body: Sequence[ast.AST], live_out: frozenset[str], plan: Plan, but: str = ""

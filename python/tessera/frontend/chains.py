@@ -49,7 +49,7 @@ def _between(last: ast.expr, operand: ast.expr, source: FunctionSource) -> str:
 
 
 def describe_chain(node: ast.Compare, unclear: Sequence[ast.expr]) -> tuple[str, str]:
-    """What is wrong with a chain of tiles through these operands, and how to write it."""
+    """The error of a chain of tiles through these operands, and its fix."""
     middle = unclear[0]
     assert isinstance(middle, ast.BinOp)
     bits = _BITS[type(middle.op)]

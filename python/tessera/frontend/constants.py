@@ -146,7 +146,7 @@ def same_constant(a: Any, b: Any) -> bool:
 
 
 def type_of(value: Any) -> Any:
-    """What kernel code sees as `value.type`."""
+    """The value of `value.type` in kernel code."""
     if isinstance(value, tensor):
         return value.type
     if isinstance(value, tuple):
@@ -155,7 +155,7 @@ def type_of(value: Any) -> Any:
 
 
 def decay(value: Any) -> Any:
-    """What an assigned value becomes: numbers turn into tensors that are known."""
+    """The form of an assigned value: numbers become tensors with known values."""
     if isinstance(value, constexpr):
         value = value.value
     if isinstance(value, (bool, int, float)):

@@ -81,7 +81,7 @@ def _annotation_problem(param: Param) -> Optional[tuple[str, str]]:
 
 
 def misspelt_annotation(text: str) -> Optional[str]:
-    """What of `tl` an annotation's text is meant to be, if it looks like that and is not.
+    """The name of `tl` that an annotation's text probably means, if it looks like one and is not.
 
     Empty if it is of `tl` by its spelling, and nothing there is near it.
     """

@@ -48,7 +48,7 @@ from tessera.wording import with_article
 
 
 def _is_its_own_value(value: Any) -> bool:
-    """True if it is a constant that stands for itself, where elsewhere a `constexpr` holds it."""
+    """True if it is a plain constant, where elsewhere a `constexpr` holds it."""
     if isinstance(value, (*_PLAIN_CONSTANTS, JITCallable)):
         return True
     return type(value) is tuple
@@ -57,10 +57,10 @@ def _is_its_own_value(value: Any) -> bool:
 _PLAIN_CONSTANTS = (type(None), bool, int, float, str, dtype)
 
 _NOT_OF_KERNELS = ("handle", "known", "constant", "specialised", "of_specialised")
-"""What tensors have for the front-end alone."""
+"""Attributes of tensors for the front-end only."""
 
 _OF_ARRAYS = ("ndim", "nbytes", "itemsize", "size", "stride", "strides", "len", "dim")
-"""What arrays have and pointers have not."""
+"""Attributes of arrays that pointers lack."""
 
 
 class Expressions(Part):
@@ -282,7 +282,7 @@ class Expressions(Part):
             items[at : at + 1] = [slice(None)] * (rank - full)
             full = rank
         if rank == 0:
-            # What `:` stands for after the new dimensions of a scalar is no dimension.
+            # After the new dimensions of a scalar, `:` is not a dimension.
             while items and isinstance(items[-1], slice) and items[-1] == slice(None):
                 items.pop()
                 full -= 1

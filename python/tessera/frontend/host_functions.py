@@ -59,7 +59,7 @@ def _is_of_scalars(numpy: Any, function: Any) -> bool:
 
 
 def version_of(home: str) -> str:
-    """What a result may depend on besides the arguments: the release of NumPy or torch."""
+    """The dependency of a result besides the arguments: the release of NumPy or torch."""
     return str(getattr(sys.modules[home], "__version__", "")) if home in _NAMES else ""
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`and`, `or` and chains of comparisons.
 
-`a and b` of scalars is `b` where `a` is true, else a zero of the type of `b`; `a or b` is `a` where
-that is true, else `b`, in the type that both are promoted to. So the values are Python's. Both
-sides are computed, in order, but a constant that decides ends the evaluation, as in Python.
+For scalars, `a and b` is `b` if `a` is true, and otherwise a zero of the type of `b`. `a or b` is
+`a` if that is true, and otherwise `b`, in the promoted type of both. So the values are Python's.
+Both sides are computed, in order, but a constant that decides ends the evaluation, as in Python.
 
-Of tiles, and where the truth alone counts (the condition of an `if`, an operand of `not`), the
-result is an int1. There operands may also be of types that have no common one.
+For tiles, and where only the truth value counts (the condition of an `if`, an operand of `not`),
+the result is an int1. There operands may also be of types that have no common one.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Logic(Part):
                 return last if is_number(last) else False
             if not is_number(last):
                 self._refuse_types(node, operands[-2], operands[-1])
-        # What is false before an int1 is a zero, which False equals.
+        # A false value before an int1 is a zero, which equals False.
         if all(map(_is_bool, operands)) or (is_and and _is_bool(operands[-1])):
             result = _truth_of_all(is_and, operands)
             return _as_bool(result) if isinstance(result, tensor) else result

@@ -8,7 +8,7 @@
         last()                     if not flag:
                                        last()
 
-Nothing after this knows of it, and where no `break` can leave the loop there is no flag.
+No later code depends on it, and without a `break` in the loop there is no flag.
 """
 
 from __future__ import annotations

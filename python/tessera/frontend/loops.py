@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Loops: unrolled ones, `for` over a range, `while`.
 
-A loop carries the names that its body assigns, that have a value before it, and that are
-read in a later iteration or after it. Which constants stay constants, and whether control
-may leave the loop early, is only known once the body has been visited; where the first
-guess was wrong, what was built is dropped and the body visited again with what was learnt.
+A loop carries the names that its body assigns, that have a value before it, and that are read in a
+later iteration or after it. Only a visit of the body shows which constants stay constants, and
+whether control may leave the loop early. If the first guess was wrong, the built IR is dropped, and
+the body is visited again with the new facts.
 
 A `for` that may be left becomes a `while` with a counter and a flag that stops it.
 """
@@ -492,7 +492,7 @@ class Loops(Part):
             condition = tensor._known(True)
         if plan.may_leave:
             condition = binary("logical_and", condition, unary("not_", self.carrying.stopped()))
-        # What the condition itself assigns is there in the body and after the loop.
+        # Names that the condition itself assigns exist in the body and after the loop.
         tested = [
             name
             for name in assigned_names([node.test])

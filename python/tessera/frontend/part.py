@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Part:
-    """What visits some kinds of syntax for a walker (walker.py).
+    """A visitor of some kinds of syntax for a walker (walker.py).
 
     The walker has what all parts share, such as the scope, and the other parts by their names:
     `self.walker.calls.call(...)`.

@@ -23,7 +23,7 @@ class PythonBuiltins(Part):
         return function in _TABLE
 
     def call(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """What it returns."""
+        """Its result."""
         return _TABLE[function](self, args, kwargs)
 
     def _len(self, args: list[Any], kwargs: dict[str, Any]) -> int:

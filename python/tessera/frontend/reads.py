@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a compilation looked up outside the kernel's own text, and how a change is noticed.
+"""Records a compilation's reads outside the kernel's own text, and detects changes of them.
 
 Every name, attribute and item that the front-end takes from Python is noted here with what
 it gave. As long as all of them give the same again, the front-end would build the same IR.
@@ -14,8 +14,8 @@ through in a few nanoseconds each (`_C.is_current`), entries of dicts only after
     (function, None, None)  calling it gives True
     (object, name, value)   the attribute is that very value
 
-What lies in the language's own modules is left out of them, and so is what a `constexpr`
-holds: those tell when somebody assigns to them, and then everything is asked again (`library`).
+The language's own modules and values of a `constexpr` are excluded. They signal assignments, after
+which everything is checked again (`library`).
 
 For another process a read is known by its *path*: how to get there from the kernel and its
 constant arguments, as steps ("name", "attribute", "item", "argument"). A kernel that reads
@@ -44,14 +44,14 @@ Path = tuple[tuple[str, Any], ...]
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), types.dtype, range, slice)
 _FIXED = (*_PLAIN, enum.Enum, type, ModuleType, FunctionType, BuiltinFunctionType)
-"""What holds nothing that `_watch` would have to ask for."""
+"""Types that hold nothing for `_watch` to check."""
 
 # A function that reaches more than this is not followed further.
 _MAX_FOLLOWED = 2000
 
 
 class Name(NamedTuple):
-    """Where a function finds a name: a dict, a cell or nothing (Python's own)."""
+    """The place where a function finds a name: a dict, a cell or nothing (Python's own)."""
 
     place: Any
     value: Any
@@ -79,7 +79,7 @@ def _is_pure(value: Any) -> bool:
 
 
 class _WatchedModule(ModuleType):
-    """A module that tells when somebody assigns to one of its names."""
+    """A module that signals assignments to its names."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
@@ -97,7 +97,7 @@ def watch_module(module: Any) -> None:
 
 
 def find_name(fn: JITCallable, name: str) -> Name:
-    """What a free name of a function means to it: a closure's variable or a module's."""
+    """The value of a function's free name: a closure's variable or a module's."""
     function = fn.fn
     if function.__closure__ and name in function.__code__.co_freevars:
         cell = function.__closure__[function.__code__.co_freevars.index(name)]
@@ -110,7 +110,7 @@ def find_name(fn: JITCallable, name: str) -> Name:
 
 
 class Reads:
-    """What one compilation of `kernel` has read; see the module."""
+    """The reads of one compilation of `kernel`; see the module."""
 
     def __init__(self, kernel: JITCallable) -> None:
         self.checks: dict[Any, Check] = {}
@@ -142,7 +142,7 @@ class Reads:
         """A function whose body is built."""
         if is_ours(fn.__module__):
             return
-        for name in ("fn", "noinline"):  # which tell when they are assigned to
+        for name in ("fn", "noinline"):  # which signal assignments
             self._check((vars(fn), name, vars(fn)[name]), True)
         self._check_function(fn.fn)
         for default in (*(fn.fn.__defaults__ or ()), *(fn.fn.__kwdefaults__ or {}).values()):
@@ -277,7 +277,7 @@ class Reads:
 
 
 def _contents(value: Any) -> Optional[list[Any]]:
-    """What an object holds, as far as Python can tell."""
+    """The contents of an object, as far as Python shows them."""
     if isinstance(value, dict):
         return [*value.keys(), *value.values()]
     if isinstance(value, (list, set)):
@@ -334,7 +334,7 @@ def _exact(value: Any) -> Any:
 
 
 class _Follower:
-    """Notes what Python code reads, as far as the names that it spells tell."""
+    """Records the reads of Python code, as far as the names in it show them."""
 
     def __init__(self, reads: Reads, start: Any) -> None:
         self.reads = reads

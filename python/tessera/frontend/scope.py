@@ -25,7 +25,7 @@ class Undefined(NamedTuple):
     """Why a name has no value although the function assigns it somewhere."""
 
     line: int
-    """Where it is assigned, on some path."""
+    """The place of an assignment to it, on some path."""
     construct: str
     """`if`, `for`, `while`."""
 

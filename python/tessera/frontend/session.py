@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""One compilation: what the functions that it visits share, and how it tells of mistakes."""
+"""One compilation: the shared state of the functions that it visits, and its error reports."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NoinlineFunction(NamedTuple):
 
     name: str
     result: Any
-    """What it returns, the tensors in it standing for types."""
+    """Its result, in which tensors stand for types."""
 
 
 class Session:
@@ -51,7 +51,7 @@ class Session:
         self.visited = 0
         """How many statements and expressions have been visited, each as often as it was."""
         self.place: Optional[tuple[str, int, int]] = None
-        """The place that is visited, while the builder does not know of it yet."""
+        """The visited place, while the builder does not have it yet."""
         self._builder = builder
         self.walkers: list[Any] = []
         """The functions being visited, the kernel first."""
@@ -62,17 +62,18 @@ class Session:
         self.has_warned = False
         """True if there was anything to warn of, be it said before."""
         self.unrolled: dict[tuple[str, int], int] = {}
-        """Of the user's loops that are unrolled, by file and line: how many iterations."""
+        """The iterations of the user's unrolled loops, by file and line."""
         self.reads = reads
         self.dependencies: dict[JITCallable, None] = {}
         self.noinline_functions: dict[Any, NoinlineFunction] = {}
         self.noinline_names: dict[str, int] = {}
         self.scalar_function = ""
-        """Whose function of scalars is visited, such as "reduce": there are no tiles in those."""
+        """The op whose function of scalars is visited, such as "reduce": there are no tiles in
+        those."""
 
     @property
     def builder(self) -> Any:
-        """The builder, which is told of places only where something is built."""
+        """The builder, which receives places only when something is built."""
         if self.place is not None:
             self._builder.set_location(*self.place)
             self.place = None

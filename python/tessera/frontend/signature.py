@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the front-end is given: a function to build and what each parameter stands for."""
+"""The input of the front-end: a function to build, and the meaning of each parameter."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ ArgSpec = Union[ValueSpec, ConstSpec, KnownSpec, TupleSpec, DescriptorSpec]
 
 
 class Specialisation(NamedTuple):
-    """What a kernel is being compiled for, as `@jit(repr=...)` gets it to name the kernel."""
+    """The specialisation of a kernel, as `@jit(repr=...)` gets it to name the kernel."""
 
     constants: Mapping[str, Any]
     """The values of constants by their parameters."""
@@ -77,7 +77,7 @@ def spell(spec: ArgSpec) -> Any:
 
 
 def kernel_name(fn: JITCallable, specs: Sequence[ArgSpec]) -> str:
-    """What a kernel is called in its machine code, and so by profilers.
+    """The name of a kernel in its machine code, and so in profilers.
 
     Raises ValueError where `repr` gives no name.
     """
@@ -90,7 +90,7 @@ def kernel_name(fn: JITCallable, specs: Sequence[ArgSpec]) -> str:
     name = name_of(Specialisation(constants, {name: spell(spec) for name, spec in named}))
     if not isinstance(name, str) or not name:
         raise ValueError(f"the `repr` of `{fn.__name__}` returns {name!r} for a name")
-    # What assemblers take for a name.
+    # The names that assemblers accept.
     return "".join(c if c.isascii() and (c.isalnum() or c in "_$") else "_" for c in name)
 
 

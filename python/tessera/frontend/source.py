@@ -24,7 +24,7 @@ _fields: dict[type[ast.AST], tuple[str, ...]] = {}
 
 
 def child_nodes(node: ast.AST) -> list[ast.AST]:
-    """What `ast.iter_child_nodes` gives but for operators and contexts, in half the time."""
+    """The nodes of `ast.iter_child_nodes` without operators and contexts, in half the time."""
     kind = node.__class__
     fields = _fields.get(kind)
     if fields is None:
@@ -155,8 +155,8 @@ def _find(fn: FunctionType, lines: Sequence[str]) -> Optional[FunctionSource]:
             text = "".join(block)
             tree = _parse(text, fn, first_line)
         except (CompilationError, SyntaxError, TokenError):
-            # Python has found the function at this line, so what is not there now has changed.
-            # Of a lambda or a coroutine there is more to say.
+            # Python has found the function at this line, so what is not there now has changed. For
+            # a lambda or a coroutine, the error has more to say.
             if _is_plain(code) and not _is_rewritten(fn):
                 return None
             raise error from None
@@ -194,13 +194,13 @@ def _gives(tree: ast.FunctionDef, code: CodeType, names: Mapping[str, Any] = {})
     """True if Python compiles the function's text to this code, in a module that has `names`."""
     body: list[ast.stmt] = [tree]
     if code.co_freevars:
-        # What the function takes from the one around it must be variables of that.
+        # The free names of the function must be variables of the enclosing one.
         outer = parse(f"def _():\n    {' = '.join(code.co_freevars)} = None").body[0]
         assert isinstance(outer, ast.FunctionDef)
         outer.body.append(tree)
         body = [outer]
-    # Of `name.f()` the operations are others where the module imports `name`. Nearly always the
-    # code is the same with this, byte for byte.
+    # For `name.f()`, the operations differ if the module imports `name`. Nearly always the code is
+    # the same with this, byte for byte.
     imported = [name for name in code.co_names if isinstance(names.get(name), ModuleType)]
     if imported:
         aliases = [ast.alias(name, lineno=1, col_offset=0) for name in imported]
@@ -278,8 +278,8 @@ def _is_same_code(one: CodeType, other: CodeType) -> bool:
 def _block(lines: Sequence[str], start: int) -> Sequence[str]:
     """The lines of the function that starts at index `start`, decorators included.
 
-    They end where a line is indented no more than the first one: nearly always, and where it
-    is not so, what is left of the function does not parse. Then the tokens say where.
+    They end where a line is indented no more than the first one. That holds nearly always.
+    Otherwise the truncated function does not parse. Then the tokens say where.
     """
     first = lines[start]
     indent = len(first) - len(first.lstrip())

@@ -111,7 +111,7 @@ class Statements(Part):
                 self.constexpr_names.add(node.target.id)
             return
         # A value known at run time alone stays what it is: kernels annotate so what they do not
-        # mean to change. Where a constant is needed, it is missed there.
+        # mean to change. If a constant is needed, the error comes there.
         value = self.walker.visit(node.value)
         if is_constexpr and is_constant(value):
             value = settle(value)

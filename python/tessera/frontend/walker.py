@@ -62,13 +62,13 @@ class FunctionWalker:
         self.is_kernel = is_kernel
         self.scope = Scope()
         self.node: ast.AST = self.source.tree
-        """What is being visited; after a mistake, where it is."""
+        """The visited node; after a mistake, its place."""
         self.loop_live: frozenset[str] = frozenset()
-        """The names whose values count when the innermost loop's body is left."""
+        """The names whose values count at the end of the innermost loop's body."""
         self.discarded: Optional[ast.AST] = None
         """The expression of a statement that does nothing with its value."""
         self.call_key: Any = None
-        """Tells calls of one function apart, to find endless recursion."""
+        """Distinguishes calls of one function, to find endless recursion."""
         self.aggregates = Aggregates(self)
         self.branches = Branches(self)
         self.builtins = PythonBuiltins(self)
@@ -135,7 +135,7 @@ class FunctionWalker:
         return line, start + 1, end + 1 if end else 0, text
 
     def locate(self, node: ast.AST) -> None:
-        """What is built next stands for this node."""
+        """The IR built next belongs to this node."""
         self.node = node
         line = getattr(node, "lineno", None)
         if line is not None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**options: Any) -> Any:
-        """Tells type checkers of the constructor that a class gets."""
+        """Declares to type checkers the constructor that a class gets."""
         return lambda fn: fn
 
 
@@ -36,9 +36,9 @@ C = TypeVar("C", bound=type)
 A = TypeVar("A")
 
 FIELDS = "__tessera_aggregate__"
-"""What the class has its fields and their annotations in."""
+"""The class's attribute with its fields and their annotations."""
 _OPEN = "__tessera_open__"
-"""What an instance has as long as its constructor runs."""
+"""The attribute of an instance while its constructor runs."""
 
 
 @dataclass_transform(eq_default=False, frozen_default=True)
@@ -171,7 +171,7 @@ def of_values(cls: type, values: Sequence[Any]) -> Any:
 
 
 def find_member(cls: type, name: str) -> Any:
-    """What the class has by a name, as it stands there; None if that is nothing."""
+    """The class's attribute of a name, unbound; None if there is none."""
     for base in cls.__mro__[:-1]:
         if name in vars(base):
             return vars(base)[name]
@@ -194,7 +194,7 @@ def _read_fields(cls: type, names: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _evaluated(text: str, namespace: Mapping[str, Any], names: Mapping[str, Any]) -> Any:
-    """What an annotation's text means; `Any` where that cannot be found out."""
+    """The meaning of an annotation's text; `Any` if that is unknown."""
     try:
         found = eval(text, dict(namespace), dict(names))
     except Exception:

@@ -74,7 +74,7 @@ class Param(NamedTuple):
 
 
 class ShownAsFunction:
-    """What stands for the Python function `fn`, and is to be shown as that."""
+    """The object that stands for the Python function `fn`, and is shown as that."""
 
     fn: Any
 
@@ -109,7 +109,7 @@ class JITCallable(ShownAsFunction):
         self._text: Optional[Sequence[str]] = None
         """The lines of the file as they were when the function was made."""
         self._parsed: Optional[tuple[CodeType, Any]] = None
-        """What the front-end has read (frontend/source.py), and of which code."""
+        """The front-end's parse (frontend/source.py), and its code."""
         self._params: Optional[tuple[Sequence[Any], Sequence[Param]]] = None
         self._is_rewritten = False
         """True if the text is not that of `fn` any more."""
@@ -146,7 +146,7 @@ class JITCallable(ShownAsFunction):
 
     @property
     def _globals(self) -> Mapping[str, Any]:
-        """What free names mean: module globals, closure variables on top."""
+        """The values of free names: module globals, overridden by closure variables."""
         closure = self.fn.__closure__
         if not closure:
             return self.fn.__globals__
@@ -171,7 +171,7 @@ def file_lines(fn: FunctionType) -> Optional[Sequence[str]]:
 
 
 def _declared(fn: FunctionType) -> Sequence[Any]:
-    """What the parameters are read from."""
+    """The source of the parameters."""
     keywords = fn.__kwdefaults__ or {}
     return (fn.__code__, fn.__defaults__, *keywords, *keywords.values())
 

@@ -481,7 +481,7 @@ def polled_type(pointer: Any, expected: Any, timeout: Any) -> Any:
 
 
 def block_attribute(value: tensor, name: str) -> Any:
-    """What a block pointer or a tensor descriptor has by a name of its own, or None.
+    """The attribute of a block pointer or a tensor descriptor by its name, or None.
 
     The shape and the strides of a descriptor are the array's.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What `sanitize_overflow` adds to `+`, `-` and `*` of integers where `debug` is on.
+"""The checks that `sanitize_overflow` adds to `+`, `-` and `*` of integers with `debug`.
 
-An assertion compares the result with the exact one: below 64 bits with the same operation in 64
-bits, and in 64 bits by the signs of operands and result and by the upper half of a product. Only
+An assertion compares the result with the exact one. Below 64 bits, that is the same operation in 64
+bits. In 64 bits, it compares the signs of operands and result, or the upper half of a product. Only
 operators of users' functions are checked: the language's own functions wrap on purpose (random
 numbers). A function of a reduction or scan is not checked, since it is also given elements that
 stand for nothing.

@@ -298,7 +298,7 @@ def assume(cond: Operand) -> None:
         assert 1000 // n == 1000  # with a grid of (1,)
     """
     if isinstance(known_value(cond), (bool, int)):
-        return  # a constant tells the compiler nothing new
+        return  # a constant is known to the compiler
     emit("assume", to_tensor_value(cond))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What may be passed to a kernel in one piece: tuples, lists, dataclasses, aggregates.
+"""Compound arguments of kernels: tuples, lists, dataclasses, aggregates.
 
 A list is a tuple in the kernel. An instance of a dataclass is a named tuple of its fields
 there: it has them by name, in order and to be unpacked, and no methods.
@@ -24,7 +24,7 @@ class Parts(NamedTuple):
     items: Sequence[Any]
     """The parts; those that are constants of the kernel are `tl.constexpr`s."""
     cls: Optional[type]
-    """What stands for its class in the kernel; None for a plain tuple."""
+    """The representation of its class in the kernel; None for a plain tuple."""
 
 
 def parts_of_argument(value: Any) -> Optional[Parts]:

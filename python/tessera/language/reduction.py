@@ -373,7 +373,7 @@ def _sorted_runs(tiles: list[Any], dim: int, run: int, descending: bool) -> tupl
 
 
 def _first_halves(tile: tensor, dim: int) -> tensor:
-    """Of each line along `dim + 1` the first half; `dim` and `dim + 1` become one again."""
+    """The first half of each line along `dim + 1`; `dim` and `dim + 1` become one again."""
     before, (runs, run), after = tile.shape[:dim], tile.shape[dim : dim + 2], tile.shape[dim + 2 :]
     halved = emit_one("reshape", tile, [*before, runs, 2, run // 2, *after])
     order = [axis for axis in builtins.range(len(halved.shape)) if axis != dim + 1]
@@ -416,12 +416,12 @@ def _as_address(x: tensor) -> tensor:
 
 
 def _of_address(x: tensor, wanted: Any) -> tensor:
-    """What `_as_address` made of a pointer of a type, as that pointer."""
+    """The pointer of a type from the result of `_as_address`."""
     return cast(x, wanted) if isinstance(wanted, pointer_type) else x
 
 
 def _together(parts: list[tensor], shape: tuple[int, ...]) -> tensor:
-    """What `_apart` takes apart."""
+    """The inverse of `_apart`."""
     while len(parts) > 1:
         half = len(parts) // 2
         # The first choice of a half is the first dimension that comes back.

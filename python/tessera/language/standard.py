@@ -358,7 +358,7 @@ def _minimum(a: tensor, b: tensor) -> tensor:
 
 @library
 def _widened(x: tensor, dtype: constexpr) -> tensor:
-    """What sums and products are computed in: `dtype`, or 32 bits at least for integers."""
+    """The type of sums and products: `dtype`, or at least 32 bits for integers."""
     if dtype is not None:
         return creation.cast(x, dtype)
     elif x.dtype.is_int_signed() and x.dtype.int_bitwidth < 32:
@@ -375,7 +375,7 @@ def _widened(x: tensor, dtype: constexpr) -> tensor:
 
 @library
 def _widened_to_compare(x: tensor) -> tensor:
-    """What min and max without indices are computed in: 32 bits at least."""
+    """The type of min and max without indices: at least 32 bits."""
     if x.dtype.is_floating():
         if x.dtype.primitive_bitwidth < 32:
             return creation.cast(x, types.float32)
@@ -496,8 +496,8 @@ def _indices_along(input: tensor, axis: Any) -> tensor:
 def _first_equal(input: tensor, wanted: tensor, axis: int, keep_dims: bool) -> tensor:
     """The first index along `axis` of an element equal to `wanted`; 0 if there is none.
 
-    Of floats the extreme and then its place take fewer operations than both at once, where
-    each step has to mind NaN: if all are NaN, none is equal to the extreme.
+    For floats, the extreme and then its place take fewer operations than both at once, where each
+    step has to handle NaN. If all are NaN, none is equal to the extreme.
     """
     none: constexpr = 0x7FFFFFFF
     index = math.where(input == wanted, _indices_along(input, axis), none)
@@ -668,7 +668,7 @@ def argmin(
 
 @library
 def _widened_to_scan(x: tensor, dtype: constexpr) -> tensor:
-    """What running sums and products are computed in: `dtype`, or 32 bits at least."""
+    """The type of running sums and products: `dtype`, or at least 32 bits."""
     if dtype is not None:
         return creation.cast(x, dtype)
     elif x.dtype.is_floating() and x.dtype.primitive_bitwidth == 16:

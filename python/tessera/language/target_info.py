@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a kernel is compiled for, as constants of the kernel.
+"""The target of a kernel, as constants of the kernel.
 
 `if tl.target_info.cuda_capability_geq(9): ...` is decided when the kernel is compiled. In a kernel,
 the target is the one that it is compiled for, whatever GPU is in the machine; in the interpreter it
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class Target(NamedTuple):
-    """What code is made for.
+    """The target of code.
 
     Example:
         import tessera.language as tl

@@ -198,12 +198,12 @@ def fits(value: int, type: dtype) -> bool:
     return low <= value <= high
 
 
-# Reachable, as code that was written for Triton reads it, but nobody's to complete.
+# Reachable, since code written for Triton reads it, but not completed.
 _UNLISTED = {"handle"}
 
 
 class _WatchedClass(type):
-    """A class that tells when somebody assigns to one of its names."""
+    """A class that signals assignments to its names."""
 
     def __dir__(cls) -> list[str]:
         return sorted({*super().__dir__()} - _UNLISTED)
@@ -402,8 +402,8 @@ class tensor(metaclass=_WatchedClass):
         return binary("logical_or", self, other)
 
     if TYPE_CHECKING:
-        # What the front-end has kernels do with tensors, and the operations that `method` and
-        # `add_methods` give the class, for whoever reads the class without running it.
+        # The operations of kernels on tensors, and those that `method` and `add_methods` give the
+        # class, for readers and type checkers.
         def __getitem__(self, index: Union[_Index, tuple[_Index, ...]]) -> tensor: ...
         def __index__(self) -> int: ...
         def __int__(self) -> int: ...
@@ -602,9 +602,9 @@ def emit(name: str, *args: Any) -> tuple[Any, ...]:
 
 
 def _refuse_tiles(what: str, args: tuple[Any, ...], results: tuple[Any, ...]) -> None:
-    """A function of scalars may make tiles of one element to ask for their types, which is how
-    programs find what a number that might be a constant counts as; nothing may be computed of
-    them, so no code is made for them."""
+    """A function of scalars may make tiles of one element to read their types. Programs find the
+    type of a possibly constant number so. Nothing may be computed from them, so they need no
+    code."""
     made = [value for value in results if isinstance(value, tensor)]
     tiles = [value for value in made if value.shape]
     wrong = [value for value in tiles if value.numel != 1]
@@ -644,8 +644,9 @@ _EFFECTS = {
 
 
 def _refuse_in_scalar_function(what: str, name: str, args: tuple[Any, ...]) -> None:
-    """Memory, output and barriers are of programs; what is run for elements, which a GPU may do
-    on several threads, has none, but loads in the function of a map, which are as often as need be.
+    """Memory, output and barriers belong to programs. Code that runs per element, which a GPU may
+    run on several threads, has none of them. The exception are loads in the function of a map,
+    which may run any number of times.
     """
     if name not in _EFFECTS:
         return
@@ -756,7 +757,7 @@ def _fold(name: str, left: Any, right: Any, specialised: bool = False) -> Option
     if name in ("floordiv", "mod") and numbers[1] == 0:
         return None
     result = function(*numbers)
-    # Where the literal would have another type, the result is not kept as one.
+    # If the literal would have another type, the result is not kept as one.
     known = tensor._known(result) if isinstance(result, bool) or low <= result <= high else None
     return known if known is None or known.type in (type, types.int1) else None
 
@@ -890,7 +891,7 @@ def constant_int(value: Any, what: str, id: str = "E019") -> int:
     )
 
 
-# Who gives a reduction a second operand takes it for the function of two values.
+# A caller who gives a reduction a second operand mistakes it for the function of two values.
 _NO_AXIS = (
     "name a dimension by its number; the larger or smaller of two values is tl.maximum(x, y) or "
     "tl.minimum(x, y)"

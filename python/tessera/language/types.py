@@ -105,7 +105,7 @@ def _describe(name: str, bits: int, kind: str) -> str:
 
 
 owner = "tl"
-"""What the `repr` of a type calls the module that it is in."""
+"""The name of a type's module in its `repr`."""
 
 # The kinds of _C.Type (TsrTypeKind).
 KIND_NUMBER, KIND_POINTER, KIND_BLOCK_POINTER, KIND_DESCRIPTOR, KIND_TF32_DESCRIPTOR = range(5)
@@ -136,8 +136,8 @@ class dtype:
     """The number of this dtype in the core (TsrDType)."""
 
     if TYPE_CHECKING:
-        # Of pointers and tiles alone. Kernels ask it of a tensor's type, of which they know what
-        # it is, and a type checker does not.
+        # Only for pointers and tiles. Kernels ask it of a tensor's type, of which they know what it
+        # is, and a type checker does not.
         element_ty: dtype
 
     def __init__(self, name: str) -> None:
@@ -355,12 +355,12 @@ class dtype:
 
 
 def spelled(dtype: "dtype") -> str:
-    """A type of numbers as kernels spell it: "tl.float32", whoever owns its name."""
+    """A type of numbers as kernels spell it: "tl.float32", whatever module owns its name."""
     return f"tl.{_PUBLIC_NAMES.get(dtype.name, dtype.name)}"
 
 
 def short_name(dtype: "dtype") -> str:
-    """What signatures call a type of numbers: "i32", "u1", "fp16"."""
+    """The name of a type of numbers in signatures: "i32", "u1", "fp16"."""
     if dtype.name == "int1":
         return "u1"
     return dtype.name.replace("int", "i").replace("ui", "u") if dtype.is_int() else dtype.name

@@ -145,7 +145,7 @@ def gdc_launch_dependents() -> None:
 
 
 def _keep_warps() -> None:
-    """A program with assembly gets no more warps than it is to have. Nobody reads this one."""
+    """A program with assembly gets no more warps than it is to have. This one is unused."""
     _read("mov.u32 $0, %ntid.x;", "=r", int32, True)
 
 

@@ -52,7 +52,7 @@ class Signature(NamedTuple):
 
     @staticmethod
     def of(text: str) -> "Signature":
-        """Of a text such as "ff:hypotf:f"."""
+        """Parses a text such as "ff:hypotf:f"."""
         arguments, symbol, result = text.split(":")
         of_arguments = tuple(_TYPES[letter] for letter in arguments)
         return Signature(of_arguments, f"__nv_{symbol}", _TYPES[result])
@@ -63,7 +63,7 @@ class Function(NamedTuple):
 
     name: str
     text: str
-    """What it is."""
+    """Its meaning."""
     signatures: tuple[Signature, ...]
     """Those of libdevice; none where it is an operation of the language."""
     arity: int
@@ -98,8 +98,8 @@ FUNCTIONS: dict[str, Function] = {}
 
 
 OnCPUs = Union[str, Callable[..., tensor]]
-"""What a function is on CPUs: by the name of one in functions/, a module that is imported when
-one of its functions is first compiled."""
+"""The implementation of a function on CPUs: the name of one in functions/, a module that is
+imported when one of its functions is first compiled."""
 
 
 def _functions(module: str) -> Any:

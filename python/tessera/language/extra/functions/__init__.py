@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the functions of `libdevice` are on CPUs and in the interpreter.
+"""The functions of `libdevice` on CPUs and in the interpreter.
 
 Each is written in the operations of the language, so that it is computed a vector at a time
 and means the same wherever it runs. Arguments are tensors (or numbers) of the types that the

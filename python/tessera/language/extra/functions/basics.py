@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the functions are made of: bits of floats, exact sums and products, polynomials."""
+"""Building blocks of the functions: bits of floats, exact sums and products, polynomials."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Bessel functions.
 
-Below 8 they are polynomials about their zeros, so that they are exact next to these, too; from
-8 on amplitudes and phases, of which the error is one of the amplitude.
+Below 8 they are polynomials about their zeros, so that they are accurate next to these, too. From 8
+on, they are amplitudes and phases, whose error is relative to the amplitude.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Made by tools/dev/fit_library_polynomials.py; what each one approximates is told there.
+"""Made by tools/dev/fit_library_polynomials.py, which names the function that each one
+approximates.
 
-The constant term comes first. Of each pair the first is for results in float64, the second
-for those that are rounded to float32; the comment has the largest errors of the fits.
+The constant term comes first. The first of each pair is for results in float64, the second for
+those that are rounded to float32. The comment has the largest errors of the fits.
 """
 
 # fmt: off

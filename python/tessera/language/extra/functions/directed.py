@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Arithmetic and conversions rounded in a given direction, exactly.
 
-The result to nearest is moved to its neighbour where the exact result lies on the other side of
-it, which the sign of its error says: float32 is computed in float64, whose sums and products of
-float32 are exact or nearly so, and float64 with errors that are exact, or too large to lose
-their sign.
+The nearest result is moved to its neighbour if the exact result lies on the other side of it, by
+the sign of its error. float32 is computed in float64, whose sums and products of float32 are exact
+or nearly so. float64 is computed with errors that are exact, or too large to lose their sign.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def _finite(*arguments: tensor) -> Any:
 
 
 def _settled(nearest: tensor, error: tensor, direction: str, arguments: Any) -> tensor:
-    """`nearest`, moved; left alone where an argument is infinite or NaN."""
+    """`nearest`, moved; unchanged if an argument is infinite or NaN."""
     return where(_finite(*arguments), _moved(nearest, error, direction), nearest)
 
 
@@ -213,7 +212,7 @@ def _fma_error(x: tensor, y: tensor, z: tensor, nearest: tensor) -> tensor:
     c, exponent_c = _mantissa(z)
     high, low = exact_product(a, b)
     no_product, no_summand = (x == 0.0) | (y == 0.0), z == 0.0
-    # By how much z is larger. Of what is smaller by 2^200 only the sign matters.
+    # By how much z is larger. For terms smaller by 2^200, only the sign matters.
     apart = exponent_c - (exponent_a + exponent_b)
     hides_product = (no_product | (apart > 200)) & ~no_summand
     hides_summand = ~hides_product & (no_summand | (apart < -200))
@@ -226,8 +225,8 @@ def _fma_error(x: tensor, y: tensor, z: tensor, nearest: tensor) -> tensor:
     low = where(hides_product, 0.0, low)
     high, low = where(no_product, 0.0, high), where(no_product, 0.0, low)
     c = where(no_summand, 0.0, c)
-    # The sum of four numbers without error: from pass to pass what is left over is smaller,
-    # and in the end the first of them that is not 0 has the sign.
+    # The sum of four numbers without error. Each pass makes the remainder smaller. In the end, the
+    # first number that is not 0 has the sign.
     terms = [low, high, c, emit_one("neg", _shifted(nearest, 0 - shift))]
     for _ in range(4):
         for place in range(3):

@@ -159,7 +159,7 @@ def atanh(single: bool, x: tensor) -> tensor:
 
 
 def _root_parts(x: tensor) -> tuple[tensor, tensor, tensor]:
-    """Of |x| = m 2^(3 q), 1 <= m < 8: m, an estimate of m^(-1/3), and q."""
+    """For |x| = m 2^(3 q), 1 <= m < 8: m, an estimate of m^(-1/3), and q."""
     m, exponent = split(absolute(x))
     # The exponents are above -1200, a multiple of 3.
     shifted = cast(exponent, types.int32) + 1200
@@ -228,7 +228,7 @@ def _length(arguments: tuple[tensor, ...], inverse: bool) -> tensor:
         lost = lost + (sub(total, sub(high, virtual)) + sub(product, virtual))
         total, low = high, low + lost
     root = sqrt(total)
-    # What the root of the rounded sum lacks: (total + low - root^2) / (2 root).
+    # The correction of the rounded sum's root: (total + low - root^2) / (2 root).
     positive = root > 0.0
     safe = where(positive, root, 1.0)
     rest = fma(emit_one("neg", root), root, total) + low

@@ -98,7 +98,7 @@ def ldexp(x: tensor, n: tensor) -> tensor:
     mantissa, exponent = split(size)
     total = exponent + cast(n, types.int64)
     if x.dtype == types.float32:
-        # Of float64 every result that float32 has room for is exact.
+        # In float64, every result that float32 can hold is exact.
         total = where(total < -300, -300, where(total > 300, 300, total))
     result = cast(scale(mantissa, total), x.dtype)
     result = with_sign(result, x)

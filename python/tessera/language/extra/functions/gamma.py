@@ -73,13 +73,13 @@ def lgamma(single: bool, x: tensor) -> tensor:
     # Next to 0 it is minus the logarithm of |x| on both sides.
     reflected = is_negative(x) & (size > 2.0**-60)
     held = where(finite & (size > 0.0), size, 1.0)
-    # Not shorter for float32: between zeros of negative numbers little is left of two logarithms.
+    # Not shorter for float32: between zeros of negative numbers, two logarithms nearly cancel.
     del single
     value = _log_gamma(False, held)
     sine = absolute(_sine(False, where(reflected & finite, held, 0.5)))
     is_pole = sine == 0.0
     other = call("log", math.pi / (held * where(is_pole, 1.0, sine)))
-    # Where the product would be infinite or its inverse 0, the poles are all there is.
+    # If the product would be infinite or its inverse 0, only the poles remain.
     value = where(reflected, other - value, value)
     value = where((size == 0.0) | (reflected & is_pole) | (size == INFINITY), INFINITY, value)
     return where(x != x, x, value)

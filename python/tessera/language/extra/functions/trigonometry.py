@@ -55,7 +55,7 @@ def sinpi(single: bool, x: tensor) -> tensor:
     finite = absolute(x) < INFINITY
     held = where(finite, x, 0.0)
     r, quarters, sine, cosine = sincospi(single, held)
-    # Of integers it is a zero with their sign.
+    # For integers it is a zero with their sign.
     result = where((r == 0.0) & ((quarters & 1) == 0), with_sign(x * 0.0, x), 0.0)
     result = where((r == 0.0) & ((quarters & 1) == 0), result, _chosen(quarters, sine, cosine))
     return where(finite, result, NAN)
@@ -68,14 +68,15 @@ def cospi(single: bool, x: tensor) -> tensor:
     held = where(finite, x, 0.0)
     r, quarters, sine, cosine = sincospi(single, held)
     result = _chosen((quarters + 1) & 3, sine, cosine)
-    # Of an integer and a half it is 0, without a sign.
+    # For an integer and a half it is 0, without a sign.
     result = where((r == 0.0) & ((quarters & 1) == 1), 0.0, result)
     return where(finite, result, NAN)
 
 
 def _angle(single: bool, y: tensor, x: tensor) -> tuple[tensor, tensor]:
     """atan(y / x) of numbers that are not negative, as a sum of two."""
-    # Of ratios up to tan(pi/8) as they are, up to its inverse from pi/4 on, else from pi/2 on.
+    # Ratios up to tan(pi/8) are used directly, up to its inverse relative to pi/4, and otherwise to
+    # pi/2.
     middle = y > x * math.tan(math.pi / 8)
     large = mul(y, math.tan(math.pi / 8)) > x
     top = where(large, emit_one("neg", x), where(middle, sub(y, x), y))
