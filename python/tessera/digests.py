@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Keys: hashes over what tells kernels, files and machines apart."""
+"""Keys: hashes over the properties that distinguish kernels, files and machines."""
 
 from __future__ import annotations
 

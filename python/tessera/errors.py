@@ -72,7 +72,7 @@ class TesseraError(Exception):
     """
 
     __notes__: list[str]
-    """What a traceback shows below the message (from Python 3.11 on)."""
+    """The text that a traceback shows below the message (from Python 3.11 on)."""
 
     def _point_to_explanation(self, id: str) -> None:
         """Has a traceback end with where `id` is explained. The text of the error is the same."""
@@ -179,7 +179,7 @@ class CompilationError(TesseraError):
 
     @property
     def error_message(self) -> str:
-        """What is wrong, without the place."""
+        """The message, without the place."""
         return self.message
 
     @classmethod
@@ -462,7 +462,7 @@ class TuningError(LaunchError, AutotunerError):
 
 
 class InterpreterError(TesseraError):
-    """What the interpreter finds, and compiled kernels only with `debug`."""
+    """Errors that the interpreter finds, and compiled kernels only with `debug`."""
 
 
 class OutOfResources(CompilationError):

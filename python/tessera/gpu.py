@@ -27,7 +27,7 @@ __all__ = ["Finding", "SharedAccess", "Simulated", "Simulation", "simulate"]
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """What a kernel did wrong, as it was seen first.
+    """A mistake of a kernel, as first observed.
 
     Example:
         import numpy as np
@@ -53,7 +53,7 @@ class Finding:
     """"file:line:column" of the line in the kernel."""
     program: tuple[int, int, int]
     block: int
-    """Of the program's cluster; -1 if a program is one block."""
+    """The rank in the program's cluster; -1 if a program is one block."""
     thread: int
     """Of the block."""
     address: int
@@ -64,7 +64,8 @@ class Finding:
     array: str
     """The argument that it is about; empty if it is about none."""
     element: int
-    """Of that array, counted from the one at the lowest address; -1 if there is no array."""
+    """The index in that array, counted from the element at the lowest address; -1 if there is no
+    array."""
     text: str
     """All of that in one line."""
 
@@ -106,7 +107,7 @@ class SharedAccess:
 
 @dataclasses.dataclass(frozen=True)
 class Simulation:
-    """What a simulated launch did.
+    """The report of a simulated launch.
 
     Example:
         import numpy as np
@@ -127,7 +128,7 @@ class Simulation:
     findings: tuple[Finding, ...]
     shared: tuple[SharedAccess, ...]
     instructions: int
-    """Of warps."""
+    """The number of instructions of warps."""
     lane_operations: int
     division: Optional[tuple[int, bool]] = None
     """`num_ctas` and `split_k` of the variant that a launch of few programs took, if it took one."""
@@ -282,7 +283,7 @@ class Simulated:
         try:
             compile(dataclasses.replace(options, num_ctas=blocks, split_k=split_k))
         except _C.CoreError:
-            return None  # as a launch: nobody has asked for the variant
+            return None  # as in a launch: no one has requested the variant
         return blocks, split_k
 
 
@@ -324,15 +325,14 @@ def simulate(
 ) -> Simulated:
     """`simulate(kernel)[grid](*args)` runs a kernel with the simulator; returns a Simulation.
 
-    The kernel is compiled for the GPU architecture `target` (an option of the launch,
-    "sm_90a" if not given) up to the code of single threads; that is run on the CPU, in an
-    order of warps that `seed` decides. Arrays are the CPU's. `memory` has arrays that the
-    kernel finds by itself, by addresses in memory. Those of the arrays that `unwritten` has,
-    too, hold nothing until the kernel writes them. Copies that go on beside the program
-    arrive when the seed says ("random"), as "early" or as "late" as they can. With
-    `races=False` global memory is not watched. With `multiprocessors` the launch is done as on a
-    GPU of so many SMs: a kernel of few programs as the variant for clusters that a launch chooses
-    (`Simulation.division`), a persistent one by as many blocks.
+    The kernel is compiled for the GPU architecture `target` (an option of the launch, "sm_90a" if
+    not given) up to the code of single threads; that is run on the CPU, in an order of warps that
+    `seed` decides. Arrays are the CPU's. `memory` has arrays whose addresses the kernel loads from
+    memory. Those of the arrays that `unwritten` has, too, hold nothing until the kernel writes
+    them. Copies that go on beside the program arrive when the seed says ("random"), as "early" or
+    as "late" as they can. With `races=False` global memory is not watched. With `multiprocessors`
+    the launch is done as on a GPU of so many SMs: a kernel of few programs as the variant for
+    clusters that a launch chooses (`Simulation.division`), a persistent one by as many blocks.
 
     Example:
         import numpy as np
@@ -368,8 +368,8 @@ def _flatten(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def _memory_of(value: Any) -> Iterator[tuple[int, int, bool, int]]:
-    """Where the elements of an array lie: the first byte and the end; whether they may only
-    be read, and their size."""
+    """The memory of an array: the first byte and the end, whether it is read-only, and the size of
+    elements."""
     while isinstance(value, TensorWrapper):
         value = value.base
     interface = getattr(value, "__array_interface__", None)

@@ -46,7 +46,7 @@ class ForkSafeLock:
         self._lock.release()
 
     def _take(self) -> None:
-        # Whoever has it for longer does not get on, and a fork must.
+        # A thread that holds it for longer makes no progress, and a fork must.
         self._is_taken = self._lock.acquire(timeout=self._patience)
 
     def _give_back(self) -> None:
@@ -94,7 +94,8 @@ def reserve(size: int) -> None:
 
 _PARSING_BYTES = 2 << 20
 _BYTES_PER_CHARACTER = 512
-"""Of a tree and of what makes it: CPython takes about 110, and 420 for dense formulas."""
+"""The bytes of a tree and of its construction: CPython takes about 110, and 420 for dense
+formulas."""
 _LOADING_BYTES = 8 << 20
 
 
@@ -160,8 +161,8 @@ def compile_tree(tree: ast.Module, file_name: str, flags: int) -> CodeType:
         return code
 
 
-# What is loaded late is loaded under a lock. CPython has one for each module, of which a fork
-# knows nothing: a child would wait for ever for a module that another thread was loading.
+# Late imports run under a lock. CPython has one for each module, of which a fork knows nothing: a
+# child would wait for ever for a module that another thread was loading.
 _LOADING = ForkSafeLock(patience=30.0)
 _loaded: set[tuple[str, ...]] = set()
 

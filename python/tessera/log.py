@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What Tessera does, for Python's `logging`: the logger "tessera", at the level INFO.
+"""Log messages for Python's `logging`: the logger "tessera", at the level INFO.
 
 TESSERA_LOG=info prints it to the standard error stream. A program that has set up `logging` gets it
 there, too. `logging` is not loaded for it: where nobody has, there is nobody to tell.
@@ -19,7 +19,7 @@ _printed: list[Any] = []
 
 
 def info(message: str, *parts: Any) -> None:
-    """Tells `message % parts`."""
+    """Logs `message % parts`."""
     is_printed = settings.log == "info"
     if not is_printed and not _printed and "logging" not in sys.modules:
         return

@@ -125,7 +125,7 @@ class Setting(Generic[T]):
         note_change()
 
     def checked(self, value: Optional[T]) -> T:
-        """What is assigned, which passes the same check as what the environment says."""
+        """The assigned value, which passes the same check as that of the environment."""
         if value is None or value == self.default:
             return self.default
         return self.read(str(int(value)) if isinstance(value, bool) else str(value))
@@ -142,7 +142,7 @@ class Setting(Generic[T]):
 
 
 class Settings:
-    """What the environment tells Tessera; see the module."""
+    """The settings from the environment; see the module."""
 
     cache_dir = Setting[str](
         "TESSERA_CACHE_DIR",
@@ -259,10 +259,10 @@ class Settings:
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
         self._layers: list[dict[str, Any]] = []
-        """What the blocks of `override` have assigned, the innermost last."""
+        """The values of `override` blocks, the innermost last."""
         self._names_are_checked = False
         self.generation = 0
-        """Grows with each change, so that a launch can tell whether it must look again."""
+        """Grows with each change, so that a launch knows whether it must read settings again."""
 
     def reload(self) -> None:
         """Forgets what was assigned or read: the environment counts again."""
@@ -276,7 +276,7 @@ class Settings:
         """Assigns settings for the duration of a `with` block.
 
         They hold for the whole process: all threads and asyncio tasks have them until the block
-        ends. Of several blocks, the one that was entered last counts. To change a setting for one
+        ends. With several blocks, the one that was entered last counts. To change a setting for one
         launch, give the launch an option: `kernel[grid](..., num_threads=1)`.
         """
         known = _by_name()

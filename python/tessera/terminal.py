@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the standard error stream leads to."""
+"""The kind of the standard error stream."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ def try_version(name: str, tested: str, fix: str, program: Callable[[], None]) -
     """Runs `program` once a process. It raises where `name` ("torch 2.16.0") does not fit; `tested`
     says which versions are known to ("torch 2.11 to 2.15"). Within `program` this does nothing.
 
-    The caller may be in the middle of a trace, of which `program` is to be no part: not in a thread
-    of its own, for which the locks of the caller's compiler would not be free.
+    The caller may be in the middle of a trace, of which `program` must not be a part. It cannot run
+    in a separate thread, since the caller's compiler holds its locks.
 
     Warns once. Raises UnsupportedError (E077), with what the program raised as its cause, now and
     whenever `name` is tried again. E062 and E075 pass through: they are mistakes of the caller's,

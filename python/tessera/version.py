@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What version of Tessera this is: of a wheel what it was built as, of a checkout what git says.
+"""The version of Tessera: that of the build for a wheel, that of git for a checkout.
 
 A commit with the tag v1.2.3 is version 1.2.3; one that comes N commits after it is
 1.2.4.devN+gHASH. Before the first tag, N counts from the first commit.
@@ -14,7 +14,7 @@ import subprocess
 __all__ = ["version", "version_of_git"]
 
 NEXT_WITHOUT_TAG = "0.1.0"
-"""What the first release will be."""
+"""The number of the first release."""
 
 
 def version() -> str:
@@ -47,7 +47,7 @@ def version_of_git(root: str) -> str:
 
 
 def _git(root: str, *arguments: str) -> str:
-    """What git answers, or nothing where it cannot."""
+    """The output of git, or nothing if it fails."""
     try:
         run = subprocess.run(
             ["git", "-C", root, *arguments], capture_output=True, text=True, timeout=10

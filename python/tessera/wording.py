@@ -46,7 +46,7 @@ def shown(value: Any, most: int = 60) -> str:
     try:
         text = repr(value)
     except Exception:
-        # Of an integer of more than 4300 digits, Python makes no text.
+        # Python refuses to print an integer of more than 4300 digits.
         if isinstance(value, int):
             return f"an integer of {value.bit_length()} bits"
         return with_article(type(value).__name__)

@@ -39,7 +39,7 @@ from tessera.runtime.signatures import parse_signature
 from tessera.wording import shown
 
 _HOST_ABI = 3
-"""Of compiled code for the CPU, as runtime/tessera_aot.c knows it."""
+"""The attributes of compiled code for the CPU, as in runtime/tessera_aot.c."""
 
 _RUNTIME = Path(__file__).parent / "runtime"
 _CHECKOUT = Path(__file__).parents[3]
@@ -49,7 +49,7 @@ _OF_CORE = {
 }
 """Files of the runtime that the core is built of, too. A wheel has them beside the others."""
 
-# What __builtin_cpu_supports of GCC and Clang is asked for.
+# The names for __builtin_cpu_supports of GCC and Clang.
 _X86_FEATURES = (
     "sse4.2 popcnt avx avx2 fma bmi bmi2 avx512f avx512bw avx512cd avx512dq avx512vl avx512vnni "
     "avx512vbmi avx512vbmi2 avx512ifma avx512bitalg avx512vpopcntdq"
@@ -63,7 +63,7 @@ _X86_LEVELS = {
 """How many of these a CPU of a level has."""
 
 _AARCH64_FEATURES = {"dotprod": (16, 20), "sve": (16, 22), "i8mm": (26, 13), "bf16": (26, 14)}
-"""Where the kernel of Linux tells of them."""
+"""The place where the kernel of Linux reports them."""
 
 
 class Request(NamedTuple):
@@ -74,13 +74,13 @@ class Request(NamedTuple):
 
 
 class Library(NamedTuple):
-    """What was written."""
+    """The written files."""
 
     header: Path
     sources: tuple[Path, ...]
-    """What a program is compiled with."""
+    """The compiler flags of a program."""
     objects: tuple[Path, ...]
-    """What it is linked with."""
+    """Its linker flags."""
     cubins: tuple[Path, ...]
 
 
@@ -330,9 +330,9 @@ def _function(kernel: JITFunction[Any, Any], built: Sequence[_Specialisation]) -
 
 
 def _site_text(site: dict[str, Any]) -> str:
-    """What is said where a place of the source fails."""
+    """The message for a failing place of the source."""
     text = site["message"] or "assertion"
-    if site["access"]:  # nobody says how large arrays are, so it is the offset
+    if site["access"]:  # the extents of arrays are unknown, so it is the offset
         text = f"the offset of a {site['access']} does not fit its integers"
     return f"{site['file']}:{site['line']}: {text}" if site["file"] else text
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a specialisation takes for granted of a launch, as tables of C (`tessera_limits`).
+"""The assumptions of a specialisation about a launch, as tables of C (`tessera_limits`).
 
 The core has these tables for its own launches (include/tessera/Runtime/CUDA/LaunchLimits.h), and
 says what is in them (`Kernel.limits`). Here they are written down once more, for

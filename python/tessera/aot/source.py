@@ -21,7 +21,7 @@ C_TYPES = {
     "fp8e5": "uint8_t", "fp8e4nv": "uint8_t", "fp8e4b8": "uint8_t", "fp8e5b16": "uint8_t",
     "fp8e4b15": "uint8_t", "fp16": "uint16_t", "bf16": "uint16_t", "fp32": "float", "fp64": "double",
 }  # fmt: skip
-"""Of an element, or of a number: 16-bit and 8-bit floats are passed as their bits."""
+"""The C type of an element, or of a number: 16-bit and 8-bit floats are passed as their bits."""
 
 _RESERVED = frozenset(
     "alignas alignof and asm auto bool break case catch char class compl const constexpr continue "
@@ -56,7 +56,7 @@ class Parameter(NamedTuple):
 
     name: str
     type: str
-    """What a signature calls it, such as "*fp32"."""
+    """Its name in a signature, such as "*fp32"."""
     is_stored: bool
 
     @property
@@ -95,7 +95,7 @@ class Variant(NamedTuple):
     assertions: tuple[str, ...] = ()
     cubin: Optional[bytes] = None
     facts: tuple[tuple[str, int], ...] = ()
-    """Of a kernel for a GPU: the fields of tessera_gpu_kernel."""
+    """For a kernel for a GPU: the fields of tessera_gpu_kernel."""
     limits: tuple[str, ...] = ()
     """The lines that define what it takes for granted of a launch; none if it is nothing."""
 

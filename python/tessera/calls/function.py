@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """@function: a kernel that is called like a function, and returns new arrays.
 
-The call makes the outputs, works the grid out and launches. Where an argument is an array of JAX,
-or stands for one inside `jax.jit`, the call is one of `tessera.jax.call`.
+The call makes the outputs, works the grid out and launches. If an argument is an array of JAX, or
+stands for one inside `jax.jit`, the call is one of `tessera.jax.call`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class OutputShape(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """What follows from the shapes of a call's arguments."""
+    """The values that follow from the shapes of a call's arguments."""
 
     outputs: Sequence[OutputShape]
     extents: Sequence[tuple[str, int]]
@@ -42,7 +42,7 @@ class _Plan(NamedTuple):
 
 
 class _Blocks(dict[str, Any]):
-    """What a grid is asked of: arguments, and the defaults of others."""
+    """The arguments of a grid function: those of the call, and the defaults of others."""
 
     def __init__(self, given: dict[str, Any], defaults: dict[str, Any]) -> None:
         super().__init__(given)
@@ -61,7 +61,7 @@ _MOST_KNOWN = 256
 
 
 class Function(KernelInterface):
-    """What `@tessera.function` makes of a kernel. `f(*args, **options)` returns the outputs: one
+    """The result of `@tessera.function` on a kernel. `f(*args, **options)` returns the outputs: one
     array, or a tuple of several. `f[grid](...)` still launches the kernel as it is."""
 
     def __init__(

@@ -18,7 +18,7 @@ from tessera.wording import with_article
 
 
 def library_of(value: Any) -> str:
-    """Whose array `value` is: "numpy", "torch", ...; empty for what is no array."""
+    """The library of the array `value`: "numpy", "torch", ...; empty if it is not an array."""
     cls = type(value)
     known = _libraries_of_types.get(cls)
     if known is None:
@@ -123,11 +123,11 @@ def _tensorflow(like: Any, shape: tuple[int, ...], dtype: Optional[types.dtype],
 
 
 _TENSORFLOW_ALIGNMENT = 64
-"""Of arrays that TensorFlow takes over; it ends the process where one has less."""
+"""The alignment of arrays that TensorFlow takes over; it ends the process if one has less."""
 
 
 def finished(like: Any, output: Any) -> Any:
-    """What a call returns for an output, once the kernel has filled it."""
+    """The value that a call returns for an output, once the kernel has filled it."""
     if library_of(like) != "tensorflow":
         return output
     tensorflow = sys.modules["tensorflow"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The shapes of a plain call: "x[m, n], y -> out[m / BLOCK]".
 
-On the left of the arrow stand the arguments of the call, on the right the arrays that it makes;
-all are parameters of the kernel. What stands in brackets names the extents of an array:
+On the left of the arrow stand the arguments of the call, on the right the arrays that it makes; all
+are parameters of the kernel. The names in brackets are the extents of an array:
 
 - `n` is an extent; where a name comes twice, the extents have to be equal.
 - `*n` stands for any number of extents, and counts as their product.
@@ -54,7 +54,7 @@ class ArrayShape(NamedTuple):
 
 
 class Shapes(NamedTuple):
-    """What a text of shapes says."""
+    """The meaning of a text of shapes."""
 
     inputs: tuple[ArrayShape, ...]
     outputs: tuple[ArrayShape, ...]
@@ -146,7 +146,7 @@ def _parse_extents(text: str, name: str) -> tuple[Extent, ...]:
 
 
 class Sizes:
-    """What the names of extents stand for in one call."""
+    """The values of the names of extents in one call."""
 
     def __init__(self) -> None:
         self._found: dict[str, tuple[tuple[int, ...], str]] = {}

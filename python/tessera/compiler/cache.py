@@ -132,7 +132,7 @@ class Cache:
     """The folder of entries at `root`. `mode` is "rw", "ro" or "off"."""
 
     title = "kernel cache"
-    """What warnings call it."""
+    """Its name in warnings."""
 
     def __init__(
         self, root: str, mode: str, build_id: str, max_bytes: int, max_entries: int = 1 << 17
@@ -223,7 +223,8 @@ class Cache:
         return len(keys)
 
     def prune(self, max_bytes: int, now: Optional[float] = None) -> int:
-        """Removes what was used least recently, until `max_bytes` are left; the number removed."""
+        """Removes the least recently used entries, until `max_bytes` remain; returns the number
+        removed."""
         return self._sweep(range(_SHARDS), max_bytes, time.time() if now is None else now, 0)
 
     def _read(self, key: bytes) -> dict[str, bytes]:
@@ -336,7 +337,7 @@ class Cache:
 
 
 class _Folder:
-    """An open folder that belongs to this user and that nobody else may write to."""
+    """An open folder that belongs to this user and that no other user may write to."""
 
     def __init__(self, path: str, dir_fd: Optional[int] = None) -> None:
         self.fd = os.open(path, _FOLDER_FLAGS, dir_fd=dir_fd)
@@ -354,7 +355,7 @@ class _Folder:
         os.close(self.fd)
 
     def enter(self, path: str, create: bool = False) -> "_Folder":
-        """A folder further down, each step of the way checked."""
+        """A nested folder, with a check of each component."""
         here: Optional[_Folder] = None
         try:
             for name in path.split("/"):
@@ -414,7 +415,7 @@ class _Folder:
 
 
 def _size(status: os.stat_result) -> int:
-    """What a file takes of the disk, which is whole blocks."""
+    """The disk space of a file, in whole blocks."""
     return max(status.st_size, status.st_blocks * 512)
 
 

@@ -48,7 +48,7 @@ class Found(NamedTuple):
 
     kernel: _C.Kernel
     reads: Reads
-    """What it depends on."""
+    """Its dependencies."""
     was_cached: bool
     seconds: float
     """That it took to find or to compile it."""
@@ -68,7 +68,7 @@ def find_or_compile(
         return time.monotonic() - start
 
     if settings.dump_dir or settings.override_dir:
-        # What is wanted is the compiling itself.
+        # The caller wants the compilation itself.
         built = build(fn, specs, options)
         kernel = _compile(fn, specs, options, built, keep_stages=True)
         return Found(kernel, built.reads, False, elapsed(), has_stages=True)
@@ -123,7 +123,7 @@ def build(
 ) -> BuiltModule:
     """The tile IR of a kernel for arguments as `specs` describes them, and what it depends on.
 
-    What is `interpreted` finds mistakes that compiled code finds with `debug` alone.
+    `interpreted` code finds mistakes that compiled code finds only with `debug`.
     """
     load_front_end()
     from tessera.frontend.build import build_module as front_end
@@ -200,7 +200,7 @@ def _say_slow(name: str, limit: int, built: BuiltModule, spent: dict[str, Any]) 
 
 
 def _shown_part(part: str) -> str:
-    """What took a part of the time: a pass, unless the text says what it is."""
+    """The part that took the time: a pass, unless the text says otherwise."""
     if part == "":
         return "steps between the passes"
     return part if " " in part or part == "ptxas" else f"the pass `{part}`"
@@ -248,7 +248,7 @@ def compile_stage(path: str, options: CompileOptions) -> _C.Kernel:
 
 
 def _canonical_text(module: _C.Module, options: CompileOptions) -> str:
-    """The IR, with places in the source only where compiled code can tell them.
+    """The IR, with places in the source only where compiled code can report them.
 
     With `debug`, any access can, and any promise.
     """

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a kernel's IR depends on besides its arguments, in a form that another process can check.
+"""The dependencies of a kernel's IR besides its arguments, in a form that another process can
+check.
 
 That is first a hash: of the source of the kernel and of every @jit function it can reach, of
 the values of the globals they name, and of the front-end itself. It leads a new process to a
@@ -7,9 +8,9 @@ link in the disk cache. The link has what the compilation then read in fact (`pa
 paths from the kernel; only where all of them give the same again (`replay`) it leads on to
 the machine code. So a new process finds a kernel without building its IR first.
 
-A wrong answer would serve stale code, so whatever is not plainly understood (a global of an
-unknown type, a host function called at compile time) gives no hash or no link at all. Such a
-kernel is still cached, by its IR.
+A wrong answer would serve stale code. So anything uncertain (a global of an unknown type, a host
+function called at compile time) gives no hash or no link at all. Such a kernel is still cached, by
+its IR.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def source_key(fn: JITCallable, *values: Any) -> Optional[bytes]:
 
 
 def pack_reads(reads: Reads) -> Optional[bytes]:
-    """What was read, for another process; None if that cannot be told."""
+    """The reads, for another process; None if they cannot be described."""
     if reads.portable is None:
         return None
     try:
@@ -107,7 +108,7 @@ def replay(fn: JITCallable, specs: Sequence[ArgSpec], packed: bytes) -> Optional
 
 
 def _value_at(path: Path, values: dict[Path, Any]) -> Any:
-    """What a path led to; items of tuples are on the way to others without being read."""
+    """The value at a path; items of tuples may be passed through without being read."""
     if path not in values:
         kind, name = path[-1]
         if kind != "item":
@@ -119,7 +120,7 @@ def _value_at(path: Path, values: dict[Path, Any]) -> Any:
 def _fingerprint(value: Any) -> bytes:
     """Equal in another process just if the front-end takes the value for the same.
 
-    What it may read of the value besides is noted by itself.
+    Its other reads of the value are recorded separately.
     """
     if value is MISSING:
         return digest("missing")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What there is to know about a compiled kernel: by name, and as attributes.
+"""The properties of a compiled kernel: by name, and as attributes.
 
 `kernel.metadata["shared_bytes"]` is what the compiler says; `kernel.metadata.shared` and the
 other attributes are what programs written for Triton ask, and `_fields` and `_asdict` list
@@ -112,7 +112,7 @@ class KernelMetadata(Mapping[str, Any]):
 
     @property
     def target(self) -> GPUTarget:
-        """What it is compiled for."""
+        """Its target."""
         if self._facts["target"] == "cuda":
             return GPUTarget("cuda", int(self._facts["capability"]), WARP_SIZE)
         return GPUTarget("cpu", str(self._facts["cpu"]), WARP_SIZE)
@@ -147,5 +147,5 @@ class KernelMetadata(Mapping[str, Any]):
 
     @property
     def tensordesc_meta(self) -> tuple[()]:
-        """What a launch would need to know about descriptors: nothing, they are arguments."""
+        """Triton's description of descriptors for launches: empty, since they are arguments."""
         return ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a launch or a compilation can be told besides the kernel's own arguments."""
+"""Options of a launch or a compilation, besides the kernel's own arguments."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ class CompileOptions:
     1 there are more where far too much would be spilled, and in launches of few programs (`split_k`). Without
     effect on a CPU."""
     split_k: Optional[bool] = None
-    """Split a loop that sums up dots along K among the blocks of a cluster. With `num_ctas` above 1,
-    True prefers this to partitioning tiles, and False forbids it. With 1, unless it is False, a launch
-    of few programs may have clusters that split sums, or two blocks that partition tiles. That depends
-    on the grid and the GPU, and so do the last bits of the sums. Without effect on a CPU and with
-    `deterministic`."""
+    """Split a loop that accumulates dots along K among the blocks of a cluster. With `num_ctas`
+    above 1, True prefers this to partitioning tiles, and False forbids it. With 1, unless it is
+    False, a launch of few programs may have clusters that split sums, or two blocks that partition
+    tiles. That depends on the grid and the GPU, and so do the last bits of the sums. Without effect
+    on a CPU and with `deterministic`."""
     maxnreg: Optional[int] = None
     """How many registers a thread may have on a GPU, up to 255; None leaves it to the compiler."""
     launch_cooperative_grid: bool = False
@@ -121,12 +121,13 @@ class CompileOptions:
     target: str = "auto"
     """"cpu", "cuda", or "auto": where the arrays are, and the CPU where there are none."""
     cpu: str = "host"
-    """What CPU to compile for, as LLVM names it, such as "x86-64-v3"; "host" for this one. On any
-    machine, "aarch64" or "aarch64:neoverse-n1" for one of that architecture. `TESSERA_CPU` says it where the option is not given."""
+    """The CPU to compile for, by LLVM's name, such as "x86-64-v3"; "host" for this one. On any
+    machine, "aarch64" or "aarch64:neoverse-n1" for one of that architecture. `TESSERA_CPU` says it
+    where the option is not given."""
     features: str = ""
     """Changes to that CPU's features, such as "-avx512f"."""
     arch: str = ""
-    """What GPU to compile for, such as "sm_90a"; empty for the one that is launched on."""
+    """The GPU to compile for, such as "sm_90a"; empty for the one of the launch."""
     tensor_maps: bool = True
     """Allow conditions on launches: tensor maps of arrays, for GPUs with TMA, and sizes and grids small
     enough for indices not to wrap. A kernel compiled without it accepts any arguments."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the compiler and the assembler have to say of a kernel: lines of text that are records.
+"""Remarks of the compiler and the assembler about a kernel: lines of text that are records.
 
     for remark in kernel.remarks:
         print(remark)  # "kernel.py:12:9: dot of 64x64x64 of f16 by wgmma"
@@ -21,7 +21,7 @@ class Remark(str):
     """A line that names its place, with what it says as attributes."""
 
     kind: str
-    """What it is about, such as "dot" or "fewer-stages"."""
+    """Its kind, such as "dot" or "fewer-stages"."""
     message: str
     """The text without the place."""
     file: str
@@ -31,7 +31,7 @@ class Remark(str):
     column: int
     """The column in it, counted from 1; 0 where none is known."""
     values: Mapping[str, Union[int, str]]
-    """What is in the text, by name."""
+    """The values in the text, by name."""
 
     def __new__(
         cls,

@@ -4,9 +4,9 @@ what they send back.
 
 A pickled CompiledKernel is an error, since programs want the function that knows how to compile.
 Inductor pickles the `__dict__` of one, whose function it has taken out of its JITFunction before
-(`fn.fn = None`). Of that an outline arrives: what a launcher asks of a function. Inductor takes the
-same things out of it that it takes out of a JITFunction, and puts them back, when it keeps what has
-arrived for other processes.
+(`fn.fn = None`). An outline of it arrives: the attributes that a launcher reads of a function.
+Inductor takes the same things out of it that it takes out of a JITFunction, and puts them back,
+when it keeps what has arrived for other processes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class FunctionOutline:
         return [param.num for param in self.params if param.is_constexpr]
 
     def repr(self, specialisation: Any = None) -> str:
-        """What the kernel is called."""
+        """The name of the kernel."""
         return self.__name__
 
 

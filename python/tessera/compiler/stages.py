@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The stages on the way from a kernel's source to its machine code."""
+"""The stages from a kernel's source to its machine code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OTHER_NAMES = {
     "ttgir": {"cpu": "strips", "cuda": "tilegpu"},
     "llir": {"cpu": "llvmir", "cuda": "llvmir"},
 }
-"""What Triton calls a stage, and which it is here."""
+"""Triton's name of a stage, and the stage here."""
 
 
 class NoCubin(LaunchError, KeyError):
@@ -75,6 +75,7 @@ class Stages(Mapping[str, Any]):
         return sum(1 for _ in self)
 
     def __repr__(self) -> str:
-        # Of a kernel that was launched it takes a compilation to see the stages, not their names.
+        # For a launched kernel, reading the stages takes a compilation, but reading their names
+        # does not.
         names = self._names if self._rebuild is not None else tuple(self)
         return f"<stages {', '.join(names)}>"

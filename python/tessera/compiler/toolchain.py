@@ -18,12 +18,12 @@ from tessera.errors import ToolchainWarning, warn_of_machine
 from tessera.machine.gpus import has_instruction
 from tessera.settings import settings
 
-# Where the packages for CUDA 13 and those for CUDA 12 put it, below site-packages/nvidia.
+# Its places in the packages for CUDA 13 and for CUDA 12, below site-packages/nvidia.
 _PTXAS = ("cu13/bin/ptxas", "cuda_nvcc/bin/ptxas")
 _LIBDEVICE = ("cu13/nvvm/libdevice/libdevice.10.bc", "cuda_nvcc/nvvm/libdevice/libdevice.10.bc")
 
 _folders: dict[tuple[str, ...], tuple[str, ...]] = {}
-"""Where the package `nvidia` lies, for one search path."""
+"""The places of the package `nvidia`, for one search path."""
 
 
 def find_ptxas() -> str:
@@ -38,7 +38,7 @@ def find_ptxas() -> str:
 
 
 def ptxas_version(path: str) -> str:
-    """What the program says of itself, such as "13.0.88"; empty if it does not."""
+    """The version that the program reports, such as "13.0.88"; empty if none."""
     import subprocess
 
     try:
@@ -50,8 +50,9 @@ def ptxas_version(path: str) -> str:
 
 
 def miscompiles(version: str) -> bool:
-    """True if other projects found kernels that this release of ptxas gets wrong for sm_90a: those
-    of CUDA 12.8 to 13.0 (a causal attention, wgmma whose operands in registers change too early).
+    """True if other projects found kernels that this release of ptxas miscompiles for sm_90a. These
+    are the releases of CUDA 12.8 to 13.0 (causal attention, wgmma whose operands in registers
+    change too early).
     """
     release = tuple(int(part) for part in version.split(".")[:2] if part)
     return (12, 8) <= release < (13, 1)
@@ -101,7 +102,7 @@ def find_libdevice() -> str:
 
 
 def _toolkits() -> Sequence[str]:
-    """Where CUDA toolkits may lie."""
+    """Possible places of CUDA toolkits."""
     homes = (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda")
     return [home for home in homes if home]
 
@@ -132,8 +133,8 @@ def _packaged(names: Sequence[str]) -> Iterator[str]:
 
 
 def _trusted() -> Iterator[str]:
-    """Where packages are looked for, but for the working directory, which Python puts there by
-    itself: programs are not taken from wherever one happens to be."""
+    """The search path of packages, without the working directory, which Python adds: programs are
+    not taken from the current folder."""
     here = os.path.realpath(os.curdir)
     for path in sys.path:
         installed = os.path.basename(path) in ("site-packages", "dist-packages")

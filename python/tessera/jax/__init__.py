@@ -47,7 +47,6 @@ def call(
 def register() -> None:
     """Makes programs with kernels runnable that another process has compiled or exported.
 
-    `call` does so by itself. Raises UnsupportedError (E077) for a version of JAX that is not
-    known.
+    `call` does so itself. Raises UnsupportedError (E077) for a version of JAX that is not known.
     """
     load("tessera.jax.calls").register()

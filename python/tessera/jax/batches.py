@@ -24,7 +24,7 @@ from tessera.runtime.jit import JITFunction
 from tessera.runtime.specialize import Bound
 
 _MOST_ALONG_LAST_AXIS = 65535
-"""Of a grid on NVIDIA's GPUs."""
+"""The limit of a grid on NVIDIA's GPUs."""
 
 
 class Batch(NamedTuple):

@@ -45,8 +45,8 @@ class Output(NamedTuple):
 
 
 class Constant:
-    """A parameter that gets a number or another constant. Constants are equal where a kernel could
-    not tell them apart."""
+    """A parameter that gets a number or another constant. Constants are equal if a kernel cannot
+    distinguish them."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -79,7 +79,7 @@ class Plan:
     grid: tuple[int, int, int]
     options: tuple[tuple[str, Any], ...]
     batches: tuple[Batch, ...] = ()
-    """Of jax.vmap, the innermost first."""
+    """The batch sizes of jax.vmap, the innermost first."""
 
 
 def call(
@@ -238,7 +238,7 @@ def _call(
 
 
 class _Like:
-    """What a grid function, or a heuristic, sees of an output."""
+    """An output as a grid function, or a heuristic, gets it."""
 
     def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
         self.shape, self.dtype = shape, dtype

@@ -14,7 +14,7 @@ from tessera.locks import load
 from tessera.untried import release, try_version
 
 TARGET = "tessera_launch"
-"""What custom calls that launch kernels are named."""
+"""The name of custom calls that launch kernels."""
 
 NEWEST = (0, 12)
 """The last version of JAX that was tested, as (major, minor). The first is the first with jax.ffi."""
@@ -67,7 +67,7 @@ def _register() -> None:
 
 
 def interface_version(headers: Path) -> tuple[int, int]:
-    """The version of XLA's interface, of which its headers alone tell."""
+    """The version of XLA's interface, which only its headers give."""
     try:
         text = (headers / "xla" / "ffi" / "api" / "c_api.h").read_text(errors="replace")
     except OSError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What this machine is to programs that ask before they launch: a target, a device, its sizes."""
+"""Properties of this machine for programs before a launch: a target, a device, its sizes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def current_target() -> GPUTarget:
 
 @functools.lru_cache(maxsize=None)
 def architecture(device: int) -> str:
-    """What to compile for to run on a GPU, such as "sm_90a".
+    """The target for code that runs on a GPU, such as "sm_90a".
 
     Raises LaunchError (E030, E066) for a GPU that is not there or not supported.
     """

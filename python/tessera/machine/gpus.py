@@ -15,7 +15,7 @@ class GPUMachine(NamedTuple):
     """A row of the table."""
 
     name: str
-    """Of the architecture, such as "sm_90a"."""
+    """The name of the architecture, such as "sm_90a"."""
     capability: int
     """NVIDIA's compute capability times ten."""
     is_specific: bool
@@ -24,9 +24,9 @@ class GPUMachine(NamedTuple):
     """True if code for it has run on such a GPU; of others, it has been assembled."""
     warp_size: int
     registers: int
-    """Of an SM, of 32 bits."""
+    """The registers of an SM, of 32 bits."""
     max_registers: int
-    """Of a thread."""
+    """The maximum of a thread."""
     shared_bytes: int
     """Shared memory of a program, at most."""
     shared_bytes_of_sm: int

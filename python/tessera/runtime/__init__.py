@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What happens when a kernel is launched: arguments, specialisation, caches, the launch."""
+"""Launching kernels: arguments, specialisation, caches, the launch."""

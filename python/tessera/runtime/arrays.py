@@ -66,11 +66,11 @@ class Pointer(NamedTuple):
     dtype: types.dtype
     read_only: bool
     owner: Any
-    """What keeps the memory alive, if that is not the array itself."""
+    """The owner that keeps the memory alive, if that is not the array itself."""
     device: int = HOST
     """The GPU that the memory belongs to, by its number."""
     framework: str = ""
-    """Which library's current stream work on the array goes to; empty where `stream` tells."""
+    """The library whose current stream the array's work uses; empty if `stream` gives it."""
     stream: Optional[int] = None
     """The stream on which what was put last into the array is being computed."""
 
@@ -106,7 +106,7 @@ class TensorWrapper:
 
     @property
     def device(self) -> Any:
-        """Where it is."""
+        """Its device."""
         return self.base.device
 
     def data_ptr(self) -> int:
@@ -275,7 +275,7 @@ def to_dtype(dtype: Any) -> types.dtype:
 
 
 def dtype_name(dtype: types.dtype) -> str:
-    """What NumPy, ml_dtypes and torch call an element type."""
+    """The name of an element type in NumPy, ml_dtypes and torch."""
     return _NAMES.get(dtype, str(dtype))
 
 
@@ -481,8 +481,8 @@ _knows_negative_bit: Optional[bool] = None
 
 
 def _learn_negative_bit() -> bool:
-    """Has the warm path tell torch's tensors that have the negative bit, without asking
-    each; whether it can now."""
+    """Makes the warm path recognise torch's tensors with the negative bit, without a call for each;
+    True if it can now."""
     global _knows_negative_bit
     if _knows_negative_bit is None:
         # Libraries replace torch's operators by kernels, whose launches come here, too.
@@ -591,7 +591,7 @@ def _from_dlpack(array: Any, name: str) -> Pointer:
             where = _DLPACK_DEVICES.get(kind, f"a device of DLPack type {int(kind)}")
             _refuse(array, name, f"is on {where}, where no kernel runs", "copy it")
         try:
-            # The versioned form is the one that tells whether the memory is read-only.
+            # Only the versioned form says whether the memory is read-only.
             capsule = array.__dlpack__(max_version=(1, 1), **asked)
             is_versioned = True
         except TypeError:

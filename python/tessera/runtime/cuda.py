@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tessera.compiler.options import CompileOptions
 
 StreamSource = Union[int, Callable[[int], int]]
-"""A stream's handle, or a function that tells the current one of a device."""
+"""A stream's handle, or a function that returns the current one of a device."""
 
 
 class NamedPointer(Protocol):
@@ -34,7 +34,7 @@ class NamedPointer(Protocol):
 
 
 class Place(NamedTuple):
-    """Where a launch goes."""
+    """The destination of a launch."""
 
     device: int
     by_arrays: bool
@@ -99,7 +99,7 @@ def find_stream(pointers: Sequence[NamedPointer], device: int, given: Any = None
     its on a GPU (or in pinned memory, where nothing is on one), else that of another array, else
     the legacy default stream.
 
-    Where another array is being computed on another stream, this waits for that.
+    If another array is being computed on another stream, this waits for that.
     """
     source: Optional[StreamSource] = None
     if given is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What measuring asks of NVIDIA's driver: events, graphs, and memory to copy things to.
+"""The parts of NVIDIA's driver for measuring: events, graphs, and memory for copies.
 
 Launches go through the core (lib/Runtime/CUDA), which has the few functions that a launch
 needs, and says what a GPU is (`_C.cuda_device_info`). These here are called between launches, where a microsecond does not count, and so
@@ -182,7 +182,7 @@ class Stream:
 
 
 class Graph:
-    """What a function puts on a stream, recorded to be run as a whole."""
+    """The work that a function puts on a stream, recorded to run as a whole."""
 
     def __init__(self, device: int, stream: int, record: Callable[[], Any]) -> None:
         self._device, self._stream = device, stream

@@ -26,7 +26,7 @@ def explained_by_arguments(names: Sequence[str], values: Sequence[Any]) -> Itera
 
 
 def _unusual(name: str, value: Any) -> Optional[tuple[str, str]]:
-    """What is unusual about an argument, and the fix."""
+    """The unusual property of an argument, and the fix."""
     if isinstance(value, list):
         return (
             f"argument `{name}` is a list, which is a tuple in the kernel",

@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def as_users_see(fn: F) -> F:
     """`fn`, called by the core, which ends the traceback of a user's mistake at the call.
 
-    A Python function cannot: its own frame would be there. Of our own bugs every frame is shown.
+    A Python function cannot: its own frame would be there. For our own bugs, every frame is shown.
     """
 
     def call(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, None]:

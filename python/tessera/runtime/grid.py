@@ -35,7 +35,7 @@ def normalize_grid(grid: Any, meta: Mapping[str, Any]) -> tuple[int, int, int]:
 
 
 def _describe(extents: Any, got: str) -> LaunchError:
-    """What is wrong with a grid."""
+    """The error of a grid."""
     usage = "use n, (n,), (n, m) or (n, m, k)"
     items = extents if isinstance(extents, (tuple, list)) else (extents,)
     if not 1 <= len(items) <= 3:

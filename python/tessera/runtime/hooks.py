@@ -102,7 +102,7 @@ class Hooks:
         self.kernel_load_end = HookChain(reversed=True)
         self.jit_cache: Optional[Hook] = None
         """Called before a launch or a `warmup` compiles, with `key`, `repr`, `fn`, `compile`,
-        `is_manual_warmup` and `already_compiled`. Where it returns True nothing is compiled."""
+        `is_manual_warmup` and `already_compiled`. If it returns True, nothing is compiled."""
         self.jit_post_compile: Optional[Hook] = None
         """Called after that, with the same."""
         self.autotuning_listener: Optional[Hook] = None

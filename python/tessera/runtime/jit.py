@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 _PASSING = {"positional": 0, "keyword": 1, "varargs": 2}
 
 
-# Of what a kernel was compiled with, as `_C.is_current` takes them (frontend/reads.py).
+# The reads of a compilation, as `_C.is_current` takes them (frontend/reads.py).
 Checks = tuple[tuple[Any, ...], ...]
 
 
@@ -104,7 +104,7 @@ class _Specialisation(NamedTuple):
         return _C.is_current(self.all_checks)
 
     def describe_change(self) -> str:
-        """What of that is not."""
+        """The part of that which is not."""
         from tessera.runtime.recompilation import find_stale
 
         return find_stale(self.all_checks)
@@ -129,7 +129,7 @@ class KernelInterface(ShownAsFunction):
 
     @property
     def _launched(self) -> "KernelInterface":
-        """What a launch with a grid launches: the kernel itself, or the one within."""
+        """The target of a launch with a grid: the kernel itself, or the one within."""
         return self
 
 
@@ -177,7 +177,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         self.__module__ = fn.__module__ or ""  # code run by `exec` may have none
         self.__globals__ = fn.__globals__
         self.used_global_vals: dict[Any, Any] = {}
-        """Where Triton keeps globals that must not change; here a kernel that reads a changed one
+        """Triton's record of globals that must not change; here a kernel that reads a changed one
         is compiled anew."""
         self.version = version
         self.debug = debug
@@ -192,14 +192,14 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         self._traits: Optional[tuple[Sequence[Param], tuple[ParamTraits, ...], bool]] = None
         self._kernels: dict[Any, _Specialisation] = {}
         self._made: "list[Made]" = []
-        """What it was compiled for each time."""
+        """The specialisation of each compilation."""
         self._is_warned = False
         """Of that being often."""
         self._modules: dict[Any, tuple[_C.Module, Checks]] = {}
         self._known_options: dict[Any, CompileOptions] = {}
         self._lock = threading.RLock()
         self._gates: dict[Any, threading.RLock] = {}
-        """Of the variants that are being compiled."""
+        """The futures of variants that are being compiled."""
         self._dispatcher_generation = -1
         self._finder: Optional[_C.Dispatcher] = None
         """Finds what `warmup` compiled before."""
@@ -243,7 +243,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
 
     def _unsafe_update_src(self, new_src: str) -> None:
         """Has `new_src`, which starts with a `def` of the same parameters, take the place of the
-        function's text. Errors then tell its lines, not those of the file."""
+        function's text. Errors then name its lines, not those of the file."""
         load_launching()
         from tessera.frontend.source import replace_text
 
@@ -523,7 +523,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         return inspect.signature(self.fn)
 
     def repr(self, specialisation: Specialisation) -> str:
-        """What the kernel is called when it is compiled for `specialisation`."""
+        """The name of the kernel when it is compiled for `specialisation`."""
         return self.__name__ if self._repr is None else self._repr(specialisation)
 
     def warmup(self, *args: Any, grid: Any = (1,), **kwargs: Any) -> "CompiledKernel":
@@ -553,7 +553,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         return self._run(positional, named, grid, True)
 
     def preload(self, specialization_data: str) -> "CompiledKernel":
-        """Compiles the kernel for what a hook of compilations was told as `specialization_data`.
+        """Compiles the kernel for the `specialization_data` that a hook of compilations received.
 
         Raises PreloadError (E062) for what is the data of another kernel, or none.
         """
@@ -566,7 +566,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
     def _bind(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[list[Any], dict[str, Any]]:
-        """A value for each parameter, and what is left: the options."""
+        """A value for each parameter, and the rest: the options."""
         values: list[Any] = []
         rest = dict(kwargs)
         at = 0
@@ -689,7 +689,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
 
     @staticmethod
     def _toolchain(options: "CompileOptions") -> str:
-        """What assembles the code, where that can change within the process."""
+        """The assembler of the code, where that can change within the process."""
         if options.target != "cuda":
             return ""
         from tessera.compiler.toolchain import toolchain_key
@@ -876,7 +876,7 @@ def _is_launch_option(name: str) -> bool:
 
 
 class _Meta(Mapping[str, Any]):
-    """What a grid function is called with: arguments and options by name."""
+    """The argument of a grid function: arguments and options by name."""
 
     def __init__(
         self, params: Sequence[Param], values: Sequence[Any], options: "CompileOptions"
@@ -920,7 +920,7 @@ def dispatched(
         is_tuned,
         is_key,
         0,
-        # Through an annotated pointer go arrays alone, which are told apart by their types.
+        # Annotated pointers take only arrays, which their types distinguish.
         0 if fixed is None or fixed.is_ptr() else fixed._core_id,
         _PASSING[param.kind],
     )
@@ -936,7 +936,7 @@ def _check_writeable(stored: Sequence[int], bound: Bound) -> None:
 
 
 def _listed(names: Any) -> tuple[Any, ...]:
-    """Names and places of parameters, one of which may stand for itself."""
+    """Names and places of parameters; a single one needs no list."""
     return (names,) if isinstance(names, (str, int)) else tuple(names or ())
 
 
@@ -1017,7 +1017,7 @@ def _read_annotation(param: Param) -> tuple[Optional[types.dtype], bool]:
     if annotation is types.const:
         return None, True
     if isinstance(annotation, str):
-        # Under `from __future__ import annotations`, "tl.int64" is all that is left of it.
+        # Under `from __future__ import annotations`, only "tl.int64" remains of it.
         name = annotation.strip("\"'")
         last = name.rpartition(".")[2]
         if last == "const":

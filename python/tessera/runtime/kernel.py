@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def _show(kernel: _C.Kernel, tools: str) -> None:
-    """Tells perf or gdb, or all, the names of a kernel's functions."""
+    """Reports the names of a kernel's functions to perf or gdb, or all."""
     try:
         kernel.show(perf=tools in ("perf", "all"), gdb=tools in ("gdb", "all"))
     except _C.CoreError as error:
@@ -138,7 +138,7 @@ class CompiledKernel:
 
     @property
     def n_spills(self) -> int:
-        """The bytes that a thread spills; 0 for a kernel on the CPU. Of a kernel that the driver
+        """The bytes that a thread spills; 0 for a kernel on the CPU. For a kernel that the driver
         assembles, all of a thread's local memory."""
         return int(self._facts().get("local_bytes", self.metadata.get("spill_bytes", 0)))
 
@@ -356,7 +356,7 @@ class CompiledKernel:
 
     @property
     def function(self) -> None:
-        """What `run` takes for the kernel's handle: it knows its own."""
+        """Ignored as the kernel's handle by `run`, which has its own."""
         return None
 
     @property
@@ -367,7 +367,7 @@ class CompiledKernel:
         return make_runner(self)
 
     def launch_metadata(self, grid: Any, stream: Any, *args: Any) -> Optional[LazyDict]:
-        """What hooks of launches are told, for `run`; None where there are none."""
+        """The arguments of launch hooks, for `run`; None if there are none."""
         if not hooks.on_launch:
             return None
         told = LazyDict({"name": self.name, "function": None, "stream": stream})
@@ -407,7 +407,7 @@ class CompiledKernel:
 
 
 class KernelSource:
-    """What a kernel was compiled from: its function, and what its parameters were taken for."""
+    """The source of a kernel: its function, and the types and constants of its parameters."""
 
     def __init__(self, fn: Any, parameters: Optional[Parameters]) -> None:
         self.fn = fn
@@ -434,7 +434,7 @@ class KernelSource:
 
     @property
     def attrs(self) -> dict[tuple[int, ...], list[list[Any]]]:
-        """What divides arguments, by the places of their parameters."""
+        """The divisors of arguments, by the places of their parameters."""
         return {
             (index,): [["tt.divisibility", spec.divisibility]]
             for index, (_, spec) in enumerate(self._parameters)

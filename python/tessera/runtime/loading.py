@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a kernel's first launch loads, and `import tessera` does not.
+"""Modules that a kernel's first launch loads, and `import tessera` does not.
 
 An import elsewhere than here, in code that a first call runs, takes a lock that forks do not
 wait for: a child that is forked meanwhile waits for ever (test_forks.py finds such imports).

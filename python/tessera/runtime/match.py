@@ -42,7 +42,7 @@ class Expected(NamedTuple):
 
     name: str
     dtypes: tuple[types.dtype, ...]
-    """Its type, or that of the elements: one, or those that the IR does not tell apart."""
+    """Its type, or that of the elements: one, or those that the IR does not distinguish."""
     is_pointer: bool
     divisibility: int = 0
 
@@ -69,8 +69,8 @@ _DTYPES_OF_IR = {
 
 
 def read_arguments(metadata: Sequence[Mapping[str, Any]]) -> list[Expected]:
-    """What a kernel takes, as far as its metadata say: those of a kernel that was compiled from
-    the file of a stage, which has no names and no signs."""
+    """The parameters of a kernel by its metadata, for one compiled from the file of a stage, which
+    has no names and no signs."""
     found = []
     for index, argument in enumerate(metadata):
         type = argument["type"]
@@ -82,7 +82,7 @@ def read_arguments(metadata: Sequence[Mapping[str, Any]]) -> list[Expected]:
 
 
 def flatten(parameters: Parameters) -> list[Expected]:
-    """What a kernel takes: its parameters but the constants, tuples item by item."""
+    """The parameters of a kernel without the constants, tuples item by item."""
     return [item for name, spec in parameters for item in leaves(name, spec)]
 
 

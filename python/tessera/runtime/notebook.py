@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def kernel_facts(kernel: CompiledKernel) -> list[tuple[str, str]]:
-    """What there is to know about a kernel in a line each: a name, and a text."""
+    """The properties of a kernel, a line each: a name, and a text."""
     metadata = kernel.metadata
     facts = [("target", str(metadata["arch"] or metadata["cpu"]))]
     if metadata["target"] == "cuda":

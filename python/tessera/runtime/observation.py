@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What hooks and tests get to see of a kernel's compilations."""
+"""A kernel's compilations, for hooks and tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def describe_compilation(
     fn: JITFunction, bound: Bound, options: "CompileOptions", key: Any, warmup: bool
 ) -> dict[str, Any]:
-    """What hooks of compilations are called with."""
+    """The argument of compilation hooks."""
     named = dict(zip(fn.arg_names, bound.specs))
     signature = {name: spell(spec) for name, spec in named.items()}
     constants = {

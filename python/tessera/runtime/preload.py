@@ -61,7 +61,7 @@ def specialization_data(
 
 
 def read_specialization_data(fn: "JITFunction", text: Any) -> tuple[Bound, "CompileOptions"]:
-    """What `fn` is to be compiled for. Raises PreloadError (E062)."""
+    """The specialisation for which `fn` is compiled. Raises PreloadError (E062)."""
     from tessera.compiler.options import CompileOptions
 
     try:
@@ -195,7 +195,7 @@ def _rebuild_constant(described: Any) -> Any:
 
 
 def _find(module: str, qualname: str) -> Optional[Any]:
-    """What a loaded module has by that name."""
+    """The attribute of a loaded module by that name."""
     found: Any = sys.modules.get(module)
     for name in qualname.split("."):
         found = getattr(found, name, None)

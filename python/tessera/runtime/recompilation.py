@@ -34,8 +34,8 @@ _FEW = 4
 
 
 Made = tuple[Sequence[ArgSpec], Sequence[int], "CompileOptions", str]
-"""What a kernel was compiled for: the arguments, their slots, the options; and what it uses that
-had changed, where that is why."""
+"""The cause of a compilation: the arguments, their slots, the options, and changed dependencies, if
+any."""
 
 
 class Difference(NamedTuple):
@@ -67,9 +67,9 @@ class _Item(NamedTuple):
     key: Hashable
     """Equal where the same code would do."""
     text: str
-    """What it is for the compiler."""
+    """Its class for the compiler."""
     value: str
-    """What it was in the launch, for the class that it is of."""
+    """Its value in the launch, as an example of its class."""
     spec: Optional[ArgSpec]
 
 
@@ -165,7 +165,7 @@ def list_compilations(fn: "JITFunction[Any, Any]") -> list[Compilation]:
 
 
 def find_stale(checks: Sequence[Any]) -> str:
-    """What has changed of what a kernel depends on (`tessera.frontend.reads` has the checks)."""
+    """The changed dependencies of a kernel (`tessera.frontend.reads` has the checks)."""
     for check in checks:
         if _C.is_current((check,)):
             continue
@@ -181,7 +181,7 @@ def find_stale(checks: Sequence[Any]) -> str:
 
 
 class _Suspect(NamedTuple):
-    """What differs most between the compilations."""
+    """The parameter that differs most between the compilations."""
 
     number: int
     text: str

@@ -3,8 +3,8 @@
 
     kernel.run(x, y, z, stream, kernel.function, metadata, launch_metadata, enter, exit, *args)
 
-The grid's extents, a stream, what hooks are told, and a value for each parameter, constants
-too. `function`, `metadata` and the hooks are the launcher's own; the kernel knows its.
+The grid's extents, a stream, the argument of hooks, and a value for each parameter, constants too.
+`function`, `metadata` and the hooks are the launcher's own; the kernel knows its.
 
 On a CPU as many threads run a launch as run torch's operators, unless TESSERA_NUM_THREADS says how
 many, and the core does it by itself (python/src/Runner.cpp) where there are no hooks.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def make_runner(kernel: "CompiledKernel") -> Callable[..., None]:
-    """What `kernel.run` is."""
+    """The type of `kernel.run`."""
     is_on_gpu = kernel.metadata["target"] == "cuda"
 
     def run(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Signatures: the types of a kernel's parameters, as whoever compiles it ahead of time has them."""
+"""Signatures: the types of a kernel's parameters, for compilation ahead of time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Signature = Union[str, Mapping[str, Any], Sequence[Any]]
 def parse_signature(
     fn: JITCallable, signature: Signature, constexprs: Mapping[str, Any]
 ) -> list[ArgSpec]:
-    """What `compile` takes for the parameters of a kernel."""
+    """The argument of `compile` for the parameters of a kernel."""
     if isinstance(signature, str):
         signature = _split(signature)
     names = [param.name for param in fn.params]
@@ -76,7 +76,7 @@ def _parse_param(
         if param.has_default:
             return ConstSpec(types.unwrap(param.default))
         kind = "value of the constexpr" if param.is_constexpr else "type of the parameter"
-        # Which one was left out cannot be told of a signature in order: the last are missing then.
+        # A signature in order does not show the omitted ones: the last are missing then.
         order = ", ".join(one.name for one in fn.params)
         raise ArgumentError(
             "E051",

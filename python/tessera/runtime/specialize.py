@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a kernel is compiled for: the type of each argument, and what is assumed of its value.
+"""The specialisation of a kernel: the type of each argument, and the assumptions about its value.
 
-An array counts by its element type and the alignment of its address, an integer by its
-width, its alignment and whether it is 1 (then the code is made for that), a constexpr by
-its value. Equal keys mean that the same compiled kernel serves.
+An array counts by its element type and the alignment of its address. An integer counts by its
+width, its alignment and whether it is 1, for which code is specialised. A constexpr counts by its
+value. Equal keys mean that the same compiled kernel serves.
 
-The alignment classes are 16, 8, 4 and none. They carry what a compiler can use without
-making a kernel for every address. They, and what numbers are taken for, are the core's
-(python/src/Numbers.h), whose warm path tells arguments apart by the same.
+The alignment classes are 16, 8, 4 and none. They carry what a compiler can use without making a
+kernel for every address. The core has them, and the rules of numbers (python/src/Numbers.h), by
+which its warm path distinguishes arguments, too.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Bound:
         self.slots: list[int] = []
         self.pointers: list[PointerSlot] = []
         self.values: Sequence[Any] = ()
-        """What they are specialised of, for messages."""
+        """Their origin, for messages."""
         self.may_change = False
         """True if a constant was taken from an object that may hold another one at the next launch.
         The warm path, which knows constants by identity, is not for such launches."""
@@ -256,7 +256,7 @@ class Bound:
 
 
 _learned: set[type] = set()
-"""The classes that the core has been told of; it keeps them, too."""
+"""The classes that are registered with the core, which keeps them alive, too."""
 
 
 def _learn_record(cls: type) -> None:
@@ -284,7 +284,7 @@ def _learn_scalar(cls: type) -> None:
 
 def is_descriptor(value: Any) -> bool:
     """True if `value` is a TensorDescriptor."""
-    # Whoever has one has loaded the module.
+    # A caller that has one has loaded the module.
     module = sys.modules.get("tessera.tools.tensor_descriptor")
     return module is not None and isinstance(value, module.TensorDescriptor)
 
@@ -324,7 +324,7 @@ def float_bits(dtype: types.dtype, value: Union[int, float]) -> int:
 
 
 def constant_key(value: Any) -> Hashable:
-    """A key that tells constants apart which Python calls equal (1, 1.0 and True; 0.0 and -0.0).
+    """A key that distinguishes constants that Python calls equal (1, 1.0 and True; 0.0 and -0.0).
 
     Raises TypeError if `value` cannot be hashed.
     """
@@ -348,8 +348,8 @@ def constant_key(value: Any) -> Hashable:
 
 
 def may_change(value: Any) -> bool:
-    """True if a constant's key depends on what may change while the object stays the same: the
-    element of a 0-d array, or the members of an object that is compared by them."""
+    """True if a constant's key may change while the object stays the same: the element of a 0-d
+    array, or the members of an object that is compared by them."""
     if isinstance(value, types.constexpr):
         return may_change(value.value)
     if isinstance(value, (bool, int, float, str, types.dtype, JITCallable, Enum)) or value is None:
@@ -431,9 +431,8 @@ def _constant(value: Any, name: str) -> tuple[Hashable, ArgSpec]:
 
 
 def plain_number(value: Any) -> Any:
-    """The bool, int or float that an object of one of their subclasses or a NumPy scalar is
-    worth, None for anything else. Of a subclass, such as an IntEnum, whatever it redefines
-    does not count."""
+    """The bool, int or float that an object of one of their subclasses or a NumPy scalar is worth,
+    None for anything else. Redefinitions of a subclass, such as an IntEnum, do not count."""
     if isinstance(value, bool):
         return bool(value)
     if isinstance(value, int):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What launches do while a framework traces the function that launches.
+"""Launches while a framework traces the launching function.
 
 torch runs an operator's function on fake tensors to learn the shapes of its results. The function
 may make its outputs then, but there is nothing to launch on. And while an operator runs for the
-first time, launches are watched for what its schema does not tell: arguments that are written.
+first time, launches are observed for a fact that its schema lacks: arguments that are written.
 """
 
 from __future__ import annotations

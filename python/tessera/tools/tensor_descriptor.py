@@ -34,11 +34,10 @@ class TensorDescriptor:
     """An array (`base`, with `shape` and `strides` in elements) and the block that a load or
     store of it moves.
 
-    The last stride is 1. What lies outside reads as zero, or as NaN with `padding="nan"`.
-    With `round_f32_to_tf32` loads give the nearest tf32 numbers of float32 elements (of two the
-    even one). Kernels are compiled for a `block_shape`, a `padding` and that choice. Raises
-    ArgumentError (E051).
-    Source: Triton language 3.6/3.9.
+    The last stride is 1. Elements outside read as zero, or as NaN with `padding="nan"`. With
+    `round_f32_to_tf32` loads give the nearest tf32 numbers of float32 elements (of two the even
+    one). Kernels are compiled for a `block_shape`, a `padding` and that choice. Raises
+    ArgumentError (E051). Source: Triton language 3.6/3.9.
 
     Example:
         import numpy as np
@@ -115,7 +114,7 @@ def strides_of(tensor: Any) -> tuple[int, ...]:
                 "E051", "an array whose strides are no multiples of its elements", "copy it"
             )
         return tuple(stride // itemsize for stride in in_bytes)
-    # What has no strides is dense.
+    # An array without strides is dense.
     strides: list[int] = []
     size = 1
     for extent in reversed(tensor.shape):
