@@ -117,7 +117,11 @@ def pages() -> list[str]:
         capture_output=True,
         text=True,
     ).stdout.splitlines()
-    found = [name for name in listed if "/" not in name or name.startswith(("docs/", "notes/", ".github/"))]
+    found = [
+        name
+        for name in listed
+        if "/" not in name or name.startswith(("docs/", "notes/", ".github/"))
+    ]
     return sorted(name for name in found if (ROOT / name).is_file())
 
 
