@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import fcntl
 import functools
 import math
 import os
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,6 +45,9 @@ _CPUS = {"x86-64-v4": ("avx512f", "avx512vl"), "x86-64-v3": ("avx2", "fma"), "x8
 _WARPS = (1, 2, 4, 8)
 _BLOCKS = (1, 2, 4, 8)  # of a cluster, where there are clusters
 _ARCHITECTURES = ("sm_80", "sm_89", "sm_90a")
+
+# Arrays of more bytes than this are on the GPU for one process at a time.
+_MANY_BYTES = 1 << 30
 
 
 class Failure(Exception):
@@ -507,6 +513,35 @@ def _run_on_gpu(
 
     A fault there ends all use of the GPU by this process, and so this process.
     """
+    with _room_on_gpu(sum(view.nbytes for view in memory.views)):
+        _run_in_gpu_memory(kernel, grid, arrays, memory, scalars, parts, options)
+
+
+@contextlib.contextmanager
+def _room_on_gpu(size: int) -> Iterator[None]:
+    """Lets one process at a time have arrays of many bytes, which several could not."""
+    if size <= _MANY_BYTES:
+        yield
+        return
+    import torch
+
+    with open(os.path.join(tempfile.gettempdir(), "tessera-fuzz-gpu.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            torch.cuda.empty_cache()
+
+
+def _run_in_gpu_memory(
+    kernel: Any,
+    grid: Any,
+    arrays: Sequence[Array],
+    memory: Memory,
+    scalars: Sequence[float],
+    parts: Sequence[Part],
+    options: Mapping[str, Any],
+) -> None:
     import torch
 
     copies = {}

@@ -367,6 +367,8 @@ class _Constructs(Expressions):
         if dtype == BOOL or shape[-1] < 4 or len(shape) > 1:
             return None
         half = shape[-1] // 2
+        if half & (half - 1) and half % 8:
+            return None  # no extent of a tile
         x, y = (self._ordered(dtype, (half,), depth) for _ in range(2))
         order = self.rng.choice(("", ", descending=True"))
         text = (

@@ -248,7 +248,9 @@ class _Generator:
         else:
             text = f"{start} + ({where})"
         mask = gathered or limit
-        other = rng.choice(("", *(", other=0",) * 6, ", other=1")) if mask else ""
+        # Of bits of float8e5, 60 is 1; the number 1 would be 2^-16, whose products are not exact.
+        one = ", other=60" if data == "fp8" else ", other=1"
+        other = rng.choice(("", *(", other=0",) * 6, one)) if mask else ""
         if gathered and not other:
             other = ", other=0"
         masked = f", mask={mask}{other or ', other=0'}" if mask else ""
