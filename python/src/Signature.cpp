@@ -243,8 +243,8 @@ bool areSameConstants(PyObject *left, PyObject *right, int depth = 0) {
   return comparesByValue(left) && PyObject_RichCompareBool(left, right, Py_EQ) == 1;
 }
 
-void acceptTensor(const py::object &tensor, uint64_t address, int coreId) {
-  if (findArrayKind(Py_TYPE(tensor.ptr())) == ArrayKind::Torch)
+void acceptTensor(const py::object &tensor, uint64_t address, int coreId, bool isOrdinary) {
+  if (isOrdinary || findArrayKind(Py_TYPE(tensor.ptr())) == ArrayKind::Torch)
     typeTables().torch.accept(tensor.ptr(), address, static_cast<char>(coreId));
 }
 
@@ -1039,8 +1039,10 @@ void tessera::python::registerSignature(py::module_ &module) {
       "without and with it: (tensor, its `_cdata`) each. Whether it does now.");
   module.def(
       "accept_tensor", &acceptTensor, py::arg("tensor"), py::arg("address"), py::arg("core_id"),
+      py::arg("is_ordinary") = false,
       "Have the warm path take torch's tensors that are as plain as this one, which lies at\n"
-      "`address` and has elements of that dtype.");
+      "`address` and has elements of that dtype. A subclass has to be ordinary: its tensors answer\n"
+      "as torch's own do.");
   module.def(
       "learn_torch_stream",
       [](const py::object &function) { typeTables().torch.learnStream(function.ptr()); },

@@ -431,10 +431,31 @@ def _from_data_ptr(tensor: Any, name: str) -> Pointer:
     _check_storage(tensor, name, size)
     _check_address(tensor, name, address, size)
     if type(tensor.dtype).__module__ == "torch":
-        _C.accept_tensor(tensor, address, dtype._core_id)
+        _C.accept_tensor(tensor, address, dtype._core_id, _is_ordinary(type(tensor)))
     framework = type(tensor.dtype).__module__.partition(".")[0]
     where = (getattr(device, "index", 0) or 0) if kind == "cuda" else HOST
     return Pointer(address, dtype, False, None, where, framework)
+
+
+# What a launch reads of a tensor, and what may replace these answers.
+_READ_OF_TENSORS = (
+    "__torch_dispatch__", "__getattribute__", "__getattr__", "data_ptr", "dtype", "device",
+    "get_device", "is_cpu", "is_cuda", "is_nested", "is_neg", "is_conj", "layout",
+)  # fmt: skip
+
+
+def _is_ordinary(cls: type) -> bool:
+    """True if tensors of a subclass of torch.Tensor answer as torch's own do.
+
+    `__torch_function__` of a class of its own may answer for every method.
+    """
+    tensor = sys.modules["torch"].Tensor
+    if cls is tensor or not issubclass(cls, tensor):
+        return False
+    own = getattr(cls.__torch_function__, "__func__", None)
+    return own is tensor.__torch_function__.__func__ and all(
+        getattr(cls, name, None) is getattr(tensor, name, None) for name in _READ_OF_TENSORS
+    )
 
 
 def _count(shape: Any) -> int:
