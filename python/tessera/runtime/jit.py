@@ -65,16 +65,6 @@ _PASSING = {"positional": 0, "keyword": 1, "varargs": 2}
 Checks = tuple[tuple[Any, ...], ...]
 
 
-def _lacks_tensor_maps(error: "_C.CoreError") -> bool:
-    """True if a launch needs the variant of a kernel that has no limits and no tensor maps."""
-    return bool(error.info.get("id") == "E070")
-
-
-def _lacks_room_for_cluster(error: "_C.CoreError") -> bool:
-    """True if the GPU has no room for a cluster of blocks of a kernel."""
-    return error.info.get("id") == "E066" and "has no room for a cluster" in str(error)
-
-
 class _Specialisation(NamedTuple):
     """A kernel, and what it depends on."""
 
@@ -423,33 +413,10 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
             return launched, None
         return launched, record
 
-    @staticmethod
-    def _may_be_divided(options: "CompileOptions") -> bool:
-        """True if options leave it to a launch how many blocks a program has."""
-        return options.split_k is None or bool(options.split_k)
-
-    def _may_divide(
-        self, found: "_Specialisation", bound: Bound, options: "CompileOptions"
-    ) -> bool:
-        """True if launches of few programs are for a variant of the kernel for clusters."""
-        if not self._may_be_divided(options) or not found.kernel.metadata.get("divisible_sum"):
-            return False
-        return self._kernel_key(bound, options) not in self._undivided
-
-    def _divided(
-        self,
-        found: "_Specialisation",
-        bound: Bound,
-        options: "CompileOptions",
-        device: int,
-        extents: tuple[int, int, int],
-    ) -> Optional["_Specialisation"]:
-        """The variant for clusters that does this launch best, if it is not the kernel itself."""
-        if device < 0 or not self._may_divide(found, bound, options):
-            return None
-        blocks, split_k = found.kernel._kernel.choose_division(device, extents, bound.slots)
-        if blocks == 1:
-            return None
+    def _make_variant(
+        self, bound: Bound, options: "CompileOptions", variant: _C.Variant
+    ) -> Optional[tuple[Any, ...]]:
+        """A variant of the kernel that a launch needs; None where a division cannot be compiled."""
         try:
             return self._kernel(bound, options.for_variant(variant)).variant
         except TesseraError:
