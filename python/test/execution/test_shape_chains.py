@@ -72,6 +72,7 @@ def test_values(run, rng, kernel, want, steps):
         np.testing.assert_array_equal(o, want(x, steps))
 
 
+@pytest.mark.in_turn("cpu")
 @pytest.mark.parametrize("kernel, want", CHAINS, ids=lambda f: getattr(f, "__name__", ""))
 @pytest.mark.parametrize("cpu", ["x86-64-v4", "x86-64-v3", "x86-64"])
 def test_code_grows_with_the_steps(kernel, want, cpu):

@@ -177,11 +177,11 @@ def load_all_first(x, o, n, count: tl.constexpr):
 @pytest.mark.parametrize(
     "kernel, count",
     [
-        (sum_rows, 500),
-        (change_rows, 500),
-        (load_all_first, 500),
-        (reduce_boxes, 100),
-        (multiply_boxes, 100),
+        (sum_rows, 300),
+        (change_rows, 300),
+        (load_all_first, 300),
+        (reduce_boxes, 60),
+        (multiply_boxes, 60),
     ],
     ids=each,
 )
