@@ -219,7 +219,7 @@ class _Generator:
         limit = ""
         if along_rows:
             r = f"({self._first()} + tl.arange(0, {rows}))[:, None]"
-            if self._chance(0.15):
+            if not self.loads_directly and self._chance(0.15):
                 place, mask = self._gathered()
                 r, gathered = f"{place}[:, None]", mask
             elif self._chance(0.4):
@@ -238,7 +238,8 @@ class _Generator:
         where = f"{c} * {stride} + {r}" if transposed else f"{r} * {stride} + {c}"
         start = f"{array} + pid * {height * width}"
         shape = (rows, columns)
-        if (along_rows or along_columns) and not gathered and not limit and self._chance(0.25):
+        moves = (along_rows or along_columns) and not gathered and not limit
+        if moves and not self.loads_directly and self._chance(0.25):
             # A pointer that moves on.
             first = where.replace(self._first(), "0")
             pointer = self._assign(self.before, "p", f"{start} + ({first})", "pointer", shape)
@@ -260,6 +261,9 @@ class _Generator:
         if converted != "{0}":
             name = self._assign(body, "x", converted.format(name), self.type, shape)
         bound = 2.0
+        if self.loads_directly:
+            self.tiles.append(tile := _Tile(name, rows, columns, bound))
+            return tile
         if in_loop and along_rows and self.type != "int8" and self._chance(0.08):
             scales = self._array("float32", rows * iterations, "small")
             scale = self._assign(
@@ -348,7 +352,7 @@ class _Generator:
         results = [tile for tile in self.unused if tile.rows >= 16]
         y: Optional[_Tile] = None
         if self.has_one_dot and self._chance(0.7):
-            # Both operands come from memory as they are, so that slices of them may.
+            # Both operands come from memory as they are, and so may the next iteration's slices.
             self.loads_directly = True
             x = self._load(rows, self.step, in_loop=True)
             y = self._load(self.step, rng.choice((16, 32, 64)), in_loop=True)
@@ -458,7 +462,9 @@ class _Generator:
     def _reduce_behind(self) -> None:
         """A tile that is loaded behind the loop's dots, and that none of them multiplies."""
         self.program.counts["a tile loaded behind the dots"] += 1
+        self.loads_directly = self._chance(0.7)
         tile = self._load(self.step, self.rng.choice((16, 32, 64)), in_loop=True)
+        self.loads_directly = False
         if self.sum == "float32":
             shape = (tile.rows, tile.columns)
             wide = self._assign(self.body, "x", f"{tile.name}.to(tl.float32)", self.sum, shape)
