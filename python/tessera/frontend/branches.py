@@ -276,7 +276,7 @@ class Branches(Part):
 
 
 class _Left(NamedTuple):
-    """True if the values at the end of a branch count."""
+    """How a branch ends: if it is left, the values at its end do not count."""
 
     left: bool
     still_live: frozenset[str]

@@ -298,7 +298,7 @@ def _contents(value: Any) -> Optional[list[Any]]:
 
 
 class _Unchanged:
-    """True if an object holds what it held."""
+    """A check that an object still holds the same contents."""
 
     def __init__(self, value: Any, contents: list[Any]) -> None:
         self.value = value
@@ -312,7 +312,7 @@ class _Unchanged:
 
 
 class _Equal:
-    """True if an attribute that is made anew at each reading gives the same constant."""
+    """A check that an attribute that is made anew at each reading gives the same constant."""
 
     def __init__(self, owner: Any, name: str, value: Any) -> None:
         self.owner = owner

@@ -27,7 +27,7 @@ def activate() -> None:
 
 
 def enable() -> None:
-    """Has every `torch.compile` of this process use Tessera, whoever calls it.
+    """Makes every `torch.compile` of this process use Tessera.
 
     On CPUs this takes the place of Inductor's C++ back end; on GPUs that of Triton.
 

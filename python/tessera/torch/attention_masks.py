@@ -2,7 +2,7 @@
 """Masks of attention that are constants: where they hold everywhere, or are causal, they go.
 
 Models make their masks of positions (transformers: `arange`, comparisons, `expand`) and leave them
-out only when nobody traces them. A traced graph has a mask of all true, or one that says causal
+out only if the model is not traced. A traced graph has a mask of all true, or one that says causal
 element by element. With it torch takes slower kernels for `scaled_dot_product_attention`, or none:
 a mask that is expanded along keys no fused kernel takes, and attention becomes matmuls in float32.
 """
@@ -13,7 +13,7 @@ import operator
 from typing import Any, Optional
 
 MOST_BYTES = 1 << 27
-"""Of a mask, or of what it is made of: beyond, compiling would take too long."""
+"""The limit for a mask and the tensors it is made of: beyond it, compiling would take too long."""
 
 _FUNCTIONS = frozenset(
     """arange ones zeros full ones_like zeros_like full_like tril triu diff where logical_and
@@ -36,9 +36,9 @@ _CHANGING_OPERATORS = frozenset(
 
 
 def simplify_masks(graph_module: Any) -> int:
-    """Has calls of `scaled_dot_product_attention` in a graph of Dynamo's do without a mask that is
-    true everywhere, and with `is_causal` for a mask that says that of as many keys as queries.
-    Returns how many calls were changed."""
+    """Drops masks of `scaled_dot_product_attention` in a graph of Dynamo's. A mask that is true
+    everywhere is dropped; a causal mask of as many keys as queries becomes `is_causal`. Returns how
+    many calls were changed."""
     import torch
 
     attention = torch.nn.functional.scaled_dot_product_attention
@@ -82,7 +82,7 @@ def _mask_of(call: Any) -> Any:
 
 
 def _shape(call: Any, name: str, place: int) -> tuple[Any, ...]:
-    """Of an argument; empty if nobody knows."""
+    """The value of an argument; empty if it is not known."""
     node = _argument(call, name, place)
     return tuple(getattr(getattr(node, "meta", {}).get("example_value"), "shape", ()))
 

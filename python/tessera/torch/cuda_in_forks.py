@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What torch asks CUDA for while code is generated. A fork cannot ask: CUDA's state is its parent's.
+"""Answers to the questions that torch asks CUDA while it generates code. A fork cannot ask: CUDA's
+state is its parent's.
 
-So the parent asks, before it forks, and the forks have its answers: which device is the current one,
-how many there are, and which of its implementations torch chooses for a convolution. That depends
-on types, extents and strides, which are known before a graph is lowered, and on whether strides are
-those of channels last, so that the parent asks for both. A question that it has not asked fails in
+So the parent asks before it forks, and the forks have its answers: the current device, the number
+of devices, and torch's implementation of each convolution. The implementation depends on types,
+extents and strides, which are known before a graph is lowered. It also depends on whether channels
+are last in memory, so the parent asks for both layouts. A question that it has not asked fails in
 the fork, and the parent does the task again.
 """
 
@@ -30,8 +31,8 @@ _PARAMETERS = ("stride", "padding", "dilation", "transposed", "output_padding", 
 
 def ask_cuda(graph_modules: Sequence[Any], fake_mode: Any) -> Answers:
     """The answers that forks need which lower these graphs: none in a process that has not used
-    CUDA. They are needed for graphs of a CPU, too: Inductor asks what it compiles on. What
-    properties devices have torch itself remembers."""
+    CUDA. They are needed for graphs of a CPU, too: Inductor asks what it compiles on. Torch itself
+    caches the properties of devices."""
     if not torch.cuda.is_initialized():
         return {}
     current, count = torch.cuda.current_device(), torch.cuda.device_count()
@@ -59,7 +60,7 @@ def select_backends(graph_modules: Sequence[Any], fake_mode: Any) -> Callable[..
     """torch._C._select_conv_backend, which knows the answers for the convolutions of these graphs."""
     select = torch._C._select_conv_backend
     chosen: dict[Hashable, Any] = {}
-    # Where a fake tensor has the device that it stands for.
+    # The context in which a fake tensor has the device that it stands for.
     with fake_mode:
         for graph_module in graph_modules:
             for node in graph_module.graph.nodes:
@@ -77,8 +78,8 @@ def select_backends(graph_modules: Sequence[Any], fake_mode: Any) -> Callable[..
 
 
 def _find_questions(node: Any) -> Iterator[dict[str, Any]]:
-    """What torch asks of an op's convolution: as the graph says, and as Inductor may have it. The
-    bias does not matter on a GPU."""
+    """The arguments of torch's question about a convolution, for the graph's layout and for the one
+    that Inductor may choose. The bias does not matter on a GPU."""
     if node.target == _CONVOLUTION:
         input, weight, _, *others = node.args
     elif node.target == _CONVOLUTION_BACKWARD:
@@ -98,7 +99,7 @@ def _lay_out(value: Any) -> tuple[Any, Any]:
 
 
 def _describe(question: Mapping[str, Any]) -> Hashable:
-    """What an answer depends on."""
+    """The key of an answer."""
     return (
         *_describe_tensor(question["input"]),
         *_describe_tensor(question["weight"]),

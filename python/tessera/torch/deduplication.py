@@ -2,10 +2,10 @@
 """Layers that repeat are compiled once.
 
 Most models are one layer over and over, and most of the time to compile one is Inductor's Python,
-which lowers, fuses and generates code for each layer anew. `deduplicate` finds what repeats in a
-graph of torch's operators and puts it into a graph of its own, which is called once for each time
-(torch's `invoke_subgraph`, as for functions marked by `torch.compiler.nested_compile_region`);
-Inductor makes one function of it:
+which lowers, fuses and generates code for each layer anew. `deduplicate` finds ops that repeat in a
+graph of torch's operators. It moves them to a graph of their own, which is called once for each
+repetition. The call is torch's `invoke_subgraph`, as for functions marked by
+`torch.compiler.nested_compile_region`. Inductor makes one function of the graph:
 
     permute = permute(w0)                          repeated_0(x, w):
     mm = mm(x, permute)                                mm = mm(x, permute(w))
@@ -17,14 +17,14 @@ Inductor makes one function of it:
 This comes behind all that Inductor does to a graph before it lowers it. By then forward and
 backward computation are graphs of their own, with nothing left for autograd.
 
-What repeats. The ops of a graph are a sequence. In a run of period p ops i and i + p are the same
-for all i: operator, numbers, and the type, extents, strides and layout of all results. What an op reads is
-in the same repetition, at the same place in each of them; or it comes from outside, and then it
-is an input, of the same type, extents and strides for each.
+A repetition: the ops of a graph are a sequence. In a run of period p ops i and i + p are the same
+for all i: operator, numbers, and the type, extents, strides and layout of all results. An op's
+operand is in the same repetition, at the same place in each of them. Or it comes from outside; then
+it is an input, which has the same type, extents and strides for each.
 
-Where a repetition begins is free, as far as the run goes on. No kernel that Inductor fuses can lie
-in two repetitions, so one begins where none would (graph_parts.py), usually in front of a matmul.
-Where there is no such place nothing is done.
+A repetition may begin at any op of the run. No kernel that Inductor fuses can lie in two
+repetitions, so one begins where none would (graph_parts.py), usually in front of a matmul. If there
+is no such place, the graph stays as it is.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _describe_argument(argument: Any) -> Optional[Hashable]:
 
 
 def _describe(node: Any) -> Optional[Hashable]:
-    """What two nodes have in common that are the same; None for one that stays where it is."""
+    """A key that is equal for nodes that are the same; None for a node that stays where it is."""
     if node.op != "call_function" or node.meta.get("val") is None or not is_plain(node):
         return None
     value = (describe_value(node.meta["val"]), describe_value(get_value(node)))

@@ -5,10 +5,10 @@ Inductor lowers, fuses and generates code in Python, one op after the other, whi
 time to compile a model. `divide` puts parts of a graph into graphs of their own, for
 which lowering.py has several processes do that.
 
-A part is a run of ops that can be outlined, cut where no kernel that Inductor fuses would lie on
-both sides (graph_parts.py), so that the kernels are the ones there would be. Parts are as long as
-each other, as far as there are such places. How many there are does not depend on the machine, so
-that the same graph is the same code everywhere, which Inductor's caches count on.
+A part is a run of ops that can be outlined. It is cut where no kernel that Inductor fuses would
+have ops on both sides (graph_parts.py). So the kernels are the same as without a cut. Parts are as
+long as each other, as far as there are such places. How many there are does not depend on the
+machine, so that the same graph is the same code everywhere, which Inductor's caches count on.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@
 A fork has all that this process has in memory, so a task need not be sent; its result is pickled.
 As in the workers of torch's DataLoader, no fork may use a GPU, and there is one thread in it.
 
-Tasks are taken from a queue by whoever is free, the forks from the beginning on and this process once
-it asks for a result. A task that a fork fails at, or does not end in time, is done again here: an
-error is raised where the task was asked for, and a fork that hangs costs time, not the result. What
-went wrong in forks is kept in `failures`, and logged.
+The forks take tasks from a queue, and so does this process once it asks for a result. If a fork
+fails at a task, or does not end it in time, this process does the task again. So the caller gets
+the error, and a fork that hangs costs time but not the result. Errors in forks are kept in
+`failures` and logged.
 """
 
 from __future__ import annotations
@@ -102,12 +102,12 @@ class ForkedTasks(Generic[T]):
             self._queue = -1
 
     def _take(self) -> Iterator[int]:
-        """The numbers of tasks that nobody has taken."""
+        """The numbers of tasks that no process has taken."""
         while len(number := os.read(self._queue, _NUMBER.size)) == _NUMBER.size:
             yield _NUMBER.unpack(number)[0]
 
     def _work(self, results: Any, prepare: Callable[[], None]) -> None:
-        """What a fork does."""
+        """The work of a fork."""
         gc.disable()
         with contextlib.suppress(Exception):
             for report in self._attempt(prepare):
@@ -117,7 +117,7 @@ class ForkedTasks(Generic[T]):
         os._exit(0)
 
     def _attempt(self, prepare: Callable[[], None]) -> Iterator[bytes]:
-        """Of each task its number and result, or what went wrong; pickled."""
+        """The number and the result or error of each task, pickled."""
         try:
             prepare()
         except Exception:

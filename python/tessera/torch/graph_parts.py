@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the ops of a graph are, and where it can be cut.
+"""The ops of a graph, and the places where it can be cut.
 
-A graph of torch's operators, as Inductor is about to lower it, is cut into graphs of their own by
-deduplication.py (layers that repeat) and division.py (parts that are compiled at the same time).
-Both leave where they are: what writes to its operands (but for what `is_update` allows), draws
-random numbers, is not one of torch's own operators, or has results whose extents are not plain
-numbers.
+Before Inductor lowers a graph of torch's operators, deduplication.py (layers that repeat) and
+division.py (parts that are compiled at the same time) cut it into smaller graphs. Both move no op
+that writes to its operands (`is_update` has exceptions), draws random numbers, or is not one of
+torch's own operators. They also move no op with a result whose extents are not plain numbers.
 
 A cut is free where no kernel that Inductor fuses would have ops on both sides: in front of a kernel
 that nothing is fused with (`begins_kernel`), with no pair of `find_fusible` across.
@@ -25,8 +24,8 @@ def list_ops(graph: Any) -> list[Any]:
 
 
 def describe_value(value: Any) -> Optional[Hashable]:
-    """What an op gives: of a tensor type, device, extents, strides and alignment; None if these are
-    no plain numbers."""
+    """A description of an op's result: type, device, extents, strides and alignment of a tensor.
+    None if these are no plain numbers."""
     import torch
 
     if isinstance(value, (tuple, list)):
@@ -77,8 +76,8 @@ def drops_nothing(node: Any) -> bool:
 
 
 def is_update(node: Any) -> bool:
-    """True if an op writes all of an input of the graph, as what is kept for normalisation is, which
-    nobody reads behind it."""
+    """True if an op writes all of an input of the graph that no later op reads, such as the
+    statistics of a normalisation."""
     import torch
 
     return (
@@ -145,8 +144,8 @@ def begins_kernel(nodes: Sequence[Any], place: int) -> bool:
 
 
 def find_fusible(nodes: Sequence[Any]) -> Iterator[tuple[int, int]]:
-    """The places of two ops that may be in one kernel: of which one reads what the other gives, or
-    that read the same, and between which no kernel lies that nothing is fused with."""
+    """The places of two ops that may be in one kernel. One reads the other's result, or both read
+    the same value. No kernel that nothing is fused with lies between them."""
 
     def ends_kernel(node: Any) -> bool:
         return is_extern(node) and not _adds_bias_behind(node)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""CUDA graphs for functions whose callers need not know of them.
+"""CUDA graphs for functions, without a difference for their callers.
 
-torch records a compiled graph of operators as a CUDA graph, and replays it. What a replay writes is
-in memory of the graph's, which the next replay writes again, and one thread at a time may replay.
-Here results are copied out of that memory before a call returns, and calls of several threads, or
-streams, take turns, so that they are like those of a function without a CUDA graph.
+torch records a compiled graph of operators as a CUDA graph, and replays it. A replay writes to the
+graph's own memory, which the next replay overwrites, and only one thread at a time may replay. So
+this module copies results out of that memory before a call returns. Calls of several threads or
+streams run one after the other. They behave like calls of a function without a CUDA graph.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ operator whose code has a loop, of a shape that is known or not."""
 def fit(inputs: Sequence[Any]) -> bool:
     """True if a graph of operators that is called with these is recorded.
 
-    It is where all is on one GPU, no shape is left open, and nothing waits for a backward pass. What
-    the operators themselves forbid is torch's to find.
+    It is recorded if all is on one GPU, all shapes are known, and no backward pass needs its
+    values. Torch itself finds operators that cannot be recorded.
     """
     devices = set()
     for value in inputs:
@@ -40,7 +40,7 @@ def fit(inputs: Sequence[Any]) -> bool:
 
 
 class _Result(NamedTuple):
-    """What is done with a result of a replay."""
+    """How a result of a replay is returned."""
 
     copied: bool
     """A result that is an argument, or a view of one, stays what it is."""
@@ -93,7 +93,8 @@ _last_streams: dict[int, Any] = {}
 
 
 def lasting(graph: Any, compile: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
-    """What `compile` makes of a graph of Dynamo's, with results that outlast the next call."""
+    """The result of `compile` for a graph of Dynamo's, with results that stay valid after the next
+    call."""
     plan = _plan(graph)
     call = compile()
 

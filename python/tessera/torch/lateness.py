@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What torch decided while there was no `triton`, or another one, decided anew.
+"""Repeats decisions that torch made while there was no `triton`, or another one.
 
-`torch.compile(model, backend="tessera")` alone loads most of Dynamo before Tessera hears of it.
-Those parts that have asked for `triton` by then are few, and take another answer; once Inductor
-has defined its own functions for kernels without one, or with another one, they stay so.
+`torch.compile(model, backend="tessera")` alone loads most of Dynamo before it calls Tessera. The
+few parts that have asked for `triton` by then can be given another answer. Once Inductor has
+defined its functions for kernels without Tessera's `triton`, these cannot be changed any more.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def forget_other() -> Modules:
     """Has `import triton` find anew where torch alone has loaded another one, as torch does to see
     whether there is one; gives the modules of that one.
 
-    Whoever else has names of it may make kernels with it, and so does Inductor once it has
+    Other modules that have names of it may make kernels with it. Inductor does so, too, once it has
     defined its functions. Then, or if there are kernels, nothing is done.
     """
     loaded = sys.modules.get("triton")

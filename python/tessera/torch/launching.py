@@ -5,8 +5,8 @@ Inductor launches by `CachingAutotuner.run`, which asks whether a profiler or a 
 calls a launcher, a function that Inductor generates. That computes the grid and calls `kernel.run`,
 or torch's own for GPUs. On a CPU this takes three times as long as the launch itself, and a model
 has a hundred of them. So, after an autotuner's first launch, its attribute `run` is a
-`_C.RepeatedRun` (python/src/Runner.cpp), which launches over the last grid where the numbers are
-the last ones, and leaves all else to `run`.
+`_C.RepeatedRun` (python/src/Runner.cpp). If the numbers are those of the last launch, that launches
+over the last grid; in all other cases, it calls `run`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ first_launches = 0
 
 
 class _Number(int):
-    """A number that is told from others of its value."""
+    """A number that is not the same object as other numbers of its value."""
 
 
 class _Mark:
@@ -61,7 +61,7 @@ def _replace_run(autotuner: Any, args: tuple[Any, ...], slow: Any, original: Any
     launchers = autotuner.launchers
     if autotuner.__dict__.get("_tessera_launchers") is launchers or len(launchers) != 1:
         return
-    # From torch 2.13 on there is a faster one for GPUs, after the first launch that nobody watches.
+    # From torch 2.13 on there is a faster one for GPUs, after the first launch without a profiler.
     launcher = getattr(autotuner, "_cached_launcher", launchers[0])
     if launcher is None:
         return
@@ -73,7 +73,7 @@ def _replace_run(autotuner: Any, args: tuple[Any, ...], slow: Any, original: Any
 
 
 def _is_plain(autotuner: Any, launcher: Any) -> bool:
-    """True if `run` does nothing for it but launch, while nobody watches."""
+    """True if `run` does nothing for it but launch, without a profiler or a debug mode."""
     return not (
         launcher.store_cubin
         or autotuner.triton_interpret
@@ -83,8 +83,8 @@ def _is_plain(autotuner: Any, launcher: Any) -> bool:
 
 
 def _checks_of(autotuner: Any) -> tuple[tuple[Any, ...], ...]:
-    """What says that nobody watches, and that the launcher is still the one, as the core asks it
-    (frontend/reads.py)."""
+    """Checks that no profiler or debug mode is on, and that the launcher is the same, as the core
+    runs them (frontend/reads.py)."""
     from torch._inductor.runtime import triton_heuristics
     from torch.autograd import profiler
     from torch.utils import _debug_mode
@@ -104,11 +104,11 @@ def _checks_of(autotuner: Any) -> tuple[tuple[Any, ...], ...]:
 def repeat(
     launcher: Any, args: tuple[Any, ...], slow: Any, checks: tuple[tuple[Any, ...], ...]
 ) -> Optional[_C.RepeatedRun]:
-    """What does the launches of `launcher`, or `slow` where a check does not hold; None if the
+    """An object that does the launches of `launcher`, or calls `slow` if a check fails. None if the
     launcher does more with arguments than pass them on and compute with numbers.
 
-    `args` are a launch's. The launcher is called with others, which tell where each value goes, and
-    without a kernel.
+    `args` are a launch's. The launcher is called with other arguments, which show where each value
+    goes, and without a kernel.
     """
     runner = launcher.__globals__.get("runner")
     if runner is None or launcher.__code__.co_argcount != len(args) + 1:

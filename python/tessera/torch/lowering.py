@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How Inductor lowers graphs that call graphs of their own (outlining.py).
 
-Of such a graph all is known that its caller asks for: the extents, strides and types of what it
-gives. So what it consists of is lowered when its code is generated, all in one, be it by this
-process or by another (forked_tasks.py). Its kernels have names of its own, and it does not ask
-which kernels others have, so that its code does not depend on which process generated what; equal
-kernels of several graphs are made one when their definitions come together.
+The caller of such a graph needs only the extents, strides and types of its results, which are
+known. So its ops are lowered only when its code is generated, by this process or by another
+(forked_tasks.py). Its kernels have names of its own and do not depend on the kernels of other
+graphs. So its code is the same in each process. Equal kernels of several graphs become one when
+their definitions are joined.
 """
 
 from __future__ import annotations
@@ -43,10 +43,12 @@ from tessera.torch.progress import stage, told
 
 _OUTLINED = "tessera_outlined"
 _TASKS = "tessera_tasks"
-"""Of a graph's lowering: those of the outlined graphs that it calls, and who generates their code."""
+"""An attribute of a graph's lowering: the lowerings of the outlined graphs that it calls, and the
+tasks that generate their code."""
 
 _KERNELS = "tessera_kernels"
-"""Of a caller's code: the kernels of outlined graphs, their names by what they are without."""
+"""An attribute of a caller's code: the kernels of outlined graphs, their names by their code
+without the name."""
 
 _MOST_PROCESSES = 12
 """Processes that generate code of one graph: there are no more parts (division.py), and each takes
@@ -89,7 +91,7 @@ class OutlinedLowering(SubgraphLowering):  # type: ignore[misc]
             is_backward=caller.is_backward,
             name=caller.qualify_name(subgraph.name),
         )
-        # Inputs of a backward graph that nobody needs any more, by their numbers there.
+        # Inputs of a backward graph that are not needed any more, by their numbers there.
         self.bw_donated_idxs = None
         self._inputs = inputs
         self._fake_mode = V.fake_mode
@@ -180,7 +182,7 @@ class OutlinedLowering(SubgraphLowering):  # type: ignore[misc]
         root.constants.update(self.constants)
 
     def _check_results(self) -> None:
-        """That they are what the caller's code was told."""
+        """Checks that the results have the strides that the caller's code uses."""
         for result, given in zip(self.graph_outputs, self._given, strict=True):
             strides = [
                 (int(stride), expected)
@@ -196,7 +198,7 @@ class OutlinedLowering(SubgraphLowering):  # type: ignore[misc]
 
 
 def _declare(name: str, value: Any) -> ir.TensorBox:
-    """What Inductor has for a result: a tensor like this one."""
+    """Inductor's object for a result that is a tensor like this one."""
     size, stride = map(ir.convert_shape_to_inductor, (value.shape, value.stride()))
     layout = ir.FixedLayout(value.device, value.dtype, size, stride)
     return ir.TensorBox.create(ir.InputBuffer(name=name, layout=layout))
@@ -251,7 +253,7 @@ class CodeTasks:
         # Those first that take longest.
         self._graphs = sorted(graphs, key=lambda graph: -len(graph.module.graph.nodes))
         answers = ask_cuda([graph.module for graph in graphs], V.fake_mode)
-        # What the code is compiled for is a part of it, and torch remembers it.
+        # The target is a part of the code, and torch caches it.
         triton_hash_with_backend()
         self._tasks = ForkedTasks(
             [functools.partial(_generate_counted, graph) for graph in self._graphs],
@@ -272,9 +274,9 @@ class CodeTasks:
 
 
 def count_processes() -> int:
-    """How many processes generate code at once: those that were asked for, or one for each CPU, of
-    which every process of a distributed program has its share, and for each of Inductor's workers.
-    Just this one where Inductor measures meanwhile, or may have no others."""
+    """How many processes generate code at once. The user sets it; otherwise it is one for each CPU,
+    but no more than Inductor's workers. The processes of a distributed program share the CPUs. Only
+    this process generates code if Inductor measures meanwhile, or if this process cannot fork."""
     wanted = settings.codegen_processes
     if wanted == 0:
         local = os.environ.get("LOCAL_WORLD_SIZE", "")
@@ -305,7 +307,7 @@ def _generate_counted(graph: OutlinedLowering) -> tuple[Code, int, Any]:
 
 
 def _prepare_fork(caller: GraphLowering, answers: Answers) -> None:
-    """What a fork may not do that this process may: use a GPU, threads, or workers of this one."""
+    """Turns off what a fork must not use: a GPU, threads, or workers of this process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # for the process that waits
     torch.set_num_threads(1)
     async_compile.AsyncCompile.use_process_pool = classmethod(lambda cls: False)

@@ -71,9 +71,9 @@ def _load_tensors_without_dimensions() -> None:
 
 
 def _have_grids_as_long_as_they_are() -> None:
-    """A GPU's grid has 65,535 programs at most along its second axis, and Inductor has longer ones go
-    on along the third, by arithmetic behind which neighbours are not known to be any. A CPU's has no
-    such end."""
+    """A GPU's grid has 65,535 programs at most along its second axis. Inductor continues a longer
+    one along the third axis, with arithmetic that hides which programs are neighbours. A CPU's grid
+    has no such limit."""
     from torch._inductor.codegen import triton
     from torch._inductor.virtualized import V
 
@@ -87,7 +87,7 @@ def _have_grids_as_long_as_they_are() -> None:
 
 
 def _add_biases_after_convolutions() -> None:
-    """Inductor does so for GPUs. For CPUs it measures templates, which know of no bias, with one
+    """Inductor does so for GPUs. For CPUs it measures templates, which take no bias, with one
     argument too many."""
     from torch._inductor import config, utils
     from torch._inductor.kernel import conv
@@ -146,9 +146,9 @@ def _use_the_template_of_flex_attention() -> None:
 
 
 def _concatenate_channels_last() -> None:
-    """A CPU's convolutions take and give images with channels last. What is concatenated of their
-    results Inductor lays out with channels first, unless it sees a buffer that has them last; so
-    kernels transpose what they store to it, and another one the whole, for the next convolution.
+    """A CPU's convolutions take and give images with channels last. Inductor concatenates their
+    results with channels first, unless it finds a buffer that has them last. So kernels transpose
+    the values they store to it, and another kernel transposes the whole for the next convolution.
     """
     from torch._inductor import ir
     from torch._inductor.virtualized import V
@@ -272,8 +272,8 @@ def _measure_configurations_briefly() -> None:
 
 
 def _put_back_what_measuring_changes() -> None:
-    """Of a kernel of the user's with several configurations Inductor puts back the arrays that the
-    kernel names, as Triton does. Tessera does so with all that are read and written (tuning/arrays.py).
+    """If a user's kernel has several configurations, Inductor restores the arrays that the kernel
+    names, as Triton does. Tessera does so with all that are read and written (tuning/arrays.py).
     """
     from torch._inductor import ir
 

@@ -77,7 +77,7 @@ def op(
 
 
 class _Schema(NamedTuple):
-    """What a schema says, as far as it is checked here."""
+    """The parts of a schema that are checked here."""
 
     text: str
     arguments: tuple[str, ...]
@@ -197,8 +197,8 @@ _PATCHING = threading.Lock()
 def _tangents_refused(qualified: str, schema: _Schema) -> Iterator[None]:
     """Has the operator that is made in the block refuse arguments with tangents.
 
-    torch has no forward derivatives of such operators. It leaves tangents out, so that they are
-    zeros, and below autograd nobody sees that there were any.
+    torch has no forward derivatives of such operators. It drops tangents, so that they are zeros,
+    and this cannot be found below autograd.
     """
     make_impl = custom_op_autograd.make_autograd_impl
 

@@ -5,17 +5,17 @@ The graph calls it by torch's `invoke_subgraph`, as functions are that
 `torch.compiler.nested_compile_region` marks, and Inductor makes a function of it (lowering.py).
 
 Results. Inductor takes each result for memory of its own. So views are made again where they are
-read, and `copy_shared_results` (lowering.py) copies what is left, such as a conversion to the type that its
-operand has.
+read, and `copy_shared_results` (lowering.py) copies the other results, such as a conversion to the
+type that its operand has.
 
-Layouts. For a graph with convolutions Inductor may have images with channels last in memory, and
-it decides so for all that is computed of them and for them. Here that is decided once, for the
-whole graph (`choose_layouts`), and what goes into such a graph and comes out of it has that layout;
-otherwise each would turn its images twice.
+Layouts. For a graph with convolutions Inductor may have images with channels last in memory, and it
+decides so for all that is computed of them and for them. Here it is decided once for the whole
+graph (`choose_layouts`). The inputs and results of an outlined graph have that layout; otherwise,
+each would transpose its images twice.
 
-Updates. What is kept for normalisation is an input that is written once more at the graph's end. Such
-a write is moved to where its value is (`move_updates`), so that it can be in the kernel that
-computes it, and the call says what it writes to.
+Updates. The running statistics of a normalisation are an input that is written again at the graph's
+end. Such a write is moved to where its value is (`move_updates`), so that it can be in the kernel
+that computes it, and the call says what it writes to.
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ def _walk(argument: Any) -> Iterator[Any]:
 
 
 def read_operands(nodes: Sequence[Any]) -> tuple[list[Hashable], list[Any]]:
-    """What the ops of a repetition read, in order: an op of it by its place, and what comes from
-    outside by a number and a description. And what has these numbers."""
+    """The operands of a repetition's ops, in order. An op of the repetition is given by its place,
+    a value from outside by a number and a description. And what has these numbers."""
     places = {node: place for place, node in enumerate(nodes)}
     numbers: dict[Any, int] = {}
     reads: list[Hashable] = []
@@ -141,7 +141,7 @@ def read_operands(nodes: Sequence[Any]) -> tuple[list[Hashable], list[Any]]:
 
 def can_be_outlined(nodes: list[Any]) -> bool:
     """True if ops read and give tensors of one device, whose extents are plain numbers, and nothing
-    else. What gives nothing, but writes, cannot be called."""
+    else. A graph without results that only writes cannot be called."""
     import torch
 
     results = [nodes[place] for place in find_results([nodes])]
@@ -224,7 +224,8 @@ def find_results(repetitions: Sequence[list[Any]]) -> list[int]:
 
 
 def _make_again(graph: Any, node: Any, inside: set[Any], made: dict[Any, Any]) -> Any:
-    """What stands for a node outside of repetitions: a result of one, or a view of what does."""
+    """The node that replaces this one outside of repetitions: a result of one, or a view of such a
+    node."""
     if node in inside and node not in made:
         base = _make_again(graph, node.args[0], inside, made)
         made[node] = graph.node_copy(node, lambda _: base)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The end of Inductor's worker processes.
 
-Inductor starts a process that forks its workers. Where a program ends, it asks that process to end,
-and waits. The process answers once it has loaded torch, so a short program would wait for seconds;
-and then it tears its interpreter down, for another second. It has nothing to lose: what workers
-compile is written to caches in one step.
+Inductor starts a process that forks its workers. At the end of a program, it asks that process to
+end, and waits. The process answers once it has loaded torch, so a short program would wait for
+seconds; and then it tears its interpreter down, for another second. It has nothing to lose: what
+workers compile is written to caches in one step.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Ended:
 def descendants(pid: int) -> list[int]:
     """The processes that a process has started, and those that they have started.
 
-    Raises OSError where the system does not tell.
+    Raises OSError if the system does not report it.
     """
     found = []
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels of the user's that write through views, within compiled functions.
 
-A graph of torch's has no writes. A kernel that writes to a tensor stands in it as a function that
-gives the tensor anew, and late among its passes Inductor makes that a copy and a call that writes
-to the copy, unless nobody needs the old values. Two things about that are wrong for views:
+A graph of torch's has no writes. A kernel that writes to a tensor appears in it as a function that
+returns a new tensor. A late pass of Inductor replaces it with a copy and a call that writes to the
+copy, unless the old values are not needed. Two things about that are wrong for views:
 
     y = x + 1
     kernel(y[1:])      # the copy is as_strided(y[1:], ..., 0), of the memory that y[1:] is in;
                        # but Inductor may have put y[1:] into memory of its own
     kernel(y[1:], y[2:])   # each is copied, so that one does not see what is written to the other
 
-So the copy is made here, where a view is written or memory comes by two names: of the tensor that
-the views are of, once for all arguments of a call, with views of the copy that lie as they did.
+So this module makes the copy if a view is written, or if two arguments share memory. It copies the
+base tensor of the views, once for all arguments of a call. The call gets views of the copy with the
+same offsets and strides.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def mend_written_views(is_ours: Callable[[], bool]) -> None:
         if is_ours():
             for node in graph.find_nodes(op="call_function", target=_functional):
                 _refuse_expanded(node)
-            # Before it is decided for each argument by itself which is written in place.
+            # Before Inductor decides for each argument alone whether it is written in place.
             copy_written(graph, only_shared=True)
         reinplace(updater, graph)
 
@@ -83,9 +84,9 @@ def _refuse_expanded(node: torch.fx.Node) -> None:
 
 
 def copy_written(graph: torch.fx.Graph, only_shared: bool) -> None:
-    """Makes calls that write to copies of those calls of kernels in a graph that write to a view, or
-    to memory that another of their arguments is in; those alone that write to the same memory by
-    two arguments, if `only_shared`."""
+    """Replaces calls of kernels in a graph that write to a view, or to memory that another argument
+    shares, with calls that write to copies. If `only_shared`, it replaces only calls that write to
+    the same memory through two arguments."""
     from torch._inductor.pattern_matcher import (
         CallFunctionVarArgs,
         PatternMatcherPass,
@@ -136,8 +137,8 @@ def copy_written(graph: torch.fx.Graph, only_shared: bool) -> None:
 def _write_to_copies(
     arguments: Mapping[str, Any], copies: Sequence[tuple[torch.Tensor, Sequence[str]]]
 ) -> dict[str, torch.Tensor]:
-    """What takes the place of a call: `copies` has tensors, each with the names of the kernel's
-    arguments that are views of it and are to be of its copy."""
+    """The nodes that replace a call. `copies` has tensors, each with the names of the kernel's
+    arguments that are views of it and become views of its copy."""
     arguments = dict(arguments)
     written = arguments.pop("tensors_to_clone")
     kwargs = dict(arguments.pop("kwargs"))
@@ -214,8 +215,8 @@ def _lies_within(view: torch.Tensor, root: torch.Tensor) -> bool:
 def _offset_in(root: torch.Tensor, view: torch.Tensor) -> Any:
     """Elements from the first of a tensor to the first of a view of it.
 
-    If Inductor has put a tensor in the place of a copy of it, the view's offset still counts from
-    the copy, which is the first in a memory of its own."""
+    If Inductor has replaced a copy with its tensor, the view's offset still counts from the copy,
+    which begins its own memory."""
     is_same = root.untyped_storage()._cdata == view.untyped_storage()._cdata
     return view.storage_offset() - root.storage_offset() if is_same else view.storage_offset()
 

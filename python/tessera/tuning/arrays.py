@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What runs of a kernel change, and putting it back.
+"""Memory that runs of a kernel change: keep and restore it.
 
 While candidates are measured, a kernel runs hundreds of times where its caller asked for
 once. That is no harm to an array that it only writes: every run writes the same. An array
@@ -8,8 +8,8 @@ compiler knows which these are: which arguments a kernel may load from and store
 arguments may be of the same memory, so what counts is whether memory that is stored to
 overlaps any that is loaded from.
 
-What is kept and put back is bytes, so that it does not matter whose array it is. Memory that
-is reached through pointers in memory is not protected: nobody knows where it ends.
+Bytes are kept and restored, so an array of any library can be restored. Memory that is reached
+through pointers in memory is not protected, because its end is not known.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Region(NamedTuple):
 
 
 def find_region(name: str, value: Any) -> Optional[Region]:
-    """The memory of an array; None if that cannot be told."""
+    """The memory of an array; None if it is not known."""
     pointer = pointer_of(value, name)
     if pointer is None:
         return None
@@ -76,7 +76,7 @@ def _span(value: Any, itemsize: int) -> Optional[tuple[int, int]]:
 def _extents_and_strides(
     value: Any, itemsize: int
 ) -> Optional[tuple[Sequence[int], Sequence[int]]]:
-    """The shape of an array, and its strides in bytes; None if it does not tell."""
+    """The shape of an array, and its strides in bytes; None if they are not known."""
     while isinstance(value, TensorWrapper):
         value = value.base
     own = getattr(value, "stride", None)
@@ -106,8 +106,8 @@ def find_pieces(
     """The elements of an array if these are at most so many bytes, in so many pieces at most; else
     that many pieces from all over it, the first and the last element among them.
 
-    None of the bytes between elements is in a piece: others may have put something there. The
-    list is empty where nothing tells where the elements are.
+    None of the bytes between elements is in a piece: others may have put something there. The list
+    is empty if the addresses of the elements are not known.
     """
     itemsize = pointer.pointer.dtype.itemsize
     found: list[list[Piece]] = []
@@ -123,7 +123,7 @@ def find_pieces(
         layout = _extents_and_strides(value, itemsize)
         if layout is not None:
             found.append(_pieces(other.address, *layout, itemsize, most_bytes, count))
-    # Of several that begin there nobody knows which it is.
+    # If several begin there, it is not known which one it is.
     return min(found, key=lambda pieces: sum(piece.size for piece in pieces), default=[])
 
 

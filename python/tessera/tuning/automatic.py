@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Configurations for a kernel that comes without any: `configs="auto"`.
 
-What is tuned are the constexpr parameters that a launch passes no value for and that have no
-default, and on a GPU `num_warps` and `num_stages`. The kernel's source says what each of
-these parameters is for: one that a range or a shape is made of (`tl.arange(0, BLOCK)`,
-`tl.zeros([M, N], ...)`, the block shape of a descriptor), directly or in a function that it
-is passed to, is the extent of a tile, for which there are powers of two. What another
-parameter could be nobody can tell, and it has to be given.
+The tuning chooses values of the constexpr parameters without a default that a launch passes no
+value for. On a GPU, it also chooses `num_warps` and `num_stages`. The kernel's source shows which
+of these parameters are extents of tiles: a range or a shape is made of them, directly or in a
+function that they are passed to. Examples are `tl.arange(0, BLOCK)`, `tl.zeros([M, N], ...)` and
+the block shape of a descriptor. Their values are powers of two. The values of other parameters are
+not known, so the user has to pass them.
 
-From the product of all values those are taken whose tiles are neither tiny nor huge; each is
-compiled, and the compiler's own figures decide which are measured: what spills is left out
-where something else does not, and of the rest those with the least estimate of time.
+The product of all values has configurations whose tiles are too small or too large; these are
+dropped. Each of the others is compiled. A configuration that spills is dropped if another one does
+not spill. Of the rest, those with the least estimate of time are measured.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def make_configs(
 def find_space(
     fn: Any, arg_names: Sequence[str], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Space:
-    """What there is to choose for a launch. Raises TuningError (E059) for a parameter whose values
-    nobody can tell."""
+    """The parameters and options to choose for a launch, and their values. Raises TuningError
+    (E059) for a parameter whose values are not known."""
     inner, given = fn, {*arg_names[: len(args)], *kwargs}
     while isinstance(inner, Heuristics):
         given |= set(inner.values)
@@ -173,7 +173,7 @@ def _is_arithmetic(fn: JITCallable, node: ast.expr) -> bool:
 
 
 def _shapes(fn: JITCallable, node: ast.Call, called: str) -> list[ast.expr]:
-    """What a call makes extents of."""
+    """The arguments of a call that become extents."""
     words = [word.value for word in node.keywords if word.arg in ("shape", "block_shape")]
     if called == "arange":
         return [*words, *node.args, *(word.value for word in node.keywords)]
@@ -182,7 +182,7 @@ def _shapes(fn: JITCallable, node: ast.Call, called: str) -> list[ast.expr]:
     if called in ("zeros", "full", "ones"):
         return [*words, *node.args[:1]]
     if called in ("reshape", "broadcast_to", "view"):
-        # Of a function the first argument is the tile, of a method none is.
+        # The first argument of a function is the tile; a method has no such argument.
         owner = node.func.value if isinstance(node.func, ast.Attribute) else None
         is_method = owner is not None and not (
             isinstance(owner, ast.Name) and isinstance(fn._globals.get(owner.id), ModuleType)

@@ -5,12 +5,12 @@ Which one is best may depend on sizes; `key` names the arguments that it depends
 first launch with new values of these measures the configurations (session.py), or finds the
 result of another process on disk (store.py). Every later one launches with what was chosen.
 
-The way of a launch. `kernel[grid]` is a launch of the core (python/src/Dispatcher.h), as a
-plain kernel's is: its signature leaves out what configurations fill in, and has the values
-of the arguments in `key`, so that it leads straight to the compiled kernel of the chosen
-configuration. Below `@autotune`, heuristics and hooks of configurations are Python: for these, the
-core finds the configuration, and then launches the kernel. What is not there yet comes to `_launch`
-or `_slow_find`. All launches come to `_launch` if the kernel has hooks to call before each, or
+How a launch works. `kernel[grid]` is a launch of the core (python/src/Dispatcher.h), as for a plain
+kernel. Its signature has the values of the arguments in `key`, but not the parameters that
+configurations set. So the core finds the compiled kernel of the chosen configuration at once. Below
+`@autotune`, heuristics and hooks of configurations are Python: for these, the core finds the
+configuration, and then launches the kernel. Launches with a new signature call `_launch` or
+`_slow_find`. All launches come to `_launch` if the kernel has hooks to call before each, or
 `*args`, or if the configurations do not all set the same constexprs.
 """
 
@@ -51,12 +51,13 @@ if TYPE_CHECKING:
 
 Configs = Union[Sequence[Config], str]
 
-# What may be assigned without launches having to look again.
+# Attributes whose assignment changes nothing about later launches.
 _OUTCOMES = ("nargs", "best_config", "configs_timings", "bench_time", "failures")
 
 
 class _Choices(dict[Any, Config]):
-    """Which configuration is best, by the values of the key. Of a change, launches are told."""
+    """Which configuration is best, by the values of the key. A change makes launches look up their
+    configuration again."""
 
     def __init__(self, owner: "Autotuner") -> None:
         super().__init__()
@@ -101,10 +102,10 @@ class _Choices(dict[Any, Config]):
 class Autotuner(_C.Launchable, KernelInterface):
     """A kernel and its configurations; see `autotune`.
 
-    Attributes: `configs`; `cache`, the choices by values of the key; of the last launch
-    `best_config`; of the last tuning `configs_timings` (for each configuration the median
-    milliseconds, a fast and a slow run's), `failures` (what is wrong with the others) and
-    `bench_time` in seconds.
+    Attributes: `configs`; `cache`, the choices by values of the key; `best_config` of the last
+    launch. The last tuning sets `configs_timings`, `failures` and `bench_time`. `configs_timings`
+    has the milliseconds of each configuration: the median, a fast and a slow run. `failures` has
+    the errors of the others, and `bench_time` is in seconds.
 
     Example:
         import numpy as np
@@ -163,7 +164,7 @@ class Autotuner(_C.Launchable, KernelInterface):
         self.num_reps = rep
         self.use_cuda_graph = use_cuda_graph
         self.do_bench = do_bench
-        # What a function of the user's measures, it may measure otherwise the next time.
+        # A user's function may measure something else the next time.
         self.cache_results = do_bench is None if cache_results is None else cache_results
         self._check = check
         self.base_fn = fn
@@ -181,13 +182,13 @@ class Autotuner(_C.Launchable, KernelInterface):
         self._dispatcher_traits: Any = None
         self._dispatcher_slow: Any = None
         self._finder_generation = -1
-        """Of when the dispatcher was found to be the way to find configurations, and no more."""
+        """The generation for which the dispatcher only finds configurations."""
         self._python_generation = -1
-        """Of when the core was found not to be able to do these launches."""
+        """The generation for which the core cannot do these launches."""
         self._dispatcher_generation = -1
         self._lock = threading.RLock()
         self._gates: dict[Any, threading.RLock] = {}
-        """Of the keys that are being tuned."""
+        """The locks of the keys that are being tuned."""
         self._at_work: set[Any] = set()
         """These keys."""
         _all_tuners.add(self)
@@ -386,8 +387,8 @@ class Autotuner(_C.Launchable, KernelInterface):
             self.nargs = None
 
     def warmup(self, *args: Any, grid: Any = (1,), **kwargs: Any) -> list[Any]:
-        """Compiles the kernel for these arguments with each configuration that is left after
-        pruning; the compiled kernels of those that could be, in order.
+        """Compiles the kernel for these arguments with each configuration that pruning keeps.
+        Returns the kernels that could be compiled, in order.
 
         Raises what is wrong with the first one if none could be.
         """
@@ -416,8 +417,8 @@ class Autotuner(_C.Launchable, KernelInterface):
         return kernels
 
     def _untuned(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """`kwargs` with the first configuration that pruning leaves, for the interpreter, whose
-        time tells nothing."""
+        """`kwargs` with the first configuration that pruning keeps: for the interpreter, whose time
+        is no measure."""
         configs = self._configurations(args, kwargs)
         configs = self.prune_configs(kwargs, configs, dict(zip(self.arg_names, args)))
         added = configs[0].all_kwargs()
@@ -514,7 +515,7 @@ class Autotuner(_C.Launchable, KernelInterface):
         return {name: given[name] for name in self.arg_names if name in given}
 
     def _key(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
-        """What the choice depends on: the values of the key, element types, the device."""
+        """The key of the choice: the values of the key arguments, element types and the device."""
         options = {name: kwargs[name] for name in kwargs if name not in self.arg_names}
         return make_key(self.fn, self.keys, self._named(args, kwargs), options)
 
@@ -530,7 +531,7 @@ class Autotuner(_C.Launchable, KernelInterface):
         more = {**kwargs, **({} if grid is None else {"grid": grid, "warmup": False})}
         configs = self.prune_configs(more, configs, dict(zip(self.arg_names, args)))
         if len(configs) == 1 or settings.interpret:
-            # The interpreter's time tells nothing.
+            # The interpreter's time is no measure.
             self._note(key, configs[0])
             return configs[0]
         for config in configs:
@@ -587,7 +588,7 @@ class Autotuner(_C.Launchable, KernelInterface):
         return best
 
     def _around(self) -> "Hooks":
-        """What runs around launches that are measured, and how long they are."""
+        """The hooks of launches that are measured, and how long these launches run."""
         from tessera.tuning.automatic import MOST_MEASURED
         from tessera.tuning.session import FINAL_MS, Hooks, REP_MS, WARMUP_MS
 
@@ -636,7 +637,7 @@ class Autotuner(_C.Launchable, KernelInterface):
         return [float("inf")] * 3 if timing is None else list(timing)
 
     def _question(self, key: tuple[Any, ...], configs: list[Config], grid: Any) -> Any:
-        """What a result on disk is looked for by; None where there are none."""
+        """The key of a result on disk; None if results are not kept on disk."""
         inner = inner_kernel(self.fn)
         if not self.cache_results or not isinstance(inner, JITFunction) or self._check:
             return None

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A configuration on its way: specialised, compiled, launched.
+"""A candidate: a configuration that is specialised, compiled and launched.
 
-What runs user code (hooks, heuristics, grid functions) or looks at arguments is done one
-candidate after the other, in the thread that tunes. What is left, the compilation, is done
-for all at once in threads: the core holds no interpreter lock while it compiles. A launch
-then takes no way through Python but one call, so that what is measured is the kernel.
+The thread that tunes runs user code (hooks, heuristics, grid functions) and reads arguments, one
+candidate after the other. All candidates are compiled at once in threads, because the core does not
+hold Python's interpreter lock while it compiles. A launch then takes no way through Python but one
+call, so that what is measured is the kernel.
 """
 
 from __future__ import annotations
@@ -82,13 +82,14 @@ class Candidate(Protocol):
 
     @property
     def resources(self) -> tuple[int, ...]:
-        """What it takes of the machine, by which candidates that are as fast are told apart."""
+        """The resources that it takes; of candidates that are equally fast, the one with the least
+        wins."""
 
     def accesses(self) -> Sequence[Access]:
-        """What it does to its arrays."""
+        """How it accesses its arrays."""
 
     def estimate(self) -> float:
-        """What the compiler's figures say of its time; good for an order, no more."""
+        """An estimate of its time from the compiler's figures, which is only good for an order."""
 
     @property
     def fixed_grid(self) -> Any:
@@ -303,9 +304,9 @@ def make_candidate(
 def compile_all(
     candidates: Sequence[Candidate], done: Callable[[Candidate, Optional[Exception]], None]
 ) -> None:
-    """Compiles all of them at once; `done` is told of each, with what is wrong with it."""
+    """Compiles all of them at once, and calls `done` with each one and its error."""
     if len(candidates) == 1 or settings.dump_dir or settings.override_dir:
-        # What is written for each stage is easier to read in order.
+        # The dumps of each stage are easier to read in order.
         for candidate in candidates:
             done(candidate, _attempt(candidate.compile))
         return
@@ -319,8 +320,8 @@ def compile_all(
 
 @contextmanager
 def compiling_threads(jobs: int) -> "Iterator[ThreadPoolExecutor]":
-    """Threads for so many compilations. When the block ends, as it does after Ctrl-C, what is not
-    begun is left, and what is begun ends with its pass."""
+    """Threads for so many compilations. When the block ends, also after Ctrl-C, compilations that
+    have not begun are dropped. Those that have begun end after their current pass."""
     from concurrent.futures import ThreadPoolExecutor
 
     cancellation = _C.Cancellation()

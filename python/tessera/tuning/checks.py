@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is given to `@autotune`, looked at where the decorator stands."""
+"""Checks of the arguments of `@autotune`, made when the decorator runs."""
 
 from __future__ import annotations
 

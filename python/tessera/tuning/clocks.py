@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How long a launch takes: by the host's clock, by events of a GPU's, or in a graph.
 
-`before` and `after` are called for each run outside of what is timed. On a GPU all of a slot
-is put on the stream first and waited for once, and before each run the second-level cache is
-overwritten, so that a run finds the data where its caller's would be: in memory.
+`before` and `after` are called for each run outside of what is timed. On a GPU, all runs of a slot
+are put on the stream first, with one wait at the end. Before each run, the L2 cache is overwritten.
+So a run finds its data in memory, as it would in a program.
 """
 
 from __future__ import annotations

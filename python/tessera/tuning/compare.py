@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""True if all candidates compute the same, beyond rounding.
+"""A check that all candidates compute the same, up to rounding.
 
-Each candidate runs once on the same arrays. What it stored is compared, array by array and
-element by element, with the median of all candidates: the order of a sum is another with
-each shape of tiles, so floats may differ by some roundings of the array's larger elements,
-integers not at all. Which of two alone is wrong nobody can tell; of more, those that do not
-agree with the majority.
+Each candidate runs once on the same arrays. The arrays that it stored to are compared, element by
+element, with the median of all candidates. Each shape of tiles adds in another order. So floats may
+differ by some roundings of the array's larger elements, but integers may not differ. If two
+candidates differ, it is not known which one is wrong. If there are more, those are wrong that do
+not agree with the majority.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def elements_of(data: bytes, dtype: types.dtype) -> tuple[Any, float]:
 
 def deviations_of(numpy: Any, results: Sequence[tuple[Any, float]], name: str) -> dict[int, str]:
     """Which of several results differ from the others, by place, and in what. Each is elements and
-    how far they may lie apart, as `elements_of` tells."""
+    how far they may lie apart, as `elements_of` returns them."""
     tolerance = results[0][1]
     table = numpy.stack([elements for elements, _ in results])
     if table.shape[1] == 0:

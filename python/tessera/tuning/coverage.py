@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""True if all candidates do the same work where all are launched with the same grid.
+"""A check that all candidates do the same work if all are launched with the same grid.
 
-A grid that is no function is one for all configurations. If these differ in the extents of
-tiles, and a program does one tile, the configuration with the smallest tiles does the least,
-and would win. Nothing in a kernel's code says whether a program does one tile or goes on to
-others, so what candidates write is looked at, in the first of the runs that measure them.
+A grid that is no function is one for all configurations. If these differ in the extents of tiles,
+and a program does one tile, the configuration with the smallest tiles does the least, and would
+win. A kernel's code does not say whether a program does one tile or several. So the first of the
+runs that measure candidates also checks which elements they write.
 
-Arrays that a kernel only writes are filled with a pattern before that run: where it is still
-there after it, nothing was written. What one candidate writes and another does not is an
-error. An array that the kernel reads, too, cannot be filled, and partial results may be others
+Arrays that a kernel only writes are filled with a pattern before that run: where it is still there
+after it, nothing was written. It is an error if one candidate writes an element and another one
+does not. An array that the kernel reads, too, cannot be filled, and partial results may be others
 with other tiles, rightly, so values that differ beyond rounding are a warning.
 
-Of large arrays some thousands of elements are looked at, here and there (arrays.find_pieces).
+In a large array, only some thousands of elements are checked, in pieces from all over it
+(arrays.find_pieces).
 """
 
 from __future__ import annotations
@@ -30,16 +31,17 @@ from tessera.tuning.compare import deviations_of, elements_of
 from tessera.tuning.config import shortly
 
 _MOST_BYTES = 1 << 17
-"""Of an array that are looked at. More would take more of the time of a tuning than it tells."""
+"""The bytes of an array that are checked. More would take too much of the time of a tuning."""
 _MOST_PIECES = 128
 _MOST_COMPARED = 1 << 12
 """Elements of an array whose values are compared."""
 
 _PATTERN = random.Random(0).randbytes(65521)
-"""By addresses, so that no two elements that are next to each other have the same, and an array
-that comes as two arguments has one; a value that a kernel stores is some element's at the most."""
+"""The pattern, indexed by addresses. So two neighbouring elements differ, and an array that is
+passed as two arguments has one pattern. A value that a kernel stores equals the pattern of a few
+elements at most."""
 _OTHER = bytes(0xFF ^ byte for byte in _PATTERN)
-"""Where `_PATTERN` is the value that is stored, this one is not."""
+"""A second pattern, for elements whose stored value equals `_PATTERN`."""
 
 
 class _Array:
@@ -73,7 +75,7 @@ class _Array:
         self._copy(data, stream, True)
 
     def filled(self, pattern: bytes) -> bytes:
-        """What a pattern has for the bytes of its pieces."""
+        """The bytes of a pattern for each piece."""
         if pattern in self._filled:
             return self._filled[pattern]
         parts = []
@@ -108,7 +110,7 @@ class Fault(NamedTuple):
 
 
 class Coverage:
-    """What each of some candidates writes.
+    """The elements that each of some candidates writes.
 
     Before the first run of each, `fill` is called, and after it `note`; when all have run,
     `judge`; at the end, `undo`.
@@ -319,7 +321,7 @@ def find_coverage(
     accesses: Sequence[Access],
     kept: Sequence[Region],
 ) -> Optional[Coverage]:
-    """What has to be looked at while these are measured; None if nothing."""
+    """The checks to do while these candidates are measured; None if there are none."""
     if len(candidates) < 2 or not any(access.is_stored for access in accesses):
         return None
     if not differing(candidates):

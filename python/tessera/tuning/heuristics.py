@@ -14,8 +14,8 @@ _PLAIN = frozenset((bool, int, float, str, type(None)))
 
 
 class Heuristics(KernelInterface):
-    """What `@heuristics` makes: `kernel[grid](...)` calls each function of `values` with a dict of
-    the arguments by name, and launches `fn` with what they return.
+    """A kernel made by `@heuristics`. `kernel[grid](...)` calls each function of `values` with a
+    dict of the arguments by name, and launches `fn` with the results.
 
     The functions see what those before them returned, and arguments that are passed; not the
     defaults of others.
@@ -80,7 +80,7 @@ class Heuristics(KernelInterface):
         return result
 
     _untuned = _evaluated
-    """What the interpreter adds to a launch."""
+    """The arguments that the interpreter adds to a launch."""
 
     def _is_constexpr(self, name: str) -> bool:
         inner = self.fn
@@ -167,7 +167,7 @@ def heuristics(
 
 
 def inner_kernel(fn: Any) -> Any:
-    """What is decorated with `@heuristics`, once or more; `fn` itself if it is not."""
+    """The kernel below one or more `@heuristics`; `fn` itself if there are none."""
     while isinstance(fn, Heuristics):
         fn = fn.fn
     return fn

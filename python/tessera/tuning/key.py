@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the choice of a configuration depends on: values of arguments, element types, the device."""
+"""The key of the choice of a configuration: values of arguments, element types, the device."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tessera.tuning.heuristics import inner_kernel
 
 
 class Address(int):
-    """Of an array that is named in the key: it is told from others by where it lies."""
+    """The address of an array that is named in the key, which identifies the array."""
 
 
 def make_key(
@@ -43,8 +43,8 @@ def make_key(
 
 
 def _address_of(value: Any, name: str) -> Optional[Address]:
-    """Where an array lies, or what a descriptor describes; None for a tuple and the like, of which
-    element types count."""
+    """The address of an array, or of the array that a descriptor describes. None for a tuple and
+    the like, because only their element types count."""
     if items_of(value) is not None:
         return None
     pointer = pointer_of(described(value), name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the choice of a configuration loads, and `import tessera` does not."""
+"""The modules that the choice of a configuration loads, and `import tessera` does not."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a tuning tells while it goes on, on the standard error stream.
+"""Messages about the progress of a tuning, on the standard error stream.
 
 On a terminal that is one line which is written over:
 
     tessera: tuning matmul (M=4096, N=4096, K=4096): 9 of 36 left, best 0.412 ms with
     BLOCK_M=128, BLOCK_N=256, num_warps=8, at most 2 s
 
-anywhere else a line at the start, one now and then, and one at the end. In both cases the
-choice is told at the end, and which configurations failed and why. `settings.tune_progress`
-("auto", "plain", "off") says otherwise.
+anywhere else a line at the start, one now and then, and one at the end. In both cases, the end
+shows the choice, and which configurations failed and why. `settings.tune_progress` ("auto",
+"plain", "off") says otherwise.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ WHY_UNCERTAIN = (
     "uncertain: the machine is busy, and the time for measuring was up; the choice holds for this "
     "process and is not stored, so that another one measures again"
 )
-"""What is said where a race was ended by the clock (race.py)."""
+"""The message if the clock ended a race (race.py)."""
 
 
 class Progress:
@@ -77,7 +77,8 @@ class Progress:
         faster: Optional[tuple[Config, float]] = None,
         is_certain: bool = True,
     ) -> None:
-        """What was chosen, and what failed. `faster` has the lower time, if another one has."""
+        """The choice, and the configurations that failed. `faster` has the lower time, if another
+        one has."""
         took = time.monotonic() - self._start
         speed = f" ({shown_ms(milliseconds)})" if milliseconds is not None else ""
         self._erase()
@@ -122,7 +123,7 @@ class Progress:
 
 
 def reasons(failures: Mapping[Config, Exception]) -> Sequence[str]:
-    """What is wrong with configurations that failed, a line for all that fail alike."""
+    """The errors of configurations that failed, with one line for all that have the same error."""
     alike: dict[str, list[Config]] = {}
     for config, error in failures.items():
         text = (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which of several runners is the fastest, found with as few runs as make that sure.
 
-Machines drift: clocks rise and fall, other processes come and go. So runners are not measured
-one after the other but in rounds, in each of which every runner that is still in the race has
-a *slot* of a few runs, and what is compared is the time of a slot with that of the leader in
-the same round. The median of these ratios over the rounds says how much slower a runner is,
-their spread how sure that is.
+Machines drift: clocks rise and fall, other processes come and go. So runners are not measured one
+after the other but in rounds. In each round, every runner that is still in the race has a *slot* of
+a few runs. The time of a slot is compared with that of the leader in the same round. The median of
+these ratios over the rounds says how much slower a runner is, their spread how sure that is.
 
 Example, milliseconds of four slots and their ratios to A's:
 
@@ -14,14 +13,14 @@ Example, milliseconds of four slots and their ratios to A's:
     C   1.00  1.42  1.01  1.00      1.00  1.014  0.99  1.00    as fast as A
 
 though each of B's times lies between two of A's. B leaves the race at once. C stays until it is
-sure that it is within TIE of the leader, or the time is up; of those that are, the one that
+sure that it is within TIE of the leader, or the time is up. Of the runners within TIE, the one that
 takes fewer of the machine's resources wins.
 
 A slot's time is the lower quartile of its runs: what disturbs a run makes it longer.
 
-Where others use the machine, most of the time goes by between runs. So a race also ends by the
-clock, no later than runs one after the other would: `most_ms` for each runner. What is known then
-decides. If that is too little to be relied on, the outcome is not certain.
+If other processes use the machine, most of the time passes between runs. So a race also ends by the
+clock, no later than runs one after the other would: `most_ms` for each runner. The rounds until
+then decide. If that is too little to be relied on, the outcome is not certain.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ TIE = 0.0075
 _SLOT_MS = 2.0
 _MOST_RUNS = 20
 _LONG_MS = 4.0
-"""Of what takes so long, a slot has a single run; of all else two at least."""
+"""A runner that takes so long has one run in a slot; all others have two at least."""
 _LEAST_ROUNDS = 4
 _MOST_ROUNDS = 200
 _CERTAIN_ROUNDS = 24
-"""So many rounds tell enough, also where the clock ends them."""
+"""After so many rounds, the outcome is certain, also if the clock ends them."""
 _RUNS_OF_LONG = 6
 """The clock allows each runner so many runs at least, however long they are."""
 _FEW = 4
@@ -57,7 +56,7 @@ Run = Callable[[int], Sequence[float]]
 
 
 class Timing(NamedTuple):
-    """What is known of a runner's milliseconds."""
+    """Statistics of a runner's time in milliseconds."""
 
     median: float
     fast: float
@@ -67,12 +66,12 @@ class Timing(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """How the race stands, for whoever watches it."""
+    """The current state of the race, for progress messages."""
 
     remaining: int
     leader: int
     milliseconds: float
-    """Of the leader."""
+    """The leader's time."""
     left: float
     """The most seconds that it can still take."""
 
@@ -145,10 +144,10 @@ def race(
     looked: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
-    """Finds the fastest; each runner runs for `most_ms` milliseconds at most, or for four
-    rounds if they are longer; for `final_ms` if that is more, once few are left. `looked` is
-    called once each has run, and may raise. `clock` gives seconds: by it the race ends after
-    `most_ms` for each runner, or six runs if they are longer, but not before one round."""
+    """Finds the fastest. Each runner runs for `most_ms` milliseconds at most, or for four rounds if
+    they take longer. Once the race has few runners, they run for `final_ms` if that is more.
+    `looked` is called once each has run, and may raise. `clock` gives seconds: by it the race ends
+    after `most_ms` for each runner, or six runs if they are longer, but not before one round."""
     start = clock()
     runners = [_Runner(place, *what) for place, what in enumerate(zip(runs, resources))]
     live: list[_Runner] = []
@@ -159,7 +158,7 @@ def race(
             watch(_standing(live, len(runners) - runner.place - 1, most_ms))
     looked()
     best = min((runner.estimate for runner in live), default=0.0)
-    # Of what is as slow as this, one run tells enough.
+    # For a runner as slow as this, one run is enough.
     live = [runner for runner in live if runner.estimate <= 4 * _HOPELESS * best]
     allowed = sum(
         max(most_ms, _RUNS_OF_LONG * item.estimate) for item in runners if not item.failure
@@ -222,7 +221,7 @@ def _ratio(runner: _Runner, leader: _Runner) -> tuple[float, float]:
         return 1.0, 0.0
     middle = quantile(ratios, 0.5)
     # The median's error, from what two thirds of the deviations stay below: a third may be
-    # accidents. Of few ratios that agree by chance, the deviation is too small.
+    # accidents. If few ratios agree by chance, their deviation is too small.
     count = len(ratios)
     deviation = quantile([abs(ratio - middle) for ratio in ratios], 0.68)
     few = 1 + 5 / max(1, count - 1) ** 1.5
@@ -232,7 +231,7 @@ def _ratio(runner: _Runner, leader: _Runner) -> tuple[float, float]:
 def _is_out(runner: _Runner, leader: _Runner) -> bool:
     if runner is leader:
         return False
-    # What is best of the one is worse than what is usual of the other.
+    # The best time of the one is worse than the usual time of the other.
     rounds = len(runner.slots)
     best = min(runner.estimate, *runner.times) / quantile([leader.estimate, *leader.times], 0.5)
     if best > _HOPELESS or rounds >= 2 and best > _DOUBTFUL:
@@ -244,8 +243,8 @@ def _is_out(runner: _Runner, leader: _Runner) -> bool:
 
 
 def _tied(live: Sequence[_Runner], leader: _Runner) -> list[_Runner]:
-    """Those that nothing speaks against. Where the rounds leave a doubt, what disturbs runs does so
-    more than the runners differ, and the fastest runs tell more than the usual ones."""
+    """Those that nothing speaks against. If the rounds give no certain outcome, disturbances are
+    larger than the runners' differences. Then the fastest runs say more than the usual ones."""
     if not all(_is_tied(runner, leader) for runner in live):
         leader = min(live, key=_Runner.undisturbed)
         return [item for item in live if item.undisturbed() <= leader.undisturbed() * (1 + TIE)]

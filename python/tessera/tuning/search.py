@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Looking for a configuration in a space that is too large to try all of it.
 
-The search goes in batches. The first is drawn at random; each later one is made of steps from
-the best configurations so far to neighbours (one value moved one place along its list, or to
-any other place) and of a few that are drawn at random, so that the search does not stay in a
-corner. A batch is compiled at once and measured in a race together with the best one so far,
-by which the times of different batches are compared: it ends when the time is up, or when all
-of the space has been tried.
+The search goes in batches. The first is drawn at random. Most of each later one are neighbours of
+the best configurations so far: one value moves one place along its list, or to any other place. A
+few are drawn at random, so that the search does not stay in a corner. A batch is compiled at once,
+and measured in a race together with the best one so far. So the times of different batches can be
+compared. The search ends when the time is up, or when all of the space has been tried.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _BATCH_MS = 40.0
 
 
 class Found(NamedTuple):
-    """What a search found."""
+    """The result of a search."""
 
     config: Config
     """The best configuration."""
@@ -41,7 +40,7 @@ class Found(NamedTuple):
     timings: dict[Config, float]
     """The times of all that were measured, as if they had run when the best one did."""
     failures: dict[Config, Exception]
-    """What is wrong with the others."""
+    """The errors of the others."""
 
 
 def tune(
@@ -178,7 +177,7 @@ class _Search:
         return tuple(moved)
 
     def _rest(self, count: int) -> list[tuple[int, ...]]:
-        """What nobody came upon."""
+        """The part of the space that the search has not tried."""
         import itertools
 
         chosen = []

@@ -8,8 +8,8 @@
                the tiles, what the first runs write is compared (coverage.py)
     clean up   what the runs changed is as it was before
 
-What goes wrong with a candidate (too much shared memory, a static_assert, an option that is
-out of range) takes that one out of the list and stops no other.
+A candidate's error (too much shared memory, a static_assert, an option that is out of range)
+removes that candidate and stops no other.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MEASURING = threading.RLock()
 
 
 class Hooks(NamedTuple):
-    """What runs around each launch while a kernel is tuned."""
+    """The hooks of each launch while a kernel is tuned."""
 
     pre_hook: Optional[Callable[..., Any]] = None
     post_hook: Optional[Callable[..., Any]] = None
@@ -59,7 +59,7 @@ class Hooks(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What a tuning found."""
+    """The result of a tuning."""
 
     best: int
     """The place of the best one in the list of configurations."""
@@ -164,7 +164,7 @@ class _Session:
         return places
 
     def _narrowed(self, working: list[int]) -> list[int]:
-        """Of many candidates those that the compiler's figures speak for."""
+        """The candidates with the best of the compiler's figures, if there are many."""
         most = self._hooks.most_measured
         if most is None or len(working) <= most:
             return working
@@ -287,7 +287,7 @@ class _Session:
         coverage.judge(run_again, self._hooks.check is None)
 
     def _look(self, changes: "_Changes") -> None:
-        """Judges at once, by runs that nobody measures."""
+        """Judges at once, by runs that are not measured."""
         for candidate in changes.coverage.candidates if changes.coverage is not None else ():
             changes.restore(candidate)
             try:
@@ -373,7 +373,7 @@ class HookError(TuningError):
 
 
 class _Changes:
-    """What runs change, as it was before the first of them."""
+    """The arrays that runs change, as they were before the first run."""
 
     def __init__(self, candidates: Sequence[Candidate], hooks: Hooks) -> None:
         accesses: dict[Any, Access] = {}
@@ -427,7 +427,7 @@ class _Changes:
 
 
 def _read_timing(measured: Any, whose: str) -> Timing:
-    """What a user's function returned: a time, or the median, a fast and a slow one."""
+    """The result of a user's function: a time, or the median, a fast and a slow one."""
     values = list(measured) if isinstance(measured, (list, tuple)) else [measured]
     numbers = [number_of(value, whose) for value in values]
     if not numbers:

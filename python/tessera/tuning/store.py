@@ -10,12 +10,12 @@ private), in the folder `tuned` beside them, with one section of JSON. It is fou
     the list of configurations
     the build of the compiler
 
-and what is not to be told in a hash that another process finds (a function in a
-configuration, an object in the key) is kept in memory alone. A damaged file, and one of
-another build, is ignored with one warning.
+Some values have no hash that is the same in another process: a function in a configuration, or an
+object in the key. Their results are kept only in memory. A damaged file, and one of another build,
+is ignored with one warning.
 
-Exported results are the same JSON objects in a list, each with its hash, which is computed
-again when they are imported: what was edited does not pass for something else.
+Exported results are the same JSON objects in a list, each with its hash. An import computes the
+hashes again, so it finds entries that were edited.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def results() -> _Results:
 
 
 class Result:
-    """What one tuning found."""
+    """The result of one tuning."""
 
     def __init__(self, fields: Any) -> None:
         """Raises ValueError if these are not the fields of a result."""
@@ -89,7 +89,7 @@ class Result:
 
     @property
     def id(self) -> bytes:
-        """What it is found by."""
+        """Its key."""
         return _hash({name: self.fields[name] for name in _IDENTITY})
 
     def __getattr__(self, name: str) -> Any:
@@ -109,7 +109,7 @@ def _is_timing(values: Any) -> bool:
 
 
 class Question:
-    """What a result is looked for by. `id` is None where no other process can ask the same."""
+    """The key of a result. `id` is None where no other process can ask the same."""
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ def stored() -> Iterator[Result]:
 
 
 def _sections(data: bytes, key: bytes) -> dict[str, bytes]:
-    """The sections of an entry, whoever wrote it."""
+    """The sections of an entry, of any build."""
     start, length = 28, int.from_bytes(data[24:28], "little")
     return unpack(data, key, data[start : start + length].decode(errors="replace"))
 
@@ -178,7 +178,8 @@ def export(chosen: Sequence[Result]) -> str:
 
 
 def load(text: str) -> list[Result]:
-    """What `export` wrote; raises LaunchError (E059) for anything else, and takes nothing of it."""
+    """The results that `export` wrote. Raises LaunchError (E059) for any other contents, and
+    imports none of them."""
     try:
         whole = json.loads(text)
         if whole["format"] != _FORMAT or whole["version"] != _VERSION:
@@ -204,8 +205,8 @@ def add(result: Result) -> None:
 
 
 def spell(value: Any) -> Optional[list[Any]]:
-    """A value as JSON that tells it from all others; None for one that another process may not
-    know."""
+    """A value as JSON that differs from that of all other values; None if another process may not
+    know it."""
     if isinstance(value, types.constexpr):
         return spell(value.value)
     if value is None or isinstance(value, (bool, int, str)):
@@ -223,7 +224,7 @@ def spell(value: Any) -> Optional[list[Any]]:
 
 
 def describe(config: Config) -> Optional[dict[str, Any]]:
-    """A configuration as JSON; what its hook does is not told."""
+    """A configuration as JSON, without its hook."""
     values = {name: spell(value) for name, value in config.all_kwargs().items()}
     return None if None in values.values() else values
 
