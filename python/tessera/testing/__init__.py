@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What tests and benchmarks of kernels need: times (`do_bench`), tables and plots of times
-(`perf_report`), comparison of results (`assert_close`), what a GPU could do at most
-(`get_dram_gbps`, ...), and generated kernels (`fuzz`)."""
+"""Tools for tests and benchmarks of kernels: times (`do_bench`), tables and plots of times
+(`perf_report`), comparison of results (`assert_close`), the limits of a GPU (`get_dram_gbps`, ...),
+and generated kernels (`fuzz`)."""
 
 from tessera.testing.bench import do_bench, do_bench_cudagraph
 from tessera.testing.close import assert_close

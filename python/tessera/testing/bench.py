@@ -39,12 +39,12 @@ def do_bench(
 ) -> Any:
     """The milliseconds that a call of `fn` takes.
 
-    It is called for about `warmup` milliseconds without being timed and for about `rep` with. On
-    a GPU the second-level cache is overwritten before each call. `grad_to_none` are tensors that
-    have their `grad` set to None before each. The result is a list of the `quantiles`, a number
-    if there is one of them; without, what `return_mode` says: "mean", "median", "min", "max", or
-    "all" for a list of all times. `device` is "cpu", or a GPU's number, where what is found by
-    itself is not what is meant.
+    It is called for about `warmup` milliseconds without being timed and for about `rep` with. On a
+    GPU the second-level cache is overwritten before each call. `grad_to_none` are tensors that have
+    their `grad` set to None before each. The result is a list of the `quantiles`, a number if there
+    is one of them; without, what `return_mode` says: "mean", "median", "min", "max", or "all" for a
+    list of all times. `device` is "cpu", or a GPU's number, if the device that it finds is not the
+    right one.
 
     Example:
         import numpy as np
@@ -167,7 +167,7 @@ def _replays(clock: Clock, replay: Callable[[], Any], count: int) -> list[float]
 
 
 def _place(device: Device) -> Optional[Place]:
-    """The GPU whose events tell the time, or None for the host's clock."""
+    """The GPU whose events measure the time, or None for the host's clock."""
     if device == "cpu":
         return None
     torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
@@ -199,7 +199,7 @@ def _ordinal(device: Device) -> Optional[int]:
 def summarize(
     times: Sequence[float], quantiles: Optional[Sequence[float]], return_mode: str
 ) -> Any:
-    """What `do_bench` returns of its times."""
+    """The result of `do_bench`, from its times."""
     if quantiles is not None:
         found = [quantile(times, at) for at in quantiles]
         return found[0] if len(found) == 1 else found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a GPU could do at most, to measure kernels by.
+"""The limits of a GPU, as a measure for kernels.
 
 The operations of a quarter of an SM in a cycle are NVIDIA's figures for each
 generation; a multiply-add counts as two.
@@ -78,7 +78,7 @@ def get_max_simd_tflops(dtype: Any, clock_rate: float, device: Optional[int] = N
 
 
 def nvsmi(attrs: Sequence[str]) -> list[int]:
-    """What the program nvidia-smi says of the first GPU, such as ["clocks.max.sm"].
+    """The values that the program nvidia-smi prints for the first GPU, such as ["clocks.max.sm"].
 
     Example:
         import tessera.testing
@@ -100,7 +100,8 @@ def _tflops(per_cycle: int, clock_khz: float, device: int) -> float:
 def _machine(device: int) -> GPUMachine:
     major, minor = _C.cuda_device_info(device)["capability"]
     machine = find_for_capability(major, minor)
-    # Of tensor cores with instructions that nothing here uses, what is used is not the most.
+    # Tessera does not use the fastest instructions of these tensor cores, so their limit is not
+    # known here.
     if machine is None or "tcgen05" in machine.instructions:
         raise LaunchError(
             "E030", f"there are no figures for GPUs of capability {major}.{minor}", ""

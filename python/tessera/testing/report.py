@@ -15,7 +15,8 @@ from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 
 class Benchmark:
-    """What is measured: a line for each of `line_vals`, a point of it for each of `x_vals`.
+    """A benchmark to measure: a line for each of `line_vals`, and a point of it for each of
+    `x_vals`.
 
     The function gets `line_arg` and `x_names` by name, and `args`. An item of `x_vals` is a value
     for all of `x_names`, or a tuple of one for each.

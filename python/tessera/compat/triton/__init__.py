@@ -64,7 +64,7 @@ def install() -> None:
     importers.pop(FOLDER, None)
     os.environ["TESSERA_AS_TRITON"] = "1"
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    # Where Tessera is a checkout, a child finds it by the path, too.
+    # If Tessera is a checkout, a child process finds it by the path, too.
     wanted = [FOLDER, *(() if _is_in_site_packages() else (_home(),))]
     kept = [path for path in paths if path not in wanted]
     os.environ["PYTHONPATH"] = os.pathsep.join([*wanted, *kept])

@@ -173,7 +173,7 @@ def _write(program: Program, target: str, message: str, folder: str) -> pathlib.
 
 
 class _Campaign:
-    """What the kernels of all children have shown so far; any thread may add to it."""
+    """The results of all children's kernels so far; any thread may add to them."""
 
     def __init__(self, seeds: range, options: argparse.Namespace) -> None:
         self.options = options
@@ -191,7 +191,7 @@ class _Campaign:
         self.write()
 
     def is_over(self) -> bool:
-        """Whether no more kernels are to be started."""
+        """True if no more kernels may start."""
         late = time.monotonic() - self.started > self.options.seconds > 0
         return late or self.stopped
 
@@ -216,7 +216,7 @@ class _Campaign:
             self._seconds.update(seconds)
 
     def add_counts(self, counts: dict[str, int]) -> None:
-        """What a kernel has of that which its kind counts."""
+        """A kernel has these features that its kind counts."""
         with self._lock:
             self._counts.update(counts)
 
@@ -255,7 +255,7 @@ class _Campaign:
 
 
 def _write_json(summary: dict[str, Any], name: str) -> None:
-    """Replaces a file as a whole, so that whoever reads it sees one summary or the one before."""
+    """Replaces a file as a whole, so that a reader sees this summary or the one before."""
     path = pathlib.Path(name)
     part = path.with_name(path.name + ".part")
     part.write_text(json.dumps(summary, indent=1) + "\n")
@@ -322,7 +322,7 @@ def _report(summary: dict[str, Any], json_file: str) -> int:
 
 
 def _run_campaign(seeds: range, options: argparse.Namespace) -> int:
-    """Runs all seeds in children, and sums up."""
+    """Runs all seeds in child processes, and prints a summary."""
     size = max(1, min(_BATCH, -(-len(seeds) // options.jobs)))
     parts = [seeds[start : start + size] for start in range(0, len(seeds), size)]
     campaign = _Campaign(seeds, options)

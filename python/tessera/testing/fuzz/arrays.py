@@ -11,7 +11,7 @@ import numpy as np
 
 from tessera.testing.fuzz.program import FLOATS, Array
 
-# Elements before or after an array, which nobody may write.
+# Elements before or after an array, which may not be written.
 _BAND = 16
 _PAGE = mmap.PAGESIZE
 _NORESERVE = 0x4000  # MAP_NORESERVE of Linux, which mmap has no name for in Python 3.10
@@ -22,7 +22,7 @@ class Overwritten(Exception):
 
 
 class Memory:
-    """One side's arrays, each between a guard band and a page that nobody may touch.
+    """One side's arrays, each between a guard band and a page that may not be accessed.
 
     The page is behind the array or before it, by the seed: a load that goes too far ends the
     process, which no band would show. A copy for a GPU has two bands (`pages=False`).
@@ -56,7 +56,7 @@ class Memory:
             self.by_name[array.name] = view
 
     def read(self, array: Array) -> np.ndarray:
-        """What an array holds, where kernels may touch it."""
+        """The contents of an array, in memory that kernels may access."""
         view = self.by_name[array.name]
         if not array.places:
             return view
@@ -90,7 +90,7 @@ def _guarded(total: int, dtype: np.dtype, page: int | None) -> tuple[np.ndarray,
     whole = np.frombuffer(pages, dtype, length, start)
     whole[:] = np.full(1, 3).astype(dtype)[0]
     libc = ctypes.CDLL(None, use_errno=True)
-    # PROT_NONE. What the array does not need of its first page is in front of it, or behind it.
+    # PROT_NONE. The rest of the array's first page is in front of it, or behind it.
     libc.mprotect(ctypes.c_void_p(address + (0 if page == 0 else size)), _PAGE, 0)
     return whole, slice(0, total) if page == 0 else slice(_BAND, _BAND + total)
 
@@ -105,7 +105,7 @@ def numpy_dtype(name: str) -> np.dtype:
 
 
 def draw(rng: np.random.Generator, array: Array, total: int) -> np.ndarray:
-    """What an array holds at first."""
+    """The first contents of an array."""
     dtype = numpy_dtype(array.dtype)
     if array.data == "zeros":
         return np.zeros(total, dtype)

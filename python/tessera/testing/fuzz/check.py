@@ -150,7 +150,7 @@ def replay(
     options: Mapping[str, Any] = {},
     grid: str = "",
 ) -> None:
-    """What a reproducer file calls: `check` for a kernel written out in the file."""
+    """The function that a reproducer file calls: `check` for the kernel in the file."""
     compare(
         kernel, [Array(*item) for item in arrays], [Check(*item) for item in checks],
         programs, n, seed, target, scalars, gpu_kernel, [Part(*item) for item in parts], launches,
@@ -269,7 +269,7 @@ def pack(
     scalars: Sequence[float],
     parts: Sequence[Part],
 ) -> list[Any]:
-    """What the kernel is called with: arrays, numbers, and what holds arrays."""
+    """The arguments of the kernel: arrays, numbers, and objects that hold arrays."""
     by_name = {array.name: view for array, view in zip(arrays, views)}
     inside = {name for part in parts for name in part.members}
     arguments = [view for name, view in by_name.items() if name not in inside]
@@ -311,7 +311,7 @@ def _interpret(
 
 
 def _grid(text: str, programs: int) -> Any:
-    """What a launch is given in brackets: the value of `text`, or a tuple of one extent."""
+    """The grid of a launch: the value of `text`, or a tuple of one extent."""
     return eval(text, {"np": np}) if text else (programs,)
 
 
@@ -341,7 +341,7 @@ def _compare(
         return
     variants: list[dict[str, Any]] = [{}]
     if launches and target == "cuda":
-        # There a launch chooses by itself. Sums of one order are not divided.
+        # There, a launch chooses. Sums of one order are not divided.
         variants = [{"num_ctas": 1, "deterministic": False}]
     elif launches and launches != "chosen" and _is_gpu(target):
         variants = _launches(kernel, arrays, programs, scalars, seed, target, parts, launches)
@@ -368,8 +368,8 @@ def _compare_chosen(
     seed: int,
     counts: Counter[str],
 ) -> None:
-    """Launches on GPUs with fewer SMs than programs, and with more: each division that a launch
-    chooses by itself, and persistent kernels whose blocks do one program or several."""
+    """Launches on GPUs with fewer SMs than programs, and with more: each division that a launch may
+    choose, and persistent kernels whose blocks do one program or several."""
     simulated = tessera.gpu.simulate(kernel, seed=seed)
     variant = {"num_ctas": 1, "deterministic": False}
     multiprocessors = max(1, programs // 2)
@@ -402,8 +402,8 @@ def _launches(
     parts: Sequence[Part],
     launches: str,
 ) -> list[dict[str, Any]]:
-    """The options beside those of the seed: of a launch without clusters, of those that it may
-    choose by itself, and of clusters that are asked for."""
+    """The options in addition to those of the seed: of a launch without clusters, of one that may
+    choose clusters, and of one with given clusters."""
     architecture = target.partition(":")[2] or _ARCHITECTURES[seed % 3]
     if gpu_machines()[architecture].max_cluster_size == 1:
         return [{}]
@@ -627,9 +627,10 @@ def _check_equal(array: Array, expected: np.ndarray, got: np.ndarray, where: str
 def _check_near(
     item: Check, arrays: Mapping[str, np.ndarray], programs: int, where: str, flushes: bool
 ) -> None:
-    """The stated bounds: 4 ulps for a function (of 1 for sine and cosine; never less than
-    4 denormals, and 2^-126 for sigmoid, and for powers where a GPU may flush them), `terms * eps * sum |terms|` for sums and products,
-    and a denormal more for each product."""
+    """The stated bounds. A function may differ by 4 ulps; by 4 ulps of 1 for sine and cosine. The
+    least bound is 4 denormals. It is 2^-126 for sigmoid, and for powers if a GPU may flush them.
+    For sums and products, the bound is `terms * eps * sum |terms|`, and a denormal more for each
+    product."""
     dtype = arrays[item.result].dtype
     eps = _EPSILON[dtype.name]
     operands = [arrays[name].astype(np.float64) for name in item.operands]
@@ -702,7 +703,7 @@ _FUNCTIONS: dict[str, Any] = {
     "erfc": np.vectorize(math.erfc, otypes=[np.float64]),
     "expm1": np.expm1,
     "log1p": np.log1p,
-    # What Python makes of scalars.
+    # Python's results for scalars.
     "or": lambda x, y: np.where(x != 0, x, y),
     "and": lambda x, y: np.where(x != 0, y, x),
     "or 16": lambda x: np.where(x != 0, x, 16),
@@ -711,8 +712,8 @@ _FUNCTIONS: dict[str, Any] = {
     "same": lambda x: x,
 }
 
-# By how many ulps of float32 and float64 a function of libdevice may be off, here or on a GPU; two
-# more for what NumPy's float64 is off by itself.
+# The largest error of a function of libdevice in ulps of float32 and float64, here or on a GPU. Two
+# more ulps are for the error of NumPy's float64.
 _ULPS: dict[str, tuple[float, float]] = {
     "hypot": (3.5, 4.5),
     "cbrt": (1.5, 3.5),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What generated kernels may name: classes and functions that stand before them in the file."""
+"""Names that generated kernels may use: classes and functions that stand before them in the
+file."""
 
 from __future__ import annotations
 

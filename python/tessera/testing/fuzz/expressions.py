@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Random expressions of a wanted dtype and shape, built from the top down.
 
-Whatever is built here is exact: every target must give the same bits. Where an operation
-is not (an order of summation, the sign of a zero, a NaN's bits), its operand is first made
-harmless, as said at each place.
+All expressions here are exact: every target must give the same bits. Some operations are not exact:
+their results depend on the order of a sum, the sign of a zero, or a NaN's bits. Their operands are
+first replaced with values without such differences, as comments there say.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What kinds share whose kernels have one of several forms, written as text."""
+"""Shared code of the kinds whose kernels have one of several forms, written as text."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _NUMBERS = ("int8", "int16", "int32", "int64", "uint8", "uint64", "intp")
 
 
 def choose_grid(rng: random.Random, most: int, empty: bool) -> tuple[str, int]:
-    """What a launch is given in brackets, as Python, and how many programs that makes.
+    """The grid of a launch, as Python, and its number of programs.
 
     Functions of the kernel's arguments have their `meta["n"]`, but no extent depends on it.
     """
@@ -187,7 +187,7 @@ class _Generator:
         self.body.append(branch)
 
     def _sum(self) -> None:
-        """What all programs add to: elements that an axis chooses."""
+        """The elements that all programs add to, chosen by an axis."""
         out = self._output("int32", 8, shared=True)
         where = f"(tl.program_id({self.rng.randrange(3)}) + tl.arange(0, 4)) % 8"
         self._store(self.body, out, f"tl.atomic_add({out} + {where}, {self._number()} + 1)")

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels with promises about their indices, true ones and false ones.
 
-A broken promise must change nothing on a CPU: no result, and no place that is accessed. On a GPU
-a promise makes accesses up to 16 bytes wide. So there promises are made only of indices that keep
-them for as much (`granule`), though they may say more than that; others are left out of the
-kernel's text for GPUs.
+A broken promise must change nothing on a CPU: no result, and no place that is accessed. On a GPU a
+promise makes accesses up to 16 bytes wide. So the kernel's text for GPUs has promises only of
+indices that keep them for 16 bytes (`granule`), although these promises may say more.
 
-Arrays lie next to pages that nobody may touch (arrays.py), and every index stays in its program's
-part of an array: an access that believes too much shows in the result, in a guard band, or at once.
+Arrays lie next to pages that may not be accessed (arrays.py), and every index stays in its
+program's part of an array. So an access that relies on a false promise shows in the result, in a
+guard band, or at once.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class _Generator:
         self._store(body, f"tl.store({result.name} + {base} + {lanes}, {value})", result)
 
     def _scatter(self, body: list[Statement]) -> None:
-        """out[index] = f(index): whoever stores to a place stores the same."""
+        """out[index] = f(index): all lanes that store to a place store the same value."""
         dtype = self.rng.choice(("int32", "float32", "int16", "int64"))
         extent = self.rng.choice(_EXTENTS)
         result = self._array(dtype, "zeros")

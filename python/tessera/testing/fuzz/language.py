@@ -214,7 +214,8 @@ class _Constructs(Expressions):
         return Expression(text, dtype, shape, (a, b))
 
     def _mapped_pointers(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
-        """What functions of pointers load, or what the pointers that they return point to."""
+        """The values that functions of pointers load, or the values at the pointers that they
+        return."""
         if not shape or self._loading:
             return None
         array = self.rng.choice(self.inputs)
@@ -412,7 +413,7 @@ class _Constructs(Expressions):
         )
 
     def begin(self, block: int) -> str:
-        """Where a block begins along a dimension: inside, partly outside, far away."""
+        """The start of a block along a dimension: inside, partly outside, or far away."""
         rng = self.rng
         choices = ["0", "0", "0", "1", "3", "-1", "-2", str(block // 2), str(-block // 2), "pid", "n",
                    "-n", "n - 3", str(block), "2147483647", "-2147483648", "2147483640"]  # fmt: skip

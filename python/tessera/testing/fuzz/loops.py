@@ -2,10 +2,10 @@
 """Kernels about loops of dots: what a GPU may copy ahead, and what may be under way meanwhile.
 
 A loop has one to five dots. Their operands are loaded as they are, converted (8 bits, fp8, f32),
-unpacked, scaled, gathered, transposed, shared by two dots, results of dots before, carried, or
-loaded before the loop; loads have masks, places that move with a pointer, and a stride that is an
-argument. Results are accumulators, scaled accumulators, numbers of a row, or are stored in the loop.
-All numbers are small integers, or halves of some, so that sums are exact in any order.
+unpacked, scaled, gathered or transposed. They may be shared by two dots, results of dots before,
+carried, or loaded before the loop. Loads have masks, places that move with a pointer, and a stride
+that is an argument. Results are accumulators, scaled accumulators, numbers of a row, or are stored
+in the loop. All numbers are small integers, or halves of some, so that sums are exact in any order.
 
 The schedule of such a kernel needs no machine code. The target `schedule:sm_90a` compiles without
 it, counts by which transport tiles come, and fails if the verifier refuses a planned schedule:
@@ -602,7 +602,7 @@ def count_transports(text: str) -> Counter[str]:
     dots that copies nothing ahead. "dots in flight" counts dots that are only begun, beside that.
     """
     counts: Counter[str] = Counter()
-    # What stands in each loop, but for the loops in it; the innermost loop last.
+    # The ops in each loop without those in inner loops; the innermost loop last.
     loops: list[tuple[int, set[str]]] = []
     depth = 0
     partition: Optional[int] = None

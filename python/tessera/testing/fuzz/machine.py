@@ -4,8 +4,8 @@
 A launch may do programs in another order, several programs with one block, or one program with the
 blocks of a cluster. A kernel may ask the machine by special registers, so the compiler must see
 each question. Inline assembly stands before, in and behind loops of dots; in loops, branches and
-functions of its own; and with results of two registers, tiles as operands and text around it. What
-it answers is a number to store, a row to store to, a bound of a loop, a mask, or a condition.
+functions of its own; and with results of two registers, tiles as operands and text around it. Its
+answer is a number to store, a row to store to, a bound of a loop, a mask, or a condition.
 
 For a launch without clusters the language defines most answers: %ctaid.x is the program's id.
 Others (%smid, clocks) are anything, and a kernel must not depend on them here. Assembly that only
@@ -94,7 +94,7 @@ class _Generator:
         rng = self.rng = random.Random(f"machine {seed}")
         # Drawn apart, so that the other kernels stay those of their seeds.
         self.is_divisible = random.Random(f"machine divisible {seed}").random() < 0.1
-        # A program of a large tile has an SM for itself, and its kernel may be persistent.
+        # A program of a large tile fills an SM, and its kernel may be persistent.
         size = 128 if self.is_divisible else rng.choice((16, 16, 64, 64, 128))
         most = 2 if self.is_divisible else 3 if size == 128 else 4
         grid, programs = choose_grid(rng, most=most, empty=False)
@@ -216,7 +216,7 @@ class _Generator:
         return [(self._ask(body), use) for place, use in self.asks if place == where]
 
     def _apart(self) -> None:
-        """What is asked before the loop of dots, in loops, branches and functions of its own."""
+        """The questions before the loop of dots, in loops, branches and functions of their own."""
         for place, use in self.asks:
             body = self.body
             if place == "function":

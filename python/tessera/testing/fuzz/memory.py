@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels about memory: arrays that a program stores to and loads from again.
 
-What is asked of a compiler here is order (a load sees the stores before it, whatever lanes made
-them, in loops too), bounds (a lane that is masked off touches nothing, though the mask wraps and
-the place is far outside) and that values are passed on as they are (denormals, the bits of a NaN).
+They test three properties of compiled code. Order: a load sees the stores of all lanes before it,
+in loops too. Bounds: a lane that is masked off accesses nothing, although the mask wraps and the
+place is far outside. Values: denormals and the bits of a NaN stay as they are.
 
 A store's places are all different, and a program's lie apart from those of others, so that one
 result is right. On a GPU a lane sees another lane's store behind a barrier only: each store has
@@ -43,8 +43,8 @@ _ELEMENTS = ("int32", "int32", "int32", "int8", "int16", "int64", "uint8", "uint
 _LIMITS = {name: (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for name, bits in
            (("int8", 8), ("int16", 16), ("int32", 32), ("int64", 64))}  # fmt: skip
 _LIMITS |= {"u" + name: (0, 2 * high + 1) for name, (_, high) in list(_LIMITS.items())}
-# What a scalar argument may be: small, at the ends of a width, and multiples of 16; 1, whose value
-# is known when the kernel is compiled.
+# Values of a scalar argument: small, at the ends of a width, and multiples of 16; 1, whose value is
+# known when the kernel is compiled.
 _SCALARS = (
     0, 1, 1, 2, 3, -1, -2, 5, 7, 16, 17, 31, 32, 33, 48, 64, 100, 127, 128, 255, 256, -16, -33,
     2**31 - 1, 2**31 - 16, 2**31 - 64, -(2**31), -(2**31) + 1, -(2**31) + 64, 2**30, -(2**30), 2**16,
@@ -54,7 +54,7 @@ _LONG_SCALARS = (2**31, 2**32, 2**32 + 3, -(2**31) - 5, 2**63 - 1, 2**63 - 64, -
 
 @dataclasses.dataclass(frozen=True)
 class _Place:
-    """Where the lanes of a tile are in a program's part of an array.
+    """The places of a tile's lanes in a program's part of an array.
 
     `mask` is what keeps the rest from being touched (none, if every lane lies inside); a store
     may go to `distinct` places only.
@@ -316,7 +316,7 @@ class _Generator:
         body.append(nested)
 
     def _results(self, body: list[Statement]) -> None:
-        """What variables hold goes to arrays of their own."""
+        """Stores the values of variables to arrays of their own."""
         values = [value for value in self.scope if value.name.startswith("v")]
         for value in self.rng.sample(values, min(len(values), 4)):
             size = count(value.shape)
@@ -390,7 +390,8 @@ class _Generator:
     # --- Places -----------------------------------------------------------------------------
 
     def _address(self, array: Array, index: str, base: str | None = None) -> str:
-        """Of a program's element: in a part of its own, or in turn with the other programs.
+        """The address of a program's element: in a part of its own, or interleaved with the other
+        programs.
 
         From `base` on, or from the array's start.
         """
@@ -407,7 +408,7 @@ class _Generator:
 
     def _place(self, array: Array, store: bool) -> _Place:
         rng, size = self.rng, self.size
-        # What lies behind the start of a shared array is not the program's to its end.
+        # The part of a shared array behind its start ends before the program's part does.
         room = size - array.behind
         lane, lanes = self._lane(), count(self.shape)
         counters = [v.name for v in self.scope if v.name.startswith("k")]

@@ -16,7 +16,7 @@ from typing import Any, Optional, Union
 
 from tessera.testing.fuzz.definitions import record_of, write_definitions
 
-# What the text of a kernel needs.
+# The parts that the text of a kernel needs.
 IMPORTS = """import dataclasses
 import typing
 
@@ -128,13 +128,13 @@ class Array:
     """An argument: `size` elements for each program, or in all if it is `shared`.
 
     `data` says what an input holds: "integers" (all bit patterns, extremes often), "dyadic"
-    (multiples of 1/8), "small" (-2 to 2), "fp8" (the same as bits of float8e5), "halves" (1/2 and 1),
-    "places 64" (from -1 on, and below 64), "special" (dyadic, with NaN, infinities, -0 and denormals among
-    them), "bits" (floats of any bit pattern), "zeros" (an output) or "scratch" (zeros at first,
-    of which nobody asks what is there afterwards: addresses). Of an `exact` array of floats
-    the bits of a NaN count, too. One with a `base` is that array's memory from `behind` elements
-    after its start on. One with `places` (first elements and lengths) is larger than memory: it
-    holds and is asked for what is there, and zeros elsewhere.
+    (multiples of 1/8), "small" (-2 to 2), "fp8" (the same as bits of float8e5), "halves" (1/2 and
+    1), "places 64" (from -1 on, and below 64), "special" (dyadic, with NaN, infinities, -0 and
+    denormals among them), "bits" (floats of any bit pattern), "zeros" (an output) or "scratch"
+    (addresses: zeros at first, which are not compared afterwards). If an array of floats is
+    `exact`, the bits of a NaN are compared, too. One with a `base` is that array's memory from
+    `behind` elements after its start on. One with `places` (first elements and lengths) is larger
+    than memory: it holds and is asked for what is there, and zeros elsewhere.
     """
 
     name: str
@@ -212,16 +212,17 @@ class Program:
     """Further arguments: a parameter, which may have an annotation, and its value."""
     parts: list[Part] = dataclasses.field(default_factory=list)
     launches: str = ""
-    """On GPUs: "" for one launch, whose options follow from the seed; "divided" for one without
-    clusters, and one with those that a launch may choose by itself; "clusters" for these, and one
-    with clusters that are asked for; "chosen" for launches on GPUs with few SMs and with many."""
+    """The launches on GPUs. "" is one launch, whose options follow from the seed. "divided" is one
+    without clusters, and one that may choose clusters. "clusters" is these two, and one with given
+    clusters. "chosen" is launches on GPUs with few SMs and with many."""
     options: dict[str, int] = dataclasses.field(default_factory=dict)
-    """Of a launch on a GPU, in the place of those that the seed says; on a CPU `enable_fp_fusion`."""
+    """Options of a launch on a GPU, instead of those that follow from the seed; on a CPU
+    `enable_fp_fusion`."""
     counts: Counter[str] = dataclasses.field(default_factory=Counter)
-    """What the kernel has, and what is found out about it, by name (check.py)."""
+    """Counts of the kernel's features, and of facts found by its launches, by name (check.py)."""
     grid: str = ""
-    """What a launch is given in brackets, as Python with `np`; a tuple of one extent if empty. Its
-    extents make `programs`."""
+    """The grid of a launch, as Python with `np`; a tuple of one extent if empty. Its extents make
+    `programs`."""
 
     def source(self, gpu: bool = False) -> str:
         """The text of the function `kernel`, with what only a GPU needs or has if asked for."""
@@ -287,7 +288,7 @@ def offsets(shape: Shape) -> str:
     return f"(tl.arange(0, {rows})[:, None] * {columns} + tl.arange(0, {columns})[None, :])"
 
 
-# What an object of a kind is made of, by the kind; the dtype of one is "kind:dtype".
+# The constructor of an object, by its kind; the dtype of one is "kind:dtype".
 OBJECTS = {
     "pair": "Pair({0}, {0})",
     "state": "State.of({0}, {0}, n)",

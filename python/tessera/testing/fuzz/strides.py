@@ -308,7 +308,7 @@ class _Generator:
         )
 
     def _mask(self, shape: Shape) -> tuple[str, str]:
-        """What keeps some rows or columns from being touched, and what is loaded there."""
+        """A mask that excludes some rows or columns, and the value that is loaded there."""
         rows, columns = (f"tl.arange(0, {extent})" for extent in shape)
         row_mask = f"{rows}[:, None] < {self.rng.choice((shape[0], shape[0] // 2 + 1))}"
         column_mask = f"{columns}[None, :] < {self.rng.choice((shape[1], shape[1] - 3))}"
@@ -445,7 +445,7 @@ class _Generator:
                 decoys.add((begin % (1 << bits), length))
                 decoys.add((begin * size % (1 << bits) // size, length))
                 decoys.add(((1 << bits) - shape[1], length))
-        # What is held where the two overlap is that of the latter.
+        # If the two overlap, the latter's value is kept.
         kept = [place for place in sorted(decoys) if place[0] + place[1] <= end]
         listed = tuple(_merge(kept + sorted(places)))
         self.program.arrays.append(Array(name, dtype, end, data, shared=True, places=listed))

@@ -2,11 +2,12 @@
 """Kernels about sums of dots, and about who does them.
 
 A launch may have the blocks of a cluster divide a loop of dots, a block do several programs, or
-programs begin in another order. What is asked of a compiler here is that nobody can tell. Loops
-carry accumulators that pass through shapes on the way (transposed, reshaped, permuted, split and
-joined), which may come back to their places or not. And inline assembly asks the machine, before,
-in or behind the loop, in branches and functions: for what a plain launch defines (%ctaid.x is the
-program's id, a cluster is one block), or for what nobody knows (%smid), which then must not matter.
+programs begin in another order. Here the compiled code must give the same result in each case.
+Loops carry accumulators whose shape changes (transposed, reshaped, permuted, split and joined);
+their elements may return to their places or not. Inline assembly reads the machine's registers
+before, in or behind the loop, in branches and functions. A plain launch defines some of them:
+%ctaid.x is the program's id, and a cluster is one block. Others, such as %smid, have any value, and
+the result must not depend on them.
 
 Sums are of small multiples of 1/8, so that they are exact in any order.
 """
@@ -47,7 +48,7 @@ def _read_register(register: str, pure: bool) -> str:
 
 
 def _ask(register: str, pure: bool) -> str:
-    """The same; 0 where nobody knows what is in it."""
+    """The same; 0 for a register with an unknown value."""
     read = _read_register(register, pure)
     return read if register in DEFINED else f"({read} < -7).to(tl.int32)"
 
@@ -64,13 +65,12 @@ class _Generator:
         if rng.random() < 0.65:
             self.asking = rng.choice(("before", "in", "behind", "behind", "branch", "place"))
             self.register = rng.choice((*_REGISTERS, "%ctaid.x", "%ctaid.x", *_ANYTHING))
-        # A branch goes one way or the other, and nobody can tell: so that it may depend on what is
-        # different in each block.
+        # Both sides of a branch give the same result, so its condition may differ in each block.
         if self.asking == "branch":
             self.register = rng.choice(("%smid", "%ctaid.x", "%cluster_ctarank"))
         if self.asking == "place":
             self.register = rng.choice(("%ctaid.x", "%clusterid.x"))
-        # Where a launch defines nothing, clusters that are asked for are no different.
+        # If a launch does not define the register, clusters that are asked for make no difference.
         asks_apart = self.register in DEFINED and self.asking != "branch"
         self.pure = rng.random() < 0.7
         behind = "+ tl.program_id(1)"
@@ -99,7 +99,7 @@ class _Generator:
         return DEFINED.get(self.register, "0")
 
     def _seen(self) -> Expression:
-        """What the machine says, as the language says it for other targets."""
+        """The value of a machine's register, written in the language for other targets."""
         name = "asks(pid)" if self.rng.random() < 0.15 else ""
         read = name or _ask(self.register, self.pure)
         template = name or f"(tl.to_tensor({self._known}).to(tl.int32) + pid * 0)"
@@ -192,13 +192,13 @@ class _Generator:
         for there, _ in after:
             value = Expression(there, "float32", shape, (value,))
         if rng.random() < 0.06:
-            # What is carried is needed by itself, too.
+            # The carried value itself is needed, too.
             value = Expression(f"({A} + {B} * 0.0)", "float32", shape, (value, self._read(total)))
         body.append(Assign(total, value))
         return total
 
     def _move(self) -> tuple[str, str]:
-        """A tile's elements in other places, and the way back."""
+        """A move of a tile's elements to other places, and its inverse."""
         m, n = self.rows, self.columns
         shape = f"({m}, {n})"
         moves = [
@@ -261,7 +261,7 @@ class _Generator:
         self.body.append(branch)
 
     def _bit(self) -> Expression:
-        """What a branch depends on: anything."""
+        """The condition of a branch: any value."""
         read = _read_register(self.register, self.pure)
         return Expression("pid", "int32", (), (), frozenset(), read)
 

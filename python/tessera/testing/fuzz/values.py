@@ -259,8 +259,9 @@ class Generator:
     # --- Results that Python says ----------------------------------------------------------------
 
     def _checked_by_python(self, body: list[Statement]) -> None:
-        """What all targets have from the front-end or the launch, which cannot be compared between
-        them: values of `and`, `or` and chains, quotients of constants, numbers as arguments."""
+        """Results of the front-end or the launch, which are the same on all targets, so comparing
+        targets shows no mistake: values of `and`, `or` and chains, quotients of constants, numbers
+        as arguments."""
         kind = self.rng.choice(("logic", "chain", "quotient", "argument"))
         dtype = self.rng.choice(("float32", "float64"))
         if kind == "logic":

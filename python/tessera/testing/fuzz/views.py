@@ -70,7 +70,8 @@ class _Recurrence(Form):
         inner += values
         inner.append(do(f"tl.store({target} + {place}, y.to(tl.{dtype}){mask})"))
         if rng.random() < 0.2:
-            # What was stored is loaded again, by the name that it was stored by or by the other.
+            # The stored value is loaded again, through the name that it was stored by or through
+            # the other one.
             seen = self.array("seen", dtype, tile)
             again = rng.choice((f"{target} + {place}", f"{source} + {place}"))
             inner.append(let("again", f"tl.load({again}{mask}{other})", dtype, self.shape))
@@ -198,7 +199,7 @@ class _CarriedIndices(Form):
         self.array("x", self.dtype, size, data, shared=True)
         self.array("out", self.dtype, size, shared=True)
         self.shape = (block,) if self.width == 1 else (block, self.width)
-        # Where the program begins: far enough from its ends for all iterations.
+        # The start of the program: far enough from its ends for all iterations.
         down = rng.random() < 0.35
         last = self.program.iterations * step
         first = f"pid * {span} - {self.below}" + (f" + {last}" if down else "")
@@ -306,7 +307,7 @@ class _CarriedIndices(Form):
         return body
 
     def _store_sum(self) -> None:
-        """What dots have summed up; and before the loop, what they begin with."""
+        """The sums of dots, and before the loop their first values."""
         self.array("w", "float16", self.width * 32, "dyadic", shared=True)
         self.array("sums", "float32", self.block * 32)
         place = f"tl.arange(0, {self.width})[:, None] * 32 + tl.arange(0, 32)[None, :]"

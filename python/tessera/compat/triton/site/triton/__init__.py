@@ -13,7 +13,7 @@ except ModuleNotFoundError:  # a process that was given this folder alone
 
 __version__ = "3.6.0"
 __tessera__ = True
-"""Whose package this is."""
+"""Set in this package only, and not in Triton's."""
 
 from tessera import cdiv, constexpr_function, jit, next_power_of_2
 from triton.errors import TritonError

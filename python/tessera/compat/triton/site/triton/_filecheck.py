@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 stub_target = GPUTarget("cuda", 90, 32)
-"""What such tests compile for, whatever machine there is."""
+"""The target of such tests on every machine."""
 
 
 class MatchError(ValueError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What Triton's own tests ask of their machine, and arrays for them."""
+"""Queries of Triton's own tests about their machine, and arrays for these tests."""
 
 from __future__ import annotations
 
@@ -49,37 +49,37 @@ def _capability() -> int:
 
 
 def is_ampere_or_newer() -> bool:
-    """Of capability 8.0 or above."""
+    """True for capability 8.0 or above."""
     return _capability() >= 80
 
 
 def is_hopper_or_newer() -> bool:
-    """Of capability 9.0 or above."""
+    """True for capability 9.0 or above."""
     return _capability() >= 90
 
 
 def is_hopper() -> bool:
-    """Of capability 9.x."""
+    """True for capability 9.x."""
     return _capability() // 10 == 9
 
 
 def is_blackwell() -> bool:
-    """Of capability 10.x."""
+    """True for capability 10.x."""
     return _capability() // 10 == 10
 
 
 def is_hopper_or_blackwell() -> bool:
-    """Of capability 9.x or 10.x."""
+    """True for capability 9.x or 10.x."""
     return _capability() // 10 in (9, 10)
 
 
 def is_blackwell_ultra() -> bool:
-    """Of capability 10.3."""
+    """True for capability 10.3."""
     return _capability() == 103
 
 
 def is_sm12x() -> bool:
-    """Of capability 12.x."""
+    """True for capability 12.x."""
     return _capability() // 10 == 12
 
 

@@ -28,7 +28,7 @@ _NAMES = [
     *("fp8e4nv", "fp8e5", "fp8e4b15", "fp8e4b8", "fp8e5b16", "fp16", "bf16", "fp32", "fp64"),
 ]
 _SHORT = {name: short_name(str_to_ty(name)) for name in _NAMES}
-"""What signatures call an element type, by its name in messages."""
+"""The name of an element type in signatures, by its name in messages."""
 
 type_canonicalisation_dict: dict[str, str] = {
     **_SHORT,
@@ -66,7 +66,7 @@ def get_primitive_bitwidth(dtype: str) -> int:
 
 
 def get_iterable_path(iterable: Any, path: tuple[int, ...]) -> Any:
-    """What lies at a path of indices: `iterable[path[0]][path[1]]...`."""
+    """The item at a path of indices: `iterable[path[0]][path[1]]...`."""
     return reduce(lambda at, index: at[index], path, iterable)
 
 

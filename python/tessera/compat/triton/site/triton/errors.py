@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What kernels and launches raise, by Triton's names."""
+"""Errors that kernels and launches raise, by Triton's names."""
 
 from tessera.errors import TesseraError as TritonError
 

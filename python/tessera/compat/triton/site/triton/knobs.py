@@ -5,9 +5,9 @@
     with triton.knobs.runtime.scope():
         triton.knobs.runtime.interpret = True
 
-Those with a meaning here set the setting of Tessera that has it (docs/HowTo/RunTritonCode.md
-has the table); a TRITON_ variable that is in the environment at import does, too, unless the
-one of Tessera's is there. The others are kept and change nothing.
+A switch with a meaning here sets a setting of Tessera (docs/HowTo/RunTritonCode.md has the table).
+A TRITON_ variable that is in the environment at import does so, too, unless Tessera's own variable
+is set. The others are kept and change nothing.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class env_base:
         _apply()
 
     def get(self) -> Any:
-        """What the environment says, else the default."""
+        """The value in the environment, else the default."""
         text = getenv(self.key)
         if text is None:
             return self.default() if callable(self.default) else self.default
@@ -89,7 +89,7 @@ class env_base:
         return text
 
     def transform(self, value: Any) -> Any:
-        """What is read of what was assigned."""
+        """The value that a read returns after an assignment."""
         return value
 
 
@@ -221,7 +221,7 @@ class base_knobs:
 
     @contextmanager
     def scope(self) -> "Iterator[None]":
-        """What is assigned within a `with` block is forgotten at its end."""
+        """The end of a `with` block undoes the assignments in it."""
         before = dict(vars(self))
         variables = {knob.key: getenv(knob.key) for knob in self.knob_descriptors.values()}
         try:
@@ -308,7 +308,7 @@ def _cache_folder() -> str:
 
 
 class cache_knobs(base_knobs):
-    """Where things are kept."""
+    """Folders of caches and dumps."""
 
     home_dir = env_str("TRITON_HOME", os.path.expanduser("~/"))
     dump_dir = env_str("TRITON_DUMP_DIR", _folder("dump"))
@@ -363,7 +363,7 @@ class runtime_knobs(base_knobs):
 
 
 class language_knobs(base_knobs):
-    """What is meant where a kernel does not say."""
+    """Defaults of kernels."""
 
     fp32_default = env_opt_str("TRITON_F32_DEFAULT")
     default_fp_fusion = env_bool("TRITON_DEFAULT_FP_FUSION", True)
@@ -424,7 +424,8 @@ def refresh_knobs() -> None:
 
 
 def _wanted() -> "dict[str, tuple[Any, bool]]":
-    """What knobs say of settings of Tessera, and whether by assignment; None for nothing."""
+    """The values that knobs give to settings of Tessera, and whether they were assigned; None for
+    no value."""
 
     def said(group: base_knobs, name: str, on: Any = True) -> "tuple[Any, bool]":
         knob = group.knob_descriptors[name]
@@ -450,7 +451,7 @@ def _wanted() -> "dict[str, tuple[Any, bool]]":
 
 
 _applied: "dict[str, Any]" = {}
-"""What settings were before a knob changed them, by their names."""
+"""The values of settings before a knob changed them, by their names."""
 
 
 def _apply() -> None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Timing and comparing, by Triton's names. What Tessera cannot mean says so when it is called."""
+"""Timing and comparing, by Triton's names. A function without a meaning in Tessera raises an error
+when it is called."""
 
 from typing import Any, NoReturn
 

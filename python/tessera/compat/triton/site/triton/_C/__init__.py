@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where Triton has its C++ library: what of it has a meaning here."""
+"""The package of Triton's C++ library: the parts that have a meaning here."""

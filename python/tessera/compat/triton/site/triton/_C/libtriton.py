@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What programs take from Triton's C++ library: cuBLAS, by way of torch, and the
-IR of kernels, as far as torch.compile asks for it."""
+"""The parts of Triton's C++ library that programs use: cuBLAS, called through torch, and the IR of
+kernels, as far as torch.compile needs it."""
 
 from __future__ import annotations
 

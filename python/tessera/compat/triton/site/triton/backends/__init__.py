@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What kernels can be compiled for here."""
+"""The targets that kernels can be compiled for here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Backend(NamedTuple):
 
 
 class _CpuDriver(MachineDriver):
-    """Where there is no GPU."""
+    """The driver of a machine without a GPU."""
 
     @classmethod
     def is_active(cls) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Targets, and what compiles for them."""
+"""Targets, and the compiler for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["BaseBackend", "GPUTarget", "TesseraBackend", "target_name"]
 
 
 def target_name(target: Any) -> str:
-    """What the option `target` of Tessera calls a GPUTarget."""
+    """The value of Tessera's option `target` for a GPUTarget."""
     if target.backend == "cpu":
         return "cpu"
     if target.backend != "cuda":
@@ -44,7 +44,7 @@ class TesseraBackend:
         return f"{triton_key()}-{machine_key(self.parse_options({}))}-{self.target}"
 
     def parse_options(self, options: Mapping[str, Any]) -> CompileOptions:
-        """The options of a compilation; names that are none are left out."""
+        """The options of a compilation; other names are ignored."""
         given = {name: value for name, value in options.items() if name in OPTION_NAMES}
         given.pop("arch", None)
         return CompileOptions.of({**given, "target": target_name(self.target)})
@@ -53,7 +53,7 @@ class TesseraBackend:
         """There are none to load."""
 
     def get_codegen_implementation(self, options: Any) -> dict[str, Any]:
-        """What IR is made by: nothing that depends on the target."""
+        """Functions that make IR for a target; there are none."""
         return {}
 
     def get_module_map(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class TesseraBackend:
 
     @staticmethod
     def parse_attr(desc: str) -> list[list[Any]]:
-        """What is known of an argument, by the letters that `native_specialize_impl` has for it."""
+        """The attributes of an argument, from the letters of `native_specialize_impl`."""
         return [["tt.divisibility", 16]] if "D" in desc else []
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a program may ask about the machine that it launches on."""
+"""Queries about the machine that a program launches on."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class MachineDriver:
 
     @classmethod
     def is_active(cls) -> bool:
-        """True if there is a GPU. A forked worker of TorchInductor's can compile for it, though it
-        could not launch: there torch knows of the GPU, and the driver does not start."""
+        """True if there is a GPU. A forked worker of TorchInductor's can compile for it but cannot
+        launch: there, torch reports the GPU, but the driver does not start."""
         torch = sys.modules.get("torch")
         if torch is not None and torch.version.hip is None and torch.cuda.is_available():
             return True
         return devices.has_gpu()
 
     def get_current_target(self) -> GPUTarget:
-        """What kernels are compiled for if nothing else is said."""
+        """The default target of a compilation."""
         return devices.current_target()
 
     def get_active_torch_device(self) -> Any:
-        """Where to allocate what kernels are to read and write."""
+        """The device to allocate arrays of kernels on."""
         import torch
 
         if devices.has_gpu():
@@ -81,7 +81,7 @@ class MachineDriver:
         return int(torch.cuda.current_stream(device).cuda_stream)
 
     def get_benchmarker(self) -> Callable[..., Any]:
-        """What measures a launch."""
+        """The function that measures a launch."""
         from tessera.testing import do_bench
 
         return do_bench

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What walks over a kernel's source."""
+"""The class that walks over a kernel's source."""
 
 from tessera.frontend.walker import FunctionWalker as CodeGenerator
 

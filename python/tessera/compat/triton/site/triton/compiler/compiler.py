@@ -79,7 +79,7 @@ class ASTSource:
     def make_ir(
         self, target: GPUTarget, options: Any, codegen_fns: Any, module_map: Any, context: Any
     ) -> Effects:
-        """What is to be known of the kernel's IR: which arguments it stores to."""
+        """The facts that callers need about the kernel's IR: which arguments it stores to."""
         # torch 2.11 has the values of this call's numbers for constants; others may come.
         plain = {
             (param.num,): self.constants[(param.num,)]
@@ -94,7 +94,7 @@ class ASTSource:
         pointers: list[int] = []
         written: list[int] = []
         for index, spec in enumerate(specs):
-            # Of the arguments that a parameter becomes the first is the pointer, if there is one.
+            # A parameter becomes several arguments. The first one is the pointer, if there is one.
             slots = len(list(leaves("", spec)))
             if slots and is_pointer(spec):
                 pointers.append(count)
@@ -127,11 +127,11 @@ def compile(
 ) -> CompiledKernel:
     """Compiles a kernel without launching it, for this machine or another `target`.
 
-    Whoever launches machine code for a GPU passes it the arguments alone, so no tensor maps are
-    among them and no launch is refused (the option `tensor_maps` has the kernels that launches of
-    `@jit` functions have). On a CPU the kernel itself does the launches, those outside the limits
-    of its code by other code. Machine code for a GPU is put where TRITON_CACHE_DIR says, as
-    `<key of kernel.hash>/<name>.cubin`.
+    The caller of machine code for a GPU passes only the arguments. So the code takes no tensor
+    maps, and no launch is refused. With the option `tensor_maps`, the result is the kernel that a
+    launch of a `@jit` function compiles. On a CPU the kernel itself does the launches, those
+    outside the limits of its code by other code. Machine code for a GPU is put where
+    TRITON_CACHE_DIR says, as `<key of kernel.hash>/<name>.cubin`.
     """
     if target is None:
         target = driver.active.get_current_target()
@@ -158,12 +158,12 @@ def compile(
 
 
 def make_backend(target: GPUTarget) -> TesseraBackend:
-    """What compiles for a target."""
+    """The compiler for a target."""
     return TesseraBackend(target)
 
 
 def _specs(src: ASTSource, constants: Optional[Mapping[Any, Any]] = None) -> list[Any]:
-    """What each parameter is compiled for."""
+    """The specialisation of each parameter."""
     known = src.constants if constants is None else constants
     from tessera.frontend.signature import ConstSpec
 
@@ -207,7 +207,7 @@ def is_pointer(spec: Any) -> bool:
 
 
 def _descriptor_spec(text: str, kind: Any) -> Any:
-    """Of "tensordesc<fp16[64, 32]>"."""
+    """The specialisation for a type such as "tensordesc<fp16[64, 32]>"."""
     name, _, shape = text.partition("<")[2].rstrip(">").partition("[")
     block = tuple(int(extent) for extent in shape.rstrip("]").split(","))
     pointer = value_spec(types.str_to_ty("*" + name), 16)

@@ -14,7 +14,7 @@ __all__ = ["Context", "Effects", "load_dialects"]
 
 
 class Context:
-    """What torch makes for the module to live in."""
+    """The context that torch makes for a module."""
 
 
 def load_dialects(context: Context) -> None:
@@ -26,7 +26,7 @@ class _Numbered:
         self._number = number
 
     def id(self) -> int:
-        """Tells it from others of its kind."""
+        """A number that no other object of this kind has."""
         return self._number
 
 

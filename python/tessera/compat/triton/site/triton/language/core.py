@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What Triton keeps in this module, which is all of the language here."""
+"""The names of Triton's module: here, all of the language."""
 
 import functools
 import inspect

@@ -6,10 +6,11 @@
         torch.matmul(a, b)
     proton.finalize()  # writes matmul.hatchet, which `viewer` shows
 
-A time is that between two events of the stream, or of the host's clock on a CPU: of each launch
-with `hook="triton"`, named and counted by the kernel's `launch_metadata`, and of each scope that
-has metrics. What else Proton can do (backends, program counters, contexts of Python) is refused;
-nsys, ncu and torch.profiler see these kernels by their names.
+A time is the one between two events of the stream, or of the host's clock on a CPU. It is measured
+for each launch with `hook="triton"`, and for each scope that has metrics. The kernel's
+`launch_metadata` names a launch and counts its work. Other features of Proton (backends, program
+counters, contexts of Python) are refused. nsys, ncu and torch.profiler show these kernels by their
+names.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ["activate", "deactivate", "finalize", "scope", "start"]
 
 
 class _Session:
-    """What is measured from `start` to `finalize`."""
+    """The measurements from `start` to `finalize`."""
 
     def __init__(self, name: str, hook: Optional[str]) -> None:
         self.name = name
@@ -137,7 +138,8 @@ def deactivate(session: Optional[int] = 0) -> None:
 
 @contextmanager
 def scope(name: str, metrics: Optional[Mapping[str, float]] = None) -> Iterator[None]:
-    """What is measured in a `with` block is below `name`; a scope with metrics is measured, too."""
+    """Puts the measurements in a `with` block below `name`; a scope with metrics is measured,
+    too."""
     session = _session
     if session is None or not session.active:
         yield

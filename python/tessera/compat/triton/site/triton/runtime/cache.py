@@ -119,7 +119,7 @@ class FileCacheManager(CacheManager):
 
 
 class RemoteCacheBackend:
-    """What a RemoteCacheManager keeps files in; TRITON_REMOTE_CACHE_BACKEND names a subclass."""
+    """The storage of a RemoteCacheManager; TRITON_REMOTE_CACHE_BACKEND names a subclass."""
 
     def __init__(self, key: str) -> None:
         pass
@@ -177,17 +177,17 @@ class RemoteCacheManager(CacheManager):
 
 
 def get_cache_manager(key: str) -> CacheManager:
-    """Of files by a key in hexadecimal digits."""
+    """The manager of files by a key in hexadecimal digits."""
     return _manager()(_base32(key))  # type: ignore[no-any-return]
 
 
 def get_override_manager(key: str) -> CacheManager:
-    """Of files that are to stand for those by a key."""
+    """The manager of files that replace those by a key."""
     return _manager()(_base32(key), override=True)  # type: ignore[no-any-return]
 
 
 def get_dump_manager(key: str) -> CacheManager:
-    """Of files that are written to be looked at."""
+    """The manager of files that are dumped for users to read."""
     return _manager()(_base32(key), dump=True)  # type: ignore[no-any-return]
 
 
@@ -201,7 +201,7 @@ def make_so_cache_key(
 
 
 def triton_key() -> str:
-    """What stands for the compiler in the key of a kernel."""
+    """The compiler's part of the key of a kernel."""
     import triton
     from tessera.compiler.cache import default_cache
 

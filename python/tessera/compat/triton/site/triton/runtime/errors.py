@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What launches raise, by Triton's names."""
+"""Errors that launches raise, by Triton's names."""
 
 from tessera.errors import AutotunerError, InterpreterError, OutOfResources, PTXASError
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What programs that launch kernels use besides."""
+"""Other tools of programs that launch kernels."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What Triton keeps apart from the rest."""
+"""The parts of the language that Triton keeps in a module of their own."""
 
 from triton.language.extra import cuda, libdevice
 
