@@ -19,7 +19,7 @@ struct HostPipelineOptions : mlir::PassPipelineOptions<HostPipelineOptions> {
   Option<bool> deterministic{*this, "deterministic", llvm::cl::init(false),
                              llvm::cl::desc("Reduce in an order that no vector width changes")};
   Option<bool> limitLaunches{*this, "limit-launches", llvm::cl::init(true),
-                             llvm::cl::desc("Whether launches have limits")};
+                             llvm::cl::desc("Launches have limits")};
   Option<bool> fpFusion{*this, "fp-fusion", llvm::cl::init(true),
                         llvm::cl::desc("Let a product and a sum be rounded once")};
   Option<bool> lineInfo{*this, "line-info", llvm::cl::init(false),
@@ -37,19 +37,19 @@ struct GPUPipelineOptions : mlir::PassPipelineOptions<GPUPipelineOptions> {
   Option<int> numCTAs{*this, "num-ctas", llvm::cl::init(1),
                       llvm::cl::desc("Blocks that do a program together, a power of two up to 8")};
   Option<bool> divideTiles{*this, "divide-tiles", llvm::cl::init(true),
-                           llvm::cl::desc("Whether blocks may do parts of a program's tiles")};
+                           llvm::cl::desc("Blocks may do parts of a program's tiles")};
   Option<bool> divideSums{*this, "divide-sums", llvm::cl::init(true),
-                          llvm::cl::desc("Whether blocks may do parts of a program's sums")};
+                          llvm::cl::desc("Blocks may do parts of a program's sums")};
   Option<bool> limitLaunches{*this, "limit-launches", llvm::cl::init(true),
-                             llvm::cl::desc("Whether launches have limits")};
+                             llvm::cl::desc("Launches have limits")};
   Option<bool> tensorMaps{*this, "tensor-maps", llvm::cl::init(false),
-                          llvm::cl::desc("Whether launches make tensor maps")};
+                          llvm::cl::desc("Launches make tensor maps")};
   Option<int> numStages{*this, "num-stages", llvm::cl::init(3),
                         llvm::cl::desc("Stages of a pipelined loop that does not say")};
   Option<bool> specialize{*this, "specialize", llvm::cl::init(true),
-                          llvm::cl::desc("Whether warps may be specialised")};
+                          llvm::cl::desc("Warps may be specialised")};
   Option<bool> skew{*this, "skew", llvm::cl::init(true),
-                    llvm::cl::desc("Whether dots may be done in another iteration")};
+                    llvm::cl::desc("Dots may be done in another iteration")};
   Option<int64_t> mostPrograms{*this, "most-programs", llvm::cl::init(3),
                                llvm::cl::desc("Specialised programs that may share an SM")};
   Option<bool> deterministic{*this, "deterministic", llvm::cl::init(false),
@@ -60,7 +60,7 @@ struct GPUPipelineOptions : mlir::PassPipelineOptions<GPUPipelineOptions> {
                             llvm::cl::desc("Let exponentials below 2^-126 be zero")};
   Option<bool> strictSchedules{
       *this, "strict-schedules", llvm::cl::init(false),
-      llvm::cl::desc("Whether it is an error if the verifier refuses a planned schedule")};
+      llvm::cl::desc("A planned schedule that the verifier refuses is an error")};
   Option<int> refusedPlans{*this, "refused-plans", llvm::cl::init(0),
                            llvm::cl::desc("For tests: plans of a loop taken for refused")};
 };
