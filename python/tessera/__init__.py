@@ -134,7 +134,7 @@ if not TYPE_CHECKING:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        # What is public, for completion: neither what is imported here, nor less than there is.
+        # All public names, for completion, without names that are only imported here.
         names = [name for name, value in globals().items() if isinstance(value, ModuleType)]
         return sorted(
             {*__all__, *_MODULES, *names, *(name for name in globals() if name[:2] == "__")}
@@ -153,7 +153,7 @@ def _anywhere(fn: F) -> F:
 
 
 def host_info() -> dict[str, Any]:
-    """What this machine's CPU is to the compiler: `cpu`, `features` (a string such as
+    """This machine's CPU, as the compiler sees it: `cpu`, `features` (a string such as
     "+avx2,-avx512f"), `vector_bits`, `cpus`, `threads` and who provides them, and `llvm`, the
     version that the compiler has.
 

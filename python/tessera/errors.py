@@ -5,9 +5,9 @@ Two families never mix: a mistake in a kernel, a launch or a setting has a stabl
 ("E052"), says what is wrong and what to write instead; an InternalError is a bug of
 Tessera and asks for a report.
 
-A CompilationError names file, line and column, shows the source line with a caret, the
-chain of calls through @jit functions and a fix. It never shows a frame of the compiler:
-whoever raises it out of the front-end does so `from None`.
+A CompilationError names file, line and column, shows the source line with a caret, the chain of
+calls through @jit functions and a fix. It never shows a frame of the compiler: the front-end raises
+it `from None`.
 """
 
 from __future__ import annotations

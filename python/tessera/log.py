@@ -2,7 +2,8 @@
 """Log messages for Python's `logging`: the logger "tessera", at the level INFO.
 
 TESSERA_LOG=info prints it to the standard error stream. A program that has set up `logging` gets it
-there, too. `logging` is not loaded for it: where nobody has, there is nobody to tell.
+there, too. This module does not load `logging`: if the program has not loaded it, there is no
+logger.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a kernel does to the memory behind its arguments, and having that checked.
+// How a kernel accesses the memory behind its arguments, and checks of these accesses.
 
 #ifndef TESSERA_COMPILER_ARGUMENTACCESS_H
 #define TESSERA_COMPILER_ARGUMENTACCESS_H

@@ -44,7 +44,7 @@ extern const llvm::ArrayRef<llvm::StringLiteral> kStages;
 ///     cubin            machine code
 extern const llvm::ArrayRef<llvm::StringLiteral> kCUDAStages;
 
-/// What a compilation can be told (the JSON of tsr_compile).
+/// The options of a compilation (the JSON of tsr_compile).
 struct CompileOptions {
   std::string target = "cpu"; ///< "cpu" or "cuda"
   /// "host", or a CPU name that LLVM knows ("x86-64-v3").

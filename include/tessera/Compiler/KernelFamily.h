@@ -14,8 +14,8 @@
 // A persistent kernel is no variant: the launcher itself starts fewer programs. That it can count
 // its programs in 32 bits is one of the launch conditions.
 //
-// A family begins with the usual variant alone. The others are compiled when a launch needs them
-// first; whoever launches does that, and adds them. So a launch has three steps:
+// A family begins with the usual variant alone. The caller of a launch compiles another variant
+// when it is needed first, and adds it. So a launch has three steps:
 //
 //     choose       Few programs: the division that DivisibleSum prefers, if its variant accepts the
 //                  launch. Else Unlimited, if it is there and Usual does not accept. Else Usual.
@@ -53,10 +53,10 @@ namespace tessera {
 enum class VariantKind { Usual, Unlimited, SplitIn2, SplitIn4, SplitIn8, PairOfTiles };
 inline constexpr size_t kNumVariantKinds = 6;
 
-/// What a family asks of a kernel.
+/// The interface of a kernel in a family.
 class FamilyMember {
 public:
-  /// Whether a launch meets the kernel's launch conditions.
+  /// True if a launch meets the kernel's launch conditions.
   virtual bool accepts(llvm::ArrayRef<int32_t> grid,
                        llvm::ArrayRef<uint64_t> args) const noexcept = 0;
   /// With which clusters a variant of the kernel would do a launch best; one block: as it is.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Ending a compilation that nobody waits for any more, after Ctrl-C or when the process ends, or
-// that has run out of memory. Whatever takes long asks now and then. A pass that runs is not
-// interrupted.
+// Cancels a compilation whose result is not needed any more (after Ctrl-C, or when the process
+// ends), or that has run out of memory. Long work checks for this now and then. A pass that runs is
+// not interrupted.
 
 #ifndef TESSERA_SUPPORT_CANCELLATION_H
 #define TESSERA_SUPPORT_CANCELLATION_H
@@ -15,7 +15,8 @@ namespace tessera {
 /// Thrown out of a compilation that was asked to end.
 struct Cancelled {};
 
-/// What the calling thread does is asked to end once `*flag` is not 0. Null: not any more.
+/// The work of the calling thread is cancelled once `*flag` is not 0. Null: there is no flag any
+/// more.
 void setCancellation(const int32_t *flag);
 
 /// True if the calling thread has been asked to end what it does, or every thread has, or memory
@@ -23,8 +24,8 @@ void setCancellation(const int32_t *flag);
 bool isCancelled();
 void throwIfCancelled();
 
-/// Between the programs of a launch that an interpreter runs: looks some twenty times a second
-/// whether the thread has been asked to end, by `isInterrupted` too (which may be null).
+/// Runs between the programs of a launch in an interpreter. Checks some twenty times a second if
+/// the thread's work is cancelled, also by `isInterrupted`, which may be null.
 class InterruptPoll {
 public:
   explicit InterruptPoll(bool (*isInterrupted)()) : isInterrupted(isInterrupted) {}

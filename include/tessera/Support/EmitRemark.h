@@ -2,14 +2,15 @@
 //
 // How a pass says something of a program: remarks (Remark.h), and errors of the user's.
 //
-// Who emits a remark streams words and `named` values, as into any diagnostic.
+// A pass streams words and `named` values into a remark, as into any diagnostic.
 //
 //   emitRemark(loop, RemarkKind::FewerStages)
 //       << "loop is pipelined in " << named("stages", 2) << " stages, not " << named("wanted", 4);
 //
 // gives the line "loop is pipelined in 2 stages, not 4" and the record {fewer-stages, the loop's
-// line, {stages: 2, wanted: 4}}. On its way a remark is a diagnostic of MLIR, whose metadata have
-// what the text does not say, so that `expected-remark` and handlers of others see nothing new.
+// line, {stages: 2, wanted: 4}}. Until it is collected, a remark is a diagnostic of MLIR, whose
+// metadata have the kind and the values. So `expected-remark` and other handlers get the usual
+// diagnostic.
 //
 // In the same way an error that a pass finds in the user's program has the stable id that it ends
 // up with (docs/Errors.md) from where it is emitted: `emitUserError(op, "E030") << ...`.

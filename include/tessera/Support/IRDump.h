@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a compilation leaves on disk about its IR: dumps at named points, and a
-// reproducer when a pass fails.
+// Files with the IR of a compilation: dumps at named points, and a reproducer when a pass fails.
 //
 // A reproducer is a file that `tessera-opt --run-reproducer FILE` replays: the IR as it
 // was before the pass that failed, with the one-pass pipeline that fails on it. It is
@@ -33,20 +32,20 @@ std::string writeDump(llvm::StringRef directory, llvm::StringRef name, llvm::Str
 std::string printForDump(mlir::Operation *op);
 
 struct IRDumpOptions {
-  /// What the files are named after, e.g. the kernel.
+  /// The first part of the files' names, e.g. the kernel.
   std::string name;
-  /// Where the IR after each pass that changed it is written as
-  /// `<name>.<number>-<pass>.mlir`, if not empty.
+  /// The folder for the IR after each pass that changed it, `<name>.<number>-<pass>.mlir`, if not
+  /// empty.
   std::string passDirectory;
-  /// Where a failing pass leaves `<name>.<pass>.reproducer.mlir`, if not empty.
+  /// The folder for the `<name>.<pass>.reproducer.mlir` of a failing pass, if not empty.
   std::string reproducerDirectory;
 };
 
 /// Watches the passes of one pass manager, which must run in one thread.
 class IRDump : public mlir::PassInstrumentation {
 public:
-  /// `onReproducer` is told the path of the reproducer, or why there is none (the other
-  /// one is empty).
+  /// `onReproducer` gets the path of the reproducer, or the reason why there is none; the other one
+  /// is empty.
   using ReproducerCallback = std::function<void(std::string path, std::string error)>;
 
   IRDump(IRDumpOptions options, ReproducerCallback onReproducer);

@@ -51,7 +51,7 @@ private:
     Leave leave;
   };
 
-  /// What a user leaves behind (a context: its types, attributes and names) is bounded so.
+  /// This limits what a user leaves in the object: in a context, types, attributes and names.
   static constexpr unsigned kMostUses = 64;
 
   static inline thread_local Waiting waiting;

@@ -32,8 +32,8 @@ public:
 /// True if the process has a limit of its own on memory, which it may well come to.
 bool hasMemoryLimit();
 
-/// What the calling thread allocates while one of these lives may use the reserve. Throws
-/// std::bad_alloc where there should be one but has been used up.
+/// While one of these lives, allocations of the calling thread may use the reserve. Throws
+/// std::bad_alloc if the reserve has been used up.
 class MemoryReserveUse {
 public:
   MemoryReserveUse();
@@ -51,8 +51,8 @@ bool giveUpMemoryReserve() noexcept;
 /// The most that the calling thread has required since it began to use the reserve, or last did.
 size_t getRequiredMemory() noexcept;
 
-/// How often the reserve was not enough, so that an exception went through LLVM. What was in use
-/// then is whole no more, and is not even destroyed.
+/// How often the reserve was not enough, so that an exception went through LLVM. The objects in use
+/// at that time are damaged, and are not even destroyed.
 unsigned countTornStates() noexcept;
 
 } // namespace tessera

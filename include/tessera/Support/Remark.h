@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a pass says beside its work, as records.
+// Remarks: records of the decisions of passes.
 //
 // A remark has a kind, a place and values with names, and its text is made of them (EmitRemark.h).
-// Text is for people, and may be worded anew; kinds and names of values stay, for programs that
-// look for them (`kernel.remarks`). docs/Remarks.md lists them.
+// Text is for people, and its words may change. Kinds and names of values stay, for programs that
+// read them (`kernel.remarks`). docs/Remarks.md lists them.
 
 #ifndef TESSERA_SUPPORT_REMARK_H
 #define TESSERA_SUPPORT_REMARK_H
@@ -26,12 +26,12 @@ namespace tessera {
 
 /// Kinds of remarks. docs/Remarks.md says what each of them means, and which values it has.
 enum class RemarkKind {
-  // Of loops of a CPU.
+  // For loops on a CPU.
   Strips,
   Access,
   DotOnCPU,
   Atomic,
-  // Of a GPU.
+  // For a GPU.
   Dot,
   LoadNotPipelined,
   LoopNotPipelined,
@@ -52,12 +52,12 @@ enum class RemarkKind {
   SharedMemoryRounds,
   CopyAtOnce,
   CopyInFirstLevelCache,
-  // Of what comes behind the passes.
+  // For steps after the passes.
   ScheduleDropped,
   ScheduleChanged,
   Spills,
   Assembler,
-  // What MLIR warns of, and other diagnostics without a kind.
+  // Warnings of MLIR, and other diagnostics without a kind.
   Other,
 };
 
@@ -71,9 +71,10 @@ struct SourcePlace {
   int line = 0;
   int column = 0;
 
-  /// Of an inlined call it is the innermost: the line that the user would look at.
+  /// The place of a location. For an inlined call, it is the innermost: the line that the user
+  /// would look at.
   static SourcePlace of(mlir::Location location);
-  /// Of "file:line:column". File names may hold colons.
+  /// The place of "file:line:column". File names may hold colons.
   static SourcePlace parse(llvm::StringRef text);
   /// "file:line:column", or as much of it as there is.
   std::string print() const;
@@ -92,7 +93,7 @@ struct Remark {
   std::string message;
   std::vector<std::pair<std::string, Value>> values;
 
-  /// What a diagnostic says that is no error.
+  /// The remark of a diagnostic that is no error.
   static Remark of(mlir::Diagnostic &diagnostic);
   /// The message behind its place.
   std::string print() const;

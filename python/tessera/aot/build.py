@@ -340,7 +340,7 @@ def _site_text(site: dict[str, Any]) -> str:
 def _cpu_test(cpu: str, features: str) -> str:
     """A C expression: whether a CPU has what the code was made for, as far as it can be asked."""
     if cpu.startswith("aarch64"):
-        # By the kernel's bits for what every program is told (AT_HWCAP, AT_HWCAP2).
+        # By the bits that Linux passes to every program (AT_HWCAP, AT_HWCAP2).
         changes = features.split(",")
         return " && ".join(
             f"(tessera_hardware({which}) >> {bit} & 1)"

@@ -36,7 +36,7 @@ _WITHOUT_EFFECT_ON_CODE = (
     "kpack",
 )
 
-# What `debug` checks unless one of these is False.
+# The checks of `debug`, unless one of these is False.
 _SANITIZERS = ("sanitize_overflow", "sanitize_accesses", "sanitize_promises")
 
 # Those that only one target looks at.
@@ -255,7 +255,7 @@ class CompileOptions:
 
     @property
     def may_be_divided(self) -> bool:
-        """Whether it is left to a launch how many blocks a program has."""
+        """True if a launch may choose how many blocks a program has."""
         return self.split_k is None or bool(self.split_k)
 
     def for_variant(self, variant: "_C.Variant") -> CompileOptions:

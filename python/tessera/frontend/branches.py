@@ -276,7 +276,7 @@ class Branches(Part):
 
 
 class _Left(NamedTuple):
-    """How a branch ends: if it is left, the values at its end do not count."""
+    """How a branch ends: if control leaves it, the values at its end do not count."""
 
     left: bool
     still_live: frozenset[str]

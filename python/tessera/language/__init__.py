@@ -104,11 +104,11 @@ is not aligned. Nothing else is accessed. With `debug=True` a broken promise is 
 
 Anything else is an error that says so (E014; docs/Errors.md).
 
-**`and`, `or`** of scalars have Python's values: `n or 16` is `n`, or 16 if that is 0. The type of `a and
-b` is that of `b`; that of `a or b` is the one that both are promoted to. Operands without a common type
-are an error (E037), unless the truth alone counts, as in the condition of an `if`. Operands are computed
-in order, all of them, but none behind a constant that decides. Of tiles the result is an int1 for each
-element.
+**`and`, `or`** of scalars have Python's values: `n or 16` is `n`, or 16 if that is 0. The type of
+`a and b` is that of `b`; that of `a or b` is the one that both are promoted to. Operands without a
+common type are an error (E037), unless the truth alone counts, as in the condition of an `if`.
+Operands are computed in order, all of them, but none behind a constant that decides. For tiles, the
+result is an int1 for each element.
 
 **Chains**: `0 <= i < n` is `(0 <= i) & (i < n)`. `r < M & c < N` is a chain, too, since `&` binds more
 tightly than `<`. If a tile is in it, that is an error (E083): write `(r < M) & (c < N)`.
@@ -529,5 +529,5 @@ if not TYPE_CHECKING:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        # What is public, for completion, without what is imported here.
+        # All public names, for completion, without names that are only imported here.
         return sorted({*__all__, *(name for name in globals() if name[:2] == "__")})

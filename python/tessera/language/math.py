@@ -54,7 +54,7 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    # What is public, for completion, without what is imported here.
+    # All public names, for completion, without names that are only imported here.
     return sorted({*__all__, *(name for name in globals() if name[:2] == "__")})
 
 

@@ -437,7 +437,7 @@ def descriptor_of(
     padding_option: Any,
     round_f32_to_tf32: bool,
 ) -> tensor:
-    """What `make_tensor_descriptor` makes, or one whose loads round float32 to tf32."""
+    """The descriptor of `make_tensor_descriptor`, or one whose loads round float32 to tf32."""
     steps = _items(strides, "strides")
     if steps and specialised_value(steps[-1]) == 1:
         steps[-1] = 1

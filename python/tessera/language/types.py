@@ -627,7 +627,7 @@ class const:
 
 
 class PropagateNan:
-    """What `maximum`, `minimum` and `clamp` do with a NaN.
+    """The result of `maximum`, `minimum` and `clamp` for a NaN.
 
     NONE: the other operand; ALL: NaN.
 

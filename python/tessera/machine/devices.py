@@ -26,7 +26,8 @@ MAX_LANES = 32 * WARP_SIZE
 
 
 class GPUTarget(NamedTuple):
-    """What kernels are compiled for: `GPUTarget("cuda", 90, 32)`, `GPUTarget("cpu", "znver5", 32)`."""
+    """The target of a compilation: `GPUTarget("cuda", 90, 32)`, `GPUTarget("cpu", "znver5",
+    32)`."""
 
     backend: str
     arch: Union[int, str]

@@ -437,7 +437,7 @@ def _from_data_ptr(tensor: Any, name: str) -> Pointer:
     return Pointer(address, dtype, False, None, where, framework)
 
 
-# What a launch reads of a tensor, and what may replace these answers.
+# The attributes of a tensor that a launch reads, and those that may replace them.
 _READ_OF_TENSORS = (
     "__torch_dispatch__", "__getattribute__", "__getattr__", "data_ptr", "dtype", "device",
     "get_device", "is_cpu", "is_cuda", "is_nested", "is_neg", "is_conj", "layout",

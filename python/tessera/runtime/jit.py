@@ -427,8 +427,8 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
     def _warm(
         self, bound: Bound, options: "CompileOptions"
     ) -> tuple[Any, Optional[_C.LaunchRecord]]:
-        """What `warmup` returns: the kernel, or that of the future, or None for a hook's sake. Also
-        what the warm path needs to find the kernel again."""
+        """The result of `warmup`: the kernel, or a future's kernel, or None if a hook asks for
+        that. Also what the warm path needs to find the kernel again."""
 
         def compile() -> Any:
             if hooks.on_compile and self._is_held_back(bound, options, True):

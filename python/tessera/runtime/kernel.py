@@ -156,8 +156,8 @@ class CompiledKernel:
 
     @property
     def remarks(self) -> Sequence[Remark]:
-        """What the compiler and the assembler have to say, each with the line that it is about: a
-        text that has its kind, place and values as attributes, too."""
+        """The remarks of the compiler and the assembler, each with its line in the source: a text
+        that has its kind, place and values as attributes, too."""
         return tuple(self.metadata["remarks"])
 
     @property

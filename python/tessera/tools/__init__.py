@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What programs that launch kernels use besides: see the modules."""
+"""Tools for programs that launch kernels: see the modules."""

@@ -10,7 +10,7 @@ not known, so the user has to pass them.
 
 The product of all values has configurations whose tiles are too small or too large; these are
 dropped. Each of the others is compiled. A configuration that spills is dropped if another one does
-not spill. Of the rest, those with the least estimate of time are measured.
+not spill. Those of the rest with the least estimate of time are measured.
 """
 
 from __future__ import annotations

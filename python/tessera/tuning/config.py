@@ -62,8 +62,9 @@ class Config:
         return {**self.kwargs, **self.options()}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        # What older releases did not have is as always, and what others set on it stays: Inductor
-        # does (`extra_options`, on one from its cache), and sends it to another process.
+        # Attributes that older releases did not have get their defaults. Attributes that others set
+        # stay: Inductor sets `extra_options` on one from its cache, and sends it to another
+        # process.
         self.__dict__.update({**Config({}).__dict__, **state})
 
     def __str__(self) -> str:

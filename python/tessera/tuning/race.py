@@ -13,8 +13,8 @@ Example, milliseconds of four slots and their ratios to A's:
     C   1.00  1.42  1.01  1.00      1.00  1.014  0.99  1.00    as fast as A
 
 though each of B's times lies between two of A's. B leaves the race at once. C stays until it is
-sure that it is within TIE of the leader, or the time is up. Of the runners within TIE, the one that
-takes fewer of the machine's resources wins.
+sure that it is within TIE of the leader, or the time is up. The runner within TIE that takes fewer
+of the machine's resources wins.
 
 A slot's time is the lower quartile of its runs: what disturbs a run makes it longer.
 

@@ -66,7 +66,7 @@ struct SharedMemoryAccess {
   /// For a read in flight: the groups of stores by TMA, or of dots, committed since, its own
   /// included, as far as they are counted.
   unsigned groups = 0;
-  /// Whether a dot that is begun reads here, also after its wait. The ring's maker orders slots.
+  /// True if a dot that is begun reads here, also after its wait. The ring's maker orders slots.
   bool isOfBegunDot = false;
   /// The `local_alloc` of a buffer of which each warpgroup has a part of its own; null if
   /// it is none.
@@ -109,7 +109,7 @@ struct SharedMemoryHazard {
   SharedMemoryAccess earlier, later;
 
   bool isWithinGroup() const { return !isOfDotInFlight() && earlier.isWithinGroup(later); }
-  /// Whether the barrier needs a wait for all dots in front.
+  /// True if the barrier needs a wait for all dots in front.
   bool isOfDotInFlight() const { return earlier.isInFlight && earlier.isOfBegunDot; }
 };
 

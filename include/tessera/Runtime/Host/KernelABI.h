@@ -33,7 +33,7 @@ struct MemoryRange {
 };
 static_assert(sizeof(MemoryRange) == 16, "generated code relies on this size");
 
-/// What every program of one launch shares.
+/// The data that all programs of one launch share.
 struct Launch {
   const uint64_t *args; ///< one 8-byte slot an argument (see tsr_kernel_launch)
   int32_t grid[3];

@@ -21,8 +21,8 @@ struct LaunchableKernel {
   /// True if a program may loop until another one has written something. Such a kernel gets
   /// more threads, up to kMaxWaitingThreads, where none of its programs ends.
   bool waitsForPrograms = false;
-  /// What a program took lately, in nanoseconds; negative while unknown. Tells launches
-  /// that are over before a second thread would have woken up.
+  /// The time of a program in the last launches, in nanoseconds; negative while unknown. It shows
+  /// which launches end before a second thread would have woken up.
   mutable std::atomic<float> nanosecondsPerProgram{-1.0f};
 };
 

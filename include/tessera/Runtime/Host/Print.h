@@ -17,7 +17,7 @@
 
 namespace tessera::host {
 
-/// Where the printed lines go. What Launch::printer points to.
+/// The receiver of printed lines, which Launch::printer points to.
 struct Printer {
   using Write = void (*)(void *context, const char *text, size_t length);
   /// `write` of null is the process's standard output.

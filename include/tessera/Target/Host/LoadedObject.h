@@ -18,7 +18,7 @@ public:
   /// Links the object and finds `symbol` in it. Throws InternalError if the object is
   /// damaged, or names a symbol that is neither its own nor a runtime symbol.
   static std::unique_ptr<LoadedObject> load(llvm::StringRef object, llvm::StringRef symbol);
-  /// Frees the code. Nobody may be running it.
+  /// Frees the code. No thread may be running it.
   ~LoadedObject();
   LoadedObject(const LoadedObject &) = delete;
   LoadedObject &operator=(const LoadedObject &) = delete;

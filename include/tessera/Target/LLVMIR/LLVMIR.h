@@ -37,9 +37,10 @@ void setTarget(llvm::Module &module, llvm::TargetMachine &machine, llvm::StringR
                llvm::StringRef features, int vectorBits);
 
 enum class OptimizationLevel {
-  /// What loops of explicit vectors still need, at half the time of O3.
+  /// The passes that loops of explicit vectors still need, in half the time of O3.
   Lite,
-  /// What O3 does to a function, but for vectorizing it: the code that comes here has its vectors.
+  /// The passes of O3 for a function, without those that vectorize: the code here has vectors
+  /// already.
   Max,
 };
 void optimize(llvm::Module &module, llvm::TargetMachine &machine, OptimizationLevel level);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a cubin is: an ELF file for NVIDIA's GPUs, with a section of code for each kernel.
+// Checks of cubins. A cubin is an ELF file for NVIDIA's GPUs, with a section of code for each
+// kernel.
 //
-// A ptxas that runs out of disk ends as if all were well, and what it leaves behind must
-// neither reach the driver nor be kept.
+// If ptxas runs out of disk space, it still returns success. Its incomplete file must not be loaded
+// or kept.
 
 #ifndef TESSERA_TARGET_NVPTX_CUBIN_H
 #define TESSERA_TARGET_NVPTX_CUBIN_H
@@ -15,8 +16,8 @@
 
 namespace tessera {
 
-/// What is wrong with a cubin that shall hold these kernels; empty if nothing is: its headers,
-/// its sections and the code of each kernel lie whole in the file.
+/// The problem of a cubin that should hold these kernels. Empty if its headers, its sections and
+/// the code of each kernel lie whole in the file.
 std::string findProblemOfCubin(llvm::StringRef cubin, llvm::ArrayRef<std::string> kernels);
 
 } // namespace tessera

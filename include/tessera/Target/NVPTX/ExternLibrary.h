@@ -26,13 +26,13 @@ struct ExternFunction {
   std::string location; ///< "file:line:column" of a call, for errors
 };
 
-/// Links the functions, and of their libraries what they need, into the module; nothing of it
-/// is seen from outside. What is left of their calls are functions of libdevice and those that
-/// the driver provides.
+/// Links the functions, and of their libraries what they need, into the module; nothing of it is
+/// seen from outside. Afterwards they call only functions of libdevice and those that the driver
+/// provides.
 ///
-/// Throws UserError (E071) if a file cannot be read, is no LLVM IR that this LLVM reads or is
-/// for another machine than an NVIDIA GPU; lacks a function or has it with other types; or
-/// calls something that nobody has.
+/// Throws UserError (E071) if a file cannot be read, is no LLVM IR that this LLVM reads or is for
+/// another machine than an NVIDIA GPU; lacks a function or has it with other types; or calls an
+/// unknown function.
 void linkExternFunctions(llvm::Module &module, llvm::ArrayRef<ExternFunction> functions);
 
 } // namespace tessera

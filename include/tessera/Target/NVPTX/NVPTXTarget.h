@@ -58,7 +58,7 @@ std::string findDeviceLibrary(llvm::StringRef setting);
 /// `flushDenormals` is what libdevice's functions do with f32 denormals.
 void linkDeviceLibrary(llvm::Module &module, llvm::StringRef path, bool flushDenormals);
 
-/// What `__nvvm_reflect("__CUDA_FTZ")` answers in the module.
+/// Sets the result of `__nvvm_reflect("__CUDA_FTZ")` in the module.
 void setReflectedFlush(llvm::Module &module, bool flushDenormals);
 
 /// Makes floats of integers of at most 16 bits without the instruction for it, which is slow.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The ptxas program: PTX to a cubin, and what it says about it.
+// The ptxas program: PTX to a cubin, and the figures that it prints.
 //
-// What ptxas reports is part of the result: registers, spills and serialised tensor-core
-// instructions decide the speed of a kernel, and the user can see them.
+// These figures are part of the result. Registers, spills and serialised tensor-core instructions
+// decide the speed of a kernel, and the user can see them.
 
 #ifndef TESSERA_TARGET_NVPTX_PTXAS_H
 #define TESSERA_TARGET_NVPTX_PTXAS_H
@@ -27,7 +27,7 @@ struct PtxasOptions {
   double timeoutSeconds = 300;
 };
 
-/// What a kernel takes of the machine.
+/// The resources of a kernel.
 struct PtxasFunction {
   std::string name;
   int registers = 0;
@@ -52,9 +52,9 @@ struct InsufficientRegisters : UserError {
   using UserError::UserError;
 };
 
-/// The program: `setting` if not empty, else that of a CUDA toolkit, else the one on PATH; an
-/// empty string if there is none, or the setting is "driver", whose own assembler is to do it.
-/// Throws UserError (E063) if the setting names no program.
+/// The program: `setting` if not empty, else the one of a CUDA toolkit, else the one on PATH. An
+/// empty string if there is none, or if the setting is "driver": then the driver's assembler is
+/// used. Throws UserError (E063) if the setting names no program.
 std::string findPtxas(llvm::StringRef setting);
 
 /// "13.0.88", as `ptxas --version` says it. Throws UserError (E063) if it does not run.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the Triton language keeps apart from the rest: `libdevice`, also as `extra.cuda.libdevice`.
+"""The parts of the Triton language in modules of their own: `libdevice`, also as
+`extra.cuda.libdevice`.
 
 Both are imported when they are asked for.
 """

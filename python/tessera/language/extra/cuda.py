@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What only NVIDIA's GPUs have. On other targets each is an error (E030) that names it."""
+"""Functions of NVIDIA's GPUs. On other targets each is an error (E030) that names it."""
 
 from __future__ import annotations
 

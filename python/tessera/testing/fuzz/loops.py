@@ -146,7 +146,8 @@ class _Generator:
             self._dot(rows, number)
         hints: tuple[int, ...] = (0, 0, 0, 2, 3, 4)
         if self.has_one_dot and self._chance(0.6):
-            # Of a loop with a number of stages all loads are copied ahead, not those of dots alone.
+            # If a loop has a number of stages, all its loads are copied ahead, not only those of
+            # dots.
             hints = (2, 2, 3, 4)
             self._reduce_behind()
         self._finish()
@@ -249,7 +250,7 @@ class _Generator:
         else:
             text = f"{start} + ({where})"
         mask = gathered or limit
-        # Of bits of float8e5, 60 is 1; the number 1 would be 2^-16, whose products are not exact.
+        # The bits 60 of float8e5 are 1; the bits 1 would be 2^-16, whose products are not exact.
         one = ", other=60" if data == "fp8" else ", other=1"
         other = rng.choice(("", *(", other=0",) * 6, one)) if mask else ""
         if gathered and not other:
@@ -588,7 +589,7 @@ def lower(
 
 
 def _scalar_type(value: float) -> str:
-    """What a signature says of a number that a launch is given."""
+    """The type of a launch's number in a signature."""
     if isinstance(value, float):
         return "fp32"
     code = "i32" if -(2**31) <= value < 2**31 else "i64"

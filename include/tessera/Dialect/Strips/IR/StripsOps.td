@@ -85,7 +85,7 @@ def Strips_ReadOp : Strips_Op<"read", []> {
 }
 
 def Strips_WriteOp : Strips_Op<"write", []> {
-  let summary = "Puts a tile in a buffer";
+  let summary = "Put a tile in a buffer";
   let description = [{
     Rules: (R1) the buffer has the tile's shape; (R2) its element type is that in
     which the tile's elements are kept.

@@ -54,7 +54,7 @@ def TileGPU_AsyncCommitOp : TileGPU_Op<"async_commit", [
 def TileGPU_AsyncWaitOp : TileGPU_Op<"async_wait", [
     Tile_FewRegisters,
     MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]> {
-  let summary = "Waits for the oldest groups of copies";
+  let summary = "Wait for the oldest groups of copies";
   let description = [{
     Until at most `pending` groups are on their way, the newest. The thread's own copies are
     complete then. Those of other threads need a `tilegpu.barrier` after it.
@@ -70,7 +70,7 @@ def TileGPU_AsyncWaitOp : TileGPU_Op<"async_wait", [
 }
 
 def TileGPU_PrefetchOp : TileGPU_Op<"prefetch", [MemoryEffects<[MemWrite<Tile_Events>]>]> {
-  let summary = "Asks the second-level cache for bytes of global memory";
+  let summary = "Prefetch bytes of global memory to the second-level cache";
   let description = [{
     One thread of the program prefetches `bytes` bytes from the pointer on, rounded to whole units
     of 16 bytes. It does so if `if` holds and `bytes` is positive. The op reads nothing and needs no

@@ -135,7 +135,7 @@ def TileGPU_TMAStoreCommitOp : TileGPU_Op<"tma_store_commit", [
 
 def TileGPU_TMAStoreWaitOp : TileGPU_Op<"tma_store_wait", [
     MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]> {
-  let summary = "Waits for the oldest groups of stores by TMA";
+  let summary = "Wait for the oldest groups of stores by TMA";
   let description = [{
     Waits until at most the `pending` newest groups are in flight. With `read`, a group is complete
     once its buffers have been read and may be written again (by other threads after a

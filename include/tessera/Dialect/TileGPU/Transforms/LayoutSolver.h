@@ -23,8 +23,8 @@ struct LabellingProblem {
 /// The label of each node. The same for the same problem, always.
 ///
 /// Regions of nodes are merged two at a time until no edge between regions remains. The boundary of
-/// a region are its nodes with edges to other regions. Of the labellings that agree on the
-/// boundary, only the cheapest can be part of a solution. So one is kept for each labelling of the
+/// a region are its nodes with edges to other regions. Only the cheapest of the labellings that
+/// agree on the boundary can be part of a solution. So one is kept for each labelling of the
 /// boundary. That is exact as long as there are at most `maxStates` of them; beyond that the
 /// cheapest are kept.
 std::vector<unsigned> solveLabelling(const LabellingProblem &problem, unsigned maxStates = 256);

@@ -126,8 +126,8 @@ def atan2(single: bool, y: tensor, x: tensor) -> tensor:
 
 
 def _arc(single: bool, x: tensor, size: tensor) -> tuple[tensor, tensor, tensor, tensor]:
-    """Whether |x| (`size`) is below a half; the square root, as a sum of two, of z = x^2 if so and
-    of (1 - |x|) / 2 if not; and asin(s) / s - 1 for s^2 = z."""
+    """A truth value: |x| (`size`) is below a half; the square root, as a sum of two, of z = x^2 if
+    so and of (1 - |x|) / 2 if not; and asin(s) / s - 1 for s^2 = z."""
     small = size < 0.5
     z = where(small, x * x, 0.5 * sub(1.0, size))
     z = where(size > 1.0, 0.0, z)
