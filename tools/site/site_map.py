@@ -34,7 +34,7 @@ CHAPTERS: Sequence[tuple[str, Sequence[str]]] = [
     (
         "Inside",
         [
-            "docs/Architecture.md", "docs/Pipeline.md", "docs/Dialects/", "docs/Passes/",
+            "docs/Architecture.md", "docs/Pipeline.md", "docs/Launch.md", "docs/Dialects/", "docs/Passes/",
             "docs/Decisions/", "docs/Testing.md", "docs/Style.md", "notes/*.md",
         ],
     ),
