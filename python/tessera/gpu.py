@@ -237,7 +237,7 @@ class Simulated:
                 self.multiprocessors,
             )
 
-        attempts = [options, dataclasses.replace(options, tensor_maps=False)]
+        attempts = [options, options.for_variant(_C.Variant.UNLIMITED)]
         try:
             division = self._choose_division(options, compile, extents, bound.slots)
             if division is not None:

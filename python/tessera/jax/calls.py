@@ -20,6 +20,7 @@ import numpy
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from tessera import _C
 from tessera.calls.outputs import numpy_dtype
 from tessera.compiler.options import CompileOptions
 from tessera.errors import ArgumentError
@@ -337,7 +338,7 @@ def _compiled(
     found = kernel._kernel(bound, options).kernel
     if found._kernel.accepts(grid, slots):
         return found
-    return kernel._kernel(bound, dataclasses.replace(options, tensor_maps=False)).kernel
+    return kernel._kernel(bound, options.for_variant(_C.Variant.UNLIMITED)).kernel
 
 
 def _specialised(
