@@ -154,10 +154,16 @@ void CompiledKernel::checkLaunch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args
   }
 }
 
+/// Apart, for the room that shapes take on the stack: most kernels have no limits.
+[[gnu::noinline]] static bool evaluateLimits(const tessera_limits &limits, ArrayRef<int32_t> grid,
+                                             ArrayRef<uint64_t> args) {
+  tessera_shape shapes[cuda::LoadedKernel::kMaxTensorMaps];
+  return tessera_accepts(&limits, grid.data(), args.data(), shapes) != 0;
+}
+
 bool CompiledKernel::isWithinLimits(ArrayRef<int32_t> grid,
                                     ArrayRef<uint64_t> args) const noexcept {
-  tessera_shape shapes[cuda::LoadedKernel::kMaxTensorMaps];
-  return tessera_accepts(&limitTables, grid.data(), args.data(), shapes) != 0;
+  return limits->isEmpty() || evaluateLimits(limitTables, grid, args);
 }
 
 std::optional<LaunchRefused> CompiledKernel::describeWrap(ArrayRef<int32_t> grid,
