@@ -1041,7 +1041,8 @@ void tessera::python::registerSignature(py::module_ &module) {
       "accept_tensor", &acceptTensor, py::arg("tensor"), py::arg("address"), py::arg("core_id"),
       py::arg("is_ordinary") = false,
       "Have the warm path take torch's tensors that are as plain as this one, which lies at\n"
-      "`address` and has elements of that dtype. A subclass has to be ordinary: its tensors answer\n"
+      "`address` and has elements of that dtype. A subclass has to be ordinary: its tensors "
+      "answer\n"
       "as torch's own do.");
   module.def(
       "learn_torch_stream",
