@@ -144,6 +144,15 @@ TsrStatus tsr_kernel_limits(TsrKernel *kernel, const char **json) TSR_NOEXCEPT {
   });
 }
 
+TsrStatus tsr_kernel_check_accesses(TsrKernel *kernel, const int32_t grid[3], const uint64_t *args,
+                                    size_t num_args, const TsrArgumentMemory *memory) TSR_NOEXCEPT {
+  return guarded([&] {
+    kernel->kernel->checkCertainAccesses(llvm::ArrayRef<int32_t>(grid, 3),
+                                         llvm::ArrayRef<uint64_t>(args, num_args),
+                                         capi::readMemory(memory, num_args));
+  });
+}
+
 int tsr_kernel_accepts(TsrKernel *kernel, const int32_t grid[3], const uint64_t *args,
                        size_t num_args) TSR_NOEXCEPT {
   return kernel->kernel->accepts(llvm::ArrayRef<int32_t>(grid, 3),

@@ -13,6 +13,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Pass/PassManager.h"
+#include "tessera/Analysis/Boxes/CertainAccess.h"
+#include "tessera/Dialect/Tile/IR/AccessName.h"
 #include "tessera/Pipelines/Pipelines.h"
 #include "tessera/Support/UserError.h"
 #include "llvm/ADT/DenseSet.h"
@@ -145,6 +147,32 @@ std::vector<KernelArgument> tessera::describeArguments(tile::FuncOp kernel) {
       ArgumentWalk(argument).follow(value);
   }
   return arguments;
+}
+
+static KernelAccess::Sum toSum(const CertainAccess::Sum &sum) { return {sum.begin(), sum.end()}; }
+
+std::vector<KernelAccess> tessera::describeCertainAccesses(tile::FuncOp kernel) {
+  std::vector<KernelAccess> accesses;
+  auto orNone = [](const std::optional<CertainAccess::Sum> &sum) {
+    return sum ? std::optional(toSum(*sum)) : std::nullopt;
+  };
+  for (CertainAccess &found : findCertainAccesses(kernel)) {
+    KernelAccess &access = accesses.emplace_back();
+    SourcePlace place = SourcePlace::of(found.op.getLoc());
+    access.access = tile::getAccessName(found.op).str();
+    access.file = place.file;
+    access.line = place.line;
+    access.column = place.column;
+    access.argument = static_cast<int>(found.argument);
+    access.bytes = found.elementBytes;
+    access.isMasked = found.op.getMask() != nullptr;
+    access.offset = toSum(found.offset);
+    for (const CertainAccess::Dim &dim : found.dims)
+      access.dims.push_back({dim.extent, toSum(dim.stride), orNone(dim.upper), orNone(dim.lower)});
+    for (const CertainAccess::Sum &guard : found.guards)
+      access.guards.push_back(toSum(guard));
+  }
+  return accesses;
 }
 
 void tessera::checkAccesses(ModuleOp module) {

@@ -115,6 +115,10 @@ void Compilation::lowerTile(ModuleOp module) {
       buildCheckPipeline(passes, /*expand=*/true);
     buildTilePipeline(passes);
   });
+  bool isTile = llvm::is_contained({"tile", "tile-opt"}, llvm::StringRef(options.startStage));
+  if (auto kernel = module.lookupSymbol<tile::FuncOp>(metadata.name);
+      kernel && isTile && !options.debug)
+    metadata.certainAccesses = describeCertainAccesses(kernel);
 }
 
 void Compilation::lower(ModuleOp module, llvm::StringRef stage,

@@ -186,6 +186,29 @@ std::optional<LaunchRefused> CompiledKernel::describeWrap(ArrayRef<int32_t> grid
                        "compile it with tensor_maps=False");
 }
 
+void CompiledKernel::checkCertainAccesses(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args,
+                                          ArrayRef<ArgumentMemory> memory) const {
+  checkLaunch(grid, args);
+  for (const KernelAccess &access : metadata.certainAccesses) {
+    if (static_cast<size_t>(access.argument) >= std::min(args.size(), memory.size()))
+      continue;
+    std::optional<AccessFault> fault = access.findFault(grid, args, memory[access.argument]);
+    if (!fault)
+      continue;
+    fault->kernel = metadata.name;
+    UserError found = describeAccessFault(*fault);
+    UserError error(
+        "E088",
+        found.message + (access.isMasked ? ": the mask of the " + access.access + " lets it pass"
+                                         : ": the " + access.access + " has no mask"),
+        access.isMasked ? "compare with the number of elements in the mask, or pass a larger array"
+                        : "give it a mask, as `mask=i < n` for an index i and n elements, or pass "
+                          "a larger array");
+    error.location = found.location;
+    throw error;
+  }
+}
+
 bool CompiledKernel::accepts(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args) const noexcept {
   if (args.size() != metadata.arguments.size() || grid.size() != kNumAxes ||
       llvm::any_of(grid, [](int32_t extent) { return extent < 0; }))

@@ -44,6 +44,35 @@ static bool fromJSON(const json::Value &value, KernelSite &site, json::Path path
          map.map("bytes", site.bytes) && map.map("wraps", site.wraps);
 }
 
+static json::Value toJSON(const KernelAccess &access) {
+  json::Array dims;
+  for (const KernelAccess::Dim &dim : access.dims)
+    dims.push_back(json::Object{{"extent", dim.extent},
+                                {"stride", dim.stride},
+                                {"upper", dim.upper},
+                                {"lower", dim.lower}});
+  return json::Object{{"access", access.access},     {"file", asUTF8(access.file)},
+                      {"line", access.line},         {"column", access.column},
+                      {"argument", access.argument}, {"bytes", access.bytes},
+                      {"masked", access.isMasked},   {"offset", access.offset},
+                      {"dims", std::move(dims)},     {"guards", access.guards}};
+}
+
+static bool fromJSON(const json::Value &value, KernelAccess::Dim &dim, json::Path path) {
+  json::ObjectMapper map(value, path);
+  return map && map.map("extent", dim.extent) && map.map("stride", dim.stride) &&
+         map.map("upper", dim.upper) && map.map("lower", dim.lower);
+}
+
+static bool fromJSON(const json::Value &value, KernelAccess &access, json::Path path) {
+  json::ObjectMapper map(value, path);
+  return map && map.map("access", access.access) && map.map("file", access.file) &&
+         map.map("line", access.line) && map.map("column", access.column) &&
+         map.map("argument", access.argument) && map.map("bytes", access.bytes) &&
+         map.map("masked", access.isMasked) && map.map("offset", access.offset) &&
+         map.map("dims", access.dims) && map.map("guards", access.guards) && access.argument >= 0;
+}
+
 static json::Value toJSON(const Remark &remark) {
   json::Object values;
   for (const auto &[name, value] : remark.values) {
@@ -285,6 +314,7 @@ std::string KernelMetadata::toJSON() const {
       {"divisible_sum", divisibleSum ? cuda::toJSON(*divisibleSum) : json::Value(nullptr)},
       {"waits_for_programs", waitsForPrograms},
       {"sites", toArray(siteCopies)},
+      {"certain_accesses", toArray(certainAccesses)},
       {"stage_ms", std::move(times)},
       {"remarks", toArray(remarks)},
   };
@@ -320,8 +350,8 @@ KernelMetadata KernelMetadata::fromJSON(StringRef text) {
       map.map("waits_for_stream", metadata.waitsForStream) &&
       map.map("divisible_sum", metadata.divisibleSum) &&
       map.map("waits_for_programs", metadata.waitsForPrograms) &&
-      map.map("sites", metadata.sites) && map.map("stage_ms", metadata.stageTimes) &&
-      map.map("remarks", metadata.remarks);
+      map.map("sites", metadata.sites) && map.map("certain_accesses", metadata.certainAccesses) &&
+      map.map("stage_ms", metadata.stageTimes) && map.map("remarks", metadata.remarks);
   if (!isRead)
     throw InternalError("kernel metadata: " + toString(root.getError()));
   return metadata;

@@ -94,6 +94,15 @@ void launchChecked(Kernel &kernel, const py::tuple &grid, const py::sequence &ar
   check(status);
 }
 
+void checkAccesses(Kernel &kernel, const py::tuple &grid, const py::sequence &args,
+                   const py::object &memory) {
+  GridSizes extents = toGrid(grid);
+  std::vector<uint64_t> slots = toSlots(args);
+  Memory behind(memory, slots.size());
+  check(tsr_kernel_check_accesses(kernel.handle.get(), extents.data(), slots.data(), slots.size(),
+                                  behind.get()));
+}
+
 void launchCUDA(Kernel &kernel, int device, uint64_t stream, const py::tuple &grid,
                 const py::sequence &args) {
   GridSizes extents = toGrid(grid);
@@ -172,6 +181,8 @@ void tessera::python::registerKernel(py::module_ &module) {
       .def("launch_checked", &launchChecked, py::arg("grid"), py::arg("args"), py::arg("memory"),
            py::arg("num_threads") = 0,
            "The same, with what lies behind each argument: (begin, end, name), or None.")
+      .def("check_accesses", &checkAccesses, py::arg("grid"), py::arg("args"), py::arg("memory"),
+           "Fail with E088 if a launch leaves what lies behind an argument for certain.")
       .def("launch_cuda", &launchCUDA, py::arg("device"), py::arg("stream"), py::arg("grid"),
            py::arg("args"), "Put a grid on a stream of a GPU; 0 is the legacy default stream.")
       .def("device_facts", &deviceFacts, py::arg("device"),

@@ -97,6 +97,12 @@ class Kernel:
         memory: Optional[Sequence[Optional[tuple[int, int, str]]]],
         num_threads: int = 0,
     ) -> None: ...
+    def check_accesses(
+        self,
+        grid: tuple[int, int, int],
+        args: Sequence[int],
+        memory: Optional[Sequence[Optional[tuple[int, int, str]]]],
+    ) -> None: ...
     def launch_cuda(
         self, device: int, stream: int, grid: tuple[int, int, int], args: Sequence[int]
     ) -> None: ...

@@ -33,6 +33,7 @@ __all__ = [
     "KernelAssertionError",
     "LaunchError",
     "MemoryAccessError",
+    "MemoryAccessWarning",
     "Note",
     "OutOfResources",
     "PTXASError",
@@ -512,6 +513,28 @@ class MemoryAccessError(_Mistake, IndexError, InterpreterError):
     """
 
 
+class MemoryAccessWarning(UserWarning):
+    """A launch that leaves the memory behind an argument, as can be told before it runs (E088).
+
+    Example:
+        import warnings
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def clear(x_ptr):
+            tl.store(x_ptr + tl.program_id(0) * 8 + tl.arange(0, 8), 0)  # without a mask
+
+        warnings.simplefilter("error", tessera.MemoryAccessWarning)  # so that nothing is run
+        try:
+            caught = clear[(2,)](np.ones(12, np.float32), debug=False)
+        except tessera.MemoryAccessWarning as warning:
+            caught = warning
+        assert "element 15 of `x_ptr`, whose memory holds elements 0 to 11" in str(caught)
+    """
+
+
 class InternalError(TesseraError):
     """A bug of Tessera. `reproducer` is a file that tessera-opt replays, or empty.
 
@@ -567,6 +590,17 @@ def _frames_of_ours() -> int:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(here):
         level, frame = level + 1, frame.f_back
     return level
+
+
+def warn_of_access(error: Any) -> None:
+    """Warns of what a `tessera._C.CoreError` says of a launch, at the line of the kernel."""
+    info = error.info
+    text = f"{info['id']}: {info['message']}\nfix: {info['fix']}"
+    file, line = info.get("file", ""), info.get("line", 0)
+    if file:
+        warnings.warn_explicit(text, MemoryAccessWarning, file, line)
+    else:
+        warnings.warn(text, MemoryAccessWarning, stacklevel=_frames_of_ours())
 
 
 def raise_core_error(error: Any) -> NoReturn:

@@ -35,6 +35,11 @@ os.environ.setdefault("TESSERA_STRICT_SCHEDULES", "1")
 gc.disable()
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """A test whose kernel leaves an array fails, also where nothing comes of that."""
+    config.addinivalue_line("filterwarnings", "error::tessera.errors.MemoryAccessWarning")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--every-combination",

@@ -137,4 +137,22 @@ TEST(ProgramBound, EvaluatesWhatIsTheSameInAllPrograms) {
   EXPECT_EQ(evaluate("(div32 1 i32:0)", {0}), std::nullopt);
 }
 
+TEST(ProgramBound, EvaluatesOneProgram) {
+  constexpr int32_t kGrid[] = {10, 3, 1};
+  for (int32_t first = 0; first < kGrid[0]; ++first)
+    for (int32_t second = 0; second < kGrid[1]; ++second) {
+      int32_t program[] = {first, second, 0};
+      auto evaluate = [&](const char *text) {
+        std::optional<ProgramBound> bound = ProgramBound::parse(text, 0);
+        EXPECT_TRUE(bound) << text;
+        return bound ? bound->evaluate(nullptr, kGrid, program) : std::nullopt;
+      };
+      EXPECT_EQ(evaluate("(sub32 (mul32 program:0 7) program:1)"), first * 7 - second);
+      EXPECT_EQ(evaluate("(rem32 program:0 4)"), first % 4);
+      EXPECT_EQ(evaluate("(min32 (div32 program:0 3) (sub32 extent:1 1))"), std::min(first / 3, 2));
+    }
+  int32_t program[] = {0, 0, 0};
+  EXPECT_EQ(ProgramBound::parse("(loop 0 5)", 0)->evaluate(nullptr, kGrid, program), std::nullopt);
+}
+
 } // namespace

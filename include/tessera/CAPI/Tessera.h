@@ -253,6 +253,12 @@ TSR_EXPORT TsrStatus tsr_kernel_launch_checked(TsrKernel *kernel, const int32_t 
  * (tessera/Runtime/CUDA/tessera_limits.h) and formulas as lists of [operation, bits, number]; or
  * null, if it is nothing. */
 TSR_EXPORT TsrStatus tsr_kernel_limits(TsrKernel *kernel, const char **json) TSR_NOEXCEPT;
+/* Fails with E088, and names the access, if a launch leaves the memory behind an argument for
+ * certain: by an access that each program makes, at places that follow from the grid and the
+ * arguments. Runs nothing, and takes microseconds. */
+TSR_EXPORT TsrStatus tsr_kernel_check_accesses(TsrKernel *kernel, const int32_t grid[3],
+                                               const uint64_t *args, size_t num_args,
+                                               const TsrArgumentMemory *memory) TSR_NOEXCEPT;
 /* Whether a launch with these arguments is within what the kernel was compiled for: without
  * that, launching it fails with TSR_OUTSIDE_LIMITS. 1 for a launch that is wrong in another way.
  * Cheap. */

@@ -17,6 +17,10 @@ namespace tessera {
 /// Errs on the side of a store. Functions that the kernel calls are followed.
 std::vector<KernelArgument> describeArguments(tile::FuncOp kernel);
 
+/// The accesses that each program of a kernel makes, where a launch can compute at which elements.
+/// Functions that the kernel calls have to be inlined.
+std::vector<KernelAccess> describeCertainAccesses(tile::FuncOp kernel);
+
 /// Puts a check before each access of a module of tile IR, for the interpreter. Its functions
 /// are inlined for that.
 void checkAccesses(mlir::ModuleOp module);

@@ -6,6 +6,7 @@
 #ifndef TESSERA_COMPILER_COMPILEDKERNEL_H
 #define TESSERA_COMPILER_COMPILEDKERNEL_H
 
+#include "tessera/Compiler/KernelAccess.h"
 #include "tessera/Compiler/KernelFamily.h"
 #include "tessera/Runtime/CUDA/DivisibleSum.h"
 #include "tessera/Runtime/CUDA/LaunchLimits.h"
@@ -104,6 +105,8 @@ struct KernelMetadata {
   /// True if a program may loop until another one has written something.
   bool waitsForPrograms = false;
   std::vector<KernelSite> sites;
+  /// Accesses that are known before a launch, of a kernel without checks of its own.
+  std::vector<KernelAccess> certainAccesses;
   /// Milliseconds spent on the way to each stage, in order, and on loading the object.
   std::vector<StageTime> stageTimes;
   std::vector<Remark> remarks;
@@ -118,6 +121,8 @@ struct KernelMetadata {
   ///  "lower", "step", "iteration_cycles", "busy_cycles", "meet_cycles", "wait_cycles",
   ///  "exchange_cycles", "pair_cycles"} or null,
   ///  "sites": [{"message", "file", "line", "column", "access", "argument", "bytes", "wraps"}],
+  ///  "certain_accesses": [{"access", "argument", "bytes", "file", "line", "column", "masked",
+  ///                        "offset", "dims": [{"extent", "stride", "upper", "lower"}], "guards"}],
   ///  "stage_ms": [[stage, ms]],
   ///  "remarks": [{"kind", "message", "file", "line", "column", "values": {name: value}}]}
   /// Extents, strides and conditions are sums: [[factor, [argument, its bits], ...], ...].
@@ -170,6 +175,11 @@ public:
   /// a launch condition does not hold (E070), or no cluster of the kernel fits (E066).
   void launchCUDA(int device, void *stream, llvm::ArrayRef<int32_t> grid,
                   llvm::ArrayRef<uint64_t> args) const;
+
+  /// Throws UserError (E088) if a launch leaves the memory behind an argument for certain, as can
+  /// be told without running it. Takes microseconds.
+  void checkCertainAccesses(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args,
+                            llvm::ArrayRef<ArgumentMemory> memory) const;
 
   /// True if a launch is within the limits that the kernel was compiled for, and needs no tensor
   /// maps that there are none of: else it fails with E070.

@@ -16,6 +16,9 @@ namespace {
 /// Writes one value. A value that several others use is written once per use.
 class Writer {
 public:
+  /// If `isExact`, the text must not stand for other numbers of the program, too.
+  explicit Writer(bool isExact) : isExact(isExact) {}
+
   bool write(Value value);
 
   std::string text;
@@ -34,6 +37,7 @@ private:
   bool writeArgument(BlockArgument argument);
   bool writeUnsigned(StringRef name, Operation *op);
 
+  bool isExact;
   unsigned depth = 0, count = 0;
 };
 
@@ -88,7 +92,7 @@ bool Writer::writeArgument(BlockArgument argument) {
   Operation *parent = argument.getOwner()->getParentOp();
   if (auto loop = dyn_cast<scf::ForOp>(parent)) {
     int64_t step = getStep(loop);
-    return argument == loop.getInductionVar() && !loop.getUnsignedCmp() &&
+    return !isExact && argument == loop.getInductionVar() && !loop.getUnsignedCmp() &&
            writeOperator(step == 1 ? "loop" : "loop" + std::to_string(step),
                          {loop.getLowerBound(), loop.getUpperBound()});
   }
@@ -138,7 +142,8 @@ bool Writer::write(Value value) {
     return done(writeOperator(
         (name + std::to_string(value.getType().getIntOrFloatBitWidth())).str(), op->getOperands()));
   };
-  if (std::optional<unsigned> axis = getAxisOfPlace(op)) {
+  if (std::optional<unsigned> axis = getAxisOfPlace(op);
+      axis && (!isExact || isa<ProgramIdOp>(op))) {
     text += "program:" + std::to_string(*axis);
     return done(true);
   }
@@ -181,11 +186,19 @@ static bool isReadable(StringRef text) {
   return most <= kMostLevels && text.size() <= kMostCharacters;
 }
 
-std::optional<std::string> tessera::writeProgramBound(Value value) {
-  Writer writer;
+static std::optional<std::string> writeNumber(Value value, bool isExact) {
+  Writer writer(isExact);
   if (!writer.write(value) || !isReadable(writer.text))
     return std::nullopt;
   return std::move(writer.text);
+}
+
+std::optional<std::string> tessera::writeProgramBound(Value value) {
+  return writeNumber(value, /*isExact=*/false);
+}
+
+std::optional<std::string> tessera::writeExactNumber(Value value) {
+  return writeNumber(value, /*isExact=*/true);
 }
 
 std::optional<std::string> tessera::writeDivisorBound(Value divisor) {

@@ -72,6 +72,7 @@ public:
 
   std::optional<BoxAccess> find(Value pointers, Value mask);
   std::optional<AccessReach> findReach(Value pointers, Value mask);
+  std::optional<MaskBounds> findMaskBounds(Value pointers, Value mask);
 
 private:
   /// A dimension of the tile, as far as it is known.
@@ -1083,6 +1084,34 @@ std::optional<AccessReach> BoxFinder::findReach(Value pointers, Value mask) {
   reach.mostPrograms = mostPrograms;
   reach.programBounds.assign(programBounds.begin(), programBounds.end());
   return reach;
+}
+
+std::optional<MaskBounds> BoxFinder::findMaskBounds(Value pointers, Value mask) {
+  context = pointers.getContext();
+  kernel = op->getParentOfType<FuncOp>();
+  collectAddressParts(pointers);
+  auto isNarrow = [](Value part) {
+    Type type = getElementTypeOrSelf(part.getType());
+    return type.isInteger() && type.getIntOrFloatBitWidth() < 32;
+  };
+  if (llvm::any_of(addressParts, isNarrow))
+    return std::nullopt;
+  for (int64_t extent : getShape(pointers.getType()))
+    dims.push_back({extent, {}, {}, {}, {}});
+  if (mask && !readMask(mask, llvm::to_vector(llvm::seq<int>(0, dims.size()))))
+    return std::nullopt;
+  if (!conditions.empty() || mostPrograms || !programBounds.empty())
+    return std::nullopt;
+  MaskBounds bounds;
+  for (const Dim &dim : dims)
+    bounds.dims.push_back({dim.upper, dim.lower});
+  bounds.guards.assign(guards.begin(), guards.end());
+  return bounds;
+}
+
+std::optional<MaskBounds> tessera::getMaskBounds(Operation *access, Value pointers, Value mask,
+                                                 AccessAnalysis &analysis) {
+  return BoxFinder(analysis, access, /*why=*/nullptr).findMaskBounds(pointers, mask);
 }
 
 std::optional<AccessReach> tessera::getAccessReach(Operation *access, Value pointers, Value mask,

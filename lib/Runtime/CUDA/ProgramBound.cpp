@@ -127,6 +127,17 @@ std::optional<int64_t> ProgramBound::evaluate(const uint64_t *slots, const int32
   return range && range->least == range->most ? std::optional(range->least) : std::nullopt;
 }
 
+std::optional<int64_t> ProgramBound::evaluate(const uint64_t *slots, const int32_t grid[3],
+                                              const int32_t program[3]) const {
+  std::vector<tessera_step> inProgram(steps);
+  for (tessera_step &step : inProgram)
+    if (step.operation == TESSERA_PROGRAM)
+      step = {TESSERA_CONSTANT, 64, program[step.number]};
+  tessera_range range;
+  bool isKnown = tessera_find_range(inProgram.data(), grid, slots, &range);
+  return isKnown && range.least == range.most ? std::optional(range.least) : std::nullopt;
+}
+
 std::optional<ProgramBound::Range> ProgramBound::getRange(const uint64_t *slots,
                                                           const int32_t grid[3]) const {
   tessera_range range;

@@ -85,6 +85,10 @@ static int find_ends(const tessera_step *step, tessera_range x, tessera_range y,
   case TESSERA_REM:
     if (x.least < 0 || y.least <= 0)
       return 0;
+    if (x.least == x.most && y.least == y.most) {
+      *least = *most = x.least % y.least;
+      return 1;
+    }
     *least = x.most < y.least ? x.least : 0;
     *most = smaller(x.most, y.most - 1);
     return 1;

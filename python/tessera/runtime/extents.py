@@ -19,18 +19,20 @@ Memory = tuple[int, int, str]
 
 
 def memory_of_slots(
-    count: int, pointers: Iterable[PointerSlot], values: Iterable[Any]
+    count: int, pointers: Iterable[PointerSlot], values: Iterable[Any], *, owned: bool = False
 ) -> list[Optional[Memory]]:
     """For each of `count` slots of arguments the memory behind it, None where that is unknown.
 
-    `values` are the arguments, among them the arrays that `pointers` are the addresses of.
+    `values` are the arguments, among them the arrays that `pointers` are the addresses of. If
+    `owned`, memory that may be a part of a larger allocation counts as unknown.
     """
     known: dict[int, tuple[int, int]] = {}
     for value in arrays_in(values):
         found = _allocation(value)
         if found is not None:
-            address, begin, end = found
-            known[address] = (begin, end)
+            address, begin, end, is_owned = found
+            if is_owned or not owned:
+                known[address] = (begin, end)
     result: list[Optional[Memory]] = [None] * count
     for item in pointers:
         extent = known.get(item.pointer.address)
@@ -53,13 +55,18 @@ def arrays_in(values: Iterable[Any]) -> Iterator[Any]:
             yield value
 
 
-def _allocation(value: Any) -> Optional[tuple[int, int, int]]:
-    """The address of an array, and where the memory that it is a view of begins and ends."""
+def _allocation(value: Any) -> Optional[tuple[int, int, int, bool]]:
+    """The address of an array, where the memory that it is a view of begins and ends, and whether
+    that is a whole allocation for certain."""
     storage = getattr(value, "untyped_storage", None)
     if callable(storage):  # torch
-        whole = storage()
-        begin = whole.data_ptr()
-        return value.data_ptr(), begin, begin + whole.nbytes()
+        try:
+            whole = storage()
+            begin = whole.data_ptr()
+            # Storage that torch has not allocated, as that of `from_numpy`, cannot be resized.
+            return value.data_ptr(), begin, begin + whole.nbytes(), whole.resizable()
+        except (NotImplementedError, RuntimeError):  # a tensor of tensors
+            return None
     interface = getattr(value, "__array_interface__", None)
     if interface is not None and hasattr(value, "strides"):  # NumPy
         address = interface["data"][0]
@@ -67,12 +74,15 @@ def _allocation(value: Any) -> Optional[tuple[int, int, int]]:
         while type(getattr(root, "base", None)).__module__.partition(".")[0] == "numpy":
             root = root.base
         begin = root.__array_interface__["data"][0]
-        return (address, *_span(begin, root.shape, root.strides, root.itemsize))
+        span = _span(begin, root.shape, root.strides, root.itemsize)
+        flags = getattr(root, "flags", None)
+        return (address, *span, bool(getattr(flags, "owndata", False)))
     if hasattr(value, "__dlpack__") and not hasattr(value, "data_ptr"):
         try:
             import numpy
 
-            return _allocation(numpy.from_dlpack(value))
+            found = _allocation(numpy.from_dlpack(value))
+            return None if found is None else (*found[:3], False)
         except (BufferError, ImportError, RuntimeError, TypeError):
             return None
     return None

@@ -33,6 +33,7 @@ from tessera.errors import (
     RecompilationWarning,
     TesseraError,
     raise_core_error,
+    warn_of_access,
     warn_of_machine,
 )
 from tessera.frontend.signature import Specialisation, kernel_name
@@ -372,6 +373,9 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         if hooks.on_load:
             kernel._init_handles()
         is_first, kernel._is_loaded = not kernel._is_loaded, True
+        if not kernel._is_checked:
+            kernel._is_checked = True
+            _check_accesses(kernel, extents, bound, values)
         device = -1
         stream: StreamSource = 0
         told = None
@@ -863,6 +867,23 @@ class _Meta(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+
+def _check_accesses(
+    kernel: "CompiledKernel",
+    grid: tuple[int, int, int],
+    bound: Bound,
+    values: Sequence[Any],
+) -> None:
+    """Warns if a launch leaves the memory of its arrays, as can be told without running it."""
+    if not kernel.metadata["certain_accesses"]:
+        return
+    memory = memory_of_slots(len(bound.slots), bound.pointers, values, owned=True)
+    try:
+        kernel._kernel.check_accesses(grid, bound.slots, memory)
+    except _C.CoreError as error:
+        if error.info.get("id") == "E088":
+            warn_of_access(error)
 
 
 def _make_dispatcher(fn: JITFunction, slow: Callable[..., Any]) -> _C.Dispatcher:

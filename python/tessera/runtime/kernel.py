@@ -82,6 +82,8 @@ class CompiledKernel:
         self.src = KernelSource(fn, parameters)
         self._is_loaded = False
         """True if it has been launched, or loaded for a launch."""
+        self._is_checked = False
+        """True once its first launch has been checked for accesses outside of arrays."""
         self.stages = Stages(kernel, rebuild)
         warn_of_assembler(self._assembler, self.metadata.get("arch", ""))
         if settings.symbols != "off" and self.metadata["target"] == "cpu":

@@ -17,6 +17,10 @@ namespace tessera {
 /// and arithmetic, or is too long.
 std::optional<std::string> writeProgramBound(mlir::Value value);
 
+/// The same of what is exactly that number in each program: neither the variable of a loop, nor the
+/// place of another program.
+std::optional<std::string> writeExactNumber(mlir::Value value);
+
 /// The text of a number that is not negative where a divisor is positive.
 std::optional<std::string> writeDivisorBound(mlir::Value divisor);
 

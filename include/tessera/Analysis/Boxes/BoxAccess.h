@@ -153,6 +153,21 @@ std::optional<BoxAccess> getBoxAccess(tile::LoadOp load, AccessAnalysis &analysi
 std::optional<BoxAccess> getBoxAccess(tile::StoreOp store, AccessAnalysis &analysis,
                                       std::string *why = nullptr);
 
+/// What a mask says of a tile's indices: `i < upper` and `i + lower >= 0` along each dimension, and
+/// nothing is accessed where a guard is negative.
+struct MaskBounds {
+  struct Dim {
+    std::optional<ScalarPolynomial> upper, lower;
+  };
+  llvm::SmallVector<Dim, 2> dims;
+  llvm::SmallVector<ScalarPolynomial, 1> guards;
+};
+
+/// The bounds of a mask (null: none), where these say all of it in any launch, and where neither it
+/// nor the address is computed in less than 32 bits.
+std::optional<MaskBounds> getMaskBounds(mlir::Operation *access, mlir::Value pointers,
+                                        mlir::Value mask, AccessAnalysis &analysis);
+
 /// That of a load or a store; none for other ops.
 std::optional<BoxAccess> getBoxAccess(mlir::Operation *access, AccessAnalysis &analysis);
 

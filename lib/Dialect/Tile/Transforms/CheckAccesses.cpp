@@ -11,6 +11,7 @@
 // taken as they are (loaded, carried by loops, results of divisions). An offset that is extended
 // without sign is such a value: unsigned arithmetic wraps on purpose.
 
+#include "tessera/Dialect/Tile/IR/AccessName.h"
 #include "tessera/Dialect/Tile/IR/Reductions.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
@@ -281,9 +282,8 @@ void CheckAccesses::check(AccessOpInterface op, FuncOp kernel, ExactOffsets &off
   Value exact = offsets.ofPointer(pointer, base);
   OpBuilder builder(op);
   Type type = withElementType(pointer.getType(), builder.getI1Type());
-  StringRef name = op.isAtomic() ? "atomic" : isa<LoadOp>(op) ? "load" : "store";
   Value mask = CheckAccessOp::create(builder, op->getLoc(), type, pointer, base, op.getMask(),
-                                     exact, base.getArgNumber(), name);
+                                     exact, base.getArgNumber(), getAccessName(op));
   op.getMaskMutable().assign(mask);
 }
 

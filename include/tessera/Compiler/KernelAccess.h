@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Accesses that each program of a kernel makes (Analysis/Boxes/CertainAccess.h), as its metadata
+// have them: a launch can tell by them that the kernel leaves an array.
+
+#ifndef TESSERA_COMPILER_KERNELACCESS_H
+#define TESSERA_COMPILER_KERNELACCESS_H
+
+#include "tessera/Support/AccessFault.h"
+#include "llvm/ADT/ArrayRef.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+/// One of them. A sum is a list of texts (Runtime/CUDA/ProgramBound.h).
+struct KernelAccess {
+  using Sum = std::vector<std::string>;
+  struct Dim {
+    int64_t extent = 1;
+    Sum stride; ///< in elements
+    /// What an index is less than, and what plus an index is not negative, where a mask says so.
+    std::optional<Sum> upper, lower;
+  };
+  std::string access; ///< "load", "store" or "atomic"
+  std::string file;
+  int line = 0;
+  int column = 0;
+  int argument = 0;
+  int64_t bytes = 1; ///< of an element
+  bool isMasked = false;
+  Sum offset; ///< of the tile's first element, in elements
+  std::vector<Dim> dims;
+  std::vector<Sum> guards; ///< the access is not made where one of them is negative
+
+  /// What of a launch lies outside of the memory behind the argument, in one of the programs at the
+  /// corners of the grid. Nothing where all of it lies inside, or where that cannot be told.
+  std::optional<AccessFault> findFault(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args,
+                                       const ArgumentMemory &memory) const;
+};
+
+} // namespace tessera
+
+#endif // TESSERA_COMPILER_KERNELACCESS_H
