@@ -11,7 +11,7 @@ using namespace tessera;
 
 namespace {
 
-/// Numbers of one program of a launch. Nothing where they cannot be told.
+/// Numbers of one program of a launch. Nothing if the launch does not determine them.
 struct Program {
   llvm::ArrayRef<int32_t> grid;
   llvm::ArrayRef<uint64_t> args;

@@ -176,8 +176,8 @@ public:
   void launchCUDA(int device, void *stream, llvm::ArrayRef<int32_t> grid,
                   llvm::ArrayRef<uint64_t> args) const;
 
-  /// Throws UserError (E088) if a launch leaves the memory behind an argument for certain, as can
-  /// be told without running it. Takes microseconds.
+  /// Throws UserError (E088) if it is certain, without running it, that a launch leaves the memory
+  /// behind an argument. Takes microseconds.
   void checkCertainAccesses(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args,
                             llvm::ArrayRef<ArgumentMemory> memory) const;
 

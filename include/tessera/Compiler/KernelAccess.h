@@ -22,7 +22,8 @@ struct KernelAccess {
   struct Dim {
     int64_t extent = 1;
     Sum stride; ///< in elements
-    /// What an index is less than, and what plus an index is not negative, where a mask says so.
+    /// The bounds of a mask, if it has them: an index is less than `upper`, and `lower` plus an
+    /// index is not negative.
     std::optional<Sum> upper, lower;
   };
   std::string access; ///< "load", "store" or "atomic"
@@ -36,8 +37,8 @@ struct KernelAccess {
   std::vector<Dim> dims;
   std::vector<Sum> guards; ///< the access is not made where one of them is negative
 
-  /// What of a launch lies outside of the memory behind the argument, in one of the programs at the
-  /// corners of the grid. Nothing where all of it lies inside, or where that cannot be told.
+  /// The element that lies outside of the memory behind the argument, in one of the programs at the
+  /// corners of the grid. Nothing if all elements lie inside, or if that is not certain.
   std::optional<AccessFault> findFault(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args,
                                        const ArgumentMemory &memory) const;
 };

@@ -21,7 +21,7 @@ public:
 
   std::optional<CertainAccess::Sum> write(const ScalarPolynomial &sum) const;
 
-  /// What is negative where a loop does not run.
+  /// Sums that are negative if a loop does not run.
   SmallVector<CertainAccess::Sum, 1> guards;
 
 private:

@@ -153,8 +153,8 @@ std::optional<BoxAccess> getBoxAccess(tile::LoadOp load, AccessAnalysis &analysi
 std::optional<BoxAccess> getBoxAccess(tile::StoreOp store, AccessAnalysis &analysis,
                                       std::string *why = nullptr);
 
-/// What a mask says of a tile's indices: `i < upper` and `i + lower >= 0` along each dimension, and
-/// nothing is accessed where a guard is negative.
+/// The bounds that a mask sets for a tile's indices: `i < upper` and `i + lower >= 0` along each
+/// dimension, and nothing is accessed where a guard is negative.
 struct MaskBounds {
   struct Dim {
     std::optional<ScalarPolynomial> upper, lower;

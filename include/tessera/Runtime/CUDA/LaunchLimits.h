@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a kernel takes for granted of a launch, as the tables of tessera_limits.h. The compiler has
+// The limits of a kernel's launches, as the tables of tessera_limits.h. The compiler has
 // it as sums of products of arguments (LaunchExpression) and as texts (ProgramBound); both become
 // formulas here, once for each kernel. Each launch evaluates the tables.
 
@@ -40,7 +40,7 @@ class LaunchLimits {
 public:
   /// How many programs there may be along an axis of the grid; 0: any number.
   int64_t mostPrograms = 0;
-  /// Whether the kernel counts all programs of the grid in 32 bits: it is persistent.
+  /// True if the kernel is persistent, and so counts all programs of the grid in 32 bits.
   bool countsPrograms = false;
 
   /// Numbers that must not be negative.

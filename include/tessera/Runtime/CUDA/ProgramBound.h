@@ -58,7 +58,7 @@ public:
   /// The number, where it is the same in all programs and can be told.
   std::optional<int64_t> evaluate(const uint64_t *slots, const int32_t grid[3]) const;
 
-  /// The number in one program, where it can be told.
+  /// The number in one program, if the launch determines it.
   std::optional<int64_t> evaluate(const uint64_t *slots, const int32_t grid[3],
                                   const int32_t program[3]) const;
 
