@@ -105,8 +105,7 @@ class CompileOptions:
     sanitize_accesses: bool = True
     """Make accesses outside of arrays an error, on a CPU, if `debug` is on."""
     sanitize_promises: bool = True
-    """True: a broken `multiple_of`, `max_contiguous` or `max_constancy` is an error; where `debug`
-    is on."""
+    """Make a broken `multiple_of`, `max_contiguous` or `max_constancy` an error, if `debug` is on."""
     debug: bool = False
     """Compile `device_assert` and checks of integers in and, on a CPU, checks of every access and
     offset. The default is `TESSERA_DEBUG`."""

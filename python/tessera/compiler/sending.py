@@ -69,5 +69,15 @@ def _arrived(data: bytes) -> _C.Kernel:
     return _C.Kernel.deserialize(data)
 
 
+def _reduce_family(family: _C.KernelFamily) -> tuple[Any, ...]:
+    # CompiledKernel makes it anew of the kernels that are sent.
+    return _nothing, ()
+
+
+def _nothing() -> None:
+    return None
+
+
 copyreg.pickle(_C.Type, _reduce_type)
+copyreg.pickle(_C.KernelFamily, _reduce_family)
 copyreg.pickle(_C.Kernel, _reduce_kernel)

@@ -449,11 +449,12 @@ def _is_ordinary(cls: type) -> bool:
 
     `__torch_function__` of a class of its own may answer for every method.
     """
-    tensor = sys.modules["torch"].Tensor
-    if cls is tensor or not issubclass(cls, tensor):
+    tensor = getattr(sys.modules.get("torch"), "Tensor", None)
+    if not isinstance(tensor, type) or cls is tensor or not issubclass(cls, tensor):
         return False
-    own = getattr(cls.__torch_function__, "__func__", None)
-    return own is tensor.__torch_function__.__func__ and all(
+    functions = (getattr(each, "__torch_function__", None) for each in (cls, tensor))
+    own, torchs = (getattr(function, "__func__", None) for function in functions)
+    return own is torchs and all(
         getattr(cls, name, None) is getattr(tensor, name, None) for name in _READ_OF_TENSORS
     )
 

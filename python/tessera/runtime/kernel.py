@@ -74,8 +74,9 @@ class CompiledKernel:
         options: Optional[CompileOptions] = None,
     ) -> None:
         self._kernel = kernel
-        # A launch of a compiled kernel returns None.
-        self._family = _C.KernelFamily((None, kernel, ()))
+        self._unlimited: Optional[_C.Kernel] = None
+        """The same kernel without limits, which does the launches outside of this one's."""
+        self._variants: Optional[_C.KernelFamily] = None
         self._parameters = parameters
         self._expected: Optional[list[Expected]] = None
         self.metadata = KernelMetadata(kernel, options)
@@ -98,7 +99,19 @@ class CompiledKernel:
 
     def _extend(self, unlimited: "CompiledKernel") -> None:
         """Has `unlimited`, the same without limits, do the launches that are outside this one's."""
-        self._family.set(_C.Variant.UNLIMITED, (None, unlimited._kernel, ()))
+        self._unlimited, self._variants = unlimited._kernel, None
+
+    @property
+    def _family(self) -> _C.KernelFamily:
+        """The kernel and its variant without limits; a launch of a compiled kernel returns None.
+
+        It is made when it is first needed, and anew in a process that the kernel is sent to.
+        """
+        if self._variants is None:
+            self._variants = _C.KernelFamily((None, self._kernel, ()))
+            if self._unlimited is not None:
+                self._variants.set(_C.Variant.UNLIMITED, (None, self._unlimited, ()))
+        return self._variants
 
     @property
     def _assembler(self) -> str:

@@ -136,7 +136,7 @@ class Warm:
         self.count += 1
         slots = tuple(bound_of(self.fn, kwargs).slots)
         # With a kernel the slots must be those that the core has found.
-        return None, ((None, self.kernel, ()), slots, 0, {}, -1, 0, None, None)
+        return None, _C.LaunchRecord(_C.KernelFamily((None, self.kernel, ())), slots)
 
     def knows(self, given):
         """Whether a launch with these arguments is of a kind that was launched before."""
