@@ -109,8 +109,8 @@ def mistakes_of(path: pathlib.Path) -> list[str]:
             if reason:
                 found.append(f"{where}:{line}: {reason}: {sentence[:90]}")
     if path.suffix == ".td":
-        for number, line in enumerate(text.splitlines(), 1):
-            match = re.search(r'let summary = "(\w+)', line)
+        for number, row in enumerate(text.splitlines(), 1):
+            match = re.search(r'let summary = "(\w+)', row)
             if match and THIRD_PERSON.match(match.group(1)):
                 found.append(f"{where}:{number}: a summary begins with '{match.group(1)}'")
     return found

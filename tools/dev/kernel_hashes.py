@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import concurrent.futures
 import hashlib
+import importlib
 import itertools
 import json
 import pathlib
@@ -55,12 +56,12 @@ def type_of(number: float) -> str:
 
 def kernels() -> Iterator[tuple[str, tuple[Any, Any], str, dict[str, Any], str]]:
     """Names, functions (for CPUs, for GPUs), signatures, options and sources, in a fixed order."""
-    import compile_time
-
     from tessera.testing.fuzz.check import compile_source
     from tessera.testing.fuzz.generate import generate
 
-    for name, (kernel, signature, constexprs) in compile_time.KERNELS.items():
+    for name, (kernel, signature, constexprs) in importlib.import_module(
+        "compile_time"
+    ).KERNELS.items():
         types = [f"{type}:16" if type.startswith("*") else type for type in signature.values()]
         text = ", ".join([*types, *map(repr, constexprs.values())])
         yield name, (kernel, kernel), text, {}, kernel.src
