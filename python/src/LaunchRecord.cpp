@@ -98,7 +98,7 @@ LaunchOutcome tessera::python::launchRecord(const LaunchRecord &record, const La
     }
     py::object result = variant.result;
     if (call.listener && !told) {
-      // A listener is told once, and so not of a variant that is sure to refuse.
+      // The listener is called once, so it must not get a variant that is sure to refuse.
       TsrVariant next = TSR_NUM_VARIANTS;
       if (!tsr_kernel_accepts(variant.kernel, call.extents, call.slots, call.numSlots))
         next = tsr_family_retry(family.policy, kind, TSR_OUTSIDE_LIMITS);

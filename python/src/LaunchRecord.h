@@ -3,11 +3,9 @@
 // What a compiled kernel needs to be launched, and the launch itself:
 //
 //     Variant       one kernel, what a launch of it returns, and what it was compiled with
-//     KernelFamily  the variants of one specialisation (tessera._C.KernelFamily). Which of them
-//     does
-//                   a launch is decided by include/tessera/Compiler/KernelFamily.h.
-//     LaunchRecord  a family, and all that stays the same for launches with equal signatures:
-//     device,
+//     KernelFamily  the variants of one specialisation (tessera._C.KernelFamily);
+//                   include/tessera/Compiler/KernelFamily.h chooses one for each launch
+//     LaunchRecord  a family, and what is the same for launches with equal signatures: device,
 //                   stream, threads, options (tessera._C.LaunchRecord)
 //
 // Python makes a record in each launch that goes the slow way (runtime/jit.py), and launches by it.

@@ -136,35 +136,19 @@ static void land(tilegpu::AsyncWaitOp wait, std::set<SharedMemoryAccess> &pendin
 /// A wait leaves fewer groups than this in flight.
 constexpr unsigned kMaxCountedGroups = 8;
 
-/// Stores by TMA since the last one are a group.
-static void commit(std::set<SharedMemoryAccess> &pending) {
-  for (SharedMemoryAccess access : getInFlight<tilegpu::TMAStoreOp>(pending)) {
+/// Counts one group more behind the reads in flight of stores by TMA, or of dots.
+template <typename Reader> static void commit(std::set<SharedMemoryAccess> &pending) {
+  for (SharedMemoryAccess access : getInFlight<Reader>(pending)) {
     pending.erase(access);
     access.groups = std::min(access.groups + 1, kMaxCountedGroups);
     pending.insert(access);
   }
 }
 
-/// Ends stores by TMA at a wait, but for the newest groups.
-static void land(tilegpu::TMAStoreWaitOp wait, std::set<SharedMemoryAccess> &pending) {
-  for (SharedMemoryAccess access : getInFlight<tilegpu::TMAStoreOp>(pending)) {
-    if (access.groups <= wait.getPending())
-      continue;
-    pending.erase(access);
-    access.isInFlight = false;
-    access.groups = 0;
-    pending.insert(access);
-  }
-}
-
-static SmallVector<SharedMemoryAccess>
-getDotsInFlight(const std::set<SharedMemoryAccess> &pending) {
-  return getInFlight<tilegpu::WarpgroupDotOp>(pending);
-}
-
-/// Ends dots, but for the newest. Their reads are then ordered with what the same thread does.
-static void landDots(unsigned newest, std::set<SharedMemoryAccess> &pending) {
-  for (SharedMemoryAccess access : getDotsInFlight(pending)) {
+/// Ends the reads of stores by TMA, or of dots, but for the newest groups.
+template <typename Reader>
+static void landGroups(unsigned newest, std::set<SharedMemoryAccess> &pending) {
+  for (SharedMemoryAccess access : getInFlight<Reader>(pending)) {
     if (access.groups <= newest)
       continue;
     pending.erase(access);
@@ -178,12 +162,8 @@ static void landDots(unsigned newest, std::set<SharedMemoryAccess> &pending) {
 static void begin(tilegpu::WarpgroupDotOp dot, ArrayRef<SharedMemoryAccess> accesses,
                   std::set<SharedMemoryAccess> &pending) {
   if (!dot.getIsAsync())
-    return landDots(0, pending);
-  for (SharedMemoryAccess access : getDotsInFlight(pending)) {
-    pending.erase(access);
-    access.groups = std::min(access.groups + 1, kMaxCountedGroups);
-    pending.insert(access);
-  }
+    return landGroups<tilegpu::WarpgroupDotOp>(0, pending);
+  commit<tilegpu::WarpgroupDotOp>(pending);
   for (SharedMemoryAccess access : accesses) {
     access.isInFlight = access.isOfBegunDot = true;
     access.groups = 1;
@@ -200,7 +180,7 @@ void SharedMemoryHazards::meetBefore(Operation *op, Pending &pending) const {
   if (hazard.isWithinGroup())
     return meetInGroups(pending);
   if (hazard.isOfDotInFlight())
-    landDots(0, pending);
+    landGroups<tilegpu::WarpgroupDotOp>(0, pending);
   meet(pending);
 }
 
@@ -213,11 +193,11 @@ void SharedMemoryHazards::visitOp(Operation *op, Pending &pending) {
   if (auto wait = dyn_cast<tilegpu::AsyncWaitOp>(op))
     return land(wait, pending);
   if (auto wait = dyn_cast<tilegpu::TMAStoreWaitOp>(op))
-    return land(wait, pending);
+    return landGroups<tilegpu::TMAStoreOp>(wait.getPending(), pending);
   if (auto wait = dyn_cast<tilegpu::WarpgroupWaitOp>(op))
-    return landDots(wait.getPendings(), pending);
+    return landGroups<tilegpu::WarpgroupDotOp>(wait.getPendings(), pending);
   if (isa<tilegpu::TMAStoreCommitOp>(op))
-    return commit(pending);
+    return commit<tilegpu::TMAStoreOp>(pending);
   // Barriers in memory order the accesses of a thread that runs beside the others, and the values
   // that it receives.
   if (tilegpu::isInPartition(op) ||

@@ -426,7 +426,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         except TesseraError:
             if variant == _C.Variant.UNLIMITED:
                 raise
-            return None  # nobody has asked for it
+            return None  # no one has requested it
 
     def _warm(
         self, bound: Bound, options: "CompileOptions"
