@@ -572,6 +572,16 @@ static bool sharesTilesBetweenBlocks(ModuleOp module) {
   return !result.wasInterrupted();
 }
 
+/// True if a loop loads tiles.
+static bool loadsInLoops(ModuleOp module) {
+  WalkResult result = module.walk([](tile::LoadOp load) {
+    return isa<RankedTensorType>(load.getType()) && load->getParentOfType<LoopLikeOpInterface>()
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
 CUDACompilation::Attempt CUDACompilation::attempt(ModuleOp module, const ScheduleRetry &retry,
                                                   bool isFirst, bool mayGuess) {
   countSchedule();
@@ -635,7 +645,8 @@ std::unique_ptr<CompiledKernel> CUDACompilation::compileWithRetries(ModuleOp mod
   bool mayChange = !seesMachine && !waitsForPrograms(module);
   ClusterLimits clusters;
   if (mayChange && options.numCTAs == 1 && sharesTilesBetweenBlocks(module))
-    clusters = {static_cast<int>(target.machine.maxClusterSize), target.machine.sharedBytesOfSM};
+    clusters = {static_cast<int>(target.machine.maxClusterSize), target.machine.sharedBytesOfSM,
+                loadsInLoops(module)};
   ScheduleRetry retry(options.numWarps, mayChange, clusters);
   OwningOpRef<ModuleOp> source(cast<ModuleOp>(module->clone())), copy;
   const KernelMetadata common = metadata;

@@ -3,6 +3,7 @@
 #include "ScheduleRetry.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace tessera;
 
@@ -78,35 +79,49 @@ bool ScheduleRetry::spread(const ScheduleOutcome &outcome) {
   return true;
 }
 
+bool ScheduleRetry::choose(const ScheduleLimits &choice) {
+  limits = choice;
+  description = "a cluster of " + std::to_string(choice.numBlocks) + " blocks";
+  if (choice.numWarps != wanted)
+    description +=
+        " with " + std::to_string(choice.numWarps) + " warps, not " + std::to_string(wanted);
+  return true;
+}
+
 /// The fewest blocks and then the fewest warps that are predicted to fit; if none are, all blocks
-/// that there can be, with as many warps as have all registers.
+/// that there can be, with as many warps as have all registers. A choice that might fit comes
+/// before it.
 bool ScheduleRetry::spreadUntilItFits(const RegisterNeed &need) {
   int numWarps = std::min(wanted, limits.numWarps);
   int mostWarps = mayWiden ? std::max<int>(kMostWarps, numWarps) : numWarps;
-  auto choose = [&](int warps, int blocks) {
-    limits = limited(warps, blocks);
-    description = "a cluster of " + std::to_string(blocks) + " blocks";
-    if (warps != wanted)
-      description += " with " + std::to_string(warps) + " warps, not " + std::to_string(wanted);
-    return true;
-  };
-  for (int blocks = 2 * limits.numBlocks; blocks <= clusters.mostBlocks; blocks *= 2)
-    for (int warps = numWarps; warps <= mostWarps; warps *= 2)
+  std::optional<ScheduleLimits> possible;
+  predicted.reset();
+  for (int blocks = 2 * limits.numBlocks; blocks <= clusters.mostBlocks && !predicted; blocks *= 2)
+    for (int warps = numWarps; warps <= mostWarps && !predicted; warps *= 2) {
       if (need.fits(warps, blocks))
-        return choose(warps, blocks);
-  while (mayWiden && 2 * numWarps <= kMostWarpsWithAllRegisters)
-    numWarps *= 2;
-  return choose(numWarps, clusters.mostBlocks);
+        predicted = limited(warps, blocks);
+      else if (clusters.loadsInLoops && !possible && need.mightFit(warps, blocks))
+        possible = limited(warps, blocks);
+    }
+  if (!predicted) {
+    while (mayWiden && 2 * numWarps <= kMostWarpsWithAllRegisters)
+      numWarps *= 2;
+    predicted = limited(numWarps, clusters.mostBlocks);
+  }
+  // With as many blocks, the choice that is predicted to fit is the better one.
+  if (possible && possible->numBlocks < predicted->numBlocks)
+    return choose(*possible);
+  return choose(*std::exchange(predicted, std::nullopt));
 }
 
 /// Goes on from a schedule that was not assembled, because threads hold too much.
 bool ScheduleRetry::skip(int64_t neededRegisters) {
   RegisterNeed need(neededRegisters, limits.numWarps, limits.numBlocks);
   if (skipped) {
-    RegisterNeed predicted(skipped->neededRegisters, skipped->limits.numWarps,
-                           skipped->limits.numBlocks);
+    RegisterNeed before(skipped->neededRegisters, skipped->limits.numWarps,
+                        skipped->limits.numBlocks);
     // If blocks hold much more than predicted, they do not share what the kernel holds.
-    if (neededRegisters > 2 * predicted.getHeld(limits.numWarps, limits.numBlocks)) {
+    if (neededRegisters > 2 * before.getHeld(limits.numWarps, limits.numBlocks)) {
       clusters.mostBlocks = 1;
       limits = skipped->limits;
       return widen(skipped->neededRegisters);
@@ -138,6 +153,8 @@ bool ScheduleRetry::next(const ScheduleOutcome &outcome) {
     return shorten();
   if (outcome.neededRegisters != 0)
     return skip(outcome.neededRegisters);
+  if (predicted && (outcome.isRefused || outcome.spillBytes >= kFewSpilledBytes))
+    return choose(*std::exchange(predicted, std::nullopt));
   // What a thread may have is rounded down to a step: with all of it, it is not us who limit it.
   bool isLimited = outcome.isRefused || outcome.registers < GPUMachine::kMaxAllocatedRegisters;
   if (outcome.isSpecialized && isLimited) {

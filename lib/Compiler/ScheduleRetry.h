@@ -15,7 +15,9 @@
 //
 // A kernel that holds far more than its threads' registers is not assembled. If a cluster is
 // predicted to be necessary (RegisterNeed.h), the next schedule is the one with the fewest blocks
-// and then the fewest warps that are predicted to fit.
+// and then the fewest warps that are predicted to fit. Where loops load tiles, blocks with smaller
+// parts may have room for them in shared memory, and then hold less than predicted. So fewer blocks
+// that might fit are tried before.
 
 #ifndef TESSERA_LIB_COMPILER_SCHEDULERETRY_H
 #define TESSERA_LIB_COMPILER_SCHEDULERETRY_H
@@ -69,6 +71,8 @@ struct ScheduleOutcome {
 struct ClusterLimits {
   int mostBlocks = 1; ///< 1: the kernel or the GPU is not for clusters, or the user says how many
   int64_t cacheBytes = 0; ///< what the first-level cache of an SM holds
+  /// Loops load tiles, which may wait in shared memory if the parts of a block are small enough.
+  bool loadsInLoops = false;
 };
 
 /// The order in which schedules are tried, a pure function of what came out before.
@@ -105,6 +109,7 @@ private:
   bool spread(const ScheduleOutcome &outcome);
   bool skip(int64_t neededRegisters);
   bool spreadUntilItFits(const RegisterNeed &need);
+  bool choose(const ScheduleLimits &choice);
 
   ScheduleLimits limits;
   ClusterLimits clusters;
@@ -117,6 +122,8 @@ private:
     int64_t neededRegisters;
   };
   std::optional<Prediction> skipped;
+  /// The cluster that is predicted to fit, while a smaller one that might fit is tried.
+  std::optional<ScheduleLimits> predicted;
   std::string description = "the schedule that was planned";
 };
 

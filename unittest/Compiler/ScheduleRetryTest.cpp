@@ -215,6 +215,32 @@ TEST(ScheduleRetry, choosesTheFirstClusterThatIsPredictedToFit) {
   EXPECT_EQ(most.current(), (ScheduleLimits{8, 8}));
 }
 
+TEST(ScheduleRetry, triesFewerBlocksThatMightFit) {
+  // The gradient of a norm: two blocks keep their rows in shared memory, one has no room for them.
+  ClusterLimits clusters = kClusters;
+  clusters.loadsInLoops = true;
+  ScheduleRetry retry(8, true, clusters);
+  ASSERT_TRUE(retry.next(needs(640)));
+  EXPECT_EQ(retry.current(), (ScheduleLimits{8, 2}));
+  // Without loops over tiles there is nothing that could wait there.
+  ScheduleRetry once(8, true, kClusters);
+  ASSERT_TRUE(once.next(needs(640)));
+  EXPECT_EQ(once.current(), (ScheduleLimits{8, 4}));
+  ScheduleRetry fits = retry, few = retry, spilled = retry, counted = retry, refused = retry;
+  EXPECT_FALSE(fits.next(spills(0, 255, 8)));
+  EXPECT_FALSE(few.next(spills(8, 255, 8)));
+  // Otherwise the cluster follows that was predicted to fit, and after that no other.
+  ASSERT_TRUE(spilled.next(spills(256, 255, 8)));
+  EXPECT_EQ(spilled.current(), (ScheduleLimits{8, 4}));
+  EXPECT_FALSE(spilled.next(spills(8, 255, 8)));
+  ASSERT_TRUE(counted.next(needs(320)));
+  EXPECT_EQ(counted.current(), (ScheduleLimits{8, 4}));
+  ScheduleOutcome outcome = spills(0, 255, 8);
+  outcome.isRefused = true;
+  ASSERT_TRUE(refused.next(outcome));
+  EXPECT_EQ(refused.current(), (ScheduleLimits{8, 4}));
+}
+
 TEST(ScheduleRetry, predictsNoClusterForWhatACacheHolds) {
   ScheduleRetry retry(4, true, kClusters);
   ASSERT_TRUE(retry.next(needs(500)));

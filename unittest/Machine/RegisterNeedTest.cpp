@@ -35,6 +35,14 @@ TEST(RegisterNeedTest, PtxasNeedsRegistersBeside) {
   EXPECT_FALSE(RegisterNeed(49, 32, 1).fits(32, 1));
 }
 
+TEST(RegisterNeedTest, HalfMightWaitInSharedMemory) {
+  // 320 and 32 of 255 registers.
+  EXPECT_FALSE(RegisterNeed(640, 8, 1).fits(8, 2));
+  EXPECT_TRUE(RegisterNeed(640, 8, 1).mightFit(8, 2));
+  EXPECT_TRUE(RegisterNeed(478, 8, 1).mightFit(8, 1));
+  EXPECT_FALSE(RegisterNeed(479, 8, 1).mightFit(8, 1));
+}
+
 TEST(RegisterNeedTest, MissingRegistersAreStoredTwice) {
   // 160 and 32 of 128: 64 are missing, of 512 threads.
   EXPECT_EQ(RegisterNeed(640, 4, 1).getSpilledBytes(16, 1), 2 * 4 * 64 * 512);

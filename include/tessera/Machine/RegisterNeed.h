@@ -55,6 +55,12 @@ public:
 
   bool fits(int64_t warps, int64_t blocks) const { return getMissing(warps, blocks) == 0; }
 
+  /// True if it fits where half of what is held can wait in shared memory instead, as rows of a
+  /// loop do that are copied there ahead.
+  bool mightFit(int64_t warps, int64_t blocks) const {
+    return getHeld(warps, blocks) + getOverhead(warps) <= 2 * getAvailable(warps);
+  }
+
   /// Bytes that all threads of a block spill.
   int64_t getSpilledBytes(int64_t warps, int64_t blocks) const {
     return kStoresPerValue * GPUMachine::kRegisterBytes * getMissing(warps, blocks) *
@@ -65,10 +71,12 @@ private:
   static constexpr int64_t kMaxOverheadRegisters = 32;
   static constexpr int64_t kStoresPerValue = 2;
 
+  static int64_t getOverhead(int64_t warps) {
+    return std::min(kMaxOverheadRegisters, getAvailable(warps) / 4);
+  }
+
   int64_t getMissing(int64_t warps, int64_t blocks) const {
-    int64_t available = getAvailable(warps);
-    int64_t overhead = std::min(kMaxOverheadRegisters, available / 4);
-    return std::max<int64_t>(0, getHeld(warps, blocks) + overhead - available);
+    return std::max<int64_t>(0, getHeld(warps, blocks) + getOverhead(warps) - getAvailable(warps));
   }
 
   int64_t ofProgram; ///< registers that all threads hold together

@@ -157,6 +157,37 @@ def test_a_cluster_that_fits_is_predicted(rows, columns, blocks):
     assert changed.endswith(f": a cluster of {blocks} blocks with 8 warps, not 4")
 
 
+@tessera.jit
+def norm_gradients(
+    x_ptr, w_ptr, grad_ptr, result_ptr, partial_ptr, bias_ptr, rows, N: tl.constexpr
+):
+    i = tl.arange(0, N)
+    w = tl.load(w_ptr + i).to(tl.float32)
+    total, bias = tl.zeros((N,), tl.float32), tl.zeros((N,), tl.float32)
+    for row in range(tl.program_id(0), rows, tl.num_programs(0)):
+        x = tl.load(x_ptr + row * N + i).to(tl.float32)
+        grad = tl.load(grad_ptr + row * N + i).to(tl.float32)
+        scaled = grad * w
+        result = scaled - tl.sum(scaled) / N - x * (tl.sum(scaled * x) / N)
+        tl.store(result_ptr + row * N + i, result.to(result_ptr.dtype.element_ty))
+        total += grad * x
+        bias += grad
+    tl.store(partial_ptr + tl.program_id(0) * N + i, total)
+    tl.store(bias_ptr + tl.program_id(0) * N + i, bias)
+
+
+def test_a_smaller_cluster_that_keeps_rows_in_shared_memory_comes_first():
+    """One block has no room to copy rows ahead; each of two has, and then holds less."""
+    signature = "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *fp32:16, *fp32:16, i32, 32768"
+    kernel = tessera.compile(norm_gradients, signature, target="sm_90a", num_warps=8)
+    dropped, changed = get_schedule_remarks(kernel)
+    needed = int(dropped.split("a thread needs ")[1].split()[0])
+    assert needed + 32 > 2 * 255, "two blocks are not predicted to fit"
+    assert changed.endswith(": schedule is changed: a cluster of 2 blocks")
+    assert kernel.metadata["num_ctas"] == 2 and kernel.n_spills == 0
+    assert any("rows are copied to shared memory" in str(remark) for remark in kernel.remarks)
+
+
 def test_a_cluster_is_left_where_blocks_would_share_little():
     assert build_sums(4096).metadata["num_ctas"] == 1
     # Each block has the whole source of a gather.
