@@ -257,8 +257,8 @@ AccessForm Transfer::compare(arith::CmpIOp op) {
     return result;
   using arith::CmpIPredicate;
   CmpIPredicate predicate = op.getPredicate();
-  // `run < bound` is the same for a whole run whose start, like the bound, is a multiple
-  // of its length; so is its negation, and both with the sides exchanged.
+  // If a run's start and the bound are multiples of the run's length, `run < bound` is constant
+  // over the run. The same holds for the negation, and with the sides exchanged.
   auto isOne = [&](ArrayRef<CmpIPredicate> list) { return llvm::is_contained(list, predicate); };
   Value run, bound;
   if (isOne({CmpIPredicate::slt, CmpIPredicate::ult, CmpIPredicate::sge, CmpIPredicate::uge}))

@@ -43,10 +43,10 @@ struct Division {
   Value quotient, remainder;
 };
 
-/// A quotient of vectors in floating point. No CPU divides vectors of integers, and
-/// a trip through scalar registers costs several times as much. The float quotient
-/// of integers of w bits is never rounded across an integer if the significand has
-/// more than w bits: f32 serves 8 and 16 bits, f64 serves 32.
+/// A quotient of vectors in floating point. No CPU divides vectors of integers, and a trip through
+/// scalar registers costs several times as much. If the significand has more than w bits, the float
+/// quotient of w-bit integers never rounds across an integer. So f32 serves 8 and 16 bits, and f64
+/// serves 32.
 Value divideInFloat(LaneBuilder &lanes, bool isSigned, Value lhs, Value rhs) {
   unsigned width = LaneBuilder::widthOf(lhs);
   Type element =

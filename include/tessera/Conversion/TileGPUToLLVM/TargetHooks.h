@@ -6,9 +6,9 @@
 // registers. Nothing else in it creates an operation of a vendor's dialect, calls an intrinsic, or
 // writes assembly.
 //
-// A vendor is a folder beside this conversion's files with a class of these (NVIDIA/), and a case
-// in createTargetHooks. test/lib/Conversion has one that calls a function for each hook, by which a
-// test checks this division.
+// A vendor has a folder beside this conversion's files, such as NVIDIA/, with a class of these
+// hooks, and a case in createTargetHooks. To test that the conversion itself is free of vendors,
+// test/lib/Conversion has a class whose hooks are calls of functions.
 //
 // Values are those of one thread. Words are integers of 32 bits unless said otherwise; a null
 // predicate is one that holds. Features that a GPU lacks are not requested: passes read its

@@ -2,20 +2,20 @@
 //
 // From tiles to strips, in the order of the CPU pipeline (lib/Pipelines/HostPipeline.cpp):
 //
-//   strips-inline-calls          inline functions of tiles
-//   strips-reduce-atomics        reduce lanes of an atomic that access the same address
-//   strips-check-promises        check promises of contiguous and of equal elements
-//   strips-group                 group operations that share a loop nest
-//   strips-materialize           allocate buffers for tiles between nests and around loops
-//   strips-version-promises      version groups by whether promises hold
-//   strips-check-aliases         insert runtime alias checks between stores and loads of a nest
-//   strips-lower-dot             lower dots in buffers to register-blocked loops
-//   strips-lower                 lower groups to loop nests over vectors
-//   strips-lower-programs        lower kernels to functions that run a range of programs
-//   strips-lower-private-copies  privatise arrays that programs add to
-//   strips-split-loops           split loops over rows at the bound of their mask
-//   strips-expand-total-arith, strips-expand-math, strips-legalize-floats
-//                                expand operations that the machine has no instruction for
+//     strips-inline-calls          inline functions of tiles
+//     strips-reduce-atomics        reduce lanes of an atomic that access the same address
+//     strips-check-promises        check promises of contiguous and of equal elements
+//     strips-group                 group operations that share a loop nest
+//     strips-materialize           allocate buffers for tiles between nests and around loops
+//     strips-version-promises      version groups by whether promises hold
+//     strips-check-aliases         insert runtime alias checks between stores and loads of a nest
+//     strips-lower-dot             lower dots in buffers to register-blocked loops
+//     strips-lower                 lower groups to loop nests over vectors
+//     strips-lower-programs        lower kernels to functions that run a range of programs
+//     strips-lower-private-copies  privatise arrays that programs add to
+//     strips-split-loops           split loops over rows at the bound of their mask
+//     strips-expand-total-arith, strips-expand-math, strips-legalize-floats
+//                                  expand operations that the machine has no instruction for
 //
 // and then MLIR's own conversions to the LLVM dialect.
 

@@ -4,12 +4,12 @@
 //
 // The bits of an element's position along the axis are in registers, lanes and warps. A fold
 // handles one of these bits after the other: two registers, or two lanes (a shuffle). For warps,
-// their values move into registers through shared memory first. A bit that is done is gone from the
-// layout: its register column is dropped, its lane column is 0, since both lanes then have the
-// same.
+// their values move into registers through shared memory first. Folding removes the bit from the
+// layout. Its register column is dropped. Its lane column becomes 0, since both lanes then hold the
+// same value.
 //
-// Of two groups, the one at the lower position along the axis is the left operand, on both sides of
-// a shuffle. So copies stay equal to the bit, whatever the region computes.
+// On both sides of a shuffle, the left operand is the group at the lower position along the axis.
+// So copies of a result are equal to the bit, even if the region's operation is not commutative.
 
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_AXISFRAGMENT_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_AXISFRAGMENT_H

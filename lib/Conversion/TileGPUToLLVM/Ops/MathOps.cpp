@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Elementary functions of scalars. f32 has instructions for some, which are used if their error is
-// a few ulp everywhere. lg2.approx fails that near 1, and sin.approx and cos.approx for large
-// numbers. So does ex2.approx of a rounded x * log2(e), whose error in ulp grows with x. So these,
-// the others, and all of f64 are functions of libdevice. (Its expf is seven instructions.) 16-bit
-// floats are computed in f32. If no more than 16 bits of an exp are used in the end
-// (NarrowResults.h), it is ex2.approx.
+// Elementary functions of scalars. If an instruction of f32 has an error of a few ulp everywhere,
+// it is used. This excludes lg2.approx near 1, and sin.approx and cos.approx of large numbers. It
+// also excludes ex2.approx of a rounded x * log2(e), whose error in ulp grows with x. These
+// functions, the others, and all of f64 call libdevice, whose expf has seven instructions. 16-bit
+// floats are computed in f32. If at most 16 bits of an exp are used (NarrowResults.h), it is
+// ex2.approx.
 //
-// Results of ex2.approx below 2^-126 are denormal numbers, for which ptxas adds a comparison
-// and two multiplications to each; ex2.approx.ftz, one instruction, gives zero. That is for
-// the module to say.
+// Results of ex2.approx below 2^-126 are denormal numbers, for which ptxas adds a comparison and
+// two multiplications to each; ex2.approx.ftz, one instruction, gives zero. An attribute of the
+// module chooses it.
 //
 // erf is our own: libdevice's has branches, of which a tile makes hundreds, and takes twice
 // the instructions.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // strips-legalize-floats: arithmetic on floats of 16 and 8 bits is done in f32, and conversions
-// that the machine lacks become integer code. f32 has more than twice the bits of any narrower
-// format, so that an addition, product, quotient or root rounded to f32 and rounded again is as if
-// rounded once. If that does not suffice (sums of three, integers), the first rounding is to odd.
+// that the machine lacks become integer code. The significand of f32 has more than twice the bits
+// of any narrower format. So a sum, product, quotient or root that is rounded to f32 and then again
+// equals one that is rounded once. Where that does not suffice (sums of three, integers), the first
+// rounding is to odd.
 //
-// A bf16 that is only passed on is an integer from here on (FloatBits.h).
+// A bf16 that is only copied becomes an integer here (FloatBits.h).
 //
-// Left to LLVM, these would be calls of __truncsfbf2 and the like, lane by lane.
+// LLVM would emit a call of __truncsfbf2 or the like for each lane.
 
 #include "FloatBits.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// log, log2, log1p. An argument is split into 2^e (1 + f) with 1 + f between sqrt(1/2)
-// and sqrt(2), so that no cancellation happens between e and the logarithm of 1 + f.
+// log, log2, log1p. An argument is split into 2^e (1 + f). If 1 + f is between sqrt(1/2) and
+// sqrt(2), adding e to log(1 + f) cancels no digits.
 
 #include "MathCoefficients.h"
 #include "MathFunctions.h"
@@ -43,8 +43,8 @@ Value logTail(MathBuilder &b, Value f) {
     Value rest = b.polynomial(f, coefficients::log32);
     return b.mulAdd(square, b.number(-0.5), b.mulf(square, b.mulf(f, rest)));
   }
-  // log(1 + f) = 2 atanh s = f - s (f - R) with s = f / (2 + f), where f - R is
-  // written with f^2 / 2 so that the leading terms are exact.
+  // Let s = f / (2 + f); then log(1 + f) = 2 atanh s = f - s (f - R). The factor f - R is written
+  // with f^2 / 2, which makes the leading terms exact.
   Value s = b.divf(f, b.addf(f, b.number(2)));
   Value z = b.mulf(s, s);
   Value rest = b.mulf(z, b.polynomial(z, coefficients::atanh64));

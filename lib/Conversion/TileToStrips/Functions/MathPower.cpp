@@ -28,9 +28,8 @@ Pair multiply(MathBuilder &b, Pair x, Pair y) {
   return {product.high, b.addf(product.low, cross)};
 }
 
-/// log2(2^e (1 + f)), to about 2^-64 of it. With s = f / (2 + f) it is
-/// e + (2 s + 2/3 s^3 + s^5 (...)) / ln 2, where only the last term is small enough for
-/// the precision of one number.
+/// log2(2^e (1 + f)), to about 2^-64 of it. If s = f / (2 + f), it is e + (2 s + 2/3 s^3 + s^5
+/// (...)) / ln 2. Only the last term is small enough for the precision of one number.
 Pair log2InPairs(MathBuilder &b, Decomposed parts) {
   Value f = parts.f;
   Pair divisor = b.exactSum(b.number(2), f);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// sin, cos, tan. An argument is split into n pi/2 + r with |r| at most pi/4; the low
-// bits of n choose the function and sign. pi/2 is subtracted in parts of 33 bits, so
-// that n times a part is exact for n below 2^20, and for larger arguments the caller
-// has another way.
+// sin, cos, tan. An argument is split into n pi/2 + r with |r| at most pi/4. The low bits of n
+// choose the function and its sign. pi/2 is subtracted in parts of 33 bits, so n times a part is
+// exact below n = 2^20. The caller reduces larger arguments differently.
 
 #include "MathCoefficients.h"
 #include "MathFunctions.h"

@@ -148,12 +148,12 @@ static bool dependsOnProgram(Value value) {
   return false;
 }
 
-/// The argument of the kernel to which an atomic may add at the end of its thread's programs: the
-/// time is not observable. Its old values go unread; after it its program touches no memory but by
-/// such atomics, which then have nothing to acquire, and no program waits for another. (Earlier
-/// writes are released, if the later add releases.) Places that depend on the program other than
-/// through memory are excluded: each program has its own then, and nothing is gained. Null if there
-/// is none; `why` says why.
+/// The kernel's argument that an atomic adds to, if the addition may be delayed to the end of the
+/// thread's programs without an observable difference. Its old values must be unused. After it, its
+/// program may access memory only by atomics of the same kind. These have nothing to acquire, and
+/// no program waits for another. Earlier writes are released if the later addition releases. If
+/// addresses depend on the program's id, each program has places of its own, and privatising gains
+/// nothing. Returns null with the reason in `why` otherwise.
 static BlockArgument findSharedBase(tile::AtomicRMWOp atomic, std::string &why) {
   auto fail = [&](StringRef reason) {
     why = reason;

@@ -88,8 +88,8 @@ struct StoreOfSelect : public OpRewritePattern<StoreOp> {
   }
 };
 
-/// p + c1 + c2 -> p + (c1 + c2), where the sum of the constants does not wrap: an address
-/// is computed in 64 bits, whatever the width of the offsets.
+/// p + c1 + c2 -> p + (c1 + c2), if the sum of the constants does not wrap. An address has 64 bits
+/// even if the offsets have fewer.
 struct PointerChain : public OpRewritePattern<AddPtrOp> {
   using OpRewritePattern::OpRewritePattern;
 

@@ -20,8 +20,9 @@ inline constexpr llvm::StringLiteral kLimitedProgramsAttr =
 inline constexpr llvm::StringLiteral kLimitedArgumentAttr =
     TileDialect::LimitedAttrHelper::getNameStr();
 
-/// On a kernel, and on the module once it is lowered: numbers that must not be negative in any
-/// program of a launch, as the launcher reads them (ProgramBound.h), `[text, ...]`.
+/// Integers that must not be negative in any program of a launch, `[text, ...]`. The launcher reads
+/// the texts (ProgramBound.h). The attribute is on the kernel and, once the module is lowered, on
+/// the module.
 inline constexpr llvm::StringLiteral kProgramBoundsAttr =
     TileDialect::ProgramBoundsAttrHelper::getNameStr();
 

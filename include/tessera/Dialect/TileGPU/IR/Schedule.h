@@ -99,24 +99,22 @@
 // mean guessing layouts. Expanding loops only behind the choice of layouts would mean choosing
 // layouts for loads that copies have replaced, whose costs differ.
 //
-// Rows. A loop that reduces rows is scheduled behind the choice of layouts, too, since its
-// registers decide (tilegpu-load-rows-ahead). cp.async copies its rows one iteration ahead, and
-// each thread reads only what it copied. For copies one iteration ahead, any step is possible. A
-// loop may store to other arrays than it copies from, if launches check that these do not overlap
+// Rows. A loop that reduces rows is also scheduled behind the choice of layouts, since its
+// registers decide (tilegpu-load-rows-ahead). By cp.async, its rows are copied one iteration ahead,
+// and each thread reads only what it copied. For copies one iteration ahead, any step is possible.
+// A loop may store to other arrays than it copies from, if launches check that these do not overlap
 // (tilegpu.arrays_apart):
 //
 //     load x        <copy, stage = -1, channel = 0, tile = what threads hold>
 //     on the loop   channels = [<0, slots = 2, copy = cp_async>]
 //
-// Stages of ops that are no copies are -1, 0 or 1.
-//     -1   The prologue does it for iteration 0. The last iteration does it once too often, and
-//          nobody looks at that; so it has no effects, and waits for nothing by TMA. With loads
-//          among such ops the last iteration does them for itself once more; where they load
-//          follows from the loop's variable and carried integers, and nothing in the loop may
-//          write it.
-//      1   The first iteration stands before the loop without it, and the last one's is done
-//          behind the loop.
-// A tile that is computed in one stage and used in the next one is carried by the new loop.
+// Stages of ops other than copies are -1, 0 or 1. In stage -1 the prologue executes an op for
+// iteration 0, and the last iteration executes it once too often. The surplus result is unused, so
+// such an op has no effects and waits for no TMA copy. If such an op is a load, the surplus one
+// repeats the last iteration's own load. So its address depends on the loop's variable and carried
+// integers only, and nothing in the loop may write their array. In stage 1 the op is peeled: the
+// first iteration lacks it, and the epilogue executes it for the last one. A tile that one stage
+// computes and the next one uses becomes a value that the new loop carries.
 //
 // Examples. A matmul with cp.async is above, with D = 4 and copies 2 ahead. Slot i % 4 is read,
 // slot (i - 1) % 4 may still be read by the dot in flight, and slot (i + 2) % 4 is filled.

@@ -138,9 +138,9 @@ static void sinkTiles(ModuleOp module) {
 
 /// The part of a thread's registers that tiles may take before loads are put off.
 static constexpr double kShareOfTiles = 0.75;
-/// In a loop that only loads and computes, loads move to the top, with the ops of their addresses.
-/// ptxas keeps them in program order, and waits for the first before the next if an op between them
-/// uses it.
+/// If a loop only loads and computes, moves its loads and the ops of their addresses to its top.
+/// ptxas keeps loads in program order. If an op between two loads uses the first, it waits for the
+/// first before it issues the second.
 static void gatherLoads(scf::ForOp loop) {
   Block *body = loop.getBody();
   llvm::SmallPtrSet<Operation *, 16> early;

@@ -419,8 +419,8 @@ void TileGPUSplitKPass::visit(tile::FuncOp kernel, const GPUMachine &machine) {
     if (llvm::any_of(*loop.getBody(), [](Operation &op) { return isDot(&op); }))
       loops.push_back(loop);
   });
-  // Of several loops, only the last one could be split: blocks synchronise only where no warps copy
-  // for a loop.
+  // Only the last of several loops could be split: blocks synchronise only where no producer warps
+  // copy for a loop.
   if (loops.size() > 1 && isWanted)
     emitRemark(loops.back(), RemarkKind::LoopNotDivided)
         << "loop is not divided among the blocks of a cluster: "

@@ -49,13 +49,12 @@ std::optional<EarlyLoadObstacle> tessera::tilegpu::findObstacle(tile::FuncOp ker
   return obstacle;
 }
 
-/// The writes in a loop that some of its loads may not pass, by `mayPass`. Null if there is
-/// nothing.
+/// A write in a loop that some of its loads may not pass, by `mayPass`. Null if there is nothing.
 static Operation *findObstacleOf(scf::ForOp loop, ArrayRef<tile::LoadOp> loads,
                                  llvm::function_ref<bool(tile::LoadOp, Operation *)> mayPass) {
   Operation *obstacle = nullptr;
   loop.getBody()->walk([&](Operation *op) {
-    // Of nested loops, one has a schedule.
+    // Only one of nested loops may have a schedule.
     if (op->hasAttr(kScheduleAttr)) {
       obstacle = op;
       return WalkResult::interrupt();

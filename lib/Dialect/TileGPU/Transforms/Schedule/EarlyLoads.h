@@ -34,9 +34,9 @@ std::optional<EarlyLoadObstacle> findObstacle(tile::FuncOp kernel,
                                               MemoryOrder &order, AccessAnalysis &analysis,
                                               LaunchConditions &conditions);
 
-/// An op that loads of a loop's later iterations may not pass. Loads of addresses are early, too.
-/// Null if there is nothing. Of arrays of two arguments nobody knows here that they are two. A loop
-/// inside that has a schedule is in the way.
+/// An op that loads of a loop's later iterations may not pass; null if there is none. Loads of
+/// addresses are early, too. Arrays of two arguments count as overlapping here. An inner loop with
+/// a schedule is an obstacle, too.
 mlir::Operation *findObstacleInLoop(mlir::scf::ForOp loop, MemoryOrder &order);
 
 /// The conditions of a launch for these loads of a loop to precede the accesses of earlier

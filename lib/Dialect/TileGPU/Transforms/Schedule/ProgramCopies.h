@@ -14,9 +14,9 @@
 
 namespace tessera::tilegpu {
 
-/// The copy that a kernel's load can become, once per program, as far as the uses of its tile
-/// allow: it is only stored to shared memory, and only read there. Else none, and `why` gets the
-/// reason. Its channel is yet to be said.
+/// The copy that a kernel's load can become, once per program. Its tile may only be stored to
+/// shared memory and read from there. Otherwise returns none, with the reason in `why`. The caller
+/// chooses the copy's channel.
 std::optional<ScheduledCopy> getProgramCopy(tile::FuncOp kernel, tile::LoadOp load,
                                             std::string &why);
 
@@ -26,8 +26,8 @@ std::optional<ScheduledCopy> getProgramCopy(tile::FuncOp kernel, tile::LoadOp lo
 mlir::FailureOr<mlir::SmallVector<ScheduledCopy, 1>> readProgramCopies(tile::FuncOp kernel,
                                                                        KernelScheduleAttr attr);
 
-/// The ops of the kernel's block that look at the copied tile, themselves or with what is in them,
-/// in the order of the block.
+/// The ops of the kernel's block that read the copied tile, directly or in their regions, in the
+/// order of the block.
 mlir::SmallVector<mlir::Operation *> getReaders(const ScheduledCopy &copy);
 
 } // namespace tessera::tilegpu

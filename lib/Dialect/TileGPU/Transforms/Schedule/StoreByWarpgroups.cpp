@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // TMA stores of results by each warpgroup separately. If dots accumulate in the registers of
-// warpgroups, a group that writes its rows to shared memory, and issues their TMA store by its own
-// thread, needs none of the other groups:
+// warpgroups, a group can write its rows to shared memory and issue their TMA store alone. It then
+// waits for no other group:
 //
 //     local_store %tile, %b                   local_store %tile, %b
 //     (all warps meet)                        (the warps of each group meet)
@@ -10,9 +10,9 @@
 //     tma_store_commit                        tma_store_commit {of_group}
 //     tma_store_wait 0, read                  tma_store_wait 0, read {of_group}
 //
-// It is done for all of a kernel's stores or for none, since a thread counts its stores together.
-// Staggering the groups at the ends of tiles, so that one multiplies while another computes, takes
-// more slots of a ring than there are (notes/Notebook.md). It is not attempted.
+// The pass changes all of a kernel's stores or none, since a thread counts its stores together.
+// Staggering the groups, so that one multiplies while another stores, needs more slots than a ring
+// has (notes/Notebook.md). It is not attempted.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
@@ -28,8 +28,8 @@ namespace tessera::tilegpu {
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
-/// How boxes of a buffer are dealt to `count` groups, as those who write it have them; nothing
-/// if they do not come to it so.
+/// The group of each box of a buffer, if each of `count` groups writes whole boxes. Empty if boxes
+/// do not match groups.
 static SmallVector<int32_t> findGroups(TMAStoreOp store, int32_t count) {
   auto buffer = store.getBuffer().getDefiningOp<LocalAllocOp>();
   // A map that the kernel makes is known to the first warp alone.
