@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// tessera._C.Builder, Type and Value: Python objects to TsrArg and back. What a
-// method means, and what its arguments must be, is the core's business.
+// tessera._C.Builder, Type and Value: convert Python objects to TsrArg and back. The core defines
+// the methods and checks their arguments.
 
 #include "Handles.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What there is of NVIDIA GPUs. The driver is opened by the first call of one of these.
+// The NVIDIA GPUs of this machine. The first call of one of these functions opens the driver.
 
 #include "Handles.h"
 #include "Interpreter.h"

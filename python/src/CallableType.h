@@ -12,8 +12,8 @@
 
 namespace tessera::python {
 
-/// What such a type does beside being called. Null where it does nothing of the kind: without
-/// `create` Python cannot make objects of it.
+/// Optional methods of such a type. A null pointer omits the method: without `create`, Python
+/// cannot make objects of the type.
 struct CallableMethods {
   newfunc create = nullptr;
   destructor dealloc = nullptr;
@@ -21,8 +21,9 @@ struct CallableMethods {
   PyMethodDef *methods = nullptr; ///< static
 };
 
-/// Makes the type of `Object`, which the garbage collector looks at, adds it to the module by what
-/// its name (static, "tessera._C.Name") ends in, and keeps a reference for good.
+/// Makes the type of `Object`, adds it to the module, and keeps a reference forever. The garbage
+/// collector visits it. `name` is static, "tessera._C.Name"; the module's attribute is its last
+/// part.
 template <typename Object>
 PyTypeObject *addCallableType(py::module_ &module, const char *name, const char *doc,
                               const CallableMethods &methods) {

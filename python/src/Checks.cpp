@@ -85,8 +85,8 @@ bool tessera::python::allHold(PyObject *tuple) {
 }
 
 bool Checks::holdEntries() const {
-  // Of before, and noted behind: a lookup may run Python, which may change a dict, or launch the
-  // kernel by another thread.
+  // Versions are read before the lookups and stored after them. A lookup may run Python, which may
+  // change a dict or launch the kernel from another thread.
   std::array<uint64_t, kMostDicts> versions{};
   size_t numVersions = dicts.size() <= kMostDicts ? dicts.size() : 0;
   for (size_t i = 0; i < numVersions; ++i)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a kernel was compiled with, and whether it still is that (frontend/reads.py).
+// Checks that a kernel is current: each value that its compilation read must be unchanged
+// (frontend/reads.py).
 
 #ifndef TESSERA_PYTHON_CHECKS_H
 #define TESSERA_PYTHON_CHECKS_H
@@ -12,8 +13,8 @@
 
 namespace tessera::python {
 
-/// Something that a kernel was compiled with, which has to be what it was then. The kinds are
-/// those of frontend/reads.py. What it refers to belongs to the tuple that it was made of.
+/// One value that a compilation read, and that must be unchanged since. The kinds are those of
+/// frontend/reads.py. The tuple that it is made from owns all references.
 struct Check {
   enum Kind { Entry, Cell, Function, Call, Attribute, Never } kind = Never;
   PyObject *owner = nullptr;
@@ -29,17 +30,16 @@ struct Check {
 /// does not hold; any other exception is thrown.
 bool allHold(PyObject *tuple);
 
-/// Checks that are asked for at each launch.
+/// Checks that every launch makes.
 ///
-/// Most are entries of dicts: globals of the kernel's module, attributes of modules. Such a dict
-/// has a version, which is another one after each change of it (PEP 509), so that its entries are
-/// looked up again only then. Dicts without one are looked up each time: all from Python 3.14 on,
-/// and those of objects whose attributes Python keeps in the object itself, where 3.13 sets them
-/// without a new version.
+/// Most are entries of dicts: globals of the kernel's module, attributes of modules. Each change of
+/// a dict changes its version (PEP 509), so entries are looked up again only then. Dicts without a
+/// version are looked up at each launch. From Python 3.14 on none has one. In 3.13, neither has the
+/// dict of an object that keeps attributes in itself, since setting these changes no version.
 class Checks {
 public:
   Checks() = default;
-  /// Of a tuple of tuples, which has to outlive this.
+  /// Made from a tuple of tuples, which must outlive this.
   explicit Checks(PyObject *tuple);
 
   /// As `allHold`.

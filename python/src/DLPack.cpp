@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reading the capsule that `__dlpack__` returns. The structs are those of DLPack's stable ABI,
-// which other frameworks fill in; only what a kernel needs is read, and the capsule is left
-// unconsumed, so that its owner frees the tensor with it.
+// Reading the capsule that `__dlpack__` returns. The structs follow DLPack's stable ABI, and other
+// frameworks fill them in. Only the fields that a kernel needs are read. The capsule remains
+// unconsumed, so its owner frees the tensor with it.
 
 #include "DLPack.h"
 

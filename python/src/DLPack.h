@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a kernel needs of an array that exports DLPack.
+// The address and element type of an array that exports DLPack.
 
 #ifndef TESSERA_PYTHON_DLPACK_H
 #define TESSERA_PYTHON_DLPACK_H
@@ -21,10 +21,10 @@ struct DLPackArray {
   bool hasElements;
 };
 
-/// False if it is no capsule of a version that is known. The memory lives as long as the capsule.
+/// Returns false if the capsule has no known version. The memory lives as long as the capsule.
 bool readDLPackArray(PyObject *capsule, DLPackArray &array);
 
-/// Whether the CPU reaches what is on a device of this type of DLPack's.
+/// True if the CPU can access memory of this DLPack device type.
 bool isHostDevice(long type);
 
 } // namespace tessera::python

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What launches look dtypes up in.
+// The table in which launches look up element types.
 
 #ifndef TESSERA_PYTHON_DTYPETABLE_H
 #define TESSERA_PYTHON_DTYPETABLE_H
@@ -10,8 +10,8 @@
 
 namespace tessera::python {
 
-/// The dtypes of elements by what names them, and the one that was looked up last: nearly every
-/// array has what the last one had.
+/// Maps the names of element types to ids. Caches the last lookup, since nearly every array has the
+/// type of the last one.
 template <typename Key> class DTypeTable {
 public:
   /// False if the name is known already.

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Letting the GIL go, taking it back, and calling Python, in an interpreter that may be
-// ending meanwhile.
+// Releases and takes the GIL and calls Python, in an interpreter that may be ending meanwhile.
 //
-// CPython up to 3.13 ends a daemon thread that wants the GIL of an ending interpreter by
-// pthread_exit, which unwinds the thread's stack: through destructors, which would give
-// back references without the GIL, and through handlers of all exceptions, where glibc
-// aborts the process. Such a thread waits here for the end of the process instead, as
-// CPython 3.14 has it wait.
+// If a daemon thread takes the GIL of an ending interpreter, CPython up to 3.13 ends the thread by
+// pthread_exit, which unwinds its stack. Destructors would then drop references without the GIL,
+// and glibc aborts the process in a handler of all exceptions. Instead such a thread waits here
+// until the process ends, which CPython 3.14 does itself.
 
 #ifndef TESSERA_PYTHON_INTERPRETER_H
 #define TESSERA_PYTHON_INTERPRETER_H
@@ -33,8 +31,8 @@ template <typename Function> auto callPython(Function &&function) -> decltype(fu
   }
 }
 
-/// Clears an exception of `kind`, if one is set. Any other one is thrown: KeyboardInterrupt, or
-/// what a signal handler of the user's has raised.
+/// Clears an exception of `kind`, if one is set. Throws any other one, such as KeyboardInterrupt or
+/// an exception of the user's signal handler.
 inline void clearError(PyObject *kind) {
   if (!PyErr_Occurred())
     return;
@@ -43,7 +41,7 @@ inline void clearError(PyObject *kind) {
   PyErr_Clear();
 }
 
-/// The GIL is let go for as long as one of these lives.
+/// Releases the GIL during its lifetime.
 class WithoutGIL {
 public:
   WithoutGIL() : state(PyEval_SaveThread()) {}

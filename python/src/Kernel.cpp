@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// tessera._C.Kernel: compiling, keeping and running kernels. All that takes long
-// runs without the GIL.
+// tessera._C.Kernel: compiles, saves and runs kernels. Everything slow runs without the GIL.
 
 #include "Handles.h"
 #include "Interpreter.h"
@@ -18,7 +17,7 @@ namespace {
 
 Kernel own(TsrKernel *handle) { return Kernel{OwnedKernel(handle)}; }
 
-/// What a compilation works with, and what it makes.
+/// The inputs and the result of a compilation.
 struct CompileWork {
   OwnedModule module;
   std::string text, name, options;

@@ -34,8 +34,8 @@ inline std::vector<uint64_t> toSlots(const py::sequence &args) {
   return slots;
 }
 
-/// What lies behind the arguments: (begin, end, name) for each one whose memory is known, None
-/// for the others; None for all if nothing is known.
+/// The memory ranges behind the arguments: (begin, end, name) where it is known, else None. If no
+/// range is known, the whole object may be None.
 class Memory {
 public:
   Memory(const py::object &memory, size_t numArgs) : ranges(numArgs, {0, INT64_MAX, nullptr}) {

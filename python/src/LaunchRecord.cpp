@@ -40,7 +40,7 @@ namespace {
 void setVariant(KernelFamily &family, TsrVariant kind, Variant variant) {
   tsr_family_set(family.policy, kind, variant.kernel);
   family.hasChoice = tsr_family_has_choice(family.policy) != 0;
-  // What was there is released last: that may run Python.
+  // The old variant is released last, since releasing it may run Python.
   std::swap(family.variants[kind], variant);
 }
 

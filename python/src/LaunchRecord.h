@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a compiled kernel needs to be launched, and the launch itself:
+// The launch of a compiled kernel, and the data that it needs:
 //
 //     Variant       one kernel, what a launch of it returns, and what it was compiled with
 //     KernelFamily  the variants of one specialisation (tessera._C.KernelFamily);
@@ -8,9 +8,9 @@
 //     LaunchRecord  a family, and what is the same for launches with equal signatures: device,
 //                   stream, threads, options (tessera._C.LaunchRecord)
 //
-// Python makes a record in each launch that goes the slow way (runtime/jit.py), and launches by it.
-// A dispatcher then keeps the record with the signature, and later launches go by it without
-// Python. Both ways call `launchRecord`: they differ in that the slow one can make variants.
+// In each slow launch, Python makes a record (runtime/jit.py) and launches by it. A dispatcher then
+// stores the record with the signature, and later launches use it without Python. Both paths call
+// `launchRecord`; only the slow one can make variants.
 
 #ifndef TESSERA_PYTHON_LAUNCHRECORD_H
 #define TESSERA_PYTHON_LAUNCHRECORD_H
@@ -32,7 +32,7 @@ struct Variant {
   Checks checks;
 
   Variant() = default;
-  /// Of (result, kernel, checks).
+  /// Made from the tuple (result, kernel, checks).
   explicit Variant(const py::tuple &tuple);
   bool isCurrent() const { return kernel && checks.hold(); }
   int traverse(visitproc visit, void *arg) const;
@@ -45,7 +45,7 @@ struct KernelFamily {
   bool hasChoice; ///< as tsr_family_has_choice
   std::array<Variant, TSR_NUM_VARIANTS> variants;
 
-  /// Stays the same for good, and so needs no reference during a launch.
+  /// Never changes once it is set, so a launch needs no reference to it.
   const Variant &getUsual() const { return variants[TSR_VARIANT_USUAL]; }
 };
 
@@ -68,7 +68,8 @@ extern PyTypeObject *launchRecordType;
 /// Hooks of launches.
 class LaunchListener {
 public:
-  /// Before the first variant that is launched. What `leave` gets after a launch that did not fail.
+  /// Called before the first variant is launched. Returns an object that `leave` receives after the
+  /// launch, unless that fails.
   virtual py::object enter(const Variant &variant) = 0;
   virtual void leave(const py::object &told) = 0;
 
@@ -84,20 +85,20 @@ struct LaunchCall {
   uint64_t stream = 0;
   const TsrArgumentMemory *memory = nullptr; ///< to check accesses on the CPU; null: not checked
   LaunchListener *listener = nullptr;        ///< null: no hooks
-  /// Called with a TsrVariant that is not there: (result, kernel, checks), or None where a division
-  /// cannot be compiled. Null: nothing is made.
+  /// Called with a TsrVariant that is missing. Returns (result, kernel, checks), or None if a
+  /// division cannot be compiled. If null, missing variants are not made.
   PyObject *make = nullptr;
   bool isWarm = false; ///< what is not there is left to the slow way
 };
 
 struct LaunchOutcome {
   py::object result; ///< null: nothing has run
-  /// What the last launch has failed with; TSR_OK or a refusal if a variant is not there.
+  /// The status of the last launch; TSR_OK or a refusal if a variant is missing.
   TsrStatus status;
 };
 
-/// Launches over a grid: chooses a variant, and goes on with others where one refuses. The usual
-/// variant has to be there and current. Throws what Python raises.
+/// Launches over a grid. Chooses a variant, and tries another where one refuses. The usual variant
+/// must exist and be current. Throws the exceptions of Python.
 LaunchOutcome launchRecord(const LaunchRecord &record, const LaunchCall &call);
 
 } // namespace tessera::python

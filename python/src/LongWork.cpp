@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The thread that works for the main thread. It stays, since the core keeps what is dear to
-// make for the thread's next compilation; starting one would take as long as a small part of
-// a compilation, too.
+// The worker thread of the main thread. It lives on after a job, since the core caches expensive
+// objects per thread for the next compilation. Starting a thread would cost a small part of a
+// compilation, too.
 
 #include "LongWork.h"
 
@@ -28,14 +28,15 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kSignalInterval = std::chrono::milliseconds(50);
 constexpr size_t kStackBytes = 16 << 20;
 
-/// By which one thread asks others to end what they compile.
+/// A request of one thread to others to end their compilations.
 struct Cancellation {
   int32_t isCancelled = 0; ///< read by the core
 
   void cancel() { __atomic_store_n(&isCancelled, 1, __ATOMIC_RELAXED); }
 };
 
-/// What the calling thread is asked by. Not the main thread, which signals ask.
+/// The cancellation that the calling thread obeys. The main thread has none, since signals
+/// interrupt it.
 thread_local std::shared_ptr<Cancellation> threadCancellation;
 
 struct Job {
@@ -101,7 +102,7 @@ Worker *Worker::start() {
     return nullptr;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_attr_setstacksize(&attributes, kStackBytes);
-  // Signals are for the main thread.
+  // Only the main thread handles signals.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -157,10 +158,10 @@ void Worker::work() {
   }
 }
 
-/// What threading.main_thread() has, of this process.
+/// The id of threading.main_thread() in this process.
 unsigned long mainThread = 0;
 
-/// That of the main thread, which alone asks for it. A forked child has none.
+/// The worker of the main thread, which alone uses it. A forked child has none.
 Worker *currentWorker = nullptr;
 unsigned numForks = 0;
 
@@ -170,8 +171,9 @@ void forgetWorker() {
   ++numForks;
 }
 
-/// Whether there is address space for a thread's stack. The first thread's grows when it comes to
-/// it, and where it cannot the process ends: so what a thread does is not done there instead.
+/// True if a thread's stack fits into the address space. If it does not, the work is refused
+/// instead of done on the main thread. The main thread's stack grows on demand, and the process
+/// ends if it cannot grow.
 bool hasRoomForStack() {
   void *room = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -189,7 +191,7 @@ Worker *findWorker() {
 
 bool isMainThread() { return PyThread_get_thread_ident() == mainThread; }
 
-/// Called without the GIL by a launch. What a handler raises stays the thread's exception.
+/// Called without the GIL by a launch. An exception of a handler remains set in the thread.
 int checkSignals() {
   if (!isMainThread())
     return 0;

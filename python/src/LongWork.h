@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Work that takes long, such as a compilation, of which Ctrl-C must be able to get rid.
+// Runs slow work, such as a compilation, so that Ctrl-C can end it.
 
 #ifndef TESSERA_PYTHON_LONGWORK_H
 #define TESSERA_PYTHON_LONGWORK_H
@@ -12,32 +12,32 @@
 
 namespace tessera::python {
 
-/// When to say that something takes long, and how: called once, with the GIL and with what took how
-/// long until then (tsr_compile_clock_print), as a dict.
+/// When and how to report that work is slow. `notice` is called once, with the GIL, and receives a
+/// dict of the time that each part took (tsr_compile_clock_print).
 struct SlowNotice {
   double seconds = 0; ///< 0: never
   py::object notice;
 };
 
-/// How work ended, and if it failed, what tsr_last_error said.
+/// The status of finished work, and the text of tsr_last_error if it failed.
 struct Outcome {
   TsrStatus status = TSR_OK;
   std::string error;
 };
 
-/// Runs `work` without the GIL. On the main thread, where Python handles signals, it is done
-/// by another thread, and signals are looked for twenty times a second. If a handler raises an
-/// exception, as that of Ctrl-C does, the work is cancelled and left alone, and the exception
-/// is thrown: so `work` owns all that it works with.
+/// Runs `work` without the GIL. On the main thread, where Python handles signals, a worker does it,
+/// and signals are checked twenty times a second. If a handler raises an exception, as that of
+/// Ctrl-C does, this cancels the work, does not wait for it, and throws the exception. So `work`
+/// must own all its data.
 Outcome runLongWork(std::function<TsrStatus()> work, const SlowNotice &slow);
 
-/// Has launches on the CPU that take long look for signals between programs.
+/// Makes launches on the CPU check for signals between programs.
 void lookForSignalsInLaunches();
 
-/// The class by which Python ends what its other threads compile.
+/// Registers the class by which Python ends compilations of its other threads.
 void registerLongWork(py::module_ &module);
 
-/// Throws what the outcome says, unless that is fine.
+/// Throws the error of an outcome that failed.
 void check(const Outcome &outcome);
 
 } // namespace tessera::python

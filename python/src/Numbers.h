@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is assumed of a number or an address that is an argument: its type, what divides it, and
-// whether it is 1. This alone says so: the warm path asks it (Signature.cpp), and through
-// `_C.specialise_number` and its like so does the whole way of a launch (runtime/specialize.py).
+// Specialises numbers and addresses of arguments: their type, their divisor, and the special case
+// 1. This is the only place of these rules. The warm path calls it (Signature.cpp), and the slow
+// path does through `_C.specialise_number` and its kin (runtime/specialize.py).
 
 #ifndef TESSERA_PYTHON_NUMBERS_H
 #define TESSERA_PYTHON_NUMBERS_H
@@ -34,16 +34,16 @@ inline uint32_t float32Bits(double value) {
   return bits;
 }
 
-/// The same for the 16-bit formats: to the nearest, ties to even. Rounded once, from the double
-/// itself: by way of a float32, a number next to a tie would become one.
+/// The same for the 16-bit formats: to the nearest, ties to even. It rounds once, from the double
+/// itself. Rounding to float32 first could turn a number next to a tie into a tie.
 inline uint16_t bfloat16Bits(double value) {
   float toOdd = static_cast<float>(value);
   uint32_t bits;
   std::memcpy(&bits, &toOdd, sizeof(bits));
   if (value != value)
     return static_cast<uint16_t>(bits >> 16 | 0x40);
-  // Of the two float32 around a number that is none, the one whose last place is odd says on which
-  // side of a tie the number is. The nearest one is even or that one.
+  // If the double is no float32, take the neighbour whose last bit is odd: it lies on the double's
+  // side of every tie. If the nearest float32 is even, step to the other one.
   if (toOdd != value && (bits & 1) == 0)
     bits = std::fabs(toOdd) < std::fabs(value) ? bits + 1 : bits - 1;
   return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
@@ -58,7 +58,7 @@ inline uint16_t float16Bits(double value) {
   double magnitude = value < 0 ? -value : value;
   if (magnitude >= 65520.0)
     return static_cast<uint16_t>(sign | 0x7C00);
-  // In the scale of its exponent the last place of a float16 is a whole number.
+  // Scaled by its exponent, the last place of a float16 is 1.
   int exponent = static_cast<int>(bits >> 52 & 0x7FF) - 1023;
   int shift = exponent < -14 ? 24 : 10 - exponent;
   double scaled = std::ldexp(magnitude, shift);
@@ -76,7 +76,7 @@ struct SpecialisedNumber {
 
 enum class NumberStatus { Fine, NoNumber, FitsNoType };
 
-/// What a kernel takes a Python bool, int or float for, none of a subclass. An integer is of the
+/// Specialises a Python bool, int or float; objects of subclasses are refused. An integer gets the
 /// narrowest of int32, int64 and uint64.
 inline NumberStatus specialiseNumber(PyObject *value, bool onValue, bool onAlignment,
                                      SpecialisedNumber &result) {
@@ -109,7 +109,7 @@ inline NumberStatus specialiseNumber(PyObject *value, bool onValue, bool onAlign
   return NumberStatus::Fine;
 }
 
-/// Whether an integer is one of a type; `overflow` is 1 for one from int64's end to that of uint64,
+/// True if an integer fits the type. `overflow` is 1 for an integer above int64 that fits uint64,
 /// and -1 for one below int64.
 inline bool fitsInteger(TsrDType dtype, int64_t integer, int overflow) {
   auto isIn = [&](int64_t low, int64_t high) {
@@ -178,7 +178,8 @@ inline bool findFloatSlot(PyObject *value, TsrDType dtype, uint64_t &slot) {
   return true;
 }
 
-/// The same of a number whose type an annotation says; NoNumber where this is not for the type.
+/// The same for a number whose type an annotation gives. Returns NoNumber if the object is no
+/// number of such a type.
 inline NumberStatus specialiseNumberAs(PyObject *value, TsrDType dtype, bool onValue,
                                        bool onAlignment, SpecialisedNumber &result) {
   bool isInteger = PyLong_CheckExact(value) || PyBool_Check(value);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What launches ask torch about its tensors and streams, without Python: a method of a tensor costs
-// as much as the rest of a launch, and may let the GIL go.
+// Reads torch's tensors and streams without Python. A method of a tensor costs as much as the rest
+// of a launch, and may release the GIL.
 //
-// Where a tensor lies, and what its elements are, torch's stable C interface says
-// (torch/csrc/inductor/aoti_torch/c/shim.h, exported by its libraries since 2.2). That takes the
-// address of an at::Tensor, which is within the object of Python's. What it does not say is whether
-// a tensor is plain: whether its memory holds the values negated, is nested, and so on. Torch has
-// bits for that in its own object. Where they are is found by looking at tensors with and without
-// the negative bit, and a tensor with bits that no accepted one has had is left to the whole way of
-// a launch.
+// Torch's stable C interface gives a tensor's address and element type
+// (torch/csrc/inductor/aoti_torch/c/shim.h, exported by its libraries since 2.2). It takes the
+// address of an at::Tensor, which lies within Python's object. It does not tell plain tensors from
+// others, such as nested ones or those whose memory holds negated values. Torch stores bits for
+// that in its own object. Their offset is found by comparing tensors with and without the negative
+// bit. If a tensor has bits that no accepted one had, it is launched on the slow path.
 
 #ifndef TESSERA_PYTHON_TORCHTENSORS_H
 #define TESSERA_PYTHON_TORCHTENSORS_H
@@ -31,8 +30,8 @@ struct TensorPlace {
   char dtype;      ///< the core's number of it
 };
 
-/// What of the stable interface is used. Each of the functions returns 0 if all went well; torch's
-/// exceptions do not leave them.
+/// The functions of the stable interface that are used. Each returns 0 for success and throws
+/// nothing.
 struct StableInterface {
   int32_t (*getAddress)(void *tensor, void **address) = nullptr;
   int32_t (*getDType)(void *tensor, int32_t *dtype) = nullptr;
@@ -41,7 +40,7 @@ struct StableInterface {
   int32_t cpu = -1, cuda = -1; ///< the types of devices
   bool isComplete = false;
 
-  /// Looks for it, which is in vain before torch is loaded.
+  /// Finds the functions in the process; fails before torch is loaded.
   void find();
 };
 
@@ -53,17 +52,18 @@ public:
   /// Looks for the one bit that all of `negative` have set and none of `plain` has; false if there
   /// is not just one. Nothing else is known before that.
   bool learnNegativeBit(const Probes &plain, const Probes &negative);
-  /// Has tensors taken that are of the class of this one and as plain as it is. Its methods say
-  /// that it lies at `address` and has elements of `dtype`.
+  /// Accepts tensors that have the class of this one and the same bits. `address` and `dtype` are
+  /// the answers of its methods.
   void accept(PyObject *tensor, uint64_t address, char dtype);
   /// The function of torch that gives the current stream of a GPU.
   void learnStream(PyObject *function);
 
-  /// Whether `isPlain` knows.
+  /// True once the offset of the bits is known.
   bool knowsBits() const { return bits.isKnown; }
-  // Of a few, of which nearly always the first is it: loops that are small where they are called.
+  // Few bit patterns and classes are accepted, and nearly always the first one matches. So these
+  // are inline loops.
 
-  /// Whether a tensor is as plain as one that was accepted.
+  /// True if an accepted tensor had the same bits.
   bool isPlain(PyObject *tensor) const {
     uint64_t found = readBits(tensor);
     for (uint64_t accepted : bits.accepted)
@@ -71,15 +71,15 @@ public:
         return true;
     return false;
   }
-  /// Whether one of this class was accepted, and is what `read` is for.
+  /// True if a tensor of this class was accepted; `read` requires it.
   bool knowsClass(PyTypeObject *type) const {
     for (PyTypeObject *known : classes)
       if (known == type)
         return true;
     return false;
   }
-  /// Of a tensor whose class is known. False where torch does not say it, or the tensor is on no
-  /// CPU and no GPU. The memory lives as long as the tensor.
+  /// Reads a tensor whose class is known. Returns false if torch fails, or if the tensor is neither
+  /// on the CPU nor on a GPU. The memory lives as long as the tensor.
   [[gnu::always_inline]] bool read(PyObject *tensor, TensorPlace &place) {
     void *handle = getHandle(tensor), *address = nullptr;
     int32_t dtype, type;
@@ -93,7 +93,7 @@ public:
     return type == torch.cuda && !torch.getDeviceIndex(handle, &place.ordinal) &&
            place.ordinal >= 0;
   }
-  /// What the function gives for a GPU, which is that of `learnStream`; false if it is another.
+  /// The current stream of a GPU. Returns false if `function` is not that of `learnStream`.
   bool findStream(PyObject *function, int32_t device, uint64_t &stream);
 
 private:
@@ -114,7 +114,8 @@ private:
     return implementation ? readWord(reinterpret_cast<const void *>(implementation), bits.word)
                           : ~uint64_t(0);
   }
-  /// An at::Tensor, which is nothing but the pointer to torch's own that Python's object holds.
+  /// The address of the at::Tensor, which is only the pointer to torch's object within Python's
+  /// object.
   void *getHandle(PyObject *tensor) const {
     return reinterpret_cast<char *>(tensor) + bits.implementation;
   }
