@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`python -m tessera doctor` tells about this machine, `cache` looks after the kernels on disk,
-`tune` after the results of tuning, `run --as-triton script.py` runs a program that imports triton,
-`build kernel.py:name` compiles kernels for programs in C, `explain E022` says what an error's id means.
+"""The commands of `python -m tessera`. `doctor` describes this machine. `cache` manages the kernels
+on disk, and `tune` the results of tuning. `run --as-triton script.py` runs a program that imports
+triton. `build kernel.py:name` compiles kernels for C programs. `explain E022` explains the id of an
+error.
 """
 
 from __future__ import annotations

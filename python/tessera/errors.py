@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every exception that Tessera raises on purpose, and how the core's failures become them.
 
-Two families never mix: a mistake in a kernel, a launch or a setting has a stable id
-("E052"), says what is wrong and what to write instead; an InternalError is a bug of
-Tessera and asks for a report.
+Two families never mix. A mistake in a kernel, a launch or a setting has a stable id ("E052"), and
+its text gives the cause and the fix. An InternalError is a bug of Tessera, and its text requests a
+report.
 
 A CompilationError names file, line and column, shows the source line with a caret, the chain of
 calls through @jit functions and a fix. It never shows a frame of the compiler: the front-end raises
@@ -514,7 +514,7 @@ class MemoryAccessError(_Mistake, IndexError, InterpreterError):
 
 
 class MemoryAccessWarning(UserWarning):
-    """A launch that leaves the memory behind an argument, as can be told before it runs (E088).
+    """A launch that will access elements outside of an argument's memory (E088).
 
     Example:
         import warnings

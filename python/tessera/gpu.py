@@ -325,14 +325,16 @@ def simulate(
 ) -> Simulated:
     """`simulate(kernel)[grid](*args)` runs a kernel with the simulator; returns a Simulation.
 
-    The kernel is compiled for the GPU architecture `target` (an option of the launch, "sm_90a" if
-    not given) up to the code of single threads; that is run on the CPU, in an order of warps that
-    `seed` decides. Arrays are the CPU's. `memory` has arrays whose addresses the kernel loads from
-    memory. Those of the arrays that `unwritten` has, too, hold nothing until the kernel writes
-    them. Copies that go on beside the program arrive when the seed says ("random"), as "early" or
-    as "late" as they can. With `races=False` global memory is not watched. With `multiprocessors`
-    the launch is done as on a GPU of so many SMs: a kernel of few programs as the variant for
-    clusters that a launch chooses (`Simulation.division`), a persistent one by as many blocks.
+    The kernel is compiled to the code of single threads for the GPU architecture `target`, an
+    option of the launch ("sm_90a" by default). The simulator runs it on the CPU, in an order of
+    warps that `seed` decides. Arrays are in the CPU's memory.
+
+    `memory` lists arrays whose addresses the kernel loads from memory. `unwritten` lists those of
+    them that have no value until the kernel writes them. `copies` chooses when asynchronous copies
+    arrive: "early", "late", or "random" by the seed. `races=False` turns off the check of global
+    memory. `multiprocessors` simulates a GPU with that many SMs: a kernel of few programs runs as
+    the variant for clusters that a launch chooses (`Simulation.division`). A persistent kernel then
+    runs as that many blocks.
 
     Example:
         import numpy as np

@@ -2,14 +2,14 @@
 """Compiles kernels ahead of time and writes a library: objects or cubins, a header, a source, and
 the runtime's sources (runtime/), which any C compiler builds with them.
 
-A kernel is compiled once for each signature and each target. What one signature knows of a
-parameter and another does not (that it is divisible by 16, or a constant) becomes a condition of
-the dispatcher; the first specialisation whose conditions hold is called, so the one that knows most
-comes first.
+A kernel is compiled once for each signature and each target. If only some signatures assume a
+property of a parameter (divisible by 16, a constant), the property becomes a condition of the
+dispatcher. The dispatcher calls the first specialisation whose conditions hold, so the one with the
+most assumptions comes first.
 
-A kernel is compiled for usual launches: indices do not wrap, arrays do not overlap, TMA can move
-boxes of them. Where its code relies on any of that (limits.py), it is compiled a second time
-without, for the launches that the first refuses.
+A kernel is compiled for usual launches: indices do not wrap, arrays do not overlap, and TMA can
+copy their boxes. If its code relies on any of that (limits.py), a second version without these
+assumptions serves the launches that the first refuses.
 """
 
 from __future__ import annotations

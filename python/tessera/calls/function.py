@@ -273,14 +273,14 @@ def function(
     outputs: Optional[Mapping[str, OutputFunction]] = None,
     grid: Optional[Grid] = None,
 ) -> Callable[[Any], Function]:
-    """Has a kernel called like a function, which makes its outputs and works out the grid.
+    """Wraps a kernel as a function that allocates its outputs and computes its grid.
 
-    `shapes` says what is passed, what is made, and how much of that a program makes.
-    Instead, `outputs` may have a function for each output, which gets a dict of the arguments by
-    name and returns (shape, dtype), or an array to be like; then `grid` is needed, as of a
-    launch. Outputs are of the library that the first array is of.
+    `shapes` gives the arguments, the outputs, and the elements of an output that a program
+    computes. Instead, `outputs` may have a function for each output, and `grid` is the grid of a
+    launch. Such a function gets a dict of the arguments by name, and returns (shape, dtype), or an
+    array to copy both from. Outputs belong to the library of the first array.
 
-    Raises CompilationError (E076) for what does not fit the kernel's parameters.
+    Raises CompilationError (E076) if the names do not match the kernel's parameters.
 
     Example:
         import numpy as np

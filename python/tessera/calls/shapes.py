@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The shapes of a plain call: "x[m, n], y -> out[m / BLOCK]".
 
-On the left of the arrow stand the arguments of the call, on the right the arrays that it makes; all
-are parameters of the kernel. The names in brackets are the extents of an array:
+The arguments of the call stand on the left of the arrow, and the arrays that it makes on the right.
+All are parameters of the kernel. The names in brackets are the extents of an array:
 
-- `n` is an extent; where a name comes twice, the extents have to be equal.
-- `*n` stands for any number of extents, and counts as their product.
-- `4` is an extent that is known.
-- `n / BLOCK` on the right says that a program of the grid makes BLOCK elements along that extent.
-  The extents with a block are the axes of the grid, in order.
+- `n` is an extent; if a name occurs twice, the extents must be equal.
+- `*n` is any number of extents; its value is their product.
+- `4` is a fixed extent.
+- `n / BLOCK` on the right: a program computes BLOCK elements along that extent. The extents with a
+  block are the axes of the grid, in order.
 
-An argument without brackets is passed on as it is, such as a number. `out[n]: float32` says which
-type an output has, `out[n]: x` that it has the type of x; else it has that of the first array.
+An argument without brackets, such as a number, is passed unchanged. `out[n]: float32` gives an
+output's type, and `out[n]: x` gives it the type of x. By default it has the type of the first
+array.
 
-So for `a[m, k], b[k, n] -> c[m / BM, n / BN]` and arguments of 100x64 and 64x300, the output is
-100x300 and, with blocks of 32x64, the grid is (4, 5).
+An example is `a[m, k], b[k, n] -> c[m / BM, n / BN]`, with arguments of 100x64 and 64x300. The
+output is 100x300, and with blocks of 32x64 the grid is (4, 5).
 """
 
 from __future__ import annotations

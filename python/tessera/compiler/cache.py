@@ -10,14 +10,14 @@ An entry is one file, `v1/<2 hex>/<62 hex>` under the cache's folder, named by i
     the sections, each deflated
     SHA-256 of all that is before it
 
-A cache holds machine code, so it is trusted as much as the program itself: it is used
-only if its folder belongs to this user and nobody else may write there, and no link is
-followed inside. Nothing in it is ever run as Python.
+A cache holds machine code, so it must be as trustworthy as the program itself. It is used only if
+its folder belongs to this user, and no other user may write there. Links inside are not followed.
+Nothing in it ever runs as Python.
 
-Nothing here may break a program. A damaged, foreign or unreadable entry is a miss; a disk
-that is full or read-only means that kernels are kept in memory, with one warning.
-There are no locks: writers rename a finished file into place, and since equal keys mean
-equal bytes it does not matter who wins. Nothing is kept open, so a fork needs no care.
+No failure here may break a program. A damaged, foreign or unreadable entry is a miss. If the disk
+is full or read-only, kernels are stored in memory, with one warning. There are no locks: writers
+rename a finished file into place. Equal keys mean equal bytes, so any writer may win. No file
+remains open, so a fork is safe.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 """The dependencies of a kernel's IR besides its arguments, in a form that another process can
 check.
 
-That is first a hash: of the source of the kernel and of every @jit function it can reach, of
-the values of the globals they name, and of the front-end itself. It leads a new process to a
-link in the disk cache. The link has what the compilation then read in fact (`pack_reads`), as
-paths from the kernel; only where all of them give the same again (`replay`) it leads on to
-the machine code. So a new process finds a kernel without building its IR first.
+The first form is a hash. It covers the source of the kernel and of every @jit function that it can
+reach, the globals that these name, and the front-end. In a new process the hash leads to a link in
+the disk cache. The link has the values that the compilation then read in fact (`pack_reads`), as
+paths from the kernel. If all of them have the same value again (`replay`), the link leads to the
+machine code. So a new process finds a kernel without building its IR.
 
 A wrong answer would serve stale code. So anything uncertain (a global of an unknown type, a host
 function called at compile time) gives no hash or no link at all. Such a kernel is still cached, by

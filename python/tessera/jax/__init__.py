@@ -25,11 +25,11 @@ def call(
     """Launches a kernel on arrays of JAX and returns new ones, like `out_shape`.
 
     The kernel gets `args`, then a pointer for each output, and `kwargs` by name: parameters and
-    options of a launch. `out_shape` has a shape and a dtype, as jax.ShapeDtypeStruct, or is a
-    tuple or a list of such. Arrays among the arguments may be tracers; numbers are constants of
-    the program that JAX compiles. A kernel that changes an argument names it in
-    `input_output_aliases`, {place in args: place in out_shape}: that output then is what the
-    argument becomes, and has no pointer of its own.
+    options of a launch. `out_shape` has a shape and a dtype, as jax.ShapeDtypeStruct, or is a tuple
+    or a list of such. Arrays among the arguments may be tracers; numbers are constants of the
+    program that JAX compiles. If a kernel changes an argument, `input_output_aliases` names it:
+    {place in args: place in out_shape}. That output is then the changed argument, and has no
+    pointer of its own.
 
     `jax.vmap` runs the grid once for all, with the batch as its last axis. There is no
     derivative: write one with jax.custom_vjp.

@@ -38,9 +38,9 @@ None of these ends the process, and neither do masked-off lanes. The check of a 
 nothing if the divisor is a constant, or can be seen not to be zero.
 
 **Offsets.** An offset has to fit the integers that it is computed in. If `pid * stride` wraps in 32
-bits and is then added to a pointer, the address is as bad as one outside the array, and a copy by TMA
-may go elsewhere than a load. Widen an operand first: `pid.to(tl.int64) * stride`. With `debug=True`
-the interpreter and the CPU report such an offset (E081).
+bits and is added to a pointer, the access is undefined, as one outside of the array is. A copy by
+TMA may then read another address than a load. Widen an operand first: `pid.to(tl.int64) * stride`.
+With `debug=True` the interpreter and the CPU report such an offset (E081).
 
 **Order of memory operations.** A program sees its own loads and stores in the order in which they
 are written. On a GPU this holds for each lane separately. If a load must see what *another lane*
@@ -56,12 +56,11 @@ keeps the value from before the loop; if it had none, using it is an error (E013
 and `return` may stand anywhere, also in loops, and a loop may have an `else`. A variable that a loop
 carries keeps its type (E036).
 
-**Arguments that are 1.** If an integer argument is 1, the kernel is compiled for that value: an `if`
-on it is decided, and a stride of 1 is seen. The argument still means what any other number would
-mean. It is an int32, which wraps and divides like one and has its methods, and it cannot be used
-where a constant is needed (E019). The branch of an `if` that is not taken is not looked at. So a
-literal in the other branch keeps its own type, even where the branch that is left out would have
-widened it.
+**Arguments that are 1.** If an integer argument is 1, the kernel is compiled for that value: an
+`if` on it is decided, and a stride of 1 is known. Otherwise the argument behaves like any other
+number. It is an int32, which wraps and divides like one and has its methods. It cannot be used
+where a constant is needed (E019). The branch of an `if` that is not taken is not compiled. So a
+literal in the other branch keeps its own type, even if the omitted branch would have widened it.
 
 **Sums and products of floats** may be fused to multiply-adds, and the compiler chooses the order of a
 reduction. The option `deterministic` fixes both, so that every target gives the same bits, apart from
@@ -79,7 +78,7 @@ more, the whole dimension is one run.
   scalar is a run.
 
 They are about all elements, masked ones too. If a promise is broken, a CPU computes the same as
-without it: it compares each block of indices with the promise, and accesses elements one by one
+without it. It compares each block of indices with the promise, and accesses elements one by one
 where they differ. On a GPU, a promise makes an access at most 16 bytes wide. If it is broken,
 elements in the same 16 bytes may be those next to the first one, or the GPU reports an address that
 is not aligned. Nothing else is accessed. With `debug=True` a broken promise is an error (E082).

@@ -68,10 +68,10 @@ def acc_type(x: Union[Operand, _dtype, str]) -> _dtype:
 def arange(start: int, end: int) -> tensor:
     """The integers start, start + 1, ..., end - 1, as an int32 tile.
 
-    Both bounds are constants, and `end - start` is an extent that tiles may have: a power
-    of two, or `odd * 2**k` with odd <= 31 and k >= 3. Errors: E018 (extent), E019 (a bound
-    is not a constant), E020 (empty, or too long).
-    Source: Triton language 3.6/3.9; extents that are no power of two are ours.
+    Both bounds are constants. `end - start` must be an extent that tiles may have: a power of two,
+    or `odd * 2**k` with odd <= 31 and k >= 3. Errors: E018 (extent), E019 (a bound is not a
+    constant), E020 (empty, or too long). Source: Triton language 3.6/3.9; extents that are no power
+    of two are ours.
 
     Example:
         i = tl.arange(0, 8)

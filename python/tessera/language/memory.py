@@ -620,8 +620,8 @@ def load_tensor_descriptor(
 ) -> tensor:
     """The block of the array at `offsets`, a tile of the descriptor's `block_shape`.
 
-    `offsets` are integers or integer scalars, one a dimension, in elements. Outside the array
-    the elements are what `make_tensor_descriptor` was told. Errors: E044, E049.
+    `offsets` are integers or integer scalars, one a dimension, in elements. Elements outside of the
+    array have the value that `make_tensor_descriptor` chose (`padding_option`). Errors: E044, E049.
     Source: Triton language 3.6/3.9.
 
     Example:

@@ -143,8 +143,8 @@ def randint4x(
 def randint(seed: Operand, offset: Operand, n_rounds: constexpr = 10) -> tensor:
     """A random uint32 for each element of `offset`.
 
-    The low and the high half of a 64-bit offset are two words of the counter, so that an
-    offset below 2**32 gives the same number in 32 and in 64 bits. Source: Triton language 3.6/3.9.
+    The two halves of a 64-bit offset are words of the counter. So an offset below 2**32 gives the
+    same number in 32 and in 64 bits. Source: Triton language 3.6/3.9.
 
     Example:
         i = tl.arange(0, 1024)

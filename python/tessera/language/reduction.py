@@ -434,10 +434,10 @@ def map_elementwise(scalar_fn: Callable[..., Any], *args: Operand, pack: int = 1
     """A @jit function of scalars, applied to each element; it may branch and loop.
 
     The tiles are broadcast to one shape. With `pack` (a power of two), the function takes `pack`
-    neighbours in row-major order at a time: first those of the first tile, then those of the
-    second, and so on. It returns as many values of each result. From tiles of
-    pointers it gets pointers; it may load from them, but it stores nothing. Errors: E016, E018
-    (pack), E022, E030 (what the function may not do), E037 (what it returns). Source: Triton
+    neighbours in row-major order at a time. Its arguments are first the neighbours of the first
+    tile, then those of the second, and so on. It returns as many values of each result. A tile of
+    pointers gives it pointers, from which it may load but to which it may not store. Errors: E016,
+    E018 (pack), E022, E030 (what the function may not do), E037 (what it returns). Source: Triton
     language 3.6/3.9; which elements are neighbours is ours.
 
     Example:

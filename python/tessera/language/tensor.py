@@ -2,7 +2,7 @@
 """`tl.tensor`, and how builtins reach the builder of the kernel being compiled.
 
 A tensor is a value of the core's builder, with its type. A number that kernel code assigns to a
-variable (`x = 3`) becomes a scalar tensor, too, but its value stays known, and its IR is made only
+variable (`x = 3`) becomes a scalar tensor, too. Its value remains known, and its IR is emitted only
 where it is used, in the region of that use. So it is promoted like any i32, and may still be the
 extent of a tile.
 

@@ -35,15 +35,15 @@ def compile(
 ) -> CompiledKernel:
     """Compiles a kernel without launching it.
 
-    `source` is a @jit function, or the path of a stage's file as TESSERA_DUMP_DIR writes it
-    (`softmax.strips.mlir`), perhaps edited: compiling then goes on from that stage.
+    `source` is a @jit function, or the path of a stage's file that TESSERA_DUMP_DIR wrote
+    (`softmax.strips.mlir`), perhaps edited. Compiling then continues from that stage.
 
-    `signature` has a type for each parameter, by name or in order: "*fp32", "i32", "fp32",
-    a `tl` dtype, with ":16" behind it if the address or the integer is divisible by 16; for a
-    constant, its value. A string lists them, as in "*fp32:16, *fp32:16, i32, 1024".
-    `constexprs` has values of constants, too. `options` are those of a launch, and `target`:
-    "cpu" (the default); "sm_90a" or another GPU architecture, for which no GPU is needed;
-    "cuda" for the GPU that is there.
+    `signature` has a type for each parameter, by name or in order. A type is "*fp32", "i32", "fp32"
+    or a `tl` dtype; a ":16" behind it means that the address or the integer is divisible by 16. A
+    constant has its value instead of a type. A string lists them, as in "*fp32:16, *fp32:16, i32,
+    1024". `constexprs` has values of constants, too. `options` are those of a launch. `target` is
+    "cpu" (the default), "cuda" for this machine's GPU, or a GPU architecture such as "sm_90a",
+    which needs no GPU.
 
     Raises CompilationError for a mistake in the kernel, LaunchError for one in the options.
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Launches on NVIDIA GPUs: on which one, on which stream.
 
-A kernel runs where its arrays are, on the stream that the framework they belong to works
-on at that moment, so that it comes after what fills its inputs and before what reads its
-outputs. Nothing here imports a framework: one whose arrays are passed is loaded.
+A kernel runs on the GPU of its arrays, on the current stream of the framework that they belong to.
+So it runs after the work that fills its inputs, and before the work that reads its outputs. This
+module imports no framework: if a framework's array is passed, the framework is loaded already.
 """
 
 from __future__ import annotations
@@ -95,11 +95,11 @@ def find_place(pointers: Sequence[NamedPointer], target: str) -> Optional[Place]
 
 
 def find_stream(pointers: Sequence[NamedPointer], device: int, given: Any = None) -> StreamSource:
-    """The stream of a launch: `given`, else the current one of torch if there is a tensor of
-    its on a GPU (or in pinned memory, where nothing is on one), else that of another array, else
-    the legacy default stream.
+    """The stream of a launch: The stream of a launch, `given` or a framework's current one. If a
+    tensor of torch is on a GPU, or in pinned memory while no array is on one, it is torch's.
+    Otherwise it is the stream of another array, or the legacy default stream.
 
-    If another array is being computed on another stream, this waits for that.
+    If another array's stream differs, this waits until that stream has computed the array.
     """
     source: Optional[StreamSource] = None
     if given is not None:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The memory behind arrays, for launches that check accesses.
 
-A kernel may legally leave its array as long as it stays in the memory that the array is a view of
-(a row of a matrix, a tensor without its first elements). So the whole allocation counts, as far as
-its owner reports it.
+A kernel may legally access the memory around an array that is a view, such as a row of a matrix. So
+the whole allocation counts, if its owner reports it.
 """
 
 from __future__ import annotations

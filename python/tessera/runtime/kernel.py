@@ -43,10 +43,10 @@ def _show(kernel: _C.Kernel, tools: str) -> None:
 class CompiledKernel:
     """Machine code for one specialisation of a kernel.
 
-    Attributes: `name`; `metadata`, a dict of what the compiler decided; `stages`, the IR on
-    the way. `kernel[grid](*args)` launches it on arguments of the types that it was compiled
-    for: a value for each parameter, or for each that did not become a constant, or for each that
-    is not declared `tl.constexpr`.
+    Attributes: `name`; `metadata`, a dict of the compiler's decisions; `stages`, the IR at each
+    stage. `kernel[grid](*args)` launches it on arguments of the types that it was compiled for. It
+    takes a value for each parameter, for each that is no constant, or for each that is not declared
+    `tl.constexpr`.
 
     Example:
         import numpy as np
@@ -164,8 +164,9 @@ class CompiledKernel:
 
     @property
     def num_stages(self) -> int:
-        """How many tiles the longest ring holds that the kernel's loops copy to ahead: the stages
-        of a loop, or one more where dots go on beside the copies. 0 where nothing is copied ahead.
+        """The number of tiles in the longest ring that the kernel's loops prefetch to. It is the
+        number of stages of the loop, plus one if dots overlap the copies. It is 0 if the kernel
+        prefetches nothing.
         """
         return int(self.metadata.get("num_stages", 0))
 

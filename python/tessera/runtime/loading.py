@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Modules that a kernel's first launch loads, and `import tessera` does not.
 
-An import elsewhere than here, in code that a first call runs, takes a lock that forks do not
-wait for: a child that is forked meanwhile waits for ever (test_forks.py finds such imports).
+Imports within functions belong here only. Such an import takes a lock of Python's that forks do not
+wait for. A child that is forked meanwhile deadlocks (test_forks.py finds such imports).
 """
 
 from __future__ import annotations

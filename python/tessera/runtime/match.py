@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Matching arguments with what a compiled kernel takes.
 
-A kernel is compiled for types, for what divides its integers and addresses, and for
-constants. A launch of the compiled kernel itself specialises on nothing, so here each of
-these is checked: what does not match would be read as something else, or faster than it
-may be.
+A kernel is compiled for types, for divisors of its integers and addresses, and for constants. A
+launch of the compiled kernel itself does not specialise, so this module checks each of these. A
+value of another type would be misread, and one that breaks an assumption would run the wrong code.
 """
 
 from __future__ import annotations
@@ -100,10 +99,11 @@ def leaves(name: str, spec: ArgSpec) -> Iterator[Expected]:
 def launchable_parameters(
     parameters: Optional[Parameters],
 ) -> Optional[tuple[tuple[Any, ...], ...]]:
-    """The parameters as the core's launches take them; None if it cannot do these launches.
+    """The parameters in the form that the core's launches take; None if the core cannot launch with
+    them.
 
-    It tells arguments apart by their kind and by what divides them, not by their values, so each
-    number must be of the one kind that is read as it is passed.
+    The core distinguishes arguments by their kind and divisors, not by their values. So each number
+    must be of the one kind whose bits it is passed as.
     """
     if parameters is None or len(parameters) > _C.MAX_PARAMETERS:
         return None

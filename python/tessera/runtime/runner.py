@@ -3,11 +3,12 @@
 
     kernel.run(x, y, z, stream, kernel.function, metadata, launch_metadata, enter, exit, *args)
 
-The grid's extents, a stream, the argument of hooks, and a value for each parameter, constants too.
-`function`, `metadata` and the hooks are the launcher's own; the kernel knows its.
+The arguments are the grid's extents, a stream, the argument of hooks, and a value for each
+parameter, constants too. `function`, `metadata` and the hooks belong to the launcher; the kernel
+has its own.
 
-On a CPU as many threads run a launch as run torch's operators, unless TESSERA_NUM_THREADS says how
-many, and the core does it by itself (python/src/Runner.cpp) where there are no hooks.
+On a CPU, a launch uses as many threads as torch's operators, unless TESSERA_NUM_THREADS sets the
+number. If there are no hooks, the core runs the launch without Python (python/src/Runner.cpp).
 """
 
 from __future__ import annotations

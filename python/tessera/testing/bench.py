@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How long a function takes, be what it does on the CPU or on a GPU.
+"""Measures how long a function takes, on the CPU or on a GPU.
 
-A function that puts work on a GPU returns before that is done, so it is timed by events on
-the stream that it works on; anything else by the host's clock. Which of the two is right is
-found by asking who has used a GPU in this process: torch, CuPy, or a launch of ours.
+A function that uses a GPU returns before the work is done, so events on its stream time it. Any
+other function is timed by the host's clock. Events are used if torch, CuPy or a launch of Tessera
+has used a GPU in this process.
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ def do_bench(
 ) -> Any:
     """The milliseconds that a call of `fn` takes.
 
-    It is called for about `warmup` milliseconds without being timed and for about `rep` with. On a
-    GPU the second-level cache is overwritten before each call. `grad_to_none` are tensors that have
-    their `grad` set to None before each. The result is a list of the `quantiles`, a number if there
-    is one of them; without, what `return_mode` says: "mean", "median", "min", "max", or "all" for a
-    list of all times. `device` is "cpu", or a GPU's number, if the device that it finds is not the
-    right one.
+    It is called for about `warmup` milliseconds untimed, and then for about `rep` milliseconds. On
+    a GPU the L2 cache is overwritten before each call. The `grad` of the tensors in `grad_to_none`
+    is set to None before each call.
+
+    The result is a list of the `quantiles`, or a number if there is one of them. Without
+    `quantiles`, `return_mode` chooses: "mean", "median", "min", "max", or "all" for a list of all
+    times. `device` is "cpu", or a GPU's number, if the device that is found is not the right one.
 
     Example:
         import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Descriptors of rows that belong together in groups of different sizes.
+"""Descriptors of groups of rows of different sizes.
 
     rows = create_ragged_descriptor(x, [32, 128])       # on the host
 
@@ -7,15 +7,15 @@
     def kernel(rows, begin, size, ...):
         block = load_ragged(rows, begin, size, [i, 0])  # rows begin + i on; 0 from begin + size on
 
-A group is the rows `begin` to `begin + size` of the array. What is loaded beyond its end is zero,
-and what is stored there is dropped, although the array itself goes on: a descriptor has no mask,
-so the end of the group has to be an end of the descriptor. It gets two more dimensions, along
-which its addresses wrap around. With s the stride of a row, and all in elements modulo 2^64,
+A group is the rows `begin` to `begin + size` of the array. A load beyond its end gives zeros, and a
+store there is dropped, although the array itself goes on. A descriptor has no mask, so the end of
+the group must be an end of the descriptor. The descriptor gets two more dimensions, along which its
+addresses wrap around. With s the stride of a row, and all in elements modulo 2^64,
 
     2^30 * (2^34 - s) + (begin + size) * s + (2^30 - size + i) * s  =  (begin + i) * s
 
 and the last of the three indices is within its extent, 2^30, exactly for i < size. TMA computes
-addresses so, and so does every target here.
+addresses like this, and so does every target here.
 """
 
 from __future__ import annotations

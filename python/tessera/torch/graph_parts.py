@@ -6,8 +6,8 @@ division.py (parts that are compiled at the same time) cut it into smaller graph
 that writes to its operands (`is_update` has exceptions), draws random numbers, or is not one of
 torch's own operators. They also move no op with a result whose extents are not plain numbers.
 
-A cut is free where no kernel that Inductor fuses would have ops on both sides: in front of a kernel
-that nothing is fused with (`begins_kernel`), with no pair of `find_fusible` across.
+A cut is free if Inductor fuses no kernel across it. That is so in front of a kernel that nothing is
+fused with (`begins_kernel`), if no pair of `find_fusible` spans it.
 """
 
 from __future__ import annotations

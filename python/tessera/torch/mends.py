@@ -187,9 +187,10 @@ def _concatenate_channels_last() -> None:
 
 
 def _leave_large_weights_alone() -> None:
-    """A CPU's convolutions are faster with channels last, so Inductor has them so everywhere. Weights
-    it turns in each call for that, since they may change in between: with small images and large
-    weights (ResNet-18, an image of 224x224) that takes longer than all that it saves.
+    """On a CPU, convolutions are faster with channels last, so Inductor chooses that layout
+    everywhere. It converts the weights in each call, since they may change in between. With small
+    images and large weights (ResNet-18, an image of 224x224) that takes longer than the layout
+    saves.
     """
     from torch._inductor import config, graph
 
@@ -205,8 +206,8 @@ def _leave_large_weights_alone() -> None:
 
 
 def turns_more_than_images(graph: Any) -> bool:
-    """True if the weights that a graph's convolutions want turned, so as to have channels last, have
-    more elements than their images and results. Found by measurement (notes/Notebook.md)."""
+    """True if the weights that a graph's convolutions convert to channels last have more elements
+    than their images and results. Found by measurement (notes/Notebook.md)."""
     import torch
 
     weights = images = 0
@@ -219,7 +220,7 @@ def turns_more_than_images(graph: Any) -> bool:
             return False
         image, weight, result = tensors
         images += image.numel() + result.numel()
-        # One that is computed is written as it is wanted.
+        # A computed weight is written in the layout that is needed.
         is_argument = node.args[1].op == "placeholder"
         if is_argument and not weight.is_contiguous(memory_format=torch.channels_last):
             weights += weight.numel()
@@ -227,9 +228,9 @@ def turns_more_than_images(graph: Any) -> bool:
 
 
 class BriefBenchmarker:
-    """Inductor's benchmarker, but for fewer calls: that takes 120 milliseconds for each of a
-    kernel's configurations on a CPU, which was a third of the time of compiling a model for
-    training, and 40 on a GPU, a tenth. On a GPU the least of 20 calls has to do for that of 100."""
+    """Inductor's benchmarker with fewer calls. It takes 120 milliseconds for each of a kernel's
+    configurations on a CPU, a third of the time of compiling a model for training. On a GPU it
+    takes 40, a tenth. Here the minimum of 20 calls on a GPU replaces that of 100."""
 
     OF_GPUS = {"benchmark_iters": 20, "memory_warmup_iters": 10}
     """Calls of the kernel, and how often the cache is emptied before them."""

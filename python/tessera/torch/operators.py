@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """@op: a function that launches kernels as an operator of torch.
 
-An operator is opaque to torch: autograd, torch.compile and vmap ask its schema and what is
-registered for it, not its function. All of that is torch's own (torch.library.custom_op); added
-here is what follows from the function's being one that launches kernels: shapes of results are
-found by running it on fake tensors without launching, and what it writes to is compared with its
-schema.
+An operator is opaque to torch: autograd, torch.compile and vmap use its schema and its
+registrations, not its function. torch.library.custom_op implements all of that. This module adds
+checks that are possible because the function launches kernels. It finds the shapes of results by
+running the function on fake tensors without launching. It compares the arguments that kernels write
+to with the schema.
 """
 
 from __future__ import annotations

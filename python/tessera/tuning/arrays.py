@@ -103,11 +103,12 @@ class Piece(NamedTuple):
 def find_pieces(
     pointer: PointerSlot, values: Sequence[Any], most_bytes: int, count: int
 ) -> list[Piece]:
-    """The elements of an array if these are at most so many bytes, in so many pieces at most; else
-    that many pieces from all over it, the first and the last element among them.
+    """Pieces of an array's memory. If the array has at most so many bytes in at most so many
+    pieces, they are all its elements. Otherwise that many pieces are spread over it, and include
+    the first and the last element.
 
-    None of the bytes between elements is in a piece: others may have put something there. The list
-    is empty if the addresses of the elements are not known.
+    No piece has bytes between elements, since these may belong to other arrays. The list is empty
+    if the addresses of the elements are not known.
     """
     itemsize = pointer.pointer.dtype.itemsize
     found: list[list[Piece]] = []

@@ -104,8 +104,8 @@ def find_space(
 
 
 def find_extents(fn: JITCallable) -> set[str]:
-    """The parameters of a kernel that extents of its tiles are made of: named where a range or a
-    shape is, or in constants that are computed of them and named there."""
+    """The parameters that decide extents of a kernel's tiles. A range or a shape names them, or
+    names a constant that is computed from them."""
     found: set[str] = set()
     _visit(fn, {param.name: {param.name} for param in fn.params}, found, set())
     return found

@@ -122,12 +122,12 @@ class Heuristics(KernelInterface):
 def heuristics(
     values: Mapping[str, Callable[[dict[str, Any]], Any]],
 ) -> Callable[[Any], Heuristics]:
-    """Has arguments and options of a kernel, such as `num_warps`, computed at each launch.
+    """Computes arguments and options of a kernel, such as `num_warps`, at each launch.
 
     `values` has a function for each of them, which gets a dict of the arguments by name.
 
     Raises CompilationError (E060) for a name that is neither a parameter of the kernel nor an
-    option, and where a launch calls a function that raises or returns an array, LaunchError (E060).
+    option. A launch raises LaunchError (E060) if a function raises, or returns an array.
 
     Example:
         import numpy as np

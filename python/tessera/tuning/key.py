@@ -20,8 +20,9 @@ class Address(int):
 def make_key(
     fn: Any, names: Sequence[str], named: Mapping[str, Any], options: Mapping[str, Any]
 ) -> tuple[Any, ...]:
-    """The key of a launch of `fn` with arguments `named` in the order of the parameters: the values
-    of those in `names`, element types, the launch's options, and last the device."""
+    """The key of a launch of `fn`. `named` has the arguments in the order of the parameters. The
+    key has the values of those in `names`, element types, the launch's options, and last the
+    device."""
     key: list[Any] = []
     for name in names:
         value = types.unwrap(named[name]) if name in named else _default(fn, name)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """python -m tessera.testing.fuzz: run many generated kernels.
 
-Child processes do the work, so that a kernel that takes the process down is found and reported
-like any other; every failure is made smaller and written as a Python file. A campaign runs each
-kernel on all targets that need no GPU, and writes its figures and findings as JSON while it runs:
+Child processes run the kernels, so a kernel that ends its process is reported like any other. Every
+failing kernel is shrunk and written as a Python file. A campaign runs each kernel on all targets
+that need no GPU, and writes its figures and findings as JSON while it runs:
 
     python -m tessera.testing.fuzz --kind all --target all --jobs 16 --seconds 3000 \\
         --count 100000 --seed 1 --json campaign.json
 
-A campaign that is killed leaves what it had written last; SIGTERM and Ctrl-C end it with all. Campaigns
-over other seeds, on this machine or another, have files of their own, which become one:
+If a campaign is killed, its last JSON remains; SIGTERM and Ctrl-C write a complete one. Campaigns
+over other seeds, on this machine or another, write their own files, which can be merged:
 
     python -m tessera.testing.fuzz --merge first.json second.json --json both.json
 """

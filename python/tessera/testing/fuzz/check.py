@@ -60,9 +60,8 @@ class Failure(Exception):
 def check(program: Program, target: str = "") -> None:
     """Runs `program` on the interpreter and on a target; raises Failure with the difference.
 
-    `target` is "cuda", "simulator" (of a GPU; "simulator:sm_80" of that one) or the name of a CPU
-    that the compiler knows; by default one of those whose code this machine can run, chosen by
-    the seed.
+    `target` is "cuda", "simulator", "simulator:sm_80" (or another GPU), or the name of a CPU that
+    the compiler knows. By default the seed chooses a CPU whose code this machine can run.
     """
     check_all(program, [target or choose_cpu(program.seed)])
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kernels about what the language has beside tiles of numbers.
+"""Kernels that test the language's types and functions beside tiles of numbers.
 
-Aggregates, tuples and dataclasses that loops carry, branches join and functions take; tensor
-descriptors, some of whose block lies outside; functions of neighbours; libdevice; 8-bit floats and
-scaled dots; addresses in memory; tiles of many dimensions; arguments that hold arrays.
+They test aggregates, tuples and dataclasses as values of loops and branches and as arguments of
+functions. They also test descriptors with blocks that are partly outside, functions of neighbours,
+libdevice, 8-bit floats and scaled dots. Further forms have addresses in memory, tiles of many
+dimensions, and arguments that hold arrays.
 """
 
 from __future__ import annotations

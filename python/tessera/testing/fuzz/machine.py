@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kernels that ask which block, SM or cluster they run on, and when.
+"""Kernels that read their block, SM or cluster, or a clock, from special registers.
 
-A launch may do programs in another order, several programs with one block, or one program with the
-blocks of a cluster. A kernel may ask the machine by special registers, so the compiler must see
-each question. Inline assembly stands before, in and behind loops of dots; in loops, branches and
-functions of its own; and with results of two registers, tiles as operands and text around it. Its
-answer is a number to store, a row to store to, a bound of a loop, a mask, or a condition.
+A launch may run programs in another order, several programs in one block, or one program in the
+blocks of a cluster. If a kernel reads special registers, it can observe that, so the compiler must
+find each such read. The kernels read them by inline assembly before, in and behind loops of dots,
+and in loops, branches and functions of its own. The assembly may have results of two registers,
+tiles as operands, and text around it. Its result is stored, or is a row to store to, a bound of a
+loop, a mask, or a condition.
 
-For a launch without clusters the language defines most answers: %ctaid.x is the program's id.
-Others (%smid, clocks) are anything, and a kernel must not depend on them here. Assembly that only
-computes, and kernels that ask nothing, may be divided: half of the loops are long enough for that.
+For a launch without clusters the language defines most results: %ctaid.x is the program's id.
+Others (%smid, clocks) are arbitrary, and the kernels here do not depend on them. Kernels that only
+compute in assembly, or have none, may be divided, so half of the loops are long enough for that.
 `launches="chosen"` simulates GPUs with few SMs and with many, on which a launch divides.
 
 Sums are of small multiples of 1/8, so that they are exact in any order.

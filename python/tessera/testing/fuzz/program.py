@@ -127,14 +127,21 @@ Statement = Union[Assign, Store, Nested]
 class Array:
     """An argument: `size` elements for each program, or in all if it is `shared`.
 
-    `data` says what an input holds: "integers" (all bit patterns, extremes often), "dyadic"
-    (multiples of 1/8), "small" (-2 to 2), "fp8" (the same as bits of float8e5), "halves" (1/2 and
-    1), "places 64" (from -1 on, and below 64), "special" (dyadic, with NaN, infinities, -0 and
-    denormals among them), "bits" (floats of any bit pattern), "zeros" (an output) or "scratch"
-    (addresses: zeros at first, which are not compared afterwards). If an array of floats is
-    `exact`, the bits of a NaN are compared, too. One with a `base` is that array's memory from
-    `behind` elements after its start on. One with `places` (first elements and lengths) is larger
-    than memory: it holds and is asked for what is there, and zeros elsewhere.
+    `data` chooses the values of an input:
+
+    - "integers": all bit patterns, extremes often
+    - "dyadic": multiples of 1/8
+    - "small": -2 to 2; "fp8": the same as bits of float8e5; "halves": 1/2 and 1
+    - "places 64": from -1 on, and below 64
+    - "special": dyadic, with NaN, infinities, -0 and denormals among them
+    - "bits": floats of any bit pattern
+    - "zeros": an output
+    - "scratch": addresses, which are zeros at first and are not compared afterwards
+
+    If an array of floats is `exact`, the bits of a NaN are compared, too. If it has a `base`, it is
+    that array's memory from `behind` elements after its start on. If it has `places` (first
+    elements and lengths), it is larger than memory: only these places have elements and are
+    compared, and the rest counts as zeros.
     """
 
     name: str
@@ -154,11 +161,10 @@ class Array:
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """An argument that holds arrays, which the kernel's first lines take out of it.
+    """An argument that holds arrays. The kernel's first lines extract them.
 
-    `kind` is "tuple", "list", "nested", "record" or "aggregate"; or it is "descriptor", of the one
-    array, with its `extents`, the stride of rows, and the extents of a block; then `padding`
-    and `tf32` count, too.
+    `kind` is "tuple", "list", "nested", "record", "aggregate" or "descriptor". A descriptor has one
+    array, its `extents`, the stride of rows, the extents of a block, `padding` and `tf32`.
     """
 
     name: str

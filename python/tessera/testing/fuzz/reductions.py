@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kernels that reduce: rows, lanes that meet at one place, and what programs add up.
+"""Kernels that reduce: rows, lanes that share an address, and sums over programs.
 
-Nine forms: sums of rows as far as a bound says; two reductions with a store between them, of which
-the second one reads what is stored; atomics whose lanes meet, under masks that differ within
-a run or not; counts at places that data chooses, which the program reads, too; rows that are summed up
-in a loop, and stored to a view of the same array some rows behind; pointers, or numbers of blocks,
-that a loop carries backwards; rows for which a loop holds several tiles from before it, more
-than a thread's registers take; loops that are written out, into functions too long for LLVM; and
-products that are rounded before they are added, where nobody allows anything else.
+Some forms are sums of rows up to a bound, and two reductions with a store between them that the
+second one reads. In others, lanes of atomics share an address, under masks that may differ within a
+run. Counts are at addresses that data chooses, and the program reads these, too. Rows are summed in
+a loop and stored to a view of the same array some rows later. Loops carry pointers, or indices of
+blocks, backwards. Rows need several tiles from before the loop, more than a thread's registers
+hold. Loops are unrolled into functions too long for LLVM. Products are rounded before they are
+added, where the language forbids fusing.
 
 Other sums are of integers, or of multiples of 1/8 that are exact in any order.
 """

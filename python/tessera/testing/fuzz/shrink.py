@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Making a failing kernel smaller while it still fails.
+"""Shrinks a failing kernel while it still fails.
 
-Four moves, repeated until none helps: take out a statement that nothing depends on, replace control
-flow by its body, put a constant where an expression was, put an operand of the same type where an
-operation was. Arrays and variables that nothing uses any more are removed, too.
+Four steps repeat until none succeeds. They remove an unused statement, replace control flow by its
+body, replace an expression by a constant, or an operation by an operand of its type. Unused arrays
+and variables are removed, too.
 """
 
 from __future__ import annotations

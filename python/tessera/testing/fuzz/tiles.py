@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kernels about tiles of a product of matrices, and which program does which tile when.
+"""Kernels that compute tiles of a product of matrices, in different orders of programs and tiles.
 
-A program has one tile, at its number divided by the columns of tiles and the rest; or tiles in turns,
-in a loop that goes on by the number of programs or by an argument; or a tile along each axis of
-the grid. The number of columns is a constant, an argument, a quotient, or loaded. Tiles may be stored
-where rows overlap, or to a view of what a later iteration loads, where one program does all. Blocks of
-a cluster may divide a large tile.
+A program may have one tile, whose row and column are the quotient and remainder of its id. It may
+have several, in a loop whose step is the number of programs or an argument. Or each axis of the
+grid is an axis of tiles. The number of columns is a constant, an argument, a quotient, or loaded.
+If one program computes all tiles, it may store where rows overlap, or to a view of what a later
+iteration loads. Blocks of a cluster may divide a large tile.
 
 Sums are exact: of multiples of 1/64, far below 2^24 of them.
 """
@@ -60,8 +60,8 @@ class _Tiles(Form):
         alone = in_turns and program.programs == 1
         self.overlap = alone and not large and rng.random() < 0.25
         if self.overlap:
-            # Other lanes store an element again, behind the barriers of the loop of dots: with
-            # fewer warps than a warpgroup has there is no TMA, which would not wait for them.
+            # Other lanes store an element again, behind the barriers of the loop of dots. With
+            # fewer warps than a warpgroup there is no TMA, which would not wait for these stores.
             program.options["num_warps"] = rng.choice((1, 2))
         self.recurrence = alone and not self.overlap and rng.random() < 0.5
         self._arrays(max(self.rows, -(-program.programs // self.columns)))

@@ -259,9 +259,9 @@ class Generator:
     # --- Results that Python says ----------------------------------------------------------------
 
     def _checked_by_python(self, body: list[Statement]) -> None:
-        """Results of the front-end or the launch, which are the same on all targets, so comparing
-        targets shows no mistake: values of `and`, `or` and chains, quotients of constants, numbers
-        as arguments."""
+        """Compares results of the front-end and the launch with Python's: values of `and`, `or` and
+        chains, quotients of constants, and numbers as arguments. They are the same on all targets,
+        so comparing targets shows no mistake."""
         kind = self.rng.choice(("logic", "chain", "quotient", "argument"))
         dtype = self.rng.choice(("float32", "float64"))
         if kind == "logic":

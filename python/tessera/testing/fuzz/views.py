@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kernels about places that are proved to differ, or to be the same.
+"""Kernels whose addresses the compiler proves to differ, or to be equal.
 
-Five forms: steps of a recurrence whose arguments are views of one array, some tiles apart, through
-loops of all kinds; tiles that are loaded at wrapped indices, and stored under a mask of the same or
-of another iteration's index; the same where loops carry the indices, too, or masks of them; rows
-of one element, a block's scale; and tiles that are stored from their last element on, to a view of
-what is loaded. Indices may be negative where a constant beside them makes the place
-a good one.
+In one form, the steps of a recurrence have views of one array as arguments, some tiles apart,
+through loops of all kinds. In a second, tiles are loaded at wrapped indices, and stored under a
+mask of this or another iteration's index. In a third, loops carry these indices or masks of them. A
+fourth has rows of one element, a block's scale. A fifth stores tiles from their last element on, to
+a view of the loaded array. An index may be negative if a constant added to it puts the address
+inside the array.
 
-Each element is stored and loaded by the same lane, so that its order is promised without barriers;
-those of the last form have barriers.
-Sums are exact: of multiples of 1/64, far below 2^24 of them.
+The same lane stores and loads each element, so no barriers are needed for the order; the last form
+has barriers.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Arithmetic and conversions rounded in a given direction, exactly.
 
-The nearest result is moved to its neighbour if the exact result lies on the other side of it, by
-the sign of its error. float32 is computed in float64, whose sums and products of float32 are exact
-or nearly so. float64 is computed with errors that are exact, or too large to lose their sign.
+If the exact result lies beyond the nearest one in the given direction, the nearest one moves to its
+neighbour. The sign of the rounding error decides that. float32 is computed in float64, whose sums
+and products of float32 are exact or nearly so. The errors of float64 are exact, or too large to
+have the wrong sign.
 """
 
 from __future__ import annotations

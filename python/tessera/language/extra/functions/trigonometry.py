@@ -126,8 +126,9 @@ def atan2(single: bool, y: tensor, x: tensor) -> tensor:
 
 
 def _arc(single: bool, x: tensor, size: tensor) -> tuple[tensor, tensor, tensor, tensor]:
-    """A truth value: |x| (`size`) is below a half; the square root, as a sum of two, of z = x^2 if
-    so and of (1 - |x|) / 2 if not; and asin(s) / s - 1 for s^2 = z."""
+    """The parts of asin and acos of x, where `size` is |x|. The first is a truth value, |x| < 1/2.
+    Let z be x^2 if it is true, else (1 - |x|) / 2. The next two add up to s = sqrt(z), and the last
+    is asin(s) / s - 1."""
     small = size < 0.5
     z = where(small, x * x, 0.5 * sub(1.0, size))
     z = where(size > 1.0, 0.0, z)
