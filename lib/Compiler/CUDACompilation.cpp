@@ -21,6 +21,7 @@
 #include "tessera/Target/LLVMIR/LLVMIR.h"
 #include "tessera/Target/NVPTX/ExternLibrary.h"
 #include "tessera/Target/NVPTX/NVPTXTarget.h"
+#include "tessera/Target/NVPTX/PTXText.h"
 #include "tessera/Target/NVPTX/Ptxas.h"
 #include "tessera/Target/NVPTX/RegisterPressure.h"
 #include "llvm/ADT/StringExtras.h"
@@ -256,43 +257,6 @@ std::unique_ptr<llvm::Module> CUDACompilation::makeLLVMIR(ModuleOp module) {
   return code;
 }
 
-/// How many programs are to fit an SM: a place in PTX, and the number there; an
-/// empty place and 0 if it does not say.
-static std::pair<llvm::StringRef, int> findNumPrograms(llvm::StringRef ptx) {
-  constexpr llvm::StringLiteral directive = ".minnctapersm ";
-  size_t at = ptx.find(directive);
-  if (at == llvm::StringRef::npos)
-    return {ptx.take_front(0), 0};
-  llvm::StringRef place = ptx.drop_front(at + directive.size()).take_while(llvm::isDigit);
-  int number = 1;
-  place.getAsInteger(10, number);
-  return {place, number};
-}
-
-/// Has PTX say how many programs are to fit. No line changes its number.
-static void setNumPrograms(std::string &ptx, int number) {
-  llvm::StringRef place = findNumPrograms(ptx).first;
-  if (!place.empty())
-    ptx.replace(place.data() - ptx.data(), place.size(), std::to_string(number));
-  else if (size_t at = ptx.find(".reqntid"); at != std::string::npos)
-    ptx.insert(ptx.find('\n', at), " .minnctapersm " + std::to_string(number));
-}
-
-/// Gives kernels the user's limit of registers, in the place of our estimate of programs. As
-/// an argument of ptxas it would give way to how many threads there are.
-static void limitRegisters(std::string &ptx, int registers) {
-  std::string limited;
-  for (llvm::StringRef rest = ptx; !rest.empty();) {
-    auto [line, others] = rest.split('\n');
-    if (!line.starts_with(".minnctapersm"))
-      limited += line.str() + "\n";
-    if (line.starts_with(".reqntid"))
-      limited += ".maxnreg " + std::to_string(registers) + "\n";
-    rest = others;
-  }
-  ptx = std::move(limited);
-}
-
 /// Where dots are that wgmma does, in order.
 static std::vector<std::string> getDotPlaces(llvm::ArrayRef<Remark> remarks) {
   std::vector<std::string> places;
@@ -330,23 +294,14 @@ static Remark addPlace(const std::string &warning, llvm::StringRef ptx,
 static std::optional<UserError> findAssemblyMistake(llvm::StringRef said, llvm::StringRef ptx) {
   unsigned number = 0;
   auto [before, behind] = said.split(", line ");
-  if (behind.consumeInteger(10, number) || number == 0)
+  if (behind.consumeInteger(10, number))
     return std::nullopt;
-  llvm::SmallVector<llvm::StringRef> lines;
-  ptx.split(lines, '\n');
-  if (number > lines.size())
-    return std::nullopt;
-  bool isInside = false;
-  for (llvm::StringRef line : llvm::ArrayRef(lines).take_front(number - 1)) {
-    isInside |= line.contains("// begin inline asm");
-    isInside &= !line.contains("// end inline asm");
-  }
-  if (!isInside)
+  std::optional<llvm::StringRef> line = findInlineAssembly(ptx, number);
+  if (!line)
     return std::nullopt;
   llvm::StringRef words = behind.split('\n').first.split(':').second.trim();
   UserError error("E050",
-                  "ptxas rejects inline assembly: " + words.str() + ", in `" +
-                      lines[number - 1].trim().str() + "`",
+                  "ptxas rejects inline assembly: " + words.str() + ", in `" + line->str() + "`",
                   "write PTX that this architecture has");
   error.location = findSourcePlace(ptx, number);
   return error;
@@ -372,9 +327,7 @@ void CUDACompilation::readRegisters(const PtxasResult &assembled) {
 
 /// The kernel's first line: which of its values has no register is known to ptxas alone.
 SourcePlace CUDACompilation::findKernelPlace(llvm::StringRef ptx) const {
-  std::string place;
-  for (unsigned line = 1, lines = ptx.count('\n'); place.empty() && line <= lines; ++line)
-    place = findSourcePlace(ptx, line);
+  std::string place = findFirstSourcePlace(ptx);
   return SourcePlace::parse(place.empty() ? metadata.name : place);
 }
 
@@ -402,7 +355,7 @@ std::string CUDACompilation::makePTX(std::unique_ptr<llvm::Module> code) {
   else if (options.maxRegisters)
     limitRegisters(ptx, options.maxRegisters);
   // Inline assembly of the kernel's may wait somewhere, too, and who edits PTX may drop ours.
-  metadata.waitsForStream &= llvm::StringRef(ptx).contains("griddepcontrol.wait");
+  metadata.waitsForStream &= waitsForEarlierKernels(ptx);
   record("ptx");
   if (isShown())
     show("ptx", ptx);
@@ -448,14 +401,14 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
     throw;
   }
   readRegisters(assembled);
-  int programs = findNumPrograms(ptx).second;
+  int programs = getProgramsPerSM(ptx);
   // A program more may fit by a few registers, of which ptxas does not know that they matter. With
   // wgmma they are accumulators, and ptxas takes long to spill some.
   if (metadata.spillBytes == 0 && !options.maxRegisters && programs == 0 &&
       getDotPlaces(metadata.remarks).empty())
     if (int more = findOneMoreProgram(metadata, target.machine)) {
       std::string denser = ptx;
-      setNumPrograms(denser, more);
+      setProgramsPerSM(denser, more);
       PtxasResult limited = runPtxas(denser, assembler);
       readRegisters(limited);
       if (metadata.spillBytes == 0) {
@@ -467,12 +420,12 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
   // How many programs are to fit is an estimate, of ours or of ptxas: one less may do, and one
   // has all registers.
   for (int fewer : {programs - 1, 1}) {
-    int number = findNumPrograms(ptx).second;
+    int number = getProgramsPerSM(ptx);
     if (metadata.spillBytes == 0 || options.maxRegisters || isScheduledAgain || fewer < 1 ||
         (number != 0 && fewer >= number) ||
         metadata.numRegisters >= GPUMachine::kMaxAllocatedRegisters)
       continue;
-    setNumPrograms(ptx, fewer);
+    setProgramsPerSM(ptx, fewer);
     PtxasResult roomier = runPtxas(ptx, assembler);
     int spilled = metadata.spillBytes;
     readRegisters(roomier);
@@ -515,19 +468,6 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
 // Schedules that do not fit
 //===----------------------------------------------------------------------===//
 
-/// The registers that warps give themselves which compute; 0 if none do.
-static int findRaisedRegisters(llvm::StringRef ptx) {
-  constexpr llvm::StringLiteral instruction = "setmaxnreg.inc.sync.aligned.u32";
-  int most = 0;
-  for (size_t at = 0; (at = ptx.find(instruction, at)) != llvm::StringRef::npos;) {
-    at += instruction.size();
-    int registers = 0;
-    if (!ptx.drop_front(at).ltrim().consumeInteger(10, registers))
-      most = std::max(most, registers);
-  }
-  return most;
-}
-
 static constexpr int kLanes = GPUMachine::kWarpSize;
 
 /// Registers beyond all that there are with which ptxas need not be asked, and in proportion where
@@ -547,7 +487,7 @@ ScheduleOutcome CUDACompilation::getOutcome(llvm::StringRef ptx,
   outcome.numThreads = kLanes * limits.numWarps;
   outcome.numBlocks = limits.numBlocks;
   outcome.isSpecialized = metadata.numWarps > limits.numWarps;
-  outcome.programs = findNumPrograms(ptx).second;
+  outcome.programs = getProgramsPerSM(ptx);
   if (int raised = findRaisedRegisters(ptx)) {
     outcome.registers = raised;
   } else {

@@ -611,32 +611,4 @@ TEST(NVPTXTarget, AWrappedIndexIsNoConstantAwayFromOneThatDoesNotWrap) {
   EXPECT_THAT(ptx, Not(HasSubstr("256;")));
 }
 
-TEST(PTX, KnowsWhereItsLinesComeFrom) {
-  const char *const ptx = R"(.version 8.0
-.func helper(
-)
-{
-	.loc	2 3 4
-	ret;
-}
-.visible .entry k(
-)
-{
-	mov.b32 %r1, 1;
-	.loc	1 8 15
-	add.s32 %r1, %r1, 1;
-	.loc	2 30 5, function_name $L__info_string1, inlined_at 1 9 3
-	add.s32 %r1, %r1, 2;
-}
-	.file	1 "/a folder/kernel.py"
-	.file	2 "/b.py"
-)";
-  EXPECT_EQ(findSourcePlace(ptx, 6), "/b.py:3:4");
-  EXPECT_EQ(findSourcePlace(ptx, 11), "");
-  EXPECT_EQ(findSourcePlace(ptx, 13), "/a folder/kernel.py:8:15");
-  EXPECT_EQ(findSourcePlace(ptx, 15), "/b.py:30:5");
-  EXPECT_EQ(findSourcePlace(ptx, 1000), "/b.py:30:5");
-  EXPECT_EQ(findSourcePlace("", 3), "");
-}
-
 } // namespace

@@ -484,33 +484,3 @@ void tessera::parsePtxasLog(StringRef log, PtxasResult &result) {
     }
   }
 }
-
-std::string tessera::findSourcePlace(StringRef ptx, unsigned line) {
-  StringRef file, position, rest = ptx;
-  for (unsigned number = 0; number < line && !rest.empty(); ++number) {
-    auto [text, others] = rest.split('\n');
-    rest = others;
-    text = text.trim();
-    if (text.contains(".entry ") || text.contains(".func "))
-      position = "";
-    // .loc 1 8 15
-    if (text.consume_front(".loc"))
-      std::tie(file, position) = text.ltrim().split(' ');
-  }
-  if (position.empty())
-    return "";
-  auto [row, column] = position.ltrim().split(' ');
-  column = column.take_while(isDigit);
-  // .file 1 "name", at the end of the PTX
-  for (rest = ptx; !rest.empty();) {
-    auto [text, others] = rest.split('\n');
-    rest = others;
-    text = text.trim();
-    if (!text.consume_front(".file"))
-      continue;
-    auto [number, name] = text.ltrim().split(' ');
-    if (number == file)
-      return (name.trim().trim('"') + ":" + row + ":" + column).str();
-  }
-  return "";
-}

@@ -90,10 +90,6 @@ private:
 /// Reads what `ptxas -v` wrote.
 void parsePtxasLog(llvm::StringRef log, PtxasResult &result);
 
-/// "file:line:column" of the source from which line `line` of the PTX came, as the `.loc` before
-/// it says; empty if there is none in its function.
-std::string findSourcePlace(llvm::StringRef ptx, unsigned line);
-
 } // namespace tessera
 
 #endif // TESSERA_TARGET_NVPTX_PTXAS_H

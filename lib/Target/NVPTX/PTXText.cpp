@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Target/NVPTX/PTXText.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <algorithm>
+#include <tuple>
+
+using namespace llvm;
+using namespace tessera;
+
+/// The digits behind the first `.minnctapersm`; an empty string at the start of the PTX if there
+/// is none.
+static StringRef findProgramsPerSM(StringRef ptx) {
+  constexpr StringLiteral directive = ".minnctapersm ";
+  size_t at = ptx.find(directive);
+  if (at == StringRef::npos)
+    return ptx.take_front(0);
+  return ptx.drop_front(at + directive.size()).take_while(isDigit);
+}
+
+int tessera::getProgramsPerSM(StringRef ptx) {
+  int number = 0;
+  findProgramsPerSM(ptx).getAsInteger(10, number);
+  return number;
+}
+
+void tessera::setProgramsPerSM(std::string &ptx, int programs) {
+  StringRef place = findProgramsPerSM(ptx);
+  if (!place.empty())
+    ptx.replace(place.data() - ptx.data(), place.size(), std::to_string(programs));
+  else if (size_t at = ptx.find(".reqntid"); at != std::string::npos)
+    ptx.insert(ptx.find('\n', at), " .minnctapersm " + std::to_string(programs));
+}
+
+void tessera::limitRegisters(std::string &ptx, int registers) {
+  std::string limited;
+  for (StringRef rest = ptx; !rest.empty();) {
+    auto [line, others] = rest.split('\n');
+    if (!line.starts_with(".minnctapersm"))
+      limited += line.str() + "\n";
+    if (line.starts_with(".reqntid"))
+      limited += ".maxnreg " + std::to_string(registers) + "\n";
+    rest = others;
+  }
+  ptx = std::move(limited);
+}
+
+int tessera::findRaisedRegisters(StringRef ptx) {
+  constexpr StringLiteral instruction = "setmaxnreg.inc.sync.aligned.u32";
+  int most = 0;
+  for (size_t at = 0; (at = ptx.find(instruction, at)) != StringRef::npos;) {
+    at += instruction.size();
+    int registers = 0;
+    if (!ptx.drop_front(at).ltrim().consumeInteger(10, registers))
+      most = std::max(most, registers);
+  }
+  return most;
+}
+
+bool tessera::waitsForEarlierKernels(StringRef ptx) { return ptx.contains("griddepcontrol.wait"); }
+
+std::optional<StringRef> tessera::findInlineAssembly(StringRef ptx, unsigned line) {
+  SmallVector<StringRef> lines;
+  ptx.split(lines, '\n');
+  if (line == 0 || line > lines.size())
+    return std::nullopt;
+  bool isInside = false;
+  for (StringRef text : ArrayRef(lines).take_front(line - 1)) {
+    isInside |= text.contains("// begin inline asm");
+    isInside &= !text.contains("// end inline asm");
+  }
+  return isInside ? std::optional(lines[line - 1].trim()) : std::nullopt;
+}
+
+std::string tessera::findSourcePlace(StringRef ptx, unsigned line) {
+  StringRef file, position, rest = ptx;
+  for (unsigned number = 0; number < line && !rest.empty(); ++number) {
+    auto [text, others] = rest.split('\n');
+    rest = others;
+    text = text.trim();
+    if (text.contains(".entry ") || text.contains(".func "))
+      position = "";
+    // .loc 1 8 15
+    if (text.consume_front(".loc"))
+      std::tie(file, position) = text.ltrim().split(' ');
+  }
+  if (position.empty())
+    return "";
+  auto [row, column] = position.ltrim().split(' ');
+  column = column.take_while(isDigit);
+  // .file 1 "name", at the end of the PTX
+  for (rest = ptx; !rest.empty();) {
+    auto [text, others] = rest.split('\n');
+    rest = others;
+    text = text.trim();
+    if (!text.consume_front(".file"))
+      continue;
+    auto [number, name] = text.ltrim().split(' ');
+    if (number == file)
+      return (name.trim().trim('"') + ":" + row + ":" + column).str();
+  }
+  return "";
+}
+
+std::string tessera::findFirstSourcePlace(StringRef ptx) {
+  std::string place;
+  for (unsigned line = 1, lines = ptx.count('\n'); place.empty() && line <= lines; ++line)
+    place = findSourcePlace(ptx, line);
+  return place;
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Target/NVPTX/PTXText.h"
+
+#include "gtest/gtest.h"
+
+using namespace tessera;
+
+namespace {
+
+constexpr const char *kKernel = R"(.version 8.0
+.visible .entry k(
+)
+.reqntid 128
+{
+	setmaxnreg.inc.sync.aligned.u32 	232;
+	// begin inline asm
+	mov.u32 %r1, %smid;
+	// end inline asm
+	setmaxnreg.inc.sync.aligned.u32 240;
+	setmaxnreg.dec.sync.aligned.u32 248;
+	ret;
+}
+)";
+
+TEST(PTXText, ProgramsPerSMAreSetWithoutANewLine) {
+  std::string ptx = kKernel;
+  EXPECT_EQ(getProgramsPerSM(ptx), 0);
+  for (int programs : {2, 16, 3}) {
+    setProgramsPerSM(ptx, programs);
+    EXPECT_EQ(getProgramsPerSM(ptx), programs);
+  }
+  std::string expected = kKernel;
+  expected.replace(expected.find(".reqntid 128"), 12, ".reqntid 128 .minnctapersm 3");
+  EXPECT_EQ(ptx, expected);
+}
+
+TEST(PTXText, ALimitOfRegistersReplacesTheNumberOfPrograms) {
+  std::string ptx = ".entry k()\n.reqntid 128\n.minnctapersm 2\n{\n}\n";
+  limitRegisters(ptx, 64);
+  EXPECT_EQ(ptx, ".entry k()\n.reqntid 128\n.maxnreg 64\n{\n}\n");
+}
+
+TEST(PTXText, RaisedRegistersAreTheMostOfAllWarps) {
+  EXPECT_EQ(findRaisedRegisters(kKernel), 240);
+  EXPECT_EQ(findRaisedRegisters("setmaxnreg.dec.sync.aligned.u32 40;"), 0);
+}
+
+TEST(PTXText, InlineAssemblyIsFoundByItsLine) {
+  EXPECT_EQ(findInlineAssembly(kKernel, 8), "mov.u32 %r1, %smid;");
+  for (unsigned line : {0, 1, 6, 10, 1000})
+    EXPECT_EQ(findInlineAssembly(kKernel, line), std::nullopt) << line;
+}
+
+TEST(PTXText, AKernelMayWaitForEarlierOnes) {
+  EXPECT_FALSE(waitsForEarlierKernels(kKernel));
+  EXPECT_TRUE(waitsForEarlierKernels("	griddepcontrol.wait;\n"));
+}
+
+TEST(PTXText, LinesHavePlacesInTheSource) {
+  const char *const ptx = R"(.version 8.0
+.func helper(
+)
+{
+	.loc	2 3 4
+	ret;
+}
+.visible .entry k(
+)
+{
+	mov.b32 %r1, 1;
+	.loc	1 8 15
+	add.s32 %r1, %r1, 1;
+	.loc	2 30 5, function_name $L__info_string1, inlined_at 1 9 3
+	add.s32 %r1, %r1, 2;
+}
+	.file	1 "/a folder/kernel.py"
+	.file	2 "/b.py"
+)";
+  EXPECT_EQ(findSourcePlace(ptx, 6), "/b.py:3:4");
+  EXPECT_EQ(findSourcePlace(ptx, 11), "");
+  EXPECT_EQ(findSourcePlace(ptx, 13), "/a folder/kernel.py:8:15");
+  EXPECT_EQ(findSourcePlace(ptx, 15), "/b.py:30:5");
+  EXPECT_EQ(findSourcePlace(ptx, 1000), "/b.py:30:5");
+  EXPECT_EQ(findSourcePlace("", 3), "");
+  EXPECT_EQ(findFirstSourcePlace(ptx), "/b.py:3:4");
+  EXPECT_EQ(findFirstSourcePlace(kKernel), "");
+}
+
+} // namespace
