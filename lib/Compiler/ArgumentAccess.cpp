@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which arguments a kernel may load from and store to.
+// Finds the arguments that a kernel may load from and store to.
 //
-// Each argument is followed forward through everything that is computed from it, the
-// integer that a pointer was cast to included; an operation that the walk does not
-// know passes its operands on to all its results and to what its regions are given. What a load
-// returns does not belong to the argument any more: behind a pointer found in memory lies other
-// memory.
+// The walk follows each argument forward through every value that is computed from it, including
+// integers that a pointer is cast to. An unknown operation passes its operands to all its results
+// and to the arguments of its regions. A loaded pointer is not followed, since it points to other
+// memory than the argument.
 
 #include "tessera/Compiler/ArgumentAccess.h"
 
@@ -58,7 +57,7 @@ void ArgumentWalk::recordAccess(OpOperand &use) {
   SmallVector<MemoryEffects::EffectInstance> instances;
   effects.getEffects(instances);
   for (const MemoryEffects::EffectInstance &instance : instances) {
-    // An effect on no value in particular (foreign code) may be one on this.
+    // An effect without a value (foreign code) may concern this argument.
     OpOperand *target = instance.getEffectValue<OpOperand *>();
     bool isForeign = use.getOwner()->hasTrait<tile::ForeignCode>();
     if (target ? target != &use : !isForeign)
@@ -86,11 +85,11 @@ void ArgumentWalk::visit(OpOperand &use) {
     auto callee = SymbolTable::lookupNearestSymbolFrom<tile::FuncOp>(op, call.getCalleeAttr());
     if (callee && !callee.isDeclaration())
       add(callee.getBody().getArgument(index));
-    // What a function returns may come from any of its arguments.
+    // The result of a function may depend on any of its arguments.
     for (Value result : call.getResults())
       add(result);
   } else if (!isa<tile::LoadOp, tile::AtomicLoadOp, tile::AtomicRMWOp, tile::AtomicCASOp>(op)) {
-    // A pointer that is written to memory can come back from there.
+    // A pointer that is stored may be loaded again and written to.
     if (isa<tile::StoreOp, tile::AtomicStoreOp>(op) && index == 1)
       argument.isStored = true;
     for (Value result : op->getResults())
@@ -98,7 +97,7 @@ void ArgumentWalk::visit(OpOperand &use) {
     for (Region &region : op->getRegions())
       for (BlockArgument given : region.getArguments())
         add(given);
-    // What such a region returns is what its operation gives.
+    // The operands of such a region's terminator are the results of its operation.
     if (op->hasTrait<OpTrait::IsTerminator>())
       for (Value result : op->getParentOp()->getResults())
         add(result);

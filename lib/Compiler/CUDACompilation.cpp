@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The way of a kernel to an NVIDIA GPU: the steps, one after the other.
+// Compiles a kernel for an NVIDIA GPU, step by step, and chooses a schedule that fits.
 
 #include "Compilation.h"
 
@@ -49,15 +49,16 @@ public:
   }
 
   std::unique_ptr<CompiledKernel> compile(ModuleOp module);
-  /// The part of that which is done on MLIR: brings the module to the stage "llvm".
+  /// Lowers the module to the stage "llvm", the last one that is MLIR.
   void lowerToLLVMDialect(ModuleOp module);
   void lowerTileGPU(ModuleOp module, const ScheduleLimits &limits);
   void lowerThreads(ModuleOp module, const ScheduleLimits &limits);
-  /// Puts functions of libraries into a module of that stage, which otherwise come in later.
+  /// Imports functions of libraries into a module of that stage. `compile` links them later, as
+  /// LLVM IR.
   void importExternFunctions(ModuleOp module);
 
 private:
-  /// A way to compile the kernel, and what came of it.
+  /// A compilation with one schedule, and its outcome.
   struct Attempt {
     ScheduleLimits limits;
     std::string description;
@@ -75,7 +76,7 @@ private:
   Attempt attempt(ModuleOp module, const ScheduleRetry &retry, bool isFirst, bool mayGuess);
   std::unique_ptr<llvm::Module> makeLLVMIR(ModuleOp module);
   std::string makePTX(std::unique_ptr<llvm::Module> code);
-  /// Nothing where that is left to the driver. May change the PTX.
+  /// Returns nothing if the driver assembles the PTX. May change the PTX.
   std::optional<PtxasResult> assemble(std::string &ptx, bool isScheduledAgain);
   std::unique_ptr<CompiledKernel> finish(std::optional<PtxasResult> assembled, std::string ptx);
   ScheduleOutcome getOutcome(llvm::StringRef ptx, const ScheduleLimits &limits) const;
@@ -89,7 +90,7 @@ private:
   std::optional<EarlyPtxas> early;
 };
 
-/// Stages that a loop is to have at most, as loops and options ask for them.
+/// The most stages that a loop or the options request.
 static int getMostStages(ModuleOp module, const CompileOptions &options) {
   int64_t most = options.numStages;
   module.walk([&](scf::ForOp loop) {
@@ -137,7 +138,7 @@ void CUDACompilation::setOptions(GPUPipelineOptions &pipeline, const ScheduleLim
   pipeline.skew = limits.skew;
   pipeline.mostPrograms = limits.mostPrograms;
   pipeline.numStages = std::min(options.numStages, limits.mostStages);
-  // Warps that hand registers to others need all that there are.
+  // Warps can exchange registers only if the kernel has all of an SM's registers.
   pipeline.tensorMaps = options.tensorMaps && options.maxRegisters == 0;
   pipeline.deterministic = options.deterministic;
   pipeline.limitLaunches = options.tensorMaps;
@@ -147,7 +148,7 @@ void CUDACompilation::setOptions(GPUPipelineOptions &pipeline, const ScheduleLim
   pipeline.refusedPlans = options.refusedPlans;
 }
 
-/// Up to the stage "tilegpu".
+/// Lowers the module to the stage "tilegpu".
 void CUDACompilation::lowerTileGPU(ModuleOp module, const ScheduleLimits &limits) {
   DiagnosticCollector diagnostics(module.getContext());
   module.walk([&](scf::ForOp loop) {
@@ -163,7 +164,7 @@ void CUDACompilation::lowerTileGPU(ModuleOp module, const ScheduleLimits &limits
   llvm::append_range(metadata.remarks, diagnostics.remarks);
 }
 
-/// From there up to the stage "llvm".
+/// Lowers the module from "tilegpu" to "llvm".
 void CUDACompilation::lowerThreads(ModuleOp module, const ScheduleLimits &limits) {
   DiagnosticCollector diagnostics(module.getContext());
   GPUPipelineOptions pipeline;
@@ -173,7 +174,7 @@ void CUDACompilation::lowerThreads(ModuleOp module, const ScheduleLimits &limits
   llvm::append_range(metadata.remarks, diagnostics.remarks);
 }
 
-/// The functions that a module of the stage "llvm" has from libraries.
+/// The library functions that a module of the stage "llvm" calls.
 static std::vector<ExternFunction> getExternFunctions(ModuleOp module) {
   std::vector<ExternFunction> functions;
   for (auto function : module.getOps<LLVM::LLVMFuncOp>())
@@ -233,9 +234,10 @@ std::unique_ptr<CompiledKernel> CUDACompilation::compile(ModuleOp module) {
     if (PtxasOptions assembler = getPtxasOptions(); !assembler.path.empty())
       early.emplace(assembler);
   } catch (const UserError &) {
-    // A missing ptxas is reported when it is wanted: mistakes in the kernel come first.
+    // A missing ptxas is reported only when it is needed, so that mistakes in the kernel are
+    // reported first.
   }
-  // Who edits stages wants what is written there.
+  // If a user edits stages, the edited code must be compiled as it is, without retries.
   if (options.startStage == "tile" && options.overrideDir.empty() && options.maxRegisters == 0)
     return compileWithRetries(module);
   lowerToLLVMDialect(module);
@@ -257,7 +259,7 @@ std::unique_ptr<llvm::Module> CUDACompilation::makeLLVMIR(ModuleOp module) {
   return code;
 }
 
-/// Where dots are that wgmma does, in order.
+/// The source locations of wgmma dots, in order.
 static std::vector<std::string> getDotPlaces(llvm::ArrayRef<Remark> remarks) {
   std::vector<std::string> places;
   for (const Remark &remark : remarks)
@@ -267,8 +269,9 @@ static std::vector<std::string> getDotPlaces(llvm::ArrayRef<Remark> remarks) {
   return places;
 }
 
-/// What ptxas says of wgmma is about dots. It names a line of the PTX; or, as 13.0 does,
-/// none: then any of the dots may be meant.
+/// Adds a source location to a warning of ptxas about wgmma, which concerns dots. If the warning
+/// names a line of the PTX, the line has a location. ptxas 13.0 names none: then any of the dots
+/// may be meant.
 static Remark addPlace(const std::string &warning, llvm::StringRef ptx,
                        llvm::ArrayRef<Remark> remarks) {
   Remark result{RemarkKind::Assembler, {}, warning, {}};
@@ -289,8 +292,8 @@ static Remark addPlace(const std::string &warning, llvm::StringRef ptx,
   return result;
 }
 
-/// The user's mistake, if the first error of ptxas ("..., line 33; error   : ...") is about a line
-/// of inline assembly.
+/// The user error for the first error of ptxas ("..., line 33; error : ..."), if its line is inline
+/// assembly.
 static std::optional<UserError> findAssemblyMistake(llvm::StringRef said, llvm::StringRef ptx) {
   unsigned number = 0;
   auto [before, behind] = said.split(", line ");
@@ -325,7 +328,7 @@ void CUDACompilation::readRegisters(const PtxasResult &assembled) {
     }
 }
 
-/// The kernel's first line: which of its values has no register is known to ptxas alone.
+/// The kernel's first line. Only ptxas knows which of the kernel's values has no register.
 SourcePlace CUDACompilation::findKernelPlace(llvm::StringRef ptx) const {
   std::string place = findFirstSourcePlace(ptx);
   return SourcePlace::parse(place.empty() ? metadata.name : place);
@@ -354,7 +357,7 @@ std::string CUDACompilation::makePTX(std::unique_ptr<llvm::Module> code) {
     ptx = *text;
   else if (options.maxRegisters)
     limitRegisters(ptx, options.maxRegisters);
-  // Inline assembly of the kernel's may wait somewhere, too, and who edits PTX may drop ours.
+  // The kernel's inline assembly may wait, too, and an edited PTX may lack the wait.
   metadata.waitsForStream &= waitsForEarlierKernels(ptx);
   record("ptx");
   if (isShown())
@@ -362,10 +365,10 @@ std::string CUDACompilation::makePTX(std::unique_ptr<llvm::Module> code) {
   return ptx;
 }
 
-/// How many programs an SM runs if each thread gives up some of the registers that ptxas took: one
-/// more than now; 0 if that takes too many of them, or there is no room for another reason. A
-/// second program is worth a quarter of them, since alone one waits at each of its barriers; a
-/// third or fourth an eighth, and beyond that one more hides little.
+/// The number of programs an SM if each thread gives up some of its registers: one more than now.
+/// Returns 0 if that takes too many registers, or if other resources are exhausted. A second
+/// program is worth a quarter of the registers, since a single one stalls at each of its barriers.
+/// A third or fourth is worth an eighth, and further ones hide little latency.
 static int findOneMoreProgram(const KernelMetadata &metadata, const GPUMachine &machine) {
   constexpr int kMostPrograms = 4;
   int threads = GPUMachine::kWarpSize * metadata.numWarps;
@@ -402,8 +405,9 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
   }
   readRegisters(assembled);
   int programs = getProgramsPerSM(ptx);
-  // A program more may fit by a few registers, of which ptxas does not know that they matter. With
-  // wgmma they are accumulators, and ptxas takes long to spill some.
+  // One more program may fit if ptxas saves a few registers, which it does only under a limit.
+  // Kernels with wgmma are excluded: their registers are accumulators, and ptxas takes long to
+  // spill some.
   if (metadata.spillBytes == 0 && !options.maxRegisters && programs == 0 &&
       getDotPlaces(metadata.remarks).empty())
     if (int more = findOneMoreProgram(metadata, target.machine)) {
@@ -417,8 +421,8 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
       }
       readRegisters(assembled);
     }
-  // How many programs are to fit is an estimate, of ours or of ptxas: one less may do, and one
-  // has all registers.
+  // The number of programs an SM is an estimate. If the kernel spills, try one program less, then a
+  // single one, which has all registers.
   for (int fewer : {programs - 1, 1}) {
     int number = getProgramsPerSM(ptx);
     if (metadata.spillBytes == 0 || options.maxRegisters || isScheduledAgain || fewer < 1 ||
@@ -470,9 +474,9 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
 
 static constexpr int kLanes = GPUMachine::kWarpSize;
 
-/// Registers beyond all that there are with which ptxas need not be asked, and in proportion where
-/// a thread can have fewer. What is counted is not exact, and a schedule that fits nearly may be
-/// the best there is.
+/// If a schedule needs so many registers more than a thread has, ptxas is not run. The margin
+/// scales with the registers available. It is not 0 because the count is inexact, and a schedule
+/// that almost fits may be the best one.
 static constexpr int64_t kHopelessRegisters = 64;
 
 static bool isHopeless(int64_t neededRegisters, int numWarps) {
@@ -480,7 +484,7 @@ static bool isHopeless(int64_t neededRegisters, int numWarps) {
   return neededRegisters > available + kHopelessRegisters * available / GPUMachine::kMaxRegisters;
 }
 
-/// What is known of a schedule by its PTX.
+/// The outcome of a schedule as far as its PTX shows it.
 ScheduleOutcome CUDACompilation::getOutcome(llvm::StringRef ptx,
                                             const ScheduleLimits &limits) const {
   ScheduleOutcome outcome;
@@ -499,9 +503,9 @@ ScheduleOutcome CUDACompilation::getOutcome(llvm::StringRef ptx,
   return outcome;
 }
 
-/// True if blocks of a cluster have a part each of all that a kernel computes with: each has all
-/// operands of a dot, the whole source of a gather or of a reshape through shared memory, and all
-/// bins of a histogram.
+/// True if the blocks of a cluster divide all tiles of a kernel. Some ops are not divided. Each
+/// block has all operands of a dot, all bins of a histogram, and the whole source of a gather or of
+/// a reshape through shared memory.
 static bool sharesTilesBetweenBlocks(ModuleOp module) {
   WalkResult result = module.walk([](Operation *op) {
     return isa<tile::DotOp, tile::DotScaledOp, tile::GatherOp, tile::HistogramOp,
@@ -536,7 +540,7 @@ CUDACompilation::Attempt CUDACompilation::attempt(ModuleOp module, const Schedul
   mayGuess &= retry.canWiden() || retry.canSpread();
   try {
     lowerTileGPU(module, result.limits);
-    // Tiles are counted first: lowering more of them than fit takes long.
+    // Registers of tiles are counted first, since lowering far too many takes long.
     int64_t needed = 0;
     if (auto kernel = module.lookupSymbol<tile::FuncOp>(metadata.name); kernel && mayGuess)
       needed = tilegpu::countHeldRegisters(kernel);
@@ -580,8 +584,8 @@ CUDACompilation::Attempt CUDACompilation::attempt(ModuleOp module, const Schedul
 
 std::unique_ptr<CompiledKernel> CUDACompilation::compileWithRetries(ModuleOp module) {
   lowerTile(module);
-  // Foreign code may ask how many warps there are, and of programs that wait for each other there
-  // are as many as somebody found to fit.
+  // Inline assembly may read the number of warps. If programs wait for each other, the user has
+  // chosen a number of them that fits.
   bool mayChange = !seesMachine && !waitsForPrograms(module);
   ClusterLimits clusters;
   if (mayChange && options.numCTAs == 1 && sharesTilesBetweenBlocks(module))
@@ -617,7 +621,7 @@ std::unique_ptr<CompiledKernel> CUDACompilation::compileWithRetries(ModuleOp mod
   Attempt chosen = std::move(attempts[best]);
   if (chosen.refusal)
     std::rethrow_exception(chosen.refusal);
-  // What is dumped is of the last one.
+  // The dumped stages are those of the last attempt; replace them by those of the chosen one.
   if (best + 1 != attempts.size() && !options.dumpDir.empty())
     for (auto &[stage, text] : chosen.stages)
       writeStageFile(getStagePath(options.dumpDir, chosen.metadata.name, stage), text);

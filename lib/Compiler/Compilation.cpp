@@ -28,7 +28,8 @@ using namespace tessera;
 
 namespace {
 
-/// What LLVM reports while it makes code. Without a handler an error ends the process.
+/// Collects errors that LLVM reports during code generation. Without a handler, an error ends the
+/// process.
 struct LLVMReports : llvm::DiagnosticHandler {
   explicit LLVMReports(std::string &errors) : errors(errors) {}
   bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
@@ -43,11 +44,11 @@ struct LLVMReports : llvm::DiagnosticHandler {
   std::string &errors;
 };
 
-/// What a pass takes at most, for an operation that it works on.
+/// An upper bound of the memory that a pass needs for each operation.
 constexpr size_t kBytesPerOperation = 4 << 10;
 
-/// For a pass. No exception may come out of where it is asked for: without enough, memory has
-/// run out already.
+/// Reserves the memory of a pass before it runs. No exception may leave an action handler. If
+/// memory is insufficient, the reserve is released, and the compilation fails later.
 void requireMemory(ModuleOp module) {
   size_t numOperations = 0;
   module.walk([&](Operation *) { ++numOperations; });
@@ -58,8 +59,8 @@ void requireMemory(ModuleOp module) {
   }
 }
 
-/// Once the thread is asked to end, what is left of the passes does nothing. A pass that runs goes
-/// on: its patterns are actions, too, and a dialect conversion that misses one ends the process.
+/// Runs the passes. After a cancellation, the remaining passes are skipped. A running pass must
+/// finish: its patterns are actions, too, and a dialect conversion that skips one ends the process.
 bool runUnlessCancelled(PassManager &passes, ModuleOp module) {
   MLIRContext *context = module.getContext();
   bool isLimited = hasMemoryLimit();
@@ -69,7 +70,7 @@ bool runUnlessCancelled(PassManager &passes, ModuleOp module) {
           return transform();
         if (isLimited)
           requireMemory(module);
-        // A pass without an argument has passes in it.
+        // A pass without an argument is a pipeline of passes.
         llvm::StringRef pass = cast<PassExecutionAction>(action).getPass().getArgument();
         std::optional<TimedPart> timed;
         if (!pass.empty())
@@ -100,7 +101,7 @@ std::unique_ptr<CompiledKernel> Compilation::compileText(llvm::StringRef text,
 void Compilation::lowerTile(ModuleOp module) {
   metadata.name = selectKernel(module, options.entry);
   lower(module, "tile", [](OpPassManager &) {});
-  // Only LLVM knows whether assembly fits its operands, and who edits stages makes mistakes.
+  // Only LLVM can check that assembly fits its operands, and an edited stage may have mistakes.
   bool mayBeEdited = !options.overrideDir.empty() || options.startStage != "tile";
   hasForeignCode =
       mayBeEdited ||
@@ -110,7 +111,7 @@ void Compilation::lowerTile(ModuleOp module) {
     setKernelArguments(module, describeArguments(kernel));
   setWaitsForPrograms(module);
   lower(module, "tile-opt", [&](OpPassManager &passes) {
-    // What is behind the arguments of a GPU's kernel compute-sanitizer knows.
+    // On a GPU, compute-sanitizer checks accesses.
     if (options.debug && options.target == "cpu")
       buildCheckPipeline(passes, /*expand=*/true);
     buildTilePipeline(passes);
@@ -180,7 +181,7 @@ std::unique_ptr<llvm::Module> Compilation::translate(ModuleOp module) {
   llvm::Function *function = code->getFunction(metadata.name);
   if (!function || function->isDeclaration())
     throw InternalError("no function '" + metadata.name + "' is left after lowering");
-  // Nothing but the kernel is seen from outside, so LLVM may do with the rest as it likes.
+  // Only the kernel is visible from outside, so LLVM may change or remove all other functions.
   for (llvm::Function &other : *code)
     if (!other.isDeclaration())
       other.setLinkage(llvm::GlobalValue::InternalLinkage);

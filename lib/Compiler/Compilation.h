@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One kernel on its way through the named stages: what is the same for every target.
+// The compilation of one kernel through the named stages: the part that all targets share.
 
 #ifndef TESSERA_LIB_COMPILER_COMPILATION_H
 #define TESSERA_LIB_COMPILER_COMPILATION_H
@@ -25,33 +25,33 @@ public:
   Compilation(const CompileOptions &options, llvm::ArrayRef<llvm::StringLiteral> stageNames);
   virtual ~Compilation() = default;
 
-  /// Goes on from the text of the stage "llvmir".
+  /// Continues from the text of the stage "llvmir".
   std::unique_ptr<CompiledKernel> compileText(llvm::StringRef text, llvm::StringRef fileName);
 
 protected:
-  /// Machine code of LLVM IR, and what the launcher asks of it.
+  /// Generates machine code, and the metadata that the launcher needs.
   virtual std::unique_ptr<CompiledKernel> generateCode(std::unique_ptr<llvm::Module> code) = 0;
-  /// Chooses the kernel, and brings the module to "tile-opt", the last stage that is the
-  /// same for every target.
+  /// Chooses the kernel, and lowers the module to "tile-opt", the last stage that all targets
+  /// share.
   void lowerTile(mlir::ModuleOp module);
-  /// Brings the module to a stage by the passes that `build` adds. Does nothing for
-  /// stages that lie before the module's own, and runs nothing for that one.
+  /// Lowers the module to a stage by the passes that `build` adds. Does nothing for stages before
+  /// the module's own, and runs no passes for that one.
   void lower(mlir::ModuleOp module, llvm::StringRef stage,
              llvm::function_ref<void(mlir::OpPassManager &)> build);
-  /// The module in LLVM IR, with what the kernel's launch needs to know written into it.
-  /// The kernel alone is seen from outside.
+  /// Translates the module to LLVM IR, and writes the kernel's metadata into it. Only the kernel
+  /// has external linkage.
   std::unique_ptr<llvm::Module> translate(mlir::ModuleOp module);
-  /// Puts the user's edited LLVM IR in the place of ours, if there is any.
+  /// Replaces the LLVM IR by the user's edited one, if there is one.
   void replaceByOverride(std::unique_ptr<llvm::Module> &code);
 
-  /// True if anybody wants to see a stage.
+  /// True if the options ask for the stages' text.
   bool isShown() const { return options.keepStages || !options.dumpDir.empty(); }
-  /// Keeps and dumps the text of a stage.
+  /// Stores and dumps the text of a stage.
   void show(llvm::StringRef stage, const std::string &text);
   std::optional<std::string> readOverride(llvm::StringRef stage) const;
-  /// Throws what LLVM has reported since the last call.
+  /// Throws if LLVM has reported errors.
   void checkLLVM(llvm::StringRef step) const;
-  /// The time since the last call goes to `stage`.
+  /// Records the time since the last call as that of `stage`.
   void record(llvm::StringRef stage);
 
   const CompileOptions &options;

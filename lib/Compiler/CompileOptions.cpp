@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reads the options of a compilation. They come from a user's call or environment, so
-// whatever is wrong with them is told by name.
+// Reads the options of a compilation. They come from a user's call or environment, so an error
+// names the option.
 
 #include "tessera/Compiler/Compiler.h"
 #include "tessera/Support/UserError.h"
@@ -42,7 +42,7 @@ void read(StringRef key, const json::Value &value, std::string &option) {
   option = string->str();
 }
 
-/// A string out of a few.
+/// Reads a string that must be one of a few.
 std::string readChoice(StringRef key, const json::Value &value, ArrayRef<StringRef> choices) {
   std::optional<StringRef> string = value.getAsString();
   if (!string || !is_contained(choices, *string))
@@ -133,7 +133,7 @@ CompileOptions CompileOptions::parse(StringRef text) {
       throw UserError("E062", "unknown option '" + key.str() + "'");
     }
   }
-  // What comes after LLVM IR is no longer ours to read.
+  // Stages after LLVM IR cannot be parsed.
   ArrayRef<StringLiteral> stages = (options.target == "cuda" ? kCUDAStages : kStages).drop_back(2);
   if (!is_contained(stages, options.startStage))
     fail("start_stage", options.startStage, "one of " + join(stages.begin(), stages.end(), ", "));

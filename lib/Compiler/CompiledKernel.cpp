@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A kernel in machine code: loading, launching, and its form on disk.
+// Loads, launches and serialises compiled kernels.
 
 #include "tessera/Compiler/CompiledKernel.h"
 
@@ -91,7 +91,7 @@ std::optional<StringRef> CompiledKernel::getStage(StringRef name) const {
   return std::nullopt;
 }
 
-/// What a failed assertion or check looks like to the user.
+/// The user error for a failed assertion or check.
 static UserError describeFault(const KernelMetadata &metadata, const host::Fault &fault,
                                ArrayRef<uint64_t> args, ArrayRef<ArgumentMemory> memory) {
   if (fault.site < 0 || static_cast<size_t>(fault.site) >= metadata.sites.size())
@@ -118,7 +118,7 @@ static UserError describeFault(const KernelMetadata &metadata, const host::Fault
   return describeAssertion(metadata.name, &fault.program[0], site.message, location);
 }
 
-/// The arguments that a condition of a launch is about, and what they are.
+/// Describes the arguments of a launch condition, and their values.
 static std::string describeCondition(const cuda::LaunchExpression &condition,
                                      ArrayRef<uint64_t> args) {
   std::string text;
@@ -133,7 +133,6 @@ static std::string describeCondition(const cuda::LaunchExpression &condition,
   return text;
 }
 
-/// Of a grid.
 static constexpr int kNumAxes = 3;
 
 void CompiledKernel::checkLaunch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args) const {
@@ -154,7 +153,7 @@ void CompiledKernel::checkLaunch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args
   }
 }
 
-/// Apart, for the room that shapes take on the stack: most kernels have no limits.
+/// A function of its own, since shapes take space on the stack and most kernels have no limits.
 [[gnu::noinline]] static bool evaluateLimits(const tessera_limits &limits, ArrayRef<int32_t> grid,
                                              ArrayRef<uint64_t> args) {
   tessera_shape shapes[cuda::LoadedKernel::kMaxTensorMaps];
@@ -227,7 +226,7 @@ cuda::Division CompiledKernel::chooseDivision(int device, ArrayRef<int32_t> grid
   }
 }
 
-/// True if a kernel asks for the memory behind its arguments.
+/// True if a kernel checks accesses against the memory behind its arguments.
 static bool checksAccesses(const KernelMetadata &metadata) {
   return llvm::any_of(metadata.sites, [](const KernelSite &site) { return !site.access.empty(); });
 }
@@ -277,7 +276,7 @@ template <typename Range, typename Get> static std::string list(const Range &val
   return "(" + text + ")";
 }
 
-/// Which argument it is that a launch can make no tensor map of, or that overlaps another one.
+/// Describes the argument that allows no tensor map, or that overlaps another one.
 static std::string describeMissingMap(const KernelMetadata &metadata, ArrayRef<int32_t> grid,
                                       ArrayRef<uint64_t> args) {
   for (const cuda::ArraysApart &pair : metadata.arraysApart)
@@ -389,7 +388,7 @@ std::unique_ptr<CompiledKernel> CompiledKernel::deserialize(StringRef bytes) {
     throw InternalError("a compiled kernel is of launch version " +
                         std::to_string(metadata.abiVersion) + ", this library of " +
                         std::to_string(host::kHostABIVersion));
-  // It was loaded by another process, in another time.
+  // Another process loaded it then; this process adds its own time.
   if (!metadata.stageTimes.empty() && metadata.stageTimes.back().stage == "load")
     metadata.stageTimes.pop_back();
   return std::make_unique<CompiledKernel>(std::move(metadata), body.drop_front(length).str(),

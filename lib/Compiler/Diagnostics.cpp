@@ -18,7 +18,7 @@ DiagnosticCollector::DiagnosticCollector(MLIRContext *context)
           report.place = SourcePlace::of(diagnostic.getLocation());
           report.id = getUserErrorId(diagnostic).str();
           report.text = diagnostic.str();
-          // MLIR's own first note is the whole operation.
+          // MLIR attaches a note of its own, the whole operation.
           for (Diagnostic &note : diagnostic.getNotes())
             if (std::string text = note.str(); text.rfind("see current operation", 0) != 0) {
               report.note = std::move(text);
@@ -26,7 +26,7 @@ DiagnosticCollector::DiagnosticCollector(MLIRContext *context)
             }
         } else {
           Remark remark = Remark::of(diagnostic);
-          // Copies of an op, before a loop and in it, have one line.
+          // Copies of an op, such as those before a loop and in it, have equal remarks.
           if (!llvm::is_contained(remarks, remark))
             remarks.push_back(std::move(remark));
         }
@@ -38,7 +38,7 @@ void DiagnosticCollector::fail(const std::string &where, const std::string &repr
     throw InternalError(where + " failed without saying why", reproducer);
   const Report &first = errors.front();
   if (!first.id.empty()) {
-    // What to do about it stands after the message, or in the note.
+    // The fix stands behind the message's semicolon, or in the note.
     auto [message, advice] = llvm::StringRef(first.text).split("; ");
     std::string fix = advice.str();
     if (!first.note.empty())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What MLIR says while compiling, as errors of ours.
+// Turns diagnostics of MLIR into exceptions and remarks.
 
 #ifndef TESSERA_LIB_COMPILER_DIAGNOSTICS_H
 #define TESSERA_LIB_COMPILER_DIAGNOSTICS_H
@@ -13,16 +13,16 @@
 
 namespace tessera {
 
-/// Catches the diagnostics of a context while it lives.
+/// Collects the diagnostics of a context during its lifetime.
 class DiagnosticCollector {
 public:
   explicit DiagnosticCollector(mlir::MLIRContext *context);
 
-  /// Throws what the errors amount to: UserError if the first has an id (emitUserError), else
-  /// InternalError. `where` names the step that failed.
+  /// Throws the first error: as UserError if it has an id (emitUserError), else as InternalError.
+  /// `where` names the step that failed.
   [[noreturn]] void fail(const std::string &where, const std::string &reproducer) const;
 
-  /// Throws the first error as the user's mistake (E062): in a file that a user has edited.
+  /// Throws the first error as a UserError (E062), for a file that a user has edited.
   [[noreturn]] void failAsUser() const;
 
   /// Warnings and remarks.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The way of a kernel to the CPU: the steps, one after the other.
+// Compiles a kernel for the CPU, step by step.
 
 #include "Compilation.h"
 

@@ -78,7 +78,7 @@ void tessera::setWaitsForPrograms(ModuleOp module) {
     auto load = dyn_cast<tile::LoadOp>(op);
     bool looksAgain = isa<tile::AtomicLoadOp, tile::AtomicRMWOp, tile::AtomicCASOp>(op) ||
                       (load && load.getIsVolatile());
-    // What a function of the kernel's does, its caller may repeat.
+    // The caller of a function may loop.
     bool isRepeated = looksAgain && (op->getParentOfType<scf::WhileOp>() ||
                                      !op->getParentOfType<tile::FuncOp>().isKernel());
     return isRepeated ? WalkResult::interrupt() : WalkResult::advance();
@@ -167,7 +167,7 @@ static cuda::LaunchExpression toLaunchExpression(AffineExpr expr,
   return result;
 }
 
-/// By their size: nothing is computed with them on the way.
+/// Types are mapped by their size, since launches do not compute with these values.
 static cuda::TensorMapElement toElement(Type type) {
   using cuda::TensorMapElement;
   if (type.isBF16())
@@ -259,7 +259,7 @@ static void readProgramBounds(ModuleOp module, KernelMetadata &metadata) {
 static void readDivisibleSum(ModuleOp module, KernelMetadata &metadata) {
   metadata.divisibleSum.reset();
   auto sum = module->getAttrOfType<tilegpu::DivisibleSumAttr>(tilegpu::kDivisibleSumAttr);
-  // Of programs that wait for each other there are as many as somebody found to fit.
+  // If programs wait for each other, the user has chosen a number of them that fits.
   if (!sum || metadata.waitsForPrograms)
     return;
   if (!cuda::ProgramBound::parse(sum.getUpper(), metadata.arguments.size()))
@@ -302,7 +302,7 @@ static void readTensorMaps(ModuleOp module, KernelMetadata &metadata) {
 // All attributes
 //===----------------------------------------------------------------------===//
 
-/// Members of a dictionary, with a default for what is missing: people edit these.
+/// Members of a dictionary, with a default for missing ones, since users edit these.
 static std::string getString(DictionaryAttr dictionary, llvm::StringRef name) {
   auto attribute = dictionary.getAs<StringAttr>(name);
   return attribute ? attribute.str() : "";
@@ -340,7 +340,7 @@ void tessera::readKernelAttributes(ModuleOp module, KernelMetadata &metadata) {
   auto kernel = module.lookupSymbol<FunctionOpInterface>(metadata.name);
   if (!kernel)
     return;
-  // A program may have more warps than those that compute.
+  // A program may have more warps than those that compute: the producer's.
   if (auto threads = kernel->getAttrOfType<DenseI32ArrayAttr>(kThreads))
     metadata.numWarps = threads[0] / 32;
   metadata.waitsForStream = kernel->hasAttr(kWaitsForStreamAttr);

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the launcher must know about a kernel travels with the IR, so that every stage
-// can be written to a file and compiled on from there:
+// Facts that the launcher needs about a kernel are attributes of the IR. So every stage can be
+// written to a file, and compiling can continue from there:
 //
-//   module { ... } attributes {
-//     tile.arguments = [{type = "ptr<f32>", loaded = true, stored = false}, ...]
-//   }                                       set here, from tile IR
-//   module {tile.waits_for_programs}        the same
-//   func @k {strips.scratch_bytes = 4096,   by strips-materialize
-//            strips.sites = [{message = "...", file = "k.py", line = 3, column = 4}]}
-//                                           by strips-lower-programs
-//   module {tilegpu.num_warps, tilegpu.shared_bytes}   of a kernel for a GPU
-//   module {tilegpu.tensor_maps, tilegpu.launch_conditions}   set here, from tilegpu IR
-//   module {tile.launch_limits, tile.limited_programs}   by tile-limit-launches
-//   !tessera.kernel = !{!"{...}"}           LLVM IR: all of it, as JSON
+//     module {tile.arguments = [{type = "ptr<f32>", loaded = true, stored = false}, ...]}
+//                                             set here, from tile IR
+//     module {tile.waits_for_programs}        the same
+//     func @k {strips.scratch_bytes = 4096,   by strips-materialize
+//              strips.sites = [{message = "...", file = "k.py", line = 3, column = 4}]}
+//                                             by strips-lower-programs
+//     module {tilegpu.num_warps, tilegpu.shared_bytes}          of a kernel for a GPU
+//     module {tilegpu.tensor_maps, tilegpu.launch_conditions}   set here, from tilegpu IR
+//     module {tile.launch_limits, tile.limited_programs}        by tile-limit-launches
+//     !tessera.kernel = !{!"{...}"}           LLVM IR: all of it, as JSON
 
 #ifndef TESSERA_LIB_COMPILER_KERNELATTRIBUTES_H
 #define TESSERA_LIB_COMPILER_KERNELATTRIBUTES_H
@@ -30,29 +29,30 @@ class Module;
 
 namespace tessera {
 
-/// The name of the kernel to compile: `entry`, or the only one there is. Erases other
-/// kernels. Throws UserError (E062) if there is no such kernel or more than one.
+/// The name of the kernel to compile: `entry`, or the module's only kernel. Erases other kernels.
+/// Throws UserError (E062) if there is no such kernel or more than one.
 std::string selectKernel(mlir::ModuleOp module, const std::string &entry);
 
 void setKernelArguments(mlir::ModuleOp module, llvm::ArrayRef<KernelArgument> arguments);
 
-/// Writes down whether a program of the kernel may loop until another one has written
-/// something: it has an atomic operation or a volatile load in a `while`.
+/// Sets an attribute if a program of the kernel may loop until another one has written a value.
+/// That is the case if an atomic operation or a volatile load is in a `while`.
 void setWaitsForPrograms(mlir::ModuleOp module);
-/// True if that is written down.
+/// True if that attribute is set.
 bool waitsForPrograms(mlir::ModuleOp module);
 
-/// Writes down what is to be passed behind the kernel's arguments, if the kernel is a
-/// tile.func.
+/// Sets the attributes of tensor maps, which a launch passes behind the arguments, if the kernel is
+/// a tile.func.
 void setTensorMaps(mlir::ModuleOp module);
 
-/// Writes down how many tiles the longest ring of the kernel's loops holds, if there is one.
+/// Sets the attribute of the number of tiles in the longest ring of the kernel's loops, if there is
+/// a ring.
 void setNumStages(mlir::ModuleOp module);
 
-/// Reads what the attributes of a module in the LLVM dialect say.
+/// Reads these attributes of a module in the LLVM dialect.
 void readKernelAttributes(mlir::ModuleOp module, KernelMetadata &metadata);
 
-/// Into LLVM IR, and from it. Throws UserError (E062) where there is nothing to read.
+/// Write the metadata into LLVM IR, and read it. Reading throws UserError (E062) if there is none.
 void writeKernelMetadata(llvm::Module &module, const KernelMetadata &metadata);
 void readKernelMetadata(const llvm::Module &module, KernelMetadata &metadata);
 

@@ -172,7 +172,7 @@ static bool fromJSON(const json::Value &value, ArrayRange::Dim &dim, json::Path 
     return false;
   if (first.empty())
     return true;
-  // How many arguments there are is known to whoever wrote it.
+  // The number of arguments is unknown here; the writer has checked it.
   dim.first = ProgramBound::parse(first, std::numeric_limits<int>::max());
   return dim.first.has_value();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a launch of a lowered module makes of its arguments, for those who launch without
-// compiling: the simulator.
+// Reads the launch's tensor maps and conditions from a lowered module, for the simulator, which
+// launches without compiling.
 
 #include "KernelAttributes.h"
 #include "tessera/Analysis/Order/MemoryOrder.h"

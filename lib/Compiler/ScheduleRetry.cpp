@@ -12,10 +12,10 @@ bool ScheduleOutcome::isBetterThan(const ScheduleOutcome &other) const {
     return !isRefused;
   if (neededRegisters != 0)
     return neededRegisters < other.neededRegisters;
-  // What is needed at least is less than what would be spilled.
+  // The predicted need is a lower bound, so it can be compared with actual spills.
   if (other.neededRegisters != 0)
     return spillBytes < GPUMachine::kRegisterBytes * (other.neededRegisters - other.registers);
-  // More threads are not for nothing, nor are blocks that wait for each other.
+  // More threads have a cost, and so do blocks that wait for each other.
   if (numThreads > other.numThreads || numBlocks > other.numBlocks)
     return 2 * spillBytes * numThreads <= other.spillBytes * other.numThreads &&
            other.spillBytes != 0;
@@ -33,14 +33,14 @@ std::string ScheduleOutcome::describe() const {
   return std::to_string(spillBytes) + " bytes of a thread are spilled, which has " + have;
 }
 
-/// All choices once more, but for longer rings than fit.
+/// Limits that allow every feature again, except rings that do not fit.
 ScheduleLimits ScheduleRetry::limited(int numWarps, int numBlocks) const {
   ScheduleLimits all{numWarps, numBlocks};
   all.mostStages = limits.mostStages;
   return all;
 }
 
-/// A thread of twice the warps needs half of the registers at best.
+/// Doubles the warps, which halves a thread's registers at best.
 bool ScheduleRetry::widen(int64_t neededRegisters) {
   if (!canWiden())
     return false;
@@ -53,7 +53,7 @@ bool ScheduleRetry::widen(int64_t neededRegisters) {
   return true;
 }
 
-/// Threads of fewer warps may have more registers, and then at least spill.
+/// Reduces the warps. A thread then has more registers, and ptxas can at least spill.
 bool ScheduleRetry::narrow() {
   if (!mayWiden || limits.numWarps <= kMostWarpsWithAllRegisters || limits.numWarps > wanted)
     return false;
@@ -63,14 +63,13 @@ bool ScheduleRetry::narrow() {
   return true;
 }
 
-/// Each of several blocks has a part of every tile, and all the warps that were asked for.
+/// Doubles the blocks of a cluster. Each block has a part of every tile, and all requested warps.
 bool ScheduleRetry::spread(const ScheduleOutcome &outcome) {
   int64_t held = GPUMachine::kRegisterBytes * outcome.registers;
   if (!canSpread() || outcome.spillBytes * outcome.numThreads <= clusters.cacheBytes)
     return false;
   int numBlocks = 2 * limits.numBlocks;
-  // About half of what was spilled is the same value in several places, or waits in shared memory
-  // once the rest fits.
+  // About half of the spilled values are duplicates, or move to shared memory once the rest fits.
   while (2 * numBlocks <= clusters.mostBlocks &&
          outcome.spillBytes + held >= 2 * held * (2 * numBlocks / limits.numBlocks))
     numBlocks *= 2;
@@ -88,9 +87,9 @@ bool ScheduleRetry::choose(const ScheduleLimits &choice) {
   return true;
 }
 
-/// The fewest blocks and then the fewest warps that are predicted to fit; if none are, all blocks
-/// that there can be, with as many warps as have all registers. A choice that might fit comes
-/// before it.
+/// Chooses the fewest blocks, and then the fewest warps, that are predicted to fit. If none fit,
+/// chooses all blocks, with as many warps as can have all registers.
+/// If a choice with fewer blocks might fit, it is tried before.
 bool ScheduleRetry::spreadUntilItFits(const RegisterNeed &need) {
   int numWarps = std::min(wanted, limits.numWarps);
   int mostWarps = mayWiden ? std::max<int>(kMostWarps, numWarps) : numWarps;
@@ -114,7 +113,8 @@ bool ScheduleRetry::spreadUntilItFits(const RegisterNeed &need) {
   return choose(*std::exchange(predicted, std::nullopt));
 }
 
-/// Goes on from a schedule that was not assembled, because threads hold too much.
+/// Chooses the next schedule after one that was not assembled, because threads hold too many
+/// values.
 bool ScheduleRetry::skip(int64_t neededRegisters) {
   RegisterNeed need(neededRegisters, limits.numWarps, limits.numBlocks);
   if (skipped) {
@@ -136,7 +136,8 @@ bool ScheduleRetry::skip(int64_t neededRegisters) {
   return spreadUntilItFits(need);
 }
 
-/// What exchanges take beside rings is known only when tiles have layouts.
+/// Shortens the rings. Planning cannot, since scratch memory of exchanges is known only when tiles
+/// have layouts.
 bool ScheduleRetry::shorten() {
   if (limits.mostStages == 1)
     return false;
@@ -155,7 +156,8 @@ bool ScheduleRetry::next(const ScheduleOutcome &outcome) {
     return skip(outcome.neededRegisters);
   if (predicted && (outcome.isRefused || outcome.spillBytes >= kFewSpilledBytes))
     return choose(*std::exchange(predicted, std::nullopt));
-  // What a thread may have is rounded down to a step: with all of it, it is not us who limit it.
+  // A thread's registers are rounded down to a step. If it has the maximum, the schedule does not
+  // limit it.
   bool isLimited = outcome.isRefused || outcome.registers < GPUMachine::kMaxAllocatedRegisters;
   if (outcome.isSpecialized && isLimited) {
     if (outcome.programs > 1) {

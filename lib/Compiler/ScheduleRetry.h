@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is tried where a kernel for a GPU does not fit the registers that its schedule leaves it.
+// The next schedule to try if a kernel for a GPU exceeds its shared memory or registers.
 //
-// A kernel whose tiles turn out to need more shared memory than there is has shorter rings, or
-// none.
+// If the kernel's tiles exceed shared memory, its rings get shorter, and then are removed.
 //
-// Schedules are planned on tiles, with estimates of registers; ptxas has the last word. A kernel
-// that it refuses, or of which it spills, is compiled again, with one choice less: first those
-// that take registers from a thread for something else, one after the other, then the number of
-// warps. A kernel of which more is spilled than the SM's first-level cache holds is then done by
-// clusters of blocks, whose SMs have the registers of one several times over; what such blocks
-// exchange costs more than spilling what the cache holds (notes/Notebook.md). The first schedule
-// that fits is taken; if none does, the one that spills least.
+// Schedules are planned on tiles, with estimates of registers; only ptxas knows the true number. If
+// ptxas refuses a kernel or spills its registers, the kernel is compiled again without one feature.
+// First the features that take registers from a thread are dropped, one after the other. Then the
+// number of warps changes. If a kernel spills more than the L1 cache of an SM holds, clusters of
+// blocks divide its programs, which multiplies the registers. Below that, spilling costs less than
+// the exchanges between such blocks (notes/Notebook.md). The first schedule that fits is used; if
+// none fits, the one that spills least.
 //
-// A kernel that holds far more than its threads' registers is not assembled. If a cluster is
-// predicted to be necessary (RegisterNeed.h), the next schedule is the one with the fewest blocks
-// and then the fewest warps that are predicted to fit. Where loops load tiles, blocks with smaller
-// parts may have room for them in shared memory, and then hold less than predicted. So fewer blocks
-// that might fit are tried before.
+// If a kernel's live values far exceed its threads' registers, it is not assembled. If a cluster is
+// predicted to be necessary (RegisterNeed.h), the next schedule has the fewest blocks, and then the
+// fewest warps, that are predicted to fit.
+// If loops load tiles, a smaller part of a tile may fit into shared memory, and then blocks hold
+// less than predicted. So fewer blocks that might fit are tried before.
 
 #ifndef TESSERA_LIB_COMPILER_SCHEDULERETRY_H
 #define TESSERA_LIB_COMPILER_SCHEDULERETRY_H
@@ -31,14 +30,14 @@
 
 namespace tessera {
 
-/// What schedules may do.
+/// Limits of a schedule.
 struct ScheduleLimits {
   int numWarps = 4;
   int numBlocks = 1;        ///< of a cluster, that do a program
   int64_t mostPrograms = 3; ///< specialised ones, that share an SM
   bool specialize = true;
   bool skew = true; ///< dots in another iteration than their loop's
-  /// Of a loop, whatever it or the options ask for; 1 is no copying ahead.
+  /// The most stages of a loop, which overrides the loop and the options; 1 turns prefetching off.
   int mostStages = 64;
 
   bool operator==(const ScheduleLimits &other) const {
@@ -48,7 +47,7 @@ struct ScheduleLimits {
   }
 };
 
-/// What became of a kernel that was scheduled so.
+/// The outcome of a compilation with a schedule.
 struct ScheduleOutcome {
   bool isRefused = false;      ///< not even by spilling could it be assembled
   bool lacksShared = false;    ///< it is refused because its tiles do not fit into shared memory
@@ -61,13 +60,13 @@ struct ScheduleOutcome {
   int programs = 0; ///< that were to share an SM; 0 if that was left to ptxas
 
   bool fits() const { return !isRefused && spillBytes == 0 && neededRegisters == 0; }
-  /// True if it is worth having in the place of `other`, which was tried earlier.
+  /// True if this schedule should replace `other`, which was tried earlier.
   bool isBetterThan(const ScheduleOutcome &other) const;
   /// "ptxas spills 72 bytes of a thread with 232 registers".
   std::string describe() const;
 };
 
-/// What of a GPU decides whether clusters are tried.
+/// The properties of a kernel and its GPU that decide if clusters are tried.
 struct ClusterLimits {
   int mostBlocks = 1; ///< 1: the kernel or the GPU is not for clusters, or the user says how many
   int64_t cacheBytes = 0; ///< what the first-level cache of an SM holds
@@ -75,15 +74,14 @@ struct ClusterLimits {
   bool loadsInLoops = false;
 };
 
-/// The order in which schedules are tried, a pure function of what came out before.
+/// The order in which schedules are tried, a pure function of earlier outcomes.
 class ScheduleRetry {
 public:
-  /// Compilations of a kernel at most, and warps that a program may be given.
+  /// Limits on compilations of a kernel and on warps of a program.
   static constexpr int kMostAttempts = 6, kMostWarps = 16;
-  /// With more warps a thread has fewer registers.
+  /// With more warps a thread cannot have all its registers.
   static constexpr int kMostWarpsWithAllRegisters = 8;
-  /// Bytes of a thread's that are spilled without more warps being tried: a quarter of its
-  /// registers.
+  /// If a thread spills fewer bytes (a quarter of its registers), more warps are not tried.
   static constexpr int64_t kFewSpilledBytes = 256;
 
   ScheduleRetry(int numWarps, bool mayWiden, ClusterLimits clusters = {})
@@ -92,13 +90,13 @@ public:
   }
 
   const ScheduleLimits &current() const { return limits; }
-  /// Goes on to what is to be tried after this came out; false if there is nothing.
+  /// Chooses the next schedule after this outcome; false if there is none.
   bool next(const ScheduleOutcome &outcome);
   /// True if more warps could be tried.
   bool canWiden() const { return mayWiden && 2 * limits.numWarps <= kMostWarps; }
   /// True if a cluster of twice the blocks is allowed.
   bool canSpread() const { return 2 * limits.numBlocks <= clusters.mostBlocks; }
-  /// How the schedule differs from the one before, for remarks: "one program on an SM".
+  /// The schedule's difference from the previous one, for remarks: "one program on an SM".
   const std::string &describe() const { return description; }
 
 private:

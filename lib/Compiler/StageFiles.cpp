@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The stages of a kernel as files.
+// Writes and reads the stages of a kernel as files.
 
 #include "StageFiles.h"
 
@@ -23,7 +23,7 @@ std::string tessera::getStagePath(StringRef folder, StringRef kernel, StringRef 
     suffix = "o";
   else if (stage == "ptx" || stage == "cubin")
     suffix = stage;
-  // Symbols may hold anything; a file name may not.
+  // Symbols may have characters that file names may not.
   std::string file = kernel.str();
   for (char &c : file)
     if (!isAlnum(c) && c != '_' && c != '-' && c != '.')

@@ -13,8 +13,8 @@ namespace tessera {
 /// `folder`/`kernel`.`stage`.`suffix of the stage`
 std::string getStagePath(llvm::StringRef folder, llvm::StringRef kernel, llvm::StringRef stage);
 
-/// Writes a stage's text, making the folder if need be. Throws UserError (E062) if it
-/// cannot be written.
+/// Writes a stage's text. Creates the folder if necessary. Throws UserError (E062) if it cannot be
+/// written.
 void writeStageFile(llvm::StringRef path, llvm::StringRef text);
 
 /// The text of a stage that a user has edited, if there is such a file.

@@ -12,17 +12,17 @@
 
 namespace tessera {
 
-/// The arguments of a kernel, each with its type and what the kernel may do to the
-/// memory behind it: a read-only array must not be passed where it may be stored to.
-/// Errs on the side of a store. Functions that the kernel calls are followed.
+/// The arguments of a kernel, with their types and the kernel's accesses to their memory. A
+/// read-only array must not be passed where a kernel may store. If an access is unclear, it counts
+/// as a store. The analysis follows functions that the kernel calls.
 std::vector<KernelArgument> describeArguments(tile::FuncOp kernel);
 
-/// The accesses that each program of a kernel makes, where a launch can compute at which elements.
-/// Functions that the kernel calls have to be inlined.
+/// The accesses that every program of a kernel makes, if a launch can compute their elements.
+/// Functions that the kernel calls must be inlined before.
 std::vector<KernelAccess> describeCertainAccesses(tile::FuncOp kernel);
 
-/// Puts a check before each access of a module of tile IR, for the interpreter. Its functions
-/// are inlined for that.
+/// Inserts a check before each access of a module of tile IR, for the interpreter. Inlines the
+/// module's functions.
 void checkAccesses(mlir::ModuleOp module);
 
 } // namespace tessera

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A kernel in machine code, with what is needed to launch it, to read how it came
-// about and to keep it on disk.
+// A compiled kernel: its machine code, and the metadata that launches, users and the disk cache
+// need.
 
 #ifndef TESSERA_COMPILER_COMPILEDKERNEL_H
 #define TESSERA_COMPILER_COMPILEDKERNEL_H
@@ -42,8 +42,7 @@ struct KernelArgument {
   bool isStored = false; ///< a store or an atomic may write through it
 };
 
-/// A place of the source that can fail at run time: an assertion, or an access that is
-/// checked.
+/// A source location that can fail at run time: an assertion, or a checked access.
 struct KernelSite {
   std::string message; ///< of an assertion
   std::string file;
@@ -60,11 +59,11 @@ struct StageTime {
   double milliseconds = 0;
 };
 
-/// The assembler of a kernel whose PTX the GPU's driver assembles when it is loaded, since
-/// there was no ptxas: it has no cubin, and its registers are not known before.
+/// The value of `assembler` if there was no ptxas. The GPU's driver then assembles the PTX at the
+/// first launch, so there is no cubin, and the number of registers is unknown before.
 inline constexpr llvm::StringLiteral kDriverAssembles = "driver";
 
-/// All that is known of a compiled kernel besides its code.
+/// The properties of a compiled kernel besides its code.
 struct KernelMetadata {
   std::string name;
   std::string target;   ///< "cpu" or "cuda"
@@ -82,56 +81,63 @@ struct KernelMetadata {
   int numStages = 0;    ///< tiles in the longest ring that loops copy to ahead; 0 if there is none
   int numRegisters = 0; ///< of a thread, as ptxas has it
   int spillBytes = 0;   ///< that a thread stores because registers ran out
-  /// Of a kernel for "cuda": the release of ptxas that made its cubin, empty if that is not
-  /// known, or kDriverAssembles.
+  /// The release of ptxas that made the cubin of a kernel for "cuda"; empty if it is unknown, or
+  /// kDriverAssembles.
   std::string assembler;
   std::vector<KernelArgument> arguments;
-  /// Of a kernel for "cuda": what the launcher passes behind the arguments. Of any kernel: what
-  /// must not be negative for that, or for its indices not to wrap.
+  /// The tensor maps that a launch on a GPU passes behind the arguments, and conditions of every
+  /// launch. A condition's value must not be negative, so that maps are valid and indices do not
+  /// wrap.
   std::vector<cuda::TensorMapRecipe> tensorMaps;
   std::vector<cuda::LaunchExpression> launchConditions;
   std::vector<cuda::ArraysApart> arraysApart;
-  /// How many programs there may be along an axis of the grid; 0: any number.
+  /// The maximum number of programs along an axis of the grid; 0: no limit.
   int64_t mostPrograms = 0;
-  /// What must not be negative in any program (ProgramBound.h).
+  /// Integers that must not be negative in any program (ProgramBound.h).
   std::vector<std::string> programBounds;
-  /// If not 0, so many programs an SM do the work of the grid, whose extents are
-  /// passed in front of the tensor maps.
+  /// The programs an SM of a persistent kernel; 0 if the kernel is not persistent. A persistent
+  /// kernel receives the grid's extents in front of the tensor maps.
   int persistentPrograms = 0;
-  /// True if its programs wait by themselves for what their stream did before.
+  /// True if its programs themselves wait for earlier kernels of the stream.
   bool waitsForStream = false;
-  /// A sum of dots that clusters could divide, of a kernel without.
+  /// A sum of dots that clusters could divide, of a kernel without clusters.
   std::optional<cuda::DivisibleSum> divisibleSum;
   /// True if a program may loop until another one has written something.
   bool waitsForPrograms = false;
   std::vector<KernelSite> sites;
-  /// Accesses that are known before a launch, of a kernel without checks of its own.
+  /// Accesses that a launch can check before it runs, of a kernel without checks of its own.
   std::vector<KernelAccess> certainAccesses;
-  /// Milliseconds spent on the way to each stage, in order, and on loading the object.
+  /// Milliseconds spent to reach each stage, in order, and to load the object.
   std::vector<StageTime> stageTimes;
   std::vector<Remark> remarks;
 
-  /// {"name", "target", "cpu", "features", "vector_bits", "abi_version", "num_threads",
-  ///  "scratch_bytes", "arch", "capability", "num_warps", "num_ctas", "shared_bytes", "num_stages",
-  ///  "num_registers", "spill_bytes", "assembler", "arguments": [{"type", "loaded", "stored"}],
-  ///  "tensor_maps": [{"base", "element", "bytes", "swizzle",
-  ///                   "dims": [{"extent", "stride", "box"}]}], "launch_conditions",
-  ///  "program_bounds": [text],
-  ///  "persistent_programs", "waits_for_stream", "waits_for_programs", "divisible_sum": {"upper",
-  ///  "lower", "step", "iteration_cycles", "busy_cycles", "meet_cycles", "wait_cycles",
-  ///  "exchange_cycles", "pair_cycles"} or null,
-  ///  "sites": [{"message", "file", "line", "column", "access", "argument", "bytes", "wraps"}],
-  ///  "certain_accesses": [{"access", "argument", "bytes", "file", "line", "column", "masked",
-  ///                        "offset", "dims": [{"extent", "stride", "upper", "lower"}], "guards"}],
-  ///  "stage_ms": [[stage, ms]],
-  ///  "remarks": [{"kind", "message", "file", "line", "column", "values": {name: value}}]}
-  /// Extents, strides and conditions are sums: [[factor, [argument, its bits], ...], ...].
+  /// The metadata as JSON. Extents, strides and conditions are sums, [[factor, [argument, its
+  /// bits],
+  /// ...], ...]:
+  ///
+  ///     {"name", "target", "cpu", "features", "vector_bits", "abi_version", "num_threads",
+  ///      "scratch_bytes", "arch", "capability", "num_warps", "num_ctas", "shared_bytes",
+  ///      "num_stages", "num_registers", "spill_bytes", "assembler",
+  ///      "arguments": [{"type", "loaded", "stored"}],
+  ///      "tensor_maps": [{"base", "element", "bytes", "swizzle",
+  ///                       "dims": [{"extent", "stride", "box"}]}],
+  ///      "launch_conditions", "program_bounds": [text], "persistent_programs",
+  ///      "waits_for_stream", "waits_for_programs",
+  ///      "divisible_sum": {"upper", "lower", "step", "iteration_cycles", "busy_cycles",
+  ///                        "meet_cycles", "wait_cycles", "exchange_cycles", "pair_cycles"} or
+  ///                        null,
+  ///      "sites": [{"message", "file", "line", "column", "access", "argument", "bytes", "wraps"}],
+  ///      "certain_accesses": [{"access", "argument", "bytes", "file", "line", "column", "masked",
+  ///                            "offset", "dims": [{"extent", "stride", "upper", "lower"}],
+  ///                            "guards"}],
+  ///      "stage_ms": [[stage, ms]],
+  ///      "remarks": [{"kind", "message", "file", "line", "column", "values": {name: value}}]}
   std::string toJSON() const;
   /// Throws InternalError if `json` is not what toJSON wrote.
   static KernelMetadata fromJSON(llvm::StringRef json);
 };
 
-/// The symbol of a kernel in its object. Not its plain name, which may be that of a
+/// The symbol of a kernel in its object. It differs from the kernel's name, which may be that of a
 /// library function.
 std::string getKernelSymbol(llvm::StringRef name);
 
@@ -146,68 +152,71 @@ public:
   CompiledKernel &operator=(const CompiledKernel &) = delete;
 
   const KernelMetadata &getMetadata() const { return metadata; }
-  /// What the kernel takes for granted of a launch, as JSON that has the fields of tessera_limits:
-  /// {"most_programs", "counts_programs", "conditions": [formula], "apart": [[array, array]],
-  ///  "maps": [{"array", "element", "swizzle_bytes"}]}, or null if it is nothing. An array is
-  /// {"argument", "element_bytes", "dims": [{"extent", "stride", "box", "first"}]}, the first
-  /// perhaps null; a formula [[operation, bits, number], ...] without its end.
+  /// The assumptions of the kernel about a launch, as JSON with the fields of tessera_limits, or
+  /// null if there are none. An array's `first` may be null. A formula is [[operation, bits,
+  /// number], ...] without its end:
+  ///
+  ///     {"most_programs", "counts_programs", "conditions": [formula], "apart": [[array, array]],
+  ///      "maps": [{"array", "element", "swizzle_bytes"}]}
+  ///     array: {"argument", "element_bytes", "dims": [{"extent", "stride", "box", "first"}]}
   std::string describeLimits() const;
   /// The metadata as JSON; lives as long as the kernel.
   const std::string &getMetadataJSON() const { return metadataJSON; }
-  /// Text or bytes of a named stage, if it was kept ("object" always is).
+  /// Text or bytes of a named stage, if the kernel has it ("object" always).
   std::optional<llvm::StringRef> getStage(llvm::StringRef name) const;
 
-  /// True if this machine has all that the kernel's CPU has.
+  /// True if this machine has all features of the kernel's CPU.
   bool canRun() const { return missingFeature.empty(); }
 
-  /// Runs a grid and returns when it is done. Any thread may call it, several at
-  /// once. `numThreads` 0 is the metadata's, or the host's default. `isInterrupted` is asked now
-  /// and then between programs; where it is true, Cancelled is thrown. `memory` is what lies
-  /// behind each argument, which a kernel compiled with `debug` checks its accesses against;
-  /// empty if nobody knows. Throws UserError for a failed assertion (E065), an access outside
-  /// of that memory (E080, E081), a wrong number of arguments (E051) or a bad grid (E052), and
-  /// LaunchRefused (E070) where another variant of the kernel can do it.
+  /// Runs a grid and returns when it is done. Several threads may call it at once. `numThreads` 0
+  /// is the metadata's number, or the host's default. If `isInterrupted` returns true between
+  /// programs, this throws Cancelled. A kernel compiled with `debug` checks its accesses against
+  /// `memory`, the range behind each argument; empty if unknown.
+  ///
+  /// Throws UserError for a failed assertion (E065) or an access outside of that memory (E080,
+  /// E081). Also throws it for a wrong number of arguments (E051) or a bad grid (E052). Throws
+  /// LaunchRefused (E070) if another variant of the kernel can run the launch.
   void launch(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args, int numThreads = 0,
               bool (*isInterrupted)() = nullptr, llvm::ArrayRef<ArgumentMemory> memory = {}) const;
 
-  /// Puts a grid on a stream of a GPU and returns. Throws UserError (E051, E052, E066: the
-  /// GPU or its driver refuses), and LaunchRefused where another variant of the kernel can do it:
-  /// a launch condition does not hold (E070), or no cluster of the kernel fits (E066).
+  /// Puts a grid on a stream of a GPU and returns. Throws UserError (E051, E052), also if the GPU
+  /// or its driver refuses (E066). Throws LaunchRefused if a launch condition does not hold (E070),
+  /// or if no cluster of the kernel fits (E066): another variant can run the launch.
   void launchCUDA(int device, void *stream, llvm::ArrayRef<int32_t> grid,
                   llvm::ArrayRef<uint64_t> args) const;
 
-  /// Throws UserError (E088) if it is certain, without running it, that a launch leaves the memory
-  /// behind an argument. Takes microseconds.
+  /// Throws UserError (E088) if a launch will certainly access elements outside of an argument's
+  /// memory. Runs nothing, and takes microseconds.
   void checkCertainAccesses(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args,
                             llvm::ArrayRef<ArgumentMemory> memory) const;
 
-  /// True if a launch is within the limits that the kernel was compiled for, and needs no tensor
-  /// maps that there are none of: else it fails with E070.
+  /// True if a launch is within the limits that the kernel was compiled for, and all tensor maps
+  /// can be made. Otherwise the launch fails with E070.
   bool accepts(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const noexcept override;
 
   cuda::Division chooseDivision(int device, llvm::ArrayRef<int32_t> grid,
                                 llvm::ArrayRef<uint64_t> args) const noexcept override;
 
-  /// What the driver has made of it on a GPU, {"num_registers", "local_bytes", "log"}, of a
-  /// thread; the log is empty but where the driver has assembled it. Loads it there. Throws
-  /// UserError (E054, E066).
+  /// The driver's facts about the kernel on a GPU, a thread's: {"num_registers", "local_bytes",
+  /// "log"}. The log is empty unless the driver has assembled the PTX. Loads the kernel there.
+  /// Throws UserError (E054, E066).
   std::string getDeviceFacts(int device) const;
 
-  /// Tells perf and gdb what functions a kernel for the CPU has, as long as it lives
-  /// (Target/Host/ShownCode.h). Not to be called while it is launched.
+  /// Shows the functions of a kernel for the CPU to perf and gdb during its lifetime
+  /// (Target/Host/ShownCode.h). Must not be called during a launch.
   void show(bool toPerf, bool toGDB);
 
   /// The kernel as bytes for the disk cache (metadata and object, no other stage).
   std::string serialize() const;
-  /// Loads what `serialize` wrote. Throws InternalError if the bytes are damaged or of
-  /// another version.
+  /// Loads bytes that `serialize` wrote. Throws InternalError if they are damaged or of another
+  /// version.
   static std::unique_ptr<CompiledKernel> deserialize(llvm::StringRef bytes);
 
 private:
   void checkLaunch(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const;
   bool isWithinLimits(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const noexcept;
-  /// The error for a launch outside of the limits by which the kernel's indices do not wrap;
-  /// nothing if it is not outside of these.
+  /// The error for a launch that exceeds the limits by which the kernel's indices do not wrap;
+  /// nothing if it is within these.
   std::optional<LaunchRefused> describeWrap(llvm::ArrayRef<int32_t> grid,
                                             llvm::ArrayRef<uint64_t> args) const;
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The compiler's one entry point: a module of IR and options in, a kernel that can
-// be launched out.
+// The entry point of the compiler. It compiles a module of IR, with options, to a kernel that can
+// be launched.
 //
-// Everything lives in the module's own MLIRContext and in locals, so kernels of
-// different contexts may be compiled by different threads at once. No signal
-// handler is installed and nothing is written but what the options ask for.
+// All state is in the module's MLIRContext and in locals, so different threads may compile kernels
+// of different contexts at once. The compiler installs no signal handler, and writes only the files
+// that the options name.
 
 #ifndef TESSERA_COMPILER_COMPILER_H
 #define TESSERA_COMPILER_COMPILER_H
@@ -23,7 +23,7 @@
 
 namespace tessera {
 
-/// The named stages, in order. Each is what the next step reads, so that each can be
+/// The names of the stages, in order. A stage is the whole input of the next step, so each can be
 /// dumped, edited and resumed from.
 ///
 ///     tile      as the front-end built it
@@ -35,7 +35,7 @@ namespace tessera {
 ///     object    a relocatable object
 extern const llvm::ArrayRef<llvm::StringLiteral> kStages;
 
-/// Those of a kernel for an NVIDIA GPU.
+/// The stages of a kernel for an NVIDIA GPU.
 ///
 ///     tile, tile-opt   as above
 ///     tilegpu          every tile has a layout, shared memory is allocated
@@ -54,49 +54,48 @@ struct CompileOptions {
   /// The same bits for any vector width (architecture.md, decision 9).
   bool deterministic = false;
   bool debug = false;
-  /// True if code for the CPU knows the lines that it was made of, for debuggers.
+  /// Emit source lines for debuggers into code for the CPU.
   bool lineInfo = false;
-  /// a * b + c may become one rounding.
+  /// Allow fusing a * b + c to one rounding.
   bool fpFusion = true;
-  /// Threads of a launch that names none; 0 is the host's default.
+  /// Threads of a launch that sets none; 0 is the host's default.
   int numThreads = 0;
   /// Spend several times as long in LLVM ("max") or not ("lite").
   bool tuneMax = false;
-  /// For the target "cuda": the architecture, the warps of a program (a power of two up to
-  /// 32), and where ptxas and libdevice are (empty: looked for in the usual places).
+  /// For the target "cuda": the architecture, and the warps of a program, a power of two up to 32.
+  /// `ptxas` and `libdevice` are paths; if empty, the usual places are searched.
   std::string arch = "sm_90a";
   int numWarps = 4;
-  /// The blocks of a cluster, which do a program together.
+  /// The blocks of a cluster, which run a program together.
   int numCTAs = 1;
-  /// How blocks of a cluster may share the work: each a part of the program's tiles, or of its
-  /// sums.
+  /// The blocks of a cluster may divide the program's tiles, or its sums.
   bool divideTiles = true, divideSums = true;
   int numStages = 3; ///< of a pipelined loop that does not say
-  /// True if launches may make tensor maps; without, a kernel takes its arguments alone.
+  /// True if launches may make tensor maps; otherwise a kernel receives its arguments only.
   bool tensorMaps = true;
-  /// True if exponentials of f32 may be 0 where they are below 2^-126.
+  /// True if exponentials of f32 below 2^-126 may be 0.
   bool flushResults = true;
   /// Fail if a verifier refuses a planned schedule. For tests and fuzzers.
   bool strictSchedules = false;
-  /// For tests: plans of each loop that are taken for refused, from the first on.
+  /// For tests: the number of plans of each loop to refuse, from the first on.
   int refusedPlans = 0;
   std::string ptxas;
   std::string libdevice;
   int ptxasTimeout = 300; ///< seconds
   int maxRegisters = 0;   ///< of a thread; 0: ptxas decides
-  /// The kernel to compile; may be empty where the module has one.
+  /// The kernel to compile; may be empty if the module has only one.
   std::string entry;
   /// The stage that the module is of.
   std::string startStage = "tile";
   /// The stage that `lowerForCUDA` brings a module to: "llvm", or "tilegpu" for its schedule alone.
   std::string lastStage = "llvm";
-  /// Where each stage is written as `<kernel>.<stage>.<suffix>`, if not empty.
+  /// The folder to which each stage is written as `<kernel>.<stage>.<suffix>`, if not empty.
   std::string dumpDir;
-  /// Where a file of that name replaces the stage, if not empty.
+  /// The folder whose file of that name replaces the stage, if not empty.
   std::string overrideDir;
-  /// Where a failing pass leaves a reproducer, if not empty.
+  /// The folder to which a failing pass writes a reproducer, if not empty.
   std::string reproducerDir;
-  /// Keep the text of every stage in the kernel.
+  /// Store the text of every stage in the kernel.
   bool keepStages = false;
 
   /// Throws UserError (E062) for an unknown key, a wrong type or an unknown value.
@@ -107,24 +106,22 @@ struct CompileOptions {
 /// multi-threading off, dialects loaded on first use.
 std::unique_ptr<mlir::MLIRContext> createContext();
 
-/// Such a context, which this thread may have used before.
+/// The same, but reuses a context of this thread if there is one.
 Kept<mlir::MLIRContext>::Owner takeContext();
 
 /// Compiles the module's kernel. The module is lowered in place.
 ///
-/// Throws UserError (E030) where the module uses what the target does not have (a
-/// diagnostic that contains "not supported on the CPU"; its location is the
-/// error's), and InternalError, with a reproducer if asked for, where a pass fails
-/// otherwise.
+/// If the module uses an op that the target lacks (a diagnostic contains "not supported on the
+/// CPU"), throws UserError (E030) with the diagnostic's location. If a pass fails otherwise, throws
+/// InternalError, with a reproducer if the options ask for one.
 std::unique_ptr<CompiledKernel> compile(mlir::ModuleOp module, const CompileOptions &options);
 
-/// Brings a kernel for a GPU to its last stage that is MLIR, "llvm", for the simulator; or to
-/// `options.lastStage`.
-/// Throws as `compile` does.
+/// Lowers a kernel for a GPU to its last stage that is MLIR, "llvm", for the simulator, or to
+/// `options.lastStage`. Throws as `compile` does.
 void lowerForCUDA(mlir::ModuleOp module, const CompileOptions &options);
 
-/// What each launch of a kernel for a GPU makes of its arguments, and what must not be
-/// negative for that; nothing, if the module, of the stage "llvm", does not ask for it.
+/// The tensor maps that each launch of a kernel for a GPU makes from its arguments, and the
+/// conditions for them. Empty if the module, of the stage "llvm", has no such attributes.
 struct LaunchRecipes {
   std::vector<cuda::TensorMapRecipe> tensorMaps;
   std::vector<cuda::LaunchExpression> conditions;

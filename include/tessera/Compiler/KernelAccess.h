@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Accesses that each program of a kernel makes (Analysis/Boxes/CertainAccess.h), as its metadata
-// have them: a launch can tell by them that the kernel leaves an array.
+// Accesses that every program of a kernel makes (Analysis/Boxes/CertainAccess.h), in the form of
+// its metadata. By them a launch can find that the kernel will access elements outside of an array.
 
 #ifndef TESSERA_COMPILER_KERNELACCESS_H
 #define TESSERA_COMPILER_KERNELACCESS_H
@@ -16,7 +16,7 @@
 
 namespace tessera {
 
-/// One of them. A sum is a list of texts (Runtime/CUDA/ProgramBound.h).
+/// One access. A sum is a list of texts (Runtime/CUDA/ProgramBound.h).
 struct KernelAccess {
   using Sum = std::vector<std::string>;
   struct Dim {

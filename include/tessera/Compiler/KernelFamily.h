@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The variants of one kernel, and which of them does a launch.
+// The variants of one kernel, and the choice of one for each launch.
 //
-// One specialisation of a kernel is compiled more than once, with other options each time, because
-// the fastest code relies on something that not every launch has:
+// One specialisation of a kernel is compiled more than once, with different options. The fastest
+// code relies on properties that not every launch has:
 //
 //     Usual        relies on the launch conditions of its metadata: indices do not wrap, arrays do
 //                  not overlap, TMA can move boxes of them
@@ -11,8 +11,8 @@
 //     SplitIn2/4/8 has clusters of so many blocks, which divide a sum of dots (num_ctas, split_k)
 //     PairOfTiles  has clusters of two blocks, which divide the program's tiles
 //
-// A persistent kernel is no variant: the launcher itself starts fewer programs. That it can count
-// its programs in 32 bits is one of the launch conditions.
+// A persistent kernel is no variant: the launcher itself starts fewer programs. One of the launch
+// conditions is that 32 bits can count its programs.
 //
 // A family begins with the usual variant alone. The caller of a launch compiles another variant
 // when it is needed first, and adds it. So a launch has three steps:
@@ -27,14 +27,14 @@
 //                      Usual             Unlimited         -
 //                      Unlimited         -                 -
 //
-// For example, the first launch of a kernel with an index that wraps: Usual is chosen and refuses
-// with OutsideLimits, Unlimited is compiled and runs. The next such launch chooses Unlimited right
-// away, because asking Usual is cheaper than a launch that fails.
+// For example, a kernel is launched first with an index that wraps. Usual is chosen and refuses
+// with OutsideLimits, and Unlimited is compiled and runs. The next such launch chooses Unlimited
+// directly, since checking Usual's limits is cheaper than a launch that fails.
 //
-// The table ends after three launches: no step leads back. Where it has no entry, the error of the
-// last variant is the user's.
+// The table ends after three launches: no step leads back. If it has no entry, the user gets the
+// error of the last variant.
 //
-// A family has no lock: its owner's guards it (the GIL, for launches from Python).
+// A family has no lock; its owner must guard it (with the GIL, for launches from Python).
 
 #ifndef TESSERA_COMPILER_KERNELFAMILY_H
 #define TESSERA_COMPILER_KERNELFAMILY_H
@@ -59,7 +59,8 @@ public:
   /// True if a launch meets the kernel's launch conditions.
   virtual bool accepts(llvm::ArrayRef<int32_t> grid,
                        llvm::ArrayRef<uint64_t> args) const noexcept = 0;
-  /// With which clusters a variant of the kernel would do a launch best; one block: as it is.
+  /// The clusters with which a variant of the kernel would run a launch fastest; one block: no
+  /// variant.
   virtual cuda::Division chooseDivision(int device, llvm::ArrayRef<int32_t> grid,
                                         llvm::ArrayRef<uint64_t> args) const noexcept = 0;
 
@@ -69,7 +70,7 @@ protected:
 
 class KernelFamily {
 public:
-  /// `mayDivide`: whether the options leave the number of blocks of a program to launches.
+  /// `mayDivide`: launches may choose the number of blocks of a program, since the options do not.
   explicit KernelFamily(bool mayDivide) : mayDivide(mayDivide) {}
 
   /// Adds or replaces a variant; null removes it. It outlives the family, or is removed before.
@@ -80,8 +81,8 @@ public:
   /// False if `choose` is sure to be Usual.
   bool hasChoice() const { return mayDivide || getMember(VariantKind::Unlimited); }
 
-  /// The variant that a launch begins with, which need not be there. Usual is. `device` is a GPU,
-  /// or -1 for the CPU; `grid` has three extents.
+  /// The variant that a launch tries first. It may be missing, unless it is Usual. `device` is a
+  /// GPU, or -1 for the CPU; `grid` has three extents.
   VariantKind choose(int device, llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const;
 
   /// The variant after one that has refused the launch. Nothing if there is none.
