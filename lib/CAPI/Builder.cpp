@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// TileBuilder by way of the C API: TsrArg to Argument and back.
+// The C API of TileBuilder: converts TsrArg to Argument and back.
 
 #include "Errors.h"
 #include "Handles.h"
@@ -77,8 +77,8 @@ Argument fromC(const TsrArg &arg) {
 
 } // namespace
 
-/// A builder, and the results of its last call in the form of the C API. Deques keep
-/// in place what has been pointed to.
+/// A builder, and the results of its last call in the form of the C API. Deques never move an
+/// element that a result points to.
 struct TsrBuilder {
   explicit TsrBuilder(mlir::ModuleOp module) : builder(module) {}
 
@@ -147,8 +147,7 @@ TsrStatus tsr_builder_create(TsrModule *module, TsrBuilder **builder) TSR_NOEXCE
 
 void tsr_builder_destroy(TsrBuilder *builder) TSR_NOEXCEPT { delete builder; }
 
-// A place that cannot be recorded (for want of memory) leaves the former one, which
-// is better than no kernel.
+// If memory for a source location runs out, the previous location remains in use.
 void tsr_builder_set_location(TsrBuilder *builder, const char *file, int32_t line,
                               int32_t column) TSR_NOEXCEPT {
   (void)guarded([&] { builder->builder.setLocation(file, line, column); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What there is of NVIDIA GPUs, and launching on them.
+// Queries of NVIDIA GPUs, and launches on them.
 
 #include "Errors.h"
 #include "Handles.h"
@@ -18,7 +18,7 @@ using namespace tessera::capi;
 
 namespace {
 
-/// `guarded`, for what asks the driver: no driver, or one that refuses, is nothing of ours.
+/// `guarded` for calls of the driver. A missing driver, or one that refuses, is no internal error.
 template <typename Body> TsrStatus guardedByDriver(Body &&body) noexcept {
   return guarded([&] {
     try {
@@ -51,7 +51,7 @@ std::string describeDevice(int device) {
   return text;
 }
 
-/// The instructions that a GPU has and others do not.
+/// The instructions that only some GPUs have.
 llvm::json::Array listInstructions(const GPUMachine &machine) {
   const std::pair<bool, const char *> known[] = {
       {machine.hasStoreMatrix, "stmatrix"},

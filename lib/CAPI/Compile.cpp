@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Compiling a module, keeping the kernel, launching it.
+// Compiles modules, and serialises and launches kernels.
 
 #include "Errors.h"
 #include "Handles.h"
@@ -19,8 +19,8 @@ namespace {
 
 std::atomic<int (*)(void)> interruptCheck{nullptr};
 
-/// LLVM registers its passes and fills its tables when they are first used, with locks that a
-/// fork knows nothing of: the first compilation for a target is an initialisation.
+/// LLVM registers its passes and fills its tables on first use, with locks that a fork does not
+/// wait for. So the first compilation for a target is an initialisation (StaticGuards.h).
 class PerhapsFirst {
 public:
   explicit PerhapsFirst(const std::string &target)

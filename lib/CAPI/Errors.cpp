@@ -21,8 +21,7 @@ using namespace tessera::capi;
 
 namespace {
 
-/// What a thread knows about its last call. `literal` stands in for the JSON where there is no
-/// memory to write one.
+/// The errors of a thread's last call. If memory for the JSON runs out, `literal` replaces it.
 struct ThreadErrors {
   std::string json;
   const char *literal = nullptr;
@@ -37,10 +36,10 @@ ThreadErrors &threadErrors() {
 
 constexpr const char *kCancelled = R"({"kind":"cancelled","message":"asked to end"})";
 
-/// What compiling a small kernel takes, rounded up.
+/// The memory that compiling a small kernel needs, rounded up.
 constexpr size_t kUsualMebibytes = 100;
 
-/// Says what is limited, and to how much; allocates nothing.
+/// Describes the limit that memory has reached. Allocates nothing.
 const char *describeOutOfMemory(char (&text)[384]) {
   struct {
     int resource;
@@ -63,7 +62,7 @@ const char *describeOutOfMemory(char (&text)[384]) {
          R"json(more; end other processes, unroll less, or use smaller tiles"})json";
 }
 
-/// The calls that a location has been inlined through, innermost first.
+/// Appends a note for each call that a location was inlined through, innermost first.
 void appendCallers(mlir::Location location, std::vector<Note> &notes) {
   if (auto name = mlir::dyn_cast<mlir::NameLoc>(location))
     return appendCallers(name.getChildLoc(), notes);
@@ -75,7 +74,7 @@ void appendCallers(mlir::Location location, std::vector<Note> &notes) {
   appendCallers(call.getCaller(), notes);
 }
 
-/// JSON must be UTF-8, and a user's string may hold anything.
+/// Replaces invalid bytes: JSON must be UTF-8, but a user's string need not be.
 std::string asUTF8(llvm::StringRef text) {
   return llvm::json::isUTF8(text) ? text.str() : llvm::json::fixUTF8(text);
 }
@@ -96,8 +95,8 @@ llvm::json::Object toJSON(const Note &note) {
   return object;
 }
 
-/// What MLIR reported becomes the notes of the error. The report that the error
-/// repeats gives it its place instead, if it has none of its own.
+/// Writes the error's JSON. Reports of MLIR become its notes. If the error has no location, it gets
+/// that of the report that it repeats.
 void finish(llvm::json::Object &error, llvm::StringRef message, SourcePlace place) {
   llvm::json::Array notes;
   for (const ReportedError &report : threadErrors().reported) {
@@ -140,7 +139,7 @@ void recordInternal(llvm::StringRef message, llvm::StringRef reproducer) {
 
 DiagnosticCollector::DiagnosticCollector(mlir::MLIRContext *context)
     : handler(context, [this](mlir::Diagnostic &diagnostic) {
-        // Remarks and warnings have readers of their own (TESSERA_DUMP_DIR).
+        // Remarks and warnings are collected elsewhere (TESSERA_DUMP_DIR).
         if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error)
           return mlir::success();
         ReportedError error;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What stands between the C++ core and its C boundary: each function of the API
-// runs its body through `guarded`, which turns whatever the body throws into a
-// TsrStatus and remembers it, as JSON, for tsr_last_error. What MLIR reported
-// meanwhile (DiagnosticCollector) gives the error its place and its notes.
+// The error handling of the C boundary. Each function of the API runs its body through `guarded`,
+// which turns any exception into a TsrStatus and stores it, as JSON, for tsr_last_error.
+// Diagnostics of MLIR (DiagnosticCollector) give the error its location and its notes.
 
 #ifndef TESSERA_LIB_CAPI_ERRORS_H
 #define TESSERA_LIB_CAPI_ERRORS_H
@@ -27,7 +26,7 @@ struct Note {
   SourcePlace place;
 };
 
-/// One error that MLIR reported. The calls that led to its place are notes too,
+/// An error that MLIR reported. The calls that its location was inlined through are notes, too,
 /// innermost first.
 struct ReportedError {
   std::string message;
@@ -35,8 +34,8 @@ struct ReportedError {
   std::vector<Note> notes;
 };
 
-/// Keeps the errors that MLIR reports on a context while it lives; nothing is
-/// printed. When it goes, they become the notes of the thread's next error.
+/// Collects the errors that MLIR reports on a context; prints nothing. Its destructor makes them
+/// the notes of the thread's next error.
 class DiagnosticCollector {
 public:
   explicit DiagnosticCollector(mlir::MLIRContext *context);
@@ -52,10 +51,10 @@ private:
   mlir::ScopedDiagnosticHandler handler;
 };
 
-/// Forgets the thread's last error.
+/// Clears the thread's last error.
 void forgetError() noexcept;
 
-/// Makes the exception in flight the thread's last error.
+/// Stores the current exception as the thread's last error.
 TsrStatus recordException() noexcept;
 
 /// Runs the body of a function of the API.
@@ -67,7 +66,7 @@ template <typename Body> TsrStatus guarded(Body &&body) noexcept {
     try {
       body();
     } catch (...) {
-      // Whatever else may have failed then, this is why.
+      // A lack of memory is the cause of every later failure.
       if (isOutOfMemory())
         throw std::bad_alloc();
       throw;
@@ -79,7 +78,7 @@ template <typename Body> TsrStatus guarded(Body &&body) noexcept {
   }
 }
 
-/// The same for what takes long, and works with objects that the end of the process destroys.
+/// The same for slow calls, which use objects that the end of the process destroys.
 template <typename Body> TsrStatus guardedActivity(Body &&body) noexcept {
   return guarded([&] {
     Activity activity;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What this library asks of the system directly, LLVM in it too (-Wl,--wrap): where there is no
-// memory, the reserve is given up (tessera/Support/MemoryReserve.h). `new` has a handler for that.
+// Wraps the allocations that this library, LLVM included, makes without `new` (-Wl,--wrap). If one
+// fails, the reserve is released and the allocation is tried again
+// (tessera/Support/MemoryReserve.h). `new` has a handler for that.
 
 #include "tessera/Support/MemoryReserve.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the opaque handles of the C API hold.
+// The types behind the opaque handles of the C API.
 
 #ifndef TESSERA_LIB_CAPI_HANDLES_H
 #define TESSERA_LIB_CAPI_HANDLES_H
@@ -22,8 +22,8 @@
 #include <string>
 #include <vector>
 
-/// A module has a context to itself, without threads: modules of different threads
-/// then share nothing, and a forked process inherits no lock and no thread.
+/// A module owns a context without threads. So modules of different threads share nothing, and a
+/// forked process inherits no lock and no thread.
 struct TsrModule {
   TsrModule();
   ~TsrModule();
@@ -51,10 +51,10 @@ struct TsrCompileClock {
 
 namespace tessera::capi {
 
-/// What launches ask between programs, or null.
+/// The function that launches call between programs to find interrupts, or null.
 bool (*getInterruptCheck())();
 
-/// What a caller says lies behind `count` arguments; empty if `memory` is null.
+/// The memory ranges behind `count` arguments; empty if `memory` is null.
 inline std::vector<ArgumentMemory> readMemory(const TsrArgumentMemory *memory, size_t count) {
   std::vector<ArgumentMemory> result;
   for (size_t i = 0; memory && i < count; ++i)

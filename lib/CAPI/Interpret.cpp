@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Running a kernel with the reference interpreter, and what it may write to: a launch
-// checks its arrays before it runs anything.
+// Runs a kernel with the reference interpreter, and lists the arguments that it may write to, since
+// a launch checks its arrays before it runs.
 
 #include "Errors.h"
 #include "Handles.h"

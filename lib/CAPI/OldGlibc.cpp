@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Has what is built with a new glibc run with glibc 2.28, that of manylinux_2_28.
+// Lets a library that is built with a new glibc run with glibc 2.28, that of manylinux_2_28.
 //
-// A function that glibc has changed, or moved from one library to another, has a version for each
-// of its states, and a linker takes the newest. Defined here, such a function is this library's own
-// and hands on to its oldest version, which every glibc has; what old glibcs have not at all is
-// written out. It holds for all that is in libtessera.so and in the extension, LLVM and the C++
-// library included, and for nothing else in a process. `tools/wheel` refuses a library that asks
-// for anything newer than the wheel says.
+// If glibc has changed a function, or moved it to another library, the function has several
+// versions, and a linker chooses the newest. This file defines such functions again, and forwards
+// each to its oldest version, which every glibc has. It implements functions that old glibcs lack.
+// The definitions serve libtessera.so and the extension, with LLVM and the C++ library in them, and
+// no other library of the process. `tools/wheel` refuses a library that needs newer versions than
+// the wheel declares.
 
 #include <cerrno>
 #include <cstddef>
@@ -34,7 +34,8 @@ constexpr int kStatVersion = 1;
 constexpr int kStatVersion = 0;
 #endif
 
-// Each in a section of its own, so that what a library does not call is not asked for.
+// Each function has a section of its own. The linker drops unused ones, which then need no symbol
+// of glibc.
 #define HAND_ON_TO(name, version)                                                                  \
   asm(".pushsection .text.old." #name ",\"ax\",%progbits\n"                                        \
       ".globl " #name "\n.hidden " #name "\n.type " #name ",%function\n"                           \
@@ -43,7 +44,7 @@ constexpr int kStatVersion = 0;
       ".size " #name ", .-" #name "\n.popsection")
 #define HAND_ON(name) HAND_ON_TO(name, OLDEST)
 
-// Moved into libc.so.6 by glibc 2.34, or changed in what they take for their own errors.
+// glibc 2.34 moved these into libc.so.6, or changed which arguments they report as errors.
 HAND_ON(dladdr);
 HAND_ON(dlclose);
 HAND_ON(dlerror);
@@ -64,14 +65,14 @@ HAND_ON(pthread_setspecific);
 HAND_ON(pthread_sigmask);
 HAND_ON_TO(pthread_setname_np, SETNAME_VERSION);
 
-// Since glibc 2.29 they set errno themselves; the results are the same.
+// Since glibc 2.29 these set errno themselves; the results are the same.
 HAND_ON(exp);
 HAND_ON(exp2);
 HAND_ON(log);
 HAND_ON(log2);
 HAND_ON(pow);
 
-// Declared by glibc's headers, which say nothing of whose they are.
+// glibc's headers declare these without a visibility.
 #define OWN __attribute__((visibility("hidden")))
 
 extern "C" {
@@ -96,8 +97,8 @@ OWN int fstat(int file, struct stat *result) noexcept {
 /// glibc 2.30.
 OWN pid_t gettid() noexcept { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
-/// glibc 2.32: whether the process has one thread, so that the C++ library may count references
-/// without atomics. Never said.
+/// glibc 2.32: true if the process has one thread, which lets the C++ library count references
+/// without atomics. Always false here.
 OWN char __libc_single_threaded = 0;
 
 /// glibc 2.36.
@@ -108,7 +109,7 @@ OWN uint32_t arc4random() noexcept {
   return value;
 }
 
-/// glibc 2.33: LLVM asks how much is allocated, for its own statistics.
+/// glibc 2.33: LLVM reads the allocated memory for its statistics.
 OWN struct mallinfo2 mallinfo2() noexcept {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -126,9 +127,9 @@ OWN struct mallinfo2 mallinfo2() noexcept {
   return info;
 }
 
-/// glibc 2.30: waits by the clock that is given, where `pthread_cond_timedwait` waits by the
-/// time of day. That may be set meanwhile, so that no wait takes longer than a second: who is
-/// woken early, as anybody who waits may be, looks at its own clock and waits again.
+/// glibc 2.30: waits by the given clock. `pthread_cond_timedwait` waits by the time of day, which
+/// may be set meanwhile, so no wait is longer than a second. A caller must handle early wake-ups
+/// anyway: it reads its own clock and waits again.
 OWN int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
                                const timespec *until) {
   constexpr int64_t kSecond = 1000000000;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Running GPU code with the simulator.
+// Runs GPU code with the simulator.
 
 #include "Errors.h"
 #include "Handles.h"
@@ -39,7 +39,7 @@ TsrStatus tsr_simulate(TsrModule *module, const char *kernel, const int32_t grid
     options.launchConditions = std::move(recipes.conditions);
     options.arraysApart = std::move(recipes.arraysApart);
     options.persistentPrograms = recipes.persistentPrograms;
-    // The simulator counts them for each of two SMs.
+    // The simulator counts these for each of two SMs.
     if (options.persistentPrograms && simulation->multiprocessors > 0)
       options.persistentPrograms = static_cast<int>(llvm::divideCeil(
           int64_t(options.persistentPrograms) * simulation->multiprocessors, int64_t(2)));

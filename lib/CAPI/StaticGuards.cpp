@@ -13,15 +13,15 @@ using namespace tessera::capi;
 
 namespace {
 
-// Initialisations nest a few deep; what is beyond is not noted.
+// Initialisations nest a few deep; deeper ones are not recorded.
 constexpr size_t kMaxGuards = 64;
 
 thread_local uint64_t *guards[kMaxGuards];
 thread_local size_t numGuards = 0;
 
-// Who begins while a fork is under way waits for it, unless it is in an initialisation already:
-// that one the fork waits for. Counted before the flag is read, as a fork sets the flag before it
-// reads the count: one of the two sees the other.
+// A thread that begins an initialisation during a fork waits for the fork's end, unless it is in
+// another initialisation, which the fork waits for. The count is increased before the flag is read,
+// and a fork sets the flag before it reads the count. So at least one of the two sees the other.
 thread_local unsigned depth = 0;
 std::atomic<int> numInitialising{0};
 std::atomic<int> numForking{0};

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The variables of functions that are being initialised, and what becomes of them when memory
-// runs out, or when the process forks.
+// Tracks the initialisation of static variables of functions, and repairs it if memory runs out or
+// the process forks.
 //
-// LLVM is compiled without exceptions. One of `new` that goes through it leaves such a variable
-// behind as being initialised, and whoever comes there next waits for that to end. So this
-// library has its own calls of the C++ runtime about them noted, LLVM's too (-Wl,--wrap).
+// LLVM is compiled without exceptions. If `new` throws through it, such a variable remains marked
+// as being initialised, and the next thread that needs it waits forever. So this library wraps the
+// C++ runtime's guard functions and records the calls, LLVM's included (-Wl,--wrap).
 //
-// A child of a fork has but the thread that forked, and waits for ever for what another thread was
-// initialising. So a fork waits until nobody does.
+// A forked child has only the thread that forked. It would wait forever for a variable that another
+// thread was initialising. So a fork waits until no initialisation runs.
 
 #ifndef TESSERA_LIB_CAPI_STATICGUARDS_H
 #define TESSERA_LIB_CAPI_STATICGUARDS_H
@@ -17,15 +17,14 @@
 
 namespace tessera::capi {
 
-/// How many initialisations this thread is in.
+/// The number of initialisations that this thread is in.
 size_t countStaticGuards() noexcept;
 
-/// Gives up those that began after there were `count`, so that the next who comes there begins
-/// again.
+/// Aborts all but the first `count` initialisations, so that the next use of these variables
+/// initialises them again.
 void abandonStaticGuards(size_t count) noexcept;
 
-/// While one of these lives, this thread does what no fork shall come amidst: a fork waits for it,
-/// but no longer than some seconds.
+/// Delays forks during its lifetime, by some seconds at most.
 class Initialisation {
 public:
   Initialisation();

@@ -2,13 +2,15 @@
 //
 // Launches from programs that XLA compiles: the handlers that JAX's custom calls reach.
 //
-// A call carries its kernel with it, as the bytes that the disk cache has, too: so what XLA keeps
-// or exports can be run by another process. Attributes of a call:
-//   kernel  the kernel's bytes (tsr_kernel_serialize)
-//   key     a text that stands for these bytes; under it the kernel is kept, once it is loaded
-//   slots   two integers for each slot of the kernel's arguments: what it holds (0: the second
-//           number itself, 1: the input of that number, 2: the output of that number)
-//   grid    three extents
+// A call carries its kernel as the bytes that the disk cache stores, too. So another process can
+// run programs that XLA keeps or exports. Attributes of a call:
+//
+//     kernel  the kernel's bytes (tsr_kernel_serialize)
+//     key     a text that identifies these bytes; loaded kernels are cached by it
+//     slots   two integers for each slot of the kernel's arguments: a kind and a number n (0: n
+//             itself, 1: the address of input n, 2: the address of output n)
+//     grid    three extents
+//
 // On the CPU a call returns when the grid is done; on a GPU, when it is on XLA's stream.
 
 #include "XLAInterface.h"
@@ -32,11 +34,11 @@ using namespace tessera;
 
 namespace {
 
-/// The version of the interface that the handlers say they have: that of the process' XLA, as its
-/// headers tell, or the newest one that we know.
+/// The interface version that the handlers report: that of the headers of the process's XLA, or the
+/// newest version that this file knows.
 std::atomic<int> minorVersion{xla::kOldestMinorVersion};
 
-/// What is wrong with a call; becomes XLA's error.
+/// A failed call; becomes XLA's error.
 struct CallError {
   int32_t code;
   std::string message;
@@ -114,8 +116,8 @@ struct KernelDestroyer {
 };
 using OwnedKernel = std::unique_ptr<TsrKernel, KernelDestroyer>;
 
-/// The kernels that calls have named, for as long as the process lives: XLA does not say when it
-/// drops a program.
+/// The loaded kernels of all calls. They live as long as the process, since XLA does not report
+/// when it drops a program.
 class LoadedKernels {
 public:
   TsrKernel *find(const CallAttributes &attributes) {
@@ -137,7 +139,7 @@ private:
 };
 
 LoadedKernels &getLoadedKernels() {
-  // Never destroyed: XLA's threads may still be at work when static objects go.
+  // Never destroyed: XLA's threads may outlive static objects.
   static auto *kernels = new LoadedKernels();
   return *kernels;
 }
@@ -200,7 +202,7 @@ struct Launch {
   }
 };
 
-/// True if XLA asks what the handler is; answers.
+/// Fills in the handler's metadata if XLA requests it; returns true then.
 bool describeHandler(const xla::Call &call, uint32_t traits) {
   bool isAsked = false;
   for (xla::Extension *extension = call.extensions; extension; extension = extension->next) {
@@ -230,7 +232,7 @@ template <typename Run> xla::Failure *handle(xla::Call *call, uint32_t traits, R
     args.message = error.message.c_str();
     args.code = error.code;
   } catch (const std::bad_alloc &) {
-    // The failure says so already.
+    // The default message describes this failure.
   } catch (...) {
     args.message = "tessera: an unknown exception";
   }

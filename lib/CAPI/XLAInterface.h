@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The part of XLA's foreign function interface that our handler (XLA.cpp) uses: a stable C ABI,
-// whose structs say how long they are and only grow at their ends. So a later XLA may pass longer
-// structs than these, and what an earlier one lacks is seen by their sizes. Compared with the
-// headers of versions 0.1 to 0.5. Names are our own; the comment at each struct has XLA's.
+// The part of XLA's foreign function interface that the handlers (XLA.cpp) use. It is a stable C
+// ABI: structs have a member with their size, and grow only at their ends. So a later XLA may pass
+// longer structs than these, and the size shows which members an earlier one lacks. Compared with
+// the headers of versions 0.1 to 0.5. The names are Tessera's; the comment at each struct has
+// XLA's.
 
 #ifndef TESSERA_LIB_CAPI_XLAINTERFACE_H
 #define TESSERA_LIB_CAPI_XLAINTERFACE_H
@@ -33,7 +34,7 @@ struct Version {
   int32_t minor;
 };
 
-/// XLA_FFI_Metadata: what a handler says of itself when it is registered.
+/// XLA_FFI_Metadata: the properties of a handler at its registration.
 struct Metadata {
   size_t size;
   Version version;
@@ -69,7 +70,7 @@ struct StreamArgs {
   void *stream;
 };
 
-/// XLA_FFI_Api, up to what is used.
+/// XLA_FFI_Api, up to the fields that are used.
 struct Functions {
   size_t size;
   Extension *extensions;
@@ -80,7 +81,7 @@ struct Functions {
   Failure *(*getStream)(StreamArgs *);
 };
 
-/// XLA_FFI_Buffer. Of later fields nothing is used.
+/// XLA_FFI_Buffer, up to the fields that are used.
 struct Buffer {
   size_t size;
   Extension *extensions;
@@ -125,7 +126,7 @@ struct Attributes {
 inline constexpr int32_t kArray = 1;
 inline constexpr int32_t kText = 4;
 
-/// XLA_FFI_CallFrame, up to what is used.
+/// XLA_FFI_CallFrame, up to the fields that are used.
 struct Call {
   size_t size;
   Extension *extensions;
