@@ -42,44 +42,43 @@ typedef enum TsrStatus {
   TSR_USER_ERROR = 1,     /* a mistake in the user's program or call */
   TSR_INTERNAL_ERROR = 2, /* our bug */
   TSR_OUT_OF_MEMORY = 3,
-  TSR_CANCELLED = 4, /* asked to end; there is nothing to say */
-  /* A variant of a kernel refuses a launch, of which nothing has run; another variant can do it. To
-   * a user without one it is a mistake, and tsr_last_error says so. */
-  TSR_OUTSIDE_LIMITS = -1,  /* E070: the kernel compiled with "tensor_maps" false does it */
-  TSR_NO_CLUSTER_ROOM = -2, /* E066: the kernel compiled for fewer or no clusters does it */
+  TSR_CANCELLED = 4, /* a cancellation ended the call; tsr_last_error has no details */
+  /* A variant of a kernel refuses a launch and has run nothing; another variant can run it. For a
+   * user without one it is a mistake, which tsr_last_error describes. */
+  TSR_OUTSIDE_LIMITS = -1,  /* E070: compile with "tensor_maps" false */
+  TSR_NO_CLUSTER_ROOM = -2, /* E066: compile with fewer "num_ctas" */
 } TsrStatus;
 
 /* {"kind": "user"|"internal"|"memory", "id": "E018", "message": ..., "fix": ...,
  *  "file": ..., "line": n, "column": n, "notes": [{"message", "file", "line", "column"}],
  *  "reproducer": path}. Keys without a value are left out. */
 TSR_EXPORT const char *tsr_last_error(void) TSR_NOEXCEPT;
-/* TSR_OUT_OF_MEMORY, of which tsr_last_error tells as it does of the library's own. */
+/* Fails with TSR_OUT_OF_MEMORY, as if memory had run out in the library. */
 TSR_EXPORT TsrStatus tsr_fail_without_memory(void) TSR_NOEXCEPT;
 
 /* TSR_API_VERSION of the library, to be compared with the header's. */
 TSR_EXPORT int tsr_api_version(void) TSR_NOEXCEPT;
-/* Changes with anything that changes generated code; part of every cache key. */
+/* Changes whenever generated code may change; part of every cache key. */
 TSR_EXPORT const char *tsr_build_id(void) TSR_NOEXCEPT;
 
-/* What the calling thread compiles ends early, with TSR_CANCELLED, once `*flag` is set to
- * something else than 0: between passes, and while an assembler runs. Null: not any more. The
- * flag lives until then. */
+/* Cancels compilations of the calling thread once `*flag` is not 0. They end with TSR_CANCELLED,
+ * between passes or while an assembler runs. Null removes the flag, which must live until then. */
 TSR_EXPORT void tsr_set_cancellation(const int32_t *flag) TSR_NOEXCEPT;
-/* What the calling thread compiles notes in a clock how long its parts take. Null: none any more.
- * Another thread may print the clock meanwhile, as JSON: {"parts": [[name, seconds], ...],
- * "schedules": how many schedules a kernel was compiled with}. The front end is not in it. */
+/* Records the times of the calling thread's compilations in a clock; null stops that. Another
+ * thread may print the clock meanwhile, as JSON: {"parts": [[name, seconds], ...], "schedules":
+ * number of schedules that a kernel was compiled with}. The front end is not measured. */
 typedef struct TsrCompileClock TsrCompileClock;
 TSR_EXPORT TsrStatus tsr_compile_clock_create(TsrCompileClock **clock) TSR_NOEXCEPT;
 TSR_EXPORT void tsr_compile_clock_destroy(TsrCompileClock *clock) TSR_NOEXCEPT;
 TSR_EXPORT void tsr_set_compile_clock(TsrCompileClock *clock) TSR_NOEXCEPT;
 TSR_EXPORT TsrStatus tsr_compile_clock_print(TsrCompileClock *clock,
                                              const char **json) TSR_NOEXCEPT;
-/* Launches on the CPU that take longer than some 50 ms ask this function so often, between
- * programs, on the thread that launches; where it returns something else than 0 they end,
- * with TSR_CANCELLED. Null: none, as at first. */
+/* Sets the function by which launches on the CPU check for interrupts. A launch calls it about
+ * every 50 ms, between programs, on its own thread. If it does not return 0, the launch ends with
+ * TSR_CANCELLED. Null (the default): no checks. */
 TSR_EXPORT void tsr_set_interrupt_check(int (*check)(void)) TSR_NOEXCEPT;
-/* For the end of the process, before its static objects go: compilations of all threads are
- * asked to end and waited for, but no longer than so many milliseconds; new ones fail. */
+/* Prepares the end of the process, before static objects are destroyed. Cancels the compilations of
+ * all threads and waits for them, at most so many milliseconds; new ones fail. */
 TSR_EXPORT void tsr_finish(int32_t milliseconds) TSR_NOEXCEPT;
 
 /* --- Types and arguments ---------------------------------------------------- */
@@ -116,7 +115,7 @@ typedef enum TsrTypeKind {
 
 enum { TSR_MAX_RANK = 32 };
 
-/* What a value is. `rank` 0 is a scalar. */
+/* The type of a value. `rank` 0 is a scalar. */
 typedef struct TsrType {
   uint8_t kind;     /* TsrTypeKind */
   uint8_t dtype;    /* TsrDType of the element, or of the pointee */
@@ -139,8 +138,8 @@ typedef enum TsrArgKind {
   TSR_ARG_LIST, /* `length` items */
 } TsrArgKind;
 
-/* An argument or a result of tsr_builder_call. Literals are kept apart from
- * values, since they take part in type promotion differently. */
+/* An argument or a result of tsr_builder_call. Literals differ from values, since type promotion
+ * treats them differently. */
 typedef struct TsrArg {
   int32_t kind; /* TsrArgKind */
   size_t length;
@@ -166,8 +165,8 @@ TSR_EXPORT TsrStatus tsr_module_parse(const char *text, size_t length, const cha
 TSR_EXPORT TsrStatus tsr_module_print(TsrModule *module, int with_locations,
                                       const char **text) TSR_NOEXCEPT;
 TSR_EXPORT TsrStatus tsr_module_verify(TsrModule *module) TSR_NOEXCEPT;
-/* Sets `stored[i]` for each argument of a kernel of tile IR through which it may write, and
- * `*num_args` to how many arguments there are. No more than `capacity` are set. */
+/* Sets `stored[i]` to 1 for each argument of a kernel of tile IR whose memory it may write, and
+ * `*num_args` to the number of arguments. Sets at most `capacity` elements. */
 TSR_EXPORT TsrStatus tsr_module_stored_arguments(TsrModule *module, const char *kernel,
                                                  uint8_t *stored, size_t capacity,
                                                  size_t *num_args) TSR_NOEXCEPT;
@@ -179,8 +178,8 @@ typedef struct TsrBuilder TsrBuilder;
 
 TSR_EXPORT TsrStatus tsr_builder_create(TsrModule *module, TsrBuilder **builder) TSR_NOEXCEPT;
 TSR_EXPORT void tsr_builder_destroy(TsrBuilder *builder) TSR_NOEXCEPT;
-/* The place in the user's source that what is built next stands for; it replaces the
- * innermost frame of the chain of calls. */
+/* Sets the source location of the values that are built next. It replaces the innermost frame of
+ * the chain of calls. */
 TSR_EXPORT void tsr_builder_set_location(TsrBuilder *builder, const char *file, int32_t line,
                                          int32_t column) TSR_NOEXCEPT;
 /* Enter and leave an inlined call at the present location. */
@@ -218,14 +217,14 @@ TSR_EXPORT TsrStatus tsr_kernel_serialize(TsrKernel *kernel, const char **bytes,
                                           size_t *length) TSR_NOEXCEPT;
 TSR_EXPORT TsrStatus tsr_kernel_deserialize(const char *bytes, size_t length,
                                             TsrKernel **kernel) TSR_NOEXCEPT;
-/* Text (or bytes) of a named stage: "tile", "tile-opt", "strips", "llvm", "llvmir", "asm",
- * "object", or for CUDA "tile", "tile-opt", "tilegpu", "llvm", "llvmir", "ptx", "cubin";
- * NULL text where the stage was not kept. */
+/* The text (or bytes) of a named stage: "tile", "tile-opt", "strips", "llvm", "llvmir", "asm",
+ * "object"; for CUDA "tile", "tile-opt", "tilegpu", "llvm", "llvmir", "ptx", "cubin". NULL if the
+ * kernel does not have the stage's text. */
 TSR_EXPORT TsrStatus tsr_kernel_stage(TsrKernel *kernel, const char *stage, const char **text,
                                       size_t *length) TSR_NOEXCEPT;
-/* Tells tools what functions a kernel for the CPU has, by name, as long as it lives: perf by the
- * file /tmp/perf-PID.map, gdb by its JIT interface. The latter knows lines, and can unwind, if the
- * kernel was compiled with "line_info". Without effect on a kernel that is not loaded. */
+/* Shows the functions of a kernel for the CPU to tools by name, during the kernel's lifetime: to
+ * perf by the file /tmp/perf-PID.map, to gdb by its JIT interface. If the kernel was compiled with
+ * "line_info", gdb also finds lines and can unwind. No effect on a kernel that is not loaded. */
 typedef enum TsrTool { TSR_TOOL_PERF = 1, TSR_TOOL_GDB = 2 } TsrTool;
 TSR_EXPORT TsrStatus tsr_kernel_show(TsrKernel *kernel, uint32_t tools) TSR_NOEXCEPT;
 /* JSON: name, target, arguments, stage times in ms, scratch bytes, remarks, ... */
@@ -236,42 +235,41 @@ TSR_EXPORT const char *tsr_kernel_metadata(TsrKernel *kernel) TSR_NOEXCEPT;
 TSR_EXPORT TsrStatus tsr_kernel_launch(TsrKernel *kernel, const int32_t grid[3],
                                        const uint64_t *args, size_t num_args,
                                        int32_t num_threads) TSR_NOEXCEPT;
-/* The memory behind an argument: addresses `begin` to `end - 1` (0 and INT64_MAX where that is
- * not known, or the argument is no pointer), and the parameter's name, or NULL. */
+/* The memory behind an argument: addresses `begin` to `end - 1`, and the parameter's name, or NULL.
+ * 0 and INT64_MAX if the range is unknown, or if the argument is no pointer. */
 typedef struct TsrArgumentMemory {
   int64_t begin;
   int64_t end;
   const char *name;
 } TsrArgumentMemory;
-/* As tsr_kernel_launch, with what lies behind each of the arguments. A kernel compiled with
- * the option "debug" checks its accesses against that (E080, E081). */
+/* As tsr_kernel_launch, with the memory behind each argument. A kernel compiled with the option
+ * "debug" checks its accesses against it (E080, E081). */
 TSR_EXPORT TsrStatus tsr_kernel_launch_checked(TsrKernel *kernel, const int32_t grid[3],
                                                const uint64_t *args, size_t num_args,
                                                const TsrArgumentMemory *memory,
                                                int32_t num_threads) TSR_NOEXCEPT;
-/* JSON: what the kernel takes for granted of a launch, with the fields of tessera_limits
- * (tessera/Runtime/CUDA/tessera_limits.h) and formulas as lists of [operation, bits, number]; or
- * null, if it is nothing. */
+/* The kernel's assumptions about a launch, as JSON with the fields of tessera_limits
+ * (tessera/Runtime/CUDA/tessera_limits.h) and formulas as lists of [operation, bits, number]; null
+ * if there are none. */
 TSR_EXPORT TsrStatus tsr_kernel_limits(TsrKernel *kernel, const char **json) TSR_NOEXCEPT;
-/* Fails with E088, and names the access, if a launch leaves the memory behind an argument for
- * certain: by an access that each program makes, at places that follow from the grid and the
- * arguments. Runs nothing, and takes microseconds. */
+/* Fails with E088, and names the access, if a launch will certainly access elements outside of an
+ * argument's memory. Only accesses count that every program makes, at addresses that follow from
+ * the grid and the arguments. Runs nothing, and takes microseconds. */
 TSR_EXPORT TsrStatus tsr_kernel_check_accesses(TsrKernel *kernel, const int32_t grid[3],
                                                const uint64_t *args, size_t num_args,
                                                const TsrArgumentMemory *memory) TSR_NOEXCEPT;
-/* Whether a launch with these arguments is within what the kernel was compiled for: without
- * that, launching it fails with TSR_OUTSIDE_LIMITS. 1 for a launch that is wrong in another way.
- * Cheap. */
+/* 1 if a launch with these arguments is within the limits that the kernel was compiled for, or is
+ * wrong in another way. If 0, launching it fails with TSR_OUTSIDE_LIMITS. Cheap. */
 TSR_EXPORT int tsr_kernel_accepts(TsrKernel *kernel, const int32_t grid[3], const uint64_t *args,
                                   size_t num_args) TSR_NOEXCEPT;
 TSR_EXPORT void tsr_kernel_destroy(TsrKernel *kernel) TSR_NOEXCEPT;
 
 /* --- Families of kernels -----------------------------------------------------------
  *
- * One kernel, compiled with several options, and which of these variants does a launch
- * (include/tessera/Compiler/KernelFamily.h). A launch goes on with the variant that
- * tsr_family_choose names; if that one is not there, it is compiled and set. If a launch of it
- * fails, tsr_family_retry names the next one. */
+ * The variants of one kernel, compiled with different options, and the choice of one for each
+ * launch (include/tessera/Compiler/KernelFamily.h). tsr_family_choose names the variant that a
+ * launch tries first; if it is missing, compile it and set it. If its launch is refused,
+ * tsr_family_retry names the next one. */
 
 typedef enum TsrVariant {
   TSR_VARIANT_USUAL = 0,
@@ -285,8 +283,8 @@ typedef enum TsrVariant {
 
 typedef struct TsrFamily TsrFamily;
 
-/* `may_divide`: whether the kernel's options leave the number of blocks of a program to launches.
- * TSR_VARIANT_USUAL has to be set before the family is asked. */
+/* `may_divide`: launches may choose the number of blocks of a program, since the options do not.
+ * TSR_VARIANT_USUAL must be set before any other call. */
 TSR_EXPORT TsrStatus tsr_family_create(int may_divide, TsrFamily **family) TSR_NOEXCEPT;
 TSR_EXPORT void tsr_family_destroy(TsrFamily *family) TSR_NOEXCEPT;
 /* Adds, replaces or removes (NULL) a variant, which lives as long as it is set. */
@@ -295,15 +293,16 @@ TSR_EXPORT void tsr_family_set(TsrFamily *family, TsrVariant variant,
 /* 0 if tsr_family_choose would be TSR_VARIANT_USUAL for any launch; until the next tsr_family_set,
  * _retry or _give_up. */
 TSR_EXPORT int tsr_family_has_choice(const TsrFamily *family) TSR_NOEXCEPT;
-/* The variant that a launch begins with. `device` is a GPU, or -1 for the CPU. Cheap. */
+/* The variant that a launch tries first. `device` is a GPU, or -1 for the CPU. Cheap. */
 TSR_EXPORT TsrVariant tsr_family_choose(const TsrFamily *family, int32_t device,
                                         const int32_t grid[3], const uint64_t *args,
                                         size_t num_args) TSR_NOEXCEPT;
-/* The variant after one whose launch has ended with `status`; TSR_NUM_VARIANTS: the launch has
+/* The next variant after one whose launch ended with `status`; TSR_NUM_VARIANTS: the launch has
  * failed. */
 TSR_EXPORT TsrVariant tsr_family_retry(TsrFamily *family, TsrVariant refused,
                                        TsrStatus status) TSR_NOEXCEPT;
-/* The variant instead of one that cannot be compiled; TSR_NUM_VARIANTS: the launch has failed. */
+/* The variant to use instead of one that cannot be compiled; TSR_NUM_VARIANTS: the launch has
+ * failed. */
 TSR_EXPORT TsrVariant tsr_family_give_up(TsrFamily *family, TsrVariant variant) TSR_NOEXCEPT;
 
 /* --- NVIDIA GPUs --------------------------------------------------------------------
@@ -311,7 +310,7 @@ TSR_EXPORT TsrVariant tsr_family_give_up(TsrFamily *family, TsrVariant variant) 
  * The CUDA driver is opened by the first of these calls, never by loading the library.
  * A failure of the driver is a user error with the id E066. */
 
-/* Whether there are a driver and a GPU. */
+/* 1 if there are a driver and a GPU. */
 TSR_EXPORT int tsr_cuda_is_available(void) TSR_NOEXCEPT;
 TSR_EXPORT TsrStatus tsr_cuda_device_count(int32_t *count) TSR_NOEXCEPT;
 /* JSON: {"name", "capability": [9, 0], "multiprocessors", "max_shared_bytes",
@@ -327,11 +326,11 @@ TSR_EXPORT TsrStatus tsr_cuda_device_info(int32_t device, const char **json) TSR
 TSR_EXPORT const char *tsr_gpu_machines(void) TSR_NOEXCEPT;
 /* The architecture whose code a GPU of a compute capability runs best; "" if there is none. */
 TSR_EXPORT const char *tsr_gpu_machine_for_capability(int32_t major, int32_t minor) TSR_NOEXCEPT;
-/* The device that memory belongs to; -1 for memory of the host and for unknown memory. */
+/* The device that owns the memory; -1 for memory of the host and for unknown memory. */
 TSR_EXPORT TsrStatus tsr_cuda_pointer_device(uint64_t address, int32_t *device) TSR_NOEXCEPT;
-/* Whether a device reaches memory of the host at the same address: pinned or registered memory. */
+/* 1 if a device reaches host memory at the same address, as pinned or registered memory. */
 TSR_EXPORT int tsr_cuda_reaches(int32_t device, uint64_t address) TSR_NOEXCEPT;
-/* Waits for what was put on a stream (0: the legacy default stream of the device). */
+/* Waits until a stream has finished its work (0: the legacy default stream of the device). */
 TSR_EXPORT TsrStatus tsr_cuda_synchronize(int32_t device, uint64_t stream) TSR_NOEXCEPT;
 /* Puts a grid on a stream and returns. `args` is as for tsr_kernel_launch, and is read
  * before the call returns. */
@@ -339,7 +338,7 @@ TSR_EXPORT TsrStatus tsr_kernel_launch_cuda(TsrKernel *kernel, int32_t device, u
                                             const int32_t grid[3], const uint64_t *args,
                                             size_t num_args) TSR_NOEXCEPT;
 
-/* What the driver has made of a kernel on a GPU, as JSON: {"num_registers", "local_bytes"} of a
+/* The driver's facts about a kernel on a GPU, as JSON: {"num_registers", "local_bytes"} of a
  * thread, "log" of its assembler. Loads the kernel there. Valid until this thread's next call. */
 TSR_EXPORT TsrStatus tsr_kernel_device_facts(TsrKernel *kernel, int32_t device,
                                              const char **json) TSR_NOEXCEPT;
@@ -347,19 +346,20 @@ TSR_EXPORT TsrStatus tsr_kernel_device_facts(TsrKernel *kernel, int32_t device,
 /* --- Programs that XLA compiles ----------------------------------------------------- */
 
 /* The handler of XLA's foreign function interface that launches kernels, on the CPU or on a stream
- * of a GPU: `XLA_FFI_Error *(XLA_FFI_CallFrame *)`. lib/CAPI/XLA.cpp says what it expects of a
- * call. The version is that of the interface that the process' XLA has; null for one that is too
- * old or too different. Of a newer minor version XLA judges by itself. */
+ * of a GPU: `XLA_FFI_Error *(XLA_FFI_CallFrame *)`. lib/CAPI/XLA.cpp describes the calls. The
+ * version is that of the interface of the process's XLA. Returns null if it is too old or
+ * incompatible; XLA itself decides about newer minor versions. */
 TSR_EXPORT void *tsr_xla_handler(int32_t on_gpu, int32_t major_version,
                                  int32_t minor_version) TSR_NOEXCEPT;
 
 /* --- The reference interpreter ---------------------------------------------------- */
 
-/* Has each access of a module of tile IR checked when it is interpreted, in place. */
+/* Inserts a check before each access of a module of tile IR, for the interpreter. Changes the
+ * module in place. */
 TSR_EXPORT TsrStatus tsr_module_check_accesses(TsrModule *module) TSR_NOEXCEPT;
-/* Runs a kernel of a module of tile IR with the reference interpreter. `memory` is what lies
- * behind each argument, for the checks; NULL if that is not known. With `report_wraps`, an
- * offset that wraps on its way is an error, too (E081). */
+/* Runs a kernel of a module of tile IR with the reference interpreter. `memory` is the memory
+ * behind each argument, for the checks; NULL if it is unknown. With `report_wraps`, an offset that
+ * wraps during its computation is an error, too (E081). */
 TSR_EXPORT TsrStatus tsr_interpret(TsrModule *module, const char *kernel, const int32_t grid[3],
                                    const uint64_t *args, size_t num_args,
                                    const TsrArgumentMemory *memory,
@@ -367,21 +367,21 @@ TSR_EXPORT TsrStatus tsr_interpret(TsrModule *module, const char *kernel, const 
 
 /* --- The simulator of GPU code ----------------------------------------------------- */
 
-/* Brings a kernel for "cuda" to the stage "llvm", in place. `options` are tsr_compile's. */
+/* Lowers a kernel for "cuda" to the stage "llvm", in place. `options` are those of tsr_compile. */
 TSR_EXPORT TsrStatus tsr_module_lower_cuda(TsrModule *module, const char *options) TSR_NOEXCEPT;
 
 typedef struct TsrMemory {
   uint64_t begin, end;
   int32_t is_read_only;
-  int32_t is_unwritten;   /* it holds nothing until the kernel writes it */
-  uint64_t element_bytes; /* and the argument's name, for what is said of it */
+  int32_t is_unwritten;   /* it has no values until the kernel writes them */
+  uint64_t element_bytes; /* and the argument's name, for the report */
   const char *name;
 } TsrMemory;
 
 typedef struct TsrSimulation {
-  uint64_t seed;           /* of the order in which warps run, and of when copies arrive */
-  int32_t copies;          /* when: 0 by the seed, 1 as early as they can, 2 as late */
-  int32_t watch_global;    /* look for races in global memory, and reads of what holds nothing */
+  uint64_t seed;           /* for the order of warps and the arrival of copies */
+  int32_t copies;          /* arrive: 0 by the seed, 1 early, 2 late */
+  int32_t watch_global;    /* report races in global memory, and reads of unwritten values */
   int32_t multiprocessors; /* of the GPU, for the blocks of a persistent kernel; 0 for two */
 } TsrSimulation;
 
@@ -396,11 +396,12 @@ TSR_EXPORT TsrStatus tsr_simulate(TsrModule *module, const char *kernel, const i
                                   size_t num_memory, const TsrSimulation *simulation,
                                   const char **report) TSR_NOEXCEPT;
 
-/* With which "num_ctas" a launch on a GPU would do best: 1 for as the kernel is. More where it
- * sums up dots in a loop, and its programs leave SMs with nothing to do; `split_k` (not null) is
- * then set to the option of that name: 1 if blocks are to divide the sum, 0 if the program's
- * tiles. For a module of that stage and a GPU with clusters that has so many multiprocessors: what
- * tsr_family_choose does where the driver does not say how many clusters fit. */
+/* The "num_ctas" with which a launch on a GPU would be fastest; 1: the kernel as it is. More than 1
+ * if the kernel sums up dots in a loop, and its programs are too few for the SMs. Then `split_k`
+ * (not null) is set to the option of that name: 1 if blocks should divide the sum, 0 for the
+ * program's tiles. Takes a module of that stage, and a GPU with clusters that has so many
+ * multiprocessors. Decides as tsr_family_choose does if the driver does not report how many
+ * clusters fit. */
 TSR_EXPORT TsrStatus tsr_module_choose_division(TsrModule *module, int32_t multiprocessors,
                                                 const int32_t grid[3], const uint64_t *args,
                                                 size_t num_args, int *blocks,
