@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// CPUs by name. The features come from LLVM's tables (and, for the host, from CPUID, so
-// that what a hypervisor hides is off).
+// CPUs by name. The features come from LLVM's tables. For the host they come from CPUID, which
+// omits features that a hypervisor hides.
 
 #include "tessera/Target/Host/HostTarget.h"
 
@@ -50,14 +50,14 @@ const Target &getTarget(const Triple &triple) {
   return *target;
 }
 
-/// The CPU that we run on. Kept, since CPUID is slow on virtual machines.
+/// The host CPU's name. Cached, since CPUID is slow on virtual machines.
 StringRef getHostName() {
   static const std::string name = sys::getHostCPUName().str();
   return name;
 }
 
-/// The features of the CPU that we run on, sorted, those that are off included: what
-/// the CPU's name implies may be hidden by a hypervisor.
+/// The features of the host CPU, sorted, disabled ones included, since a hypervisor may hide
+/// features that the CPU's name implies.
 const std::string &getHostFeatures() {
   static const std::string text = [] {
     SmallVector<std::string> features;
@@ -141,7 +141,7 @@ static HostTarget describe(StringRef cpu, StringRef changes) {
 }
 
 HostTarget HostTarget::get(StringRef cpu, StringRef changes) {
-  // Nearly every kernel of a process is for the same CPU.
+  // Cache the last target, since nearly all kernels of a process are for the same CPU.
   struct Last {
     std::string cpu, changes;
     HostTarget target;
@@ -156,7 +156,7 @@ std::string tessera::findMissingFeature(StringRef name, StringRef features) {
   if (isForeignCPU(name))
     return "another architecture";
   StringRef cpu = getAArch64Name(name).value_or(name);
-  // Nearly always; and what follows takes longer than loading the kernel.
+  // A shortcut for nearly all kernels: the full comparison takes longer than loading one.
   if (cpu == getHostName() && features == getHostFeatures())
     return "";
   Triple triple(sys::getProcessTriple());
@@ -170,7 +170,7 @@ std::string tessera::findMissingFeature(StringRef name, StringRef features) {
 
 std::unique_ptr<TargetMachine> HostTarget::createTargetMachine(bool optimizeHard) const {
   TargetOptions options;
-  // Fusing is decided where the code is made, operation by operation.
+  // Flags of each operation decide about fusing.
   options.AllowFPOpFusion = FPOpFusion::Standard;
   options.ExceptionModel = ExceptionHandling::None;
   options.MCOptions.AsmVerbose = false;

@@ -2,10 +2,10 @@
 //
 // Links objects into the process with ORC and JITLink.
 //
-// One session serves the process, and every object has a library of its own in it
-// (so that two kernels may have one name, and either can go). It works in the calling
-// thread. A forked child makes another session: the parent's may have been in use by a
-// thread that no longer exists. Code mapped before the fork stays callable.
+// One session serves the process. Every object has a library of its own in it, so two kernels may
+// have the same name, and either can be freed. The session works in the calling thread. A forked
+// child creates another session, since a thread that no longer exists may have been using the
+// parent's. Code that was mapped before the fork remains callable.
 
 #include "tessera/Target/Host/LoadedObject.h"
 
@@ -37,7 +37,7 @@ struct LoadedObject::Session {
   Session();
 };
 
-/// What an object occupies in the session.
+/// The resources of an object in the session.
 struct LoadedObject::Code {
   Session *session;
   orc::JITDylib *library;
@@ -55,8 +55,8 @@ void check(Error error, const char *what) {
     throw InternalError(std::string(what) + ": " + toString(std::move(error)));
 }
 
-/// What went wrong while linking on this thread: ORC reports the cause to the session
-/// and gives the one who asked only "failed to materialize".
+/// Errors of linking on this thread. ORC reports the cause to the session, and the caller receives
+/// only "failed to materialize".
 thread_local std::string *linkErrors = nullptr;
 
 class LinkErrorCollector {
@@ -68,8 +68,8 @@ public:
 private:
   std::string *before;
 };
-/// Gives a kernel's constants the protection of its code. Each mapping counts against a limit of
-/// the process, and those of one protection that lie side by side are one.
+/// Gives a kernel's constants the protection of its code. The number of mappings of a process is
+/// limited, and adjacent mappings with the same protection count as one.
 class OneMapping : public orc::ObjectLinkingLayer::Plugin {
 public:
   void modifyPassConfig(orc::MaterializationResponsibility &, jitlink::LinkGraph &,
@@ -148,7 +148,7 @@ std::unique_ptr<LoadedObject> LoadedObject::load(StringRef object, StringRef sym
 }
 
 LoadedObject::~LoadedObject() {
-  // In a forked child the parent's session is left alone.
+  // A forked child must not use the parent's session.
   if (code && code->session->process == getpid())
     consumeError(code->session->execution->removeJITDylib(*code->library));
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The symbols that generated code may call. Which of them come up depends on the CPU:
-// without F16C conversions of halves are calls, without SSE4.1 rounding is, without
-// FMA instructions a fused multiply-add is, and a remainder always is.
+// The symbols that generated code may call. The CPU decides which of them it uses. Conversions of
+// halves are calls without F16C, rounding is one without SSE4.1, and a fused multiply-add is one
+// without FMA. A remainder is always a call.
 
 #include "tessera/Runtime/Host/HostClock.h"
 #include "tessera/Runtime/Host/Print.h"
@@ -14,9 +14,9 @@
 
 using namespace tessera::host;
 
-// The conversions between float formats that compilers call are not in every libgcc,
-// so they are written out here. A half or bfloat16 travels in the low 16 bits of a
-// vector register, as a float does in the low 32: hence the types.
+// Not every libgcc has the conversions between float formats that compilers call, so they are
+// implemented here. A half or bfloat16 is passed in the low 16 bits of a vector register, as a
+// float is in the low 32. The parameter types express that.
 namespace {
 
 template <typename To, typename From> To bitCast(From from) {
@@ -40,13 +40,13 @@ uint16_t roundTo16(double value, int exponentBits, int mantissaBits) {
   if (exponent == 1024) {
     if (fraction == 0)
       return sign | infinity;
-    // A quiet NaN keeps the head of its payload.
+    // The result has the high bits of a NaN's payload, and is quiet.
     return static_cast<uint16_t>(sign | infinity | 1 << (mantissaBits - 1) |
                                  fraction >> (52 - mantissaBits));
   }
   if (exponent == -1023)
     return sign; // 0, and doubles far below the smallest denormal
-  // The significand, with so many bits dropped that the result's exponent is right.
+  // Drop as many bits of the significand as the result's exponent requires.
   const uint64_t significand = fraction | uint64_t(1) << 52;
   int drop = 52 - mantissaBits;
   int biased = exponent + bias;
@@ -61,7 +61,7 @@ uint16_t roundTo16(double value, int exponentBits, int mantissaBits) {
   const uint64_t half = uint64_t(1) << (drop - 1);
   if (rest > half || (rest == half && (kept & 1)))
     ++kept;
-  // A carry out of the mantissa moves on into the exponent, which is what is wanted.
+  // A carry out of the mantissa correctly increases the exponent.
   uint64_t magnitude =
       biased == 0 ? kept : (uint64_t(biased) << mantissaBits) + (kept - (1 << mantissaBits));
   if (magnitude > infinity)
@@ -92,7 +92,7 @@ float truncateDoubleToBFloat16(double value) { return low16(roundTo16(value, 8, 
 double extendHalfToDouble(float low) { return extendHalf(low); }
 
 #define SYMBOL(name) {#name, reinterpret_cast<void *>(&::name)}
-/// An overloaded function of <cmath> in its C guise.
+/// The double and the float overload of a function of <cmath>, under their C names.
 #define MATH(name)                                                                                 \
   {#name, reinterpret_cast<void *>(static_cast<double (*)(double)>(&::name))}, {                   \
     #name "f", reinterpret_cast<void *>(static_cast<float (*)(float)>(&::name##f))                 \
@@ -108,7 +108,7 @@ const RuntimeSymbol table[] = {
     {"memmove", reinterpret_cast<void *>(&std::memmove)},
     {"memset", reinterpret_cast<void *>(&std::memset)},
     {"memcmp", reinterpret_cast<void *>(&std::memcmp)},
-    // What LLVM makes of a comparison for equality alone; memcmp answers that too.
+    // LLVM turns a comparison for equality into bcmp; memcmp's result serves, too.
     {"bcmp", reinterpret_cast<void *>(&std::memcmp)},
 
     // Conversions between float formats.
@@ -120,8 +120,7 @@ const RuntimeSymbol table[] = {
     {"__truncsfbf2", reinterpret_cast<void *>(&truncateFloatToBFloat16)},
     {"__truncdfbf2", reinterpret_cast<void *>(&truncateDoubleToBFloat16)},
 
-    // Mathematics of libm: for scalars, and for arguments that the inline polynomials
-    // do not reach.
+    // Functions of libm, for scalars and for arguments outside of the polynomials' range.
     MATH(acos),
     MATH(asin),
     MATH(atan),
@@ -160,7 +159,7 @@ const RuntimeSymbol table[] = {
     SYMBOL(sincos),
     SYMBOL(sincosf),
 
-    // Ours.
+    // Tessera's own runtime.
     SYMBOL(__tessera_rt_clock_ns),
     SYMBOL(__tessera_rt_print_begin),
     SYMBOL(__tessera_rt_print_index),

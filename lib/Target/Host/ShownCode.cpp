@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Functions of loaded objects, as perf and gdb want to be told of them.
+// Publishes the functions of loaded objects to perf and gdb.
 //
-// perf reads /tmp/perf-PID.map after the process has ended: a line for each function, its begin
-// and size in hexadecimal and its name. Other just-in-time compilers of the process, Python's own
-// among them, append to the same file. So lines are appended too, and those of code that is gone
-// are overwritten in place, by as many characters that perf takes for a function without size.
-// They are kept until other code lies there, for perf to name what ran before.
+// perf reads /tmp/perf-PID.map after the process has ended: a line for each function, with its
+// address and size in hexadecimal and its name. Other just-in-time compilers of the process, such
+// as Python's, append to the same file. So this file appends, too. It overwrites the lines of freed
+// code in place with as many characters, which perf reads as a function without size. It does so
+// only when other code occupies the address, so that perf can name functions that ran before.
 //
 // gdb stops in __jit_debug_register_code and then reads a list of object files from memory. It
-// finds that function and the list by their names, so libtessera exports both (exports.map).
-// LLVM defines them. gdb is given a copy of the object in which the section of code has the
-// address where it was loaded and the kernel has its name; all else, such as the lines and
-// how to unwind, is relative to that, and gdb relocates it itself.
+// finds the function and the list by their names. LLVM defines them, and libtessera exports both
+// (exports.map). gdb receives a copy of the object with the kernel's name, whose code section has
+// the address where it was loaded. All other data, such as lines and unwinding, is relative to that
+// address, and gdb relocates it.
 
 #include "tessera/Target/Host/ShownCode.h"
 
@@ -53,7 +53,7 @@ struct FunctionRange {
   std::string name;
 };
 
-/// Where an object's code is.
+/// The location of an object's code.
 struct Code {
   std::vector<FunctionRange> functions;
   size_t section = 0;     ///< its index
@@ -147,7 +147,7 @@ struct Line {
   bool isLive = true;
 };
 
-/// When this process began, by the clock that files have their times of.
+/// The start of this process, by the clock of file times.
 double getStartTime() {
   FILE *file = std::fopen("/proc/self/stat", "re");
   if (!file)
@@ -169,7 +169,7 @@ double getStartTime() {
   return seconds(now) - (seconds(sinceBoot) - start);
 }
 
-/// What this process has told perf and gdb.
+/// The functions that this process has published to perf and gdb.
 class ShownRegister {
 public:
   static ShownRegister &get() {
@@ -181,7 +181,7 @@ public:
 
   void addToMap(const std::vector<FunctionRange> &functions);
   void removeFromMap(const std::vector<FunctionRange> &functions);
-  /// Opens the map, if this process has not yet, and writes what is live.
+  /// Opens the map, unless this process has done so, and writes the lines of live code.
   void openMap();
   bool hasLines() const { return !lines.empty(); }
 
@@ -209,7 +209,7 @@ void ShownRegister::append(Line &line) {
   ssize_t written = write(file, line.text.data(), line.text.size());
   if (written != static_cast<ssize_t>(line.text.size()))
     fail(std::strerror(written < 0 ? errno : ENOSPC));
-  // Where this descriptor has come to, whatever others append.
+  // The position of this descriptor, even if others append meanwhile.
   line.offset = lseek(file, 0, SEEK_CUR) - written;
 }
 
@@ -229,7 +229,7 @@ void ShownRegister::openMap() {
     fail("it is another user's, or no plain file");
   }
   process = getpid();
-  // What an earlier process of this number has left.
+  // Drop the lines of an earlier process with the same id.
   if (double(status.st_mtim.tv_sec) + 1e-9 * status.st_mtim.tv_nsec < getStartTime() - 0.1)
     (void)!ftruncate(file, 0);
   llvm::erase_if(lines, [](const Line &line) { return !line.isLive; });
@@ -245,7 +245,7 @@ void ShownRegister::addToMap(const std::vector<FunctionRange> &functions) {
           line.begin < function.begin + function.size && function.begin < line.begin + line.size;
       if (!isThere)
         return false;
-      // Linux appends with O_APPEND even by pwrite.
+      // With O_APPEND, even pwrite appends on Linux.
       if (int rewritten = open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC); rewritten >= 0) {
         std::string blank(line.text.size(), '0');
         std::memcpy(blank.data() + 1, " 0 ", 3);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Gathers and scatters for which the machine has no instruction.
+// Outlines gathers and scatters for which the machine has no instruction.
 //
-// The code generator writes such an access out lane by lane, with a branch for each lane of a mask.
-// A lane takes about 30 bytes of code and 0.3 ms: 200 unrolled accesses to 64 16-bit elements make
-// 840 KB, generated in 8 s. If a module has many such lanes, accesses of one kind become calls of
-// one function, whose lanes are written out once. The call moves addresses from scalar to vector
-// registers, so a module whose lanes fit the instruction cache is left alone.
+// The code generator expands such an access lane by lane, with a branch for each lane of a mask. A
+// lane takes about 30 bytes of code and 0.3 ms. 200 unrolled accesses to 64 16-bit elements make
+// 840 KB, which take 8 s. If a module has many such lanes, accesses of one kind become calls of one
+// function, whose lanes are expanded once. The call moves addresses from scalar to vector
+// registers. So a module whose lanes fit the instruction cache is unchanged.
 
 #include "tessera/Target/LLVMIR/LLVMIR.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
@@ -22,10 +22,10 @@
 using namespace llvm;
 using namespace tessera;
 
-/// Lanes whose code fits the first-level instruction cache of 32 KB.
+/// The number of lanes whose code fits the L1 instruction cache of 32 KB.
 static constexpr unsigned kMaxInlineLanes = 1024;
 
-/// How many lanes the code generator writes out for a call; 0 if it has an instruction.
+/// The number of lanes that the code generator expands for a call; 0 if there is an instruction.
 static unsigned countLanes(const IntrinsicInst &access, const TargetTransformInfo &info) {
   bool isGather = access.getIntrinsicID() == Intrinsic::masked_gather;
   if (!isGather && access.getIntrinsicID() != Intrinsic::masked_scatter)
@@ -53,7 +53,7 @@ static AttributeList getAttributes(const Function &caller) {
   return AttributeList::get(caller.getContext(), AttributeList::FunctionIndex, attributes);
 }
 
-/// A function that does what the call does, with the operands that are no constants as arguments.
+/// A function with the call's effect. Its arguments are the operands that are not constants.
 static Function *makeFunction(const IntrinsicInst &access, AttributeList attributes) {
   SmallVector<Type *> types;
   for (Value *operand : access.args())

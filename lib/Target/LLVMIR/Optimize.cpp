@@ -2,10 +2,9 @@
 //
 // LLVM's optimiser and code generator, with the real TargetMachine.
 //
-// The code that comes here has its vectors, its unrolling and its blocking already.
-// What is left is clean-up, and most of O3's time would be spent looking for
-// opportunities that are not there: the lite pipeline below gives the same speed on
-// softmax and dots in half the time.
+// The code is vectorised, unrolled and blocked already, and needs only clean-up. O3 would spend
+// most of its time searching for opportunities that do not exist. The lite pipeline below gives the
+// same speed on softmax and dots in half the time.
 
 #include "tessera/Support/Cancellation.h"
 #include "tessera/Support/CompileClock.h"
@@ -39,8 +38,8 @@ using namespace tessera;
 
 namespace {
 
-/// There is no SROA, since our code has no allocas, and no GVN: what it finds beyond EarlyCSE
-/// changed no instruction of the examples' kernels.
+/// SROA is omitted since the code has no allocas. GVN is omitted since, beyond EarlyCSE, it changed
+/// no instruction of the examples' kernels.
 FunctionPassManager makeLitePipeline() {
   FunctionPassManager functions;
   functions.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
@@ -55,13 +54,13 @@ FunctionPassManager makeLitePipeline() {
   functions.addPass(InstCombinePass());
   functions.addPass(SimplifyCFGPass());
   functions.addPass(ADCEPass());
-  // Strips of one iteration are so many bytes apart, which an instruction can say.
+  // Strips of one iteration are a constant number of bytes apart, which an instruction can encode.
   functions.addPass(SeparateConstOffsetFromGEPPass());
   return functions;
 }
 
-/// What O3 does to a function, without its vectorizers: the code has its vectors. What O3 does to a
-/// whole module is for programs with functions of their own, and links an eighth of LLVM.
+/// O3's passes for functions without its vectorizers, since the code is vectorised. O3's passes for
+/// modules serve programs of several functions, and would link an eighth of LLVM.
 FunctionPassManager makeMaxPipeline(PassBuilder &builder) {
   FunctionPassManager functions = builder.buildFunctionSimplificationPipeline(
       llvm::OptimizationLevel::O3, ThinOrFullLTOPhase::None);
@@ -76,8 +75,7 @@ FunctionPassManager makeMaxPipeline(PassBuilder &builder) {
   return functions;
 }
 
-/// The library functions that passes may make calls to: those that exist for JIT code
-/// whatever libm the host has.
+/// The library functions that passes may insert calls of: those that JIT code has with any libm.
 TargetLibraryInfoImpl makeLibraryInfo(const Triple &triple) {
   TargetLibraryInfoImpl info(triple);
   info.disableAllFunctions();
@@ -86,10 +84,11 @@ TargetLibraryInfoImpl makeLibraryInfo(const Triple &triple) {
   return info;
 }
 
-/// Strength reduction costs a fifth of the code generator's time to look for the fewest
-/// registers that step through a loop: our loops have one, and constant offsets from it. The last
-/// one, scheduling behind register allocation, takes the square of a block's length: where blocks
-/// are short it is left in.
+/// Passes that the code generator omits on CPUs. Strength reduction searches for the fewest
+/// registers that step through a loop, which takes a fifth of the code generator's time. Tessera's
+/// loops have one such register, and constant offsets from it. The last pass, scheduling behind
+/// register allocation, takes time quadratic in a block's length. It is omitted only if the module
+/// has a long block.
 constexpr StringLiteral kNotForHosts[] = {"loop-reduce", "canon-freeze", "post-RA-sched"};
 constexpr unsigned kNeededForShortBlocks = 1;
 constexpr unsigned kLongBlock = 1000;
@@ -100,11 +99,11 @@ bool hasLongBlock(const Module &module) {
   });
 }
 
-/// What the optimiser has done already, and what needs code that we do not have. None of them
-/// changes what ptxas makes of the benchmarks' kernels; nor does the last one where there is one
-/// block. LLVM 22's straight-line strength reduction (slsr) is wrong: it takes sext(i) and
-/// sext(i + 32) for 32 apart also where i + 32 wraps, as an index may that a mask leaves out, and
-/// then makes other addresses of that one.
+/// Passes that the code generator omits on GPUs: those that the optimiser has run already, and
+/// those without effect on Tessera's code. Omitting them changes no SASS of the benchmarks'
+/// kernels; omitting the last one changes none if the kernel has one block. LLVM 22's straight-line
+/// strength reduction (slsr) is wrong. It assumes that sext(i) and sext(i + 32) differ by 32 even
+/// if i + 32 wraps, as a masked index may. It then derives other addresses from that one.
 constexpr StringLiteral kNotForGPUs[] = {
     "gvn",         "early-cse",     "nary-reassociate",      "speculative-execution", "consthoist",
     "mergeicmps",  "expand-memcmp", "load-store-vectorizer", "livedebugvalues",       "slsr",
@@ -112,7 +111,7 @@ constexpr StringLiteral kNotForGPUs[] = {
 };
 constexpr unsigned kNeededForBlocks = 1;
 
-/// The code generator's passes but for some.
+/// The code generator's passes without some of them.
 class LitePassManager : public legacy::PassManager {
 public:
   explicit LitePassManager(ArrayRef<StringLiteral> without) : without(without) {}
@@ -129,8 +128,8 @@ private:
   ArrayRef<StringLiteral> without;
 };
 
-/// What optimising and generating code take at most, for an instruction: little in loops, as much
-/// as this where thousands of loads and stores are in one block.
+/// The most memory that optimising and code generation need for an instruction. Loops need little;
+/// thousands of loads and stores in one block need as much as this.
 constexpr size_t kBytesPerInstruction = 32 << 10;
 
 void requireMemory(const Module &module) {
@@ -147,7 +146,8 @@ std::string emit(Module &module, TargetMachine &machine, CodeGenFileType fileTyp
     without = ArrayRef(kNotForGPUs).drop_back(isStraight(module) ? 0 : kNeededForBlocks);
   else if (machine.getOptLevel() == CodeGenOptLevel::Default)
     without = ArrayRef(kNotForHosts).drop_back(hasLongBlock(module) ? 0 : kNeededForShortBlocks);
-  // What makes masks constant has been done, and the code generator takes one lane wrongly.
+  // Runs behind the passes that make masks constant. The code generator miscompiles stores of one
+  // lane.
   if (!machine.getTargetTriple().isNVPTX()) {
     storeSingleLanes(module);
     outlineLaneAccesses(module, machine);

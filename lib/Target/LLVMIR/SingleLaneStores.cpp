@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Masked stores of which a constant mask leaves one lane.
+// Replaces masked stores whose constant mask has one lane on.
 //
-// The x86 code generator of LLVM 22 makes a masked store of truncated integers one that
-// truncates, where the machine has it (AVX-512); then one with a single lane on a store of that
-// element, for which it takes the element from before the truncation, in all its width: it
-// writes past the place that the lane has. What is a store of one element before it comes there
-// is stored as it should be, by the same instructions.
+// The x86 code generator of LLVM 22 turns a masked store of truncated integers into a truncating
+// store, if the machine has one (AVX-512). If the mask has a single lane on, it then makes a plain
+// store of that element. But it takes the element from before the truncation, in its full width,
+// and writes past the lane's memory. If this pass makes the plain store before, the code generator
+// uses the same instructions and stores the truncated element.
 
 #include "tessera/Target/LLVMIR/LLVMIR.h"
 #include "llvm/IR/Constants.h"
@@ -29,7 +29,7 @@ static std::optional<unsigned> getOnlyLane(Value *mask) {
     Constant *element = constant->getAggregateElement(lane);
     if (!element)
       return std::nullopt;
-    // A lane that may be either is off.
+    // An undefined lane counts as off.
     if (isa<UndefValue>(element) || element->isNullValue())
       continue;
     if (only)

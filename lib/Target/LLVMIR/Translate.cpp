@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The LLVM dialect as LLVM IR, and LLVM IR as text.
+// Translates the LLVM dialect to LLVM IR, and prints LLVM IR.
 
 #include "mlir/Target/LLVMIR/Export.h"
 #include "tessera/Support/UserError.h"
@@ -58,7 +58,7 @@ void tessera::setTarget(Module &module, TargetMachine &machine, StringRef cpu, S
       function.addFnAttr("target-cpu", cpu);
       if (!features.empty())
         function.addFnAttr("target-features", features);
-      // Without the two the x86 back-end splits 512-bit vectors on CPUs that prefer 256.
+      // Without both, the x86 back-end splits 512-bit vectors on CPUs that prefer 256 bits.
       function.addFnAttr("prefer-vector-width", width);
       function.addFnAttr("min-legal-vector-width", width);
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// vfork and exec: fork copies the page tables of a process, which with torch in it takes
-// longer than most of what is run here; posix_spawn cannot ask for a signal at our death.
+// Starts programs by vfork and exec. A fork copies the page tables of the process, which with torch
+// loaded takes longer than most of the programs here. posix_spawn cannot request a signal at the
+// parent's death.
 
 #include "tessera/Target/NVPTX/ChildProcess.h"
 
@@ -25,14 +26,14 @@ using namespace tessera;
 
 extern char **environ;
 
-/// What the child does. It shares our memory until it has become the program, so it may do
-/// nothing here but call the system. Returns only if something goes wrong.
+/// Runs in the child. It shares this process's memory until exec, so it may only make system calls.
+/// Returns only on an error.
 static void becomeProgram(char *const *command, char *const *environment, const char *log,
                           int folder, pid_t parent, const sigset_t &signals) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent)
     return;
-  // A group of its own: stop() ends all of it.
+  // Make a process group, all of which stop() ends.
   if (setpgid(0, 0) != 0 || (folder >= 0 && fchdir(folder) != 0))
     return;
   umask(077);
@@ -40,7 +41,7 @@ static void becomeProgram(char *const *command, char *const *environment, const 
   int output = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   if (input < 0 || output < 0 || dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
     return;
-  // Python ignores it, which a program would inherit.
+  // Python ignores SIGPIPE, and a program would inherit that.
   struct sigaction byDefault = {};
   byDefault.sa_handler = SIG_DFL;
   sigaction(SIGPIPE, &byDefault, nullptr);
@@ -68,7 +69,7 @@ std::string ChildProcess::start(llvm::ArrayRef<std::string> command, const std::
       environment.push_back(*known);
   environment.push_back(nullptr);
 
-  // No handler of ours may run in the child, on what is our memory.
+  // No signal handler may run in the child, which shares this process's memory.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -111,7 +112,7 @@ std::optional<int> ChildProcess::wait(double timeoutSeconds) {
     throwIfCancelled(); // and so it is stopped
     if (taken.count() > timeoutSeconds)
       return std::nullopt;
-    // Longer pauses would be noticed: most runs take some 20 ms.
+    // Longer pauses would cost time: most runs take about 20 ms.
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
 }
@@ -120,7 +121,7 @@ void ChildProcess::abandon() {
   if (pid < 0)
     return;
   kill(-pid, SIGKILL);
-  // Whoever handles signals shall not be interrupted here.
+  // The waiting thread must not handle the process's signals.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -11,12 +11,12 @@ using namespace tessera;
 
 using File = object::ELFFile<object::ELF64LE>;
 
-/// True if a part of the file lies in it; the numbers may be anything.
+/// True if a range lies within the file. The numbers are untrusted and may overflow.
 static bool isInside(uint64_t offset, uint64_t size, uint64_t whole) {
   return offset <= whole && size <= whole - offset;
 }
 
-/// A kernel is a function, its code all that is in a section of its own.
+/// Checks that a kernel is a function in a section of its own.
 static Error checkKernel(const File &file, File::Elf_Shdr_Range sections, StringRef name) {
   for (const auto &table : sections) {
     if (table.sh_type != ELF::SHT_SYMTAB)
@@ -46,8 +46,8 @@ static Error checkKernel(const File &file, File::Elf_Shdr_Range sections, String
   return createStringError("it lacks the code of kernel '" + name + "'");
 }
 
-/// True if the file has no bytes of a section: of memory that is zero at first, global and shared,
-/// ptxas writes either the usual type or one of its own.
+/// True if a section of this type has no bytes in the file. For global and shared memory that
+/// starts as zeros, ptxas writes the usual type or one of NVIDIA's.
 static bool hasNoBytes(uint32_t type) {
   constexpr uint32_t kGlobal = ELF::SHT_LOPROC + 7, kShared = ELF::SHT_LOPROC + 10;
   return type == ELF::SHT_NOBITS || type == ELF::SHT_NULL || type == kGlobal || type == kShared;
@@ -89,7 +89,7 @@ static Error check(StringRef cubin, ArrayRef<std::string> kernels) {
 }
 
 std::string tessera::findProblemOfCubin(StringRef cubin, ArrayRef<std::string> kernels) {
-  // The tables are read in place, so they must lie as they would in a file that is mapped.
+  // The tables are read in place, so the bytes must be aligned as in a mapped file.
   std::vector<uint64_t> aligned((cubin.size() + 7) / 8);
   if (!cubin.empty())
     std::memcpy(aligned.data(), cubin.data(), cubin.size());

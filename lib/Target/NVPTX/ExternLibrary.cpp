@@ -27,7 +27,7 @@ using namespace tessera;
 
 namespace {
 
-/// What the driver links to every kernel.
+/// The functions that the driver links to every kernel.
 constexpr StringLiteral kDriverFunctions[] = {"vprintf", "malloc", "free", "__assertfail"};
 
 [[noreturn]] void fail(const ExternFunction &function, const Twine &message,
@@ -37,7 +37,7 @@ constexpr StringLiteral kDriverFunctions[] = {"vprintf", "malloc", "free", "__as
   throw error;
 }
 
-/// What LLVM reports as long as this lives, in place of the context's own handler.
+/// Collects LLVM's diagnostics during its lifetime. Replaces the context's handler.
 class Reports {
 public:
   explicit Reports(LLVMContext &context)
@@ -74,7 +74,7 @@ std::string print(const Type &type) {
   return text;
 }
 
-/// The library that `function` names, with what is not for kernels taken off.
+/// Reads the library that `function` names. Removes everything that kernels cannot have.
 std::unique_ptr<Module> readLibrary(const ExternFunction &function, LLVMContext &context) {
   const std::string &path = function.library;
   SMDiagnostic diagnostic;
@@ -91,7 +91,7 @@ std::unique_ptr<Module> readLibrary(const ExternFunction &function, LLVMContext 
   if (verifyModule(*library, &stream))
     fail(function,
          "the library '" + path + "' is no valid LLVM IR: " + StringRef(problem).rtrim().str());
-  // No triple at all is that of IR which somebody has written for any machine.
+  // IR without a triple is for any machine.
   const Triple &triple = library->getTargetTriple();
   if (!triple.str().empty() && triple.getArch() != Triple::nvptx64)
     fail(function, "the library '" + path + "' is for " + triple.str() + ", not for GPUs",
@@ -103,7 +103,7 @@ std::unique_ptr<Module> readLibrary(const ExternFunction &function, LLVMContext 
                "), and kernels have no such moment",
            "initialise its globals with constants");
 
-  // LLVM ends the process for an instruction of another machine.
+  // If an intrinsic is another machine's, LLVM ends the process.
   for (const Function &each : *library)
     if (Intrinsic::isTargetIntrinsic(each.getIntrinsicID()) &&
         !each.getName().starts_with("llvm.nvvm."))
@@ -111,7 +111,7 @@ std::unique_ptr<Module> readLibrary(const ExternFunction &function, LLVMContext 
            "the library '" + path + "' uses " + each.getName() + ", which is not for GPUs",
            "compile it for nvptx64-nvidia-cuda");
 
-  // What would have everything linked, or clash with the module's own.
+  // These lists would force linking everything, or clash with the module's own.
   for (StringRef name : {"llvm.used", "llvm.compiler.used"})
     if (GlobalVariable *used = library->getNamedGlobal(name))
       used->eraseFromParent();
@@ -119,14 +119,15 @@ std::unique_ptr<Module> readLibrary(const ExternFunction &function, LLVMContext 
   if (NamedMDNode *flags = library->getModuleFlagsMetadata())
     flags->eraseFromParent();
   for (Function &each : *library) {
-    // Functions of different machines are not inlined into each other.
+    // LLVM does not inline functions of different CPUs into each other.
     each.removeFnAttr("target-cpu");
     each.removeFnAttr("target-features");
   }
   return library;
 }
 
-/// Where a library has the function; another one that has nearly its name, to be named, if not.
+/// Checks that a library defines the function with the declared type. An error suggests a similar
+/// name.
 void checkFunction(const ExternFunction &function, Module &library, const Function &declared) {
   Function *found = library.getFunction(function.symbol);
   if (!found || found->isDeclaration()) {
@@ -178,7 +179,7 @@ void tessera::linkExternFunctions(Module &module, ArrayRef<ExternFunction> funct
       continue; // linked with another function of it
     library->setTargetTriple(module.getTargetTriple());
     library->setDataLayout(module.getDataLayout());
-    // A library may have functions that another one is asked for, or the kernel's own names.
+    // A library may define functions that are linked from another one, or names of the kernel.
     for (GlobalValue &other : library->global_values())
       if (!other.isDeclaration() && own.contains(other.getName()) &&
           none_of(functions, [&](const ExternFunction &wanted) {

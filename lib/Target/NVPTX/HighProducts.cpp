@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// High halves of products, by the instruction for them. Instruction selection finds
-// `mul.hi` in (zext(a) * zext(b)) >> 32 only where the extensions stand beside the product,
-// and not where one has been hoisted out of a loop. Then the whole product is computed, and
-// that is not only slower: of hi(a * b) * c in a loop ptxas (13.0 and 13.5, sm_90a) makes
-// hi(a * c) * b, which is another number.
+// Selects the instruction for the high half of a product, mul.hi. Instruction selection finds it in
+// (zext(a) * zext(b)) >> 32 only if the extensions are in the product's block, and not if one was
+// hoisted out of a loop. The full product is slower. It is also miscompiled: from hi(a * b) * c in
+// a loop, ptxas (13.0 and 13.5, sm_90a) makes hi(a * c) * b, another number.
 
 #include "tessera/Target/NVPTX/NVPTXTarget.h"
 
@@ -18,7 +17,7 @@ using namespace llvm;
 using namespace llvm::PatternMatch;
 using namespace tessera;
 
-/// `value` as an integer of half its width that is extended to it; null if it is none.
+/// The integer of half the width that `value` extends; null if there is none.
 static Value *getHalf(Value *value, bool isSigned, unsigned half, IRBuilder<> &builder) {
   Value *source = nullptr;
   const APInt *constant = nullptr;
@@ -33,7 +32,7 @@ static Value *getHalf(Value *value, bool isSigned, unsigned half, IRBuilder<> &b
   return builder.CreateIntCast(source, builder.getIntNTy(half), isSigned);
 }
 
-/// True if no bit of `value` from `width` on is asked for.
+/// True if only the low `width` bits of `value` are used.
 static bool isOnlyTruncated(const Value &value, unsigned width) {
   return all_of(value.users(), [&](const User *user) {
     return isa<TruncInst>(user) && user->getType()->getIntegerBitWidth() <= width;
@@ -52,7 +51,7 @@ void tessera::selectHighProducts(Function &function) {
       continue;
     bool isArithmetic = instruction.getOpcode() == Instruction::AShr;
     for (bool isSigned : {false, true}) {
-      // The sign fills what is beyond the high half, or nobody looks there.
+      // The bits beyond the high half must be copies of the sign, or be unused.
       if (isSigned != isArithmetic &&
           !(amount->getZExtValue() == half && isOnlyTruncated(instruction, half)))
         continue;

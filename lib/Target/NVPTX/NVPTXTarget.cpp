@@ -44,7 +44,7 @@
 using namespace llvm;
 using namespace tessera;
 
-// Of the NVPTX target's own header, which LLVM does not install.
+// Declared in a header of the NVPTX target that LLVM does not install.
 namespace llvm {
 ModulePass *createNVVMReflectPass(unsigned smVersion);
 } // namespace llvm
@@ -74,7 +74,7 @@ std::unique_ptr<TargetMachine> NVPTXTarget::createTargetMachine() const {
   if (!target)
     throw InternalError("LLVM was built without NVPTX: " + error);
   TargetOptions options;
-  // a * b + c becomes one instruction where the front-end allows it, call by call.
+  // Flags of each operation decide if a * b + c becomes one instruction.
   options.AllowFPOpFusion = FPOpFusion::Standard;
   return std::unique_ptr<TargetMachine>(
       target->createTargetMachine(triple, machine.name, "+ptx" + std::to_string(machine.ptxVersion),
@@ -104,9 +104,9 @@ void tessera::markConvergent(Module &module) {
 // libdevice
 //===----------------------------------------------------------------------===//
 
-/// exp(x) = 2^n 2^r, where n = round(x log2(e)) and r is what is left, with log2(e) in two
-/// parts. Saturation keeps n in [-126, 126]; beyond, r alone makes the result 0, a denormal
-/// or infinite. The 2^n is made of the integer in the last bits of a large float.
+/// exp(x) = 2^n 2^r. n is round(x log2(e)), and r is the remainder, with log2(e) in two parts.
+/// Saturation limits n to [-126, 126]. Beyond, r alone makes the result 0, a denormal or infinite.
+/// The factor 2^n is made from the integer in the low bits of a large float.
 static void defineExp(Function &function) {
   LLVMContext &context = function.getContext();
   IRBuilder<> builder(BasicBlock::Create(context, "entry", &function));
@@ -205,17 +205,17 @@ void tessera::setReflectedFlush(Module &module, bool flushDenormals) {
 
 namespace {
 
-/// Settles libdevice's questions. A flag of the module decides about flushing denormals; of the
-/// architecture nothing is said, so that the code is what every GPU runs.
+/// Resolves libdevice's calls of __nvvm_reflect. A flag of the module decides about flushing
+/// denormals. The architecture is unspecified, so the chosen code runs on every GPU.
 void runNVVMReflect(Module &module) {
   legacy::PassManager passes;
   passes.add(createNVVMReflectPass(/*SmVersion=*/0));
   passes.run(module);
 }
 
-// The loops that could be unrolled or vectorised have been: tiles are in registers, and what is
-// left is scalar code with structured control flow. The passes are named one by one, and not in a
-// text: what reads the text would link every pass that LLVM has.
+// Loops have been unrolled and vectorised before: tiles are in registers, and the code is scalar
+// with structured control flow. The passes are constructed here, not parsed from a text, since the
+// parser would link every pass of LLVM.
 
 ModulePassManager makeInliningPipeline() {
   FunctionPassManager functions;
@@ -260,13 +260,13 @@ void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  // First, so that the answers not taken are never optimised.
+  // First, so that unused variants of libdevice's code are never optimised.
   runNVVMReflect(module);
   makeInliningPipeline().run(module, modules);
   if (!isStraight(module))
     makeLoopPipeline().run(module, modules);
   GlobalDCEPass().run(module, modules);
-  // When ranges are as clear as they get.
+  // These need value ranges, which are most precise now.
   const GPUMachine &gpu = NVPTXTarget::get(machine.getTargetCPU()).machine;
   for (Function &function : module) {
     convertNarrowIntegers(function, gpu.hasBF16Arithmetic);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Floats of integers of few bits, as weights of quantised models are. Instructions that
-// convert come at an eighth of the rate of others; but the bits of an integer below the
-// exponent of 2^p, p the width of the mantissa, are the float 2^p + integer, from which 2^p
-// is subtracted without rounding. An integer less a constant (x - 8) is offset by just
-// another constant, which is how negative ones come in, too.
+// Converts integers of few bits to floats, such as weights of quantised models. Conversion
+// instructions have an eighth of the usual rate. Instead, put the integer into the low bits of the
+// float 2^p, where p is the mantissa's width. The result is the float 2^p + integer, and
+// subtracting 2^p is exact. For an integer minus a constant (x - 8) only the subtrahend changes,
+// which also serves negative integers.
 
 #include "tessera/Target/NVPTX/NVPTXTarget.h"
 
@@ -19,7 +19,7 @@
 using namespace llvm;
 using namespace tessera;
 
-/// Integers of more bits are converted as they are.
+/// Integers of more bits use the conversion instruction.
 static constexpr unsigned kMostBits = 16;
 
 namespace {
@@ -31,7 +31,7 @@ struct OffsetBits {
   uint64_t most;
 };
 
-/// A type of floats by its mantissa.
+/// A float type and its mantissa's width.
 struct Mantissa {
   static std::optional<Mantissa> of(Type *type) {
     if (type->isHalfTy())
@@ -66,7 +66,7 @@ static std::optional<OffsetBits> findBits(const CastInst &cast, IRBuilder<> &bui
   bool isSigned = isa<SIToFPInst>(cast);
   uint64_t limit = uint64_t(1) << kMostBits;
   if (width <= 32) {
-    // A sum that does not wrap.
+    // An integer plus a constant, without wrapping.
     Value *base = nullptr;
     const APInt *constant = nullptr;
     if (isSigned &&
@@ -88,7 +88,7 @@ static std::optional<OffsetBits> findBits(const CastInst &cast, IRBuilder<> &bui
     return std::nullopt;
   if (!isSigned)
     return OffsetBits{integer, 0, maxUIntN(width)};
-  // With its sign turned around the integer is 2^(width - 1) more, and not negative.
+  // Flipping the sign bit adds 2^(width - 1), so the result is not negative.
   Value *turned = builder.CreateXor(integer, APInt::getSignMask(width));
   return OffsetBits{turned, minIntN(width), maxUIntN(width)};
 }
@@ -113,7 +113,7 @@ void tessera::convertNarrowIntegers(Function &function, bool hasBFloatArithmetic
     if (!own || isa<Constant>(cast->getOperand(0)) ||
         cast->getOperand(0)->getType()->isIntegerTy(1))
       continue;
-    // Beside where it is used: with what neighbours it there ptxas pairs it.
+    // Emit it next to its use, where ptxas can pair it with its neighbours.
     auto *user = cast->hasOneUse() ? dyn_cast<Instruction>(*cast->user_begin()) : nullptr;
     bool isNear = user && user->getParent() == cast->getParent() && !isa<PHINode>(user);
     IRBuilder<> builder(isNear ? user : cast);
@@ -122,7 +122,7 @@ void tessera::convertNarrowIntegers(Function &function, bool hasBFloatArithmetic
       continue;
     bool isDirect = own->holds(*integer) && (hasBFloatArithmetic || !own->type->isBFloatTy());
     Value *result = emit(builder, *integer, isDirect ? *own : *Mantissa::of(builder.getFloatTy()));
-    // The one rounding there is.
+    // The only rounding.
     if (!isDirect)
       result = builder.CreateFPTrunc(result, cast->getType());
     cast->replaceAllUsesWith(result);

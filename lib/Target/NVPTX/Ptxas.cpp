@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Files in a private folder, one program, its log.
+// Runs ptxas in a private folder, which has its input, its cubin and its log.
 //
-// A ptxas that is started early is given the name of a FIFO, and stays in its `open` until
-// somebody writes there. It opens its input twice, though, the second time asking for its
-// size. So once there is PTX, a file takes over the name, and who waits in the FIFO gets the
-// same text from there.
+// A ptxas that starts early is given the name of a FIFO, and blocks in its `open` until this
+// process writes there. But ptxas opens its input twice, the second time to find its size. So once
+// the PTX exists, a file replaces the FIFO under that name. A ptxas that blocks in the FIFO
+// receives the same text from there.
 //
-// After its last word ptxas gives its memory back, piece by piece, and the system what is
-// left of it. Where the log and the cubin show that nothing is missing, nobody waits for that.
+// After its last output, ptxas frees its memory piece by piece, and the system frees the rest. If
+// the log and the cubin are complete, this process does not wait for that.
 
 #include "tessera/Target/NVPTX/Ptxas.h"
 
@@ -42,9 +42,9 @@ using namespace tessera;
 
 namespace {
 
-/// A folder that only this process uses, gone at the end with all that is in it. It is known by
-/// its descriptor: whoever may rename it, in a temporary directory without the sticky bit, can
-/// put no other in its place.
+/// A folder that only this process uses. The destructor removes it with its contents. It is
+/// accessed by its descriptor. So if a temporary directory lacks the sticky bit, a user who renames
+/// the folder cannot replace it.
 class PrivateFolder {
 public:
   PrivateFolder() {
@@ -52,7 +52,7 @@ public:
     if (std::error_code error = sys::fs::make_absolute(path))
       fail(error.message());
     sys::path::append(path, "tessera-XXXXXX");
-    // mkdtemp asks for 0700. A umask may take more than that away, and some file systems add.
+    // mkdtemp requests 0700, but a umask may remove bits, and some file systems add some.
     if (!mkdtemp(const_cast<char *>(path.c_str())) || chmod(path.c_str(), 0700) != 0)
       fail(strerror(errno));
     folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -66,9 +66,9 @@ public:
 
   int descriptor() const { return folder; }
 
-  /// The text of a plain file of ours; nothing where there is none.
+  /// The text of a plain file of this user; nothing if there is none.
   std::optional<std::string> read(const char *name) const {
-    // A FIFO in place of the file shall not be waited for.
+    // Do not block if a FIFO has replaced the file.
     int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0)
       return std::nullopt;
@@ -113,7 +113,7 @@ private:
                     "set TMPDIR to a folder that can be written to");
   }
 
-  /// What a script in place of ptxas has started may be adding files still.
+  /// Removes the folder. If ptxas is a script, its children may still be adding files.
   void remove() {
     if (folder < 0) {
       rmdir(path.c_str());
@@ -151,8 +151,8 @@ private:
                   "set TESSERA_PTXAS to the path of ptxas");
 }
 
-/// Most of what a short run takes is page faults, 4 KB each, of memory that ptxas allocates:
-/// huge pages where the system gives them to who asks, and memory from it in larger steps.
+/// A short run of ptxas mostly takes page faults, of 4 KB each, for its allocations. So request
+/// huge pages, and memory from the system in larger steps.
 std::string getAllocationVariable() {
   std::string variable = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.top_pad=33554432";
   if (const char *own = std::getenv("GLIBC_TUNABLES"))
@@ -160,15 +160,15 @@ std::string getAllocationVariable() {
   return variable;
 }
 
-/// Of "Cuda compilation tools, release 13.0, V13.0.88", the last word's number.
+/// The version 13.0.88 in "Cuda compilation tools, release 13.0, V13.0.88".
 StringRef findVersion(StringRef text) {
   StringRef said = text.split("Cuda compilation tools, release ").second;
   StringRef version = said.split(", V").second;
   return version.take_while([](char c) { return isDigit(c) || c == '.'; });
 }
 
-/// The release of the program that made a cubin. It is asked once, and only if the cubin does
-/// not say: that takes as long as a small kernel.
+/// The release of the ptxas that made a cubin. If the cubin does not have it, the program is run
+/// once for it, which takes as long as a small kernel.
 std::string getVersionOf(StringRef cubin, const std::string &path) {
   if (StringRef version = findVersion(cubin); !version.empty())
     return version.str();
@@ -180,7 +180,7 @@ std::string getVersionOf(StringRef cubin, const std::string &path) {
     try {
       entry->second = getPtxasVersion(path);
     } catch (const UserError &) {
-      // What is no NVIDIA's has no release.
+      // A program that is not NVIDIA's has no release.
     }
   }
   return entry->second;
@@ -224,7 +224,7 @@ public:
 
   /// `ptx` is what was assembled.
   PtxasResult getResult(std::optional<int> status, StringRef ptx);
-  /// True if all is there that it writes about the only function of the PTX.
+  /// True if the log and the cubin are complete, for PTX of one function.
   bool hasSaidAll() const;
 
   const PtxasOptions &options;
@@ -239,7 +239,7 @@ PtxasResult Run::getResult(std::optional<int> status, StringRef ptx) {
     throw UserError("E063",
                     "ptxas took longer than " + std::to_string(int(options.timeoutSeconds)) + " s",
                     "give it smaller tiles, or more time with TESSERA_PTXAS_TIMEOUT");
-  // An instruction alone takes more: wgmma has all of its accumulators in registers.
+  // A single instruction needs too many: wgmma has all of its accumulators in registers.
   if (*status != 0 && StringRef(result.log).contains("(C7602)"))
     throw InsufficientRegisters("E063", "a dot takes more registers than a thread may have",
                                 "use more warps, smaller tiles, or a higher maxnreg");
@@ -257,7 +257,7 @@ PtxasResult Run::getResult(std::optional<int> status, StringRef ptx) {
   return result;
 }
 
-/// True if the file is as long as its header says: NVIDIA's have the segments' table at the end.
+/// True if the file has the length of its header: NVIDIA's cubins end with the table of segments.
 bool isWhole(StringRef cubin) {
   ELF::Elf64_Ehdr header;
   if (cubin.size() < sizeof(header))
@@ -267,19 +267,19 @@ bool isWhole(StringRef cubin) {
          header.e_phoff + uint64_t(header.e_phnum) * header.e_phentsize == cubin.size();
 }
 
-/// Of several functions, some may be missing in a log that seems to be whole.
+/// With several functions, a log that seems to be complete may lack some.
 bool hasOneFunction(StringRef ptx) { return ptx.count(".entry ") + ptx.count(".func ") == 1; }
 
 bool Run::hasSaidAll() const {
   std::string text = folder.read(kLog).value_or("");
   StringRef said = text;
-  // Not every version ends like that; those are waited for.
+  // Some versions end differently; this process then waits for their end.
   return said.consume_back("\n") && said.rsplit('\n').second.contains("Compile time = ") &&
          isWhole(folder.read(kCubin).value_or(""));
 }
 
-/// Held by who has the writing end of a FIFO open. A process forked meanwhile would hold it
-/// open too, and ptxas would wait for the end of its input for as long as that one lives.
+/// Held while the writing end of a FIFO is open. A process forked meanwhile would inherit it, and
+/// ptxas would not see the end of its input during that process's lifetime.
 std::mutex &getWritingMutex() {
   static std::mutex mutex;
   static int atFork =
@@ -289,7 +289,7 @@ std::mutex &getWritingMutex() {
   return mutex;
 }
 
-/// Writes to a FIFO whose reader may be gone, which is no reason to end this process.
+/// Writes to a FIFO. If its reader has ended, SIGPIPE must not end this process.
 void writeWhileRead(int fifo, StringRef text) {
   sigset_t pipeSignal, before, pending;
   sigemptyset(&pipeSignal);
@@ -371,7 +371,7 @@ public:
 
   ~Waiting() {
     run.process.stop();
-    // Where it is a script, what that one has started may be in the FIFO.
+    // If ptxas is a script, its child may be blocked in the FIFO.
     if (int writer = openFifo(); writer >= 0)
       close(writer);
   }
@@ -395,7 +395,7 @@ public:
       }
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
-    // Whatever it did not like, it shall say about a plain file.
+    // If it fails, run it again on a plain file, for its messages.
     if (status && *status != 0)
       return std::nullopt;
     return run.getResult(status, ptx);
@@ -404,7 +404,7 @@ public:
   bool ready;
 
 private:
-  /// Whoever has found the FIFO under the name of the source waits for us in it, or soon will.
+  /// A ptxas that has opened the FIFO blocks in it, or will soon.
   bool writeIfWaitedFor(StringRef ptx) {
     std::lock_guard<std::mutex> guard(getWritingMutex());
     int writer = openFifo();
@@ -416,7 +416,7 @@ private:
     return true;
   }
 
-  /// Its writing end, if somebody reads there; else a negative number.
+  /// The FIFO's writing end if it has a reader; else a negative number.
   int openFifo() const {
     return openat(run.folder.descriptor(), kFifo, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
   }
@@ -430,7 +430,7 @@ EarlyPtxas::EarlyPtxas(const PtxasOptions &options) : options(options) {
   try {
     waiting = std::make_unique<Waiting>(this->options);
   } catch (const UserError &) {
-    // The one that is started later has the same trouble, and reports it.
+    // The ptxas that starts later fails in the same way, and reports it.
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Liveness of SSA values, value by value: from each use back to the definition, over the blocks
-// in between. The cost is that of the blocks over which values live.
+// Computes the liveness of SSA values one by one: from each use back to the definition, over the
+// blocks between. The cost is proportional to the blocks over which values live.
 
 #include "tessera/Target/NVPTX/RegisterPressure.h"
 
@@ -19,7 +19,7 @@
 
 using namespace llvm;
 
-/// Half registers, of which two 16-bit values share one.
+/// The size in half registers, since two 16-bit values share a register.
 static int64_t getHalfWords(Type *type) {
   if (type->isPointerTy())
     return type->getPointerAddressSpace() == 3 ? 2 : 4;
@@ -31,18 +31,18 @@ static int64_t getHalfWords(Type *type) {
   return bits == 1 ? 0 : (bits + 15) / 16;
 }
 
-/// What nothing passes, or at least no load.
+/// True if no other instruction can move across this one, or at least no load.
 static bool isFixed(const Instruction &op) {
   auto *call = dyn_cast<CallBase>(&op);
   return isa<StoreInst>(op) || (call && call->mayWriteToMemory());
 }
 
-/// True if a value is another one in a form that costs one instruction to make again.
+/// True if a value is a conversion of another one, which one instruction can recompute.
 static bool isForm(const Instruction &op) {
   return isa<FPExtInst, SExtInst, ZExtInst, BitCastInst>(op);
 }
 
-/// The uses of a value and of its forms.
+/// The uses of a value and of its conversions.
 static SmallVector<const Use *> getUses(const Instruction &op) {
   SmallVector<const Use *> uses;
   SmallVector<const Instruction *> work{&op};
@@ -72,7 +72,7 @@ public:
     }
   }
 
-  /// A definition, with all of its uses.
+  /// Adds a definition with all of its uses.
   void add(const Instruction &op) {
     int64_t size = getHalfWords(op.getType());
     if (size == 0 || op.use_empty())
@@ -103,7 +103,7 @@ public:
       auto &[atBegin, atEnd] = atBlocks[block];
       atBegin += from < 0 ? size : 0;
       atEnd += last == kEnd ? size : 0;
-      // Held while something happens behind its definition, up to its last use.
+      // The value is live at each fixed instruction between its definition and its last use.
       ArrayRef<int64_t> places = fixed[block];
       auto begin = std::upper_bound(places.begin(), places.end(), from);
       auto end = std::upper_bound(begin, places.end(), last);
@@ -139,8 +139,8 @@ private:
 
 } // namespace
 
-/// True if the value is loaded, or comes out of a tensor core, a loop or a branch, or is
-/// computed of such, and not of indices alone.
+/// True if the value occupies a register: it is loaded, or is a result of a tensor core, a loop or
+/// a branch, or is computed from such values. Values computed from indices do not count.
 static bool isHeld(const Instruction &op) {
   return !isForm(op) && (isa<PHINode, LoadInst, ExtractValueInst, CallBase, SelectInst>(op) ||
                          op.getType()->isFPOrFPVectorTy());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// ptxas (13.0 and 13.5 were seen to) packs two operations on 16-bit floats into one
-// instruction. Where an operand of one is a choice, as in x0 + (c ? y : -x1), and y is an operand
-// of the other, x2 + y, it may compute the choice in y's register, before the other operation has
-// read it. LLVM makes such choices of c ? x0 + y : x0 - x1. Here they are made to be of results
-// again, as assembly, since code generation would do the same once more.
+// Works around a miscompilation of ptxas (seen in 13.0 and 13.5), which packs two operations on
+// 16-bit floats into one instruction. Take x0 + (c ? y : -x1) and x2 + y. ptxas may compute the
+// select in y's register before the second operation has read y. LLVM creates such selects from c ?
+// x0 + y : x0 - x1. This pass turns them into selects of results again. It writes these in
+// assembly, since code generation would undo it otherwise.
 
 #include "tessera/Target/NVPTX/NVPTXTarget.h"
 
@@ -26,13 +26,13 @@ static bool isPacked(const Instruction &op) {
          op.getOpcode() == Instruction::FMul;
 }
 
-/// True if one of the values that are chosen from has another reader.
+/// True if an operand of the select has another use.
 static bool isShared(const SelectInst &choice) {
   auto isRead = [](const Value *arm) { return !isa<Constant>(arm) && !arm->hasOneUse(); };
   return isRead(choice.getTrueValue()) || isRead(choice.getFalseValue());
 }
 
-/// A choice that nothing looks into.
+/// A select that no later pass changes.
 static Value *createChoice(IRBuilder<> &builder, Value *condition, Value *ifTrue, Value *ifFalse) {
   Type *bits = builder.getInt16Ty();
   auto *type = FunctionType::get(bits, {bits, bits, builder.getInt1Ty()}, /*isVarArg=*/false);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The CPU that code is made for: by its name and features for the code generator, and by
-// its row in the table of machines for the passes.
+// The CPU that code is compiled for. The code generator uses its name and features, and the passes
+// use its row in the table of machines.
 
 #ifndef TESSERA_TARGET_HOST_HOSTTARGET_H
 #define TESSERA_TARGET_HOST_HOSTTARGET_H
@@ -28,23 +28,23 @@ struct HostTarget {
 
   HostMachine machine; ///< what it is good at
 
-  /// The description of `cpu` ("host" or a name that LLVM knows) with `changes` made
-  /// to its features ("+avx2,-avx512f"). "aarch64" is any such CPU, "aarch64:neoverse-n1" one of
-  /// them, which need not be that of this machine. Throws UserError (E062) for an unknown name.
+  /// The description of a CPU. `cpu` is "host", a name that LLVM knows, "aarch64" (any such CPU) or
+  /// "aarch64:neoverse-n1". `changes` adds and removes features ("+avx2,-avx512f"). Throws
+  /// UserError (E062) for an unknown name.
   static HostTarget get(llvm::StringRef cpu = "host", llvm::StringRef changes = "");
 
   /// A code generator for this CPU. `optimizeHard` spends more time.
   std::unique_ptr<llvm::TargetMachine> createTargetMachine(bool optimizeHard = false) const;
 
-  /// Such a code generator, which this thread may have used before.
+  /// The same, but reuses a code generator of this thread if there is one.
   Kept<llvm::TargetMachine>::Owner takeTargetMachine(bool optimizeHard = false) const;
 };
 
 /// True if code for a CPU (a HostTarget's name) is of another architecture than this process.
 bool isForeignCPU(llvm::StringRef name);
 
-/// An instruction set that code for this CPU with these features (as in a HostTarget) may
-/// use and this machine lacks; empty if the code runs here.
+/// An instruction set that this machine lacks, but that code for this CPU with these features may
+/// use; empty if there is none.
 std::string findMissingFeature(llvm::StringRef name, llvm::StringRef features);
 
 } // namespace tessera

@@ -15,8 +15,8 @@ namespace tessera::host {
 
 class LoadedObject {
 public:
-  /// Links the object and finds `symbol` in it. Throws InternalError if the object is
-  /// damaged, or names a symbol that is neither its own nor a runtime symbol.
+  /// Links the object and finds `symbol` in it. Throws InternalError if the object is damaged, or
+  /// uses a symbol that is neither its own nor a runtime symbol.
   static std::unique_ptr<LoadedObject> load(llvm::StringRef object, llvm::StringRef symbol);
   /// Frees the code. No thread may be running it.
   ~LoadedObject();
@@ -41,8 +41,8 @@ struct RuntimeSymbol {
   void *address;
 };
 
-/// The closed table of those. Everything that the code generator may call for on any
-/// CPU, and the runtime's own entry points; an object that needs more does not load.
+/// The closed table of these symbols: every function that the code generator may call on any CPU,
+/// and the runtime's entry points. An object that needs others fails to load.
 llvm::ArrayRef<RuntimeSymbol> getRuntimeSymbols();
 
 } // namespace tessera::host

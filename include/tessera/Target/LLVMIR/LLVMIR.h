@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// From the LLVM dialect to LLVM IR, and from there to code.
+// Translates the LLVM dialect to LLVM IR, and optimises and compiles LLVM IR.
 
 #ifndef TESSERA_TARGET_LLVMIR_LLVMIR_H
 #define TESSERA_TARGET_LLVMIR_LLVMIR_H
@@ -19,37 +19,36 @@ class TargetMachine;
 
 namespace tessera {
 
-/// Throws InternalError if something in the module has no translation or, if asked to `verify`,
-/// is no valid LLVM IR.
+/// Translates a module. Throws InternalError if an op has no translation or, with `verify`, if the
+/// result is not valid LLVM IR.
 std::unique_ptr<llvm::Module> translateToLLVMIR(mlir::ModuleOp module, llvm::LLVMContext &context,
                                                 bool verify = true);
 
-/// Throws UserError (E062) with the place if the text is no valid LLVM IR: only a file
-/// that a user has edited is ever read.
+/// Parses text that a user has edited. Throws UserError (E062) with the location if it is not valid
+/// LLVM IR.
 std::unique_ptr<llvm::Module> parseLLVMIR(llvm::StringRef text, llvm::StringRef fileName,
                                           llvm::LLVMContext &context);
 
 /// True if no function has more than one block.
 bool isStraight(const llvm::Module &module);
 
-/// Makes every function one for the machine's CPU, with vectors of up to `vectorBits`.
+/// Sets the CPU, the features and the widest vectors (`vectorBits`) of every function.
 void setTarget(llvm::Module &module, llvm::TargetMachine &machine, llvm::StringRef cpu,
                llvm::StringRef features, int vectorBits);
 
 enum class OptimizationLevel {
   /// The passes that loops of explicit vectors still need, in half the time of O3.
   Lite,
-  /// The passes of O3 for a function, without those that vectorize: the code here has vectors
-  /// already.
+  /// O3's passes for functions without the vectorizers, since the code is vectorised.
   Max,
 };
 void optimize(llvm::Module &module, llvm::TargetMachine &machine, OptimizationLevel level);
 
-/// Makes each masked store of which a constant mask leaves one lane a store of that element.
+/// Replaces each masked store whose constant mask has one lane on by a store of that element.
 void storeSingleLanes(llvm::Module &module);
 
-/// If a module has many gathers and scatters that the machine does lane by lane, makes them calls
-/// of one function for each kind: their code would take seconds to generate.
+/// If a module has many gathers and scatters that the machine lacks, replaces them by calls of one
+/// function for each kind. Expanding each of them would take seconds.
 void outlineLaneAccesses(llvm::Module &module, llvm::TargetMachine &machine);
 
 /// A relocatable object. The module is spent afterwards.

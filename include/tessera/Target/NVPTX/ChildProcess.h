@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A program that runs beside this process and ends with it.
+// A program that runs concurrently with this process and ends with it.
 //
-// LLVM can start programs, but not ones that the system ends when we do: one that waits for
-// something which only we can give it would be left behind by a crash of ours.
+// LLVM can start programs, but the system does not end these when this process ends. If this
+// process crashed, a program that waits for its input would wait forever.
 
 #ifndef TESSERA_TARGET_NVPTX_CHILDPROCESS_H
 #define TESSERA_TARGET_NVPTX_CHILDPROCESS_H
@@ -24,21 +24,21 @@ public:
   /// Ends the program if it still runs.
   ~ChildProcess() { stop(); }
 
-  /// Starts `command`, the first of which is a path, without input and with what it says going
-  /// to the file `log`. `variables` ("NAME=value") go before those of our own environment. It
-  /// runs in the open directory `folder`, unless that is negative, and makes files that are for
-  /// this user alone. Returns what is wrong, or an empty string. The program is ended if the
-  /// thread that calls this ends first. A Ctrl-C at the terminal is for us, not for it.
+  /// Starts `command`, whose first element is a path, with an empty standard input, and with its
+  /// output in the file `log`. `variables` ("NAME=value") override those of this process. The
+  /// program runs in the open directory `folder`, unless that is negative, and creates files for
+  /// this user only. If the calling thread ends first, the system ends the program. A Ctrl-C at the
+  /// terminal does not reach it. Returns an error text, or an empty string.
   std::string start(llvm::ArrayRef<std::string> command, const std::string &log,
                     llvm::ArrayRef<std::string> variables = {}, int folder = -1);
 
-  /// The exit status if the program has ended, -1 if by a signal.
+  /// The exit status if the program has ended, or -1 if a signal ended it.
   std::optional<int> poll();
-  /// The same after waiting for its end. Nothing after the timeout.
+  /// Waits for the program's end, and returns the same; nothing after the timeout.
   std::optional<int> wait(double timeoutSeconds);
-  /// Ends it and what it has started.
+  /// Ends the program and all processes that it has started.
   void stop();
-  /// Ends it without waiting until the system has taken its memory back, which may be long.
+  /// Ends it, but does not wait until the system has freed its memory, which may take long.
   void abandon();
 
 private:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Functions of the user's, in files of LLVM IR, as bitcode or text.
+// Links the user's functions from files of LLVM IR, as bitcode or text.
 //
-// Such a file comes from anywhere: another compiler, another release of LLVM, for another
-// machine. Whatever is wrong with it is the user's to know, by the place of the call; what
-// LLVM would end the process for is looked for before LLVM sees it.
+// Such a file may come from another compiler, another release of LLVM, or be for another machine.
+// Every mistake in it is a user error at the location of the call. Anything for which LLVM would
+// end the process is checked before LLVM uses the file.
 
 #ifndef TESSERA_TARGET_NVPTX_EXTERNLIBRARY_H
 #define TESSERA_TARGET_NVPTX_EXTERNLIBRARY_H
@@ -26,13 +26,12 @@ struct ExternFunction {
   std::string location; ///< "file:line:column" of a call, for errors
 };
 
-/// Links the functions, and of their libraries what they need, into the module; nothing of it is
-/// seen from outside. Afterwards they call only functions of libdevice and those that the driver
-/// provides.
+/// Links the functions, and the parts of their libraries that they need, into the module, with
+/// internal linkage. Afterwards they call only functions of libdevice and of the driver.
 ///
-/// Throws UserError (E071) if a file cannot be read, is no LLVM IR that this LLVM reads or is for
-/// another machine than an NVIDIA GPU; lacks a function or has it with other types; or calls an
-/// unknown function.
+/// Throws UserError (E071) if a file cannot be read, is not LLVM IR that this LLVM reads, or is for
+/// another machine than an NVIDIA GPU. Also throws it if a library lacks a function, has it with
+/// other types, or calls an unknown function.
 void linkExternFunctions(llvm::Module &module, llvm::ArrayRef<ExternFunction> functions);
 
 } // namespace tessera

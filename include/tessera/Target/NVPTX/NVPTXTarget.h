@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// NVIDIA GPUs: the road from LLVM IR to PTX.
+// Compiles LLVM IR to PTX for NVIDIA GPUs.
 //
-// Three things here are matters of correctness, not of speed:
-//  - the optimiser runs with the NVPTX TargetMachine attached, so that it knows which
-//    branches diverge; without one, jump threading moves barriers;
-//  - every call of inline asm that is not marked as pure becomes convergent before any
-//    LLVM pass sees it: MLIR translates it without, and LLVM then duplicates a barrier
-//    into two sides of a branch;
-//  - PTX is assembled by the ptxas program (Ptxas.h), never by nvJitLink.
+// Three rules here are needed for correctness, not for speed:
+// - The optimiser runs with the NVPTX TargetMachine attached, so that it knows which branches
+//   diverge. Without it, jump threading moves barriers.
+// - Every call of inline asm that is not pure becomes convergent before any pass of LLVM sees it.
+//   MLIR translates it without that attribute, and LLVM would duplicate a barrier into both sides
+//   of a branch.
+// - The ptxas program (Ptxas.h) assembles PTX, never nvJitLink.
 
 #ifndef TESSERA_TARGET_NVPTX_NVPTXTARGET_H
 #define TESSERA_TARGET_NVPTX_NVPTXTARGET_H
@@ -35,16 +35,16 @@ struct NVPTXTarget {
   static NVPTXTarget get(llvm::StringRef arch);
 
   std::unique_ptr<llvm::TargetMachine> createTargetMachine() const;
-  /// A code generator that this thread may have used before.
+  /// The same, but reuses a code generator of this thread if there is one.
   Kept<llvm::TargetMachine>::Owner takeTargetMachine() const;
   llvm::StringRef getTriple() const { return "nvptx64-nvidia-cuda"; }
 };
 
-/// Makes calls of inline asm convergent, those without side effects aside.
+/// Marks calls of inline asm with side effects as convergent.
 void markConvergent(llvm::Module &module);
 
-/// Gives the module bodies of those functions of libdevice that are short and in common use,
-/// as __nv_expf: a module that calls no others is compiled without reading libdevice.
+/// Defines functions of libdevice that are short and common, such as __nv_expf. A module that calls
+/// no others is then compiled without reading libdevice.
 void defineCommonFunctions(llvm::Module &module);
 
 /// True if the module calls functions of libdevice (`__nv_...`) without a body.
@@ -54,22 +54,23 @@ bool needsDeviceLibrary(const llvm::Module &module);
 /// else in a CUDA toolkit. Throws UserError (E063) if there is none.
 std::string findDeviceLibrary(llvm::StringRef setting);
 
-/// Links what the module needs of libdevice and makes it private to the module.
-/// `flushDenormals` is what libdevice's functions do with f32 denormals.
+/// Links the functions of libdevice that the module needs, with internal linkage. They flush f32
+/// denormals if `flushDenormals` is set.
 void linkDeviceLibrary(llvm::Module &module, llvm::StringRef path, bool flushDenormals);
 
 /// Sets the result of `__nvvm_reflect("__CUDA_FTZ")` in the module.
 void setReflectedFlush(llvm::Module &module, bool flushDenormals);
 
-/// Makes floats of integers of at most 16 bits without the instruction for it, which is slow.
+/// Converts integers of at most 16 bits to floats without the conversion instruction, which is
+/// slow.
 void convertNarrowIntegers(llvm::Function &function, bool hasBFloatArithmetic);
 
-/// Has high halves of products of 32 and 64 bits, (zext(a) * zext(b)) >> 32, computed by the
-/// instruction for them, wherever the extensions are.
+/// Computes high halves of products of 32 and 64 bits, (zext(a) * zext(b)) >> 32, by mul.hi, also
+/// if the extensions are in other blocks.
 void selectHighProducts(llvm::Function &function);
 
-/// Has choices between 16-bit floats, of which arithmetic is done, made after it, where a value
-/// that is chosen from is read elsewhere: ptxas miscompiles some of the others.
+/// Moves a select between 16-bit floats behind the arithmetic on it, if one of its operands has
+/// another use. ptxas miscompiles some of these selects otherwise.
 void chooseNarrowResults(llvm::Function &function);
 
 /// Optimises the module and writes it as PTX. The module is spent afterwards.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The ptxas program: PTX to a cubin, and the figures that it prints.
+// Runs the ptxas program, which assembles PTX to a cubin, and reads the figures that it prints.
 //
 // These figures are part of the result. Registers, spills and serialised tensor-core instructions
 // decide the speed of a kernel, and the user can see them.
@@ -57,27 +57,27 @@ struct InsufficientRegisters : UserError {
 /// used. Throws UserError (E063) if the setting names no program.
 std::string findPtxas(llvm::StringRef setting);
 
-/// "13.0.88", as `ptxas --version` says it. Throws UserError (E063) if it does not run.
+/// "13.0.88", from `ptxas --version`. Throws UserError (E063) if it does not run.
 std::string getPtxasVersion(llvm::StringRef path);
 
-/// The release that made a cubin, as that says; empty for those of releases before 13.0.
+/// The release of ptxas in a cubin; empty in those of releases before 13.0.
 std::string findVersionInCubin(llvm::StringRef cubin);
 
-/// Assembles PTX. Throws UserError (E063) if ptxas cannot be run or takes too long, and
-/// InternalError with its words if it rejects the PTX; InsufficientRegisters (E063) as it says. May
-/// be called by several threads.
+/// Assembles PTX. Throws UserError (E063) if ptxas cannot be run or takes too long. If an
+/// instruction needs too many registers, throws InsufficientRegisters (E063). If ptxas rejects the
+/// PTX otherwise, throws InternalError with its message. Several threads may call it at once.
 PtxasResult runPtxas(llvm::StringRef ptx, const PtxasOptions &options);
 
-/// A ptxas that is started before there is PTX. For half of the time that a small kernel takes
-/// it ptxas has not opened its input yet: it then lies ready while the kernel is compiled.
+/// A ptxas that starts before the PTX exists. For a small kernel, ptxas spends half of its time
+/// before it opens its input. Starting early hides that time behind the compilation.
 class EarlyPtxas {
 public:
-  /// Starts it. Does nothing where that cannot be done: assembling then starts another.
+  /// Starts ptxas. Failures are ignored: `assemble` then starts another.
   explicit EarlyPtxas(const PtxasOptions &options);
-  /// Ends it if it waits for PTX still.
+  /// Ends ptxas if it still waits for PTX.
   ~EarlyPtxas();
 
-  /// The same as runPtxas with the options of the constructor; once.
+  /// The same as runPtxas with the options of the constructor. May be called once.
   PtxasResult assemble(llvm::StringRef ptx);
 
 private:
@@ -87,7 +87,7 @@ private:
   std::unique_ptr<Waiting> waiting;
 };
 
-/// Reads what `ptxas -v` wrote.
+/// Reads the output of `ptxas -v`.
 void parsePtxasLog(llvm::StringRef log, PtxasResult &result);
 
 } // namespace tessera

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How many registers of a thread code needs, before ptxas is asked, which takes long over code
-// that needs many times what there are.
+// Counts the registers that a thread's code needs before ptxas runs, since ptxas takes long over
+// code that needs many times too many.
 
 #ifndef TESSERA_TARGET_NVPTX_REGISTERPRESSURE_H
 #define TESSERA_TARGET_NVPTX_REGISTERPRESSURE_H
@@ -14,9 +14,9 @@ class Function;
 
 namespace tessera {
 
-/// The most 32-bit registers that values of the function take at once where no order of its
-/// instructions could help: where blocks meet, and where something happens that nothing passes.
-/// Values that can be computed again at no cost do not count.
+/// A lower bound of the 32-bit registers that the function's values occupy at once, in any order of
+/// its instructions. Counts values that are live at boundaries of blocks and at instructions that
+/// others cannot pass. Values that cost nothing to recompute do not count.
 int64_t countLiveRegisters(const llvm::Function &function);
 
 } // namespace tessera
