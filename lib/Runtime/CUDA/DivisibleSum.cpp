@@ -39,8 +39,8 @@ Division DivisibleSum::choose(int64_t end, int64_t programs, const ClusterRoom &
       static_cast<int64_t>((uint64_t(end) - uint64_t(lower) - 1) / uint64_t(step) + 1);
   if (iterations <= 0 || iterations > kMany)
     return {};
-  // What is gained is to be more than what is not known: a sixth, and as much as blocks wait for
-  // each other.
+  // The gain must exceed the model's error: a sixth of the time, and the time to synchronise
+  // blocks.
   constexpr int64_t kGain = 6;
   int64_t whole = iterations * iterationCycles;
   int64_t least = whole - std::max(whole / kGain, meetCycles);
@@ -53,10 +53,10 @@ Division DivisibleSum::choose(int64_t end, int64_t programs, const ClusterRoom &
   };
   for (size_t i = 0; i < ClusterRoom::kSizes.size(); ++i) {
     int64_t blocks = ClusterRoom::kSizes[i];
-    // A kernel may have several blocks on an SM, which then would do what one does.
+    // The model assumes one block an SM, though several may fit.
     if (programs > room.clusters[i] || programs * blocks > room.multiprocessors)
       break;
-    // Nothing is exchanged then.
+    // Blocks that divide tiles exchange nothing.
     if (blocks == 2 && pairCycles > 0)
       consider({2, /*ofTiles=*/true}, iterations * pairCycles);
     if (blocks > iterations)

@@ -11,7 +11,7 @@
 namespace tessera::cuda {
 namespace {
 
-/// libcuda and the outcome of opening it, which does not change while the process lives.
+/// libcuda and the outcome of opening it, which never changes within a process.
 struct Opened {
   DriverTable table{};
   std::unique_ptr<DriverError> error;
@@ -24,7 +24,7 @@ struct Opened {
       return;
     }
     auto load = [&](auto &function, const char *name) {
-      // Several functions are found under the name of their second version.
+      // Some functions are exported under the name of their second version.
       std::string second = std::string(name) + "_v2";
       void *symbol = dlsym(library, second.c_str());
       if (!symbol)
@@ -176,8 +176,8 @@ int getPointerDevice(uint64_t address) {
   return ordinal;
 }
 
-/// A device's primary context, retained for as long as the process lives: it is what every
-/// framework in the process uses.
+/// A device's primary context, which every framework of the process uses. It is retained until the
+/// process ends.
 static Context getPrimaryContext(int ordinal) {
   static PerDevice<Context> contexts;
   return contexts.get(ordinal, [&] {
@@ -198,7 +198,7 @@ bool reachesHostMemory(int device, uint64_t address) noexcept {
     const DriverTable &driver = getDriver();
     unsigned type = 0;
     uint64_t onDevice = 0;
-    // Memory that the driver does not know is an error.
+    // The call fails for memory that the driver does not know.
     return driver.cuPointerGetAttribute(&type, kPointerMemoryType, address) == 0 &&
            type == kMemoryOfHost &&
            driver.cuPointerGetAttribute(&onDevice, kPointerOnDevice, address) == 0 &&
@@ -219,7 +219,7 @@ CurrentContext::CurrentContext(int device) {
 }
 
 CurrentContext::~CurrentContext() {
-  // A thread without a context keeps the one it has got: frameworks expect some.
+  // If the thread had no context, the new one remains current: frameworks expect one.
   if (changed && previous)
     getDriver().cuCtxSetCurrent(previous);
 }

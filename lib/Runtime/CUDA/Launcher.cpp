@@ -17,11 +17,11 @@ enum FunctionAttribute { kLocalBytes = 3, kNumRegisters = 4, kMaxDynamicSharedBy
 /// Values of CUlaunchAttributeID.
 constexpr int kClusterDimension = 4, kProgrammaticStreamSerialization = 6;
 
-/// Shared memory of a block that needs no asking for.
+/// Shared memory of a block that needs no opt-in.
 constexpr int kSharedWithoutOptIn = 48 * 1024;
 
-/// The kernels that were launched last. A fault of a kernel is reported by some later call,
-/// and all that can be said then is which kernels may have been it.
+/// The latest launches. The driver reports a fault of a kernel in a later call, so the error can
+/// only list the kernels that may have caused it.
 class LaunchLog {
 public:
   void add(const char *name, const int32_t grid[3]) {
@@ -57,7 +57,7 @@ private:
 
 LaunchLog launchLog;
 
-/// A copy of a name that lives as long as the process.
+/// A copy of a name that is never freed.
 const char *keepName(const std::string &name) {
   static std::mutex mutex;
   static auto *names = new std::set<std::string>;
@@ -65,13 +65,13 @@ const char *keepName(const std::string &name) {
   return names->insert(name).first->c_str();
 }
 
-/// True if a result says that a kernel has failed on the GPU. Every later call of the
-/// process then returns the same: the context is lost.
+/// True if a result means that a kernel has failed on the GPU. The context is lost then, and every
+/// later call of the process returns the same.
 bool isFault(int code) {
   return code == 700 || code == 702 || code == 709 || code == 710 || (code >= 714 && code <= 719);
 }
 
-/// Lets a module be loaded while a stream of this thread is captured into a graph.
+/// Allows loading a module while a stream of this thread is captured into a graph.
 class RelaxedCapture {
 public:
   RelaxedCapture() { getDriver().cuThreadExchangeStreamCaptureMode(&mode); }
@@ -83,10 +83,11 @@ private:
   int mode = 2; // CU_STREAM_CAPTURE_MODE_RELAXED; afterwards what it was before
 };
 
-/// A program that starts early goes where there is room by then. Where an SM has
-/// room for one alone they lie as evenly as ever; where it has room for several, some get more
-/// than others, which counts unless there are so many programs that all get new ones as they
-/// end (on an H200, 264 programs of a layer norm's backward pass took a seventh longer).
+/// The fewest programs for which a launch may start early. A program that starts early runs on the
+/// first SM with room. If an SM has room for one program only, the distribution is as even as
+/// usual. If it has room for several, some SMs get more programs than others. On an H200, 264
+/// programs of a layer norm's backward pass took a seventh longer. With many programs per SM, the
+/// difference evens out.
 int64_t getLeastEarlyPrograms(int sharedBytes, const DeviceInfo &info) {
   constexpr int kOfProgram = 1 << 10; // what a program takes beside its own
   constexpr int kRounds = 32;
@@ -112,8 +113,8 @@ Module LoadedKernel::load(std::string &log) const {
     check(driver.cuModuleLoadDataEx(&module, image.data(), 0, nullptr, nullptr), doing);
     return module;
   }
-  // Values of CUjit_option: buffers for what is said and for errors, their sizes, say more,
-  // keep the lines of the source. A number is passed in the place of a pointer.
+  // Values of CUjit_option: buffers for messages and for errors, their sizes, verbose messages,
+  // source lines. Numbers are passed as pointers.
   std::vector<char> said(1 << 14), errors(1 << 14);
   auto number = [](size_t value) { return reinterpret_cast<void *>(value); };
   int options[] = {3, 4, 5, 6, 12, 13};
@@ -126,7 +127,7 @@ Module LoadedKernel::load(std::string &log) const {
     return module;
   doing += ", which the driver assembles since there is no ptxas,";
   std::string error = errors.data();
-  // An instruction alone takes more: wgmma has all of its sums in registers.
+  // A single instruction needs too many registers: wgmma has all of its sums in them.
   if (error.find("(C7602)") != std::string::npos)
     throw DriverError(code, doing + " failed: a dot takes more registers than a thread may "
                                     "have; use more warps, smaller tiles, or a higher maxnreg");
@@ -151,7 +152,7 @@ LoadedKernel::Loaded LoadedKernel::loadOn(int device) const {
   const DriverTable &driver = getDriver();
   const DeviceInfo &info = getDevice(device);
   std::string doing = "loading kernel '" + description.name + "'";
-  // "device kernel image is invalid" is all that the driver would say.
+  // The driver's own message is only "device kernel image is invalid".
   if (description.capability / 10 != info.capabilityMajor)
     throw DriverError(209, doing + " failed: it was compiled for compute capability " +
                                std::to_string(description.capability / 10) + "." +
@@ -178,7 +179,7 @@ LoadedKernel::Loaded LoadedKernel::loadOn(int device) const {
   return loaded;
 }
 
-/// What a launch says of the clusters of a kernel, which lie along the first axis of the grid.
+/// The launch attribute of a kernel's clusters, which lie along the first axis of the grid.
 static LaunchAttribute getClusterDimension(int numCTAs) {
   LaunchAttribute cluster = {kClusterDimension, {}};
   cluster.value.clusterDim[0] = numCTAs;
@@ -219,12 +220,12 @@ int LoadedKernel::countOwnClusters(Function function, int device) const {
   return std::max(fitting, 0);
 }
 
-/// A GPU's first capability that has clusters.
+/// The first compute capability with clusters.
 static constexpr int kFirstWithClusters = 9;
 
-/// A variant's blocks are like those of the kernel itself. Each is to have an SM for itself:
-/// several on one take as long as one after the other. So the question is about blocks that leave
-/// no room for another one.
+/// The number of clusters that a variant of the kernel could run at once. Its blocks are like the
+/// kernel's own. Several blocks on one SM take as long as one after the other, so each should have
+/// its own SM. The query therefore assumes so much shared memory that no two blocks fit an SM.
 ClusterRoom LoadedKernel::findRoom(Function function, const DeviceInfo &info) const {
   ClusterRoom room = ClusterRoom::guess(info.multiprocessors);
   if (!description.sum || info.capabilityMajor < kFirstWithClusters)
@@ -237,7 +238,7 @@ ClusterRoom LoadedKernel::findRoom(Function function, const DeviceInfo &info) co
   bool isAllowed = allow(alone);
   for (size_t i = 0; i < ClusterRoom::kSizes.size(); ++i) {
     auto fitting = static_cast<int>(room.clusters[i]);
-    // There may be none of this size, which is no reason not to launch the kernel as it is.
+    // If no cluster of this size fits, the kernel is launched without variants.
     bool hasFailed =
         countClusters(function, ClusterRoom::kSizes[i], isAllowed ? alone : own, fitting) != 0;
     room.clusters[i] = hasFailed ? 0 : fitting;
@@ -270,7 +271,8 @@ int LoadedKernel::start(const Loaded &loaded, Stream stream, const int32_t grid[
     attributes[numAttributes] = {kProgrammaticStreamSerialization, {}};
     attributes[numAttributes++].value.isAllowed = 1;
   }
-  // A kernel's code has the size of its clusters, too.
+  // An older driver has only cuLaunchKernel. It launches clusters, too, since the kernel's code has
+  // their size.
   if (numAttributes == 0 || !driver.cuLaunchKernelEx)
     return driver.cuLaunchKernel(loaded.function, extents[0], extents[1], extents[2], threads, 1, 1,
                                  description.sharedBytes, stream, parameters, nullptr);
@@ -305,7 +307,7 @@ bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], cons
     return false;
   CurrentContext context(device);
   const Loaded &loaded = getLoaded(device);
-  // An argument is as wide as its type; the driver reads that many bytes of its slot.
+  // The driver reads as many bytes of a slot as the argument's type has.
   constexpr size_t kFew = 16 + 3 + kMaxTensorMaps;
   void *few[kFew];
   std::vector<void *> many;
@@ -322,14 +324,14 @@ bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], cons
     int64_t programs = int64_t(grid[0]) * grid[1] * grid[2];
     int64_t most = int64_t(description.persistentPrograms) * getDevice(device).multiprocessors /
                    description.numCTAs;
-    // Not all SMs have neighbours enough for a cluster.
+    // Some SMs have too few neighbours for a cluster.
     if (loaded.mostClusters > 0)
       most = std::min<int64_t>(most, loaded.mostClusters);
     most = std::max<int64_t>(most, 1);
     launched[0] = static_cast<int32_t>(std::min(programs, most));
     launched[1] = launched[2] = 1;
   }
-  // Blocks of a cluster are next to each other. What no grid has the driver refuses.
+  // Blocks of a cluster are adjacent. The driver refuses a grid that is too large.
   constexpr int64_t kMostBlocks = INT32_MAX;
   int64_t blocks = int64_t(launched[0]) * description.numCTAs;
   if (blocks > kMostBlocks)

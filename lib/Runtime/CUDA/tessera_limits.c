@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Whether a launch is within what a kernel takes for granted (tessera_limits.h).
+ * Checks that a launch is within a kernel's limits (tessera_limits.h).
  *
- * A result beyond 64 bits is beyond the bits of any operation, so that each computation in 64 bits
- * either is exact or fails.
+ * A result beyond 64 bits is beyond the bits of any operation. So each computation in 64 bits is
+ * exact or fails.
  */
 #include "tessera_limits.h"
 
@@ -24,7 +24,7 @@ static int combine(int operation, int64_t x, int64_t y, int64_t *result) {
   return 1;
 }
 
-/* Of products and quotients: the ends of the result are among those of the operands' ends. */
+/* The range of a product or quotient, whose ends are among those of the operands' ends. */
 static int find_corners(int operation, tessera_range x, tessera_range y, int64_t *least,
                         int64_t *most) {
   const int64_t xs[2] = {x.least, x.most}, ys[2] = {y.least, y.most};
@@ -50,7 +50,7 @@ static int64_t find_divisor(int64_t x, int64_t y) {
   return x < 0 ? -x : x;
 }
 
-/* Of (a + i s) (b + j t), which is a b and multiples of a t, b s and s t. */
+/* The step of (a + i s) (b + j t), which is a b and multiples of a t, b s and s t. */
 static int64_t find_step_of_product(tessera_range x, tessera_range y) {
   int64_t of_x = 0, of_y = 0, of_both = 0;
   if (__builtin_mul_overflow(x.least, y.step, &of_x) ||
@@ -60,7 +60,7 @@ static int64_t find_step_of_product(tessera_range x, tessera_range y) {
   return find_divisor(find_divisor(of_x, of_y), of_both);
 }
 
-/* Of numbers that are of one range or of the other. */
+/* The step of numbers that are in one of two ranges. */
 static int64_t find_step_of_both(tessera_range x, tessera_range y) {
   int64_t apart = 0;
   if (__builtin_sub_overflow(x.least, y.least, &apart) || apart == INT64_MIN)
@@ -68,7 +68,7 @@ static int64_t find_step_of_both(tessera_range x, tessera_range y) {
   return find_divisor(find_divisor(x.step, y.step), apart);
 }
 
-/* The ends of the result; 0 where they cannot be told. */
+/* The ends of the result; 0 if they are unknown. */
 static int find_ends(const tessera_step *step, tessera_range x, tessera_range y, int64_t *least,
                      int64_t *most) {
   switch (step->operation) {
@@ -99,7 +99,7 @@ static int find_ends(const tessera_step *step, tessera_range x, tessera_range y,
     *least = larger(x.least, y.least), *most = larger(x.most, y.most);
     return 1;
   case TESSERA_LOOP:
-    /* It is asked for in iterations alone, and so below an end that y has. */
+    /* Only iterations use the variable, so it is below the loop's end. */
     *least = x.least, *most = x.least < y.most ? y.most - 1 : x.least;
     return 1;
   default:
@@ -107,7 +107,7 @@ static int find_ends(const tessera_step *step, tessera_range x, tessera_range y,
   }
 }
 
-/* Of a result that is more than one number. */
+/* The step of a result that is more than one number. */
 static int64_t find_step(const tessera_step *step, tessera_range x, tessera_range y) {
   switch (step->operation) {
   case TESSERA_ADD:
@@ -125,7 +125,7 @@ static int64_t find_step(const tessera_step *step, tessera_range x, tessera_rang
   }
 }
 
-/* 0 where the result cannot be told. */
+/* 0 if the result is unknown. */
 static int apply(const tessera_step *step, tessera_range *result, tessera_range y) {
   const tessera_range x = *result;
   int64_t least = 0, most = 0, by = 0;
@@ -162,7 +162,7 @@ int tessera_find_range(const tessera_step *formula, const int32_t *grid, const u
       continue;
     case TESSERA_ARGUMENT:
       number = (int64_t)slots[number];
-      if (step->bits == 32) /* nobody says what is in the rest of its slot */
+      if (step->bits == 32) /* the rest of its slot is undefined */
         number = (int32_t)number;
       break;
     case TESSERA_EXTENT:
@@ -184,7 +184,7 @@ int tessera_find_range(const tessera_step *formula, const int32_t *grid, const u
   return 1;
 }
 
-/* The same, of a number that no place in the grid is in. */
+/* The same for a number that does not depend on the program's id. */
 static int find_number(const tessera_step *formula, const int32_t *grid, const uint64_t *slots,
                        int64_t *number) {
   tessera_range found;
@@ -257,8 +257,8 @@ int tessera_find_shape(const tessera_array *array, const int32_t *grid, const ui
   return 1;
 }
 
-/* Whether a grid has more programs than a kernel counts that does their work in a loop: the number
- * of a program is an i32, and so is that beyond the last one. */
+/* 1 if a grid has more programs than a persistent kernel can count: the id of a program is an i32,
+ * and so is the one beyond the last. */
 static int are_too_many(const int32_t *grid) {
   const int64_t most = (int64_t)1 << 30, programs = (int64_t)grid[0] * grid[1];
   return programs > most || programs * grid[2] > most;

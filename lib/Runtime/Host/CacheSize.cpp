@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The kernel's list of caches is asked first: sysconf adds up caches that no CPU has
-// together (384 MB on a part of a CPU with 32 MB).
+// Reads the size of the last cache, first from the kernel's list of caches. The result of sysconf
+// adds up caches that no single CPU has (384 MB on a part of a CPU with 32 MB).
 
 #include "CacheSize.h"
 
@@ -13,7 +13,7 @@ using namespace tessera::host;
 
 namespace {
 
-/// The first number of a file of one cache, times 1024 if a K follows; 0 without one.
+/// The first number of a file about one cache, times 1024 if a K follows; 0 if there is none.
 uint64_t readNumber(int cache, const char *what) {
   std::string path =
       "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(cache) + "/" + what;

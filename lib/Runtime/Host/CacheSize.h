@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The size of the caches, for what is decided at run time.
+// The size of the caches, for decisions at run time.
 
 #ifndef TESSERA_LIB_RUNTIME_HOST_CACHESIZE_H
 #define TESSERA_LIB_RUNTIME_HOST_CACHESIZE_H

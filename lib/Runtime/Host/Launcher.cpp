@@ -2,9 +2,9 @@
 //
 // Runs the programs of a grid.
 //
-// Programs are dealt out in chunks by one atomic counter: an eighth of a thread's
-// fair share each, small enough to even out programs that take longer than others,
-// large enough that the counter (20-30 ns when two threads want it) does not show.
+// One atomic counter assigns programs to threads in chunks of an eighth of a thread's equal share.
+// Such chunks are small enough to balance programs of different lengths, and large enough to hide
+// the cost of the counter (20 to 30 ns if two threads compete).
 
 #include "tessera/Runtime/Host/Launcher.h"
 
@@ -37,16 +37,16 @@ using namespace tessera::host;
 
 namespace {
 
-/// Launches shorter than this are not worth waking another thread for.
+/// A launch shorter than this is not worth waking another thread.
 constexpr float kSerialNanoseconds = 5000.0f;
 
-/// The part of the last cache that what a kernel writes may have; the rest is for what it
-/// reads. Found by measurement (notes/Notebook.md).
+/// The part of the last cache that a kernel's writes may use; the rest is for its reads. Found by
+/// measurement (notes/Notebook.md).
 constexpr uint64_t kWrittenPart = 2;
 
 #ifdef TESSERA_GUARD_SCRATCH
-/// With assertions, the calling thread's scratch is as large as the kernel says to 64 bytes, and
-/// lies between pages that nobody may touch: a kernel that goes past it ends there and then.
+/// With assertions, the calling thread's scratch has the kernel's size, rounded to 64 bytes, and
+/// lies between protected pages. A kernel that accesses memory beyond it crashes at once.
 class Scratch {
 public:
   Scratch() = default;
@@ -95,7 +95,7 @@ private:
   size_t mappedBytes = 0, capacity = 0;
 };
 #else
-/// The calling thread's scratch, kept for the next launch and freed with the thread.
+/// The calling thread's scratch, which the next launch reuses, and which is freed with the thread.
 class Scratch {
 public:
   Scratch() = default;
@@ -127,8 +127,8 @@ private:
 #endif
 thread_local Scratch threadScratch;
 
-/// The thread's scratch for as long as a launch uses it. Nobody else finds it there meanwhile: a
-/// handler of signals that is called between two programs may launch, too.
+/// Owns the thread's scratch during a launch. A signal handler that runs between two programs may
+/// launch, too, and must not find it.
 class ScratchUse {
 public:
   ScratchUse() { used.swap(threadScratch); }
@@ -143,8 +143,8 @@ private:
   Scratch used;
 };
 
-/// Rounding to nearest, denormals kept, no traps, whatever the process has set
-/// (torch.set_flush_denormal for one), for as long as kernels run.
+/// Sets rounding to nearest, denormals on and traps off while kernels run, since the process may
+/// have changed them (torch.set_flush_denormal, for one).
 class DefaultFloatEnvironment {
 public:
 #if defined(__x86_64__)
@@ -165,10 +165,10 @@ private:
 #endif
 };
 
-/// A launch that takes longer looks for interrupts so often.
+/// The interval at which longer launches check for interrupts.
 constexpr auto kInterruptInterval = std::chrono::milliseconds(50);
 
-/// Launches that are likely to be shorter do without.
+/// Launches that are predicted to be shorter do not check.
 constexpr float kNanosecondsWithoutCheck = 2e6f;
 
 using Clock = std::chrono::steady_clock;
@@ -187,7 +187,7 @@ struct Job {
   alignas(64) std::atomic<int64_t> numEnded{0}; ///< of a kernel whose programs wait for others
 };
 
-/// Runs chunks until none is left. `isCaller` is true on the thread that launches.
+/// Runs chunks until all are taken. `isCaller` is true on the thread that launches.
 void runChunks(Job &job, bool isCaller) {
   char *scratch = nullptr;
   std::optional<ScratchUse> scratchUse;
@@ -219,8 +219,8 @@ void runChunks(Job &job, bool isCaller) {
       continue;
     Clock::time_point now = Clock::now();
     if (job.firstGrain != job.grain) {
-      // Chunks that take no longer than Ctrl-C may wait. First the rest of the first one: else
-      // threads that are equally fast do not end together.
+      // Limit chunks to the time that Ctrl-C may wait. The first chunk is small; the second is the
+      // rest of a whole one, so that equally fast threads end together.
       double fitting = double(numDone) * kInterruptInterval / (now - start);
       int64_t whole = numDone == job.firstGrain ? job.grain - job.firstGrain : job.grain;
       grain = fitting < double(whole) ? std::max<int64_t>(1, int64_t(fitting)) : whole;
@@ -234,7 +234,7 @@ void runChunks(Job &job, bool isCaller) {
     }
   }
 #if defined(__x86_64__)
-  // Non-temporal stores come after this thread's others have been seen, unless told.
+  // Without a fence, other threads may see this thread's later stores before its non-temporal ones.
   _mm_sfence();
 #endif
   if (numDone > 0) {
@@ -244,17 +244,16 @@ void runChunks(Job &job, bool isCaller) {
   }
 }
 
-/// Gives a launch whose programs wait for others the threads that it takes for those to run,
-/// for as long as it lives: one while no program ends for some milliseconds, then twice as
-/// many after twice the time, and so on. That a program takes long looks the same, so the
-/// threads come late and few.
+/// Starts the threads that a launch needs because its programs wait for others. It starts one if no
+/// program ends for some milliseconds, then twice as many after twice the time, and so on. Slow
+/// programs look the same, so the threads start late and are few.
 class MoreThreads {
 public:
   explicit MoreThreads(Job &job) : job(job) {
     try {
       watcher = std::thread([this] { watch(); });
     } catch (const std::system_error &) {
-      // No more threads are to be had at all.
+      // The system has no more threads.
     }
   }
 
@@ -336,8 +335,8 @@ bool tessera::host::launch(const LaunchableKernel &kernel, const int32_t grid[3]
   }
   job.grain = numThreads == 1 ? numPrograms : std::max<int64_t>(1, numPrograms / (8 * numThreads));
   job.firstGrain = job.grain;
-  // What may take long starts with a small chunk, which shows how long: not as long as the last
-  // launch did, perhaps.
+  // A launch that may take long starts with a small chunk to measure its time, which may differ
+  // from the last launch's.
   if (options.isInterrupted && (estimate < 0.0f || total > kNanosecondsWithoutCheck))
     job.firstGrain = std::clamp<int64_t>(job.grain / 64, 1, 4);
 

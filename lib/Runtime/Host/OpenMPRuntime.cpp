@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Finds an OpenMP runtime among the loaded libraries: by its name, since wheels
-// bring their own copy under a mangled one (libgomp-a34b3233.so.1), opened locally,
-// so that a search by symbol would miss it.
+// Finds an OpenMP runtime among the loaded libraries, by name. Wheels bring a copy under a mangled
+// name (libgomp-a34b3233.so.1) and open it locally, so a search by symbol would miss it.
 
 #include "OpenMPRuntime.h"
 
@@ -42,7 +41,7 @@ bool open(const std::string &path, OpenMPRuntime &runtime) {
   void *library = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
   if (!library)
     return false;
-  // The handle is kept: the runtime must not be unloaded under us.
+  // The handle is never closed, so the runtime cannot be unloaded.
   auto find = [&](auto &function, const char *name) {
     function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
     return function != nullptr;

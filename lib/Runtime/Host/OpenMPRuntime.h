@@ -13,9 +13,9 @@ struct OpenMPRuntime {
   int (*isInParallel)();
 };
 
-/// The OpenMP runtime that this process has loaded, or null. Never loads one. Looks
-/// again only after other libraries were loaded. Null in a forked child: libgomp does
-/// not survive a fork.
+/// The OpenMP runtime that this process has loaded, or null. Never loads one, and searches again
+/// only after other libraries were loaded. Null in a forked child, since libgomp does not survive a
+/// fork.
 const OpenMPRuntime *findOpenMPRuntime();
 
 } // namespace tessera::host

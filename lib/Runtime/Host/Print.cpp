@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The lines that kernels print.
+// Formats and writes the lines that kernels print.
 
 #include "tessera/Runtime/Host/Print.h"
 
@@ -12,8 +12,8 @@
 using namespace tessera::host;
 
 namespace {
-/// What one thread has printed and not written yet. A thread runs one launch at a
-/// time, and the launcher flushes after each chunk, so one of these is enough.
+/// The lines that a thread has printed but not written. A thread runs one launch at a time, and the
+/// launcher flushes after each chunk, so one per thread suffices.
 struct Gathered {
   std::string lines;
   std::string prefix;
@@ -32,7 +32,7 @@ template <typename... Args> void append(const char *format, Args... args) {
                           static_cast<size_t>(length) < sizeof(text) ? length : sizeof(text) - 1);
 }
 
-/// Ends the head of a line, before its first value; separates the values after it.
+/// Ends the head of a line before the first value; writes a separator before other values.
 void beginValue() {
   if (gathered.numValues++ > 0) {
     gathered.lines += ", ";
@@ -90,7 +90,7 @@ void __tessera_rt_print_int(void *, int64_t value, int32_t bits, int32_t isSigne
 
 void __tessera_rt_print_float(void *, double value, int32_t hex) {
   beginValue();
-  // The sign of a NaN is an accident of the CPU, and "-nan" of its C library.
+  // A NaN's sign depends on the CPU, and "-nan" on the C library.
   if (std::isnan(value))
     gathered.lines += "nan";
   else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Notices forks. A handler that counts costs nothing at a launch, where asking for
-// the process id each time would be a system call.
+// Detects forks. A handler that counts them costs nothing at a launch; reading the process id would
+// be a system call.
 
 #include "ProcessFork.h"
 

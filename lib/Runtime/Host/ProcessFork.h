@@ -5,11 +5,11 @@
 
 namespace tessera::host {
 
-/// True if this process was forked off one in which the runtime had been used:
-/// threads of that time are gone, and whatever they held is lost.
+/// True if this process was forked from one that had used the runtime. The parent's threads and
+/// everything they owned do not exist here.
 bool isForkedChild();
 
-/// How many forks lie between this process and the one that first used the runtime.
+/// The number of forks since the process that first used the runtime.
 unsigned getForkGeneration();
 
 } // namespace tessera::host

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How many threads a launch takes.
+// Chooses the number of threads of a launch.
 
 #include "OpenMPRuntime.h"
 #include "tessera/Runtime/Host/ThreadPool.h"
@@ -42,7 +42,7 @@ int countAffinity() {
   return static_cast<int>(std::thread::hardware_concurrency());
 }
 
-/// The CPUs that a cgroup's quota is worth, rounded up; 0 without one.
+/// The CPUs that a cgroup's quota equals, rounded up; 0 without a quota.
 int readQuota(const std::string &folder) {
   double quota = 0, period = 0;
   char first[32] = "";
@@ -76,7 +76,7 @@ int countQuota() {
     if (cpus > 0 && (least == 0 || cpus < least))
       least = cpus;
   };
-  // In a container the own cgroup is mounted at the root; elsewhere /proc names it.
+  // In a container, the process's cgroup is mounted at the root; elsewhere /proc names it.
   consider("/sys/fs/cgroup");
   consider("/sys/fs/cgroup/cpu");
   if (std::FILE *file = std::fopen("/proc/self/cgroup", "r")) {
@@ -96,7 +96,7 @@ int countQuota() {
 
 int tessera::host::getNumAvailableCPUs() {
   int cpus = std::max(1, countAffinity());
-  // Reading the quota opens files, and it hardly ever changes.
+  // Cached, since reading the quota opens files, and it hardly ever changes.
   static const int quota = countQuota();
   return quota > 0 ? std::min(cpus, quota) : cpus;
 }

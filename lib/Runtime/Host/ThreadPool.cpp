@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The providers of threads, and our own pool.
+// The providers of threads, and Tessera's own pool.
 //
-// The pool's whole state is one 64-bit word, the gate: the number of the job, whether
-// it is still open, how many more workers it takes and how many are in it. A worker
-// joins by a compare-and-swap on the gate, so the caller may close a job that it has
-// finished alone without waiting for workers that are only waking up: for the short
-// launches that matter here, waking takes longer than the work.
+// The pool's whole state is one 64-bit word, the gate. It has the number of the job, a bit that the
+// job is open, the workers that may still join, and the workers that have joined. A worker joins by
+// a compare-and-swap on the gate. So if the caller has finished a job alone, it may close the job
+// without waiting for workers that are waking up. For short launches, waking takes longer than the
+// work.
 
 #include "tessera/Runtime/Host/ThreadPool.h"
 
@@ -28,7 +28,7 @@ using namespace tessera::host;
 
 namespace {
 
-/// Set while a thread runs somebody's function: a launch from inside it is serial.
+/// True while the thread runs a job's function: a nested launch is serial.
 thread_local bool isInside = false;
 
 void runInside(ThreadFunction function, void *context, int thread) {
@@ -46,7 +46,7 @@ void pauseCPU() {
 #endif
 }
 
-/// Waits for a condition by looking at it again and again, for a short while only.
+/// Polls a condition for a short time.
 template <typename Condition> bool spinFor(Condition condition) {
   constexpr auto limit = std::chrono::microseconds(20);
   auto start = std::chrono::steady_clock::now();
@@ -61,7 +61,7 @@ template <typename Condition> bool spinFor(Condition condition) {
   }
 }
 
-/// The word described at the top.
+/// The gate (see the top of this file).
 struct Gate {
   uint32_t job = 0;
   bool isOpen = false;
@@ -89,13 +89,13 @@ public:
 private:
   void addWorkers(int number);
   void work();
-  /// Joins the present job; returns the thread's number in it, or 0 if it has no room.
+  /// Joins the current job. Returns the thread's number in it, or 0 if it has no slot.
   int join();
   void leave();
 
   std::mutex callerMutex; ///< held by the launch that uses the pool
   std::atomic<uint64_t> gate{0};
-  // Of the present job; stable while the gate is open or a worker is in it.
+  // The current job's; constant while the gate is open or a worker has joined.
   ThreadFunction function = nullptr;
   void *context = nullptr;
   int numThreads = 0;
@@ -141,8 +141,8 @@ void Pool::work() {
     }
     if (spinFor(hasRoom))
       continue;
-    // The count is raised before the gate is looked at again, and the caller opens the
-    // gate before it looks at the count: one of the two sees the other.
+    // The count is increased before the gate is read again, and the caller opens the gate before it
+    // reads the count. So at least one of the two sees the other.
     std::unique_lock<std::mutex> lock(sleepMutex);
     numSleeping.fetch_add(1);
     wakeWorkers.wait(lock, hasRoom);
@@ -151,7 +151,7 @@ void Pool::work() {
 }
 
 void Pool::addWorkers(int number) {
-  // Signals belong to the threads of the program that we are a guest of.
+  // Only the host program's threads handle signals.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -164,7 +164,7 @@ void Pool::addWorkers(int number) {
       worker.detach();
     }
   } catch (const std::system_error &) {
-    // The system gives no more threads: those there are will do.
+    // The system has no more threads; use the existing ones.
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -201,9 +201,8 @@ void Pool::run(int wanted, ThreadFunction newFunction, void *newContext) {
   callerSleeps.store(false);
 }
 
-/// The pool of this process. It is never destroyed: its workers run until the process
-/// ends. A forked child leaves its parent's alone, whatever state it was in, and makes
-/// another.
+/// The pool of this process. It is never destroyed: its workers run until the process ends. A
+/// forked child does not use its parent's pool, whose state is unknown, and creates another.
 Pool &getPool() {
   struct Entry {
     unsigned forkGeneration;
@@ -223,7 +222,7 @@ Pool &getPool() {
 
 using Clock = std::chrono::steady_clock;
 
-/// One call of the borrowed OpenMP runtime.
+/// One call of the process's OpenMP runtime.
 struct TeamCall {
   const OpenMPRuntime *runtime;
   ThreadFunction function;
@@ -240,10 +239,10 @@ void runInTeam(void *data) {
     call->callerWork = Clock::now() - start;
 }
 
-/// Until when the borrowed runtime is not used, as a count of Clock. A team of OpenMP
-/// waits for all its threads, at its start and at its end, whether there is work for them
-/// or not. Where other processes want the CPUs, that is a time slice (milliseconds) for a
-/// launch of microseconds; our pool lets latecomers go.
+/// The time until which the OpenMP runtime is not used, as a count of Clock. An OpenMP team waits
+/// for all its threads at its start and at its end, even for those without work. If other processes
+/// compete for the CPUs, that is a time slice (milliseconds) for a launch of microseconds.
+/// Tessera's pool does not wait for late workers.
 std::atomic<Clock::rep> avoidTeamUntil{0};
 
 bool isTeamAvoided() {
@@ -257,7 +256,7 @@ void runTeam(const OpenMPRuntime &runtime, int numThreads, ThreadFunction functi
   TeamCall call{&runtime, function, context, {}};
   Clock::time_point start = Clock::now();
   runtime.parallel(runInTeam, &call, static_cast<unsigned>(numThreads), /*flags=*/0);
-  // A thread at work on its last chunk is waited for too, but for less than the work took.
+  // Waiting for a thread's last chunk is normal, and shorter than the work.
   Clock::time_point end = Clock::now();
   Clock::duration waited = end - start - call.callerWork;
   if (waited > stall && waited > call.callerWork)

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The CUDA driver, opened when it is first needed.
+// The CUDA driver, opened on first use.
 //
-// Nothing here runs at start-up: libcuda is opened by the first call that needs it, so
-// that importing Tessera, forking and compiling touch no GPU. The few functions of the
-// driver that a launcher needs are declared here, so that no CUDA header is needed to
-// build.
+// No code here runs at start-up. The first call that needs libcuda opens it, so importing Tessera,
+// forking and compiling touch no GPU. The few driver functions that a launcher needs are declared
+// here, so the build needs no CUDA header.
 
 #ifndef TESSERA_RUNTIME_CUDA_DRIVER_H
 #define TESSERA_RUNTIME_CUDA_DRIVER_H
@@ -18,7 +17,7 @@
 
 namespace tessera::cuda {
 
-/// A call of the driver that failed, or a driver that is not there.
+/// A failed call of the driver, or a missing driver.
 class DriverError : public std::exception {
 public:
   DriverError(int code, std::string message) : code(code), message(std::move(message)) {}
@@ -28,7 +27,7 @@ public:
   std::string message;
 };
 
-/// A kernel whose cluster is too large for the GPU: not even one of them fits.
+/// A kernel whose cluster does not fit the GPU even once.
 class NoClusterRoom : public DriverError {
 public:
   using DriverError::DriverError;
@@ -76,7 +75,7 @@ struct DriverTable {
   int (*cuLaunchKernel)(Function function, unsigned gridX, unsigned gridY, unsigned gridZ,
                         unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,
                         Stream stream, void **parameters, void **extra);
-  /// Null in drivers that cannot capture all of its attributes: those before 12.3.
+  /// Null in drivers before 12.3, which cannot capture all of its attributes.
   int (*cuLaunchKernelEx)(const LaunchConfig *config, Function function, void **parameters,
                           void **extra);
   /// Null in drivers before 11.8.
@@ -93,17 +92,17 @@ struct DriverTable {
   int (*cuGetErrorString)(int error, const char **text);
 };
 
-/// The driver, initialised. Throws DriverError, the same one each time, if there is none
-/// or it does not start; says what is missing.
+/// The driver, initialised. If there is none, or if it does not start, each call throws the same
+/// DriverError, which names the cause.
 const DriverTable &getDriver();
 
 /// True if there is a driver and a GPU. Initialises the driver if there is a libcuda.
 bool isAvailable();
 
-/// Throws DriverError with the driver's words for a code that is not success.
+/// Throws DriverError with the driver's message for a code other than success.
 [[noreturn]] void failCheck(int code, std::string_view doing);
 
-/// Throws DriverError with the driver's words unless `code` is success. `doing` begins the
+/// Throws DriverError with the driver's message unless `code` is success. `doing` begins the
 /// message: "loading kernel 'softmax'".
 inline void check(int code, std::string_view doing) {
   if (code != 0)
@@ -122,18 +121,17 @@ struct DeviceInfo {
 };
 
 int getDeviceCount();
-/// Throws DriverError for a device that there is not.
+/// Throws DriverError if there is no such device.
 const DeviceInfo &getDevice(int ordinal);
 
-/// The device that memory belongs to; -1 for memory of the host or unknown memory.
+/// The device that owns the memory; -1 for memory of the host or unknown memory.
 int getPointerDevice(uint64_t address);
 
-/// True if a device reaches memory of the host, at the same address: memory that was allocated
-/// pinned, or registered. False without a driver.
+/// True if a device reaches host memory at the same address: pinned or registered memory. False
+/// without a driver.
 bool reachesHostMemory(int device, uint64_t address) noexcept;
 
-/// Makes a device's primary context current for the present thread, for as long as it
-/// lives.
+/// Makes a device's primary context current for this thread during its lifetime.
 class CurrentContext {
 public:
   explicit CurrentContext(int device);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The limits of a kernel's launches, as the tables of tessera_limits.h. The compiler has
-// it as sums of products of arguments (LaunchExpression) and as texts (ProgramBound); both become
+// The limits of a kernel's launches, as the tables of tessera_limits.h. The compiler has limits as
+// sums of products of arguments (LaunchExpression) and as texts (ProgramBound). Both become
 // formulas here, once for each kernel. Each launch evaluates the tables.
 
 #ifndef TESSERA_RUNTIME_CUDA_LAUNCHLIMITS_H
@@ -17,7 +17,7 @@
 
 namespace tessera::cuda {
 
-/// Makes tables, and owns all that they point to.
+/// Makes tables, and owns all data that they point to.
 class FormulaTables {
 public:
   FormulaTables() = default;
@@ -30,17 +30,17 @@ public:
   tessera_tensor_map add(const TensorMapRecipe &recipe);
 
 private:
-  /// Elements of a deque stay where they are.
+  /// Elements of a deque never move.
   std::deque<std::vector<tessera_step>> formulas;
   std::deque<std::vector<tessera_dim>> dims;
 };
 
-/// All that one kernel takes for granted.
+/// All assumptions of one kernel about a launch.
 class LaunchLimits {
 public:
-  /// How many programs there may be along an axis of the grid; 0: any number.
+  /// The maximum number of programs along an axis of the grid; 0: no limit.
   int64_t mostPrograms = 0;
-  /// True if the kernel is persistent, and so counts all programs of the grid in 32 bits.
+  /// True if the kernel is persistent, and counts all programs of the grid in 32 bits.
   bool countsPrograms = false;
 
   /// Numbers that must not be negative.
@@ -54,7 +54,7 @@ public:
   bool isEmpty() const {
     return !mostPrograms && !countsPrograms && conditions.empty() && apart.empty() && maps.empty();
   }
-  /// Valid until something is added.
+  /// Valid until the next addition.
   tessera_limits get() const;
 
 private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A cubin, loaded on each GPU where it is launched first; or PTX, which the driver assembles then.
+// Launches a cubin on GPUs. The first launch on a GPU loads it there, or assembles PTX by the
+// driver.
 
 #ifndef TESSERA_RUNTIME_CUDA_LAUNCHER_H
 #define TESSERA_RUNTIME_CUDA_LAUNCHER_H
@@ -16,7 +17,7 @@
 
 namespace tessera::cuda {
 
-/// What a launch needs to know of a kernel besides its code.
+/// The data that a launch needs of a kernel besides its code.
 struct KernelDescription {
   std::string name;    ///< the entry in the cubin
   int capability = 0;  ///< 90: the cubin runs on GPUs of 9.x
@@ -24,16 +25,17 @@ struct KernelDescription {
   int numCTAs = 1;     ///< blocks of a cluster, which do a program together
   int sharedBytes = 0; ///< dynamic shared memory
   int numArguments = 0;
-  /// What it takes for granted of a launch, also kept by its owner. There are at most
-  /// kMaxTensorMaps tensor maps, which are arguments behind those.
+  /// The kernel's assumptions about a launch, which its owner holds, too. It has at most
+  /// kMaxTensorMaps tensor maps, which are passed behind the arguments.
   std::shared_ptr<const LaunchLimits> limits;
-  /// If not 0, so many programs an SM do the work of the grid, one after the
-  /// other; the grid's extents are arguments in front of the tensor maps.
+  /// The programs an SM of a persistent kernel, which run the grid's programs one after the other;
+  /// 0 if the kernel is not persistent. A persistent kernel receives the grid's extents in front of
+  /// the tensor maps.
   int persistentPrograms = 0;
-  /// True if programs wait by themselves for what the stream did before. They may then be
-  /// started while the kernel before them comes to its end.
+  /// True if programs themselves wait for earlier kernels of the stream. They may then start while
+  /// the previous kernel ends.
   bool waitsForStream = false;
-  /// A sum that variants of the kernel for clusters would divide, or do on divided tiles.
+  /// A sum that variants of the kernel with clusters would divide, or compute on divided tiles.
   std::optional<DivisibleSum> sum;
 };
 
@@ -45,23 +47,23 @@ public:
   LoadedKernel(KernelDescription description, std::string image);
   LoadedKernel(const LoadedKernel &) = delete;
   LoadedKernel &operator=(const LoadedKernel &) = delete;
-  // Modules are never unloaded: the driver may be gone by the time a process ends, and
-  // belong to another process after a fork.
+  // Modules are never unloaded: at the end of a process the driver may be gone, and after a fork
+  // the module belongs to the parent.
 
-  /// Puts a grid on a stream and returns. `slots` has one 8-byte slot an argument.
-  /// Throws DriverError (NoClusterRoom, too) with the kernel, the grid and the cause. A grid of
-  /// nothing is none. False, and nothing is launched, if these arguments or the grid are outside of
-  /// the kernel's limits, or the driver makes no tensor map of an array.
+  /// Puts a grid on a stream and returns. `slots` has one 8-byte slot an argument. Throws
+  /// DriverError (or NoClusterRoom) with the kernel, the grid and the cause. An empty grid launches
+  /// nothing. Returns false, without launching, if the arguments or the grid are outside of the
+  /// kernel's limits, or if the driver makes no tensor map of an array.
   bool launch(int device, Stream stream, const int32_t grid[3], const uint64_t *slots);
 
-  /// With which clusters a variant of the kernel would do this launch best: with one block, if this
-  /// one is as good. Loads the kernel where a variant could be better.
+  /// The clusters with which a variant of the kernel would run this launch fastest; one block if
+  /// the kernel itself is as fast. Loads the kernel if a variant could be faster.
   Division chooseDivision(int device, const int32_t grid[3], const uint64_t *slots);
 
-  /// Registers of a thread and spilled bytes, as the driver has them.
+  /// Registers and spilled bytes of a thread, from the driver.
   int getNumRegisters(int device);
   int getLocalBytes(int device);
-  /// What the driver said while it assembled PTX.
+  /// The driver's log of assembling PTX.
   std::string getLog(int device);
 
   const KernelDescription &getDescription() const { return description; }
@@ -69,23 +71,24 @@ public:
 private:
   struct Loaded {
     Function function = nullptr;
-    /// With so many programs a launch may begin while the kernel before it ends.
+    /// A launch with fewer programs may not start while the previous kernel ends.
     int64_t leastEarlyPrograms = 0;
-    /// How many of its clusters the GPU can run at once; 0 where it has none, or nobody knows.
+    /// The number of its clusters that the GPU runs at once; 0 if it has none, or if the number is
+    /// unknown.
     int mostClusters = 0;
-    /// For variants of the kernel, where there may be any.
+    /// The room for variants of the kernel, if it can have any.
     ClusterRoom room;
     std::string log; ///< what the driver said of the image
   };
-  /// The module of the image, and what the driver said of it.
+  /// Loads the image as a module; `log` receives the driver's log.
   Module load(std::string &log) const;
 
   const Loaded &getLoaded(int device);
   Loaded loadOn(int device) const;
-  /// How many clusters of so many blocks a GPU runs at once; not written if the driver cannot
-  /// tell. Its code.
+  /// Queries how many clusters of so many blocks a GPU runs at once. Returns the driver's code, and
+  /// does not write `fitting` on failure.
   int countClusters(Function function, int numCTAs, int sharedBytes, int &fitting) const;
-  /// Those of the kernel; throws NoClusterRoom where not even one fits.
+  /// The same for the kernel's own clusters. Throws NoClusterRoom if none fits.
   int countOwnClusters(Function function, int device) const;
   ClusterRoom findRoom(Function function, const DeviceInfo &info) const;
   int start(const Loaded &loaded, Stream stream, const int32_t grid[3], void **parameters) const;

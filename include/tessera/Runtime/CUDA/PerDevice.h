@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What there is once for each GPU: what it is, its context, a kernel's function on it. Each launch
-// asks for some of these, so that they are found without a lock.
+// Values of which each GPU has one: its properties, its context, a kernel's function on it. Each
+// launch reads some of these, so the lookup takes no lock.
 
 #ifndef TESSERA_RUNTIME_CUDA_PERDEVICE_H
 #define TESSERA_RUNTIME_CUDA_PERDEVICE_H
@@ -14,11 +14,11 @@
 
 namespace tessera::cuda {
 
-/// Values by the numbers of GPUs, each made when it is first asked for. They stay where they are.
+/// Values by the ids of GPUs, each made on first use. They never move.
 template <typename T> class PerDevice {
 public:
-  /// `make` is called by one thread at a time, and not again once it has returned a value. What it
-  /// throws is thrown.
+  /// The value of a GPU. One thread at a time calls `make`, until it has returned a value. Its
+  /// exceptions are passed on.
   template <typename Make> const T &get(int device, Make make) {
     auto index = static_cast<size_t>(device);
     if (index < kFew)
@@ -34,7 +34,7 @@ public:
   }
 
 private:
-  /// As many as a machine has, nearly always; the others are looked up.
+  /// Nearly all machines have at most so many GPUs; others are looked up in a map.
   static constexpr size_t kFew = 8;
   std::array<std::atomic<const T *>, kFew> few{};
   std::mutex mutex;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A number that a program computes from its place in the grid and from arguments, and that must
-// not be negative in any program of a launch: the height of the group of tiles that the program's
-// tile is in, by which an index is divided. No sum of products of arguments says so. The launcher
-// computes instead between which numbers it lies, all programs taken together:
+// An integer that a program computes from its id and from arguments, and that must not be negative
+// in any program of a launch. An example is the height of a program's group of tiles, by which an
+// index is divided. No sum of products of arguments can express that. Instead, the launcher
+// computes a range that contains the values of all programs:
 //
 //     (min32 (sub32 (div32 (add32 i32:3 127) 128) (mul32 (div32 program:0 i32:4) 8)) 8)
 //
 //     program:0 in [0, 63], i32:3 = 1024, i32:4 = 64:   [min(8 - 0 * 8, 8), min(8 - 0 * 8, 8)]
 //
-// A grid of more programs than there are tiles makes it negative, and is launched otherwise.
+// If the grid has more programs than tiles, the integer may be negative, and another variant of the
+// kernel is launched.
 
 #ifndef TESSERA_RUNTIME_CUDA_PROGRAMBOUND_H
 #define TESSERA_RUNTIME_CUDA_PROGRAMBOUND_H
@@ -37,25 +38,25 @@ namespace tessera::cuda {
 ///     (unsigned X)         X, which must not be negative
 class ProgramBound {
 public:
-  /// Nothing if the text is none or too deep, or names an argument that there is not.
+  /// Returns nothing if the text is invalid or nested too deeply, or names a missing argument.
   static std::optional<ProgramBound> parse(std::string_view text, size_t numArguments);
   const std::string &getText() const { return text; }
   /// The formula of tessera_limits.h, with its end.
   const std::vector<tessera_step> &getSteps() const { return steps; }
 
-  /// True if the number is not negative in any program; false also where that cannot be told: a
-  /// number may be 0 that is divided by, or leaves its bits. Arguments are in slots of 8 bytes.
+  /// True if the number is not negative in any program. False also if that is unknown, since a
+  /// divisor may be 0 or a result may overflow its bits. Arguments are in slots of 8 bytes.
   bool holds(const uint64_t *slots, const int32_t grid[3]) const;
 
-  /// Numbers from the least to the most, each of them the least plus a multiple of `step`; 0 for a
+  /// Numbers from `least` to `most`, each of which is `least` plus a multiple of `step`; 0 for a
   /// single number.
   struct Range {
     int64_t least, most, step;
   };
-  /// The numbers that it may be in the programs; nothing where they cannot be told.
+  /// A range that contains the number in all programs; nothing if it is unknown.
   std::optional<Range> getRange(const uint64_t *slots, const int32_t grid[3]) const;
 
-  /// The number, where it is the same in all programs and can be told.
+  /// The number if it is known and the same in all programs.
   std::optional<int64_t> evaluate(const uint64_t *slots, const int32_t grid[3]) const;
 
   /// The number in one program, if the launch determines it.
@@ -65,7 +66,7 @@ public:
 private:
   struct Parser;
 
-  /// Of operators in operators.
+  /// The maximum depth of nested operators.
   static constexpr unsigned kMaxDepth = 32;
   static_assert(kMaxDepth + 1 < TESSERA_MAX_OPERANDS);
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Tensor maps: what TMA knows of an array. A kernel that moves boxes
-// gets one for each array, behind its other arguments. Which array it is, and how large, is
-// known when the kernel is launched; so the kernel carries recipes, and each launch makes
-// the maps (0.05 us each, so none is kept).
+// Tensor maps, the descriptions of arrays that TMA reads. A kernel that copies boxes gets one for
+// each array, behind its other arguments. The address and the extents are known at the launch. So
+// the kernel has recipes, and each launch makes the maps (0.05 us each, so none is cached).
 
 #ifndef TESSERA_RUNTIME_CUDA_TENSORMAP_H
 #define TESSERA_RUNTIME_CUDA_TENSORMAP_H
@@ -17,7 +16,7 @@
 
 namespace tessera::cuda {
 
-/// An integer that a launch knows: a sum of products of arguments.
+/// An integer that a launch computes: a sum of products of arguments.
 struct LaunchExpression {
   struct Factor {
     int argument = 0;
@@ -29,7 +28,7 @@ struct LaunchExpression {
   };
   std::vector<Term> terms;
 
-  /// For arguments in slots of 8 bytes. Nothing where 64 bits are not enough.
+  /// The value for arguments in slots of 8 bytes; nothing if it overflows 64 bits.
   std::optional<int64_t> evaluate(const uint64_t *slots) const;
 };
 
@@ -59,38 +58,37 @@ struct TensorMapRecipe {
   std::vector<Dim> dims; ///< one to five, outermost first
 };
 
-/// The bytes of an array that a kernel's programs reach by one argument, all of them and at any
-/// time.
+/// The range of bytes that all programs of a kernel access by one argument.
 struct ArrayRange {
   struct Dim {
     LaunchExpression extent, stride; ///< in elements
-    /// The index of the first of so many elements, in each program; 0 where there is none.
+    /// A program's index of the first element; 0 if there is no bound.
     std::optional<ProgramBound> first;
   };
   int argument = 0;
   int elementBytes = 1;
   std::vector<Dim> dims;
 
-  /// The first byte and that behind the last; the two are the same where there is none.
-  /// Nothing where 64 bits are not enough.
+  /// The first byte, and the one behind the last; equal if the range is empty. Nothing if they
+  /// overflow 64 bits.
   std::optional<std::pair<uint64_t, uint64_t>> evaluate(const uint64_t *slots,
                                                         const int32_t grid[3]) const;
 };
 
-/// Two arrays of which the kernel takes for granted that they do not overlap.
+/// Two arrays that must not overlap.
 struct ArraysApart {
   ArrayRange first, second;
 
-  /// True if it is so for these arguments; false also where it cannot be told.
+  /// True if they do not overlap with these arguments; false also if that is unknown.
   bool holds(const uint64_t *slots, const int32_t grid[3]) const;
 };
 
-/// What TMA reads, in parameters of a kernel.
+/// The form in which TMA reads a tensor map, as a kernel's parameter.
 struct alignas(64) TensorMap {
   uint64_t opaque[16];
 };
 
-/// An array whose numbers have been filled in.
+/// An array with its address, extents and strides.
 struct TensorMapShape : tessera_shape {
   static constexpr int kMaxRank = 5;
 
@@ -99,11 +97,11 @@ struct TensorMapShape : tessera_shape {
   int rank = 0;
 };
 
-/// What a recipe gives for these arguments; false if TMA cannot move boxes of that: an
-/// array that is empty or too large, a base or a stride that is no multiple of 16 bytes.
+/// Evaluates a recipe for these arguments. False if TMA cannot copy boxes of the array: it is empty
+/// or too large, or its base or a stride is no multiple of 16 bytes.
 bool evaluate(const TensorMapRecipe &recipe, const uint64_t *slots, TensorMapShape &shape);
 
-/// Makes the map; false if there cannot be one. Throws DriverError if there is no driver.
+/// Makes the map; false if that is impossible. Throws DriverError if there is no driver.
 bool encode(const tessera_tensor_map &recipe, const tessera_shape &shape, TensorMap &map);
 
 } // namespace tessera::cuda

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The time, for kernels that ask for it.
+// The clock that kernels read.
 
 #ifndef TESSERA_RUNTIME_HOST_HOSTCLOCK_H
 #define TESSERA_RUNTIME_HOST_HOSTCLOCK_H
@@ -8,7 +8,7 @@
 #include <cstdint>
 
 extern "C" {
-/// Nanoseconds since some moment before the process began; it never goes back.
+/// Nanoseconds since an unspecified time before the process started; never decreases.
 int64_t __tessera_rt_clock_ns(void);
 }
 

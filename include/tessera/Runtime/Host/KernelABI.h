@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How compiled CPU code and the launcher meet. Generated code sees these structs
-// by their offsets: lib/Conversion/TileToStrips/Programs/LowerPrograms.cpp writes the other
-// half, and both change together (kHostABIVersion is in the metadata of every
-// kernel and in every cache key).
+// The interface between compiled CPU code and the launcher. Generated code accesses these structs
+// by offsets, which lib/Conversion/TileToStrips/Programs/LowerPrograms.cpp writes. Both must change
+// together (kHostABIVersion is in the metadata of every kernel and in every cache key).
 
 #ifndef TESSERA_RUNTIME_HOST_KERNELABI_H
 #define TESSERA_RUNTIME_HOST_KERNELABI_H
@@ -40,10 +39,10 @@ struct Launch {
   int32_t reserved;
   Fault *fault;
   void *printer; ///< the launcher's print state, handed on to tessera_rt_print_*
-  /// A launch that writes at least so many bytes finds none of them in the caches later: it
-  /// may write past them. The launcher orders such stores.
+  /// If a launch writes at least so many bytes, none of them would remain in the caches, so the
+  /// kernel may use non-temporal stores. The launcher orders such stores.
   uint64_t cachedBytes;
-  /// One an argument; only kernels that check their accesses look here.
+  /// One range an argument; only kernels that check their accesses read these.
   const MemoryRange *memory;
 };
 static_assert(offsetof(Launch, args) == 0 && offsetof(Launch, grid) == 8 &&
@@ -51,9 +50,9 @@ static_assert(offsetof(Launch, args) == 0 && offsetof(Launch, grid) == 8 &&
                   offsetof(Launch, cachedBytes) == 40 && offsetof(Launch, memory) == 48,
               "generated code relies on these offsets");
 
-/// The compiled kernel: runs programs `begin` to `end - 1` in order, x fastest.
-/// `scratch` is private to the calling thread, 64-byte aligned, of the size that
-/// the kernel's metadata asks for. Returns 0, or 1 after a fault.
+/// The compiled kernel: runs programs `begin` to `end - 1` in order, x fastest. `scratch` is
+/// private to the calling thread, 64-byte aligned, and has the size in the kernel's metadata.
+/// Returns 0, or 1 after a fault.
 using ChunkFunction = int32_t (*)(const Launch *launch, int64_t begin, int64_t end, char *scratch);
 
 } // namespace tessera::host
