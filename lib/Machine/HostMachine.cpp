@@ -45,9 +45,9 @@ static const MatrixInstruction kSMMLA = {"+i8mm", 8, "llvm.aarch64.neon.smmla.v4
 // 512 bits lower the clock frequency of Cascade Lake, and yet pay: 28 operators are 1.24 times as
 // fast with them in the geometric mean, two are slower.
 //
-// name, arch, CPUs, features
-//   bits, registers | multiply-adds and loads a cycle, latency | gather, run | swap | strips
-//   | L1, L2: bytes, ways | int8, bf16, int8 by matrices | conversions of f16: where, and if any
+//     name, arch, CPUs, features
+//     bits, registers | multiply-adds and loads a cycle, latency | gather, run | swap | strips
+//     | L1, L2: bytes, ways | int8, bf16, int8 by matrices | conversions of f16: feature, existence
 // clang-format off
 static const HostMachine kTable[] = {
     {"znver5", "x86", "znver5", AVX512,

@@ -95,9 +95,9 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
   tilegpu::TileGPUExpandSchedulePassOptions expanding;
   expanding.dropRefused = !options.strictSchedules;
 
-  // If TMA can copy the operands of dots, one thread issues the copies: one of a producer warp, or
-  // one of the program if threads compute longer than tensor cores multiply. In a cluster, this is
-  // for blocks that partition a program or split a sum.
+  // If TMA can copy the operands of dots, one thread issues the copies. It is one of a producer
+  // warp, or one of the program if threads compute longer than tensor cores multiply. In a cluster,
+  // this is for blocks that partition a program or split a sum.
   if (options.tensorMaps) {
     if (options.specialize) {
       tilegpu::TileGPUWarpSpecializePassOptions specializing;

@@ -75,7 +75,7 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   if (options.fpFusion && !options.deterministic)
     kernels.addPass(tile::createTileAllowContractionPass());
 
-  // No CPU has an instruction for them; what is left is a dot like any other.
+  // Expand scaled dots, which no CPU has an instruction for, to plain dots.
   kernels.addPass(tile::createTileDecomposeScaledDotPass());
 
   // Choose the operations that share a loop nest. All later steps follow the groups; none moves an

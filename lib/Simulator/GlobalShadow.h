@@ -2,23 +2,25 @@
 //
 // The accesses of global memory in one launch, with their agents and times.
 //
-// Each piece of 4 bytes remembers its last write and reads since: the program, the agent
-// and its clock (Clocks.h), the lanes, and the instruction. Two accesses, one of them a
+// For each piece of 4 bytes, this records the last write and the reads since: the program, the
+// agent and its clock (Clocks.h), the lanes, and the instruction. Two accesses, one of them a
 // write, are a race unless
-//   - a thread makes both, one after the other;
-//   - its program orders them: a barrier, of the warp between lanes, of the program between
-//     warps, or a wait for the copy that makes one of them;
-//   - atomics do: what was released was acquired, at a scope that reaches both programs;
-//   - both are atomic;
-//   - the write does not change what is there: who looks sees the same in any order;
-//   - both are writes of one store of one program, which leaves one of its values;
-//   - the read is one that takes part in synchronisation (volatile, relaxed, acquire): it
-//     sees one value or the other, and knows that.
-// So a race is found in whatever order programs and warps took their turns. A copy's access
-// is not over until the copy has been waited for.
 //
-// Memory is watched in pages, made where it is touched. A page in which smaller elements are
-// touched has smaller pieces.
+//     - one thread makes both, one after the other;
+//     - their program orders them: by a barrier of the warp between lanes, by a barrier of the
+//       program between warps, or by a wait for the copy that makes one of them;
+//     - atomics order them: one releases and the other acquires, at a scope with both programs;
+//     - both are atomic;
+//     - the write does not change the value, so that any order reads the same;
+//     - both are writes of one store of one program, one of whose values remains;
+//     - the read takes part in synchronisation (volatile, relaxed, acquire), and expects either
+//       value.
+//
+// So a race is found in any order of programs and warps. A copy's access ends only when the
+// program has waited for the copy.
+//
+// Memory is recorded in pages, which are created on first access. If accesses to a page have
+// smaller elements, its pieces are smaller, too.
 
 #ifndef TESSERA_LIB_SIMULATOR_GLOBALSHADOW_H
 #define TESSERA_LIB_SIMULATOR_GLOBALSHADOW_H
@@ -32,7 +34,7 @@
 
 namespace tessera::simulator {
 
-/// An access as memory remembers it.
+/// A recorded access.
 struct GlobalAccess {
   uint32_t program = 0;
   Clock clock = 0;
@@ -47,15 +49,15 @@ struct GlobalAccess {
 struct GlobalAccessor {
   /// The recorded accesses. A copy's agent is not the warp that began it.
   GlobalAccess access;
-  /// The lane that makes it or began it, its warp and its program.
+  /// The lane that makes or started it, its warp and its program.
   uint32_t program = 0;
   unsigned warp = 0;
   Lanes lane = 0;
-  /// Since when lanes of the warp have not been brought together.
+  /// The time of the last synchronisation of the warp's lanes.
   Clock lanesMet = 0;
   const Times *heard = nullptr;
-  uint32_t execution = 0;      ///< how often the warp has done this instruction
-  bool isAsync = false;        ///< by way of the asynchronous units
+  uint32_t execution = 0;      ///< counts the executions of this instruction by the warp
+  bool isAsync = false;        ///< by the asynchronous units
   Reach reach = Reach::Device; ///< of an atomic
 };
 
@@ -68,17 +70,17 @@ struct GlobalConflict {
 
 class GlobalShadow {
 public:
-  /// `sites`: of each instruction, a number that instructions of one place in the source
-  /// share. `land(address)`: has pending copies to that address write what they have.
+  /// `sites` has a number for each instruction, which instructions with the same source location
+  /// share. `land(address)` makes pending copies to that address write their data.
   GlobalShadow(std::vector<uint32_t> sites, unsigned clusterSize,
                std::function<void(uint64_t address)> land)
       : sites(std::move(sites)), clusterSize(clusterSize), land(std::move(land)) {}
 
-  /// These bytes hold nothing until they are written.
+  /// These bytes have no value until they are written.
   void setUnwritten(uint64_t begin, uint64_t end) { unwritten.push_back({begin, end}); }
 
-  /// Notes an access, and says what is wrong with it first. `data` is what a plain write is
-  /// about to put there.
+  /// Records an access, and returns its first conflict. `data` has the bytes that a plain write
+  /// will store.
   GlobalConflict access(uint64_t address, uint64_t size, AccessKind kind, const GlobalAccessor &who,
                         const uint8_t *data);
   /// Pending accesses of an instruction of that program and agent have ended.
@@ -90,15 +92,15 @@ private:
     kAtomic = 1,     ///< the last write was
     kNarrow = 2,     ///< ... for its own program, or its cluster
     kAsync = 4,      ///< ... by the asynchronous units
-    kSilent = 8,     ///< no write has changed anything so far
-    kReaders = 16,   ///< there were more than `read`
-    kUnwritten = 32, ///< holds nothing
+    kSilent = 8,     ///< no write has changed the value so far
+    kReaders = 16,   ///< there are more readers than `read`
+    kUnwritten = 32, ///< has no value
     kOfCluster = 64  ///< kNarrow: for its cluster
   };
   struct Piece {
     GlobalAccess write, read;
     uint32_t execution = 0; ///< of the write
-    uint32_t readers = 0;   ///< where more are, counted from 1
+    uint32_t readers = 0;   ///< index of further readers, from 1
     uint8_t flags = 0;
   };
   static constexpr unsigned kPageBits = 10;
@@ -106,8 +108,8 @@ private:
     unsigned shift = 2; ///< of a piece's size
     std::vector<Piece> pieces;
   };
-  /// Readers that are remembered of a piece. If several programs read, any other one races with a
-  /// write, so few of them suffice.
+  /// The most readers that are recorded for a piece. If several programs read, a write races with
+  /// any other one, so few suffice.
   static constexpr size_t kMostReaders = 8;
   using Readers = llvm::SmallVector<GlobalAccess, 2>;
 

@@ -3,9 +3,9 @@
 // The executor of the bytecode: the machine with its resident programs, a program's warps, and the
 // frames of a warp.
 //
-// Lanes of a warp go their own ways at a branch. Of the resulting groups, the one at the earliest
-// block runs. In the order of blocks, all of a loop precedes its continuation. So groups reconverge
-// as early as possible.
+// Lanes of a warp may diverge at a branch. The group of lanes at the earliest block runs first. In
+// the order of blocks, all of a loop precedes its continuation, so groups reconverge as early as
+// possible.
 
 #ifndef TESSERA_LIB_SIMULATOR_MACHINE_H
 #define TESSERA_LIB_SIMULATOR_MACHINE_H
@@ -24,14 +24,14 @@
 
 namespace tessera::simulator {
 
-/// Addresses that are no global memory: windows on the memory of the program and of the
-/// thread.
+/// Windows of addresses outside of global memory: shared memory of the program, and local memory of
+/// the thread.
 constexpr uint64_t kSharedWindow = uint64_t(1) << 60;
 constexpr uint64_t kLocalWindow = uint64_t(1) << 61;
 constexpr uint64_t kWindowBytes = uint64_t(1) << 32;
 
-/// In the address of shared memory of a cluster, the bits from here on are 1 more than the number
-/// of a block in the cluster. They are 0 for the block's own memory.
+/// The position of the rank in an address of a cluster's shared memory. These bits are 0 for the
+/// block's own memory; for another block, they are 1 plus its number in the cluster.
 constexpr unsigned kRankShift = 24;
 
 struct Frame {
@@ -43,18 +43,18 @@ struct Frame {
   const Instr *call = nullptr;
 };
 
-/// A tensor map: its address is what the kernel has.
+/// A tensor map, whose address the kernel receives.
 struct TensorMap {
   cuda::TensorMapShape shape;
   cuda::TensorMapElement element = cuda::TensorMapElement::UInt8;
   unsigned elementBytes = 1, swizzleBytes = 0;
 };
 
-/// A tensor map that a program has made, in global memory.
+/// A tensor map that a program has created in global memory.
 struct MadeTensorMap {
-  std::array<uint8_t, 128> bytes{}; ///< that TMA finds there
+  std::array<uint8_t, 128> bytes{}; ///< that TMA reads there
   const TensorMap *map = nullptr;
-  /// The blocks that have fenced it since it was made: others may find what was there before.
+  /// The blocks that have fenced it since its creation; others may read its previous bytes.
   std::set<uint32_t> known;
 };
 
@@ -64,7 +64,7 @@ class Warp {
 public:
   Warp(Machine &machine, Cta &cta, unsigned id, const Code &kernel, llvm::ArrayRef<uint64_t> args);
 
-  /// Runs until it is blocked or done, or `accesses` accesses to memory are made.
+  /// Runs until it is blocked or done, or has made `accesses` accesses to memory.
   void run(unsigned accesses);
 
   const uint64_t *in(const Instr &instr, unsigned number) const {
@@ -79,9 +79,9 @@ public:
   unsigned threadOf(unsigned lane) const { return id * kLanes + lane; }
   Accessor accessor(unsigned lane) const;
   GlobalAccessor globalAccessor(const Instr &instr, unsigned lane) const;
-  /// Later accesses are distinguished from earlier ones.
+  /// Advances the clock, which separates later accesses from earlier ones.
   void tick() { ++times.of[id]; }
-  /// All lanes are at one place, and their accesses to memory are ordered.
+  /// Synchronises all lanes of the warp, which orders their accesses to memory.
   void meetLanes() {
     tick();
     lanesMet = times.of[id];
@@ -91,33 +91,33 @@ public:
   uint8_t *local(unsigned lane, uint64_t offset) {
     return localMemory.data() + lane * localBytes + offset;
   }
-  /// Reports unless all 32 lanes take part.
+  /// Reports a finding unless all 32 lanes take part.
   bool checkWhole(const Instr &instr, Lanes lanes, const char *what);
 
   Machine &machine;
   Cta &cta;
   const unsigned id;
   WarpState state = WarpState::Runnable;
-  bool isSpinning = false;        ///< its last try to wait has failed
-  bool repeats = false;           ///< it is to do the same instruction again
-  const Instr *waitsAt = nullptr; ///< the barrier, or what it spins at
-  const char *waitsFor = "";      ///< what it spins for
+  bool isSpinning = false;        ///< its last try_wait has failed
+  bool repeats = false;           ///< it executes the same instruction again
+  const Instr *waitsAt = nullptr; ///< the barrier, or the instruction that it polls with
+  const char *waitsFor = "";      ///< what it polls
   unsigned barrier = 0;
   Times times;
   Clock lanesMet = 0;
-  /// Lanes that have come to the barrier of the cluster and not waited there.
+  /// Lanes that have arrived at the cluster's barrier without waiting.
   Lanes cameToCluster = 0;
-  bool hasMetCluster = false; ///< all have come since
-  bool wasRelaxed = false;    ///< it came to order no memory
-  /// The release of a later relaxed write, and the acquire of a later fence.
+  bool hasMetCluster = false; ///< all have arrived since
+  bool wasRelaxed = false;    ///< its arrival orders no memory
+  /// Releases that a later relaxed write publishes, and those that a later fence acquires.
   std::shared_ptr<const Release> fenced;
   std::vector<std::shared_ptr<const Release>> seen;
   uint64_t localBytes = 0;
   std::array<LaneCopies, kLanes> copies;
   std::array<LaneStores, kLanes> stores;
-  /// Registers that a thread has.
+  /// Registers of a thread.
   unsigned registers = 0;
-  /// Pieces of 16 bytes of shared memory that dots are being made of.
+  /// Pieces of 16 bytes of shared memory that unfinished dots read.
   std::vector<uint64_t> openReads;
   std::deque<std::vector<uint64_t>> readGroups;
 
@@ -143,28 +143,28 @@ struct Barrier {
   Times times;
 };
 
-/// A barrier in shared memory. Its phase is complete when no arrival and no byte is missing.
+/// An mbarrier in shared memory. Its phase is complete when no arrival and no byte is missing.
 struct MBarrier {
   int64_t expected = 0, pending = 0; ///< arrivals
-  int64_t bytes = 0;                 ///< that copies have yet to bring
-  uint64_t phase = 0;                ///< how many are over
+  int64_t bytes = 0;                 ///< of pending copies
+  uint64_t phase = 0;                ///< the number of complete phases
   unsigned agent = 0;                ///< that stands for the copies that report to it
-  Clock firstClock = 0;              ///< of that, at its first phase
-  Times times;                       ///< of who of its program has arrived in this one
-  Times released;                    ///< of who arrived in the last one
-  /// The same for other blocks of the cluster, as this block acquires it; null if for none.
+  Clock firstClock = 0;              ///< of that agent, at its first phase
+  Times times;                       ///< acquired from arrivals of this block in this phase
+  Times released;                    ///< the same of the last phase
+  /// The same for other blocks of the cluster; null if none has arrived.
   std::shared_ptr<Times> timesOfOthers, releasedByOthers;
-  /// Its maker, and whether a fence for barriers has followed.
+  /// The access that initialised it; true if a fence for barriers has followed.
   SharedRecord maker;
   bool isFenced = false;
-  /// A warp that has waited for that phase of the cluster's barrier knows that it was made.
+  /// A warp that has waited for this phase of the cluster's barrier may use it.
   unsigned publishedIn = ~0u;
 
-  /// When what arrives in this phase is over.
+  /// The time at which accesses that arrive in this phase have ended.
   Clock getClock() const { return firstClock + static_cast<Clock>(phase) + 1; }
 };
 
-/// A program, or one of those in whose cluster a program is run: a block of threads.
+/// A block of threads, which runs a program, or is one of a cluster that does.
 class Cta {
 public:
   Cta(Machine &machine, Cluster &cluster, std::array<int32_t, 3> id, uint32_t number,
@@ -172,14 +172,14 @@ public:
       : machine(machine), cluster(cluster), id(id), number(number),
         rank(number - cluster.firstProgram), shared(sharedBytes), numWarps(numWarps) {}
 
-  /// A warp comes to a barrier of `expected` warps, and waits unless it only arrives.
+  /// A warp arrives at a barrier of `expected` warps, and waits if `waits` is set.
   void arrive(Warp &warp, unsigned barrier, unsigned expected, bool waits);
   bool isDone() const;
-  /// Goes on to the next phase if this one is over.
+  /// Starts the next phase if this one is complete.
   void completePhase(MBarrier &barrier);
-  /// Somebody else than its threads touches its shared memory.
+  /// Records an access to its shared memory by another block or a copy.
   void noteVisit(Visit visit);
-  /// Its last thread has ended: reports visits that it has not waited for.
+  /// Called when its last thread has ended: reports accesses of others that it has not waited for.
   void end();
 
   Machine &machine;
@@ -192,7 +192,7 @@ public:
   std::vector<std::unique_ptr<Warp>> warps;
   std::map<unsigned, Barrier> barriers;
   std::map<uint64_t, MBarrier> mbarriers;
-  unsigned numBarriers = 0;   ///< that have been made
+  unsigned numBarriers = 0;   ///< that are initialised
   unsigned freeRegisters = 0; ///< that threads gave up
 
 private:
@@ -216,15 +216,15 @@ public:
   bool reportAgain(FindingKind kind, const Instr &instr);
   /// The reason why these bytes of global memory may not be accessed; null if they may.
   const char *checkGlobal(uint64_t address, uint64_t size, bool isWrite) const;
-  /// The argument that an address is of; null if there is none such.
+  /// The region of the argument that has the address; null if there is none.
   const MemoryRegion *findRegion(uint64_t address) const;
-  /// The number of a block, as the kernel knows it, and that of its cluster.
+  /// The ids of a block in the grid, and those of its cluster.
   std::array<int32_t, 3> getBlock(uint32_t number) const;
   std::array<int32_t, 3> getCluster(uint32_t number) const;
-  /// How findings name a block: "program (1, 0, 0)", or "block 1 of program (0, 0, 0)".
+  /// The name of a block in findings: "program (1, 0, 0)", or "block 1 of program (0, 0, 0)".
   std::string describeBlock(uint32_t number) const;
   const Instr &getInstr(uint32_t number) const { return *instrs[number]; }
-  /// Has copies to an address write what they have.
+  /// Makes copies to an address write their data.
   void land(uint64_t address);
   uint64_t drawBits() { return random(); }
   /// The values of a kernel's arguments, a slot each.
@@ -240,8 +240,8 @@ public:
   const SimulatorOptions &options;
   /// In the order of the kernel's arguments.
   const std::vector<TensorMap> tensorMaps;
-  /// Those that programs make, by address, and all that there have been: a copy may still go
-  /// on by one that there is no more.
+  /// The maps that programs have created, by address. `mapsMade` has all of them, since a copy may
+  /// still use a map that was overwritten.
   std::map<uint64_t, MadeTensorMap> madeMaps;
   std::deque<TensorMap> mapsMade;
   uint64_t instructions = 0, laneOperations = 0;
@@ -262,13 +262,13 @@ private:
   std::vector<Finding> findings;
   llvm::DenseMap<uint32_t, std::pair<mlir::Operation *, SharedAccess>> sharedAccesses;
   std::vector<const Instr *> instrs; ///< by number
-  /// The copies of programs that have ended; the launch waits for them.
+  /// Pending copies of programs that have ended; the launch waits for them.
   std::vector<std::shared_ptr<BulkStore>> leftStores;
   std::vector<std::unique_ptr<Cluster>> resident;
 };
 
-/// Looks at an access to global memory by a lane, and reports what is wrong with it. The
-/// bytes may be accessed, and a write has not been done: `data` is what is about to be there.
+/// Checks an access to global memory by a lane, and reports a conflict. The bytes must be
+/// accessible. A write has not happened yet; `data` has its bytes.
 void watchGlobal(Warp &warp, const Instr &instr, unsigned lane, uint64_t address, uint64_t size,
                  AccessKind kind, const GlobalAccessor &who, const uint8_t *data);
 

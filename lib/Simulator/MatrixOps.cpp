@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Matrix instructions of a warp: ldmatrix, stmatrix and mma.sync. Products are summed in double;
-// accumulators of f32 are cut off as an H200's are, others rounded once, which is at least as near
-// as the machine's.
+// Matrix instructions of a warp: ldmatrix, stmatrix and mma.sync. Products are summed in double.
+// Accumulators of f32 are truncated as an H200 does. Others are rounded once, which is at least as
+// precise as the machine.
 
 #include "MatrixOps.h"
 
@@ -73,7 +73,7 @@ uint64_t simulator::fromDouble(MatrixType type, double value) {
   }
 }
 
-/// The exponent of zero: so small that no product with a zero is the largest.
+/// The exponent of zero. It is so small that a product with zero never has the largest exponent.
 constexpr int kNoExponent = std::numeric_limits<int>::min() / 4;
 
 /// The exponent of zero or of a normal double, such as any number of a narrower type.
@@ -108,7 +108,7 @@ uint64_t simulator::addProducts(MatrixType type, double accumulator, const doubl
   int64_t units = cut(accumulator);
   for (unsigned index = 0; index < count; ++index)
     units += cut(multiply(index));
-  // The part of the units that a float does not hold; one below the smallest is rounded.
+  // Truncate the units that a float cannot hold; a part below the smallest unit is rounded.
   uint64_t magnitude = units < 0 ? -units : units;
   if (unsigned width = llvm::Log2_64(magnitude | 1) + 1; width > kBits)
     magnitude &= ~uint64_t(0) << (width - kBits);
@@ -230,10 +230,12 @@ double read(Warp &warp, const PackedElement &element, unsigned lane, MatrixType 
   return toDouble(type, warp.row(element.reg)[lane] >> element.shift);
 }
 
-/// The elements of lanes, with row group g = lane / 4 and t = lane % 4. For A, element j of word i
-/// is (g + 8 (i mod 2), e t + j + 4 e (i / 2)), with e elements per word (and one row group for
-/// f64). For B, it is (e t + j + 4 e i, g). For the accumulators, it is (g + 8 (i / 2), 2 t + i mod
-/// 2).
+/// Multiplies by mma.sync. With row group g = lane / 4, t = lane % 4 and e elements per word,
+/// element j of word i of a lane is
+///
+///     A              (g + 8 (i mod 2), e t + j + 4 e (i / 2)), with one row group for f64
+///     B              (e t + j + 4 e i, g)
+///     accumulators   (g + 8 (i / 2), 2 t + i mod 2)
 void multiplyOfWarp(Warp &warp, const Instr &instr, Lanes lanes) {
   if (!warp.checkWhole(instr, lanes, "mma"))
     return;

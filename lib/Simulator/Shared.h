@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The shared memory of a program, and who touched it when.
+// The shared memory of a program, with its accesses, their agents and times.
 //
-// Each byte records its last write and the reads since, with their agents and times. Every warp has
-// a clock that advances where it synchronises, and knows the latest acquired time of each other
-// warp. An access is ordered after another one if the warp has acquired the other warp's time.
+// For each byte, this records the last write and the reads since, with their agents and times.
+// Every warp has a clock that advances when it synchronises, and the latest acquired time of each
+// other warp. An access is ordered after another warp's if the warp has acquired that warp's time.
 // Within a warp, it is ordered if the clock has advanced or the lane is the same. Programs of a
-// cluster reach each other's memory, so each access has the program that made it, too.
+// cluster access each other's memory, so each access has its program, too.
 
 #ifndef TESSERA_LIB_SIMULATOR_SHARED_H
 #define TESSERA_LIB_SIMULATOR_SHARED_H
@@ -18,31 +18,32 @@
 
 namespace tessera::simulator {
 
-/// The agent of an access. Lane kLanes stands for all of them at once (ldmatrix, wgmma). A copy
-/// that reports to a barrier is of that barrier's agent, which may be of another program of the
-/// cluster than who began it.
+/// The agent of an access. Lane kLanes means all lanes at once (ldmatrix, wgmma). If a copy reports
+/// to a barrier, its agent is that barrier's, which may be in another program of the cluster than
+/// the lane that started it.
 struct Accessor {
   unsigned agent = 0;
   unsigned rank = 0; ///< of the agent's program in the cluster
   unsigned lane = 0;
   Clock clock = 0;
-  /// The knowledge of the agent that makes or began the access, and its program in the cluster.
+  /// The times that the agent has acquired which makes or started the access, and its program in
+  /// the cluster.
   const Times *heard = nullptr;
   unsigned observer = 0;
   uint32_t firstProgram = 0; ///< of the cluster
   uint32_t instr = 0;        ///< its number
-  bool isAsync = false;      ///< by way of the asynchronous units
-  bool isPending = false;    ///< over only when it has been waited for
+  bool isAsync = false;      ///< by the asynchronous units
+  bool isPending = false;    ///< ends only when a wait for it has
   /// Reads of unwritten memory are not reported: a loop may begin a dot that its last iteration
   /// drops. If it is not dropped, the result shows it.
   bool isSpeculative = false;
-  /// At a barrier, whose waiters acquire it.
+  /// An arrival at an mbarrier, whose waiters acquire it.
   bool isArrival = false;
-  /// Of a barrier, whose maker and time are known.
+  /// An access to an mbarrier that was published, so that its initialisation and time are known.
   bool isPublished = false;
 };
 
-/// An atomic reads and writes at once, unless it says otherwise.
+/// Atomic reads and writes at once; the other two do one of them.
 enum class AccessKind : uint8_t { Read, Write, Atomic, AtomicRead, AtomicWrite };
 
 inline bool isWrite(AccessKind kind) {
@@ -52,7 +53,7 @@ inline bool isWrite(AccessKind kind) {
 /// The error of an access to a byte.
 enum class Conflict : uint8_t { None, Uninitialised, Race, Unfenced };
 
-/// An access as shared memory remembers it.
+/// A recorded access.
 struct SharedRecord {
   Clock clock = 0;
   Lanes lanes = 0; ///< 0: there was none
@@ -72,7 +73,7 @@ struct SharedConflict {
   Conflict kind = Conflict::None;
   SharedRecord other;
   bool isOtherWrite = false;
-  bool isOtherRunning = false; ///< a read by a copy or a wgmma that has not been waited for
+  bool isOtherRunning = false; ///< an unfinished read by a copy or a wgmma
 };
 
 class SharedMemory {
@@ -82,22 +83,22 @@ public:
   uint64_t size() const { return bytes.size(); }
   uint8_t *data(uint64_t address) { return bytes.data() + address; }
 
-  /// Notes an access to bytes in range, and says what is wrong with it. `data` is what a
-  /// write is about to put there: writing the same twice is no conflict, as threads that hold
-  /// the same elements do.
+  /// Records an access to bytes in range, and returns its conflict. `data` has the bytes that a
+  /// write will store. Writing the same value twice is no conflict, since threads may hold copies
+  /// of an element.
   SharedConflict access(uint64_t address, unsigned size, AccessKind kind, const Accessor &who,
                         const uint8_t *data);
   /// Ends a copy of `agent` to these bytes.
   void complete(uint64_t address, unsigned size, unsigned agent, Clock clock);
-  /// An asynchronous read of 16 bytes, which no agent may overwrite before its end.
+  /// Starts an asynchronous read of 16 bytes, which no agent may overwrite before its end.
   void beginRead(uint64_t piece, uint32_t instr) {
     ++pendingReads[piece].count;
     pendingReads[piece].instr = instr;
   }
   void endRead(uint64_t piece, Accessor who);
 
-  /// True if an earlier access comes before another one. `isOver`: it is enough that it is
-  /// known to be over, though what it wrote need not be seen.
+  /// True if an earlier access is ordered before another one. With `isOver`, it suffices that it
+  /// has ended, even if its bytes need not be visible.
   static bool isOrdered(const SharedRecord &earlier, const Accessor &who, bool isOver);
 
 private:
@@ -110,7 +111,7 @@ private:
     bool isAtomic = false;   ///< the last write was
     bool isAsync = false;    ///< the last write was
     bool hasReaders = false; ///< more than `read`
-    uint32_t readers = 0;    ///< where those are, counted from 1
+    uint32_t readers = 0;    ///< index of further readers, from 1
   };
 
   struct PendingRead {

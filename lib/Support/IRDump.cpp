@@ -22,7 +22,7 @@ std::string tessera::writeDump(llvm::StringRef directory, llvm::StringRef name,
   }
   llvm::SmallString<128> path(directory), temporary;
   llvm::sys::path::append(path, name);
-  // Under another name first: who looks while we write sees the old file or the new one.
+  // Write under another name first, so that a reader sees either the old file or the new one.
   int file;
   if (std::error_code code =
           llvm::sys::fs::createUniqueFile(path + ".%%%%%%.tmp", file, temporary)) {
@@ -51,7 +51,7 @@ std::string tessera::printForDump(Operation *op) {
   return text;
 }
 
-/// Passes that only run others on the ops inside have nothing to reproduce.
+/// Passes that only run others on nested ops have nothing to reproduce.
 static bool isAdaptor(Pass *pass) { return pass->getName().contains("OpToOpPassAdaptor"); }
 
 static StringRef getPassName(Pass *pass) {
@@ -105,14 +105,14 @@ void IRDump::runAfterPass(Pass *pass, Operation *op) {
   if (text == lastText)
     return;
   std::string name = llvm::formatv("{0}.{1,0+3}-{2}.mlir", options.name, number, getPassName(pass));
-  // Dumps are for people to look at: that one is missing is no reason to fail.
+  // A missing dump is no reason to fail a compilation.
   std::string error;
   writeDump(options.passDirectory, name, text, error);
   lastText = std::move(text);
 }
 
 void IRDump::runAfterPassFailed(Pass *pass, Operation *op) {
-  // What is told first is told about the pass; then it is told of those around it.
+  // The first call concerns the pass; later ones concern the passes around it.
   if (failed || isAdaptor(pass) || !before)
     return;
   failed = true;

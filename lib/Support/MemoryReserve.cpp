@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The reserve is pages that nobody touches. They count against a limit of address space
-// (`ulimit -v`), of data, and against what a system without overcommitment has left, and cost
-// nothing else. There is no lock, which a fork could find taken.
+// The reserve consists of pages that are never touched. They count against a limit of address space
+// (`ulimit -v`) or of data, and against the remaining memory of a system without overcommitment.
+// They cost nothing else. There is no lock, which a fork could find held.
 
 #include "tessera/Support/MemoryReserve.h"
 
@@ -22,16 +22,16 @@ using namespace tessera;
 
 namespace {
 
-/// More than what a pass allocates that works on a kernel of usual size; compiling all of a small
-/// one takes half of it.
+/// More than a pass allocates for a kernel of usual size. Compiling a small kernel takes half of
+/// it.
 constexpr size_t kReserveBytes = size_t(32) << 20;
 
-/// What the first thread's stack may grow by while there is a reserve: it is the only stack that
-/// takes its address space when it comes to it, and where there is none the process ends.
+/// The bytes by which the main thread's stack can grow while there is a reserve. It is the only
+/// stack that takes address space on demand, and if there is none, the process ends.
 constexpr size_t kStackBytes = size_t(1) << 20;
 
-/// The address of the reserve, and in the bits that are 0 in a page's address its size, in units:
-/// who looks at it may do so while another thread unmaps it. 0 if there is none.
+/// The address of the reserve. The low bits, which are 0 in a page's address, have its size in
+/// units. So a thread can read both while another thread unmaps it. 0 if there is none.
 using Reserve = uintptr_t;
 constexpr size_t kUnitBytes = size_t(16) << 20;
 constexpr uintptr_t kUnits = 4095;
@@ -48,7 +48,7 @@ thread_local size_t required = 0;
 
 std::new_handler handlerBefore = nullptr;
 
-/// Null if there is no address space; nothing is given up for it.
+/// Maps pages without releasing the reserve; null if there is no address space.
 void *map(size_t bytes) {
   unsigned depth = std::exchange(useDepth, 0);
   void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
@@ -64,7 +64,7 @@ void release(Reserve old) {
     munmap(reinterpret_cast<void *>(old & ~kUnits), getBytes(old));
 }
 
-/// Replaces a reserve that is smaller.
+/// Ensures a reserve of at least so many bytes.
 void ensureReserve(size_t bytes) {
   if (getBytes(reserve.load()) >= bytes)
     return;
@@ -72,7 +72,7 @@ void ensureReserve(size_t bytes) {
   void *made = units <= kUnits ? map(units * kUnitBytes) : nullptr;
   if (!made)
     throw std::bad_alloc();
-  // Another thread may have done the same; the later one stays.
+  // If another thread has done the same, the later reserve remains.
   release(reserve.exchange(reinterpret_cast<uintptr_t>(made) | units));
 }
 
@@ -93,7 +93,7 @@ void onFailedNew() {
 
 void onFailedAllocation(void *, const char *, bool) { throwThroughLLVM(); }
 
-/// LLVM's own handler ends the process.
+/// Replaces LLVM's handlers, which end the process.
 void installHandlers() {
   static std::atomic<bool> isInstalled{false};
   if (isInstalled.exchange(true))
@@ -111,7 +111,7 @@ __attribute__((noinline)) void touchStack(size_t bytes) {
     *at = 0;
 }
 
-/// Has the first thread's stack grow before the rest of the address space is taken.
+/// Grows the main thread's stack before the rest of the address space is allocated.
 void growStack() {
   rlimit space, stack;
   if (getpid() != gettid() || getrlimit(RLIMIT_AS, &space) != 0 ||
@@ -175,13 +175,12 @@ MemoryReserveUse::~MemoryReserveUse() { --useDepth; }
 #if defined(__GLIBC__)
 extern "C" int __cxa_thread_atexit_impl(void (*)(void *), void *, void *) noexcept;
 
-/// What compilers call for the destructor of an object that a thread has for itself; here for this
-/// library alone. glibc takes some bytes by calloc to note it, and ends the process where it gets
-/// none. So the reserve is given up for that, too.
+/// Wraps, for this library only, the function by which compilers register destructors of
+/// thread-local objects. In it, glibc allocates some bytes for it by calloc, and ends the process
+/// if that fails. So the reserve is released for that, too.
 extern "C" __attribute__((visibility("hidden"))) int
 __cxa_thread_atexit(void (*destroy)(void *), void *object, void *library) noexcept {
-  // Calloc does not look into a thread's cache of freed blocks, which takes blocks up to a
-  // kilobyte.
+  // calloc does not use a thread's cache of freed blocks, which has blocks up to a kilobyte.
   constexpr size_t kRoom = 4096;
   void *volatile room = std::malloc(kRoom);
   if (!room) {
@@ -201,7 +200,7 @@ bool tessera::giveUpMemoryReserve() noexcept {
   if (useDepth == 0)
     return false;
   if (Reserve old = reserve.exchange(0)) {
-    // Its pages are taken away while others who have failed may look.
+    // Other threads whose allocations failed may read it while its pages are unmapped.
     release(old);
     givenUpSeen = numGivenUp.fetch_add(1) + 1;
     return true;
