@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The arguments of a kernel on the command line of a tool that runs it, and what it has
-// made of them: one --arg for every argument, in order. `type:count` is an array, passed
-// by its address: zeros, or the values after `=` (the rest of the array is 0), or 0, 1,
-// 2, ... for `iota`, or for `random` the same small numbers in every run: integers from -8 to 8,
-// floats from -1 to 1. `type=value` is a scalar.
+// The arguments of a kernel on the command line of a tool that runs it, and their values
+// afterwards. There is one --arg for every argument, in order. `type:count` is an array, passed by
+// its address, and `type=value` is a scalar. An array has zeros, or the values after `=` (and then
+// zeros). With `iota` it has 0, 1, 2, ... With `random` it has the same small numbers in every run:
+// integers from -8 to 8, floats from -1 to 1.
 
 #ifndef TESSERA_TOOLS_ARGUMENTS_KERNELARGUMENTS_H
 #define TESSERA_TOOLS_ARGUMENTS_KERNELARGUMENTS_H
@@ -21,7 +21,7 @@
 
 namespace tessera {
 
-/// What errors begin with.
+/// The prefix of errors.
 extern llvm::StringRef toolName;
 
 /// Prints the message and ends the process.

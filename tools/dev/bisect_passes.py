@@ -77,7 +77,7 @@ class Launch:
         return run(["tessera-opt", "--tile-end-loops", "--convert-control-flow-to-llvm", "-"], text)
 
     def run(self, text: str) -> tuple[str, Arrays]:
-        """Who ran the IR, and the arrays afterwards."""
+        """The tool that ran the IR, and the arrays afterwards."""
         if "tilegpu." in text or "nvvm." in text:
             return "simulator", self.simulate(text)
         if "tile.func" in text and "strips.group" not in text and "memref<" not in text:
@@ -105,7 +105,8 @@ class Launch:
 
 
 def run(command: list[str], text: str, allowed: Iterable[int] = (0,)) -> str:
-    """What a tool prints. NotRun if it fails; Differs if the simulator finds a mistake."""
+    """The output of a tool. Raises NotRun if it fails, and Differs if the simulator finds a
+    mistake."""
     program = BUILT / command[0]
     known = str(program) if program.exists() else shutil.which(command[0])
     if known is None:
@@ -151,7 +152,7 @@ def dump_passes(kernel: pathlib.Path, pipeline: str, folder: pathlib.Path) -> No
 
 @dataclasses.dataclass
 class Step:
-    """What is known of the IR after a pass."""
+    """The IR after a pass, and the outcome of running it."""
 
     file: pathlib.Path
     runner: str = ""

@@ -5,11 +5,11 @@
     tools/dev/build_progress.py ninja -C build/release tessera_python
 
 prints "built 40 of 120 steps, about 6 min left", on a terminal in one line that changes, elsewhere
-every 15 seconds. What compilers print, and the command of a failed step, are passed on. Exits as
-Ninja does.
+every 15 seconds. Output of compilers and the command of a failed step are passed on. Exits with
+Ninja's status.
 
-Time left is the time so far, times the steps to come over the steps done. Steps count by what they
-do: one that compiles C++ takes hundreds of times as long as one that generates a header.
+The time left is the time so far, times the weight of the remaining steps over that of the finished
+ones. A step that compiles C++ weighs hundreds of times as much as one that generates a header.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _read(stream: TextIO, lines: "queue.Queue[Optional[str]]") -> None:
 
 
 def _total_weight(command: Sequence[str], environment: dict[str, str]) -> float:
-    """Of the steps that Ninja would do."""
+    """The total weight of the steps that Ninja would run."""
     plan = subprocess.run([*command, "-n"], env=environment, stdout=subprocess.PIPE, text=True)
     steps = (_STEP.match(line) for line in plan.stdout.splitlines())
     return sum(weigh(step.group(3)) for step in steps if step)

@@ -28,7 +28,7 @@ PASS = re.compile(r'def\s+(\w+?)(?:Pass)?\s*:\s*Pass<\s*"([^"]+)"(.*?)\n}', re.S
 NAMELESS = re.compile(r"(util|common|misc|helper)s?\b|(Util|Common|Misc|Helper)", re.I)
 
 
-# What may not stand outside of Machine, and what to write instead.
+# Expressions that are allowed only in Machine, and the fault of each.
 OF_GPUS = {
     re.compile(r"\b[cC]apability\w*(\(\w*\))?\s*([<>]=?|[=!]=)\s*\d"): "compares a capability",
     re.compile(

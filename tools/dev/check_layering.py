@@ -9,9 +9,9 @@ docs/Architecture.md ("Who may include whom").
 FLOORS says the same of the folders within a large layer, whose README.md names each folder and
 each pass in it.
 
-PYTHON_LAYERS says it of python/tessera. There an import counts wherever it stands: within a
-function, for type checkers alone, or as the name of a module in a string, which is how modules are
-loaded late. And no modules import each other in a circle, but for type checkers.
+PYTHON_LAYERS says it of python/tessera. An import counts at any place: within a function, for type
+checkers only, or as the name of a module in a string, by which modules are loaded late. No modules
+may import each other in a cycle, except for type checkers.
 
 Usage: tools/dev/check_layering.py [--root DIR]
 """
@@ -161,7 +161,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "torch": _LAUNCHES | {"compat", "untried"},
     "tools/run": {"compat"},
 }
-# What users see, in which everything comes together.
+# The modules that users import may import everything.
 PYTHON_LAYERS["__init__"] = set(PYTHON_LAYERS)
 PYTHON_LAYERS["__main__"] = set(PYTHON_LAYERS)
 
@@ -256,7 +256,7 @@ class Import(NamedTuple):
 
 
 def imports_of(path: str, tree: ast.AST, modules: set[str]) -> Iterator[Import]:
-    """What a module imports of `modules`, which are paths as `path` is."""
+    """The modules among `modules`, paths like `path`, that a module imports."""
     package = path.rpartition("/")[0]
 
     def find(dotted: list[str]) -> str | None:
@@ -294,7 +294,7 @@ def imports_of(path: str, tree: ast.AST, modules: set[str]) -> Iterator[Import]:
             if found is not None and found != path:
                 yield Import(found, getattr(node, "lineno", 0), is_for_types)
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            # Of `if not TYPE_CHECKING` the body is what runs.
+            # The body of `if not TYPE_CHECKING` runs; that of `if TYPE_CHECKING` does not.
             is_negated = isinstance(node.test, ast.UnaryOp)
             for body, is_typed in ((node.body, not is_negated), (node.orelse, is_negated)):
                 for child in body:

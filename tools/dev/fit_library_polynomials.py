@@ -239,7 +239,7 @@ def fits() -> list[Pair]:
         "j0": lambda x: mpmath.besselj(0, x), "j1": lambda x: mpmath.besselj(1, x),
         "y0": lambda x: mpmath.bessely(0, x), "y1": lambda x: mpmath.bessely(1, x),
     }  # fmt: skip
-    # Of each zero: where it is, the middle of its interval, half its length, the degrees.
+    # For each zero: its position, the middle of its interval, half its length, the degrees.
     zeros = {
         "j0": [("5.52", "6.7", "2.7001", (22, 13))],
         "j1": [("3.8317", "4", "1.501", (16, 10)), ("7.0156", "6.75", "1.2501", (15, 9))],

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Fit the polynomials of strips-expand-math and print them as a C++ header.
 
-Each polynomial is the weighted minimax fit of a smooth function on an interval,
-found by the Remez exchange in 80-digit arithmetic and then rounded, coefficient by
-coefficient, to the format it is used in. The comment behind each one gives the
-largest weighted error of the fit, as a power of two.
+Each polynomial is the weighted minimax fit of a smooth function on an interval. The Remez exchange
+finds it in 80-digit arithmetic, and each coefficient is then rounded to its format. The comment
+behind each one gives the largest weighted error of the fit, as a power of two.
 
     fit_math_polynomials.py > lib/Conversion/TileToStrips/Functions/MathCoefficients.h
 """

@@ -52,7 +52,7 @@ ENVIRONMENT = {**os.environ, "PIP_CONSTRAINT": os.devnull, "PIP_DISABLE_PIP_VERS
 
 
 class Outcome(NamedTuple):
-    """Of the tests with one version."""
+    """The outcome of the tests with one version."""
 
     version: str
     python: str
@@ -145,7 +145,7 @@ class Failed(Exception):
 
 
 def run(*command: Any) -> str:
-    """What a program prints. Raises Failed."""
+    """The output of a program. Raises Failed."""
     words = list(map(str, command))
     done = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True)
     if done.returncode != 0:
@@ -220,7 +220,7 @@ def run_tests(python: pathlib.Path, tests: Sequence[str]) -> tuple[dict[str, int
     """How many tests there were of each kind, and the names of those that failed."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "results.xml"
-        # Of a compiler whose cache this is another version's code would not be tried.
+        # Use empty caches, since a version would otherwise run code that another one has compiled.
         caches = {
             "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
             "TESSERA_CACHE_DIR": f"{folder}/tessera",
@@ -236,7 +236,7 @@ def run_tests(python: pathlib.Path, tests: Sequence[str]) -> tuple[dict[str, int
 
 
 def counted(file: pathlib.Path) -> tuple[dict[str, int], list[str]]:
-    """What a file of results says."""
+    """The counts of a file of results, and its failures."""
     counts: collections.Counter[str] = collections.Counter()
     failed = []
     for case in ElementTree.parse(file).iter("testcase"):

@@ -67,9 +67,9 @@ def docstring(function: object) -> str:
 
 
 def with_fences(text: str) -> str:
-    """What is indented in a docstring is Python, and run by python/test/docs.
+    """Turns indented blocks of a docstring into fenced Python code, which python/test/docs runs.
 
-    What is under `Example:` is run by test_docstrings.py, and the rest with the page.
+    test_docstrings.py runs the blocks under `Example:`; the others run with the page.
     """
     hidden = ["<!-- run: with", "import tessera", "import tessera.language as tl", "-->"]
     elsewhere = ["<!-- run: no, test_docstrings.py runs it -->"]
@@ -264,7 +264,7 @@ def tutorial_page() -> str:
                 prose = (re.sub(r"^# ?", "", line) for line in body.strip().splitlines())
                 lines += [*prose, ""]
                 continue
-            # What is said to the formatter and the linter is of no use to a reader.
+            # Readers need no comments for the formatter and the linter.
             code = re.sub(r"  # (fmt: skip|noqa.*)$", "", body.strip("\n"), flags=re.MULTILINE)
             if "from arrays import" in code:
                 lines += folded

@@ -82,12 +82,12 @@ def members(cls: type, names: Mapping[str, str]) -> list[str]:
 
 
 def find(cls: type, name: str) -> Any:
-    """What a class has by a name, as it stands there."""
+    """The attribute of a class by a name, without binding it."""
     return next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
 
 
 def kernel_members() -> list[str]:
-    """What a kernel has."""
+    """The members of a kernel."""
     from tessera.runtime.jit import JITFunction
 
     return members(
@@ -109,7 +109,7 @@ def kernel_members() -> list[str]:
 
 
 def compiled_members() -> list[str]:
-    """What a compiled kernel has."""
+    """The members of a compiled kernel."""
     from tessera.runtime.kernel import CompiledKernel
 
     names = (

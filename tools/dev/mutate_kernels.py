@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Changes kernels at random and has the front-end compile them: each is accepted or refused.
+"""Changes kernels at random and compiles them with the front-end: each must be accepted or refused.
 
-The kernels are those of python/examples and python/test. A seed says which one is taken and what is
-changed in its syntax tree (constants, names, operators, arguments, statements, expressions of
-other kernels) or in its signature. What is expected is tile IR that verifies, or an error with
-an id and a place; another exception, an internal error, a signal or a compilation without end is a
-finding, and is written as a file.
+The kernels are those of python/examples and python/test. A seed chooses a kernel, and a change of
+its signature or its syntax tree (constants, names, operators, arguments, statements, expressions of
+other kernels). The expected result is tile IR that verifies, or an error with an id and a place.
+Another exception, an internal error, a signal or a compilation without end is a finding, which is
+written as a file.
 
     tools/dev/mutate_kernels.py --count 20000 --seed 1 --jobs 2 --out /tmp/kernels
 """
@@ -77,7 +77,7 @@ def read_kernels() -> list[tuple[str, str, ast.FunctionDef]]:
             for node in functions:
                 others = "\n".join(ast.unparse(other) for other in context if other is not node)
                 assert isinstance(node, ast.FunctionDef)
-                # Decorators with options of their own are left out: what is tested is the body.
+                # Decorators with options are dropped, since the body is tested.
                 plain = copy.deepcopy(node)
                 plain.decorator_list = [ast.parse("tessera.jit", mode="eval").body]
                 found.append((str(path.relative_to(ROOT)), others, plain))
@@ -117,7 +117,7 @@ def define(text: str, name: str, file: str) -> Optional[Any]:
 
 
 def build(text: str, name: str, signature: dict[str, Any], file: str) -> str:
-    """What became of a kernel: "undefined", "built", "refused", or what went wrong."""
+    """The outcome of a kernel: "undefined", "built", "refused", or the finding."""
     import tessera
     from tessera.compiler.compile import build_module
     from tessera.compiler.options import CompileOptions

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs changed copies of the lit suite's inputs through tessera-opt: none may end it.
+"""Runs changed copies of the lit suite's inputs through tessera-opt, none of which may crash it.
 
-A seed says which test is taken, what is changed in it (numbers, types, attributes, operands,
-names, lines; in the pretty and in the generic form), and what is run: the passes of the test's
-own RUN lines, the target's whole pipeline, or passes out of order. An error is what is expected; a
-signal, an abort or a run without end is a finding, and is written as a file with its command.
+A seed chooses a test, and a change of it: numbers, types, attributes, operands, names, lines; in
+the pretty and in the generic form. It also chooses the passes: those of the test's own RUN lines,
+the target's whole pipeline, or passes out of order. An error is the expected result. A signal, an
+abort or a run without end is a finding, which is written as a file with its command.
 
-Forty changed copies are one input of `--split-input-file`, so that few processes are needed; where
-one ends, the copy that ended it is looked for.
+Forty changed copies are one input of `--split-input-file`, so that few processes are needed. If one
+crashes, the copy that caused it is searched for.
 
     tools/dev/mutate_mlir.py --count 20000 --seed 1 --jobs 2 --out /tmp/mutants
 """
@@ -419,7 +419,7 @@ def ended(status: int) -> bool:
 
 
 def sign(status: int, log: str) -> str:
-    """What tells one defect from another: the assertion, or the first function of ours."""
+    """The signature of a defect: the assertion, or the first function of Tessera's in the stack."""
     asserted = re.search(r"Assertion `(.*?)' failed", log, re.S)
     fatal = re.search(
         r"LLVM ERROR: (.*)|runtime error: (.*)|ERROR: AddressSanitizer: (.*?) on", log

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Looks at the built site in a browser as narrow as a phone.
+"""Checks the built site in a browser as narrow as a phone.
 
-Lists the pages that scroll sideways, the boxes that do so by themselves (a table, a chart; code is
-meant to), and the labels of charts that reach out of their picture. Not part of the checks, which
-need no browser: python/test/docs/test_site.py computes the labels from widths of letters.
+Lists pages, tables and charts that scroll sideways, and labels of charts that exceed their picture.
+Code may scroll. It is not part of the checks, which need no browser: python/test/docs/test_site.py
+computes the labels from widths of letters.
 
 Needs Chromium (Debian: apt-get install chromium). Everything is read from the disk.
 
@@ -58,7 +58,7 @@ function look() {
 
 
 def look(site: pathlib.Path, pages: list[str], width: int) -> list[dict[str, Any]]:
-    """What the browser measures on each page."""
+    """The browser's measurements of each page."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
         raise SystemExit("no Chromium is on PATH; Debian: apt-get install chromium")

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the project's checks one after the other and counts their tests.
 
-A check is a function that returns how many of its tests passed and failed, and which were
-skipped. A build that fails ends the run, since nothing after it means anything; any other
-failure is counted and the run goes on. The summary says for each reason to skip tests how
-many there are and where; build/dev/skipped.txt has all of their names. Of pytest, it says which
-folders and files take the most CPU time. The last line is "N passed, N failed".
+A check is a function that returns how many of its tests passed and failed, and which were skipped.
+If a build fails, the run ends, since later results would mean nothing. Any other failure is
+counted, and the run continues. The summary lists the reasons for skipped tests, with their number
+and place; build/dev/skipped.txt has all of their names. For pytest, it lists the folders and files
+that take the most CPU time. The last line is "N passed, N failed".
 
 Usage: tools/dev/run_checks.py [--list] [NAME...]
 """
@@ -105,9 +105,9 @@ def junit(path: pathlib.Path, ok: bool) -> Count:
 
 
 def tell_cpu_times(path: pathlib.Path, total: float, files: int = 12) -> list[str]:
-    """Where the CPU seconds of a run of pytest went, its processes' children included.
+    """The CPU seconds of a run of pytest, by folder and file, its processes' children included.
 
-    For each folder of tests, and for so many files, the slowest first. What is left of the `total` is
+    Lists each folder of tests, and so many files, the slowest first. The rest of the `total` is
     starting, collecting and reporting, in each process of pytest.
     """
     folders: dict[str, float] = defaultdict(float)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What README.md shows of docs/benchmarks: a chart as SVG, and a table.
+"""The figures of docs/benchmarks in README.md: a chart as SVG, and a table.
 
-The rows are a choice made here, once, with those that lose; the figures come from the raw files
-alone. The colours of the chart are of a middle brightness, so that it can be read on a white page
-and on a dark one.
+The rows are chosen here, and include those where Tessera loses; the figures come from the raw files
+only. The chart's colours have a middle brightness, so that it is readable on a white page and on a
+dark one.
 """
 
 from __future__ import annotations

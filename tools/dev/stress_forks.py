@@ -39,7 +39,7 @@ numbers = itertools.count()
 
 
 def compile_one() -> bool:
-    """A kernel that nobody has seen: whether its result is right."""
+    """Compiles and runs a new kernel. True if its result is right."""
     file = f"<stress {os.getpid()} {next(numbers)}>"
     linecache.cache[file] = (len(SOURCE), None, SOURCE.splitlines(True), file)
     namespace: dict[str, Any] = {}

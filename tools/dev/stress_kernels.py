@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles and runs generated kernels in several threads of one process, as a process does that
-lives long: kernels are launched by several threads at once, are dropped while others run, and
-launches are taken by threads that end right after. Each result is compared with the interpreter's.
+"""Compiles and runs generated kernels in several threads of one process, as a long-lived process
+does. Several threads launch kernels at once, kernels are dropped while others run, and threads end
+right after a launch. Each result is compared with the interpreter's.
 
-What ends the process is the finding. So a child does the work, and the parent says which kernels
-its threads were at, from memory that both of them map.
+A crash of the process is a finding. So a child does the work, and the parent reports the kernels of
+its threads, which it reads from shared memory.
 
 Usage: tools/dev/stress_kernels.py [--seconds S] [--each S] [--threads N] [--seed N] [--kind KIND]
                                    [--targets A,B] [--stack KIB] [--disturb]
@@ -37,7 +37,7 @@ _PATIENCE = 600  # seconds that a child may take beyond its time
 
 
 class Activities:
-    """What each thread does, in a file that outlives the process."""
+    """The current kernel of each thread, in a file that outlives the process."""
 
     def __init__(self, path: str, threads: int) -> None:
         with open(path, "r+b") as file:
@@ -191,7 +191,7 @@ def work(options: argparse.Namespace) -> int:
 def supervise(options: argparse.Namespace) -> int:
     end = time.monotonic() + options.seconds
     environment = {"TESSERA_NUM_THREADS": "3", "TESSERA_CACHE": "off", **os.environ}
-    # What is read after it was freed is no pointer.
+    # Fill freed memory, so that a pointer read from it is invalid.
     environment.setdefault("MALLOC_PERTURB_", "165")
     findings = 0
     seed = options.seed

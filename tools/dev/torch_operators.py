@@ -3,7 +3,7 @@
 """Runs torch's own samples of its operators under torch.compile with Tessera, and counts.
 
 Each operator of torch's OpInfo database is called eagerly and compiled, with its first samples for
-a dtype, and its gradients are computed where it has them. What became of it is one of
+a dtype. Its gradients are computed, too, if it has them. The outcome is one of
 
     right      results and gradients are as exact as eager ones, and there is a kernel of Inductor's
     wrong      they are not
@@ -12,11 +12,11 @@ a dtype, and its gradients are computed where it has them. What became of it is 
     skipped    there are no samples, eager results differ from call to call, or eager calls fail
 
 Results are compared with those in float64 where torch can compute these. The error may be a few
-units in the last place, or twice that of the eager result: as large as that is at the same place, or
-at its worst both absolutely and relatively (rounding elsewhere is as likely).
+units in the last place, or twice that of the eager result. The eager error is taken at the same
+element, or the worst one, both absolutely and relatively, since rounding may differ elsewhere.
 
-Operators run in a process of their own, a slice at a time, which is started anew behind one that
-ended it. torch's testing package asks for the package expecttest.
+Operators run in a process of their own, a slice at a time. If an operator crashes it, another one
+starts. torch's testing package needs the package expecttest.
 
 Usage: tools/dev/torch_operators.py [--sample N] [--slice I/N] [--dtypes float32,bfloat16]
            [--samples K] [--device cpu] [--only NAME...] [--json FILE]
@@ -99,7 +99,7 @@ def run(function: Any, arguments: Any, with_gradients: bool) -> list[Any]:
 
 
 def is_close(found: Any, eager: Any, exact: Optional[Any]) -> bool:
-    """Whether a result is as good as the eager one."""
+    """True if a result is as exact as the eager one."""
     import torch
 
     if found.shape != eager.shape or found.dtype != eager.dtype:
@@ -123,7 +123,7 @@ def is_close(found: Any, eager: Any, exact: Optional[Any]) -> bool:
 
 
 def check(op: Any, dtype: Any, device: str, count: int) -> tuple[str, str]:
-    """What becomes of an operator, and why."""
+    """The outcome of an operator, and its reason."""
     import torch
     import torch._inductor.async_compile as async_compile
 
@@ -239,7 +239,7 @@ class Worker:
         self._folder = tempfile.TemporaryDirectory(prefix="tessera-operators-")
 
     def ask(self, name: str, dtype: str) -> tuple[str, str]:
-        """What becomes of an operator."""
+        """The outcome of an operator, from the process."""
         if self._process is None:
             environment = {
                 **os.environ,

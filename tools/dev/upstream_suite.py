@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs Triton's own tests through tessera.compat and says what became of each.
+"""Runs Triton's own tests through tessera.compat and reports the outcome of each.
 
     tools/dev/upstream_suite.py /path/to/triton --device cpu --jobs 2 --json /tmp/suite.json
     tools/dev/upstream_suite.py /path/to/triton --files language/test_core.py --sample 20
     tools/dev/upstream_suite.py --report /tmp/suite.json --write
 
-FOLDER is a checkout, or the part of one that has python/test. Nothing of it enters the
-repository but the names of tests: `--write` renews docs/Conformance.md, the reasons in which
-are those of tools/dev/upstream_reasons.txt. Needs torch and pytest, and Tessera from its wheel
-or on PYTHONPATH.
+FOLDER is a checkout, or the part of one that has python/test. Only names of tests enter the
+repository: `--write` renews docs/Conformance.md, with the reasons of
+tools/dev/upstream_reasons.txt. Needs torch and pytest, and Tessera from its wheel or on PYTHONPATH.
 
-Each file's tests are run by a few processes, each of which takes one test after the other; one
-that ends or takes too long is replaced and the others go on.
+A few processes run each file's tests, one after the other. A process that crashes or takes too long
+is replaced, and the others continue.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ FOLDERS = ("language", "runtime", "tools", ".")
 
 
 class Worker:
-    """A pytest plugin that runs the tests it is told to, one by one."""
+    """A pytest plugin that runs the tests that its parent names, one by one."""
 
     def __init__(self, reader: Any, writer: Any) -> None:
         self.reader = reader
@@ -126,7 +125,7 @@ def _num_ctas(item: Any) -> int:
 
 
 def _kind_of_failure(item: Any, info: Any) -> str:
-    """Whether a failure is about wording alone: of the IR, or of an error that was raised."""
+    """The kind of a failure: "text" if only the wording of the IR or of an error differs."""
     if info.typename == "MatchError":  # of the text in comments
         return "text"
     code = item.function.__code__

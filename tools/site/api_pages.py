@@ -139,7 +139,7 @@ def entry(entries: Reference, module: ModuleType, full: str, name: str) -> list[
 
 
 def doc_of(module: ModuleType, name: str) -> str:
-    """What the text under an assignment says, here or where the value comes from."""
+    """The text under an assignment, here or in the module that defines the value."""
     found = reference.attribute_docs(module).get(name, "")
     if found:
         return found
@@ -223,7 +223,7 @@ def topic_of(name: str) -> str:
 
 
 def public_apart(module: ModuleType) -> bool:
-    """Whether users name the module, as in `tl.math.pow`."""
+    """True if users write the module's name, as in `tl.math.pow`."""
     return module.__name__ in PUBLIC or module.__name__.rpartition(".")[2] in (
         "math",
         "target_info",
@@ -231,7 +231,7 @@ def public_apart(module: ModuleType) -> bool:
 
 
 def belongs(language: ModuleType, name: str, module: ModuleType) -> bool:
-    """Whether a name of the language is described with this module."""
+    """True if a name of the language is described with this module."""
     value = getattr(language, name)
     if isinstance(value, ModuleType):
         return value is module
@@ -276,7 +276,7 @@ def own_names(
 
 
 def language_index(language: ModuleType, families: Sequence[tuple[str, str, list[str]]]) -> str:
-    """What is promised on every target, and the way to the families."""
+    """The page of guarantees on every target, with links to the families."""
     lines = ["# The language", "", inspect.cleandoc(language.__doc__ or ""), "", "## Names", ""]
     lines += ["Where a signature says `Operand`, a tensor or a number may be passed.", ""]
     lines += ["| | |", "|---|---|"]
@@ -303,7 +303,7 @@ def language_index(language: ModuleType, families: Sequence[tuple[str, str, list
 
 
 def command_line_page() -> str:
-    """What the programs say of themselves."""
+    """The page of the programs' help texts."""
     lines = ["# Command line", ""]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "COLUMNS": "88"}
     for command in (

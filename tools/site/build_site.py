@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Builds the site of the documentation, and fails where something in it is wrong.
+"""Builds the site of the documentation, and fails if it has mistakes.
 
-Pages are the project's own Markdown and what is made of the code: the language reference and
-the API from signatures and docstrings, dialects and passes from TableGen, the gallery by
-compiling its kernels, tables and charts from docs/benchmarks. Everything is made in the folder
-of the build; nothing is fetched. A warning of Sphinx is an error, and so is what verify.py
-finds in the pages: a link that leads nowhere, an id of an error without an anchor, a public
-name or an op without an entry, a page that loads something from elsewhere.
+Pages are the project's own Markdown, and pages made from the code. Signatures and docstrings give
+the language reference and the API, and TableGen files give dialects and passes. The gallery
+compiles its kernels, and tables and charts come from docs/benchmarks. Everything is written to the
+folder of the build, and nothing is fetched. A warning of Sphinx is an error, and so is a finding of
+verify.py. It finds dead links, ids of errors without an anchor, public names or ops without an
+entry, and pages that load resources from other sites.
 
 Usage: build_site.py [--out FOLDER] [--jobs N]
 """
@@ -83,7 +83,7 @@ def build(out: pathlib.Path, jobs: int) -> list[str]:
 
 
 def timed(what: str, work: Callable[[], T]) -> T:
-    """What `work` returns; how long it took is printed."""
+    """The result of `work`. Prints its time."""
     start = time.monotonic()
     result = work()
     print(f"{what}: {time.monotonic() - start:.1f} s", flush=True)

@@ -34,7 +34,7 @@ class Bar:
 
 @dataclasses.dataclass(frozen=True)
 class Group:
-    """What was measured, and a bar for each who did it."""
+    """A measurement, with a bar for each contestant."""
 
     label: str
     bars: Sequence[Bar]

@@ -25,7 +25,7 @@ PASSES = {
 
 
 def tablegen(generator: str, file: pathlib.Path, *options: str) -> str:
-    """What a generator of mlir-tblgen writes about a file."""
+    """The output of a generator of mlir-tblgen for a file."""
     program, include = find_tablegen()
     command = [program, f"-gen-{generator}", *options, "-I", include, "-I", str(INCLUDE), str(file)]
     result = subprocess.run(command, capture_output=True, text=True)
@@ -138,7 +138,7 @@ def tidy_level(whole: str, title: str) -> str:
 
 
 def interfaces(folder: pathlib.Path, dialect: str) -> list[str]:
-    """What ops and attributes can be asked."""
+    """The interfaces of ops and attributes."""
     file = folder / f"{dialect}Interfaces.td"
     if not file.exists():
         return []

@@ -183,7 +183,7 @@ def page(work: Work, out: pathlib.Path) -> str:
 
 
 def facts(work: Work, kernel: Any, target: str) -> str:
-    """What was compiled, and what the compiler says of it."""
+    """The kernel's constants, and the facts that the compiler reports."""
     constants = {**work.constants, **(work.gpu_constants if target == GPU else {})}
     shown = ", ".join(f"`{name}={value!r}`" for name, value in constants.items())
     text = f"For `{target}`, with {shown}."

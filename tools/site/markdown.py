@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The project's own Markdown as pages of the site: links that work there and on GitHub alike.
 
-The sources of the site have the folders of the repository, so a link from page to page is
-right as it is. What a page links to besides (a program, a folder) becomes a page of its own.
+The sources of the site have the folders of the repository, so links between pages need no change.
+Other targets of links (a program, a folder) become pages of their own.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Pages:
                 target = self._target(match[2], origin, page)
                 return f"{self._text(match[1], target, page)}({target})"
 
-            # What stands in backticks is no link.
+            # Text in backticks has no links.
             hidden: list[str] = []
 
             def hide(match: re.Match[str]) -> str:
@@ -158,7 +158,7 @@ class Pages:
             text = (ROOT / path).read_text(errors="replace")
             shell = text.startswith("#!") and "sh" in text.splitlines()[0]
             language = _LANGUAGES.get(pathlib.Path(path).suffix, "bash" if shell else "text")
-            # Colours of raw figures help nobody, and take seconds.
+            # Highlighting raw figures is useless and takes seconds.
             lines.append(fenced(text, language if len(text) < 40000 else "text"))
         self.written.add(page)
         target_file = self.out / page

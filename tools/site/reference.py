@@ -45,7 +45,7 @@ def docstring(value: Any) -> str:
 
 
 def dataclass_doc(target: Any, text: str) -> bool:
-    """Whether Python itself wrote the docstring, which is the signature."""
+    """True if Python itself wrote the docstring, which is then the signature."""
     return hasattr(target, "__dataclass_fields__") and text.startswith(f"{target.__name__}(")
 
 
@@ -116,7 +116,7 @@ def _spelt(annotation: Any) -> str:
 
 
 def attribute_docs(source: Any) -> dict[str, str]:
-    """What the strings under assignments say, of a class or a module: `x = 1` and then a text."""
+    """The strings under assignments of a class or a module: `x = 1` and then a text."""
     if source not in _TEXTS:
         _TEXTS[source] = _read_attribute_docs(source)
     return _TEXTS[source]
@@ -202,7 +202,7 @@ class Reference:
         """Where an object has been described, by its identity."""
 
     def entry(self, module: str, name: str, value: Any, doc: str = "") -> list[str]:
-        """What is said of one name."""
+        """The entry of one name."""
         full = f"{module}.{name}"
         place = [f":module: {module}"]
         known = self.places.get(id(value)) if _has_identity(value) else None
@@ -285,7 +285,7 @@ def members(cls: type, full: str, places: Mapping[int, str]) -> dict[str, list[s
     return {**found, **dict(sorted(rest.items()))}
 
 
-# Of these, users set fields; their methods are for the compiler.
+# Users set only the fields of these; their methods are for the compiler.
 FIELDS_ONLY = ("tessera.compiler.options.CompileOptions",)
 
 
@@ -300,7 +300,7 @@ def _kind(field: dataclasses.Field[Any]) -> list[str]:
 
 
 def _is_public(cls: type) -> bool:
-    """Whether a class has an entry of its own, where what it has is described."""
+    """True if a class has an entry of its own, which describes its members."""
     return cls.__name__ in getattr(sys.modules.get(cls.__module__), "__all__", ())
 
 
@@ -322,7 +322,7 @@ def _member(full: str, value: Any, places: Mapping[int, str]) -> list[str]:
     place = places.get(id(value)) or _function_of(full)
     if not place:
         return directive("method", head, [prose(docstring(value))], *options)
-    # What a tensor does, a function of the language does.
+    # A tensor's method is a function of the language.
     text = f"{first_sentence(docstring(value))} The function: {{py:func}}`{place}`."
     return directive("method", head, [text], *options)
 
@@ -354,7 +354,7 @@ def home(value: Any) -> str:
 
 
 def public_names(module: ModuleType) -> list[str]:
-    """What `__all__` has, or all that is defined there."""
+    """The names in `__all__`, or all that the module defines."""
     names = getattr(module, "__all__", None)
     if names is None:
         names = [

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The index of the search, made of the pages as they were built, and searches that must succeed.
 
-The index is a script, which a browser loads from a disk as well as from a server. What ranks is
-static/search.js; Node runs the same file here.
+The index is a script, which a browser loads from a disk as well as from a server. static/search.js
+ranks the results; Node runs the same file here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WEIGHTS = {
     "docs/HowTo/": 1.3, "docs/Tutorial": 1.2, "README": 1.2, "docs/Debugging": 1.2,
 }  # fmt: skip
 
-# What readers look for, and a page that the first ten results must have.
+# Searches of readers, each with a page that must be among the first ten results.
 SEARCHES = {
     "speed up": "docs/HowTo/TuneAKernel.html",
     "clip": "docs/Language/Maths.html",
@@ -133,7 +133,7 @@ def read(folder: pathlib.Path, others: Mapping[str, str]) -> dict[str, list[list
 
 
 def other_names() -> dict[str, str]:
-    """What NumPy, torch and CUDA call a name of the language, by its anchor."""
+    """The names of NumPy, torch and CUDA for a name of the language, by its anchor."""
     from tessera.language import other_names as table
 
     found: dict[str, str] = {}

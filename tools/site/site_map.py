@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which pages the site has, and in which order they stand at its side.
+"""The pages of the site, in the order of its sidebar.
 
-A page that nobody has put anywhere stands under "More": a new file in docs/ is on the site
-without a change here.
+A page without a place here is listed under "More", so a new file in docs/ is on the site without a
+change here.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def chosen(pages: set[str]) -> list[tuple[str, list[str]]]:
 
 
 def nested(page: str) -> bool:
-    """Whether a page is listed by the index of its folder."""
+    """True if the index of its folder lists the page."""
     return page.startswith(("docs/Gallery/", "docs/Language/"))
 
 

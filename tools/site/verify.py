@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What can be wrong with a site that was built: looked for in its pages, not in their sources."""
+"""Finds mistakes in the pages of a built site, not in their sources."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOADED = re.compile(r"url\(\s*['\"]?(?:[a-z]+:)?//|@import\s+['\"]?(?:url\()?['
 
 @dataclasses.dataclass
 class Page:
-    """What a page has that other pages can be wrong about."""
+    """The parts of a page that other pages refer to, and its links."""
 
     ids: set[str]
     links: list[str]
@@ -46,7 +46,7 @@ def read(text: str) -> Page:
             if "href" in given:
                 page.links.append(given["href"])
         elif tag == "link":
-            # What names the page itself (canonical, next) is followed by nobody.
+            # Links to the page itself (canonical, next) are not followed.
             if given.get("rel") in (
                 "stylesheet",
                 "icon",
@@ -102,7 +102,7 @@ def _normal(path: str) -> str:
 
 
 def fetched(folder: pathlib.Path, pages: Mapping[str, Page]) -> list[str]:
-    """What the site would load from elsewhere."""
+    """The resources that the site would load from other sites."""
     found = [
         f"{name}: loads {link} from elsewhere"
         for name, page in pages.items()

@@ -4,11 +4,10 @@
 //
 //   tessera-interpret add.mlir --grid 2,1,1 --arg f32:8=iota --arg f32:8 --arg i32=8
 //
-// There is one --arg for every argument of the kernel, in order. `type:count` is an
-// array, passed by its address: zeros, or the values after `=` (the rest of the
-// array is 0), or 0, 1, 2, ... for `iota`, or small numbers for `random`, the same in every run.
-// `type=value` is a scalar. After the run every array is printed, one a line:
-// `arg 1 f32:8 = 0, 2, 4, ...`.
+// There is one --arg for every argument of the kernel, in order. `type:count` is an array, passed
+// by its address, and `type=value` is a scalar. An array has zeros, or the values after `=` (and
+// then zeros). With `iota` it has 0, 1, 2, ..., and with `random` small numbers, the same in every
+// run. After the run every array is printed, one a line: `arg 1 f32:8 = 0, 2, 4, ...`.
 
 #include "KernelArguments.h"
 

@@ -2,11 +2,11 @@
 //
 // tessera-layout: prints or draws a layout, or says how to get from one to another.
 //
-//   tessera-layout 'blocked 8x8 registers=1,2 lanes=8,4 warps=1,1 order=1,0'
-//   tessera-layout --svg 'nvidia-swizzle 8x64 width=128 bits=16' > swizzle.svg
-//   tessera-layout --banks --bits=16 'nvidia-swizzle 8x64 width=128 bits=16'
-//   tessera-layout --to 'mma-operand-a 64x64 bits=8 k=2 warps=4,1' 'mma-accumulator 64x64
-//   warps=4,1'
+//     tessera-layout 'blocked 8x8 registers=1,2 lanes=8,4 warps=1,1 order=1,0'
+//     tessera-layout --svg 'nvidia-swizzle 8x64 width=128 bits=16' > swizzle.svg
+//     tessera-layout --banks --bits=16 'nvidia-swizzle 8x64 width=128 bits=16'
+//     tessera-layout --to 'mma-operand-a 64x64 bits=8 k=2 warps=4,1' 'mma-accumulator 64x64
+//         warps=4,1'
 
 #include "tessera/Layout/LayoutConversion.h"
 #include "tessera/Layout/LayoutPrinter.h"

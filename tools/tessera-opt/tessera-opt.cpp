@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// tessera-opt: run passes and pipelines on textual IR. What Python runs is
+// tessera-opt: runs passes and pipelines on textual IR. Python's pipeline is
 //
 //     tessera-opt --tessera-host-pipeline kernel.mlir
 //
-// Debian builds LLVM without assertions and so without --debug-only. Built with
-// TESSERA_ENABLE_ASSERTIONS our own code has its LDBG() all the same, and the tool brings
-// the option itself.
+// Debian builds LLVM without assertions, and so without --debug-only. If Tessera is built with
+// TESSERA_ENABLE_ASSERTIONS, its own code has LDBG(), and this tool defines the option.
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"

@@ -5,11 +5,11 @@
 //   tessera-opt add.mlir --tessera-gpu-pipeline=num-warps=4 | \
 //     tessera-simulate --grid 2 --arg f32:8=iota --arg f32:8 --arg i32=8
 //
-// Arguments are those of tessera-interpret; --unwritten 1 says that the second one holds
-// nothing until the kernel writes it. After the run every array is printed, then
-// what was found, one finding a line; the status is 1 if there is any. With --seeds 20 the
-// kernel is run 20 times, each time with another seed; the arrays are the last run's, each
-// finding is printed once, and then how many of the runs had one.
+// Arguments are those of tessera-interpret; --unwritten 1 means that the second one has no values
+// until the kernel writes them. After the run every array is printed, then one finding a line; the
+// status is 1 if there are findings. With --seeds 20 the kernel runs 20 times, with different
+// seeds. Then the arrays are the last run's, each finding is printed once, and the number of runs
+// with findings follows.
 
 #include "KernelArguments.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the access analysis claims, held against the values themselves: random integer
-// expressions are built and computed at once, and each claim about each of them (strides,
-// runs, divisibility, ranges, the terms of masks, prefixes) is tried on every element. Some
-// programs keep to small numbers, in which more is claimed; others have numbers near the ends of
-// 32 and 64 bits, where all that is claimed has to hold although sums and products wrap.
+// Checks claims of the access analysis against values. Random integer expressions are built and
+// computed at once. Each claim about each of them (strides, runs, divisibility, ranges, the terms
+// of masks, prefixes) is checked for every element. Some programs use small numbers only, about
+// which the analysis claims more. Others have numbers near the ends of 32 and 64 bits, where all
+// claims must hold although sums and products wrap.
 
 #include "tessera/Analysis/Access/Access.h"
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
@@ -214,7 +214,7 @@ void RandomProgram::changeShape(const Known &from, bool) {
     int32_t axis = pick(0, 1);
     Value expanded = ExpandDimsOp::create(builder, location, source.value, axis);
     add(expanded, source.elements);
-    // Of which extents there are more.
+    // Broadcast along this axis.
     Shape to = axis == 0 ? Shape{16, shape[0]} : Shape{shape[0], shape[0] == 16 ? 24 : 16};
     if (pick(0, 3) == 0)
       return;
@@ -524,9 +524,9 @@ void checkMask(RandomProgram &program, AccessAnalysis &analysis, const Known &en
   }
 }
 
-/// The elements that one access of at most 16 bytes may move, for what a mask may be within it:
-/// each access lies at a multiple of its own size, and is masked as a whole, or from some element
-/// on.
+/// Checks the number of elements that one access of at most 16 bytes may move, given its mask. Each
+/// access must lie at a multiple of its own size. Its mask must be constant within it, or on up to
+/// some element.
 unsigned checkWidths(RandomProgram &program, AccessAnalysis &analysis, const Known &entry) {
   ArrayRef<int64_t> shape = getShape(entry.value.getType());
   unsigned widest = 1;
@@ -566,7 +566,7 @@ unsigned checkWidths(RandomProgram &program, AccessAnalysis &analysis, const Kno
   return widest;
 }
 
-/// What was claimed, for nothing at all would hold as well.
+/// Counts the claims, since a test without claims would pass, too.
 struct Claims {
   unsigned affine = 0, bounds = 0, prefixes = 0, nonNegative = 0, wide = 0;
 };

@@ -37,7 +37,7 @@ TEST(KernelFamilyTest, ChoosesUnlimitedOnlyWhereUsualRefuses) {
   KernelFamily family(/*mayDivide=*/false);
   family.setMember(VariantKind::Usual, &usual);
   EXPECT_FALSE(family.hasChoice());
-  // The launch itself says that it is outside: nobody has asked for the other variant yet.
+  // The other variant is missing, so the launch itself must refuse.
   EXPECT_EQ(choose(family, 11), VariantKind::Usual);
   EXPECT_EQ(family.retry(VariantKind::Usual, Refusal::OutsideLimits), VariantKind::Unlimited);
   family.setMember(VariantKind::Unlimited, &unlimited);

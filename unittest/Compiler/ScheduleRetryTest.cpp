@@ -67,7 +67,7 @@ TEST(ScheduleRetry, widensWhereMuchIsSpilled) {
   ASSERT_TRUE(retry.next(spills(916)));
   EXPECT_EQ(retry.current(), ScheduleLimits{8});
   EXPECT_EQ(retry.describe(), "8 warps, not 4");
-  // What is planned for those is planned anew.
+  // The search starts again with so many warps.
   ASSERT_TRUE(retry.next(specialized(spills(16, 168, 8), 1)));
   EXPECT_FALSE(retry.current().specialize);
   EXPECT_EQ(retry.current().numWarps, 8);
@@ -89,7 +89,7 @@ TEST(ScheduleRetry, skipsWarpsThatCannotDo) {
   ScheduleRetry most(4, true);
   ASSERT_TRUE(most.next(needs(100'000)));
   EXPECT_EQ(most.current().numWarps, ScheduleRetry::kMostWarpsWithAllRegisters);
-  // What ptxas spills says no such thing: a value may be spilled several times.
+  // Spilled bytes do not predict the need, since a value may be spilled several times.
   ScheduleRetry spilled(4, true);
   ASSERT_TRUE(spilled.next(spills(100'000)));
   EXPECT_EQ(spilled.current().numWarps, 8);
@@ -158,7 +158,7 @@ TEST(ScheduleRetry, ends) {
 constexpr ClusterLimits kClusters = {8, 200'000};
 
 TEST(ScheduleRetry, spreadsWhatACacheDoesNotHold) {
-  // Nobody gets clusters that are not allowed, or for what the cache holds.
+  // No clusters if they are not allowed, or if the cache holds the spills.
   EXPECT_FALSE(ScheduleRetry(16, true).next(spills(1708, 128, 16)));
   EXPECT_FALSE(ScheduleRetry(16, true, kClusters).next(spills(180, 128, 16)));
   // Half of what a thread needs, or an eighth of it, has registers in so many blocks.
@@ -170,8 +170,8 @@ TEST(ScheduleRetry, spreadsWhatACacheDoesNotHold) {
   ASSERT_TRUE(most.next(spills(100'000, 128, 16)));
   EXPECT_EQ(most.current().numBlocks, 8);
   EXPECT_FALSE(most.next(spills(10'000, 128, 16)));
-  // What is spilled is not all held at once, so that not more are taken than half of it asks for;
-  // from there on twice as many.
+  // Spilled values are not all live at once. So the first cluster is sized for half of them, and
+  // later ones have twice the blocks.
   ScheduleRetry more(16, true, kClusters);
   ASSERT_TRUE(more.next(spills(1708, 128, 16)));
   EXPECT_EQ(more.current().numBlocks, 2);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What conversions of layouts become, run by the simulator. A conversion does not look at its
-// data, so one run in which each element is its own number proves it for all data; elements of
-// 8 bits are run once with the low byte of the number and once with the high one. The simulator
-// finds races and words that nobody has written, and counts wavefronts, which must be those that
-// the layout library planned.
+// Runs the code of layout conversions in the simulator. A conversion does not depend on its data,
+// so one run in which each element is its own number proves it for all data. Elements of 8 bits
+// need two runs, with the low and with the high byte of the number. The simulator finds races and
+// reads of unwritten words. It counts wavefronts, which must be those of the layout library's plan.
 
 #include "../Layout/RandomLayout.h"
 

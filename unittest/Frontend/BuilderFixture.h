@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What every test of the builder starts from: a module with an open kernel, builtins
-// by name, values of any type, and two ways to end: the module verifies, or a call
-// fails with the id of a user's mistake.
+// The fixture of tests of the builder: a module with an open kernel, builtins by name, and values
+// of any type. A test ends in one of two ways: the module verifies, or a call fails with the id of
+// a user's mistake.
 
 #ifndef TESSERA_UNITTEST_FRONTEND_BUILDERFIXTURE_H
 #define TESSERA_UNITTEST_FRONTEND_BUILDERFIXTURE_H
@@ -72,7 +72,7 @@ protected:
     return list;
   }
 
-  /// Fails with this id, and builds nothing that is left half done.
+  /// Expects that a call fails with this id and with a fix.
   void expectError(llvm::StringRef id, llvm::StringRef name, llvm::ArrayRef<Argument> args) {
     try {
       builder.call(name, args);

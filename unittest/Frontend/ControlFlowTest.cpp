@@ -136,7 +136,7 @@ TEST_F(ControlFlowTest, While) {
   beginKernel({scalarOf(DType::Int32)});
   ValueId before = one("begin_while", {List{arguments[0]}});
   ValueId positive = one("gt", {before, 0});
-  // What enters the body may be of other types than what is carried.
+  // The body's arguments may have other types than the carried values.
   ValueId wide = one("cast", {before, scalarOf(DType::Int64)});
   auto after = many("while_condition", {positive, List{before, wide}});
   EXPECT_EQ(toString(typeOf(after[1])), "int64");

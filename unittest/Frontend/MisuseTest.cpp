@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Every builtin with arguments drawn at random: whatever a kernel says, the builder
-// builds IR that verifies or throws, and a call that throws leaves nothing behind
-// that does not verify.
+// Calls every builtin with random arguments. The builder must build IR that verifies, or throw. If
+// a call throws, the module must still verify.
 
 #include "BuilderFixture.h"
 
@@ -84,7 +83,7 @@ protected:
 
 TEST_F(MisuseTest, RandomCalls) {
   std::vector<llvm::StringRef> names = TileBuilder::getBuiltinNames();
-  // What opens or closes a region is misused by itself below.
+  // Builtins that open or close a region have a test of their own below.
   auto movesRegions = [](llvm::StringRef name) {
     return name.starts_with("begin_") || name.starts_with("end_") || name == "discard_region" ||
            name == "while_condition";

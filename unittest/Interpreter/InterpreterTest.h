@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the tests of the interpreter share: a few lines of tile IR, run on arrays.
+// The fixture of tests of the interpreter, which run a few lines of tile IR on arrays.
 
 #ifndef TESSERA_UNITTEST_INTERPRETER_INTERPRETERTEST_H
 #define TESSERA_UNITTEST_INTERPRETER_INTERPRETERTEST_H

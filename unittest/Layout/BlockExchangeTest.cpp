@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Exchanges between blocks, simulated: each block has a memory of its own for its part, and each
-// thread loads from the blocks that it is told.
+// Simulates exchanges between blocks. Each block has a memory for its part, and each thread loads
+// from the blocks of the plan.
 
 #include "tessera/Layout/BlockExchange.h"
 
@@ -42,7 +42,7 @@ void expectArrives(const LinearLayout &source, const LinearLayout &destination) 
   uint64_t lanes = uint64_t(1) << source.columns(HwDim::Lane).size();
   const LinearLayout &stored = exchange.getSource(), &loaded = exchange.getDestination();
   ASSERT_EQ(stored.shape(), loaded.shape());
-  // Of each block, for each repeat and element of the part: the element of the tile.
+  // For each block: the tile's element at each repeat and element of the part.
   using Key = std::pair<uint64_t, uint64_t>;
   std::vector<std::map<Key, Key>> memories(blocks);
   for (uint64_t block = 0; block < blocks; ++block)

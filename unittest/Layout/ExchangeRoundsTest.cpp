@@ -41,7 +41,7 @@ void expectArrives(const LinearLayout &source, const LinearLayout &destination,
   ASSERT_EQ(sliceElements * sliceRepeats * exchange.slices.count(),
             perRepeat * countRepeats(source));
 
-  // Of a register of the slice, in a thread: where it lies.
+  // The position of a thread's register of the slice.
   auto place = [&](const LinearLayout &slice, uint64_t number, uint64_t lane, uint64_t warp) {
     unsigned bits = slice.columns(HwDim::Reg).size();
     uint64_t inRepeat = number & ((uint64_t(1) << bits) - 1);
@@ -142,9 +142,9 @@ double idealCost(const LinearLayout &layout, unsigned vectorBits, unsigned bits)
 }
 
 TEST(ExchangeRounds, SlicesOfResultsGoAsFastAsTheWhole) {
-  // Sums of products become lines. A slice is as free of conflicts as the whole tile, if with
-  // narrower vectors; as long as registers are left to tell rounds apart all threads take part
-  // in each round.
+  // Sums of products become lines. A slice is as free of conflicts as the whole tile, though its
+  // vectors are narrower. If registers can distinguish the rounds, all threads take part in each
+  // round.
   struct Case {
     int64_t rows, columns;
     unsigned warps, ofAllThreads;
@@ -186,7 +186,7 @@ TEST(ExchangeRounds, WarpsTakeTurnsWhereNoRegisterIsLeft) {
   SliceShare stored = exchange.slices.getShare(rows, 1),
              loaded = exchange.slices.getShare(columns, 1);
   EXPECT_NE(stored.isOfAllThreads(), loaded.isOfAllThreads());
-  // Of 16 rounds each of the four warps takes part in four, on both sides.
+  // Each of the four warps takes part in 4 of the 16 rounds, on both sides.
   expectArrives(rows, columns, planRounds(rows, columns, 32, {}, 16));
 }
 

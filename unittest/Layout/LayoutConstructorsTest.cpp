@@ -91,8 +91,8 @@ TEST(LayoutConstructors, WgmmaAccumulatorFragment) {
 }
 
 TEST(LayoutConstructors, AccumulatorOf16BitsIsAnOperandAsItIs) {
-  // What flash attention relies on: the second dot takes the first one's result from
-  // the registers where it lies.
+  // Flash attention relies on this: the second dot reads the first one's result from its registers,
+  // without a conversion.
   LinearLayout scores = wgmmaAccumulator({64, 16}, 1, 1);
   EXPECT_EQ(scores, wgmmaOperandA({64, 16}, 16, 1, 1));
   EXPECT_NE(wgmmaAccumulator({64, 32}, 1, 1), wgmmaOperandA({64, 32}, 8, 1, 1));

@@ -61,8 +61,7 @@ void expectRight(const MatrixAccess &access, const LinearLayout &layout, const L
   EXPECT_EQ(seen.size(), registers);
 }
 
-/// Whether each register, in each warp, is one that the instruction can deliver: by the
-/// definition, with no algebra.
+/// True if the instruction can load each register of each warp, by its definition, without algebra.
 bool canBeMoved(const LinearLayout &layout, const LinearLayout &memory, unsigned bits,
                 bool transposed) {
   std::map<uint64_t, uint64_t> offsets;

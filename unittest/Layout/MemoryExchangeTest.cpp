@@ -99,7 +99,7 @@ TEST(MemoryExchange, VectorsAreOfWhatRegistersReach) {
   EXPECT_EQ(vectorizableBits({1 | 64, 2 | 128}, {4}, 4), 2u);
 }
 
-/// What the plan says of one side, done lane by lane.
+/// Checks the plan of one side, lane by lane.
 void expectCounted(const MemoryAccess &access, const LinearLayout &layout,
                    const LinearLayout &memory, unsigned bits) {
   unsigned registers = 1u << layout.columns(HwDim::Reg).size();

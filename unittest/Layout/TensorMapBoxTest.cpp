@@ -41,7 +41,7 @@ std::map<Coordinates, int64_t> locate(const LinearLayout &memory, int64_t bytes)
   return places;
 }
 
-/// What the copies of all boxes put where.
+/// The offset in shared memory to which the copies of all boxes write each element.
 std::map<Coordinates, int64_t> copy(const TensorMapBox &box, int64_t bytes) {
   std::map<Coordinates, int64_t> places;
   int64_t count =

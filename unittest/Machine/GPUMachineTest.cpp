@@ -45,7 +45,7 @@ TEST(GPUMachineTest, EveryRowIsComplete) {
           row.costs.meetLanes, row.costs.atomic, row.costs.access, row.costs.sector, row.costs.line,
           row.costs.globalAtomic, row.costs.atomicSector, row.costs.function})
       EXPECT_GT(cost, 0);
-    // What warpgroups multiply comes by TMA, and their registers from others.
+    // Warpgroup dots require TMA for their operands, and transfer of registers.
     if (row.hasWarpgroupMMA())
       EXPECT_TRUE(row.hasTMA && row.hasRegisterTransfer && row.isSpecific);
     EXPECT_EQ(row.maxClusterSize > 1, row.hasTMA);

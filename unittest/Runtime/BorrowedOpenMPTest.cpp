@@ -42,7 +42,7 @@ TEST(BorrowedOpenMPTest, IsUsedOnceItIsLoaded) {
   EXPECT_EQ(team.numCalls.load(), 3);
   EXPECT_EQ(team.threads.load(), 7u);
 
-  // What the program has set for OpenMP holds for us.
+  // The program's setting of OpenMP applies to launches.
   auto setNumThreads = reinterpret_cast<void (*)(int)>(dlsym(library, "omp_set_num_threads"));
   ASSERT_NE(setNumThreads, nullptr);
   setNumThreads(5);

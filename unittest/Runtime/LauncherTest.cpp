@@ -100,7 +100,7 @@ int32_t checkScratch(const Launch *launch, int64_t begin, int64_t end, char *scr
   auto *bad = reinterpret_cast<std::atomic<int> *>(launch->args[0]);
   if (reinterpret_cast<uintptr_t>(scratch) % 64 != 0)
     bad->fetch_add(1);
-  // Nobody else may write to it while we are at it.
+  // No other thread may write to it meanwhile.
   char mark = static_cast<char>(begin % 127);
   std::memset(scratch, mark, 1000);
   std::this_thread::yield();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What becomes of recipes and arguments. That a driver gets it is tested with a driver that
-// only looks like one (python/test/runtime/test_fake_gpu.py).
+// Evaluates recipes with arguments. python/test/runtime/test_fake_gpu.py tests with a fake driver
+// that the driver receives the result.
 
 #include "tessera/Runtime/CUDA/TensorMap.h"
 

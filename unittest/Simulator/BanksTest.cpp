@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the simulator counts of the banks of shared memory, address by address, against the
-// layout library's formula.
+// Compares the simulator's counts of shared memory's banks, address by address, with the layout
+// library's formula.
 
 #include "tessera/Layout/MemoryExchange.h"
 #include "tessera/Simulator/Simulator.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is known of other programs, against a table.
+// Compares the facts about other programs with a table.
 
 #include "OtherPrograms.h"
 

@@ -102,7 +102,7 @@ TEST(MemoryReserveTest, IsGivenUpForDestructorsOfThreads) {
 }
 #endif
 
-/// Who looks at a reserve while another thread lets it go finds it, or none.
+/// A thread that reads the reserve while another one releases it gets either the reserve or none.
 TEST(MemoryReserveTest, ThreadsComeAndGo) {
   std::atomic<bool> isOver{false};
   std::vector<std::thread> threads;

@@ -90,7 +90,7 @@ TEST(NVPTXTarget, ExpIsKnownWithoutLibdevice) {
   EXPECT_THAT(ptx, Not(HasSubstr("call")));
 }
 
-/// What a function of one integer gives, by folding its instructions.
+/// The result of a function of one integer, by folding its instructions.
 double evaluate(llvm::StringRef text, int64_t x, unsigned width, bool expand) {
   llvm::LLVMContext context;
   auto module = parseLLVMIR(text, "test.ll", context);
@@ -178,7 +178,7 @@ TEST(NVPTXTarget, ArithmeticIsNotOfChosenHalvesThatOthersRead) {
                                         "  %r = fmul half %s, %u\n"),
                              "sm_90a");
   EXPECT_GE(count(nested, "mul.f16") + count(nested, "mul.rn.f16"), 3u) << nested;
-  // What nobody else reads stays.
+  // A select whose operands have no other use is unchanged.
   std::string alone = toPTX(withHalves("  %s = select i1 %c, half %y, half %z\n"
                                        "  %r = fadd half %x, %s\n",
                                        "fadd half %w, %w"),
@@ -322,7 +322,7 @@ std::string makeCubin(const std::string &path) {
 TEST(Ptxas, StartedEarlyItMayReadTwiceOrNotAtAll) {
   std::string path = testing::TempDir() + "/tessera-ptxas-script";
   std::string cubin = makeCubin(path + ".cubin"), longer(300000, 'x');
-  // What it reads is compared, and the answer is that cubin.
+  // The fake ptxas compares its input, and returns that cubin.
   std::error_code error;
   llvm::raw_fd_ostream(path + ".expected", error) << longer;
   std::string answer = " | cmp - " + path + ".expected && cat " + path + ".cubin > $5";
@@ -400,7 +400,7 @@ TEST(Ptxas, StartedEarlyItEndsWithWhoStartedIt) {
   }
 }
 
-/// What is in a folder, and what its folders are open to.
+/// The contents of a folder, with the permissions of its folders.
 std::vector<std::string> list(const std::string &path) {
   std::vector<std::string> names;
   std::error_code error;
@@ -583,7 +583,7 @@ TEST(NVPTXTarget, HighHalvesOfProductsAreOneInstruction) {
     EXPECT_THAT(ptx, HasSubstr(want)) << extend << ' ' << shift << ' ' << amount;
     EXPECT_THAT(ptx, Not(HasSubstr("mul.lo.s64")));
   }
-  // Of these the high half alone does not tell what the shift gives.
+  // In these, the high half alone does not determine the shift's result.
   for (auto [extend, shift, amount] : {std::tuple("zext", "lshr", "31"), {"sext", "lshr", "33"}})
     EXPECT_THAT(toPTX(highProducts(extend, shift, amount), "sm_90a"), Not(HasSubstr("mul.hi")));
 }

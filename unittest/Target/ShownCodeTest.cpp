@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What perf's map and gdb's list of objects hold while code comes and goes. Objects are shown where
-// no code is: nobody runs it.
+// Checks perf's map and gdb's list of objects while code is loaded and freed. The shown addresses
+// have no code, since no test runs it.
 
 #include "tessera/Target/Host/ShownCode.h"
 
@@ -113,7 +113,7 @@ TEST(ShownCodeTest, WhatIsGoneStaysUntilItsPlaceIsTaken) {
   auto overlapping = show(object, 0x110004, "new");
   EXPECT_EQ(rangesOf("old").size(), 2u);
   EXPECT_EQ(rangesOf("new").size(), 1u);
-  // What is left of the old lines is a function of no size at 0.
+  // The old lines have become functions of size 0 at address 0.
   unsigned numBlank = 0;
   for (const std::string &line : readMap()) {
     std::istringstream stream(line);

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The registers that a thread of a program needs, predicted for other numbers of warps and blocks.
+// Predicts the registers that a thread of a program needs with other numbers of warps and blocks.
 //
-// A kernel that does not fit its registers is compiled again, with more warps or by a cluster of
-// blocks. Lowering and assembling each choice takes the longer, the less it fits. One count of what
-// threads hold at once (`countHeldRegisters`, `countLiveRegisters`) is enough to choose: threads
-// share tiles, so twice as many threads hold half as much each.
+// If a kernel does not fit its registers, it is compiled again, with more warps or as a cluster of
+// blocks. The worse a choice fits, the longer its lowering and assembling take. One count of the
+// registers that threads hold (`countHeldRegisters`, `countLiveRegisters`) suffices to predict:
+// threads share tiles, so twice as many threads hold half as much each.
 //
 //     held by a thread = counted * threads that were counted / threads
 //
-// ptxas needs registers besides, for addresses, masks and intermediate values, and stores most
-// values that have none more than once:
+// ptxas needs further registers for addresses, masks and intermediate values. It stores most
+// spilled values more than once:
 //
 //     spilled bytes of a thread = 2 * 4 * (held + 32 - available)
 //
-// (16 instead of 32 with 32 warps, of which a thread has 64 registers.) The constants fit norms,
-// softmaxes and gradients of norms: 60 kernels of 8,192 to 65,536 columns, f32 and bf16, 4 to 16
-// warps (ptxas 13.0, sm_90a, 28 Nov 2026). Predictions of what is spilled are mostly within a
-// factor of two.
+// With 32 warps a thread has 64 registers, and 16 replaces 32. The constants fit norms, softmaxes
+// and gradients of norms: 60 kernels of 8,192 to 65,536 columns, f32 and bf16, 4 to 16 warps (ptxas
+// 13.0, sm_90a, 28 Nov 2026). Predicted spills are mostly within a factor of two.
 //
 // Worked example: a norm of 4x16384 f32 holds 640 registers in each of 128 threads. In 512 threads
 // it holds 160, 64 more than remain of 128. The prediction is 512 bytes, and ptxas spills 568. Each
 // of two blocks of 256 threads holds 160, too, and has 255 registers: it fits.
 //
-// Left out: what does not shrink with the number of threads, such as a scan's partial results.
+// Not modelled: values whose number does not shrink with more threads, such as a scan's partial
+// results.
 
 #ifndef TESSERA_MACHINE_REGISTERNEED_H
 #define TESSERA_MACHINE_REGISTERNEED_H
@@ -37,7 +37,7 @@ namespace tessera {
 
 class RegisterNeed {
 public:
-  /// A thread of `warps` warps in each of `blocks` blocks was counted to hold `counted` registers.
+  /// `counted` is the registers of a thread in a program of `blocks` blocks of `warps` warps.
   RegisterNeed(int64_t counted, int64_t warps, int64_t blocks)
       : ofProgram(counted * GPUMachine::kWarpSize * warps * blocks) {}
 

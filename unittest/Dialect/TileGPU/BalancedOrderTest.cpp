@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is emitted for constants is folded to constants.
+// Code that is emitted for constants folds to constants, which these tests read.
 
 #include "Programs/BalancedOrder.h"
 
@@ -88,7 +88,7 @@ TEST_F(BalancedOrderTest, TheLongestOfAGroupComeFirst) {
                                [](int64_t a, int64_t b) { return a % 8 > b % 8; }));
 }
 
-/// What is asked for is the time that the block with the most has to do, of the time that all have.
+/// Checks the time of the block with the most work against the mean.
 TEST_F(BalancedOrderTest, BlocksHaveAboutTheSame) {
   struct Grid {
     int64_t rows, width, blocks;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is emitted for constants is folded to constants.
+// Code that is emitted for constants folds to constants, which these tests read.
 
 #include "Programs/GroupedOrder.h"
 
