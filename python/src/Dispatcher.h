@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The warm path of a launch: a specialisation that has been launched before is found by the
-// signature of its arguments (Signature.h). Whatever is not common or not known goes to the
-// Python function `slow`, which does the whole launch and returns a pair: what the launch returns,
-// and the record (LaunchRecord.h) by which the next launch of the same kind goes, or None.
+// The warm path of a launch. A specialisation that has been launched before is found by the
+// signature of its arguments (Signature.h). All other launches call the Python function `slow`,
+// which does the whole launch. It returns the launch's result, and the record (LaunchRecord.h) for
+// later launches of the same kind, or None.
 //
-// A tuned kernel (tessera/tuning) is launched the same way: its configuration fills in some
-// parameters, which a caller leaves out. And `findKnown` looks a kernel or a configuration up
-// without launching, for `warmup` and for configurations that have hooks.
+// A tuned kernel (tessera/tuning) is launched the same way; its configuration has the values of the
+// parameters that a caller omits. `findKnown` finds a kernel or a configuration without launching,
+// for `warmup` and for configurations with hooks.
 //
-// Two kinds of objects launch by it: `kernel[grid]` (Launch.cpp), and `kernel.run`, which other
+// Two kinds of objects use it: `kernel[grid]` (Launch.cpp), and `kernel.run`, which other
 // compilers' launchers call (Runner.cpp).
 
 #ifndef TESSERA_PYTHON_DISPATCHER_H
@@ -28,33 +28,32 @@ namespace tessera::python {
 /// The type of dispatchers, tessera._C.Dispatcher.
 extern PyTypeObject *dispatcherType;
 
-/// Grows with each change of what every launch depends on: settings, the language's modules.
+/// Increases when settings or the language's modules change, on which every launch depends.
 extern uint64_t currentGeneration;
 
-/// Whether hooks are to be told of launches.
+/// True if launches must call hooks.
 bool hasLaunchHooks();
 
-/// Arguments as a vectorcall has them: `count` by place, then those named by `keywords`, which may
-/// be null.
+/// The arguments of a vectorcall: `count` positional ones, then those that `keywords` names.
+/// `keywords` may be null.
 struct CallArguments {
   PyObject *const *args;
   size_t count;
   PyObject *keywords;
 };
 
-/// Launches. What the launch returns, or null with an exception. It may throw
-/// py::error_already_set, too (translateErrors).
+/// Launches. Returns the launch's result, or null with an exception set. May also throw
+/// py::error_already_set (translateErrors).
 PyObject *launchOver(PyObject *dispatcher, const Grid &grid, const CallArguments &call);
 
-/// What a launch with these arguments would have: the configuration of a tuned kernel, or what
-/// the launch returns. `slow` says so the first time.
+/// The configuration of a tuned kernel for these arguments, or the result that a launch would
+/// return. Calls `slow` the first time.
 PyObject *findKnown(PyObject *dispatcher, PyObject *grid, const CallArguments &call);
 
-/// Drops the frames of our own from the exception that is set, if it is about a mistake of the
-/// user's.
+/// If the current exception is a user's mistake, removes Tessera's frames from it.
 void hideOwnFrames();
 
-/// Has Python see what this throws.
+/// Turns C++ exceptions of `call` into Python's.
 template <typename Call> PyObject *translateErrors(Call call) {
   try {
     return callPython(call);
@@ -71,7 +70,7 @@ template <typename Call> PyObject *translateErrors(Call call) {
   return nullptr;
 }
 
-/// dispatcher.bind(grid): what `kernel[grid]` is (Launch.cpp).
+/// dispatcher.bind(grid), the value of `kernel[grid]` (Launch.cpp).
 PyObject *bindGrid(PyObject *dispatcher, PyObject *grid);
 
 } // namespace tessera::python

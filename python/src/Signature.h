@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The arguments of a launch as far as they tell kernels apart. What is done for each argument is
-// what runtime/specialize.py does, for the common kinds of arguments alone; what is assumed of
-// numbers both have from Numbers.h. A signature holds all that the whole way of a launch looks at,
-// so that equal signatures mean equal outcomes:
+// The properties of a launch's arguments that select a kernel. For common kinds of arguments, this
+// does the same as runtime/specialize.py; both specialise numbers by Numbers.h. A signature has
+// everything that the slow path of a launch reads, so equal signatures mean equal outcomes:
 //
 //     one byte a parameter   its kind: constant, pointer, the type of a number, ...
 //     three bytes a pointer  element type; alignment and read-only; GPU, -1 for the host
@@ -17,10 +16,10 @@
 //                            integers are; the binary logarithms of its block's extents
 //     the constants          numbers, strings and tuples of these by value, all else by identity
 //
-// The configuration of a tuned kernel (tessera/tuning) fills in some parameters, which a caller
-// leaves out and a signature has nothing of; and what was measured to choose the configuration
-// belongs to the values of some others (`key`), so that these are in the signature with their
-// values, whatever they are to the kernel.
+// The configuration of a tuned kernel (tessera/tuning) has the values of some parameters. Callers
+// omit these, and so does the signature. The configuration was chosen by measurements for the
+// values of some other parameters (`key`). So the signature has the values of these, even if they
+// do not select a kernel.
 
 #ifndef TESSERA_PYTHON_SIGNATURE_H
 #define TESSERA_PYTHON_SIGNATURE_H
@@ -38,21 +37,21 @@
 namespace tessera::python {
 
 constexpr size_t kMaxParams = 255;
-/// How many tuples and records there may be, and items in them together.
+/// The most tuples and records, and the most items in them together.
 constexpr size_t kMaxItems = 1023;
 constexpr size_t kMaxOptions = 32;
 constexpr size_t kMaxDescriptorRank = 5;
-/// What one argument needs at most, a descriptor of that rank: an array, a shape, all strides but
-/// the last.
+/// The most that one argument needs: a descriptor of that rank, with an array, a shape, and all
+/// strides but the last.
 constexpr size_t kMaxSlots = 2 * kMaxDescriptorRank;
 constexpr size_t kMaxBytes = 6 + 5 * kMaxDescriptorRank;
-/// What all arguments together may need, constexprs left aside.
+/// The most that all arguments together may need, without constexprs.
 constexpr size_t kAllSlots = 1408;
 constexpr size_t kAllBytes = 7168;
 
 constexpr uint64_t kNoStream = ~uint64_t(0);
 
-/// The first byte of an argument. Of a number, it is kNumber and its TsrDType.
+/// The first byte of an argument; for a number, kNumber plus its TsrDType.
 enum ArgumentKind : char {
   kAny, ///< of no argument; what a kernel expects that is compiled when it is launched
   kConstant,
@@ -66,8 +65,8 @@ enum ArgumentKind : char {
   kNumber,
 };
 
-/// How callers pass an argument: by place or name, by name alone (after `*`), or with all further
-/// ones by place (`*args`).
+/// The ways to pass an argument: by position or name; by name only (after `*`); or with all further
+/// positional ones (`*args`).
 enum class Passing : char { Any, ByName, Rest };
 
 struct Parameter {
@@ -83,18 +82,18 @@ struct Parameter {
   Passing passing;
 };
 
-/// An argument that is no parameter's.
+/// An argument that belongs to no parameter.
 struct Option {
   PyObject *name, *value;
 };
 
-/// Items in place, of which there are few: nothing is allocated, nor written before it is added.
+/// A vector of few items without allocation. Items are not initialised before they are added.
 template <typename T, size_t capacity> class FixedVector {
   static_assert(std::is_trivially_default_constructible_v<T>);
 
 public:
   void push_back(T item) { items[count++] = item; }
-  /// Several at once, which is one store for a few bytes.
+  /// Appends several items at once, which is one store for a few bytes.
   template <size_t size> void append(const std::array<T, size> &several) {
     std::copy(several.begin(), several.end(), items.begin() + count);
     count += size;
@@ -111,11 +110,11 @@ private:
   size_t count = 0;
 };
 
-/// Whether `function` is that of torch which `slow` has told of, for the current stream of a
-/// device; the stream then, if torch says it without Python.
+/// If `function` is torch's function for a device's current stream, which `slow` has registered,
+/// and torch gives the stream without Python, sets `stream` and returns true.
 bool findTorchStream(PyObject *function, int32_t device, uint64_t &stream);
 
-/// What a signature is compared with, kept for later launches. Holds its constants.
+/// A stored signature, with which later launches compare theirs. Owns its constants.
 class KnownSignature {
 public:
   explicit KnownSignature(const class Signature &signature);
@@ -128,12 +127,12 @@ public:
   const std::vector<PyObject *> constants;
 };
 
-/// A launch's arguments while they are looked at.
+/// The signature of a launch, while its arguments are read.
 class Signature {
 public:
   explicit Signature(const std::vector<Parameter> &parameters) : parameters(parameters) {}
 
-  /// False where this path is not for the arguments.
+  /// False if the warm path does not support the arguments.
   bool bind(PyObject *const *args, size_t count, PyObject *keywords);
   bool specialise();
   size_t hash() const;
@@ -150,7 +149,7 @@ public:
   FixedVector<PyObject *, kMaxItems + 2 * kMaxParams + 2 * kMaxOptions> constants; ///< borrowed
 
 private:
-  /// Whether there is room for any argument.
+  /// True if there is room for any argument.
   bool hasRoom() const {
     return slots.size() + kMaxSlots <= kAllSlots && bytes.size() + kMaxBytes <= kAllBytes;
   }
@@ -181,7 +180,7 @@ private:
   bool hasTensorOnGPU = false;
 };
 
-/// The functions by which Python tells what arrays look like.
+/// Registers the functions by which Python describes array types.
 void registerSignature(py::module_ &module);
 
 } // namespace tessera::python
