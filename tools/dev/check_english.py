@@ -8,8 +8,9 @@
 - Sentences of comments and docstrings: at most 30 words, no clause as a subject at their start, and
   none of the words in WORDS.
 
-english_exceptions.txt lists files with sentences from before these rules, each with how many. A
-file may have fewer, never more. A file that is not listed has none. `--write` lowers the counts.
+english_exceptions.txt lists files with sentences from before these rules, each with how many, under
+a comment that names the issues that rewrite them. A file may have fewer, never more. A file that is
+not listed has none. `--write` lowers the counts.
 
 Usage: tools/dev/check_english.py [--show FILE...] [--write]
 """
@@ -134,8 +135,12 @@ def main() -> int:
         if name.endswith((".py", ".h", ".cpp", ".td", ".c"))
     ]
     allowed: dict[str, int] = {}
+    heading = []
     if EXCEPTIONS.exists():
         for line in EXCEPTIONS.read_text(encoding="utf-8").splitlines():
+            if line.startswith("#"):
+                heading.append(f"{line}\n")
+                continue
             count, _, name = line.partition(" ")
             allowed[name] = int(count)
     errors = check_subjects()
@@ -155,7 +160,7 @@ def main() -> int:
             for name, count in sorted(counts.items())
         }
         lines = [f"{count} {name}\n" for name, count in kept.items() if count]
-        EXCEPTIONS.write_text("".join(lines), encoding="utf-8")
+        EXCEPTIONS.write_text("".join(heading + lines), encoding="utf-8")
     print("\n".join(errors) if errors else f"english: ok, {sum(counts.values())} exceptions")
     return 1 if errors else 0
 
