@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Atomics of lanes that meet at one place, which a CPU combines first."""
+"""Atomics whose lanes have the same address, which a CPU reduces first."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ tile.func @runs(%p: !tile.ptr<f32>) {
     %w = tile.rem_int signed %r, %n : tensor<128xi32>
     %ps = tile.splat %p : !tile.ptr<f32> -> tensor<128x!tile.ptr<f32>>
     %pp = tile.addptr %ps, %w : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
-    // expected-remark @below {{load: contiguous runs of 32 along dimension 0, which no strip crosses: no stride is known from run to run}}
+    // expected-remark @below {{load: contiguous runs of 32 along dimension 0, none of which crosses a strip: the stride between runs is unknown}}
     %x = tile.load %pp : tensor<128x!tile.ptr<f32>>
     strips.write %x, %out : tensor<128xf32>, memref<128xf32>
     strips.yield
@@ -101,12 +101,12 @@ tile.func @gathered(%p: !tile.ptr<f32>, %ld: i32) {
     %three = arith.constant dense<3> : tensor<128xi32>
     %r3 = arith.muli %r, %three : tensor<128xi32>
     %p3 = tile.addptr %ps, %r3 : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
-    // expected-remark @below {{load: one of 3 elements along dimension 0, out of whole vectors}}
+    // expected-remark @below {{load: one of 3 elements along dimension 0, selected from whole vectors}}
     %x = tile.load %p3 : tensor<128x!tile.ptr<f32>>
     %lds = tile.splat %ld : i32 -> tensor<128xi32>
     %rl = arith.muli %r, %lds : tensor<128xi32>
     %pl = tile.addptr %ps, %rl : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
-    // expected-remark @below {{load: gathered along dimension 0: how far elements are apart is known at run time only}}
+    // expected-remark @below {{load: gathered along dimension 0: the distance of elements is known only at run time}}
     %y = tile.load %pl : tensor<128x!tile.ptr<f32>>
     %i = strips.read %index : memref<128xi32> -> tensor<128xi32>
     %pi = tile.addptr %ps, %i : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
@@ -115,7 +115,7 @@ tile.func @gathered(%p: !tile.ptr<f32>, %ld: i32) {
     %four = arith.constant dense<4> : tensor<128xi32>
     %w = tile.rem_int signed %r, %four : tensor<128xi32>
     %pw = tile.addptr %ps, %w : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
-    // expected-remark @below {{load: sub-strips: runs of 4 neighbours along dimension 0: no stride is known from run to run}}
+    // expected-remark @below {{load: sub-strips: runs of 4 neighbours along dimension 0: the stride between runs is unknown}}
     %v = tile.load %pw : tensor<128x!tile.ptr<f32>>
     %s1 = arith.addf %x, %y : tensor<128xf32>
     %s2 = arith.addf %z, %v : tensor<128xf32>
@@ -341,7 +341,7 @@ tile.func @every_second(%p: !tile.ptr<f32>) {
     %two = arith.constant dense<2> : tensor<128xi32>
     %r2 = arith.muli %r, %two : tensor<128xi32>
     %p2 = tile.addptr %ps, %r2 : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
-    // expected-remark @below {{load: one of 2 elements along dimension 0, out of whole vectors}}
+    // expected-remark @below {{load: one of 2 elements along dimension 0, selected from whole vectors}}
     %x = tile.load %p2 : tensor<128x!tile.ptr<f32>>
     strips.write %x, %out : tensor<128xf32>, memref<128xf32>
     strips.yield

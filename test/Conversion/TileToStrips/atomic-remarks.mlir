@@ -17,7 +17,7 @@ tile.func @rows(%p: !tile.ptr<f32>, %rows: !tile.ptr<i32>, %v: f32) {
   %p1 = tile.addptr %p0, %at2 : tensor<8x64x!tile.ptr<f32>>, tensor<8x64xi32>
   %p2 = tile.addptr %p1, %c2 : tensor<8x64x!tile.ptr<f32>>, tensor<8x64xi32>
   %value = tile.splat %v : f32 -> tensor<8x64xf32>
-  // expected-remark @below {{atomic: in the thread's private copy of the first 256 KiB at most, added to the array at the end; behind it, 4 elements along dimension 1 at a time, by one locked instruction where they are aligned}}
+  // expected-remark @below {{atomic: in the thread's private copy of up to the first 256 KiB, which is added to the array at the end; beyond it, 4 elements along dimension 1 at a time, by one locked instruction where they are aligned}}
   %old = tile.atomic_rmw fadd, relaxed, gpu, %p2, %value : tensor<8x64x!tile.ptr<f32>>, tensor<8x64xf32> -> tensor<8x64xf32>
   tile.return
 }
@@ -33,14 +33,14 @@ tile.func @neighbours(%p: !tile.ptr<i32>, %h: !tile.ptr<f16>, %v: i32, %w: f16, 
   %p0 = tile.splat %p : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
   %p1 = tile.addptr %p0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
   %value = tile.splat %v : i32 -> tensor<64xi32>
-  // expected-remark-re @below {{atomic: 16 elements along dimension 0 at a time, by loads and stores: no other program may see them{{$}}}}
+  // expected-remark-re @below {{atomic: 16 elements along dimension 0 at a time, by loads and stores, since no other program accesses them{{$}}}}
   %old = tile.atomic_rmw add, relaxed, cta, %p1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
-  // expected-remark @below {{atomic: 4 elements along dimension 0 at a time, by one locked instruction where they are aligned; only sums are collected before others see them}}
+  // expected-remark @below {{atomic: 4 elements along dimension 0 at a time, by one locked instruction where they are aligned; only sums can be privatised}}
   %max = tile.atomic_rmw max, relaxed, gpu, %p1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   %h0 = tile.splat %h : !tile.ptr<f16> -> tensor<64x!tile.ptr<f16>>
   %h1 = tile.addptr %h0, %r : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
   %half = tile.splat %w : f16 -> tensor<64xf16>
-  // expected-remark @below {{atomic: 8 elements along dimension 0 at a time, by one locked instruction where they are aligned; only sums of 32 and 64 bits are collected before others see them}}
+  // expected-remark @below {{atomic: 8 elements along dimension 0 at a time, by one locked instruction where they are aligned; only sums of 32 and 64 bits can be privatised}}
   %halves = tile.atomic_rmw fadd, relaxed, gpu, %h1, %half : tensor<64x!tile.ptr<f16>>, tensor<64xf16> -> tensor<64xf16>
   scf.for %k = %zero to %n step %one : i32 {
     // expected-remark @below {{where they are aligned; no private copy of the array for a thread, since it is in a loop; no private sums for a program, since no constant bounds its offsets}}
@@ -64,15 +64,15 @@ tile.func private @histogram(%p: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: i32) {
   %value = tile.splat %v : i32 -> tensor<64xi32>
   %bin = arith.andi %x, %c15 : tensor<64xi32>
   %p1 = tile.addptr %p0, %bin : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
-  // expected-remark @below {{atomic: summed up in memory of the program's own, then added to the array}}
+  // expected-remark @below {{atomic: summed up in the program's private memory, then added to the array}}
   %old1 = tile.atomic_rmw add, relaxed, gpu, %p1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   %few = arith.andi %x, %c63 : tensor<64xi32>
   %p2 = tile.addptr %p0, %few : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
-  // expected-remark @below {{atomic: a locked instruction for each element: no elements are known to be neighbours that the machine swaps at once; no private copy of the array for a thread, since it is in no kernel; no private sums for a program, since there are fewer than 4 lanes to each of 64 places}}
+  // expected-remark @below {{atomic: a locked instruction for each element: no elements are known to be adjacent that the machine can swap at once; no private copy of the array for a thread, since it is not in a kernel; no private sums for a program, since there are fewer than 4 lanes for each of 64 elements}}
   %old2 = tile.atomic_rmw add, relaxed, gpu, %p2, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   %many = arith.andi %x, %c16383 : tensor<64xi32>
   %p3 = tile.addptr %p0, %many : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
-  // expected-remark @below {{no private sums for a program, since there are 16384 places, too many for the caches}}
+  // expected-remark @below {{no private sums for a program, since 16384 elements do not fit the caches}}
   %old3 = tile.atomic_rmw add, relaxed, gpu, %p3, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   tile.return
 }
@@ -87,7 +87,7 @@ tile.func @anywhere(%p: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: i32) {
   %p0 = tile.splat %p : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
   %p1 = tile.addptr %p0, %at : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
   %value = tile.splat %v : i32 -> tensor<64xi32>
-  // expected-remark @below {{behind it, a locked instruction for each element: no elements are known to be neighbours that the machine swaps at once}}
+  // expected-remark @below {{behind it, a locked instruction for each element: no elements are known to be adjacent that the machine can swap at once}}
   %old = tile.atomic_rmw add, relaxed, gpu, %p1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   tile.return
 }
@@ -104,7 +104,7 @@ tile.func @read(%p: !tile.ptr<i32>, %q: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: 
   %old = tile.atomic_rmw add, relaxed, gpu, %p1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   %q0 = tile.splat %q : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
   %q1 = tile.addptr %q0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
-  // expected-remark @below {{no private copy of the array for a thread, since other accesses could tell when it adds}}
+  // expected-remark @below {{no private copy of the array for a thread, since other accesses could observe when it adds}}
   %unread = tile.atomic_rmw add, relaxed, gpu, %q1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   %o0 = tile.splat %out : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
   %o1 = tile.addptr %o0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
@@ -120,7 +120,7 @@ tile.func @of_each_program(%p: !tile.ptr<i32>, %v: i32) {
   %p0 = tile.splat %p : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
   %p1 = tile.addptr %p0, %at : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
   %value = tile.splat %v : i32 -> tensor<64xi32>
-  // expected-remark @below {{no private copy of the array for a thread, since programs have places of their own}}
+  // expected-remark @below {{no private copy of the array for a thread, since its addresses depend on the program}}
   %old = tile.atomic_rmw add, relaxed, gpu, %p1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   tile.return
 }

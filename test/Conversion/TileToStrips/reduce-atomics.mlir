@@ -2,7 +2,7 @@
 // RUN: tessera-opt --strips-reduce-atomics=deterministic --canonicalize --cse --split-input-file %s | FileCheck %s --check-prefixes=CHECK,FIXED
 // RUN: tessera-opt --strips-reduce-atomics=remarks --split-input-file %s -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
-// REMARK: atomic: every 1024 lanes that meet at one place are combined in registers first
+// REMARK: atomic: each 1024 lanes with the same address are reduced in registers first
 // CHECK-LABEL: tile.func private @one_place(
 // CHECK: %[[SUM:.+]] = tile.reduce(%{{.+}}) {axis = 0 : i32} : (tensor<1024xi32>) -> i32
 // CHECK:   arith.addi

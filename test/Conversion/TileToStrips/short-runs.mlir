@@ -26,7 +26,7 @@ tile.func @rows_of_8(%p: !tile.ptr<f32>) {
     %o = arith.addi %start, %column : tensor<128xi32>
     %ps = tile.splat %p : !tile.ptr<f32> -> tensor<128x!tile.ptr<f32>>
     %pp = tile.addptr %ps, %o : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
-    // expected-remark @below {{load: sub-strips: runs of 8 neighbours along dimension 0: no stride is known from run to run}}
+    // expected-remark @below {{load: sub-strips: runs of 8 neighbours along dimension 0: the stride between runs is unknown}}
     %x = tile.load %pp : tensor<128x!tile.ptr<f32>>
     strips.write %x, %out : tensor<128xf32>, memref<128xf32>
     strips.yield
@@ -135,10 +135,10 @@ tile.func @repeated(%p: !tile.ptr<f32>) {
     %r16 = tile.div_int signed %r, %wide : tensor<48xi32>
     %ps = tile.splat %p : !tile.ptr<f32> -> tensor<48x!tile.ptr<f32>>
     %p8 = tile.addptr %ps, %r8 : tensor<48x!tile.ptr<f32>>, tensor<48xi32>
-    // expected-remark @below {{load: sub-strips: runs of 8 equal elements along dimension 0: no stride is known from run to run}}
+    // expected-remark @below {{load: sub-strips: runs of 8 equal elements along dimension 0: the stride between runs is unknown}}
     %x = tile.load %p8 : tensor<48x!tile.ptr<f32>>
     %p16 = tile.addptr %ps, %r16 : tensor<48x!tile.ptr<f32>>, tensor<48xi32>
-    // expected-remark @below {{load: one element for all lanes of a strip along dimension 0: no stride is known from run to run}}
+    // expected-remark @below {{load: one element for all lanes of a strip along dimension 0: the stride between runs is unknown}}
     %y = tile.load %p16 : tensor<48x!tile.ptr<f32>>
     %s = arith.addf %x, %y : tensor<48xf32>
     // expected-remark @below {{store: scattered along dimension 0: runs of 8 equal elements along dimension 0}}

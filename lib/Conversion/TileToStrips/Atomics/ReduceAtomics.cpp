@@ -314,8 +314,8 @@ struct StripsReduceAtomics : impl::StripsReduceAtomicsBase<StripsReduceAtomics> 
       }
       if (remarks && each != 1)
         emitRemark(loc, RemarkKind::Atomic)
-            << "atomic: every " << named("combined", each)
-            << " lanes that meet at one place are combined in registers first";
+            << "atomic: each " << named("combined", each)
+            << " lanes with the same address are reduced in registers first";
     }
   }
 };

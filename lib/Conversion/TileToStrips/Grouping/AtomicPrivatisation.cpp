@@ -116,10 +116,10 @@ static bool addsUnread(tile::AtomicRMWOp atomic, std::string *why = nullptr) {
   if (!atomic.getResult().use_empty())
     return fail("its old values are read");
   if (atomic.getKind() != tile::AtomicKind::Add && atomic.getKind() != tile::AtomicKind::FAdd)
-    return fail("only sums are collected before others see them");
+    return fail("only sums can be privatised");
   bool isFloat = atomic.getKind() == tile::AtomicKind::FAdd;
   if (isFloat ? !element.isF32() && !element.isF64() : element.getIntOrFloatBitWidth() < 32)
-    return fail("only sums of 32 and 64 bits are collected before others see them");
+    return fail("only sums of 32 and 64 bits can be privatised");
   return true;
 }
 
@@ -161,7 +161,7 @@ static BlockArgument findSharedBase(tile::AtomicRMWOp atomic, std::string &why) 
   };
   auto func = atomic->getParentOfType<tile::FuncOp>();
   if (!func || !func.isKernel())
-    return fail("it is in no kernel");
+    return fail("it is not in a kernel");
   for (Operation *parent = atomic->getParentOp(); parent != func; parent = parent->getParentOp())
     if (!isa<scf::IfOp>(parent))
       return fail("it is in a loop");
@@ -171,7 +171,7 @@ static BlockArgument findSharedBase(tile::AtomicRMWOp atomic, std::string &why) 
       cast<tile::PointerType>(base.getType()).getPointee() != element)
     return fail("its array is no argument of the kernel");
   if (dependsOnProgram(atomic.getPtr()))
-    return fail("programs have places of their own");
+    return fail("its addresses depend on the program");
   // Operations are visited in program order; the other branch of a condition counts as later.
   bool isLater = false;
   WalkResult harmless = func.walk<WalkOrder::PreOrder>([&](Operation *op) {
@@ -186,7 +186,7 @@ static BlockArgument findSharedBase(tile::AtomicRMWOp atomic, std::string &why) 
       isQuiet = isLater ? getMemoryAccesses(op).empty() : !mayMeetOtherPrograms(op);
     return isQuiet ? WalkResult::advance() : WalkResult::interrupt();
   });
-  return harmless.wasInterrupted() ? fail("other accesses could tell when it adds") : base;
+  return harmless.wasInterrupted() ? fail("other accesses could observe when it adds") : base;
 }
 
 static std::optional<int64_t> countPlacesOfProgram(tile::AtomicRMWOp atomic, std::string &why) {
@@ -196,7 +196,7 @@ static std::optional<int64_t> countPlacesOfProgram(tile::AtomicRMWOp atomic, std
   auto tile = cast<RankedTensorType>(atomic.getPtr().getType());
   auto pointers = atomic.getPtr().getDefiningOp<tile::AddPtrOp>();
   if (!pointers || !pointers.getPtr().getDefiningOp<tile::SplatOp>()) {
-    why = "its places are not one place and offsets";
+    why = "its pointers are not one address plus offsets";
     return std::nullopt;
   }
   Value offset = skipExtensions(pointers.getOffset());
@@ -207,9 +207,9 @@ static std::optional<int64_t> countPlacesOfProgram(tile::AtomicRMWOp atomic, std
   if (!end || *end < 1)
     why = "no constant bounds its offsets";
   else if (*end * element.getIntOrFloatBitWidth() / 8 > kMostBytes)
-    why = "there are " + std::to_string(*end) + " places, too many for the caches";
+    why = std::to_string(*end) + " elements do not fit the caches";
   else if (*end * kLanesPerPlace > tile.getNumElements())
-    why = "there are fewer than 4 lanes to each of " + std::to_string(*end) + " places";
+    why = "there are fewer than 4 lanes for each of " + std::to_string(*end) + " elements";
   else
     return end;
   return std::nullopt;

@@ -290,10 +290,10 @@ static std::string describe(Operation *op, const AccessForm &form, AccessAnalysi
       load && isShortStride(form, dim) && !load.getIsVolatile() &&
       (!load.getMask() || access.getForm(load.getMask()).isUniformAlong(dim)))
     return "one of " + std::to_string(*form.strides[dim].getConstant()) + " elements" + along +
-           ", out of whole vectors";
+           ", selected from whole vectors";
   if (run.areNeighbours(choice.lanes))
     return "contiguous runs of " + std::to_string(run.neighbours) + along + moved +
-           ", which no strip crosses: no stride is known from run to run";
+           ", none of which crosses a strip: the stride between runs is unknown";
   std::string what = isStore ? "scattered" : "gathered";
   if (std::optional<LaneRuns> runs = getLaneRuns(run, choice.lanes)) {
     std::string length = std::to_string(runs->length);
@@ -303,20 +303,20 @@ static std::string describe(Operation *op, const AccessForm &form, AccessAnalysi
       return what + along + ": " + described;
     if (runs->length == choice.lanes)
       return "one element for all lanes of a strip" + along +
-             ": no stride is known from run to run";
+             ": the stride between runs is unknown";
     if (runs->length < choice.shortestRun)
-      return what + along + ": " + described + " are not worth a vector each";
+      return what + along + ": " + described + " are too short for a vector each";
     auto load = dyn_cast<tile::LoadOp>(op);
     bool isSplit = runs->isRepeated && load.getMask() &&
                    access.getMaskWithin(load.getMask(), dim, runs->length) != MaskWithin::Whole;
     return "sub-strips: " + described + (isSplit ? ", gathered where a mask may split them" : "") +
-           ": no stride is known from run to run";
+           ": the stride between runs is unknown";
   }
   if (!form.isAffineAlong(dim))
     return what + along + ": addresses depend on data";
   if (std::optional<int64_t> stride = form.strides[dim].getConstant())
     return what + along + ": elements are " + std::to_string(*stride) + " apart";
-  return what + along + ": how far elements are apart is known at run time only";
+  return what + along + ": the distance of elements is known only at run time";
 }
 
 void remarkAccesses(strips::GroupOp group, AccessAnalysis &access, const LaneChoice &choice,

@@ -164,16 +164,16 @@ std::string describeNoSums(tile::AtomicRMWOp atomic) {
     return why.str();
   if (getSharedBase(atomic) && !hasRoom(atomic))
     return "no private copy of the array for a thread, since it has " +
-           std::to_string(strips::kMostPrivateCopies) + " of others";
+           std::to_string(strips::kMostPrivateCopies) + " of other arrays";
   return isa<FloatType>(getElementTypeOrSelf(atomic.getValue().getType()))
              ? "with `deterministic` sums keep their order"
-             : "the machine swaps no two elements at once";
+             : "the machine cannot swap two elements at once";
 }
 
 /// The remark about private copies, and the code outside.
 constexpr StringLiteral kInPrivateCopy =
-    "in the thread's private copy of the first 256 KiB at most, added to "
-    "the array at the end; behind it, ";
+    "in the thread's private copy of up to the first 256 KiB, which is added "
+    "to the array at the end; beyond it, ";
 static_assert(strips::kPrivateCopyBytes == 256 << 10, "the remark says so");
 
 class AtomicNest {
@@ -361,14 +361,14 @@ std::string AtomicNest::describe() const {
   std::string elements = std::to_string(lanes) + " elements along dimension " +
                          std::to_string(laneDim) + " at a time, ";
   if (isPrivate)
-    return elements + "by loads and stores: no other program may see them";
+    return elements + "by loads and stores, since no other program accesses them";
   elements += "by one locked instruction where they are aligned";
   return privateCopy ? kInPrivateCopy.str() + elements : elements + "; " + describeNoSums(atomic);
 }
 
 bool AtomicNest::run(const StripOptions &options, std::string &remark) {
   if (!chooseLanes(options)) {
-    remark = "no elements are known to be neighbours that the machine swaps at once";
+    remark = "no elements are known to be adjacent that the machine can swap at once";
     return false;
   }
   if (!isPrivate && hasPrivateCopy(atomic, options))
@@ -729,7 +729,7 @@ bool lowerAtomicInStrips(strips::GroupOp group, tile::AtomicRMWOp atomic, Access
   std::string rows, remark;
   bool isLowered = true;
   if (ProgramPrivateNest(group, atomic, access, options).run(scratchEnd)) {
-    remark = "summed up in memory of the program's own, then added to the array";
+    remark = "summed up in the program's private memory, then added to the array";
   } else if (AtomicNest(group, atomic, access).run(options, rows)) {
     remark = rows;
   } else if (ThreadPrivateNest(group, atomic, access, options).run()) {
