@@ -305,7 +305,7 @@ static std::optional<UserError> findAssemblyMistake(llvm::StringRef said, llvm::
   llvm::StringRef words = behind.split('\n').first.split(':').second.trim();
   UserError error("E050",
                   "ptxas rejects inline assembly: " + words.str() + ", in `" + line->str() + "`",
-                  "write PTX that this architecture has");
+                  "write instructions that this architecture has");
   error.location = findSourcePlace(ptx, number);
   return error;
 }
@@ -337,9 +337,9 @@ SourcePlace CUDACompilation::findKernelPlace(llvm::StringRef ptx) const {
 Remark CUDACompilation::describeSpills(llvm::StringRef ptx) const {
   return {RemarkKind::Spills,
           findKernelPlace(ptx),
-          std::to_string(metadata.spillBytes) + " bytes of a thread's registers are spilled, of " +
-              std::to_string(metadata.numRegisters) +
-              " it may have: smaller tiles or more warps need fewer",
+          "a thread with " + std::to_string(metadata.numRegisters) + " registers spills " +
+              std::to_string(metadata.spillBytes) +
+              " bytes: smaller tiles or more warps need fewer registers",
           {{"spill_bytes", int64_t(metadata.spillBytes)},
            {"registers", int64_t(metadata.numRegisters)}}};
 }

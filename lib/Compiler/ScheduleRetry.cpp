@@ -27,10 +27,10 @@ std::string ScheduleOutcome::describe() const {
   if (lacksShared)
     return "its tiles do not fit into shared memory";
   if (isRefused)
-    return "an instruction takes more than a thread's " + have;
+    return "an instruction needs more than a thread's " + have;
   if (neededRegisters != 0)
     return "a thread needs " + std::to_string(neededRegisters) + " and has " + have;
-  return std::to_string(spillBytes) + " bytes of a thread are spilled, which has " + have;
+  return "a thread with " + have + " spills " + std::to_string(spillBytes) + " bytes";
 }
 
 /// Limits that allow every feature again, except rings that do not fit.
@@ -142,7 +142,7 @@ bool ScheduleRetry::shorten() {
   if (limits.mostStages == 1)
     return false;
   limits.mostStages = limits.mostStages > 2 ? 2 : 1;
-  description = limits.mostStages == 2 ? "two stages" : "no copies ahead";
+  description = limits.mostStages == 2 ? "two stages" : "no prefetching";
   return true;
 }
 
@@ -168,12 +168,12 @@ bool ScheduleRetry::next(const ScheduleOutcome &outcome) {
       return true;
     }
     limits.specialize = false;
-    description = "no warps of their own for copies";
+    description = "no producer warps";
     return true;
   }
   if (outcome.isRefused && limits.skew) {
     limits.skew = false;
-    description = "no dot in another iteration";
+    description = "no dot deferred to another iteration";
     return true;
   }
   bool isMuch = outcome.isRefused || outcome.spillBytes >= kFewSpilledBytes ||

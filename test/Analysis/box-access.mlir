@@ -177,7 +177,7 @@ tile.func @refused(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %b: !tile.
   %eight = arith.constant dense<8> : tensor<64xi32>
   %eighths = arith.muli %range, %eight : tensor<64xi32>
   %p3 = tile.addptr %as, %eighths : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
-  // expected-remark@+1 {{no box: no dimension has the stride 1 for certain}}
+  // expected-remark@+1 {{no box: no dimension is known to have the stride 1}}
   %x4 = tile.load %p3 : tensor<64x!tile.ptr<f16>>
   // expected-remark@+1 {{no box: all elements along dimension 0 are the same one}}
   %x5 = tile.load %as : tensor<64x!tile.ptr<f16>>

@@ -51,7 +51,7 @@ TEST(ScheduleRetry, shortensRingsThatDoNotFit) {
   EXPECT_EQ(retry.describe(), "two stages");
   ASSERT_TRUE(retry.next(outcome));
   EXPECT_EQ(retry.current().mostStages, 1);
-  EXPECT_EQ(retry.describe(), "no copies ahead");
+  EXPECT_EQ(retry.describe(), "no prefetching");
   EXPECT_EQ(retry.current().numWarps, 4);
   EXPECT_FALSE(retry.next(outcome));
 }

@@ -226,7 +226,7 @@ bool BoxFinder::readComparison(arith::CmpIOp comparison, ArrayRef<int> tileDims)
     slope = *constant;
   }
   if (!slack)
-    return refuse("the mask is too long an expression");
+    return refuse("the mask's expression is too long");
   if (!along) {
     guards.push_back(*slack);
     return true;
@@ -333,7 +333,7 @@ bool BoxFinder::readStrides(const LinearForm &form, ArrayRef<int64_t> shape) {
       return refuse("all elements along dimension " + Twine(number) + " are the same one");
     if (!isKnown(dim.stride))
       return refuse("the stride of dimension " + Twine(number) +
-                    (describedBefore ? " is not known where the array is found"
+                    (describedBefore ? " is unknown where the address of the array is loaded"
                                      : " is no sum of products of the kernel's arguments"));
     if (dim.isUnit())
       ++units;
@@ -342,7 +342,7 @@ bool BoxFinder::readStrides(const LinearForm &form, ArrayRef<int64_t> shape) {
                     " is not known to be a multiple of 16 bytes");
   }
   if (units == 0)
-    return refuse("no dimension has the stride 1 for certain");
+    return refuse("no dimension is known to have the stride 1");
   if (units > 1)
     return refuse("two dimensions have the stride 1");
   return true;
@@ -358,7 +358,7 @@ bool BoxFinder::moveAlong(Dim &dim, const ScalarPolynomial &amount) {
   moved = moved ? rest.minus(*moved) : std::nullopt;
   std::optional<ScalarPolynomial> coordinate = dim.coordinate.plus(amount);
   if (!moved || !coordinate)
-    return refuse("an index is too long an expression");
+    return refuse("an index's expression is too long");
   rest = *moved;
   dim.coordinate = *coordinate;
   return true;
@@ -906,7 +906,7 @@ bool BoxFinder::guardExtents() {
     std::optional<ScalarPolynomial> extent = dim.upper->plus(dim.coordinate);
     extent = extent ? extent->minus(1) : std::nullopt;
     if (!extent)
-      return refuse("the mask is too long an expression");
+      return refuse("the mask's expression is too long");
     guards.push_back(*extent);
   }
   return true;

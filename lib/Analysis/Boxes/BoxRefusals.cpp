@@ -28,11 +28,11 @@ static std::string describe(Operation *op, AccessAnalysis &analysis) {
       .Case<arith::MulIOp>([&](arith::MulIOp product) {
         bool isUniform = analysis.getForm(product.getLhs()).isUniform() ||
                          analysis.getForm(product.getRhs()).isUniform();
-        return isUniform ? "an index is too long an expression"
+        return isUniform ? "an index's expression is too long"
                          : "two indices that both vary within the tile are multiplied";
       })
       .Case<arith::AddIOp, arith::SubIOp, AddPtrOp>(
-          [](auto) { return "an index is too long an expression"; })
+          [](auto) { return "an index's expression is too long"; })
       .Case<arith::ExtUIOp>([](auto) { return "an unsigned index may wrap"; })
       .Case<RemIntOp>([](auto) { return "an index is a remainder (%)"; })
       .Case<DivIntOp>([](auto) { return "an index is a quotient (//)"; })

@@ -50,9 +50,9 @@ def sort(x_ptr, out_ptr, N: tl.constexpr):
 
 
 def find_rounds(kernel: Any, signature: str, **options: Any) -> list[str]:
-    """The remarks on what goes through shared memory in rounds."""
+    """The remarks on what exchange through shared memory takes rounds."""
     compiled = tessera.compile(kernel, signature, **options)
-    return [text for text in compiled.remarks if "goes through shared memory in" in text]
+    return [text for text in compiled.remarks if "exchange through shared memory takes" in text]
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -185,7 +185,10 @@ def test_stages_are_kept_beside_results(kernel, signature, tensor_maps, goes_in_
     three = build(3)
     assert not [text for text in three.remarks if "stages, not" in text]
     assert three.asm["tilegpu"].count("slots = 3>") > 0
-    assert any("goes through shared memory in" in text for text in three.remarks) == goes_in_rounds
+    assert (
+        any("exchange through shared memory takes" in text for text in three.remarks)
+        == goes_in_rounds
+    )
     assert [text for text in build(4).remarks if "3 stages, not 4" in text]
 
 

@@ -282,7 +282,7 @@ def test_the_first_thread_orders_copies(rng, L, block, warps, stages):
     np.testing.assert_allclose(o, expected, atol=0.1, rtol=2e-3)  # f16 weights
     if L:
         remarks = "\n".join(map(str, attend_to_pages.warmup(*arguments, **options).remarks))
-        assert "loop copies for itself" in remarks
+        assert "loop copies without a producer warp" in remarks
 
 
 @tessera.jit

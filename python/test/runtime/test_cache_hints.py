@@ -87,7 +87,7 @@ def test_which_caches_hold_a_copy(way):
     assert "cp.async.ca" not in by_default.asm["ptx"]
     assert "cp.async.ca" in first.asm["ptx"] and "cp.async.cg" in first.asm["ptx"]
     narrow = build(way, cache=".cg", alignment=8)
-    (remark,) = {text for text in narrow.remarks if "first-level cache" in text}
+    (remark,) = {text for text in narrow.remarks if "L1 cache" in text}
     line = matmul.fn.__code__.co_firstlineno + 9
     assert remark.startswith(f"{__file__}:{line}:") and "copies of 8 bytes" in remark
     assert not [text for text in build(way, cache=".cg").remarks if "first-level" in text]

@@ -58,7 +58,7 @@ def test_what_does_not_fit_beside_another_program_runs_alone():
     dropped, changed = get_schedule_remarks(kernel)
     assert (
         dropped.startswith(attention.fn.__code__.co_filename)
-        and "an instruction takes more than" in dropped
+        and "an instruction needs more than" in dropped
     )
     assert changed.endswith(": schedule is changed: one program on an SM")
     assert "dropped" in dict(kernel.metadata["stage_ms"])

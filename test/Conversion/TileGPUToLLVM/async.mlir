@@ -67,7 +67,7 @@ module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target
     tilegpu.async_copy %pi, %a : tensor<128x!tile.ptr<f32>, #lanes>, !tilegpu.memdesc<128xf32, #shared>
     // CHECK: %[[X:.+]] = llvm.load %{{.+}} : !llvm.ptr<1> -> f16
     // CHECK: llvm.store %[[X]], %{{.+}} : f16, !llvm.ptr<3>
-    // expected-remark @below {{is copied at once, not asynchronously: no 4 bytes of it lie side by side in both memories}}
+    // expected-remark @below {{copy is synchronous: no 4 bytes of it are contiguous in both memories}}
     tilegpu.async_copy %qi, %b : tensor<128x!tile.ptr<f16>, #lanes>, !tilegpu.memdesc<128xf16, #shared>
     tilegpu.async_commit
     tile.return
@@ -147,7 +147,7 @@ module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = #tilegpu.target
     tilegpu.async_copy %ri, %b4 {tilegpu.cache = "cg"} : tensor<256x!tile.ptr<f32>, #fours>, !tilegpu.memdesc<256xf32, #shared>
     // CHECK: nvvm.cp.async.shared.global %{{.+}}, %{{.+}}, 8, cache =  ca :
     %b5 = tilegpu.local_alloc {tilegpu.shared_offset = 5120 : i32} : () -> !tilegpu.memdesc<256xf16, #shared>
-    // expected-remark @below {{is kept in the first-level cache, too: copies of 8 bytes cannot pass it, those of 16 can}}
+    // expected-remark @below {{copy also fills the L1 cache: copies of 8 bytes cannot bypass it, those of 16 can}}
     tilegpu.async_copy %pi, %b5 {tilegpu.cache = "cg"} : tensor<256x!tile.ptr<f16>, #fours>, !tilegpu.memdesc<256xf16, #shared>
     tilegpu.async_commit
     tile.return
@@ -170,7 +170,7 @@ module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target
     %qs = tile.splat %q : !tile.ptr<f16> -> tensor<128x!tile.ptr<f16>, #lanes>
     %qi = tile.addptr %qs, %offset : tensor<128x!tile.ptr<f16>, #lanes>, tensor<128xi32, #lanes>
     %b0 = tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32} : () -> !tilegpu.memdesc<128xf16, #shared>
-    // expected-remark @below {{is copied at once, not asynchronously}}
+    // expected-remark @below {{copy is synchronous}}
     tilegpu.async_copy %qi, %b0 {tilegpu.cache = "cs"} : tensor<128x!tile.ptr<f16>, #lanes>, !tilegpu.memdesc<128xf16, #shared>
     tilegpu.async_commit
     tile.return

@@ -22,7 +22,7 @@ module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target
     // CHECK: scf.if %{{.+}} {
     // CHECK-NEXT: %[[X:.+]] = tile.load
     // CHECK-NEXT: tilegpu.local_store %[[X]],
-    // expected-remark @below {{is copied at once, not asynchronously}}
+    // expected-remark @below {{copy is synchronous}}
     tilegpu.async_copy %qi, %b if %c : tensor<128x!tile.ptr<f16>, #lanes>, !tilegpu.memdesc<128xf16, #shared>
     tilegpu.async_commit
     tile.return
@@ -45,7 +45,7 @@ module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target
     %mask = arith.cmpi slt, %i, %some : tensor<64xi32, #pairs>
     %a = tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32} : () -> !tilegpu.memdesc<64xi8, #row>
     // CHECK: tile.load %{{.+}}, %{{.+}} {tilegpu.access = array<i64: 0, 2>, tilegpu.prefix_masks}
-    // expected-remark @below {{is copied at once, not asynchronously}}
+    // expected-remark @below {{copy is synchronous}}
     tilegpu.async_copy %pi, %a mask %mask : tensor<64x!tile.ptr<i8>, #pairs>, !tilegpu.memdesc<64xi8, #row>, tensor<64xi1, #pairs>
     tilegpu.async_commit
     tile.return

@@ -8,7 +8,7 @@
 // tile, when it is there.
 
 // REMARKS: remark: loop is not specialised: it may store what it loads, or orders memory
-// REMARKS: remark: loop copies for itself: the kernel finds its arrays in memory, and its bounds or conditions depend on numbers that are no integers
+// REMARKS: remark: loop copies without a producer warp: the kernel loads addresses of its arrays, and its bounds or conditions depend on values that are no integers
 // REMARKS-NOT: loop copies
 
 // CHECK-LABEL: tile.func @found

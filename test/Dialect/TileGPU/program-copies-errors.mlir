@@ -114,7 +114,7 @@ tile.func @rows(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr
   %own = tile.addptr %q, %first : !tile.ptr<f16>, i32
   %owns = tile.splat %own : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
   %ownplaces = tile.addptr %owns, %at : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
-  // expected-error @below {{cannot be copied by TMA: it is not to be cached}}
+  // expected-error @below {{cannot be copied by TMA: it is volatile, or its cache modifier forbids a copy}}
   %tile = tile.load %ownplaces {cache = 4 : i32, tilegpu.node = #tilegpu.node<copy, channel = 1, warps = producer>} : tensor<64x64x!tile.ptr<f16>, #u>
   %rows = tilegpu.local_alloc %tile : (tensor<64x64xf16, #u>) -> !buffer
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (!sum) : i32 {

@@ -4,7 +4,7 @@
 #b = #tilegpu.layout<256x256, reg = [[0, 64], [0, 128], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]], lane = [[128, 0], [0, 1], [0, 2], [0, 4], [0, 8]], warp = [[0, 16], [0, 32]]>
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @in_rounds(%x: tensor<256x256xf32, #a>) attributes {noinline} {
-  // expected-remark @below {{goes through shared memory in 2 rounds of 131072 bytes: there is no room for all at once}}
+  // expected-remark @below {{exchange through shared memory takes 2 rounds of 131072 bytes, since the tile does not fit at once}}
   %y = tilegpu.convert_layout %x : tensor<256x256xf32, #a> -> tensor<256x256xf32, #b>
   tile.return
 }
@@ -19,7 +19,7 @@ tile.func private @in_rounds(%x: tensor<256x256xf32, #a>) attributes {noinline} 
 !ring = !tilegpu.memdesc<32x8xf32, #shared, slots = 227>
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @too_much(%x: tensor<32x8xf32, #rows>) attributes {noinline} {
-  // expected-error @below {{needs 232704 bytes of shared memory, but a program on sm_90a has at most 232448; use smaller tiles, or fewer of them at once}}
+  // expected-error @below {{needs 232704 bytes of shared memory, but a program on sm_90a has at most 232448; use smaller tiles, or fewer live ones}}
   // expected-note @below {{232448 bytes to keep this tile in shared memory}}
   %ring = tilegpu.local_alloc : () -> !ring
   // expected-note @below {{256 bytes to exchange the elements of this tile between warps, in 4 rounds}}

@@ -11,7 +11,7 @@ tile.func @causal(%x: !tile.ptr<f32>, %n: i32) {
   %c128 = arith.constant 128 : i32
   %pid = tile.program_id 0
   %end = arith.muli %pid, %c128 : i32
-  // expected-remark @below {{programs that take longest, the last along axis 0 of the grid, begin first}}
+  // expected-remark @below {{programs start with the last along axis 0 of the grid, which take longest}}
   scf.for %i153 = %c0 to %end step %c64 : i32 {
     tile.store %x, %one : !tile.ptr<f32>
   }
@@ -35,7 +35,7 @@ tile.func @bounded(%x: !tile.ptr<f32>, %n: i32) {
   %next = arith.addi %pid, %c1 : i32
   %end = arith.muli %next, %c128 : i32
   %within = arith.minsi %end, %n : i32
-  // expected-remark @below {{programs that take longest, the last along axis 2 of the grid, begin first}}
+  // expected-remark @below {{programs start with the last along axis 2 of the grid, which take longest}}
   scf.for %i599 = %c0 to %within step %c64 : i32 {
     tile.store %x, %one : !tile.ptr<f32>
   }
@@ -54,7 +54,7 @@ tile.func @wide(%x: !tile.ptr<f32>, %n: i32) {
   %pid = tile.program_id 0
   %wide = arith.extsi %pid : i32 to i64
   %end = tile.div_int signed %wide, %c64w : i64
-  // expected-remark @below {{programs that take longest, the last along axis 0 of the grid, begin first}}
+  // expected-remark @below {{programs start with the last along axis 0 of the grid, which take longest}}
   scf.for %i = %c0w to %end step %c64w : i64 {
     tile.store %x, %one : !tile.ptr<f32>
   }
@@ -71,7 +71,7 @@ tile.func @shrinks(%x: !tile.ptr<f32>, %n: i32) {
   %c128 = arith.constant 128 : i32
   %pid = tile.program_id 0
   %start = arith.muli %pid, %c128 : i32
-  // expected-remark @below {{programs that take longest, the first along axis 0 of the grid, begin first}}
+  // expected-remark @below {{programs start with the first along axis 0 of the grid, which take longest}}
   scf.for %i630 = %start to %n step %c64 : i32 {
     tile.store %x, %one : !tile.ptr<f32>
   }
@@ -153,7 +153,7 @@ tile.func @negative(%x: !tile.ptr<f32>, %n: i32) {
   %pid = tile.program_id 0
   %less = arith.muli %pid, %minus : i32
   %end = arith.addi %n, %less : i32
-  // expected-remark @below {{programs that take longest, the first along axis 0 of the grid, begin first}}
+  // expected-remark @below {{programs start with the first along axis 0 of the grid, which take longest}}
   scf.for %i153 = %c0 to %end step %c64 : i32 {
     tile.store %x, %one : !tile.ptr<f32>
   }
@@ -279,7 +279,7 @@ tile.func @computes(%x: !tile.ptr<f32>, %n: i32) {
   %pid = tile.program_id 0
   %seen = tile.inline_asm "add.s32 $0, $1, 1;" constraints("=r,r") pure packed 1 %n : (i32) -> i32
   %sine = tile.extern_elementwise "__nv_asinf" %one {pure} : (f32) -> f32
-  // expected-remark @below {{programs that take longest, the last along axis 0 of the grid, begin first}}
+  // expected-remark @below {{programs start with the last along axis 0 of the grid, which take longest}}
   scf.for %i546 = %c0 to %pid step %c64 : i32 {
     tile.store %x, %one : !tile.ptr<f32>
   }

@@ -27,7 +27,7 @@ tile.func @in_turns(%x: !tile.ptr<f16>, %tiles: i32, %n: i32) {
   %columns = tile.div_int signed %last, %c64 : i32
   %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
   scf.for %t = %pid to %tiles step %programs : i32 {
-    // expected-remark @below {{programs beside each other take tiles of one column, 4 rows at a time}}
+    // expected-remark @below {{tiles are taken column by column in groups of 4 rows, so that concurrent programs share loads}}
     %row = tile.div_int signed %t, %columns : i32
     %column = tile.rem_int signed %t, %columns : i32
     %rows = tile.splat %row : i32 -> tensor<64x64xi32>
@@ -109,7 +109,7 @@ tile.func @problems(%x: !tile.ptr<f16>, %sizes: !tile.ptr<i32>, %problems: i32) 
     } do {
     ^bb0(%t: i32):
       %in = arith.subi %t, %done : i32
-      // expected-remark @below {{programs beside each other take tiles of one column, 4 rows at a time}}
+      // expected-remark @below {{tiles are taken column by column in groups of 4 rows, so that concurrent programs share loads}}
       %row = tile.div_int signed %in, %columns : i32
       %column = tile.rem_int signed %in, %columns : i32
       %rows = tile.splat %row : i32 -> tensor<64x64xi32>
@@ -144,7 +144,7 @@ tile.func @of_a_grid(%x: !tile.ptr<f16>, %experts: !tile.ptr<i32>, %n: i32) {
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
   %pid = tile.program_id 0
-  // expected-remark @below {{programs beside each other take tiles of one column, 8 rows at a time}}
+  // expected-remark @below {{tiles are taken column by column in groups of 8 rows, so that concurrent programs share loads}}
   %row = tile.div_int signed %pid, %n : i32
   %column = tile.rem_int signed %pid, %n : i32
   %at = tile.addptr %experts, %row : !tile.ptr<i32>, i32
@@ -182,7 +182,7 @@ tile.func @of_two_axes(%x: !tile.ptr<f16>) {
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
   %m = tile.program_id 0
-  // expected-remark @below {{programs beside each other take tiles of one column, 8 rows at a time}}
+  // expected-remark @below {{tiles are taken column by column in groups of 8 rows, so that concurrent programs share loads}}
   %n = tile.program_id 1
   %rows = tile.splat %m : i32 -> tensor<64x64xi32>
   %cols = tile.splat %n : i32 -> tensor<64x64xi32>
@@ -481,7 +481,7 @@ tile.func @many_paths(%x: !tile.ptr<f16>, %tiles: i32, %x0: i32) {
   %x39 = arith.addi %x38, %x38 : i32
   %x40 = arith.addi %x39, %x39 : i32
   scf.for %t = %pid to %tiles step %programs : i32 {
-    // expected-remark @below {{programs beside each other take tiles of one column, 4 rows at a time}}
+    // expected-remark @below {{tiles are taken column by column in groups of 4 rows, so that concurrent programs share loads}}
     %row = tile.div_int signed %t, %x40 : i32
     %column = tile.rem_int signed %t, %x40 : i32
     %rows = tile.splat %row : i32 -> tensor<64x64xi32>
@@ -539,7 +539,7 @@ tile.func @other_tiles(%x: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %c: !t
   %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
   %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
   scf.for %t = %pid to %tiles step %step : i32 {
-    // expected-remark @below {{programs beside each other take tiles of one column, 8 rows at a time}}
+    // expected-remark @below {{tiles are taken column by column in groups of 8 rows, so that concurrent programs share loads}}
     %row = tile.div_int signed %t, %columns : i32
     %column = tile.rem_int signed %t, %columns : i32
     %r64 = arith.muli %row, %c64 : i32
@@ -585,7 +585,7 @@ tile.func @knows_its_program(%x: !tile.ptr<f16> {tile.divisibility = 16 : i64}, 
   %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
   %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
   scf.for %t = %pid to %tiles step %step : i32 {
-    // expected-remark @below {{programs beside each other take tiles of one column, 4 rows at a time}}
+    // expected-remark @below {{tiles are taken column by column in groups of 4 rows, so that concurrent programs share loads}}
     %row = tile.div_int signed %t, %columns : i32
     %column = tile.rem_int signed %t, %columns : i32
     %r64 = arith.muli %row, %c64 : i32
@@ -632,7 +632,7 @@ tile.func @wider_than_apart(%x: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %
   %xs = tile.splat %x : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
   %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
   scf.for %t = %pid to %tiles step %step : i32 {
-    // expected-remark @below {{programs beside each other take tiles of one column, 4 rows at a time}}
+    // expected-remark @below {{tiles are taken column by column in groups of 4 rows, so that concurrent programs share loads}}
     %row = tile.div_int signed %t, %columns : i32
     %column = tile.rem_int signed %t, %columns : i32
     %r64 = arith.muli %row, %c64 : i32
@@ -679,7 +679,7 @@ tile.func @loads_what_others_store(%x: !tile.ptr<f16> {tile.divisibility = 16 : 
   %xs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
   %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
   scf.for %t = %pid to %tiles step %step : i32 {
-    // expected-remark @below {{programs beside each other take tiles of one column, 4 rows at a time}}
+    // expected-remark @below {{tiles are taken column by column in groups of 4 rows, so that concurrent programs share loads}}
     %row = tile.div_int signed %t, %columns : i32
     %column = tile.rem_int signed %t, %columns : i32
     %r64 = arith.muli %row, %c64 : i32

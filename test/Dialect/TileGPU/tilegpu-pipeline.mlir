@@ -163,13 +163,13 @@ tile.func private @refused(%p: tensor<32x32x!tile.ptr<f32>, #u>, %h: tensor<32x3
   %c1 = arith.constant 1 : i32
   %ones = arith.constant dense<1.0> : tensor<32x32xf32, #u>
   %r1 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %z) -> (tensor<32x32xf32, #u>) : i32 {
-    // expected-remark @below {{load is not pipelined: what masked-off lanes read is not 0}}
+    // expected-remark @below {{load is not pipelined: its `other` is not 0}}
     %x = tile.load %p, %m, %ones : tensor<32x32x!tile.ptr<f32>, #u>
     %d1 = tile.dot %x, %y, %acc : tensor<32x32xf32, #u>, tensor<32x32xf32, #u> -> tensor<32x32xf32, #u>
-    // expected-remark @below {{load is not pipelined: it is not to be cached}}
+    // expected-remark @below {{load is not pipelined: its cache modifier forbids a copy}}
     %v = tile.load %p {cache = 4 : i32} : tensor<32x32x!tile.ptr<f32>, #u>
     %d2 = tile.dot %v, %y, %d1 : tensor<32x32xf32, #u>, tensor<32x32xf32, #u> -> tensor<32x32xf32, #u>
-    // expected-remark @below {{load is not pipelined: no 4 bytes of it are known to lie side by side, aligned and masked together}}
+    // expected-remark @below {{load is not pipelined: no 4 bytes of it are known to be contiguous, aligned and under one mask}}
     %g = tile.load %h : tensor<32x32x!tile.ptr<f16>, #u>
     %d3 = tile.dot %g, %yh, %d2 : tensor<32x32xf16, #u>, tensor<32x32xf16, #u> -> tensor<32x32xf32, #u>
     // Not asked for: it reaches no dot.

@@ -159,7 +159,7 @@ tile.func @scaled(%out: !tile.ptr<f32>, %n: i32) {
   %c32 = arith.constant 32 : i32
   %c0 = arith.constant 0 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{what it carries is more than accumulators of dots, and needed behind it}}
+  // expected-remark @below {{a value that it carries is used behind it, and is no accumulator of a dot}}
   %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
     %half = arith.mulf %acc, %acc : !acc
     %d = tilegpu.mma_dot %a, %b, %half {warps = array<i32: 2, 2>} : !a, !b -> !acc
@@ -176,7 +176,7 @@ tile.func @used_in_between(%out: !tile.ptr<f32>, %n: i32) {
   %c32 = arith.constant 32 : i32
   %c0 = arith.constant 0 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{what it carries is more than accumulators of dots, and needed behind it}}
+  // expected-remark @below {{a value that it carries is used behind it, and is no accumulator of a dot}}
   %r:2 = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero, %last = %zero) -> (!acc, !acc) : i32 {
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
     scf.yield %d, %acc : !acc, !acc
@@ -192,7 +192,7 @@ tile.func @number_of_the_last(%out: !tile.ptr<f32>, %n: i32, %at: !tile.ptr<i32>
   %c32 = arith.constant 32 : i32
   %c0 = arith.constant 0 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{what it carries is more than accumulators of dots, and needed behind it}}
+  // expected-remark @below {{a value that it carries is used behind it, and is no accumulator of a dot}}
   %r:2 = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero, %i = %c0) -> (!acc, i32) : i32 {
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
     %next = arith.addi %i, %c32 : i32
@@ -210,7 +210,7 @@ tile.func @doubles(%out: !tile.ptr<f32>, %n: i32) {
   %c32 = arith.constant 32 : i32
   %c0 = arith.constant 0 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{it carries more than accumulators of dots and integers that move by equal amounts}}
+  // expected-remark @below {{it carries a value that is neither an accumulator of a dot nor an integer with a fixed step}}
   %r:2 = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero, %i = %c32) -> (!acc, i32) : i32 {
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
     %next = arith.addi %i, %i : i32
@@ -243,7 +243,7 @@ tile.func @long_steps(%out: !tile.ptr<f32>, %n: i32) {
   %c0 = arith.constant 0 : i32
   %step = arith.constant 600000000 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{its bounds are beyond those of their type}}
+  // expected-remark @below {{its bounds exceed their type}}
   %r = scf.for %k = %c0 to %n step %step iter_args(%acc = %zero) -> (!acc) : i32 {
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
     scf.yield %d : !acc
@@ -261,7 +261,7 @@ tile.func @stores(%out: !tile.ptr<f32>, %n: i32) {
   %zero = arith.constant dense<0.0> : !acc
   // expected-note @below {{here}}
   tile.store %q, %zero : !out
-  // expected-remark @below {{something in it or before it can be done once only, or for all blocks}}
+  // expected-remark @below {{an op in it or before it must run once a program, not in each block}}
   %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
     scf.yield %d : !acc
@@ -315,7 +315,7 @@ tile.func @dots_behind(%out: !tile.ptr<f32>, %n: i32, %c: i1) {
   %c0 = arith.constant 0 : i32
   %c32 = arith.constant 32 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{there are other dots behind it, in a loop or a branch}}
+  // expected-remark @below {{a loop or a branch behind it has dots}}
   %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
     scf.yield %d : !acc
@@ -338,7 +338,7 @@ tile.func @turned(%out: !tile.ptr<f32>, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c32 = arith.constant 32 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{what it carries is more than accumulators of dots, and needed behind it}}
+  // expected-remark @below {{a value that it carries is used behind it, and is no accumulator of a dot}}
   %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
     %s = tile.trans %d {order = array<i32: 1, 0>} : !acc -> !acc
@@ -355,7 +355,7 @@ tile.func @turned_before(%out: !tile.ptr<f32>, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c32 = arith.constant 32 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{what it carries is more than accumulators of dots, and needed behind it}}
+  // expected-remark @below {{a value that it carries is used behind it, and is no accumulator of a dot}}
   %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
     %t = tile.trans %acc {order = array<i32: 1, 0>} : !acc -> !acc
     %s = tilegpu.mma_dot %a, %b, %t {warps = array<i32: 2, 2>} : !a, !b -> !acc
@@ -372,7 +372,7 @@ tile.func @reshaped(%out: !tile.ptr<f32>, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c32 = arith.constant 32 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{what it carries is more than accumulators of dots, and needed behind it}}
+  // expected-remark @below {{a value that it carries is used behind it, and is no accumulator of a dot}}
   %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
     %0 = tile.reshape %d : !acc -> tensor<32x128xf32, #u>
@@ -391,7 +391,7 @@ tile.func @turned_in_parts(%out: !tile.ptr<f32>, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c32 = arith.constant 32 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{what it carries is more than accumulators of dots, and needed behind it}}
+  // expected-remark @below {{a value that it carries is used behind it, and is no accumulator of a dot}}
   %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
     %0 = tile.trans %acc {order = array<i32: 1, 0>} : !acc -> !acc
     %d = tilegpu.mma_dot %a, %b, %0 {warps = array<i32: 2, 2>} : !a, !b -> !acc
@@ -413,7 +413,7 @@ tile.func @asks_behind(%out: !tile.ptr<f32>, %n: i32, %x: f32) {
   %c0 = arith.constant 0 : i32
   %c32 = arith.constant 32 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{foreign code may see by which blocks the kernel is done}}
+  // expected-remark @below {{inline assembly or an external function may read the block's id}}
   %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
     scf.yield %d : !acc
@@ -437,7 +437,7 @@ tile.func @asks_before(%out: !tile.ptr<f32>, %n: i32, %x: f32) {
   // expected-note @below {{here}}
   %me = tile.inline_asm "mov.u32 $0, %nctaid.x;" constraints("=r") pure packed 1 : () -> i32
   %f = arith.sitofp %me : i32 to f32
-  // expected-remark @below {{foreign code may see by which blocks the kernel is done}}
+  // expected-remark @below {{inline assembly or an external function may read the block's id}}
   %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
     scf.yield %d : !acc
@@ -455,7 +455,7 @@ tile.func @asks_in_loop(%out: !tile.ptr<f32>, %n: i32, %x: f32) {
   %c0 = arith.constant 0 : i32
   %c32 = arith.constant 32 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{foreign code may see by which blocks the kernel is done}}
+  // expected-remark @below {{inline assembly or an external function may read the block's id}}
   %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
     // expected-note @below {{here}}
     %me = tile.inline_asm "mov.u32 $0, %clusterid.x;" constraints("=r") pure packed 1 : () -> i32
@@ -474,7 +474,7 @@ tile.func @asks_library(%out: !tile.ptr<f32>, %n: i32, %x: f32) {
   %c0 = arith.constant 0 : i32
   %c32 = arith.constant 32 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{foreign code may see by which blocks the kernel is done}}
+  // expected-remark @below {{inline assembly or an external function may read the block's id}}
   %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
     scf.yield %d : !acc
@@ -493,7 +493,7 @@ tile.func @asks_function(%out: !tile.ptr<f32>, %n: i32, %x: f32) {
   %c0 = arith.constant 0 : i32
   %c32 = arith.constant 32 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{foreign code may see by which blocks the kernel is done}}
+  // expected-remark @below {{inline assembly or an external function may read the block's id}}
   %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
     scf.yield %d : !acc
@@ -522,7 +522,7 @@ tile.func @asks_in_a_branch(%out: !tile.ptr<f32>, %n: i32, %x: f32) {
   %c0 = arith.constant 0 : i32
   %c32 = arith.constant 32 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{foreign code may see by which blocks the kernel is done}}
+  // expected-remark @below {{inline assembly or an external function may read the block's id}}
   %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
     scf.yield %d : !acc

@@ -196,7 +196,7 @@ tile.func @others(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %l
   %t = tilegpu.memdesc_trans %b {order = array<i32: 1, 0>} : !tilegpu.memdesc<64x64xf16, #a> -> !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>>
   %d = tilegpu.warpgroup_dot %b, %t, %zero {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x64xf16, #a>, !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>> -> tensor<64x64xf32, #u>
   %x = tile.fp_to_fp %d : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
-  // expected-remark@+1 {{result is stored by threads, not by TMA: another store may write there}}
+  // expected-remark@+1 {{result is stored by threads, not by TMA: another store may write the same elements}}
   tile.store %p, %x, %mask : tensor<64x64x!tile.ptr<f16>, #u>
   %one = arith.constant 1.0 : f16
   tile.store %c, %one : !tile.ptr<f16>
@@ -261,7 +261,7 @@ tile.func @hinted(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %l
   %t = tilegpu.memdesc_trans %b {order = array<i32: 1, 0>} : !tilegpu.memdesc<64x64xf16, #a> -> !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>>
   %d = tilegpu.warpgroup_dot %b, %t, %zero {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x64xf16, #a>, !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>> -> tensor<64x64xf32, #u>
   %x = tile.fp_to_fp %d : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
-  // expected-remark@+1 {{result is stored by threads, not by TMA: it says how to cache}}
+  // expected-remark@+1 {{result is stored by threads, not by TMA: it has a cache modifier}}
   tile.store %p, %x, %mask {cache = 6 : i32} : tensor<64x64x!tile.ptr<f16>, #u>
   tile.return
 }
@@ -356,9 +356,9 @@ tile.func @overlapping(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i3
   %x = tile.fp_to_fp %d : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
   %by32 = arith.constant dense<32> : tensor<64x64xi32, #u>
   %p32 = tile.addptr %p, %by32 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
-  // expected-remark@+1 {{result is stored by threads, not by TMA: another store may write there}}
+  // expected-remark@+1 {{result is stored by threads, not by TMA: another store may write the same elements}}
   tile.store %p, %x, %mask : tensor<64x64x!tile.ptr<f16>, #u>
-  // expected-remark@+1 {{result is stored by threads, not by TMA: another store may write there}}
+  // expected-remark@+1 {{result is stored by threads, not by TMA: another store may write the same elements}}
   tile.store %p32, %x, %mask : tensor<64x64x!tile.ptr<f16>, #u>
   }
   tile.return
@@ -401,9 +401,9 @@ tile.func @beside_threads(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m:
   %x = tile.fp_to_fp %d : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
   %by64 = arith.constant dense<64> : tensor<64x64xi32, #u>
   %p64 = tile.addptr %p, %by64 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
-  // expected-remark@+1 {{result is stored by threads, not by TMA: threads store what lies beside it}}
+  // expected-remark@+1 {{result is stored by threads, not by TMA: threads store adjacent elements}}
   tile.store %p, %x, %mask : tensor<64x64x!tile.ptr<f16>, #u>
-  // expected-remark@+1 {{result is stored by threads, not by TMA: it says how to cache}}
+  // expected-remark@+1 {{result is stored by threads, not by TMA: it has a cache modifier}}
   tile.store %p64, %x, %mask {cache = 6 : i32} : tensor<64x64x!tile.ptr<f16>, #u>
   }
   tile.return
@@ -475,7 +475,7 @@ tile.func @read_after(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32
   %t = tilegpu.memdesc_trans %b {order = array<i32: 1, 0>} : !tilegpu.memdesc<64x64xf16, #a> -> !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>>
   %d = tilegpu.warpgroup_dot %b, %t, %zero {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x64xf16, #a>, !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>> -> tensor<64x64xf32, #u>
   %x = tile.fp_to_fp %d : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
-  // expected-remark@+1 {{result is stored by threads, not by TMA: a load may read it afterwards}}
+  // expected-remark@+1 {{result is stored by threads, not by TMA: a load may read its elements afterwards}}
   tile.store %p, %x, %mask : tensor<64x64x!tile.ptr<f16>, #u>
   %after = tile.load %c : !tile.ptr<f16>
   tile.return
@@ -574,7 +574,7 @@ tile.func @anywhere(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, 
   %t = tilegpu.memdesc_trans %b {order = array<i32: 1, 0>} : !tilegpu.memdesc<64x64xf16, #a> -> !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>>
   %d = tilegpu.warpgroup_dot %b, %t, %zero {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x64xf16, #a>, !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>> -> tensor<64x64xf32, #u>
   %x = tile.fp_to_fp %d : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
-  // expected-remark@+1 {{result is stored by threads, not by TMA: a load may read it afterwards}}
+  // expected-remark@+1 {{result is stored by threads, not by TMA: a load may read its elements afterwards}}
   tile.store %p, %x, %mask : tensor<64x64x!tile.ptr<f16>, #u>
   %after = tile.load %at : !tile.ptr<f16>
   tile.return

@@ -313,7 +313,7 @@ tile.func @floats(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.p
   %half = arith.constant 0.5 : f32
   %is_scaled = arith.cmpf ogt, %scale, %half : f32
   %r0 = scf.if %is_scaled -> (tensor<64x64xf32, #u>) {
-  // expected-remark @below {{loop is not specialised: its bounds or conditions depend on numbers that are no integers}}
+  // expected-remark @below {{loop is not specialised: its bounds or conditions depend on values that are no integers}}
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %x = tile.load %ps : tensor<64x64x!tile.ptr<f16>, #u>
     %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !buffer
@@ -377,7 +377,7 @@ tile.func @arithmetic(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32
   %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
   %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
   %i2 = arith.addi %ofrow2, %col2 : tensor<64x64xi32, #u>
-  // expected-remark @below {{loop copies for itself: its arithmetic takes longer than its dots, 256 cycles and 128}}
+  // expected-remark @below {{loop copies without a producer warp: its arithmetic takes longer than its dots, 256 cycles and 128}}
   // expected-remark @below {{expected to take 282 cycles of an SM, bound by its arithmetic}}
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
@@ -676,8 +676,8 @@ tile.func @feeds_itself(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !
   // CHECK:     tilegpu.tma_load %[[KMAP]]
   // CHECK-NOT:   tma_load
   // CHECK: scf.for %[[I:.+]] = %[[C0]] to %[[N]] step %[[C64]] iter_args(%[[SUM:.+]] = %{{.+}}, %[[SLOT:.+]] = %{{.+}}, %[[PHASE:.+]] = %{{.+}})
-  // expected-remark @below {{loop copies for itself with 2 stages, not 3: with another one fewer programs share an SM}}
-  // expected-remark @below {{loop copies for itself: its arithmetic takes longer than its dots, 320 cycles and 256}}
+  // expected-remark @below {{loop copies without a producer warp in 2 stages, not 3: one more would reduce the programs on an SM}}
+  // expected-remark @below {{loop copies without a producer warp: its arithmetic takes longer than its dots, 320 cycles and 256}}
   // expected-remark @below {{expected to take 372 cycles of an SM, bound by its arithmetic}}
   %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %first = arith.muli %i, %c64 : i32
@@ -890,7 +890,7 @@ tile.func @meets(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %o: !tile.pt
   %pp = tile.addptr %ps, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
   %os = tile.splat %o : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
   %op = tile.addptr %os, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
-  // expected-remark @below {{loop is not specialised: there is foreign code that may have a barrier}}
+  // expected-remark @below {{loop is not specialised: inline assembly or an external function may contain a barrier}}
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %x = tile.load %pp : tensor<64x64x!tile.ptr<f16>, #u>
     %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !buffer

@@ -38,13 +38,12 @@ struct TileGPUReplaceNarrowCopies
       else if (bytes < tilegpu::kMaxAccessBytes &&
                tilegpu::CopyHints::attachedTo(op).cache == tile::CacheModifier::CG)
         emitRemark(op, RemarkKind::CopyInFirstLevelCache)
-            << "is kept in the first-level cache, too: copies of " << named("bytes", bytes)
-            << " bytes cannot pass it, those of 16 can";
+            << "copy also fills the L1 cache: copies of " << named("bytes", bytes)
+            << " bytes cannot bypass it, those of 16 can";
     }
     for (tilegpu::AsyncCopyOp op : narrow) {
       emitRemark(op, RemarkKind::CopyAtOnce)
-          << "is copied at once, not asynchronously: no 4 bytes of it lie side by side in both "
-             "memories";
+          << "copy is synchronous: no 4 bytes of it are contiguous in both memories";
       OpBuilder builder(op);
       scf::IfOp branch;
       if (op.getCondition()) {

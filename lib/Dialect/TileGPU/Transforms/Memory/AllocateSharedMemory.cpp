@@ -61,8 +61,9 @@ struct TileGPUAllocateSharedMemoryPass
           continue;
         if (unsigned rounds = getScratchRounds(place.interval.owner); rounds != 1) {
           emitRemark(place.interval.owner, RemarkKind::SharedMemoryRounds)
-              << "goes through shared memory in " << named("rounds", rounds) << " rounds of "
-              << named("bytes", place.interval.bytes) << " bytes: there is no room for all at once";
+              << "exchange through shared memory takes " << named("rounds", rounds) << " rounds of "
+              << named("bytes", place.interval.bytes)
+              << " bytes, since the tile does not fit at once";
         }
         bool isBuffer = isa<LocalAllocOp>(place.interval.owner);
         place.interval.owner->setAttr(isBuffer ? StringRef(kSharedOffsetAttr)
@@ -110,7 +111,7 @@ struct TileGPUAllocateSharedMemoryPass
     InFlightDiagnostic error = emitUserError(where, "E069")
                                << "needs " << needed << " bytes of shared memory, but a program on "
                                << machine.name << " has at most " << limit
-                               << "; use smaller tiles, or fewer of them at once";
+                               << "; use smaller tiles, or fewer live ones";
     for (const SharedMemoryAllocation::Placed &place : places) {
       Diagnostic &note = error.attachNote(place.interval.owner->getLoc());
       note << place.interval.bytes << " bytes to " << describe(place.interval.owner);

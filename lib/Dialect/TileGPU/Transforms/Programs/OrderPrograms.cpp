@@ -104,9 +104,8 @@ private:
       if (axis == 0)
         kernel->setAttr(kGroupedRowsAttr, builder.getUnitAttr());
       emitRemark(found.loop, RemarkKind::ProgramsOrdered)
-          << "programs that take longest, the "
-          << named("place", StringRef(grows ? "last" : "first")) << " along axis "
-          << named("axis", int64_t(axis)) << " of the grid, begin first";
+          << "programs start with the " << named("place", StringRef(grows ? "last" : "first"))
+          << " along axis " << named("axis", int64_t(axis)) << " of the grid, which take longest";
     }
     if (!reversed.empty())
       kernel->setAttr(kReversedAxesAttr, builder.getDenseI32ArrayAttr(reversed));

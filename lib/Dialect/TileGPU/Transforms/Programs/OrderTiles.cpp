@@ -405,8 +405,8 @@ static std::pair<Value, Value> emitGroupedPlaces(OpBuilder &builder, Location lo
 /// Says where the tiles of a row come.
 static void emitRemarkOfRows(Location loc, int64_t rows) {
   emitRemark(loc, RemarkKind::TilesOrdered)
-      << "programs beside each other take tiles of one column, " << named("rows", rows)
-      << " rows at a time";
+      << "tiles are taken column by column in groups of " << named("rows", rows)
+      << " rows, so that concurrent programs share loads";
 }
 
 /// Has the iterations of a loop over tiles take other ones, if they do not depend on each other.

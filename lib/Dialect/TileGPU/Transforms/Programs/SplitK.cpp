@@ -116,7 +116,7 @@ bool LoopSplitter::planBounds() {
   unsigned width = lower.getBitWidth();
   APInt wideStep = step.sext(2 * width) * numBlocks, most = lower.sext(2 * width) + wideStep;
   if (!wideStep.isSignedIntN(width) || !most.isSignedIntN(width) || lower.isNegative())
-    return refuse("its bounds are beyond those of their type");
+    return refuse("its bounds exceed their type");
   return true;
 }
 
@@ -177,18 +177,18 @@ bool LoopSplitter::planCarried(unsigned number) {
     return true;
   }
   if (!loop.getResult(number).use_empty())
-    return refuse("what it carries is more than accumulators of dots, and needed behind it");
+    return refuse("a value that it carries is used behind it, and is no accumulator of a dot");
   if (next == argument)
     return true;
   auto add = next.getDefiningOp<arith::AddIOp>();
   if (!add || !argument.getType().isIntOrIndex())
-    return refuse(
-        "it carries more than accumulators of dots and integers that move by equal amounts");
+    return refuse("it carries a value that is neither an accumulator of a dot nor an integer with "
+                  "a fixed step");
   Value amount = add.getLhs() == argument ? add.getRhs() : add.getLhs();
   bool hasArgument = add.getLhs() == argument || add.getRhs() == argument;
   if (!hasArgument || !loop.isDefinedOutsideOfLoop(amount))
-    return refuse(
-        "it carries more than accumulators of dots and integers that move by equal amounts");
+    return refuse("it carries a value that is neither an accumulator of a dot nor an integer with "
+                  "a fixed step");
   inductions.push_back({number, amount});
   return true;
 }
@@ -225,11 +225,11 @@ bool LoopSplitter::planSurroundings() {
     });
   }
   if (wrong)
-    return refuse("something in it or before it can be done once only, or for all blocks", wrong);
+    return refuse("an op in it or before it must run once a program, not in each block", wrong);
   if (hasDotsBehind)
-    return refuse("there are other dots behind it, in a loop or a branch");
+    return refuse("a loop or a branch behind it has dots");
   if (Operation *view = findViewOfMachine(kernel))
-    return refuse("foreign code may see by which blocks the kernel is done", view);
+    return refuse("inline assembly or an external function may read the block's id", view);
   return true;
 }
 
@@ -276,7 +276,7 @@ void LoopSplitter::split() {
   Location loc = loop.getLoc();
   emitRemark(loop, RemarkKind::LoopDivided)
       << "loop is divided among the " << named("blocks", numBlocks)
-      << " blocks of a cluster, each of which does one iteration of " << numBlocks;
+      << " blocks of a cluster: each block runs one iteration in " << numBlocks;
   for (Operation *op : dots) {
     if (auto dot = dyn_cast<MmaDotOp>(op))
       dot.setOfBlock(true);

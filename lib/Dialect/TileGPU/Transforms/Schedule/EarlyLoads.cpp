@@ -15,7 +15,7 @@ std::optional<BoxAccess> tessera::tilegpu::getBoxToCopy(Region &region, tile::Lo
                                                         MemDescType tile, AccessAnalysis &analysis,
                                                         std::string &why) {
   if (load.getIsVolatile() || load.getCache() == tile::CacheModifier::CV) {
-    why = "it is not to be cached";
+    why = "it is volatile, or its cache modifier forbids a copy";
     return std::nullopt;
   }
   std::optional<BoxAccess> box = getBoxAccess(load, analysis, &why);

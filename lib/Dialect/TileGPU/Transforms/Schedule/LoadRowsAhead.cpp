@@ -140,8 +140,8 @@ void RowPipeliner::propose() {
   proposeSchedule(loop, channel, /*isPingPong=*/false, overlap, machine);
   addLaunchConditions(loop->getParentOfType<tile::FuncOp>(), conditions);
   emitRemark(loop, RemarkKind::RowsCopiedAhead)
-      << "rows are copied to shared memory an iteration ahead: " << named("loads", loads.size())
-      << " of them";
+      << "rows are prefetched to shared memory one iteration ahead, by "
+      << named("loads", loads.size()) << " loads";
 }
 
 namespace {

@@ -148,9 +148,9 @@ void LoopPipeliner::planLoad(tile::LoadOp load, AccessAnalysis &analysis) {
         << "load is not pipelined: " << named("reason", why);
   };
   if (load.getCache() == tile::CacheModifier::CV)
-    return refuse("it is not to be cached");
+    return refuse("its cache modifier forbids a copy");
   if (load.getOther() && !isZero(load.getOther()))
-    return refuse("what masked-off lanes read is not 0");
+    return refuse("its `other` is not 0");
   LoopSlice ofLoad(loop);
   for (Value operand : {load.getPtr(), load.getMask()})
     if (operand)
@@ -158,7 +158,7 @@ void LoopPipeliner::planLoad(tile::LoadOp load, AccessAnalysis &analysis) {
         return refuse(why);
   std::optional<MemDescType> slot = getSlotType(load, analysis);
   if (!slot)
-    return refuse("no 4 bytes of it are known to lie side by side, aligned and masked together");
+    return refuse("no 4 bytes of it are known to be contiguous, aligned and under one mask");
   PipelinedLoad &planned = loads.emplace_back();
   planned.load = load;
   planned.slot = *slot;

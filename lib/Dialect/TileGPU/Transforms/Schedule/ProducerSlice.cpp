@@ -39,7 +39,7 @@ void ProducerSlice::needLoop(scf::ForOp loop) {
       isUncounted = true;
       need(around.getConditionOp().getCondition());
     } else {
-      return refuse("it is inside of what is neither a loop nor a branch");
+      return refuse("it is in an op that is neither a loop nor a branch");
     }
   }
 }
@@ -79,7 +79,7 @@ void ProducerSlice::needArgument(BlockArgument argument) {
     need(loop.getInits()[number]);
     need(loop.getYieldOp().getOperand(number));
   } else {
-    refuse("what it needs is a variable of neither a loop nor the kernel");
+    refuse("it depends on a block argument of neither a loop nor the kernel");
   }
 }
 
@@ -96,7 +96,7 @@ void ProducerSlice::needResult(OpResult result) {
     need(branch.thenYield().getOperand(number));
     need(branch.elseYield().getOperand(number));
   } else {
-    refuse("what it needs comes out of what is neither a loop nor a branch");
+    refuse("it depends on a result of an op that is neither a loop nor a branch");
   }
 }
 
@@ -129,10 +129,10 @@ void ProducerSlice::tell(Value value) {
   auto integer = dyn_cast<IntegerType>(type);
   if (!isa<IndexType, tile::PointerType, TensorMapType>(type) &&
       (!integer || integer.getWidth() > 64))
-    return refuse("its bounds or conditions depend on numbers that are no integers");
+    return refuse("its bounds or conditions depend on values that are no integers");
   // A message in each iteration, and nothing would be copied ahead.
   if (llvm::any_of(copied, [&](scf::ForOp loop) { return loop->isProperAncestor(op); }))
-    return refuse("an index is loaded in the loop, or comes out of a loop or branch there");
+    return refuse("an index is loaded in the loop, or is a result of a loop or branch in it");
   told.insert(value);
 }
 

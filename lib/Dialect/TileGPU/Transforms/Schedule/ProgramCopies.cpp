@@ -13,7 +13,7 @@ std::optional<ScheduledCopy> tessera::tilegpu::getProgramCopy(tile::FuncOp kerne
     return std::nullopt;
   };
   if (load->getBlock() != &kernel.getBody().front())
-    return refuse("it is not done once a program");
+    return refuse("it does not run once a program");
   ScheduledCopy copy;
   copy.load = load;
   for (Operation *user : load->getUsers()) {
@@ -28,7 +28,7 @@ std::optional<ScheduledCopy> tessera::tilegpu::getProgramCopy(tile::FuncOp kerne
         return refuse("its tile is used by " + use->getName().getStringRef());
   }
   if (getReaders(copy).empty())
-    return refuse("nobody looks at its tile");
+    return refuse("its tile is unused");
   copy.tile = copy.buffers.front().getType();
   return copy;
 }

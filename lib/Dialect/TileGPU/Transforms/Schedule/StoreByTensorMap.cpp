@@ -134,9 +134,9 @@ static std::string whyNotLater(tile::StoreOp store, AccessAnalysis &analysis,
     AccessPair pair;
     if (conditions.add(order.mayPass(store, op, *across), analysis, pair))
       return WalkResult::advance();
-    why = pair.other.isAnywhere() ? "the kernel orders memory, or writes to it otherwise"
-          : pair.other.writes     ? "another store may write there"
-                                  : "a load may read it afterwards";
+    why = pair.other.isAnywhere() ? "the kernel orders memory, or accesses unknown addresses"
+          : pair.other.writes     ? "another store may write the same elements"
+                                  : "a load may read its elements afterwards";
     return WalkResult::interrupt();
   });
   return why;
@@ -147,9 +147,9 @@ static std::string whyNotLater(tile::StoreOp store, AccessAnalysis &analysis,
 static std::string whyNotLaterInLoop(tile::StoreOp store, const BoxAccess &box) {
   auto loop = store->getParentOfType<LoopLikeOpInterface>();
   if (!loop)
-    return "its array is found in memory";
+    return "the address of its array is loaded";
   if (!box.isKnownOutside(loop))
-    return "its array is found in memory, in the loop that stores it";
+    return "the address of its array is loaded, in the loop that stores it";
   bool isAlone = true;
   loop->walk([&](Operation *op) {
     if (op == store || op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isInPartition(op))
@@ -159,7 +159,7 @@ static std::string whyNotLaterInLoop(tile::StoreOp store, const BoxAccess &box) 
     });
   });
   return isAlone ? ""
-                 : "its array is found in memory, and something else comes to memory meanwhile";
+                 : "the address of its array is loaded, and the loop has other accesses to memory";
 }
 
 /// The buffer for a piece of a tile, some columns of it. Null if there are no such pieces, or
@@ -195,7 +195,7 @@ static std::optional<BoxAccess> getStoredBox(tile::StoreOp store, AccessAnalysis
                                              LaunchConditions &conditions, std::string &why) {
   // TMA writes to the second-level cache, and knows how soon lines may leave it.
   if (store.getCache() == tile::CacheModifier::WB || store.getCache() == tile::CacheModifier::WT) {
-    why = "it says how to cache";
+    why = "it has a cache modifier";
     return std::nullopt;
   }
   std::optional<BoxAccess> box = getBoxAccess(store, analysis, &why);
@@ -289,7 +289,7 @@ std::string StoreRewriter::plan(tile::StoreOp store) {
   while (!fits())
     planned.pieces *= 2;
   if (!planned.buffer || !canMoveByTensorMap(*box, planned.buffer, &why))
-    return "there is no shared memory left for its tile";
+    return "shared memory has no room for its tile";
   if (box->isFoundByKernel())
     planned.tiles = store->getParentOfType<LoopLikeOpInterface>();
   planned.box = std::move(*box);
@@ -318,7 +318,7 @@ void StoreRewriter::dropThoseBesideThreads() {
     auto *dropped = llvm::find_if(stores, isBesideThreads);
     if (dropped == stores.end())
       return;
-    remarkOnThreads(dropped->store, "threads store what lies beside it");
+    remarkOnThreads(dropped->store, "threads store adjacent elements");
     Block *block = dropped->store->getBlock();
     bool waited = dropped->isWaitedFor;
     dropped = stores.erase(dropped);

@@ -273,8 +273,9 @@ bool Specializer::planSlots() {
     if (fitting > 2 && countPrograms(tiles + words) < countPrograms(tiles)) {
       --fitting;
       emitRemark(first, RemarkKind::FewerStages)
-          << "loop copies for itself with " << named("stages", fitting) << " stages, not "
-          << named("wanted", least) << ": with another one fewer programs share an SM";
+          << "loop copies without a producer warp in " << named("stages", fitting)
+          << " stages, not " << named("wanted", least)
+          << ": one more would reduce the programs on an SM";
       least = fitting;
     }
   } else if (llvm::all_of(loops, [](const BoxLoop &planned) { return planned.asyncDot; })) {
@@ -317,7 +318,7 @@ bool Specializer::planSlots() {
                   "two stages of " + Twine(perSlot) + " bytes do not fit into shared memory");
   if (slots < least)
     emitRemark(first, RemarkKind::FewerStages)
-        << (copiesForItself ? "loop copies for itself with " : "loop is specialised with ")
+        << (copiesForItself ? "loop copies without a producer warp in " : "loop is specialised in ")
         << named("stages", slots) << " stages, not " << named("wanted", least) << ": a stage takes "
         << named("stage_bytes", perSlot) << " bytes of shared memory";
   return true;
@@ -422,11 +423,11 @@ void Specializer::planMessages() {
 bool Specializer::planOwnCopies() {
   scf::ForOp first = loops.front().loop;
   if (!whyNotTold.empty())
-    whyItCopies = (hasLoopsInPlace() ? "the kernel finds its arrays in memory, and "
-                                     : "a producer cannot be told: ") +
+    whyItCopies = (hasLoopsInPlace() ? "the kernel loads addresses of its arrays, and "
+                                     : "a producer cannot receive a value: ") +
                   whyNotTold;
   else
-    whyItCopies = sharedPrograms > 1 ? "more programs share an SM without warps for copies"
+    whyItCopies = sharedPrograms > 1 ? "more programs share an SM without producer warps"
                                      : describeBound(first, machine);
   for (BoxLoop &planned : loops) {
     if (planned.asyncDot && !hasLoopsInPlace())
@@ -453,7 +454,8 @@ bool Specializer::plan() {
     return false;
   // Which threads these are is another question where there are others than the program's.
   if (Operation *barrier = findWaitForThreads(kernel))
-    return refuse(candidates.front(), "there is foreign code that may have a barrier", barrier);
+    return refuse(candidates.front(),
+                  "inline assembly or an external function may contain a barrier", barrier);
   for (scf::ForOp loop : candidates)
     if (!planLoop(loop))
       unplanned.push_back(loop);
@@ -464,7 +466,7 @@ bool Specializer::plan() {
   // Rings of other loops, which copy by cp.async, are counted nowhere.
   if (sharedPrograms > 1 && !unplanned.empty())
     return refuse(loops.front().loop,
-                  "more programs share an SM without warps for copies, and another loop is not "
+                  "more programs share an SM without producer warps, and another loop is not "
                   "specialised",
                   unplanned.front());
   planMessages();
@@ -477,7 +479,7 @@ bool Specializer::plan() {
   if (!copiesForItself && !unplanned.empty() &&
       getWantedRegisters() > WarpRegisters(warps, programs).alone)
     return refuse(loops.front().loop,
-                  "beside a producer warp another loop would have too few registers",
+                  "another loop would have too few registers with a producer warp",
                   unplanned.front());
   return true;
 }
@@ -526,7 +528,7 @@ void Specializer::propose() {
   if (copiesForItself) {
     scf::ForOp loop = loops.front().loop;
     emitRemark(loop, RemarkKind::LoopCopiesForItself)
-        << "loop copies for itself: " << named("reason", whyItCopies);
+        << "loop copies without a producer warp: " << named("reason", whyItCopies);
   } else {
     kernel->setAttr(kKernelScheduleAttr, getKernelSchedule());
   }
