@@ -196,11 +196,12 @@ void CompiledKernel::checkCertainAccesses(ArrayRef<int32_t> grid, ArrayRef<uint6
       continue;
     fault->kernel = metadata.name;
     UserError found = describeAccessFault(*fault);
-    UserError error(
-        "E088",
-        found.message + (access.isMasked ? ": the mask of the " + access.access + " lets it pass"
-                                         : ": the " + access.access + " has no mask"),
-        access.isMasked ? "compare with the number of elements in the mask, or pass a larger array"
+    UserError error("E088",
+                    found.message + (access.isMasked ? ": the mask of the " + access.access +
+                                                           " does not exclude it"
+                                                     : ": the " + access.access + " has no mask"),
+                    access.isMasked
+                        ? "compare with the number of elements in the mask, or pass a larger array"
                         : "give it a mask, as `mask=i < n` for an index i and n elements, or pass "
                           "a larger array");
     error.location = found.location;

@@ -212,7 +212,7 @@ static cuda::ArrayRange toRange(const LaunchRange &range,
     if (!dim.first.empty()) {
       first = cuda::ProgramBound::parse(dim.first, arguments.size());
       if (!first)
-        throw UserError("E062", "a range begins at an entry that is no bound");
+        throw UserError("E062", "the first index of a range is not a valid bound");
     }
     result.dims.push_back({toLaunchExpression(dim.extent, arguments),
                            toLaunchExpression(dim.stride, arguments), std::move(first)});
@@ -250,7 +250,7 @@ static void readProgramBounds(ModuleOp module, KernelMetadata &metadata) {
     auto text = dyn_cast<StringAttr>(bound);
     if (!text || !cuda::ProgramBound::parse(text.getValue(), metadata.arguments.size()))
       throw UserError("E062", ("the module's attribute '" + tile::kProgramBoundsAttr +
-                               "' has an entry that is no bound")
+                               "' has an entry that is not a valid bound")
                                   .str());
     metadata.programBounds.push_back(text.str());
   }
@@ -264,7 +264,7 @@ static void readDivisibleSum(ModuleOp module, KernelMetadata &metadata) {
     return;
   if (!cuda::ProgramBound::parse(sum.getUpper(), metadata.arguments.size()))
     throw UserError("E062", ("the module's attribute '" + tilegpu::kDivisibleSumAttr +
-                             "' does not say where the loop ends")
+                             "' lacks the end of the loop")
                                 .str());
   auto pair = module->getAttrOfType<IntegerAttr>(tilegpu::kDivisibleProgramAttr);
   metadata.divisibleSum = {sum.getUpper().str(), sum.getLower(),    sum.getStep(),
@@ -319,7 +319,7 @@ static bool getBool(DictionaryAttr dictionary, llvm::StringRef name) {
 void tessera::readKernelAttributes(ModuleOp module, KernelMetadata &metadata) {
   auto arguments = module->getAttrOfType<ArrayAttr>(kArguments);
   if (!arguments)
-    throw UserError("E062", "the module does not tell the kernel's arguments",
+    throw UserError("E062", "the module lacks the kernel's arguments",
                     "keep the attribute 'tile.arguments' that is on it in dumped stages");
   metadata.arguments.clear();
   for (auto argument : arguments.getAsRange<DictionaryAttr>())
@@ -368,7 +368,7 @@ void tessera::readKernelMetadata(const llvm::Module &module, KernelMetadata &met
   if (node && node->getNumOperands() == 1 && node->getOperand(0)->getNumOperands() == 1)
     text = llvm::dyn_cast<llvm::MDString>(node->getOperand(0)->getOperand(0));
   if (!text)
-    throw UserError("E062", "the LLVM IR does not tell about its kernel",
+    throw UserError("E062", "the LLVM IR lacks its kernel's metadata",
                     "keep the metadata '!tessera.kernel' of the dumped stage");
   KernelMetadata read = KernelMetadata::fromJSON(text->getString());
   metadata.name = read.name;

@@ -59,7 +59,7 @@ TileValue TileBuilder::toTensor(const Operand &operand) {
   if (operand.isValue())
     return operand.value();
   if (operand.isNone())
-    throw UserError("E029", "None is no number", "pass a number or a tile");
+    throw UserError("E029", "None is not a number", "pass a number or a tile");
   return constant(operand, operand.type());
 }
 

@@ -240,7 +240,7 @@ static void checkAssembly(StringRef text, int64_t numOperands) {
           ("the assembly has `" + text.substr(at, 8).split('\n').first +
            "`, which is none of its " + llvm::Twine(numOperands) + " operands")
               .str(),
-          "results are counted from $0, operands go on from there; a dollar sign is $$");
+          "results are counted from $0, and operands continue the count; a dollar sign is $$");
     ++at;
   }
 }

@@ -52,7 +52,7 @@ static bool fits(__int128 literal, DType dtype) {
 
 ValueType Operand::type() const {
   if (isNone())
-    throw UserError("E029", "None is no number", "pass a number, a pointer or a tile");
+    throw UserError("E029", "None is not a number", "pass a number, a pointer or a tile");
   if (isValue())
     return value().type;
   if (isFloatLiteral())
@@ -114,7 +114,7 @@ DType tessera::promote(DType a, DType b, bool division, StringRef symbol) {
     if (isFloat8(a) && isFloat8(b))
       return a == b ? a : DType::FP16;
     throw UserError("E029", (symbol + " of " + getName(a) + " and " + getName(b)).str(),
-                    "an 8-bit float meets no integer; cast one of them first, as with "
+                    "8-bit floats and integers do not mix; cast one of them first, as with "
                     "x.to(tl.float16)");
   }
   if (division && isSignedInteger(a) != isSignedInteger(b))
@@ -228,7 +228,7 @@ SmallVector<int64_t> tessera::broadcastShapes(const ValueType &a, const ValueTyp
                       "cannot broadcast " + toString(a) + " with " + toString(b) +
                           ": their extents along dimension " + std::to_string(pad + i) +
                           " differ and neither is 1",
-                      "shapes are aligned at the last dimension; put in dimensions of extent 1 "
+                      "shapes are aligned at the last dimension; insert dimensions of extent 1 "
                       "with x[:, None] or x[None, :]");
     }
   }

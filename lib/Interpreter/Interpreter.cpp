@@ -52,9 +52,9 @@ std::string interpreter::describeLocation(Location location) {
 const OpTable::Handler &OpTable::find(Operation *op) const {
   auto found = handlers.find(op->getName().getTypeID());
   if (found == handlers.end())
-    throw InternalError(llvm::formatv("the interpreter runs tile IR and knows no '{0}' (at {1})",
-                                      op->getName().getStringRef(),
-                                      describeLocation(op->getLoc())));
+    throw InternalError(
+        llvm::formatv("the interpreter runs tile IR, and does not support '{0}' (at {1})",
+                      op->getName().getStringRef(), describeLocation(op->getLoc())));
   return found->second;
 }
 

@@ -359,7 +359,7 @@ void LoadedKernel::fail(int code, int device, const int32_t grid[3]) const {
       check(code, doing);
     } catch (DriverError &error) {
       throw DriverError(code, error.message +
-                                  "; a kernel that was launched before has failed, and this process"
+                                  "; an earlier kernel has failed, and this process"
                                   " can use the GPU no more; the last were " +
                                   launchLog.describe());
     }

@@ -90,7 +90,7 @@ std::unique_ptr<Module> readLibrary(const ExternFunction &function, LLVMContext 
   raw_string_ostream stream(problem);
   if (verifyModule(*library, &stream))
     fail(function,
-         "the library '" + path + "' is no valid LLVM IR: " + StringRef(problem).rtrim().str());
+         "the library '" + path + "' is not valid LLVM IR: " + StringRef(problem).rtrim().str());
   // IR without a triple is for any machine.
   const Triple &triple = library->getTargetTriple();
   if (!triple.str().empty() && triple.getArch() != Triple::nvptx64)
@@ -99,8 +99,7 @@ std::unique_ptr<Module> readLibrary(const ExternFunction &function, LLVMContext 
   for (StringRef name : {"llvm.global_ctors", "llvm.global_dtors"})
     if (library->getNamedGlobal(name))
       fail(function,
-           "the library '" + path + "' has code to run when it is loaded (" + name +
-               "), and kernels have no such moment",
+           "the library '" + path + "' has initialisers (" + name + "), which kernels cannot run",
            "initialise its globals with constants");
 
   // If an intrinsic is another machine's, LLVM ends the process.
@@ -140,7 +139,7 @@ void checkFunction(const ExternFunction &function, Module &library, const Functi
           best = distance, near = other.getName().str();
     fail(function,
          "the library '" + function.library + "' has no function '" + function.symbol + "'",
-         near.empty() ? "C++ functions want extern \"C\" to have their plain names"
+         near.empty() ? "declare C++ functions as extern \"C\", which gives them their plain names"
                       : "did you mean '" + near + "'?");
   }
   if (found->hasLocalLinkage())

@@ -238,7 +238,7 @@ PtxasResult Run::getResult(std::optional<int> status, StringRef ptx) {
   if (!status)
     throw UserError("E063",
                     "ptxas took longer than " + std::to_string(int(options.timeoutSeconds)) + " s",
-                    "give it smaller tiles, or more time with TESSERA_PTXAS_TIMEOUT");
+                    "use smaller tiles, or allow more time with TESSERA_PTXAS_TIMEOUT");
   // A single instruction needs too many: wgmma has all of its accumulators in registers.
   if (*status != 0 && StringRef(result.log).contains("(C7602)"))
     throw InsufficientRegisters("E063", "a dot takes more registers than a thread may have",
@@ -248,9 +248,9 @@ PtxasResult Run::getResult(std::optional<int> status, StringRef ptx) {
   result.cubin = folder.read(kCubin).value_or("");
   if (std::string problem = findProblemOfCubin(result.cubin, findEntries(ptx)); !problem.empty())
     throw UserError("E063",
-                    "'" + options.path + "' reports success, but the cubin that it wrote is no " +
-                        "whole one: " + problem,
-                    "see that the disk of the temporary directory (TMPDIR) is not full, and that "
+                    "'" + options.path + "' reports success, but the cubin that it wrote is " +
+                        "incomplete: " + problem,
+                    "check that the disk of the temporary directory (TMPDIR) is not full, and that "
                     "TESSERA_PTXAS names NVIDIA's ptxas");
   result.version = getVersionOf(result.cubin, options.path);
   parsePtxasLog(result.log, result);
@@ -319,7 +319,7 @@ std::string tessera::findPtxas(StringRef setting) {
     return "";
   if (!setting.empty()) {
     if (!sys::fs::can_execute(setting))
-      throw UserError("E063", "'" + setting.str() + "' is no program that can be run",
+      throw UserError("E063", "'" + setting.str() + "' is not a program that can be run",
                       "set TESSERA_PTXAS to the path of ptxas");
     return setting.str();
   }
@@ -346,7 +346,7 @@ std::string tessera::getPtxasVersion(StringRef path) {
   if (!error.empty())
     throwCannotRun(path.str(), error);
   if (process.wait(/*timeoutSeconds=*/30) != 0)
-    throw UserError("E063", "'" + path.str() + "' does not tell its version",
+    throw UserError("E063", "'" + path.str() + "' does not print its version",
                     "set TESSERA_PTXAS to the path of ptxas");
   return findVersion(folder.read(kLog).value_or("")).str();
 }

@@ -102,7 +102,7 @@ def build_library(
     on_gpu = {target in gpu_machines() for target in targets}
     if len(on_gpu) > 1:
         raise ArgumentError(
-            "E079", "one library is for CPUs and for GPUs", "build two, with names of their own"
+            "E079", "the targets are CPUs and GPUs", "build a library for each, with another --name"
         )
     for target in targets:
         if target.partition("_")[0] == "sm" and target not in gpu_machines():
@@ -114,8 +114,8 @@ def build_library(
     if len({target.partition(":")[0] == "aarch64" for target in targets}) > 1:
         raise ArgumentError(
             "E079",
-            f"one library is for {' and '.join(targets)}, which no program can be at once",
-            "build one for each architecture",
+            f"one program cannot use code for {' and '.join(targets)}",
+            "build a library for each architecture",
         )
     functions: list[Function] = []
     objects: list[Path] = []
@@ -136,7 +136,7 @@ def build_library(
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ArgumentError(
-            "E079", f"two kernels have one name in C, {twice}", "rename one of the functions"
+            "E079", f"two kernels have the same name in C, {twice}", "rename one of the functions"
         )
     written = folder / f"{name}.h"
     written.write_text(header(name, functions))
@@ -206,7 +206,7 @@ class _Specialisation:
                 raise ArgumentError(
                     "E079",
                     f"parameter `{parameter}` of `{kernel.__name__}` is a tuple or a descriptor",
-                    "pass its parts as parameters of their own",
+                    "pass its parts as separate parameters",
                 )
         self.compiled: CompiledKernel = compile(named, signature, **{**options, **where})
         self.limits = self.compiled._kernel.limits()

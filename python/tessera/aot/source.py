@@ -112,7 +112,7 @@ class Function(NamedTuple):
 def c_name(name: str) -> str:
     """A parameter's name in C. Raises ArgumentError (E079) if it has none there."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or not name.isascii():
-        raise ArgumentError("E079", f"`{name}` is no name in C", "use letters of ASCII")
+        raise ArgumentError("E079", f"`{name}` is not a valid name in C", "use ASCII letters")
     return f"{name}_" if name in _RESERVED or name.startswith("tessera_") else name
 
 

@@ -120,7 +120,7 @@ class Function(KernelInterface):
             name = self._taken[0] if self._taken else ""
             raise ArgumentError(
                 "E076",
-                f"a call of `{self.__name__}` without an array cannot tell what to return",
+                f"a call of `{self.__name__}` without an array cannot choose the library of its outputs",
                 f"pass an array for `{name}`" if name else f"launch {self.__name__}[grid](...)",
             )
         if has_jax:
@@ -307,7 +307,7 @@ def function(
             )
         parsed = None
         if shapes is not None and outputs is not None:
-            raise _mistake("@function has both `shapes` and `outputs`", "say one of them")
+            raise _mistake("@function has both `shapes` and `outputs`", "give only one of them")
         if shapes is not None:
             try:
                 parsed = parse_shapes(shapes)
@@ -320,7 +320,7 @@ def function(
                 'write @function("x[n], y -> out[n / BLOCK]")',
             )
         elif grid is None:
-            raise _mistake("@function has `outputs`, but no `grid`", "say both")
+            raise _mistake("@function has `outputs`, but no `grid`", "give both")
         for name, ask in (outputs or {}).items():
             if name not in names:
                 raise _mistake(_no_parameter(name, fn), _near(name, names))
@@ -343,7 +343,7 @@ def _check_names(fn: Any, names: Sequence[str], shapes: Shapes, grid: Optional[G
         if array.name in shapes.extent_names:
             raise _mistake(
                 f"`{array.name}` is the name of an extent and of an argument",
-                "name the extent otherwise",
+                "rename the extent",
             )
     blocked: list[Extent] = []
     for array in shapes.outputs:
@@ -361,11 +361,9 @@ def _check_names(fn: Any, names: Sequence[str], shapes: Shapes, grid: Optional[G
         if not blocked:
             blocked = extents
     if grid is not None and blocked:
-        raise _mistake("@function has both blocks and `grid`", "say one of them")
+        raise _mistake("@function has both blocks and `grid`", "give only one of them")
     if grid is None and not blocked:
-        raise _mistake(
-            "nothing says what the grid is", 'write a block, as in "out[n / BLOCK]", or `grid=`'
-        )
+        raise _mistake("the grid is undefined", 'write a block, as in "out[n / BLOCK]", or `grid=`')
     if len(blocked) > 3:
         raise _mistake(f"the grid would have {len(blocked)} axes", "a grid has up to three")
 

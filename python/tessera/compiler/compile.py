@@ -231,7 +231,7 @@ def compile_stage(path: str, options: CompileOptions) -> _C.Kernel:
     if stage not in stages:
         raise LaunchError(
             "E062",
-            f"{path!r} is not named like the file of a stage that can be compiled from",
+            f"{path!r} is not the name of a stage's file",
             "name it <kernel>.<stage>.<suffix>, the stage one of " + ", ".join(stages),
         )
     try:

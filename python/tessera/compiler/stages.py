@@ -59,7 +59,7 @@ class Stages(Mapping[str, Any]):
                 "pip install 'nvidia-cuda-nvcc>=13.3', or set TESSERA_PTXAS",
             )
         if text is None:
-            raise KeyError(f"stage {name!r} lies before the one that this kernel was compiled from")
+            raise KeyError(f"stage {name!r} precedes the stage that this kernel was compiled from")
         return text
 
     def __getstate__(self) -> dict[str, Any]:

@@ -134,7 +134,7 @@ class Aggregates(Part):
         result = self._special(value, "__getitem__", [index])
         if result is NotImplemented:
             raise UserMistake(
-                "E029", f"{describe(value)} is not indexed", "give the class a `__getitem__`"
+                "E029", f"{describe(value)} cannot be indexed", "give the class a `__getitem__`"
             )
         return result
 

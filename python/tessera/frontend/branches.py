@@ -243,7 +243,7 @@ class Branches(Part):
             raise UserMistake(
                 "E037",
                 f"a {type} is assigned on one path only",
-                "make it before the `if`",
+                "assign it before the `if`, too",
             )
         element = type.scalar
         if element.is_ptr():

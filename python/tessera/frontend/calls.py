@@ -197,7 +197,7 @@ class Calls(Part):
         if home in ("numpy", "torch") and not _is_kept(result):
             raise UserMistake(
                 "E016",
-                f"`{name}` of {home} gives {describe(result)}, which is no constant of a kernel",
+                f"`{name}` of {home} gives {describe(result)}, which cannot be a constant of a kernel",
                 "call functions that give numbers, strings or types",
             )
         return result
@@ -273,7 +273,7 @@ class Calls(Part):
             names = [walker.fn.__name__ for walker in stack[same[0] :]] + [callee.fn.__name__]
             raise UserMistake(
                 "E009",
-                f"recursion that never ends: {' -> '.join(names)}",
+                f"infinite recursion: {' -> '.join(names)}",
                 "write a loop, or recurse on a constexpr that gets smaller",
             )
         if len(stack) >= MAX_CALL_DEPTH:

@@ -223,8 +223,8 @@ class Expressions(Part):
         shown = ast.unparse(node.value) if isinstance(node, ast.Attribute) else "the argument"
         raise UserMistake(
             "E012",
-            f"`{shown}` is a pointer ({describe(value)}), which knows no `{name}` of its array",
-            "pass what is needed as an argument: x.shape[0], x.stride(0) where the kernel is launched",
+            f"`{shown}` is a pointer ({describe(value)}), which does not have the `{name}` of its array",
+            "pass it as an argument: x.shape[0] or x.stride(0) at the launch",
             node=node,
         )
 

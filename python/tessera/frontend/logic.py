@@ -74,8 +74,8 @@ class Logic(Part):
             tile = next(value for value in operands if isinstance(value, tensor) and value.shape)
             raise UserMistake(
                 "E032",
-                f"`{word}` of {describe(tile)} and {describe(number)}: that of tiles is about "
-                "truths",
+                f"`{word}` of {describe(tile)} and {describe(number)}: for tiles, it gives truth "
+                "values only",
                 f"choose elements with tl.where(x != 0, {'number, x' if is_and else 'x, number'})",
                 node=node,
             )

@@ -459,7 +459,7 @@ class Loops(Part):
         if isinstance(left, tensor):
             raise UserMistake(
                 "E041",
-                "a `while` on constants is left on a condition known at run time",
+                "a `while` on constants ends on a condition that is known only at run time",
                 "write `while True:`, or a condition known at run time",
             )
         self._restore(outer)

@@ -128,9 +128,9 @@ class PythonBuiltins(Part):
             if isinstance(value, float) and (value != value or str(value) == "-0.0"):
                 raise UserMistake(
                     "E029",
-                    f"{name} of the constants {', '.join(map(repr, values))}, of which Python gives "
-                    "one or the other by their order",
-                    f"use tl.{name}imum, which says what becomes of a NaN",
+                    f"{name} of the constants {', '.join(map(repr, values))}, whose result in Python "
+                    "depends on their order",
+                    f"use tl.{name}imum, which defines the result for a NaN",
                 )
 
     def _abs(self, args: list[Any], kwargs: dict[str, Any]) -> Any:

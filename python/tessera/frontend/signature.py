@@ -89,7 +89,7 @@ def kernel_name(fn: JITCallable, specs: Sequence[ArgSpec]) -> str:
     constants = {name: spec.value for name, spec in named if isinstance(spec, known)}
     name = name_of(Specialisation(constants, {name: spell(spec) for name, spec in named}))
     if not isinstance(name, str) or not name:
-        raise ValueError(f"the `repr` of `{fn.__name__}` returns {name!r} for a name")
+        raise ValueError(f"the `repr` of `{fn.__name__}` returns {name!r}, which is not a name")
     # The names that assemblers accept.
     return "".join(c if c.isascii() and (c.isalnum() or c in "_$") else "_" for c in name)
 

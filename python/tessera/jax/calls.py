@@ -100,7 +100,7 @@ def call(
     if not outputs:
         raise ArgumentError(
             "E057",
-            "out_shape is empty, and a program of JAX leaves out calls without a result",
+            "out_shape is empty, and JAX removes calls without a result",
             "return what the kernel writes",
         )
     names = getattr(kernel, "arg_names", None)
@@ -223,9 +223,9 @@ def _call(
         if wanted != outputs[output]:
             raise ArgumentError(
                 "E057",
-                f"output {output} is to be what an argument of {wanted[1]}{list(wanted[0])} "
-                f"becomes, and is {outputs[output][1]}{list(outputs[output][0])}",
-                "give both one shape and one type",
+                f"output {output} aliases an argument of {wanted[1]}{list(wanted[0])}, and is "
+                f"{outputs[output][1]}{list(outputs[output][0])}",
+                "give both the same shape and type",
             )
     plan = Plan(
         kernel,
@@ -319,8 +319,8 @@ def compile_plan(
             raise ArgumentError(
                 "E057",
                 f"kernel `{plan.kernel.__name__}` writes to argument `{item.name}`, and arrays of "
-                "JAX never change",
-                "name it in input_output_aliases: that output is what the argument becomes",
+                "JAX are immutable",
+                "name it in input_output_aliases: that output is then the changed argument",
             )
     code = compiled._kernel.serialize()
     return Compiled(code, hashlib.sha256(code).hexdigest(), filled, grid)

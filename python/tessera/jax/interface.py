@@ -73,7 +73,7 @@ def interface_version(headers: Path) -> tuple[int, int]:
     except OSError as error:
         raise UnsupportedError(
             "E077",
-            f"jaxlib {_jaxlib_version()} does not say which version of XLA's interface it has: "
+            f"jaxlib {_jaxlib_version()} does not report the version of XLA's interface: "
             f"{error}",
             "install jaxlib anew, with its headers",
         ) from None

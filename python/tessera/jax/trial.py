@@ -34,4 +34,4 @@ def run_small_program(call: Callable[..., Any]) -> None:
         with jax.ensure_compile_time_eval():  # the caller may be in the middle of a trace
             result = numpy.asarray(compiled(x))
         if not numpy.array_equal(result, 3 * (x + 2)):
-            raise RuntimeError("a kernel in a program of JAX computed something else")
+            raise RuntimeError("a kernel in a program of JAX computed a wrong result")

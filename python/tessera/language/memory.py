@@ -467,8 +467,8 @@ def polled_type(pointer: Any, expected: Any, timeout: Any) -> Any:
     if isinstance(number, int) and not fits(number, pointee):
         raise UserMistake(
             "E028",
-            f"atomic_poll waits for {number}, which is no {pointee}",
-            "wait for what memory may hold",
+            f"atomic_poll waits for {number}, which does not fit {pointee}",
+            "wait for a value of that type",
         )
     nanoseconds = known_value(timeout)
     if isinstance(nanoseconds, int) and nanoseconds < 0:

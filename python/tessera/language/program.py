@@ -337,7 +337,7 @@ def require_cuda(name: str, why: str, guard: str = "is_cuda()") -> None:
     if getattr(active.session.options, "target", "cuda") == "cpu":
         raise UserMistake(
             "E030",
-            f"`{name}` {why}, and this kernel is built for the CPU",
+            f"`{name}` {why}, and this kernel is compiled for the CPU",
             f"guard it: if tl.target_info.{guard}: ...",
         )
 

@@ -614,8 +614,8 @@ def _refuse_tiles(what: str, args: tuple[Any, ...], results: tuple[Any, ...]) ->
         return
     raise UserMistake(
         "E030",
-        f"the function of {what} makes {describe(wrong[0])}: it is one of scalars",
-        "compute the tile outside, and what is needed of it for each element",
+        f"the function of {what} makes {describe(wrong[0])}, but may compute with scalars only",
+        "compute the tile outside, and pass it as an operand",
     )
 
 
@@ -656,9 +656,9 @@ def _refuse_in_scalar_function(what: str, name: str, args: tuple[Any, ...]) -> N
     each = "each element" if what == "map_elementwise" else "pairs of elements"
     raise UserMistake(
         "E030",
-        f"the function of {what} calls {'a volatile load' if once else _EFFECTS[name]}: it is run for "
-        f"{each}, in an order and on threads of its own",
-        "do it before or after",
+        f"the function of {what} calls {'a volatile load' if once else _EFFECTS[name]}, but runs for "
+        f"{each}, in any order and on any threads",
+        "call it before or after",
     )
 
 

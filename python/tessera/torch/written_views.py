@@ -77,7 +77,7 @@ def _refuse_expanded(node: torch.fx.Node) -> None:
             raise ArgumentError(
                 "E054",
                 f"argument `{name}` of kernel `{kernel.__name__}` is written in a compiled function, "
-                f"and is an expanded tensor, with several elements in one place (shape "
+                f"and is an expanded tensor, with several elements at one address (shape "
                 f"{tuple(value.size())}, strides {tuple(value.stride())})",
                 "pass the tensor that was expanded, or a copy: x.contiguous()",
             )

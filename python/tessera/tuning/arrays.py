@@ -203,8 +203,8 @@ def find_changed(
         if region is None:
             if access.is_loaded or is_named:
                 warn_of_machine(
-                    f"tessera: nothing tells how long the array `{access.pointer.name}` is, so runs "
-                    "that measure the kernel change it for good"
+                    f"tessera: the length of the array `{access.pointer.name}` is unknown, so runs that "
+                    "measure the kernel change it permanently"
                 )
             continue
         others = (regions[other.pointer.slot] for other in loaded)

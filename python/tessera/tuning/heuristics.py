@@ -219,6 +219,6 @@ def number_of(value: Any, whose: str) -> float:
         number = float(value)
     except (TypeError, ValueError):
         raise TuningError(
-            "E059", f"{whose} returned {shown(value)}", "return a number, the less the better"
+            "E059", f"{whose} returned {shown(value)}", "return a number; less is better"
         ) from None
     return math.inf if math.isnan(number) else number

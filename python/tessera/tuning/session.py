@@ -182,7 +182,7 @@ class _Session:
         error = TuningError(
             "E059",
             f"{text} of kernel `{self._kernel}` works:{lines}",
-            "the reasons are those of the configurations alone; mend one, or add others",
+            "fix one of them, or add others",
         )
         error.failures = failures
         error.__cause__ = first
@@ -200,7 +200,7 @@ class _Session:
             warnings.warn(f"tessera: {message} (E059)", TuningWarning, stacklevel=2)
             if differing.is_majority:
                 self._failures[working[index]] = LaunchError(
-                    "E059", message, "it is not chosen; find out which of the results is right"
+                    "E059", message, "it is not chosen; check which of the results is right"
                 )
         return self._working()
 

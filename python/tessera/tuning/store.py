@@ -69,23 +69,23 @@ class Result:
     def __init__(self, fields: Any) -> None:
         """Raises ValueError if these are not the fields of a result."""
         if not isinstance(fields, dict):
-            raise ValueError("it is no object")
+            raise ValueError("it is not an object")
         for name, kind in _FIELDS.items():
             value = fields.get(name)
             if kind is float and isinstance(value, int):
                 value = float(value)
             if not isinstance(value, kind) or isinstance(value, bool):
-                raise ValueError(f"`{name}` is not what it has to be")
+                raise ValueError(f"`{name}` is missing or has the wrong type")
         self.fields = {name: fields[name] for name in _FIELDS}
         if not 0 <= self.fields["best"] < len(self.fields["configs"]):
-            raise ValueError("`best` is no configuration's number")
+            raise ValueError("`best` is not the number of a configuration")
         if len(self.fields["timings"]) != len(self.fields["configs"]):
-            raise ValueError("there is not a time for each configuration")
+            raise ValueError("the number of times is not that of configurations")
         if not all(timing is None or _is_timing(timing) for timing in self.fields["timings"]):
-            raise ValueError("a time is not what it has to be")
+            raise ValueError("a time is invalid")
         # Those that a calendar has.
         if not 0 <= self.fields["date"] < 1 << 37 or not math.isfinite(self.fields["seconds"]):
-            raise ValueError("`date` or `seconds` is not what it has to be")
+            raise ValueError("`date` or `seconds` is out of range")
 
     @property
     def id(self) -> bytes:

@@ -513,7 +513,7 @@ def refused(
 
 def test_what_cannot_be_built(tmp_path) -> None:
     plain = "*fp32, fp32, *fp32, i32, 64"
-    refused(tmp_path, "`a-b` is no name in C", (scale, (plain,)), name="a-b")
+    refused(tmp_path, "`a-b` is not a valid name in C", (scale, (plain,)), name="a-b")
     refused(tmp_path, "`main` is reserved", (scale, (plain,)), name="main")
     refused(tmp_path, "for CPUs and for GPUs", (scale, (plain,)), targets=("native", "sm_80"))
     refused(tmp_path, "several types", (scale, (plain, "*fp64, fp32, *fp32, i32, 64")))
@@ -522,7 +522,7 @@ def test_what_cannot_be_built(tmp_path) -> None:
     refused(tmp_path, "no code for sm_12", (scale, (plain,)), targets=("sm_12",))
     refused(tmp_path, "for each architecture", (scale, (plain,)), targets=("native", "aarch64"))
     refused(tmp_path, "one name", (scale, (plain,)), (scale, (plain,)))
-    refused(tmp_path, "one name in C, scale_v0", (scale, (plain,)), (scale_v0, ("*fp32",)))
+    refused(tmp_path, "the same name in C, scale_v0", (scale, (plain,)), (scale_v0, ("*fp32",)))
 
 
 @needs_cc

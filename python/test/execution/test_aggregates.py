@@ -393,7 +393,7 @@ def no_item(p, n):
         (wrong_field, "E016", "the field 'kind' of `Once` holds a constexpr, got int32"),
         (no_such_member, "E012", "an Once has no attribute `valeu`"),
         (as_truth, "E032", "has no truth value"),
-        (no_item, "E029", "is not indexed"),
+        (no_item, "E029", "cannot be indexed"),
     ],
 )
 def test_mistakes(kernel: Any, id: str, message: str) -> None:

@@ -383,7 +383,7 @@ def test_mistakes_in_calls() -> None:
         call(x, x, BLOCK=8)
     with mistake("E051", "input_output_aliases has 5: 0"):
         call(x, x, n=8, BLOCK=8, input_output_aliases={5: 0})
-    with mistake("E057", "one shape and one type"):
+    with mistake("E057", "the same shape and type"):
         call(x, 8, kernel=double, out_shape=numbers(9), BLOCK=8, input_output_aliases={0: 0})
     with mistake("E057", "pass the arrays one by one"):
         call((x, x), x, n=8, BLOCK=8)

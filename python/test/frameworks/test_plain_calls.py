@@ -171,7 +171,7 @@ def test_texts_that_cannot_be_read(text: str, message: str) -> None:
     "arguments, options, message",
     [
         (("x[n -> out[n]",), {}, "behind `x` is not closed"),
-        (("x[n] -> out[n]",), {}, "nothing says what the grid is"),
+        (("x[n] -> out[n]",), {}, "the grid is undefined"),
         (("x[n] -> out[n / BLOK]",), {}, "(?s)no parameter.*did you mean `BLOCK`"),
         (("z[n] -> out[n / BLOCK]",), {}, "no parameter"),
         (("x[n], n -> out[n / BLOCK]",), {}, "an extent and of an argument"),

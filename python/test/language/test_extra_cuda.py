@@ -83,7 +83,9 @@ def test_sizes_of_a_program(warps: int) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_cpu_has_none_of_them(name: str) -> None:
     for run in (any_of_them, tessera.interpret(any_of_them)):
-        with pytest.raises(tessera.CompilationError, match=f"`{name}` is of NVIDIA's GPUs") as e:
+        with pytest.raises(
+            tessera.CompilationError, match=f"`{name}` exists on NVIDIA GPUs only"
+        ) as e:
             run[(1,)](np.zeros(1, np.int32), name)
         assert e.value.id == "E030"
 

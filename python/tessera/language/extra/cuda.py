@@ -46,14 +46,14 @@ def _require(name: str, least: int = 0) -> None:
     if options.target != "cuda":
         raise UserMistake(
             "E030",
-            f"`{name}` is of NVIDIA's GPUs, and this kernel is built for the CPU",
+            f"`{name}` exists on NVIDIA GPUs only, and this kernel is compiled for the CPU",
             f"guard it: if tl.target_info.{guard}: ...",
         )
     if capability(options.arch) < least:
         raise UserMistake(
             "E030",
             f"`{name}` needs compute capability {least // 10}.{least % 10}, and this kernel is "
-            f"built for {options.arch}",
+            f"compiled for {options.arch}",
             f"guard it: if tl.target_info.{guard}: ...",
         )
 

@@ -128,7 +128,7 @@ class env_int(env_base):
         try:
             return int(text)
         except ValueError:
-            raise RuntimeError(f"{self.key} is {text!r}, and an integer is wanted") from None
+            raise RuntimeError(f"{self.key} is {text!r}, and must be an integer") from None
 
 
 class env_class(env_base):
@@ -143,7 +143,7 @@ class env_class(env_base):
 
         module, colon, name = text.partition(":")
         if not colon:
-            raise RuntimeError(f"{self.key} is {text!r}, and MODULE:CLASS is wanted")
+            raise RuntimeError(f"{self.key} is {text!r}, and must be MODULE:CLASS")
         cls = getattr(importlib.import_module(module), name)
         if not any(base.__name__ == self.type for base in cls.__mro__):
             raise RuntimeError(f"{self.key} is {text!r}, which is no {self.type}")

@@ -15,7 +15,7 @@ class NullAllocator:
     """The one that refuses."""
 
     def __call__(self, size: int, alignment: int, stream: Optional[int]) -> Any:
-        raise RuntimeError("a kernel asks for memory and there is no allocator: set_allocator")
+        raise RuntimeError("a kernel needs memory, and there is no allocator; call set_allocator")
 
 
 _allocator: ContextVar[Allocator] = ContextVar("_allocator", default=NullAllocator())
