@@ -22,10 +22,10 @@ def compile_graph(
     mode: Optional[str] = None,
     options: Optional[Mapping[str, Any]] = None,
 ) -> Any:
-    """Compiles a graph of torch's operators; what `backend="tessera"` stands for.
+    """Compiles a graph of torch's operators; the function behind `backend="tessera"`.
 
     `mode` and `options` are those of Inductor, as torch.compile takes them. Raises SettingError
-    (E062, E075, E077) where torch, or what it has loaded, does not fit.
+    (E062, E075, E077) if torch, or a module that it has loaded, is incompatible.
     """
     install(compile_graph)
     import torch

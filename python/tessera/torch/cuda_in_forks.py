@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Answers to the questions that torch asks CUDA while it generates code. A fork cannot ask: CUDA's
-state is its parent's.
+"""Caches the results of torch's queries of CUDA during code generation. A fork cannot query CUDA,
+whose state is its parent's.
 
-So the parent asks before it forks, and the forks have its answers: the current device, the number
-of devices, and torch's implementation of each convolution. The implementation depends on types,
-extents and strides, which are known before a graph is lowered. It also depends on whether channels
-are last in memory, so the parent asks for both layouts. A question that it has not asked fails in
-the fork, and the parent does the task again.
+So the parent makes the queries before it forks: the current device, the number of devices, and
+torch's implementation of each convolution. The implementation depends on types, extents and
+strides, which are known before a graph is lowered. It also depends on the order of channels in
+memory, so the parent queries both orders. Any other query fails in the fork, and the parent repeats
+the task.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _PARAMETERS = ("stride", "padding", "dilation", "transposed", "output_padding", 
 
 
 def ask_cuda(graph_modules: Sequence[Any], fake_mode: Any) -> Answers:
-    """The answers that forks need which lower these graphs: none in a process that has not used
-    CUDA. They are needed for graphs of a CPU, too: Inductor asks what it compiles on. Torch itself
+    """The results that forks need to lower these graphs; none in a process that has not used CUDA.
+    Graphs of a CPU need them, too: Inductor queries the device that it compiles on. Torch itself
     caches the properties of devices."""
     if not torch.cuda.is_initialized():
         return {}

@@ -70,8 +70,8 @@ _NAME = "repeated"
 
 
 def deduplicate(graph_module: Any) -> int:
-    """Puts what repeats in a graph into graphs of its own, which it calls; returns how many ops need
-    not be lowered. The graph computes the same."""
+    """Outlines repeated parts of a graph into subgraphs, which the graph calls. Returns the number
+    of ops that need not be lowered. The results are the same."""
     saved = 0
     numbers = _Numbers()
     for _ in range(_MOST_KINDS):

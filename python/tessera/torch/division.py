@@ -43,8 +43,8 @@ _NAME = "part"
 
 
 def divide(graph_module: Any) -> int:
-    """Puts parts of a graph into graphs of their own, which it calls; returns how many. The graph
-    computes the same."""
+    """Outlines parts of a graph into subgraphs, which the graph calls. Returns their number. The
+    results are the same."""
     runs = list(_find_runs(graph_module.graph))
     ops = sum(not is_view(node) for nodes in runs for node in nodes)
     length = max(_ENOUGH_OPS, ops // _MOST_PARTS)
@@ -104,8 +104,8 @@ def _cut(nodes: Sequence[Any], length: int) -> list[list[Any]]:
 
 
 def _copy_views(graph: Any, nodes: list[Any]) -> list[Any]:
-    """A part with views of its own of what others compute, so that what they lie in is passed, in
-    whatever layout that has."""
+    """Copies the views of other parts' results into a part, so that the viewed tensors are passed,
+    in any layout."""
     copies: dict[Any, Any] = {}
     for operand in read_operands(nodes)[1]:
         _copy_view(graph, operand, nodes[0], copies)

@@ -17,7 +17,7 @@ _THRESHOLDS = (50_000, 20, 20)
 
 @contextlib.contextmanager
 def collected_rarely() -> Iterator[None]:
-    """Has Python look for garbage rarely, unless it never does, or does so more rarely."""
+    """Raises the thresholds of Python's garbage collection, unless it is off or they are higher."""
     before = gc.get_threshold()
     if before[0] != 0:
         gc.set_threshold(*map(max, before, _THRESHOLDS))

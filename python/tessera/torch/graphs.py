@@ -109,7 +109,7 @@ def lasting(graph: Any, compile: Callable[[], Callable[..., Any]]) -> Callable[.
 
 
 def _follow_last_stream() -> None:
-    """Has what follows wait for the last replay where that was on another stream."""
+    """If the last replay was on another stream, makes later work wait for it."""
     if not torch.cuda.is_initialized():
         return
     stream = torch.cuda.current_stream()

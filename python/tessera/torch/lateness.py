@@ -45,11 +45,11 @@ Modules = dict[str, ModuleType]
 
 
 def forget_other() -> Modules:
-    """Has `import triton` find anew where torch alone has loaded another one, as torch does to see
-    whether there is one; gives the modules of that one.
+    """Removes another `triton` from the loaded modules, and returns its modules, if only torch has
+    loaded it, which does so to check for it. `import triton` then finds Tessera's.
 
     Other modules that have names of it may make kernels with it. Inductor does so, too, once it has
-    defined its functions. Then, or if there are kernels, nothing is done.
+    defined its functions. In these cases, and if there are kernels, nothing changes.
     """
     loaded = sys.modules.get("triton")
     if loaded is None or is_ours(loaded):
@@ -78,13 +78,13 @@ def _is_in(module: str, package: str) -> bool:
 
 
 def _uses(modules: Modules) -> Iterator[tuple[str, str, Any]]:
-    """Names elsewhere that stand for modules, classes and functions of these modules: in which
-    module they are, and what they stand for."""
+    """The names in other modules that refer to modules, classes and functions of these modules: the
+    module, the name and its value."""
     for where, module in list(sys.modules.items()):
         if where in modules or not isinstance(module, ModuleType):
             continue
         for name, value in list(vars(module).items()):
-            # Not isinstance: what torch has deprecated warns of being asked for its class.
+            # Not isinstance: deprecated objects of torch warn if their class is read.
             kind = type(value)
             if issubclass(kind, ModuleType):
                 if modules.get(value.__name__) is value:
@@ -94,7 +94,7 @@ def _uses(modules: Modules) -> Iterator[tuple[str, str, Any]]:
 
 
 def replace_uses(modules: Modules) -> None:
-    """Has names of torch's stand for what they stand for in Tessera, if there is such a thing."""
+    """Rebinds names in torch to Tessera's objects of the same name, if these exist."""
     for where, name, value in list(_uses(modules)):
         is_module = issubclass(type(value), ModuleType)
         try:
@@ -107,7 +107,7 @@ def replace_uses(modules: Modules) -> None:
 
 
 def ask_again() -> None:
-    """Has the parts of torch that are loaded ask once more whether there is a `triton`."""
+    """Clears the caches of the loaded parts of torch that check for `triton`."""
     for name in ("torch.utils._triton", "torch._inductor.utils"):
         for answer in vars(sys.modules.get(name, object)).values():
             clear = getattr(answer, "cache_clear", None)

@@ -59,7 +59,8 @@ _invoke_subgraph = torch.ops.higher_order.invoke_subgraph
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-    """The definition of a kernel: what it is without its name, and what the caller's code says."""
+    """The definition of a kernel: its source without its name, and the lines of the caller's code.
+    """
 
     source: str
     name: str
@@ -76,7 +77,7 @@ class Code:
 
 
 class OutlinedLowering(SubgraphLowering):  # type: ignore[misc]
-    """The lowering of an outlined graph, which is put off until its code is asked for."""
+    """The lowering of an outlined graph, which is deferred until its code is needed."""
 
     def __init__(self, caller: GraphLowering, subgraph: ir.Subgraph, inputs: Sequence[Any]) -> None:
         module = subgraph.graph_module
@@ -377,7 +378,7 @@ def outline_before_lowering() -> None:
 
 
 def outline_parts(graph_module: Any, is_inference: bool) -> None:
-    """Puts what repeats, and parts of the rest, into graphs of their own."""
+    """Outlines repeated parts, and parts of the rest, into subgraphs."""
     divides = count_processes() > 1
     if not settings.deduplicate and not divides:
         return

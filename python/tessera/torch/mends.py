@@ -44,7 +44,7 @@ def mend_inductor() -> None:
 
 
 def _makes_kernels() -> bool:
-    """True if what Inductor generates for CPUs are kernels of ours."""
+    """True if Inductor generates kernels of Tessera for CPUs."""
     import torch._inductor.config as config
 
     return bool(config.cpu_backend == "triton")

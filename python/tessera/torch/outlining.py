@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Ops of a graph as a graph of their own, which is called.
+"""Outlines ops of a graph into a subgraph, which the graph calls.
 
-The graph calls it by torch's `invoke_subgraph`, as functions are that
-`torch.compiler.nested_compile_region` marks, and Inductor makes a function of it (lowering.py).
+The call is torch's `invoke_subgraph`, as for functions that `torch.compiler.nested_compile_region`
+marks. Inductor makes a function of the subgraph (lowering.py).
 
-Results. Inductor takes each result for memory of its own. So views are made again where they are
-read, and `copy_shared_results` (lowering.py) copies the other results, such as a conversion to the
-type that its operand has.
+Results. Inductor assumes that each result has its own memory. So views are recomputed where they
+are read, and `copy_shared_results` (lowering.py) copies other results that share memory, such as a
+conversion to the operand's own type.
 
-Layouts. For a graph with convolutions Inductor may have images with channels last in memory, and it
-decides so for all that is computed of them and for them. Here it is decided once for the whole
-graph (`choose_layouts`). The inputs and results of an outlined graph have that layout; otherwise,
-each would transpose its images twice.
+Layouts. In a graph with convolutions, Inductor may choose channels last for images, and for all
+tensors computed from or for them. Here the choice is made once for the whole graph
+(`choose_layouts`). The inputs and results of an outlined graph have that layout; otherwise, each
+call would transpose its images twice.
 
 Updates. The running statistics of a normalisation are an input that is written again at the graph's
-end. Such a write is moved to where its value is (`move_updates`), so that it can be in the kernel
-that computes it, and the call says what it writes to.
+end. Such a write is moved next to its value (`move_updates`), so that the kernel that computes it
+can do the write. The call lists the inputs that it writes.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ _ROWS, _COLUMNS = 12, 40
 
 
 def run_small_program(compile_graph: Callable[..., Any]) -> None:
-    """Compiles it by the back end, and raises RuntimeError where its results are not torch's or where there is no
-    kernel of Tessera's in it; and whatever Inductor raises."""
+    """Compiles a small program by the back end. Raises RuntimeError if its results differ from
+    torch's, or if it has no kernel of Tessera's. Also raises Inductor's exceptions."""
     import torch
     from torch.utils._python_dispatch import _disable_current_modes
 

@@ -180,7 +180,8 @@ def _pieces(
 def find_changed(
     accesses: Sequence[Access], values: Sequence[Any], names: Sequence[str]
 ) -> list[Region]:
-    """The memory that has to be put back: what is loaded and stored, and the arrays `names`."""
+    """The memory to restore after each run: arrays that are loaded and stored, and the arrays
+    `names`."""
     by_slot = {access.pointer.slot: access.pointer for access in accesses}
     regions: dict[int, Optional[Region]] = {}
     count = max(by_slot, default=-1) + 1
@@ -242,7 +243,7 @@ class Copies:
             raise
 
     def restore(self) -> None:
-        """Puts them back: at once on the CPU, on the stream on a GPU."""
+        """Restores the contents: immediately on the CPU, on the stream on a GPU."""
         for region, kept in self._kept:
             if region.device <= HOST:
                 ctypes.memmove(region.begin, kept, region.size)

@@ -114,7 +114,8 @@ def find_extents(fn: JITCallable) -> set[str]:
 def _visit(
     fn: JITCallable, names: Mapping[str, set[str]], found: set[str], visited: set[JITCallable]
 ) -> None:
-    """Adds to `found` what of the kernel's parameters the names in a function stand for."""
+    """Adds to `found` the kernel's parameters that decide extents in a function; `names` maps the
+    function's names to them."""
     if fn in visited:
         return
     visited = visited | {fn}
@@ -139,7 +140,8 @@ def _visit(
 def _constants(
     fn: JITCallable, nodes: Sequence[ast.AST], names: Mapping[str, set[str]]
 ) -> dict[str, set[str]]:
-    """Which of the kernel's parameters each name stands for that is assigned constants of them."""
+    """The kernel's parameters that each name depends on, including names that are assigned
+    constants computed from them."""
     known = {name: set(what) for name, what in names.items()}
     assigned: list[tuple[list[ast.expr], ast.expr]] = []
     for node in nodes:

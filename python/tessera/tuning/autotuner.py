@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """@autotune: a kernel that launches with the best of several configurations.
 
-Which one is best may depend on sizes; `key` names the arguments that it depends on. The
-first launch with new values of these measures the configurations (session.py), or finds the
-result of another process on disk (store.py). Every later one launches with what was chosen.
+The best one may depend on arguments, which `key` names. The first launch with new values of these
+measures the configurations (session.py), or finds the result of another process on disk (store.py).
+Every later launch uses the chosen configuration.
 
 How a launch works. `kernel[grid]` is a launch of the core (python/src/Dispatcher.h), as for a plain
 kernel. Its signature has the values of the arguments in `key`, but not the parameters that
 configurations set. So the core finds the compiled kernel of the chosen configuration at once. Below
 `@autotune`, heuristics and hooks of configurations are Python: for these, the core finds the
 configuration, and then launches the kernel. Launches with a new signature call `_launch` or
-`_slow_find`. All launches come to `_launch` if the kernel has hooks to call before each, or
-`*args`, or if the configurations do not all set the same constexprs.
+`_slow_find`. All launches call `_launch` if the kernel has hooks to call before each, or `*args`,
+or if the configurations do not all set the same constexprs.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ class Autotuner(_C.Launchable, KernelInterface):
             self._forget_launches()
 
     def _forget_launches(self) -> None:
-        """Has the next launch look at everything again."""
+        """Makes the next launch repeat all checks."""
         self._dispatcher_generation = self._finder_generation = self._python_generation = -1
         if self._dispatcher is not None:
             self._dispatcher.clear()
@@ -280,8 +280,8 @@ class Autotuner(_C.Launchable, KernelInterface):
     def _find_and_launch(
         self, finder: _C.Dispatcher, grid: Any, /, *args: Any, **kwargs: Any
     ) -> Any:
-        """A launch with a configuration whose hook is called first, or of a kernel below heuristics.
-        Both may change what is passed, so that the kernel is looked for after them."""
+        """A launch with a configuration whose hook is called first, or of a kernel below
+        heuristics. Both may change the arguments, so the kernel is looked up after them."""
         if "grid" in kwargs or "warmup" in kwargs:
             return self.run(*args, **{"grid": grid, **kwargs})
         if is_skipped(args, kwargs):
@@ -494,7 +494,8 @@ class Autotuner(_C.Launchable, KernelInterface):
     def _forget_with_arrays(
         self, key: tuple[Any, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> None:
-        """Has a choice end with the arrays that its key names: others may come to lie there."""
+        """Drops a choice when the arrays of its key are freed, since other arrays may get their
+        addresses."""
         owner, named = weakref.ref(self), self._named(args, kwargs)
 
         def forget() -> None:

@@ -44,7 +44,7 @@ class HostClock:
 
 
 class DeviceClock:
-    """For what is put on a stream of a GPU."""
+    """Measures work on a stream of a GPU."""
 
     def __init__(self, device: int, stream: int, flush: bool = True) -> None:
         from tessera.runtime import driver
@@ -55,7 +55,7 @@ class DeviceClock:
         self._flushed: Optional[Any] = None
         if flush:
             try:
-                # Twice its size, since what is replaced is not just what is oldest.
+                # Twice its size, since the cache does not replace only the oldest lines.
                 l2_bytes = int(_C.cuda_device_info(device)["l2_bytes"])
                 self._flushed = driver.Buffer(device, max(1 << 20, 2 * l2_bytes))
             except driver.OutOfMemory:
@@ -93,8 +93,8 @@ class DeviceClock:
 
 
 class GraphClock:
-    """For what is put on a stream of a GPU, many times in a graph: without what a launch costs
-    the host. Nothing is flushed."""
+    """Measures work on a stream of a GPU that is repeated in a graph, without the host's cost of
+    launches. Does not flush the cache."""
 
     def __init__(self, device: int, origin: int) -> None:
         """`origin` is the stream that `before` and `after` work on."""

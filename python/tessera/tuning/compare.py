@@ -90,8 +90,8 @@ def elements_of(data: bytes, dtype: types.dtype) -> tuple[Any, float]:
 
 
 def deviations_of(numpy: Any, results: Sequence[tuple[Any, float]], name: str) -> dict[int, str]:
-    """Which of several results differ from the others, by place, and in what. Each is elements and
-    how far they may lie apart, as `elements_of` returns them."""
+    """The results that differ from the others: their indices, with the deviation. A result is its
+    elements and their tolerance, from `elements_of`."""
     tolerance = results[0][1]
     table = numpy.stack([elements for elements, _ in results])
     if table.shape[1] == 0:

@@ -45,7 +45,7 @@ _OTHER = bytes(0xFF ^ byte for byte in _PATTERN)
 
 
 class _Array:
-    """An array that is written, and what is looked at of it."""
+    """An array that the kernel writes, and the pieces of it that are checked."""
 
     def __init__(
         self, pointer: PointerSlot, pieces: Sequence[Piece], is_only_written: bool
@@ -71,7 +71,7 @@ class _Array:
         return data
 
     def write(self, data: Any, stream: int) -> None:
-        """Puts bytes into its pieces; at once on the CPU, on the stream on a GPU."""
+        """Writes bytes to its pieces; immediately on the CPU, on the stream on a GPU."""
         self._copy(data, stream, True)
 
     def filled(self, pattern: bytes) -> bytes:
@@ -168,7 +168,7 @@ class Coverage:
         self._patterns = []  # which the stream has taken
 
     def undo(self) -> None:
-        """Puts back what was there; before the arrays that are put back before each run."""
+        """Restores the previous contents; runs before the restoring that precedes each run."""
         for array in self._arrays:
             if array.before is not None:
                 array.write(array.before, self._stream)

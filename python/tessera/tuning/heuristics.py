@@ -183,7 +183,7 @@ def filled_names(fn: Any) -> set[str]:
 
 
 def require_kernel(fn: Any, decorator: str) -> list[str]:
-    """The names of the parameters of what a decorator is put on, which has to be a kernel."""
+    """The names of the parameters of a decorated function, which must be a kernel."""
     names = getattr(fn, "arg_names", None)
     if names is None or not hasattr(fn, "run"):
         raise CompilationError.at_caller(

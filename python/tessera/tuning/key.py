@@ -71,8 +71,8 @@ def _device_of(array: Any, name: str) -> Optional[int]:
 
 
 def array_in(value: Any) -> Any:
-    """The first array in what has an element type: a tuple or another thing with parts, what a
-    descriptor describes, itself."""
+    """The first array in an argument with an element type: in a tuple or another object with parts,
+    the array of a descriptor, or the array itself."""
     parts = items_of(value)
     if parts is not None:
         return array_in(next(item for item in parts if dtype_of(item) is not None))
@@ -83,8 +83,8 @@ _names_of_dtypes: dict[Any, str] = {}
 
 
 def dtype_of(value: Any) -> Optional[str]:
-    """The element type of an array or of what a descriptor describes, those of what has parts; None
-    for what has none."""
+    """The element type of an array or of a descriptor's array, or those of an object with parts;
+    None for other values."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return None
     parts = items_of(value)

@@ -400,7 +400,8 @@ class _Changes:
                 self._zeros.append(zero(name, value, self.stream))
 
     def watch(self, kernel: str, candidates: Sequence[Candidate]) -> None:
-        """From here on has what the first run of each of these writes looked at, if it must be."""
+        """From here on, checks the elements that the first run of each candidate writes, if a check
+        is needed."""
         self.coverage = find_coverage(kernel, candidates, self.accesses, self._regions)
 
     def restore(self, candidate: Optional[Candidate] = None) -> None:

@@ -142,7 +142,7 @@ class Question:
             return None
 
     def keep(self, best: int, timings: Sequence[Optional[Timing]], seconds: float) -> None:
-        """Puts a result on disk."""
+        """Writes a result to disk."""
         if self.id is None:
             return
         times = [None if timing is None else list(timing) for timing in timings]
@@ -198,7 +198,7 @@ def load(text: str) -> list[Result]:
 
 
 def add(result: Result) -> None:
-    """Puts an imported result on disk, as one of the build that found it."""
+    """Writes an imported result to disk, for the build that found it."""
     kept = results()
     sections = {"result": json.dumps(result.fields).encode()}
     _Results(kept.root, kept.mode, result.build, _MAX_BYTES, 1 << 14).write(result.id, sections)
