@@ -593,7 +593,7 @@ def _frames_of_ours() -> int:
 
 
 def warn_of_access(error: Any) -> None:
-    """Warns of what a `tessera._C.CoreError` says of a launch, at the line of the kernel."""
+    """Turns a `tessera._C.CoreError` of a launch into a warning at the line of the kernel."""
     info = error.info
     text = f"{info['id']}: {info['message']}\nfix: {info['fix']}"
     file, line = info.get("file", ""), info.get("line", 0)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The simulator: kernels as they are compiled for a GPU, run on the CPU and watched.
+"""The simulator: runs kernels, compiled for a GPU, on the CPU, and reports their mistakes.
 
-No GPU is needed, and none finds what this finds: races and reads of unwritten words,
-accesses outside the arguments, barriers that some threads do not come to.
-See docs/HowTo/Simulate.md.
+It needs no GPU, and finds mistakes that no GPU reports: races, reads of unwritten words, accesses
+outside the arguments, barriers that some threads do not reach. See docs/HowTo/Simulate.md.
 """
 
 from __future__ import annotations

@@ -82,9 +82,9 @@ class CachedProperty(Generic[T]):
 def reserve(size: int) -> None:
     """Raises MemoryError if `size` bytes of address space are not free.
 
-    CPython's parser, compiler and imports do not fail cleanly where memory runs out in the middle:
-    they raise SystemError, ValueError or SyntaxError, and some versions crash. So callers ask first
-    for what such work takes at most. Nothing is written to the memory, which is free again at once.
+    If memory runs out, CPython's parser, compiler and imports do not fail cleanly: they raise
+    SystemError, ValueError or SyntaxError, and some versions crash. So callers first check that the
+    most that such work needs is free. The memory is not written, and is freed at once.
     """
     try:
         mmap.mmap(-1, size).close()
@@ -161,8 +161,8 @@ def compile_tree(tree: ast.Module, file_name: str, flags: int) -> CodeType:
         return code
 
 
-# Late imports run under a lock. CPython has one for each module, of which a fork knows nothing: a
-# child would wait for ever for a module that another thread was loading.
+# Late imports run under a lock. CPython's lock of each module is not released in a fork: a child
+# would wait forever for a module that another thread was loading.
 _LOADING = ForkSafeLock(patience=30.0)
 _loaded: set[tuple[str, ...]] = set()
 

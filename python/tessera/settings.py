@@ -338,7 +338,7 @@ settings = Settings()
 
 
 def note_change() -> None:
-    """Has every launch look again at what it depends on."""
+    """Makes every launch repeat its checks."""
     from tessera import _C
 
     settings.generation += 1

@@ -338,7 +338,8 @@ def _site_text(site: dict[str, Any]) -> str:
 
 
 def _cpu_test(cpu: str, features: str) -> str:
-    """A C expression: whether a CPU has what the code was made for, as far as it can be asked."""
+    """A C expression that is true if the CPU has the features that the code needs, as far as C can
+    query them."""
     if cpu.startswith("aarch64"):
         # By the bits that Linux passes to every program (AT_HWCAP, AT_HWCAP2).
         changes = features.split(",")

@@ -100,7 +100,7 @@ def unpack(data: bytes, key: bytes, build_id: str) -> dict[str, bytes]:
         raise Damaged("not an entry of this format")
     if length != len(data):
         raise Damaged("another length than it says")
-    # The checksum comes first: what follows may then trust what it reads.
+    # The checksum is verified first, so that the parser below may trust its input.
     if sha256(memoryview(data)[:-_DIGEST_SIZE]).digest() != data[-_DIGEST_SIZE:]:
         raise Damaged("checksum")
     try:
@@ -264,8 +264,8 @@ class Cache:
                 raise
 
     def _sweep_sometimes(self) -> None:
-        """Keeps the size in bounds: at most one look in 20 minutes, at a part of the shards; and
-        one at all of them after much has been added."""
+        """Keeps the size in bounds. Checks some of the shards, at most once in 20 minutes, and all
+        of them after many additions."""
         now = time.time()
         is_much = self._added_bytes > self.max_bytes // 8
         if is_much or self._added_entries > self.max_entries // 8:

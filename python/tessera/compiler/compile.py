@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiling: a kernel and the types of its arguments, or the file of a stage, to machine code.
+"""Compiles a kernel for the types of its arguments, or the file of a stage, to machine code.
 
-`find_or_compile` knows the disk cache. The cache has two levels. The first key stands for the
-source and leads to the second; the second stands for the IR and leads to machine code. So a
-new process skips the front-end, and an edit that leaves the IR as it was (a comment, a
-moved function) still finds the machine code.
+`find_or_compile` reads the disk cache, which has two levels. A key of the source leads to a key of
+the IR, and that leads to machine code. So a new process skips the front-end, and an edit that does
+not change the IR (a comment, a moved function) still finds the machine code. So a new process skips
+the front-end, and an edit that leaves the IR as it was (a comment, a moved function) still finds
+the machine code.
 """
 
 from __future__ import annotations
@@ -175,7 +176,7 @@ def _compile(
 
 
 def _say_slow(name: str, limit: int, built: BuiltModule, spent: dict[str, Any]) -> None:
-    """Warns that a kernel has been compiled for `limit` seconds, and says what takes so long."""
+    """Warns that a kernel has been compiling for `limit` seconds, and names the slowest parts."""
     parts = [("the front end", built.seconds), *map(tuple, spent["parts"])]
     total = max(limit, int(sum(seconds for _, seconds in parts)))
     longest = sorted(parts, key=lambda part: -part[1])[:2]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The properties of a compiled kernel: by name, and as attributes.
 
-`kernel.metadata["shared_bytes"]` is what the compiler says; `kernel.metadata.shared` and the
-other attributes are what programs written for Triton ask, and `_fields` and `_asdict` list
-those, as of a named tuple.
+`kernel.metadata["shared_bytes"]` is the compiler's name of a property. `kernel.metadata.shared` and
+the other attributes serve programs written for Triton; `_fields` and `_asdict` list them, as of a
+named tuple.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiled kernels from one process to another: TorchInductor compiles in workers, and launches
-what they send back.
+"""Sends compiled kernels from one process to another: TorchInductor compiles in workers, and
+launches the kernels that they send back.
 
-A pickled CompiledKernel is an error, since programs want the function that knows how to compile.
-Inductor pickles the `__dict__` of one, whose function it has taken out of its JITFunction before
-(`fn.fn = None`). An outline of it arrives: the attributes that a launcher reads of a function.
-Inductor takes the same things out of it that it takes out of a JITFunction, and puts them back,
-when it keeps what has arrived for other processes.
+Pickling a CompiledKernel is an error, since programs need the function that can compile. Inductor
+pickles the `__dict__` of one, after removing the function from its JITFunction (`fn.fn = None`).
+The receiver gets an outline: the attributes of a function that a launcher reads. To store it for
+other processes, Inductor removes and restores the same attributes as those of a JITFunction.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _folders: dict[tuple[str, ...], tuple[str, ...]] = {}
 
 
 def find_ptxas() -> str:
-    """The path of ptxas; empty if there is none, "driver" if the setting asks for no other."""
+    """The path of ptxas; empty if there is none, or "driver" if the setting is that."""
     if settings.ptxas:
         return settings.ptxas
     homes = (os.path.join(home, "bin/ptxas") for home in _toolkits())

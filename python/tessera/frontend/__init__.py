@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The front-end: the Python `ast` of a @jit function becomes tile IR.
 
-It walks the source, evaluates what is known at compile time, keeps scopes, turns Python's
-control flow into structured regions and reports mistakes at their place in the user's
-file. Types, promotion and shapes are decided by the core's TileBuilder.
+It walks the source, evaluates constants, keeps scopes, turns Python's control flow into structured
+regions, and reports mistakes at their place in the user's file. The core's TileBuilder decides
+types, promotion and shapes.
 """
 
 from __future__ import annotations

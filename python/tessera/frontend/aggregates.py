@@ -139,7 +139,7 @@ class Aggregates(Part):
         return result
 
     def _special(self, owner: Any, method: str, args: list[Any]) -> Any:
-        """The result of a method that an operator stands for, NotImplemented if there is none."""
+        """The result of an operator's method, or NotImplemented if the class has none."""
         found: Optional[Any] = find_member(type(owner), method) if is_aggregate(owner) else None
         if found is None:
             return NotImplemented

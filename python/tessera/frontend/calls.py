@@ -254,7 +254,8 @@ class Calls(Part):
     def call_jit(self, fn: JITCallable, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Calls a @jit function with values; its body is visited here, or is a function."""
         values = self._bind(fn, args, kwargs)
-        # Elements have no functions of their own: what such a one does is looked at here.
+        # Functions of elements are always inlined, so that the front-end sees every operation in
+        # them.
         if fn.noinline and not self.session.scalar_function:
             return self._call_noinline(fn, values)
         walker = self.walker.inside(fn)

@@ -122,7 +122,7 @@ class Expressions(Part):
     def use_global(self, name: str, value: Any, node: ast.AST) -> Any:
         """A global's value, if kernels may use it."""
         if isinstance(value, constexpr):
-            # A function that is to be called on constants stays what says so.
+            # A constexpr function remains a constexpr, which marks it as callable on constants.
             return value if isinstance(value.value, FunctionType) else value.value
         if isinstance(value, (enum.Enum, ModuleType, type, dtype)) or callable(value):
             return value

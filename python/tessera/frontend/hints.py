@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Hints that stand alone: `tl.multiple_of(x, 16)` as a statement is `x = tl.multiple_of(x, 16)`.
 
-A hint returns what it is about, and kernels often leave that unused, for elsewhere in the
-Triton language it is the variable that gets to know.
+A hint returns its operand with the promise. Kernels often do not use the result, since in other
+implementations of the language the hint changes the variable.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Records a compilation's reads outside the kernel's own text, and detects changes of them.
 
-Every name, attribute and item that the front-end takes from Python is noted here with what
-it gave. As long as all of them give the same again, the front-end would build the same IR.
+Every name, attribute and item that the front-end reads from Python is recorded here with its value.
+As long as all values are the same, the front-end would build the same IR.
 
-Within the process that is asked at every launch, of *checks*: tuples that tessera._C goes
-through in a few nanoseconds each (`_C.is_current`), entries of dicts only after these have changed:
+Within the process, every launch makes *checks*, tuples that tessera._C verifies in a few
+nanoseconds each (`_C.is_current`). Entries of dicts are verified only after the dict has changed:
 
     (dict, name, value)     the dict has that very value
     (dict, name)            the dict lacks the name
@@ -17,9 +17,9 @@ through in a few nanoseconds each (`_C.is_current`), entries of dicts only after
 The language's own modules and values of a `constexpr` are excluded. They signal assignments, after
 which everything is checked again (`library`).
 
-For another process a read is known by its *path*: how to get there from the kernel and its
-constant arguments, as steps ("name", "attribute", "item", "argument"). A kernel that reads
-what has no path, or runs Python code while it is compiled, has no paths (`portable` is None).
+For another process a read has a *path* from the kernel and its constant arguments, as steps
+("name", "attribute", "item", "argument"). If a kernel reads a value without a path, or runs Python
+code while it is compiled, it has no paths (`portable` is None).
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Reads:
         """Those, and the ones of the language's own modules."""
         return (*self.checks.values(), *self.library.values())
 
-    # --- What the front-end tells -----------------------------------------------------
+    # --- Reads of the front-end -----------------------------------------------------
 
     def argument(self, index: int, value: Any) -> None:
         """A constant argument of the kernel."""

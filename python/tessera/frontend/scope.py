@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Names: what they stand for at a point of a function, and which a piece of source touches.
+"""Names: their values at a point of a function, and the names that a piece of source reads or
+assigns.
 
-A scope maps names to values. Values known at compile time are plain Python objects,
-tensors are `tl.tensor`, tuples hold either. Three hidden names say how control has left
-straight-line order; they are merged and carried like any variable.
+A scope maps names to values. Values known at compile time are plain Python objects, tensors are
+`tl.tensor`, tuples hold either. Three hidden names record early returns, breaks and continues; they
+are merged and carried like any variable.
 """
 
 from __future__ import annotations
@@ -68,9 +69,9 @@ _NAMING = frozenset((ast.Name, ast.AugAssign, ast.comprehension))
 
 
 def _names(tree: ast.AST) -> Sequence[ast.AST]:
-    """The nodes of a tree that names are in: one walk for all that is asked of it.
+    """The nodes of a tree that have names, cached, so that all queries need one walk.
 
-    A statement adds what has been found for those in it.
+    A statement's result includes those of the statements in it.
     """
     found: Optional[list[ast.AST]] = getattr(tree, "_tsr_names", None)
     if found is None:

@@ -62,7 +62,7 @@ class Statements(Part):
         """Names that an annotation without a value has made constants."""
 
     def refuse(self, node: ast.AST) -> NoReturn:
-        """Says that kernels cannot have this syntax."""
+        """Raises UserMistake for syntax that kernels cannot have."""
         kind = type(node).__name__
         id, what, fix = _REFUSED.get(kind, ("E014", f"`{kind}`", "write it another way"))
         raise UserMistake(id, f"{what} is not supported inside a kernel", fix, node=node)
@@ -110,8 +110,8 @@ class Statements(Part):
             if is_constexpr and isinstance(node.target, ast.Name):
                 self.constexpr_names.add(node.target.id)
             return
-        # A value known at run time alone stays what it is: kernels annotate so what they do not
-        # mean to change. If a constant is needed, the error comes there.
+        # A run-time value is unchanged: kernels also annotate variables that should not change. If
+        # a constant is needed, its use is an error.
         value = self.walker.visit(node.value)
         if is_constexpr and is_constant(value):
             value = settle(value)

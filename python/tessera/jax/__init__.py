@@ -37,7 +37,8 @@ def call(
         jax.jit(lambda x: tessera.jax.call(
             scale, x, 2.0, out_shape=x, grid=(tessera.cdiv(x.size, 1024),), n=x.size, BLOCK=1024))
 
-    Raises ArgumentError (E057) for what JAX cannot do, and what a launch raises.
+    Raises ArgumentError (E057) for arguments and options that JAX does not support, and the
+    exceptions of a launch.
     """
     return load("tessera.jax.calls").call(
         kernel, args, kwargs, out_shape, grid, dict(input_output_aliases or {})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The tile language: what kernels are written with (`import tessera.language as tl`).
+"""The tile language, in which kernels are written (`import tessera.language as tl`).
 
 The names and their meaning are those of the Triton language, in the spellings of 3.6, 3.9 and
 later. Where that language leaves a result undefined, this page defines it.
@@ -35,7 +35,7 @@ This table holds on every target and in the reference interpreter. Each row has 
 | `volatile` loads and atomics of scalars | happen once in a program; every use sees that one value |
 
 None of these ends the process, and neither do masked-off lanes. The check of a divisor costs
-nothing if the divisor is a constant, or can be seen not to be zero.
+nothing if the compiler can prove that the divisor is not zero.
 
 **Offsets.** An offset has to fit the integers that it is computed in. If `pid * stride` wraps in 32
 bits and is added to a pointer, the access is undefined, as one outside of the array is. A copy by
@@ -43,13 +43,13 @@ TMA may then read another address than a load. Widen an operand first: `pid.to(t
 With `debug=True` the interpreter and the CPU report such an offset (E081).
 
 **Order of memory operations.** A program sees its own loads and stores in the order in which they
-are written. On a GPU this holds for each lane separately. If a load must see what *another lane*
-stored, or a store must not overtake another lane's load, put a `tl.debug_barrier()` in between.
-The CPU and the interpreter keep the order without it.
+are written. On a GPU this holds for each lane separately. If a load must see a store of *another
+lane*, or a store must follow another lane's load, write a `tl.debug_barrier()` between them. The
+CPU and the interpreter keep the order without it.
 
-A lane is an element at its place, in all accesses of one shape. It does not matter which threads or
-copies do the accesses, or through which arguments, even if one array is passed twice. A scalar is a
-lane of its own. Between programs, only atomics order memory, by their `sem` and `scope`.
+A lane is an index of an element, in all accesses of one shape. The order holds for any threads or
+copies that do the accesses, and for any arguments, even if one array is passed twice. A scalar is a
+separate lane. Between programs, only atomics order memory, by their `sem` and `scope`.
 
 **Loops.** After a loop, its variable keeps the last value that it had. If there was no iteration, it
 keeps the value from before the loop; if it had none, using it is an error (E013). `break`, `continue`
@@ -66,9 +66,9 @@ literal in the other branch keeps its own type, even if the omitted branch would
 reduction. The option `deterministic` fixes both, so that every target gives the same bits, apart from
 scans of floats, atomic additions, `exp`, `log` and `sin`. docs/Numerics.md has the bounds.
 
-**Promises** say of values what the compiler cannot see. A run is aligned: of runs of `n`, the first
-has the elements 0 to n - 1 along the dimension, the next one n to 2n - 1. If `n` is the extent or
-more, the whole dimension is one run.
+**Promises** state facts about values that the compiler cannot prove. A run is aligned: of runs of
+`n`, the first has the elements 0 to n - 1 along the dimension, the next one n to 2n - 1. If `n` is
+the extent or more, the whole dimension is one run.
 
 - `max_contiguous(x, n)`: in each run of `n`, elements count up by 1; of pointers, by one element.
 - `max_constancy(x, n)`: in each run of `n`, elements are equal.
@@ -77,7 +77,7 @@ more, the whole dimension is one run.
   `max_contiguous`. Elsewhere, a run begins at each element that is not 1 more than the one before. A
   scalar is a run.
 
-They are about all elements, masked ones too. If a promise is broken, a CPU computes the same as
+They concern all elements, masked ones too. If a promise is broken, a CPU computes the same as
 without it. It compares each block of indices with the promise, and accesses elements one by one
 where they differ. On a GPU, a promise makes an access at most 16 bytes wide. If it is broken,
 elements in the same 16 bytes may be those next to the first one, or the GPU reports an address that

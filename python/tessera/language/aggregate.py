@@ -142,7 +142,7 @@ def aggregate_replace(obj: A, **changes: Any) -> A:
 aggregate_replace.__tessera_method__ = True  # type: ignore[attr-defined]
 
 
-# --- What the front-end asks -----------------------------------------------------------
+# --- Queries of the front-end -----------------------------------------------------------
 
 
 def is_aggregate_class(cls: Any) -> bool:

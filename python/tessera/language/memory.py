@@ -454,7 +454,7 @@ def descriptor_of(
 
 @builtin
 def polled_type(pointer: Any, expected: Any, timeout: Any) -> Any:
-    """The type of what `atomic_poll` looks at, of which the expected number must be."""
+    """The element type that `atomic_poll` reads, and which the expected number must have."""
     type = _pointer(pointer, "atomic_poll").dtype
     pointee = type.element_ty if isinstance(type, pointer_type) else None
     if pointee is None or not pointee.is_int() or pointee.primitive_bitwidth < 16:

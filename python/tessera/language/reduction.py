@@ -352,8 +352,8 @@ def topk(
     if with_indices:
         tiles.append(_positions(x, number))
     downwards = constant_bool(descending, "descending")
-    # Sorting all of a long line would order what is then thrown away. Rounds halve it: each
-    # orders runs of two times what is asked for, and of each run its first half goes on.
+    # Sorting all of a long line would order elements that are dropped. Instead, rounds halve the
+    # line. Each sorts runs of 2 k elements, and keeps the first half of each run.
     run = 2 * 2 ** (count - 1).bit_length()
     while tiles[0].shape[number] in [run << bits for bits in builtins.range(1, 32)]:
         tiles = [
@@ -437,8 +437,8 @@ def map_elementwise(scalar_fn: Callable[..., Any], *args: Operand, pack: int = 1
     neighbours in row-major order at a time. Its arguments are first the neighbours of the first
     tile, then those of the second, and so on. It returns as many values of each result. A tile of
     pointers gives it pointers, from which it may load but to which it may not store. Errors: E016,
-    E018 (pack), E022, E030 (what the function may not do), E037 (what it returns). Source: Triton
-    language 3.6/3.9; which elements are neighbours is ours.
+    E018 (pack), E022, E030 (a forbidden operation of the function), E037 (its results). Source:
+    Triton language 3.6/3.9; which elements are neighbours is ours.
 
     Example:
         @tessera.jit

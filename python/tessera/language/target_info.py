@@ -2,8 +2,8 @@
 """The target of a kernel, as constants of the kernel.
 
 `if tl.target_info.cuda_capability_geq(9): ...` is decided when the kernel is compiled. In a kernel,
-the target is the one that it is compiled for, whatever GPU is in the machine; in the interpreter it
-is the CPU. Outside of kernels it is the first GPU, or the CPU if there is none.
+it is the target of the compilation, not the machine's GPU; in the interpreter it is the CPU.
+Outside of kernels it is the first GPU, or the CPU if there is none.
 """
 
 from __future__ import annotations

@@ -136,8 +136,8 @@ class dtype:
     """The number of this dtype in the core (TsrDType)."""
 
     if TYPE_CHECKING:
-        # Only for pointers and tiles. Kernels ask it of a tensor's type, of which they know what it
-        # is, and a type checker does not.
+        # Only pointers and tiles have it. A kernel knows the kind of a tensor's type, but a type
+        # checker does not.
         element_ty: dtype
 
     def __init__(self, name: str) -> None:

@@ -89,17 +89,17 @@ def architecture(device: int) -> str:
 
 @functools.cache
 def _gpu_target(device: int) -> GPUTarget:
-    """Asked of the driver once: host code asks for the target several times a launch."""
+    """Cached, since host code reads the target several times a launch."""
     major, minor = _C.cuda_device_info(device)["capability"]
     return GPUTarget("cuda", major * 10 + minor, WARP_SIZE)
 
 
 def device_properties(device: Optional[int] = None) -> dict[str, Any]:
-    """How much of what a device has: `multiprocessor_count`, `max_num_regs`,
-    `max_shared_mem`, `warpSize`, ...
+    """The resources of a device: `multiprocessor_count`, `max_num_regs`, `max_shared_mem`,
+    `warpSize`, ...
 
-    A CPU's multiprocessors are its threads, each with vector registers for as many lanes as a
-    program may have, and its second cache for shared memory.
+    A CPU's multiprocessors are its threads. Each has vector registers for as many lanes as a
+    program may have, and its L2 cache as shared memory.
     """
     if has_gpu():
         info = _C.cuda_device_info(current_device() if device is None else device)

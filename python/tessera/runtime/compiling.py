@@ -97,10 +97,9 @@ def compile_specs(
 def compile_specialised(
     fn: JITCallable, key: Sequence[Any], specs: Sequence[ArgSpec], options: CompileOptions
 ) -> tuple[CompiledKernel, Reads]:
-    """The kernel for one specialisation, from the disk cache, or compiled and put there; and what
-    it depends on."""
-    # Each launch says how many threads and which stream it wants; a kernel must not remember
-    # those of one.
+    """The kernel for one specialisation, from the disk cache, or compiled and stored there; and the
+    reads that it depends on."""
+    # Threads and stream are chosen by each launch, so a kernel must not store those of one.
     options = dataclasses.replace(options, num_threads=0, stream=None)
 
     def rebuild() -> _C.Kernel:

@@ -12,7 +12,7 @@ from tessera.errors import CompilationError, Note
 
 @contextmanager
 def explained_by_arguments(names: Sequence[str], values: Sequence[Any]) -> Iterator[None]:
-    """Adds to a mistake what is unusual about the arguments that its line names, and what to pass."""
+    """Adds notes to a mistake about unusual arguments that its line names, with a fix."""
     try:
         yield
     except CompilationError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How a notebook shows a compiled kernel: what it needs, remarks, and the IR of each stage."""
+"""Shows a compiled kernel in a notebook: its resources, remarks, and the IR of each stage."""
 
 from __future__ import annotations
 

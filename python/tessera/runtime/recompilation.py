@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Why a kernel was compiled again: which argument, option or global differed, and what to do.
+"""Explains why a kernel was compiled again: the argument, option or global that differed, and a
+fix.
 
-A kernel notes what it was compiled for each time (`Made`). All else is found out when somebody
-asks: `kernel.compilations`, or the warning E056.
+A kernel records the specialisation of each compilation (`Made`). The rest is computed on demand: by
+`kernel.compilations`, or for the warning E056.
 """
 
 from __future__ import annotations
@@ -235,7 +236,7 @@ def _find_fix(name: str, parameter: str, specs: list[Any]) -> str:
 def describe_recompilations(fn: "JITFunction[Any, Any]") -> str:
     """The text of the warning that a kernel is compiled again and again."""
     suspects = _suspects(fn)
-    # Beside what has most values, what has nearly as many.
+    # The argument with the most values, and others with nearly as many.
     told = [one for one in suspects[:3] if 2 * one.number >= suspects[0].number]
     text = (
         f"tessera: kernel `{fn.__name__}` has been compiled {counted(len(fn._made), 'time')} (E056)"

@@ -196,8 +196,8 @@ class Mark:
 def perf_report(
     benchmarks: Union[Benchmark, Sequence[Benchmark]],
 ) -> Callable[[Callable[..., Any]], Mark]:
-    """Makes a Mark of a function that measures one point: it returns a number, or three of which
-    the second and the third say how far it spreads.
+    """Makes a Mark of a function that measures one point. The function returns a number, or three:
+    a number and its lower and upper bound.
 
     Example:
         import numpy as np

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`python -m tessera explain E022`: what an error's id means, and what to do.
+"""`python -m tessera explain E022`: prints the meaning of an error's id, and the fix.
 
-The text is the row of docs/Errors.md, which a wheel brings as tessera/Errors.md. The example is that of the
-site; tools/dev/generate_docs.py writes error_examples.md.
+The text is the row of docs/Errors.md, which a wheel has as tessera/Errors.md. The example is that
+of the site; tools/dev/generate_docs.py writes error_examples.md.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ class _Explanation(NamedTuple):
 
 
 def explain(ids: Sequence[str]) -> int:
-    """Prints what each of `ids` means, all of them if there is none; returns 1 if one is unknown."""
+    """Prints the meaning of each of `ids`, or of all ids if there is none. Returns 1 if one is
+    unknown."""
     known = _read()
     if known is None:
         print(

@@ -118,7 +118,7 @@ def store_ragged(
 def atomic_add_ragged(
     TMA: Any, batch_offset: Any, batch_size: Any, coords: Any, data: Any, ragged_dim: constexpr = 0
 ) -> None:
-    """Adds a block to what is there, without what is beyond row `batch_size` of the group.
+    """Adds a block to the array's elements, except beyond row `batch_size` of the group.
 
     Source: Triton 3.6/3.9.
     """

@@ -131,8 +131,8 @@ def fmod(x: tensor, y: tensor) -> tensor:
 
 
 def to_integer(rounding: str, integer: Any) -> Any:
-    """The function that rounds to an integer type: saturating; what is no number gives 0, or the
-    type's highest bit where one of the two types has 64 bits."""
+    """The function that rounds to an integer type and saturates. NaN gives 0, or the type's highest
+    bit if one of the two types has 64 bits."""
 
     def function(x: tensor) -> tensor:
         rounded = cast(x if rounding == "trunc" else call(rounding, x), integer)
