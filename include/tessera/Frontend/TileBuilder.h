@@ -172,8 +172,8 @@ public:
   TileBuilder(const TileBuilder &) = delete;
   TileBuilder &operator=(const TileBuilder &) = delete;
 
-  /// The place in the source that what is built next stands for; it replaces that
-  /// of the innermost frame.
+  /// Sets the source location of the values that are built next. It replaces that of the innermost
+  /// frame.
   void setLocation(llvm::StringRef file, int line, int column);
   /// Enters an inlined call of `functionName` at the present location.
   void pushFrame(llvm::StringRef functionName);

@@ -2,11 +2,11 @@
 //
 // Exchanges between the blocks of a cluster.
 //
-// A tile whose layout has block columns that are not 0 is in parts: the elements of a part agree at
-// the bits that these columns are. Each block stores its part in its own shared memory; then every
-// thread loads what it is to have, from the block that has it. Without the bits that number parts,
-// a part is a tile like any other, with its own layouts (ExchangeRounds.h). So the rules for shared
-// memory hold for it. Worked example:
+// A tile whose layout has nonzero block columns is in parts. The elements of a part agree in the
+// bits of these columns. Each block stores its part in its own shared memory; then every thread
+// loads its elements from the blocks that have them. Without the bits that number parts, a part is
+// a plain tile with its own layouts (ExchangeRounds.h), so the rules for shared memory hold for it.
+// Worked example:
 //
 //     source       reg = [1]  lane = [2, 4]  block = [8]
 //     destination  reg = [8]  lane = [1, 2]  block = [4]

@@ -5,9 +5,9 @@
 // A conversion is a *pull map* X: for each place of the destination, a place of the source that
 // holds the same element, `source(X(place)) == destination(place)`. If elements are replicated,
 // there are many such maps, and the choice matters. A conversion is local to a warp exactly if
-// *some* pull map does not change the warp. So the parts that must stay are put into the equations
-// (one more row each) and solved with them, instead of taking one map and looking at it. That is a
-// decision procedure, not a heuristic.
+// *some* pull map does not change the warp. So the parts that must not change become equations (one
+// more row each), and one system is solved, instead of testing a single map. That is a decision
+// procedure, not a heuristic.
 
 #ifndef TESSERA_LAYOUT_LAYOUTCONVERSION_H
 #define TESSERA_LAYOUT_LAYOUTCONVERSION_H

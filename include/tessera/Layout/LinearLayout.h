@@ -129,9 +129,9 @@ public:
   /// Registers sorted, zero register columns dropped.
   LinearLayout canonical() const;
 
-  /// The bits of each part that need not be looked at to reach every element once: a
-  /// place with all of these 0 is the representative of its element. Registers are kept
-  /// before lanes, lanes before warps, warps before blocks.
+  /// The bits of each part that only distinguish copies. The place with all of these 0 is the
+  /// representative of its element. Bits of registers are preferred to those of lanes, then of
+  /// warps, then of blocks.
   Place freeBits() const;
 
   // --- What shape operations make of it --------------------------------------------

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Tiles through shared memory: which instructions a warp moves its registers with, what
-// they cost, and where to put elements so that they cost little on both sides.
+// Plans exchanges of tiles through shared memory: the instructions of a warp, their cost, and an
+// order of elements in memory that is cheap on both sides.
 //
 // Shared memory has 32 banks of 4 bytes. A warp's access is served in wavefronts of up to 128
 // bytes, one word a bank. The compiler chooses the place of an element: any invertible matrix over
@@ -11,11 +11,11 @@
 //     bank     the rest of 128 bytes: lanes that are served at once must differ here ...
 //     segment  ... or not at all: two that differ in segment bits alone are in conflict
 //
-// So the segment bits must avoid two subspaces: what the row and the lanes of one phase span on the
-// storing side, and what they span on the loading side. Over F2 two subspaces always have a common
-// complement (three need not). Let e and f be the basis vectors that only one side has, and c those
-// that neither has. The complement is all of c and e_i ^ f_i. Worked example, a 4x4 tile, 4 lanes
-// hold rows and are to hold columns, 4 banks:
+// So the segment bits must avoid two subspaces, one for stores and one for loads. Each is spanned
+// by the row and the lanes of one phase. Over F2 two subspaces always have a common complement
+// (three need not). Let e and f be the basis vectors that only one side has, and c those that
+// neither has. The complement is all of c and e_i ^ f_i. Worked example, a 4x4 tile, 4 lanes hold
+// rows and are to hold columns, 4 banks:
 //
 //     stores span rows (e = 4, 8), loads columns (f = 1, 2), c is empty.
 //     segment = 1 ^ 4, 2 ^ 8;  bank = 1, 2:   element (r, c) is at 4 r + (c ^ r)
@@ -94,9 +94,9 @@ struct ExchangePlan {
   double getCost() const { return store.getCost() + load.getCost(); }
 };
 
-/// The cheapest exchange: with vectors of what both sides have in registers, with wider
-/// ones on one side, with matrix instructions on one side or both. The first in this order
-/// among equals.
+/// The cheapest exchange. Candidates are vectors that both sides have in registers, wider ones on
+/// one side, and matrix instructions on one side or both. If costs are equal, the first in this
+/// order wins.
 ExchangePlan planExchange(const LinearLayout &source, const LinearLayout &destination,
                           unsigned bits, MatrixInstructions matrices);
 

@@ -15,8 +15,8 @@
 
 namespace tessera {
 
-/// Elements of a box along a dimension, at most; and what the bytes of its rows, and the
-/// strides of the array, are a multiple of.
+/// The most elements of a box along a dimension, and the alignment of the bytes of its rows and of
+/// the array's strides.
 inline constexpr int64_t kMostBoxElements = GPUMachine::kMaxBoxElements,
                          kBoxRowAlignment = GPUMachine::kBoxRowBytes;
 

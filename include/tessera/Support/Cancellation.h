@@ -19,8 +19,9 @@ struct Cancelled {};
 /// more.
 void setCancellation(const int32_t *flag);
 
-/// True if the calling thread has been asked to end what it does, or every thread has, or memory
-/// has run out (tessera/Support/MemoryReserve.h): then std::bad_alloc is thrown, not Cancelled.
+/// True if the calling thread or every thread was cancelled, or if memory has run out
+/// (tessera/Support/MemoryReserve.h). In the last case throwIfCancelled throws std::bad_alloc, not
+/// Cancelled.
 bool isCancelled();
 void throwIfCancelled();
 
@@ -37,8 +38,8 @@ private:
   std::chrono::steady_clock::time_point next{};
 };
 
-/// Counts what runs in the library while it lives: what has not ended must not run on while
-/// the process destroys the objects it works with. Throws Cancelled where that has begun.
+/// Counts a running call of the library during its lifetime. The process must not destroy objects
+/// that a call uses. Throws Cancelled if the end of the process has begun.
 class Activity {
 public:
   Activity();
@@ -47,8 +48,7 @@ public:
   Activity &operator=(const Activity &) = delete;
 };
 
-/// Asks every thread to end, from now on, and waits for those with an Activity, but no longer
-/// than this.
+/// Cancels every thread from now on, and waits for those with an Activity, at most this long.
 void cancelAll(int milliseconds);
 
 } // namespace tessera

@@ -2,11 +2,11 @@
 //
 // Going on for a while after memory has run out.
 //
-// LLVM and MLIR are compiled without exceptions: where they get no memory they abort, and an
-// exception that goes through them leaves their locks taken and their tables torn. So some address
-// space is set aside while they are worked with. An allocation that fails gives it up and succeeds
-// then, and what the thread does is asked to end like after Ctrl-C: between passes, where all is
-// whole. It ends with std::bad_alloc.
+// LLVM and MLIR are compiled without exceptions. If they get no memory they abort, and an exception
+// that passes through them leaves locks held and tables inconsistent. So some address space is
+// reserved while they are used. If an allocation fails, the reserve is released, and the allocation
+// succeeds. The thread's work is then cancelled like after Ctrl-C: between passes, where all data
+// is consistent. It ends with std::bad_alloc.
 
 #ifndef TESSERA_SUPPORT_MEMORYRESERVE_H
 #define TESSERA_SUPPORT_MEMORYRESERVE_H
@@ -24,8 +24,8 @@ public:
   MemoryReserve(const MemoryReserve &) = delete;
   MemoryReserve &operator=(const MemoryReserve &) = delete;
 
-  /// Has the reserve be as large as what is about to be allocated without a look at whether
-  /// memory has run out, where it is limited. Throws std::bad_alloc.
+  /// If memory is limited, ensures a reserve of at least so many bytes, which the next step may
+  /// allocate before it checks for a lack of memory. Throws std::bad_alloc.
   static void require(size_t bytes);
 };
 

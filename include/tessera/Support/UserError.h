@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The two kinds of error. A user's mistake is a UserError: it has a stable id,
-// says what is wrong with the types and values at hand, and what to do about it.
-// Everything else that goes wrong is our bug and is an InternalError, which asks
-// for a report. The two never share a path.
+// The two kinds of error. A user's mistake is a UserError: it has a stable id, names the wrong
+// types and values, and has a fix. Every other failure is a bug of Tessera and an InternalError,
+// which requests a report. The two never share a path.
 //
 // Both are C++ exceptions inside the core and stop at its C boundary
 // (include/tessera/CAPI/Tessera.h); neither is ever thrown through MLIR or LLVM.

@@ -29,8 +29,8 @@ inline constexpr llvm::StringLiteral kWaitsForStreamAttr =
 inline constexpr llvm::StringLiteral kLibraryAttr =
     tilegpu::TileGPUDialect::LibraryAttrHelper::getNameStr();
 
-/// Lets the ops of the tile dialect say what scratch memory their lowering here needs
-/// (ScratchOpInterface).
+/// Registers the models by which ops of the tile dialect declare the scratch memory of their
+/// lowering here (ScratchOpInterface).
 void registerTileGPUScratchModels(mlir::DialectRegistry &registry);
 
 } // namespace tessera

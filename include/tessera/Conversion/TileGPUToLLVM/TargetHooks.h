@@ -61,8 +61,8 @@ struct AccessWords {
 /// Sums and the like over the 32-bit integers of a warp.
 enum class WarpReduction { Add, Max, Min, UMax, UMin, And, Or, Xor };
 
-/// Functions of an f32 that are one instruction, off by a few units in the last place. Flushing:
-/// results below 2^-126 are zero.
+/// Functions of an f32 that are one instruction, with an error of a few ulp. Flushing: results
+/// below 2^-126 are zero.
 enum class FastFunction { Exp2, Exp2Flushing, Sqrt, Rsqrt, Reciprocal };
 
 /// A warp's matrix multiply-accumulate, D = A * B + C. Words of A and B are 32 bits of
@@ -73,7 +73,8 @@ struct WarpMMA {
   int64_t m, n, k;
 };
 
-/// A warpgroup's, with B, and A where `descriptorA` is given, in shared memory.
+/// A warpgroup's matrix multiply-accumulate. B is in shared memory, and so is A if `descriptorA` is
+/// given.
 struct WarpgroupMMA {
   mlir::Type elementA, elementB, accumulator;
   int64_t n, k;
@@ -100,12 +101,12 @@ public:
   /// The dialects whose operations the hooks create.
   virtual void addLegalDialects(mlir::ConversionTarget &target) const = 0;
 
-  /// Makes a function what a launch calls, with so many threads a block, in clusters of so many
-  /// blocks (1: none). `residentPrograms` are to fit an SM at once; 0: nothing is asked.
+  /// Makes a function a kernel, with so many threads a block, in clusters of so many blocks (1:
+  /// none). `residentPrograms` should fit an SM at once; 0: any number.
   virtual void makeKernel(mlir::LLVM::LLVMFuncOp function, unsigned threads, unsigned blocks,
                           unsigned residentPrograms) const = 0;
   virtual bool isKernel(mlir::LLVM::LLVMFuncOp function) const = 0;
-  /// Has an argument be a tensor map that is passed by value.
+  /// Makes an argument a tensor map that is passed by value.
   virtual void passTensorMap(mlir::LLVM::LLVMFuncOp function, unsigned argument) const = 0;
 
   /// The name of the vendor's function for a function of C's math.h ("exp"), of f32 or f64.
@@ -123,53 +124,53 @@ public:
   virtual Value emitBlockOfCluster(ThreadBuilder &thread) const = 0;
   /// Nanoseconds, as i64.
   virtual Value emitClock(ThreadBuilder &thread) const = 0;
-  /// Lets the next launch of the stream begin before this one has ended.
+  /// Allows the next launch of the stream to start before this one has ended.
   virtual void emitLaunchDependents(ThreadBuilder &thread) const = 0;
-  /// Waits until what the stream did before this kernel is done, and seen.
+  /// Waits until earlier kernels of the stream have ended, and their writes are visible.
   virtual void emitWaitForStream(ThreadBuilder &thread) const = 0;
 
   //===--------------------------------------------------------------------===//
-  // Barriers, and who does what
+  // Barriers, and roles of threads
   //===--------------------------------------------------------------------===//
 
-  /// All threads of the program meet. `isBarrier` recognises the operations that it makes.
+  /// A barrier of all threads of the program. `isBarrier` recognises its operations.
   virtual void emitBarrier(ThreadBuilder &thread) const = 0;
   virtual bool isBarrier(mlir::Operation *op) const = 0;
-  /// The lanes of a warp meet, and see what each has written.
+  /// A barrier of the lanes of a warp, which makes their writes visible to each other.
   virtual void emitWarpBarrier(ThreadBuilder &thread) const = 0;
-  /// `threads` threads meet at the barrier with a number, or come there and go on.
+  /// A barrier of `threads` threads with a number; the second form arrives without waiting.
   virtual void emitNamedBarrier(ThreadBuilder &thread, Value number, Value threads) const = 0;
   virtual void emitNamedArrive(ThreadBuilder &thread, Value number, Value threads) const = 0;
-  /// All threads of a cluster meet: they arrive, and wait for each other. `mayPassWait` is true for
-  /// operations that may run before that wait: arithmetic, accesses of global memory, and exchanges
-  /// within a warp. Relaxed, they say no more than that they have begun, and have made barriers
-  /// (emitMBarrierInitFence).
+  /// A barrier of all threads of a cluster, in two halves: arrive and wait. `mayPassClusterWait` is
+  /// true for operations that may run before the wait: arithmetic, accesses of global memory, and
+  /// exchanges within a warp. A relaxed arrival orders no memory: it only shows that the block has
+  /// started and has initialised its mbarriers (emitMBarrierInitFence).
   virtual void emitClusterArrive(ThreadBuilder &thread, bool isRelaxed = false) const = 0;
   virtual mlir::Operation *emitClusterWait(ThreadBuilder &thread) const = 0;
   virtual bool isClusterWait(mlir::Operation *op) const = 0;
   virtual bool mayPassClusterWait(mlir::Operation *op) const = 0;
-  /// True if this is the one lane of its warp, which is together, that does something alone.
+  /// True in one lane of a converged warp.
   virtual Value emitElect(ThreadBuilder &thread) const = 0;
-  /// The warpgroup's threads have so many registers from here on, more or fewer than before.
+  /// Sets the number of registers of the warpgroup's threads from here on.
   virtual void emitSetRegisters(ThreadBuilder &thread, unsigned registers, bool areMore) const = 0;
 
   //===--------------------------------------------------------------------===//
   // Warps
   //===--------------------------------------------------------------------===//
 
-  /// The word that another lane has: by its number, and by the bits in which that differs.
+  /// The word of another lane: by its number, or by the bits in which its number differs.
   virtual Value emitShuffle(ThreadBuilder &thread, Value word, Value lane) const = 0;
   virtual Value emitShuffleXor(ThreadBuilder &thread, Value word, unsigned mask) const = 0;
-  /// A reduction of all lanes' integers, which all have then.
+  /// A reduction of all lanes' integers; every lane receives the result.
   virtual Value emitWarpReduce(ThreadBuilder &thread, WarpReduction kind, Value word) const = 0;
 
   //===--------------------------------------------------------------------===//
   // Global memory
   //===--------------------------------------------------------------------===//
 
-  /// True if a plain load or store of LLVM is what these hints ask for.
+  /// True if these hints need only a plain load or store of LLVM.
   virtual bool isPlain(const AccessHints &hints, bool isLoad) const = 0;
-  /// Loads words. With a predicate, `initial` are the words where it does not hold.
+  /// Loads words. If the predicate is false, the result is `initial`.
   virtual Values emitLoad(ThreadBuilder &thread, Value address, AccessWords words,
                           const AccessHints &hints, ArrayRef<Value> initial,
                           Value predicate) const = 0;
@@ -179,13 +180,13 @@ public:
 
   /// True if there is an instruction for an atomic on elements of a type.
   virtual bool hasAtomic(tile::AtomicKind kind, Type type) const = 0;
-  /// It, on the elements of a plan of tilegpu-plan-accesses, which follow each other in memory:
-  /// gives what was there before, zeros where the predicate does not hold.
+  /// The atomic, on consecutive elements that tilegpu-plan-accesses has planned. Returns the old
+  /// values, or zeros if the predicate is false.
   virtual Values emitAtomic(ThreadBuilder &thread, tile::AtomicKind kind, AtomicOrder order,
                             Value address, ArrayRef<Value> values, Value predicate) const = 0;
-  /// Orders what comes before it and after it, as several atomics around it are to be.
+  /// A fence between accesses before and after it, with the order of the atomics around it.
   virtual void emitFence(ThreadBuilder &thread, AtomicOrder order) const = 0;
-  /// On bits (integers of 16, 32 and 64): the same.
+  /// The same on bits (integers of 16, 32 and 64).
   virtual Value emitCompareAndSwap(ThreadBuilder &thread, AtomicOrder order, Value address,
                                    Value compare, Value value, Value predicate) const = 0;
   /// `width` bits, in a register of 16 at least.
@@ -194,7 +195,7 @@ public:
   virtual void emitAtomicStore(ThreadBuilder &thread, AtomicOrder order, Value address,
                                unsigned width, Value value, Value predicate) const = 0;
 
-  /// Asks the second-level cache for so many bytes, an i32; of both there are multiples of 16.
+  /// Prefetches so many bytes (i32) to L2. The address and the number are multiples of 16.
   virtual void emitPrefetch(ThreadBuilder &thread, Value address, Value bytes,
                             Value predicate) const = 0;
 
@@ -202,8 +203,8 @@ public:
   // Shared memory
   //===--------------------------------------------------------------------===//
 
-  /// 8 x 8 matrices of 16-bit elements: each lane gives the address of a row, and gets or
-  /// gives a word of each matrix.
+  /// 8 x 8 matrices of 16-bit elements: each lane provides the address of a row, and loads or
+  /// stores a word of each matrix.
   virtual Values emitLoadMatrices(ThreadBuilder &thread, Value address, unsigned count,
                                   bool isTransposed) const = 0;
   virtual void emitStoreMatrices(ThreadBuilder &thread, Value address, ArrayRef<Value> words,
@@ -215,39 +216,41 @@ public:
 
   /// The eviction policy of a copy in the second-level cache.
   virtual Value emitCachePolicy(ThreadBuilder &thread, tile::EvictionPolicy policy) const = 0;
-  /// Copies bytes from global to shared memory asynchronously: `size` of them, and zeros, where
-  /// that is given. Without a place in the first-level cache, unless `keepsInL1`.
+  /// Copies bytes from global to shared memory asynchronously. If `size` is given, copies that
+  /// many, and fills the rest with zeros. Bypasses L1 unless `keepsInL1`.
   virtual void emitAsyncCopy(ThreadBuilder &thread, Value to, Value from, int64_t bytes,
                              bool keepsInL1, Value size, Value policy) const = 0;
   virtual void emitAsyncCommit(ThreadBuilder &thread) const = 0;
   /// Waits for all groups of copies but the last `pending`.
   virtual void emitAsyncWait(ThreadBuilder &thread, unsigned pending) const = 0;
   /// Makes writes of threads to shared memory visible to asynchronous copies and matrix
-  /// instructions. With `ofMemory`, of what they have written to global memory, too.
+  /// instructions. With `ofMemory`, also writes to global memory.
   virtual void emitAsyncProxyFence(ThreadBuilder &thread, bool ofMemory) const = 0;
 
-  /// Makes a tensor map, in 128 bytes of shared memory and then of global memory, which
-  /// copies of this program see from then on. All lanes of a warp do it together.
+  /// Makes a tensor map, in 128 bytes of shared memory and then of global memory. Later copies of
+  /// this program may use it. All lanes of a warp must call it.
   virtual void emitTensorMap(ThreadBuilder &thread, Value shared, Value memory,
                              const TensorMapFields &fields) const = 0;
-  /// Copies that this thread begins see a tensor map as it was made before an arrival that the
-  /// thread has waited for. Those of the warp that makes it need no such call.
+  /// Makes a tensor map visible to copies of this thread, which must have waited for an arrival
+  /// behind its creation. The warp that made it needs no such call.
   virtual void emitTensorMapAcquire(ThreadBuilder &thread, Value memory) const = 0;
-  /// A box of a tensor map, its coordinates from the innermost dimension. With `blocks` (a mask)
-  /// it goes to this place in all of these blocks of the cluster, and is counted there.
+  /// Copies a box of a tensor map; coordinates start with the innermost dimension. With `blocks` (a
+  /// mask), the box is copied to the same address in all of these blocks of the cluster, and their
+  /// barriers count its bytes.
   virtual void emitTMALoad(ThreadBuilder &thread, Value to, Value map, ArrayRef<Value> coordinates,
                            Value barrier, Value policy, std::optional<uint16_t> blocks,
                            Value predicate) const = 0;
   virtual void emitTMAStore(ThreadBuilder &thread, Value map, Value from,
                             ArrayRef<Value> coordinates, Value policy) const = 0;
   virtual void emitTMAStoreCommit(ThreadBuilder &thread) const = 0;
-  /// Waits for this thread's stores but the last `pending` groups; `read`: until they have read.
+  /// Waits for this thread's stores except the last `pending` groups; `read`: only until they have
+  /// read shared memory.
   virtual void emitTMAStoreWait(ThreadBuilder &thread, unsigned pending, bool read) const = 0;
 
   /// Barriers in shared memory that count arrivals and bytes (mbarrier).
   virtual void emitMBarrierInit(ThreadBuilder &thread, Value barrier, Value arrivals,
                                 Value predicate) const = 0;
-  /// Barriers that were made are seen by all.
+  /// Makes initialised barriers visible to the cluster.
   virtual void emitMBarrierInitFence(ThreadBuilder &thread) const = 0;
   virtual void emitMBarrierWait(ThreadBuilder &thread, Value barrier, Value parity) const = 0;
   /// The barrier may be one of another block, by its address in the cluster.
@@ -261,12 +264,11 @@ public:
 
   virtual Values emitWarpMMA(ThreadBuilder &thread, const WarpMMA &mma, ArrayRef<Value> wordsA,
                              ArrayRef<Value> wordsB, ArrayRef<Value> accumulator) const = 0;
-  /// Goes on while the instruction works: the results are not to be looked at before a wait that
-  /// they have gone through.
+  /// Asynchronous: the results may only be used after a wait that they are operands of.
   virtual Values emitWarpgroupMMA(ThreadBuilder &thread, const WarpgroupMMA &mma,
                                   ArrayRef<Value> accumulator) const = 0;
-  /// Registers are there for the next instructions; and those before, but the last `pending`
-  /// groups, are done. Nothing about the words may move across.
+  /// Fence: makes registers available to the next instructions. Wait: ends all but the last
+  /// `pending` groups. No use of the words may move across either.
   using Words = llvm::MutableArrayRef<Value>;
   virtual void emitWarpgroupFence(ThreadBuilder &thread, ArrayRef<Words> words) const = 0;
   virtual void emitWarpgroupCommit(ThreadBuilder &thread) const = 0;
@@ -278,7 +280,7 @@ public:
   //===--------------------------------------------------------------------===//
 
   virtual Value emitFastFunction(ThreadBuilder &thread, FastFunction function, Value x) const = 0;
-  /// True if this is what emitFastFunction makes for the reciprocal.
+  /// True if emitFastFunction emits this operation for the reciprocal.
   virtual bool isReciprocal(mlir::Operation *op) const = 0;
   /// A quotient of f32, off by 2 ulp.
   virtual Value emitFastDivide(ThreadBuilder &thread, Value lhs, Value rhs) const = 0;
@@ -295,7 +297,7 @@ public:
   // Reports
   //===--------------------------------------------------------------------===//
 
-  /// Ends the kernel with a message. Texts are pointers to what ends with a 0.
+  /// Ends the kernel with a message. Texts are pointers to zero-terminated strings.
   virtual void emitAssertFailure(ThreadBuilder &thread, mlir::Operation *op, Value message,
                                  Value file, unsigned line, Value function) const = 0;
   /// Prints by a format of C's printf, with the arguments in a buffer of 8 bytes each.

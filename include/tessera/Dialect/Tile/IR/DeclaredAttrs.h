@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Facts that a pass leaves for others are discardable attributes, declared with their types in the
-// .td file of a dialect (`discardableAttrs`), where one reads what they say. No other attribute may
-// have the dialect's prefix: a misspelt name would be a fact that no pass reads.
+// Facts that one pass records for others are discardable attributes, declared with their types and
+// meaning in the .td file of a dialect (`discardableAttrs`). No other attribute may have the
+// dialect's prefix: a misspelt name would be a fact that no pass reads.
 
 #ifndef TESSERA_DIALECT_TILE_IR_DECLAREDATTRS_H
 #define TESSERA_DIALECT_TILE_IR_DECLAREDATTRS_H

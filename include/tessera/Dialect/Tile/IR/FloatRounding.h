@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How a number is rounded to a float format, for constants: what folders, literals and the
-// reference interpreter share. Code that computes it is built by Conversion/TileToStrips.
+// Rounds constants to a float format, for folders, literals and the reference interpreter.
+// Conversion/TileToStrips builds the code that does it at run time.
 
 #ifndef TESSERA_DIALECT_TILE_IR_FLOATROUNDING_H
 #define TESSERA_DIALECT_TILE_IR_FLOATROUNDING_H

@@ -29,8 +29,8 @@ struct FloatParts {
   /// Parts of the two operands whose products are summed, the smallest products first.
   llvm::SmallVector<std::pair<unsigned, unsigned>> getPairs() const;
 
-  /// The parts of an f32 or of a tile of them, the largest first: of bf16, or of f32 whose
-  /// lower 13 bits tensor cores do not look at.
+  /// The parts of an f32 or of a tile of them, the largest first: bf16, or f32 whose lower 13 bits
+  /// tensor cores ignore.
   llvm::SmallVector<mlir::Value> split(mlir::OpBuilder &builder, mlir::Location loc,
                                        mlir::Value value) const;
 

@@ -45,8 +45,8 @@ struct AccessPattern {
 /// The pattern of an op that `getAccessedPointers` finds pointers for.
 AccessPattern getAccessPattern(mlir::Operation *op, AccessAnalysis &analysis);
 
-/// Keeps of a chain what is one in a buffer too: bits that move the offset as they move the
-/// address. So much an asynchronous copy moves at once.
+/// Limits a chain to bits that advance the buffer's offset as they advance the address. An
+/// asynchronous copy can move that many elements at once.
 void limitToBuffer(llvm::SmallVectorImpl<unsigned> &chain, MemDescType buffer);
 
 /// Bytes that a copy of a loaded tile into a buffer moves at once.

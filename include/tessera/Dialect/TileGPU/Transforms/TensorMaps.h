@@ -18,10 +18,9 @@ inline constexpr unsigned kMaxTensorMaps = 16;
 /// reason.
 bool canMoveByTensorMap(const BoxAccess &box, MemDescType buffer, std::string *why = nullptr);
 
-/// The kernel's argument with the tensor map of an array, for tiles that lie in memory as
-/// `buffer` does: a new one, if there is none like it. Its dimensions are those of the box.
-/// An instruction moves at most `rows` along each but that of rows. Nothing, if there are too
-/// many.
+/// The kernel's argument with the tensor map of an array, for tiles with the memory layout of
+/// `buffer`. Adds one if there is none. Its dimensions are those of the box. An instruction copies
+/// at most `rows` elements along each, except along rows. Fails if there are too many maps.
 mlir::FailureOr<mlir::BlockArgument> addTensorMap(tile::FuncOp kernel, const BoxAccess &box,
                                                   MemDescType buffer,
                                                   int64_t rows = kMostBoxElements);
