@@ -8,9 +8,9 @@
 //     float         sitofp, uitofp          tile.fp_to_fp            -
 //     pointer       tile.int_to_ptr         -                        tile.bitcast
 //
-// An 8-bit float meets integers by way of fp32, so that targets need to know no
-// conversion between the two; from an integer it is thus rounded twice. So does a
-// float8e4b15 all others.
+// Casts between 8-bit floats and integers go through fp32, so targets need no direct conversion.
+// The cast from an integer then rounds twice. A float8e4b15 is converted to and from every other
+// type through fp32.
 
 #include "tessera/Frontend/TileBuilder.h"
 

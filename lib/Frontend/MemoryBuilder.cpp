@@ -235,8 +235,8 @@ void TileBuilder::store(const Operand &ptr, const Operand &value, const Operand 
                         evictionPolicy);
 }
 
-/// An integer is stored as a cast makes it, so that -1 sets all bits of what is unsigned; but no
-/// bits are dropped that it has.
+/// An integer is stored as a cast converts it, so -1 sets all bits of an unsigned type. But it is
+/// an error if the cast drops significant bits.
 static void checkBitsFit(const Operand &literal, DType dtype) {
   if (!literal.isIntegerLiteral() || isFloat(dtype) || dtype == DType::Int1)
     return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which type two operands meet in, which literals fit, and which shapes broadcast.
-// Nothing here touches the IR, so every check can run before anything is built.
+// The common type of two operands, the range checks of literals, and the broadcasting of shapes.
+// This file does not touch the IR, so every check can run before an op is built.
 
 #include "tessera/Frontend/TileBuilder.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Atomics. One program runs at a time and one lane after another, so an atomic is
-// a load and a store, and orderings and scopes ask for nothing more.
+// Atomics. Programs and lanes run one after the other, so an atomic is a load and a store, and
+// orderings and scopes need no code.
 
 #include "Program.h"
 

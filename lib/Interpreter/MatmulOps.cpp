@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Dots, added to the accumulator by increasing k: in f32, or in f64 for
-// f64, with each product and each sum rounded (products of narrower floats are
-// exact in f32). An f16 accumulator is rounded to f16 once, at the end. No f32 is
-// rounded to less first, whatever `precision` allows. All this is also what
-// `deterministic` asks of compiled code.
+// Dots, added to the accumulator by increasing k: in f32, or in f64 for f64, with each product and
+// each sum rounded (products of narrower floats are exact in f32). An f16 accumulator is rounded to
+// f16 once, at the end. An f32 operand is never rounded to a narrower format, even if `precision`
+// allows it. `deterministic` requires the same of compiled code.
 
 #include "Program.h"
 

@@ -124,7 +124,7 @@ static f2::Columns without(ArrayRef<uint64_t> columns, ArrayRef<uint64_t> taken)
   return result;
 }
 
-/// Puts what `isLast` holds for behind everything else, each in its order.
+/// Moves columns for which `isLast` is true behind the others; both parts remain in order.
 static void moveBack(f2::Columns &columns, llvm::function_ref<bool(uint64_t)> isLast) {
   f2::Columns last;
   llvm::erase_if(columns, [&](uint64_t column) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The table of GPUs. Generations are functions from the one before, so that a row says what
-// is new; a test prints what each of them has in the end.
+// The table of GPUs. A generation is a function of the previous one, so a row has only the
+// differences; a test prints the whole rows.
 //
 // Limits are those of the CUDA C++ Programming Guide, "Technical Specifications per Compute
 // Capability"; instructions those of the PTX ISA 9.0. Rates of tensor cores are the vendor's

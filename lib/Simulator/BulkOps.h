@@ -37,7 +37,7 @@ void addRow(Warp &warp, unsigned lane, BulkStore &store, uint64_t target, uint64
             uint64_t bytes);
 void beginStore(Warp &warp, unsigned lane, std::shared_ptr<BulkStore> store);
 
-/// Has each element that is there be what `reduction` makes of it and of the copy's.
+/// The function that combines each element in memory with the copy's element by `reduction`.
 Combine makeCombine(const WarpAccess &reduction);
 
 } // namespace tessera::simulator

@@ -34,8 +34,8 @@ struct Times {
   /// The part of that which is visible to the asynchronous units, in shared and in global memory.
   std::array<Clock, kAgents> fenced{}, fencedGlobal{};
   OtherPrograms others;
-  /// How often the barrier of the cluster has been waited for, which says that all of its
-  /// programs have begun, though it may order no memory.
+  /// The number of waits at the cluster's barrier. A wait shows that all programs of the cluster
+  /// have started, even if it orders no memory.
   unsigned clusterPhases = 0;
 
   void join(const Times &other);

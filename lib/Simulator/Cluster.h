@@ -3,11 +3,10 @@
 // A cluster: blocks that run at the same time, reach each other's shared memory and meet at a
 // barrier of their own. Without clusters, each block is one.
 //
-// A block may access another one's shared memory only while that one runs. It must come after an
-// event of the other, which shows that it has begun (the barrier of the cluster, of any order). It
-// must come before an event that the other waits for, which shows that it has not ended. Both are
-// looked for by the clocks (Clocks.h), so that a missing barrier is found in whatever order the
-// blocks happened to run.
+// A block may access another block's shared memory only while that block runs. The access must
+// follow an event that shows that the other block has started, such as the cluster's barrier in any
+// order. It must precede an event that the other block waits for before it ends. The clocks
+// (Clocks.h) record both, so a missing barrier is found in any order of the blocks.
 
 #ifndef TESSERA_LIB_SIMULATOR_CLUSTER_H
 #define TESSERA_LIB_SIMULATOR_CLUSTER_H

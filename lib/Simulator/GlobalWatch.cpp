@@ -90,7 +90,7 @@ void simulator::watchAtomic(Warp &warp, const Instr &instr, unsigned lane, uint6
                             uint64_t size, AccessKind kind, const WarpAccess &access) {
   if (!warp.machine.shadow)
     return;
-  // A look at what may be written at the same time is no mistake of who means to.
+  // An atomic read may intentionally race with writes.
   if (kind == AccessKind::AtomicRead)
     return;
   GlobalAccessor who = warp.globalAccessor(instr, lane);

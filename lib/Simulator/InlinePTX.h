@@ -65,8 +65,8 @@ bool decodeClusterPTX(Decoder &decoder, const PTXInstr &instr);
 bool decodeTensorMapPTX(Decoder &decoder, const PTXInstr &instr);
 /// Which atomic operation an instruction names, and its type of floats; false if none.
 bool readAtomicKind(Decoder &decoder, const PTXInstr &instr, WarpAccess &access);
-/// Makes of a try to wait, all that there is from instruction `first` on, one that goes on
-/// until `over`, its result, is true; false if there is something else.
+/// Turns a try_wait from instruction `first` on into a wait until its result `over` is true.
+/// Returns false if there are other instructions.
 bool decodeWaitLoop(Decoder &decoder, size_t first, Register over);
 bool decodeArithmeticPTX(Decoder &decoder, const PTXInstr &instr);
 

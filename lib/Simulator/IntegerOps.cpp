@@ -297,7 +297,7 @@ bool decodeWide(Decoder &decoder, Operation &op) {
     auto amount = by ? dyn_cast<IntegerAttr>(by.getValue()) : IntegerAttr();
     if (!amount || amount.getValue() != 64)
       return false;
-    // Only the low half of what comes of it is ever asked for.
+    // Only the low half of the result is used.
     decoder.alias(result, {decoder.get(operand)[1], decoder.undefined(64)});
     return true;
   }

@@ -353,7 +353,7 @@ std::string Machine::describeBlock(uint32_t number) const {
                           : llvm::formatv("block {0} of {1}", number % clusterSize, program).str();
 }
 
-/// One of a list, which has it no longer.
+/// Removes and returns an element of a list, chosen by `bits`.
 template <typename T> static T takeAny(std::vector<T> &list, uint64_t bits) {
   std::swap(list[bits % list.size()], list.back());
   T taken = std::move(list.back());

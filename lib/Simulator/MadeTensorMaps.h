@@ -14,8 +14,8 @@ namespace tessera::simulator {
 class Decoder;
 struct PTXInstr;
 
-/// The map that programs have made at an address; null if there is none. Reported, if this
-/// program may find what was there before, or somebody has written there since.
+/// The map that programs have made at an address; null if there is none. Reports a finding if this
+/// program may read the previous bytes, or if the memory was written since.
 const TensorMap *findMadeMap(Warp &warp, const Instr &instr, unsigned lane, uint64_t address);
 
 /// `tensormap.replace`, the copy of a map to global memory, and the fence that copies by it need.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Loads, stores and atomics: where an address lies, whether it may be accessed, and what
-// the banks of shared memory make of 32 addresses at once.
+// Loads, stores and atomics: resolves and checks addresses, and counts bank conflicts of 32
+// addresses in shared memory.
 
 #include "MemoryOps.h"
 
@@ -29,7 +29,7 @@ uint8_t *simulator::resolveGlobal(Warp &warp, const Instr &instr, unsigned lane,
                                       isWrite(kind) ? "writes" : "reads", size, address, problem));
     return nullptr;
   }
-  // Atomics are looked at by who knows what they do.
+  // The callers check atomics.
   if (warp.machine.shadow && (kind == AccessKind::Read || kind == AccessKind::Write))
     watchGlobal(warp, instr, lane, address, size, kind, who, data);
   return reinterpret_cast<uint8_t *>(address);

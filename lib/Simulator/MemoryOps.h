@@ -77,8 +77,8 @@ void releaseAt(Warp &warp, Space space, uint64_t address, bool isUpdate,
 /// A fence of threads. `immediate`: its reach.
 void runFence(Warp &warp, const Instr &instr, Lanes lanes);
 
-/// A bulk copy that a lane begins, as it reads global memory until the barrier in the shared
-/// memory of `target`, to which it reports, says that it is over.
+/// The accessor of a bulk copy that a lane starts. It reads global memory until it reports to the
+/// barrier in the shared memory of `target`.
 GlobalAccessor getBulkReader(Warp &warp, const Instr &instr, unsigned lane, Cta &target,
                              uint64_t barrier);
 /// A lane uses a barrier in the shared memory of a block: it has to know that it was made.
@@ -89,16 +89,15 @@ void watchBarrier(Warp &warp, const Instr &instr, unsigned lane, const Cta &targ
 void noteCopyTo(Warp &warp, const Instr &instr, unsigned lane, Cta &target, uint64_t address,
                 uint64_t bytes, uint64_t barrier);
 
-/// The place of bytes, if the access is allowed; null, and reported, if not. `data` is what a write
-/// is going to put there.
+/// The host address of the bytes if the access is allowed; otherwise null, and a finding. `data`
+/// has the bytes that a write will store.
 uint8_t *resolve(Warp &warp, const Instr &instr, unsigned lane, uint64_t address, unsigned size,
                  unsigned alignment, Space space, AccessKind kind, const uint8_t *data);
-/// The same for global memory, for anybody who makes the access.
+/// The same for global memory, for any accessor.
 uint8_t *resolveGlobal(Warp &warp, const Instr &instr, unsigned lane, uint64_t address,
                        uint64_t size, AccessKind kind, const GlobalAccessor &who,
                        const uint8_t *data);
-/// The same for the shared memory of a block and of the warp's own, for anybody who makes the
-/// access.
+/// The same for the shared memory of the warp's block or of another one, for any accessor.
 uint8_t *resolveIn(Cta &target, Warp &warp, const Instr &instr, Accessor who, uint64_t address,
                    uint64_t size, AccessKind kind, const uint8_t *data);
 uint8_t *resolveShared(Warp &warp, const Instr &instr, const Accessor &who, uint64_t address,

@@ -65,7 +65,7 @@ void SharedMemory::noteRead(Shadow &shadow, const Accessor &who, Lanes lanes) {
   others.push_back(now);
 }
 
-/// Up to what time the asynchronous units see what the writer has written.
+/// The time up to which the writer's writes are visible to the asynchronous units.
 static Clock getFenced(const SharedRecord &write, const Accessor &who) {
   if (write.rank == who.observer)
     return who.heard->fenced[write.agent];

@@ -52,7 +52,8 @@ static void watchBlock(Warp &warp, const Instr &instr, const Accessor &who, Cta 
   };
   if (target.isDone())
     return report("may have ended by then: it does not wait for that");
-  // The agent of a copy is of the block that it goes to; who began it has looked at that.
+  // A copy's agent belongs to the destination block, and the access was checked when the copy
+  // started.
   if (&target == &warp.cta || who.rank == target.rank)
     return;
   if (who.heard->clusterPhases == 0 && who.heard->others.lookup(target.number).empty())

@@ -51,8 +51,7 @@ enum BarrierFlag : int64_t {
   kByState = 64,   ///< waits for the phase that an arrival was in, not for a parity
 };
 
-/// The barrier at an address, after a look at who may touch it; null, and reported, if
-/// there is none.
+/// The mbarrier at an address, after checking the access. Null, with a finding, if there is none.
 std::pair<Cta *, MBarrier *> find(Warp &warp, const Instr &instr, unsigned lane, uint64_t address) {
   SharedPlace place = instr.immediate & kInCluster ? findInCluster(warp, instr, lane, address)
                                                    : SharedPlace{&warp.cta, toShared(address)};

@@ -137,8 +137,8 @@ bool isCount(int64_t special) {
   return (special >= kGridX && special <= kGridZ) || special >= kClustersX;
 }
 
-/// The number of its block, or how many there are, for code of the user: where a block does
-/// the work of several programs, that says nothing of which.
+/// Reads the block's id or the number of blocks for user code. In a persistent kernel that is a
+/// finding, since a block runs several programs.
 void readSpecialOfUser(Warp &warp, const Instr &instr, Lanes lanes) {
   if (warp.machine.options.persistentPrograms)
     warp.machine.report(

@@ -63,7 +63,7 @@ struct Descriptor {
   }
 };
 
-/// Reads elements by way of the asynchronous units; each 16 bytes are looked at once.
+/// Reads elements by the asynchronous units. Each 16 bytes are checked once.
 class OperandReader {
 public:
   OperandReader(Warp &warp, const Instr &instr)

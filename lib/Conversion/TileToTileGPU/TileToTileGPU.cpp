@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The step from "what" to "where": all tiles get the encoding that says that no layout is chosen
-// yet. From here on, the verifiers of shape ops check encodings, and report a new tile without one.
+// Gives all tiles the encoding "no layout chosen yet". From here on, the verifiers of shape ops
+// check encodings, and report a new tile without one.
 
 #include "tessera/Conversion/TileToTileGPU/Passes.h"
 

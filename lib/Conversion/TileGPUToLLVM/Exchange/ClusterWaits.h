@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Blocks of a cluster meet once more when they have loaded what they exchange: until then others
-// load from a block's memory. To arrive there takes no time; to wait need those alone who are
-// about to write to shared memory, or to meet others in another way. So that wait sinks past what
-// does neither:
+// After an exchange, blocks of a cluster synchronise once more, since other blocks may still load
+// from a block's memory. Arriving takes no time. Only a warp that is about to write shared memory,
+// or to synchronise in another way, must wait. So the wait sinks past all other ops:
 //
 //     nvvm.cluster.arrive                      nvvm.cluster.arrive
 //     nvvm.cluster.wait             becomes    ... arithmetic, global memory, own loads ...

@@ -72,7 +72,7 @@ struct Packing {
 } // namespace
 
 Packing::Packing(const PullMap &map, unsigned width) {
-  // How often each source register bit is asked for.
+  // The number of uses of each source register bit.
   SmallVector<unsigned> uses(64, 0);
   for (const auto &columns : map.columns)
     for (const Place &column : columns)
@@ -205,8 +205,8 @@ static SmallVector<Value> emitExchange(ThreadBuilder &thread, ValueRange registe
   };
   SmallVector<Value> exchanged(getNumRegisters(op.getType()));
   for (unsigned round = 0; round < rounds; ++round) {
-    // Before the first round the warps have met if they had to, but a warp's own lanes may still
-    // be reading what was exchanged here before.
+    // Before the first round, warps have synchronised if necessary, but lanes of this warp may
+    // still be reading from the previous exchange.
     if (round != 0 || exchange.isWithinWarps())
       meet();
     exchange.store(thread, registers, round);

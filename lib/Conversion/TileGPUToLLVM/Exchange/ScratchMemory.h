@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How much shared memory the ops of the tile dialect need to exchange elements, and for
-// what. Allocation asks for the bytes (ScratchOpInterface), the lowering for the plan; both
-// follow from the layouts alone.
+// The shared memory that ops of the tile dialect need to exchange elements, and the plan of each
+// exchange. Allocation reads the bytes (ScratchOpInterface), and the lowering reads the plan. Both
+// depend on the layouts only.
 
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_SCRATCHMEMORY_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_SCRATCHMEMORY_H

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The exchange of a tile through shared memory from one layout to another, whole or slice by slice
-// (Layout/ExchangeRounds.h). For each round: store, meet, load; and meet again before the next one,
-// which writes to the same place. Its user inserts the barriers, since several tiles may be
-// exchanged at once.
+// (Layout/ExchangeRounds.h). Each round is a store, a barrier and a load, and another barrier
+// before the next round, which writes the same memory. The caller inserts the barriers, since
+// several tiles may be exchanged at once.
 //
 // If blocks of a cluster have parts of the tile, each stores its own. Threads load from the blocks
-// that hold their elements (Layout/BlockExchange.h). Then all blocks meet, and once more after the
-// last round: until then others read a block's memory.
+// that hold their elements (Layout/BlockExchange.h). All blocks synchronise before that, and once
+// more after the last round: until then others read a block's memory.
 
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_TILEEXCHANGE_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_TILEEXCHANGE_H
@@ -44,8 +44,8 @@ public:
   /// True if threads load from other blocks of a cluster, so that these have to meet.
   bool isAcrossBlocks(const Place &distance = {}) const;
 
-  /// True if every warp loads what it stored itself, where elements stay in their warps: then
-  /// only its lanes have to meet.
+  /// True if every warp loads only elements that it stored itself. Then only its lanes must
+  /// synchronise.
   bool isWithinWarps() const;
 
 private:

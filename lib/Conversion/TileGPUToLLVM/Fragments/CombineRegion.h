@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The regions of reduce, scan and sort: code on scalars that is put in wherever two
-// groups of registers meet.
+// The regions of reduce, scan and sort: code on scalars, which is inlined for each pair of groups
+// of registers.
 
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_COMBINEREGION_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_COMBINEREGION_H

@@ -112,7 +112,8 @@ void emitGuarded(ThreadBuilder &thread, mlir::Value predicate, llvm::function_re
 /// All threads of the block meet.
 void emitBarrier(ThreadBuilder &thread);
 
-/// All threads of the cluster's blocks meet; what they did to memory before, the others see.
+/// A barrier of all threads of the cluster's blocks, which makes their earlier writes visible to
+/// each other.
 void emitClusterBarrier(ThreadBuilder &thread);
 
 /// All threads of the program at `op` meet.

@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-/// Fails, with an error, unless the module says how many warps a program has and every tile has a
-/// layout for these warps, and for the blocks that there are.
+/// Emits an error and fails unless the module has the number of warps, and every tile has a layout
+/// for these warps and for the cluster's blocks.
 mlir::LogicalResult verifyLayouts(mlir::ModuleOp module);
 
 } // namespace tessera

@@ -79,9 +79,9 @@ SmallVector<Value> NVIDIAHooks::emitWarpMMA(ThreadBuilder &thread, const WarpMMA
 // wgmma
 //===----------------------------------------------------------------------===//
 
-/// wgmma works behind the back of LLVM: the accumulator must be in its registers when the
-/// instruction is issued, and may be read when it has been waited for. Fence and wait take and
-/// give all words that they are about, tied, and nothing can move across.
+/// wgmma is asynchronous, which LLVM does not model: the accumulator must be in its registers when
+/// the instruction is issued, and may be read only after the wait. So fence and wait have all
+/// affected words as tied operands and results, and no use can move across.
 static void tie(ThreadBuilder &thread, StringRef text, ArrayRef<MutableArrayRef<Value>> words) {
   InlinePTX instruction(thread);
   for (MutableArrayRef<Value> list : words)

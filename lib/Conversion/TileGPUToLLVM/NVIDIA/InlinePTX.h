@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Instructions that LLVM has no operation for, written as PTX: predicated accesses, and accesses
-// with an ordering, a scope or a hint; what tensor cores and TMA need beyond NVVM. There is one
+// Writes instructions that LLVM and NVVM lack as PTX. These are predicated accesses, accesses with
+// an ordering, a scope or a hint, and some instructions of tensor cores and TMA. There is one
 // instruction per call (a wait is one with a jump back to it). So a reader of the LLVM dialect (the
 // simulator) recognises it by its first words.
 //
-// Which instructions is a closed list. Each is one that the simulator decodes from this very
-// text: what it has run and watched is what ptxas gets, operands, modifiers and predicate
-// included. A test of an instruction's operation would not see a text that says something else.
+// The list of instructions is closed. The simulator decodes this very text. So it runs and checks
+// exactly what ptxas gets, operands, modifiers and predicate included. A test of a dialect's
+// operation would not find a mistake in the text.
 
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_NVIDIA_INLINEPTX_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_NVIDIA_INLINEPTX_H

@@ -104,7 +104,7 @@ void NVIDIAHooks::emitWaitForStream(ThreadBuilder &thread) const {
 }
 
 //===----------------------------------------------------------------------===//
-// Barriers, and who does what
+// Barriers, and roles of threads
 //===----------------------------------------------------------------------===//
 
 void NVIDIAHooks::emitBarrier(ThreadBuilder &thread) const { thread.create<NVVM::Barrier0Op>(); }

@@ -4,11 +4,11 @@
 // bytes that are contiguous in both memories. So the registers of a thread are grouped as
 // SharedTile would store them, in runs that AccessPlan would load at once.
 //
-// A lane that is masked off asks for no bytes, and gets zeros; one of whose elements the mask lets
-// some first ones through asks for the bytes of these.
+// A masked-off lane copies no bytes, and gets zeros. If the mask is on for a lane's first elements
+// only, the lane copies the bytes of these.
 //
-// Hints about caches: `.ca` and `.cg` are part of the instruction, but only pieces of 16 bytes can
-// pass the first-level cache. Eviction hints (`.cs` and eviction policies) are an operand.
+// Hints about caches: `.ca` and `.cg` are part of the instruction, but only copies of 16 bytes can
+// bypass L1. Eviction hints (`.cs` and eviction policies) are an operand.
 
 #include "AsyncOps.h"
 

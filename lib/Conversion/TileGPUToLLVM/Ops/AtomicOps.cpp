@@ -98,7 +98,7 @@ public:
 
   Value getPointer() const { return pointer; }
   unsigned getWidth() const { return std::max(16u, width); }
-  /// The element of what was found, and what was found with another element in it.
+  /// Extract the element from a loaded word, and insert another element into it.
   Value take(Value found) const {
     if (shift)
       found = thread.extendOrTruncate(thread.create<LLVM::LShrOp>(found, shift), width);
@@ -180,8 +180,8 @@ template <typename SourceOp> struct AtomicPattern : TilePattern<SourceOp> {
       ConversionPatternRewriter &rewriter) {
     Type pointers = op.getPtr().getType();
     Value acting = emitRepresentativePredicate(thread, pointers, op);
-    // The ordering is the program's: what other threads did before is released as well,
-    // and what they do afterwards has acquired as well.
+    // The ordering is the program's: a release covers earlier accesses of other threads, too, and
+    // an acquire covers their later ones.
     tile::MemSemantic sem = op.getSem();
     bool releases = sem == tile::MemSemantic::Release || sem == tile::MemSemantic::AcquireRelease;
     bool acquires = sem == tile::MemSemantic::Acquire || sem == tile::MemSemantic::AcquireRelease;

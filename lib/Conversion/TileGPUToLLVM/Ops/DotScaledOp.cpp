@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Dots with a scale a group of elements: operands and scales go to shared
-// memory as they are, and each step along k decodes what it needs to f32.
+// Dots with one scale per group of elements. Operands and scales go to shared memory unchanged, and
+// each step along k decodes its elements to f32.
 
 #include "Exchange/ScratchMemory.h"
 #include "Exchange/SharedTile.h"

@@ -125,8 +125,8 @@ struct WideShiftPattern : TilePattern<tile::ShiftOp> {
   }
 };
 
-/// The conversion instructions saturate, and make 0 of a NaN, as the language does; but
-/// for f64 to 64 bits, and there is none for fewer than 32 bits.
+/// The conversion instructions saturate and convert NaN to 0, as the language requires. The
+/// exception is f64 to 64 bits. There is no instruction for fewer than 32 bits.
 struct FpToIntPattern : TilePattern<tile::FpToIntOp> {
   using TilePattern::TilePattern;
 
@@ -178,8 +178,8 @@ template <typename SourceOp> struct IntToBF16Pattern : TilePattern<SourceOp> {
   }
 };
 
-/// The word of 32 bits that a 16-bit value has been taken out of, and whether it was the upper
-/// half; null if it comes from elsewhere.
+/// The 32-bit word that a 16-bit value was extracted from, and true if it was the upper half; null
+/// if there is no such word.
 std::pair<Value, bool> findWord(ThreadBuilder &thread, Value half) {
   while (auto cast = half.getDefiningOp<LLVM::BitcastOp>())
     half = cast.getArg();

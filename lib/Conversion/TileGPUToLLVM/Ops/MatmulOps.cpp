@@ -51,7 +51,7 @@ private:
   DotOperand plan;
   RankedTensorType type;
   unsigned stepBits, sliceBits, sliceWarpBits;
-  /// The operand's layout in the order of memory, of a piece of it, and of what is loaded.
+  /// The layouts of the operand in memory order, of a part of it, and of the loaded words.
   LinearLayout layout, part, loaded;
   /// The bits of k that number pieces, as element numbers, and the position of the first.
   uint64_t pieceMask;

@@ -183,8 +183,8 @@ struct LoadPattern : TilePattern<tile::LoadOp> {
   }
 
 private:
-  /// Goes over the elements of accesses once more where any access is masked in part. `words`
-  /// are what they have loaded, and the result is what they have after that.
+  /// If any access is partly masked, loads the elements of accesses one by one. `words` are the
+  /// words loaded before; the result replaces them.
   static SmallVector<Value> loadParts(ThreadBuilder &thread, Value anyPart,
                                       ArrayRef<SmallVector<int64_t>> accesses,
                                       ArrayRef<Value> words, Type element, int64_t bytes,

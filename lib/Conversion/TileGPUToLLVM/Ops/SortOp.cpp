@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Sorting by a network of bitonic merges. In each step an element at position i meets the
-// one at `i XOR mask`, and the smaller goes to the lower of the two positions:
+// Sorting by a network of bitonic merges. Each step compares the elements at positions i and
+// `i XOR mask`, and moves the smaller one to the lower position:
 //
 //     merge of runs of 4:   mask 111 (each run meets the next one reversed), 010, 001
 //

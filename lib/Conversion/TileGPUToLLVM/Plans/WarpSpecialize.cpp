@@ -14,8 +14,8 @@ static constexpr llvm::StringLiteral kDefaultWarpsAttr =
 /// On the branch of a warp that begins with the election of its thread.
 static constexpr llvm::StringLiteral kElectsAttr =
     tilegpu::TileGPUDialect::ElectsAttrHelper::getNameStr();
-/// Barrier 0 is that of all warps. From the first one of ping-pong on, each warpgroup has one at
-/// which it waits for the one before it, and one where its warps meet.
+/// Barrier 0 is that of all warps. From the first one of ping-pong on, each warpgroup has two: one
+/// to wait for the previous warpgroup, and one of its own warps.
 static constexpr int32_t kDefaultBarrier = 1, kFirstPingPongBarrier = 2, kFirstGroupBarrier = 8;
 static constexpr unsigned kLanes = 1 << tilegpu::kLaneBits;
 static constexpr unsigned kWarpgroupBits = 2;
@@ -92,9 +92,9 @@ static void expand(tilegpu::WarpSpecializeOp op, const TargetHooks &hooks) {
   OpBuilder builder(op);
   ThreadBuilder thread(builder, op.getLoc(), hooks);
   op->getParentOp()->setAttr(kLaunchWarpsAttr, builder.getI32IntegerAttr(warps + op.getWarps()));
-  // So far nothing but shared memory has been looked at.
+  // The code before accesses shared memory only.
   hooks.emitWaitForStream(thread);
-  // Barriers in shared memory are ready for all from here on.
+  // From here on, all warps may use the mbarriers.
   hooks.emitMBarrierInitFence(thread);
   // No thread depends on writes of other blocks.
   if (op.getInCluster()) {

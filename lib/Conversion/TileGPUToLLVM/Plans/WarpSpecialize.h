@@ -32,8 +32,8 @@ bool isRunByOneThread(mlir::Operation *op);
 /// `tilegpu.one_thread`; null where one thread is alone.
 mlir::Value getElected(mlir::Operation *op);
 
-/// Barriers that were written for all warps, in what has become of a default region: its
-/// warps meet there, and no others. To be called when all ops are lowered.
+/// Replaces barriers of all warps in the code of a default region by barriers of its warps only.
+/// Must be called when all ops are lowered.
 void nameBarriers(mlir::ModuleOp module, const TargetHooks &hooks);
 
 } // namespace tessera

@@ -128,8 +128,8 @@ void PrivateCopyLowering::emitElementFlush(Value from, Value place) {
   LLVM::AtomicRMWOp::create(builder, loc, kind, place, value, LLVM::AtomicOrdering::acq_rel);
 }
 
-/// Line by line, releasing what a program's own atomics might have; what nothing was added to may
-/// be no memory of the user's.
+/// Adds the copy to the array line by line, with the release semantics of the program's atomics.
+/// Elements without additions are skipped, since they may lie outside the user's memory.
 void PrivateCopyLowering::emitFlush(Value bytes) {
   auto lines = scf::ForOp::create(builder, loc, constant(0), bytes, constant(kLine));
   OpBuilder::InsertionGuard guard(builder);

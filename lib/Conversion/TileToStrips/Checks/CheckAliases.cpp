@@ -49,8 +49,8 @@ public:
       : group(group), access(access), order(access), emitter(group, access), builder(group),
         loc(group.getLoc()), scratchEnd(scratchBegin) {}
 
-  /// Puts versions of the group before it where it needs them. Returns whether it did:
-  /// the group itself is to be erased then.
+  /// If the group needs versions, inserts them before it and returns true. The caller must then
+  /// erase the group.
   bool run();
   /// The end of the scratch that the versions need.
   int64_t getScratchEnd() const { return scratchEnd; }
@@ -523,8 +523,8 @@ bool GroupAliasCheck::sayWhereByThemselves(Operation *op) {
   return true;
 }
 
-/// True if what is stored takes so much fewer buffers than what is loaded that it is worth
-/// another version of the code.
+/// True if buffering the stores needs so many fewer buffers than the loads that another version of
+/// the code is worthwhile.
 bool GroupAliasCheck::isBetterStoredLater() {
   constexpr unsigned kFew = 8;
   return loads.size() > kFew * stores.size() && llvm::all_of(stores, [&](tile::StoreOp store) {

@@ -81,7 +81,7 @@ public:
       depth = K;
   }
 
-  /// Says what was chosen, and why.
+  /// Emits the remark on the choices and their reasons.
   void remark() {
     RemarkInFlight remark = remarkOn(dot);
     addBlock(remark, machine, block);

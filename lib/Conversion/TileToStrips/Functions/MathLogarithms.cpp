@@ -56,7 +56,7 @@ Value logTail(MathBuilder &b, Value f) {
 double ln2High(MathBuilder &b) { return b.pick(0x1.63p-1, 0x1.62e42feep-1); }
 double ln2Low(MathBuilder &b) { return b.pick(-0x1.bd0106p-13, 0x1.a39ef35793c76p-33); }
 
-/// Puts in what log(x) is where x is 0, infinite, negative or NaN.
+/// Selects the value of log(x) for an x that is 0, infinite, negative or NaN.
 Value fixSpecial(MathBuilder &b, Value x, Value result) {
   Value zero = b.number(0), infinity = b.infinity();
   result = b.select(b.compare(CmpFPredicate::OEQ, x, infinity), infinity, result);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Privatisation of atomics: how many neighbouring elements the atomics of a tile can meet, and
-// whether other programs may see late what they have added: histograms.
+// Privatisation of atomics, such as those of histograms: the number of adjacent elements that the
+// atomics of a tile access, and whether additions may become visible late.
 
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_GROUPING_ATOMICPRIVATISATION_H
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_GROUPING_ATOMICPRIVATISATION_H
@@ -16,8 +16,8 @@ namespace tessera {
 /// the argument to which. If neither is so, `why` says why.
 std::optional<int64_t> choosePrivatisation(tile::AtomicRMWOp atomic, std::string &why);
 
-/// The argument of the kernel to which an atomic may add at the end of its thread's programs,
-/// by what `choosePrivatisation` has found; null if there is none.
+/// The kernel's argument whose additions may be delayed to the end of the thread's programs, by the
+/// choice of `choosePrivatisation`; null if there is none.
 mlir::Value getSharedBase(tile::AtomicRMWOp atomic);
 
 } // namespace tessera

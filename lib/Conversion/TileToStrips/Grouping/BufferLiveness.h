@@ -3,9 +3,9 @@
 // Which tiles of a function can share a buffer, and where in the arena buffers lie.
 //
 // The operations of a function are numbered in order, regions nested. A tile is live from its
-// definition to its last use. A use inside a loop of a tile from outside counts as a use at the end
-// of the loop. Tiles in one *class* share a buffer: what a loop carries with its initial and next
-// value, what is updated in place with the old value.
+// definition to its last use. A use in a loop of a tile from outside counts as a use at the end of
+// the loop. Tiles in one *class* share a buffer: a carried tile with its initial and next value, a
+// tile that is updated in place with the old one.
 
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_GROUPING_BUFFERLIVENESS_H
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_GROUPING_BUFFERLIVENESS_H
@@ -47,7 +47,7 @@ private:
   unsigned find(mlir::Value tile) const;
   bool mayTouch(mlir::Value dying, mlir::Value born) const;
   bool interfere(unsigned a, unsigned b) const;
-  /// Puts two tiles in one class unless both are alive at once.
+  /// Merges the classes of two tiles unless both are live at once.
   bool tryMerge(mlir::Value a, mlir::Value b);
   void forceMerge(mlir::Value a, mlir::Value b);
   void mergeLoopsAndBranches(mlir::Operation *op);

@@ -255,7 +255,7 @@ void ElementNest::emitPrint(tile::PrintOp print, ArrayRef<Index> index) {
       for (int64_t extent : shape)
         widths.push_back(std::to_string(extent - 1).size());
     Value value = evaluate(operand, index);
-    // Addresses are integers from here on; what is printed as one says so.
+    // Addresses are integers here; cast printed ones to pointers, which selects their format.
     if (isa<tile::PointerType>(getElementTypeOrSelf(operand.getType())))
       value = LLVM::IntToPtrOp::create(emitter.atEnd(), print.getLoc(),
                                        LLVM::LLVMPointerType::get(print.getContext()), value);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A non-temporal store saves the read of the line that it writes, a third of the traffic of an
-// addition, and leaves the caches to what is read. It costs where the line is in a cache, or is
-// wanted from one soon after. So it is only for arrays that the kernel does not read, each element
-// of which a program writes once. The launch must write more than the caches hold, which
+// addition. It also leaves the caches to loads. It is slower if the line is in a cache, or is
+// loaded soon after. So it is used only for arrays that the kernel does not read, each element of
+// which a program writes once. The launch must write more than the caches hold, which
 // strips.exceeds_caches decides.
 //
 // Such stores are not ordered with others. So kernels in which programs may exchange results (by

@@ -15,7 +15,7 @@ class NonTemporalStores {
 public:
   explicit NonTemporalStores(tile::FuncOp kernel);
 
-  /// True if what a store writes is not read again in its program, nor written there.
+  /// True if its program neither reads nor writes the stored elements again.
   bool mayBeNonTemporal(tile::StoreOp store);
 
   /// The bytes that a program writes by a store, of type i64; built at `builder`, which

@@ -252,8 +252,8 @@ void AtomicNest::emitPrefetch(IndexTuple index) {
   }
 }
 
-/// Begins a loop over the elements of a strip, each of which has an index of its own in it;
-/// what the atomic takes of that element.
+/// Begins a loop over the elements of a strip, with an index for each. Returns the atomic's
+/// operands for that element.
 static SmallVector<Value> beginElements(StripEmitter &emitter, tile::AtomicRMWOp atomic,
                                         IndexTuple index, unsigned laneDim, int64_t lanes) {
   Value first = emitter.getIndexValue(index[laneDim]);

@@ -10,9 +10,8 @@
 //     step 1        a  ab   bc     cd         each lane with its neighbour
 //     step 2        a  ab   abc    abcd       each lane with the one two away
 //
-// and then combined with what has run up to the strip. From one strip to the next there
-// is a single combination to wait for, since the strip's own total does not need what
-// comes before it.
+// and then combined with the total of the previous strips. Only one combination per strip is on the
+// critical path, since a strip's own total does not depend on previous strips.
 
 #include "Combine.h"
 #include "StripNest.h"

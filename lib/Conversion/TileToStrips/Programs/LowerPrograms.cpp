@@ -121,7 +121,7 @@ Value ProgramLowering::loadArgument(Value slots, unsigned number, Type type) {
   return fromMemory(builder, loc, value, type);
 }
 
-/// How many of a program's ids, from the first one on, its code asks for.
+/// The number of program ids, from axis 0 on, that the code uses.
 unsigned ProgramLowering::countIds() {
   unsigned count = 0;
   func.walk([&](Operation *op) {
@@ -331,7 +331,7 @@ static void alignAccesses(strips::ScratchOp scratch) {
             [&](auto access) { access.setAlignment(bytes); });
 }
 
-/// Ends the launch where `fails` is true, with what `site` says of it.
+/// If `fails` is true, ends the launch with the fault that `site` describes.
 void ProgramLowering::buildFault(Location place, NamedAttrList site, Value fails, Value offset) {
   FileLineColLoc where;
   place->walk([&](Location inner) {
@@ -618,8 +618,8 @@ LogicalResult verifyWithoutTiles(tile::FuncOp func) {
   return failure(result.wasInterrupted());
 }
 
-/// The scratch memory of a function and of what it calls, which has it behind its own;
-/// nothing for functions that call themselves.
+/// The scratch memory of a function and its callees, whose memory is behind its own; nothing for
+/// recursive functions.
 std::optional<int64_t> getTotalScratchBytes(tile::FuncOp func, SmallVectorImpl<Operation *> &path) {
   if (llvm::is_contained(path, func))
     return std::nullopt;
