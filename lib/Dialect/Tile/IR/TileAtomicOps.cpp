@@ -25,8 +25,8 @@ static LogicalResult verifyAccess(Operation *op, Value ptr, Type value, Value ma
 
 using EffectList = SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>;
 
-/// All kinds read and write: programs meet at the place, so an atomic is neither repeated nor
-/// dropped.
+/// All kinds read and write, since programs synchronise by them. So an atomic is neither repeated
+/// nor dropped.
 template <typename Op> static void getAtomicEffects(Op op, EffectList &effects) {
   OpOperand &place = op.getPtrMutable();
   effects.emplace_back(MemoryEffects::Read::get(), &place);

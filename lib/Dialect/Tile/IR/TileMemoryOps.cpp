@@ -119,8 +119,8 @@ void LoadOp::getEffects(
   effects.emplace_back(MemoryEffects::Read::get(), &getPtrMutable());
   if (!getIsVolatile())
     return;
-  // A write as well, so that nothing repeats, moves or drops it; and an access of anything, for
-  // the value may say that other memory is written.
+  // Also a write, so that no pass repeats, moves or drops it. Also an access of all memory, since
+  // the value may signal that other memory was written.
   effects.emplace_back(MemoryEffects::Write::get(), &getPtrMutable());
   effects.emplace_back(MemoryEffects::Read::get());
   effects.emplace_back(MemoryEffects::Write::get());

@@ -2,14 +2,14 @@
 //
 // tile-check-accesses: reports accesses outside of an argument with their place.
 //
-// Two questions are asked of the pointers of an access. Which argument were they computed from?
-// Every value that they may come from is looked at, through loops and conditionals; the answer
-// counts if all of them end at one argument of the kernel. And how far from it would they be if no
-// offset had wrapped? An offset of 32 bits that did is the commonest mistake in kernels on large
-// arrays, and where it lands may well be inside the array. So the arithmetic that can wrap is
-// repeated in 64 bits: sums, differences, products and left shifts. It starts at values that are
-// taken as they are (loaded, carried by loops, results of divisions). An offset that is extended
-// without sign is such a value: unsigned arithmetic wraps on purpose.
+// The pass finds two facts about the pointers of an access. First, the argument that they were
+// computed from. It follows all possible sources through loops and conditionals; the result counts
+// if all of them are one argument of the kernel. Second, the distance from that argument if no
+// offset had wrapped. A wrapped 32-bit offset is the commonest mistake in kernels on large arrays,
+// and its address may well be inside the array. So the arithmetic that can wrap is repeated in 64
+// bits: sums, differences, products and left shifts. It starts at values that are used as they are
+// (loaded, carried by loops, results of divisions). An offset that is zero-extended is such a
+// value: unsigned arithmetic wraps on purpose.
 
 #include "tessera/Dialect/Tile/IR/AccessName.h"
 #include "tessera/Dialect/Tile/IR/Reductions.h"

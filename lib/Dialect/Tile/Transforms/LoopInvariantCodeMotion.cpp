@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Pure ops move by MLIR's own rules. A load may move where nothing in the loop writes
-// memory (Analysis/MemoryOrder.h): which arrays overlap is not known before the launch, so
-// any store bars any load.
+// Pure ops move by MLIR's own rules. A load may move where nothing in the loop writes memory
+// (Analysis/Order/MemoryOrder.h): which arrays overlap is not known before the launch, so any store
+// bars any load.
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Elementwise work commutes with repeating elements. Done before it costs as many
-// times less as elements are repeated, and it leaves strides as named scalars, which
-// is what the access analysis can see (Analysis/Access.h).
+// Elementwise ops commute with broadcasts. Before the broadcast they cost less, by the factor of
+// the repetition. Strides then remain named scalars, which the access analysis needs
+// (Analysis/Access/Access.h).
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 

@@ -293,7 +293,7 @@ void RewriteInductionsPass::rewriteWhile(scf::WhileOp loop) {
 }
 
 void RewriteInductionsPass::runOnOperation() {
-  // Inner loops first: what an inner loop adds is what an iteration of the outer one adds.
+  // Inner loops first: the sum of an inner loop is the step of an iteration of the outer one.
   SmallVector<Operation *> loops;
   getOperation()->walk([&](Operation *op) {
     if (isa<scf::ForOp, scf::WhileOp>(op))

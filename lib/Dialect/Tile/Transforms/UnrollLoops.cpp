@@ -100,7 +100,7 @@ void UnrollLoopsPass::unroll(scf::ForOp loop, int64_t factor) {
     scf::YieldOp::create(builder, loc, carried);
   }
 
-  // The old loop is what runs the rest, unless there is none.
+  // The old loop runs the remaining iterations, if there are any.
   loop->removeAttr(kUnrollFactorAttr);
   if (matchPattern(rest, m_Zero())) {
     loop.replaceAllUsesWith(unrolled.getResults());

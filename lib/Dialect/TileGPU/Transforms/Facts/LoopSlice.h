@@ -38,8 +38,9 @@ private:
   llvm::DenseSet<mlir::Operation *> ops;
 };
 
-/// The ops of a body that have an effect or compute what one needs, or what leaves the loop.
-/// `replaced` are taken to need nothing, and to be there only if something needs them.
+/// The live ops of a body: those with an effect, and those that compute operands of live ops or
+/// results of the loop. `replaced` ops count as without operands, and are live only if they are
+/// used.
 llvm::DenseSet<mlir::Operation *>
 getLiveOps(mlir::scf::ForOp loop, const llvm::SmallDenseSet<mlir::Operation *, 16> &replaced);
 

@@ -38,7 +38,7 @@ bool tessera::tilegpu::dependsOnBlock(Value value) {
       work.append({loop.getLowerBound(), loop.getStep()});
       continue;
     }
-    // How often the loop is done matters to what it gives alone.
+    // The number of iterations only affects the loop's results.
     if (op)
       work.append({loop.getLowerBound(), loop.getUpperBound(), loop.getStep()});
     unsigned number =

@@ -26,7 +26,7 @@ static Value getSymbol(const BoxAccess &box, unsigned number) {
   return box.isFoundByKernel() ? box.getParameters()[number] : getKernel(box).getArgument(number);
 }
 
-/// True if it is a box at every launch. Launches are asked for what has to hold for copies alone.
+/// True if it is a box at every launch. Launches check only the conditions of copies.
 static bool isAlwaysBox(const BoxAccess &box) {
   return box.getConditions().empty() && box.getProgramBounds().empty() &&
          box.getMostPrograms() == 0;

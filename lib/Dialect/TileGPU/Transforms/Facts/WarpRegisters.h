@@ -13,9 +13,9 @@
 
 namespace tessera::tilegpu {
 
-/// Registers that a thread of the program's warps can have, with so many programs at once.
-/// One warp more has the thread that orders copies, as long as that leaves the others what
-/// they want. If not, a warpgroup gives up what it does not need.
+/// The registers of a thread of the program's warps, with so many programs on an SM. The producer
+/// is one more warp if the others then still have the registers that they want. Otherwise it is a
+/// warpgroup, which gives up the registers that it does not need.
 struct WarpRegisters {
   static constexpr int64_t kWarpsOfWarpgroup = GPUMachine::kWarpsOfWarpgroup;
 

@@ -380,9 +380,10 @@ void MatmulRewriter::toMma(const Dot &dot) {
 // wgmma
 //===----------------------------------------------------------------------===//
 
-/// A computed operand stays in registers as the first operand. If it is the second one, the dot's
-/// operands are swapped. So does what the instruction could not read from memory as it comes,
-/// elements of 8 and 32 bits with rows across K: fragments are read as they are.
+/// A computed operand can remain in registers only as the first operand. If it is the second one,
+/// the dot's operands are swapped. The same holds for operands that the instruction cannot read
+/// from memory: elements of 8 and 32 bits with rows across K. As fragments in registers they need
+/// no transposition.
 bool MatmulRewriter::isBetterSwapped(const Dot &dot) {
   tile::DotOp op = dot.op;
   if (!whyNotWgmma(dot.swapped(), machine).empty() || !isLoaded(skipTransposes(op.getA())))
@@ -410,7 +411,7 @@ struct FragmentRows {
   }
 };
 
-/// Puts rows of a tile in this order; or, `back`, in the tile's own again.
+/// Permutes the rows of a tile to this order, or with `back` to the tile's own order.
 static Value orderRows(OpBuilder &builder, Location loc, Value tile, FragmentRows order,
                        bool back) {
   ArrayRef<int64_t> shape = tile::getShape(tile.getType());

@@ -38,7 +38,7 @@ public:
 
 private:
   void visit(Operation *op);
-  /// Gives an operand in a layout; in whatever layout it has if none is asked for.
+  /// Sets an operand to its value in a layout; if none is given, in any layout that the value has.
   void setOperand(OpOperand &operand, LayoutAttr layout);
   Value get(Value value, LayoutAttr layout);
   Value makeCheap(Value value, LayoutAttr layout);

@@ -31,7 +31,7 @@ public:
   LayoutAttr getLayout(mlir::Value value) const;
 
 private:
-  /// An op, or a value that several places give: what a loop carries, what a branch gives.
+  /// An op, or a value with several definitions: one that a loop carries or a branch yields.
   struct Node {
     mlir::Operation *op = nullptr;
     mlir::RankedTensorType type;

@@ -152,7 +152,7 @@ using Model = LayoutRuleOpInterface::ExternalModel<Concrete, Op>;
 /// All tiles of the op have one layout.
 template <typename Op> struct UniformModel : Model<UniformModel<Op>, Op> {};
 
-/// The same for what is done in each block's own shared memory, or by what is there.
+/// The same for ops that use each block's own shared memory.
 template <typename Op> struct WholeModel : Model<WholeModel<Op>, Op> {
   bool needsWholeTiles(Operation *) const { return true; }
 };

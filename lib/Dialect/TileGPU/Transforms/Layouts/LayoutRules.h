@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How the layouts of an op's operands and results hang together: what ops answer
-// (LayoutRuleOpInterface, which explains labels), for so many warps and blocks.
+// The rules that relate the layouts of an op's operands and results, for so many warps and blocks.
+// Ops declare them by LayoutRuleOpInterface, which explains labels.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LAYOUTS_LAYOUTRULES_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LAYOUTS_LAYOUTRULES_H
@@ -37,8 +37,8 @@ public:
   /// The layout with what blocks have parts of in each of them.
   LayoutAttr makeWhole(LayoutAttr layout) const;
 
-  /// The layout with the parts of blocks that another one has, so that none of its elements goes to
-  /// another block; null if there is none.
+  /// The layout with the block columns of another one, so that no element moves to another block;
+  /// null if there is none.
   LayoutAttr withBlocksOf(LayoutAttr layout, LayoutAttr other) const;
 
   /// A label with which the result (operand) has this layout; null if there is none, or

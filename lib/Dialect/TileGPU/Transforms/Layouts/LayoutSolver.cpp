@@ -76,10 +76,9 @@ std::optional<std::pair<unsigned, unsigned>> Solver::choosePair() {
   return best;
 }
 
-/// Drops labellings that cannot be part of a solution: with the cheapest labelling of the
-/// region in their place all edges to others together would cost less than is saved.
-/// Edges within the region are counted too where both their ends are on the boundary,
-/// which only makes it drop less.
+/// Drops labellings that cannot be part of a solution: replacing them by the cheapest labelling of
+/// the region would save more than all edges to other regions together cost. Edges within the
+/// region also count if both ends are on the boundary, which only makes it drop fewer.
 void Solver::drop(LayoutRegion &region) const {
   double slack = 0, least = region.states.front().cost;
   for (unsigned node : region.boundary)

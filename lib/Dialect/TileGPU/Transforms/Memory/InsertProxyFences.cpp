@@ -86,7 +86,7 @@ private:
   int64_t getFrameBytes(CallOpInterface call) const {
     return allocation.getFrameBytes(call.resolveCallableInTable(&symbols));
   }
-  /// The async proxy comes to these bytes: fences what threads wrote.
+  /// The async proxy accesses these bytes: fences earlier writes of threads.
   void fence(const Access &access, Writes &writes);
 
   const SharedMemoryAlias &alias;
@@ -99,8 +99,8 @@ private:
 
 } // namespace
 
-/// As late as possible, since one fence does for all writes before it: but before any op
-/// in which warps may meet, or in which it matters.
+/// The latest position, since one fence serves all writes before it. It must precede any op in
+/// which warps may synchronise, and any op that needs the fence.
 Operation *ProxyFences::getPlace(Operation *after) {
   Operation *next = after->getNextNode();
   auto mayMeet = [](Operation *op) {

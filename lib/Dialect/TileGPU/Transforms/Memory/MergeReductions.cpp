@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A reduction ends with all warps waiting for each other, twice. Two that do not depend on
-// each other can wait together: as one reduction of all their operands, whose region does
-// what both do, side by side.
+// A reduction ends with two barriers of all warps. Two reductions that do not depend on each other
+// can share them: one reduction has all their operands, and its region has both computations.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
@@ -59,7 +58,8 @@ static std::optional<llvm::SetVector<Operation *>> findDependents(tile::ReduceOp
   return dependents;
 }
 
-/// One reduction in the place of the second; what needed the first comes after it.
+/// Replaces both by one reduction at the second's position, and moves the users of the first behind
+/// it.
 static tile::ReduceOp merge(tile::ReduceOp first, tile::ReduceOp second,
                             const llvm::SetVector<Operation *> &dependents) {
   OpBuilder builder(second);

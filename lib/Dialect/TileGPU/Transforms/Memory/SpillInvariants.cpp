@@ -13,8 +13,8 @@
 //                                                     ... %w ...
 //
 // Threads read what they have written themselves, 16 bytes beside those of their neighbours. Each
-// block of a cluster keeps its own part.
-// Nothing is loaded from global memory again: a store of the loop may be to the same place.
+// block of a cluster keeps its own part. Values are not reloaded from global memory, since a store
+// of the loop may overwrite them.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 

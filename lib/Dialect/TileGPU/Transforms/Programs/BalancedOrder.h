@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which programs each block of a persistent kernel does, where programs take the longer the higher
-// their number is along axis 0 of the grid, as in causal attention.
+// Assigns programs to the blocks of a persistent kernel if programs take longer with a higher id
+// along axis 0 of the grid, as in causal attention.
 //
-// A GPU gives a block that has ended the next one to do. Blocks of a persistent kernel get theirs
-// beforehand, so that all have to come out with about the same sum. Programs are dealt as cards
-// are, the longest first, from block 0 to the last one and back again. In two rounds, each block
-// has a long program and a short one:
+// A GPU starts the next program when a block ends. Blocks of a persistent kernel get theirs
+// beforehand, so all of them need about the same total. Programs are dealt like cards, the longest
+// first, from block 0 to the last one and back. In two rounds, each block gets a long program and a
+// short one:
 //
 //     blocks            0  1  2  3
 //     round 0           8  8  7  7      of two rows of programs, 1 to 8 units long

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Programs that change places, so that those beside each other have tiles of few rows and few
-// columns. Tiles come row by row. In groups of two rows, with five columns and 17 programs:
+// Reorders programs so that programs with adjacent ids have tiles of few rows and few columns. By
+// default, tiles are row by row. In groups of two rows, with five columns and 17 programs:
 //
 //     programs   0  2  4  6  8     in place of   0  1  2  3  4
 //                1  3  5  7  9                   5  6  7  8  9
@@ -26,14 +26,14 @@ struct SharedOperands {
 /// The rows of the largest groups.
 inline constexpr unsigned kMostGroupRows = 16;
 
-/// How many rows of tiles a group has (a power of two) for `atOnce` programs beside each other to
-/// load least between them; 1 for no groups.
+/// The rows of tiles in a group (a power of two) for which `atOnce` concurrent programs together
+/// load the least; 1 for no groups.
 unsigned chooseGroupRows(SharedOperands operands, int64_t atOnce);
 
-/// The number that a program takes in place of its own (all i32, unsigned). Each number below
-/// `programs`, at most 2^31 - 1, comes for one `program` below it, whatever `columns` is: what is
-/// no whole group stays as it is. `rows` is a power of two; where all programs have fewer rows, a
-/// group has the next smaller power that they have.
+/// The id that replaces a program's own (all i32, unsigned). This is a permutation of the ids below
+/// `programs`, at most 2^31 - 1, for any `columns`: ids outside of whole groups do not change.
+/// `rows` is a power of two. If all programs have fewer rows, a group has the largest power of two
+/// that fits.
 mlir::Value emitGroupedPlace(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value program,
                              mlir::Value programs, mlir::Value columns, unsigned rows);
 

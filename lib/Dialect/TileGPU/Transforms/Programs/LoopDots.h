@@ -53,22 +53,22 @@ template <typename Copies> ReplacedOps getReplacedBy(const Copies &copies) {
   return replaced;
 }
 
-/// The ops that use a buffer, turned or not.
+/// The ops that use a buffer, directly or transposed.
 mlir::SmallVector<mlir::Operation *> getUses(LocalAllocOp buffer);
 
-/// Why a dot of a loop cannot be under way while other things are done, given what copies take the
-/// place of; empty if it can. Its operands in shared memory need a place for each iteration.
-/// Planners and the verifier ask the same.
+/// The reason why a dot of a loop cannot be asynchronous, given the loads that copies replace;
+/// empty if it can. Its operands in shared memory need a slot for each iteration. Planners and the
+/// verifier share this check.
 std::string whyNotAsync(mlir::scf::ForOp loop, WarpgroupDotOp dot, const ReplacedOps &replaced);
 bool canBeAsync(mlir::scf::ForOp loop, WarpgroupDotOp dot, const ReplacedOps &replaced);
 
-/// The op of a loop that makes what a dot reads from registers in the next iteration; null if none
-/// does. While the dot is in flight, it has to wait: the registers are the same.
+/// The op of a loop that computes a dot's operand in registers for the next iteration; null if
+/// there is none. It must wait while the dot is in flight, since the registers are the same.
 mlir::Operation *findNextOperand(mlir::scf::ForOp loop, WarpgroupDotOp dot);
 
-/// A dot whose accumulator the loop carries, and nothing else looks at: it may go on into the next
-/// iteration. Null if there is none. With several dots, none does, since they end in the order in
-/// which they began.
+/// A dot whose accumulator the loop only carries, so that it may be in flight over the end of the
+/// iteration; null if there is none. With several dots there is none, since they end in the order
+/// in which they began.
 WarpgroupDotOp findAsyncDot(mlir::scf::ForOp loop, const ReplacedOps &replaced);
 
 /// Registers of a thread that a tile takes, in words.
@@ -90,25 +90,25 @@ int64_t getSkewedRegisters(mlir::scf::ForOp loop, WarpgroupDotOp dot, unsigned w
 /// tiles. A `multicast` tile counts with a block's share.
 IterationWork getIterationWork(mlir::scf::ForOp loop, const GPUMachine &machine);
 
-/// Puts a schedule on a loop, with what it is expected to cost, and says so.
+/// Sets a schedule on a loop, with its expected cost, and emits a remark.
 void proposeSchedule(mlir::scf::ForOp loop, llvm::ArrayRef<ChannelAttr> channels, bool isPingPong,
                      const IterationOverlap &overlap, const GPUMachine &machine);
 
 /// Cycles of an SM for a single dot (any of tile.dot, tilegpu.mma_dot, tilegpu.warpgroup_dot).
 int64_t getDotCycles(mlir::Operation *dot, const GPUMachine &machine);
 
-/// Cycles of an SM for an op of arithmetic on a tile; 0 for constants, and whatever else there is.
+/// Cycles of an SM for an arithmetic op on a tile; 0 for constants and all other ops.
 int64_t getArithmeticCycles(mlir::Operation *op, const GPUMachine &machine);
 
 /// The maximum of getTimelySlots: the prologue of a cp.async ring is code in front of the loop.
 inline constexpr int64_t kMostTimelySlots = 8;
 
-/// Slots of its rings with which copies are there in time, where a dot goes on into the next
-/// iteration and dots on tensor cores are all that takes long.
+/// The slots of rings with which copies arrive in time. It assumes that a dot is in flight over the
+/// end of an iteration, and that dots on tensor cores dominate the time.
 int64_t getTimelySlots(mlir::scf::ForOp loop, const GPUMachine &machine);
 
-/// May one op run before another one of the kernel? If so, the result is the outermost loop around
-/// both, in which it may run an iteration earlier, or null if it is above.
+/// Finds out if one op may run before another one of the kernel. The result is the outermost loop
+/// around both, in which it may run an iteration earlier, or null if it is above.
 std::optional<mlir::Operation *> findWayBefore(mlir::Operation *earlier, mlir::Operation *later);
 
 /// The step of a loop, where it is a constant above 0, and so small that the variables of

@@ -220,7 +220,7 @@ class AtBegin {
 public:
   explicit AtBegin(tile::FuncOp kernel) : kernel(kernel) {}
 
-  /// True if that can be done. Asks it of all that the scalar is made of.
+  /// True if that is possible. Checks all values that the scalar is computed from.
   bool add(Value value);
 
   /// The scalar, or 0 if a loop in which something is loaded for it has no iteration.
@@ -239,7 +239,7 @@ private:
 
 } // namespace
 
-/// It is done by each program that comes there, and reads what was there before the launch.
+/// A load that every program executes, of values from before the launch.
 bool AtBegin::addLoad(tile::LoadOp load) {
   // Bounds are compared before it is known whether anything may be loaded.
   if (isInBound || load.getMask() || mayWriteMemory(load))

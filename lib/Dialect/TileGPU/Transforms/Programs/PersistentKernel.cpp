@@ -122,7 +122,7 @@ PersistentKernel::PersistentKernel(tile::FuncOp kernel, ProgramOrder order, unsi
     extents.push_back(kernel.getArgument(at + axis));
   }
   kernel->setAttr(kPersistentProgramsAttr, builder.getI32IntegerAttr(1));
-  // Which block does what is said once, here.
+  // The assignment of programs to blocks is decided here, so earlier orders are dropped.
   kernel->removeAttr(kReversedAxesAttr);
   kernel->removeAttr(kGroupedRowsAttr);
 }

@@ -58,7 +58,7 @@ public:
   mlir::scf::ForOp emitLoop(mlir::OpBuilder &builder, mlir::ValueRange inits) const;
   /// Maps the ids and counts that ops give to those of the program of the loop around.
   void mapIds(mlir::OpBuilder &builder, mlir::scf::ForOp loop, mlir::IRMapping &mapping) const;
-  /// Puts them in the place of the ops.
+  /// Replaces the ops by these values.
   void replaceIds(const mlir::IRMapping &mapping) const;
 
 private:

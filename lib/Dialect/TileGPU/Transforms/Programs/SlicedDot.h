@@ -94,7 +94,8 @@ public:
 
   // Expansion.
 
-  /// Puts dots of slices in its place, and a loop in that of the loop around if the node says so.
+  /// Replaces it by dots of slices, and the loop around it by another one if the node requires
+  /// that.
   void expand(NodeAttr node);
 
 private:

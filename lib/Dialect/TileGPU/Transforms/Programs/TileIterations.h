@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Loops over tiles, and whether their iterations are independent, so that tiles may be assigned to
+// Finds loops over tiles whose iterations are independent, so that tiles may be assigned to
 // programs in any order.
 //
 //     for tile in range(program_id(0), tiles, num_programs(0)):
 //         row, column = tile // columns, tile % columns
 //         store(c + (row * 128 + ...) * stride + column * 256 + ..., load(a, row), load(b, column))
 //
-// Iterations of two programs come in any order anyway; those of one come one after the other, and
-// may depend on each other. If they do not, any order of all tiles will do, dealt to whichever
-// programs. They do not where
+// Iterations of two programs run in any order anyway. Iterations of one program run one after the
+// other, and may depend on each other. They are independent if
 //
-//  1. nothing but memory is passed on from one to the next, and an iteration knows nothing of its
-//     program but the tile's number,
-//  2. what is loaded by another argument than what is stored lies apart from that, in all tiles. No
-//     launch is asked: it knows of arrays without masks no more than where they begin;
-//  3. what is stored, and loaded from the same array, lies in a cell of the array that is the
-//     tile's own: its rows are row * 128 + [0, 128), its columns column * 256 + [0, 256). The cells
-//     of two tiles have no element in common if a row of the array ends before the next one begins;
-//  4. each tile is one iteration of one program: the first one's number is the program's, and the
-//     step is the number of programs.
+//  1. only memory connects iterations, and an iteration depends on its program only by the tile's
+//     number;
+//  2. arrays that are loaded by other arguments than those of stores do not overlap the stored
+//     ones, in all tiles. The kernel checks this, since a launch knows only where arrays without
+//     masks begin;
+//  3. elements that are stored, or loaded from a stored array, are in the tile's own cell of the
+//     array: its rows are row * 128 + [0, 128), its columns column * 256 + [0, 256). The cells of
+//     two tiles are disjoint if a row of the array ends before the next one begins;
+//  4. each tile is one iteration of one program: the first tile's number is the program's id, and
+//     the step is the number of programs.
 //
 // The kernel checks the conditions 2 to 4 on its arguments. The launch checks that accesses are of
-// the boxes that they seem to be.
+// the boxes that the analysis found.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PROGRAMS_TILEITERATIONS_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PROGRAMS_TILEITERATIONS_H
@@ -42,9 +42,9 @@ public:
   static std::optional<TileIterations> find(mlir::scf::ForOp loop, mlir::Value row,
                                             mlir::Value column, mlir::Value columns);
 
-  /// Asks launches for what has to hold there. False if they may not be asked, and something has.
+  /// Adds the launch conditions. False if there are conditions, but launches may not check them.
   bool addConditions(bool assumeApart) const;
-  /// True if all the rest holds, an i1, computed from what is known in front of the loop.
+  /// An i1: true if the other conditions hold, computed from values in front of the loop.
   mlir::Value emitMayChange(mlir::OpBuilder &builder, mlir::Location loc) const;
 
 private:

@@ -15,7 +15,7 @@ int64_t Channel::getSlotBytes() const {
   return bytes;
 }
 
-/// One for each slot that says it is full, and one that says it is empty; and one for no slot.
+/// One barrier for each full slot and one for each empty slot, and one that belongs to no slot.
 int64_t Channel::getBarrierBytes(int64_t slots) { return (2 * slots + 1) * kSlotAlignment; }
 
 static Value makeWord(OpBuilder &builder, Location loc, unsigned number) {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How tiles come from the thread that orders copies to the warps that multiply: by rings in
-// shared memory, and two barriers for each slot of them.
+// The transfer of tiles from the producer thread to the consumer warps: rings in shared memory,
+// with two mbarriers for each slot.
 //
-//     who orders copies                       who multiplies
-//     wait until slot is empty                wait until slot is full
-//     copies go, and fill it                  multiply
-//     next slot                               say that it is empty; next slot
+//     producer                                consumer
+//     wait until the slot is empty            wait until the slot is full
+//     start copies, which fill it             multiply
+//     next slot                               mark it empty; next slot
 //
-// A channel is the rings whose tiles come together, such as those of both operands of a dot. The
-// phases of a barrier alternate. So the position of a side in a channel is two numbers: the slot,
-// and the parity of its rounds. Both sides count on their own, over all loops that use the channel,
-// and none of them ever looks at the other's.
+// A channel has the rings whose tiles are copied together, such as those of both operands of a dot.
+// The phases of a barrier alternate. So the position of a side in a channel is two numbers: the
+// slot, and the parity of its rounds. Both sides count separately, over all loops that use the
+// channel, and neither reads the other's position.
 //
 // If copies are for all blocks of a cluster (Schedule.h), a slot is empty when it is empty in each
 // of them. Readers arrive at the barriers of all blocks, and a producer counts all arrivals.
@@ -52,8 +52,8 @@ public:
   /// Bytes that the barriers of a channel with so many slots take.
   static int64_t getBarrierBytes(int64_t slots);
 
-  /// Rings of so many slots, and barriers for them. `warps` of each block that the channel is
-  /// filled by say of a slot that it is empty.
+  /// Allocates rings of so many slots, and their barriers. `warps` warps of each consuming block
+  /// mark a slot empty.
   void allocate(mlir::OpBuilder &builder, mlir::Location loc, unsigned slots, unsigned warps);
   void deallocate(mlir::OpBuilder &builder, mlir::Location loc);
 
@@ -66,12 +66,12 @@ public:
   mlir::Value getTile(mlir::OpBuilder &builder, mlir::Location loc, unsigned ring,
                       mlir::Value slot) const;
 
-  /// Those who multiply: until the tiles are there; from then on they are not needed.
+  /// For consumers: wait until the tiles have arrived, and release the slot.
   void waitUntilFull(mlir::OpBuilder &builder, mlir::Location loc, ChannelPlace place) const;
   void release(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value slot) const;
 
-  /// For a producer: waits until the slot is empty, and announces all its bytes. Gives the barrier
-  /// on which copies count them.
+  /// For a producer: waits until the slot is empty, and announces all its bytes. Returns the
+  /// barrier that counts them.
   mlir::Value beginToFill(mlir::OpBuilder &builder, mlir::Location loc, ChannelPlace place) const;
 
 private:

@@ -46,9 +46,9 @@ public:
   /// Registers of a thread for what the loop carries and computes.
   int64_t getRegisters(unsigned warps) const;
 
-  /// Has an op that the loop did not have do what it does where its first user is.
+  /// Moves a new op of the loop in front of its first user.
   void addBeforeUsers(mlir::Operation *op);
-  /// Puts the orders on the loop's ops.
+  /// Sets the orders on the loop's ops.
   void propose() const;
 
 private:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Writes the loops that schedules describe (tessera/Dialect/TileGPU/IR/Schedule.h), once they are
-// found to compute what the loops without them do; and dots in slices, once tiles have layouts.
+// Writes the loops that schedules describe (tessera/Dialect/TileGPU/IR/Schedule.h), after verifying
+// that they compute the same as the loops without schedules. Writes dots in slices once tiles have
+// layouts.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 

@@ -52,7 +52,7 @@ public:
 
   /// Decides; nothing is changed. False if there is nothing to be done.
   bool plan();
-  /// Puts the schedule on the loop, and asks launches for what it takes for granted.
+  /// Sets the schedule on the loop, and adds the launch conditions of its assumptions.
   void propose();
 
 private:

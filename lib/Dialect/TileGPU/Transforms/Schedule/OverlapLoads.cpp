@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A loop that only loads and computes waits for memory in each iteration: what a thread has in
-// flight are the loads of one iteration. Bodies of several iterations side by side ask for all of
-// theirs before the first is needed. Which loops gain by it is decided here, while it is
-// easy to see what an iteration loads; tile-unroll-loops then does it.
+// A loop that only loads and computes waits for memory in each iteration: a thread has only the
+// loads of one iteration in flight. Unrolled bodies issue all loads of several iterations before
+// the first result is needed. This pass chooses the loops, while an iteration's loads are easy to
+// see; tile-unroll-loops then unrolls them.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 

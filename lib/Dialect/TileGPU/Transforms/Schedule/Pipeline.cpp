@@ -76,7 +76,7 @@ public:
 
   /// Decides; nothing is changed. False if there is nothing to be done.
   bool plan();
-  /// Puts the schedule on the loop.
+  /// Sets the schedule on the loop.
   void propose();
 
 private:

@@ -260,7 +260,7 @@ static void prefetchNext(Sequence sequence, NextRow &nextRow, unsigned numSMs, u
   PrefetchOp::create(builder, loc, start, bytes, exists);
 }
 
-/// Asks for all rows that come next, if the cache has room for them.
+/// Prefetches all next rows if the cache has room for them.
 static void prefetchNext(Sequence sequence, const GPUMachine &machine, unsigned numBlocks) {
   SmallVector<NextRow> rows;
   int64_t bytes = 0;

@@ -36,7 +36,7 @@ namespace tessera::tilegpu {
 /// The message to the partition at one place of the program.
 struct ProducerMessage {
   mlir::SmallVector<mlir::Value, 4> values;
-  /// True if what comes behind it copies what the program may have written before.
+  /// True if later copies may read memory that the program has written.
   bool isOfMemory = false;
 };
 

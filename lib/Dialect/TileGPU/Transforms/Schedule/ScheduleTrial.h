@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Plans that the verifier refuses. A planner puts its best schedule on the loops of a function and
-// has it verified there and then. If the verifier refuses it, the function becomes what it was, a
-// remark (`schedule-refused`) says why, and the planner tries its next plan, down to none:
+// Handles plans that the verifier refuses. A planner sets its best schedule on the loops of a
+// function and verifies it at once. If the verifier refuses it, the function is restored, a remark
+// (`schedule-refused`) gives the reason, and the planner tries its next plan, down to none:
 //
 //     tilegpu-warp-specialize   copies by TMA             without dots in flight   none
 //     tilegpu-pipeline          copies by cp.async        without dots in flight   none
 //     tilegpu-load-rows-ahead   rows an iteration ahead   none
 //
-// A refusal is a mistake of the planner, which is to ask what the verifier asks. It must not end a
-// user's compilation, and it must not go unseen: with `strict` it is an error, which tests and
-// fuzzers ask for (TESSERA_STRICT_SCHEDULES).
+// A refusal is a mistake of the planner, which should check the same conditions as the verifier. It
+// must neither end a user's compilation nor remain unnoticed. With `strict` it is an error; tests
+// and fuzzers set that (TESSERA_STRICT_SCHEDULES).
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_SCHEDULETRIAL_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_SCHEDULETRIAL_H

@@ -15,11 +15,11 @@
 // If a tile does not fit into shared memory beside the rings, it is stored in pieces of some
 // columns, by two alternating buffers. A piece waits until the one before the last has been read.
 //
-// TMA's writes come in no order with what threads do later, nor with what they wrote before. So
-// nothing in the kernel may order memory. Other writes, and later reads, must be at other places
-// (Analysis/MemoryOrder.h). These are arrays of other arguments, which the launch checks, or boxes
-// beside this one that TMA stores, too. Stores of one block of a loop wait for those of the
-// iteration before.
+// TMA's writes are unordered with later accesses of threads, and with their earlier writes. So the
+// kernel must not order memory. Other writes, and later reads, must be at other addresses
+// (Analysis/Order/MemoryOrder.h). These are arrays of other arguments, which the launch checks, or
+// adjacent boxes that TMA stores, too. In a loop, a block's stores wait for those of the previous
+// iteration.
 //
 // If the kernel loads the array's address, that is unknown. While a loop stores tiles of such an
 // array, nothing else of the program may access memory. The stores are complete when the loop ends,

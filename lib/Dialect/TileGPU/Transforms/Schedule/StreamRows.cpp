@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Programs that each fill an SM come there one after the other, and each loads a row of its own and
-// weights that are the same for all of them. An SM's first-level cache has room for the weights of
-// long rows, but not also for the rows themselves. The rows are not loaded again, nor are stored
-// elements.
+// If a program fills an SM, programs run there one after the other. Each loads its own row, and
+// weights that all of them share. An SM's L1 cache has room for the weights of long rows, but not
+// for the rows, too. Rows and stored elements are not loaded again.
 //
 //     load row(pid)          evict_first
 //     load weights           stay for the next program

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Schedules for kernels whose dots take their tiles from global memory in boxes
-// (Analysis/BoxAccess.h), which TMA copies. A producer warp issues the copies, so that the
+// (Analysis/Boxes/BoxAccess.h), which TMA copies. A producer warp issues the copies, so that the
 // program's warps only multiply. If threads compute longer than tensor cores multiply, the
 // program's first thread issues them in between. tilegpu-expand-schedule writes the kernel
 // (KernelExpander.h).
 //
 // Loads come before all that the program does to memory before them: in front of the loop, in it,
 // or, an iteration earlier, in a loop around it. That must not change the result
-// (Analysis/MemoryOrder.h): the arrays differ, which the launch checks, or their places in one
-// array never overlap. A loop of which that cannot be known stays as it is, and so does one whose
-// tiles are no boxes; a remark says why. The kernel's other loops have their schedules all the
-// same.
+// (Analysis/Order/MemoryOrder.h): the arrays differ, which the launch checks, or their places in
+// one array never overlap. A loop of which that cannot be known stays as it is, and so does one
+// whose tiles are no boxes; a remark says why. The kernel's other loops have their schedules all
+// the same.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
