@@ -98,18 +98,18 @@ public:
   Cta &cta;
   const unsigned id;
   WarpState state = WarpState::Runnable;
-  bool isSpinning = false;        ///< its last try_wait has failed
-  bool repeats = false;           ///< it executes the same instruction again
-  const Instr *waitsAt = nullptr; ///< the barrier, or the instruction that it polls with
-  const char *waitsFor = "";      ///< what it polls
+  bool isSpinning = false;        ///< its last try to wait has failed
+  bool repeats = false;           ///< it is to do the same instruction again
+  const Instr *waitsAt = nullptr; ///< the barrier, or what it spins at
+  const char *waitsFor = "";      ///< what it spins for
   unsigned barrier = 0;
   Times times;
   Clock lanesMet = 0;
-  /// Lanes that have arrived at the cluster's barrier without waiting.
+  /// Lanes that have come to the barrier of the cluster and not waited there.
   Lanes cameToCluster = 0;
-  bool hasMetCluster = false; ///< all have arrived since
-  bool wasRelaxed = false;    ///< its arrival orders no memory
-  /// Releases that a later relaxed write publishes, and those that a later fence acquires.
+  bool hasMetCluster = false; ///< all have come since
+  bool wasRelaxed = false;    ///< it came to order no memory
+  /// The release of a later relaxed write, and the acquire of a later fence.
   std::shared_ptr<const Release> fenced;
   std::vector<std::shared_ptr<const Release>> seen;
   uint64_t localBytes = 0;
@@ -117,7 +117,7 @@ public:
   std::array<LaneStores, kLanes> stores;
   /// Registers of a thread.
   unsigned registers = 0;
-  /// Pieces of 16 bytes of shared memory that unfinished dots read.
+  /// Pieces of 16 bytes of shared memory that dots are being made of.
   std::vector<uint64_t> openReads;
   std::deque<std::vector<uint64_t>> readGroups;
 
@@ -240,8 +240,8 @@ public:
   const SimulatorOptions &options;
   /// In the order of the kernel's arguments.
   const std::vector<TensorMap> tensorMaps;
-  /// The maps that programs have created, by address. `mapsMade` has all of them, since a copy may
-  /// still use a map that was overwritten.
+  /// Those that programs make, by address, and all that there have been: a copy may still go
+  /// on by one that there is no more.
   std::map<uint64_t, MadeTensorMap> madeMaps;
   std::deque<TensorMap> mapsMade;
   uint64_t instructions = 0, laneOperations = 0;

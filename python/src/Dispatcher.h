@@ -46,8 +46,8 @@ struct CallArguments {
 /// py::error_already_set (translateErrors).
 PyObject *launchOver(PyObject *dispatcher, const Grid &grid, const CallArguments &call);
 
-/// The configuration of a tuned kernel for these arguments, or the result that a launch would
-/// return. Calls `slow` the first time.
+/// What a launch with these arguments would have: the configuration of a tuned kernel, or what
+/// the launch returns. `slow` says so the first time.
 PyObject *findKnown(PyObject *dispatcher, PyObject *grid, const CallArguments &call);
 
 /// If the current exception is a user's mistake, removes Tessera's frames from it.

@@ -41,7 +41,7 @@ inline void clearError(PyObject *kind) {
   PyErr_Clear();
 }
 
-/// Releases the GIL during its lifetime.
+/// The GIL is let go for as long as one of these lives.
 class WithoutGIL {
 public:
   WithoutGIL() : state(PyEval_SaveThread()) {}
