@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The grid of a launch. The rule for what a grid may be stands here alone: launches and
-// runtime/grid.py ask it, and the latter describes what is wrong with anything else.
+// The grid of a launch. Only this file has the rules for valid grids. Launches and runtime/grid.py
+// call it, and the latter describes the mistake in any other value.
 
 #ifndef TESSERA_PYTHON_GRID_H
 #define TESSERA_PYTHON_GRID_H

@@ -84,7 +84,7 @@ void deallocLaunch(PyObject *object) {
   Py_DECREF(type);
 }
 
-// Launchable: what is launched by `self[grid]`, which is asked for at each launch.
+// Launchable: the object that `self[grid]` launches. It is read at each launch.
 
 struct Launchable {
   PyObject_HEAD;

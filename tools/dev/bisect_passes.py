@@ -69,7 +69,7 @@ class Launch:
             return text
         # MLIR prints `nvvm.barrier ... loc(#loc)` and cannot read it.
         text = re.sub(r" loc\((#\w+|unknown)\)|^#loc.*$", "", text, flags=re.MULTILINE)
-        # Only a compiler puts on the module what the launch makes of a kernel's arguments.
+        # Only the compiler sets the module's attributes of launches.
         head = re.compile(r"^module( attributes .*)? \{$", re.MULTILINE)
         text = (
             head.sub(lambda _: f"{self.attributes}{{", text, count=1) if self.attributes else text

@@ -38,7 +38,7 @@ OF_GPUS = {
     re.compile(r"\b(96|99|100|163|164|227|228) << 10\b"): "has a size of a GPU",
 }
 EXEMPT = (
-    # Tests of the library's users ask what machine they run on.
+    # Tests of the library's users query their machine.
     "python/tessera/compat/triton/site/triton/_internal_testing.py",
 )
 
@@ -134,7 +134,7 @@ def check_files(root: pathlib.Path, files: list[pathlib.Path]) -> list[str]:
 
 
 def check_gpus(root: pathlib.Path, files: list[pathlib.Path]) -> list[str]:
-    """GPUs are described in Machine; who wants to know asks that."""
+    """Only Machine has facts about GPUs; other code must query it."""
     errors: list[str] = []
     for path in files:
         relative = path.relative_to(root)

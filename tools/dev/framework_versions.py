@@ -141,7 +141,7 @@ def numbers_of(version: str) -> tuple[int, ...]:
 
 
 class Failed(Exception):
-    """A program that did not do what it was started for; the message is the end of what it said."""
+    """A program that failed; the message is the end of its output."""
 
 
 def run(*command: Any) -> str:

@@ -188,7 +188,7 @@ def table(root: pathlib.Path) -> list[str]:
     lines = ["| work | Tessera | the fastest other | times as fast |", "|---|---|---|---|"]
 
     def row(work: str, ours: str, other: str, ratio: float) -> None:
-        # In bold what is slower by more than rounding tells.
+        # Ratios that are slower even when rounded are bold.
         times = f"**{ratio:.2f}**" if round(ratio, 2) < 0.995 else f"{ratio:.2f}"
         lines.append(f"| {work} | {ours} | {other} | {times} |")
 

@@ -151,7 +151,7 @@ class Stress:
             self.failures.append(f"seed {made[0].seed} on {made[1]}, in a thread: {failure!r:.400}")
 
     def disturb(self) -> None:
-        """Has all launches look at what they depend on again, now and then."""
+        """Makes all launches repeat their checks, now and then."""
         from tessera.settings import settings
 
         while time.monotonic() < self.end:

@@ -201,7 +201,7 @@ def _widened(x: Any) -> Any:
 
 
 def work(device: str, count: int) -> None:
-    """Checks what is asked for by lines of JSON, and answers with others."""
+    """Reads operators to check as lines of JSON, and writes outcomes as lines."""
     import warnings
 
     warnings.simplefilter("ignore")

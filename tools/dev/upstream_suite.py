@@ -405,7 +405,7 @@ class Suite:
             thread.join()
 
     def run_tutorials(self) -> None:
-        """Each in a process of its own, which is what its asserts and its end say of it."""
+        """Runs each tutorial in a process. Its asserts and its exit status are the result."""
         folder = self.tests.parent / "tutorials"
         wanted = self.given.tutorials or [f"{number:02}" for number in range(1, 10)]
         for path in sorted(folder.glob("[0-9]*.py")):
@@ -435,7 +435,7 @@ class Suite:
             self.record(test, "tutorials", kind, last[0], round(time.monotonic() - start, 1))
 
     def save(self) -> None:
-        """Puts what is there by now into the file that was asked for."""
+        """Writes the current results to the requested file."""
         if self.given.json:
             pathlib.Path(self.given.json).write_text(json.dumps(self.data, indent=1))
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tells scikit-build-core the version of what it builds (pyproject.toml).
+"""Gives scikit-build-core the version of the package (pyproject.toml).
 
-It is what `tessera.__version__` says in a checkout, and what a source distribution was made as.
+It is `tessera.__version__` of a checkout, or the version of the source distribution.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which public names stand on which page of the reference, and what must have an entry."""
+"""The pages of the reference with their public names, and the names that must have an entry."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How Sphinx makes the site of the sources that build_site.py has put together.
+"""Sphinx's configuration for the sources that build_site.py has assembled.
 
-Nothing is loaded from elsewhere: the theme's fonts are the reader's own, scripts and the
-search index lie in the site, and it can be read from a disk.
+Pages load nothing from other sites: fonts are the reader's, and the site has its scripts and its
+search index. So it can be read from a disk.
 """
 
 from __future__ import annotations

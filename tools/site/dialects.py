@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Pages of dialects and passes, from TableGen: what mlir-tblgen says, put in order."""
+"""Pages of dialects and passes, from the output of mlir-tblgen."""
 
 from __future__ import annotations
 

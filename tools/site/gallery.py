@@ -132,7 +132,7 @@ def compiled(work: Work, target: str) -> Any:
 
     kernel = getattr(importlib.import_module(work.file.removesuffix(".py")), work.kernel)
     constants = dict(work.constants)
-    # Which ptxas there is, and what is wrong with it, is nothing for the gallery.
+    # The gallery should not show warnings about this machine's ptxas.
     warnings.simplefilter("ignore", tessera.ToolchainWarning)
     if target == CPU:
         return tessera.compile(kernel, signature(kernel, work.signature, constants), cpu=CPU)

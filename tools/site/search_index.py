@@ -18,8 +18,8 @@ from html.parser import HTMLParser
 INDEX = "_static/search_index.js"
 PROGRAM = pathlib.Path(__file__).parent / "static" / "search.js"
 
-# How much a page counts, by the beginning of its path: what users read comes before what explains
-# the compiler, and that before records of work. The first that fits counts.
+# The weight of a page, by the beginning of its path; the first match counts. Pages for users rank
+# before those on the compiler, and these before records of work.
 WEIGHTS = {
     "source/": 0.0, "genindex": 0.0, "py-modindex": 0.0, "search.": 0.0, "index.": 0.0, "docs/benchmarks/": 0.0,
     "notes/": 0.2, "CHANGELOG": 0.25, "docs/Decisions/": 0.4, "docs/Dialects/": 0.4,

@@ -108,14 +108,14 @@ def index(pages: set[str]) -> str:
 
 
 def head_of(folder: str, pages: set[str]) -> str:
-    """The page that stands for a folder: its README, or one that lists what is in it."""
+    """The page of a folder: its README, or a list of its pages."""
     readme = f"{folder}/README.md"
     return readme if readme in pages else f"{folder}/index.md"
 
 
 def chapters(pages: set[str]) -> Iterator[tuple[str, str]]:
-    """The pages that stand for folders: the README with what is in the folder beneath it, or the
-    titles of what is in it."""
+    """The pages of folders: the README with a list of the folder's pages below it, or that list
+    alone."""
     for folder, title in _FOLDERS.items():
         head = head_of(folder, pages)
         inside = [page for page in pages if os.path.dirname(page) == folder and page != head]

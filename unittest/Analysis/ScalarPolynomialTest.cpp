@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Polynomials against numbers: what they say of random values of their factors.
+// Compares polynomials with their values for random factors.
 
 #include "tessera/Analysis/Access/ScalarPolynomial.h"
 

@@ -27,7 +27,7 @@ LinearLayout rowMajor(llvm::ArrayRef<int64_t> shape) {
   return memory;
 }
 
-/// Runs the instructions: what the lanes get is what the layout says they hold.
+/// Runs the instructions. The lanes must receive the elements of the layout.
 void expectRight(const MatrixAccess &access, const LinearLayout &layout, const LinearLayout &memory,
                  unsigned bits) {
   unsigned perWord = 32 / bits, perHalf = perWord / 2, perRow = 128 / bits;

@@ -81,8 +81,8 @@ TEST(MemoryExchange, SwizzlesHaveNoConflictsOnEitherSide) {
         for (uint64_t column : side->columns(dim))
           others.push_back(f2::apply(*address, column));
       unsigned vectorBits = vectorizableBits(registers, others, plan.vector.size());
-      // Where the vector's bits were no registers of this side, it takes less at a time,
-      // and what is promised is promised for the full vector.
+      // If the vector's bits are not registers of this side, it moves fewer elements at a time, and
+      // the guarantee is only for the full vector.
       if (vectorBits != plan.vector.size())
         continue;
       unsigned phases = std::max(1u, (bits << vectorBits) / 32);

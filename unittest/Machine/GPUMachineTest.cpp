@@ -29,7 +29,7 @@ TEST(GPUMachineTest, EveryRowIsComplete) {
     EXPECT_GE(row.maxBlocksOfSM, 16u);
     EXPECT_GE(row.numSMs, 16u);
     EXPECT_GE(row.l2Bytes, 4 << 20);
-    // A block can have what an SM has, but for what the driver takes.
+    // A block can have all of an SM's shared memory except the driver's part.
     EXPECT_EQ(row.sharedBytes + GPUMachine::kReservedSharedBytes, row.sharedBytesOfSM);
     EXPECT_GT(row.warpMMARate, 0);
     EXPECT_GT(row.warpMMARateF64, 0);

@@ -11,7 +11,7 @@ using namespace tessera;
 
 namespace {
 
-/// Each test has a type of its own, since what is kept is kept for good.
+/// Each test has its own type, since kept objects are never freed.
 template <int test> struct Thing {
   static inline int numMade = 0;
   int number = ++numMade;

@@ -416,7 +416,7 @@ TEST(Ptxas, LeavesNothingBehindAndItsFolderIsPrivate) {
   const char *given = getenv("TMPDIR");
   std::string before = given ? given : "";
   setenv("TMPDIR", temporary.c_str(), 1);
-  // Says what its folder and its files are open to, and leaves more than was asked for.
+  // Prints the permissions of its folder and its files, and creates additional files.
   std::string report = "cat $3 > /dev/null; stat -c %a . > " + path + ".mode; cat " + path +
                        ".cubin > $5; stat -c %a $5 >> " + path + ".mode; mkfifo more; touch .more;";
   for (mode_t mask : {002, 0, 077, 0777}) {
@@ -436,7 +436,7 @@ TEST(Ptxas, LeavesNothingBehindAndItsFolderIsPrivate) {
     options.timeoutSeconds = 0.2;
     return options;
   };
-  // One that fails, is killed, is too slow, or leaves behind what goes on adding files.
+  // Programs that fail, are killed, are too slow, or leave children behind that add files.
   for (const char *text : {"exit 3", "kill -9 $$", "sleep 60", "mkfifo a; sleep 60 & sleep 60",
                            "while :; do : > $$.$((n=n+1)); done & sleep 60"}) {
     EXPECT_ANY_THROW(runPtxas(ptx, slow(text))) << text;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the box analysis says of each load and store, in a remark; and, so that it can be
-// held against what kernels compute, a pass that makes each access from its box anew:
-// pointers and mask are those of the coordinates, strides and extents alone.
+// Emits a remark with the box of each load and store. Another pass rebuilds each access from its
+// box: pointers and mask depend only on coordinates, strides and extents. So the boxes can be
+// compared with results of kernels.
 
 #include "tessera/Analysis/Boxes/BoxAccess.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Says of each op with the attribute `test.view` what it may see of the machine.
+// Emits a remark on each op with the attribute `test.view`: the properties of the machine that it
+// may read.
 
 #include "tessera/Analysis/Order/MachineView.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Says of each op with the attribute `test.moved` whether it may pass each one with
-// `test.past`; with `test.across` on a loop, other iterations' of that one; with `test.in_turns`
-// on the first of the two, whether their lanes may be done in turns.
+// Emits remarks on ops with the attribute `test.moved`: whether they may pass each op with
+// `test.past`. `test.across` on a loop includes the ops of its other iterations. `test.in_turns` on
+// the first of the two asks if their lanes may alternate.
 
 #include "tessera/Analysis/Order/MemoryOrder.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Remarks on each op that has to do with shared memory: which buffers it may name (by
-// the `test.name` of their allocs), from where to where a buffer lives and where it lies,
-// and before which op warps have to meet because of which other.
+// Emits remarks on each op that uses shared memory: the buffers that it may name (by the
+// `test.name` of their allocs), the live range and the offset of a buffer, and the pairs of ops
+// between which warps must synchronise.
 
 #include "tessera/Analysis/SharedMemory/SharedMemoryAllocation.h"
 #include "tessera/Analysis/SharedMemory/SharedMemoryHazards.h"
@@ -54,7 +54,7 @@ struct TestSharedMemoryLivenessPass
   void runOnOperation() final {
     CallGraph calls(getOperation());
     SharedMemoryAlias alias(getOperation());
-    // What a callee needs is all of its intervals here: no place has been found for any.
+    // A callee's need is the sum of its intervals here, since none has an offset yet.
     llvm::DenseMap<Operation *, int64_t> needed;
     SymbolTableCollection symbols;
     for (FunctionOpInterface function : calls.getCalleesFirst()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A GPU whose every instruction is the call of a function, "gpu.shuffle" and the like. The
-// conversion with these hooks may leave nothing of another vendor's: what it does around the
-// hooks is an error here.
+// A GPU whose every instruction is the call of a function, such as "gpu.shuffle". With these hooks,
+// the conversion must not emit operations of another vendor: any operation that bypasses the hooks
+// is an error here.
 
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 #include "tessera/Conversion/TileGPUToLLVM/TargetHooks.h"

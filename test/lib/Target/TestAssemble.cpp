@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// From whatever stage a module is at to a cubin: what the tests of single passes are about
-// goes on through LLVM and ptxas. test/Assembled runs this on every test there is.
+// Compiles a module of any stage to a cubin, so that the output of tests of single passes continues
+// through LLVM and ptxas. test/Assembled runs this on every test.
 //
-// On the way the simulator has to know each instruction: there is one list of what may be
-// written as PTX (InlinePTX.cpp), and it decodes all of that.
+// The simulator must decode each instruction, since it supports the whole list of instructions that
+// may be written as PTX (InlinePTX.cpp).
 //
-// Functions that nobody calls are kept: most tests are such functions. They are assembled as
-// relocatable code, in which functions stay even without a kernel.
+// Uncalled functions are kept, since most tests are such functions. They are assembled as
+// relocatable code, which keeps functions even without a kernel.
 
 #include "tessera/Analysis/SharedMemory/SharedMemoryAllocation.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"

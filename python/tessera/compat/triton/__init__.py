@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`import triton`, answered by Tessera.
+"""Provides Tessera as `triton`.
 
     import tessera.compat.triton
     tessera.compat.triton.install()
     import triton, triton.language as tl
 
-The folder `site` beside this file holds a package `triton`; `install` puts it first on the
-path on which Python looks for modules, for this process and those that it starts. The same
-without a line of code: `python -m tessera run --as-triton script.py`, or TESSERA_AS_TRITON=1 in
-the environment where Tessera is installed from its wheel. See docs/HowTo/RunTritonCode.md.
+The folder `site` beside this file has a package `triton`. `install` puts it first on Python's path
+for modules, for this process and those that it starts.
+`python -m tessera run --as-triton script.py` does the same without a change of the program, and so
+does TESSERA_AS_TRITON=1 in the environment if Tessera is installed from its wheel. See
+docs/HowTo/RunTritonCode.md.
 
-A folder and no entry of `sys.modules`, because processes that are started with this one's
-path must find the same package.
+It is a folder, not an entry of `sys.modules`, since processes that inherit this one's path must
+find the same package.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
 
 
 def is_ours(package: object) -> bool:
-    """True if what somebody has as `triton` is Tessera."""
+    """True if a package named `triton` is Tessera's."""
     return getattr(package, "__tessera__", False) is True
 
 

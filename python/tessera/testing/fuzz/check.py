@@ -239,9 +239,9 @@ def compare(
 ) -> None:
     """Runs the kernel on the interpreter and as code for `target`; raises Failure.
 
-    Half the seeds compile with `deterministic`, by which sums and products of arbitrary
-    floats are the same everywhere, too. On a GPU the seed also says how many warps, and what
-    the simulator finds is a failure.
+    Half the seeds compile with `deterministic`, which makes sums and products of arbitrary floats
+    equal on all targets, too. On a GPU the seed also chooses the number of warps, and a finding of
+    the simulator is a failure.
     """
     target = target or choose_cpu(seed)
     if target.startswith("schedule:"):

@@ -213,7 +213,7 @@ def record_of(fields: int, aggregate: bool) -> tuple[str, str]:
 
 
 def write_definitions(body: str) -> str:
-    """The texts of what a kernel's body names, and of what these name."""
+    """The texts of the functions that a kernel's body names, and of those that these name."""
     wanted: set[str] = set()
     pending = [body]
     while pending:

@@ -439,8 +439,8 @@ class Expressions:
             acc = self.small_integers(total, shape, depth - 1, 7)
             options += f", acc={C}"
             operands.append(acc)
-        # No result is below 0. Were it a sum's operand as it is, the other one would be what the
-        # products are added to (tile-combine), and could be so large that each is rounded.
+        # The maximum separates the dot from a sum. Otherwise tile-combine would make the sum's
+        # other operand the accumulator, which could be so large that each product is rounded.
         text = f"tl.maximum(tl.dot({A}, {B}{options}), 0.0).to(tl.{dtype})"
         return Expression(text, dtype, shape, tuple(operands))
 

@@ -665,7 +665,7 @@ class _Generator(Generator):
         self._keep_result(body, f"libdevice.{name}({names})", dtype, shape, name, operands)
 
     def _group(self) -> None:
-        """Puts some of the arrays into arguments that hold them."""
+        """Moves some of the arrays into arguments that hold arrays."""
         free = [a.name for a in self.program.arrays if a.name not in
                 [name for part in self.program.parts for name in part.members]]  # fmt: skip
         for number in range(self.rng.randint(0, 2)):

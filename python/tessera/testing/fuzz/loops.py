@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kernels about loops of dots: what a GPU may copy ahead, and what may be under way meanwhile.
+"""Kernels with loops of dots, which test prefetching on GPUs and dots in flight.
 
-A loop has one to five dots. Their operands are loaded as they are, converted (8 bits, fp8, f32),
-unpacked, scaled, gathered or transposed. They may be shared by two dots, results of dots before,
-carried, or loaded before the loop. Loads have masks, places that move with a pointer, and a stride
-that is an argument. Results are accumulators, scaled accumulators, numbers of a row, or are stored
+A loop has one to five dots. Their operands are loaded unchanged, or converted (8 bits, fp8, f32),
+unpacked, scaled, gathered or transposed. They may be shared by two dots, results of earlier dots,
+carried, or loaded before the loop. Loads have masks, pointers that the loop advances, and a stride
+that is an argument. Results are accumulators, scaled accumulators, one number a row, or are stored
 in the loop. All numbers are small integers, or halves of some, so that sums are exact in any order.
 
 The schedule of such a kernel needs no machine code. The target `schedule:sm_90a` compiles without
-it, counts by which transport tiles come, and fails if the verifier refuses a planned schedule:
+it, counts the kinds of copies, and fails if the verifier refuses a planned schedule:
 
     python -m tessera.testing.fuzz --kind loops --target schedule:sm_80,schedule:sm_90a --count 20000
 
-Run as a file, this module counts with whatever `tessera` the path has, so that two builds compare:
+Run as a file, this module counts with the `tessera` on the path, so that two builds can be
+compared:
 
     PYTHONPATH=other/python python python/tessera/testing/fuzz/loops.py --count 2000
 """

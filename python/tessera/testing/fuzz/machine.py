@@ -213,7 +213,7 @@ class _Generator:
         return self._assign(body, known, "int32", (), machine)
 
     def _answers(self, where: str, body: list[Statement]) -> list[tuple[Value, str]]:
-        """Asks all that is to be asked here."""
+        """Reads all special registers that are chosen for this place."""
         return [(self._ask(body), use) for place, use in self.asks if place == where]
 
     def _apart(self) -> None:
@@ -260,7 +260,7 @@ class _Generator:
         for value, use in self.seen + self._answers("before", self.body):
             self.seen = [item for item in self.seen if item[0] is not value] + [(value, use)]
             if use == "place" and self.place == "pid":
-                # The program's own row, by way of what the machine has said.
+                # The program's own row, computed from the value of a special register.
                 where = f"(pid + ({value.name} - {value.name}) * 5)"
                 self.place = self._assign(self.body, where, "int32").name
             elif use == "bound" and self.bound == "n":

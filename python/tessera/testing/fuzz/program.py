@@ -96,8 +96,8 @@ class Assign:
 class Store:
     """A statement whose expression writes to an array.
 
-    One that is `fenced` has a barrier on both sides on a GPU: other lanes have loaded what was
-    there before, and load what is there afterwards.
+    If it is `fenced`, it has a barrier on both sides on a GPU, since other lanes load the elements
+    before and after it.
     """
 
     output: str
@@ -231,7 +231,7 @@ class Program:
     `programs`."""
 
     def source(self, gpu: bool = False) -> str:
-        """The text of the function `kernel`, with what only a GPU needs or has if asked for."""
+        """The text of the function `kernel`; with `gpu`, including the statements for GPUs only."""
         inside = {name for part in self.parts for name in part.members}
         parameters = [array.name for array in self.arrays if array.name not in inside] + ["n"]
         parameters += [name for name, _ in self.scalars] + [part.name for part in self.parts]

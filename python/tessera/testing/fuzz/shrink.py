@@ -87,7 +87,7 @@ def _with(
 
 
 def _is_checked(statement: Statement, program: Program, results: set[str]) -> bool:
-    """True if a statement must stay what a check says it is."""
+    """True if a check depends on a statement, which must not change then."""
     if isinstance(statement, Assign):
         return statement.target.name in results
     return isinstance(statement, Store) and statement.output in _checked_arrays(program)

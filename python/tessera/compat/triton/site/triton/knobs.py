@@ -46,7 +46,7 @@ def _truth(text: str) -> bool:
 
 
 class env_base:
-    """A knob: what was assigned, else what the environment says, else a default."""
+    """A knob: its value is assigned, or from the environment, or a default."""
 
     def __init__(self, key: str, default: Any = None) -> None:
         self.key = key

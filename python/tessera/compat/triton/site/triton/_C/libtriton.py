@@ -19,7 +19,7 @@ class CublasLt:
         self.workspace = workspace
 
     def matmul(self, a: Any, b: Any, c: Any) -> None:
-        """Puts the product of `a` (M, K) and `b` (N, K), the second one transposed, into `c`."""
+        """Writes the product of `a` (M, K) and the transposed `b` (N, K) to `c`."""
         import torch
 
         if a.dtype.itemsize > 1:

@@ -16,7 +16,7 @@ class _Utils:
     """Sizes of a device."""
 
     def get_device_properties(self, device: Optional[int] = None) -> dict[str, Any]:
-        """How much of what a device has."""
+        """The resources of a device."""
         return devices.device_properties(device)
 
 

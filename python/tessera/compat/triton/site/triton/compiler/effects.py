@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which arguments a kernel stores to, as torch.compile asks it of the IR of a kernel in a program.
+"""The arguments that a kernel stores to, in the form of IR that torch.compile reads.
 
-torch walks the ops of a module and knows some by name. So this is a module of one function with a
-load of each pointer, and two stores to each that Tessera's IR may store to. It is two, since of a
-kernel with just one store torch may move code behind it, whose text it then looks for.
+torch walks the ops of a module and recognises some by name. So this is a module of one function
+with a load of each pointer, and two stores to each pointer that Tessera's IR may store to. If a
+kernel has only one store, torch may move code behind it, and then searches for its text.
 """
 
 from __future__ import annotations

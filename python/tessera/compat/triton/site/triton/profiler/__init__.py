@@ -138,7 +138,7 @@ def deactivate(session: Optional[int] = 0) -> None:
 
 @contextmanager
 def scope(name: str, metrics: Optional[Mapping[str, float]] = None) -> Iterator[None]:
-    """Puts the measurements in a `with` block below `name`; a scope with metrics is measured,
+    """Groups the measurements in a `with` block under `name`. A scope with metrics is measured,
     too."""
     session = _session
     if session is None or not session.active:

@@ -30,11 +30,11 @@ class DriverConfig:
         return self._active if self._active is not None else self.default
 
     def set_active(self, driver: Any) -> None:
-        """Has another driver asked."""
+        """Sets another driver."""
         self._active = driver
 
     def reset_active(self) -> None:
-        """Has this machine's driver asked again."""
+        """Sets this machine's driver again."""
         self._active = None
 
 

@@ -31,8 +31,8 @@ __all__ = [
 def native_specialize_impl(
     backend: Any, arg: Any, is_const: bool, specialize_value: bool, align: bool
 ) -> tuple[str, Any]:
-    """The type of an argument, and what kernels are compiled for besides: "D" where 16 divides an
-    integer or an address, None where nothing is known, a constant's value."""
+    """The type of an argument, and its specialisation: "D" if 16 divides an integer or an address,
+    a constant's value, or None."""
     from triton.compiler.compiler import type_of_argument
 
     name = type_of_argument(arg, specialize_value)
