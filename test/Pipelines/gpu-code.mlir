@@ -5,6 +5,7 @@
 // RUN: tessera-compile %s --stage=ptx --options='{"target": "cuda", "arch": "sm_80", "entry": "report"}' | FileCheck %s --check-prefix=REPORT
 // RUN: tessera-compile %s --stage=ptx --options='{"target": "cuda", "arch": "sm_90a", "entry": "mixed"}' | FileCheck %s --check-prefixes=MIXED,MIXED90
 // RUN: tessera-compile %s --stage=ptx --options='{"target": "cuda", "arch": "sm_80", "entry": "mixed"}' | FileCheck %s --check-prefixes=MIXED,MIXED80
+// RUN: tessera-compile %s --stage=ptx --options='{"target": "cuda", "arch": "sm_90a", "entry": "twice"}' | FileCheck %s --check-prefix=TWICE
 
 // What lowering writes goes through LLVM and ptxas unharmed, on both architectures.
 
@@ -92,5 +93,29 @@ tile.func @mixed(%p: !tile.ptr<f32>, %b: !tile.ptr<bf16>, %v: !tile.ptr<i32>) {
   %s = tile.load %v {isVolatile} : !tile.ptr<i32>
   %t = arith.addi %s, %s : i32
   tile.store %v, %t : !tile.ptr<i32>
+  tile.return
+}
+
+// All accesses of a thread have one base, also the first, whose offset has no constant.
+
+// TWICE: .visible .entry twice(
+// TWICE: mul.wide.s32 [[OFFSET:%rd[0-9]+]], %r{{.*}}, 4;
+// TWICE: add.s64 [[BASE:%rd[0-9]+]], %rd{{.*}}, [[OFFSET]];
+// TWICE: add.s64 %rd{{.*}}, [[BASE]], 2048;
+// TWICE-NOT: cvt.s64
+tile.func @twice(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %n: i32) {
+  %tile = arith.constant 1024 : i32
+  %program = tile.program_id 0
+  %start = arith.muli %program, %tile : i32
+  %starts = tile.splat %start : i32 -> tensor<1024xi32>
+  %i = tile.range 0 to 1024 : tensor<1024xi32>
+  %offsets = arith.addi %starts, %i : tensor<1024xi32>
+  %ns = tile.splat %n : i32 -> tensor<1024xi32>
+  %mask = arith.cmpi slt, %offsets, %ns : tensor<1024xi32>
+  %ps = tile.splat %p : !tile.ptr<f32> -> tensor<1024x!tile.ptr<f32>>
+  %pi = tile.addptr %ps, %offsets : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+  %x = tile.load %pi, %mask : tensor<1024x!tile.ptr<f32>>
+  %y = arith.addf %x, %x : tensor<1024xf32>
+  tile.store %pi, %y, %mask : tensor<1024x!tile.ptr<f32>>
   tile.return
 }

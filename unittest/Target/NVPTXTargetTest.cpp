@@ -611,4 +611,97 @@ TEST(NVPTXTarget, AWrappedIndexIsNoConstantAwayFromOneThatDoesNotWrap) {
   EXPECT_THAT(ptx, Not(HasSubstr("256;")));
 }
 
+/// The number of addresses that are computed from p after bases are shared: p's elements at
+/// `first` and `second`, which are defined by `code` from %x and %y.
+unsigned countBases(const std::string &code, bool isSeparate = false) {
+  llvm::LLVMContext context;
+  std::string text = "define void @f(ptr addrspace(1) %p, i32 %x, i32 %y, i64 %z) {\n" + code +
+                     "  %ga = getelementptr i32, ptr addrspace(1) %p, i64 %first\n" +
+                     (isSeparate ? "  br label %next\nnext:\n" : "") +
+                     "  %gb = getelementptr i32, ptr addrspace(1) %p, i64 %second\n"
+                     "  call void asm sideeffect \"\", \"l,l\"(ptr addrspace(1) %ga, "
+                     "ptr addrspace(1) %gb)\n  ret void\n}\n";
+  auto module = parseLLVMIR(text, "test.ll", context);
+  llvm::Function &function = *module->getFunction("f");
+  shareAddressBases(function);
+  return function.getArg(0)->getNumUses();
+}
+
+TEST(NVPTXTarget, AddressesAConstantApartHaveOneBase) {
+  const std::string extend = "  %first = sext i32 %a to i64\n  %second = sext i32 %b to i64\n";
+  const std::string extendZero = "  %first = zext i32 %a to i64\n  %second = zext i32 %b to i64\n";
+  for (const std::string &ext : {extend, extendZero})
+    EXPECT_EQ(countBases("  %a = or disjoint i32 %x, %y\n  %c = or disjoint i32 %y, 512\n"
+                         "  %b = or disjoint i32 %c, %x\n" +
+                         ext),
+              1u);
+  EXPECT_EQ(countBases("  %a = add nsw i32 %x, -3\n  %b = add nsw i32 %x, 5\n" + extend), 1u);
+  EXPECT_EQ(countBases("  %a = add nuw i32 %x, 9\n  %b = add nuw i32 %x, 5\n" + extendZero), 1u);
+  EXPECT_EQ(countBases("  %first = add i64 %z, 7\n  %second = add i64 %z, -1\n"), 1u);
+  // Not if a sum may wrap, terms or extensions differ, or another block is between.
+  EXPECT_EQ(countBases("  %a = add i32 %x, 3\n  %b = add nsw i32 %x, 5\n" + extend), 2u);
+  EXPECT_EQ(countBases("  %a = add nuw i32 %x, 3\n  %b = add nuw i32 %x, 5\n" + extend), 2u);
+  EXPECT_EQ(countBases("  %a = add nsw i32 %x, 3\n  %b = add nsw i32 %x, 5\n" + extendZero), 2u);
+  EXPECT_EQ(countBases("  %a = or i32 %x, 1\n  %b = or i32 %x, 2\n" + extend), 2u);
+  EXPECT_EQ(countBases("  %a = add nsw i32 %x, 3\n  %b = add nsw i32 %y, 5\n" + extend), 2u);
+  EXPECT_EQ(countBases("  %first = sext i32 %x to i64\n  %second = zext i32 %x to i64\n"), 2u);
+  EXPECT_EQ(countBases("  %first = add i64 %z, 7\n  %second = add i64 %z, -1\n", true), 2u);
+  EXPECT_EQ(countBases("  %first = add i64 %z, 9223372036854775807\n"
+                       "  %second = add i64 %z, -1\n"),
+            2u);
+}
+
+TEST(NVPTXTarget, SharedBasesKeepAddresses) {
+  // Sums that do not wrap at either end of their type.
+  struct Case {
+    const char *ops, *ext;
+    int64_t x;
+  };
+  for (const Case &test :
+       {Case{"add nsw i32 %x, -5;add nsw i32 %x, 90", "sext", INT32_MAX - 90},
+        {"add nsw i32 %x, 90;add nsw i32 %x, -5", "sext", INT32_MIN + 5},
+        {"add nuw i32 %x, 7;add nuw i32 %x, 4", "zext", UINT32_MAX - 7},
+        {"or disjoint i32 %x, 512;or disjoint i32 %x, 0", "sext", INT32_MIN},
+        {"or disjoint i32 %x, -2147483648;or disjoint i32 %x, 8", "sext", INT32_MAX - 15},
+        {"or disjoint i32 %x, -2147483648;or disjoint i32 %x, 8", "zext", INT32_MAX - 15}})
+    for (bool share : {false, true}) {
+      llvm::LLVMContext context;
+      llvm::StringRef first = llvm::StringRef(test.ops).split(';').first;
+      llvm::StringRef second = llvm::StringRef(test.ops).split(';').second;
+      std::string text = ("define i64 @f(i32 %x) {\n  %a = " + first + "\n  %b = " + second +
+                          "\n  %c = " + test.ext + " i32 %a to i64\n  %d = " + test.ext +
+                          " i32 %b to i64\n  %p = inttoptr i64 4096 to ptr\n"
+                          "  %ga = getelementptr i64, ptr %p, i64 %c\n"
+                          "  %gb = getelementptr i64, ptr %p, i64 %d\n"
+                          "  %ia = ptrtoint ptr %ga to i64\n  %ib = ptrtoint ptr %gb to i64\n"
+                          "  %m = mul i64 %ib, 3\n  %s = add i64 %ia, %m\n  ret i64 %s\n}\n")
+                             .str();
+      auto module = parseLLVMIR(text, "test.ll", context);
+      llvm::Function &function = *module->getFunction("f");
+      if (share)
+        shareAddressBases(function);
+      auto at = [&](llvm::StringRef op) {
+        int64_t constant = 0;
+        EXPECT_FALSE(op.rsplit(' ').second.getAsInteger(10, constant));
+        llvm::APInt value(32, test.x, true, true), summand(32, constant, true, true);
+        llvm::APInt sum = op.starts_with("or") ? value | summand : value + summand;
+        return 4096 + 8 * (llvm::StringRef(test.ext) == "sext" ? sum.getSExtValue()
+                                                               : int64_t(sum.getZExtValue()));
+      };
+      auto fold = [&](llvm::Instruction &op) {
+        llvm::Constant *folded = llvm::ConstantFoldInstruction(&op, module->getDataLayout());
+        if (folded)
+          op.replaceAllUsesWith(folded);
+      };
+      function.getArg(0)->replaceAllUsesWith(llvm::ConstantInt::get(
+          context, llvm::APInt(32, test.x, /*isSigned=*/true, /*implicitTrunc=*/true)));
+      for (llvm::Instruction &op : function.front())
+        fold(op);
+      auto *end = llvm::cast<llvm::ReturnInst>(function.front().getTerminator());
+      auto *sum = llvm::dyn_cast<llvm::ConstantInt>(end->getReturnValue());
+      ASSERT_TRUE(sum) << text;
+      EXPECT_EQ(sum->getSExtValue(), at(first) + 3 * at(second)) << text << share;
+    }
+}
+
 } // namespace

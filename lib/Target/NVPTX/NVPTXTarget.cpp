@@ -272,5 +272,6 @@ void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
     convertNarrowIntegers(function, gpu.hasBF16Arithmetic);
     selectHighProducts(function);
     chooseNarrowResults(function);
+    shareAddressBases(function);
   }
 }

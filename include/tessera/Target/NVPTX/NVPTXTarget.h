@@ -73,6 +73,9 @@ void selectHighProducts(llvm::Function &function);
 /// another use. ptxas miscompiles some of these selects otherwise.
 void chooseNarrowResults(llvm::Function &function);
 
+/// Computes addresses of a block that differ by a constant from the first of them.
+void shareAddressBases(llvm::Function &function);
+
 /// Optimises the module and writes it as PTX. The module is spent afterwards.
 void optimizeForNVPTX(llvm::Module &module, llvm::TargetMachine &machine);
 
