@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/AffineMap.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
@@ -77,6 +78,10 @@ class FewRegisters : public mlir::OpTrait::TraitBase<ConcreteType, FewRegisters>
 /// The op's message names the program's ids (Tile_NamesProgram).
 template <typename ConcreteType>
 class NamesProgram : public mlir::OpTrait::TraitBase<ConcreteType, NamesProgram> {};
+
+/// The source map of an op that leaves elements where they are (IndexMapOpInterface): the identity,
+/// or no results for a scalar operand.
+mlir::AffineMap getSameIndex(mlir::Type operand, mlir::Type result);
 
 /// From where an element comes that an op moves (MoveOpInterface).
 enum class Motion { Stays, Dimensions, Renumbers, Gathers };

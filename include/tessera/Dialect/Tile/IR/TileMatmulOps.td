@@ -5,7 +5,8 @@
 
 include "tessera/Dialect/Tile/IR/TileOpBase.td"
 
-def Tile_DotOp : Tile_Op<"dot", [Tile_Collective, Pure, AllTypesMatch<["acc", "result"]>]> {
+def Tile_DotOp : Tile_Op<"dot", [
+    Tile_IndexMapOpInterface, Tile_Collective, Pure, AllTypesMatch<["acc", "result"]>]> {
   let summary = "The product of two matrices, added to an accumulator";
   let description = [{
     `result = acc + a * b`, for a: MxK, b: KxN, or batches of them (rank 3). Floats of 16 and 8 bits
@@ -31,6 +32,9 @@ def Tile_DotOp : Tile_Op<"dot", [Tile_Collective, Pure, AllTypesMatch<["acc", "r
   let results = (outs Tile_TileOf<[Tile_Number]>:$result);
   let assemblyFormat = "$a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `->` type($result)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::AffineMap getSourceMap(unsigned operand, unsigned result);
+  }];
 }
 
 def Tile_DotScaledOp : Tile_Op<"dot_scaled", [

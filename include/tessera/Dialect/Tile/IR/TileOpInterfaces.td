@@ -10,8 +10,10 @@
 //   ----------------------------------------------  --------------------------------------------
 //   Which addresses does it access, under which     AccessOpInterface
 //   mask, and is it atomic?
+//   Which elements of its operands is an element   IndexMapOpInterface; getSourceMap(operand) in
+//   of its result made of?                          SourceMaps.h, which covers elementwise ops, too
 //   Are its results made of its operands' elements, MoveOpInterface
-//   unchanged, and from where in them?
+//   unchanged?
 //   How long does an element of its result take?    CostOpInterface; of arith and math, too
 //   Which layouts may its tiles have?               tilegpu's LayoutRuleOpInterface
 //   What does it do to memory, and to events?       MemoryEffectOpInterface
@@ -47,11 +49,43 @@ def Tile_AccessOpInterface : OpInterface<"AccessOpInterface"> {
   ];
 }
 
-def Tile_MoveOpInterface : OpInterface<"MoveOpInterface"> {
+def Tile_IndexMapOpInterface : OpInterface<"IndexMapOpInterface"> {
   let cppNamespace = "::tessera::tile";
   let description = [{
-    An op that only moves elements: each element of its results is an element of an operand. The
-    op's `Motion` is the rule for its index, the more regular ones first.
+    An op for which the index of an element of a result gives the elements of each operand that it is
+    made of. Its source map goes from the index in the result to the index in the operand. A symbol
+    in it stands for all indices of that dimension of the operand: along it, elements meet. The map
+    to a scalar has no results.
+
+    | op | source maps |
+    |---|---|
+    | `splat` to rank 2 | `(d0, d1) -> ()` |
+    | `trans {order = [1, 0]}` | `(d0, d1) -> (d1, d0)` |
+    | `expand_dims {axis = 1}` | `(d0, d1) -> (d0)` |
+    | `broadcast` of 64x1 | `(d0, d1) -> (d0, 0)` |
+    | `reshape` of 4x8x16 to 32x16 | `(d0, d1) -> (d0 floordiv 8, d0 mod 8, d1)` |
+    | `join` of rank 1 | `(d0, d1) -> (d0)` for both operands |
+    | `split` to rank 1 | `(d0) -> (d0, 0)` for the first result, `(d0) -> (d0, 1)` for the other one |
+    | `cat` of 64 | `(d0) -> (d0 mod 64)` for both operands |
+    | `gather {axis = 0}` | `(d0, d1)[s0] -> (s0, d1)`; the same index in the operand of indices |
+    | `dot` | `(d0, d1)[s0] -> (d0, s0)`, `(d0, d1)[s0] -> (s0, d1)`; the same index in the accumulator |
+    | `reduce {axis = 0}` of rank 2 | `(d0)[s0] -> (s0, d0)` |
+    | `scan {axis = 0}`, `sort {axis = 0}` of rank 2 | `(d0, d1)[s0] -> (s0, d1)` |
+  }];
+  let methods = [
+    InterfaceMethod<"From the index in a result to that in an operand.", "::mlir::AffineMap",
+                    "getSourceMap", (ins "unsigned":$operand, "unsigned":$result), "", [{
+      return ::tessera::tile::getSameIndex($_op->getOperand(operand).getType(),
+                                           $_op->getResult(result).getType());
+    }]>,
+  ];
+}
+
+def Tile_MoveOpInterface : OpInterface<"MoveOpInterface", [Tile_IndexMapOpInterface]> {
+  let cppNamespace = "::tessera::tile";
+  let description = [{
+    An op that only moves elements: each element of its results is one element of one operand. The
+    op's `Motion` is the kind of its source maps, the more regular ones first.
 
     | motion | the element comes from | ops |
     |---|---|---|
@@ -61,7 +95,11 @@ def Tile_MoveOpInterface : OpInterface<"MoveOpInterface"> {
     | `Gathers` | where a number of the other operand says | `gather` |
   }];
   let methods = [
-    InterfaceMethod<"The rule of the source index.", "::tessera::tile::Motion", "getMotion">,
+    InterfaceMethod<"The kind of the source maps.", "::tessera::tile::Motion", "getMotion">,
+    InterfaceMethod<"The number of the operand that an element comes from, by its index.",
+                    "::mlir::AffineExpr", "getSourceOperand", (ins), "", [{
+      return ::mlir::getAffineConstantExpr(0, $_op->getContext());
+    }]>,
     InterfaceMethod<"True if all elements come from one operand and go to one result.",
                     "bool", "isOfOneTile", (ins), "", [{
       return $_op->getNumOperands() == 1 && $_op->getNumResults() == 1;

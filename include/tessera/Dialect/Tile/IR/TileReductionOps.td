@@ -9,7 +9,7 @@
 include "tessera/Dialect/Tile/IR/TileOpBase.td"
 
 def Tile_ReduceOp : Tile_Op<"reduce", [
-    Tile_Collective, Tile_FewRegisters, Pure, SameOperandsShape, SingleBlock,
+    Tile_IndexMapOpInterface, Tile_Collective, Tile_FewRegisters, Pure, SameOperandsShape, SingleBlock,
     DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "Elements along an axis folded into one";
   let description = [{
@@ -34,6 +34,9 @@ def Tile_ReduceOp : Tile_Op<"reduce", [
   let assemblyFormat = "`(` $operands `)` attr-dict `:` functional-type($operands, $results) $combine";
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::AffineMap getSourceMap(unsigned operand, unsigned result);
+  }];
 }
 
 def Tile_ReduceReturnOp : Tile_Op<"reduce_return", [
@@ -48,7 +51,8 @@ def Tile_ReduceReturnOp : Tile_Op<"reduce_return", [
   let assemblyFormat = "$operands attr-dict `:` type($operands)";
 }
 
-def Tile_ScanOp : Tile_Op<"scan", [Tile_Collective, Pure, SameOperandsAndResultShape, SingleBlock]> {
+def Tile_ScanOp : Tile_Op<"scan", [
+    Tile_IndexMapOpInterface, Tile_Collective, Pure, SameOperandsAndResultShape, SingleBlock]> {
   let summary = "Running results of folding elements along an axis";
   let description = [{
     Element i of the result combines elements 0 to i (i to the last with
@@ -73,6 +77,9 @@ def Tile_ScanOp : Tile_Op<"scan", [Tile_Collective, Pure, SameOperandsAndResultS
   let assemblyFormat = "`(` $operands `)` attr-dict `:` functional-type($operands, $results) $combine";
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::AffineMap getSourceMap(unsigned operand, unsigned result);
+  }];
 }
 
 def Tile_ScanReturnOp : Tile_Op<"scan_return", [Pure, HasParent<"ScanOp">, ReturnLike, Terminator]> {
@@ -124,13 +131,15 @@ def Tile_GatherOp : Tile_Op<"gather", [Tile_MoveOpInterface, Tile_CostOpInterfac
   let assemblyFormat = "$source `,` $index attr-dict `:` type($source) `,` type($index) `->` type($result)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
+    ::mlir::AffineMap getSourceMap(unsigned operand, unsigned result);
     static Motion getMotion() { return Motion::Gathers; }
     static ElementCost getElementCost() { return ElementCost::Function; }
     static bool isOfOneTile() { return false; }
   }];
 }
 
-def Tile_SortOp : Tile_Op<"sort", [Tile_Collective, Pure, SingleBlock, SameOperandsAndResultShape]> {
+def Tile_SortOp : Tile_Op<"sort", [
+    Tile_IndexMapOpInterface, Tile_Collective, Pure, SingleBlock, SameOperandsAndResultShape]> {
   let summary = "Elements along an axis in order, with what belongs to them";
   let description = [{
     The first operand is the key; the others are carried along. The region takes
@@ -155,6 +164,9 @@ def Tile_SortOp : Tile_Op<"sort", [Tile_Collective, Pure, SingleBlock, SameOpera
   let assemblyFormat = "`(` $operands `)` attr-dict `:` functional-type($operands, $results) $compare";
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::AffineMap getSourceMap(unsigned operand, unsigned result);
+  }];
 }
 
 def Tile_SortReturnOp : Tile_Op<"sort_return", [Pure, HasParent<"SortOp">, ReturnLike, Terminator]> {

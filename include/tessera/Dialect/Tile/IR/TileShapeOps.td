@@ -27,6 +27,7 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [
   let hasFolder = 1;
   let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
+    ::mlir::AffineMap getSourceMap(unsigned operand, unsigned result);
     static Motion getMotion() { return Motion::Dimensions; }
     static ElementCost getElementCost() { return ElementCost::None; }
   }];
@@ -49,6 +50,7 @@ def Tile_ExpandDimsOp : Tile_Op<"expand_dims", [
   let hasFolder = 1;
   let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
+    ::mlir::AffineMap getSourceMap(unsigned operand, unsigned result);
     static Motion getMotion() { return Motion::Dimensions; }
     static ElementCost getElementCost() { return ElementCost::None; }
   }];
@@ -72,6 +74,7 @@ def Tile_ReshapeOp : Tile_Op<"reshape", [
   let hasFolder = 1;
   let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
+    ::mlir::AffineMap getSourceMap(unsigned operand, unsigned result);
     static Motion getMotion() { return Motion::Renumbers; }
     static ElementCost getElementCost() { return ElementCost::None; }
   }];
@@ -95,6 +98,7 @@ def Tile_TransOp : Tile_Op<"trans", [
   let hasFolder = 1;
   let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
+    ::mlir::AffineMap getSourceMap(unsigned operand, unsigned result);
     static Motion getMotion() { return Motion::Dimensions; }
     static ElementCost getElementCost() { return ElementCost::None; }
   }];
@@ -112,6 +116,8 @@ def Tile_JoinOp : Tile_Op<"join", [
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
   let extraClassDeclaration = [{
+    ::mlir::AffineMap getSourceMap(unsigned operand, unsigned result);
+    ::mlir::AffineExpr getSourceOperand();
     static Motion getMotion() { return Motion::Renumbers; }
     static ElementCost getElementCost() { return ElementCost::None; }
     static bool isCompatibleReturnTypes(::mlir::TypeRange inferred, ::mlir::TypeRange actual);
@@ -132,6 +138,7 @@ def Tile_SplitOp : Tile_Op<"split", [
   let results = (outs Tile_AnyLike:$lhs, Tile_AnyLike:$rhs);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($lhs)";
   let extraClassDeclaration = [{
+    ::mlir::AffineMap getSourceMap(unsigned operand, unsigned result);
     static Motion getMotion() { return Motion::Renumbers; }
     static ElementCost getElementCost() { return ElementCost::None; }
   }];
@@ -152,6 +159,8 @@ def Tile_CatOp : Tile_Op<"cat", [
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
   let extraClassDeclaration = [{
+    ::mlir::AffineMap getSourceMap(unsigned operand, unsigned result);
+    ::mlir::AffineExpr getSourceOperand();
     static Motion getMotion() { return Motion::Renumbers; }
     static ElementCost getElementCost() { return ElementCost::None; }
   }];

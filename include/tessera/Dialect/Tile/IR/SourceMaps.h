@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where the elements of an op's results come from, for ops with IndexMapOpInterface and elementwise
+// ones. Passes ask here, and name no op.
+
+#ifndef TESSERA_DIALECT_TILE_IR_SOURCEMAPS_H
+#define TESSERA_DIALECT_TILE_IR_SOURCEMAPS_H
+
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+namespace tessera::tile {
+
+/// The map from an index in a result to that in the operand (IndexMapOpInterface). Null if the op
+/// has neither the interface nor OpTrait::Elementwise.
+mlir::AffineMap getSourceMap(mlir::OpOperand &operand, unsigned result = 0);
+
+/// The dimension of the operand whose index is the result's index along `dim`; none if the map uses
+/// it otherwise, or not at all.
+std::optional<unsigned> getSourceDim(mlir::AffineMap map, unsigned dim);
+
+/// The dimension of the result whose index is the operand's index along `dim`; none if that is
+/// another index.
+std::optional<unsigned> getResultDim(mlir::AffineMap map, unsigned dim);
+
+/// True if the op moves whole dimensions or none at all, and so all elements of one tile.
+bool movesDimensions(mlir::Operation *op);
+
+/// The dimensions of the operand: for each, what `ofResult` has for the dimension of the result
+/// with the same index, and `none` if there is no such dimension.
+template <typename T>
+llvm::SmallVector<T> pullBack(mlir::AffineMap map, llvm::ArrayRef<T> ofResult, const T &none) {
+  llvm::SmallVector<T> ofOperand;
+  for (unsigned dim = 0; dim < map.getNumResults(); ++dim) {
+    std::optional<unsigned> from = getResultDim(map, dim);
+    ofOperand.push_back(from ? ofResult[*from] : none);
+  }
+  return ofOperand;
+}
+
+} // namespace tessera::tile
+
+#endif // TESSERA_DIALECT_TILE_IR_SOURCEMAPS_H

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The source maps of the dialect's ops (IndexMapOpInterface): the one place with their rules.
+
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+namespace {
+
+/// The index of a result, as expressions.
+struct ResultIndex {
+  ResultIndex(Value result)
+      : context(result.getContext()), rank(getShape(result.getType()).size()) {
+    for (unsigned dim = 0; dim < rank; ++dim)
+      index.push_back(getAffineDimExpr(dim, context));
+  }
+
+  AffineExpr constant(int64_t value) const { return getAffineConstantExpr(value, context); }
+  AffineExpr all() const { return getAffineSymbolExpr(0, context); }
+  AffineMap mapTo(ArrayRef<AffineExpr> source, unsigned symbols = 0) const {
+    return AffineMap::get(rank, symbols, source, context);
+  }
+
+  MLIRContext *context;
+  unsigned rank;
+  SmallVector<AffineExpr> index;
+};
+
+} // namespace
+
+/// Elements of an axis meet: the index along it is a symbol. `isDropped`: the result is without it.
+static AffineMap mapAlongAxis(Value result, unsigned axis, bool isDropped) {
+  ResultIndex to(result);
+  SmallVector<AffineExpr> source(to.index);
+  if (isDropped)
+    source.insert(source.begin() + axis, to.all());
+  else
+    source[axis] = to.all();
+  return to.mapTo(source, /*symbols=*/1);
+}
+
+AffineMap tile::getSameIndex(Type operand, Type result) {
+  MLIRContext *context = result.getContext();
+  unsigned rank = getShape(result).size();
+  return isa<RankedTensorType>(operand) ? AffineMap::getMultiDimIdentityMap(rank, context)
+                                        : AffineMap::get(rank, 0, context);
+}
+
+AffineMap BroadcastOp::getSourceMap(unsigned, unsigned) {
+  ResultIndex to(getResult());
+  ArrayRef<int64_t> from = getShape(getSource().getType());
+  for (auto [index, extent, repeated] : llvm::zip_equal(to.index, from, getShape(getType())))
+    if (extent != repeated)
+      index = to.constant(0);
+  return to.mapTo(to.index);
+}
+
+AffineMap ExpandDimsOp::getSourceMap(unsigned, unsigned) {
+  ResultIndex to(getResult());
+  to.index.erase(to.index.begin() + getAxis());
+  return to.mapTo(to.index);
+}
+
+AffineMap TransOp::getSourceMap(unsigned, unsigned) {
+  ResultIndex to(getResult());
+  SmallVector<AffineExpr> source(to.rank);
+  for (auto [index, from] : llvm::zip_equal(to.index, getOrder()))
+    source[from] = index;
+  return to.mapTo(source);
+}
+
+/// Groups of neighbouring dimensions that hold as many elements in both shapes are renumbered
+/// separately, so that a dimension that stays as it is has a plain index.
+AffineMap ReshapeOp::getSourceMap(unsigned, unsigned) {
+  ResultIndex to(getResult());
+  ArrayRef<int64_t> from = getShape(getSource().getType()), shape = getShape(getType());
+  SmallVector<AffineExpr> source(from.size(), to.constant(0));
+  unsigned f = 0, t = 0;
+  while (f < from.size() || t < shape.size()) {
+    unsigned firstFrom = f, firstTo = t;
+    int64_t fromCount = f < from.size() ? from[f++] : 1,
+            toCount = t < shape.size() ? shape[t++] : 1;
+    while (fromCount != toCount) {
+      if (fromCount < toCount)
+        fromCount *= from[f++];
+      else
+        toCount *= shape[t++];
+    }
+    if (f == firstFrom + 1 && t == firstTo + 1) {
+      source[firstFrom] = to.index[firstTo];
+      continue;
+    }
+    AffineExpr position = to.constant(0);
+    for (unsigned dim = firstTo; dim < t; ++dim)
+      if (shape[dim] != 1)
+        position = position * shape[dim] + to.index[dim];
+    int64_t stride = fromCount, before = fromCount;
+    for (unsigned dim = firstFrom; dim < f; ++dim) {
+      if (from[dim] == 1)
+        continue;
+      stride /= from[dim];
+      // No index of the outermost dimension is too large.
+      AffineExpr rest = before == fromCount ? position : position % before;
+      source[dim] = rest.floorDiv(stride);
+      before = stride;
+    }
+  }
+  return to.mapTo(source);
+}
+
+AffineMap JoinOp::getSourceMap(unsigned, unsigned) {
+  ResultIndex to(getResult());
+  return to.mapTo(ArrayRef(to.index).drop_back(getShape(getType()).size() -
+                                               getShape(getLhs().getType()).size()));
+}
+
+AffineExpr JoinOp::getSourceOperand() { return ResultIndex(getResult()).index.back(); }
+
+AffineMap SplitOp::getSourceMap(unsigned, unsigned result) {
+  ResultIndex to(getLhs());
+  to.index.push_back(to.constant(result));
+  return to.mapTo(to.index);
+}
+
+AffineMap CatOp::getSourceMap(unsigned, unsigned) {
+  ResultIndex to(getResult());
+  AffineExpr &along = to.index[getAxis()];
+  along = along % getShape(getLhs().getType())[getAxis()];
+  return to.mapTo(to.index);
+}
+
+AffineExpr CatOp::getSourceOperand() {
+  return ResultIndex(getResult())
+      .index[getAxis()]
+      .floorDiv(getShape(getLhs().getType())[getAxis()]);
+}
+
+AffineMap GatherOp::getSourceMap(unsigned operand, unsigned) {
+  return operand == 0 ? mapAlongAxis(getResult(), getAxis(), /*isDropped=*/false)
+                      : getSameIndex(getIndex().getType(), getType());
+}
+
+AffineMap ReduceOp::getSourceMap(unsigned, unsigned result) {
+  return mapAlongAxis(getResult(result), getAxis(), /*isDropped=*/true);
+}
+
+AffineMap ScanOp::getSourceMap(unsigned, unsigned result) {
+  return mapAlongAxis(getResult(result), getAxis(), /*isDropped=*/false);
+}
+
+AffineMap SortOp::getSourceMap(unsigned, unsigned result) {
+  return mapAlongAxis(getResult(result), getAxis(), /*isDropped=*/false);
+}
+
+/// Rows of the first operand, columns of the second one.
+AffineMap DotOp::getSourceMap(unsigned operand, unsigned) {
+  unsigned rank = getShape(getType()).size();
+  if (operand == 2)
+    return getSameIndex(getAcc().getType(), getType());
+  return mapAlongAxis(getResult(), operand == 0 ? rank - 1 : rank - 2, /*isDropped=*/false);
+}
+
+//===----------------------------------------------------------------------===//
+// Questions
+//===----------------------------------------------------------------------===//
+
+AffineMap tile::getSourceMap(OpOperand &operand, unsigned result) {
+  Operation *op = operand.getOwner();
+  if (auto indexed = dyn_cast<IndexMapOpInterface>(op))
+    return indexed.getSourceMap(operand.getOperandNumber(), result);
+  if (op->hasTrait<OpTrait::Elementwise>() && result < op->getNumResults())
+    return getSameIndex(operand.get().getType(), op->getResult(result).getType());
+  return {};
+}
+
+std::optional<unsigned> tile::getSourceDim(AffineMap map, unsigned dim) {
+  return map.getResultPosition(getAffineDimExpr(dim, map.getContext()));
+}
+
+std::optional<unsigned> tile::getResultDim(AffineMap map, unsigned dim) {
+  auto index = dyn_cast<AffineDimExpr>(map.getResult(dim));
+  return index ? std::optional(index.getPosition()) : std::nullopt;
+}
+
+bool tile::movesDimensions(Operation *op) {
+  std::optional<Motion> motion = getMotion(op);
+  return motion && *motion <= Motion::Dimensions;
+}
