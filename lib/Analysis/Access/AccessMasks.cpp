@@ -3,6 +3,7 @@
 // Masks as terms: the tree of `and`s taken apart, and comparisons that bound an index.
 
 #include "AccessRules.h"
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -89,25 +90,9 @@ void MaskReader::read(Value value, ArrayRef<int> dims, SmallVectorImpl<MaskTerm>
   }
   // Below a shape op. If any term there is General, the whole of it is one General term,
   // for a user can only look at it in the mask's own shape.
-  Value source;
-  SmallVector<int> inner;
-  if (auto expand = value.getDefiningOp<ExpandDimsOp>()) {
-    source = expand.getSource();
-    inner.assign(dims.begin(), dims.end());
-    inner.erase(inner.begin() + expand.getAxis());
-  } else if (auto broadcast = value.getDefiningOp<BroadcastOp>()) {
-    source = broadcast.getSource();
-    for (auto [dim, extent] : llvm::enumerate(getShape(source.getType())))
-      inner.push_back(extent == getShape(value.getType())[dim] ? dims[dim] : -1);
-  } else if (auto trans = value.getDefiningOp<TransOp>()) {
-    source = trans.getSource();
-    inner.resize(dims.size());
-    for (auto [dim, from] : llvm::enumerate(trans.getOrder()))
-      inner[from] = dims[dim];
-  }
-  if (source) {
+  if (Operation *op = value.getDefiningOp(); op && movesDimensions(op)) {
     SmallVector<MaskTerm> below;
-    read(source, inner, below);
+    read(op->getOperand(0), pullBack(getSourceMap(op->getOpOperand(0)), dims, -1), below);
     if (llvm::none_of(below, [](const MaskTerm &t) { return t.kind == MaskTerm::General; })) {
       llvm::append_range(terms, below);
       return;

@@ -133,12 +133,8 @@ AccessForm Transfer::visit(OpResult value) {
       })
       .Case<SplatOp>([&](SplatOp splatOp) { return splat(splatOp); })
       .Case<BroadcastOp>([&](BroadcastOp broadcast) { return form(broadcast.getSource()); })
-      .Case<ExpandDimsOp>([&](ExpandDimsOp expand) { return expandDims(expand); })
-      .Case<TransOp>([&](TransOp transOp) { return trans(transOp); })
+      .Case<ExpandDimsOp, TransOp, SplitOp>([&](Operation *) { return moveDims(value); })
       .Case<ReshapeOp>([&](ReshapeOp reshapeOp) { return reshape(reshapeOp); })
-      .Case<SplitOp>([&](SplitOp split) {
-        return dropDim(type, split.getSource(), getShape(split.getSource().getType()).size() - 1);
-      })
       .Case<arith::AddIOp, arith::SubIOp>([&](Operation *sum) {
         return binary([&] {
           return add(type, sum->getOperand(0), sum->getOperand(1), isa<arith::SubIOp>(sum));
@@ -189,18 +185,8 @@ AccessForm Transfer::visit(OpResult value) {
       .Case<arith::CmpIOp>([&](arith::CmpIOp cmp) { return compare(cmp); })
       .Case<LoadOp>([&](LoadOp loadOp) { return load(loadOp); })
       .Case<HintOp>([&](HintOp hintOp) { return hint(hintOp); })
-      .Case<ReduceOp>([&](ReduceOp reduce) { return alongAxis(value, reduce.getAxis()); })
-      .Case<ScanOp>([&](ScanOp scan) { return alongAxis(value, scan.getAxis()); })
-      .Case<SortOp>([&](SortOp sort) { return alongAxis(value, sort.getAxis()); })
-      .Case<GatherOp>([&](GatherOp gatherOp) { return gather(gatherOp); })
-      .Case<JoinOp>([&](JoinOp join) {
-        AccessForm result = makeOpaque(type);
-        llvm::SmallBitVector varies = access::variesOn(exactForm(join.getLhs()));
-        varies |= access::variesOn(exactForm(join.getRhs()));
-        varies.resize(result.strides.size(), true);
-        result.opaque = varies;
-        return result;
-      })
+      .Case<ReduceOp, ScanOp, SortOp, GatherOp>([&](Operation *) { return combine(value); })
+      .Case<JoinOp>([&](Operation *) { return combine(value); })
       .Case<CatOp>([&](CatOp cat) {
         AccessForm result = merge(type, {cat.getLhs(), cat.getRhs()}, /*keepRuns=*/true);
         unsigned axis = cat.getAxis();

@@ -3,6 +3,7 @@
 // Forms of constants, and of what moves, repeats or combines elements.
 
 #include "AccessTransfer.h"
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -79,33 +80,36 @@ AccessForm Transfer::splat(SplatOp op) {
   return result;
 }
 
-AccessForm Transfer::expandDims(ExpandDimsOp op) {
-  AccessForm source = form(op.getSource());
-  unsigned axis = op.getAxis();
-  AccessForm result = source;
-  result.strides.insert(result.strides.begin() + axis, ScalarPolynomial());
-  result.contiguity.insert(result.contiguity.begin() + axis, 1);
-  result.constancy.insert(result.constancy.begin() + axis, 1);
-  result.runDivisibility.insert(result.runDivisibility.begin() + axis,
-                                elementDivisibility(source, unitOf(op.getType())));
-  result.opaque = llvm::SmallBitVector(result.strides.size());
-  for (unsigned dim = 0; dim < result.strides.size(); ++dim)
-    if (dim != axis && source.opaque.test(dim < axis ? dim : dim - 1))
+/// An op that moves whole dimensions: what is known along each of them stays. A new one has
+/// extent 1.
+AccessForm Transfer::moveDims(OpResult value) {
+  Operation *op = value.getOwner();
+  Type type = value.getType();
+  AffineMap map = getSourceMap(op->getOpOperand(0), value.getResultNumber());
+  const AccessForm &source = form(op->getOperand(0));
+  int64_t ofElements = elementDivisibility(source, unitOf(type));
+  AccessForm result = makeUniform(type);
+  result.divisibility = source.divisibility;
+  result.base = source.base;
+  result.uniform = source.uniform;
+  llvm::SmallBitVector used(map.getNumResults());
+  for (unsigned dim = 0; dim < result.strides.size(); ++dim) {
+    std::optional<unsigned> from = getSourceDim(map, dim);
+    result.constancy[dim] = from ? source.constancy[*from] : 1;
+    result.runDivisibility[dim] = from ? source.runDivisibility[*from] : ofElements;
+    if (!from)
+      continue;
+    used.set(*from);
+    result.strides[dim] = source.strides[*from];
+    result.contiguity[dim] = source.contiguity[*from];
+    if (source.opaque.test(*from))
       result.opaque.set(dim);
-  return result;
-}
-
-AccessForm Transfer::trans(TransOp op) {
-  const AccessForm &source = form(op.getSource());
-  AccessForm result = source;
-  result.opaque.reset();
-  for (auto [dim, from] : llvm::enumerate(op.getOrder())) {
-    result.strides[dim] = source.strides[from];
-    result.contiguity[dim] = source.contiguity[from];
-    result.constancy[dim] = source.constancy[from];
-    result.runDivisibility[dim] = source.runDivisibility[from];
-    if (source.opaque.test(from))
-      result.opaque.set(dim);
+  }
+  // A part of the operand begins at another element than the operand.
+  if (!used.all()) {
+    result.base = {};
+    result.uniform.reset();
+    result.divisibility = ofElements;
   }
   return result;
 }
@@ -172,52 +176,21 @@ AccessForm Transfer::reshape(ReshapeOp op) {
   return result;
 }
 
-/// The source without one of its dimensions.
-AccessForm Transfer::dropDim(Type type, Value source, unsigned dim) {
-  const AccessForm &s = form(source);
-  AccessForm result = makeOpaque(type);
-  int64_t divisibility = elementDivisibility(s, unitOf(type));
-  for (unsigned d = 0; d < result.strides.size(); ++d) {
-    unsigned from = d < dim ? d : d + 1;
-    result.strides[d] = s.strides[from];
-    result.contiguity[d] = s.contiguity[from];
-    result.constancy[d] = s.constancy[from];
-    result.runDivisibility[d] = s.runDivisibility[from];
-    if (!s.opaque.test(from))
-      result.opaque.reset(d);
-  }
-  result.divisibility = divisibility;
-  return result;
-}
-
-/// An op in which the elements along one axis meet: what varies elsewhere is unchanged.
-AccessForm Transfer::alongAxis(Value value, unsigned axis) {
-  Operation *op = value.getDefiningOp();
+/// An op that combines elements, or chooses among them: the result varies along the dimensions of
+/// its operands that vary, and along those that say which elements are taken.
+AccessForm Transfer::combine(OpResult value) {
   AccessForm result = makeOpaque(value.getType());
-  llvm::SmallBitVector varies(result.strides.size());
-  bool drops = isa<ReduceOp>(op);
-  for (Value operand : op->getOperands()) {
-    llvm::SmallBitVector dims = access::variesOn(exactForm(operand));
-    for (unsigned dim : dims.set_bits()) {
-      if (!drops)
-        varies.set(dim);
-      else if (dim != axis)
-        varies.set(dim < axis ? dim : dim - 1);
-    }
+  llvm::SmallBitVector varies(result.strides.size()), known(result.strides.size());
+  for (OpOperand &operand : value.getOwner()->getOpOperands()) {
+    AffineMap map = getSourceMap(operand, value.getResultNumber());
+    llvm::SmallBitVector dims = access::variesOn(exactForm(operand.get()));
+    for (unsigned dim = 0; dim < varies.size(); ++dim)
+      if (std::optional<unsigned> from = getSourceDim(map, dim)) {
+        known.set(dim);
+        if (dims.test(*from))
+          varies.set(dim);
+      }
   }
-  if (!drops)
-    varies.set(axis);
-  result.opaque = varies;
-  return result;
-}
-
-AccessForm Transfer::gather(GatherOp op) {
-  AccessForm result = makeOpaque(op.getType());
-  llvm::SmallBitVector varies = access::variesOn(exactForm(op.getIndex()));
-  llvm::SmallBitVector dims = access::variesOn(exactForm(op.getSource()));
-  for (unsigned dim : dims.set_bits())
-    if (dim != op.getAxis())
-      varies.set(dim);
-  result.opaque = varies;
+  result.opaque = varies | known.flip();
   return result;
 }

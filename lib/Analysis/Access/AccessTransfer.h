@@ -58,12 +58,9 @@ private:
   AccessForm hint(tile::HintOp op);
   AccessForm constant(mlir::arith::ConstantOp op);
   AccessForm splat(tile::SplatOp op);
-  AccessForm expandDims(tile::ExpandDimsOp op);
-  AccessForm trans(tile::TransOp op);
+  AccessForm moveDims(mlir::OpResult value);
   AccessForm reshape(tile::ReshapeOp op);
-  AccessForm dropDim(mlir::Type type, mlir::Value source, unsigned dim);
-  AccessForm alongAxis(mlir::Value result, unsigned axis);
-  AccessForm gather(tile::GatherOp op);
+  AccessForm combine(mlir::OpResult value);
   AccessForm elementwise(mlir::Operation *op, mlir::Type type);
 };
 

@@ -12,6 +12,7 @@
 #include "BoxRefusals.h"
 #include "tessera/Analysis/Access/ProgramBounds.h"
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
@@ -61,6 +62,9 @@ static ScalarPolynomial toPolynomial(const ScalarTerm &term) {
 static bool isMove(Operation *op) {
   return movesOneTile(op) || isa<arith::ExtSIOp, arith::ExtUIOp, arith::IndexCastOp>(op);
 }
+
+/// In place of a dimension of the tile, for one of the mask's parts: its index is always 0.
+static constexpr int kRepeated = -1;
 
 namespace tessera {
 
@@ -215,7 +219,7 @@ bool BoxFinder::readComparison(arith::CmpIOp comparison, ArrayRef<int> tileDims)
   int64_t slope = 0;
   for (unsigned dim = 0; dim < tileDims.size(); ++dim) {
     std::optional<ScalarPolynomial> stride = r->strides[dim].minus(l->strides[dim]);
-    if (stride && stride->isZero())
+    if (tileDims[dim] == kRepeated || (stride && stride->isZero()))
       continue;
     std::optional<int64_t> constant = stride ? stride->getConstant() : std::nullopt;
     if (constant != 1 && constant != -1)
@@ -247,21 +251,9 @@ bool BoxFinder::readMask(Value mask, ArrayRef<int> tileDims) {
     return readMask(both.getLhs(), tileDims) && readMask(both.getRhs(), tileDims);
   if (auto comparison = mask.getDefiningOp<arith::CmpIOp>())
     return readComparison(comparison, tileDims);
-  if (auto splat = mask.getDefiningOp<SplatOp>())
-    return readMask(splat.getSource(), {});
-  SmallVector<int> inner(tileDims);
-  if (auto expand = mask.getDefiningOp<ExpandDimsOp>()) {
-    inner.erase(inner.begin() + expand.getAxis());
-    return readMask(expand.getSource(), inner);
-  }
-  // A broadcast tile has stride 0 along the dimension, so any of its elements will do.
-  if (auto broadcast = mask.getDefiningOp<BroadcastOp>())
-    return readMask(broadcast.getSource(), inner);
-  if (auto trans = mask.getDefiningOp<TransOp>()) {
-    for (auto [dim, from] : llvm::enumerate(trans.getOrder()))
-      inner[from] = tileDims[dim];
-    return readMask(trans.getSource(), inner);
-  }
+  if (Operation *op = mask.getDefiningOp(); op && movesDimensions(op))
+    return readMask(op->getOperand(0),
+                    pullBack(getSourceMap(op->getOpOperand(0)), tileDims, kRepeated));
   return refuse("the mask is more than comparisons of indices with bounds, joined by &");
 }
 

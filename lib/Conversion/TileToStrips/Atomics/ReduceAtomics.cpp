@@ -23,6 +23,7 @@
 #include "tessera/Conversion/TileToStrips/Passes.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
 #include "tessera/Dialect/Tile/IR/Reductions.h"
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "tessera/Support/EmitRemark.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -89,10 +90,9 @@ bool Sampler::canSample(Value value, unsigned dim) {
     can = true;
   } else if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     can = isa<SplatElementsAttr>(constant.getValue());
-  } else if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
-    can = canSample(broadcast.getSource(), dim);
-  } else if (auto expanded = dyn_cast<tile::ExpandDimsOp>(op)) {
-    can = canSample(expanded.getSource(), dim - (dim > expanded.getAxis()));
+  } else if (isa<tile::BroadcastOp, tile::ExpandDimsOp>(op)) {
+    std::optional<unsigned> from = tile::getSourceDim(tile::getSourceMap(op->getOpOperand(0)), dim);
+    can = !from || canSample(op->getOperand(0), *from);
   } else if (op->hasTrait<OpTrait::Elementwise>() && isPure(op) && op->getNumResults() == 1) {
     can = llvm::all_of(op->getOperands(),
                        [&](Value operand) { return !typeOf(operand) || canSample(operand, dim); });
@@ -132,11 +132,11 @@ Value Sampler::divide(Value value, unsigned dim, int64_t divisor, tile::Signedne
     return tile::RangeOp::create(builder, loc, type, start, start + type.getDimSize(0));
   }
   if (auto expanded = dyn_cast_or_null<tile::ExpandDimsOp>(op)) {
-    unsigned axis = expanded.getAxis();
+    std::optional<unsigned> from = tile::getSourceDim(tile::getSourceMap(op->getOpOperand(0)), dim);
     Value source;
-    if (axis != dim && !dropsDim)
-      source = divide(expanded.getSource(), dim - (dim > axis), divisor, signedness);
-    return source ? tile::ExpandDimsOp::create(builder, loc, source, axis) : Value();
+    if (from && !dropsDim)
+      source = divide(expanded.getSource(), *from, divisor, signedness);
+    return source ? tile::ExpandDimsOp::create(builder, loc, source, expanded.getAxis()) : Value();
   }
   if (auto sum = dyn_cast_or_null<arith::AddIOp>(op))
     if (Value left = divide(sum.getLhs(), dim, divisor, signedness))
@@ -175,9 +175,10 @@ Value Sampler::build(Value value, unsigned dim) {
   }
   if (auto expanded = dyn_cast_or_null<tile::ExpandDimsOp>(op)) {
     unsigned axis = expanded.getAxis();
-    if (axis == dim)
+    std::optional<unsigned> from = tile::getSourceDim(tile::getSourceMap(op->getOpOperand(0)), dim);
+    if (!from)
       return expanded.getSource();
-    Value source = sample(expanded.getSource(), dim - (dim > axis));
+    Value source = sample(expanded.getSource(), *from);
     if (source.getType() == type)
       return source; // of one element
     return tile::ExpandDimsOp::create(builder, loc, source, axis - (dropsDim && axis > dim));

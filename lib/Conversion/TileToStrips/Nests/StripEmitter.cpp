@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "tessera/Conversion/TileArith/TotalArith.h"
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <numeric>
@@ -24,28 +25,10 @@ std::optional<unsigned> getLaneDim(ArrayRef<Index> index) {
 }
 
 std::optional<std::pair<Value, IndexTuple>> stepThrough(Operation *op, ArrayRef<Index> index) {
-  IndexTuple result(index);
-  Value source = op->getNumOperands() ? op->getOperand(0) : Value();
-  if (isa<tile::SplatOp>(op))
-    return std::make_pair(source, IndexTuple());
-  if (isa<tile::HintOp>(op))
-    return std::make_pair(source, result);
-  if (isa<tile::BroadcastOp>(op)) {
-    for (auto [entry, extent] : llvm::zip_equal(result, tile::getShape(source.getType())))
-      if (extent == 1)
-        entry = Index();
-    return std::make_pair(source, result);
-  }
-  if (auto expand = dyn_cast<tile::ExpandDimsOp>(op)) {
-    result.erase(result.begin() + expand.getAxis());
-    return std::make_pair(source, result);
-  }
-  if (auto trans = dyn_cast<tile::TransOp>(op)) {
-    for (auto [dim, from] : llvm::enumerate(trans.getOrder()))
-      result[from] = index[dim];
-    return std::make_pair(source, result);
-  }
-  return std::nullopt;
+  if (!tile::movesDimensions(op))
+    return std::nullopt;
+  AffineMap map = tile::getSourceMap(op->getOpOperand(0));
+  return std::make_pair(op->getOperand(0), IndexTuple(tile::pullBack(map, index, Index())));
 }
 
 StripEmitter::StripEmitter(Operation *anchor, AccessAnalysis &access)

@@ -12,6 +12,7 @@
 #include "tessera/Analysis/Access/Access.h"
 #include "tessera/Analysis/Order/MemoryOrder.h"
 #include "tessera/Dialect/Tile/IR/RowElements.h"
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -54,20 +55,9 @@ private:
   bool isOneElement(LoadOp load, AccessAnalysis &analysis);
 };
 
-/// The dimension of an op's result that corresponds to one of its operand; none if unknown.
-std::optional<unsigned> moveThroughShape(Operation *op, unsigned dim) {
-  if (auto expand = dyn_cast<ExpandDimsOp>(op))
-    return dim + (static_cast<unsigned>(expand.getAxis()) <= dim ? 1 : 0);
-  if (auto trans = dyn_cast<TransOp>(op))
-    return llvm::find(trans.getOrder(), static_cast<int32_t>(dim)) - trans.getOrder().begin();
-  if (isa<BroadcastOp>(op) || keepsElements(op))
-    return dim;
-  return std::nullopt;
-}
-
 Value stripShape(Value value) {
   while (Operation *op = value.getDefiningOp()) {
-    if (!isa<ExpandDimsOp, BroadcastOp, TransOp>(op))
+    if (getMotion(op) != Motion::Dimensions)
       break;
     value = op->getOperand(0);
   }
@@ -112,15 +102,18 @@ bool MaskWrapsPass::collectLoads(Value wrapped,
     auto [value, dim] = values[next];
     for (OpOperand &use : value.getUses()) {
       Operation *user = use.getOwner();
-      if (isa<LoadOp>(user) && use.getOperandNumber() == 0)
+      if (isa<LoadOp>(user) && use.getOperandNumber() == 0) {
         loads.insert({user, dim});
-      else if (isa<AddPtrOp, arith::MulIOp, arith::AddIOp, arith::ExtSIOp, arith::ExtUIOp>(user) ||
-               (isa<DivIntOp>(user) && use.getOperandNumber() == 0))
-        values.insert({user->getResult(0), dim});
-      else if (std::optional<unsigned> to = moveThroughShape(user, dim))
-        values.insert({user->getResult(0), *to});
-      else
+        continue;
+      }
+      bool isAddress = movesDimensions(user) || isa<AddPtrOp, arith::MulIOp, arith::AddIOp>(user) ||
+                       isa<arith::ExtSIOp, arith::ExtUIOp>(user) ||
+                       (isa<DivIntOp>(user) && use.getOperandNumber() == 0);
+      std::optional<unsigned> to =
+          isAddress ? getResultDim(getSourceMap(use), dim) : std::optional<unsigned>();
+      if (!to)
         return false;
+      values.insert({user->getResult(0), *to});
     }
   }
   return !loads.empty();
@@ -144,29 +137,21 @@ bool MaskWrapsPass::isUnusedBeyond(const Wrap &wrap, Along loaded, AccessAnalysi
   values.insert(loaded);
   for (size_t next = 0; next < values.size(); ++next) {
     auto [value, dim] = values[next];
-    unsigned rank = getShape(value.getType()).size();
     for (OpOperand &use : value.getUses()) {
       Operation *user = use.getOwner();
       unsigned number = use.getOperandNumber();
       if (auto store = dyn_cast<StoreOp>(user)) {
         if (value != store.getValue() || !isMasked(wrap, store, dim, analysis))
           return false;
-      } else if (std::optional<unsigned> to = moveThroughShape(user, dim)) {
-        values.insert({user->getResult(0), *to});
-      } else if (user->hasTrait<OpTrait::Elementwise>() && user->getNumResults() == 1 &&
-                 isPure(user)) {
-        values.insert({user->getResult(0), dim});
-      } else if (isa<DotOp>(user)) {
-        // Rows of the first, columns of the second; and what is added.
-        if ((number == 0 && dim + 1 == rank) || (number == 1 && dim + 2 == rank))
-          return false;
-        values.insert({user->getResult(0), dim});
-      } else if (auto reduce = dyn_cast<ReduceOp>(user)) {
-        unsigned axis = reduce.getAxis();
-        if (axis == dim)
-          return false;
-        for (Value result : reduce->getResults())
-          values.insert({result, dim - (axis < dim ? 1 : 0)});
+      } else if (AffineMap map = getSourceMap(use); map && isPure(user)) {
+        // Elements of one index along the dimension give elements of one index.
+        for (OpResult result : user->getResults()) {
+          std::optional<unsigned> to =
+              getResultDim(getSourceMap(use, result.getResultNumber()), dim);
+          if (!to)
+            return false;
+          values.insert({result, *to});
+        }
       } else if (auto loop = dyn_cast<scf::ForOp>(user)) {
         if (number < loop.getNumControlOperands())
           return false;
@@ -184,8 +169,6 @@ bool MaskWrapsPass::isUnusedBeyond(const Wrap &wrap, Along loaded, AccessAnalysi
       } else {
         return false;
       }
-      if (isa<ReduceOp>(user) && getShape(user->getResult(0).getType()).empty())
-        return false;
     }
   }
   return true;

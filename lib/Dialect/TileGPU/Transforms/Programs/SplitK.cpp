@@ -34,6 +34,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Analysis/Access/ProgramBounds.h"
 #include "tessera/Analysis/Order/MachineView.h"
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Support/EmitRemark.h"
 #include "llvm/ADT/STLExtras.h"
@@ -127,11 +128,14 @@ static void followTrans(tile::TransOp op, SmallVectorImpl<int32_t> &places) {
   SmallVector<int64_t> strides(shape.size(), 1);
   for (unsigned dim = shape.size(); dim-- > 1;)
     strides[dim - 1] = strides[dim] * shape[dim];
-  ArrayRef<int32_t> order = op.getOrder();
+  AffineMap map = tile::getSourceMap(op->getOpOperand(0));
+  SmallVector<int64_t> stridesOfResult(turned.size());
+  for (unsigned dim = 0; dim < turned.size(); ++dim)
+    stridesOfResult[dim] = strides[*tile::getSourceDim(map, dim)];
   for (int32_t &place : places) {
     int64_t rest = place, source = 0;
-    for (unsigned dim = order.size(); dim-- > 0; rest /= turned[dim])
-      source += rest % turned[dim] * strides[order[dim]];
+    for (unsigned dim = turned.size(); dim-- > 0; rest /= turned[dim])
+      source += rest % turned[dim] * stridesOfResult[dim];
     place = static_cast<int32_t>(source);
   }
 }
