@@ -174,3 +174,37 @@ tile.func @whole_and_in_slices(%in: !tile.ptr<f64>, %out: !tile.ptr<f64>) {
   tile.return
 }
 }
+
+// -----
+
+// 24 rows have no eight parts of a legal extent, so that slices are parts of the columns.
+#u = #tilegpu.unassigned
+!tile = tensor<24x1024xf32, #u>
+!ptrs = tensor<24x1024x!tile.ptr<f32>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-LABEL: tile.func @legal_extents
+// CHECK: tile.load %{{.+}} : tensor<24x128x!tile.ptr<f32>
+// CHECK: tile.store %{{.+}} : tensor<24x128x!tile.ptr<f32>
+tile.func @legal_extents(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %out: !tile.ptr<f32>) {
+  %rows = tile.range 0 to 24 : tensor<24xi32, #u>
+  %columns = tile.range 0 to 1024 : tensor<1024xi32, #u>
+  %c1024 = arith.constant dense<1024> : tensor<24x1xi32, #u>
+  %down = tile.expand_dims %rows {axis = 1 : i32} : tensor<24xi32, #u> -> tensor<24x1xi32, #u>
+  %starts = arith.muli %down, %c1024 : tensor<24x1xi32, #u>
+  %start = tile.broadcast %starts : tensor<24x1xi32, #u> -> tensor<24x1024xi32, #u>
+  %along = tile.expand_dims %columns {axis = 0 : i32} : tensor<1024xi32, #u> -> tensor<1x1024xi32, #u>
+  %column = tile.broadcast %along : tensor<1x1024xi32, #u> -> tensor<24x1024xi32, #u>
+  %at = arith.addi %start, %column : tensor<24x1024xi32, #u>
+  %xs = tile.splat %x : !tile.ptr<f32> -> !ptrs
+  %ys = tile.splat %y : !tile.ptr<f32> -> !ptrs
+  %outs = tile.splat %out : !tile.ptr<f32> -> !ptrs
+  %xp = tile.addptr %xs, %at : !ptrs, tensor<24x1024xi32, #u>
+  %yp = tile.addptr %ys, %at : !ptrs, tensor<24x1024xi32, #u>
+  %op = tile.addptr %outs, %at : !ptrs, tensor<24x1024xi32, #u>
+  %a = tile.load %xp : !ptrs
+  %b = tile.load %yp : !ptrs
+  %c = arith.addf %a, %b : !tile
+  tile.store %op, %c : !ptrs
+  tile.return
+}
+}

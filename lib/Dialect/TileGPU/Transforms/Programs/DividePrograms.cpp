@@ -25,6 +25,7 @@
 
 #include "Layouts/LayoutRules.h"
 #include "LoopDots.h"
+#include "TilePartition.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Iterators.h"
@@ -50,17 +51,13 @@ namespace tessera::tilegpu {
 
 namespace {
 
-/// The dimension along which blocks have parts of a value; or that each has all of it.
-using Division = int;
-constexpr Division kWhole = -1;
-
-/// The ways in which a value, or the result of an op, is needed.
-using Divisions = SmallVector<Division, 2>;
+/// The parts of a value, or of the result of an op, that are needed.
+using Divisions = SmallVector<PartDim, 2>;
 
 class ProgramDivider {
 public:
   ProgramDivider(tile::FuncOp kernel, const GPUMachine &machine, unsigned blocks, unsigned warps)
-      : kernel(kernel), machine(machine), blocks(blocks), warps(warps) {}
+      : kernel(kernel), machine(machine), blocks(blocks), warps(warps), partition(blocks) {}
 
   /// True if the kernel can be divided along this dimension of its dots' results.
   bool plan(unsigned along);
@@ -90,47 +87,40 @@ private:
 
   // From dots forwards: along which dimension a tile is divided that is made of them.
   void flowFrom(unsigned along);
-  std::optional<Division> getFlow(Value value) const;
+  PartDim getFlow(Value value) const;
 
   // From stores backwards: what is needed.
-  void need(Value value, Division division);
-  void needVariable(scf::ForOp loop, unsigned number, Division division);
+  void need(Value value, PartDim division);
+  void needVariable(scf::ForOp loop, unsigned number, PartDim division);
   bool followNeeds();
-  bool followNeed(Value value, Division division);
-  bool getOperandDivisions(Operation *op, Division division, Divisions &operands) const;
+  bool followNeed(Value value, PartDim division);
   bool getUses(OpOperand &use, Divisions &divisions) const;
-  Division getPrimary(Value value) const;
+  PartDim getPrimary(Value value) const;
 
-  RankedTensorType getPartType(Type type, Division division) const;
-  Value getInstance(Value value, Division division) const;
+  Value getInstance(Value value, PartDim division) const;
   void makeInstances();
   void connect();
   void setTypes();
-  void setPart(Operation *op, Division division);
+  void addFirst(tile::RangeOp range);
 
   mutable tile::FuncOp kernel;
   const GPUMachine &machine;
   unsigned blocks, warps;
+  TilePartition partition;
 
   SmallVector<tile::DotOp> dots;
-  SmallVector<std::pair<tile::StoreOp, Division>> stores;
+  SmallVector<std::pair<tile::StoreOp, unsigned>> stores;
   AccessAnalysis analysis;
   LaunchConditions conditions;
-  llvm::DenseMap<Value, Division> flow;
+  llvm::DenseMap<Value, unsigned> flow;
   llvm::MapVector<Value, Divisions> needed;
-  SmallVector<std::pair<Value, Division>> work;
+  SmallVector<std::pair<Value, PartDim>> work;
   /// Ops done in another way than the first, by their first result.
-  llvm::DenseMap<std::pair<Value, Division>, Value> instances;
+  llvm::DenseMap<std::pair<Value, PartDim>, Value> instances;
   Value first;
 };
 
 } // namespace
-
-/// Ops that are elementwise on their tiles, beside those with the trait.
-static bool isElementwise(Operation *op) {
-  return op->hasTrait<OpTrait::Elementwise>() ||
-         isa<tile::LoadOp, tile::StoreOp, tile::MapElementwiseOp>(op);
-}
 
 /// Ops that may be repeated.
 static bool isCheapToRepeat(Operation *op) {
@@ -250,7 +240,7 @@ bool ProgramDivider::planBoxes() {
         return refuse("what it multiplies is not for TMA: " + because, load);
       if (box->isFoundByKernel())
         return refuse("it finds what it multiplies in memory", load);
-      hasWhole |= getPrimary(load.getResult()) == kWhole && getShape(load.getResult()).size() > 1;
+      hasWhole |= !getPrimary(load.getResult()) && getShape(load.getResult()).size() > 1;
     }
   }
   return hasWhole || refuse("nothing that a loop loads and multiplies is the same in all blocks");
@@ -260,30 +250,15 @@ bool ProgramDivider::planBoxes() {
 // From dots forwards
 //===----------------------------------------------------------------------===//
 
-std::optional<Division> ProgramDivider::getFlow(Value value) const {
+PartDim ProgramDivider::getFlow(Value value) const {
   auto found = flow.find(value);
-  return found == flow.end() ? std::nullopt : std::optional(found->second);
-}
-
-/// The dimension of a result that is one of an operand; none if it has none.
-static std::optional<Division> passOn(Operation *op, Division dim) {
-  if (auto expand = dyn_cast<tile::ExpandDimsOp>(op))
-    return dim >= static_cast<Division>(expand.getAxis()) ? dim + 1 : dim;
-  if (auto trans = dyn_cast<tile::TransOp>(op))
-    return llvm::find(trans.getOrder(), dim) - trans.getOrder().begin();
-  if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
-    Division axis = reduce.getAxis();
-    if (dim == axis)
-      return std::nullopt;
-    return dim > axis ? dim - 1 : dim;
-  }
-  return dim;
+  return found == flow.end() ? std::nullopt : PartDim(found->second);
 }
 
 void ProgramDivider::flowFrom(unsigned along) {
   bool hasChanged = true;
-  auto add = [&](Value value, std::optional<Division> division) {
-    if (division && isTile(value) && *division < static_cast<Division>(getShape(value).size()))
+  auto add = [&](Value value, PartDim division) {
+    if (division && isTile(value) && *division < getShape(value).size())
       hasChanged |= flow.try_emplace(value, *division).second;
   };
   while (std::exchange(hasChanged, false))
@@ -307,10 +282,10 @@ void ProgramDivider::flowFrom(unsigned along) {
               add(to, getFlow(from));
         return;
       }
-      for (Value operand : op->getOperands())
-        if (std::optional<Division> dim = getFlow(operand))
-          for (Value result : op->getResults())
-            add(result, passOn(op, *dim));
+      for (OpOperand &operand : op->getOpOperands())
+        if (PartDim dim = getFlow(operand.get()))
+          for (OpResult result : op->getResults())
+            add(result, partition.getResultPart(operand, *dim, result.getResultNumber()));
     });
 }
 
@@ -318,7 +293,7 @@ void ProgramDivider::flowFrom(unsigned along) {
 // From stores backwards
 //===----------------------------------------------------------------------===//
 
-void ProgramDivider::need(Value value, Division division) {
+void ProgramDivider::need(Value value, PartDim division) {
   Divisions &known = needed[value];
   if (llvm::is_contained(known, division))
     return;
@@ -326,66 +301,15 @@ void ProgramDivider::need(Value value, Division division) {
   work.push_back({value, division});
 }
 
-void ProgramDivider::needVariable(scf::ForOp loop, unsigned number, Division division) {
+void ProgramDivider::needVariable(scf::ForOp loop, unsigned number, PartDim division) {
   need(loop.getRegionIterArg(number), division);
   need(loop.getResult(number), division);
   need(loop.getInitArgs()[number], division);
   need(loop.getYieldedValues()[number], division);
 }
 
-/// The parts of the operands that this part of the results needs. False where a block would have to
-/// know what others have.
-bool ProgramDivider::getOperandDivisions(Operation *op, Division division,
-                                         Divisions &operands) const {
-  operands.assign(op->getNumOperands(), kWhole);
-  if (division == kWhole)
-    return true;
-  auto setAll = [&](Division of) {
-    for (auto [operand, needed] : llvm::zip_equal(op->getOperands(), operands))
-      needed = isTile(operand) ? of : kWhole;
-    return true;
-  };
-  if (isa<tile::RangeOp, tile::SplatOp, ub::PoisonOp>(op))
-    return true;
-  if (auto constant = dyn_cast<arith::ConstantOp>(op))
-    return isa<SplatElementsAttr>(constant.getValue());
-  if (isElementwise(op) || isa<tile::HintOp>(op))
-    return setAll(division);
-  if (auto expand = dyn_cast<tile::ExpandDimsOp>(op)) {
-    Division axis = expand.getAxis();
-    return division != axis && setAll(division > axis ? division - 1 : division);
-  }
-  if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))
-    return setAll(getShape(broadcast.getSource())[division] == 1 ? kWhole : division);
-  if (auto trans = dyn_cast<tile::TransOp>(op))
-    return setAll(trans.getOrder()[division]);
-  if (auto reshape = dyn_cast<tile::ReshapeOp>(op)) {
-    // Indices outside of the dimension stay, too.
-    ArrayRef<int64_t> from = getShape(reshape.getSource()), to = getShape(reshape.getResult());
-    size_t count = division + 1;
-    return from.size() >= count && from.take_front(count) == to.take_front(count) &&
-           setAll(division);
-  }
-  if (auto reduce = dyn_cast<tile::ReduceOp>(op))
-    return setAll(division >= static_cast<Division>(reduce.getAxis()) ? division + 1 : division);
-  if (auto scan = dyn_cast<tile::ScanOp>(op))
-    return division != static_cast<Division>(scan.getAxis()) && setAll(division);
-  if (isa<tile::JoinOp>(op))
-    return division + 1 < static_cast<Division>(getShape(op->getResult(0)).size()) &&
-           setAll(division);
-  if (isa<tile::SplitOp>(op))
-    return setAll(division);
-  if (isa<tile::DotOp>(op)) {
-    operands = {division == 0 ? 0 : kWhole, division == 0 ? kWhole : 1, division};
-    return true;
-  }
-  return false;
-}
-
-bool ProgramDivider::followNeed(Value value, Division division) {
-  if (division != kWhole &&
-      (!isTile(value) || getShape(value)[division] % blocks != 0 ||
-       (uint64_t(1) << LinearLayout(getShape(value)).dimBits(division)) < blocks))
+bool ProgramDivider::followNeed(Value value, PartDim division) {
+  if (division && (!isTile(value) || !partition.canDivide(value, *division)))
     return refuse("a tile cannot be divided among the blocks", value.getDefiningOp());
   bool isVariable = true;
   if (auto argument = dyn_cast<BlockArgument>(value)) {
@@ -406,16 +330,16 @@ bool ProgramDivider::followNeed(Value value, Division division) {
     return !several() || refuse("a loop or branch gives a tile that is needed whole, and in parts",
                                 value.getDefiningOp());
   Operation *op = value.getDefiningOp();
-  Divisions operands;
-  if (!getOperandDivisions(op, division, operands))
+  auto operands = partition.getOperandParts(op, division);
+  if (!operands)
     return refuse("a block would have to know what others compute", op);
   if (!isCheapToRepeat(op) && several())
     return refuse(isa<tile::DotOp>(op) ? "the result of a dot is needed whole, and in parts"
                                        : "what it loads or reduces is needed whole, and in parts",
                   op);
-  if (isa<tile::DotOp>(op) && division == kWhole)
+  if (isa<tile::DotOp>(op) && !division)
     return refuse("the result of a dot is needed whole", op);
-  for (auto [operand, of] : llvm::zip_equal(op->getOperands(), operands))
+  for (auto [operand, of] : llvm::zip_equal(op->getOperands(), *operands))
     need(operand, of);
   // All results are needed as one of them is.
   for (Value result : op->getResults())
@@ -424,7 +348,7 @@ bool ProgramDivider::followNeed(Value value, Division division) {
     if (inner != op)
       for (Value operand : inner->getOperands())
         if (!op->isAncestor(operand.getParentRegion()->getParentOp()))
-          need(operand, kWhole);
+          need(operand, std::nullopt);
   });
   return true;
 }
@@ -443,24 +367,23 @@ bool ProgramDivider::planStores(unsigned along) {
   kernel.walk([&](Operation *op) {
     if (auto loop = dyn_cast<scf::ForOp>(op))
       for (Value bound : {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()})
-        need(bound, kWhole);
+        need(bound, std::nullopt);
     else if (auto branch = dyn_cast<scf::IfOp>(op))
-      need(branch.getCondition(), kWhole);
+      need(branch.getCondition(), std::nullopt);
     else if (isa<tile::AssumeOp>(op))
       for (Value operand : op->getOperands())
-        need(operand, kWhole);
+        need(operand, std::nullopt);
   });
   Operation *undivided = nullptr;
   kernel.walk([&](tile::StoreOp store) {
-    std::optional<Division> division = getFlow(store.getValue());
+    PartDim division = getFlow(store.getValue());
     if (!division) {
       undivided = store;
       return;
     }
     stores.push_back({store, *division});
-    Divisions operands;
-    (void)getOperandDivisions(store, *division, operands);
-    for (auto [operand, of] : llvm::zip_equal(store->getOperands(), operands))
+    auto operands = partition.getOperandParts(store, division);
+    for (auto [operand, of] : llvm::zip_equal(store->getOperands(), *operands))
       need(operand, of);
   });
   if (undivided)
@@ -487,17 +410,16 @@ bool ProgramDivider::getUses(OpOperand &use, Divisions &divisions) const {
     return true;
   };
   if (auto store = dyn_cast<tile::StoreOp>(user)) {
-    Divisions operands;
     for (auto [other, division] : stores)
-      if (other == store && getOperandDivisions(store, division, operands))
-        divisions.push_back(operands[number]);
+      if (other == store)
+        divisions.push_back((*partition.getOperandParts(store, division))[number]);
     return true;
   }
   if (auto loop = dyn_cast<scf::ForOp>(user)) {
     unsigned bounds = loop.getNumControlOperands();
     if (number >= bounds)
       return take(loop.getRegionIterArg(number - bounds));
-    divisions.push_back(kWhole);
+    divisions.push_back(std::nullopt);
     return true;
   }
   if (isa<scf::YieldOp>(user)) {
@@ -505,24 +427,21 @@ bool ProgramDivider::getUses(OpOperand &use, Divisions &divisions) const {
     return isa<scf::ForOp, scf::IfOp>(parent) && take(parent->getResult(number));
   }
   if (isa<scf::IfOp, tile::AssumeOp>(user) || user->getNumResults() == 0) {
-    divisions.push_back(kWhole);
+    divisions.push_back(std::nullopt);
     return true;
   }
   auto found = needed.find(user->getResult(0));
   if (found == needed.end())
     return false;
-  for (Division of : found->second) {
-    Divisions operands;
-    (void)getOperandDivisions(user, of, operands);
-    divisions.push_back(operands[number]);
-  }
+  for (PartDim of : found->second)
+    divisions.push_back((*partition.getOperandParts(user, of))[number]);
   return true;
 }
 
 /// Check that every user of a partitioned tile is partitioned, too.
 bool ProgramDivider::planUses() {
   for (const auto &[value, divisions] : needed) {
-    if (getPrimary(value) == kWhole)
+    if (!getPrimary(value))
       continue;
     for (OpOperand &use : Value(value).getUses()) {
       Divisions ofUse;
@@ -543,21 +462,14 @@ bool ProgramDivider::plan(unsigned along) {
 //===----------------------------------------------------------------------===//
 
 /// How a value is needed that stays where it is: whole, if it is needed so, too.
-Division ProgramDivider::getPrimary(Value value) const {
+PartDim ProgramDivider::getPrimary(Value value) const {
   auto found = needed.find(value);
-  if (found == needed.end() || llvm::is_contained(found->second, kWhole))
-    return kWhole;
+  if (found == needed.end() || llvm::is_contained(found->second, PartDim()))
+    return std::nullopt;
   return found->second.front();
 }
 
-RankedTensorType ProgramDivider::getPartType(Type type, Division division) const {
-  auto tile = cast<RankedTensorType>(type);
-  SmallVector<int64_t> shape(tile.getShape());
-  shape[division] /= blocks;
-  return RankedTensorType::get(shape, tile.getElementType(), tile.getEncoding());
-}
-
-Value ProgramDivider::getInstance(Value value, Division division) const {
+Value ProgramDivider::getInstance(Value value, PartDim division) const {
   Value other = instances.lookup({value, division});
   return other ? other : value;
 }
@@ -565,7 +477,7 @@ Value ProgramDivider::getInstance(Value value, Division division) const {
 /// An op for each way in which it is needed.
 void ProgramDivider::makeInstances() {
   for (const auto &[value, divisions] : needed)
-    for (Division division : divisions) {
+    for (PartDim division : divisions) {
       if (division == getPrimary(value))
         continue;
       Operation *op = Value(value).getDefiningOp();
@@ -579,15 +491,14 @@ void ProgramDivider::makeInstances() {
 /// made from.
 void ProgramDivider::connect() {
   SmallVector<std::pair<OpOperand *, Value>> changes;
-  auto set = [&](OpOperand &operand, Division division) {
+  auto set = [&](OpOperand &operand, PartDim division) {
     Value from = getInstance(operand.get(), division);
     if (from != operand.get())
       changes.push_back({&operand, from});
   };
-  auto connectOp = [&](Operation *op, Division division) {
-    Divisions operands;
-    (void)getOperandDivisions(op, division, operands);
-    for (auto [operand, of] : llvm::zip_equal(op->getOpOperands(), operands))
+  auto connectOp = [&](Operation *op, PartDim division) {
+    auto operands = partition.getOperandParts(op, division);
+    for (auto [operand, of] : llvm::zip_equal(op->getOpOperands(), *operands))
       set(operand, of);
   };
   for (auto [store, division] : stores)
@@ -610,57 +521,43 @@ void ProgramDivider::connect() {
     }
     if (result.getResultNumber() != 0)
       continue;
-    for (Division division : divisions)
+    for (PartDim division : divisions)
       connectOp(getInstance(value, division).getDefiningOp(), division);
   }
   for (auto [operand, value] : changes)
     operand->set(value);
 }
 
-/// The attributes of an op about its tiles, for a part of them.
-void ProgramDivider::setPart(Operation *op, Division division) {
-  Value result = op->getResult(0);
-  auto type = cast<RankedTensorType>(result.getType());
-  OpBuilder builder(op->getContext());
-  builder.setInsertionPointAfter(op);
-  if (auto range = dyn_cast<tile::RangeOp>(op)) {
-    int64_t extent = type.getShape()[0];
-    range.setEnd(range.getStart() + extent);
-    Location loc = op->getLoc();
-    Value begin = arith::MulIOp::create(
-        builder, loc, first,
-        arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(extent)));
-    Value begins = tile::SplatOp::create(builder, loc, type, begin);
-    Operation *sum = arith::AddIOp::create(builder, loc, result, begins);
-    result.replaceAllUsesExcept(sum->getResult(0), sum);
-  } else if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-    constant.setValueAttr(
-        cast<TypedAttr>(cast<SplatElementsAttr>(constant.getValue()).resizeSplat(type)));
-  } else if (auto hint = dyn_cast<tile::HintOp>(op)) {
-    // Runs may be shorter now, and begin elsewhere.
-    auto contiguity = hint.getContiguity();
-    auto constancy = hint.getConstancy();
-    int64_t extent = type.getShape()[division];
-    if (!contiguity || (*contiguity)[division] > extent ||
-        (constancy && (*constancy)[division] > extent))
-      hint.getResult().replaceAllUsesWith(hint.getSource());
-  }
+/// The elements of a block's part of a range: `range` is that of the first block.
+void ProgramDivider::addFirst(tile::RangeOp range) {
+  OpBuilder builder(range.getContext());
+  builder.setInsertionPointAfter(range);
+  Location loc = range.getLoc();
+  auto type = cast<RankedTensorType>(range.getType());
+  Value extent =
+      arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(type.getNumElements()));
+  Value begin = arith::MulIOp::create(builder, loc, first, extent);
+  Value begins = tile::SplatOp::create(builder, loc, type, begin);
+  Operation *sum = arith::AddIOp::create(builder, loc, range.getResult(), begins);
+  range.getResult().replaceAllUsesExcept(sum->getResult(0), sum);
 }
 
 void ProgramDivider::setTypes() {
-  SmallVector<std::pair<Operation *, Division>> changed;
   for (const auto &[value, divisions] : needed)
-    for (Division division : divisions) {
-      if (division == kWhole)
+    for (PartDim division : divisions) {
+      if (!division)
         continue;
-      Value part = getInstance(value, division);
-      part.setType(getPartType(part.getType(), division));
-      if (Operation *op = part.getDefiningOp())
-        changed.push_back({op, division});
+      Value whole = getInstance(value, division);
+      auto result = dyn_cast<OpResult>(whole);
+      if (!result) {
+        whole.setType(partition.getPartType(whole.getType(), *division));
+        continue;
+      }
+      if (Value part = partition.makePart(result, *division); part != result)
+        result.replaceAllUsesWith(part);
+      if (auto range = dyn_cast<tile::RangeOp>(result.getOwner()))
+        addFirst(range);
     }
-  for (auto [op, division] : changed)
-    if (op->getNumResults() == 1)
-      setPart(op, division);
 }
 
 void ProgramDivider::divide() {
@@ -691,7 +588,7 @@ int64_t ProgramDivider::countCycles() const {
       continue;
     for (auto load : body->getOps<tile::LoadOp>())
       if (isTile(load.getResult()) && reachesDot(load.getResult(), body))
-        (getPrimary(load.getResult()) == kWhole ? shared : own) +=
+        (getPrimary(load.getResult()) ? own : shared) +=
             getTileBytes(cast<RankedTensorType>(load.getType()));
   }
   // Each block copies its part of what all of them need, to all of them.

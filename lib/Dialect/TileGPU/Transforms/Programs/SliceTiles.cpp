@@ -23,12 +23,13 @@
 #include "Facts/WarpRegisters.h"
 #include "Layouts/LayoutRules.h"
 #include "LoopDots.h"
+#include "TilePartition.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Analysis/Order/MemoryOrder.h"
-#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
 #include "tessera/Support/EmitRemark.h"
 
@@ -55,15 +56,15 @@ namespace {
 /// The values of a function that are slices.
 class Slices {
 public:
-  Slices(tile::FuncOp function) : function(function) {}
+  Slices(tile::FuncOp function, int64_t count)
+      : function(function), count(count), partition(count), slices(count) {}
 
-  /// Slices a value along one of its dimensions. False if anything needs it as a whole.
+  /// Slices a value along one of its dimensions. False if anything needs it as a whole, or an
+  /// extent cannot be divided.
   bool add(Value value, unsigned dim);
   /// True if stores and loads of slices may alternate.
   bool canInterleave(LaunchConditions &conditions, AccessAnalysis &analysis, MemoryOrder &order);
-  /// True if all extents can be divided by so much.
-  bool canDivide(int64_t count) const;
-  void emit(int64_t count);
+  void emit();
 
 private:
   bool visit(Value value, unsigned dim);
@@ -87,7 +88,8 @@ private:
   llvm::DenseMap<Value, bool> anew;
   SmallVector<std::pair<Value, unsigned>> work;
 
-  int64_t count = 1;
+  int64_t count;
+  TilePartition partition;
   IRMapping common;
   SmallVector<IRMapping> slices;
 };
@@ -98,18 +100,6 @@ private:
 // Which values
 //===----------------------------------------------------------------------===//
 
-static bool isSource(Operation *op) {
-  return isa<tile::SplatOp, tile::RangeOp>(op) || op->hasTrait<OpTrait::ConstantLike>();
-}
-
-/// True if an op gives each element by the same element of its operands.
-static bool isByElements(Operation *op) {
-  if (isa<tile::LoadOp, tile::StoreOp>(op))
-    return true;
-  return op->getNumRegions() == 0 && isMemoryEffectFree(op) && !isSource(op) &&
-         (op->hasTrait<OpTrait::Elementwise>() || tile::keepsElements(op));
-}
-
 /// True if a value follows from numbers alone, so that there may be two of it.
 bool Slices::isComputedAnew(Value value) {
   if (!isTile(value))
@@ -117,8 +107,9 @@ bool Slices::isComputedAnew(Value value) {
   if (auto found = anew.find(value); found != anew.end())
     return found->second;
   Operation *op = value.getDefiningOp();
-  bool is = op && isMemoryEffectFree(op) &&
-            (isSource(op) || isByElements(op) || tile::getMotion(op) == tile::Motion::Dimensions) &&
+  bool is = op && op->getNumRegions() == 0 && isMemoryEffectFree(op) &&
+            (isa<tile::RangeOp>(op) || tile::movesDimensions(op) ||
+             op->hasTrait<OpTrait::ConstantLike>() || op->hasTrait<OpTrait::Elementwise>()) &&
             llvm::all_of(op->getOperands(), [&](Value operand) { return isComputedAnew(operand); });
   anew[value] = is;
   return is;
@@ -133,24 +124,6 @@ bool Slices::addLoop(scf::ForOp loop, unsigned index, unsigned dim) {
   return true;
 }
 
-/// Along which dimension an op needs a slice of an operand for one of its result along `dim`; none
-/// where it needs all of it.
-static std::optional<unsigned> getSlicedDim(OpOperand &operand, unsigned dim) {
-  Operation *op = operand.getOwner();
-  if (!isTile(operand.get()))
-    return std::nullopt;
-  if (auto expand = dyn_cast<tile::ExpandDimsOp>(op))
-    return dim - (static_cast<unsigned>(expand.getAxis()) < dim ? 1 : 0);
-  if (isa<tile::BroadcastOp>(op) && tile::getShape(operand.get().getType())[dim] == 1)
-    return std::nullopt;
-  if (auto trans = dyn_cast<tile::TransOp>(op))
-    return trans.getOrder()[dim];
-  // Rows of the first, columns of the second; and what is added.
-  if (isa<tile::DotOp>(op) && operand.getOperandNumber() < 2 && operand.getOperandNumber() != dim)
-    return std::nullopt;
-  return dim;
-}
-
 /// The operands of a slice.
 bool Slices::visit(Value value, unsigned dim) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
@@ -163,21 +136,12 @@ bool Slices::visit(Value value, unsigned dim) {
   if (op->getNumResults() > 1 || op->getNumRegions() != 0)
     return false;
   ops.insert(op);
-  if (DenseElementsAttr constant; matchPattern(op, m_Constant(&constant)))
-    return constant.isSplat();
-  if (isSource(op))
-    return true;
-  auto expand = dyn_cast<tile::ExpandDimsOp>(op);
-  if (expand && static_cast<unsigned>(expand.getAxis()) == dim)
+  auto operands = partition.getOperandParts(op, dim);
+  if (!operands || !(isa<tile::LoadOp>(op) || isMemoryEffectFree(op)))
     return false;
-  if (isa<tile::DotOp>(op) && tile::getShape(value.getType()).size() != 2)
-    return false;
-  if (!isByElements(op) &&
-      !isa<tile::ExpandDimsOp, tile::BroadcastOp, tile::TransOp, tile::DotOp>(op))
-    return false;
-  for (OpOperand &operand : op->getOpOperands())
-    if (std::optional<unsigned> ofOperand = getSlicedDim(operand, dim))
-      push(operand.get(), *ofOperand);
+  for (auto [operand, ofOperand] : llvm::zip_equal(op->getOperands(), *operands))
+    if (ofOperand)
+      push(operand, *ofOperand);
   return true;
 }
 
@@ -201,26 +165,10 @@ bool Slices::visitUse(OpOperand &use, unsigned dim) {
   }
   if (user->getNumResults() != 1 || user->getNumRegions() != 0)
     return false;
-  if (isByElements(user) || isa<tile::BroadcastOp>(user)) {
-    push(user->getResult(0), dim);
-    return true;
-  }
-  if (auto expand = dyn_cast<tile::ExpandDimsOp>(user)) {
-    push(user->getResult(0), dim + (static_cast<unsigned>(expand.getAxis()) <= dim ? 1 : 0));
-    return true;
-  }
-  if (auto trans = dyn_cast<tile::TransOp>(user)) {
-    ArrayRef<int32_t> order = trans.getOrder();
-    push(user->getResult(0), llvm::find(order, static_cast<int32_t>(dim)) - order.begin());
-    return true;
-  }
-  if (isa<tile::DotOp>(user)) {
-    if (!getSlicedDim(use, dim))
-      return false;
-    push(user->getResult(0), dim);
-    return true;
-  }
-  return false;
+  PartDim ofResult = partition.getResultPart(use, dim);
+  if (ofResult)
+    push(user->getResult(0), *ofResult);
+  return ofResult.has_value();
 }
 
 bool Slices::add(Value first, unsigned along) {
@@ -232,7 +180,7 @@ bool Slices::add(Value first, unsigned along) {
       return false;
     if (!isNew)
       continue;
-    if (!visit(value, dim))
+    if (!partition.canDivide(value, dim) || !visit(value, dim))
       return false;
     if (isComputedAnew(value))
       continue;
@@ -241,12 +189,6 @@ bool Slices::add(Value first, unsigned along) {
         return false;
   }
   return true;
-}
-
-bool Slices::canDivide(int64_t by) const {
-  return llvm::all_of(dims, [by](const auto &entry) {
-    return tile::getShape(entry.first.getType())[entry.second] % by == 0;
-  });
 }
 
 static Value getPointers(Operation *op) {
@@ -294,13 +236,6 @@ bool Slices::canInterleave(LaunchConditions &conditions, AccessAnalysis &analysi
 // The slices
 //===----------------------------------------------------------------------===//
 
-static Type getSliceType(Type type, unsigned dim, int64_t count) {
-  auto tile = cast<RankedTensorType>(type);
-  SmallVector<int64_t> shape(tile.getShape());
-  shape[dim] /= count;
-  return tile.clone(shape);
-}
-
 /// Some ops of one slice, or of that which a loop's variable says.
 void Slices::emitSlice(ArrayRef<Operation *> pending, OpBuilder &builder, int64_t slice,
                        Value variable) {
@@ -314,23 +249,20 @@ void Slices::emitSlice(ArrayRef<Operation *> pending, OpBuilder &builder, int64_
       builder.clone(*op, mapping);
       continue;
     }
-    Value result = op->getResult(0);
-    Type type = getSliceType(result.getType(), dims.lookup(result), count);
-    if (DenseElementsAttr constant; matchPattern(op, m_Constant(&constant))) {
-      auto elements = constant.resizeSplat(cast<ShapedType>(type));
-      mapping.map(result, arith::ConstantOp::create(builder, loc, elements).getResult());
-      continue;
-    }
+    OpResult result = op->getResult(0);
+    unsigned dim = dims.lookup(result);
+    auto operands = partition.getOperandParts(op, dim);
     Operation *copy = builder.clone(*op, mapping);
-    copy->getResult(0).setType(type);
     // Values computed from numbers may be needed whole here, and as a slice elsewhere.
-    for (OpOperand &operand : op->getOpOperands())
-      if (dims.contains(operand.get()) && !getSlicedDim(operand, dims.lookup(result)))
-        copy->setOperand(operand.getOperandNumber(), common.lookupOrDefault(operand.get()));
+    for (auto [number, operand] : llvm::enumerate(op->getOperands()))
+      if (dims.contains(operand) && !(*operands)[number])
+        copy->setOperand(number, common.lookupOrDefault(operand));
+    mapping.map(result, partition.makePart(copy->getResult(0), dim));
     auto range = dyn_cast<tile::RangeOp>(copy);
     if (!range)
       continue;
-    int64_t length = cast<RankedTensorType>(type).getNumElements();
+    auto type = cast<RankedTensorType>(range.getType());
+    int64_t length = type.getNumElements();
     range.setStart(range.getStart() + slice * length);
     range.setEnd(range.getStart() + length);
     if (!variable)
@@ -423,9 +355,7 @@ void Slices::emitBlock(Block &from, OpBuilder &builder) {
   emitOps(pending, builder);
 }
 
-void Slices::emit(int64_t number) {
-  count = number;
-  slices.resize(count);
+void Slices::emit() {
   Block &body = function.getBody().front();
   OpBuilder builder(function.getContext());
   emitBlock(body, builder);
@@ -462,12 +392,11 @@ private:
 } // namespace
 
 bool TileGPUSliceTilesPass::slice(tile::FuncOp kernel, Value value, unsigned dim, int64_t count) {
-  Slices slices(kernel);
+  Slices slices(kernel, count);
   AccessAnalysis analysis;
   MemoryOrder order(analysis);
   LaunchConditions conditions;
-  if (!slices.add(value, dim) || !slices.canDivide(count) ||
-      !slices.canInterleave(conditions, analysis, order))
+  if (!slices.add(value, dim) || !slices.canInterleave(conditions, analysis, order))
     return false;
   bool isConditional = !conditions.notNegative.empty() || !conditions.apart.empty();
   if (isConditional && !assumeApart)
@@ -478,7 +407,7 @@ bool TileGPUSliceTilesPass::slice(tile::FuncOp kernel, Value value, unsigned dim
       << "tiles of " << named("tile", value.getType()) << " are done in " << named("slices", count)
       << " slices along dimension " << named("dimension", dim)
       << ": they take more registers than a thread has";
-  slices.emit(count);
+  slices.emit();
   return true;
 }
 
