@@ -116,34 +116,38 @@ Type StripEmitter::registerType(Type element) {
   return isa<tile::PointerType>(element) ? IntegerType::get(element.getContext(), 64) : element;
 }
 
-/// The cache of a scalar's values. A key of one number is that of the sum with any number. In a key
-/// of two, the second is one of these.
-enum : int64_t { kAsVector = -2, kAsI32 = -3 };
-/// The same for two: the operation, and what the second one is.
-enum : int64_t {
-  kSum = -7,
-  kProduct = -8,
-  kQuotient = -9,
-  kRemainder = -10,
-  kMin = -11,
-  kMax = -12
-};
+bool DerivedKey::operator<(const DerivedKey &key) const {
+  auto order = [](const DerivedKey &of) {
+    return std::make_tuple(of.kind, of.value.getAsOpaquePointer(), of.other.getAsOpaquePointer(),
+                           of.number);
+  };
+  auto orderIndex = [](const Index &of) {
+    return std::make_tuple(of.value.getAsOpaquePointer(), of.offset, of.lanes);
+  };
+  auto own = order(*this), others = order(key);
+  if (own != others)
+    return own < others;
+  return std::lexicographical_compare(
+      index.begin(), index.end(), key.index.begin(), key.index.end(),
+      [&](const Index &a, const Index &b) { return orderIndex(a) < orderIndex(b); });
+}
 
-StripEmitter::Key StripEmitter::makeKey(Value value, ArrayRef<Index> index, bool anyLanes) {
-  Key key{value.getAsOpaquePointer(), {}};
-  for (const Index &entry : index) {
-    if (anyLanes && entry.lanes > 1) {
-      key.second.append({-1, -1, -1});
-      continue;
-    }
-    key.second.append({int64_t(reinterpret_cast<intptr_t>(entry.value.getAsOpaquePointer())),
-                       entry.offset, entry.lanes});
-  }
+DerivedKey StripEmitter::makeKey(Value value, ArrayRef<Index> index) {
+  return {Derived::Element, value, {}, 0, IndexTuple(index)};
+}
+
+/// What is assumed of a mask along its lanes holds of any of them.
+DerivedKey StripEmitter::makeMaskKey(Value value, ArrayRef<Index> index) {
+  constexpr int64_t kSomeLanes = 2;
+  DerivedKey key = makeKey(value, index);
+  for (Index &entry : key.index)
+    if (entry.lanes > 1)
+      entry = {{}, 0, kSomeLanes, 0};
   return key;
 }
 
 Value StripEmitter::getIndexConstant(int64_t value) {
-  Lanes &constant = levels.front().memo[Key{nullptr, {value}}];
+  Lanes &constant = levels.front().memo[{Derived::Constant, {}, {}, value}];
   if (!constant.value)
     constant = {arith::ConstantIndexOp::create(at(0), loc, value), 0};
   return constant.value;
@@ -154,7 +158,7 @@ Value StripEmitter::getIndexValue(const Index &index) {
     return getIndexConstant(index.offset);
   if (index.offset == 0)
     return index.value;
-  Lanes &sum = levels[index.level].memo[Key{index.value.getAsOpaquePointer(), {index.offset}}];
+  Lanes &sum = levels[index.level].memo[{Derived::Shifted, index.value, {}, index.offset}];
   if (!sum.value) {
     Value offset = getIndexConstant(index.offset);
     sum = {arith::AddIOp::create(at(index.level), loc, index.value, offset), index.level};
@@ -166,17 +170,15 @@ Value StripEmitter::broadcast(Lanes lanes, int64_t count) {
   if (count == 1 || lanes.isVector())
     return lanes.value;
   Type type = VectorType::get(count, lanes.value.getType());
-  Key key{lanes.value.getAsOpaquePointer(), {count, kAsVector}};
-  Lanes &memo = levels[lanes.level].memo[key];
+  Lanes &memo = levels[lanes.level].memo[{Derived::Vector, lanes.value, {}, count}];
   if (!memo.value)
     memo = {vector::BroadcastOp::create(at(lanes.level), loc, type, lanes.value), lanes.level};
   return memo.value;
 }
 
 template <typename Op>
-Value StripEmitter::combineIndices(int64_t kind, unsigned level, Value a, Value b) {
-  auto second = int64_t(reinterpret_cast<intptr_t>(b.getAsOpaquePointer()));
-  Lanes &memo = levels[level].memo[Key{a.getAsOpaquePointer(), {second, kind}}];
+Value StripEmitter::combineIndices(Derived kind, unsigned level, Value a, Value b) {
+  Lanes &memo = levels[level].memo[{kind, a, b}];
   if (!memo.value)
     memo = {Op::create(at(level), loc, a, b), level};
   return memo.value;
@@ -197,7 +199,7 @@ Value StripEmitter::laneOffsets(int64_t lanes, int64_t stride, Type element) {
 
 bool StripEmitter::isAssumed(Value value, ArrayRef<Index> index) const {
   return !assumed.empty() && getElementTypeOrSelf(value.getType()).isInteger(1) &&
-         assumed.count(makeKey(value, index, /*anyLanes=*/true));
+         assumed.count(makeMaskKey(value, index));
 }
 
 Lanes StripEmitter::evaluate(Value value, ArrayRef<Index> index) {
@@ -253,7 +255,7 @@ void StripEmitter::evaluateOperands(Value value, ArrayRef<Index> index) {
 
 bool StripEmitter::isKnown(Value value, ArrayRef<Index> index) const {
   bool isTile = isa<RankedTensorType>(value.getType());
-  Key key = makeKey(value, isTile ? index : ArrayRef<Index>());
+  DerivedKey key = makeKey(value, isTile ? index : ArrayRef<Index>());
   return llvm::any_of(levels, [&](const Level &level) { return level.memo.count(key); });
 }
 
@@ -261,7 +263,7 @@ Lanes StripEmitter::evaluateAsWritten(Value value, ArrayRef<Index> index) {
   bool isTile = isa<RankedTensorType>(value.getType());
   if (!isTile && !isa<tile::PointerType>(value.getType()))
     return {value, 0};
-  Key key = makeKey(value, isTile ? index : ArrayRef<Index>());
+  DerivedKey key = makeKey(value, isTile ? index : ArrayRef<Index>());
   for (Level &level : levels)
     if (auto it = level.memo.find(key); it != level.memo.end())
       return it->second;
@@ -303,7 +305,7 @@ Lanes StripEmitter::computeRange(tile::RangeOp op, const Index &index) {
   int64_t start = int64_t(int32_t(op.getStart())) + index.offset;
   Value base;
   if (index.value) {
-    Lanes &cast = levels[index.level].memo[Key{index.value.getAsOpaquePointer(), {0, kAsI32}}];
+    Lanes &cast = levels[index.level].memo[{Derived::Int32, index.value}];
     if (!cast.value)
       cast = {arith::IndexCastOp::create(at(index.level), loc, i32, index.value), index.level};
     base = cast.value;
@@ -437,14 +439,14 @@ std::pair<Lanes, int64_t> StripEmitter::splitLinearIndex(ArrayRef<Index> index,
     Value term = entry.value;
     if (scales[dim] != 1) {
       Value factor = getIndexConstant(scales[dim]);
-      term = combineIndices<arith::MulIOp>(kProduct, entry.level, term, factor);
+      term = combineIndices<arith::MulIOp>(Derived::Product, entry.level, term, factor);
     }
     if (!sum.value) {
       sum = {term, entry.level};
       continue;
     }
     sum.level = std::max(sum.level, entry.level);
-    sum.value = combineIndices<arith::AddIOp>(kSum, sum.level, sum.value, term);
+    sum.value = combineIndices<arith::AddIOp>(Derived::Sum, sum.level, sum.value, term);
   }
   return {sum, constant};
 }
@@ -459,7 +461,7 @@ Lanes StripEmitter::addConstant(Lanes sum, int64_t constant) {
     return {getIndexConstant(constant), 0};
   if (constant != 0) {
     Value offset = getIndexConstant(constant);
-    sum.value = combineIndices<arith::AddIOp>(kSum, sum.level, sum.value, offset);
+    sum.value = combineIndices<arith::AddIOp>(Derived::Sum, sum.level, sum.value, offset);
   }
   return sum;
 }
@@ -486,7 +488,8 @@ IndexTuple StripEmitter::relinearize(ArrayRef<Index> index, ArrayRef<int64_t> fr
       if (scale == 1)
         return position.value;
       Value divisor = getIndexConstant(scale);
-      return combineIndices<arith::DivUIOp>(kQuotient, position.level, position.value, divisor);
+      return combineIndices<arith::DivUIOp>(Derived::Quotient, position.level, position.value,
+                                            divisor);
     };
     // For multiples of the divisor, the addend of the constant is known. For those of the extent,
     // too, the remainder is.
@@ -500,7 +503,7 @@ IndexTuple StripEmitter::relinearize(ArrayRef<Index> index, ArrayRef<int64_t> fr
       Value entry = divide(position);
       if (!isOutermost) {
         Value extent = getIndexConstant(to[dim]);
-        entry = combineIndices<arith::RemUIOp>(kRemainder, position.level, entry, extent);
+        entry = combineIndices<arith::RemUIOp>(Derived::Remainder, position.level, entry, extent);
       }
       result[dim] = {entry, 0, 1, position.level};
     }
@@ -566,8 +569,8 @@ Lanes StripEmitter::computeMoved(Value value, ArrayRef<Index> index) {
   // Both sides are computed, so both indices have to lie inside.
   Value position = getIndexValue(along);
   Value borderValue = getIndexConstant(border), last = getIndexConstant(border - along.lanes);
-  Value low = combineIndices<arith::MinUIOp>(kMin, along.level, position, last);
-  Value high = combineIndices<arith::MaxUIOp>(kMax, along.level, position, borderValue);
+  Value low = combineIndices<arith::MinUIOp>(Derived::Min, along.level, position, last);
+  Value high = combineIndices<arith::MaxUIOp>(Derived::Max, along.level, position, borderValue);
   Lanes left = evaluateSide(0, {low, 0, along.lanes, along.level});
   Lanes right = evaluateSide(1, {high, -border, along.lanes, along.level});
   Value isLeft =
@@ -682,7 +685,7 @@ Value StripEmitter::getBound(const MaskLeaf &leaf, int64_t extent) {
 void StripEmitter::assume(ArrayRef<MaskLeaf> leaves) {
   assumedLevel = getLevel() + 1;
   for (const MaskLeaf &leaf : leaves)
-    assumed.insert(makeKey(leaf.value, leaf.index, /*anyLanes=*/true));
+    assumed.insert(makeMaskKey(leaf.value, leaf.index));
 }
 
 StripMask StripEmitter::evaluateMask(Value mask, ArrayRef<Index> index, unsigned accessLevel) {
@@ -698,8 +701,7 @@ StripMask StripEmitter::evaluateMask(Value mask, ArrayRef<Index> index, unsigned
   };
   for (MaskLeaf &leaf : leaves) {
     // An access that is done further out is not under the assumption.
-    if (accessLevel >= assumedLevel &&
-        assumed.count(makeKey(leaf.value, leaf.index, /*anyLanes=*/true)))
+    if (accessLevel >= assumedLevel && assumed.count(makeMaskKey(leaf.value, leaf.index)))
       continue;
     Lanes value =
         evaluateAsWritten(leaf.value, isUniform(leaf) ? atLaneZero(leaf.index) : leaf.index);

@@ -61,6 +61,35 @@ struct MaskLeaf {
   }
 };
 
+/// What is computed from a value once a level, and kept.
+enum class Derived {
+  Element,       ///< of a tile, at `index`; or a pointer's address
+  Constant,      ///< `number`, without a value
+  Shifted,       ///< plus `number`
+  Sum,           ///< with `other`
+  Product,       ///< with `other`
+  Quotient,      ///< by `other`
+  Remainder,     ///< by `other`
+  Min,           ///< of it and `other`
+  Max,           ///< of it and `other`
+  Vector,        ///< of `number` equal lanes
+  Int32,         ///< the index as an i32
+  Flat,          ///< the buffer with one dimension
+  IsAligned,     ///< true if it is a multiple of `number`
+  IsNonTemporal, ///< both it and `other`: conditions of a non-temporal store
+};
+
+/// The key of something that is computed from a value.
+struct DerivedKey {
+  Derived kind;
+  mlir::Value value;
+  mlir::Value other = {};
+  int64_t number = 0;
+  IndexTuple index = {};
+
+  bool operator<(const DerivedKey &key) const;
+};
+
 /// A store whose operands have been computed.
 struct PreparedStore {
   /// A run of neighbours within the strip.
@@ -174,18 +203,18 @@ public:
   static mlir::Type registerType(mlir::Type element);
 
 private:
-  using Key = std::pair<void *, llvm::SmallVector<int64_t, 12>>;
   struct Level {
     mlir::Block *block;
     mlir::Operation *values; ///< values go before this one; null: at the end
     mlir::Operation *end;    ///< effects go before this one; null: at the end
-    std::map<Key, Lanes> memo;
+    std::map<DerivedKey, Lanes> memo;
   };
 
   mlir::OpBuilder &at(unsigned level);
   void push(mlir::Block *block);
   void noteFirst(mlir::Operation *nested);
-  static Key makeKey(mlir::Value value, llvm::ArrayRef<Index> index, bool anyLanes = false);
+  static DerivedKey makeKey(mlir::Value value, llvm::ArrayRef<Index> index);
+  static DerivedKey makeMaskKey(mlir::Value value, llvm::ArrayRef<Index> index);
   Lanes evaluateAsWritten(mlir::Value value, llvm::ArrayRef<Index> index);
   void evaluateOperands(mlir::Value value, llvm::ArrayRef<Index> index);
   bool isAssumed(mlir::Value value, llvm::ArrayRef<Index> index) const;
@@ -205,7 +234,7 @@ private:
   /// Arithmetic of indices, done once for the same two: values are kept by what they are asked
   /// for with.
   template <typename Op>
-  mlir::Value combineIndices(int64_t kind, unsigned level, mlir::Value a, mlir::Value b);
+  mlir::Value combineIndices(Derived kind, unsigned level, mlir::Value a, mlir::Value b);
   mlir::Value flatBuffer(mlir::Value buffer);
   mlir::Value laneOffsets(int64_t lanes, int64_t stride, mlir::Type element);
   struct Address;
@@ -239,7 +268,7 @@ private:
   AccessAnalysis &access;
   mlir::OpBuilder builder;
   llvm::SmallVector<Level> levels;
-  std::set<Key> assumed;
+  std::set<DerivedKey> assumed;
   unsigned assumedLevel = 0;
   unsigned numNested = 0; ///< evaluations that are under way
   mlir::Value zeroRow;
