@@ -508,10 +508,9 @@ ScheduleOutcome CUDACompilation::getOutcome(llvm::StringRef ptx,
 /// a reshape through shared memory.
 static bool sharesTilesBetweenBlocks(ModuleOp module) {
   WalkResult result = module.walk([](Operation *op) {
-    return isa<tile::DotOp, tile::DotScaledOp, tile::GatherOp, tile::HistogramOp,
-               tilegpu::RenumberOp>(op)
-               ? WalkResult::interrupt()
-               : WalkResult::advance();
+    auto rule = dyn_cast<tilegpu::LayoutRuleOpInterface>(op);
+    bool needsWhole = rule && (rule.needsWholeTiles() || rule.needsWholeOperands());
+    return needsWhole ? WalkResult::interrupt() : WalkResult::advance();
   });
   return !result.wasInterrupted();
 }

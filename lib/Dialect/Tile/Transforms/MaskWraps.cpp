@@ -106,9 +106,8 @@ bool MaskWrapsPass::collectLoads(Value wrapped,
         loads.insert({user, dim});
         continue;
       }
-      bool isAddress = movesDimensions(user) || isa<AddPtrOp, arith::MulIOp, arith::AddIOp>(user) ||
-                       isa<arith::ExtSIOp, arith::ExtUIOp>(user) ||
-                       (isa<DivIntOp>(user) && use.getOperandNumber() == 0);
+      bool isAddress = movesDimensions(user) || (user->hasTrait<OpTrait::Elementwise>() &&
+                                                 isPure(user) && user->getNumResults() == 1);
       std::optional<unsigned> to =
           isAddress ? getResultDim(getSourceMap(use), dim) : std::optional<unsigned>();
       if (!to)

@@ -197,6 +197,17 @@ bool LoopSplitter::planCarried(unsigned number) {
   return true;
 }
 
+/// True if an op accesses the block's shared memory alone.
+static bool staysInBlock(Operation *op) {
+  auto accesses = dyn_cast<MemoryEffectOpInterface>(op);
+  SmallVector<MemoryEffects::EffectInstance> effects;
+  if (accesses)
+    accesses.getEffects(effects);
+  return accesses && llvm::all_of(effects, [](const MemoryEffects::EffectInstance &effect) {
+           return isa<SharedMemory>(effect.getResource());
+         });
+}
+
 /// True if each block of a cluster may run an op separately, any number of times.
 static bool mayBeDoneByEach(Operation *op) {
   if (isa<CallOpInterface>(op))
@@ -205,8 +216,7 @@ static bool mayBeDoneByEach(Operation *op) {
     return true;
   if (auto load = dyn_cast<tile::LoadOp>(op))
     return !load.getIsVolatile();
-  return isDot(op) ||
-         isa<tile::AssumeOp, LocalAllocOp, LocalLoadOp, LocalStoreOp, LocalDeallocOp>(op);
+  return isDot(op) || isa<tile::AssumeOp>(op) || staysInBlock(op);
 }
 
 /// The ops before the sum, in the loop or in front of it, and its uses.
