@@ -98,7 +98,7 @@ static Value concatenate(OpBuilder &b, Location loc, SmallVector<Value> parts) {
   return parts.front();
 }
 
-Lanes StripEmitter::computeRunByRun(Value value, ArrayRef<Index> index, int64_t length) {
+Lanes StripValues::computeRunByRun(Value value, ArrayRef<Index> index, int64_t length) {
   if (length == 1)
     return computeLaneByLane(value, index);
   unsigned dim = *getLaneDim(index), level = 0;

@@ -386,7 +386,7 @@ Value StripEmitter::flatBuffer(Value buffer) {
   auto type = cast<MemRefType>(buffer.getType());
   if (type.getRank() == 1)
     return buffer;
-  Lanes &flat = levels.front().memo[{Derived::Flat, buffer}];
+  Lanes &flat = getKept(0, {Derived::Flat, buffer});
   if (!flat.value) {
     auto row = MemRefType::get({type.getNumElements()}, type.getElementType());
     flat = {strips::ScratchOp::create(at(0), loc, row, scratch.getOffset()), 0};
@@ -484,7 +484,7 @@ Lanes StripEmitter::gather(tile::GatherOp op, ArrayRef<Index> index) {
 /// True if a row begins at a multiple of `bytes`, and with it each of its strips.
 Value StripEmitter::isAligned(const Address &address, unsigned bytes) {
   unsigned level = *address.rowLevel;
-  Lanes &memo = levels[level].memo[{Derived::IsAligned, address.value, {}, bytes}];
+  Lanes &memo = getKept(level, {Derived::IsAligned, address.value, {}, bytes});
   if (!memo.value) {
     OpBuilder &b = at(level);
     Value low = arith::ConstantIntOp::create(b, loc, bytes - 1, 64);
@@ -526,8 +526,7 @@ PreparedStore StripEmitter::prepareStore(tile::StoreOp op, ArrayRef<Index> index
     for (unsigned piece : kPieces)
       if (bytes % piece == 0) {
         Value aligned = isAligned(address, piece);
-        Lanes &memo =
-            levels[*address.rowLevel].memo[{Derived::IsNonTemporal, aligned, nonTemporal}];
+        Lanes &memo = getKept(*address.rowLevel, {Derived::IsNonTemporal, aligned, nonTemporal});
         if (!memo.value)
           memo = {arith::AndIOp::create(at(*address.rowLevel), loc, aligned, nonTemporal),
                   *address.rowLevel};
