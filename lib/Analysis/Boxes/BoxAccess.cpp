@@ -10,6 +10,7 @@
 
 #include "Access/AccessRules.h"
 #include "BoxRefusals.h"
+#include "LaunchProof.h"
 #include "tessera/Analysis/Access/ProgramBounds.h"
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 #include "tessera/Dialect/Tile/IR/SourceMaps.h"
@@ -27,40 +28,11 @@ using namespace tessera::tile;
 /// Strides and the base are multiples of this.
 static constexpr int64_t kBoxAlignment = 16;
 
-/// True if a factor is known at the launch.
-static bool isArgument(const ScalarFactor &factor) {
-  auto argument = dyn_cast<BlockArgument>(factor.value);
-  auto func = argument ? dyn_cast<FuncOp>(argument.getOwner()->getParentOp()) : FuncOp();
-  // The extents of the grid that a persistent kernel gets are none of the launch's expressions.
-  return func && !func.getArgAttr(argument.getArgNumber(), kGridExtentAttr);
-}
-
-static bool isKnownAtLaunch(const ScalarPolynomial &polynomial) {
-  return polynomial.partition(isArgument).second.isZero();
-}
-
-static LaunchExpr toLaunchExpr(const ScalarPolynomial &polynomial, MLIRContext *context) {
-  AffineExpr sum = getAffineConstantExpr(0, context);
-  for (const ScalarTerm &term : polynomial.getTerms()) {
-    AffineExpr product = getAffineConstantExpr(term.scale, context);
-    for (const ScalarFactor &factor : term.factors)
-      product =
-          getAffineSymbolExpr(cast<BlockArgument>(factor.value).getArgNumber(), context) * product;
-    sum = sum + product;
-  }
-  return sum;
-}
-
 static ScalarPolynomial toPolynomial(const ScalarTerm &term) {
   ScalarPolynomial product = term.scale;
   for (const ScalarFactor &factor : term.factors)
     product = *product.times(ScalarPolynomial::ofFactor(factor));
   return product;
-}
-
-/// The operand of an op that keeps its elements, or extends them.
-static bool isMove(Operation *op) {
-  return movesOneTile(op) || isa<arith::ExtSIOp, arith::ExtUIOp, arith::IndexCastOp>(op);
 }
 
 /// In place of a dimension of the tile, for one of the mask's parts: its index is always 0.
@@ -72,7 +44,8 @@ namespace tessera {
 class BoxFinder {
 public:
   BoxFinder(AccessAnalysis &analysis, Operation *op, std::string *why)
-      : analysis(analysis), op(op), why(why) {}
+      : analysis(analysis), op(op), why(why), context(op->getContext()),
+        kernel(op->getParentOfType<FuncOp>()), proof(analysis, kernel) {}
 
   std::optional<BoxAccess> find(Value pointers, Value mask);
   std::optional<AccessReach> findReach(Value pointers, Value mask);
@@ -136,20 +109,13 @@ private:
   bool isAligned(const ScalarPolynomial &elements);
   int64_t getDivisibility(Value value);
   bool isNonNegativeCoordinate(const ScalarPolynomial &coordinate);
-  bool isAtLeast(Value value, int64_t least);
-  bool isIndex(Value factor);
-  bool proves(Value value, llvm::function_ref<bool(IntegerRanges &)> holds);
-  void relyOn(const LaunchLimits &limits);
-  bool require(const ScalarPolynomial &condition);
-  void collectAddressParts(Value pointers);
-  bool isAsComputed(Value index, unsigned depth = 0);
-  bool fits(Operation *op);
-  bool fitsAtLaunch(Operation *op);
 
   AccessAnalysis &analysis;
   Operation *op;
   std::string *why;
-  MLIRContext *context = nullptr;
+  MLIRContext *context;
+  FuncOp kernel;
+  LaunchProof proof;
   /// If the array's address is loaded: the op around the access, beside that load. The description
   /// of the array must be known there. Null for an array that is an argument.
   Operation *describedBefore = nullptr;
@@ -161,12 +127,6 @@ private:
   SmallVector<Dim, 2> dims;
   SmallVector<Outer, 2> outers;
   SmallVector<ScalarPolynomial, 1> guards;
-  SmallVector<LaunchExpr> conditions;
-  int64_t mostPrograms = 0;
-  SmallVector<std::string> programBounds;
-  FuncOp kernel;
-  /// The values that the pointers are sums and products of.
-  llvm::SetVector<Value> addressParts;
   /// The parts of the address that the program computes in 32 bits.
   SmallVector<ScalarPolynomial> narrowIndices;
 };
@@ -189,7 +149,7 @@ bool BoxFinder::readComparison(arith::CmpIOp comparison, ArrayRef<int> tileDims)
   case CmpIPredicate::ule:
   case CmpIPredicate::ugt:
   case CmpIPredicate::uge:
-    if (!isAtLeast(left, 0) || !isAtLeast(right, 0))
+    if (!proof.isAtLeast(left, 0) || !proof.isAtLeast(right, 0))
       return refuse("the mask compares unsigned integers that may be large");
     break;
   default:
@@ -208,7 +168,7 @@ bool BoxFinder::readComparison(arith::CmpIOp comparison, ArrayRef<int> tileDims)
   // A polynomial has the value that the program compares unless that wraps. A part of the address
   // does not, if the address is valid.
   for (Value side : {left, right})
-    if (!isAsComputed(side))
+    if (!proof.isAsComputed(side))
       return refuse("the mask compares an index that may wrap");
 
   // The condition as `slack >= 0`.
@@ -480,176 +440,16 @@ bool BoxFinder::shareOut() {
 }
 
 //===----------------------------------------------------------------------===//
-// Signs
-//===----------------------------------------------------------------------===//
-
-/// Asks of a launch that this is not negative.
-bool BoxFinder::require(const ScalarPolynomial &condition) {
-  if (std::optional<int64_t> constant = condition.getConstant())
-    return *constant >= 0;
-  if (!isKnownAtLaunch(condition))
-    return false;
-  LaunchExpr expr = toLaunchExpr(condition, context);
-  if (!llvm::is_contained(conditions, expr))
-    conditions.push_back(expr);
-  return true;
-}
-
-/// Asks of a launch that it keeps to limits.
-void BoxFinder::relyOn(const LaunchLimits &limits) {
-  SmallVector<unsigned> numbers(llvm::make_first_range(limits.ofArgument));
-  llvm::sort(numbers);
-  for (unsigned number : numbers) {
-    LaunchLimits::Interval interval = limits.ofArgument.lookup(number);
-    auto argument = ScalarPolynomial::ofFactor(kernel.getArgument(number));
-    require(*argument.minus(interval.least));
-    require(*ScalarPolynomial(interval.most).minus(argument));
-  }
-  if (limits.mostPrograms)
-    mostPrograms = mostPrograms ? std::min(mostPrograms, limits.mostPrograms) : limits.mostPrograms;
-}
-
-/// True if ranges show something of what `value` is computed from, by limits of the launch if
-/// not without, which are then relied on.
-bool BoxFinder::proves(Value value, llvm::function_ref<bool(IntegerRanges &)> holds) {
-  if (holds(analysis.getRanges()))
-    return true;
-  for (LaunchLimits::Level level : LaunchLimits::kLevels) {
-    LaunchLimits limits = findLimits(value, level);
-    IntegerRanges ranges(limits);
-    if (!holds(ranges))
-      continue;
-    relyOn(limits);
-    return true;
-  }
-  return false;
-}
-
-bool BoxFinder::isAtLeast(Value value, int64_t least) {
-  return proves(value, [&](IntegerRanges &ranges) {
-    APInt smallest = ranges.get(value).smin();
-    return smallest.sge(APInt(smallest.getBitWidth(), least, /*isSigned=*/true));
-  });
-}
-
-/// True if a factor of a coordinate is not negative. Kernels that visit tiles in groups divide by
-/// the height of a group: the number of rows of tiles minus those before the group. It is not
-/// negative if a launch has no more programs than tiles, so launches check that. (By 0 no index is
-/// divided.)
-bool BoxFinder::isIndex(Value factor) {
-  if (isAtLeast(factor, 0))
-    return true;
-  Operation *op = factor.getDefiningOp();
-  if (op && isMove(op) && !isa<arith::ExtUIOp>(op))
-    return isIndex(op->getOperand(0));
-  auto quotient = factor.getDefiningOp<DivIntOp>();
-  APInt constant;
-  if (!quotient || matchPattern(quotient.getRhs(), m_ConstantInt(&constant)) ||
-      !isAtLeast(quotient.getLhs(), 0))
-    return false;
-  std::optional<std::string> divisor = writeProgramBound(quotient.getRhs());
-  if (divisor && !llvm::is_contained(programBounds, *divisor))
-    programBounds.push_back(*divisor);
-  return divisor.has_value();
-}
-
-//===----------------------------------------------------------------------===//
-// Wrapping
-//===----------------------------------------------------------------------===//
-
-void BoxFinder::collectAddressParts(Value pointers) {
-  addressParts.insert(pointers);
-  for (size_t next = 0; next < addressParts.size(); ++next)
-    if (Operation *op = addressParts[next].getDefiningOp();
-        op && (isMove(op) || isa<AddPtrOp, arith::AddIOp, arith::SubIOp, arith::MulIOp>(op)))
-      addressParts.insert(op->operand_begin(), op->operand_end());
-}
-
-/// True if a sum, difference or product is in its type.
-bool BoxFinder::fits(Operation *op) {
-  return proves(op->getResult(0), [&](IntegerRanges &ranges) {
-    ConstantIntRanges lhs = ranges.get(op->getOperand(0)), rhs = ranges.get(op->getOperand(1));
-    unsigned width = lhs.smin().getBitWidth(), wide = 2 * width + 1;
-    APInt l[] = {lhs.smin().sext(wide), lhs.smax().sext(wide)};
-    APInt r[] = {rhs.smin().sext(wide), rhs.smax().sext(wide)};
-    auto isIn = [&](const APInt &number) { return number.isSignedIntN(width); };
-    if (isa<arith::AddIOp>(op))
-      return isIn(l[0] + r[0]) && isIn(l[1] + r[1]);
-    if (isa<arith::SubIOp>(op))
-      return isIn(l[0] - r[1]) && isIn(l[1] - r[0]);
-    return isIn(l[0] * r[0]) && isIn(l[0] * r[1]) && isIn(l[1] * r[0]) && isIn(l[1] * r[1]);
-  });
-}
-
-/// True if a launch can check that a sum, difference or product of its arguments fits its type. An
-/// example is the number of rows of an array of several dimensions, from which a kernel makes a
-/// descriptor. That this holds for what it is computed from has to be asked, too.
-bool BoxFinder::fitsAtLaunch(Operation *op) {
-  Type type = op->getResult(0).getType();
-  if (!type.isInteger(32))
-    return false;
-  std::optional<LinearForm> form = analysis.getLinearForm(op->getResult(0));
-  if (!form || !isKnownAtLaunch(form->uniform))
-    return false;
-  std::optional<ScalarPolynomial> above = form->uniform.minus(std::numeric_limits<int32_t>::min());
-  std::optional<ScalarPolynomial> below =
-      ScalarPolynomial(std::numeric_limits<int32_t>::max()).minus(form->uniform);
-  return above && below && require(*above) && require(*below);
-}
-
-/// True if the program's index is what its form says, in arithmetic that does not wrap.
-bool BoxFinder::isAsComputed(Value index, unsigned depth) {
-  constexpr unsigned kMaxDepth = 64;
-  if (depth == kMaxDepth)
-    return false;
-  if (addressParts.contains(index))
-    return true;
-  if (auto argument = dyn_cast<BlockArgument>(index)) {
-    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
-    if (!loop)
-      return true;
-    if (argument == loop.getInductionVar())
-      return isAsComputed(loop.getLowerBound(), depth + 1) &&
-             isAsComputed(loop.getStep(), depth + 1);
-    // A name of its own, or a sum over iterations.
-    return argument.getType().isIntOrIndex() && !analysis.getForm(index).definition;
-  }
-  Operation *op = index.getDefiningOp();
-  if (isMove(op))
-    return isAsComputed(op->getOperand(0), depth + 1);
-  if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
-    return (fits(op) || fitsAtLaunch(op)) && isAsComputed(op->getOperand(0), depth + 1) &&
-           isAsComputed(op->getOperand(1), depth + 1);
-  if (auto shift = dyn_cast<ShiftOp>(op); shift && shift.getKind() == ShiftKind::Left) {
-    APInt amount;
-    return matchPattern(shift.getRhs(), m_ConstantInt(&amount)) && amount.ult(31) &&
-           proves(index,
-                  [&](IntegerRanges &ranges) {
-                    ConstantIntRanges shifted = ranges.get(shift.getLhs());
-                    unsigned width = shifted.smin().getBitWidth(),
-                             left = width - amount.getZExtValue();
-                    return shifted.smin().isSignedIntN(left) && shifted.smax().isSignedIntN(left);
-                  }) &&
-           isAsComputed(shift.getLhs(), depth + 1);
-  }
-  if (auto choice = dyn_cast<arith::SelectOp>(op))
-    return index.getType().isIntOrIndex() || (isAsComputed(choice.getTrueValue(), depth + 1) &&
-                                              isAsComputed(choice.getFalseValue(), depth + 1));
-  // A name of its own is what the program computes, and so is what has no operands.
-  return index.getType().isIntOrIndex() || isa<arith::ConstantOp, RangeOp>(op);
-}
-
-//===----------------------------------------------------------------------===//
 // Coordinates that are not negative
 //===----------------------------------------------------------------------===//
 
 bool BoxFinder::isNonNegativeCoordinate(const ScalarPolynomial &coordinate) {
   auto [fixed, varying] = coordinate.partition(isArgument);
-  if (!require(fixed))
+  if (!proof.require(fixed))
     return refuse("an index may be negative");
   for (const ScalarTerm &term : varying.getTerms()) {
     bool isSure = term.scale > 0 && llvm::all_of(term.factors, [&](const ScalarFactor &factor) {
-                    return factor.isIteration || isIndex(factor.value);
+                    return factor.isIteration || proof.isIndex(factor.value);
                   });
     if (!isSure)
       return refuse("an index may be negative");
@@ -728,7 +528,7 @@ void BoxFinder::collectNarrowIndices(Value pointers) {
     Operation *op = part.getDefiningOp();
     if (auto loop = dyn_cast<scf::ForOp>(op))
       addCarried(loop, cast<OpResult>(part).getResultNumber());
-    else if (isMove(op) || isa<AddPtrOp, arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
+    else if (isSumOrProduct(op))
       parts.insert(op->operand_begin(), op->operand_end());
   }
 }
@@ -759,13 +559,13 @@ bool BoxFinder::moveOut(ScalarPolynomial &coordinate, const ScalarPolynomial &st
     return false;
   // The launch makes no map with a negative stride; the kernel would.
   if (describedBefore && !llvm::all_of(outer.stride.factors, [&](const ScalarFactor &factor) {
-        return isIndex(factor.value);
+        return proof.isIndex(factor.value);
       }))
     return false;
   // No map has a negative stride, so a launch can be asked that its factors are not negative. They
   // often are bounds of loops, too, which then have ranges.
   for (const ScalarFactor &factor : outer.stride.factors)
-    isAtLeast(factor.value, 0);
+    proof.isAtLeast(factor.value, 0);
   coordinate = *coordinate.minus(toPolynomial(term));
   outer.isNarrow = true;
   outers.push_back(std::move(outer));
@@ -791,22 +591,21 @@ static LaunchLimits findLimitsOf(const ScalarPolynomial &polynomial, LaunchLimit
 bool BoxFinder::askForNarrow(const ScalarPolynomial &coordinate, int64_t extent) {
   std::optional<ScalarPolynomial> room =
       ScalarPolynomial(std::numeric_limits<int32_t>::max() - (extent - 1)).minus(coordinate);
-  if (room && isKnownAtLaunch(*room) && require(*room))
+  if (room && isKnownAtLaunch(*room) && proof.require(*room))
     return true;
   for (LaunchLimits::Level level : LaunchLimits::kLevels) {
     LaunchLimits limits = findLimitsOf(coordinate, level);
     IntegerRanges ranges(limits);
     if (!isInRange(coordinate, extent, ranges))
       continue;
-    relyOn(limits);
+    proof.relyOn(limits);
     return true;
   }
   SmallVector<ScalarTerm> others;
   std::optional<std::string> bound =
       room ? writeProgramBound(*room, analysis, others) : std::nullopt;
   if (bound && !bound->empty() && others.empty()) {
-    if (!llvm::is_contained(programBounds, *bound))
-      programBounds.push_back(*bound);
+    proof.requirePrograms(*bound);
     return true;
   }
   return refuse("an index may be beyond 2^31 elements");
@@ -928,8 +727,6 @@ std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
     refuse("it is a single element");
     return std::nullopt;
   }
-  context = type.getContext();
-  kernel = pointers.getParentRegion()->getParentOfType<FuncOp>();
   auto pointer = cast<PointerType>(type.getElementType());
   Type element = pointer.getPointee();
   if (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() < 8) {
@@ -954,7 +751,7 @@ std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
     refuse("the array is not known to begin at a multiple of 16 bytes");
     return std::nullopt;
   }
-  collectAddressParts(pointers);
+  proof.setAddress(pointers);
   collectNarrowIndices(pointers);
   for (int64_t extent : type.getShape())
     dims.push_back({extent, {}, {}, {}, {}});
@@ -1006,11 +803,11 @@ std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
   for (unsigned dim = 0; dim < dims.size(); ++dim)
     if (isLast(dim) && !addDim(dim))
       return std::nullopt;
-  box.conditions.assign(conditions.begin(), conditions.end());
+  box.conditions = proof.getNeeds().conditions;
   box.guards.assign(guards.begin(), guards.end());
   box.parameters.assign(parameters.begin(), parameters.end());
-  box.mostPrograms = mostPrograms;
-  box.programBounds.assign(programBounds.begin(), programBounds.end());
+  box.mostPrograms = proof.getNeeds().mostPrograms;
+  box.programBounds = proof.getNeeds().programBounds;
   return box;
 }
 
@@ -1023,13 +820,11 @@ std::optional<AccessReach> BoxFinder::findReach(Value pointers, Value mask) {
   auto pointer = dyn_cast<PointerType>(getElementTypeOrSelf(pointers.getType()));
   std::optional<LinearForm> form = pointer ? analysis.getLinearForm(pointers) : std::nullopt;
   auto base = form ? dyn_cast_or_null<BlockArgument>(form->base) : BlockArgument();
-  kernel = op->getParentOfType<FuncOp>();
   auto ofBase = base ? dyn_cast<PointerType>(base.getType()) : PointerType();
   if (!ofBase || ofBase.getPointeeBytes() != pointer.getPointeeBytes() ||
       base.getOwner()->getParentOp() != kernel || !kernel.isKernel())
     return std::nullopt;
-  context = pointers.getContext();
-  collectAddressParts(pointers);
+  proof.setAddress(pointers);
   auto begin = [&] {
     dims.clear();
     rest = form->uniform;
@@ -1044,25 +839,19 @@ std::optional<AccessReach> BoxFinder::findReach(Value pointers, Value mask) {
   why = &ignored;
   if (mask && !(readMask(mask, llvm::to_vector(llvm::seq<int>(0, dims.size()))) && placeByMask())) {
     begin();
-    conditions.clear();
-    mostPrograms = 0;
-    programBounds.clear();
+    proof.setNeeds({});
   }
 
   AccessReach reach;
   for (const Dim &dim : dims) {
-    auto conditionsBefore = conditions;
-    auto boundsBefore = programBounds;
-    int64_t mostBefore = mostPrograms;
+    LaunchNeeds before = proof.getNeeds();
     std::optional<ScalarPolynomial> extent =
         dim.upper ? dim.upper->plus(dim.coordinate) : std::nullopt;
     if (extent && (dim.lower || isNonNegativeCoordinate(dim.coordinate))) {
       reach.dims.push_back({describe(*extent), describe(dim.stride), {}});
       continue;
     }
-    conditions = std::move(conditionsBefore);
-    programBounds = std::move(boundsBefore);
-    mostPrograms = mostBefore;
+    proof.setNeeds(std::move(before));
     if (!dim.stride.isZero())
       reach.dims.push_back(
           {getAffineConstantExpr(dim.tileExtent, context), describe(dim.stride), dim.coordinate});
@@ -1072,27 +861,25 @@ std::optional<AccessReach> BoxFinder::findReach(Value pointers, Value mask) {
     reach.dims.push_back({one, one, rest});
   reach.base = base;
   reach.elementBytes = pointer.getPointeeBytes();
-  reach.conditions.assign(conditions.begin(), conditions.end());
-  reach.mostPrograms = mostPrograms;
-  reach.programBounds.assign(programBounds.begin(), programBounds.end());
+  reach.conditions = proof.getNeeds().conditions;
+  reach.mostPrograms = proof.getNeeds().mostPrograms;
+  reach.programBounds = proof.getNeeds().programBounds;
   return reach;
 }
 
 std::optional<MaskBounds> BoxFinder::findMaskBounds(Value pointers, Value mask) {
-  context = pointers.getContext();
-  kernel = op->getParentOfType<FuncOp>();
-  collectAddressParts(pointers);
+  proof.setAddress(pointers);
   auto isNarrow = [](Value part) {
     Type type = getElementTypeOrSelf(part.getType());
     return type.isInteger() && type.getIntOrFloatBitWidth() < 32;
   };
-  if (llvm::any_of(addressParts, isNarrow))
+  if (llvm::any_of(proof.getAddressParts(), isNarrow))
     return std::nullopt;
   for (int64_t extent : getShape(pointers.getType()))
     dims.push_back({extent, {}, {}, {}, {}});
   if (mask && !readMask(mask, llvm::to_vector(llvm::seq<int>(0, dims.size()))))
     return std::nullopt;
-  if (!conditions.empty() || mostPrograms || !programBounds.empty())
+  if (!proof.getNeeds().isEmpty())
     return std::nullopt;
   MaskBounds bounds;
   for (const Dim &dim : dims)

@@ -4,6 +4,7 @@
 // the user can change that op. Which values have one is up to the access analysis alone.
 
 #include "BoxRefusals.h"
+#include "LaunchProof.h"
 
 #include "Access/AccessRules.h"
 
@@ -16,10 +17,7 @@ using namespace tessera::tile;
 static bool isPointer(Type type) { return isa<PointerType>(getElementTypeOrSelf(type)); }
 
 /// True if the form of a result is made of those of all operands that are indices or pointers.
-static bool isMadeOfOperands(Operation *op) {
-  return movesOneTile(op) || isa<arith::ExtSIOp, arith::ExtUIOp, arith::IndexCastOp>(op) ||
-         isa<AddPtrOp, arith::AddIOp, arith::SubIOp, arith::MulIOp, ShiftOp>(op);
-}
+static bool isMadeOfOperands(Operation *op) { return box::isSumOrProduct(op) || isa<ShiftOp>(op); }
 
 static std::string describe(Operation *op, AccessAnalysis &analysis) {
   return llvm::TypeSwitch<Operation *, std::string>(op)

@@ -81,9 +81,9 @@ Trend Walk::getOf(Operation *op) {
   if (isa<tile::DivIntOp, arith::DivSIOp, arith::DivUIOp>(op))
     return scale(of(0), op->getOperand(1));
   auto isInteger = [](Type type) { return type.isIntOrIndex(); };
-  if (tile::keepsElements(op) || (isa<CastOpInterface>(op) &&
-                                  llvm::all_of(op->getOperandTypes(), isInteger) &&
-                                  llvm::all_of(op->getResultTypes(), isInteger)))
+  if (tile::keepsElements(op) ||
+      (isa<CastOpInterface>(op) && llvm::all_of(op->getOperandTypes(), isInteger) &&
+       llvm::all_of(op->getResultTypes(), isInteger)))
     return of(0);
   if (isa<arith::SelectOp>(op))
     return of(0) == Trend::Same ? join(of(1), of(2)) : Trend::Unknown;
