@@ -14,43 +14,6 @@ using namespace mlir;
 
 namespace tessera {
 
-/// Finds two dimensions such that all loads have neighbours along the one and all stores
-/// along the other: blocks of lanes by lanes are transposed in registers then. Takes
-/// them if that is cheaper than `otherwise`.
-void StripNest::chooseTransposition(int64_t widest, double otherwise) {
-  // A block is written out in full.
-  constexpr int64_t kLargestBlock = 16;
-  constexpr unsigned kMostOperations = 40;
-  if (axis || roots.empty() || group.getBody().front().getOperations().size() > kMostOperations)
-    return;
-  for (unsigned from = 0; from < shape.size(); ++from)
-    for (unsigned to = 0; to < shape.size(); ++to) {
-      int64_t count =
-          std::min({widest, kLargestBlock, shape[from] & -shape[from], shape[to] & -shape[to]});
-      if (from == to || count < 4)
-        continue;
-      unsigned accesses = 0;
-      bool fits = true;
-      IndexTuple at(shape.size());
-      at[from].lanes = count;
-      visitRoots(at, [&](Operation *op, ArrayRef<Index> where) {
-        auto lane = getLaneDim(where);
-        bool isRoot = llvm::is_contained(roots, op);
-        ++accesses;
-        fits &= isRoot ? isNeighbour(op, to, count) && !isNeighbour(op, from, count)
-                       : !lane || isNeighbour(op, *lane, count);
-      });
-      double cost = estimateTransposed(count, accesses);
-      if (!fits || cost >= otherwise)
-        continue;
-      laneDim = from;
-      transposedDim = to;
-      lanes = count;
-      unroll = 1;
-      otherwise = cost;
-    }
-}
-
 /// The stored value of a root.
 static Value getStored(Operation *root) {
   return root->getOperand(isa<tile::StoreOp>(root) ? 1 : 0);
