@@ -3,8 +3,7 @@
 #include "IndexMaps.h"
 
 #include "GroupRoots.h"
-#include "tessera/Dialect/Tile/IR/Tile.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 
 #include <map>
 
@@ -22,19 +21,26 @@ constexpr unsigned kMostMaps = 64;
 
 /// One step from the index of a value to that of an operand.
 struct Step {
-  enum Kind { Begin, Expand, Broadcast, Trans, Reshape, Join, Split, Cat, Other } kind;
-  SmallVector<int64_t> data;
+  AffineMap map;           ///< null for an index that is not one of those of the result
+  int64_t number = 0;      ///< what else tells it from others: an operand of several, or anything
+  Operation *op = nullptr; ///< without a map: whose operand it is
+  /// The shapes before and after, if elements keep their order.
+  SmallVector<int64_t> result = {}, source = {};
 
-  bool operator<(const Step &other) const {
-    return std::tie(kind, data) < std::tie(other.kind, other.data);
-  }
+  auto key() const { return std::make_tuple(map.getAsOpaquePointer(), number, op); }
+  bool operator<(const Step &other) const { return key() < other.key(); }
 };
 
-/// Index maps as numbers: each is another one and a step, 0 is the index of the nest.
+/// Index maps as numbers: each is another one and a step, 0 is the index of the nest. Maps of many
+/// steps are not composed, since they would grow exponentially.
 class IndexMaps {
 public:
   /// An index that has nothing to do with that of the nest.
-  unsigned makeFresh() { return intern(0, {Step::Begin, {int64_t(parents.size())}}); }
+  unsigned makeFresh() { return intern(0, {{}, int64_t(parents.size())}); }
+  /// The map to an operand of what is asked for by `map`; none if the operand is not needed.
+  std::optional<unsigned> follow(unsigned map, OpOperand &operand, OpResult result);
+
+private:
   unsigned intern(unsigned parent, Step step) {
     auto [it, isNew] = numbers.try_emplace({parent, step}, parents.size());
     if (isNew) {
@@ -43,89 +49,59 @@ public:
     }
     return it->second;
   }
-  /// The map to an operand of what is asked for by `map`; none if the operand is not needed.
-  std::optional<unsigned> follow(unsigned map, Step step);
+  unsigned merge(unsigned parent, Step step) {
+    return step.map.isIdentity() ? parent : intern(parent, std::move(step));
+  }
 
-private:
   std::map<std::pair<unsigned, Step>, unsigned> numbers;
   SmallVector<unsigned> parents{0};
-  SmallVector<Step> steps{{Step::Begin, {}}};
+  SmallVector<Step> steps{Step()};
 };
 
-std::optional<unsigned> IndexMaps::follow(unsigned map, Step step) {
-  const Step &last = steps[map];
-  unsigned parent = parents[map];
-  // Steps that undo each other leave no trace.
-  if (step.kind == Step::Reshape && last.kind == Step::Reshape) {
-    ArrayRef<int64_t> outer = ArrayRef(last.data).take_until([](int64_t e) { return e < 0; });
-    ArrayRef<int64_t> inner =
-        ArrayRef(step.data).drop_until([](int64_t e) { return e < 0; }).drop_front();
-    if (outer == inner)
-      return parent;
-    SmallVector<int64_t> data(outer);
-    data.push_back(-1);
-    llvm::append_range(data, inner);
-    return intern(parent, {Step::Reshape, data});
+bool movesElements(Operation *op) {
+  std::optional<tile::Motion> motion = tile::getMotion(op);
+  return motion == tile::Motion::Dimensions || motion == tile::Motion::Renumbers;
+}
+
+std::optional<unsigned> IndexMaps::follow(unsigned map, OpOperand &operand, OpResult result) {
+  Operation *op = operand.getOwner();
+  unsigned number = operand.getOperandNumber();
+  if (!movesElements(op))
+    return intern(map, {{}, number, op});
+  Step last = steps[map], step{tile::getSourceMap(operand, result.getResultNumber()), number};
+  if (isa<tile::ReshapeOp>(op)) {
+    step.result.assign(tile::getShape(result.getType()).begin(),
+                       tile::getShape(result.getType()).end());
+    step.source.assign(tile::getShape(operand.get().getType()).begin(),
+                       tile::getShape(operand.get().getType()).end());
   }
-  if (step.kind == Step::Trans && last.kind == Step::Trans) {
-    SmallVector<int64_t> order =
-        llvm::map_to_vector(last.data, [&](int64_t dim) { return step.data[dim]; });
-    if (llvm::equal(order, llvm::seq<int64_t>(0, order.size())))
-      return parent;
-    return intern(parent, {Step::Trans, order});
-  }
-  if (step.kind == Step::Join && last.kind == Step::Split) {
-    if (step.data == last.data)
-      return parent;
+  if (!last.map)
+    return intern(map, std::move(step));
+  // The operand may be known, of several.
+  AffineExpr which = cast<tile::MoveOpInterface>(op).getSourceOperand();
+  auto known = dyn_cast<AffineConstantExpr>(which.replaceDims(last.map.getResults()));
+  if (known && known.getValue() != number)
     return std::nullopt;
+  // Steps that undo each other leave no trace.
+  bool isOrdered = !last.result.empty() && !step.result.empty();
+  if (isOrdered) {
+    step.map = tile::getReshapeMap(step.source, last.result, op->getContext());
+    step.result = last.result;
+    return merge(parents[map], std::move(step));
   }
-  return intern(map, std::move(step));
+  AffineMap both = step.map.compose(last.map);
+  if (!known || !both.isProjectedPermutation(/*allowZeroInResults=*/true))
+    return intern(map, std::move(step));
+  return merge(parents[map], {both, last.number});
 }
 
 /// The maps by which a value is asked for, with the part of its elements that each asks for.
 using Uses = SmallVector<std::pair<unsigned, double>, 4>;
 
-/// The step to an operand, and how much more often its elements are computed.
-std::pair<Step, double> getStep(OpOperand &operand, unsigned resultNumber) {
-  Operation *op = operand.getOwner();
-  auto number = int64_t(operand.getOperandNumber());
-  return TypeSwitch<Operation *, std::pair<Step, double>>(op)
-      .Case([&](tile::ExpandDimsOp expand) {
-        return std::make_pair(Step{Step::Expand, {int64_t(expand.getAxis())}}, 1.0);
-      })
-      .Case([&](tile::BroadcastOp) {
-        ArrayRef<int64_t> shape = tile::getShape(operand.get().getType());
-        return std::make_pair(Step{Step::Broadcast, SmallVector<int64_t>(shape)}, 1.0);
-      })
-      .Case([&](tile::TransOp trans) {
-        auto order = llvm::map_to_vector(trans.getOrder(), [](int32_t d) { return int64_t(d); });
-        return std::make_pair(Step{Step::Trans, SmallVector<int64_t>(order)}, 1.0);
-      })
-      .Case([&](tile::ReshapeOp reshape) {
-        SmallVector<int64_t> shapes(tile::getShape(reshape.getType()));
-        shapes.push_back(-1);
-        llvm::append_range(shapes, tile::getShape(operand.get().getType()));
-        return std::make_pair(Step{Step::Reshape, shapes}, 1.0);
-      })
-      .Case([&](tile::SplitOp) {
-        return std::make_pair(Step{Step::Split, {int64_t(resultNumber)}}, 0.5);
-      })
-      // If the index is not known, both sides are computed and one is selected.
-      .Case([&](tile::JoinOp) { return std::make_pair(Step{Step::Join, {number}}, 2.0); })
-      .Case([&](tile::CatOp cat) {
-        ArrayRef<int64_t> first = tile::getShape(cat.getLhs().getType());
-        int64_t border = first[cat.getAxis()];
-        return std::make_pair(Step{Step::Cat, {int64_t(cat.getAxis()), border, number}}, 2.0);
-      })
-      .Default([&](Operation *) {
-        auto address = int64_t(reinterpret_cast<intptr_t>(op));
-        return std::make_pair(Step{Step::Other, {address, number}}, 1.0);
-      });
-}
-
-bool movesElements(Operation *op) {
-  std::optional<tile::Motion> motion = tile::getMotion(op);
-  return motion == tile::Motion::Dimensions || motion == tile::Motion::Renumbers;
+/// How much more often the elements of an operand are computed than those of a result. If an index
+/// does not say which of several operands it is, all of them are computed and one is selected.
+double getPart(Operation *op) {
+  return movesElements(op) ? double(op->getNumOperands()) / op->getNumResults() : 1;
 }
 
 } // namespace
@@ -173,9 +149,8 @@ SmallVector<Value> findRecomputed(ArrayRef<Operation *> ops, ArrayRef<Value> roo
             note(source, map, part);
             continue;
           }
-          auto [step, factor] = getStep(operand, result.getResultNumber());
-          if (std::optional<unsigned> next = maps.follow(map, std::move(step)))
-            note(source, *next, part * factor);
+          if (std::optional<unsigned> next = maps.follow(map, operand, result))
+            note(source, *next, part * getPart(op));
         }
       }
     }

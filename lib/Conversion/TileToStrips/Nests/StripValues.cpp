@@ -255,29 +255,24 @@ Lanes StripValues::computeMoved(Value value, ArrayRef<Index> index) {
     }
     return computeRunByRun(value, index, length);
   }
-  if (auto split = dyn_cast<tile::SplitOp>(op)) {
-    IndexTuple moved(index);
-    moved.push_back({{}, cast<OpResult>(value).getResultNumber(), 1, 0});
-    return evaluate(split.getSource(), moved);
-  }
+  // A dimension of the source has an index of the result, or one that `entry` says.
+  unsigned number = cast<OpResult>(value).getResultNumber();
+  auto evaluateSide = [&](unsigned side, Index entry) {
+    AffineMap map = tile::getSourceMap(op->getOpOperand(side), number);
+    return evaluate(op->getOperand(side), tile::pullBack(map, index, entry));
+  };
+  if (isa<tile::SplitOp>(op))
+    return evaluateSide(0, {{}, number, 1, 0});
   // Two sources: the index along one dimension says which.
-  unsigned axis = index.size() - 1;
+  AffineExpr which = cast<tile::MoveOpInterface>(op).getSourceOperand();
   int64_t border = 1;
-  if (auto cat = dyn_cast<tile::CatOp>(op)) {
-    axis = cat.getAxis();
-    border = tile::getShape(cat.getLhs().getType())[axis];
+  if (auto quotient = dyn_cast<AffineBinaryOpExpr>(which)) {
+    which = quotient.getLHS();
+    border = cast<AffineConstantExpr>(quotient.getRHS()).getValue();
   }
-  Index along = index[axis];
+  Index along = index[cast<AffineDimExpr>(which).getPosition()];
   if (along.lanes > 1 && border % along.lanes != 0)
     return computeRunByRun(value, index, std::gcd(border, along.lanes));
-  auto evaluateSide = [&](unsigned side, Index entry) {
-    IndexTuple moved(index);
-    if (isa<tile::CatOp>(op))
-      moved[axis] = entry;
-    else
-      moved.erase(moved.begin() + axis);
-    return evaluate(op->getOperand(side), moved);
-  };
   if (!along.value) {
     bool first = along.offset < border;
     Index entry = along;

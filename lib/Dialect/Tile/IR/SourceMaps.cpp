@@ -12,11 +12,12 @@ namespace {
 
 /// The index of a result, as expressions.
 struct ResultIndex {
-  ResultIndex(Value result)
-      : context(result.getContext()), rank(getShape(result.getType()).size()) {
+  ResultIndex(unsigned rank, MLIRContext *context) : context(context), rank(rank) {
     for (unsigned dim = 0; dim < rank; ++dim)
       index.push_back(getAffineDimExpr(dim, context));
   }
+  explicit ResultIndex(Value result)
+      : ResultIndex(getShape(result.getType()).size(), result.getContext()) {}
 
   AffineExpr constant(int64_t value) const { return getAffineConstantExpr(value, context); }
   AffineExpr all() const { return getAffineSymbolExpr(0, context); }
@@ -74,9 +75,9 @@ AffineMap TransOp::getSourceMap(unsigned, unsigned) {
 
 /// Groups of neighbouring dimensions that hold as many elements in both shapes are renumbered
 /// separately, so that a dimension that stays as it is has a plain index.
-AffineMap ReshapeOp::getSourceMap(unsigned, unsigned) {
-  ResultIndex to(getResult());
-  ArrayRef<int64_t> from = getShape(getSource().getType()), shape = getShape(getType());
+AffineMap tile::getReshapeMap(ArrayRef<int64_t> from, ArrayRef<int64_t> shape,
+                              MLIRContext *context) {
+  ResultIndex to(shape.size(), context);
   SmallVector<AffineExpr> source(from.size(), to.constant(0));
   unsigned f = 0, t = 0;
   while (f < from.size() || t < shape.size()) {
@@ -109,6 +110,10 @@ AffineMap ReshapeOp::getSourceMap(unsigned, unsigned) {
     }
   }
   return to.mapTo(source);
+}
+
+AffineMap ReshapeOp::getSourceMap(unsigned, unsigned) {
+  return getReshapeMap(getSource().getType().getShape(), getType().getShape(), getContext());
 }
 
 AffineMap JoinOp::getSourceMap(unsigned, unsigned) {

@@ -22,6 +22,11 @@ std::optional<unsigned> getSourceDim(mlir::AffineMap map, unsigned dim);
 /// another index.
 std::optional<unsigned> getResultDim(mlir::AffineMap map, unsigned dim);
 
+/// The source map of a reshape from one shape to another one: both have the same elements in
+/// row-major order. Dimensions that stay as they are have plain indices.
+mlir::AffineMap getReshapeMap(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to,
+                              mlir::MLIRContext *context);
+
 /// True if the op moves whole dimensions or none at all, and so all elements of one tile.
 bool movesDimensions(mlir::Operation *op);
 
