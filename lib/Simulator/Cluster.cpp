@@ -38,14 +38,14 @@ std::pair<unsigned, unsigned> Cluster::countArrived() const {
   for (const auto &cta : ctas)
     for (const auto &warp : cta->warps)
       if (warp->state != WarpState::Done) {
-        arrived += __builtin_popcount(warp->cameToCluster);
+        arrived += __builtin_popcount(warp->arrival.lanes);
         expected += kLanes;
       }
   return {arrived, expected};
 }
 
 void Cluster::arrive(Warp &warp, const Instr &instr, Lanes lanes, bool isRelaxed) {
-  if (warp.hasMetCluster || (warp.cameToCluster & lanes) != 0)
+  if (warp.arrival.isComplete || (warp.arrival.lanes & lanes) != 0)
     machine.report(FindingKind::Divergence, instr, warp, __builtin_ctz(lanes), 0,
                    "comes to the barrier of the cluster twice, and has not waited there between");
   Times &times = arriving[warp.cta.rank];
@@ -59,8 +59,8 @@ void Cluster::arrive(Warp &warp, const Instr &instr, Lanes lanes, bool isRelaxed
       barrier.publishedIn = phase;
   if (!isRelaxed)
     warp.tick();
-  warp.wasRelaxed = isRelaxed;
-  warp.cameToCluster |= lanes;
+  warp.arrival.isRelaxed = isRelaxed;
+  warp.arrival.lanes |= lanes;
   auto [arrived, expected] = countArrived();
   if (arrived == expected)
     completePhase();
@@ -75,19 +75,19 @@ void Cluster::completePhase() {
     for (const auto &warp : cta->warps) {
       if (warp->state == WarpState::Done)
         continue;
-      warp->cameToCluster = 0;
-      warp->hasMetCluster = true;
+      warp->arrival.lanes = 0;
+      warp->arrival.isComplete = true;
       if (warp->state == WarpState::AtClusterBarrier) {
         warp->state = WarpState::Runnable;
-        wait(*warp, *warp->waitsAt, kAllLanes);
+        wait(*warp, *warp->wait.at, kAllLanes);
       }
     }
 }
 
 void Cluster::wait(Warp &warp, const Instr &instr, Lanes lanes) {
-  warp.waitsAt = &instr;
-  if (!warp.hasMetCluster) {
-    if (warp.cameToCluster) {
+  warp.wait.at = &instr;
+  if (!warp.arrival.isComplete) {
+    if (warp.arrival.lanes) {
       warp.state = WarpState::AtClusterBarrier;
       return;
     }
@@ -95,12 +95,12 @@ void Cluster::wait(Warp &warp, const Instr &instr, Lanes lanes) {
                    "waits at the barrier of the cluster, to which it has not come");
     return;
   }
-  warp.hasMetCluster = false;
-  warp.waitsAt = nullptr;
+  warp.arrival.isComplete = false;
+  warp.wait.at = nullptr;
   ++warp.times.clusterPhases;
   for (const auto &cta : ctas)
     acquire(warp.times, warp.cta.number, released[cta->rank], cta->number);
-  if (!warp.wasRelaxed)
+  if (!warp.arrival.isRelaxed)
     warp.meetLanes();
 }
 

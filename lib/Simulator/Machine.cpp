@@ -49,9 +49,9 @@ void Warp::pushFrame(const Code &code, Lanes lanes, const Instr *call) {
   if (rows.size() < frame.firstRow + code.numRegisters)
     rows.resize(frame.firstRow + code.numRegisters);
   // A thread's memory is its first frames': there is no recursion of functions with memory.
-  if (localBytes < code.localBytes) {
-    localBytes = code.localBytes;
-    localMemory.assign(kLanes * localBytes, 0xcd);
+  if (localMemory.threadBytes < code.localBytes) {
+    localMemory.threadBytes = code.localBytes;
+    localMemory.bytes.assign(kLanes * localMemory.threadBytes, 0xcd);
   }
   frames.push_back(frame);
 }
@@ -104,7 +104,7 @@ static Lanes lanesWhere(const uint64_t *values) {
 }
 
 void Warp::run(unsigned accesses) {
-  isSpinning = repeats = false;
+  wait.isSpinning = wait.repeats = false;
   unsigned budget = 20000;
   while (!frames.empty() && state == WarpState::Runnable) {
     Frame &frame = frames.back();
@@ -114,8 +114,8 @@ void Warp::run(unsigned accesses) {
       Lanes holds = lanesWhere(row(instr.predicate));
       lanes &= instr.isNegated ? ~holds : holds;
     }
-    ++machine.instructions;
-    machine.laneOperations += __builtin_popcount(lanes);
+    ++machine.work.instructions;
+    machine.work.laneOperations += __builtin_popcount(lanes);
     switch (instr.flow) {
     case Flow::Next:
       if (lanes)
@@ -125,7 +125,7 @@ void Warp::run(unsigned accesses) {
     case Flow::Memory:
       if (lanes)
         instr.run(*this, instr, lanes);
-      if (repeats)
+      if (wait.repeats)
         break;
       ++frame.pc;
       if (accesses-- == 0)
@@ -149,7 +149,7 @@ void Warp::run(unsigned accesses) {
       returnFrom(instr);
       break;
     }
-    if (isSpinning || --budget == 0)
+    if (wait.isSpinning || --budget == 0)
       return;
   }
 }
@@ -258,14 +258,14 @@ void Cta::arrive(Warp &warp, unsigned number, unsigned expected, bool waits) {
   if (waits) {
     warp.meetLanes();
     warp.state = WarpState::AtBarrier;
-    warp.barrier = number;
+    warp.wait.barrier = number;
     barrier.waiting.push_back(&warp);
   }
   if (barrier.arrived < expected)
     return;
   for (Warp *waiting : barrier.waiting) {
     waiting->state = WarpState::Runnable;
-    waiting->waitsAt = nullptr;
+    waiting->wait.at = nullptr;
     waiting->times.join(barrier.times);
   }
   barrier = Barrier();
@@ -285,9 +285,9 @@ Machine::Machine(const Image &image, const Code &kernel, std::array<int32_t, 3> 
                  const SimulatorOptions &options)
     : image(image), kernel(kernel), grid(grid), cluster(cluster),
       clusterSize(static_cast<unsigned>(cluster[0] * cluster[1] * cluster[2])), numWarps(numWarps),
-      entryRegisters(entryRegisters), options(options), tensorMaps(std::move(maps)), args(values),
-      regions(options.memory), random(options.seed) {
-  for (const TensorMap &map : tensorMaps)
+      entryRegisters(entryRegisters), options(options), tensorMaps{std::move(maps), {}, {}},
+      args(values), regions(options.memory), random(options.seed) {
+  for (const TensorMap &map : tensorMaps.given)
     args.push_back(reinterpret_cast<uint64_t>(&map));
   if (!regions.empty())
     for (const std::string &data : image.data) {
@@ -423,15 +423,15 @@ bool Machine::runSome(Cluster &cluster) {
   cluster.stepEngines(/*isStuck=*/cluster.idleRuns > 4 * runnable.size());
   Warp &warp = *runnable[drawBits() % runnable.size()];
   warp.run(static_cast<unsigned>(drawBits() % 16));
-  cluster.idleRuns = warp.isSpinning ? cluster.idleRuns + 1 : 0;
+  cluster.idleRuns = warp.wait.isSpinning ? cluster.idleRuns + 1 : 0;
   // All warps have been scheduled many times over, and no copy is in flight.
   if (cluster.idleRuns > 1000 * runnable.size() && cluster.copies.empty()) {
     reportDeadlock(cluster);
     return false;
   }
-  if (instructions > options.maxInstructions)
+  if (work.instructions > options.maxInstructions)
     throw UserError("E068", llvm::formatv("kernel '{0}' has not ended after {1} instructions",
-                                          kernel.name, instructions));
+                                          kernel.name, work.instructions));
   return true;
 }
 
@@ -447,12 +447,12 @@ void Machine::reportDeadlock(Cluster &cluster) {
         ended += (ended.empty() ? "" : ", ") + std::to_string(warp->id);
     for (const auto &warp : cta->warps) {
       std::string message;
-      if (warp->state == WarpState::Runnable && warp->isSpinning) {
-        message = llvm::formatv("warp {0} waits for {1}", warp->id, warp->waitsFor);
+      if (warp->state == WarpState::Runnable && warp->wait.isSpinning) {
+        message = llvm::formatv("warp {0} waits for {1}", warp->id, warp->wait.reason);
       } else if (warp->state == WarpState::AtBarrier) {
-        const Barrier &barrier = cta->barriers[warp->barrier];
+        const Barrier &barrier = cta->barriers[warp->wait.barrier];
         message = llvm::formatv("warp {0} waits at barrier {1}, where {2} of {3} warps have come",
-                                warp->id, warp->barrier, barrier.arrived, barrier.expected);
+                                warp->id, warp->wait.barrier, barrier.arrived, barrier.expected);
         if (!ended.empty())
           message += "; warps that have ended: " + ended;
       } else if (warp->state == WarpState::AtClusterBarrier) {
@@ -465,7 +465,7 @@ void Machine::reportDeadlock(Cluster &cluster) {
       }
       if (!endedBlocks.empty())
         message += "; blocks that have ended: " + endedBlocks;
-      report(FindingKind::Deadlock, *warp->waitsAt, *warp, 0, 0, std::move(message));
+      report(FindingKind::Deadlock, *warp->wait.at, *warp, 0, 0, std::move(message));
     }
   }
 }
@@ -474,7 +474,7 @@ void Machine::report(FindingKind kind, const Instr &instr, const Warp &warp, int
                      uint64_t address, std::string message) {
   if (reportAgain(kind, instr))
     return;
-  known[{kind, instr.number}] = findings.size();
+  observations.findingOf[{kind, instr.number}] = observations.findings.size();
   Finding finding;
   finding.kind = kind;
   finding.kernel = kernel.name;
@@ -488,14 +488,14 @@ void Machine::report(FindingKind kind, const Instr &instr, const Warp &warp, int
     finding.element = static_cast<int64_t>((address - region->begin) / region->elementBytes);
   }
   finding.message = std::move(message);
-  findings.push_back(std::move(finding));
+  observations.findings.push_back(std::move(finding));
 }
 
 bool Machine::reportAgain(FindingKind kind, const Instr &instr) {
-  auto found = known.find({kind, instr.number});
-  if (found == known.end())
+  auto found = observations.findingOf.find({kind, instr.number});
+  if (found == observations.findingOf.end())
     return false;
-  ++findings[found->second].count;
+  ++observations.findings[found->second].count;
   return true;
 }
 
@@ -526,7 +526,7 @@ const char *Machine::checkGlobal(uint64_t address, uint64_t size, bool isWrite) 
 
 void Machine::noteShared(const Instr &instr, const char *name, unsigned wavefronts,
                          unsigned ideal) {
-  auto &[op, access] = sharedAccesses[instr.number];
+  auto &[op, access] = observations.sharedAccesses[instr.number];
   op = instr.op;
   access.instruction = name;
   ++access.executions;
@@ -536,15 +536,15 @@ void Machine::noteShared(const Instr &instr, const char *name, unsigned wavefron
 
 SimulatorReport Machine::takeReport() {
   SimulatorReport result;
-  result.findings = std::move(findings);
+  result.findings = std::move(observations.findings);
   std::map<uint32_t, SharedAccess> ordered;
-  for (auto &[number, entry] : sharedAccesses) {
+  for (auto &[number, entry] : observations.sharedAccesses) {
     entry.second.location = describeLocation(entry.first);
     ordered[number] = std::move(entry.second);
   }
   for (auto &[number, access] : ordered)
     result.sharedAccesses.push_back(std::move(access));
-  result.instructions = instructions;
-  result.laneOperations = laneOperations;
+  result.instructions = work.instructions;
+  result.laneOperations = work.laneOperations;
   return result;
 }

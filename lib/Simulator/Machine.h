@@ -60,6 +60,34 @@ struct MadeTensorMap {
 
 enum class WarpState : uint8_t { Runnable, AtBarrier, AtClusterBarrier, Done };
 
+/// The reason why a warp waits.
+struct WarpWait {
+  bool isSpinning = false;   ///< its last try to wait has failed
+  bool repeats = false;      ///< it is to do the same instruction again
+  const Instr *at = nullptr; ///< the barrier, or the instruction at which it spins
+  const char *reason = "";   ///< why it spins
+  unsigned barrier = 0;
+};
+
+/// A warp's arrival at the barrier of its cluster.
+struct ClusterArrival {
+  Lanes lanes = 0;         ///< that have arrived and not waited
+  bool isComplete = false; ///< all warps of the cluster have arrived since
+  bool isRelaxed = false;  ///< it orders no memory
+};
+
+/// Pieces of 16 bytes of shared memory that dots in flight read.
+struct MatrixReads {
+  std::vector<uint64_t> open; ///< by dots that are in no group yet
+  std::deque<std::vector<uint64_t>> groups;
+};
+
+/// The local memory of a warp's threads, one thread after another.
+struct LocalMemory {
+  uint64_t threadBytes = 0;
+  std::vector<uint8_t> bytes;
+};
+
 class Warp {
 public:
   Warp(Machine &machine, Cta &cta, unsigned id, const Code &kernel, llvm::ArrayRef<uint64_t> args);
@@ -89,7 +117,7 @@ public:
   /// The number of this execution of an instruction.
   uint32_t countExecution(const Instr &instr);
   uint8_t *local(unsigned lane, uint64_t offset) {
-    return localMemory.data() + lane * localBytes + offset;
+    return localMemory.bytes.data() + lane * localMemory.threadBytes + offset;
   }
   /// Reports a finding unless all 32 lanes take part.
   bool checkWhole(const Instr &instr, Lanes lanes, const char *what);
@@ -98,28 +126,19 @@ public:
   Cta &cta;
   const unsigned id;
   WarpState state = WarpState::Runnable;
-  bool isSpinning = false;        ///< its last try to wait has failed
-  bool repeats = false;           ///< it is to do the same instruction again
-  const Instr *waitsAt = nullptr; ///< the barrier, or what it spins at
-  const char *waitsFor = "";      ///< what it spins for
-  unsigned barrier = 0;
+  WarpWait wait;
   Times times;
   Clock lanesMet = 0;
-  /// Lanes that have come to the barrier of the cluster and not waited there.
-  Lanes cameToCluster = 0;
-  bool hasMetCluster = false; ///< all have come since
-  bool wasRelaxed = false;    ///< it came to order no memory
+  ClusterArrival arrival;
   /// The release of a later relaxed write, and the acquire of a later fence.
   std::shared_ptr<const Release> fenced;
   std::vector<std::shared_ptr<const Release>> seen;
-  uint64_t localBytes = 0;
+  LocalMemory localMemory;
   std::array<LaneCopies, kLanes> copies;
   std::array<LaneStores, kLanes> stores;
   /// Registers of a thread.
   unsigned registers = 0;
-  /// Pieces of 16 bytes of shared memory that dots are being made of.
-  std::vector<uint64_t> openReads;
-  std::deque<std::vector<uint64_t>> readGroups;
+  MatrixReads matrixReads;
 
 private:
   void pushFrame(const Code &code, Lanes lanes, const Instr *call);
@@ -132,7 +151,6 @@ private:
   std::vector<Row> rows;
   llvm::SmallVector<Frame, 2> frames;
   std::vector<Row> scratch;
-  std::vector<uint8_t> localMemory;
   std::vector<uint32_t> executions;
 };
 
@@ -199,6 +217,28 @@ private:
   std::map<std::tuple<uint32_t, unsigned, unsigned>, Visit> visits;
 };
 
+/// The tensor maps of a launch.
+struct TensorMaps {
+  /// Those of the launch, in the order of the kernel's arguments.
+  std::vector<TensorMap> given;
+  /// Those that programs make, by address.
+  std::map<uint64_t, MadeTensorMap> made;
+  /// All that programs have made. A copy may still use one that has been replaced.
+  std::deque<TensorMap> everMade;
+};
+
+struct ExecutedWork {
+  uint64_t instructions = 0, laneOperations = 0;
+};
+
+/// The findings and counts of a report.
+struct Observations {
+  std::vector<Finding> findings;
+  /// The index of a finding, by its kind and the number of the instruction.
+  std::map<std::pair<FindingKind, uint32_t>, size_t> findingOf;
+  llvm::DenseMap<uint32_t, std::pair<mlir::Operation *, SharedAccess>> sharedAccesses;
+};
+
 class Machine {
 public:
   /// `grid` and `cluster` are in blocks.
@@ -238,13 +278,8 @@ public:
   const unsigned numWarps;
   const unsigned entryRegisters; ///< of a thread
   const SimulatorOptions &options;
-  /// In the order of the kernel's arguments.
-  const std::vector<TensorMap> tensorMaps;
-  /// Those that programs make, by address, and all that there have been: a copy may still go
-  /// on by one that there is no more.
-  std::map<uint64_t, MadeTensorMap> madeMaps;
-  std::deque<TensorMap> mapsMade;
-  uint64_t instructions = 0, laneOperations = 0;
+  TensorMaps tensorMaps;
+  ExecutedWork work;
   std::string printed; ///< the line that a kernel is printing
   /// Null if global memory is not watched.
   std::unique_ptr<GlobalShadow> shadow;
@@ -258,9 +293,7 @@ private:
   std::vector<uint64_t> args;
   std::vector<MemoryRegion> regions;
   std::mt19937_64 random;
-  std::map<std::pair<FindingKind, uint32_t>, size_t> known;
-  std::vector<Finding> findings;
-  llvm::DenseMap<uint32_t, std::pair<mlir::Operation *, SharedAccess>> sharedAccesses;
+  Observations observations;
   std::vector<const Instr *> instrs; ///< by number
   /// Pending copies of programs that have ended; the launch waits for them.
   std::vector<std::shared_ptr<BulkStore>> leftStores;

@@ -133,17 +133,17 @@ void publish(Warp &warp, const Instr &instr, Lanes lanes) {
   std::optional<TensorMap> map = read(warp, instr, made.bytes.data(), to);
   if (!map)
     return;
-  warp.machine.mapsMade.push_back(*map);
-  made.map = &warp.machine.mapsMade.back();
-  warp.machine.madeMaps[to] = made;
+  warp.machine.tensorMaps.everMade.push_back(*map);
+  made.map = &warp.machine.tensorMaps.everMade.back();
+  warp.machine.tensorMaps.made[to] = made;
 }
 
 /// From here on, a program finds the made map at the address.
 void fence(Warp &warp, const Instr &instr, Lanes lanes) {
   const uint64_t *addresses = warp.in(instr, 0);
   forEachLane(lanes, [&](unsigned lane) {
-    if (auto found = warp.machine.madeMaps.find(addresses[lane]);
-        found != warp.machine.madeMaps.end())
+    if (auto found = warp.machine.tensorMaps.made.find(addresses[lane]);
+        found != warp.machine.tensorMaps.made.end())
       found->second.known.insert(warp.cta.number);
   });
 }
@@ -152,8 +152,8 @@ void fence(Warp &warp, const Instr &instr, Lanes lanes) {
 
 const TensorMap *simulator::findMadeMap(Warp &warp, const Instr &instr, unsigned lane,
                                         uint64_t address) {
-  auto found = warp.machine.madeMaps.find(address);
-  if (found == warp.machine.madeMaps.end())
+  auto found = warp.machine.tensorMaps.made.find(address);
+  if (found == warp.machine.tensorMaps.made.end())
     return nullptr;
   const MadeTensorMap &made = found->second;
   auto report = [&](const char *what) {

@@ -65,11 +65,11 @@ uint8_t *simulator::resolve(Warp &warp, const Instr &instr, unsigned lane, uint6
                        data);
     return nullptr;
   case Space::Local:
-    if (address + size <= warp.localBytes)
+    if (address + size <= warp.localMemory.threadBytes)
       return warp.local(lane, address);
     warp.machine.report(FindingKind::OutOfBounds, instr, warp, thread, address,
                         llvm::formatv("{0} {1} bytes at {2} of its own memory, which has {3}", verb,
-                                      size, address, warp.localBytes));
+                                      size, address, warp.localMemory.threadBytes));
     return nullptr;
   case Space::Generic:
   case Space::Global:
@@ -123,7 +123,7 @@ static void noteBanks(Warp &warp, const Instr &instr, Lanes lanes, const uint64_
 
 /// Which memory bytes are of that were found: a thread's own, shared or global.
 static Space findSpace(Warp &warp, const uint8_t *at) {
-  if (warp.localBytes && at >= warp.local(0, 0) && at < warp.local(kLanes, 0))
+  if (warp.localMemory.threadBytes && at >= warp.local(0, 0) && at < warp.local(kLanes, 0))
     return Space::Local;
   for (const auto &cta : warp.cta.cluster.ctas)
     if (at >= cta->shared.data(0) && at < cta->shared.data(0) + cta->shared.size())

@@ -72,7 +72,7 @@ Box findBox(Warp &warp, const Instr &instr, unsigned lane, unsigned first, size_
             uint64_t address) {
   Box box;
   uint64_t where = warp.in(instr, first)[lane];
-  for (const TensorMap &map : warp.machine.tensorMaps)
+  for (const TensorMap &map : warp.machine.tensorMaps.given)
     if (reinterpret_cast<uint64_t>(&map) == where)
       box.map = &map;
   if (!box.map)

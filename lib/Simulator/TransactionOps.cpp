@@ -226,10 +226,10 @@ void tryWait(Warp &warp, const Instr &instr, Lanes lanes) {
   });
   if (allOver)
     return;
-  warp.isSpinning = true;
-  warp.waitsAt = &instr;
-  warp.waitsFor = "a barrier in shared memory whose phase never ends";
-  warp.repeats = !result;
+  warp.wait.isSpinning = true;
+  warp.wait.at = &instr;
+  warp.wait.reason = "a barrier in shared memory whose phase never ends";
+  warp.wait.repeats = !result;
 }
 
 } // namespace

@@ -383,9 +383,9 @@ void setRegisters(Warp &warp, const Instr &instr, Lanes lanes) {
     return;
   }
   if (isMore && (wanted - warp.registers) * kLanes > warp.cta.freeRegisters) {
-    warp.isSpinning = warp.repeats = true;
-    warp.waitsAt = &instr;
-    warp.waitsFor = "registers that nobody gives up";
+    warp.wait.isSpinning = warp.wait.repeats = true;
+    warp.wait.at = &instr;
+    warp.wait.reason = "registers that nobody gives up";
     return;
   }
   warp.cta.freeRegisters += (warp.registers - wanted) * kLanes;
@@ -403,7 +403,7 @@ void simulator::runBarrier(Warp &warp, const Instr &instr, Lanes lanes) {
   if (threads % kLanes != 0 || number > 15)
     warp.machine.report(FindingKind::Divergence, instr, warp, static_cast<int>(lane), 0,
                         llvm::formatv("barrier {0} of {1} threads", number, threads));
-  warp.waitsAt = &instr;
+  warp.wait.at = &instr;
   warp.cta.arrive(warp, number, std::max(1u, threads / kLanes), instr.immediate == 0);
 }
 

@@ -134,7 +134,7 @@ void multiply(Warp &warp, const Instr &instr, Lanes lanes) {
     for (unsigned k = 0; k < wgmma.k; ++k)
       b[column * wgmma.k + k] =
           reader.read(descriptor.find(column, k, bytes, wgmma.isBKMajor), wgmma.b);
-  reader.keep(warp.openReads);
+  reader.keep(warp.matrixReads.open);
 
   bool adds = warp.row(wgmma.adds)[0] & 1;
   double sign = wgmma.negatesA != wgmma.negatesB ? -1 : 1;
@@ -165,17 +165,17 @@ void multiply(Warp &warp, const Instr &instr, Lanes lanes) {
 }
 
 void commitGroup(Warp &warp, const Instr &, Lanes) {
-  warp.readGroups.push_back(std::move(warp.openReads));
-  warp.openReads.clear();
+  warp.matrixReads.groups.push_back(std::move(warp.matrixReads.open));
+  warp.matrixReads.open.clear();
 }
 
 /// All but the last `immediate` groups are waited for.
 void waitForGroups(Warp &warp, const Instr &instr, Lanes lanes) {
   warp.checkWhole(instr, lanes, "a wait for wgmma");
-  while (warp.readGroups.size() > static_cast<size_t>(instr.immediate)) {
-    for (uint64_t piece : warp.readGroups.front())
+  while (warp.matrixReads.groups.size() > static_cast<size_t>(instr.immediate)) {
+    for (uint64_t piece : warp.matrixReads.groups.front())
       warp.cta.shared.endRead(piece, warp.accessor(kLanes));
-    warp.readGroups.pop_front();
+    warp.matrixReads.groups.pop_front();
   }
   warp.tick(); // what was read is over for all of its lanes
 }

@@ -37,11 +37,9 @@ EXCEPTIONS = {
     "GPUMachine": RECORD,
     "KernelExpander": "issue 48: expands from phases and ring protocols",
     "KernelMetadata": RECORD,
-    "Machine": "issue 44: the simulator's machine, with memory and launches",
     "ScheduledLoop": "issue 48: phases and ring protocols",
     "Specializer": "issue 48: one planner",
     "TileBuilder": "issue 44: the front end's ops, one method each",
-    "Warp": "issue 44: registers, and the state of asynchronous copies",
 }
 
 
