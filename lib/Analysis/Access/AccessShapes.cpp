@@ -125,22 +125,12 @@ AccessForm Transfer::reshape(ReshapeOp op) {
   result.base = source.base;
   result.uniform = source.uniform;
   llvm::fill(result.runDivisibility, ofElements);
-  unsigned f = 0, t = 0;
-  while (f < from.size() || t < to.size()) {
-    // The least groups of dimensions that hold as many elements, less extents of 1.
-    unsigned firstFrom = f, firstTo = t;
-    int64_t fromCount = f < from.size() ? from[f++] : 1, toCount = t < to.size() ? to[t++] : 1;
-    while (fromCount != toCount) {
-      if (fromCount < toCount)
-        fromCount *= from[f++];
-      else
-        toCount *= to[t++];
-    }
+  for (ReshapeGroup group : getReshapeGroups(from, to)) {
     SmallVector<unsigned> fromDims, toDims;
-    for (unsigned dim = firstFrom; dim < f; ++dim)
+    for (unsigned dim = group.fromBegin; dim < group.fromEnd; ++dim)
       if (from[dim] != 1)
         fromDims.push_back(dim);
-    for (unsigned dim = firstTo; dim < t; ++dim)
+    for (unsigned dim = group.toBegin; dim < group.toEnd; ++dim)
       if (to[dim] != 1)
         toDims.push_back(dim);
     if (fromDims.empty())

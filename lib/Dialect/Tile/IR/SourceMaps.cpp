@@ -73,43 +73,51 @@ AffineMap TransOp::getSourceMap(unsigned, unsigned) {
   return to.mapTo(source);
 }
 
-/// Groups of neighbouring dimensions that hold as many elements in both shapes are renumbered
-/// separately, so that a dimension that stays as it is has a plain index.
-AffineMap tile::getReshapeMap(ArrayRef<int64_t> from, ArrayRef<int64_t> shape,
-                              MLIRContext *context) {
-  ResultIndex to(shape.size(), context);
-  SmallVector<AffineExpr> source(from.size(), to.constant(0));
+SmallVector<ReshapeGroup> tile::getReshapeGroups(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+  SmallVector<ReshapeGroup> groups;
   unsigned f = 0, t = 0;
-  while (f < from.size() || t < shape.size()) {
-    unsigned firstFrom = f, firstTo = t;
-    int64_t fromCount = f < from.size() ? from[f++] : 1,
-            toCount = t < shape.size() ? shape[t++] : 1;
+  while (f < from.size() || t < to.size()) {
+    ReshapeGroup group{f, f, t, t};
+    int64_t fromCount = f < from.size() ? from[f++] : 1, toCount = t < to.size() ? to[t++] : 1;
     while (fromCount != toCount) {
       if (fromCount < toCount)
         fromCount *= from[f++];
       else
-        toCount *= shape[t++];
+        toCount *= to[t++];
     }
-    if (f == firstFrom + 1 && t == firstTo + 1) {
-      source[firstFrom] = to.index[firstTo];
+    group.fromEnd = f;
+    group.toEnd = t;
+    groups.push_back(group);
+  }
+  return groups;
+}
+
+AffineMap tile::getReshapeMap(ArrayRef<int64_t> from, ArrayRef<int64_t> to, MLIRContext *context) {
+  ResultIndex result(to.size(), context);
+  SmallVector<AffineExpr> source(from.size(), result.constant(0));
+  for (ReshapeGroup group : getReshapeGroups(from, to)) {
+    if (group.fromEnd - group.fromBegin == 1 && group.toEnd - group.toBegin == 1) {
+      source[group.fromBegin] = result.index[group.toBegin];
       continue;
     }
-    AffineExpr position = to.constant(0);
-    for (unsigned dim = firstTo; dim < t; ++dim)
-      if (shape[dim] != 1)
-        position = position * shape[dim] + to.index[dim];
-    int64_t stride = fromCount, before = fromCount;
-    for (unsigned dim = firstFrom; dim < f; ++dim) {
+    AffineExpr position = result.constant(0);
+    int64_t stride = 1;
+    for (unsigned dim = group.toBegin; dim < group.toEnd; ++dim) {
+      if (to[dim] != 1)
+        position = position * to[dim] + result.index[dim];
+      stride *= to[dim];
+    }
+    // No index of the outermost dimension is too large.
+    AffineExpr rest = position;
+    for (unsigned dim = group.fromBegin; dim < group.fromEnd; ++dim) {
       if (from[dim] == 1)
         continue;
       stride /= from[dim];
-      // No index of the outermost dimension is too large.
-      AffineExpr rest = before == fromCount ? position : position % before;
       source[dim] = rest.floorDiv(stride);
-      before = stride;
+      rest = position % stride;
     }
   }
-  return to.mapTo(source);
+  return result.mapTo(source);
 }
 
 AffineMap ReshapeOp::getSourceMap(unsigned, unsigned) {

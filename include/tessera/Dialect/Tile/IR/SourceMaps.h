@@ -22,6 +22,18 @@ std::optional<unsigned> getSourceDim(mlir::AffineMap map, unsigned dim);
 /// another index.
 std::optional<unsigned> getResultDim(mlir::AffineMap map, unsigned dim);
 
+/// Neighbouring dimensions of a tile and of its reshaped form that hold the same elements. A
+/// reshape renumbers elements in each group separately.
+struct ReshapeGroup {
+  unsigned fromBegin, fromEnd; ///< of the operand
+  unsigned toBegin, toEnd;     ///< of the result
+};
+
+/// The smallest groups, from the first dimension to the last one. Extents of 1 may be in a group of
+/// their own, which has dimensions of one side only.
+llvm::SmallVector<ReshapeGroup> getReshapeGroups(llvm::ArrayRef<int64_t> from,
+                                                 llvm::ArrayRef<int64_t> to);
+
 /// The source map of a reshape from one shape to another one: both have the same elements in
 /// row-major order. Dimensions that stay as they are have plain indices.
 mlir::AffineMap getReshapeMap(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to,
