@@ -82,7 +82,7 @@ static DType promoteBits(const Operand &a, const Operand &b, StringRef symbol) {
 //===----------------------------------------------------------------------===//
 
 /// A pointer moved by an integer number of elements, backwards if `negated`.
-TileValue TileBuilder::moveBy(const Operand &pointer, const Operand &offset, bool negated) {
+TileValue ArithmeticBuilder::moveBy(const Operand &pointer, const Operand &offset, bool negated) {
   StringRef symbol = negated ? "-" : "+";
   ValueType offsetType = offset.isNone() ? ValueType() : offset.type();
   if (!offsetType.isNumber() || !isInteger(offsetType.dtype))
@@ -113,7 +113,7 @@ TileValue TileBuilder::moveBy(const Operand &pointer, const Operand &offset, boo
 // Binary operators
 //===----------------------------------------------------------------------===//
 
-TileValue TileBuilder::binary(BinaryOperator op, const Operand &a, const Operand &b) {
+TileValue ArithmeticBuilder::binary(BinaryOperator op, const Operand &a, const Operand &b) {
   using Op = BinaryOperator;
   StringRef symbol = getSymbol(op);
   if (op == Op::Add && isPointer(a) != isPointer(b))
@@ -189,7 +189,7 @@ TileValue TileBuilder::binary(BinaryOperator op, const Operand &a, const Operand
   return {build(), type};
 }
 
-TileValue TileBuilder::compare(Comparison comparison, const Operand &a, const Operand &b) {
+TileValue ArithmeticBuilder::compare(Comparison comparison, const Operand &a, const Operand &b) {
   StringRef symbol = getSymbol(comparison);
   auto index = static_cast<int>(comparison);
   if (isPointer(a) && isPointer(b)) {
@@ -224,7 +224,7 @@ static void requireTruth(const Operand &x, StringRef user) {
   throw UserError("E029", (user + " of " + x.describe()).str(), "compare it with something first");
 }
 
-TileValue TileBuilder::logical(bool isAnd, const Operand &a, const Operand &b) {
+TileValue ArithmeticBuilder::logical(bool isAnd, const Operand &a, const Operand &b) {
   StringRef user = isAnd ? "and" : "or";
   requireTruth(a, user);
   requireTruth(b, user);
@@ -244,7 +244,7 @@ static void requireNumberOperand(const Operand &x, StringRef symbol) {
   throw UserError("E029", (symbol + " of " + x.describe()).str(), "the operand must be a number");
 }
 
-TileValue TileBuilder::negate(const Operand &x) {
+TileValue ArithmeticBuilder::negate(const Operand &x) {
   requireNumberOperand(x, "unary -");
   TileValue source = toTensor(x);
   if (isFloat(source.type.dtype))
@@ -253,12 +253,12 @@ TileValue TileBuilder::negate(const Operand &x) {
   return {create<arith::SubIOp>(zero.ir, source.ir), source.type};
 }
 
-TileValue TileBuilder::plus(const Operand &x) {
+TileValue ArithmeticBuilder::plus(const Operand &x) {
   requireNumberOperand(x, "unary +");
   return toTensor(x);
 }
 
-TileValue TileBuilder::invert(const Operand &x) {
+TileValue ArithmeticBuilder::invert(const Operand &x) {
   requireNumberOperand(x, "~");
   if (isFloat(x.type().dtype))
     throw UserError("E029", "~ of " + x.describe(),
@@ -271,7 +271,7 @@ TileValue TileBuilder::invert(const Operand &x) {
   return {create<arith::XOrIOp>(source.ir, ones.ir), source.type};
 }
 
-TileValue TileBuilder::logicalNot(const Operand &x) {
+TileValue ArithmeticBuilder::logicalNot(const Operand &x) {
   requireTruth(x, "not");
   return invert(cast(x, ValueType::number(DType::Int1)));
 }

@@ -63,8 +63,8 @@ tile::AtomicKind tessera::chooseAtomicKind(StringRef kind, DType dtype, StringRe
   return *chosen;
 }
 
-TileValue TileBuilder::atomicRMW(StringRef kind, const Operand &ptr, const Operand &value,
-                                 const Operand &mask, StringRef sem, StringRef scope) {
+TileValue MemoryBuilder::atomicRMW(StringRef kind, const Operand &ptr, const Operand &value,
+                                   const Operand &mask, StringRef sem, StringRef scope) {
   std::string user = ("atomic_" + kind).str();
   ValueType pointer = checkAtomic(ptr, value, mask, user);
   tile::AtomicKind atomicKind = chooseAtomicKind(kind, pointer.dtype, user);
@@ -78,8 +78,8 @@ TileValue TileBuilder::atomicRMW(StringRef kind, const Operand &ptr, const Opera
           type};
 }
 
-TileValue TileBuilder::atomicCAS(const Operand &ptr, const Operand &compare, const Operand &value,
-                                 const Operand &mask, StringRef sem, StringRef scope) {
+TileValue MemoryBuilder::atomicCAS(const Operand &ptr, const Operand &compare, const Operand &value,
+                                   const Operand &mask, StringRef sem, StringRef scope) {
   ValueType pointer = checkAtomic(ptr, value, mask, "atomic_cas");
   checkAtomic(ptr, compare, Operand(), "atomic_cas");
   if (getBitWidth(pointer.dtype) < 16)
@@ -96,8 +96,8 @@ TileValue TileBuilder::atomicCAS(const Operand &ptr, const Operand &compare, con
           type};
 }
 
-TileValue TileBuilder::atomicLoad(const Operand &ptr, const Operand &mask, StringRef sem,
-                                  StringRef scope) {
+TileValue MemoryBuilder::atomicLoad(const Operand &ptr, const Operand &mask, StringRef sem,
+                                    StringRef scope) {
   ValueType pointer = requirePointer(ptr, "atomic_load");
   checkMask(mask, "atomic_load");
   checkBroadcastsTo(mask, pointer, "a mask");
@@ -110,8 +110,8 @@ TileValue TileBuilder::atomicLoad(const Operand &ptr, const Operand &mask, Strin
           type};
 }
 
-void TileBuilder::atomicStore(const Operand &ptr, const Operand &value, const Operand &mask,
-                              StringRef sem, StringRef scope) {
+void MemoryBuilder::atomicStore(const Operand &ptr, const Operand &value, const Operand &mask,
+                                StringRef sem, StringRef scope) {
   ValueType pointer = checkAtomic(ptr, value, mask, "atomic_store");
   Semantic semantic =
       parseMemSemantic(sem, Semantic::Release, {Semantic::Release, Semantic::Relaxed});

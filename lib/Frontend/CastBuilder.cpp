@@ -24,7 +24,7 @@ static tile::Signedness signednessOf(DType dtype) {
   return isSignedInteger(dtype) ? tile::Signedness::Signed : tile::Signedness::Unsigned;
 }
 
-TileValue TileBuilder::compareToZero(const TileValue &x) {
+TileValue ElementBuilder::compareToZero(const TileValue &x) {
   ValueType boolType = ValueType::number(DType::Int1, x.type.shape);
   if (x.type.dtype == DType::Int1)
     return x;
@@ -34,7 +34,7 @@ TileValue TileBuilder::compareToZero(const TileValue &x) {
   return {create<arith::CmpIOp>(arith::CmpIPredicate::ne, x.ir, zero.ir), boolType};
 }
 
-TileValue TileBuilder::castElements(const TileValue &x, DType dtype, bool towardZero) {
+TileValue ElementBuilder::castElements(const TileValue &x, DType dtype, bool towardZero) {
   DType from = x.type.dtype;
   if (from == dtype)
     return x;
@@ -87,21 +87,21 @@ TileValue TileBuilder::castElements(const TileValue &x, DType dtype, bool toward
   return {create<arith::ExtUIOp>(irType, x.ir), type};
 }
 
-TileValue TileBuilder::convert(const Operand &x, DType dtype, Integers shape) {
+TileValue ElementBuilder::convert(const Operand &x, DType dtype, Integers shape) {
   if (x.isLiteral())
     return constant(x, ValueType::number(dtype, shape));
   return repeat(castElements(x.value(), dtype), shape);
 }
 
 /// The same bits under another type of the same shape.
-TileValue TileBuilder::bitcastElements(const TileValue &x, const ValueType &type) {
+TileValue ElementBuilder::bitcastElements(const TileValue &x, const ValueType &type) {
   if (ir(x.type) == ir(type))
     return {x.ir, type};
   return {create<tile::BitcastOp>(ir(type), x.ir), type};
 }
 
-TileValue TileBuilder::cast(const Operand &x, const ValueType &target, StringRef rounding,
-                            bool bitcast) {
+TileValue ElementBuilder::cast(const Operand &x, const ValueType &target, StringRef rounding,
+                               bool bitcast) {
   ValueType from = x.type();
   if (!from.hasElements() || !target.hasElements())
     throw UserError("E035", "cannot cast " + x.describe() + " to " + toString(target),

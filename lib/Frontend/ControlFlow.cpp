@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace tessera;
 
-TileValue TileBuilder::conditionOf(const Operand &condition, StringRef user) {
+TileValue RegionBuilder::conditionOf(const Operand &condition, StringRef user) {
   if (condition.isNone() || (condition.isValue() && !condition.value().type.isNumber()))
     throw UserError("E029", ("the condition of " + user + " is " + condition.describe()).str(),
                     "compare it with something");
@@ -32,8 +32,8 @@ static bool canYield(const Operand &x, const ValueType &type) {
   return x.isLiteral() && type.isScalar() && type.isNumber() && literalFits(x, type.dtype);
 }
 
-SmallVector<Value> TileBuilder::yieldAs(Operands yields, ArrayRef<ValueType> types, StringRef id,
-                                        StringRef before, StringRef after, StringRef fix) {
+SmallVector<Value> RegionBuilder::yieldAs(Operands yields, ArrayRef<ValueType> types, StringRef id,
+                                          StringRef before, StringRef after, StringRef fix) {
   if (yields.size() != types.size())
     throw InternalError("a region yields " + std::to_string(yields.size()) + " values, not " +
                         std::to_string(types.size()));
@@ -52,8 +52,8 @@ SmallVector<Value> TileBuilder::yieldAs(Operands yields, ArrayRef<ValueType> typ
   return result;
 }
 
-static TileBuilder::Values resultsOf(Operation *op, ArrayRef<ValueType> types) {
-  TileBuilder::Values results;
+static RegionBuilder::Values resultsOf(Operation *op, ArrayRef<ValueType> types) {
+  RegionBuilder::Values results;
   for (auto [result, type] : llvm::zip(op->getResults(), types))
     results.push_back({result, type});
   return results;
@@ -63,14 +63,14 @@ static TileBuilder::Values resultsOf(Operation *op, ArrayRef<ValueType> types) {
 // if
 //===----------------------------------------------------------------------===//
 
-void TileBuilder::beginIf(const Operand &condition) {
+void RegionBuilder::beginIf(const Operand &condition) {
   TileValue flag = conditionOf(condition, "if");
   auto op = create<scf::IfOp>(TypeRange{}, flag.ir, /*addThenBlock=*/true, /*addElseBlock=*/true);
   open(RegionKind::If, op);
   builder.setInsertionPointToEnd(&op.getThenRegion().front());
 }
 
-void TileBuilder::beginElse() {
+void RegionBuilder::beginElse() {
   OpenRegion &region = innermost(RegionKind::If, "begin_else");
   if (region.inSecondPart)
     throw InternalError("begin_else twice");
@@ -78,7 +78,7 @@ void TileBuilder::beginElse() {
   builder.setInsertionPointToEnd(&llvm::cast<scf::IfOp>(region.op).getElseRegion().front());
 }
 
-TileBuilder::Values TileBuilder::endIf(Operands thenValues, Operands elseValues) {
+RegionBuilder::Values RegionBuilder::endIf(Operands thenValues, Operands elseValues) {
   OpenRegion &region = innermost(RegionKind::If, "end_if");
   if (thenValues.size() != elseValues.size())
     throw InternalError("the branches of an if yield unlike numbers of values");
@@ -150,8 +150,8 @@ static bool countsPastEnd(std::optional<__int128> from, std::optional<__int128> 
 
 /// How many numbers `range(from, to, by)` has, as unsigned: none if `by` is 0, and down where
 /// it is negative. That fits the type of the bounds, whatever they are.
-static TileValue countOfRange(TileBuilder &builder, const TileValue &from, const TileValue &to,
-                              const TileValue &by) {
+static TileValue countOfRange(ArithmeticBuilder &builder, const TileValue &from,
+                              const TileValue &to, const TileValue &by) {
   static constexpr DType kUnsigned[] = {DType::UInt8, DType::UInt16, DType::UInt32, DType::UInt64};
   DType asUnsigned = kUnsigned[llvm::Log2_32(getBitWidth(from.type.dtype)) - 3];
   // Differences are right as unsigned numbers where the larger one comes first.
@@ -179,9 +179,9 @@ static TileValue countOfRange(TileBuilder &builder, const TileValue &from, const
   return builder.where(runs, builder.binary(BinaryOperator::Add, steps, one), Operand(uint64_t(0)));
 }
 
-TileBuilder::Values TileBuilder::beginFor(const Operand &lower, const Operand &upper,
-                                          const Operand &step, Operands inits,
-                                          ArrayRef<LoopHint> hints) {
+RegionBuilder::Values RegionBuilder::beginFor(const Operand &lower, const Operand &upper,
+                                              const Operand &step, Operands inits,
+                                              ArrayRef<LoopHint> hints) {
   std::optional<DType> common;
   for (const Operand *bound : {&lower, &upper, &step}) {
     ValueType type = bound->isNone() ? ValueType() : bound->type();
@@ -279,7 +279,7 @@ TileBuilder::Values TileBuilder::beginFor(const Operand &lower, const Operand &u
   return values;
 }
 
-TileBuilder::Values TileBuilder::endFor(Operands yields) {
+RegionBuilder::Values RegionBuilder::endFor(Operands yields) {
   OpenRegion &region = innermost(RegionKind::For, "end_for");
   SmallVector<Value> values =
       yieldAs(yields, region.types, "E036", "before the loop", "at its end",
@@ -303,7 +303,7 @@ static Operation *makeWhile(OpBuilder &builder, Location loc, TypeRange results,
   return builder.create(state);
 }
 
-TileBuilder::Values TileBuilder::beginWhile(Operands inits) {
+RegionBuilder::Values RegionBuilder::beginWhile(Operands inits) {
   for (const Operand &init : inits)
     if (init.isNone())
       throw UserError("E036", "a carried value is None before the loop", "initialise it");
@@ -323,7 +323,7 @@ TileBuilder::Values TileBuilder::beginWhile(Operands inits) {
   return arguments;
 }
 
-TileBuilder::Values TileBuilder::whileCondition(const Operand &condition, Operands passed) {
+RegionBuilder::Values RegionBuilder::whileCondition(const Operand &condition, Operands passed) {
   OpenRegion &region = innermost(RegionKind::While, "while_condition");
   if (region.inSecondPart)
     throw InternalError("while_condition twice");
@@ -344,7 +344,7 @@ TileBuilder::Values TileBuilder::whileCondition(const Operand &condition, Operan
   return arguments;
 }
 
-TileBuilder::Values TileBuilder::endWhile(Operands yields) {
+RegionBuilder::Values RegionBuilder::endWhile(Operands yields) {
   OpenRegion &region = innermost(RegionKind::While, "end_while");
   if (!region.inSecondPart)
     throw InternalError("end_while before while_condition");

@@ -34,7 +34,7 @@ static Attribute getElementAttr(const Operand &literal, Type element) {
   return FloatAttr::get(element, tile::roundTo(semantics, llvm::APFloat(literal.floating())));
 }
 
-TileValue TileBuilder::constant(const Operand &literal, const ValueType &type) {
+TileValue ElementBuilder::constant(const Operand &literal, const ValueType &type) {
   if (literal.isValue() || literal.isNone())
     throw InternalError("constant of " + literal.describe());
   if (!type.isNumber())
@@ -55,7 +55,7 @@ TileValue TileBuilder::constant(const Operand &literal, const ValueType &type) {
   return {create<arith::ConstantOp>(llvm::cast<TypedAttr>(element)), type};
 }
 
-TileValue TileBuilder::toTensor(const Operand &operand) {
+TileValue ElementBuilder::toTensor(const Operand &operand) {
   if (operand.isValue())
     return operand.value();
   if (operand.isNone())
@@ -63,7 +63,7 @@ TileValue TileBuilder::toTensor(const Operand &operand) {
   return constant(operand, operand.type());
 }
 
-TileValue TileBuilder::arange(int64_t start, int64_t end) {
+TileValue ElementBuilder::arange(int64_t start, int64_t end) {
   std::string what = "arange(" + std::to_string(start) + ", " + std::to_string(end) + ")";
   if (end <= start)
     throw UserError("E020", what + " is empty", "the end must be above the start");
@@ -87,7 +87,7 @@ TileValue TileBuilder::arange(int64_t start, int64_t end) {
           type};
 }
 
-TileValue TileBuilder::full(Integers shape, const Operand &value, DType dtype) {
+TileValue ElementBuilder::full(Integers shape, const Operand &value, DType dtype) {
   ValueType type = ValueType::number(dtype, shape);
   checkTileShape(shape);
   if (value.isLiteral())

@@ -16,7 +16,7 @@ using namespace tessera;
 
 /// The integers of a list as IR scalars of `dtype`. Values wider than 32 bits are
 /// refused where 32 are wanted: cutting them would hide an overflow.
-SmallVector<Value> TileBuilder::scalarIntegers(Operands list, DType dtype, StringRef what) {
+SmallVector<Value> MemoryBuilder::scalarIntegers(Operands list, DType dtype, StringRef what) {
   for (auto [i, x] : llvm::enumerate(list)) {
     ValueType type = x.isNone() ? ValueType() : x.type();
     if (!type.isNumber() || !type.isScalar() || !isInteger(type.dtype))
@@ -71,8 +71,8 @@ static const ValueType &requireBase(const Operand &base, StringRef user) {
 // Block pointers
 //===----------------------------------------------------------------------===//
 
-TileValue TileBuilder::makeBlockPtr(const Operand &base, Operands shape, Operands strides,
-                                    Operands offsets, Integers blockShape, Integers order) {
+TileValue MemoryBuilder::makeBlockPtr(const Operand &base, Operands shape, Operands strides,
+                                      Operands offsets, Integers blockShape, Integers order) {
   ValueType pointer = requireBase(base, "make_block_ptr");
   size_t rank = blockShape.size();
   if (rank == 0)
@@ -103,7 +103,7 @@ TileValue TileBuilder::makeBlockPtr(const Operand &base, Operands shape, Operand
           type};
 }
 
-TileValue TileBuilder::advance(const Operand &pointer, Operands offsets) {
+TileValue MemoryBuilder::advance(const Operand &pointer, Operands offsets) {
   ValueType type = requireKind(pointer, TypeKind::BlockPointer, "advance");
   requireRank(offsets.size(), type.shape.size(), "the list of offsets");
   SmallVector<Value> steps = scalarIntegers(offsets, DType::Int32, "offset");
@@ -127,8 +127,8 @@ static SmallVector<int32_t> requireBoundaryDims(ArrayRef<int64_t> dims, size_t r
   return checked;
 }
 
-TileValue TileBuilder::loadBlock(const TileValue &pointer, Integers boundaryCheck,
-                                 StringRef padding, StringRef cache, StringRef evict) {
+TileValue MemoryBuilder::loadBlock(const TileValue &pointer, Integers boundaryCheck,
+                                   StringRef padding, StringRef cache, StringRef evict) {
   SmallVector<int32_t> dims = requireBoundaryDims(boundaryCheck, pointer.type.shape.size());
   auto pad = parsePadding(padding, pointer.type.dtype);
   auto cacheModifier = parseCacheModifier(cache, /*isStore=*/false);
@@ -138,8 +138,8 @@ TileValue TileBuilder::loadBlock(const TileValue &pointer, Integers boundaryChec
           type};
 }
 
-void TileBuilder::storeBlock(const TileValue &pointer, const Operand &value, Integers boundaryCheck,
-                             StringRef cache, StringRef evict) {
+void MemoryBuilder::storeBlock(const TileValue &pointer, const Operand &value,
+                               Integers boundaryCheck, StringRef cache, StringRef evict) {
   SmallVector<int32_t> dims = requireBoundaryDims(boundaryCheck, pointer.type.shape.size());
   checkBroadcastsTo(value, pointer.type, "a value");
   auto cacheModifier = parseCacheModifier(cache, /*isStore=*/true);
@@ -152,8 +152,8 @@ void TileBuilder::storeBlock(const TileValue &pointer, const Operand &value, Int
 // Tensor descriptors
 //===----------------------------------------------------------------------===//
 
-TileValue TileBuilder::makeDescriptor(const Operand &base, Operands shape, Operands strides,
-                                      Integers blockShape, StringRef padding, bool roundsToTF32) {
+TileValue MemoryBuilder::makeDescriptor(const Operand &base, Operands shape, Operands strides,
+                                        Integers blockShape, StringRef padding, bool roundsToTF32) {
   ValueType pointer = requireBase(base, "make_tensor_descriptor");
   size_t rank = blockShape.size();
   if (rank < 1 || rank > 5)
@@ -203,13 +203,13 @@ static void requireDim(const Operand &descriptor, int64_t dim, StringRef what) {
                     "dimensions count from 0 to " + std::to_string(rank - 1));
 }
 
-TileValue TileBuilder::descriptorExtent(const Operand &descriptor, int64_t dim) {
+TileValue MemoryBuilder::descriptorExtent(const Operand &descriptor, int64_t dim) {
   requireDim(descriptor, dim, "the extent");
   auto extent = create<tile::DescriptorExtentOp>(descriptor.value().ir, static_cast<uint32_t>(dim));
   return {extent, ValueType::number(DType::Int32)};
 }
 
-TileValue TileBuilder::descriptorStride(const Operand &descriptor, int64_t dim) {
+TileValue MemoryBuilder::descriptorStride(const Operand &descriptor, int64_t dim) {
   requireDim(descriptor, dim, "the stride");
   auto stride = create<tile::DescriptorStrideOp>(descriptor.value().ir, static_cast<uint32_t>(dim));
   return {stride, ValueType::number(DType::Int64)};
@@ -217,7 +217,7 @@ TileValue TileBuilder::descriptorStride(const Operand &descriptor, int64_t dim) 
 
 /// The nearest number of 10 bits of mantissa, of two the even one, for what such a descriptor
 /// loads; infinities and NaN stay.
-TileValue TileBuilder::roundLoaded(const TileValue &block, const ValueType &descriptor) {
+TileValue MemoryBuilder::roundLoaded(const TileValue &block, const ValueType &descriptor) {
   if (!descriptor.roundsToTF32)
     return block;
   using Op = BinaryOperator;
@@ -231,8 +231,8 @@ TileValue TileBuilder::roundLoaded(const TileValue &block, const ValueType &desc
   return bitcastElements(where(special, bits, rounded), block.type);
 }
 
-TileValue TileBuilder::descriptorLoad(const Operand &descriptor, Operands offsets, StringRef cache,
-                                      StringRef evict) {
+TileValue MemoryBuilder::descriptorLoad(const Operand &descriptor, Operands offsets,
+                                        StringRef cache, StringRef evict) {
   ValueType source = requireKind(descriptor, TypeKind::Descriptor, "descriptor load");
   requireRank(offsets.size(), source.shape.size(), "the list of offsets");
   auto cacheModifier = parseCacheModifier(cache, /*isStore=*/false);
@@ -255,8 +255,8 @@ static void requireWholeBlock(const Operand &value, const ValueType &descriptor,
                     "the value must have the block's shape");
 }
 
-void TileBuilder::descriptorStore(const Operand &descriptor, Operands offsets,
-                                  const Operand &value) {
+void MemoryBuilder::descriptorStore(const Operand &descriptor, Operands offsets,
+                                    const Operand &value) {
   ValueType target = requireKind(descriptor, TypeKind::Descriptor, "descriptor store");
   requireRank(offsets.size(), target.shape.size(), "the list of offsets");
   requireWholeBlock(value, target, "store");
@@ -265,8 +265,8 @@ void TileBuilder::descriptorStore(const Operand &descriptor, Operands offsets,
   create<tile::DescriptorStoreOp>(descriptor.value().ir, starts, block);
 }
 
-void TileBuilder::descriptorReduce(StringRef kind, const Operand &descriptor, Operands offsets,
-                                   const Operand &value) {
+void MemoryBuilder::descriptorReduce(StringRef kind, const Operand &descriptor, Operands offsets,
+                                     const Operand &value) {
   std::string user = ("atomic_" + kind).str();
   ValueType target = requireKind(descriptor, TypeKind::Descriptor, user);
   requireRank(offsets.size(), target.shape.size(), "the list of offsets");
@@ -304,8 +304,8 @@ static SmallVector<int64_t> requireRows(const ValueType &descriptor, const Opera
   return {count, columns};
 }
 
-TileValue TileBuilder::descriptorGather(const Operand &descriptor, const Operand &rows,
-                                        const Operand &column) {
+TileValue MemoryBuilder::descriptorGather(const Operand &descriptor, const Operand &rows,
+                                          const Operand &column) {
   ValueType source = requireKind(descriptor, TypeKind::Descriptor, "descriptor gather");
   ValueType type = ValueType::number(source.dtype, requireRows(source, rows, "descriptor gather"));
   Value start = scalarIntegers({column}, DType::Int32, "column").front();
@@ -316,8 +316,8 @@ TileValue TileBuilder::descriptorGather(const Operand &descriptor, const Operand
   return roundLoaded(block, source);
 }
 
-void TileBuilder::descriptorScatter(const Operand &descriptor, const Operand &value,
-                                    const Operand &rows, const Operand &column) {
+void MemoryBuilder::descriptorScatter(const Operand &descriptor, const Operand &value,
+                                      const Operand &rows, const Operand &column) {
   ValueType target = requireKind(descriptor, TypeKind::Descriptor, "descriptor scatter");
   SmallVector<int64_t> shape = requireRows(target, rows, "descriptor scatter");
   requireWholeBlock(value, target.withShape(shape), "scatter");

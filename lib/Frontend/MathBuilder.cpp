@@ -57,7 +57,7 @@ static void requireNumber(const Operand &x, StringRef user) {
 // One operand
 //===----------------------------------------------------------------------===//
 
-TileValue TileBuilder::math(StringRef name, const Operand &x) {
+TileValue ArithmeticBuilder::math(StringRef name, const Operand &x) {
   requireNumber(x, name);
   ValueType type = x.type();
   if (name == "abs") {
@@ -107,7 +107,7 @@ TileValue TileBuilder::math(StringRef name, const Operand &x) {
   return {maker->second(builder, loc(), toTensor(x).ir), type};
 }
 
-TileValue TileBuilder::sqrtRn(const Operand &x) {
+TileValue ArithmeticBuilder::sqrtRn(const Operand &x) {
   requireNumber(x, "sqrt_rn");
   requireFloat(x.type().dtype, "sqrt_rn", x.describe());
   TileValue source = toTensor(x);
@@ -121,7 +121,7 @@ TileValue TileBuilder::sqrtRn(const Operand &x) {
 // Two and three operands
 //===----------------------------------------------------------------------===//
 
-TileValue TileBuilder::divRn(const Operand &x, const Operand &y) {
+TileValue ArithmeticBuilder::divRn(const Operand &x, const Operand &y) {
   requireNumber(x, "div_rn");
   requireNumber(y, "div_rn");
   ValueType type = meet({&x, &y}, "div_rn");
@@ -137,7 +137,7 @@ TileValue TileBuilder::divRn(const Operand &x, const Operand &y) {
   return {create<tile::PreciseDivOp>(ir(type), l, r), type};
 }
 
-TileValue TileBuilder::fdiv(const Operand &x, const Operand &y, bool ieeeRounding) {
+TileValue ArithmeticBuilder::fdiv(const Operand &x, const Operand &y, bool ieeeRounding) {
   requireNumber(x, "fdiv");
   requireNumber(y, "fdiv");
   ValueType type = meet({&x, &y}, "fdiv", /*division=*/true);
@@ -147,7 +147,7 @@ TileValue TileBuilder::fdiv(const Operand &x, const Operand &y, bool ieeeRoundin
   return binary(BinaryOperator::TrueDiv, x, y);
 }
 
-TileValue TileBuilder::fma(const Operand &x, const Operand &y, const Operand &z) {
+TileValue ArithmeticBuilder::fma(const Operand &x, const Operand &y, const Operand &z) {
   for (const Operand *operand : {&x, &y, &z})
     requireNumber(*operand, "fma");
   ValueType type = meet({&x, &y, &z}, "fma");
@@ -165,7 +165,7 @@ TileValue TileBuilder::fma(const Operand &x, const Operand &y, const Operand &z)
   return {create<math::FmaOp>(a, b, c), type};
 }
 
-TileValue TileBuilder::pow(const Operand &x, const Operand &y) {
+TileValue ArithmeticBuilder::pow(const Operand &x, const Operand &y) {
   requireNumber(x, "pow");
   requireNumber(y, "pow");
   std::string what = describeAll({&x, &y});
@@ -209,7 +209,7 @@ TileValue TileBuilder::pow(const Operand &x, const Operand &y) {
   return {create<math::FPowIOp>(base, power), type};
 }
 
-TileValue TileBuilder::umulhi(const Operand &x, const Operand &y) {
+TileValue ArithmeticBuilder::umulhi(const Operand &x, const Operand &y) {
   requireNumber(x, "umulhi");
   requireNumber(y, "umulhi");
   ValueType type = meet({&x, &y}, "umulhi");
@@ -221,7 +221,8 @@ TileValue TileBuilder::umulhi(const Operand &x, const Operand &y) {
   return {create<tile::MulHiOp>(ir(type), l, r), type};
 }
 
-TileValue TileBuilder::extremum(bool isMax, const Operand &x, const Operand &y, bool propagateNan) {
+TileValue ArithmeticBuilder::extremum(bool isMax, const Operand &x, const Operand &y,
+                                      bool propagateNan) {
   StringRef user = isMax ? "maximum" : "minimum";
   requireNumber(x, user);
   requireNumber(y, user);
@@ -242,8 +243,8 @@ TileValue TileBuilder::extremum(bool isMax, const Operand &x, const Operand &y, 
   return {build(), type};
 }
 
-TileValue TileBuilder::clamp(const Operand &x, const Operand &low, const Operand &high,
-                             bool propagateNan) {
+TileValue ArithmeticBuilder::clamp(const Operand &x, const Operand &low, const Operand &high,
+                                   bool propagateNan) {
   for (const Operand *operand : {&x, &low, &high})
     requireNumber(*operand, "clamp");
   ValueType type = meet({&x, &low, &high}, "clamp");
@@ -256,7 +257,7 @@ TileValue TileBuilder::clamp(const Operand &x, const Operand &low, const Operand
   return {create<tile::ClampOp>(ir(type), value.ir, least.ir, most.ir, propagateNan), type};
 }
 
-TileValue TileBuilder::where(const Operand &condition, const Operand &x, const Operand &y) {
+TileValue ArithmeticBuilder::where(const Operand &condition, const Operand &x, const Operand &y) {
   requireNumber(condition, "where");
   if (isFloat(condition.type().dtype))
     throw UserError("E026", "the condition of where is " + condition.describe() + ", not bool",

@@ -149,7 +149,7 @@ void tessera::checkBroadcastsTo(const Operand &x, const ValueType &pointer, Stri
                     "the pointers fix the shape: broadcast them, or reduce the value");
 }
 
-Value TileBuilder::maskOf(const Operand &mask, Integers shape) {
+Value MemoryBuilder::maskOf(const Operand &mask, Integers shape) {
   if (mask.isNone() || (mask.isLiteral() && mask.integer() == 1))
     return {};
   return convert(mask, DType::Int1, shape).ir;
@@ -159,9 +159,9 @@ Value TileBuilder::maskOf(const Operand &mask, Integers shape) {
 // Load and store
 //===----------------------------------------------------------------------===//
 
-TileValue TileBuilder::load(const Operand &ptr, const Operand &mask, const Operand &other,
-                            Integers boundaryCheck, StringRef padding, StringRef cache,
-                            StringRef evict, bool isVolatile) {
+TileValue MemoryBuilder::load(const Operand &ptr, const Operand &mask, const Operand &other,
+                              Integers boundaryCheck, StringRef padding, StringRef cache,
+                              StringRef evict, bool isVolatile) {
   if (ptr.isValue() && ptr.value().type.kind == TypeKind::BlockPointer) {
     if (!mask.isNone() || !other.isNone())
       throw UserError("E045", "a load through a block pointer takes neither mask nor other",
@@ -206,8 +206,8 @@ TileValue TileBuilder::load(const Operand &ptr, const Operand &mask, const Opera
   return {op, type};
 }
 
-void TileBuilder::store(const Operand &ptr, const Operand &value, const Operand &mask,
-                        Integers boundaryCheck, StringRef cache, StringRef evict) {
+void MemoryBuilder::store(const Operand &ptr, const Operand &value, const Operand &mask,
+                          Integers boundaryCheck, StringRef cache, StringRef evict) {
   if (ptr.isValue() && ptr.value().type.kind == TypeKind::BlockPointer) {
     if (!mask.isNone())
       throw UserError("E045", "a store through a block pointer takes no mask",
@@ -249,7 +249,7 @@ static void checkBitsFit(const Operand &literal, DType dtype) {
                     "use memory of a wider type, or mask the constant");
 }
 
-Value TileBuilder::elementsFor(const Operand &value, DType dtype, Integers shape) {
+Value MemoryBuilder::elementsFor(const Operand &value, DType dtype, Integers shape) {
   if (value.isLiteral())
     checkBitsFit(value, dtype);
   if (value.isLiteral() && !literalFits(value, dtype))

@@ -91,7 +91,7 @@ static bool keepsOddFactors(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
   return getOddFactors(from) == getOddFactors(to);
 }
 
-TileBuilder::Values TileBuilder::beginReduce(Operands operands, std::optional<int64_t> axis) {
+RegionBuilder::Values RegionBuilder::beginReduce(Operands operands, std::optional<int64_t> axis) {
   std::vector<ValueType> types = requireTiles(operands, "reduce");
   SmallVector<Operand> sources(operands);
   SmallVector<int64_t> further;
@@ -127,8 +127,8 @@ TileBuilder::Values TileBuilder::beginReduce(Operands operands, std::optional<in
 }
 
 /// Folds the results of a reduction along further axes, with copies of its region.
-TileBuilder::Values TileBuilder::reduceFurther(Operation *op, Integers axes,
-                                               ArrayRef<ValueType> types) {
+RegionBuilder::Values RegionBuilder::reduceFurther(Operation *op, Integers axes,
+                                                   ArrayRef<ValueType> types) {
   std::vector<ValueType> resultTypes(types);
   for (int64_t axis : axes) {
     SmallVector<Type> irTypes;
@@ -148,7 +148,7 @@ TileBuilder::Values TileBuilder::reduceFurther(Operation *op, Integers axes,
   return results;
 }
 
-TileBuilder::Values TileBuilder::endReduce(Operands results) {
+RegionBuilder::Values RegionBuilder::endReduce(Operands results) {
   OpenRegion &region = innermost(RegionKind::Reduce, "end_reduce");
   SmallVector<Value> values =
       yieldAs(results, elementsOf(region.types), "E036", "as it comes",
@@ -165,7 +165,7 @@ TileBuilder::Values TileBuilder::endReduce(Operands results) {
 // Scan, sort, map
 //===----------------------------------------------------------------------===//
 
-TileBuilder::Values TileBuilder::beginScan(Operands operands, int64_t axis, bool reverse) {
+RegionBuilder::Values RegionBuilder::beginScan(Operands operands, int64_t axis, bool reverse) {
   std::vector<ValueType> types = requireTiles(operands, "scan");
   int64_t dim = requireAxis(axis, types.front(), "scan");
   SmallVector<Value> sources = irOf(operands);
@@ -178,7 +178,7 @@ TileBuilder::Values TileBuilder::beginScan(Operands operands, int64_t axis, bool
   return addArguments(&block, twice(elementsOf(types)));
 }
 
-TileBuilder::Values TileBuilder::endScan(Operands results) {
+RegionBuilder::Values RegionBuilder::endScan(Operands results) {
   OpenRegion &region = innermost(RegionKind::Scan, "end_scan");
   SmallVector<Value> values =
       yieldAs(results, elementsOf(region.types), "E036", "as it comes",
@@ -190,7 +190,7 @@ TileBuilder::Values TileBuilder::endScan(Operands results) {
   return reduceFurther(op, {}, types);
 }
 
-TileBuilder::Values TileBuilder::beginSort(Operands operands, int64_t axis) {
+RegionBuilder::Values RegionBuilder::beginSort(Operands operands, int64_t axis) {
   std::vector<ValueType> types = requireTiles(operands, "sort");
   int64_t dim = requireAxis(axis, types.front(), "sort");
   SmallVector<Value> sources = irOf(operands);
@@ -203,7 +203,7 @@ TileBuilder::Values TileBuilder::beginSort(Operands operands, int64_t axis) {
   return addArguments(&block, twice({types.front().withShape({})}));
 }
 
-TileBuilder::Values TileBuilder::endSort(const Operand &isBefore) {
+RegionBuilder::Values RegionBuilder::endSort(const Operand &isBefore) {
   OpenRegion &region = innermost(RegionKind::Sort, "end_sort");
   TileValue flag = conditionOf(isBefore, "sort");
   create<tile::SortReturnOp>(flag.ir);
@@ -213,7 +213,7 @@ TileBuilder::Values TileBuilder::endSort(const Operand &isBefore) {
   return reduceFurther(op, {}, types);
 }
 
-TileBuilder::Values TileBuilder::beginMap(Operands operands) {
+RegionBuilder::Values RegionBuilder::beginMap(Operands operands) {
   std::vector<ValueType> types = requireTiles(operands, "map_elementwise");
   // The results are known at the end; the op is made again there.
   auto op = create<tile::MapElementwiseOp>(TypeRange{}, irOf(operands));
@@ -224,7 +224,7 @@ TileBuilder::Values TileBuilder::beginMap(Operands operands) {
   return addArguments(&block, elementsOf(types));
 }
 
-TileBuilder::Values TileBuilder::endMap(Operands results) {
+RegionBuilder::Values RegionBuilder::endMap(Operands results) {
   OpenRegion &region = innermost(RegionKind::Map, "end_map");
   for (const Operand &x : results)
     if (x.isNone() || !x.type().isScalar())
@@ -252,7 +252,7 @@ TileBuilder::Values TileBuilder::endMap(Operands results) {
 // Gather, histogram
 //===----------------------------------------------------------------------===//
 
-TileValue TileBuilder::gather(const Operand &source, const Operand &index, int64_t axis) {
+TileValue RegionBuilder::gather(const Operand &source, const Operand &index, int64_t axis) {
   for (const Operand *x : {&source, &index})
     if (!x->isValue() || !x->value().type.isTile())
       throw UserError("E023", "gather of " + source.describe() + " at " + index.describe(),
@@ -278,7 +278,7 @@ TileValue TileBuilder::gather(const Operand &source, const Operand &index, int64
       type};
 }
 
-TileValue TileBuilder::histogram(const Operand &x, int64_t bins, const Operand &mask) {
+TileValue RegionBuilder::histogram(const Operand &x, int64_t bins, const Operand &mask) {
   if (!x.isValue() || !x.value().type.isNumber() || x.value().type.shape.size() != 1 ||
       !isInteger(x.value().type.dtype) || x.value().type.dtype == DType::Int1)
     throw UserError("E030", "histogram of " + x.describe() + "; it takes integers of rank 1",

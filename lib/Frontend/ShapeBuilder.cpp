@@ -44,7 +44,7 @@ static int64_t normalizeAxis(int64_t axis, int64_t rank, StringRef user) {
 // Broadcasting
 //===----------------------------------------------------------------------===//
 
-TileValue TileBuilder::repeat(const TileValue &x, Integers shape) {
+TileValue ElementBuilder::repeat(const TileValue &x, Integers shape) {
   if (ArrayRef<int64_t>(x.type.shape) == shape)
     return x;
   ValueType type = x.type.withShape(shape);
@@ -60,7 +60,7 @@ TileValue TileBuilder::repeat(const TileValue &x, Integers shape) {
   return {create<tile::BroadcastOp>(ir(type), padded.ir), type};
 }
 
-std::pair<TileValue, TileValue> TileBuilder::broadcast(const Operand &a, const Operand &b) {
+std::pair<TileValue, TileValue> ElementBuilder::broadcast(const Operand &a, const Operand &b) {
   ValueType typeA = a.type(), typeB = b.type();
   if (!typeA.hasElements() || !typeB.hasElements())
     throw UserError("E029", "broadcast of " + a.describe() + " and " + b.describe(),
@@ -70,7 +70,7 @@ std::pair<TileValue, TileValue> TileBuilder::broadcast(const Operand &a, const O
   return {repeat(left, shape), repeat(right, shape)};
 }
 
-TileValue TileBuilder::broadcastTo(const Operand &x, Integers shape) {
+TileValue ElementBuilder::broadcastTo(const Operand &x, Integers shape) {
   ValueType type = x.type();
   if (!type.hasElements())
     throw UserError("E029", "broadcast_to of " + x.describe(), "pass a number or a pointer");
@@ -89,7 +89,7 @@ TileValue TileBuilder::broadcastTo(const Operand &x, Integers shape) {
 // Dimensions
 //===----------------------------------------------------------------------===//
 
-TileValue TileBuilder::expandDims(const Operand &x, Integers axes) {
+TileValue ElementBuilder::expandDims(const Operand &x, Integers axes) {
   ValueType type = x.type();
   if (!type.hasElements())
     throw UserError("E029", "expand_dims of " + x.describe(), "pass a number or a tile");
@@ -117,7 +117,7 @@ TileValue TileBuilder::expandDims(const Operand &x, Integers axes) {
   return result;
 }
 
-TileValue TileBuilder::reshape(const Operand &x, Integers shape) {
+TileValue ElementBuilder::reshape(const Operand &x, Integers shape) {
   ValueType type = requireElements(x, "reshape");
   checkTileShape(shape);
   int64_t from = 1, to = 1;
@@ -151,7 +151,7 @@ TileValue TileBuilder::reshape(const Operand &x, Integers shape) {
   return {reduce.getResult(0), result};
 }
 
-TileValue TileBuilder::permute(const Operand &x, Integers order) {
+TileValue ElementBuilder::permute(const Operand &x, Integers order) {
   ValueType type = requireTile(x, "permute");
   int64_t rank = type.shape.size();
   SmallVector<int32_t> dims;
@@ -176,7 +176,7 @@ TileValue TileBuilder::permute(const Operand &x, Integers order) {
 // Join, split, cat
 //===----------------------------------------------------------------------===//
 
-TileValue TileBuilder::join(const Operand &a, const Operand &b) {
+TileValue ElementBuilder::join(const Operand &a, const Operand &b) {
   if (!a.isValue() && !b.isValue())
     throw UserError("E029", "join of the literals " + a.describe() + " and " + b.describe(),
                     "make a tile of one of them with tl.full");
@@ -208,7 +208,7 @@ TileValue TileBuilder::join(const Operand &a, const Operand &b) {
   return {create<tile::JoinOp>(ir(type), left.ir, right.ir), type};
 }
 
-std::pair<TileValue, TileValue> TileBuilder::split(const Operand &x) {
+std::pair<TileValue, TileValue> ElementBuilder::split(const Operand &x) {
   ValueType type = requireTile(x, "split");
   if (type.shape.back() != 2)
     throw UserError("E023", "split of " + toString(type) + ", whose last extent is not 2",
@@ -218,7 +218,7 @@ std::pair<TileValue, TileValue> TileBuilder::split(const Operand &x) {
   return {TileValue{op.getLhs(), type}, TileValue{op.getRhs(), type}};
 }
 
-TileValue TileBuilder::cat(const Operand &a, const Operand &b, int64_t dim) {
+TileValue ElementBuilder::cat(const Operand &a, const Operand &b, int64_t dim) {
   ValueType type = requireTile(a, "cat");
   if (requireTile(b, "cat") != type)
     throw UserError("E023", "cat of " + a.describe() + " and " + b.describe(),

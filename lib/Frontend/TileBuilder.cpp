@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace tessera;
 
-TileBuilder::TileBuilder(ModuleOp module)
+BuilderBase::BuilderBase(ModuleOp module)
     : module(module), builder(module.getContext()), location(builder.getUnknownLoc()) {
   MLIRContext *context = module.getContext();
   context
@@ -20,30 +20,28 @@ TileBuilder::TileBuilder(ModuleOp module)
   values.emplace_back(); // number 0 is none
 }
 
-TileBuilder::~TileBuilder() = default;
-
 //===----------------------------------------------------------------------===//
 // Locations
 //===----------------------------------------------------------------------===//
 
-void TileBuilder::setLocation(StringRef file, int line, int column) {
+void BuilderBase::setLocation(StringRef file, int line, int column) {
   frames.back().location = FileLineColLoc::get(context(), file, line, column);
   updateLocation();
 }
 
-void TileBuilder::pushFrame(StringRef functionName) {
+void BuilderBase::pushFrame(StringRef functionName) {
   frames.push_back({functionName.str(), frames.back().location});
   updateLocation();
 }
 
-void TileBuilder::popFrame() {
+void BuilderBase::popFrame() {
   if (frames.size() == 1)
     throw InternalError("pop_frame without push_frame");
   frames.pop_back();
   updateLocation();
 }
 
-void TileBuilder::updateLocation() {
+void BuilderBase::updateLocation() {
   location = frames.front().location;
   for (const Frame &frame : llvm::drop_begin(frames)) {
     Location callee = NameLoc::get(builder.getStringAttr(frame.name), frame.location);
@@ -55,7 +53,7 @@ void TileBuilder::updateLocation() {
 // Values
 //===----------------------------------------------------------------------===//
 
-const TileValue &TileBuilder::get(ValueId value) const {
+const TileValue &BuilderBase::get(ValueId value) const {
   if (value.index == 0 || value.index >= values.size())
     throw InternalError("value " + std::to_string(value.index) + " is not of this builder");
   const TileValue &typed = values[value.index];
@@ -64,7 +62,7 @@ const TileValue &TileBuilder::get(ValueId value) const {
   return typed;
 }
 
-ValueId TileBuilder::add(TileValue value) {
+ValueId BuilderBase::add(TileValue value) {
   values.push_back(std::move(value));
   return {static_cast<uint32_t>(values.size() - 1)};
 }
@@ -73,7 +71,7 @@ ValueId TileBuilder::add(TileValue value) {
 // Open regions
 //===----------------------------------------------------------------------===//
 
-TileBuilder::OpenRegion &TileBuilder::open(RegionKind kind, Operation *op) {
+BuilderBase::OpenRegion &BuilderBase::open(RegionKind kind, Operation *op) {
   OpenRegion region;
   region.kind = kind;
   region.op = op;
@@ -83,18 +81,18 @@ TileBuilder::OpenRegion &TileBuilder::open(RegionKind kind, Operation *op) {
   return openRegions.back();
 }
 
-TileBuilder::OpenRegion &TileBuilder::innermost(RegionKind kind, StringRef caller) {
+BuilderBase::OpenRegion &BuilderBase::innermost(RegionKind kind, StringRef caller) {
   if (openRegions.empty() || openRegions.back().kind != kind)
     throw InternalError((caller + " does not match the innermost open region").str());
   return openRegions.back();
 }
 
-void TileBuilder::close() {
+void BuilderBase::close() {
   builder.restoreInsertionPoint(openRegions.back().after);
   openRegions.pop_back();
 }
 
-void TileBuilder::discardRegion() {
+void BuilderBase::discardRegion() {
   if (openRegions.empty())
     throw InternalError("discard_region without an open region");
   OpenRegion &region = openRegions.back();
@@ -104,7 +102,7 @@ void TileBuilder::discardRegion() {
   close();
 }
 
-TileBuilder::Values TileBuilder::addArguments(Block *block, ArrayRef<ValueType> types) {
+BuilderBase::Values BuilderBase::addArguments(Block *block, ArrayRef<ValueType> types) {
   Values arguments;
   for (const ValueType &type : types)
     arguments.push_back({block->addArgument(ir(type), loc()), type});

@@ -39,7 +39,6 @@ EXCEPTIONS = {
     "KernelMetadata": RECORD,
     "ScheduledLoop": "issue 48: phases and ring protocols",
     "Specializer": "issue 48: one planner",
-    "TileBuilder": "issue 44: the front end's ops, one method each",
 }
 
 

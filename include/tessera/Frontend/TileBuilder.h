@@ -161,16 +161,16 @@ void checkTileShape(llvm::ArrayRef<int64_t> shape);
 enum class BinaryOperator { Add, Sub, Mul, TrueDiv, FloorDiv, Mod, And, Or, Xor, Shl, Shr };
 enum class Comparison { EQ, NE, LT, LE, GT, GE };
 
-class TileBuilder {
+/// The base of all builders: locations, numbered values, and the stack of open regions.
+class BuilderBase {
 public:
   using Values = std::vector<TileValue>;
   using Operands = llvm::ArrayRef<Operand>;
   using Integers = llvm::ArrayRef<int64_t>;
 
-  explicit TileBuilder(mlir::ModuleOp module);
-  ~TileBuilder();
-  TileBuilder(const TileBuilder &) = delete;
-  TileBuilder &operator=(const TileBuilder &) = delete;
+  explicit BuilderBase(mlir::ModuleOp module);
+  BuilderBase(const BuilderBase &) = delete;
+  BuilderBase &operator=(const BuilderBase &) = delete;
 
   /// Sets the source location of the values that are built next. It replaces that of the innermost
   /// frame.
@@ -179,56 +179,76 @@ public:
   void pushFrame(llvm::StringRef functionName);
   void popFrame();
 
-  /// Calls a builtin by name. Missing trailing arguments are none.
-  std::vector<Argument> call(llvm::StringRef name, llvm::ArrayRef<Argument> args);
-  /// The names that `call` knows, sorted.
-  static std::vector<llvm::StringRef> getBuiltinNames();
-
   const ValueType &typeOf(ValueId value) const { return get(value).type; }
   /// Values by number, for callers by name.
   const TileValue &get(ValueId value) const;
   ValueId add(TileValue value);
 
-  // Functions (ProgramBuilder.cpp). A divisibility of 0 is unknown; that of a
-  // pointer counts bytes. A function may be begun while another is being built.
-  Values beginFunction(llvm::StringRef name, llvm::ArrayRef<ValueType> types, Integers divisibility,
-                       bool isKernel, bool noinlineFunction);
-  void endFunction(Operands results);
-  Values callFunction(llvm::StringRef name, Operands args);
-
-  // Control flow (ControlFlow.cpp).
-  void beginIf(const Operand &condition);
-  void beginElse();
-  Values endIf(Operands thenValues, Operands elseValues);
-  /// Hints are pairs of a name and a constant; they become attributes `tile.<name>`.
-  struct LoopHint {
-    std::string name;
-    int64_t value;
-    bool isBool;
-  };
-  /// Returns the induction variable, then what is carried.
-  Values beginFor(const Operand &lower, const Operand &upper, const Operand &step, Operands inits,
-                  llvm::ArrayRef<LoopHint> hints);
-  Values endFor(Operands yields);
-  Values beginWhile(Operands inits);
-  Values whileCondition(const Operand &condition, Operands values);
-  Values endWhile(Operands yields);
   void discardRegion();
+
+protected:
+  ~BuilderBase() = default;
+
+  enum class RegionKind { Function, If, For, While, Reduce, Scan, Sort, Map };
+
+  /// A region that has been begun and not ended.
+  struct OpenRegion {
+    RegionKind kind;
+    mlir::Operation *op;
+    /// The insertion point after it.
+    mlir::OpBuilder::InsertPoint after;
+    /// Values from this number on were made inside.
+    size_t firstValue;
+    /// The values that are carried (for, while), reduced, ...
+    std::vector<ValueType> types;
+    /// True if begin_else, or while_condition, has been seen.
+    bool inSecondPart = false;
+    /// The values that leave the first part of a while.
+    std::vector<ValueType> secondTypes;
+    /// Reduce: the axes still to be folded after the op, from the last to the first.
+    llvm::SmallVector<int64_t> furtherAxes;
+  };
+
+  mlir::Location loc() const { return location; }
+  mlir::MLIRContext *context() const { return builder.getContext(); }
+  mlir::Type ir(const ValueType &type) const { return getIRType(builder.getContext(), type); }
+  /// Begins and ends regions, and moves the insertion point.
+  OpenRegion &open(RegionKind kind, mlir::Operation *op);
+  OpenRegion &innermost(RegionKind kind, llvm::StringRef caller);
+  void close();
+  /// The scalars that a region takes; `types` are their types.
+  Values addArguments(mlir::Block *block, llvm::ArrayRef<ValueType> types);
+  template <typename OpTy, typename... Args> OpTy create(Args &&...args) {
+    return OpTy::create(builder, loc(), std::forward<Args>(args)...);
+  }
+
+  mlir::ModuleOp module;
+  mlir::OpBuilder builder;
+
+private:
+  struct Frame {
+    std::string name;
+    mlir::Location location;
+  };
+
+  void updateLocation();
+
+  mlir::Location location;
+  std::vector<Frame> frames;
+  std::vector<TileValue> values;
+  std::vector<OpenRegion> openRegions;
+};
+
+/// Constants, casts and shapes.
+class ElementBuilder : public BuilderBase {
+public:
+  using BuilderBase::BuilderBase;
 
   // Constants and tiles from nothing (CreationBuilder.cpp).
   TileValue constant(const Operand &literal, const ValueType &type);
   TileValue toTensor(const Operand &operand);
   TileValue arange(int64_t start, int64_t end);
   TileValue full(Integers shape, const Operand &value, DType dtype);
-
-  // Operators (ArithmeticBuilder.cpp).
-  TileValue binary(BinaryOperator op, const Operand &a, const Operand &b);
-  TileValue compare(Comparison comparison, const Operand &a, const Operand &b);
-  TileValue logical(bool isAnd, const Operand &a, const Operand &b);
-  TileValue negate(const Operand &x);
-  TileValue plus(const Operand &x);
-  TileValue invert(const Operand &x);
-  TileValue logicalNot(const Operand &x);
 
   // Casts (CastBuilder.cpp). `rounding` is "", "rtne" or "rtz".
   TileValue cast(const Operand &x, const ValueType &type, llvm::StringRef rounding = "",
@@ -243,6 +263,52 @@ public:
   TileValue join(const Operand &a, const Operand &b);
   std::pair<TileValue, TileValue> split(const Operand &x);
   TileValue cat(const Operand &a, const Operand &b, int64_t dim);
+
+protected:
+  TileValue castElements(const TileValue &x, DType dtype, bool towardZero = false);
+  /// A value, or a literal that has been found to fit, as elements of `dtype` in
+  /// this shape.
+  TileValue convert(const Operand &x, DType dtype, Integers shape);
+  /// `x` repeated to this shape, to which it has been found to broadcast.
+  TileValue repeat(const TileValue &x, Integers shape);
+  TileValue compareToZero(const TileValue &x);
+  TileValue bitcastElements(const TileValue &x, const ValueType &type);
+};
+
+/// Operators and maths.
+class ArithmeticBuilder : public ElementBuilder {
+public:
+  using ElementBuilder::ElementBuilder;
+
+  // Operators (ArithmeticBuilder.cpp).
+  TileValue binary(BinaryOperator op, const Operand &a, const Operand &b);
+  TileValue compare(Comparison comparison, const Operand &a, const Operand &b);
+  TileValue logical(bool isAnd, const Operand &a, const Operand &b);
+  TileValue negate(const Operand &x);
+  TileValue plus(const Operand &x);
+  TileValue invert(const Operand &x);
+  TileValue logicalNot(const Operand &x);
+
+  // Maths (MathBuilder.cpp).
+  TileValue math(llvm::StringRef name, const Operand &x);
+  TileValue sqrtRn(const Operand &x);
+  TileValue divRn(const Operand &x, const Operand &y);
+  TileValue fdiv(const Operand &x, const Operand &y, bool ieeeRounding);
+  TileValue fma(const Operand &x, const Operand &y, const Operand &z);
+  TileValue pow(const Operand &x, const Operand &y);
+  TileValue umulhi(const Operand &x, const Operand &y);
+  TileValue extremum(bool isMax, const Operand &x, const Operand &y, bool propagateNan);
+  TileValue clamp(const Operand &x, const Operand &low, const Operand &high, bool propagateNan);
+  TileValue where(const Operand &condition, const Operand &x, const Operand &y);
+
+protected:
+  TileValue moveBy(const Operand &pointer, const Operand &offset, bool negated);
+};
+
+/// Loads, stores, atomics, block pointers and descriptors.
+class MemoryBuilder : public ArithmeticBuilder {
+public:
+  using ArithmeticBuilder::ArithmeticBuilder;
 
   // Memory (MemoryBuilder.cpp; block pointers go to DescriptorBuilder.cpp).
   TileValue load(const Operand &ptr, const Operand &mask, const Operand &other,
@@ -278,29 +344,42 @@ public:
   void descriptorReduce(llvm::StringRef kind, const Operand &descriptor, Operands offsets,
                         const Operand &value);
 
-  // Maths (MathBuilder.cpp).
-  TileValue math(llvm::StringRef name, const Operand &x);
-  TileValue sqrtRn(const Operand &x);
-  TileValue divRn(const Operand &x, const Operand &y);
-  TileValue fdiv(const Operand &x, const Operand &y, bool ieeeRounding);
-  TileValue fma(const Operand &x, const Operand &y, const Operand &z);
-  TileValue pow(const Operand &x, const Operand &y);
-  TileValue umulhi(const Operand &x, const Operand &y);
-  TileValue extremum(bool isMax, const Operand &x, const Operand &y, bool propagateNan);
-  TileValue clamp(const Operand &x, const Operand &low, const Operand &high, bool propagateNan);
-  TileValue where(const Operand &condition, const Operand &x, const Operand &y);
+protected:
+  /// As convert, for a value that is cast implicitly: a literal that does not fit is
+  /// cast too.
+  mlir::Value elementsFor(const Operand &value, DType dtype, Integers shape);
+  /// An int1 of this shape from a mask (E045), or none.
+  mlir::Value maskOf(const Operand &mask, Integers shape);
+  llvm::SmallVector<mlir::Value> scalarIntegers(Operands list, DType dtype, llvm::StringRef what);
+  TileValue roundLoaded(const TileValue &block, const ValueType &descriptor);
+  TileValue loadBlock(const TileValue &pointer, Integers boundaryCheck, llvm::StringRef padding,
+                      llvm::StringRef cache, llvm::StringRef evict);
+  void storeBlock(const TileValue &pointer, const Operand &value, Integers boundaryCheck,
+                  llvm::StringRef cache, llvm::StringRef evict);
+};
 
-  // Dots (MatmulBuilder.cpp). An empty precision is the default, tf32.
-  TileValue dot(const Operand &a, const Operand &b, const Operand &acc, llvm::StringRef precision,
-                std::optional<int64_t> maxImpreciseAcc, std::optional<DType> outType);
-  struct ScaledOperand {
-    Operand tile;
-    Operand scale; ///< none: all scales are 1
-    std::string format;
-    bool kPack = true;
+/// Ops with regions: control flow, reductions and scans. Gathers and histograms, which have none.
+class RegionBuilder : public MemoryBuilder {
+public:
+  using MemoryBuilder::MemoryBuilder;
+
+  // Control flow (ControlFlow.cpp).
+  void beginIf(const Operand &condition);
+  void beginElse();
+  Values endIf(Operands thenValues, Operands elseValues);
+  /// Hints are pairs of a name and a constant; they become attributes `tile.<name>`.
+  struct LoopHint {
+    std::string name;
+    int64_t value;
+    bool isBool;
   };
-  TileValue dotScaled(const ScaledOperand &a, const ScaledOperand &b, const Operand &acc,
-                      bool fastMath, std::optional<DType> outType);
+  /// Returns the induction variable, then what is carried.
+  Values beginFor(const Operand &lower, const Operand &upper, const Operand &step, Operands inits,
+                  llvm::ArrayRef<LoopHint> hints);
+  Values endFor(Operands yields);
+  Values beginWhile(Operands inits);
+  Values whileCondition(const Operand &condition, Operands values);
+  Values endWhile(Operands yields);
 
   // Elements that meet each other (ReductionBuilder.cpp). No axis means all.
   Values beginReduce(Operands operands, std::optional<int64_t> axis);
@@ -313,6 +392,45 @@ public:
   Values endMap(Operands results);
   TileValue gather(const Operand &source, const Operand &index, int64_t axis);
   TileValue histogram(const Operand &x, int64_t bins, const Operand &mask);
+
+protected:
+  /// A scalar int1 from a condition (E032).
+  TileValue conditionOf(const Operand &condition, llvm::StringRef user);
+  Values reduceFurther(mlir::Operation *op, Integers axes, llvm::ArrayRef<ValueType> types);
+  /// A yielded list, converted to the given types (the E0xx of `id` if it cannot be).
+  llvm::SmallVector<mlir::Value> yieldAs(Operands yields, llvm::ArrayRef<ValueType> types,
+                                         llvm::StringRef id, llvm::StringRef before,
+                                         llvm::StringRef after, llvm::StringRef fix);
+};
+
+/// Functions, dots and programs; and all builtins by name.
+class TileBuilder : public RegionBuilder {
+public:
+  using RegionBuilder::RegionBuilder;
+
+  /// Calls a builtin by name. Missing trailing arguments are none.
+  std::vector<Argument> call(llvm::StringRef name, llvm::ArrayRef<Argument> args);
+  /// The names that `call` knows, sorted.
+  static std::vector<llvm::StringRef> getBuiltinNames();
+
+  // Functions (ProgramBuilder.cpp). A divisibility of 0 is unknown; that of a
+  // pointer counts bytes. A function may be begun while another is being built.
+  Values beginFunction(llvm::StringRef name, llvm::ArrayRef<ValueType> types, Integers divisibility,
+                       bool isKernel, bool noinlineFunction);
+  void endFunction(Operands results);
+  Values callFunction(llvm::StringRef name, Operands args);
+
+  // Dots (MatmulBuilder.cpp). An empty precision is the default, tf32.
+  TileValue dot(const Operand &a, const Operand &b, const Operand &acc, llvm::StringRef precision,
+                std::optional<int64_t> maxImpreciseAcc, std::optional<DType> outType);
+  struct ScaledOperand {
+    Operand tile;
+    Operand scale; ///< none: all scales are 1
+    std::string format;
+    bool kPack = true;
+  };
+  TileValue dotScaled(const ScaledOperand &a, const ScaledOperand &b, const Operand &acc,
+                      bool fastMath, std::optional<DType> outType);
 
   // Programs, promises and debugging (ProgramBuilder.cpp).
   TileValue programId(int64_t axis);
@@ -334,86 +452,11 @@ public:
                               llvm::StringRef library = "", llvm::StringRef digest = "");
 
 private:
-  enum class RegionKind { Function, If, For, While, Reduce, Scan, Sort, Map };
-
-  /// A region that has been begun and not ended.
-  struct OpenRegion {
-    RegionKind kind;
-    mlir::Operation *op;
-    /// The insertion point after it.
-    mlir::OpBuilder::InsertPoint after;
-    /// Values from this number on were made inside.
-    size_t firstValue;
-    /// The values that are carried (for, while), reduced, ...
-    std::vector<ValueType> types;
-    /// True if begin_else, or while_condition, has been seen.
-    bool inSecondPart = false;
-    /// The values that leave the first part of a while.
-    std::vector<ValueType> secondTypes;
-    /// Reduce: the axes still to be folded after the op, from the last to the first.
-    llvm::SmallVector<int64_t> furtherAxes;
-  };
-
-  struct Frame {
-    std::string name;
-    mlir::Location location;
-  };
-
-  // TileBuilder.cpp
-  mlir::Location loc() const { return location; }
-  void updateLocation();
-  mlir::MLIRContext *context() const { return builder.getContext(); }
-  mlir::Type ir(const ValueType &type) const { return getIRType(builder.getContext(), type); }
-  /// Begins and ends regions, and moves the insertion point.
-  OpenRegion &open(RegionKind kind, mlir::Operation *op);
-  OpenRegion &innermost(RegionKind kind, llvm::StringRef caller);
-  void close();
-  /// The scalars that a region takes; `types` are their types.
-  Values addArguments(mlir::Block *block, llvm::ArrayRef<ValueType> types);
-  template <typename OpTy, typename... Args> OpTy create(Args &&...args) {
-    return OpTy::create(builder, loc(), std::forward<Args>(args)...);
-  }
-
-  // Conversions (CastBuilder.cpp, ShapeBuilder.cpp).
-  TileValue castElements(const TileValue &x, DType dtype, bool towardZero = false);
-  /// A value, or a literal that has been found to fit, as elements of `dtype` in
-  /// this shape.
-  TileValue convert(const Operand &x, DType dtype, Integers shape);
-  /// `x` repeated to this shape, to which it has been found to broadcast.
-  TileValue repeat(const TileValue &x, Integers shape);
-  /// As convert, for a value that is cast implicitly: a literal that does not fit is
-  /// cast too.
-  mlir::Value elementsFor(const Operand &value, DType dtype, Integers shape);
-  /// An int1 of this shape from a mask (E045), or none.
-  mlir::Value maskOf(const Operand &mask, Integers shape);
-  /// A scalar int1 from a condition (E032).
-  TileValue conditionOf(const Operand &condition, llvm::StringRef user);
-  llvm::SmallVector<mlir::Value> scalarIntegers(Operands list, DType dtype, llvm::StringRef what);
-  TileValue compareToZero(const TileValue &x);
-  TileValue moveBy(const Operand &pointer, const Operand &offset, bool negated);
-  TileValue bitcastElements(const TileValue &x, const ValueType &type);
-  TileValue roundLoaded(const TileValue &block, const ValueType &descriptor);
-  TileValue loadBlock(const TileValue &pointer, Integers boundaryCheck, llvm::StringRef padding,
-                      llvm::StringRef cache, llvm::StringRef evict);
-  void storeBlock(const TileValue &pointer, const Operand &value, Integers boundaryCheck,
-                  llvm::StringRef cache, llvm::StringRef evict);
-  Values reduceFurther(mlir::Operation *op, Integers axes, llvm::ArrayRef<ValueType> types);
-  /// A yielded list, converted to the given types (the E0xx of `id` if it cannot be).
-  llvm::SmallVector<mlir::Value> yieldAs(Operands yields, llvm::ArrayRef<ValueType> types,
-                                         llvm::StringRef id, llvm::StringRef before,
-                                         llvm::StringRef after, llvm::StringRef fix);
-
   struct Function {
     std::vector<ValueType> arguments;
     std::vector<ValueType> results;
   };
 
-  mlir::ModuleOp module;
-  mlir::OpBuilder builder;
-  mlir::Location location;
-  std::vector<Frame> frames;
-  std::vector<TileValue> values;
-  std::vector<OpenRegion> openRegions;
   llvm::StringMap<Function> functions;
 };
 

@@ -247,7 +247,7 @@ In `include/tessera/Frontend/TileBuilder.h`, before `void barrier();`:
 int three();
 ```
 
-In `lib/Frontend/MathBuilder.cpp`, before `TileValue TileBuilder::sqrtRn(`:
+In `lib/Frontend/MathBuilder.cpp`, before `TileValue ArithmeticBuilder::sqrtRn(`:
 
 ```cpp
 int TileBuilder::three() {{ return {}; }}
