@@ -87,7 +87,7 @@ tile.func @anywhere(%p: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: i32) {
   %p0 = tile.splat %p : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
   %p1 = tile.addptr %p0, %at : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
   %value = tile.splat %v : i32 -> tensor<64xi32>
-  // expected-remark @below {{behind it, a locked instruction for each element: no elements are known to be adjacent that the machine can swap at once}}
+  // expected-remark @below {{beyond it, a locked instruction for each element: no elements are known to be adjacent that the machine can swap at once}}
   %old = tile.atomic_rmw add, relaxed, gpu, %p1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   tile.return
 }
@@ -133,27 +133,27 @@ tile.func @five_arrays(%a: !tile.ptr<i32>, %b: !tile.ptr<i32>, %c: !tile.ptr<i32
   %value = tile.splat %v : i32 -> tensor<64xi32>
   %a0 = tile.splat %a : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
   %a1 = tile.addptr %a0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
-  // expected-remark @below {{atomic: in the thread's private copy of the first 256 KiB at most}}
+  // expected-remark @below {{atomic: in the thread's private copy of up to the first 256 KiB, which is added}}
   %a2 = tile.atomic_rmw add, relaxed, gpu, %a1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   %b0 = tile.splat %b : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
   %b1 = tile.addptr %b0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
-  // expected-remark @below {{atomic: in the thread's private copy of the first 256 KiB at most}}
+  // expected-remark @below {{atomic: in the thread's private copy of up to the first 256 KiB, which is added}}
   %b2 = tile.atomic_rmw add, relaxed, gpu, %b1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   %c0 = tile.splat %c : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
   %c1 = tile.addptr %c0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
-  // expected-remark @below {{atomic: in the thread's private copy of the first 256 KiB at most}}
+  // expected-remark @below {{atomic: in the thread's private copy of up to the first 256 KiB, which is added}}
   %c2 = tile.atomic_rmw add, relaxed, gpu, %c1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   %d0 = tile.splat %d : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
   %d1 = tile.addptr %d0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
-  // expected-remark @below {{atomic: in the thread's private copy of the first 256 KiB at most}}
+  // expected-remark @below {{atomic: in the thread's private copy of up to the first 256 KiB, which is added}}
   %d2 = tile.atomic_rmw add, relaxed, gpu, %d1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   %e0 = tile.splat %e : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
   %e1 = tile.addptr %e0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
-  // expected-remark @below {{atomic: 4 elements along dimension 0 at a time, by one locked instruction where they are aligned; no private copy of the array for a thread, since it has 4 of others}}
+  // expected-remark @below {{atomic: 4 elements along dimension 0 at a time, by one locked instruction where they are aligned; no private copy of the array for a thread, since it has 4 of other arrays}}
   %e2 = tile.atomic_rmw add, relaxed, gpu, %e1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   %aagain0 = tile.splat %a : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
   %aagain1 = tile.addptr %aagain0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
-  // expected-remark @below {{atomic: in the thread's private copy of the first 256 KiB at most}}
+  // expected-remark @below {{atomic: in the thread's private copy of up to the first 256 KiB, which is added}}
   %aagain2 = tile.atomic_rmw add, relaxed, gpu, %aagain1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   tile.return
 }

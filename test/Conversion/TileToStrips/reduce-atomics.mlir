@@ -18,7 +18,7 @@ tile.func private @one_place(%p: !tile.ptr<i32>, %x: tensor<1024xi32>) {
 // -----
 
 // One for each row; what is masked off is neutral, and a row of nothing else is left alone.
-// REMARK: atomic: every 64 lanes
+// REMARK: atomic: each 64 lanes
 // CHECK-LABEL: tile.func private @rows(
 // CHECK-DAG: %[[MOST:.+]] = arith.constant dense<2147483647> : tensor<16x64xi32>
 // CHECK: %[[VALUES:.+]] = arith.select %arg2, %arg1, %[[MOST]]
@@ -41,7 +41,7 @@ tile.func private @rows(%p: !tile.ptr<i32>, %x: tensor<16x64xi32>, %m: tensor<16
 
 // One for each column, under the mask of the columns. Sums of floats change by it, and those
 // of 16 bits are rounded once.
-// REMARK: atomic: every 16 lanes
+// REMARK: atomic: each 16 lanes
 // CHECK-LABEL: tile.func private @columns(
 // ANY: %[[WIDE:.+]] = tile.fp_to_fp %arg1 : tensor<16x64xf16> -> tensor<16x64xf32>
 // ANY: tile.reduce(%[[WIDE]]) {axis = 0 : i32} : (tensor<16x64xf32>) -> tensor<64xf32>
@@ -65,7 +65,7 @@ tile.func private @columns(%p: !tile.ptr<f16>, %x: tensor<16x64xf16>, %n: i32) {
 // -----
 
 // Runs of 8, from a start that is a multiple of 8: their places are neighbours still.
-// REMARK: atomic: every 8 lanes
+// REMARK: atomic: each 8 lanes
 // CHECK-LABEL: tile.func private @runs(
 // CHECK: %[[RUNS:.+]] = tile.reshape %arg1 : tensor<1024xi64> -> tensor<128x8xi64>
 // CHECK: %[[MOST:.+]] = tile.reduce(%[[RUNS]]) {axis = 1 : i32} : (tensor<128x8xi64>) -> tensor<128xi64>

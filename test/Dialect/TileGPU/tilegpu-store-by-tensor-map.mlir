@@ -229,7 +229,7 @@ tile.func @order(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld
   %t = tilegpu.memdesc_trans %b {order = array<i32: 1, 0>} : !tilegpu.memdesc<64x64xf16, #a> -> !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>>
   %d = tilegpu.warpgroup_dot %b, %t, %zero {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x64xf16, #a>, !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>> -> tensor<64x64xf32, #u>
   %x = tile.fp_to_fp %d : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
-  // expected-remark@+1 {{result is stored by threads, not by TMA: the kernel orders memory, or writes to it otherwise}}
+  // expected-remark@+1 {{result is stored by threads, not by TMA: the kernel orders memory, or accesses unknown addresses}}
   tile.store %p, %x, %mask : tensor<64x64x!tile.ptr<f16>, #u>
   tile.barrier
   tile.return
