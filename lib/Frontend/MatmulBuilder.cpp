@@ -129,7 +129,7 @@ TileValue TileBuilder::dot(const Operand &a, const Operand &b, const Operand &ac
   Operand sum = hasAcc ? acc : Operand(constant(0, type));
   Operand left = flatten(a), right = flatten(b);
   sum = flatten(sum);
-  // In the op, 0 is no bound; asked for, it is the narrowest.
+  // In the op, 0 means no bound. A user's 0 means the narrowest bound, which is 1.
   uint32_t imprecise = maxImpreciseAcc && float8 ? std::max<int64_t>(1, *maxImpreciseAcc) : 0;
   TileValue result{create<tile::DotOp>(sum.value().ir.getType(), left.value().ir, right.value().ir,
                                        sum.value().ir, inputPrecision, imprecise),

@@ -321,8 +321,8 @@ static uint64_t resizeUnsigned(uint64_t bits, Type, Type to) {
   return truncate(bits, getBitWidth(to));
 }
 
-/// The nearest float of the format: one rounding, which a way through double is not for
-/// integers of 64 bits.
+/// The nearest float of the format, with one rounding. A conversion through double would round
+/// integers of 64 bits twice.
 static uint64_t intToFloat(uint64_t bits, unsigned width, Type to, bool isSigned) {
   llvm::APFloat converted(cast<FloatType>(to).getFloatSemantics());
   converted.convertFromAPInt(llvm::APInt(width, bits), isSigned,

@@ -24,8 +24,8 @@ Place PullMap::apply(const Place &place) const {
 
 std::optional<PullMap> pull(const LinearLayout &source, const LinearLayout &destination,
                             HwDimSet keep) {
-  // One more row for each bit that must stay: it is set in that bit's source column and
-  // asked for in that bit's destination column.
+  // One more row for each bit that must stay: it is set in that bit's source column and in its
+  // destination column.
   unsigned row = std::max(source.elementBits(), destination.elementBits());
   std::array<unsigned, kNumHwDims> firstRow{};
   for (HwDim dim : kAllHwDims) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The statements of inline PTX, parsed, and who decodes which.
+// Parses the statements of inline PTX, and chooses the decoder of each.
 
 #ifndef TESSERA_LIB_SIMULATOR_INLINEPTX_H
 #define TESSERA_LIB_SIMULATOR_INLINEPTX_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Programs, warps and frames: who runs when, and where lanes go at branches.
+// Schedules programs and warps, and divides a warp's lanes at branches.
 
 #include "Machine.h"
 

@@ -2,10 +2,10 @@
 //
 // Files with the IR of a compilation: dumps at named points, and a reproducer when a pass fails.
 //
-// A reproducer is a file that `tessera-opt --run-reproducer FILE` replays: the IR as it
-// was before the pass that failed, with the one-pass pipeline that fails on it. It is
-// written by a pass instrumentation of our own, where MLIR's crash recovery would
-// install signal handlers: the process is somebody else's Python.
+// A reproducer is a file that `tessera-opt --run-reproducer FILE` replays: the IR as it was before
+// the pass that failed, with the one-pass pipeline that fails on it. A pass instrumentation of ours
+// writes it. MLIR's crash recovery would install signal handlers, which a library in a Python
+// process must not do.
 
 #ifndef TESSERA_SUPPORT_IRDUMP_H
 #define TESSERA_SUPPORT_IRDUMP_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Shared parts of the access analysis: construction and normalisation of forms. The analysis itself
-// is include/tessera/Analysis/Access.h.
+// is include/tessera/Analysis/Access/Access.h.
 
 #ifndef TESSERA_LIB_ANALYSIS_ACCESS_ACCESSRULES_H
 #define TESSERA_LIB_ANALYSIS_ACCESS_ACCESSRULES_H

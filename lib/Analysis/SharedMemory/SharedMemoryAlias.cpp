@@ -32,8 +32,8 @@ SharedMemoryAlias::SharedMemoryAlias(Operation *root) {
       views.push_back({op->getResult(0), op->getOperand(0)});
   });
 
-  // Each input of each region (and each result) may be what any of its predecessors
-  // passes. Loops feed themselves, so until nothing changes.
+  // Each input of each region (and each result) may be what any of its predecessors passes. A loop
+  // passes values to its next iteration, so this repeats until nothing changes.
   auto propagate = [&](RegionBranchOpInterface branch, RegionSuccessor successor) {
     bool changed = false;
     for (auto [index, input] : llvm::enumerate(successor.getSuccessorInputs())) {

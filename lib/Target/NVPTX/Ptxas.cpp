@@ -430,7 +430,7 @@ EarlyPtxas::EarlyPtxas(const PtxasOptions &options) : options(options) {
   try {
     waiting = std::make_unique<Waiting>(this->options);
   } catch (const UserError &) {
-    // The ptxas that starts later fails in the same way, and reports it.
+    // The later start of ptxas fails with the same error, and reports it.
   }
 }
 

@@ -5,7 +5,7 @@
 // A lane's own accesses keep program order: element i of a stored tile and element i of a loaded
 // one, or two scalars. If one thread does both, the order holds. But a tile may have different
 // layouts at its load and at its store. If there are more threads than elements, each thread with a
-// copy of an element loads it, while only their representative stores it (Analysis/Replication.h):
+// copy of an element loads it, while only their representative stores it (Replication.h):
 //
 //     x = load p : tensor<64xf32>, of 128 threads      warps 0 and 1, and 2 and 3, hold all of x
 //     store p, 0                                       warps 0 and 1 store

@@ -44,7 +44,7 @@ struct ForeignModel
 
 private:
   static bool isOfProgram(Operation *op) {
-    // Functions of tiles become functions of elements before anybody could deliver one.
+    // Extern functions of tiles become calls per element before results are delivered.
     if (isa<tile::ExternElementwiseOp>(op) && isa<RankedTensorType>(op->getResult(0).getType()))
       return false;
     Operation *around = op->getParentOp();

@@ -42,8 +42,8 @@ public:
     return moved;
   }
 
-  /// Stores the registers that a thread has in this layout. Copies are stored by all who
-  /// have them.
+  /// Stores the registers that a thread has in this layout. If several threads have copies of an
+  /// element, each stores it.
   void store(ThreadBuilder &thread, const LinearLayout &layout, mlir::ValueRange registers) const;
 
   /// Loads the registers that a thread has in this layout. With a `distance`: those at

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Atomics. LLVM's own drop the ordering and the scope on their way to PTX, so each is written as
-// the instruction that it is. An atomic without an instruction is a loop around a compare-and-swap:
-// maximum and minimum of floats, sums of bf16 before sm_90, other atomics of 16 bits, all of 8
-// bits.
+// Atomics. LLVM drops the ordering and the scope of its own atomics in PTX, so each is written as
+// inline PTX. An atomic without an instruction is a loop around a compare-and-swap: maximum and
+// minimum of floats, sums of bf16 before sm_90, other atomics of 16 bits, all of 8 bits.
 //
 // Only one of several threads that hold copies of an element acts; its result is handed
 // to the others (Replication.h).

@@ -2,11 +2,10 @@
 //
 // Dots by multiply-adds, for every type and every layout of the accumulator.
 //
-// The operands go to shared memory, as much of k at a time as is reasonable. Then a loop
-// over k: each thread loads the rows of a and the columns of b that its part of the
-// accumulator needs, and multiplies each with each. A thread with m x n accumulators so
-// loads m + n elements for m * n products. While it multiplies, the elements of the next
-// steps are on their way to its registers, if there are enough of those.
+// The operands go to shared memory, as much of k at a time as is reasonable. Then a loop over k:
+// each thread loads the rows of a and the columns of b that its part of the accumulator needs, and
+// multiplies each with each. A thread with m x n accumulators so loads m + n elements for m * n
+// products. If registers suffice, the elements of the next steps are loaded while it multiplies.
 //
 // Places in memory are planned as for any exchange (Layout/MemoryExchange.h): from the operand's
 // layout to one in which a thread holds its operands of a few steps. The bits of k count as bits of

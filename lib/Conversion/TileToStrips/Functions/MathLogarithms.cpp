@@ -19,7 +19,8 @@ Decomposed decompose(MathBuilder &b, Value x) {
   Value origin = b.integer(b.isSingle() ? 0x3f3504f3 : 0x3fe6a09e667f3bcd);
   Value exponent = b.shrsi(b.subi(bits, origin), mantissaBits);
   Value m = b.fromBits(b.subi(bits, b.shli(exponent, mantissaBits)));
-  // As in roundProduct, the other way round; AVX2 has no conversion from i64.
+  // Converts the exponent by adding a large number, as roundProduct does in the other direction.
+  // AVX2 has no conversion from i64.
   Value shifter = b.number(b.pick(0x1.8p23, 0x1.8p52));
   Value number = b.subf(b.fromBits(b.addi(exponent, b.toBits(shifter))), shifter);
   return {number, b.subf(m, b.number(1))};

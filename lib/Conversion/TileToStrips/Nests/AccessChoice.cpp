@@ -23,7 +23,7 @@ using namespace mlir;
 
 namespace tessera {
 
-/// Bytes that are on their way at a time: what a core has room for, about.
+/// Bytes that are prefetched at a time: about the capacity of a core's fill buffers.
 constexpr int64_t kBytesAhead = 4096;
 constexpr unsigned kMostRowsAhead = 16;
 /// A row of up to so many lines is fetched as a whole. The hardware prefetcher continues longer

@@ -13,7 +13,7 @@
 //     for i in 0..end { x = load i; ... }      four an iteration
 //     for i in end..16 { x = if first + i < n then load i else 0; ... }
 //
-// The second still asks: where `first + i` wraps around, rows behind the bound are within it.
+// The second keeps the check: if `first + i` wraps around, rows after the bound are within it.
 //
 // Only loops that carry something are split, sums and the like: the next iteration waits for
 // nothing else there.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// tile-expand-access-checks: checks of accesses in arithmetic that any target has. All lanes
-// are compared at once. Only where one fails it is asked which: of those that do the one
-// furthest up is reported, which a maximum over the tile finds. The access itself is masked,
-// so that the program can go on to its end, as after an assertion that does not hold.
+// tile-expand-access-checks: checks of accesses in arithmetic that any target has. All lanes are
+// compared at once. If any fails, a maximum over the tile finds the largest failing offset, which
+// is reported. The access itself is masked, so that the program can go on to its end, as after an
+// assertion that does not hold.
 
 #include "tessera/Dialect/Tile/IR/Reductions.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"

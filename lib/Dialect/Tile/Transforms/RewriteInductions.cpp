@@ -52,8 +52,7 @@ bool isUniformTile(Value tile) {
   return tile.getDefiningOp<SplatOp>() || matchPattern(tile, m_Constant(&constant));
 }
 
-/// True if a tile is `base` moved by equal amounts, other ones on each way through
-/// conditionals.
+/// True if a tile is `base` plus a uniform amount, which branches of a conditional may choose.
 bool isMoved(Value tile, Value base, unsigned depth = 0) {
   constexpr unsigned kMaxDepth = 16;
   if (tile == base)

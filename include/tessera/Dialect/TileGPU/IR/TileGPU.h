@@ -45,7 +45,7 @@ inline constexpr int64_t kTensorMapBytes = 128;
 template <typename ConcreteType>
 class ForOneThread : public mlir::OpTrait::TraitBase<ConcreteType, ForOneThread> {};
 
-/// In what layouts operands and results of ops may be (Transforms/LayoutRules.h).
+/// The layouts that operands and results of ops may have (Transforms/Layouts/LayoutRules.h).
 class LayoutRules;
 
 /// The type of the first tile among an op's results, or else its operands; null if it has none.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Fences between threads and the async proxy (tensor cores, TMA), which comes to shared memory on
-// another way. The facts that are followed are writes of threads that no fence has come after yet.
+// Fences between accesses of threads and of the async proxy (tensor cores, TMA) to shared memory.
+// The data-flow analysis tracks the writes of threads since the last fence.
 
 #include "tessera/Analysis/Order/RegionFlow.h"
 #include "tessera/Analysis/SharedMemory/SharedMemoryAllocation.h"
@@ -145,7 +145,8 @@ void ProxyFences::visitOp(Operation *op, Writes &writes) {
   if (isInPartition(op))
     return;
   if (auto wait = dyn_cast<AsyncWaitOp>(op)) {
-    // Any may have landed, but those still on their way are not done with.
+    // Each write in flight may have completed now. Unless the wait is for all, it may also still be
+    // in flight.
     SmallVector<Write> landed;
     for (const Write &write : writes)
       if (write.isInFlight)

@@ -8,8 +8,8 @@
 //
 // Programs that run at the same time then have tiles of one row: the same tile of the first
 // operand, which L2 reads once, and different ones of the second. With 132 programs at a time and
-// 224 columns, each needs its own tile of the second operand. In groups of four rows they have less
-// to ask for:
+// 224 columns, each needs its own tile of the second operand. In groups of four rows they need
+// fewer operands:
 //
 //     programs      0 1 2 3 4 5 6 7          0 4           2 operands of columns,
 //     tiles         1 operand of a row,      1 5           4 of rows

@@ -352,7 +352,7 @@ struct TileGPUPipelinePass : tessera::tilegpu::impl::TileGPUPipelinePassBase<Til
   }
 
 private:
-  /// Until the verifier accepts all plans, one of a loop that it refuses makes way for the next.
+  /// Replaces each plan that the verifier refuses by the loop's next one, until all are accepted.
   LogicalResult pipeline(tile::FuncOp function, const GPUMachine &machine,
                          const TrialOptions &options) {
     // One per loop, in the order of a walk.

@@ -4,14 +4,14 @@
 // so memory is idle for half of the time; a second program, which would overlap with it, finds no
 // registers. But the next row on the SM is known. In a loop over rows it is the next iteration's.
 // Otherwise programs start in the order of their numbers, so it is about that of the program that
-// is as many later as there are SMs. One thread asks the second-level cache for that row:
+// is as many later as there are SMs. One thread prefetches that row into L2:
 //
 //     load row(pid)                                   load row(i)
 //     prefetch row(pid + SMs), if there is one        prefetch row(i + step), if there is one
 //     reduce ...                                      reduce ...
 //
 // The order in which programs start is not guaranteed. Only time depends on it. The blocks of a
-// cluster ask for equal parts of a row.
+// cluster prefetch equal parts of a row.
 //
 // The cache has to hold the row until then, beside the loads and stores of programs in the
 // meantime. Rows of 128 KB of each of 132 SMs evicted each other, and prefetching made the kernel
