@@ -126,8 +126,9 @@ _MODULES = ("gpu", "jax", "testing", "torch")
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        if name in _HOMES:
-            return getattr(load(_HOMES[name]), name)
+        if name in _HOMES:  # from now on without this function, which takes longer than a launch
+            globals()[name] = getattr(load(_HOMES[name]), name)
+            return globals()[name]
         if name in _MODULES:
             return load(f"tessera.{name}")
         if name == "__version__":
