@@ -41,6 +41,16 @@ inline void clearError(PyObject *kind) {
   PyErr_Clear();
 }
 
+/// An attribute of an object: 1 and a new reference, 0 and null if it has none, or -1 with an
+/// exception. Makes no AttributeError for one that is missing, which takes longer than a launch.
+inline int lookUpAttribute(PyObject *object, PyObject *name, PyObject **found) {
+#if PY_VERSION_HEX >= 0x030D0000
+  return callPython([&] { return PyObject_GetOptionalAttr(object, name, found); });
+#else
+  return callPython([&] { return _PyObject_LookupAttr(object, name, found); });
+#endif
+}
+
 /// The GIL is let go for as long as one of these lives.
 class WithoutGIL {
 public:

@@ -166,6 +166,8 @@ private:
   bool addPlainInteger(const Parameter &parameter, PyObject *value);
   bool addTensor(const Parameter &parameter, PyObject *value);
   bool addTensorOn(long ordinal, const Parameter &parameter, uint64_t address, char dtype);
+  bool addByPointer(const Parameter &parameter, PyObject *value);
+  bool addBuffer(const Parameter &parameter, PyObject *value);
   bool addDLPack(const Parameter &parameter, PyObject *value);
   bool addArrayInterface(const Parameter &parameter, PyObject *value);
   bool addCUDAInterface(const Parameter &parameter, PyObject *value);

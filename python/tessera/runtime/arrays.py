@@ -92,8 +92,12 @@ class TensorWrapper:
     def __init__(self, base: Any, dtype: types.dtype) -> None:
         self.base = base
         self.dtype = dtype
-        self.shape = getattr(base, "shape", ())
         self._data: Any = None
+
+    @property
+    def shape(self) -> Any:
+        """As of the array."""
+        return getattr(self.base, "shape", ())
 
     @property
     def data(self) -> Any:
@@ -213,7 +217,7 @@ def reinterpret(tensor: Any, dtype: Any) -> Any:
     base = tensor.base if isinstance(tensor, TensorWrapper) else tensor
     if base is not tensor and dtype == base.dtype:
         return base
-    wanted = to_dtype(dtype)
+    wanted = dtype if type(dtype) is types.dtype else to_dtype(dtype)
     # Programs reinterpret at each launch, which looks at the array itself again.
     kinds: Any = None
     try:
@@ -432,6 +436,9 @@ def _from_data_ptr(tensor: Any, name: str) -> Pointer:
     _check_address(tensor, name, address, size)
     if type(tensor.dtype).__module__ == "torch":
         _C.accept_tensor(tensor, address, dtype._core_id, _is_ordinary(type(tensor)))
+    elif isinstance(tensor.dtype, (type, types.dtype)) or _has_base(tensor.dtype, "numpy", "dtype"):
+        _C.learn_dtype(tensor.dtype, dtype._core_id)  # of those there are few
+    _C.learn_pointer(type(tensor))
     framework = type(tensor.dtype).__module__.partition(".")[0]
     where = (getattr(device, "index", 0) or 0) if kind == "cuda" else HOST
     return Pointer(address, dtype, False, None, where, framework)
@@ -634,6 +641,8 @@ def _from_dlpack(array: Any, name: str) -> Pointer:
     others = _OTHER_PROTOCOLS[:2] if is_immutable else _OTHER_PROTOCOLS
     if is_versioned and device == HOST and _has_only(array, "__dlpack__", others):
         _C.learn_dlpack(type(array), is_immutable, code, bits, dtype._core_id)
+        if is_immutable:
+            _C.learn_buffer(array, address, dtype._core_id)
     stream = _LEGACY_STREAM if "stream" in asked else None
     return Pointer(address, dtype, read_only, capsule, int(device), "", stream)
 

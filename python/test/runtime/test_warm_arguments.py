@@ -13,7 +13,7 @@ import random
 import struct
 import weakref
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -470,6 +470,75 @@ def test_what_is_exported_lives_as_long_as_the_launch(whole):
     assert alive[-1]() is None
 
 
+class Pointed:
+    """An array that has `data_ptr` and `dtype`, and whatever a test adds."""
+
+    def __init__(self, array: np.ndarray, **more: Any) -> None:
+        self.array = array
+        self.dtype: Any = array.dtype
+        vars(self).update(more)
+
+    def data_ptr(self) -> int:
+        return int(self.array.ctypes.data)
+
+
+def test_objects_with_data_ptr(whole):
+    out = np.zeros(16, np.float32)
+    for repeat in range(3):
+        for dtype in (np.float32, np.int32, np.float64):
+            x = np.arange(16).astype(dtype) + repeat
+            known = len(whole)
+            scaled[(1,)](Pointed(x), Pointed(out), 16, 2.0, BLOCK=16)
+            np.testing.assert_array_equal(out, x * 2)
+            assert repeat < 2 or len(whole) == known
+    # A dtype of another spelling, and one that is misaligned or empty.
+    x = np.arange(17, dtype=np.float32)
+    for spelled in (tl.float32, np.float32, "float32"):
+        scaled[(1,)](Pointed(x[1:], dtype=spelled), out, 16, 3.0, BLOCK=16)
+        np.testing.assert_array_equal(out, x[1:] * 3)
+    scaled[(1,)](Pointed(np.zeros(0, np.float32)), out, 0, 2.0, BLOCK=16)
+    assert not out.any()
+
+
+class Device(NamedTuple):
+    type: str
+    index: Any = None
+
+
+def _fail() -> Any:
+    raise RuntimeError("not now")
+
+
+@pytest.mark.parametrize(
+    "more, says",
+    [
+        ({"data_ptr": _fail}, r"data_ptr\(\) failed: RuntimeError: not now"),
+        ({"data_ptr": lambda: "0"}, "has a data_ptr"),
+        ({"data_ptr": lambda: 0, "shape": (16,)}, "lies at address 0"),
+        ({"data_ptr": lambda: -1}, "says that it lies at -1"),
+        ({"dtype": "complex64"}, "has elements of complex64"),
+        ({"device": Device("meta")}, "is a meta tensor"),
+        ({"device": Device("xpu")}, "where no kernel runs"),
+        ({"layout": "torch.sparse_coo"}, "is sparse_coo"),
+        ({"is_nested": True}, "is nested"),
+        ({"is_conj": lambda: True}, "has the conjugate bit"),
+        ({"is_neg": lambda: True}, "has the negative bit"),
+        ({"is_neg": _fail}, "not now"),
+    ],
+)
+def test_objects_with_data_ptr_that_no_kernel_takes(whole, more: dict[str, Any], says: str):
+    x, out = np.ones(16, np.float32), np.zeros(16, np.float32)
+    for _ in range(3):
+        scaled[(1,)](Pointed(x, device=Device("cpu")), out, 16, 2.0, BLOCK=16)
+        assert (out == 2).all()
+        with pytest.raises(ArgumentError, match=says):
+            scaled[(1,)](Pointed(x, **more), out, 16, 2.0, BLOCK=16)
+    absent = Pointed(x, layout="torch.strided", is_nested=False, is_neg=None, is_conj=lambda: False)
+    known = len(whole)
+    scaled[(1,)](absent, out, 16, 4.0, BLOCK=16)
+    assert (out == 4).all() and len(whole) == known
+
+
 def test_arrays_of_jax(whole):
     numpy = pytest.importorskip("jax.numpy")
     out = np.zeros(16, np.float32)
@@ -481,3 +550,14 @@ def test_arrays_of_jax(whole):
             assert repeat < 2 or len(whole) == known
         with pytest.raises(ArgumentError, match="read-only"):
             scaled[(1,)](out, x, 16, 2.0, BLOCK=16)
+    # What Python's buffers have no format for, what is empty, and what is gone.
+    for repeat in range(3):
+        x = numpy.arange(16.0, dtype=numpy.bfloat16) + repeat
+        scaled[(1,)](x, out, 16, 2.0, BLOCK=16)
+        np.testing.assert_array_equal(out, np.asarray(x, np.float32) * 2)
+        scaled[(1,)](numpy.zeros(0), out, 0, 2.0, BLOCK=16)
+        assert not out.any()
+    gone = numpy.arange(16.0) * 3
+    gone.delete()
+    with pytest.raises(ArgumentError, match="failed"):
+        scaled[(1,)](gone, out, 16, 2.0, BLOCK=16)

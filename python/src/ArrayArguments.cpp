@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Adds arrays and tensor descriptors to a signature, by the protocol of each class. These functions
+// return false for bad arrays, so that the whole path raises the error.
+
+#include "ArgumentTypes.h"
+#include "Signature.h"
+
+#include <cstring>
+
+using namespace tessera::python;
+
+/// The list or tuple that an object has by this name, as a tuple if all its items are plain
+/// integers. Null otherwise.
+static py::tuple getIntegers(PyObject *object, PyObject *name) {
+  py::object items = getAttribute(object, name);
+  if (!items || !(PyTuple_Check(items.ptr()) || PyList_Check(items.ptr())))
+    return py::reinterpret_steal<py::tuple>(nullptr);
+  // A list may change while the launch runs Python.
+  py::tuple found =
+      py::reinterpret_steal<py::tuple>(callPython([&] { return PySequence_Tuple(items.ptr()); }));
+  if (!found)
+    throw py::error_already_set();
+  for (size_t i = 0; i < found.size(); ++i)
+    if (!PyLong_CheckExact(PyTuple_GET_ITEM(found.ptr(), i)))
+      return py::reinterpret_steal<py::tuple>(nullptr);
+  return found;
+}
+
+/// Adds a tensor of torch's, on the CPU or on a GPU.
+bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
+  TypeTables &tables = typeTables();
+  if (tables.torch.knowsClass(Py_TYPE(value)) && !tables.torch.isPlain(value))
+    return false;
+  // Torch's own functions, whose exceptions `slow` meets again: of a batch under vmap, say.
+  auto own = [](PyObject *found) {
+    clearError(PyExc_Exception);
+    return py::reinterpret_steal<py::object>(found);
+  };
+  auto get = [&](PyObject *name) {
+    return own(callPython([&] { return PyObject_GetAttr(value, name); }));
+  };
+  auto call = [&](PyObject *name) {
+    return own(callPython([&] { return PyObject_CallMethodNoArgs(value, name); }));
+  };
+  bool isCUDA = tables.expectsCUDA;
+  bool isReachable = get(isCUDA ? names().isCUDA : names().isCPU).ptr() == Py_True;
+  if (!isReachable) {
+    tables.expectsCUDA = isCUDA = !isCUDA;
+    isReachable = get(isCUDA ? names().isCUDA : names().isCPU).ptr() == Py_True;
+  }
+  py::object dtype = isReachable ? get(names().dtype) : py::object();
+  char id;
+  if (!dtype || !tables.findDType(dtype.ptr(), id))
+    return false;
+  py::object device = isCUDA ? call(names().getDevice) : py::object();
+  py::object address = call(names().dataPtr);
+  if (!address || !PyLong_Check(address.ptr()) ||
+      (isCUDA && !(device && PyLong_Check(device.ptr()))))
+    return false;
+  uint64_t bits = PyLong_AsUnsignedLongLongMask(address.ptr());
+  bool isSpecial = tables.torch.knowsBits() ? !tables.torch.isPlain(value)
+                                            : call(names().isNegative).ptr() == Py_True ||
+                                                  get(names().isNested).ptr() == Py_True;
+  if (bits < kLowestAddress || isSpecial)
+    return false;
+  int overflow = 0;
+  long ordinal = isCUDA ? PyLong_AsLongAndOverflow(device.ptr(), &overflow) : -1;
+  return !overflow && addTensorOn(ordinal, parameter, bits, id);
+}
+
+/// Throws the whole path's error for the exception that an array has raised. Clears an
+/// AttributeError and a TypeError: the array lacks something or has an older form of it, and takes
+/// the whole path.
+[[gnu::cold]] static void refuseFailed(const Parameter &parameter, PyObject *value,
+                                       const char *asked) {
+  if (PyErr_ExceptionMatches(PyExc_AttributeError) || PyErr_ExceptionMatches(PyExc_TypeError)) {
+    PyErr_Clear();
+    return;
+  }
+  py::error_already_set error;
+  py::handle refuse(error.matches(PyExc_Exception) ? typeTables().refuse : nullptr);
+  if (refuse)
+    callPython(
+        [&] { refuse(py::handle(value), py::handle(parameter.name), asked, error.value()); });
+  throw error;
+}
+
+/// Gets an attribute of an array, which may run code of the user's. Null if the array takes the
+/// whole path.
+static py::object askFor(const Parameter &parameter, PyObject *value, PyObject *name) {
+  PyObject *found = callPython([&] { return PyObject_GetAttr(value, name); });
+  if (!found)
+    refuseFailed(parameter, value, "asking it where its elements are");
+  return py::reinterpret_steal<py::object>(found);
+}
+
+/// Gets an attribute that an array need not have: null if it has none. False if the array takes the
+/// whole path.
+static bool askForOptional(const Parameter &parameter, PyObject *value, PyObject *name,
+                           py::object &found) {
+  PyObject *attribute = nullptr;
+  int status = lookUpAttribute(value, name, &attribute);
+  if (status < 0)
+    refuseFailed(parameter, value, "asking it where its elements are");
+  found = py::reinterpret_steal<py::object>(attribute);
+  return status >= 0;
+}
+
+/// An item of a dictionary, or null. It is held: a key that is compared may change the dictionary.
+static py::object getItem(PyObject *dictionary, PyObject *key) {
+  auto item = py::reinterpret_borrow<py::object>(
+      callPython([&] { return PyDict_GetItemWithError(dictionary, key); }));
+  if (PyErr_Occurred())
+    throw py::error_already_set();
+  return item;
+}
+
+/// The place in memory that an array's interface names: an integer, and whether it is read-only, a
+/// bool. Null for anything else, and for an array with a mask.
+static py::tuple getPlace(PyObject *interface) {
+  py::object data = getItem(interface, names().data), mask = getItem(interface, names().mask);
+  bool isPlace = data && PyTuple_Check(data.ptr()) && PyTuple_GET_SIZE(data.ptr()) == 2 &&
+                 PyLong_CheckExact(PyTuple_GET_ITEM(data.ptr(), 0)) &&
+                 PyBool_Check(PyTuple_GET_ITEM(data.ptr(), 1)) && (!mask || mask.is_none());
+  return py::reinterpret_steal<py::tuple>(isPlace ? data.release().ptr() : nullptr);
+}
+
+static bool areIntegers(PyObject *tuple) {
+  if (!PyTuple_Check(tuple))
+    return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i)
+    if (!PyLong_Check(PyTuple_GET_ITEM(tuple, i)))
+      return false;
+  return true;
+}
+
+/// True if an instance has the attribute itself. An attribute of its class does not count.
+static bool hasOfItsOwn(PyObject *object, PyObject *name) {
+  py::object own = getAttribute(object, names().ofInstance);
+  return own && PyDict_Check(own.ptr()) && getItem(own.ptr(), name);
+}
+
+/// An object with `data_ptr()` and `dtype`, such as a wrapper of a tensor or an instance of a
+/// subclass that answers for itself. It is asked what runtime/arrays.py asks.
+bool Signature::addByPointer(const Parameter &parameter, PyObject *value) {
+  py::object device, type, layout, isNested;
+  if (!askForOptional(parameter, value, names().device, device) ||
+      !askForOptional(parameter, value, names().layout, layout) ||
+      !askForOptional(parameter, value, names().isNested, isNested) ||
+      (device && !askForOptional(parameter, device.ptr(), names().type, type)) ||
+      (isNested && isNested.ptr() != Py_False) ||
+      (layout && py::str(layout).cast<std::string_view>() != "torch.strided"))
+    return false;
+  bool isCUDA = type && PyUnicode_Check(type.ptr()) &&
+                PyUnicode_CompareWithASCIIString(type.ptr(), "cuda") == 0;
+  if (type && !isCUDA &&
+      !(PyUnicode_Check(type.ptr()) && PyUnicode_CompareWithASCIIString(type.ptr(), "cpu") == 0))
+    return false;
+  auto call = [&](const py::object &method, const char *asked) {
+    PyObject *found = callPython([&] { return PyObject_CallNoArgs(method.ptr()); });
+    if (!found)
+      refuseFailed(parameter, value, asked);
+    return py::reinterpret_steal<py::object>(found);
+  };
+  for (PyObject *name : {names().isConjugate, names().isNegative}) {
+    py::object ask;
+    if (!askForOptional(parameter, value, name, ask))
+      return false;
+    if (ask && !ask.is_none() && call(ask, "asking it where its elements are").ptr() != Py_False)
+      return false;
+  }
+  py::object dtype = askFor(parameter, value, names().dtype);
+  py::object method = askFor(parameter, value, names().dataPtr);
+  char id;
+  if (!dtype || !method || !typeTables().findDType(dtype.ptr(), id))
+    return false;
+  // On a GPU, torch's dtypes say on whose stream an array is.
+  long ordinal = -1;
+  if (isCUDA) {
+    py::object index = askFor(parameter, device.ptr(), names().index);
+    if (!index || std::strcmp(Py_TYPE(dtype.ptr())->tp_name, "torch.dtype") != 0)
+      return false;
+    int overflow = 0;
+    ordinal = PyLong_CheckExact(index.ptr()) ? PyLong_AsLongAndOverflow(index.ptr(), &overflow) : 0;
+    if (ordinal < 0 || !(PyLong_CheckExact(index.ptr()) || index.is_none()))
+      return false;
+  }
+  py::object address = call(method, "data_ptr()");
+  if (!address || !PyLong_CheckExact(address.ptr()))
+    return false;
+  int overflow = 0;
+  int64_t bits = PyLong_AsLongLongAndOverflow(address.ptr(), &overflow);
+  return !overflow && bits >= static_cast<int64_t>(kLowestAddress) &&
+         addTensorOn(ordinal, parameter, static_cast<uint64_t>(bits), id);
+}
+
+/// An array that Python's buffer protocol gives as DLPack does, in C. False, and nothing done, for
+/// elements that it has no format for, and where it fails: DLPack says why.
+bool Signature::addBuffer(const Parameter &parameter, PyObject *value) {
+  PyObject *view = callPython([&] { return PyMemoryView_FromObject(value); });
+  clearError(PyExc_Exception);
+  if (!own(py::reinterpret_steal<py::object>(view)))
+    return false;
+  const Py_buffer &buffer = *PyMemoryView_GET_BUFFER(view);
+  const auto &formats = typeTables().formats;
+  auto format = buffer.format ? formats.find(buffer.format) : formats.end();
+  auto address = reinterpret_cast<uintptr_t>(buffer.buf);
+  if (format == formats.end() || address < kLowestAddress)
+    return false;
+  addPointer(parameter, address, format->second, /*readOnly=*/true, /*device=*/-1);
+  return true;
+}
+
+/// Adds an array in the host's memory that exports DLPack. For arrays on GPUs, the whole path waits
+/// for the work that fills them.
+bool Signature::addDLPack(const Parameter &parameter, PyObject *value) {
+  if (typeTables().getLearned(Py_TYPE(value)).hasBuffer && addBuffer(parameter, value))
+    return true;
+  static PyObject *const keywords = PyTuple_Pack(1, names().maxVersion);
+  static PyObject *const version = Py_BuildValue("(ii)", 1, 1);
+  auto give = [&](PyObject *found) {
+    if (!found)
+      refuseFailed(parameter, value, "__dlpack__()");
+    return py::reinterpret_steal<py::object>(found);
+  };
+  py::object device =
+      give(callPython([&] { return PyObject_CallMethodNoArgs(value, names().dlpackDevice); }));
+  if (!device || !PyTuple_Check(device.ptr()) || PyTuple_GET_SIZE(device.ptr()) != 2)
+    return false;
+  // It may be an IntEnum.
+  PyObject *place = PyTuple_GET_ITEM(device.ptr(), 0);
+  int overflow = 0;
+  long kind = PyLong_Check(place) ? PyLong_AsLongAndOverflow(place, &overflow) : -1;
+  if (!isHostDevice(kind))
+    return false;
+  PyObject *arguments[] = {value, version};
+  PyObject *capsule = own(give(callPython(
+      [&] { return PyObject_VectorcallMethod(names().dlpack, arguments, 1, keywords); })));
+  DLPackArray array;
+  if (!capsule || !readDLPackArray(capsule, array) || array.lanes != 1 || !array.hasElements ||
+      !isHostDevice(array.device))
+    return false;
+  TypeTables &tables = typeTables();
+  char id;
+  if (!tables.findDType(array, id) || !array.address)
+    return false;
+  bool isReadOnly = array.isReadOnly || tables.getLearned(Py_TYPE(value)).isImmutable;
+  addPointer(parameter, array.address, id, isReadOnly, /*device=*/-1);
+  return true;
+}
+
+/// Adds an array by NumPy's protocol.
+bool Signature::addArrayInterface(const Parameter &parameter, PyObject *value) {
+  PyObject *found = callPython([&] { return PyObject_GetAttr(value, names().arrayInterface); });
+  if (!found)
+    refuseFailed(parameter, value, "__array_interface__");
+  PyObject *interface = own(py::reinterpret_steal<py::object>(found));
+  py::object dtype = askFor(parameter, value, names().dtype);
+  char id;
+  // `slow` asks an object for `data_ptr` first.
+  if (!interface || !PyDict_CheckExact(interface) || !dtype ||
+      !typeTables().findDType(dtype.ptr(), id) || hasOfItsOwn(value, names().dataPtr))
+    return false;
+  py::object shape = getItem(interface, names().shape);
+  py::tuple where = getPlace(interface);
+  if (!where || !shape || !areIntegers(shape.ptr()))
+    return false;
+  PyObject *place = PyTuple_GET_ITEM(where.ptr(), 0);
+  PyObject *isReadOnly = PyTuple_GET_ITEM(where.ptr(), 1);
+  int overflow = 0;
+  int64_t address = PyLong_AsLongLongAndOverflow(place, &overflow);
+  if (overflow || address < static_cast<int64_t>(kLowestAddress))
+    return false;
+  addPointer(parameter, static_cast<uint64_t>(address), id, isReadOnly == Py_True, /*device=*/-1);
+  return true;
+}
+
+/// An array of CuPy's, Numba's and the like. The stream that one is computed on decides about that
+/// of the launch, so it is in the signature; where there is another stream, `slow` waits for it.
+bool Signature::addCUDAInterface(const Parameter &parameter, PyObject *value) {
+  PyObject *found = callPython([&] { return PyObject_GetAttr(value, names().cudaInterface); });
+  if (!found)
+    refuseFailed(parameter, value, "__cuda_array_interface__");
+  auto interface = py::reinterpret_steal<py::object>(found);
+  if (!interface || !PyDict_CheckExact(interface.ptr()))
+    return false;
+  py::object typestr = getItem(interface.ptr(), names().typestr);
+  py::object onStream = getItem(interface.ptr(), names().stream);
+  py::tuple where = getPlace(interface.ptr());
+  if (!where || !typestr || !PyUnicode_Check(typestr.ptr()))
+    return false;
+  PyObject *place = PyTuple_GET_ITEM(where.ptr(), 0);
+  PyObject *isReadOnly = PyTuple_GET_ITEM(where.ptr(), 1);
+  uint64_t address = PyLong_AsUnsignedLongLongMask(place);
+  const char *spelled = PyUnicode_AsUTF8(typestr.ptr());
+  if (!spelled)
+    PyErr_Clear(); // a text that UTF-8 does not have
+  if (!spelled || *spelled == '>' || address < kLowestAddress)
+    return false;
+  TypeTables &tables = typeTables();
+  char id;
+  if (py::object dtype = askFor(parameter, value, names().dtype)) {
+    if (!tables.findDType(dtype.ptr(), id))
+      return false;
+  } else {
+    auto known = tables.typestrs.find(spelled);
+    if (known == tables.typestrs.end())
+      return false;
+    id = known->second;
+  }
+  int32_t ordinal = -1;
+  py::object device = getAttribute(value, names().device);
+  py::object number = device ? getAttribute(device.ptr(), names().id) : py::object();
+  if (number && PyLong_CheckExact(number.ptr())) {
+    int overflow = 0;
+    ordinal = static_cast<int32_t>(PyLong_AsLongAndOverflow(number.ptr(), &overflow));
+  } else if (tsr_cuda_pointer_device(address, &ordinal) != TSR_OK) {
+    return false;
+  }
+  if (ordinal < 0 || ordinal > 127)
+    return false;
+  addPointer(parameter, address, id, isReadOnly == Py_True, static_cast<char>(ordinal));
+  bytes.push_back(kAny); // which begins no argument: a tensor of torch's is on torch's stream
+  if (!onStream || onStream.is_none())
+    return true;
+  if (!PyLong_CheckExact(onStream.ptr()))
+    return false;
+  uint64_t handle = PyLong_AsUnsignedLongLongMask(onStream.ptr());
+  if (handle == 0 || handle == kNoStream || hasTensorOnGPU ||
+      (stream != kNoStream && stream != handle))
+    return false;
+  stream = handle;
+  constants.push_back(own(std::move(onStream)));
+  return true;
+}
+
+/// Adds the parts of a tensor descriptor in the order of runtime/specialize.py.
+bool Signature::addDescriptor(const Parameter &parameter, PyObject *value) {
+  py::object base = getAttribute(value, names().base);
+  py::tuple shape = getIntegers(value, names().shape);
+  py::tuple strides = getIntegers(value, names().strides);
+  py::tuple block = getIntegers(value, names().blockShape);
+  py::object padding = getAttribute(value, names().padding);
+  py::object rounds = getAttribute(value, names().roundsToTF32);
+  size_t rank = shape ? shape.size() : 0;
+  if (rank == 0 || rank > kMaxDescriptorRank || !strides || strides.size() != rank || !block ||
+      block.size() != rank || !padding || !PyUnicode_Check(padding.ptr()) || !rounds ||
+      !PyBool_Check(rounds.ptr()) || !base || Py_TYPE(base.ptr()) == typeTables().descriptor)
+    return false;
+  bool isNaN = PyUnicode_CompareWithASCIIString(padding.ptr(), "nan") == 0;
+  if (!isNaN && PyUnicode_CompareWithASCIIString(padding.ptr(), "zero") != 0)
+    return false;
+  bytes.push_back(kDescriptor);
+  bytes.push_back(static_cast<char>(rank << 2 | (isNaN ? 2 : 0) | (rounds.ptr() == Py_True)));
+  if (!addArray(parameter, base.ptr()))
+    return false;
+  auto readInteger = [](const py::tuple &items, size_t index) {
+    int overflow = 0;
+    return PyLong_AsLongLongAndOverflow(PyTuple_GET_ITEM(items.ptr(), index), &overflow);
+  };
+  for (size_t i = 0; i < rank; ++i)
+    if (!addNumber(parameter, PyTuple_GET_ITEM(shape.ptr(), i)))
+      return false;
+  for (size_t i = 0; i + 1 < rank; ++i)
+    if (!addNumber(parameter, PyTuple_GET_ITEM(strides.ptr(), i)))
+      return false;
+  if (readInteger(strides, rank - 1) != 1)
+    return false;
+  for (size_t i = 0; i < rank; ++i) {
+    int64_t extent = readInteger(block, i); // -1 where it does not fit
+    if (extent <= 0 || (extent & (extent - 1)))
+      return false;
+    bytes.push_back(static_cast<char>(__builtin_ctzll(static_cast<uint64_t>(extent))));
+  }
+  return true;
+}
+
+/// An array that is seen as elements of another type: what is said of its base, but for the type.
+bool Signature::addReinterpreted(const Parameter &parameter, PyObject *value) {
+  py::object base = getAttribute(value, names().base);
+  py::object dtype = getAttribute(value, names().dtype);
+  py::object id = dtype ? getAttribute(dtype.ptr(), names().coreId) : py::object();
+  // `slow` looks through wrappers of wrappers, of which there may be any number.
+  if (!base || Py_TYPE(base.ptr()) == typeTables().wrapper || !id || !PyLong_CheckExact(id.ptr()))
+    return false;
+  size_t at = bytes.size();
+  if (!addArray(parameter, own(base)) || bytes[at] != kPointer)
+    return false;
+  bytes[at + 1] = static_cast<char>(PyLong_AsLong(id.ptr()));
+  return true;
+}
