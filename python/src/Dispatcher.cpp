@@ -89,14 +89,23 @@ namespace {
 /// reference to what it returned, or null with an exception.
 PyObject *callGridFunction(PyObject *function, const Signature &signature,
                            const LaunchRecord &record) {
-  py::object meta = py::reinterpret_steal<py::object>(PyDict_Copy(record.options));
+  // `getValue` is of a parameter that the caller gives a value.
+  auto copyWith = [&](PyObject *options, auto getValue) {
+    py::object meta = py::reinterpret_steal<py::object>(PyDict_Copy(options));
+    for (size_t i = 0; meta && i < signature.parameters.size(); ++i)
+      if (signature.values[i] &&
+          PyDict_SetItem(meta.ptr(), signature.parameters[i].name, getValue(i)) < 0)
+        meta = py::object();
+    return meta;
+  };
+  // A copy of a dict that has all names does not grow, which would take longer than the copy.
+  if (!record.meta)
+    record.meta = copyWith(record.options, [](size_t) { return Py_None; }).release().ptr();
+  if (!record.meta)
+    return nullptr;
+  py::object meta = copyWith(record.meta, [&](size_t i) { return signature.values[i]; });
   if (!meta)
     return nullptr;
-  const std::vector<Parameter> &parameters = signature.parameters;
-  for (size_t i = 0; i < parameters.size(); ++i)
-    if (signature.values[i] &&
-        PyDict_SetItem(meta.ptr(), parameters[i].name, signature.values[i]) < 0)
-      return nullptr;
   return callPython([&] { return PyObject_CallOneArg(function, meta.ptr()); });
 }
 
@@ -345,27 +354,46 @@ PyObject *tessera::python::launchOver(PyObject *object, const Grid &grid,
   return takeSlowWay(nullptr);
 }
 
-PyObject *tessera::python::findKnown(PyObject *object, PyObject *grid, const CallArguments &call) {
-  auto *dispatcher = reinterpret_cast<Dispatcher *>(object);
-  auto takeSlowWay = [&](const Signature *signature) {
-    return callSlow(dispatcher, Grid(grid), call, signature);
-  };
+namespace {
+
+/// The record for the arguments of a call; null if there is none. `isComplete` if the signature can
+/// be learned.
+py::object findCurrent(Dispatcher *dispatcher, const CallArguments &call, Signature &signature,
+                       bool &isComplete) {
   if (dispatcher->generation != currentGeneration)
     forgetEntries(dispatcher);
-  Signature signature(*dispatcher->parameters);
-  if (dispatcher->isRetired || !signature.bind(call.args, call.count, call.keywords) ||
-      !signature.specialise())
-    return takeSlowWay(nullptr);
-  Entry *known = findEntry(dispatcher, signature);
+  isComplete = !dispatcher->isRetired && signature.bind(call.args, call.count, call.keywords) &&
+               signature.specialise();
+  Entry *known = isComplete ? findEntry(dispatcher, signature) : nullptr;
   if (!known)
-    return takeSlowWay(&signature);
+    return py::object();
   py::object held = known->object;
   const LaunchRecord &record = known->getRecord();
   if (record.family && !record.family->getUsual().isCurrent()) {
     forgetRecord(dispatcher, record, signature.hash());
-    return takeSlowWay(&signature);
+    return py::object();
   }
   noteChoice(dispatcher, record);
+  return held;
+}
+
+} // namespace
+
+py::object tessera::python::findRecord(PyObject *object, const CallArguments &call) {
+  auto *dispatcher = reinterpret_cast<Dispatcher *>(object);
+  Signature signature(*dispatcher->parameters);
+  bool isComplete;
+  return findCurrent(dispatcher, call, signature, isComplete);
+}
+
+PyObject *tessera::python::findKnown(PyObject *object, PyObject *grid, const CallArguments &call) {
+  auto *dispatcher = reinterpret_cast<Dispatcher *>(object);
+  Signature signature(*dispatcher->parameters);
+  bool isComplete;
+  py::object found = findCurrent(dispatcher, call, signature, isComplete);
+  if (!found)
+    return callSlow(dispatcher, Grid(grid), call, isComplete ? &signature : nullptr);
+  const auto &record = *reinterpret_cast<const LaunchRecord *>(found.ptr());
   return Py_NewRef(record.choice ? record.choice : record.family->getUsual().result.ptr());
 }
 

@@ -46,6 +46,9 @@ struct CallArguments {
 /// py::error_already_set (translateErrors).
 PyObject *launchOver(PyObject *dispatcher, const Grid &grid, const CallArguments &call);
 
+/// Looks up the record of a launch with these arguments. Null if it is not known or not current.
+py::object findRecord(PyObject *dispatcher, const CallArguments &call);
+
 /// What a launch with these arguments would have: the configuration of a tuned kernel, or what
 /// the launch returns. `slow` says so the first time.
 PyObject *findKnown(PyObject *dispatcher, PyObject *grid, const CallArguments &call);
@@ -72,6 +75,17 @@ template <typename Call> PyObject *translateErrors(Call call) {
 
 /// dispatcher.bind(grid), the value of `kernel[grid]` (Launch.cpp).
 PyObject *bindGrid(PyObject *dispatcher, PyObject *grid);
+
+/// A kernel that is launched by `self[grid]`, which looks at its members at each launch.
+struct Launchable {
+  PyObject_HEAD;
+  PyObject *dispatcher;
+  PyObject *below;    ///< the kernel that gets the configuration the dispatcher finds, or None
+  int64_t generation; ///< the one in which the dispatcher was found to be right
+};
+
+/// `owner[grid]` for a Launchable with a kernel below (Heuristics.cpp).
+PyObject *bindFinder(PyObject *owner, PyObject *grid);
 
 } // namespace tessera::python
 

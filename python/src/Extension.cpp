@@ -87,6 +87,7 @@ static void initialise(py::module_ &module) {
   registerGrid(module);
   registerDispatcher(module);
   registerLaunch(module);
+  registerHeuristics(module);
   registerRunner(module);
   registerDLPack(module);
   registerCUDA(module);

@@ -64,6 +64,7 @@ void registerCUDA(py::module_ &module);
 void registerDLPack(py::module_ &module);
 void registerDispatcher(py::module_ &module);
 void registerGrid(py::module_ &module);
+void registerHeuristics(py::module_ &module);
 void registerLaunch(py::module_ &module);
 void registerLaunchRecord(py::module_ &module);
 void registerRunner(py::module_ &module);

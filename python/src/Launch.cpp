@@ -86,17 +86,12 @@ void deallocLaunch(PyObject *object) {
 
 // Launchable: the object that `self[grid]` launches. It is read at each launch.
 
-struct Launchable {
-  PyObject_HEAD;
-  PyObject *dispatcher;
-  int64_t generation; ///< of when the dispatcher was found to be the way to launch it
-};
-
 PyObject *subscriptLaunchable(PyObject *object, PyObject *grid) {
   auto *self = reinterpret_cast<Launchable *>(object);
   if (self->dispatcher && Py_TYPE(self->dispatcher) == dispatcherType &&
       self->generation == static_cast<int64_t>(currentGeneration))
-    return bindGrid(self->dispatcher, grid);
+    return self->below && self->below != Py_None ? bindFinder(object, grid)
+                                                 : bindGrid(self->dispatcher, grid);
   static PyObject *name = PyUnicode_InternFromString("_slow_getitem");
   return callPython([&] { return PyObject_CallMethodOneArg(object, name, grid); });
 }
@@ -104,11 +99,13 @@ PyObject *subscriptLaunchable(PyObject *object, PyObject *grid) {
 int traverseLaunchable(PyObject *object, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE(object));
   Py_VISIT(reinterpret_cast<Launchable *>(object)->dispatcher);
+  Py_VISIT(reinterpret_cast<Launchable *>(object)->below);
   return 0;
 }
 
 int clearLaunchable(PyObject *object) {
   Py_CLEAR(reinterpret_cast<Launchable *>(object)->dispatcher);
+  Py_CLEAR(reinterpret_cast<Launchable *>(object)->below);
   return 0;
 }
 
@@ -122,6 +119,8 @@ void deallocLaunchable(PyObject *object) {
 
 PyMemberDef launchableMembers[] = {
     {"_dispatcher", T_OBJECT, offsetof(Launchable, dispatcher), 0, "The dispatcher, or None."},
+    {"_below", T_OBJECT, offsetof(Launchable, below), 0,
+     "The kernel that gets the configuration the dispatcher finds; None: the dispatcher launches."},
     {"_dispatcher_generation", T_LONGLONG, offsetof(Launchable, generation), 0,
      "What `generation` gave when `_dispatcher` was found to be the way to launch it; or -1."},
     {nullptr, 0, 0, 0, nullptr}};

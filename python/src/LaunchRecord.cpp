@@ -250,6 +250,7 @@ int traverseRecord(PyObject *object, visitproc visit, void *arg) {
   Py_VISIT(self->family);
   Py_VISIT(self->slots);
   Py_VISIT(self->options);
+  Py_VISIT(self->meta);
   Py_VISIT(self->stream);
   Py_VISIT(self->choice);
   return 0;
@@ -264,6 +265,7 @@ void deallocRecord(PyObject *object) {
   Py_XDECREF(self->family);
   Py_XDECREF(self->slots);
   Py_XDECREF(self->options);
+  Py_XDECREF(self->meta);
   Py_XDECREF(self->stream);
   Py_XDECREF(self->choice);
   type->tp_free(object);

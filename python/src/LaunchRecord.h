@@ -54,6 +54,8 @@ struct LaunchRecord {
   KernelFamily *family; ///< null in a configuration that is looked up alone
   PyObject *slots;      ///< a sequence: what the arguments became
   PyObject *options;    ///< a dict, for grid functions
+  mutable PyObject
+      *meta;            ///< `options` and parameters' names, for grid functions; made by the first
   PyObject *stream;     ///< a number, or a function of the device that returns the current one
   PyObject *choice;     ///< the configuration of a tuned kernel, or null
   uint64_t fixedStream; ///< `stream`, if it is a number

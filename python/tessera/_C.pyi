@@ -2,7 +2,7 @@
 """The compiler's core, through its C API (python/src)."""
 
 import enum
-from typing import Any, Callable, Optional, Sequence, Union
+from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 from tessera.runtime.kernel import CompiledKernel
 from tessera.runtime.grid import Grid
@@ -242,9 +242,19 @@ class Launchable:
 
     _dispatcher: Optional[Dispatcher]
     _dispatcher_generation: int
+    _below: Any
     # What is launched takes arrays where the function's parameters are tensors, and options, and
     # gives what it was compiled to; nothing where the interpreter runs it.
     def __getitem__(self, grid: Grid) -> Callable[..., Union[CompiledKernel, Any]]: ...
+
+class Heuristics:
+    """A base of kernels some of whose arguments are computed (python/src/Heuristics.cpp)."""
+
+    fn: Any
+    arg_names: list[str]
+    values: Mapping[str, Callable[[dict[str, Any]], Any]]
+    def _evaluated(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]: ...
+    def __getitem__(self, grid: Grid) -> Callable[..., Any]: ...
 
 def is_current(checks: tuple[tuple[Any, ...], ...]) -> bool: ...
 def advance_generation() -> None: ...

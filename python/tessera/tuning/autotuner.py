@@ -245,13 +245,13 @@ class Autotuner(_C.Launchable, KernelInterface):
                 self._dispatcher_generation = -1
                 self._python_generation = generation
             else:
-                only_finds = not isinstance(self.fn, JITFunction) or any(
-                    config.pre_hook for config in self.configs
-                )
-                dispatcher = self._renew_dispatcher(parameters, only_finds)
-                if not only_finds:
+                has_hooks = any(config.pre_hook for config in self.configs)
+                only_finds = has_hooks or not isinstance(self.fn, JITFunction)
+                self._renew_dispatcher(parameters, only_finds)
+                if not has_hooks:
+                    self._below = self.fn if only_finds else None
                     self._dispatcher_generation = generation
-                    return dispatcher.bind(grid)
+                    return self[grid]
                 self._finder_generation = generation
         if generation == self._finder_generation and self._dispatcher is not None:
             return functools.partial(self._find_and_launch, self._dispatcher, grid)
@@ -261,10 +261,8 @@ class Autotuner(_C.Launchable, KernelInterface):
 
         return launch
 
-    def _renew_dispatcher(
-        self, parameters: tuple[tuple[Any, ...], ...], only_finds: bool
-    ) -> _C.Dispatcher:
-        """An empty dispatcher: of launches, or of configurations."""
+    def _renew_dispatcher(self, parameters: tuple[tuple[Any, ...], ...], only_finds: bool) -> None:
+        """Has an empty dispatcher: of launches, or of configurations."""
         traits = inner_kernel(self.fn)._all_traits()
         slow = self._slow_find if only_finds else self._slow
         is_other = self._dispatcher_traits is not traits or self._dispatcher_slow != slow
@@ -275,7 +273,6 @@ class Autotuner(_C.Launchable, KernelInterface):
             self._dispatcher = _C.Dispatcher(parameters, slow, raise_core_error)
             self._dispatcher_traits, self._dispatcher_slow = traits, slow
         self._dispatcher.clear()
-        return self._dispatcher
 
     def _find_and_launch(
         self, finder: _C.Dispatcher, grid: Any, /, *args: Any, **kwargs: Any
@@ -308,7 +305,7 @@ class Autotuner(_C.Launchable, KernelInterface):
             is_option = name not in self.arg_names
             if (is_option or (name in constants and name in self.keys)) and may_change(value):
                 return config, None
-        return config, _C.LaunchRecord(None, choice=config)
+        return config, _C.LaunchRecord(None, options=config.all_kwargs(), choice=config)
 
     def _parameters(self) -> Optional[tuple[tuple[Any, ...], ...]]:
         """The parameters as the core's launches take them; None if it cannot do these launches."""

@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Mapping, NoReturn, Sequence
 
+from tessera import _C
 from tessera.errors import CompilationError, LaunchError, TesseraError, TuningError
 from tessera.runtime.jit import KernelInterface
 from tessera.wording import closest, shown, shown_place, with_article
 
-_PLAIN = frozenset((bool, int, float, str, type(None)))
 
-
-class Heuristics(KernelInterface):
+class Heuristics(_C.Heuristics, KernelInterface):
     """A kernel made by `@heuristics`. `kernel[grid](...)` calls each function of `values` with a
     dict of the arguments by name, and launches `fn` with the results.
 
@@ -49,38 +48,32 @@ class Heuristics(KernelInterface):
         for name in ("__name__", "__qualname__", "__module__", "__doc__"):
             setattr(self, name, getattr(fn, name, None))
 
-    def _evaluated(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """`kwargs` with the values of the heuristics."""
-        result = dict(kwargs)
-        named = dict(zip(self.arg_names, args))
-        for name, function in self.values.items():
-            try:
-                value = function({**named, **result})
-            except TesseraError:
-                raise
-            except Exception as error:
-                raise LaunchError(
-                    "E060",
-                    f"the heuristic for `{name}` of kernel `{self._kernel_name}` "
-                    f"({_place(function)}) raised {type(error).__name__}: {error}",
-                    "it is called with a dict of the arguments that are passed, by name",
-                ) from error
-            is_array = type(value) not in _PLAIN and (
-                hasattr(value, "data_ptr") or bool(getattr(value, "ndim", 0))
-            )
-            if is_array and self._is_constexpr(name):
-                raise LaunchError(
-                    "E060",
-                    f"the heuristic for `{name}` of kernel `{self._kernel_name}` "
-                    f"({_place(function)}) returned {with_article(type(value).__name__)}: "
-                    f"{shown(value)}",
-                    "return a number, a bool or another constant",
-                )
-            result[name] = value
-        return result
-
-    _untuned = _evaluated
+    _untuned = _C.Heuristics._evaluated
     """The arguments that the interpreter adds to a launch."""
+
+    def _raise(self, name: str, function: Any, error: Exception) -> NoReturn:
+        """Raises the error of a function that has raised one."""
+        if isinstance(error, TesseraError):
+            raise error
+        raise LaunchError(
+            "E060",
+            f"{self._describe(name, function)} raised {type(error).__name__}: {error}",
+            "it is called with a dict of the arguments that are passed, by name",
+        ) from error
+
+    def _check(self, name: str, function: Any, value: Any) -> None:
+        """Refuses an array as the value of a constexpr."""
+        is_array = hasattr(value, "data_ptr") or bool(getattr(value, "ndim", 0))
+        if is_array and self._is_constexpr(name):
+            raise LaunchError(
+                "E060",
+                f"{self._describe(name, function)} returned {with_article(type(value).__name__)}: "
+                f"{shown(value)}",
+                "return a number, a bool or another constant",
+            )
+
+    def _describe(self, name: str, function: Any) -> str:
+        return f"the heuristic for `{name}` of kernel `{self._kernel_name}` ({_place(function)})"
 
     def _is_constexpr(self, name: str) -> bool:
         inner = self.fn
@@ -92,14 +85,6 @@ class Heuristics(KernelInterface):
     @property
     def _kernel_name(self) -> str:
         return str(getattr(self, "__name__", None) or "?")
-
-    def __getitem__(self, grid: Any) -> Callable[..., Any]:
-        launch = self.fn[grid]
-
-        def evaluate_and_launch(*args: Any, **kwargs: Any) -> Any:
-            return launch(*args, **self._evaluated(args, kwargs))
-
-        return evaluate_and_launch
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Launches the kernel; the grid is an argument by the name of `grid`."""

@@ -155,3 +155,38 @@ def test_on_what_is_no_kernel():
 def test_without_a_grid():
     with pytest.raises(LaunchError, match="without a launch grid"):
         tessera.heuristics({"BLOCK": block_of})(fill)(numbers(), 100)
+
+
+def test_functions_that_change_their_arguments_or_the_heuristics():
+    """Each function gets a dict of its own, and those that are there when the launch begins run."""
+
+    def drop(args: Any) -> int:
+        args.clear()
+        kernel.values = {"BLOCK": lambda args: 16, "VALUE": lambda args: 9.0}
+        return 32
+
+    kernel: Any = tessera.heuristics({"BLOCK": drop, "VALUE": lambda args: float(args["n"])})(fill)
+    out = np.zeros(7, np.float32)
+    kernel[(1,)](out, 7)
+    assert (out == 7).all()
+    kernel[(1,)](out, n=7)
+    assert (out == 9).all()
+
+
+def test_what_is_passed_is_replaced():
+    kernel = tessera.heuristics({"VALUE": lambda args: 2 * args["VALUE"]})(fill)
+    out = np.zeros(4, np.float32)
+    for value in (1.0, 2.0, 3.0):
+        kernel[(1,)](out, 4, 4, VALUE=value)
+        assert (out == 2 * value).all()
+    with pytest.raises(tessera.ArgumentError, match="two values"):
+        kernel[(1,)](out, 4, 4, 1.0)
+
+
+def test_an_interrupt_is_no_mistake_of_a_heuristic():
+    def interrupted(args: Any) -> int:
+        raise KeyboardInterrupt
+
+    kernel = tessera.heuristics({"BLOCK": interrupted})(fill)
+    with pytest.raises(KeyboardInterrupt):
+        kernel[(1,)](np.zeros(4, np.float32), 4, VALUE=1.0)

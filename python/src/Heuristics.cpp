@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Launches that fill in some arguments first. Functions of the others compute them (the base of
+// tuning/heuristics.py), or a tuned kernel above heuristics finds them in its configuration.
+
+#include "CallableType.h"
+#include "Dispatcher.h"
+#include "LaunchRecord.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+using namespace tessera::python;
+
+namespace {
+
+py::object steal(PyObject *object) {
+  if (!object)
+    throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(object);
+}
+
+void setItem(const py::object &dictionary, PyObject *key, PyObject *value) {
+  if (PyDict_SetItem(dictionary.ptr(), key, value) < 0)
+    throw py::error_already_set();
+}
+
+/// Calls `launch` with the arguments of `call` and those of the dictionary `added`, which take the
+/// place of arguments of the same names.
+PyObject *callWith(PyObject *launch, const CallArguments &call, PyObject *added) {
+  Py_ssize_t numGiven = call.keywords ? PyTuple_GET_SIZE(call.keywords) : 0;
+  auto numNamed = static_cast<size_t>(numGiven + PyDict_GET_SIZE(added));
+  std::vector<PyObject *> names, values;
+  names.reserve(numNamed);
+  values.reserve(call.count + numNamed);
+  values.assign(call.args, call.args + call.count);
+  auto add = [&](PyObject *name, PyObject *value) {
+    names.push_back(name);
+    values.push_back(value);
+  };
+  for (Py_ssize_t i = 0; i < numGiven; ++i) {
+    PyObject *name = PyTuple_GET_ITEM(call.keywords, i);
+    int isReplaced = PyDict_Contains(added, name);
+    if (isReplaced < 0)
+      return nullptr;
+    if (!isReplaced)
+      add(name, call.args[call.count + static_cast<size_t>(i)]);
+  }
+  PyObject *name = nullptr, *value = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(added, &at, &name, &value);)
+    add(name, value);
+  py::object keywords = steal(PyTuple_New(static_cast<Py_ssize_t>(names.size())));
+  for (size_t i = 0; i < names.size(); ++i)
+    PyTuple_SET_ITEM(keywords.ptr(), static_cast<Py_ssize_t>(i), Py_NewRef(names[i]));
+  return callPython(
+      [&] { return PyObject_Vectorcall(launch, values.data(), call.count, keywords.ptr()); });
+}
+
+//===----------------------------------------------------------------------===//
+// Heuristics
+//===----------------------------------------------------------------------===//
+
+struct Heuristics {
+  PyObject_HEAD;
+  PyObject *fn;       ///< the kernel below
+  PyObject *argNames; ///< a list
+  PyObject *values;   ///< a mapping from names to functions
+};
+
+bool isPlainValue(PyObject *value) {
+  return value == Py_None || PyBool_Check(value) || PyLong_CheckExact(value) ||
+         PyFloat_CheckExact(value) || PyUnicode_CheckExact(value);
+}
+
+/// Adds the values of the heuristics to a dictionary, and to `named`, which has all arguments.
+void evaluate(const Heuristics *self, const py::object &named, const py::object &results) {
+  auto object = py::reinterpret_borrow<py::object>(
+      reinterpret_cast<PyObject *>(const_cast<Heuristics *>(self)));
+  auto values = py::reinterpret_borrow<py::object>(self->values);
+  if (!PyDict_CheckExact(values.ptr()))
+    values = py::dict(values);
+  PyObject *nextName = nullptr, *nextFunction = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(values.ptr(), &at, &nextName, &nextFunction);) {
+    // Held, since a function may change the dictionary.
+    auto name = py::reinterpret_borrow<py::object>(nextName);
+    auto function = py::reinterpret_borrow<py::object>(nextFunction);
+    py::object arguments = steal(PyDict_Copy(named.ptr()));
+    auto value = py::reinterpret_steal<py::object>(
+        callPython([&] { return PyObject_CallOneArg(function.ptr(), arguments.ptr()); }));
+    if (!value) {
+      py::error_already_set error;
+      if (error.matches(PyExc_Exception))
+        callPython([&] { return object.attr("_raise")(name, function, error.value()); });
+      throw error;
+    }
+    if (!isPlainValue(value.ptr()))
+      callPython([&] { return object.attr("_check")(name, function, value); });
+    setItem(named, name.ptr(), value.ptr());
+    setItem(results, name.ptr(), value.ptr());
+  }
+}
+
+/// Adds the arguments that are passed by place to a dictionary.
+void addByPlace(const Heuristics *self, PyObject *const *args, size_t count,
+                const py::object &named) {
+  py::object names = steal(PySequence_Fast(self->argNames, "`arg_names` is a list"));
+  size_t known = std::min(count, static_cast<size_t>(PySequence_Fast_GET_SIZE(names.ptr())));
+  for (size_t i = 0; i < known; ++i)
+    setItem(named, PySequence_Fast_GET_ITEM(names.ptr(), static_cast<Py_ssize_t>(i)), args[i]);
+}
+
+/// heuristics._evaluated(args, kwargs): `kwargs` with the values of the heuristics.
+PyObject *evaluateForPython(PyObject *object, PyObject *arguments) {
+  PyObject *args = nullptr, *kwargs = nullptr;
+  if (!PyArg_ParseTuple(arguments, "O!O!", &PyTuple_Type, &args, &PyDict_Type, &kwargs))
+    return nullptr;
+  return translateErrors([&] {
+    auto *self = reinterpret_cast<Heuristics *>(object);
+    py::object named = steal(PyDict_New()), results = steal(PyDict_Copy(kwargs));
+    addByPlace(self, PySequence_Fast_ITEMS(args), static_cast<size_t>(PyTuple_GET_SIZE(args)),
+               named);
+    if (PyDict_Update(named.ptr(), kwargs) < 0)
+      throw py::error_already_set();
+    evaluate(self, named, results);
+    return results.release().ptr();
+  });
+}
+
+/// A launch that waits for its arguments: `launch` gets those that are filled in, too.
+struct FilledLaunch {
+  PyObject_HEAD;
+  vectorcallfunc vectorcall;
+  PyObject *owner;
+  PyObject *launch;
+  PyObject *grid; ///< of a tuned kernel
+};
+
+PyTypeObject *filledLaunchType = nullptr;
+
+PyObject *makeFilledLaunch(vectorcallfunc call, PyObject *owner, PyObject *launch, PyObject *grid) {
+  auto *made = PyObject_GC_New(FilledLaunch, filledLaunchType);
+  if (!made)
+    return nullptr;
+  made->vectorcall = call;
+  made->owner = Py_NewRef(owner);
+  made->launch = Py_NewRef(launch);
+  made->grid = Py_XNewRef(grid);
+  PyObject_GC_Track(made);
+  return reinterpret_cast<PyObject *>(made);
+}
+
+// There is no tp_clear, as of tuples: a launch never changes, so that a circle through it has
+// something else that does.
+int traverseFilledLaunch(PyObject *object, visitproc visit, void *arg) {
+  auto *self = reinterpret_cast<FilledLaunch *>(object);
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(self->owner);
+  Py_VISIT(self->launch);
+  Py_VISIT(self->grid);
+  return 0;
+}
+
+void deallocFilledLaunch(PyObject *object) {
+  auto *self = reinterpret_cast<FilledLaunch *>(object);
+  PyTypeObject *type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
+  Py_DECREF(self->owner);
+  Py_DECREF(self->launch);
+  Py_XDECREF(self->grid);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+PyObject *callWithHeuristics(PyObject *object, PyObject *const *args, size_t flags,
+                             PyObject *keywords) {
+  return translateErrors([&] {
+    auto *self = reinterpret_cast<FilledLaunch *>(object);
+    auto *owner = reinterpret_cast<Heuristics *>(self->owner);
+    CallArguments call{args, static_cast<size_t>(PyVectorcall_NARGS(flags)), keywords};
+    py::object named = steal(PyDict_New()), results = steal(PyDict_New());
+    addByPlace(owner, args, call.count, named);
+    for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); ++i)
+      setItem(named, PyTuple_GET_ITEM(keywords, i), args[call.count + static_cast<size_t>(i)]);
+    evaluate(owner, named, results);
+    return callWith(self->launch, call, results.ptr());
+  });
+}
+
+PyObject *subscriptHeuristics(PyObject *object, PyObject *grid) {
+  auto *self = reinterpret_cast<Heuristics *>(object);
+  auto launch = py::reinterpret_steal<py::object>(
+      callPython([&] { return PyObject_GetItem(self->fn, grid); }));
+  return launch ? makeFilledLaunch(callWithHeuristics, object, launch.ptr(), nullptr) : nullptr;
+}
+
+int traverseHeuristics(PyObject *object, visitproc visit, void *arg) {
+  auto *self = reinterpret_cast<Heuristics *>(object);
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(self->fn);
+  Py_VISIT(self->argNames);
+  Py_VISIT(self->values);
+  return 0;
+}
+
+int clearHeuristics(PyObject *object) {
+  auto *self = reinterpret_cast<Heuristics *>(object);
+  Py_CLEAR(self->fn);
+  Py_CLEAR(self->argNames);
+  Py_CLEAR(self->values);
+  return 0;
+}
+
+void deallocHeuristics(PyObject *object) {
+  PyTypeObject *type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
+  clearHeuristics(object);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+PyMemberDef heuristicsMembers[] = {
+    {"fn", T_OBJECT_EX, offsetof(Heuristics, fn), 0, "The kernel below."},
+    {"arg_names", T_OBJECT_EX, offsetof(Heuristics, argNames), 0, "Its parameters' names."},
+    {"values", T_OBJECT_EX, offsetof(Heuristics, values), 0, "The functions, by name."},
+    {nullptr, 0, 0, 0, nullptr}};
+
+PyMethodDef heuristicsMethods[] = {
+    {"_evaluated", evaluateForPython, METH_VARARGS,
+     "_evaluated(args, kwargs): `kwargs` with the values of the heuristics."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyType_Slot heuristicsSlots[] = {
+    {Py_tp_doc,
+     const_cast<char *>("A base of kernels some of whose arguments are computed. The subclass has\n"
+                        "`_raise(name, function, error)` and `_check(name, function, value)`.")},
+    {Py_tp_dealloc, reinterpret_cast<void *>(deallocHeuristics)},
+    {Py_tp_traverse, reinterpret_cast<void *>(traverseHeuristics)},
+    {Py_tp_clear, reinterpret_cast<void *>(clearHeuristics)},
+    {Py_mp_subscript, reinterpret_cast<void *>(subscriptHeuristics)},
+    {Py_tp_members, heuristicsMembers},
+    {Py_tp_methods, heuristicsMethods},
+    {0, nullptr}};
+PyType_Spec heuristicsSpec = {"tessera._C.Heuristics", sizeof(Heuristics), 0,
+                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
+                              heuristicsSlots};
+
+//===----------------------------------------------------------------------===//
+// Tuned kernels below which there are heuristics
+//===----------------------------------------------------------------------===//
+
+PyObject *callFound(PyObject *object, PyObject *const *args, size_t flags, PyObject *keywords) {
+  return translateErrors([&]() -> PyObject * {
+    auto *self = reinterpret_cast<FilledLaunch *>(object);
+    auto *owner = reinterpret_cast<Launchable *>(self->owner);
+    CallArguments call{args, static_cast<size_t>(PyVectorcall_NARGS(flags)), keywords};
+    if (py::object record = findRecord(self->launch, call)) {
+      auto launch = py::reinterpret_steal<py::object>(
+          callPython([&] { return PyObject_GetItem(owner->below, self->grid); }));
+      PyObject *added = reinterpret_cast<const LaunchRecord *>(record.ptr())->options;
+      return launch ? callWith(launch.ptr(), call, added) : nullptr;
+    }
+    static PyObject *name = PyUnicode_InternFromString("_find_and_launch");
+    std::vector<PyObject *> all{self->owner, self->launch, self->grid};
+    size_t numNamed = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
+    all.insert(all.end(), args, args + call.count + numNamed);
+    return callPython(
+        [&] { return PyObject_VectorcallMethod(name, all.data(), 3 + call.count, keywords); });
+  });
+}
+
+} // namespace
+
+PyObject *tessera::python::bindFinder(PyObject *owner, PyObject *grid) {
+  PyObject *dispatcher = reinterpret_cast<Launchable *>(owner)->dispatcher;
+  return makeFilledLaunch(callFound, owner, dispatcher, grid);
+}
+
+void tessera::python::registerHeuristics(py::module_ &module) {
+  filledLaunchType = addCallableType<FilledLaunch>(
+      module, "tessera._C.FilledLaunch", "A launch some of whose arguments are filled in; call it.",
+      {nullptr, deallocFilledLaunch, traverseFilledLaunch, nullptr});
+  module.add_object("Heuristics", steal(PyType_FromSpec(&heuristicsSpec)));
+}
