@@ -28,6 +28,11 @@ namespace {
 
 constexpr size_t kMaxEntries = 512;
 
+/// After so many launches that could not be learned there is a warning.
+constexpr uint64_t kMaxUnlearnedLaunches = 100;
+/// The function that warns, once it is loaded.
+PyObject *warnOfSlowLaunches = nullptr;
+
 /// What is known of one signature.
 struct Entry {
   Entry(const Signature &signature, py::object record)
@@ -54,8 +59,9 @@ struct Dispatcher {
   Entry *last; ///< of `entries`, the one launched last, or null
   PyObject *slow;
   PyObject *fail;
-  PyObject *lastChoice; ///< the configuration of the last launch, if it had one
-  uint64_t generation;  ///< of when the entries were made
+  PyObject *lastChoice;  ///< the configuration of the last launch, if it had one
+  uint64_t generation;   ///< of when the entries were made
+  uint64_t numUnlearned; ///< whole launches without a record for the next
   bool isRetired;
 };
 
@@ -159,18 +165,19 @@ Entry *findEntry(Dispatcher *dispatcher, const Signature &signature) {
   return nullptr;
 }
 
-/// Keeps a record for launches with a signature.
-void learn(Dispatcher *dispatcher, const Signature &signature, const py::object &object) {
+/// Keeps a record for launches with a signature. False if the arguments became other slots there,
+/// which are not theirs to repeat.
+bool learn(Dispatcher *dispatcher, const Signature &signature, const py::object &object) {
   if (Py_TYPE(object.ptr()) != launchRecordType)
     throw py::type_error("a launch returns a LaunchRecord to be repeated");
   const auto &record = *reinterpret_cast<const LaunchRecord *>(object.ptr());
   if (record.family) {
     py::sequence slots = py::reinterpret_borrow<py::sequence>(record.slots);
     if (slots.size() != signature.slots.size())
-      return;
+      return false;
     for (size_t i = 0; i < slots.size(); ++i)
       if (PyLong_AsUnsignedLongLongMask(py::object(slots[i]).ptr()) != signature.slots[i])
-        return;
+        return false;
   }
   size_t hash = signature.hash();
   if (Entry *old = findEntry(dispatcher, signature)) {
@@ -182,6 +189,20 @@ void learn(Dispatcher *dispatcher, const Signature &signature, const py::object 
   auto made = dispatcher->entries->emplace(std::piecewise_construct, std::forward_as_tuple(hash),
                                            std::forward_as_tuple(signature, object));
   dispatcher->last = &made->second;
+  return true;
+}
+
+/// Counts a launch that could not be learned, and warns of many.
+void countUnlearned(Dispatcher *dispatcher, const Signature &signature) {
+  if (++dispatcher->numUnlearned != kMaxUnlearnedLaunches || !warnOfSlowLaunches)
+    return;
+  py::object name = py::none(), value = py::none();
+  if (signature.refused) {
+    name = py::reinterpret_borrow<py::object>(signature.parameters[*signature.refused].name);
+    value = py::reinterpret_borrow<py::object>(signature.values[*signature.refused]);
+  }
+  py::handle warn(warnOfSlowLaunches), slow(dispatcher->slow);
+  callPython([&] { warn(slow, name, value, kMaxUnlearnedLaunches); });
 }
 
 /// Does a launch the whole way, and keeps what it finds out for the next of that signature.
@@ -204,8 +225,9 @@ void learn(Dispatcher *dispatcher, const Signature &signature, const py::object 
     return nullptr;
   }
   py::tuple pair(returned);
-  if (signature && !pair[1].is_none())
-    learn(dispatcher, *signature, pair[1]);
+  bool isToRepeat = signature && signature->isComplete && !pair[1].is_none();
+  if (signature && !(isToRepeat && learn(dispatcher, *signature, pair[1])))
+    countUnlearned(dispatcher, *signature);
   return py::object(pair[0]).release().ptr();
 }
 
@@ -320,7 +342,7 @@ PyObject *tessera::python::launchOver(PyObject *object, const Grid &grid,
     return takeSlowWay(nullptr);
   Signature signature(*dispatcher->parameters);
   if (!signature.bind(call.args, call.count, call.keywords) || !signature.specialise())
-    return takeSlowWay(nullptr);
+    return takeSlowWay(&signature);
   Entry *known = findEntry(dispatcher, signature);
   if (!known)
     return takeSlowWay(&signature);
@@ -356,15 +378,14 @@ PyObject *tessera::python::launchOver(PyObject *object, const Grid &grid,
 
 namespace {
 
-/// The record for the arguments of a call; null if there is none. `isComplete` if the signature can
-/// be learned.
-py::object findCurrent(Dispatcher *dispatcher, const CallArguments &call, Signature &signature,
-                       bool &isComplete) {
+/// The record for the arguments of a call, whose signature is filled in; null if there is none.
+py::object findCurrent(Dispatcher *dispatcher, const CallArguments &call, Signature &signature) {
   if (dispatcher->generation != currentGeneration)
     forgetEntries(dispatcher);
-  isComplete = !dispatcher->isRetired && signature.bind(call.args, call.count, call.keywords) &&
-               signature.specialise();
-  Entry *known = isComplete ? findEntry(dispatcher, signature) : nullptr;
+  if (dispatcher->isRetired || !signature.bind(call.args, call.count, call.keywords) ||
+      !signature.specialise())
+    return py::object();
+  Entry *known = findEntry(dispatcher, signature);
   if (!known)
     return py::object();
   py::object held = known->object;
@@ -382,17 +403,15 @@ py::object findCurrent(Dispatcher *dispatcher, const CallArguments &call, Signat
 py::object tessera::python::findRecord(PyObject *object, const CallArguments &call) {
   auto *dispatcher = reinterpret_cast<Dispatcher *>(object);
   Signature signature(*dispatcher->parameters);
-  bool isComplete;
-  return findCurrent(dispatcher, call, signature, isComplete);
+  return findCurrent(dispatcher, call, signature);
 }
 
 PyObject *tessera::python::findKnown(PyObject *object, PyObject *grid, const CallArguments &call) {
   auto *dispatcher = reinterpret_cast<Dispatcher *>(object);
   Signature signature(*dispatcher->parameters);
-  bool isComplete;
-  py::object found = findCurrent(dispatcher, call, signature, isComplete);
+  py::object found = findCurrent(dispatcher, call, signature);
   if (!found)
-    return callSlow(dispatcher, Grid(grid), call, isComplete ? &signature : nullptr);
+    return callSlow(dispatcher, Grid(grid), call, dispatcher->isRetired ? nullptr : &signature);
   const auto &record = *reinterpret_cast<const LaunchRecord *>(found.ptr());
   return Py_NewRef(record.choice ? record.choice : record.family->getUsual().result.ptr());
 }
@@ -551,6 +570,12 @@ void tessera::python::registerDispatcher(py::module_ &module) {
       py::arg("are_set"), py::arg("enter"), py::arg("exit"),
       "Have launches call enter(slow, kernel, grid, values, options, stream) before and\n"
       "exit(what that returned) after, where are_set() is True.");
+  module.def(
+      "learn_slow_warning",
+      [](const py::function &warn) { warnOfSlowLaunches = warn.inc_ref().ptr(); }, py::arg("warn"),
+      "Have launches call warn(slow, name, value, count) when `count` of a dispatcher could not "
+      "be\n"
+      "learned; `name` is the argument that the core does not know, or None.");
   registerSignature(module);
   registerLaunchRecord(module);
 }

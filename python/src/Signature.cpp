@@ -179,8 +179,10 @@ bool Signature::specialise() {
     else
       isFine = addPlainTensor(parameter, value) || addPlainInteger(parameter, value) ||
                addValue(parameter, value);
-    if (!isFine || !isAccepted(parameter.expected, bytes[at]))
+    if (!isFine || !isAccepted(parameter.expected, bytes[at])) {
+      refused = i;
       return false;
+    }
     if (parameter.isKey && !parameter.isConstexpr) {
       if (PyLong_Check(value) || PyFloat_CheckExact(value)) {
         constants.push_back(value);
@@ -201,7 +203,7 @@ bool Signature::specialise() {
     if (name == names().stream && stream != kNoStream)
       return false;
   }
-  return true;
+  return isComplete = true;
 }
 
 /// An argument that is no constexpr, or an item of one.

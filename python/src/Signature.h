@@ -30,6 +30,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -139,6 +140,9 @@ public:
   bool matches(const KnownSignature &known) const;
 
   const std::vector<Parameter> &parameters;
+  bool isComplete = false; ///< whether `specialise` has returned true
+  /// The place of the parameter whose argument takes the whole path, if there is one.
+  std::optional<size_t> refused;
   std::array<PyObject *, kMaxParams> values; ///< borrowed, one a parameter; null if it is tuned
   py::object rest;                           ///< the tuple that `*args` is
   std::vector<py::object> owned; ///< what was made of arguments, for as long as the launch takes

@@ -41,6 +41,7 @@ __all__ = [
     "RecompilationWarning",
     "SettingError",
     "SlowCompilationWarning",
+    "SlowLaunchWarning",
     "TesseraError",
     "ToolchainWarning",
     "TuningError",
@@ -302,6 +303,10 @@ class SlowCompilationWarning(UserWarning):
 
 class RecompilationWarning(UserWarning):
     """A kernel is compiled again and again; `settings.recompile_warning` says how often."""
+
+
+class SlowLaunchWarning(UserWarning):
+    """Launches of a kernel take the whole path again and again because of one argument."""
 
 
 class UntriedVersionWarning(UserWarning):

@@ -186,6 +186,8 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         """The specialisation of each compilation."""
         self._is_warned = False
         """Of that being often."""
+        self._changing = ""
+        """The argument of the last whole launch that is a constant which may change in place."""
         self._modules: dict[Any, tuple[_C.Module, Checks]] = {}
         self._known_options: dict[Any, CompileOptions] = {}
         self._lock = threading.RLock()
@@ -350,7 +352,9 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         values, given = self._bind(args, kwargs)
         options = self._options(given)
         bound = self._specialise(values)
-        bound.may_change = bound.may_change or any(map(is_array, given.values()))
+        self._changing = bound.changing = bound.changing or next(
+            (name for name, value in given.items() if is_array(value)), ""
+        )
         if warmup and options.target == "cuda" and options.arch:
             return self._warm(bound, options)  # there need be no GPU
         place = find_place(bound.pointers, options.target)
@@ -413,7 +417,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
             where = "the CPU" if device < 0 else f"GPU {device}"
             info("launched `%s` as %s on %s, for the first time", kernel.name, extents, where)
         # The warm path knows no memory, and constants by identity.
-        if bound.may_change or (options.checks_accesses if place is None else not place.by_arrays):
+        if bound.changing or (options.checks_accesses if place is None else not place.by_arrays):
             return launched, None
         return launched, record
 
@@ -445,7 +449,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         if hooks.on_compile:
             return compile(), None
         found = self._kernel(bound, options)
-        if bound.may_change:
+        if bound.changing:
             return found.kernel, None
         return found.kernel, _C.LaunchRecord(found.family(options.may_be_divided), bound.slots)
 

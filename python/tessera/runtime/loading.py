@@ -22,6 +22,7 @@ _LAUNCHING = (
     "tessera.runtime.explaining",
     "tessera.runtime.frames",
     "tessera.runtime.kernel",
+    "tessera.runtime.slow_launches",
 )
 
 

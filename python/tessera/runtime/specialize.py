@@ -88,9 +88,9 @@ class Bound:
         self.pointers: list[PointerSlot] = []
         self.values: Sequence[Any] = ()
         """Their origin, for messages."""
-        self.may_change = False
-        """True if a constant was taken from an object that may hold another one at the next launch.
-        The warm path, which knows constants by identity, is not for such launches."""
+        self.changing = ""
+        """The argument that is a constant from an object that may hold another one at the next
+        launch. The warm path, which knows constants by identity, is not for such launches."""
 
     def add(self, traits: ParamTraits, value: Any) -> None:
         """Specialises the next argument."""
@@ -133,7 +133,8 @@ class Bound:
         )
 
     def _constant(self, value: Any, name: str) -> tuple[Hashable, ArgSpec]:
-        self.may_change = self.may_change or may_change(value)
+        if not self.changing and may_change(value):
+            self.changing = name
         return _constant(value, name)
 
     def _tuple(self, traits: ParamTraits, parts: Parts, name: str) -> tuple[Hashable, ArgSpec]:
