@@ -48,7 +48,8 @@ from tessera.language.aggregate import aggregate
 from tessera.language.callables import JITCallable, constexpr_function
 from tessera.language.tensor import F, N, Operand, must_use_result
 from tessera.locks import load
-from tessera.runtime.jit import JITFunction, interpret, jit
+from tessera.runtime.interpreting import interpret
+from tessera.runtime.jit import JITFunction, jit
 from tessera.settings import settings
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from tessera.frontend.signature import kernel_name
 from tessera.language.records import parts_of_argument
 from tessera.runtime.arrays import TensorWrapper
 from tessera.runtime.frames import as_users_see
-from tessera.runtime.grid import normalize_grid
-from tessera.runtime.jit import JITFunction, _Meta
+from tessera.runtime.grid import Meta, normalize_grid
+from tessera.runtime.jit import JITFunction
 from tessera.tools.tensor_descriptor import TensorDescriptor
 
 __all__ = ["Finding", "SharedAccess", "Simulated", "Simulation", "simulate"]
@@ -195,7 +195,7 @@ class Simulated:
             raise LaunchError(
                 "E053", f"a simulated target is {options.target!r}", "use one such as 'sm_90a'"
             )
-        extents = normalize_grid(grid, _Meta(fn.params, values, options))
+        extents = normalize_grid(grid, Meta(fn.params, values, options))
         bound = fn._specialise(values)
         for item in bound.pointers:
             if item.pointer.device >= 0:

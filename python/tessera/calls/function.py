@@ -17,7 +17,8 @@ from tessera.language import types
 from tessera.locks import load
 from tessera.runtime.arrays import find_dtype
 from tessera.runtime.grid import Grid
-from tessera.runtime.jit import JITFunction, KernelInterface
+from tessera.runtime.interface import KernelInterface
+from tessera.runtime.jit import JITFunction
 from tessera.wording import closest, counted, shown, with_article
 
 OutputFunction = Callable[[dict[str, Any]], Any]

@@ -27,8 +27,9 @@ from tessera.errors import ArgumentError
 from tessera.jax.batches import Batch, batched_kernel, is_batchable
 from tessera.jax.interface import TARGET, register_handlers
 from tessera.runtime.arrays import MockTensor, find_dtype
-from tessera.runtime.grid import normalize_grid
-from tessera.runtime.jit import JITFunction, KernelInterface, _Meta
+from tessera.runtime.grid import Meta, normalize_grid
+from tessera.runtime.interface import KernelInterface
+from tessera.runtime.jit import JITFunction
 from tessera.runtime.specialize import Bound, constant_key
 from tessera.wording import counted, shown, with_article
 
@@ -232,7 +233,7 @@ def _call(
         tuple(parameters),
         tuple(outputs),
         tuple(pairs),
-        normalize_grid(grid, _Meta(kernel.params, seen_values, options)),
+        normalize_grid(grid, Meta(kernel.params, seen_values, options)),
         tuple(sorted((name, value) for name, value in given.items())),
     )
     return list(_launch.bind(*inputs, plan=plan))

@@ -6,11 +6,16 @@ The core says what a grid may be (python/src/Grid.h). Here are the errors for an
 from __future__ import annotations
 
 import operator
-from typing import Any, Callable, Mapping, Sequence, SupportsIndex, Union
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence, SupportsIndex, Union
 
 from tessera import _C
 from tessera.errors import LaunchError
+from tessera.language import types
+from tessera.language.callables import Param
 from tessera.wording import shown, with_article
+
+if TYPE_CHECKING:
+    from tessera.compiler.options import CompileOptions
 
 Extents = Union[SupportsIndex, Sequence[SupportsIndex]]
 
@@ -60,3 +65,26 @@ def _describe(extents: Any, got: str) -> LaunchError:
                 f"use 0 to {_LIMIT}",
             )
     return LaunchError("E052", f"{got} {shown(extents)}, which changed while it was read", usage)
+
+
+class Meta(Mapping[str, Any]):
+    """The argument of a grid function: arguments and options by name."""
+
+    def __init__(
+        self, params: Sequence[Param], values: Sequence[Any], options: "CompileOptions"
+    ) -> None:
+        self._values = {param.name: types.unwrap(value) for param, value in zip(params, values)}
+        self._options = options
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._values:
+            return self._values[name]
+        if isinstance(name, str) and not name.startswith("_") and hasattr(self._options, name):
+            return getattr(self._options, name)
+        raise KeyError(name)
+
+    def __iter__(self) -> Any:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)

@@ -29,6 +29,7 @@ from tessera.runtime.match import (
 from tessera.settings import settings
 
 if TYPE_CHECKING:
+    from tessera.runtime.specialize import Bound
     from tessera.compiler.options import CompileOptions
 
 
@@ -456,6 +457,13 @@ class KernelSource:
             for index, (_, spec) in enumerate(self._parameters)
             if isinstance(spec, ValueSpec) and spec.divisibility
         }
+
+
+def check_writeable(stored: Sequence[int], bound: Bound) -> None:
+    """Raises ArgumentError if one of the arguments `stored` is a read-only array."""
+    for item in bound.pointers:
+        if item.pointer.read_only and item.slot in stored:
+            raise read_only_error(item.name)
 
 
 def read_only_error(name: str) -> ArgumentError:

@@ -35,7 +35,9 @@ from tessera.errors import (
 from tessera.log import info
 from tessera.runtime.arrays import pointer_of
 from tessera.runtime.hooks import hooks
-from tessera.runtime.jit import JITFunction, KernelInterface, dispatched
+from tessera.runtime.interface import KernelInterface
+from tessera.runtime.jit import JITFunction
+from tessera.runtime.parameters import dispatched
 from tessera.runtime.specialize import may_change
 from tessera.runtime.tracing import is_skipped
 from tessera.settings import settings

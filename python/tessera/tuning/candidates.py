@@ -31,8 +31,9 @@ from tessera.machine.devices import free_cpus, usable_cpus
 from tessera.machine.gpus import find_for_capability
 from tessera.runtime.cuda import find_place, find_stream, read_stream
 from tessera.runtime.extents import memory_of_slots
-from tessera.runtime.grid import normalize_grid
-from tessera.runtime.jit import JITFunction, _Meta, _check_writeable
+from tessera.runtime.grid import Meta, normalize_grid
+from tessera.runtime.jit import JITFunction
+from tessera.runtime.kernel import check_writeable
 from tessera.runtime.specialize import PointerSlot, check_memory
 from tessera.settings import settings
 from tessera.tuning.config import Config
@@ -135,7 +136,7 @@ class Compiled:
         place = find_place(pointers, options.target)
         self.options = options.resolved(None) if place is None else place.resolve(options)
         check_memory(pointers)
-        self.extents = normalize_grid(self._grid, _Meta(fn.params, self.values, self.options))
+        self.extents = normalize_grid(self._grid, Meta(fn.params, self.values, self.options))
         if place is not None:
             self.device = place.device
             source = find_stream(pointers, place.device, options.stream)
@@ -144,7 +145,7 @@ class Compiled:
     def compile(self) -> None:
         self.kernel = self._fn._kernel(self._bound, self.options).kernel
         if any(item.pointer.read_only for item in self._bound.pointers):
-            _check_writeable(self.kernel._stored_arguments(), self._bound)
+            check_writeable(self.kernel._stored_arguments(), self._bound)
 
     def launch(self, stream: Optional[int] = None) -> None:
         try:

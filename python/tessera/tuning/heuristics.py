@@ -8,7 +8,7 @@ from typing import Any, Callable, Mapping, NoReturn, Sequence
 
 from tessera import _C
 from tessera.errors import CompilationError, LaunchError, TesseraError, TuningError
-from tessera.runtime.jit import KernelInterface
+from tessera.runtime.interface import KernelInterface
 from tessera.wording import closest, shown, shown_place, with_article
 
 

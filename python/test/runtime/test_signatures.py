@@ -17,7 +17,7 @@ import pytest
 import tessera
 import tessera.language as tl
 from tessera import _C
-from tessera.runtime.jit import _make_dispatcher
+from tessera.runtime.parameters import make_dispatcher
 from tessera.tools.tensor_descriptor import TensorDescriptor
 
 MEMORY = np.zeros(4096, np.uint8)
@@ -130,7 +130,7 @@ class Warm:
 
     def __init__(self, fn, kernel):
         self.fn, self.kernel, self.count = fn, kernel, 0
-        self.dispatcher = _make_dispatcher(fn, self._slow)
+        self.dispatcher = make_dispatcher(fn, self._slow)
 
     def _slow(self, grid, args, kwargs):
         self.count += 1

@@ -7,7 +7,8 @@ from typing import Any
 
 from tessera import MockTensor, TensorWrapper, constexpr_function, jit, reinterpret
 from tessera.language.callables import ConstexprFunction, JITCallable, Param as KernelParam
-from tessera.runtime.jit import JITFunction, KernelInterface
+from tessera.runtime.interface import KernelInterface
+from tessera.runtime.jit import JITFunction
 from triton._utils import canonicalize_dtype, type_canonicalisation_dict
 from triton.runtime.driver import driver
 
