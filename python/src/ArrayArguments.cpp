@@ -7,6 +7,7 @@
 #include "Signature.h"
 
 #include <cstring>
+#include <string>
 
 using namespace tessera::python;
 
@@ -69,36 +70,36 @@ bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
   return !overflow && addTensorOn(ordinal, parameter, bits, id);
 }
 
-/// Throws the whole path's error for the exception that an array has raised. Clears an
-/// AttributeError and a TypeError: the array lacks something or has an older form of it, and takes
-/// the whole path.
-[[gnu::cold]] static void refuseFailed(const Parameter &parameter, PyObject *value,
-                                       const char *asked) {
+[[gnu::cold]] void Signature::refuseFailed(const Parameter &parameter, PyObject *value,
+                                           const char *asked) {
   if (PyErr_ExceptionMatches(PyExc_AttributeError) || PyErr_ExceptionMatches(PyExc_TypeError)) {
+    PyErr_Clear();
+    return;
+  }
+  // The whole path refuses an unknown option first.
+  if (options.size() && PyErr_ExceptionMatches(PyExc_Exception)) {
     PyErr_Clear();
     return;
   }
   py::error_already_set error;
   py::handle refuse(error.matches(PyExc_Exception) ? typeTables().refuse : nullptr);
+  std::string name = py::str(parameter.name);
+  for (uint16_t index : path)
+    name += "[" + std::to_string(index) + "]";
   if (refuse)
-    callPython(
-        [&] { refuse(py::handle(value), py::handle(parameter.name), asked, error.value()); });
+    callPython([&] { refuse(py::handle(value), name, asked, error.value()); });
   throw error;
 }
 
-/// Gets an attribute of an array, which may run code of the user's. Null if the array takes the
-/// whole path.
-static py::object askFor(const Parameter &parameter, PyObject *value, PyObject *name) {
+py::object Signature::askFor(const Parameter &parameter, PyObject *value, PyObject *name) {
   PyObject *found = callPython([&] { return PyObject_GetAttr(value, name); });
   if (!found)
     refuseFailed(parameter, value, "asking it where its elements are");
   return py::reinterpret_steal<py::object>(found);
 }
 
-/// Gets an attribute that an array need not have: null if it has none. False if the array takes the
-/// whole path.
-static bool askForOptional(const Parameter &parameter, PyObject *value, PyObject *name,
-                           py::object &found) {
+bool Signature::askForOptional(const Parameter &parameter, PyObject *value, PyObject *name,
+                               py::object &found) {
   PyObject *attribute = nullptr;
   int status = lookUpAttribute(value, name, &attribute);
   if (status < 0)

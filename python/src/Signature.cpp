@@ -260,10 +260,12 @@ bool Signature::addRecord(const Parameter &parameter, PyObject *value) {
     PyObject *item = own(getAttribute(value, name));
     if (!item)
       return false;
+    path.push_back(static_cast<uint16_t>(i));
     if (isConstant && Py_TYPE(item) != typeTables().constant)
       addConstant(item);
     else if (!addValue(parameter, item))
       return false;
+    path.pop_back();
   }
   return true;
 }
@@ -298,9 +300,12 @@ bool Signature::addTuple(const Parameter &parameter, PyObject *value) {
   if (!isPlain)
     constants.push_back(reinterpret_cast<PyObject *>(Py_TYPE(value)));
   addSize(size);
-  for (size_t i = 0; i < size; ++i)
+  for (size_t i = 0; i < size; ++i) {
+    path.push_back(static_cast<uint16_t>(i));
     if (!addValue(parameter, PyTuple_GET_ITEM(value, static_cast<Py_ssize_t>(i))))
       return false;
+    path.pop_back();
+  }
   return true;
 }
 

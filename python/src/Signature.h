@@ -99,6 +99,7 @@ public:
     std::copy(several.begin(), several.end(), items.begin() + count);
     count += size;
   }
+  void pop_back() { --count; }
   const T *begin() const { return items.data(); }
   const T *end() const { return items.data() + count; }
   const T *data() const { return items.data(); }
@@ -181,8 +182,21 @@ private:
   void addPointer(const Parameter &parameter, uint64_t address, char dtype, bool readOnly,
                   char device);
 
-  size_t numItems = 0;         ///< of tuples, and they themselves
-  uint64_t stream = kNoStream; ///< on which arrays say that they are computed
+  /// Throws the whole path's error for the exception that an array has raised. Clears an
+  /// AttributeError and a TypeError: the array lacks something or has an older form of it, and
+  /// takes the whole path.
+  void refuseFailed(const Parameter &parameter, PyObject *value, const char *asked);
+  /// Gets an attribute of an array, which may run code of the user's. Null if the array takes the
+  /// whole path.
+  py::object askFor(const Parameter &parameter, PyObject *value, PyObject *name);
+  /// Gets an attribute that an array need not have: null if it has none. False if the array takes
+  /// the whole path.
+  bool askForOptional(const Parameter &parameter, PyObject *value, PyObject *name,
+                      py::object &found);
+
+  size_t numItems = 0;                   ///< of tuples, and they themselves
+  FixedVector<uint16_t, kMaxItems> path; ///< the items in items that are being added
+  uint64_t stream = kNoStream;           ///< on which arrays say that they are computed
   bool hasTensorOnGPU = false;
 };
 
