@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 
     from tessera import gpu as gpu, jax as jax, testing as testing, torch as torch
     from tessera.calls.function import function
+    from tessera.calls.pointwise import Pointwise, pointwise
     from tessera.language.static_types import constexpr
     from tessera.runtime.arrays import MockTensor, TensorWrapper, reinterpret
     from tessera.runtime.compiling import compile
@@ -81,6 +82,7 @@ __all__ = [
     "MemoryAccessError",
     "MemoryAccessWarning",
     "MockTensor",
+    "Pointwise",
     "SettingError",
     "TensorWrapper",
     "TesseraError",
@@ -100,6 +102,7 @@ __all__ = [
     "jit",
     "must_use_result",
     "next_power_of_2",
+    "pointwise",
     "reinterpret",
     "settings",
     "tune",
@@ -110,11 +113,13 @@ _HOMES = {
     "CompiledKernel": "tessera.runtime.kernel",
     "Config": "tessera.tuning.config",
     "MockTensor": "tessera.runtime.arrays",
+    "Pointwise": "tessera.calls.pointwise",
     "TensorWrapper": "tessera.runtime.arrays",
     "autotune": "tessera.tuning.autotuner",
     "compile": "tessera.runtime.compiling",
     "function": "tessera.calls.function",
     "heuristics": "tessera.tuning.heuristics",
+    "pointwise": "tessera.calls.pointwise",
     "reinterpret": "tessera.runtime.arrays",
     "tune": "tessera.tuning.search",
 }

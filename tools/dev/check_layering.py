@@ -155,10 +155,11 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "gpu": _LAUNCHES,
     "jax": _LAUNCHES | {"calls", "untried"},
     "calls/function": _LAUNCHES | {"calls", "jax"},
+    "calls/pointwise": _LAUNCHES | {"calls", "jax", "torch"},
     # These two use the package as users do, and are loaded by it when it is asked for them.
     "testing": _LAUNCHES | {"__init__", "gpu", "tuning"},
     "compat": _LAUNCHES | {"__init__", "testing", "tools", "tuning"},
-    "torch": _LAUNCHES | {"compat", "untried"},
+    "torch": _LAUNCHES | {"calls", "compat", "untried"},
     "tools/run": {"compat"},
 }
 # The modules that users import may import everything.

@@ -19,7 +19,11 @@ from tessera.wording import with_article
 
 def library_of(value: Any) -> str:
     """The library of the array `value`: "numpy", "torch", ...; empty if it is not an array."""
-    cls = type(value)
+    return library_of_class(type(value))
+
+
+def library_of_class(cls: type) -> str:
+    """The library of arrays of that class; empty if these are no arrays."""
     known = _libraries_of_types.get(cls)
     if known is None:
         known = _libraries_of_types[cls] = _find_library(cls)

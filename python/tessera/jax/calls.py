@@ -174,6 +174,23 @@ def call_function(function: Any, given: dict[str, Any]) -> Any:
     return results[0] if len(results) == 1 else tuple(results)
 
 
+def elementwise_run(planned: Any) -> Any:
+    """The calls of an elementwise operator (`tessera.pointwise`) on arrays of JAX."""
+    outputs = [(each.shape, numpy.dtype(each.dtype)) for each in planned.results]
+    names = planned.kernel.arg_names
+
+    def run(args: Sequence[Any], outs: None) -> Any:
+        made = [Output(index) for index in range(len(outputs))]
+        if planned.is_empty:
+            results = [jax.numpy.zeros(shape, dtype) for shape, dtype in outputs]
+        else:
+            values = (*planned.converted(args), *made, *planned.rest)
+            results = _call(planned.kernel, dict(zip(names, values)), outputs, {}, planned.grid)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return run
+
+
 def _call(
     kernel: Any,
     named: dict[str, Any],

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What an operator of `tessera.pointwise` costs, beside torch's own and a kernel written by hand.
+
+    python python/benchmarks/pointwise.py [--device cuda] [--only calls shapes] [--json FILE]
+
+`calls`: an addition and a product with gradient of 1,000 elements, in microseconds of the host.
+`shapes`: an addition of 2**24 elements in eight shapes of broadcasting and strides, in float32 and
+bfloat16. All that is compared runs in turns on the same random data, in batches; figures are medians.
+The kernel by hand is the best of a few tile sizes. Needs torch.
+"""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+import tessera
+import tessera.language as tl
+
+ELEMENTS = 1 << 24
+SIDE = 1 << 12
+
+
+@tessera.pointwise
+def add(x, y):
+    return x + y
+
+
+@tessera.pointwise
+def mul(x, y):
+    return x * y
+
+
+@tessera.jit
+def by_hand(x, y, out, rows, columns, x_row, x_column, y_row, y_column, o_row,
+            ROWS: tl.constexpr, COLUMNS: tl.constexpr):  # fmt: skip
+    across = tl.cdiv(columns, COLUMNS)
+    i = ((tl.program_id(0) // across) * ROWS + tl.arange(0, ROWS))[:, None]
+    j = ((tl.program_id(0) % across) * COLUMNS + tl.arange(0, COLUMNS))[None, :]
+    mask = (i < rows) & (j < columns)
+    left = tl.load(x + i * x_row + j * x_column, mask=mask).to(tl.float32)
+    right = tl.load(y + i * y_row + j * y_column, mask=mask).to(tl.float32)
+    tl.store(out + i * o_row + j, left + right, mask=mask)
+
+
+TILES = ((1, 1024), (1, 4096), (4, 1024), (32, 32), (16, 256))
+
+
+def shapes(dtype: torch.dtype, device: str) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
+    """Two arrays of SIDE times SIDE elements, one of them perhaps broadcast, by a name."""
+
+    def random(*shape: int) -> torch.Tensor:
+        return torch.randn(shape, device=device).to(dtype)
+
+    square = random(SIDE, SIDE)
+    return {
+        "both dense": (square, random(SIDE, SIDE)),
+        "a row": (square, random(SIDE)),
+        "a column": (square, random(SIDE, 1)),
+        "a column and a row": (random(SIDE, 1), random(SIDE)),
+        "one transposed": (square.t(), random(SIDE, SIDE)),
+        "both transposed": (square.t(), random(SIDE, SIDE).t()),
+        "rows with gaps": (random(SIDE, SIDE + 64)[:, :SIDE], random(SIDE, SIDE)),
+        "every other element": (random(SIDE, 2 * SIDE)[:, ::2], random(SIDE, SIDE)),
+    }
+
+
+def hand_written(x: torch.Tensor, y: torch.Tensor) -> Callable[[], Any]:
+    """The fastest launch of the kernel by hand, on arrays whose rows are the longer runs."""
+    expected = x + y
+    if expected.stride(1) != 1:
+        x, y = x.t(), y.expand_as(expected).t()
+    shape = (SIDE, SIDE)
+    x, y, out = x.expand(shape), y.expand(shape), torch.empty(shape, dtype=x.dtype, device=x.device)
+    arguments = (x, y, out, *shape, *x.stride(), *y.stride(), SIDE)
+
+    def launch(tile: tuple[int, int]) -> Any:
+        grid = (tessera.cdiv(SIDE, tile[0]) * tessera.cdiv(SIDE, tile[1]),)
+        return lambda: by_hand[grid](*arguments, ROWS=tile[0], COLUMNS=tile[1])
+
+    candidates = {tile: launch(tile) for tile in TILES}
+    times = in_turns(candidates, x.device.type, 3)
+    return candidates[min(times, key=times.__getitem__)]
+
+
+def in_turns(
+    work: dict[Any, Callable[[], Any]], device: str, rounds: int, repeat: int = 1
+) -> dict[Any, float]:
+    """The median microseconds of a call of each, `repeat` of them at a time."""
+    wait = torch.cuda.synchronize if device == "cuda" else lambda: None
+    times: dict[Any, list[float]] = {name: [] for name in work}
+    for at in range(rounds + 1):
+        for name, call in work.items():
+            wait()
+            start = time.perf_counter()
+            for _ in range(repeat):
+                call()
+            wait()
+            if at:  # the first round compiles
+                times[name].append((time.perf_counter() - start) / repeat * 1e6)
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+def measure_calls(device: str) -> list[dict[str, Any]]:
+    x, y = torch.randn(1000, device=device), torch.randn(1000, device=device)
+    leaf, weights = x.clone().requires_grad_(), torch.randn(1000, device=device)
+    out = torch.empty_like(x)
+
+    def with_gradient(product: Any) -> Callable[[], Any]:
+        def call() -> None:
+            product(leaf, y).backward(weights)
+            leaf.grad = None
+
+        return call
+
+    rows = []
+    for name, ours, theirs in (
+        ("add", lambda: add(x, y), lambda: torch.add(x, y)),
+        ("add to out", lambda: add(x, y, out=out), lambda: torch.add(x, y, out=out)),
+        ("mul with gradient", with_gradient(mul), with_gradient(torch.mul)),
+    ):
+        found = in_turns({"tessera": ours, "torch": theirs}, device, 60, 100)
+        rows.append({"part": "calls", "name": name, **found})
+    return rows
+
+
+def measure_shapes(device: str, rounds: int) -> list[dict[str, Any]]:
+    rows = []
+    for dtype in (torch.float32, torch.bfloat16):
+        for name, (x, y) in shapes(dtype, device).items():
+            torch.testing.assert_close(add(x, y), x + y)
+            out = torch.empty_like(x + y)
+            work = {
+                "tessera": lambda: add(x, y, out=out),
+                "torch": lambda: torch.add(x, y, out=out),
+                "by hand": hand_written(x, y),
+            }
+            found = in_turns(work, device, rounds, 5 if device == "cuda" else 1)
+            rows.append({"part": "shapes", "name": name, "dtype": str(dtype)[6:], **found})
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--only", nargs="*", default=("calls", "shapes"))
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    torch.manual_seed(0)
+    rows = measure_calls(options.device) if "calls" in options.only else []
+    rows += measure_shapes(options.device, options.rounds) if "shapes" in options.only else []
+    for row in rows:
+        against = f"  {row['torch'] / row['tessera']:5.2f} of torch"
+        if "by hand" in row:
+            against += f"  {row['by hand'] / row['tessera']:5.2f} of the kernel by hand"
+        title = f"{row['name']} {row.get('dtype', '')}"
+        print(f"{title:32} {row['tessera']:10.2f} us  torch {row['torch']:10.2f} us{against}")
+    if options.json:
+        machine = torch.cuda.get_device_name() if options.device == "cuda" else platform.processor()
+        found = {
+            "machine": machine or platform.machine(),
+            "torch": torch.__version__,
+            "threads": torch.get_num_threads(),
+            "date": time.strftime("%Y-%m-%d"),
+            "rows": rows,
+        }
+        with open(options.json, "w") as file:
+            json.dump(found, file, indent=1)
+            file.write("\n")
+
+
+if __name__ == "__main__":
+    main()

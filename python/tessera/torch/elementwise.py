@@ -1,0 +1,390 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Elementwise operators (`tessera.pointwise`) on tensors of torch.
+
+Eager calls launch, in a `torch.autograd.Function` if a gradient is asked for. An operator of torch,
+which costs ten times a launch, is made where torch traces (Dynamo, export, fake tensors). Transforms
+of torch.func and forward derivatives call a Function with rules for them.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any, Callable, Optional, Sequence
+
+import torch
+from torch.autograd import forward_ad
+
+from tessera.calls.derivatives import derive, is_differentiable
+from tessera.calls.plans import Operator, Planned, Run, kinds_of, result_dtypes
+from tessera.errors import ArgumentError
+from tessera.torch.operators import op as torch_operator
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+_functorch_is_active: Callable[[], bool] = getattr(
+    torch._C, "_are_functorch_transforms_active", lambda: torch._C._functorch.maybe_get_level() > 0
+)
+_count_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
+
+
+def make_run(op: Operator, planned: Planned, args: Sequence[Any]) -> Run:
+    """The calls that `planned` is for. Arguments like `args` are plain tensors and numbers."""
+    plain = _make_plain(planned, args)
+    kinds = planned.kinds
+    requires = tuple(kind in "az" and bool(arg.requires_grad) for kind, arg in zip(kinds, args))
+    has_gradient = any(requires) and any(map(is_differentiable, op.scalar.results))
+    has_gradient = has_gradient and any(each.dtype.is_floating_point for each in planned.results)
+
+    def run(args: Sequence[Any], outs: Optional[Sequence[Any]]) -> Any:
+        if _is_watched():
+            return call(op, args, outs)
+        if (has_gradient or outs is not None) and torch.is_grad_enabled():
+            if outs is not None:
+                _refuse_gradients(op, args, outs)
+            else:
+                gradient(op, requires)  # what has none is refused now, not by `backward()`
+                return _Eager.apply(op, plain, *args)
+        try:
+            return plain(args, outs)
+        except ArgumentError:
+            if any(map(_is_batched, args)):
+                raise ArgumentError(
+                    "E057",
+                    f"arguments of `{op.__name__}` are batched by is_grads_batched=True, an older "
+                    "vmap of torch, for which operators have no rule",
+                    "use torch.func.vmap, jacrev or jacfwd",
+                ) from None
+            raise
+
+    return run
+
+
+def _is_batched(arg: Any) -> bool:
+    """True for a tensor of the older vmap, which `torch.autograd.grad(is_grads_batched=True)` has."""
+    return isinstance(arg, torch.Tensor) and torch._C._functorch.is_legacy_batchedtensor(arg)
+
+
+def _make_plain(planned: Planned, args: Sequence[Any]) -> Run:
+    """`planned.run()`, faster where a result is like an argument."""
+    result = planned.results[0]
+    for at in planned.array_places:
+        like = args[at]
+        if (
+            len(planned.results) == 1
+            and not planned.convert
+            and (like.shape, like.stride(), like.dtype)
+            == (result.shape, result.strides, result.dtype)
+            and not planned.is_empty
+        ):
+            break
+    else:
+        return planned.run()
+    empty_like, kernel, grid, rest = torch.empty_like, planned.kernel, planned.grid, planned.rest
+
+    def run(args: Sequence[Any], outs: Optional[Sequence[Any]]) -> Any:
+        if outs is None:
+            out = empty_like(args[at])
+        else:
+            planned.check_memory(args, outs)
+            out = outs[0]
+        kernel[grid](*args, out, *rest)
+        return out
+
+    return run
+
+
+def _is_watched() -> bool:
+    """True if something else than autograd has to see the operator."""
+    return _functorch_is_active() or _count_modes() > 0 or _has_tangents()
+
+
+def _has_tangents() -> bool:
+    return forward_ad._current_level >= 0 and bool(torch._C._is_fwd_grad_enabled())
+
+
+def is_plain(args: Sequence[Any]) -> bool:
+    """True if a call can launch on the arguments."""
+    tensors = [type(arg) for arg in args if isinstance(arg, torch.Tensor)]
+    return all(cls in _PLAIN for cls in tensors) and not _is_watched()
+
+
+def call(op: Operator, args: Sequence[Any], out: Any, kinds: str = "") -> Any:
+    """A call that torch traces or transforms."""
+    kinds = kinds or kinds_of(op.scalar, "torch", args)
+    if torch.compiler.is_compiling() or _count_modes() > 0 or not _are_plain(args):
+        arrays, numbers, constants = _packed(args, kinds)
+        prepare_operator(op)
+        result = op.operator(arrays, numbers, _typed(args, kinds), constants)
+    elif _functorch_is_active() or _has_tangents():
+        result = _Transformed.apply(op, kinds, *args)
+    else:
+        return run_as(op, args, kinds)
+    if out is None:
+        return result
+    if isinstance(result, torch.Tensor):
+        return (out[0] if isinstance(out, (tuple, list)) else out).copy_(result)
+    return tuple(each.copy_(value) for each, value in zip(out, result))
+
+
+def _are_plain(args: Sequence[Any]) -> bool:
+    return all(type(arg) in _PLAIN for arg in args if isinstance(arg, torch.Tensor))
+
+
+def run_as(op: Any, args: Sequence[Any], kinds: str) -> Any:
+    """A call of plain tensors that takes tensors as `kinds` says: as with or without dimensions."""
+    if kinds == kinds_of(op.scalar, "torch", args):
+        return op(*args)
+    planned = Planned(op, "torch", args, None, kinds)
+    return make_run(op, planned, args)(args, None)
+
+
+def gradient(op: Operator, wanted: tuple[bool, ...]) -> Any:
+    """The operator that computes the gradients of the `wanted` arguments."""
+    known = op.gradients
+    if wanted not in known:
+        known[wanted] = type(op)(derive(op.scalar, wanted, op.derivative), "same")
+    return known[wanted]
+
+
+def _gradients(
+    op: Operator, grads: Sequence[Any], args: Sequence[Any], wanted: tuple[bool, ...]
+) -> list[Any]:
+    """A gradient for each argument, None for those that are not wanted."""
+    if not any(wanted):
+        return [None] * len(args)
+    given = [grad for grad, dtype in zip(grads, op.scalar.results) if is_differentiable(dtype)]
+    made = gradient(op, wanted)(*given, *args)
+    found = iter(made if isinstance(made, tuple) else (made,))
+    return [
+        _as_argument(next(found), arg) if is_wanted else None
+        for arg, is_wanted in zip(args, wanted)
+    ]
+
+
+def _as_argument(value: Any, arg: Any) -> Any:
+    if value.shape != arg.shape:
+        value = value.sum_to_size(arg.shape)
+    return value if value.dtype == arg.dtype else value.to(arg.dtype)
+
+
+def _refuse_gradients(op: Operator, args: Sequence[Any], outs: Sequence[Any]) -> None:
+    for param, arg in zip((*op.scalar.params, *(None for _ in outs)), (*args, *outs)):
+        if getattr(arg, "requires_grad", False):
+            raise ArgumentError(
+                "E089",
+                f"{f'argument `{param.name}`' if param else '`out`'} of `{op.__name__}` requires a "
+                "gradient, and a call with `out` has none",
+                "call it under torch.no_grad(), or without `out`",
+            )
+
+
+class _Eager(torch.autograd.Function):  # type: ignore[misc]
+    """A call with a gradient, outside of transforms."""
+
+    @staticmethod
+    def forward(ctx: Any, op: Operator, plain: Run, *args: Any) -> Any:
+        tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
+        ctx.save_for_backward(*tensors)
+        ctx.op = op
+        # None for each tensor, which autograd keeps.
+        ctx.numbers = (
+            None
+            if len(tensors) == len(args)
+            else [None if isinstance(arg, torch.Tensor) else (arg,) for arg in args]
+        )
+        result = plain(args, None)
+        if not isinstance(result, torch.Tensor):
+            _mark(ctx, result)
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        args = _restored(ctx)
+        return None, None, *_gradients(ctx.op, grads, args, ctx.needs_input_grad[2:])
+
+
+class _Transformed(torch.autograd.Function):  # type: ignore[misc]
+    """The same inside transforms of torch.func, and where arguments have tangents."""
+
+    @staticmethod
+    def forward(op: Operator, kinds: str, *args: Any) -> Any:
+        return call(op, args, None, kinds)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        op, _, *args = inputs
+        tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
+        ctx.save_for_backward(*tensors)
+        ctx.save_for_forward(*tensors)
+        ctx.op = op
+        ctx.numbers = [None if isinstance(arg, torch.Tensor) else (arg,) for arg in args]
+        _mark(ctx, output if isinstance(output, tuple) else (output,))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        args = _restored(ctx)
+        return None, None, *_gradients(ctx.op, grads, args, tuple(ctx.needs_input_grad[2:]))
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        return _tangents(ctx.op, _restored(ctx), tangents[2:])
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, op: Operator, kinds: str, *args: Any) -> Any:
+        result = call(op, _batched(args, in_dims[2:]), None, kinds)
+        return result, 0 if isinstance(result, torch.Tensor) else (0,) * len(result)
+
+
+def _mark(ctx: Any, results: Sequence[Any]) -> None:
+    ctx.mark_non_differentiable(*[each for each in results if not each.is_floating_point()])
+
+
+def _restored(ctx: Any) -> list[Any]:
+    """The arguments of the call."""
+    if ctx.numbers is None:
+        return list(ctx.saved_tensors)
+    tensors = iter(ctx.saved_tensors)
+    return [next(tensors) if each is None else each[0] for each in ctx.numbers]
+
+
+def _tangents(op: Operator, args: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """The tangents of the results: the derivative by each argument, applied to its tangent."""
+    places = [at for at, dtype in enumerate(op.scalar.results) if is_differentiable(dtype)]
+    found: list[Any] = [None] * len(op.scalar.results)
+    for at, tangent in enumerate(tangents):
+        if not isinstance(tangent, torch.Tensor):
+            continue
+        wanted = tuple(each == at for each in range(len(args)))
+        for place in places:
+            grads = [tangent if each == place else 0.0 for each in places]
+            part = gradient(op, wanted)(*grads, *args)
+            found[place] = part if found[place] is None else found[place] + part
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _batched(args: Sequence[Any], in_dims: Sequence[Any]) -> list[Any]:
+    """The arguments with the batch as their first dimension, and room for broadcasting behind it."""
+    ranks = [
+        arg.ndim - (dim is not None)
+        for arg, dim in zip(args, in_dims)
+        if isinstance(arg, torch.Tensor)
+    ]
+    found = []
+    for arg, dim in zip(args, in_dims):
+        if dim is not None:
+            arg = arg.movedim(dim, 0)
+            for _ in range(max(ranks) - arg.ndim + 1):
+                arg = arg.unsqueeze(1)
+        found.append(arg)
+    return found
+
+
+# --- The operator of torch ------------------------------------------------------------
+
+
+def _packed(args: Sequence[Any], kinds: str) -> tuple[list[Any], list[Any], str]:
+    arrays = [arg for arg, kind in zip(args, kinds) if kind in "az"]
+    numbers = [arg for arg, kind in zip(args, kinds) if kind == "n"]
+    return arrays, numbers, repr([arg for arg, kind in zip(args, kinds) if kind == "c"])
+
+
+def _typed(args: Sequence[Any], kinds: str) -> str:
+    """The kinds with the type of each number: `b`, `i` or `f`."""
+    return "".join(
+        kind if kind != "n" else "b" if isinstance(arg, bool) else _letter(arg)
+        for arg, kind in zip(args, kinds)
+    )
+
+
+def _letter(number: Any) -> str:
+    return "i" if isinstance(number, (int, torch.SymInt)) else "f"
+
+
+def _unpacked(
+    arrays: Sequence[Any], numbers: Sequence[Any], kinds: str, constants: str
+) -> tuple[list[Any], str]:
+    """The arguments, and their kinds as `Planned` has them."""
+    tensors, scalars, others = iter(arrays), iter(numbers), iter(ast.literal_eval(constants))
+    types = {"b": bool, "i": int, "f": float}
+    args = []
+    for kind in kinds:
+        if kind in types:
+            args.append(types[kind](next(scalars)))
+        else:
+            args.append(next(others) if kind == "c" else next(tensors))
+    return args, re.sub("[bif]", "n", kinds)
+
+
+def prepare_operator(op: Operator) -> bool:
+    """Makes the operator, which Dynamo has done while it traces."""
+    return operator_of(op) is not None
+
+
+# As torch._dynamo.assume_constant_result does, which takes a second to import.
+setattr(prepare_operator, "_dynamo_marked_constant", True)
+
+
+def operator_of(op: Operator) -> Any:
+    """The operator of torch that does the calls of `op`. Its arguments are the tensors, the numbers,
+    a letter for each argument, and the constants as text."""
+    if op.operator is None:
+        op.operator = _make_operator(op)
+    return op.operator
+
+
+_used: dict[str, int] = {}
+
+
+def _make_operator(op: Operator) -> Any:
+    name = re.sub(r"\W+", "_", f"{op.__module__}_{op.__qualname__}")
+    number = _used[name] = _used.get(name, 0) + 1
+    count = len(op.scalar.results)
+
+    def run(arrays: Any, numbers: Any, kinds: str, constants: str) -> Any:
+        return run_as(op, *_unpacked(arrays, numbers, kinds, constants))
+
+    def fake(arrays: Any, numbers: Any, kinds: str, constants: str) -> Any:
+        return _make_fake(op, *_unpacked(arrays, numbers, kinds, constants))
+
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        arrays, ctx.numbers, ctx.kinds, ctx.constants = inputs
+        ctx.save_for_backward(*arrays)
+
+    def backward(ctx: Any, *grads: Any) -> Any:
+        args, kinds = _unpacked(ctx.saved_tensors, ctx.numbers, ctx.kinds, ctx.constants)
+        needed = iter(ctx.needs_input_grad[0])
+        wanted = tuple(kind in "az" and next(needed) for kind in kinds)
+        found = _gradients(op, grads, args, wanted)
+        found = [each for each, kind in zip(found, kinds) if kind in "az"]
+        # torch takes an empty list for one of tensors.
+        return found, None if ctx.numbers else [], None, None
+
+    def vmap(info: Any, in_dims: Any, arrays: Any, numbers: Any, kinds: str, constants: str) -> Any:
+        result = operator(_batched(arrays, in_dims[0]), numbers, kinds, constants)
+        return result, 0 if count == 1 else (0,) * count
+
+    operator = torch_operator(
+        f"tessera::pointwise_{name}" + (f"_{number}" if number > 1 else ""),
+        schema="(Tensor[] arrays, Scalar[] numbers, str kinds, str constants) -> "
+        + ("Tensor" if count == 1 else f"({', '.join(['Tensor'] * count)})"),
+        fake=fake,
+        backward=backward,
+        setup_context=setup_context,
+        vmap=vmap,
+    )(run)
+    return operator
+
+
+def _make_fake(op: Operator, args: Sequence[Any], kinds: str) -> Any:
+    """Results without values."""
+    from torch._prims_common import compute_elementwise_output_strides
+
+    arrays = [arg for arg, kind in zip(args, kinds) if kind in "az"]
+    shape = torch.broadcast_shapes(*[each.shape for each in arrays])
+    strides = compute_elementwise_output_strides(*[each.expand(shape) for each in arrays])
+    made = tuple(
+        torch.empty_strided(shape, strides, dtype=dtype, device=arrays[0].device)
+        for dtype in result_dtypes(op, "torch", args, kinds)
+    )
+    return made[0] if len(made) == 1 else made
