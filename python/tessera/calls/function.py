@@ -63,7 +63,8 @@ _MOST_KNOWN = 256
 
 class Function(KernelInterface):
     """The result of `@tessera.function` on a kernel. `f(*args, **options)` returns the outputs: one
-    array, or a tuple of several. `f[grid](...)` still launches the kernel as it is."""
+    array, or a tuple of several. One that is passed by its name is written to, and returned.
+    `f[grid](...)` still launches the kernel as it is."""
 
     def __init__(
         self,
@@ -91,6 +92,15 @@ class Function(KernelInterface):
             if array.dtype in self._taken
         ]
         """The inputs that outputs have the type of."""
+        arrays = (
+            [array.name for array in shapes.inputs if array.extents is not None] if shapes else []
+        )
+        self._of_first = (
+            [array.name for array in shapes.outputs if not array.dtype] if shapes else []
+        )
+        """The outputs that have the type of the first array, since nothing else is said."""
+        if self._of_first and len(arrays) > 1:
+            self._typed += arrays
         self._defaults = {
             param.name: param.default for param in getattr(fn, "params", ()) if param.has_default
         }
@@ -124,16 +134,34 @@ class Function(KernelInterface):
                 f"a call of `{self.__name__}` without an array cannot choose the library of its outputs",
                 f"pass an array for `{name}`" if name else f"launch {self.__name__}[grid](...)",
             )
+        given_outputs = [name for name in self._made if name in given]
         if has_jax:
+            if given_outputs:
+                raise ArgumentError(
+                    "E076",
+                    f"`{given_outputs[0]}` is an output of `{self.__name__}`, and arrays of JAX never "
+                    "change",
+                    "leave it out; tessera.jax.call has input_output_aliases",
+                )
             call_function: Any = load("tessera.jax.calls").call_function
             return call_function(self, given)
         _refuse_gradients(self.__name__, given)
         outputs, grid = self.plan(given)
-        made = [make_output(like, each.shape, each.dtype, each.name) for each in outputs]
+        made = [
+            (
+                _checked_output(like, each, given[each.name])
+                if each.name in given_outputs
+                else make_output(like, each.shape, each.dtype, each.name)
+            )
+            for each in outputs
+        ]
         given.update(zip(self._made, made))
         self.fn[grid](**given)
         if library_of(like) == "tensorflow":
-            made = [finished(like, output) for output in made]
+            made = [
+                output if name in given_outputs else finished(like, output)
+                for name, output in zip(self._made, made)
+            ]
         return made[0] if len(made) == 1 else tuple(made)
 
     def plan(self, given: dict[str, Any]) -> tuple[Sequence[OutputShape], Any]:
@@ -188,6 +216,8 @@ class Function(KernelInterface):
         arrays = [array for array in self._shapes.inputs if array.extents is not None]
         for array, shape in zip(arrays, shapes):
             sizes.bind(array, tuple(shape))
+        if self._of_first and len(arrays) > 1:
+            _refuse_mixed_types([array.name for array in arrays], given, self._of_first[0])
         extents = [item for item in sizes.named().items() if item[0] in self.arg_names]
         outputs = []
         axes: list[tuple[int, Union[int, str]]] = []
@@ -251,12 +281,6 @@ class Function(KernelInterface):
                     "E051",
                     f"`{self.__name__}` got two values for `{name}`",
                     "pass it once, by place or by name",
-                )
-            if name in self._made:
-                raise ArgumentError(
-                    "E051",
-                    f"`{name}` is an output of `{self.__name__}`, which the call makes",
-                    f"launch {self.__name__}[grid](...) to write into an array of your own",
                 )
             given[name] = value
         return given
@@ -367,6 +391,44 @@ def _check_names(fn: Any, names: Sequence[str], shapes: Shapes, grid: Optional[G
         raise _mistake("the grid is undefined", 'write a block, as in "out[n / BLOCK]", or `grid=`')
     if len(blocked) > 3:
         raise _mistake(f"the grid would have {len(blocked)} axes", "a grid has up to three")
+
+
+def _refuse_mixed_types(names: Sequence[str], given: Mapping[str, Any], output: str) -> None:
+    """An output of the first array's type would silently lose what another array has more."""
+    first = find_dtype(given[names[0]].dtype)
+    for name in names[1:]:
+        dtype = find_dtype(given[name].dtype)
+        if dtype is None or first is None or dtype == first or _kind(dtype) < _kind(first):
+            continue
+        raise ArgumentError(
+            "E076",
+            f"argument `{name}` has elements of {dtype}, and `{names[0]}` of {first}; nothing says "
+            f"which of them `{output}` has",
+            f"write {output}[...]: {names[0]} or another type in the text of @tessera.function, or "
+            "convert one",
+        )
+
+
+def _kind(dtype: types.dtype) -> int:
+    """0 for bool, 1 for integers, 2 for floats."""
+    return 2 if dtype.is_floating() or dtype.is_fp8() else int(not dtype.is_bool())
+
+
+def _checked_output(like: Any, wanted: OutputShape, output: Any) -> Any:
+    """An array that the caller wants an output in. Raises ArgumentError (E076) if it does not fit."""
+    if library_of(output) != library_of(like) and library_of(like) != "tensorflow":
+        raise refuse_unknown(output, wanted.name)
+    dtype = find_dtype(like.dtype) if wanted.dtype is None else wanted.dtype
+    wrong = ""
+    if tuple(output.shape) != tuple(wanted.shape):
+        wrong = f"has shape {tuple(output.shape)}, where {tuple(wanted.shape)} is expected"
+    elif find_dtype(output.dtype) != dtype:
+        wrong = f"has elements of {find_dtype(output.dtype)}, where {dtype} is expected"
+    elif not is_dense(output):
+        wrong = "has gaps between its elements, or another order than its indices"
+    if wrong:
+        raise ArgumentError("E076", f"the output `{wanted.name}` {wrong}", "pass another array")
+    return output
 
 
 def _no_parameter(name: str, fn: Any) -> str:

@@ -203,7 +203,10 @@ def test_what_is_decorated_has_to_be_a_kernel() -> None:
         (lambda: add(), "without an array"),
         (lambda: add(np.ones(3), 1, 2), "takes 2 arguments by place"),
         (lambda: add(np.ones(3), x=np.ones(3)), "two values"),
-        (lambda: add(np.ones(3), 1, out=np.ones(3)), "is an output"),
+        (lambda: add(np.ones(3), 1, out=np.ones(4)), r"output `out` has shape \(4,\)"),
+        (lambda: add(np.ones(3), 1, out=np.ones(3, int)), "`out` has elements of int64"),
+        (lambda: add(np.ones(3), 1, out=np.ones(6)[::2]), "`out` has gaps"),
+        (lambda: add(np.ones(3), 1, out=3), "`out` is an int, where an array is expected"),
         (lambda: add(np.ones(6), 1, n=3), "E076.*`n` is an extent of `add_kernel`"),
         (lambda: add(np.ones(6), 1, n=6), "E076.*takes from the shapes"),
         (lambda: add(np.ones(3)), "without `y`"),
@@ -226,6 +229,37 @@ def test_shape_functions_that_fail() -> None:
         function = tessera.function(outputs={"out": answer}, grid=(1,))(add_kernel)
         with pytest.raises(tessera.LaunchError, match="E076.*shape function of output `out`"):
             function(np.ones(3), 1, 3)
+
+
+def test_outputs_of_the_callers_own() -> None:
+    x = np.ones((4, 50), np.float32)
+    out = np.empty_like(x)
+    assert add(x, 2.0, out=out) is out and (out == 3).all()
+    assert add(out, 1.0, out=out) is out and (out == 4).all()
+    top, at = row_max(x, at=np.empty(4, np.int32))
+    assert top.dtype == np.float32 and at.dtype == np.int32
+
+
+@tessera.function("x[n], y[n] -> out[n / BLOCK]")
+@tessera.jit
+def gathered(x, y, out, n, BLOCK: tl.constexpr = 64):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n) + tl.load(y + i, mask=i < n), mask=i < n)
+
+
+def test_arrays_of_several_types() -> None:
+    """An output has the type of the first array, unless another one has more to give."""
+    x = np.arange(10, dtype=np.float32)
+    assert gathered(x, np.ones(10, int)).dtype == np.float32
+    for first, other in ((x, np.ones(10)), (np.ones(10, int), x), (np.ones(10, bool), x > 1)):
+        if first.dtype == other.dtype:
+            assert gathered(first, other).dtype == first.dtype
+            continue
+        for _ in range(2):
+            with pytest.raises(tessera.ArgumentError, match="E076.*`y` .* nothing says which"):
+                gathered(first, other)
+    typed = tessera.function("x[n], y[n] -> out[n / BLOCK]: y")(gathered.fn)
+    assert typed(x, np.ones(10)).dtype == np.float64
 
 
 def test_known_extents() -> None:
