@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from tessera import gpu as gpu, jax as jax, testing as testing, torch as torch
     from tessera.calls.function import function
     from tessera.calls.pointwise import Pointwise, pointwise
+    from tessera.calls.reductions import Reduction, reduction
     from tessera.language.static_types import constexpr
     from tessera.runtime.arrays import MockTensor, TensorWrapper, reinterpret
     from tessera.runtime.compiling import compile
@@ -83,6 +84,7 @@ __all__ = [
     "MemoryAccessWarning",
     "MockTensor",
     "Pointwise",
+    "Reduction",
     "SettingError",
     "TensorWrapper",
     "TesseraError",
@@ -103,6 +105,7 @@ __all__ = [
     "must_use_result",
     "next_power_of_2",
     "pointwise",
+    "reduction",
     "reinterpret",
     "settings",
     "tune",
@@ -114,12 +117,14 @@ _HOMES = {
     "Config": "tessera.tuning.config",
     "MockTensor": "tessera.runtime.arrays",
     "Pointwise": "tessera.calls.pointwise",
+    "Reduction": "tessera.calls.reductions",
     "TensorWrapper": "tessera.runtime.arrays",
     "autotune": "tessera.tuning.autotuner",
     "compile": "tessera.runtime.compiling",
     "function": "tessera.calls.function",
     "heuristics": "tessera.tuning.heuristics",
     "pointwise": "tessera.calls.pointwise",
+    "reduction": "tessera.calls.reductions",
     "reinterpret": "tessera.runtime.arrays",
     "tune": "tessera.tuning.search",
 }

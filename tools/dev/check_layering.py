@@ -156,6 +156,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "jax": _LAUNCHES | {"calls", "untried"},
     "calls/function": _LAUNCHES | {"calls", "jax"},
     "calls/pointwise": _LAUNCHES | {"calls", "jax", "torch"},
+    "calls/reductions": _LAUNCHES | {"calls", "calls/pointwise", "jax", "torch"},
     # These two use the package as users do, and are loaded by it when it is asked for them.
     "testing": _LAUNCHES | {"__init__", "gpu", "tuning"},
     "compat": _LAUNCHES | {"__init__", "testing", "tools", "tuning"},

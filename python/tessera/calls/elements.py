@@ -20,9 +20,12 @@ from tessera.language.callables import JITCallable
 from tessera.language.tensor import builtin, describe, tensor
 from tessera.runtime.jit import JITFunction, jit
 
-MAX_CPU_TILE = 4096
+MAX_CPU_TILE = 2048
 MAX_GPU_TILE = 1024
 """Elements of a program."""
+
+MAX_LITERAL_STRIDE = 4
+"""Strides up to this stand in the text, so that code picks elements out of whole vectors."""
 
 _CROSSING_TILE = 32
 """The extents of a tile where two arrays are dense along different dimensions."""
@@ -48,7 +51,7 @@ class Kind(NamedTuple):
     """The types of the results' elements."""
     classes: tuple[str, ...]
     """Of each array, then of each result, one letter for each dimension: `0` where it is broadcast,
-    `1` where it is dense, `n` where it has a stride."""
+    `1` where it is dense, another digit or `n` where it has that stride or any other one."""
     tiled: tuple[bool, ...]
     """For each dimension, if a program has more than one element of it."""
     is_wide: bool
@@ -58,7 +61,7 @@ class Kind(NamedTuple):
 def classify(walk: Walk) -> tuple[str, ...]:
     """The letters of each array, as in `Kind`."""
     return tuple(
-        "".join("01"[step] if step in (0, 1) else "n" for step in strides)
+        "".join(str(step) if 0 <= step <= MAX_LITERAL_STRIDE else "n" for step in strides)
         for strides in walk.strides
     )
 
@@ -250,7 +253,8 @@ def _access(name: str, letters: str, kind: Kind, is_store: bool) -> str:
     terms, masks = [name], []
     for at, letter in enumerate(letters):
         if letter != "0":
-            terms.append(f"index_{at}_" + (f" * {name}_stride_{at}_" if letter == "n" else ""))
+            factor = {"1": "", "n": f" * {name}_stride_{at}_"}.get(letter, f" * {letter}")
+            terms.append(f"index_{at}_{factor}")
         if kind.tiled[at] and letter != "0":
             masks.append(f"mask_{at}_")
     return " + ".join(terms) + (f", mask={' & '.join(masks)}" if masks else "")

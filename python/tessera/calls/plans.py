@@ -94,7 +94,7 @@ class Planned:
         places = [at for at, kind in enumerate(self.kinds) if kind in "az"]
         facts = [self._library.facts(args[at], scalar.params[at].name) for at in places]
         self.array_places = places
-        common = _common_dtype(op, library, args, self.kinds)
+        common = common_dtype(op, library, args, self.kinds)
         computed = compute_dtype(common[1])
         dtypes = _dtypes(library, scalar, common[0])
         shape, wrong = broadcast([each.shape for each in facts])
@@ -106,7 +106,7 @@ class Planned:
                 f"{', '.join(str(each.shape) for each in facts[:wrong])}",
                 "extents are aligned at the last one, and have to be equal or 1",
             )
-        _check_devices(op, scalar, places, facts)
+        check_devices(op, scalar, places, facts)
         arrays = [expand(each.shape, each.strides, shape) for each in facts]
         device = facts[0].device
         if outs is None:
@@ -129,7 +129,7 @@ class Planned:
             tiled = (*tiled[:-1], True)
         kind = Kind(
             tuple(
-                _parameter(param.name, each, args[at], fixed, computed)
+                make_parameter(param.name, each, args[at], fixed, computed)
                 for at, (param, each, fixed) in enumerate(
                     zip(scalar.params, self.kinds, scalar.fixed)
                 )
@@ -239,7 +239,7 @@ def kinds_of(scalar: Scalar, library: str, args: Sequence[Any]) -> str:
     return found
 
 
-def _common_dtype(op: Operator, library: str, args: Sequence[Any], kinds: str) -> Any:
+def common_dtype(op: Operator, library: str, args: Sequence[Any], kinds: str) -> Any:
     """The type that arguments are promoted to: the library's, and ours."""
     scalar = op.scalar
     operands: list[Any] = []
@@ -274,21 +274,21 @@ def _common_dtype(op: Operator, library: str, args: Sequence[Any], kinds: str) -
 
 def result_dtypes(op: Operator, library: str, args: Sequence[Any], kinds: str) -> list[Any]:
     """The library's types of the results of a call."""
-    return _dtypes(library, op.scalar, _common_dtype(op, library, args, kinds)[0])
+    return _dtypes(library, op.scalar, common_dtype(op, library, args, kinds)[0])
 
 
 def _dtypes(library: str, scalar: Scalar, common: Any) -> list[Any]:
-    return [common if each is None else _library_dtype(library, each) for each in scalar.results]
+    return [common if each is None else library_dtype(library, each) for each in scalar.results]
 
 
-def _library_dtype(library: str, dtype: types.dtype) -> Any:
+def library_dtype(library: str, dtype: types.dtype) -> Any:
     name = dtype_name(dtype)
     if library == "torch":
         return getattr(sys.modules["torch"], name)
     return numpy_dtype(dtype, "out")
 
 
-def _parameter(
+def make_parameter(
     name: str, kind: str, value: Any, fixed: Optional[types.dtype], computed: types.dtype
 ) -> Parameter:
     if kind == "c":
@@ -306,7 +306,7 @@ def _spelled(dtype: Any) -> str:
     return repr(dtype).rpartition(".")[2]
 
 
-def _check_devices(
+def check_devices(
     op: Operator, scalar: Scalar, places: Sequence[int], facts: Sequence[Facts]
 ) -> None:
     for at, each in zip(places, facts):

@@ -21,7 +21,7 @@ from tessera.locks import load
 from tessera.runtime.jit import JITFunction, jit
 from tessera.wording import counted, shown, with_article
 
-_MAX_PLANS = 1024
+MAX_PLANS = 1024
 """Plans that an operator keeps. There are more only if shapes change all the time."""
 
 
@@ -48,7 +48,7 @@ class _Unknown:
         pass
 
 
-_keys = _Keys({bool: type, int: type, float: type, type(None): type})
+keys = _Keys({bool: type, int: type, float: type, type(None): type})
 
 
 def _is_never_tracing() -> bool:
@@ -58,15 +58,15 @@ def _is_never_tracing() -> bool:
 is_tracing: Callable[[], bool] = _is_never_tracing
 """`torch.compiler.is_compiling`, once torch is loaded: Dynamo knows its value while it traces."""
 
-call_in_torch: Callable[..., Any] = lambda *_: None
-"""tessera.torch.elementwise.call, once torch is loaded."""
+in_torch: Any = None
+"""The module tessera.torch.elementwise, once torch is loaded. Dynamo does not trace how it is found."""
 
 
 def learn_torch() -> None:
     """Has operators tell when torch traces or differentiates. torch has been loaded."""
-    global is_tracing, call_in_torch
+    global is_tracing, in_torch
     if is_tracing is _is_never_tracing:
-        call_in_torch = load("tessera.torch.elementwise").call
+        in_torch = load("tessera.torch.elementwise")
         is_tracing = sys.modules["torch"].compiler.is_compiling
 
 
@@ -104,14 +104,14 @@ class Pointwise(Operator):
 
     def __call__(self, *args: Any, out: Any = None, **named: Any) -> Any:
         if is_tracing():
-            return call_in_torch(self, self._placed(args, named), out)
+            return in_torch.call(self, self.placed(args, named), out)
         if named or len(args) != len(self._names):
-            args = self._placed(args, named)
+            args = self.placed(args, named)
         if out is None:
-            run = self._plans.get(tuple([_keys[type(arg)](arg) for arg in args]))
+            run = self._plans.get(tuple([keys[type(arg)](arg) for arg in args]))
             return self._call_new(args, None) if run is None else run(args, None)
         outs = out if isinstance(out, (tuple, list)) else (out,)
-        run = self._plans.get(tuple([_keys[type(arg)](arg) for arg in (*args, None, *outs)]))
+        run = self._plans.get(tuple([keys[type(arg)](arg) for arg in (*args, None, *outs)]))
         return self._call_new(args, outs) if run is None else run(args, outs)
 
     def backward(self, fn: Any) -> Any:
@@ -128,7 +128,7 @@ class Pointwise(Operator):
     def __repr__(self) -> str:
         return f"<pointwise {self.function!r}>"
 
-    def _placed(self, args: Sequence[Any], named: dict[str, Any]) -> tuple[Any, ...]:
+    def placed(self, args: Sequence[Any], named: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments in the order of the parameters, with defaults."""
         if not named and len(args) == len(self._names):
             return tuple(args)
@@ -164,30 +164,30 @@ class Pointwise(Operator):
     def _call_new(self, args: Sequence[Any], outs: Optional[Sequence[Any]]) -> Any:
         """A call that no plan is known for."""
         given = args
-        args, library = _unified(self.__name__, self.scalar, args)
+        args, library = unified(self.__name__, self.scalar, args)
         if library == "torch":
             learn_torch()
-            if not load("tessera.torch.elementwise").is_plain(args):
-                return call_in_torch(self, args, outs)
+            if not in_torch.is_plain(args):
+                return in_torch.call(self, args, outs)
         run = self.plan(library, args, outs)
         if args is given and not any(param.is_constexpr for param in self.scalar.params):
-            if len(self._plans) >= _MAX_PLANS:
+            if len(self._plans) >= MAX_PLANS:
                 self._plans.clear()
             keyed = args if outs is None else (*args, None, *outs)
-            self._plans[tuple([_keys[type(arg)](arg) for arg in keyed])] = run
+            self._plans[tuple([keys[type(arg)](arg) for arg in keyed])] = run
         return run(args, outs)
 
     def plan(self, library: str, args: Sequence[Any], outs: Optional[Sequence[Any]]) -> Run:
         """The function for calls with such arguments. Raises ArgumentError if they do not fit."""
         made = Planned(self, library, args, outs)
         if library == "torch":
-            return load("tessera.torch.elementwise").make_run(self, made, args)  # type: ignore[no-any-return]
+            return in_torch.make_run(self, made, args)  # type: ignore[no-any-return]
         if library == "jax":
             return load("tessera.jax.calls").elementwise_run(made)  # type: ignore[no-any-return]
         return made.run()
 
 
-def _unified(name: str, scalar: Scalar, args: Sequence[Any]) -> tuple[Sequence[Any], str]:
+def unified(name: str, scalar: Scalar, args: Sequence[Any]) -> tuple[Sequence[Any], str]:
     """The arguments with NumPy's numbers made plain, and the library of the arrays."""
     found, is_same = list(args), True
     library, first = "", ""

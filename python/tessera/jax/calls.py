@@ -176,19 +176,32 @@ def call_function(function: Any, given: dict[str, Any]) -> Any:
 
 def elementwise_run(planned: Any) -> Any:
     """The calls of an elementwise operator (`tessera.pointwise`) on arrays of JAX."""
-    outputs = [(each.shape, numpy.dtype(each.dtype)) for each in planned.results]
-    names = planned.kernel.arg_names
+    outputs = [(each.shape, each.dtype) for each in planned.results]
 
     def run(args: Sequence[Any], outs: None) -> Any:
-        made = [Output(index) for index in range(len(outputs))]
-        if planned.is_empty:
-            results = [jax.numpy.zeros(shape, dtype) for shape, dtype in outputs]
-        else:
-            values = (*planned.converted(args), *made, *planned.rest)
-            results = _call(planned.kernel, dict(zip(names, values)), outputs, {}, planned.grid)
-        return results[0] if len(results) == 1 else tuple(results)
+        return run_kernel(
+            planned.kernel, planned.converted(args), planned.rest, outputs, planned.grid
+        )
 
     return run
+
+
+def run_kernel(
+    kernel: Any,
+    args: Sequence[Any],
+    rest: Sequence[Any],
+    outputs: Sequence[tuple[tuple[int, ...], Any]],
+    grid: tuple[int, ...],
+) -> Any:
+    """A call of a kernel whose parameters are `args`, the outputs and `rest`, in this order."""
+    if any(0 in shape for shape, _ in outputs):
+        results = [jax.numpy.zeros(shape, dtype) for shape, dtype in outputs]
+    else:
+        made = [Output(index) for index in range(len(outputs))]
+        named = dict(zip(kernel.arg_names, (*args, *made, *rest)))
+        typed = [(shape, numpy.dtype(dtype)) for shape, dtype in outputs]
+        results = _call(kernel, named, typed, {}, grid)
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 def _call(

@@ -9,6 +9,7 @@ of torch.func and forward derivatives call a Function with rules for them.
 from __future__ import annotations
 
 import ast
+import math
 import re
 from typing import Any, Callable, Optional, Sequence
 
@@ -111,6 +112,8 @@ def is_plain(args: Sequence[Any]) -> bool:
 
 def call(op: Operator, args: Sequence[Any], out: Any, kinds: str = "") -> Any:
     """A call that torch traces or transforms."""
+    if torch.compiler.is_compiling():
+        prepare_operator(op)  # Dynamo cannot trace how a function is read
     kinds = kinds or kinds_of(op.scalar, "torch", args)
     if torch.compiler.is_compiling() or _count_modes() > 0 or not _are_plain(args):
         arrays, numbers, constants = _packed(args, kinds)
@@ -278,6 +281,71 @@ def _batched(args: Sequence[Any], in_dims: Sequence[Any]) -> list[Any]:
                 arg = arg.unsqueeze(1)
         found.append(arg)
     return found
+
+
+# --- Reductions -----------------------------------------------------------------------
+
+
+def call_reduction(op: Any, args: Sequence[Any], axis: Any, keepdims: bool) -> Any:
+    """A call of an operator of `tessera.reduction`.
+
+    torch itself reduces the elements where it traces or transforms, and for a gradient of what is no
+    sum.
+    """
+    has_gradient = torch.is_grad_enabled() and any(
+        isinstance(arg, torch.Tensor) and arg.requires_grad for arg in args
+    )
+    if torch.compiler.is_compiling() or not is_plain(args):
+        return _reduced_by_torch(op, args, axis, keepdims)
+    if not has_gradient:
+        return op.compute(args, axis, keepdims)
+    if op.kind not in ("sum", "mean"):
+        return _reduced_by_torch(op, args, axis, keepdims)
+    wanted = tuple(isinstance(arg, torch.Tensor) and arg.requires_grad for arg in args)
+    gradient(op.elements, wanted)  # what has none is refused now
+    return _Reduced.apply(op, axis, keepdims, *args)
+
+
+def _reduced_by_torch(op: Any, args: Sequence[Any], axis: Any, keepdims: bool) -> Any:
+    value = op.elements(*args)
+    axes = tuple(range(value.ndim)) if axis is None else axis
+    if axes == ():  # torch would reduce along all
+        value, axes, keepdims = value.unsqueeze(0), (0,), False
+    name = f"a{op.kind}" if op.kind in ("max", "min") else op.kind
+    if op.kind != "prod":
+        return getattr(torch, name)(value, axes, keepdim=keepdims)
+    listed = axes if isinstance(axes, (tuple, list)) else (axes,)
+    for each in listed:
+        value = torch.prod(value, each, keepdim=True)
+    return value if keepdims else value.squeeze(listed)
+
+
+class _Reduced(torch.autograd.Function):  # type: ignore[misc]
+    """A sum or a mean with a gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, op: Any, axis: Any, keepdims: bool, *args: Any) -> Any:
+        tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
+        ctx.save_for_backward(*tensors)
+        ctx.numbers = [None if isinstance(arg, torch.Tensor) else (arg,) for arg in args]
+        ctx.op, ctx.axis, ctx.keepdims = op, axis, keepdims
+        return op.compute(args, axis, keepdims)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        args = _restored(ctx)
+        shapes = [arg.shape for arg in args if isinstance(arg, torch.Tensor)]
+        shape = torch.broadcast_shapes(*shapes)
+        axes = range(len(shape)) if ctx.axis is None else ctx.axis
+        axes = sorted(each % len(shape) for each in ([axes] if isinstance(axes, int) else axes))
+        if not ctx.keepdims:
+            for each in axes:
+                grad = grad.unsqueeze(each)
+        if ctx.op.kind == "mean":
+            grad = grad / max(1, math.prod(shape[each] for each in axes))
+        grad = grad.expand(shape)  # a gradient may need none of the arguments, but has their shape
+        found = _gradients(ctx.op.elements, (grad,), args, tuple(ctx.needs_input_grad[3:]))
+        return None, None, None, *found
 
 
 # --- The operator of torch ------------------------------------------------------------

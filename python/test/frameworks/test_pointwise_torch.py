@@ -287,6 +287,9 @@ def test_compile_and_export() -> None:
     wanted = torch.autograd.grad(expected.sum(), (x, y))
     torch.testing.assert_close(torch.autograd.grad(result.sum(), (x, y)), wanted)
     torch.testing.assert_close(compiled(x[:3], y, 3), program(x[:3], y, 3))
+    unused = tessera.pointwise(silu.function)  # until it is traced
+    traced = torch.compile(lambda x: unused(x), fullgraph=True, backend="eager")
+    torch.testing.assert_close(traced(x.detach()), silu(x.detach()))
     out = torch.empty(5, 4, dtype=torch.float64)
     to_out = torch.compile(lambda x: silu(x, out=out), fullgraph=True, backend="aot_eager")
     to_out(x.detach())

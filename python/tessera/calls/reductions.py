@@ -1,0 +1,536 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""@reduction: a function of elements that is summed up, or reduced otherwise, along some axes.
+
+The walk has two parts, the dimensions that stay and those that are reduced. A program computes some of
+the elements that stay, in a loop over those that are reduced. If few elements stay, the loop is
+divided among programs, and a second launch reduces their results, always in the same order.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
+
+from tessera.calls import pointwise
+from tessera.calls.elements import make_text_function
+from tessera.calls.iteration import (
+    Ints,
+    Walk,
+    broadcast,
+    dense_strides,
+    expand,
+    make_walk,
+    memory_order,
+)
+from tessera.calls.libraries import LIBRARIES, Facts
+from tessera.calls.plans import (
+    check_devices,
+    common_dtype,
+    kinds_of,
+    library_dtype,
+    make_parameter,
+)
+from tessera.calls.outputs import library_of
+from tessera.calls.pointwise import MAX_PLANS, Pointwise, keys, unified
+from tessera.calls.promotion import compute_dtype
+from tessera.errors import ArgumentError, CompilationError
+from tessera.language import types
+from tessera.locks import load
+from tessera.runtime.arrays import find_dtype
+from tessera.runtime.jit import JITFunction, jit
+from tessera.wording import shown
+
+_TILE = 2048
+"""Elements of a tile."""
+
+_MIN_DIVIDED = 1 << 16
+"""Elements to reduce for each element that stays, from which on several programs divide them."""
+
+_MAX_PARTS = 64
+_FEW = 64
+"""So many elements that stay are few."""
+
+
+class _Kind(NamedTuple):
+    """How results are combined."""
+
+    combine: str
+    """The text of two combined values, `a` and `b`."""
+    identity: str
+    """The text of the value that changes nothing: a number, or `lowest` or `highest` of the type."""
+
+
+_KINDS = {
+    "sum": _Kind("a + b", "0"),
+    "mean": _Kind("a + b", "0"),
+    "prod": _Kind("a * b", "1"),
+    "max": _Kind("tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)", "lowest"),
+    "min": _Kind("tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)", "highest"),
+    "any": _Kind("a | b", "0"),
+    "all": _Kind("a & b", "1"),
+}
+
+Axes = Union[None, int, Sequence[int]]
+_Step = Callable[[Sequence[Any]], Any]
+"""A function of the arguments, that launches."""
+
+
+class Reduction:
+    """The result of `@tessera.reduction`. `op(*args, axis=None, keepdims=False)` returns an array.
+
+    Example:
+        import numpy as np
+        import tessera
+
+        @tessera.reduction("sum")
+        def dot(x, y):
+            return x * y
+
+        x = np.ones((3, 4), np.float32)
+        assert isinstance(dot, tessera.Reduction)
+        assert dot(x, x) == 12 and dot(x, 2.0, axis=1).tolist() == [8, 8, 8]
+    """
+
+    def __init__(
+        self, function: JITFunction[Any, Any], kind: str, promotion: Optional[str]
+    ) -> None:
+        self.elements = Pointwise(function, promotion)
+        """The operator without the reduction."""
+        self.kind = kind
+        self.__name__: str = function.__name__
+        self.__qualname__: str = function.__qualname__
+        self.__doc__ = function.__doc__
+        self.__module__ = function.__module__
+        self._kernels: dict[Any, JITFunction[Any, Any]] = {}
+        self._plans: dict[Any, _Step] = {}
+
+    def __call__(self, *args: Any, axis: Axes = None, keepdims: bool = False, **named: Any) -> Any:
+        args = self.elements.placed(args, named)
+        if pointwise.is_tracing():
+            return pointwise.in_torch.call_reduction(self, args, axis, keepdims)
+        if any(library_of(arg) == "torch" for arg in args):
+            pointwise.learn_torch()
+            return pointwise.in_torch.call_reduction(self, args, axis, keepdims)
+        return self.compute(args, axis, keepdims)
+
+    def compute(self, args: Sequence[Any], axis: Axes, keepdims: bool) -> Any:
+        """The same on arrays with memory, or on those of JAX, without a derivative."""
+        key = (*[keys[type(arg)](arg) for arg in args], axis, keepdims)
+        try:
+            step = self._plans.get(key)
+        except TypeError:  # a list of axes
+            step = None
+        if step is not None:
+            return step(args)
+        given = args
+        scalar = self.elements.scalar
+        args, library = unified(self.__name__, scalar, args)
+        step = _Plan(self, library, args, axis, keepdims).step()
+        is_known = args is given and not any(param.is_constexpr for param in scalar.params)
+        if is_known and not isinstance(axis, list):
+            if len(self._plans) >= MAX_PLANS:
+                self._plans.clear()
+            self._plans[key] = step
+        return step(args)
+
+    def kernel(self, key: Any, make: Callable[[], str]) -> JITFunction[Any, Any]:
+        """The kernel of a kind, with the text that `make` returns if it is new."""
+        found = self._kernels.get(key)
+        if found is None:
+            scope = {"scalar_function": self.elements.function}
+            name = f"{self.__name__}_reduction"
+            function = make_text_function(name, make(), self.__module__, scope)
+            combined = f"def combine(a, b):\n    return {_KINDS[self.kind].combine}\n"
+            scope["combine"] = jit(make_text_function("combine", combined, self.__module__, {}))
+            kernel = jit(do_not_specialize=key[2])(function)
+            kernel._is_tuned = True
+            found = self._kernels.setdefault(key, kernel)
+        return found
+
+    def __reduce__(self) -> Any:
+        return self.__qualname__  # by name, as functions are
+
+    def __repr__(self) -> str:
+        return f"<reduction {self.elements.function!r}>"
+
+
+class _Plan:
+    """One call: its kernel, and the launches."""
+
+    def __init__(
+        self, op: Reduction, library: str, args: Sequence[Any], axis: Axes, keepdims: bool
+    ) -> None:
+        self.op, self.library = op, library
+        scalar = op.elements.scalar
+        if len(scalar.results) != 1:
+            raise CompilationError.at_function(
+                op.elements.function.fn,
+                "E089",
+                f"`{op.__name__}` returns {len(scalar.results)} values, and a reduction reduces one",
+                "return one",
+            )
+        kinds = kinds_of(scalar, library, args)
+        places = [at for at, kind in enumerate(kinds) if kind in "az"]
+        facts = [LIBRARIES[library].facts(args[at], scalar.params[at].name) for at in places]
+        shape, wrong = broadcast([each.shape for each in facts])
+        if wrong is not None:
+            raise ArgumentError(
+                "E089",
+                f"argument `{scalar.params[places[wrong]].name}` of shape {facts[wrong].shape} does "
+                f"not fit the others of `{op.__name__}`",
+                "extents are aligned at the last one, and have to be equal or 1",
+            )
+        check_devices(op.elements, scalar, places, facts)
+        self.axes = normalized_axes(op.__name__, axis, len(shape))
+        common, computed = common_dtype(op.elements, library, args, kinds)
+        value = scalar.results[0] or compute_dtype(computed)
+        self.dtype = _result_dtype(library, op.kind, common, scalar.results[0])
+        wanted = find_dtype(self.dtype)
+        assert wanted is not None
+        self.accumulator = _accumulator(op.kind, value, wanted)
+        self.shape = tuple(
+            1 if at in self.axes else size
+            for at, size in enumerate(shape)
+            if keepdims or at not in self.axes
+        )
+        arrays = [expand(each.shape, each.strides, shape) for each in facts]
+        order = memory_order(shape, arrays)
+        stays = tuple(size for at, size in enumerate(shape) if at not in self.axes)
+        out = iter(dense_strides(stays, tuple(range(len(stays)))))
+        out_strides = tuple(0 if at in self.axes else next(out) for at in range(len(shape)))
+        kept = tuple(at for at in order if at not in self.axes)
+        self.kept = make_walk(shape, kept, [*arrays, out_strides])
+        reduced = tuple(at for at in order if at in self.axes)
+        self.reduced = make_walk(shape, reduced, [*arrays, out_strides])
+        self.count = math.prod(shape[at] for at in self.axes)
+        if not self.count and op.kind in ("max", "min"):
+            raise ArgumentError(
+                "E089",
+                f"`{op.__name__}` is the {op.kind} of no elements: the shape is {shape}",
+                "pass arrays with elements",
+            )
+        self.device = facts[0].device
+        both = [[*a, *b] for a, b in zip(self.kept.strides, self.reduced.strides)]
+        whole = Walk(self.kept.sizes + self.reduced.sizes, tuple(map(tuple, both)))
+        self.is_wide = whole.is_wide
+        self.parameters = tuple(
+            make_parameter(param.name, kind, args[at], fixed, compute_dtype(computed))
+            for at, (param, kind, fixed) in enumerate(zip(scalar.params, kinds, scalar.fixed))
+        )
+
+    def step(self) -> "_Step":
+        """The launches of calls with such arguments."""
+        stay = math.prod(self.kept.sizes)
+        parts = 1
+        if stay <= _FEW and self.count >= _MIN_DIVIDED and self.library != "jax":
+            parts = min(_MAX_PARTS, self.count // (_MIN_DIVIDED // 4))
+        factor = 1.0
+        if self.op.kind == "mean":
+            factor = 1.0 / self.count if self.count else math.nan
+        if parts == 1:
+            return self._launch(1, self._facts(self.dtype, self.shape), factor)
+        partial = self._facts(library_dtype(self.library, self.accumulator), (parts, *self.shape))
+        first = self._launch(parts, partial, 1.0)
+        made = Reduction(_identity, self.op.kind, "same")
+        made._kernels = _second_kernels.setdefault(self.op.kind, {})
+        like = LIBRARIES[self.library].maker(partial)()
+        plan = _Plan(made, self.library, (like,), 0, False)
+        plan.dtype = self.dtype
+        second = plan._launch(1, self._facts(self.dtype, self.shape), factor)
+        return lambda args: second((first(args),))
+
+    def _facts(self, dtype: Any, shape: Ints) -> Facts:
+        return Facts(shape, dense_strides(shape, tuple(range(len(shape)))), dtype, self.device)
+
+    def _launch(self, parts: int, out: Facts, factor: float) -> "_Step":
+        """A launch whose programs divide the loop into parts."""
+        stay = math.prod(self.kept.sizes)
+        tile, is_kept_inner = _choose_tile(self.kept, self.reduced)
+        result = str(find_dtype(out.dtype))
+        text = _Text(self, is_kept_inner, parts > 1, result, factor != 1.0)
+        kernel = self.op.kernel(text.key, text.write)
+        length = -(-self.count // parts)
+        rest = (stay, self.count, length, *self.kept.sizes, *self.reduced.sizes, *text.strides,
+                factor, *tile)  # fmt: skip
+        grid = (-(-stay // tile[0]) * parts,)
+        numbers = [
+            (at, float if each.dtype.startswith("float") else int)
+            for at, each in enumerate(self.parameters)
+            if each.kind == "number"
+        ]
+        make, is_empty, is_jax = LIBRARIES[self.library].maker(out), 0 in out.shape, False
+        if self.library == "jax":
+            run_kernel, is_jax = load("tessera.jax.calls").run_kernel, True
+
+        def run(args: Sequence[Any]) -> Any:
+            if numbers:
+                args = list(args)
+                for at, kind in numbers:
+                    args[at] = kind(args[at])
+            if is_jax:
+                return run_kernel(kernel, args, rest, [(out.shape, out.dtype)], grid)
+            made = make()
+            if not is_empty:
+                kernel[grid](*args, made, *rest)
+            return made
+
+        return run
+
+
+class _Text:
+    """The kernel of a plan: the key of its kind, its text, and the strides that it takes."""
+
+    def __init__(
+        self, plan: _Plan, is_kept_inner: bool, is_divided: bool, result: str, has_factor: bool
+    ) -> None:
+        self._plan = plan
+        self._is_kept_inner, self._is_divided = is_kept_inner, is_divided
+        self._has_factor = has_factor
+        self._names = [each.name for each in plan.parameters if each.kind == "array"] + ["out_"]
+        self.strides: list[int] = []
+        self._stride_names: list[str] = []
+        self._terms: dict[tuple[str, str], str] = {}
+        for part, walk in (("kept", plan.kept), ("reduced", plan.reduced)):
+            for name, strides in zip(self._names, walk.strides):
+                self._terms[name, part] = self._term(name, part, strides)
+        sizes = [
+            f"{part}_size_{at}_" for part, walk in self._walks() for at in range(len(walk.sizes))
+        ]
+        self._counts = ["stay_", "count_", "length_", *sizes]
+        numbers = [each.name for each in plan.parameters if each.kind == "number"]
+        self.key = (
+            (plan.parameters, tuple(self._terms.values()), result, is_kept_inner, is_divided),
+            (
+                has_factor,
+                plan.accumulator,
+                len(plan.kept.sizes),
+                len(plan.reduced.sizes),
+                plan.is_wide,
+            ),
+            tuple([*numbers, *self._counts, *self._stride_names, "factor_"]),
+        )
+
+    def _walks(self) -> Sequence[tuple[str, Walk]]:
+        return (("kept", self._plan.kept), ("reduced", self._plan.reduced))
+
+    def _term(self, name: str, part: str, strides: Ints) -> str:
+        """The offset along the dimensions of a part."""
+        terms = []
+        for at, stride in enumerate(strides):
+            if not stride:
+                continue
+            if stride == 1:
+                terms.append(f"{part}_{at}_")
+                continue
+            stride_name = f"{name}_{part}_stride_{at}_"
+            self.strides.append(stride)
+            self._stride_names.append(stride_name)
+            terms.append(f"{part}_{at}_ * {stride_name}")
+        return " + ".join(terms)
+
+    def write(self) -> str:
+        plan = self._plan
+        shape = "(REDUCED, KEPT)" if self._is_kept_inner else "(KEPT, REDUCED)"
+        spread = {"kept": "[:, None]", "reduced": "[None, :]"}
+        if self._is_kept_inner:
+            spread = {"kept": "[None, :]", "reduced": "[:, None]"}
+        parameters = [
+            each.name
+            + {"number": f": tl.{each.dtype}", "constant": ": tl.constexpr"}.get(each.kind, "")
+            for each in plan.parameters
+        ]
+        factor = "float64" if plan.accumulator == types.float64 else "float32"
+        parameters += ["out_", *self._counts, *self._stride_names, f"factor_: tl.{factor}"]
+        parameters += ["KEPT: tl.constexpr", "REDUCED: tl.constexpr"]
+        accumulator = f"tl.{_spelled(plan.accumulator)}"
+        identity = _identity_text(_KINDS[plan.op.kind].identity, plan.accumulator)
+        lines = [
+            f"def {plan.op.__name__}_reduction({', '.join(parameters)}):",
+            "program_ = tl.program_id(0)" + (".to(tl.int64)" if plan.is_wide else ""),
+            "blocks_ = tl.cdiv(stay_, KEPT)",
+            "kept_ = (program_ % blocks_) * KEPT + tl.arange(0, KEPT)",
+            "begin_ = (program_ // blocks_) * length_",
+            "end_ = tl.minimum(begin_ + length_, count_)",
+            *_split("kept", len(plan.kept.sizes), ""),
+            f"sum_ = tl.full({shape}, {identity}, {accumulator})",
+            "for start_ in range(begin_, end_, REDUCED):",
+            "    reduced_ = start_ + tl.arange(0, REDUCED)",
+            *_split("reduced", len(plan.reduced.sizes), "    "),
+            f"    mask_ = (kept_ < stay_){spread['kept']} & (reduced_ < end_){spread['reduced']}",
+        ]
+        values = []
+        for each in plan.parameters:
+            value = each.name
+            if each.kind == "array":
+                offsets = [
+                    f"({term}){spread[part]}"
+                    for part in ("kept", "reduced")
+                    if (term := self._terms[each.name, part])
+                ]
+                pointers = " + ".join(
+                    [each.name, *(offsets or ["tl.zeros_like(mask_).to(tl.int32)"])]
+                )
+                if len(offsets) == 1:
+                    pointers += " + tl.zeros_like(mask_).to(tl.int32)"
+                value = f"tl.load({pointers}, mask=mask_)"
+            if each.kind != "constant" and each.dtype != each.compute:
+                value += f".to(tl.{each.compute})"
+            values.append(value)
+        kind = plan.op.kind
+        lines += [
+            f"    value_ = scalar_function({', '.join(values)})",
+            "    value_ = "
+            + ("(value_ != 0)" if kind in ("any", "all") else "value_")
+            + f".to({accumulator})",
+            f"    sum_ = combine(sum_, tl.where(mask_, value_, {identity}))",
+        ]
+        axis = 0 if self._is_kept_inner else 1
+        lines.append(
+            f"result_ = tl.sum(sum_, axis={axis})"
+            if kind in ("sum", "mean")
+            else f"result_ = tl.reduce(sum_, {axis}, combine)"
+        )
+        if self._has_factor:
+            lines.append("result_ = result_ * factor_")
+        if kind in ("any", "all") and not self._is_divided:
+            lines.append("result_ = result_ != 0")
+        out = self._terms["out_", "kept"]
+        pointer = "out_" + (" + (program_ // blocks_) * stay_" if self._is_divided else "")
+        pointer += f" + {out}" if out else " + kept_ * 0"
+        lines.append(f"tl.store({pointer}, result_, mask=kept_ < stay_)")
+        return "\n    ".join(lines) + "\n"
+
+
+def _split(part: str, rank: int, indent: str) -> list[str]:
+    """The index of each dimension, of the number of an element."""
+    lines = [f"{indent}{part}_rest_ = {part}_"]
+    for at in range(rank - 1, 0, -1):
+        lines.append(f"{indent}{part}_{at}_ = {part}_rest_ % {part}_size_{at}_")
+        lines.append(f"{indent}{part}_rest_ = {part}_rest_ // {part}_size_{at}_")
+    if rank:
+        lines.append(f"{indent}{part}_0_ = {part}_rest_")
+    return lines
+
+
+def _choose_tile(kept: Walk, reduced: Walk) -> tuple[tuple[int, int], bool]:
+    """How many elements that stay and that are reduced a tile has; True if the first are the inner
+    ones, since arrays are dense along them."""
+    stay, count = math.prod(kept.sizes), math.prod(reduced.sizes)
+    inputs = slice(0, len(kept.strides) - 1)
+    is_dense = [strides[-1:] == (1,) for strides in kept.strides[inputs]]
+    is_reduced_dense = [strides[-1:] == (1,) for strides in reduced.strides[inputs]]
+    if sum(is_dense) > sum(is_reduced_dense):
+        width = min(_power_of_2(stay), 512)
+        return (width, min(_power_of_2(count), _TILE // width)), True
+    length = min(_power_of_2(count), 1024)
+    return (min(_power_of_2(stay), max(1, _TILE // length // 2)), length), False
+
+
+def _power_of_2(size: int) -> int:
+    return 1 << max(0, size - 1).bit_length()
+
+
+def _spelled(dtype: types.dtype) -> str:
+    return repr(dtype).rpartition(".")[2]
+
+
+def _identity_text(text: str, dtype: types.dtype) -> str:
+    if text not in ("lowest", "highest"):
+        return text
+    if dtype.is_floating():
+        return f'float("{"-" if text == "lowest" else ""}inf")'
+    bits, is_signed = dtype.primitive_bitwidth, dtype.is_int_signed()
+    lowest = -(1 << (bits - 1)) if is_signed else 0
+    return str(lowest if text == "lowest" else lowest + (1 << bits) - 1)
+
+
+def _accumulator(kind: str, value: types.dtype, result: types.dtype) -> types.dtype:
+    """The type that values are combined in."""
+    if kind in ("any", "all"):
+        return types.int32
+    if kind in ("max", "min"):
+        return types.int32 if value.is_bool() else value
+    wide = result if not value.is_floating() else value
+    return compute_dtype(wide)
+
+
+def _result_dtype(library: str, kind: str, common: Any, fixed: Optional[types.dtype]) -> Any:
+    """The library's type for a reduction of elements of that type, as the library itself says."""
+    if fixed is not None:
+        common = library_dtype(library, fixed)
+    if kind in ("max", "min"):
+        return common
+    module = sys.modules[library] if library != "jax" else sys.modules["jax"].numpy
+    try:
+        return getattr(module, kind)(module.ones((1,), dtype=common)).dtype
+    except Exception as error:
+        raise ArgumentError(
+            "E089", f"{library} has no {kind} of {common}: {error}", "convert the arguments"
+        ) from error
+
+
+def normalized_axes(name: str, axis: Axes, rank: int) -> Ints:
+    """The axes in order, from 0 on. Raises ArgumentError (E089) for those that there are not."""
+    if axis is None:
+        return tuple(range(rank))
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    found = []
+    for each in axes:
+        if type(each) is not int or not -rank <= each < max(rank, 1):
+            raise ArgumentError(
+                "E089",
+                f"`{name}` got axis={shown(axis)} for arrays of {rank} dimensions",
+                "axes are integers from 0 on, or from -1 backwards",
+            )
+        found.append(each % rank if rank else 0)
+    if len(set(found)) < len(found):
+        raise ArgumentError("E089", f"`{name}` got axis={shown(axis)}", "name each axis once")
+    return tuple(sorted(found)) if rank else ()
+
+
+@jit
+def _identity(x):  # type: ignore[no-untyped-def]
+    return x
+
+
+_second_kernels: dict[str, dict[Any, JITFunction[Any, Any]]] = {}
+"""Of the launches that reduce the results of programs, by kind."""
+
+
+def reduction(
+    kind: str, /, *, promotion: Optional[str] = None
+) -> Callable[[Callable[..., Any]], Reduction]:
+    """Makes an operator that reduces a function of the elements of arrays along axes.
+
+    `kind` is "sum", "mean", "prod", "max", "min", "any" or "all". The function, the arguments and
+    `promotion` are as of `tessera.pointwise`. The call takes `axis` (None for all, a number or
+    several) and `keepdims`. The type of the result is that of the library's own reduction of that
+    name. Floats are summed in float32, or in float64 if they are such, always in the same order; the
+    maximum with a NaN is NaN. With torch the operator has a derivative, as those of
+    `tessera.pointwise` have.
+
+    Raises CompilationError and ArgumentError (E089) for what does not fit.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.reduction("mean")
+        def squared_error(x, y):
+            return (x - y) * (x - y)
+
+        x, y = np.ones((3, 4)), np.zeros(4)
+        assert squared_error(x, y) == 1 and squared_error(x, y, axis=0).shape == (4,)
+    """
+    if kind not in _KINDS:
+        raise CompilationError.at_caller(
+            "E089", f"@reduction got {shown(kind)}", f"the kinds are {', '.join(_KINDS)}"
+        )
+
+    def decorate(fn: Callable[..., Any]) -> Reduction:
+        function: Any = fn if isinstance(fn, JITFunction) else jit(fn)
+        return Reduction(function, kind, promotion)
+
+    return decorate

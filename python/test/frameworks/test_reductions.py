@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operators that reduce a function of elements (tessera.reduction)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tessera
+import tessera.language as tl
+
+
+@tessera.reduction("sum")
+def dot(x, y):
+    return x * y
+
+
+@tessera.reduction("mean")
+def mean_square(x):
+    return x * x
+
+
+def itself(x):
+    return x
+
+
+KINDS = ("sum", "mean", "prod", "max", "min", "any", "all")
+PLAIN = {kind: tessera.reduction(kind)(itself) for kind in KINDS}
+
+
+def values(*shape: int, dtype: Any = np.float32) -> np.ndarray[Any, Any]:
+    return np.asarray(np.random.default_rng(len(shape)).standard_normal(shape) * 2).astype(dtype)
+
+
+AXES = (None, 0, 1, -1, (0, 2), (2, 1), ())
+
+
+@pytest.mark.parametrize("axis", AXES, ids=str)
+def test_axes_and_strides(axis: Any) -> None:
+    x = values(5, 7, 33)
+    for view in (x, x.transpose(2, 0, 1), x[:, ::2, ::3], np.broadcast_to(x[:, :1], x.shape)):
+        got = mean_square(view, axis=axis)
+        expected = np.mean(view.astype(np.float64) ** 2, axis=axis)
+        assert got.dtype == np.float32 and got.shape == expected.shape
+        np.testing.assert_allclose(got, expected, rtol=1e-5)
+        kept = mean_square(view, axis=axis, keepdims=True)
+        np.testing.assert_array_equal(kept.reshape(got.shape), got)
+        assert kept.ndim == 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "uint8", "bool"])
+def test_kinds(kind: str, dtype: str) -> None:
+    x = values(6, 40, dtype=dtype)
+    if kind == "prod":
+        x = x[:, :6]
+    for axis in (0, 1):
+        expected = getattr(np, kind)(x, axis=axis)
+        got = PLAIN[kind](x, axis=axis)
+        assert got.dtype == expected.dtype
+        tolerance = 2e-2 if dtype == "float16" else 1e-5
+        np.testing.assert_allclose(
+            got.astype(float), expected.astype(float), rtol=tolerance, atol=tolerance
+        )
+
+
+def test_few_that_stay() -> None:
+    """Several programs divide a long sum, in the same order each time."""
+    x = values(3, 200_003)
+    for axis in (None, 1):
+        expected = np.sum(x.astype(np.float64), axis=axis)
+        np.testing.assert_allclose(PLAIN["sum"](x, axis=axis), expected, rtol=1e-4)
+        np.testing.assert_array_equal(PLAIN["sum"](x, axis=axis), PLAIN["sum"](x, axis=axis))
+    np.testing.assert_allclose(
+        mean_square(x.T, axis=0), np.mean(x.astype(float) ** 2, 1), rtol=1e-5
+    )
+    assert PLAIN["max"](x) == x.max() and PLAIN["any"](x > 100) == (x > 100).any()
+    assert PLAIN["min"](x.astype(np.int8)) == x.astype(np.int8).min()
+
+
+def test_arguments() -> None:
+    x, y = values(4, 5), values(5, dtype=np.float64)
+    np.testing.assert_allclose(dot(x, y, axis=1), x @ y, rtol=1e-6)
+    np.testing.assert_allclose(
+        dot(x[:, None], y[:, None], axis=(0, 2)), (x[:, None] * y[:, None]).sum((0, 2))
+    )
+    np.testing.assert_allclose(dot(x, 2.5), x.sum() * 2.5, rtol=1e-5)
+    assert dot(np.float32(3) * np.ones(()), 2) == 6
+
+
+def test_no_elements() -> None:
+    x = np.zeros((3, 0), np.float32)
+    assert dot(x, x) == 0 and PLAIN["prod"](x) == 1 and PLAIN["all"](x) and not PLAIN["any"](x)
+    assert np.isnan(mean_square(x)) and dot(x, x, axis=0).shape == (0,)
+    assert dot(x, x, axis=1).tolist() == [0, 0, 0]
+    with pytest.raises(tessera.ArgumentError, match="E089.*max of no elements"):
+        PLAIN["max"](x)
+
+
+def test_nan() -> None:
+    x = values(4, 50)
+    x[2, 30] = np.nan
+    for kind in ("max", "min", "sum"):
+        np.testing.assert_allclose(
+            PLAIN[kind](x, axis=1), getattr(np, kind)(x, axis=1), rtol=1e-4, atol=1e-5
+        )
+
+
+def test_errors() -> None:
+    x = np.ones((2, 3))
+    for axis in (2, -3, "x", 1.0, (0, 0)):
+        with pytest.raises(tessera.ArgumentError, match="E089.*`dot` got axis="):
+            dot(x, x, axis=axis)
+    with pytest.raises(tessera.ArgumentError, match="E089.*`y` of shape .* does not fit"):
+        dot(x, np.ones(4))
+    with pytest.raises(tessera.CompilationError, match="(?s)E089.*'total'.*sum"):
+        tessera.reduction("total")
+
+    @tessera.reduction("sum")
+    def two(x):
+        return x, x
+
+    with pytest.raises(tessera.CompilationError, match="E089.*`two` returns 2 values"):
+        two(x)
+
+
+def test_jax() -> None:
+    jax = pytest.importorskip("jax")
+    x = jax.numpy.arange(12.0).reshape(3, 4)
+    np.testing.assert_allclose(jax.jit(lambda x: dot(x, x, axis=0))(x), (x * x).sum(0))
+    assert PLAIN["sum"](jax.numpy.arange(5)).dtype == jax.numpy.arange(5).sum().dtype
+
+
+def test_torch() -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.randn(5, 6, dtype=torch.float64, requires_grad=True)
+    y = torch.randn(6, dtype=torch.float64, requires_grad=True)
+    check = torch.autograd.gradcheck
+    for axis in (None, 0, -1, (0, 1)):
+        assert check(lambda x: PLAIN["sum"](x, axis=axis), (x,))
+        torch.testing.assert_close(dot(x, y, axis=axis), (x * y).sum(axis))
+        assert check(lambda x, y: dot(x, y, axis=axis), (x, y))
+        assert check(lambda x: mean_square(x, axis=axis, keepdims=True), (x,))
+    assert check(lambda x: PLAIN["max"](x, axis=1), (x,))
+    assert torch.autograd.gradgradcheck(lambda x: mean_square(x, axis=0), (x,))
+    for kind, axis in (("sum", 0), ("prod", (1, 0)), ("max", (0, 1)), ("all", 0), ("mean", ())):
+        value = x.detach() if kind != "all" else x.detach() > -1
+        for transformed in (
+            torch.compile(lambda x: PLAIN[kind](x, axis=axis), fullgraph=True, backend="eager"),
+            lambda x: torch.func.vmap(lambda x: PLAIN[kind](x, axis=axis))(x[None])[0],
+        ):
+            torch.testing.assert_close(transformed(value), PLAIN[kind](value, axis=axis))
+    half = torch.randn(100, dtype=torch.bfloat16)
+    torch.testing.assert_close(PLAIN["sum"](half), half.sum())
+    assert PLAIN["sum"](torch.ones(3, dtype=torch.int8)).dtype == torch.int64
+    with pytest.raises(tessera.ArgumentError, match="E089.*torch has no mean"):
+        PLAIN["mean"](torch.ones(3, dtype=torch.int32))
