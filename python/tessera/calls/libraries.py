@@ -94,16 +94,20 @@ def _cupy_maker(facts: Facts) -> Callable[[], Any]:
 
 
 def _torch_key(tensor: Any) -> Any:
-    return (
-        tensor.dtype,
-        tensor.shape,
-        tensor.stride(),
-        tensor.device,
-        tensor.requires_grad,
-    )
+    try:
+        return tensor.dtype, tensor.shape, tensor.stride(), tensor.device, tensor.requires_grad
+    except RuntimeError:  # one whose elements are not in one array
+        return object()  # which no plan is for
 
 
 def _torch_facts(tensor: Any, name: str) -> Facts:
+    if tensor.layout != sys.modules["torch"].strided or tensor.is_nested:
+        kind = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.")
+        raise ArgumentError(
+            "E089",
+            f"argument `{name}` is {kind}: its elements are not in one array",
+            "pass x.to_padded_tensor(0.0) or x.to_dense()",
+        )
     return Facts(tuple(tensor.shape), tuple(tensor.stride()), tensor.dtype, tensor.device)
 
 

@@ -144,10 +144,10 @@ class Planned:
         self.grid = (elements.count_programs(walk, blocks),)
         self.rest = elements.kernel_arguments(walk, kind, blocks)
         self.convert = tuple(
-            (at, float if each.dtype.startswith("float") else int)
+            (at, convert)
             for at, each in enumerate(kind.parameters)
             if each.kind == "number"
-            and type(args[at]) is not (float if each.dtype.startswith("float") else int)
+            and (convert := number_converter(library, op, each)) is not type(args[at])
         )
         """The numbers that the kernel takes as another type, by place."""
 
@@ -299,6 +299,33 @@ def make_parameter(
         number = ("float64" if wanted == "float64" else "float32") if is_float else "int64"
         return Parameter(name, "number", number, wanted)
     return Parameter(name, "array", _spelled(find_dtype(value.dtype)), wanted)
+
+
+def number_converter(library: str, op: Any, parameter: Parameter) -> Callable[[Any], Any]:
+    """A function that makes a number what a kernel takes for the parameter.
+
+    It raises ArgumentError (E089) for an integer that is too large for the type it is computed in.
+    torch alone wraps those.
+    """
+    if parameter.dtype.startswith("float"):
+        return float
+    if library == "torch" or parameter.compute in ("int64", "int1"):
+        return int
+    bits = int(parameter.compute.lstrip("uint"))
+    lowest = 0 if parameter.compute.startswith("u") else -(1 << (bits - 1))
+    highest = lowest + (1 << bits) - 1
+
+    def checked(number: int) -> int:
+        if not lowest <= number <= highest:
+            raise ArgumentError(
+                "E089",
+                f"argument `{parameter.name}` of `{op.__name__}` is {number}, which does not fit "
+                f"{parameter.compute}, the type of the arrays",
+                "pass an array of a wider type",
+            )
+        return int(number)
+
+    return checked
 
 
 def _spelled(dtype: Any) -> str:

@@ -30,6 +30,7 @@ from tessera.calls.plans import (
     kinds_of,
     library_dtype,
     make_parameter,
+    number_converter,
 )
 from tessera.calls.outputs import library_of
 from tessera.calls.pointwise import MAX_PLANS, Pointwise, keys, unified
@@ -255,7 +256,7 @@ class _Plan:
                 factor, *tile)  # fmt: skip
         grid = (-(-stay // tile[0]) * parts,)
         numbers = [
-            (at, float if each.dtype.startswith("float") else int)
+            (at, number_converter(self.library, self.op, each))
             for at, each in enumerate(self.parameters)
             if each.kind == "number"
         ]

@@ -37,9 +37,16 @@ def make_run(op: Operator, planned: Planned, args: Sequence[Any]) -> Run:
     has_gradient = any(requires) and any(map(is_differentiable, op.scalar.results))
     has_gradient = has_gradient and any(each.dtype.is_floating_point for each in planned.results)
 
+    takes_default = any(each.dtype.is_floating_point for each in planned.results) and not all(
+        arg.is_floating_point() for arg in args if isinstance(arg, torch.Tensor)
+    )
+    default = torch.get_default_dtype() if takes_default else None
+
     def run(args: Sequence[Any], outs: Optional[Sequence[Any]]) -> Any:
         if _is_watched():
             return call(op, args, outs)
+        if default is not None and torch.get_default_dtype() != default:
+            return make_run(op, Planned(op, "torch", args, outs), args)(args, outs)
         if (has_gradient or outs is not None) and torch.is_grad_enabled():
             if outs is not None:
                 _refuse_gradients(op, args, outs)
@@ -47,7 +54,10 @@ def make_run(op: Operator, planned: Planned, args: Sequence[Any]) -> Run:
                 gradient(op, requires)  # what has none is refused now, not by `backward()`
                 return _Eager.apply(op, plain, *args)
         try:
-            return plain(args, outs)
+            result = plain(args, outs)
+            if outs is not None:
+                torch.autograd.graph.increment_version(outs)
+            return result
         except ArgumentError:
             if any(map(_is_batched, args)):
                 raise ArgumentError(
@@ -106,8 +116,7 @@ def _has_tangents() -> bool:
 
 def is_plain(args: Sequence[Any]) -> bool:
     """True if a call can launch on the arguments."""
-    tensors = [type(arg) for arg in args if isinstance(arg, torch.Tensor)]
-    return all(cls in _PLAIN for cls in tensors) and not _is_watched()
+    return _are_plain(args) and not _is_watched()
 
 
 def call(op: Operator, args: Sequence[Any], out: Any, kinds: str = "") -> Any:
@@ -131,7 +140,9 @@ def call(op: Operator, args: Sequence[Any], out: Any, kinds: str = "") -> Any:
 
 
 def _are_plain(args: Sequence[Any]) -> bool:
-    return all(type(arg) in _PLAIN for arg in args if isinstance(arg, torch.Tensor))
+    tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
+    has_memory = not tensors or not all(arg.is_meta for arg in tensors)
+    return has_memory and all(type(arg) in _PLAIN for arg in tensors)
 
 
 def run_as(op: Any, args: Sequence[Any], kinds: str) -> Any:

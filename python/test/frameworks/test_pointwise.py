@@ -195,6 +195,10 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: axpy(np.ones((3, 4)), np.ones(7)),
         r"E089.*argument `y` of shape \(7,\) does not fit .* \(3, 4\)",
     ),
+    "a number": (
+        lambda: axpy(np.ones(3, np.uint8), 300),
+        "E089.*argument `y` of `axpy` is 300, which does not fit uint8",
+    ),
     "a text": (lambda: axpy(np.ones(3), "a"), "E089.*argument `y` of `axpy` is a str"),
     "no array": (lambda: axpy(1, 2), "E089.*a call of `axpy` has no array"),
     "complex": (lambda: silu(np.ones(3, complex)), "E089.*promoted to complex128"),

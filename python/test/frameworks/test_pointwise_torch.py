@@ -352,3 +352,33 @@ def test_gradients_of_mixed_arguments() -> None:
     value = axpy(index, y.reshape(2, 4)[:, :3])
     (gradient,) = torch.autograd.grad(value.sum(), y)
     assert gradient.sum() == 6
+
+
+def test_the_default_type() -> None:
+    x = torch.arange(3)
+    assert silu(x).dtype == torch.float32
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert silu(x).dtype == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert silu(x).dtype == torch.float32
+
+
+def test_tensors_without_memory() -> None:
+    x = torch.ones(3, 4, device="meta", dtype=torch.bfloat16).t()
+    assert silu(x).is_meta and silu(x).stride() == x.stride() and silu(x).dtype == x.dtype
+    for other in (torch.eye(3).to_sparse(), torch.nested.nested_tensor([torch.ones(2)])):
+        with pytest.raises(tessera.ArgumentError, match="E089.*argument `x` is (sparse|nested)"):
+            silu(other)
+
+
+def test_a_result_that_a_backward_needs() -> None:
+    """torch notices that `out` changed what it had kept."""
+    x = torch.ones(3, requires_grad=True)
+    kept = x * 2
+    value = (kept * kept).sum()
+    with torch.no_grad():
+        silu(torch.ones(3), out=kept)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        value.backward()
