@@ -59,8 +59,7 @@ _invoke_subgraph = torch.ops.higher_order.invoke_subgraph
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-    """The definition of a kernel: its source without its name, and the lines of the caller's code.
-    """
+    """The definition of a kernel: its source without its name, and the lines of the caller's code."""
 
     source: str
     name: str
