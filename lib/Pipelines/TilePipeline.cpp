@@ -44,6 +44,10 @@ void tessera::buildTilePipeline(OpPassManager &manager) {
   // A loop that adds a splat to a tile of pointers carries a scalar from here on. Runs here because
   // the amount is a splat now, and the hoisting below moves the initial tile.
   kernels.addPass(tile::createTileRewriteInductionsPass());
+
+  // Carried values that nothing needs, such as inductions replaced above. The canonicalizer then
+  // removes them.
+  kernels.addPass(tile::createTileRemoveDeadCarriesPass());
   kernels.addPass(createTileCanonicalizer());
 
   // The carried scalar moves on to the base of the pointers it was added to.

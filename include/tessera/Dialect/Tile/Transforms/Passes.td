@@ -85,6 +85,37 @@ def TileRewriteInductionsPass : Pass<"tile-rewrite-inductions", "::tessera::tile
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def TileRemoveDeadCarriesPass : Pass<"tile-remove-dead-carries", "::tessera::tile::FuncOp"> {
+  let summary = "Remove loop-carried values that nothing but their loop uses";
+  let description = [{
+    A value is live if an op with effects needs it: itself, or through other ops, `for` loops and
+    conditionals. Other loops are taken to need all that they carry. A loop yields a carried value
+    that is not live unchanged, so that canonicalization removes it, and what computed it.
+
+    ```mlir
+    %r:2 = scf.for %i = %lb to %ub step %c1 iter_args(%sum = %zero, %product = %one)
+        -> (f32, f32) : i32 {
+      %x = tile.load %p : !tile.ptr<f32>
+      %next = arith.addf %sum, %x : f32
+      %other = arith.mulf %product, %x : f32
+      scf.yield %next, %other : f32, f32
+    }
+    tile.store %q, %r#0 : !tile.ptr<f32>
+    ```
+    becomes
+    ```mlir
+    %r:2 = scf.for %i = %lb to %ub step %c1 iter_args(%sum = %zero, %product = %one)
+        -> (f32, f32) : i32 {
+      %x = tile.load %p : !tile.ptr<f32>
+      %next = arith.addf %sum, %x : f32
+      %other = arith.mulf %product, %x : f32
+      scf.yield %next, %product : f32, f32
+    }
+    tile.store %q, %r#0 : !tile.ptr<f32>
+    ```
+  }];
+}
+
 def TileLoopInvariantCodeMotionPass
     : Pass<"tile-loop-invariant-code-motion", "::tessera::tile::FuncOp"> {
   let summary = "Hoist loop-invariant ops and loads out of loops";
