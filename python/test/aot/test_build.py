@@ -515,13 +515,13 @@ def test_what_cannot_be_built(tmp_path) -> None:
     plain = "*fp32, fp32, *fp32, i32, 64"
     refused(tmp_path, "`a-b` is not a valid name in C", (scale, (plain,)), name="a-b")
     refused(tmp_path, "`main` is reserved", (scale, (plain,)), name="main")
-    refused(tmp_path, "for CPUs and for GPUs", (scale, (plain,)), targets=("native", "sm_80"))
+    refused(tmp_path, "the targets are CPUs and GPUs", (scale, (plain,)), targets=("native", "sm_80"))
     refused(tmp_path, "several types", (scale, (plain, "*fp64, fp32, *fp32, i32, 64")))
     refused(tmp_path, "compares integers only", (scale, (plain, "*fp32, 2.0, *fp32, i32, 64")))
     refused(tmp_path, "wait for others", (waiting, ("*i32",)))
     refused(tmp_path, "no code for sm_12", (scale, (plain,)), targets=("sm_12",))
     refused(tmp_path, "for each architecture", (scale, (plain,)), targets=("native", "aarch64"))
-    refused(tmp_path, "one name", (scale, (plain,)), (scale, (plain,)))
+    refused(tmp_path, "the same name", (scale, (plain,)), (scale, (plain,)))
     refused(tmp_path, "the same name in C, scale_v0", (scale, (plain,)), (scale_v0, ("*fp32",)))
 
 

@@ -322,7 +322,7 @@ X = np.ones(256, np.float32)
             + b"@llvm.global_ctors = appending global [1 x { i32, ptr, ptr }]"
             + b" [{ i32, ptr, ptr } { i32 1, ptr @start, ptr null }]\n"
             + b"define internal void @start() { ret void }\n",
-            "when it is loaded",
+            "initialisers",
         ),
     ],
 )

@@ -126,7 +126,7 @@ CASES: Sequence[Case] = [
     case("forgotten tl", "E012", "write tl.exp", "x = @@exp(f)"),
     case("function of another module", "E012", "did you mean `floor`?", "x = @@math.flor(f)"),
     case("shape of a pointer", "E012", "`p` is a pointer (*fp32)", "x = @@p.shape[0]"),
-    case("stride of a pointer", "E012", "x.stride(0) where", "x = @@p.stride(0)"),
+    case("stride of a pointer", "E012", "x.stride(0) at the launch", "x = @@p.stride(0)"),
     case("enumerate", "E015", "tl.static_range(len(t))", "x = @@enumerate((n, m))"),
     case("zip", "E015", "a[i], b[i]", "for a, b in @@zip((1, 2), (3, 4)):", "    pass"),
     case("sorted", "E015", "use tl.sort(x)", "x = @@sorted(tl.arange(0, 8))"),

@@ -502,7 +502,7 @@ def test_a_missing_ptxas_is_found_missing(run, monkeypatch):
 def test_a_setting_that_names_no_program_is_no_missing_ptxas(run):
     run("""
         with tessera.settings.override(ptxas="/nowhere/ptxas"):
-            with expect(tessera.LaunchError, "E063", "'/nowhere/ptxas' is no program"):
+            with expect(tessera.LaunchError, "E063", "'/nowhere/ptxas' is not a program"):
                 add[(3,)](x, y, out, 1000, BLOCK=256)
         """)
 

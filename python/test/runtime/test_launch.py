@@ -567,7 +567,7 @@ def test_going_on_from_an_edited_stage(tmp_path, stage):
 
 
 def test_a_file_that_is_no_stage(tmp_path):
-    with pytest.raises(tessera.LaunchError, match="not named like the file of a stage"):
+    with pytest.raises(tessera.LaunchError, match="not the name of a stage"):
         tessera.compile(tmp_path / "kernel.mlir")
     path = tmp_path / "kernel.tile.mlir"
     path.write_text("tile.func @f( {")

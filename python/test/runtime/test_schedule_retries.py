@@ -185,7 +185,7 @@ def test_a_smaller_cluster_that_keeps_rows_in_shared_memory_comes_first():
     assert needed + 32 > 2 * 255, "two blocks are not predicted to fit"
     assert changed.endswith(": schedule is changed: a cluster of 2 blocks")
     assert kernel.metadata["num_ctas"] == 2 and kernel.n_spills == 0
-    assert any("rows are copied to shared memory" in str(remark) for remark in kernel.remarks)
+    assert any("rows are prefetched to shared memory" in str(remark) for remark in kernel.remarks)
 
 
 def test_a_cluster_is_left_where_blocks_would_share_little():
