@@ -515,7 +515,9 @@ def test_what_cannot_be_built(tmp_path) -> None:
     plain = "*fp32, fp32, *fp32, i32, 64"
     refused(tmp_path, "`a-b` is not a valid name in C", (scale, (plain,)), name="a-b")
     refused(tmp_path, "`main` is reserved", (scale, (plain,)), name="main")
-    refused(tmp_path, "the targets are CPUs and GPUs", (scale, (plain,)), targets=("native", "sm_80"))
+    refused(
+        tmp_path, "the targets are CPUs and GPUs", (scale, (plain,)), targets=("native", "sm_80")
+    )
     refused(tmp_path, "several types", (scale, (plain, "*fp64, fp32, *fp32, i32, 64")))
     refused(tmp_path, "compares integers only", (scale, (plain, "*fp32, 2.0, *fp32, i32, 64")))
     refused(tmp_path, "wait for others", (waiting, ("*i32",)))

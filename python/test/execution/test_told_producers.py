@@ -64,7 +64,9 @@ def check_is_specialised(kernel, arguments, meta):
     compiled = kernel.warmup(*arguments, **meta, target="sm_90a")
     ptx = compiled.asm["ptx"]
     assert "cp.async.bulk.tensor.2d.shared" in ptx and "cp.async.cg" not in ptx
-    assert not [x for x in compiled.remarks if "not specialised" in x or "without a producer warp" in x]
+    assert not [
+        x for x in compiled.remarks if "not specialised" in x or "without a producer warp" in x
+    ]
 
 
 @pytest.mark.parametrize("stages", [2, 4])
