@@ -357,7 +357,9 @@ def derive(scalar: Scalar, wanted: Sequence[bool], given: Any = None) -> JITFunc
     It calls `given`, the user's derivative, if there is one. Raises CompilationError (E090) at the
     place of what cannot be derived.
     """
-    name = f"{scalar.function.__name__}_backward"
+    # The same in every process, for the names of operators in exported programs.
+    mask = "".join("01"[is_wanted] for is_wanted in wanted)
+    name = f"{scalar.function.__name__}_backward_{mask}"
     gradients = gradient_names(scalar)
     params = [*gradients]
     for param, fixed in zip(scalar.params, scalar.fixed):
