@@ -68,7 +68,40 @@ def make_run(op: Operator, planned: Planned, args: Sequence[Any]) -> Run:
                 ) from None
             raise
 
-    return run
+    at = _find_like(planned, args)
+    if at is None or has_gradient or default is not None:
+        return run
+    empty_like, kernel, grid, rest = torch.empty_like, planned.kernel, planned.grid, planned.rest
+
+    def run_at_once(args: Sequence[Any], outs: Optional[Sequence[Any]]) -> Any:
+        """The same without calls that most calls of an operator do not need."""
+        if (
+            outs is not None
+            or _functorch_is_active()
+            or _count_modes()
+            or forward_ad._current_level >= 0
+        ):
+            return run(args, outs)
+        out = empty_like(args[at])
+        try:
+            kernel[grid](*args, out, *rest)
+        except ArgumentError:
+            return run(args, outs)  # which says more
+        return out
+
+    return run_at_once
+
+
+def _find_like(planned: Planned, args: Sequence[Any]) -> Optional[int]:
+    """The place of an argument that the only result is like, if numbers are passed on as they are."""
+    if len(planned.results) > 1 or planned.convert or planned.is_empty:
+        return None
+    result = planned.results[0]
+    for at in planned.array_places:
+        like = args[at]
+        if (like.shape, like.stride(), like.dtype) == (result.shape, result.strides, result.dtype):
+            return at
+    return None
 
 
 def _is_batched(arg: Any) -> bool:
@@ -78,18 +111,8 @@ def _is_batched(arg: Any) -> bool:
 
 def _make_plain(planned: Planned, args: Sequence[Any]) -> Run:
     """`planned.run()`, faster where a result is like an argument."""
-    result = planned.results[0]
-    for at in planned.array_places:
-        like = args[at]
-        if (
-            len(planned.results) == 1
-            and not planned.convert
-            and (like.shape, like.stride(), like.dtype)
-            == (result.shape, result.strides, result.dtype)
-            and not planned.is_empty
-        ):
-            break
-    else:
+    at = _find_like(planned, args)
+    if at is None:
         return planned.run()
     empty_like, kernel, grid, rest = torch.empty_like, planned.kernel, planned.grid, planned.rest
 
