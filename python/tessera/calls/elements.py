@@ -72,10 +72,14 @@ def choose_blocks(walk: Walk, most: int) -> Ints:
     if not blocks:
         return (1,)
     inner = len(blocks) - 1
-    dense = {strides.index(1) for strides in walk.strides if 1 in strides}
-    crossing = [at for at in sorted(dense) if at != inner and walk.sizes[at] > 1]
+    # An array that is broadcast along the inner dimension is read once for a row.
+    crossing = [
+        strides.index(1)
+        for strides in walk.strides
+        if 1 in strides and strides[inner] not in (0, 1)
+    ]
     if crossing:  # read some rows of one array and some columns of the other
-        for at in (inner, crossing[-1]):
+        for at in (inner, max(crossing)):
             blocks[at] = min(_power_of_2(walk.sizes[at]), _CROSSING_TILE)
         return tuple(blocks)
     left = most

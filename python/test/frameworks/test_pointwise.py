@@ -317,6 +317,8 @@ def test_walks() -> None:
     assert choose_blocks(rows, 1024) == (8, 4)
     crossing = make_walk((100, 100), (0, 1), [(1, 100), (100, 1)])
     assert choose_blocks(crossing, 1024) == (32, 32)
+    column = make_walk((100, 100), (0, 1), [(1, 0), (100, 1)])
+    assert choose_blocks(column, 1024) == (8, 128)
     assert overlaps_itself((2, 3), (0, 1)) and not overlaps_itself((2, 3), (3, 1))
     assert overlaps_itself((2, 3), (2, 1)) and not overlaps_itself((1, 3), (0, 1))
 
