@@ -181,7 +181,7 @@ class Pointwise(Operator):
         """The function for calls with such arguments. Raises ArgumentError if they do not fit."""
         made = Planned(self, library, args, outs)
         if library == "torch":
-            return in_torch.make_run(self, made, args)  # type: ignore[no-any-return]
+            return in_torch.make_run(self, made, args, outs)  # type: ignore[no-any-return]
         if library == "jax":
             return load("tessera.jax.calls").elementwise_run(made)  # type: ignore[no-any-return]
         return made.run()

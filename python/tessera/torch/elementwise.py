@@ -29,7 +29,9 @@ _functorch_is_active: Callable[[], bool] = getattr(
 _count_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
 
 
-def make_run(op: Operator, planned: Planned, args: Sequence[Any]) -> Run:
+def make_run(
+    op: Operator, planned: Planned, args: Sequence[Any], outs: Optional[Sequence[Any]] = None
+) -> Run:
     """The calls that `planned` is for. Arguments like `args` are plain tensors and numbers."""
     plain = _make_plain(planned, args)
     kinds = planned.kinds
@@ -37,6 +39,9 @@ def make_run(op: Operator, planned: Planned, args: Sequence[Any]) -> Run:
     has_gradient = any(requires) and any(map(is_differentiable, op.scalar.results))
     has_gradient = has_gradient and any(each.dtype.is_floating_point for each in planned.results)
 
+    is_refused = outs is not None and any(
+        getattr(each, "requires_grad", False) for each in (*args, *outs)
+    )
     takes_default = any(each.dtype.is_floating_point for each in planned.results) and not all(
         arg.is_floating_point() for arg in args if isinstance(arg, torch.Tensor)
     )
@@ -46,8 +51,8 @@ def make_run(op: Operator, planned: Planned, args: Sequence[Any]) -> Run:
         if _is_watched():
             return call(op, args, outs)
         if default is not None and torch.get_default_dtype() != default:
-            return make_run(op, Planned(op, "torch", args, outs), args)(args, outs)
-        if (has_gradient or outs is not None) and torch.is_grad_enabled():
+            return make_run(op, Planned(op, "torch", args, outs), args, outs)(args, outs)
+        if (has_gradient or is_refused) and torch.is_grad_enabled():
             if outs is not None:
                 _refuse_gradients(op, args, outs)
             else:
