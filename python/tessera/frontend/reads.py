@@ -79,11 +79,15 @@ def _is_pure(value: Any) -> bool:
 
 
 class _WatchedModule(ModuleType):
-    """A module that signals assignments to its names."""
+    """A module that signals assignments to its names, but for the first import of a submodule, which
+    changes nothing that a kernel can have read."""
 
     def __setattr__(self, name: str, value: Any) -> None:
+        submodule = sys.modules.get(f"{self.__name__}.{name}", self)
+        imported = name not in vars(self) and submodule is value
         super().__setattr__(name, value)
-        note_change()
+        if not imported:
+            note_change()
 
     def __delattr__(self, name: str) -> None:
         super().__delattr__(name)

@@ -18,14 +18,17 @@ import subprocess
 import sys
 import textwrap
 import traceback
+from types import ModuleType
 from typing import Any, Callable, NamedTuple, Optional
 
 import numpy as np
 import pytest
 
 import tessera
+from tessera import _C
 from tessera.compiler import toolchain
 from tessera.compiler.compile import load_front_end
+from tessera.frontend.reads import watch_module
 from tessera.runtime.loading import load_launching
 
 IMPORTS = "import enum, math\nimport tessera, tessera.language as tl\nfrom tessera import jit\n"
@@ -793,3 +796,21 @@ def test_a_library_that_is_edited(tmp_path: pathlib.Path) -> None:
     assert "0f40400000" in in_child(work)
     library.write_text(body.replace("NUMBER", "5.0"))
     assert "0f40A00000" in in_child(work)
+
+
+def test_the_import_of_a_submodule_is_no_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a module that is loaded late, such as one of the tuner, made all launches look again."""
+    package, part = ModuleType("package"), ModuleType("package.part")
+    watch_module(package)
+    monkeypatch.setitem(sys.modules, "package.part", part)
+    before = _C.generation()
+    package.part = part  # type: ignore[attr-defined]
+    assert _C.generation() == before
+    for value in (part, None):
+        package.part = value  # type: ignore[attr-defined]
+        before += 1
+        assert _C.generation() == before
+    for value in (1, None):
+        setattr(package, f"other_{value}", value)
+        before += 1
+        assert _C.generation() == before
