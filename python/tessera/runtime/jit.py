@@ -26,6 +26,8 @@ from tessera.runtime.loading import load_launching
 from tessera.runtime.parameters import (
     bind_arguments,
     check_defaults,
+    check_is_function,
+    find_options,
     listed,
     make_dispatcher,
     read_traits,
@@ -35,7 +37,7 @@ from tessera.runtime.specialisations import Checks, KernelSpecialisation, find_s
 from tessera.runtime.specialize import Bound, ParamTraits
 from tessera.runtime.tracing import is_skipped
 from tessera.settings import note_change, settings
-from tessera.wording import closest, with_article
+from tessera.wording import closest
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -83,7 +85,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         debug: Optional[bool] = None,
         noinline: bool = False,
     ) -> None:
-        _check_is_function(fn)
+        check_is_function(fn, JITFunction)
         assert isinstance(fn, FunctionType)
         check_defaults(fn)
         super().__init__(fn, noinline=noinline)
@@ -335,21 +337,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         return find_specialisation(self, bound, options)
 
     def _options(self, given: dict[str, Any]) -> "CompileOptions":
-        if self.debug is not None:
-            given.setdefault("debug", self.debug)
-        key = (settings.generation, *given.items())
-        try:
-            return self._known_options[key]
-        except (KeyError, TypeError):  # new, or not to be hashed
-            pass
-        from tessera.compiler.options import CompileOptions
-
-        options = CompileOptions.of(given)
-        try:
-            self._known_options[key] = options
-        except TypeError:
-            pass
-        return options
+        return find_options(self, given)
 
     def _specialise(self, values: Sequence[Any]) -> Bound:
         bound = Bound()
@@ -442,41 +430,14 @@ def jit(
     for name in unknown:
         near = closest(name, tuple(options))
         fix = f"did you mean `{near}`?" if near else f"the options are {', '.join(options)}"
-        if _is_launch_option(name):
+        from tessera.compiler.options import OPTION_NAMES
+
+        if name in OPTION_NAMES:
             fix = f"give it to the launch, kernel[grid](..., {name}=...), or to a tessera.Config"
         raise CompilationError.at_caller("E001", f"@jit has no option `{name}`", fix)
     if fn is None:
         return lambda function: JITFunction(function, **options)
     return JITFunction(fn, **options)
-
-
-def _is_launch_option(name: str) -> bool:
-    from tessera.compiler.options import OPTION_NAMES
-
-    return name in OPTION_NAMES
-
-
-def _check_is_function(fn: Any) -> None:
-    if isinstance(fn, JITFunction):
-        raise CompilationError.at_caller(
-            "E001", f"`{fn.__name__}` is decorated with @jit twice", "drop one"
-        )
-    if isinstance(fn, FunctionType) and fn.__name__ != "<lambda>":
-        return
-    if hasattr(fn, "fn") and hasattr(fn, "run"):
-        raise CompilationError.at_caller(
-            "E003",
-            f"@jit is put on top of @{type(fn).__name__.lower()}",
-            "put @jit next to the `def`, the other decorator above it",
-        )
-    if isinstance(fn, FunctionType):
-        raise CompilationError.at_function(
-            fn, "E001", "@jit needs a plain `def` function, got a lambda", "write a `def`"
-        )
-    what = f"the class `{fn.__name__}`" if isinstance(fn, type) else with_article(type(fn).__name__)
-    raise CompilationError.at_caller(
-        "E001", f"@jit needs a plain `def` function, got {what}", "write a `def`"
-    )
 
 
 _all_functions: "weakref.WeakSet[JITFunction]" = weakref.WeakSet()

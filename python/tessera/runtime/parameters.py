@@ -14,9 +14,11 @@ from tessera.language import types
 from tessera.language.callables import Param
 from tessera.runtime.arrays import MockTensor, is_dtype
 from tessera.runtime.specialize import ParamTraits
+from tessera.settings import settings
 from tessera.wording import counted, with_article
 
 if TYPE_CHECKING:
+    from tessera.compiler.options import CompileOptions
     from tessera.runtime.jit import JITFunction
 
 # How parameters are passed (`Passing` in python/src/Signature.h).
@@ -95,6 +97,25 @@ def with_stand_ins(
     return positional, {name: stand_in(value, by_name.get(name)) for name, value in kwargs.items()}
 
 
+def find_options(fn: "JITFunction[Any, Any]", given: dict[str, Any]) -> "CompileOptions":
+    """The options of a launch; `given` are those that are passed."""
+    if fn.debug is not None:
+        given.setdefault("debug", fn.debug)
+    key = (settings.generation, *given.items())
+    try:
+        return fn._known_options[key]
+    except (KeyError, TypeError):  # new, or not to be hashed
+        pass
+    from tessera.compiler.options import CompileOptions
+
+    options = CompileOptions.of(given)
+    try:
+        fn._known_options[key] = options
+    except TypeError:
+        pass
+    return options
+
+
 def make_dispatcher(fn: "JITFunction[Any, Any]", slow: Callable[..., Any]) -> _C.Dispatcher:
     """The warm path of launches; `slow` does those that it does not know."""
     parameters = tuple(
@@ -127,6 +148,30 @@ def dispatched(
 def listed(names: Any) -> tuple[Any, ...]:
     """Names and places of parameters; a single one needs no list."""
     return (names,) if isinstance(names, (str, int)) else tuple(names or ())
+
+
+def check_is_function(fn: Any, kernels: type[Any]) -> None:
+    """Raises CompilationError for what is no function, or one of the `kernels`."""
+    if isinstance(fn, kernels):
+        raise CompilationError.at_caller(
+            "E001", f"`{fn.__name__}` is decorated with @jit twice", "drop one"
+        )
+    if isinstance(fn, FunctionType) and fn.__name__ != "<lambda>":
+        return
+    if hasattr(fn, "fn") and hasattr(fn, "run"):
+        raise CompilationError.at_caller(
+            "E003",
+            f"@jit is put on top of @{type(fn).__name__.lower()}",
+            "put @jit next to the `def`, the other decorator above it",
+        )
+    if isinstance(fn, FunctionType):
+        raise CompilationError.at_function(
+            fn, "E001", "@jit needs a plain `def` function, got a lambda", "write a `def`"
+        )
+    what = f"the class `{fn.__name__}`" if isinstance(fn, type) else with_article(type(fn).__name__)
+    raise CompilationError.at_caller(
+        "E001", f"@jit needs a plain `def` function, got {what}", "write a `def`"
+    )
 
 
 def check_defaults(fn: FunctionType) -> None:
