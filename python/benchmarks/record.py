@@ -32,8 +32,11 @@ from typing import Any
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[2] / "tools/dev"))
+
 import promises  # noqa: E402
 import report  # noqa: E402
+import speed_summary  # noqa: E402
 from promises import judged  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -177,6 +180,9 @@ def build_table(figures: Any) -> list[str]:
 
 
 def cpu_table(figures: Any) -> list[str]:
+    second = load(speed_summary.SECOND_CPU)
+    there = {row["work"]: row["ratio"] for row in second["rows"]}
+    name = speed_summary.CPUS[second["environment"]["cpu"]]
     rows = []
     for row in figures["rows"]:
         mine, best = next(iter(row["ms"].values())), row["best_other"]
@@ -189,8 +195,11 @@ def cpu_table(figures: Any) -> list[str]:
         if row.get("limit_ms"):
             at_least, aim = f"≤ {row['limit_ms']} ms", f"≤ {row['aim_ms']} ms"
         cells = [best or "", f"{row['ms'][best]:.4f}" if best else "", ratio]
+        ratio_there = there.get(row["work"])
+        cells.append(speed_summary.emphasised(ratio_there) if ratio_there else "")
         rows.append([row["work"], f"{mine:.4f}", *cells, str(at_least or ""), str(aim or "")])
-    return table(["work", "ms", "best other", "its ms", "ratio", "at least", "aim"], rows)
+    heads = ["work", "ms", "best other", "its ms", "ratio", f"on {name}", "at least", "aim"]
+    return [*table(heads, rows), "", f"On {name}: {machine(second)}"]
 
 
 def one_thread_table(figures: Any) -> list[str]:
