@@ -28,7 +28,7 @@ _ANY = ("Any", "typing.Any", "'Any'", "Optional[Any]", "'Optional[Any]'")
 
 def target_of(value: Any) -> Any:
     """The Python function behind a kernel, a builtin or a helper."""
-    return getattr(value, "fn", value)
+    return value if inspect.isclass(value) else getattr(value, "fn", value)
 
 
 def docstring(value: Any) -> str:

@@ -194,11 +194,13 @@ def test_indices_that_wrap_are_not_judged(launch):
 
 
 def test_the_first_launch_alone_is_looked_at(monkeypatch):
-    from tessera.runtime import jit
+    from tessera.runtime import launching
 
     looked: list[Any] = []
-    check = jit._check_accesses
-    monkeypatch.setattr(jit, "_check_accesses", lambda *args: (looked.append(args), check(*args)))
+    check = launching._check_accesses
+    monkeypatch.setattr(
+        launching, "_check_accesses", lambda *args: (looked.append(args), check(*args))
+    )
     kernel, x = tessera.jit(copy), zeros(1024)
     for count in (1000, 1000, 1008):
         kernel[(8,)](x, zeros(1024), count, BLOCK=128)

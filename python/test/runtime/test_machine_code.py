@@ -319,7 +319,7 @@ def test_what_has_no_registers_is_told_with_its_line():
     assert str(caught.value).startswith(f"{__file__}:{line}:")
     # With a limit of the user's, no other schedule is tried.
     kernel = build("fp16", "sm_80", (128, 128, 64), 2, maxnreg=255)
-    (remark,) = [text for text in kernel.remarks if "spilled" in text]
+    (remark,) = [text for text in kernel.remarks if "spills" in text]
     assert f" {kernel.n_spills} bytes" in remark and "more warps" in remark
     assert remark.startswith(f"{__file__}:") and kernel.n_spills > 0
 
