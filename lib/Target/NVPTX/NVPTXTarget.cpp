@@ -273,5 +273,6 @@ void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
     selectHighProducts(function);
     chooseNarrowResults(function);
     shareAddressBases(function);
+    waitForAllIfDotsAreDead(function);
   }
 }
