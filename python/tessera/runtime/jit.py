@@ -257,18 +257,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         """
         return self._run(args, kwargs, grid, warmup)[0]
 
-    def _run(
-        self,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        grid: Any,
-        warmup: bool,
-        *,
-        hooked: bool = False,
-    ) -> tuple[Any, Optional[_C.LaunchRecord]]:
-        """The whole path of a launch; `hooked` if the kernel's own hooks were called already. Also
-        returns the record by which the warm path repeats it."""
-        return launch_wholly(self, args, kwargs, grid, warmup, hooked=hooked)
+    _run = launch_wholly
 
     @property
     def device_caches(self) -> "DeviceCaches":

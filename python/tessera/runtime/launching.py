@@ -35,7 +35,7 @@ def launch_wholly(
     *,
     hooked: bool = False,
 ) -> tuple[Any, Optional[_C.LaunchRecord]]:
-    """The whole way of a launch; `hooked` if the kernel's own hooks were called already. Also
+    """The whole path of a launch; `hooked` if the kernel's own hooks were called already. Also
     returns the record by which the warm path repeats it."""
     if is_skipped(args, kwargs):
         return None, None

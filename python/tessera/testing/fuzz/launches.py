@@ -464,7 +464,7 @@ def run(count: int, seed: int, threads: int = 1, seconds: Optional[float] = None
                 break
             worker.step()
 
-    JITFunction._run = noted  # type: ignore[method-assign]
+    JITFunction._run = noted
     try:
         with warnings.catch_warnings():
             for category in (MemoryAccessWarning, RecompilationWarning, SlowLaunchWarning):
@@ -478,7 +478,7 @@ def run(count: int, seed: int, threads: int = 1, seconds: Optional[float] = None
                 for thread in running:
                     thread.join()
     finally:
-        JITFunction._run = whole  # type: ignore[method-assign]
+        JITFunction._run = whole
         hooks.launch_enter.remove(_ignore)
     total = Counts()
     for counts in all_counts:
