@@ -704,37 +704,4 @@ TEST(NVPTXTarget, SharedBasesKeepAddresses) {
     }
 }
 
-TEST(NVPTXTarget, WaitsForAllDotsIfOneIsDead) {
-  // Two accumulators in a loop, each of two words; `%s` is stored behind it.
-  auto countWaitsForAll = [](const std::string &use) {
-    llvm::LLVMContext context;
-    auto module =
-        parseLLVMIR("define void @f(ptr %p, float %x, i1 %c) {\nentry:\n  br label %loop\nloop:\n"
-                    "  %s = phi float [%x, %entry], [%s1, %loop]\n"
-                    "  %d = phi float [%x, %entry], [%d2, %loop]\n"
-                    "  %a = call {float, float} asm sideeffect \"wgmma.mma_async.x {$0, $1};\", "
-                    "\"=f,=f,0,1\"(float %s, float %s)\n"
-                    "  %b = call {float, float} asm sideeffect \"wgmma.mma_async.y {$0, $1};\", "
-                    "\"=f,=f,0,1\"(float %d, float %d)\n"
-                    "  %a0 = extractvalue {float, float} %a, 0\n"
-                    "  %s1 = call float asm sideeffect \"wgmma.wait_group.sync.aligned 1;\", "
-                    "\"=f,0\"(float %a0)\n"
-                    "  %b1 = extractvalue {float, float} %b, 1\n"
-                    "  %d2 = call float asm sideeffect \"wgmma.wait_group.sync.aligned 0;\", "
-                    "\"=f,0\"(float %b1)\n"
-                    "  br i1 %c, label %loop, label %end\nend:\n  store float %s1, ptr %p\n" +
-                        use + "  ret void\n}\n",
-                    "test.ll", context);
-    llvm::Function &function = *module->getFunction("f");
-    waitForAllIfDotsAreDead(function);
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    function.print(stream);
-    return llvm::StringRef(text).count("wait_group.sync.aligned 0;");
-  };
-  EXPECT_EQ(countWaitsForAll(""), 2u);
-  EXPECT_EQ(countWaitsForAll("  store float %d2, ptr %p\n"), 1u);
-  EXPECT_EQ(countWaitsForAll("  %y = fadd float %b1, 1.0\n"), 1u);
-}
-
 } // namespace

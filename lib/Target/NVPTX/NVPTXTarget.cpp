@@ -273,6 +273,5 @@ void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
     selectHighProducts(function);
     chooseNarrowResults(function);
     shareAddressBases(function);
-    waitForAllIfDotsAreDead(function);
   }
 }

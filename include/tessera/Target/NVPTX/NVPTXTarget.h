@@ -73,10 +73,6 @@ void selectHighProducts(llvm::Function &function);
 /// another use. ptxas miscompiles some of these selects otherwise.
 void chooseNarrowResults(llvm::Function &function);
 
-/// Waits for all groups of dots, not only for the oldest, if nothing uses the results of a dot.
-/// The assembler removes such a dot in a way that makes shorter waits return early.
-void waitForAllIfDotsAreDead(llvm::Function &function);
-
 /// Computes addresses of a block that differ by a constant from the first of them.
 void shareAddressBases(llvm::Function &function);
 
