@@ -37,8 +37,8 @@ struct Accessor {
   /// Reads of unwritten memory are not reported: a loop may begin a dot that its last iteration
   /// drops. If it is not dropped, the result shows it.
   bool isSpeculative = false;
-  /// An arrival at an mbarrier, whose waiters acquire it.
-  bool isArrival = false;
+  /// An instruction on an mbarrier. Waiters acquire what arrivals release.
+  bool isOnBarrier = false;
   /// An access to an mbarrier that was published, so that its initialisation and time are known.
   bool isPublished = false;
 };

@@ -111,6 +111,14 @@ void simulator::noteCopyTo(Warp &warp, const Instr &instr, unsigned lane, Cta &t
                     address, /*isRead=*/false, std::move(what)});
 }
 
+/// True if some of the bytes belong to an mbarrier. A GPU may keep its state elsewhere, and write
+/// it back at any time until `mbarrier.inval`.
+static bool holdsBarrier(const Cta &target, uint64_t address, uint64_t size) {
+  constexpr uint64_t barrierBytes = 8;
+  auto last = target.mbarriers.lower_bound(address + size);
+  return last != target.mbarriers.begin() && std::prev(last)->first + barrierBytes > address;
+}
+
 uint8_t *simulator::resolveIn(Cta &target, Warp &warp, const Instr &instr, Accessor who,
                               uint64_t address, uint64_t size, AccessKind kind,
                               const uint8_t *data) {
@@ -127,7 +135,9 @@ uint8_t *simulator::resolveIn(Cta &target, Warp &warp, const Instr &instr, Acces
   }
   if (LLVM_UNLIKELY(&target != &warp.cta || who.agent >= kMaxWarps))
     watchBlock(warp, instr, who, target, address, describeAccess(kind, size),
-               who.isArrival || !isWrite(kind));
+               who.isOnBarrier || !isWrite(kind));
+  if (isWrite(kind) && !who.isOnBarrier && holdsBarrier(target, address, size))
+    report(FindingKind::ReusedBarrier, ", where an mbarrier is that was not invalidated");
   SharedConflict conflict = shared.access(address, static_cast<unsigned>(size), kind, who, data);
   switch (conflict.kind) {
   case Conflict::None:

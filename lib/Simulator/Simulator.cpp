@@ -35,6 +35,8 @@ StringRef tessera::getName(FindingKind kind) {
     return "deadlock";
   case FindingKind::UnorderedProxy:
     return "unordered proxy";
+  case FindingKind::ReusedBarrier:
+    return "reused barrier";
   case FindingKind::PersistentKernel:
     return "persistent kernel";
   case FindingKind::BlockNotRunning:

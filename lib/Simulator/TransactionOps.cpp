@@ -60,7 +60,7 @@ std::pair<Cta *, MBarrier *> find(Warp &warp, const Instr &instr, unsigned lane,
   auto found = place.cta->mbarriers.find(place.offset);
   bool isThere = found != place.cta->mbarriers.end();
   Accessor who = warp.accessor(lane);
-  who.isArrival = true;
+  who.isOnBarrier = true;
   who.isPublished = isThere;
   if (isThere)
     watchBarrier(warp, instr, lane, *place.cta, place.offset, found->second);
@@ -83,8 +83,9 @@ void initialise(Warp &warp, const Instr &instr, Lanes lanes) {
   const uint64_t *addresses = warp.in(instr, 0), *counts = warp.in(instr, 1);
   forEachLane(lanes, [&](unsigned lane) {
     uint64_t address = toShared(addresses[lane]), bits = counts[lane];
-    if (uint8_t *to =
-            resolveShared(warp, instr, warp.accessor(lane), address, 8, AccessKind::Write, nullptr))
+    Accessor maker = warp.accessor(lane);
+    maker.isOnBarrier = true;
+    if (uint8_t *to = resolveShared(warp, instr, maker, address, 8, AccessKind::Write, nullptr))
       std::memcpy(to, &bits, 8);
     else
       return;
@@ -96,7 +97,6 @@ void initialise(Warp &warp, const Instr &instr, Lanes lanes) {
     barrier = MBarrier();
     barrier.agent = agent;
     barrier.firstClock = clock;
-    Accessor maker = warp.accessor(lane);
     maker.instr = instr.number;
     barrier.maker = SharedRecord(maker.clock, Lanes(1) << lane, maker);
     barrier.expected = barrier.pending = static_cast<int64_t>(static_cast<uint32_t>(bits));

@@ -46,7 +46,7 @@ class Finding:
 
     kind: str
     """"out of bounds", "misaligned", "uninitialised", "race", "divergence", "deadlock",
-    "unordered proxy", "block not running" or "persistent kernel"."""
+    "unordered proxy", "reused barrier", "block not running" or "persistent kernel"."""
     kernel: str
     location: str
     """"file:line:column" of the line in the kernel."""

@@ -18,6 +18,7 @@
 //     divergence            a barrier, a shuffle or a vote that lanes of a warp do not reach
 //     deadlock              warps that wait for an event that cannot happen
 //     unordered proxy       a plain write that the asynchronous units read without a fence
+//     reused barrier        a write where an mbarrier is that was not invalidated
 //     block not running     an access to shared memory of another block of the cluster, which may
 //                           not have started or may have ended; or a copy to a block that does not
 //                           end before the block does
@@ -107,6 +108,7 @@ enum class FindingKind {
   Divergence,
   Deadlock,
   UnorderedProxy,
+  ReusedBarrier,
   PersistentKernel,
   BlockNotRunning,
 };

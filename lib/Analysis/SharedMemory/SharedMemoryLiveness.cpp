@@ -47,6 +47,15 @@ void SharedMemoryLiveness::include(SharedMemoryInterval &interval, Operation *op
       extend(parent);
 }
 
+/// Extends the lifetime of a buffer to the end of its function, and around loops that make it anew.
+void SharedMemoryLiveness::extendToEnd(SharedMemoryInterval &interval, Operation *alloc) const {
+  Operation *parent = alloc->getParentOp();
+  for (; !isa<FunctionOpInterface>(parent); parent = parent->getParentOp())
+    if (isLoop(parent))
+      interval.begin = std::min(interval.begin, numbers.lookup(parent).first);
+  interval.end = numbers.lookup(parent).second;
+}
+
 /// The rest of a first branch that has ended the buffer, if nothing behind the branches needs
 /// it.
 void SharedMemoryLiveness::addHole(SharedMemoryInterval &interval, Operation *dealloc) const {
@@ -67,6 +76,11 @@ static bool isInDefaultRegion(Operation *op) {
   return isa<tilegpu::WarpSpecializeOp>(parent) && !tilegpu::isInPartition(op);
 }
 
+/// True if a buffer holds mbarriers.
+static bool holdsBarriers(Operation *alloc) {
+  return llvm::any_of(alloc->getUsers(), llvm::IsaPred<tilegpu::MBarrierInitOp>);
+}
+
 SharedMemoryInterval SharedMemoryLiveness::getLifetime(Operation *alloc,
                                                        const SharedMemoryAlias &alias) const {
   unsigned at = numbers.lookup(alloc).first;
@@ -85,6 +99,10 @@ SharedMemoryInterval SharedMemoryLiveness::getLifetime(Operation *alloc,
       Operation *loop = argument.getOwner()->getParentOp();
       include(interval, loop, alloc);
     }
+  }
+  if (holdsBarriers(alloc)) {
+    extendToEnd(interval, alloc);
+    return interval;
   }
   for (Operation *user : alloc->getUsers())
     if (isa<tilegpu::LocalDeallocOp>(user))

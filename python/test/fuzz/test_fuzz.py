@@ -35,7 +35,7 @@ from tessera.testing.fuzz.check import (
 from tessera.testing.fuzz.generate import KINDS
 from tessera.testing.fuzz.program import Array, Check, walk
 
-KERNELS = 100
+KERNELS = 60
 MEMORY_KERNELS = 60
 SIMULATED_KERNELS = 50
 LANGUAGE_KERNELS = 40
@@ -217,6 +217,11 @@ def test_a_narrow_copy_whose_mask_ends_within_an_access():
 def test_no_schedule_of_a_loop_is_refused(seed):
     for target in ("schedule:sm_80", "schedule:sm_90a"):
         check(generate(seed, kind="loops"), target)
+
+
+def test_nothing_lies_where_barriers_of_an_earlier_loop_were():
+    # On an H200, two rows of a tile in their place became NaN.
+    check(generate(39000508, "simulator:sm_90a", "all"), "simulator:sm_90a")
 
 
 def test_rings_that_leave_too_little_shared_memory_are_shorter():
@@ -501,7 +506,7 @@ def test_shrinking_keeps_the_failure_and_little_else():
 @pytest.mark.parametrize("kind", ("values", "language", "strides"))
 def test_a_shrunk_kernel_still_runs(kind):
     """Taking statements out leaves no undefined name and no wrong type behind."""
-    for seed in range(20 if kind == "values" else 12):
+    for seed in range(8):
         program = generate(seed, kind=kind)
         programs = []
         shrink(program, lambda candidate: programs.append(candidate) or False)

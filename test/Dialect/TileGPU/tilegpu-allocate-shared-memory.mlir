@@ -56,7 +56,6 @@ tile.func @partition() {
   %a = tilegpu.local_alloc : () -> !barriers
   // CHECK: tilegpu.local_alloc {tilegpu.shared_offset = 1024 : i32}
   %b = tilegpu.local_alloc : () -> !barriers
-  tilegpu.mbarrier_init %a {arrivals = 1 : i32} : !barriers
   tilegpu.mbarrier_init %b {arrivals = 1 : i32} : !barriers
   %c0 = arith.constant 0 : i32
   tilegpu.warp_specialize default {
@@ -67,6 +66,38 @@ tile.func @partition() {
   } partition warps(1) {
     %slot = tilegpu.memdesc_index %a[%c0] : !barriers
     %other = tilegpu.memdesc_index %b[%c0] : !barriers
+  }
+  tile.return
+}
+}
+
+// -----
+
+// A GPU may write the state of an mbarrier back at any time, so nothing has its place later.
+#rows = #tilegpu.layout<32x8, reg = [[0, 1], [0, 2]], lane = [[0, 4], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0], [0, 0]]>
+#columns = #tilegpu.layout<32x8, reg = [[16, 0]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 1]], warp = [[0, 2], [0, 4]]>
+#one = #tilegpu.layout<1>
+!barriers = !tilegpu.memdesc<1xi64, #one, slots = 8>
+// CHECK: module attributes {{{.*}}tilegpu.shared_bytes = 3072 : i32
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-LABEL: tile.func @barriers
+tile.func @barriers(%n: i32) {
+  %x = arith.constant dense<0.0> : tensor<32x8xf32, #rows>
+  // CHECK: tilegpu.convert_layout %{{.+}} {tilegpu.scratch_offset = 0 : i32}
+  %y = tilegpu.convert_layout %x : tensor<32x8xf32, #rows> -> tensor<32x8xf32, #columns>
+  // CHECK: tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32}
+  %a = tilegpu.local_alloc : () -> !barriers
+  tilegpu.mbarrier_init %a {arrivals = 1 : i32} : !barriers
+  tilegpu.local_dealloc %a : !barriers
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    // CHECK: tilegpu.convert_layout %{{.+}} {tilegpu.scratch_offset = 2048 : i32}
+    %z = tilegpu.convert_layout %x : tensor<32x8xf32, #rows> -> tensor<32x8xf32, #columns>
+    // CHECK: tilegpu.local_alloc {tilegpu.shared_offset = 1024 : i32}
+    %b = tilegpu.local_alloc : () -> !barriers
+    tilegpu.mbarrier_init %b {arrivals = 1 : i32} : !barriers
+    tilegpu.local_dealloc %b : !barriers
   }
   tile.return
 }

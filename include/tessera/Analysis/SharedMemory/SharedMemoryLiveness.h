@@ -15,6 +15,10 @@
 // If two branches each end a buffer, one of them runs. So the live range has a hole from the end in
 // the first branch on, although the second branch comes later.
 //
+// A buffer of mbarriers is needed to the end. A GPU may keep the state of an mbarrier elsewhere,
+// and write it back at any time until `mbarrier.inval`, which no op emits. On an H200, that
+// destroyed two rows of a tile which lay where the mbarriers of an earlier loop had been.
+//
 // Two buffers whose intervals do not meet can lie in the same place. Scratch memory of a few
 // bytes is kept until the next op with scratch: two reductions in turn need one barrier less.
 
@@ -61,6 +65,7 @@ private:
   void number(mlir::Operation *op);
   SharedMemoryInterval getLifetime(mlir::Operation *alloc, const SharedMemoryAlias &alias) const;
   void include(SharedMemoryInterval &interval, mlir::Operation *op, mlir::Operation *alloc) const;
+  void extendToEnd(SharedMemoryInterval &interval, mlir::Operation *alloc) const;
   void addHole(SharedMemoryInterval &interval, mlir::Operation *dealloc) const;
 
   unsigned next = 0;
