@@ -568,7 +568,7 @@ def test_layers_that_only_write(calls) -> None:
     assert len(calls) == 1
 
 
-@pytest.mark.in_turn("seed", 1)
+@pytest.mark.in_turn("seed")
 @pytest.mark.parametrize("seed", range(6))
 def test_random_layers(calls, monkeypatch, seed) -> None:
     """Begun anywhere: what would be one kernel is cut, or few of them would have repetitions."""

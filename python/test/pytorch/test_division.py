@@ -82,7 +82,8 @@ def count_launches(code):
 
 
 @devices
-@pytest.mark.parametrize("layer", [Block, Residual])
+@pytest.mark.in_turn("layer")
+@pytest.mark.parametrize("layer", [Residual, Block])
 def test_the_kernels_are_those_of_the_whole_graph(parts, device, layer) -> None:
     model = Layers(layer, 3).to(device).eval()
     shape = (2, 9, 32) if layer is Block else (2, 8, 20, 24)
@@ -369,7 +370,7 @@ def test_forks_need_not_ask_which_convolution(
     assert asked or device != "cpu"
 
 
-@pytest.mark.in_turn("seed", 1)
+@pytest.mark.in_turn("seed")
 @pytest.mark.parametrize("seed, deduplicate", [(seed, seed % 4 > 1) for seed in range(8)])
 def test_random_layers(parts, monkeypatch, seed, deduplicate) -> None:
     """Cut anywhere: what would be one kernel is cut, too."""

@@ -234,7 +234,7 @@ def test_gradients_of_concatenated_convolutions() -> None:
         return [parameter.grad.clone() for parameter in model.parameters()]
 
     compiled = torch.compile(model, backend="tessera", dynamic=True)
-    for size in ((2, 16, 9, 11), (3, 16, 8, 8), (1, 16, 5, 7)):
+    for size in ((2, 16, 9, 11), (3, 16, 8, 8)):
         x = torch.randn(size)
         for found, wanted in zip(step(compiled, x), step(model, x)):
             torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-5)

@@ -118,25 +118,13 @@ def test_rows_of_capabilities():
 WORK = {work.name: work for work in list_work()}
 # Oldest, newest, and one of each generation between; the rest differ from these in limits alone.
 ARCHES = ["sm_87", "sm_89", "sm_100a", "sm_103a", "sm_120a"]
-LARGE = (
-    "int8-",
-    "128-256",
-    "scaled-256",
-    "128-128",
-    "attention-128",
-    "matmul-fp32",
-    "bias_gelu",
-    "backward",
-)
 
 
 @needs_ptxas
-@pytest.mark.in_turn("arch", "sm_120a")
+@pytest.mark.in_turn("arch")
 @pytest.mark.parametrize("arch", ARCHES)
 @pytest.mark.parametrize("name", WORK)
 def test_usual_kernels_assemble(arch, name):
-    if arch != "sm_120a" and any(part in name for part in LARGE):
-        pytest.skip("as for its neighbours in the table")
     kernel = WORK[name].compile(arch)
     ptx = kernel.asm["ptx"]
     assert f".target {arch}" in ptx

@@ -326,7 +326,7 @@ def test_collecting_while_kernels_run():
     threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:
         thread.start()
-    for _ in range(12):
+    for _ in range(6):
         gc.collect()
         time.sleep(0.01)
     stop.set()

@@ -785,7 +785,7 @@ def test_lists_of_very_many_arrays(whole_launches):
         for count in (44, 300):
             arrays = [base[i * 2 : i * 2 + 1] for i in range(count)]
             for changed in (base[3:4], base[8:9], np.full(1, 7, np.int32), arrays[-1]):
-                for place in (-1, count // 2):
+                for place in (-1, count // 2) if count == 44 else (-1,):
                     whole_launches.clear()
                     copied = list(arrays)
                     copied[place] = changed

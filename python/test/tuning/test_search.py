@@ -128,8 +128,8 @@ def test_many_variants_are_no_accident():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         out = np.zeros(1, np.int32)
-        found = tessera.tune(tell, (1,), (out,), {"N": range(150)}, seconds=100)
-        assert len(found.timings) == 150
+        found = tessera.tune(tell, (1,), (out,), {"N": range(70)}, seconds=100)
+        assert len(found.timings) == 70
 
 
 def test_nothing_works():
