@@ -2,6 +2,7 @@
 
 #include "tessera/Analysis/Boxes/ProgramTrend.h"
 
+#include "tessera/Dialect/Tile/IR/Reductions.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
 #include "mlir/IR/Matchers.h"
@@ -72,7 +73,7 @@ Trend Walk::getOf(Operation *op) {
   if (isSame)
     return Trend::Same;
   auto of = [&](unsigned operand) { return get(op->getOperand(operand)); };
-  if (isa<arith::AddIOp, arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp, arith::MaxUIOp>(op))
+  if (isa<arith::AddIOp>(op) || tile::isIntegerMinMax(op))
     return join(of(0), of(1));
   if (isa<arith::SubIOp>(op))
     return join(of(0), negate(of(1)));

@@ -139,11 +139,18 @@ private:
 
 } // namespace
 
-/// True if the value occupies a register: it is loaded, or is a result of a tensor core, a loop or
-/// a branch, or is computed from such values. Values computed from indices do not count.
+/// True if an instruction chooses a value by control flow or by a condition.
+static bool isChoice(const Instruction &op) { return isa<PHINode, SelectInst>(op); }
+
+/// True if a value is loaded, or is a result of a call. Tensor cores are called as inline assembly,
+/// which has a struct of results.
+static bool isLoadedOrCalled(const Instruction &op) {
+  return isa<LoadInst, CallBase, ExtractValueInst>(op);
+}
+
+/// True if the value occupies a register. Values computed from indices do not count.
 static bool isHeld(const Instruction &op) {
-  return !isForm(op) && (isa<PHINode, LoadInst, ExtractValueInst, CallBase, SelectInst>(op) ||
-                         op.getType()->isFPOrFPVectorTy());
+  return !isForm(op) && (isChoice(op) || isLoadedOrCalled(op) || op.getType()->isFPOrFPVectorTy());
 }
 
 int64_t tessera::countLiveRegisters(const Function &function) {

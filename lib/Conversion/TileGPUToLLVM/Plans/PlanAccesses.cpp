@@ -7,6 +7,7 @@
 #include "Fragments/VerifyLayouts.h"
 #include "tessera/Analysis/Access/ThreadAccess.h"
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
+#include "tessera/Dialect/Tile/IR/Reductions.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -60,9 +61,10 @@ void planVector(AccessAnalysis &analysis, tile::AccessOpInterface op) {
                 UnitAttr::get(op->getContext()));
 }
 
-/// Masks bound a whole row: within a vector they are mostly the same, and so are quotients.
+/// True for masks and quotients. Masks bound a whole row: within a vector they are mostly the same,
+/// and so are quotients.
 bool mayRepeat(Operation *op) {
-  return isa<arith::CmpIOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp, tile::DivIntOp>(op) &&
+  return (isa<arith::CmpIOp, tile::DivIntOp>(op) || tile::isBitwise(op)) &&
          isa<RankedTensorType>(op->getResult(0).getType());
 }
 

@@ -7,6 +7,7 @@
 #include "IntegerRanges.h"
 
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
+#include "tessera/Dialect/Tile/IR/Reductions.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
 #include "mlir/Interfaces/InferIntRangeInterface.h"
@@ -145,8 +146,7 @@ struct ReduceModel : ModelBase<ReduceModel, ReduceOp> {
   void inferResultRanges(Operation *op, Ranges ranges, SetIntRangeFn setRange) const {
     Block &combine = cast<ReduceOp>(op).getCombine().front();
     Operation &only = combine.front();
-    if (ranges.size() == 1 && combine.getOperations().size() == 2 &&
-        isa<arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp, arith::MaxUIOp>(only) &&
+    if (ranges.size() == 1 && combine.getOperations().size() == 2 && isIntegerMinMax(&only) &&
         combine.getTerminator()->getOperand(0) == only.getResult(0))
       setRange(op->getResult(0), ranges[0]);
   }
