@@ -10,7 +10,9 @@
 - each file starts with the licence line;
 - no TODO or FIXME: what is missing is in docs/Status.md;
 - outside of Machine, which describes GPUs, nothing compares the names or the numbers of their
-  architectures, and none of their sizes stands as a number.
+  architectures, and none of their sizes stands as a number;
+- outside of SourceMaps.cpp, no pass restates how a shape op moves elements: code that names such an
+  op has a comment "Not an index map: " with the reason, at most MARK_LINES lines above it.
 
 Usage: tools/dev/check_conventions.py [--root DIR]
 """
@@ -37,6 +39,20 @@ OF_GPUS = {
     re.compile(r"\b(65536|232448|233472|101376|102400|166912|167936)\b"): "has a size of a GPU",
     re.compile(r"\b(96|99|100|163|164|227|228) << 10\b"): "has a size of a GPU",
 }
+# The ops whose index maps SourceMaps.cpp has. Building one, or taking its patterns, is no rule.
+SHAPE_OP = re.compile(
+    r"\b(?<!vector::)(Trans|Broadcast|Reshape|ExpandDims|Join|Split|Cat)Op\b(?!::(create|get|attach))"
+)
+BUILDS_OP = re.compile(r"(create|replaceOpWithNewOp)<[^<>]*>")
+MARK = "Not an index map: "
+MARK_LINES = 8
+# The definitions of the ops, their plain meaning, and the front end that builds them. Rules of
+# layouts say where places go, and the lowering compares them with the source maps.
+OF_SHAPE_OPS = (
+    "lib/Dialect/Tile/IR/", "lib/Interpreter/", "lib/Frontend/",
+    "lib/Dialect/TileGPU/Transforms/Layouts/LayoutRuleModels.cpp",
+    "lib/Conversion/TileGPUToLLVM/Ops/ShapeOps.cpp",
+)  # fmt: skip
 EXEMPT = (
     # Tests of the library's users query their machine.
     "python/tessera/compat/triton/site/triton/_internal_testing.py",
@@ -155,6 +171,26 @@ def check_gpus(root: pathlib.Path, files: list[pathlib.Path]) -> list[str]:
     return errors
 
 
+def check_index_maps(root: pathlib.Path, files: list[pathlib.Path]) -> list[str]:
+    """Passes read the source maps of shape ops (SourceMaps.h), or say why they name one."""
+    errors: list[str] = []
+    for path in files:
+        name = path.relative_to(root).as_posix()
+        is_pass = name.startswith(("lib/", "include/")) and path.suffix in (".h", ".cpp")
+        if not is_pass or name.startswith(OF_SHAPE_OPS):
+            continue
+        lines = path.read_text().splitlines()
+        for number, line in enumerate(lines):
+            code = BUILDS_OP.sub("", line.split("//")[0])
+            above = " ".join(lines[max(0, number - MARK_LINES) : number + 1])
+            if (match := SHAPE_OP.search(code)) and MARK not in above:
+                errors.append(
+                    f"{name}:{number + 1}: names {match.group()}; read its source map "
+                    f'(SourceMaps.h), or give the reason in a comment "{MARK}..."'
+                )
+    return errors
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parents[2])
@@ -165,6 +201,7 @@ def main() -> int:
         + check_op_families(root)
         + check_files(root, files)
         + check_gpus(root, files)
+        + check_index_maps(root, files)
     )
     print("\n".join(errors) if errors else "conventions: ok")
     return 1 if errors else 0

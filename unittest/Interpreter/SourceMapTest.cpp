@@ -143,6 +143,76 @@ TEST_F(SourceMapTest, ReshapeOfOtherDimensions) {
   EXPECT_TRUE(map.isFunctionOfDim(3));
 }
 
+/// Shape ops that keep the row-major order, and those that permute dimensions.
+TEST_F(SourceMapTest, RowMajorOrder) {
+  struct {
+    const char *body;
+    std::vector<int64_t> shape;
+    bool onlyReshapes, permutes;
+  } cases[] = {
+      {"tile.reshape %a : tensor<4x8xi64> -> tensor<8x4xi64>", {4, 8}, true, false},
+      {"tile.reshape %a : tensor<1x1x8xi64> -> tensor<8x1xi64>", {1, 1, 8}, true, false},
+      {"tile.expand_dims %a {axis = 0 : i32} : tensor<4x8xi64> -> tensor<1x4x8xi64>",
+       {4, 8},
+       true,
+       false},
+      {"tile.expand_dims %a {axis = 1 : i32} : tensor<1x8xi64> -> tensor<1x1x8xi64>",
+       {1, 8},
+       true,
+       false},
+      {"tile.broadcast %a : tensor<1x8xi64> -> tensor<4x8xi64>", {1, 8}, false, false},
+      {"tile.trans %a {order = array<i32: 1, 0>} : tensor<4x8xi64> -> tensor<8x4xi64>",
+       {4, 8},
+       false,
+       true},
+      {"tile.trans %a {order = array<i32: 1, 0>} : tensor<1x8xi64> -> tensor<8x1xi64>",
+       {1, 8},
+       true,
+       true},
+      {"tile.trans %a {order = array<i32: 0, 1>} : tensor<4x8xi64> -> tensor<4x8xi64>",
+       {4, 8},
+       true,
+       false},
+      {"tile.hint %a {divisibility = array<i64: 1, 1>} : tensor<4x8xi64>", {4, 8}, false, false},
+      {"arith.negf %a : tensor<4x8xf64>", {4, 8}, false, false},
+  };
+  for (auto &each : cases) {
+    SCOPED_TRACE(each.body);
+    StringRef element = StringRef(each.body).contains("f64") ? "f64" : "i64";
+    Operation *op = parse(std::string("  %r = ") + each.body, {bits(element.str(), each.shape)});
+    ASSERT_TRUE(op);
+    EXPECT_EQ(tile::onlyReshapes(op), each.onlyReshapes);
+    EXPECT_EQ(tile::permutesDimensions(op), each.permutes);
+  }
+}
+
+/// The operands that elements come from, and the index that chooses one.
+TEST_F(SourceMapTest, OperandChoice) {
+  auto parseMove = [&](const std::string &body, std::vector<Array> inputs) {
+    return dyn_cast_or_null<tile::MoveOpInterface>(parse(body, std::move(inputs)));
+  };
+  Array tile = bits("i64", {4, 8});
+  auto join =
+      parseMove("  %r = tile.join %a, %b : tensor<4x8xi64> -> tensor<4x8x2xi64>", {tile, tile});
+  ASSERT_TRUE(join);
+  EXPECT_EQ(tile::getMovedOperands(join).size(), 2u);
+  EXPECT_EQ(tile::getOperandChoice(join)->dim, 2u);
+  EXPECT_EQ(tile::getOperandChoice(join)->border, 1);
+  auto cat = parseMove(
+      "  %r = tile.cat %a, %b {axis = 0 : i32} : tensor<4x8xi64> -> tensor<8x8xi64>", {tile, tile});
+  ASSERT_TRUE(cat);
+  EXPECT_EQ(tile::getMovedOperands(cat).size(), 2u);
+  EXPECT_EQ(tile::getOperandChoice(cat)->dim, 0u);
+  EXPECT_EQ(tile::getOperandChoice(cat)->border, 4);
+  auto gather = parseMove("  %r = tile.gather %a, %b {axis = 0 : i32} : tensor<4x8xi64>, "
+                          "tensor<4x8xi64> -> tensor<4x8xi64>",
+                          {tile, tile});
+  ASSERT_TRUE(gather);
+  EXPECT_EQ(tile::getMovedOperands(gather)[0], gather->getOperand(0));
+  EXPECT_EQ(tile::getMovedOperands(gather).size(), 1u);
+  EXPECT_FALSE(tile::getOperandChoice(gather));
+}
+
 TEST_F(SourceMapTest, Dimensions) {
   for (std::vector<int32_t> order :
        {std::vector<int32_t>{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}) {

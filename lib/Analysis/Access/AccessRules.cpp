@@ -132,9 +132,6 @@ AccessForm Transfer::visit(OpResult value) {
         return result;
       })
       .Case<SplatOp>([&](SplatOp splatOp) { return splat(splatOp); })
-      .Case<BroadcastOp>([&](BroadcastOp broadcast) { return form(broadcast.getSource()); })
-      .Case<ExpandDimsOp, TransOp, SplitOp>([&](Operation *) { return moveDims(value); })
-      .Case<ReshapeOp>([&](ReshapeOp reshapeOp) { return reshape(reshapeOp); })
       .Case<arith::AddIOp, arith::SubIOp>([&](Operation *sum) {
         return binary([&] {
           return add(type, sum->getOperand(0), sum->getOperand(1), isa<arith::SubIOp>(sum));
@@ -185,17 +182,6 @@ AccessForm Transfer::visit(OpResult value) {
       .Case<arith::CmpIOp>([&](arith::CmpIOp cmp) { return compare(cmp); })
       .Case<LoadOp>([&](LoadOp loadOp) { return load(loadOp); })
       .Case<HintOp>([&](HintOp hintOp) { return hint(hintOp); })
-      .Case<ReduceOp, ScanOp, SortOp, GatherOp>([&](Operation *) { return combine(value); })
-      .Case<JoinOp>([&](Operation *) { return combine(value); })
-      .Case<CatOp>([&](CatOp cat) {
-        AccessForm result = merge(type, {cat.getLhs(), cat.getRhs()}, /*keepRuns=*/true);
-        unsigned axis = cat.getAxis();
-        int64_t half = getShape(cat.getLhs().getType())[axis];
-        result.opaque.set(axis);
-        result.uniform.reset();
-        result.constancy[axis] = commonRun(result.constancy[axis], half);
-        return result;
-      })
       .Case<scf::ForOp>([&](scf::ForOp loop) {
         // A carried value that an iteration changes by uniform amounts looks alike after any
         // number of iterations, none included; only where it begins is another matter.
@@ -222,8 +208,8 @@ AccessForm Transfer::visit(OpResult value) {
         return isPure(map) ? elementwise(op, type) : makeOpaque(type);
       })
       .Default([&](Operation *other) {
-        if (keepsElements(other))
-          return form(other->getOperand(0));
+        if (isa<IndexMapOpInterface>(other))
+          return followMaps(value);
         return other->hasTrait<OpTrait::Elementwise>() && isPure(other) ? elementwise(other, type)
                                                                         : makeOpaque(type);
       });

@@ -80,8 +80,25 @@ AccessForm Transfer::splat(SplatOp op) {
   return result;
 }
 
+/// The rule of an op that only its source maps choose.
+AccessForm Transfer::followMaps(OpResult value) {
+  Operation *op = value.getOwner();
+  if (keepsElements(op))
+    return form(op->getOperand(0));
+  AffineMap map = getSourceMap(op->getOpOperand(0), value.getResultNumber());
+  bool movesDims = llvm::all_of(map.getResults(), llvm::IsaPred<AffineDimExpr, AffineConstantExpr>);
+  if (op->getNumOperands() == 1 && movesDims)
+    return moveDims(value);
+  if (onlyReshapes(op))
+    return reshape(value);
+  auto move = dyn_cast<MoveOpInterface>(op);
+  if (move && getOperandChoice(move) && map.getNumResults() == map.getNumDims())
+    return concatenate(value);
+  return combine(value);
+}
+
 /// An op that moves whole dimensions: what is known along each of them stays. A new one has
-/// extent 1.
+/// extent 1, or repeats an element.
 AccessForm Transfer::moveDims(OpResult value) {
   Operation *op = value.getOwner();
   Type type = value.getType();
@@ -93,6 +110,9 @@ AccessForm Transfer::moveDims(OpResult value) {
   result.base = source.base;
   result.uniform = source.uniform;
   llvm::SmallBitVector used(map.getNumResults());
+  for (auto [dim, extent] : llvm::enumerate(getShape(op->getOperand(0).getType())))
+    if (extent == 1)
+      used.set(dim);
   for (unsigned dim = 0; dim < result.strides.size(); ++dim) {
     std::optional<unsigned> from = getSourceDim(map, dim);
     result.constancy[dim] = from ? source.constancy[*from] : 1;
@@ -116,12 +136,13 @@ AccessForm Transfer::moveDims(OpResult value) {
 
 /// Dimensions that a reshape takes apart keep their strides, and so do those it puts
 /// together where they lie in memory one after another.
-AccessForm Transfer::reshape(ReshapeOp op) {
-  const AccessForm &source = form(op.getSource());
-  ArrayRef<int64_t> from = getShape(op.getSource().getType()), to = getShape(op.getType());
-  int64_t unit = unitOf(op.getType());
+AccessForm Transfer::reshape(OpResult value) {
+  Value operand = value.getOwner()->getOperand(0);
+  const AccessForm &source = form(operand);
+  ArrayRef<int64_t> from = getShape(operand.getType()), to = getShape(value.getType());
+  int64_t unit = unitOf(value.getType());
   int64_t ofElements = elementDivisibility(source, unit);
-  AccessForm result = makeOpaque(op.getType());
+  AccessForm result = makeOpaque(value.getType());
   result.base = source.base;
   result.uniform = source.uniform;
   llvm::fill(result.runDivisibility, ofElements);
@@ -163,6 +184,18 @@ AccessForm Transfer::reshape(ReshapeOp op) {
     result.runDivisibility[inner] = std::max(ofElements, divisibilityAt(source, last, run, unit));
     result.constancy[inner] = commonRun(source.constancy[last], to[inner]);
   }
+  return result;
+}
+
+/// Two tiles, one after the other along a dimension: runs within both of them stay.
+AccessForm Transfer::concatenate(OpResult value) {
+  auto move = cast<MoveOpInterface>(value.getOwner());
+  OperandChoice choice = *getOperandChoice(move);
+  AccessForm result =
+      merge(value.getType(), llvm::to_vector_of<Value>(move->getOperands()), /*keepRuns=*/true);
+  result.opaque.set(choice.dim);
+  result.uniform.reset();
+  result.constancy[choice.dim] = commonRun(result.constancy[choice.dim], choice.border);
   return result;
 }
 

@@ -58,8 +58,10 @@ private:
   AccessForm hint(tile::HintOp op);
   AccessForm constant(mlir::arith::ConstantOp op);
   AccessForm splat(tile::SplatOp op);
+  AccessForm followMaps(mlir::OpResult value);
   AccessForm moveDims(mlir::OpResult value);
-  AccessForm reshape(tile::ReshapeOp op);
+  AccessForm reshape(mlir::OpResult value);
+  AccessForm concatenate(mlir::OpResult value);
   AccessForm combine(mlir::OpResult value);
   AccessForm elementwise(mlir::Operation *op, mlir::Type type);
 };

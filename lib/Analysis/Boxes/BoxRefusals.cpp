@@ -20,6 +20,7 @@ static bool isPointer(Type type) { return isa<PointerType>(getElementTypeOrSelf(
 static bool isMadeOfOperands(Operation *op) { return box::isSumOrProduct(op) || isa<ShiftOp>(op); }
 
 static std::string describe(Operation *op, AccessAnalysis &analysis) {
+  // Not an index map: texts, one for each op that a user may have written.
   return llvm::TypeSwitch<Operation *, std::string>(op)
       .Case<ReshapeOp>([](auto) { return "an index is reshaped"; })
       .Case<ShiftOp>([](auto) { return "an index is shifted"; })

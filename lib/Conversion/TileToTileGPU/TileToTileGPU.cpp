@@ -52,7 +52,7 @@ struct ConvertTileToTileGPU : tessera::impl::ConvertTileToTileGPUBase<ConvertTil
     if (found.wasInterrupted())
       return signalPassFailure();
 
-    // Layouts follow a reshape within one thread; what they cannot follow is an exchange.
+    // Not an index map: a reshape that layouts cannot follow exchanges elements between threads.
     module.walk([](tile::ReshapeOp reshape) {
       ArrayRef<int64_t> from = tile::getShape(reshape.getSource().getType());
       if (LinearLayout(from).reshape(tile::getShape(reshape.getType())))

@@ -43,8 +43,9 @@ struct Runs {
   int64_t length = 1;
 };
 
-/// A tile's elements at the beginning of each run, from what they are computed from. A
-/// dimension that is one run goes.
+/// A tile's elements at the beginning of each run, computed from such elements of the operands. A
+/// dimension that is one run is dropped. Dimensions follow the source maps. Ops are named where a
+/// smaller one is built.
 class Sampler {
 public:
   Sampler(OpBuilder &builder, AccessAnalysis &access, Runs runs, bool dropsDim)
@@ -90,6 +91,7 @@ bool Sampler::canSample(Value value, unsigned dim) {
     can = true;
   } else if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     can = isa<SplatElementsAttr>(constant.getValue());
+    // Not an index map: ops that `build` can build.
   } else if (isa<tile::BroadcastOp, tile::ExpandDimsOp>(op)) {
     std::optional<unsigned> from = tile::getSourceDim(tile::getSourceMap(op->getOpOperand(0)), dim);
     can = !from || canSample(op->getOperand(0), *from);
@@ -131,6 +133,7 @@ Value Sampler::divide(Value value, unsigned dim, int64_t divisor, tile::Signedne
     start /= divisor;
     return tile::RangeOp::create(builder, loc, type, start, start + type.getDimSize(0));
   }
+  // Not an index map: the same op of the quotients.
   if (auto expanded = dyn_cast_or_null<tile::ExpandDimsOp>(op)) {
     std::optional<unsigned> from = tile::getSourceDim(tile::getSourceMap(op->getOpOperand(0)), dim);
     Value source;
@@ -167,6 +170,7 @@ Value Sampler::build(Value value, unsigned dim) {
     runs = arith::MulIOp::create(builder, loc, runs, integers(length));
     return arith::AddIOp::create(builder, loc, runs, integers(range.getStart()));
   }
+  // Not an index map: the same ops of fewer elements, with their own parameters.
   if (auto broadcast = dyn_cast_or_null<tile::BroadcastOp>(op)) {
     Value source = sample(broadcast.getSource(), dim);
     if (source.getType() == type)

@@ -18,7 +18,7 @@ namespace tessera {
 /// The constant that all elements of a value are.
 static std::optional<APInt> getConstant(Value value) {
   while (Operation *op = value.getDefiningOp()) {
-    if (!isa<tile::SplatOp, tile::BroadcastOp, tile::ExpandDimsOp>(op))
+    if (!tile::movesOneTile(op))
       break;
     value = op->getOperand(0);
   }
@@ -38,7 +38,7 @@ static std::optional<int64_t> getEnd(Value value) {
   auto endOfBits = [](unsigned bits) -> std::optional<int64_t> {
     return bits <= kMostBits ? std::optional(int64_t(1) << bits) : std::nullopt;
   };
-  if (isa<tile::BroadcastOp, tile::ExpandDimsOp, arith::ExtSIOp>(op))
+  if (tile::movesOneTile(op) || isa<arith::ExtSIOp>(op))
     return getEnd(op->getOperand(0));
   if (auto extended = dyn_cast<arith::ExtUIOp>(op)) {
     if (auto end = getEnd(extended.getIn()))

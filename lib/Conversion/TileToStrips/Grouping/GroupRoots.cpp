@@ -39,7 +39,7 @@ RootKind classify(Operation *op) {
   if (isAtomic || tile::isEvent(op) ||
       isa<tile::ScanOp, tile::SortOp, tile::HistogramOp, tile::MapElementwiseOp>(op))
     return RootKind::InElementOrder;
-  // Halves that are scalars have no nest of their own to be computed in.
+  // Not an index map: halves that are scalars have no nest of their own.
   if (isa<tile::SplitOp>(op) && !isa<RankedTensorType>(op->getResult(0).getType()))
     return RootKind::InElementOrder;
   if (auto load = dyn_cast<tile::LoadOp>(op))

@@ -56,7 +56,8 @@ struct Group {
   SmallVector<Operation *, 0> laterLoads;
 };
 
-/// The buffer's contents if `tile` is read from one: a tile of another shape is the same there.
+/// The buffer's contents if `tile` is read from one. Not an index map: a buffer of another shape is
+/// the same memory.
 Value getStored(Value tile) {
   auto reshape = tile.getDefiningOp<tile::ReshapeOp>();
   return reshape ? reshape.getSource() : tile;
@@ -569,7 +570,8 @@ bool BlockGrouper::settleOnce() {
     SmallVector<Operation *> ops;
     walkGroup(*group, [&](Operation *op) { ops.push_back(op); });
     int64_t elements = ShapedType::getNumElements(group->shape);
-    // A value per row is computed neither lane by lane nor row by row.
+    // A value per row is computed neither lane by lane nor row by row. Not an index map: what a
+    // value costs if a strip computes it again.
     for (Operation *op : ops) {
       if (!isa<tile::ExpandDimsOp>(op) || group->inElementOrder)
         continue;

@@ -69,7 +69,7 @@ std::optional<unsigned> IndexMaps::follow(unsigned map, OpOperand &operand, OpRe
   if (!movesElements(op))
     return intern(map, {{}, number, op});
   Step last = steps[map], step{tile::getSourceMap(operand, result.getResultNumber()), number};
-  if (isa<tile::ReshapeOp>(op)) {
+  if (tile::onlyReshapes(op) && !tile::movesDimensions(op)) {
     step.result.assign(tile::getShape(result.getType()).begin(),
                        tile::getShape(result.getType()).end());
     step.source.assign(tile::getShape(operand.get().getType()).begin(),

@@ -152,7 +152,8 @@ void Materializer::lowerGroup(strips::GroupOp group) {
       Value tile = operand.get();
       if (!isTile(tile) || group.getBody().isAncestor(tile.getParentRegion()))
         continue;
-      // A tile of another shape lies there as it is. It does not record its runs.
+      // Not an index map: a buffer of another shape is the same memory. It does not record its
+      // runs.
       if (isa<tile::ReshapeOp>(op)) {
         bool isHinted = hints.contains(tile);
         auto isBetterRead = [&](OpOperand &use) {

@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/IRMapping.h"
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -285,10 +286,13 @@ void ElementNest::run() {
       .Case([&](tile::ScanOp scan) { emitScan(scan); })
       .Case([&](tile::SortOp sort) { emitSort(sort); })
       .Case([&](tile::HistogramOp histogram) { emitHistogram(histogram); })
+      // Not an index map: the root of a nest, if the halves are scalars.
       .Case([&](tile::SplitOp split) {
-        for (unsigned half : {0, 1})
-          storeResult(split->getResult(half), {},
-                      evaluate(split.getSource(), Index{{}, half, 1, 0}));
+        for (OpResult half : split->getResults()) {
+          AffineMap map = tile::getSourceMap(split->getOpOperand(0), half.getResultNumber());
+          storeResult(half, {},
+                      evaluate(split.getSource(), Index{{}, map.getSingleConstantResult(), 1, 0}));
+        }
       })
       .Case([&](tile::PrintOp print) {
         forEachIndex(std::nullopt, [&](IndexTuple index) { emitPrint(print, index); });

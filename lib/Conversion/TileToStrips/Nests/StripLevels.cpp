@@ -244,8 +244,9 @@ Lanes StripLevels::addConstant(Lanes sum, int64_t constant) {
   return sum;
 }
 
-/// The index in a tile of shape `to` of the element that `index` is in one of shape
-/// `from`, in row-major order; empty if lanes do not stay neighbours.
+/// The index in a tile of shape `to` of the element that `index` is in one of shape `from`, in
+/// row-major order; empty if lanes do not stay neighbours. The row-major order of a buffer, with
+/// the arithmetic of lanes and offsets, which tile::getReshapeMap does not have.
 IndexTuple StripLevels::relinearize(ArrayRef<Index> index, ArrayRef<int64_t> from,
                                     ArrayRef<int64_t> to) {
   int64_t stride = 0, lanes = 1;

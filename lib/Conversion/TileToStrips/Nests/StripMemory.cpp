@@ -13,6 +13,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 
 using namespace mlir;
 
@@ -429,8 +430,8 @@ Lanes StripEmitter::gather(tile::GatherOp op, ArrayRef<Index> index) {
   int64_t lanes = dim ? index[*dim].lanes : 1;
 
   // Everything but the chosen dimension, then that.
-  IndexTuple rest(index);
-  rest[axis] = Index();
+  AffineMap map = tile::getSourceMap(op->getOpOperand(0));
+  IndexTuple rest(tile::pullBack(map, index, Index()));
   int64_t stride;
   Lanes position = linearIndex(rest, buffer.getShape(), stride);
   int64_t count = chosen.isVector() || stride != 0 ? lanes : 1;

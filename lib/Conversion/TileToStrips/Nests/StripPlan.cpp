@@ -110,9 +110,9 @@ void StripPlan::countAccess(Operation *op, unsigned dim, int64_t count, StripWor
   ++work.gathers;
 }
 
-/// The lanes, of `count` that there could be, that stay in one row of all tiles that the
-/// group reshapes: those of longer strips would be computed one by one. Not where rows are
-/// so short that whatever else the group computes would suffer.
+/// The lanes, of at most `count`, that stay in one row of all tiles that the group reshapes: lanes
+/// of longer strips would be computed one by one. Rows that are too short for the group's other ops
+/// are no limit. Not an index map: a cost.
 static int64_t limitToReshapedRows(strips::GroupOp group, int64_t count) {
   int64_t limit = count;
   for (auto reshape : group.getBody().getOps<tile::ReshapeOp>())

@@ -129,13 +129,13 @@ Lanes StripValues::compute(Value value, ArrayRef<Index> index) {
   Operation *op = value.getDefiningOp();
   if (auto step = stepThrough(op, index))
     return evaluate(step->first, step->second);
+  if (tile::getMotion(op) == tile::Motion::Renumbers)
+    return computeMoved(value, index);
   return TypeSwitch<Operation *, Lanes>(op)
       .Case([&](tile::RangeOp range) { return computeRange(range, index[0]); })
       .Case([&](tile::LoadOp op) { return load(op, index); })
       .Case([&](strips::ReadOp op) { return read(op, index); })
       .Case([&](tile::GatherOp op) { return gather(op, index); })
-      .Case<tile::ReshapeOp, tile::JoinOp, tile::SplitOp, tile::CatOp>(
-          [&](Operation *) { return computeMoved(value, index); })
       .Case([&](arith::ConstantOp constant) {
         auto splat = cast<SplatElementsAttr>(constant.getValue());
         auto element = cast<TypedAttr>(splat.getSplatValue<Attribute>());
@@ -239,38 +239,37 @@ Lanes StripValues::computeMoved(Value value, ArrayRef<Index> index) {
   Operation *op = value.getDefiningOp();
   auto laneDim = getLaneDim(index);
   int64_t lanes = laneDim ? index[*laneDim].lanes : 1;
-  if (auto reshape = dyn_cast<tile::ReshapeOp>(op)) {
-    IndexTuple moved = relinearize(index, tile::getShape(value.getType()),
-                                   tile::getShape(reshape.getSource().getType()));
+  if (tile::onlyReshapes(op)) {
+    Value source = op->getOperand(0);
+    ArrayRef<int64_t> from = tile::getShape(value.getType()), to = tile::getShape(source.getType());
+    IndexTuple moved = relinearize(index, from, to);
     if (!moved.empty() || !laneDim)
-      return evaluate(reshape.getSource(), moved);
+      return evaluate(source, moved);
     int64_t length = lanes / 2;
     for (; length > 1; length /= 2) {
       IndexTuple run(index);
       run[*laneDim].lanes = length;
-      if (!relinearize(run, tile::getShape(value.getType()),
-                       tile::getShape(reshape.getSource().getType()))
-               .empty())
+      if (!relinearize(run, from, to).empty())
         break;
     }
     return computeRunByRun(value, index, length);
   }
-  // A dimension of the source has an index of the result, or one that `entry` says.
+  // A dimension of the source has an index of the result, a constant one, or else `entry`.
   unsigned number = cast<OpResult>(value).getResultNumber();
   auto evaluateSide = [&](unsigned side, Index entry) {
     AffineMap map = tile::getSourceMap(op->getOpOperand(side), number);
-    return evaluate(op->getOperand(side), tile::pullBack(map, index, entry));
+    IndexTuple source(tile::pullBack(map, index, entry));
+    for (auto [expr, of] : llvm::zip_equal(map.getResults(), source))
+      if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+        of = {{}, constant.getValue(), 1, 0};
+    return evaluate(op->getOperand(side), source);
   };
-  if (isa<tile::SplitOp>(op))
-    return evaluateSide(0, {{}, number, 1, 0});
-  // Two sources: the index along one dimension says which.
-  AffineExpr which = cast<tile::MoveOpInterface>(op).getSourceOperand();
-  int64_t border = 1;
-  if (auto quotient = dyn_cast<AffineBinaryOpExpr>(which)) {
-    which = quotient.getLHS();
-    border = cast<AffineConstantExpr>(quotient.getRHS()).getValue();
-  }
-  Index along = index[cast<AffineDimExpr>(which).getPosition()];
+  std::optional<tile::OperandChoice> choice =
+      tile::getOperandChoice(cast<tile::MoveOpInterface>(op));
+  if (!choice)
+    return evaluateSide(0, {});
+  int64_t border = choice->border;
+  Index along = index[choice->dim];
   if (along.lanes > 1 && border % along.lanes != 0)
     return computeRunByRun(value, index, std::gcd(border, along.lanes));
   if (!along.value) {

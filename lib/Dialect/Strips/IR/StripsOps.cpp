@@ -14,6 +14,7 @@ LogicalResult GroupOp::verifyRegions() {
     return emitOpError("does not end in a strips.yield (G1)");
   if (yield.getOperandTypes() != getResultTypes())
     return emitOpError("yields other types than its results' (G1)");
+  // Not an index map: the rule names ops whose results may be scalars.
   for (Value operand : yield.getOperands())
     if (!isa<RankedTensorType>(operand.getType()) &&
         !isa_and_nonnull<tile::ReduceOp, tile::SplitOp>(operand.getDefiningOp()))

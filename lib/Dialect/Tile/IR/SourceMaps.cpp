@@ -202,3 +202,47 @@ bool tile::movesDimensions(Operation *op) {
   std::optional<Motion> motion = getMotion(op);
   return motion && *motion <= Motion::Dimensions;
 }
+
+bool tile::permutesDimensions(Operation *op) {
+  if (!movesOneTile(op))
+    return false;
+  AffineMap map = getSourceMap(op->getOpOperand(0));
+  return map.isPermutation() && !map.isIdentity();
+}
+
+bool tile::onlyReshapes(Operation *op) {
+  if (!movesOneTile(op) || keepsElements(op))
+    return false;
+  ArrayRef<int64_t> from = getShape(op->getOperand(0).getType());
+  ArrayRef<int64_t> to = getShape(op->getResult(0).getType());
+  if (ShapedType::getNumElements(from) != ShapedType::getNumElements(to))
+    return false;
+  // The index along an extent of 1 is 0, whichever dimension a map takes it from.
+  ResultIndex result(op->getResult(0));
+  SmallVector<AffineExpr> index(result.index);
+  for (auto [expr, extent] : llvm::zip_equal(index, to))
+    if (extent == 1)
+      expr = result.constant(0);
+  auto normalize = [&](AffineMap map) {
+    return map.replaceDimsAndSymbols(index, {}, result.rank, 0);
+  };
+  return normalize(getSourceMap(op->getOpOperand(0))) ==
+         normalize(getReshapeMap(from, to, op->getContext()));
+}
+
+OperandRange tile::getMovedOperands(MoveOpInterface move) {
+  auto only = dyn_cast<AffineConstantExpr>(move.getSourceOperand());
+  return only ? move->getOperands().slice(only.getValue(), 1) : move->getOperands();
+}
+
+std::optional<OperandChoice> tile::getOperandChoice(MoveOpInterface move) {
+  AffineExpr which = move.getSourceOperand();
+  if (isa<AffineConstantExpr>(which))
+    return std::nullopt;
+  int64_t border = 1;
+  if (auto quotient = dyn_cast<AffineBinaryOpExpr>(which)) {
+    which = quotient.getLHS();
+    border = cast<AffineConstantExpr>(quotient.getRHS()).getValue();
+  }
+  return OperandChoice{cast<AffineDimExpr>(which).getPosition(), border};
+}

@@ -2,13 +2,14 @@
 //
 // Every shape op keeps the order of elements (docs/Dialects/RationaleTile.md).
 
-#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
+using namespace tessera;
 using namespace tessera::tile;
 
 /// The splat constant among the operands, with another type.
@@ -34,7 +35,8 @@ inferTile(std::optional<Location> loc, StringRef op, RankedTensorType source,
 }
 
 namespace {
-/// A splat under another shape is a splat.
+/// A splat under another shape is a splat: all its elements are one scalar, wherever they come
+/// from.
 template <typename Op> struct ShapeOfSplat : public OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
   LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const final {
@@ -46,6 +48,7 @@ template <typename Op> struct ShapeOfSplat : public OpRewritePattern<Op> {
   }
 };
 
+/// Two shapes say all about a broadcast.
 struct BroadcastOfBroadcast : public OpRewritePattern<BroadcastOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(BroadcastOp op, PatternRewriter &rewriter) const final {
@@ -57,7 +60,8 @@ struct BroadcastOfBroadcast : public OpRewritePattern<BroadcastOp> {
   }
 };
 
-/// Repeating comes last, where it is found by what follows.
+/// Repeating comes last, where patterns of its users find it. A broadcast keeps the number of each
+/// dimension, and so the axis.
 struct ExpandDimsOfBroadcast : public OpRewritePattern<ExpandDimsOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ExpandDimsOp op, PatternRewriter &rewriter) const final {
@@ -163,6 +167,7 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
 }
 
 namespace {
+/// Two shapes say all about a reshape.
 struct ReshapeOfReshape : public OpRewritePattern<ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &rewriter) const final {
@@ -180,9 +185,11 @@ struct TransOfTrans : public OpRewritePattern<TransOp> {
     auto inner = op.getSource().getDefiningOp<TransOp>();
     if (!inner)
       return rewriter.notifyMatchFailure(op, "the operand is no trans");
+    AffineMap both =
+        getSourceMap(inner->getOpOperand(0)).compose(getSourceMap(op->getOpOperand(0)));
     SmallVector<int32_t> order;
-    for (int32_t dim : op.getOrder())
-      order.push_back(inner.getOrder()[dim]);
+    for (unsigned dim = 0; dim < both.getNumDims(); ++dim)
+      order.push_back(*getSourceDim(both, dim));
     rewriter.replaceOpWithNewOp<TransOp>(op, op.getType(), inner.getSource(), order);
     return success();
   }
@@ -221,7 +228,7 @@ LogicalResult TransOp::inferReturnTypes(MLIRContext *, std::optional<Location> l
 }
 
 OpFoldResult TransOp::fold(FoldAdaptor adaptor) {
-  if (llvm::equal(getOrder(), llvm::seq<int32_t>(0, getOrder().size())))
+  if (getSourceMap(/*operand=*/0, /*result=*/0).isIdentity())
     return getSource();
   return foldSplatTo(adaptor.getSource(), getType());
 }

@@ -13,6 +13,7 @@
 
 #include "tessera/Dialect/Tile/IR/AccessName.h"
 #include "tessera/Dialect/Tile/IR/Reductions.h"
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
@@ -61,17 +62,17 @@ bool collectSources(Value value, SmallVectorImpl<Value> &sources) {
   }
   Operation *op = value.getDefiningOp();
   unsigned number = cast<OpResult>(value).getResultNumber();
-  if (movesOneTile(op) || isa<AddPtrOp, BitcastOp, SplitOp, GatherOp>(op)) {
+  if (auto move = dyn_cast<MoveOpInterface>(op)) {
+    llvm::append_range(sources, getMovedOperands(move));
+    return true;
+  }
+  if (isa<AddPtrOp, BitcastOp>(op)) {
     sources.push_back(op->getOperand(0));
     return true;
   }
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case([&](arith::SelectOp select) {
         sources.append({select.getTrueValue(), select.getFalseValue()});
-        return true;
-      })
-      .Case<JoinOp, CatOp>([&](Operation *both) {
-        sources.append({both->getOperand(0), both->getOperand(1)});
         return true;
       })
       .Case([&](scf::ForOp loop) {

@@ -90,6 +90,7 @@ struct ElementwiseOfBroadcasts : public RewritePattern {
   LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const final {
     if (!isElementwise(op))
       return rewriter.notifyMatchFailure(op, "not elementwise");
+    // Not an index map: broadcasts between the same shapes repeat alike.
     RankedTensorType small;
     for (Value operand : op->getOperands()) {
       if (auto broadcast = operand.getDefiningOp<BroadcastOp>()) {
@@ -111,6 +112,7 @@ struct ElementwiseOfBroadcasts : public RewritePattern {
         operands.push_back(operand);
         continue;
       }
+      // Not an index map: the operand that the op above repeats.
       RankedTensorType smaller = small.clone(type.getElementType());
       if (auto broadcast = operand.getDefiningOp<BroadcastOp>())
         operands.push_back(broadcast.getSource());

@@ -42,6 +42,26 @@ mlir::AffineMap getReshapeMap(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64
 /// True if the op moves whole dimensions or none at all, and so all elements of one tile.
 bool movesDimensions(mlir::Operation *op);
 
+/// True if the op permutes the dimensions of its only operand, at least two of them.
+bool permutesDimensions(mlir::Operation *op);
+
+/// True if the op only gives its operand another shape: elements keep their row-major order. A
+/// reshape does, an expand_dims, and a trans that moves extents of 1 alone.
+bool onlyReshapes(mlir::Operation *op);
+
+/// The operands that elements of an op's results come from: one, or the two that join and cat have.
+mlir::OperandRange getMovedOperands(MoveOpInterface move);
+
+/// The choice between two operands by the index in the result: the first one has the indices below
+/// `border` along `dim`, the other one has the others.
+struct OperandChoice {
+  unsigned dim;
+  int64_t border;
+};
+
+/// None if all elements come from one operand.
+std::optional<OperandChoice> getOperandChoice(MoveOpInterface move);
+
 /// The dimensions of the operand: for each, what `ofResult` has for the dimension of the result
 /// with the same index, and `none` if there is no such dimension.
 template <typename T>

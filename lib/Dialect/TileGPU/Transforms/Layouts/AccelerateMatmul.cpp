@@ -12,6 +12,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Analysis/Order/MemoryOrder.h"
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "tessera/Dialect/TileGPU/IR/FloatParts.h"
 #include "tessera/Layout/MatrixDescriptor.h"
 #include "tessera/Support/EmitRemark.h"
@@ -265,10 +266,10 @@ private:
 
 /// The source of a transposed tile; the tile itself if it is not a transpose.
 static Value skipTransposes(Value tile) {
-  if (auto trans = tile.getDefiningOp<tile::TransOp>())
-    if (tile::getShape(tile.getType()).size() == 2 && trans.getOrder()[0] == 1)
-      return trans.getSource();
-  return tile;
+  Operation *op = tile.getDefiningOp();
+  bool isTransposed =
+      op && tile::getShape(tile.getType()).size() == 2 && tile::permutesDimensions(op);
+  return isTransposed ? op->getOperand(0) : tile;
 }
 
 /// A tile transposed, or what it is the transpose of.
@@ -494,7 +495,7 @@ static void sinkLoad(Value tile, Operation *user) {
   for (Operation *op = tile.getDefiningOp(); op && op->hasOneUse();
        op = op->getOperand(0).getDefiningOp()) {
     moved.push_back(op);
-    if (isa<tile::TransOp>(op))
+    if (tile::permutesDimensions(op))
       continue;
     if (!isa<tile::LoadOp>(op) || op->getBlock() != user->getBlock())
       return;
@@ -631,8 +632,8 @@ void TileGPUAccelerateMatmulPass::accelerate(tile::FuncOp function, const Machin
                                   << ", not wgmma: " << named("reason", noWgmma);
   }
   // Erase unused transposes: planners of copies look at the users of a tile.
-  function.walk([](tile::TransOp trans) {
-    if (trans->use_empty())
-      trans.erase();
+  function.walk([](Operation *op) {
+    if (op->use_empty() && tile::permutesDimensions(op))
+      op->erase();
   });
 }

@@ -7,6 +7,7 @@
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -45,7 +46,7 @@ void TileGPUCoalescePass::coalesce(tile::FuncOp function, unsigned warpBits, uns
   llvm::SmallDenseSet<unsigned> contiguous;
   bool transposed = false;
   function.walk([&](Operation *op) {
-    transposed |= isa<tile::TransOp>(op);
+    transposed |= tile::permutesDimensions(op);
     Value pointers = getAccessedPointers(op);
     if (!pointers)
       return;

@@ -4,6 +4,7 @@
 
 #include "LayoutRules.h"
 
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
 #include "tessera/Layout/BlockExchange.h"
 #include "tessera/Layout/LayoutConstructors.h"
@@ -130,11 +131,15 @@ static LayoutAttr take(FailureOr<Attribute> inferred) {
   return succeeded(inferred) ? cast<LayoutAttr>(*inferred) : LayoutAttr();
 }
 
-static SmallVector<unsigned> inverse(ArrayRef<int32_t> order) {
-  SmallVector<unsigned> result(order.size());
-  for (auto [to, from] : llvm::enumerate(order))
-    result[from] = to;
-  return result;
+/// The layout of an operand whose elements are where the result has them, for an op that moves
+/// whole dimensions.
+static LinearLayout pullBack(const LinearLayout &layout, OpOperand &operand) {
+  AffineMap map = tile::getSourceMap(operand);
+  LinearLayout result(tile::getShape(operand.get().getType()));
+  for (HwDim dim : kAllHwDims)
+    for (uint64_t column : layout.columns(dim))
+      result.columns(dim).push_back(result.element(map.compose(layout.coordinates(column))));
+  return result.canonical();
 }
 
 namespace {
@@ -181,11 +186,16 @@ template <typename Op> struct SignatureModel : Model<SignatureModel<Op>, Op> {
 
 //===----------------------------------------------------------------------===//
 // Ops that move elements
+//
+// The layout of a result is that of its type, which the op's verifier takes from the same functions
+// (TileEncodingInterface). They know how places move, not elements. The lowering finds registers by
+// source maps, and refuses a layout that disagrees with them (MovePattern).
 //===----------------------------------------------------------------------===//
 
 struct BroadcastModel : Model<BroadcastModel, tile::BroadcastOp> {
-  LayoutAttr getOperandLayout(Operation *op, Rules, unsigned operand, LayoutAttr label) const {
-    return take(label.inferBroadcastSource(tile::getShape(op->getOperand(operand).getType())));
+  LayoutAttr getOperandLayout(Operation *op, Rules rules, unsigned operand,
+                              LayoutAttr label) const {
+    return rules.make(pullBack(label.getLayout(), op->getOpOperand(operand)));
   }
   LayoutAttr fromOperand(Operation *op, Rules rules, unsigned, LayoutAttr layout) const {
     return rules.make(extend(layout.getLayout(), tile::getShape(op->getResult(0).getType())));
@@ -196,8 +206,8 @@ struct ExpandDimsModel : ModelOfSource<ExpandDimsModel, tile::ExpandDimsOp> {
   LayoutAttr getResultLayout(Operation *op, Rules, unsigned, LayoutAttr label) const {
     return take(label.inferExpandDims(cast<tile::ExpandDimsOp>(op).getAxis()));
   }
-  LayoutAttr fromResult(Operation *op, Rules, unsigned, LayoutAttr layout) const {
-    return take(layout.inferReduce(cast<tile::ExpandDimsOp>(op).getAxis()));
+  LayoutAttr fromResult(Operation *op, Rules rules, unsigned, LayoutAttr layout) const {
+    return rules.make(pullBack(layout.getLayout(), op->getOpOperand(0)));
   }
 };
 
@@ -206,7 +216,7 @@ struct TransModel : ModelOfSource<TransModel, tile::TransOp> {
     return take(label.inferTrans(cast<tile::TransOp>(op).getOrder()));
   }
   LayoutAttr fromResult(Operation *op, Rules rules, unsigned, LayoutAttr layout) const {
-    return rules.make(layout.getLayout().transpose(inverse(cast<tile::TransOp>(op).getOrder())));
+    return rules.make(pullBack(layout.getLayout(), op->getOpOperand(0)));
   }
 };
 

@@ -45,6 +45,7 @@ static bool isIndexArithmetic(Value tile, llvm::DenseMap<Operation *, bool> &kno
     return false;
   if (op->hasTrait<OpTrait::ConstantLike>() || isa<tile::RangeOp, tile::SplatOp>(op))
     return true;
+  // Not an index map: these rename registers of the same thread.
   if (!op->hasTrait<OpTrait::Elementwise>() &&
       !isa<tile::ExpandDimsOp, tile::BroadcastOp, tile::HintOp>(op))
     return false;

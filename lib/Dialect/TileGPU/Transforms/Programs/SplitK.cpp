@@ -29,6 +29,7 @@
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
 #include "LoopDots.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -121,21 +122,20 @@ bool LoopSplitter::planBounds() {
   return true;
 }
 
-/// Each place is that of an element in the op's result; becomes that which it has in its operand.
-static void followTrans(tile::TransOp op, SmallVectorImpl<int32_t> &places) {
-  ArrayRef<int64_t> shape = cast<RankedTensorType>(op.getSource().getType()).getShape();
-  ArrayRef<int64_t> turned = cast<RankedTensorType>(op.getType()).getShape();
-  SmallVector<int64_t> strides(shape.size(), 1);
-  for (unsigned dim = shape.size(); dim-- > 1;)
-    strides[dim - 1] = strides[dim] * shape[dim];
+/// Moves row-major places of elements of an op's result to those of its operand. The op permutes
+/// dimensions.
+static void followPermutation(Operation *op, SmallVectorImpl<int32_t> &places) {
+  ArrayRef<int64_t> from = tile::getShape(op->getOperand(0).getType());
+  ArrayRef<int64_t> to = tile::getShape(op->getResult(0).getType());
+  SmallVector<int64_t> strides = computeSuffixProduct(from);
   AffineMap map = tile::getSourceMap(op->getOpOperand(0));
-  SmallVector<int64_t> stridesOfResult(turned.size());
-  for (unsigned dim = 0; dim < turned.size(); ++dim)
+  SmallVector<int64_t> stridesOfResult(to.size());
+  for (unsigned dim = 0; dim < to.size(); ++dim)
     stridesOfResult[dim] = strides[*tile::getSourceDim(map, dim)];
   for (int32_t &place : places) {
     int64_t rest = place, source = 0;
-    for (unsigned dim = turned.size(); dim-- > 0; rest /= turned[dim])
-      source += rest % turned[dim] * stridesOfResult[dim];
+    for (unsigned dim = to.size(); dim-- > 0; rest /= to[dim])
+      source += rest % to[dim] * stridesOfResult[dim];
     place = static_cast<int32_t>(source);
   }
 }
@@ -153,15 +153,14 @@ bool LoopSplitter::isAccumulator(BlockArgument argument, Value next) {
     if (isa<tile::DotOp, MmaDotOp, WarpgroupDotOp>(op)) {
       hasDot = true;
       value = op->getOperand(2);
-    } else if (auto trans = dyn_cast<tile::TransOp>(op)) {
+    } else if (tile::onlyReshapes(op)) {
+      value = op->getOperand(0);
+    } else if (tile::permutesDimensions(op)) {
       if (from.empty()) {
-        from.resize(cast<RankedTensorType>(trans.getType()).getNumElements());
+        from.resize(cast<RankedTensorType>(value.getType()).getNumElements());
         std::iota(from.begin(), from.end(), 0);
       }
-      followTrans(trans, from);
-      value = trans.getSource();
-    } else if (isa<tile::ReshapeOp, tile::ExpandDimsOp>(op)) {
-      // Row by row, elements keep their places.
+      followPermutation(op, from);
       value = op->getOperand(0);
     } else {
       return false;

@@ -19,6 +19,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "tessera/Analysis/Order/MemoryOrder.h"
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -31,10 +32,10 @@ namespace tessera::tilegpu {
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
-/// True if an op gives the same elements in the order that its operands have them.
+/// True if an op gives the same elements in the row-major order that its operands have.
 static bool keepsOrder(Operation *op) {
   return op->getNumResults() == 1 && op->getNumRegions() == 0 &&
-         (isa<tile::ExpandDimsOp, tile::RangeOp, tile::SplatOp, tile::AddPtrOp>(op) ||
+         (tile::onlyReshapes(op) || isa<tile::RangeOp, tile::SplatOp, tile::AddPtrOp>(op) ||
           op->hasTrait<OpTrait::Elementwise>() || op->hasTrait<OpTrait::ConstantLike>());
 }
 

@@ -35,6 +35,7 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "tessera/Analysis/SharedMemory/SharedMemoryAllocation.h"
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "tessera/Dialect/TileGPU/IR/CopyHints.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
 #include "tessera/Layout/MatrixDescriptor.h"
@@ -225,8 +226,7 @@ static bool exchangesMore(Operation *op) {
       isa<tile::StoreOp, tile::RangeOp, WarpgroupDotOp, LocalAllocOp>(op))
     return false;
   // Repeating elements exchanges none; another order may.
-  std::optional<tile::Motion> motion = tile::getMotion(op);
-  if (motion && *motion <= tile::Motion::Dimensions && !isa<tile::TransOp, ConvertLayoutOp>(op))
+  if (tile::movesDimensions(op) && !tile::permutesDimensions(op) && !isa<ConvertLayoutOp>(op))
     return false;
   auto isLarge = [](Type type) {
     auto tile = dyn_cast<RankedTensorType>(type);
