@@ -78,9 +78,9 @@ def test_who_may_not_come_early_is_told():
     signature = "*fp16:16, *fp16:16, *fp16:16, *fp32:16, i32:16, 64, 64, "
     for early in "False", "True":
         text = remarks_of(feeds, signature + early + ", False", num_warps=4, num_stages=3)
-        assert "what it loads may have been stored by the same program" in text
+        assert "the same program may have stored the tiles that it loads" in text
     text = remarks_of(feeds, signature + "False, True", num_warps=4, num_stages=3)
-    assert "what comes before it orders memory" in text
+    assert "an op before it orders memory" in text
 
 
 @tessera.jit

@@ -308,7 +308,7 @@ def over_rows(a_ptr, b_ptr, c_ptr, K, BM: tl.constexpr, BN: tl.constexpr):
 @pytest.mark.parametrize(
     "kernel, why",
     (
-        (in_place, "a block may load or store what another one stores"),
+        (in_place, "a block may load or store elements that another one stores"),
         (counts, "something in it may be done once only"),
         (over_rows, "would have to know what others compute|is needed whole"),
     ),

@@ -62,7 +62,7 @@ tile.func @dot() {
 // -----
 
 tile.func @scalar(%x: f32) {
-  // expected-error @below {{yields a scalar that is no result of a reduction or a split (G3)}}
+  // expected-error @below {{yields a scalar that is not a result of a reduction or a split (G3)}}
   %y = strips.group [64] -> f32 {
     strips.yield %x : f32
   }

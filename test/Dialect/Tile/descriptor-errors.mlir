@@ -228,7 +228,7 @@ tile.func private @reduce_exchange(%d: !tile.descriptor<tensor<64x32xi32>>, %n: 
 
 // (E1) of descriptor_extent and descriptor_stride.
 tile.func private @extent_dim(%d: !tile.descriptor<tensor<64x32xf16>>) {
-  // expected-error@+1 {{'tile.descriptor_extent' op asks for dimension 2 of a descriptor of rank 2}}
+  // expected-error@+1 {{'tile.descriptor_extent' op reads dimension 2 of a descriptor of rank 2}}
   %0 = tile.descriptor_extent %d, 2 : !tile.descriptor<tensor<64x32xf16>>
   tile.return
 }
@@ -236,7 +236,7 @@ tile.func private @extent_dim(%d: !tile.descriptor<tensor<64x32xf16>>) {
 // -----
 
 tile.func private @stride_dim(%d: !tile.descriptor<tensor<64x32xf16>>) {
-  // expected-error@+1 {{'tile.descriptor_stride' op asks for dimension -1 of a descriptor of rank 2}}
+  // expected-error@+1 {{'tile.descriptor_stride' op reads dimension -1 of a descriptor of rank 2}}
   %0 = tile.descriptor_stride %d, -1 : !tile.descriptor<tensor<64x32xf16>>
   tile.return
 }

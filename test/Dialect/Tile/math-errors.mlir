@@ -38,7 +38,7 @@ tile.func private @extern_operands() {
 
 // (E2): of what a digest is.
 tile.func private @extern_digest(%x: f32) {
-  // expected-error@+1 {{'tile.extern_elementwise' op has a digest, and no library that it is of}}
+  // expected-error@+1 {{'tile.extern_elementwise' op has a digest, but no library}}
   %0 = tile.extern_elementwise "f" %x {digest = "0123", pure} : (f32) -> f32
   tile.return
 }

@@ -56,7 +56,7 @@ tile.func private @return_types() -> i32 {
 
 // (C1) of call: the callee is a function.
 tile.func @no_callee() {
-  // expected-error@+1 {{'tile.call' op calls @missing, which is no tile.func}}
+  // expected-error@+1 {{'tile.call' op calls @missing, which is not a tile.func}}
   tile.call @missing() : () -> ()
   tile.return
 }

@@ -1,7 +1,7 @@
 // RUN: tessera-opt --split-input-file --verify-diagnostics %s
 
 #shared = #tilegpu.layout<8, offset = [1, 2, 4]>
-// expected-error@+1 {{a ring has a slot}}
+// expected-error@+1 {{a ring has at least one slot}}
 tile.func private @empty(%b: !tilegpu.memdesc<8xf32, #shared, slots = 0>)
 
 // -----
@@ -30,7 +30,7 @@ tile.func private @whole() {
 #shared = #tilegpu.layout<8, offset = [1, 2, 4]>
 #lanes = #tilegpu.layout<8, lane = [1, 2, 4, 0, 0]>
 tile.func private @filled(%x: tensor<8xf32, #lanes>) {
-  // expected-error@+1 {{fills a ring, of which tilegpu.memdesc_index names one slot}}
+  // expected-error@+1 {{fills a whole ring; tilegpu.memdesc_index selects one slot}}
   %b = tilegpu.local_alloc %x : (tensor<8xf32, #lanes>) -> !tilegpu.memdesc<8xf32, #shared, slots = 2>
   tile.return
 }

@@ -4,7 +4,7 @@
 
 #shared = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
-  // expected-error @below {{has loops that a producer cannot go through: its bounds or conditions depend on values that are no integers}}
+  // expected-error @below {{has loops that a producer cannot run: its bounds or conditions depend on values that are no integers}}
   tile.func @floats(%arg0: !tile.ptr<i64>, %arg1: !tile.ptr<f32>, %arg2: !tile.ptr<f32>, %arg3: i32) attributes {tilegpu.kernel_schedule = #tilegpu.kernel_schedule<producer_warps = 1>} {
     %cst = arith.constant dense<64> : tensor<64xi64, #tilegpu.unassigned>
     %cst_0 = arith.constant dense<0> : tensor<64xi64, #tilegpu.unassigned>

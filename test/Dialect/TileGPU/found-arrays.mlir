@@ -7,7 +7,7 @@
 // What is stored may be what is copied, for nobody knows where it ends: the producer hears of each
 // tile, when it is there.
 
-// REMARKS: remark: loop is not specialised: it may store what it loads, or orders memory
+// REMARKS: remark: loop is not specialised: it may store to the tiles that it loads, or orders memory
 // REMARKS: remark: loop copies without a producer warp: the kernel loads addresses of its arrays, and its bounds or conditions depend on values that are no integers
 // REMARKS-NOT: loop copies
 

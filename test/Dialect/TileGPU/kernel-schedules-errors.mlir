@@ -7,7 +7,7 @@
 !buffer = !tilegpu.memdesc<64x64xf16, #a>
 !sum = tensor<64x64xf32, #u>
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
-// expected-error @below {{cannot be persistent: its programs look at each other, or say which one they are}}
+// expected-error @below {{cannot be persistent: its programs communicate, or read which block they are in}}
 tile.func @says_its_number(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o: !tile.ptr<f32>) attributes {tilegpu.kernel_schedule = #tilegpu.kernel_schedule<producer_warps = 4, persistent, group = 8>} {
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32

@@ -25,7 +25,7 @@ tile.func @barrier() {
 #one = #tilegpu.layout<1>
 tile.func @expect() {
   %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #one>
-  // expected-error@+1 {{'tilegpu.mbarrier_expect' op is not in what one thread runs}}
+  // expected-error@+1 {{'tilegpu.mbarrier_expect' op is not in code that one thread runs}}
   tilegpu.mbarrier_expect %b, 1024 : !tilegpu.memdesc<1xi64, #one>
   tile.return
 }
@@ -50,7 +50,7 @@ tile.func @arrival() {
   %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #one>
   tilegpu.warp_specialize default {
   } partition warps(1) {
-    // expected-error@+1 {{comes to all blocks' barriers, which one thread does not}}
+    // expected-error@+1 {{arrives at barriers of all blocks, which one thread cannot}}
     tilegpu.mbarrier_arrive %b {in_cluster} : !tilegpu.memdesc<1xi64, #one>
   }
   tile.return

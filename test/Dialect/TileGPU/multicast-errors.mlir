@@ -73,7 +73,7 @@ tile.func @other_tiles(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i3
     %q = tile.addptr %at, %i : !tile.ptr<f16>, i32
     %qs = tile.splat %q : !tile.ptr<f16> -> !ptrs
     %ps = tile.addptr %qs, %index : !ptrs, tensor<64x64xi32, #u>
-    // expected-error @below {{is copied for all blocks, and is not the same in all of them}}
+    // expected-error @below {{is multicast, but its tile differs between blocks}}
     %x = tile.load %ps {tilegpu.node = #tilegpu.node<copy, channel = 0, warps = producer, multicast>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %b, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>
@@ -112,7 +112,7 @@ tile.func @uneven(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o
   %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
   %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
   %index = arith.addi %ofrow2, %col2 : tensor<64x64xi32, #u>
-  // expected-error @below {{is filled for by other blocks, and not done equally often in all of them}}
+  // expected-error @below {{has multicast copies, but blocks have different numbers of iterations}}
   %sum = scf.for %i = %c0 to %end step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %q = tile.addptr %at, %i : !tile.ptr<f16>, i32
     %qs = tile.splat %q : !tile.ptr<f16> -> !ptrs
@@ -159,7 +159,7 @@ tile.func @boxes(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o:
     %q = tile.addptr %at, %i : !tile.ptr<f16>, i32
     %qs = tile.splat %q : !tile.ptr<f16> -> !ptrs
     %ps = tile.addptr %qs, %index : !ptrs, tensor<64x64xi32, #u>
-    // expected-error @below {{is copied by 16 blocks, and is not in as many boxes for each}}
+    // expected-error @below {{is copied by 16 blocks, but its tile is not as many boxes}}
     %x = tile.load %ps {tilegpu.node = #tilegpu.node<copy, channel = 0, warps = producer, multicast>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %b, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>

@@ -161,7 +161,7 @@ tile.func @rows(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr
   %ownplaces = tile.addptr %owns, %at : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
   %tile = tile.load %ownplaces {tilegpu.node = #tilegpu.node<copy, channel = 1, warps = producer>} : tensor<64x64x!tile.ptr<f16>, #u>
   %rows = tilegpu.local_alloc %tile : (tensor<64x64xf16, #u>) -> !buffer
-  // expected-error @below {{fills channel 1, as a load before it does: each has one of its own}}
+  // expected-error @below {{fills channel 1, which a load before it fills; each needs its own}}
   %more = tile.load %ownplaces {tilegpu.node = #tilegpu.node<copy, channel = 1, warps = producer>} : tensor<64x64x!tile.ptr<f16>, #u>
   %others = tilegpu.local_alloc %more : (tensor<64x64xf16, #u>) -> !buffer
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (!sum) : i32 {
@@ -207,7 +207,7 @@ tile.func @rows(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr
   %own = tile.addptr %q, %first : !tile.ptr<f16>, i32
   %owns = tile.splat %own : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
   %ownplaces = tile.addptr %owns, %at : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
-  // expected-error @below {{fills channel 0, which is a loop's, too}}
+  // expected-error @below {{fills channel 0, which a loop fills, too}}
   %tile = tile.load %ownplaces {tilegpu.node = #tilegpu.node<copy, channel = 0, warps = producer>} : tensor<64x64x!tile.ptr<f16>, #u>
   %rows = tilegpu.local_alloc %tile : (tensor<64x64xf16, #u>) -> !buffer
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (!sum) : i32 {
@@ -252,7 +252,7 @@ tile.func @rows(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr
   %own = tile.addptr %q, %first : !tile.ptr<f16>, i32
   %owns = tile.splat %own : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
   %ownplaces = tile.addptr %owns, %at : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
-  // expected-error @below {{is copied once a program, by the producer, and its node says more}}
+  // expected-error @below {{is copied by the producer once in each program: its node can have a channel only}}
   %tile = tile.load %ownplaces {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 1, warps = producer>} : tensor<64x64x!tile.ptr<f16>, #u>
   %rows = tilegpu.local_alloc %tile : (tensor<64x64xf16, #u>) -> !buffer
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (!sum) : i32 {
@@ -297,7 +297,7 @@ tile.func @rows(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr
   %own = tile.addptr %q, %first : !tile.ptr<f16>, i32
   %owns = tile.splat %own : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
   %ownplaces = tile.addptr %owns, %at : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
-  // expected-error @below {{is copied once a program, by the producer, and its node says more}}
+  // expected-error @below {{is copied by the producer once in each program: its node can have a channel only}}
   %tile = tile.load %ownplaces {tilegpu.node = #tilegpu.node<copy, channel = 1>} : tensor<64x64x!tile.ptr<f16>, #u>
   %rows = tilegpu.local_alloc %tile : (tensor<64x64xf16, #u>) -> !buffer
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (!sum) : i32 {
@@ -342,7 +342,7 @@ tile.func @rows(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr
   %own = tile.addptr %q, %first : !tile.ptr<f16>, i32
   %owns = tile.splat %own : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
   %ownplaces = tile.addptr %owns, %at : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
-  // expected-error @below {{cannot be copied once a program: threads compute with its tile}}
+  // expected-error @below {{cannot be copied once in each program: threads use its tile}}
   %tile = tile.load %ownplaces {tilegpu.node = #tilegpu.node<copy, channel = 1, warps = producer>} : tensor<64x64x!tile.ptr<f16>, #u>
   %twice = arith.addf %tile, %tile : tensor<64x64xf16, #u>
   %rows = tilegpu.local_alloc %twice : (tensor<64x64xf16, #u>) -> !buffer
@@ -393,7 +393,7 @@ tile.func @rows(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr
   %own = tile.addptr %q, %first : !tile.ptr<f16>, i32
   %owns = tile.splat %own : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
   %ownplaces = tile.addptr %owns, %at : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
-  // expected-error @below {{copies by TMA what the same program may have stored}}
+  // expected-error @below {{copies by TMA a tile that the same program may have stored}}
   %tile = tile.load %ownplaces {tilegpu.node = #tilegpu.node<copy, channel = 1, warps = producer>} : tensor<64x64x!tile.ptr<f16>, #u>
   %rows = tilegpu.local_alloc %tile : (tensor<64x64xf16, #u>) -> !buffer
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (!sum) : i32 {
@@ -462,7 +462,7 @@ tile.func @rows(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr
 // Nothing that a producer copies for.
 
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
-// expected-error @below {{has channels, and no loop that producer warps copy for}}
+// expected-error @below {{has channels, but no loop that producer warps copy for}}
 tile.func @alone() attributes {tilegpu.kernel_schedule = #tilegpu.kernel_schedule<producer_warps = 1, channels = [<1, slots = 1, copy = tma>]>} {
   tile.return
 }

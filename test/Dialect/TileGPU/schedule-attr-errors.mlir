@@ -10,7 +10,7 @@ module attributes {test.a = #tilegpu.channel<0, slots = 2, copy = tmb>} {}
 
 // -----
 
-// expected-error @below {{nothing is called 'depth' here}}
+// expected-error @below {{no entry is called 'depth' here}}
 module attributes {test.a = #tilegpu.channel<0, depth = 2>} {}
 
 // -----
@@ -25,7 +25,7 @@ module attributes {test.a = #tilegpu.schedule<channels = [<1, slots = 2, copy = 
 
 // -----
 
-// expected-error @below {{a copy has a channel}}
+// expected-error @below {{a copy needs a channel}}
 module attributes {test.a = #tilegpu.node<copy, stage = -1>} {}
 
 // -----
@@ -35,22 +35,22 @@ module attributes {test.a = #tilegpu.node<mma, channel = 0>} {}
 
 // -----
 
-// expected-error @below {{only a copy has a tile, which is a buffer's type}}
+// expected-error @below {{only a copy has a tile, whose type is a buffer's}}
 module attributes {test.a = #tilegpu.node<copy, channel = 0, tile = i32>} {}
 
 // -----
 
-// expected-error @below {{the producer runs copies alone}}
+// expected-error @below {{the producer runs copies only}}
 module attributes {test.a = #tilegpu.node<mma, warps = producer>} {}
 
 // -----
 
-// expected-error @below {{an MMA with a wait is in flight for one more iteration at most, and nothing else is}}
+// expected-error @below {{only an MMA with a wait is in flight past its iteration, and at most one iteration longer}}
 module attributes {test.a = #tilegpu.node<mma, in_flight = 1>} {}
 
 // -----
 
-// expected-error @below {{an MMA with a wait is in flight for one more iteration at most, and nothing else is}}
+// expected-error @below {{only an MMA with a wait is in flight past its iteration, and at most one iteration longer}}
 module attributes {test.a = #tilegpu.node<mma, wait = 1, in_flight = 2>} {}
 
 // -----
@@ -60,12 +60,12 @@ module attributes {test.a = #tilegpu.node<vector, wait = 1>} {}
 
 // -----
 
-// expected-error @below {{orders are counted from 0}}
+// expected-error @below {{an order is at least 0}}
 module attributes {test.a = #tilegpu.node<vector, order = -1>} {}
 
 // -----
 
-// expected-error @below {{without producer warps nothing is persistent, and no warps exchange registers}}
+// expected-error @below {{only a kernel with producer warps is persistent, or exchanges registers between warps}}
 module attributes {test.a = #tilegpu.kernel_schedule<persistent>} {}
 
 // -----
@@ -75,52 +75,52 @@ module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 4, registe
 
 // -----
 
-// expected-error @below {{an SM has room for one program at least}}
+// expected-error @below {{an SM runs at least one program}}
 module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, occupancy = 0>} {}
 
 // -----
 
-// expected-error @below {{a producer's copies alone are multicast}}
+// expected-error @below {{only copies of a producer are multicast}}
 module attributes {test.a = #tilegpu.node<copy, stage = -1, channel = 0, multicast>} {}
 
 // -----
 
-// expected-error @below {{only an MMA of stage 0 that nobody waits for elsewhere has slices}}
+// expected-error @below {{only an MMA of stage 0 without a wait has slices}}
 module attributes {test.a = #tilegpu.node<vector, slices = 2>} {}
 
 // -----
 
-// expected-error @below {{only an MMA of stage 0 that nobody waits for elsewhere has slices}}
+// expected-error @below {{only an MMA of stage 0 without a wait has slices}}
 module attributes {test.a = #tilegpu.node<mma, wait = 1, slices = 2>} {}
 
 // -----
 
-// expected-error @below {{only an MMA of stage 0 that nobody waits for elsewhere has slices}}
+// expected-error @below {{only an MMA of stage 0 without a wait has slices}}
 module attributes {test.a = #tilegpu.node<mma, stage = 1, slices = 2>} {}
 
 // -----
 
-// expected-error @below {{there are 3 slices, which is no power of two}}
+// expected-error @below {{there are 3 slices, which is not a power of two}}
 module attributes {test.a = #tilegpu.node<mma, slices = 3>} {}
 
 // -----
 
-// expected-error @below {{of an MMA with slices one comes ahead at most, and of nothing else}}
+// expected-error @below {{only an MMA with slices has a slice ahead, and at most one}}
 module attributes {test.a = #tilegpu.node<mma, ahead = 1>} {}
 
 // -----
 
-// expected-error @below {{of an MMA with slices one comes ahead at most, and of nothing else}}
+// expected-error @below {{only an MMA with slices has a slice ahead, and at most one}}
 module attributes {test.a = #tilegpu.node<mma, slices = 4, ahead = 2>} {}
 
 // -----
 
-// expected-error @below {{programs of a kernel that is not persistent come in the grid's order}}
+// expected-error @below {{a kernel that is not persistent has the grid's order of programs}}
 module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, order = reversed>} {}
 
 // -----
 
-// expected-error @below {{programs of a kernel that is not persistent come in the grid's order}}
+// expected-error @below {{a kernel that is not persistent has the grid's order of programs}}
 module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, group = 8>} {}
 
 // -----
@@ -135,7 +135,7 @@ module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, persist
 
 // -----
 
-// expected-error @below {{a balanced order of programs has groups of its own}}
+// expected-error @below {{a balanced order of programs has no given group}}
 module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, persistent, order = balanced, group = 8>} {}
 
 // -----
@@ -145,12 +145,12 @@ module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, persist
 
 // -----
 
-// expected-error @below {{the channels of a kernel are filled by producer warps, by TMA}}
+// expected-error @below {{only producer warps fill the channels of a kernel, by TMA}}
 module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 0, channels = [<1, slots = 1, copy = tma>]>} {}
 
 // -----
 
-// expected-error @below {{the channels of a kernel are filled by producer warps, by TMA}}
+// expected-error @below {{only producer warps fill the channels of a kernel, by TMA}}
 module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, channels = [<1, slots = 1, copy = cp_async>]>} {}
 
 // -----

@@ -117,7 +117,7 @@ tile.func private @wide(%b: !tilegpu.memdesc<4xi64, #words>, %n: i128) {
 
 #words = #tilegpu.layout<4, offset = [1, 2]>
 tile.func private @which(%b: !tilegpu.memdesc<4xi64, #words>) {
-  // expected-error@+1 {{'tilegpu.local_load_scalar' op says of a tensor map, and of nothing else, what it was made as (map)}}
+  // expected-error@+1 {{'tilegpu.local_load_scalar' op has `map` for another type than a tensor map, or a tensor map without it}}
   %m = tilegpu.local_load_scalar %b[0] : !tilegpu.memdesc<4xi64, #words> -> !tilegpu.tensor_map
   tile.return
 }
@@ -130,7 +130,7 @@ tile.func @partition(%n: i32) {
   %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<4xi64, #words>
   tilegpu.warp_specialize default {
   } partition warps(1) {
-    // expected-error@+1 {{'tilegpu.local_store_scalar' op is in what one thread runs}}
+    // expected-error@+1 {{'tilegpu.local_store_scalar' op is in code that one thread runs}}
     tilegpu.local_store_scalar %n, %b[0] : i32, !tilegpu.memdesc<4xi64, #words>
   }
   tile.return

@@ -28,7 +28,7 @@ tile.func private @too_many(%ps: tensor<16x32x!tile.ptr<f16>, #any>, %zs: tensor
     %a = tilegpu.local_load %ax : !tilegpu.memdesc<16x32xf16, #rows> -> tensor<16x32xf16, #left>
     %by = tilegpu.memdesc_index %y[%slot] : !tilegpu.memdesc<32x8xf16, #columns, slots = 2>
     %b = tilegpu.local_load %by : !tilegpu.memdesc<32x8xf16, #columns> -> tensor<32x8xf16, #right>
-    // expected-error @below {{cannot be done in slices: of its K of 32 a slice has 16 at least, and there are 4}}
+    // expected-error @below {{cannot be sliced: of its K of 32 a slice has 16 at least, and there are 4}}
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, slices = 4>} : tensor<16x32xf16, #left>, tensor<32x8xf16, #right> -> tensor<16x8xf32, #acc>
     scf.yield %d, %other : tensor<16x8xf32, #acc>, i32
   }
@@ -66,7 +66,7 @@ tile.func private @overwritten(%ps: tensor<16x32x!tile.ptr<f16>, #any>, %zs: ten
     %b = tilegpu.local_load %by : !tilegpu.memdesc<32x8xf16, #columns> -> tensor<32x8xf16, #right>
     // expected-note @below {{here}}
     tilegpu.async_copy %ps, %ax : tensor<16x32x!tile.ptr<f16>, #any>, !tilegpu.memdesc<16x32xf16, #rows>
-    // expected-error @below {{cannot be done in slices: what it reads may be written before it is multiplied}}
+    // expected-error @below {{cannot be sliced: a buffer that it reads may be written before the dot}}
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, slices = 2>} : tensor<16x32xf16, #left>, tensor<32x8xf16, #right> -> tensor<16x8xf32, #acc>
     scf.yield %d, %other : tensor<16x8xf32, #acc>, i32
   }
@@ -103,7 +103,7 @@ tile.func private @others_use(%ps: tensor<16x32x!tile.ptr<f16>, #any>, %zs: tens
     %a = tilegpu.local_load %ax : !tilegpu.memdesc<16x32xf16, #rows> -> tensor<16x32xf16, #left>
     %by = tilegpu.memdesc_index %y[%slot] : !tilegpu.memdesc<32x8xf16, #columns, slots = 2>
     %b = tilegpu.local_load %by : !tilegpu.memdesc<32x8xf16, #columns> -> tensor<32x8xf16, #right>
-    // expected-error @below {{cannot be done in slices: others use what it multiplies, too}}
+    // expected-error @below {{cannot be sliced: an operand has other users}}
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, slices = 2>} : tensor<16x32xf16, #left>, tensor<32x8xf16, #right> -> tensor<16x8xf32, #acc>
     tilegpu.local_store %a, %ax : tensor<16x32xf16, #left>, !tilegpu.memdesc<16x32xf16, #rows>
     scf.yield %d, %other : tensor<16x8xf32, #acc>, i32
@@ -140,7 +140,7 @@ tile.func private @read_behind(%ps: tensor<16x32x!tile.ptr<f16>, #any>, %zs: ten
     %a = tilegpu.local_load %ax : !tilegpu.memdesc<16x32xf16, #rows> -> tensor<16x32xf16, #left>
     %by = tilegpu.memdesc_index %y[%slot] : !tilegpu.memdesc<32x8xf16, #columns, slots = 2>
     %b = tilegpu.local_load %by : !tilegpu.memdesc<32x8xf16, #columns> -> tensor<32x8xf16, #right>
-    // expected-error @below {{cannot have the next iteration's first slice ahead: behind it the ring is used that the next copies fill}}
+    // expected-error @below {{cannot run the next iteration's first slice ahead: an op after it uses the ring that the next copies fill}}
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, slices = 2, ahead = 1>} : tensor<16x32xf16, #left>, tensor<32x8xf16, #right> -> tensor<16x8xf32, #acc>
     // expected-note @below {{here}}
     %k = tilegpu.local_load %ax : !tilegpu.memdesc<16x32xf16, #rows> -> tensor<16x32xf16, #left>
@@ -179,7 +179,7 @@ tile.func private @written_behind(%ps: tensor<16x32x!tile.ptr<f16>, #any>, %zs: 
     %a = tilegpu.local_load %ax : !tilegpu.memdesc<16x32xf16, #rows> -> tensor<16x32xf16, #left>
     %by = tilegpu.memdesc_index %y[%slot] : !tilegpu.memdesc<32x8xf16, #columns, slots = 2>
     %b = tilegpu.local_load %by : !tilegpu.memdesc<32x8xf16, #columns> -> tensor<32x8xf16, #right>
-    // expected-error @below {{cannot have the next iteration's first slice ahead: behind it the ring is used that the next copies fill}}
+    // expected-error @below {{cannot run the next iteration's first slice ahead: an op after it uses the ring that the next copies fill}}
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, slices = 2, ahead = 1>} : tensor<16x32xf16, #left>, tensor<32x8xf16, #right> -> tensor<16x8xf32, #acc>
     // expected-note @below {{here}}
     tilegpu.local_store %a2, %by : tensor<32x8xf16, #right>, !tilegpu.memdesc<32x8xf16, #columns>
@@ -217,7 +217,7 @@ tile.func private @stores_behind(%ps: tensor<16x32x!tile.ptr<f16>, #any>, %zs: t
     %a = tilegpu.local_load %ax : !tilegpu.memdesc<16x32xf16, #rows> -> tensor<16x32xf16, #left>
     %by = tilegpu.memdesc_index %y[%slot] : !tilegpu.memdesc<32x8xf16, #columns, slots = 2>
     %b = tilegpu.local_load %by : !tilegpu.memdesc<32x8xf16, #columns> -> tensor<32x8xf16, #right>
-    // expected-error @below {{cannot have the next iteration's first slice ahead: the next copies would come before what may write what they read}}
+    // expected-error @below {{cannot run the next iteration's first slice ahead: an op after it may write to the tiles that the next copies read}}
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, slices = 2, ahead = 1>} : tensor<16x32xf16, #left>, tensor<32x8xf16, #right> -> tensor<16x8xf32, #acc>
     // expected-note @below {{here}}
     tile.store %zs, %d : tensor<16x8x!tile.ptr<f32>, #acc>
@@ -255,7 +255,7 @@ tile.func private @waits_behind(%ps: tensor<16x32x!tile.ptr<f16>, #any>, %zs: te
     %a = tilegpu.local_load %ax : !tilegpu.memdesc<16x32xf16, #rows> -> tensor<16x32xf16, #left>
     %by = tilegpu.memdesc_index %y[%slot] : !tilegpu.memdesc<32x8xf16, #columns, slots = 2>
     %b = tilegpu.local_load %by : !tilegpu.memdesc<32x8xf16, #columns> -> tensor<32x8xf16, #right>
-    // expected-error @below {{cannot have the next iteration's first slice ahead: copies are ordered, or waited for, behind it}}
+    // expected-error @below {{cannot run the next iteration's first slice ahead: an op after it orders copies, or waits for them}}
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, slices = 2, ahead = 1>} : tensor<16x32xf16, #left>, tensor<32x8xf16, #right> -> tensor<16x8xf32, #acc>
     // expected-note @below {{here}}
     tilegpu.async_wait {pending = 0 : i32}
@@ -295,7 +295,7 @@ tile.func private @effect_before(%ps: tensor<16x32x!tile.ptr<f16>, #any>, %zs: t
     %a = tilegpu.local_load %ax : !tilegpu.memdesc<16x32xf16, #rows> -> tensor<16x32xf16, #left>
     %by = tilegpu.memdesc_index %y[%slot] : !tilegpu.memdesc<32x8xf16, #columns, slots = 2>
     %b = tilegpu.local_load %by : !tilegpu.memdesc<32x8xf16, #columns> -> tensor<32x8xf16, #right>
-    // expected-error @below {{cannot have the next iteration's first slice ahead: something else than copies comes before it in the iteration}}
+    // expected-error @below {{cannot run the next iteration's first slice ahead: an op that is not a copy precedes it in the iteration}}
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, slices = 2, ahead = 1>} : tensor<16x32xf16, #left>, tensor<32x8xf16, #right> -> tensor<16x8xf32, #acc>
     scf.yield %d, %other : tensor<16x8xf32, #acc>, i32
   }
@@ -333,7 +333,7 @@ tile.func private @tile_of_beginning(%ps: tensor<16x32x!tile.ptr<f16>, #any>, %z
     %b = tilegpu.local_load %by : !tilegpu.memdesc<32x8xf16, #columns> -> tensor<32x8xf16, #right>
     // expected-note @below {{here}}
     %twice = arith.addf %zero, %zero : tensor<16x8xf32, #acc>
-    // expected-error @below {{cannot have the next iteration's first slice ahead: the iteration's rest uses a tile of its beginning}}
+    // expected-error @below {{cannot run the next iteration's first slice ahead: an op after it uses a tile that an op before it computes}}
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, slices = 2, ahead = 1>} : tensor<16x32xf16, #left>, tensor<32x8xf16, #right> -> tensor<16x8xf32, #acc>
     %e = arith.addf %d, %twice : tensor<16x8xf32, #acc>
     scf.yield %e, %other : tensor<16x8xf32, #acc>, i32
@@ -371,7 +371,7 @@ tile.func private @found_slot(%ps: tensor<16x32x!tile.ptr<f16>, #any>, %zs: tens
     %a = tilegpu.local_load %ax : !tilegpu.memdesc<16x32xf16, #rows> -> tensor<16x32xf16, #left>
     %by = tilegpu.memdesc_index %y[%slot] : !tilegpu.memdesc<32x8xf16, #columns, slots = 2>
     %b = tilegpu.local_load %by : !tilegpu.memdesc<32x8xf16, #columns> -> tensor<32x8xf16, #right>
-    // expected-error @below {{cannot have the next iteration's first slice ahead: an iteration begins with what is not known early in the one before}}
+    // expected-error @below {{cannot run the next iteration's first slice ahead: an op before it reads a carried value that the iteration before computes late}}
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, slices = 2, ahead = 1>} : tensor<16x32xf16, #left>, tensor<32x8xf16, #right> -> tensor<16x8xf32, #acc>
     %found = tile.load %f : !tile.ptr<i32>
     scf.yield %d, %found : tensor<16x8xf32, #acc>, i32
@@ -408,7 +408,7 @@ tile.func private @no_wait(%ps: tensor<16x32x!tile.ptr<f16>, #any>, %zs: tensor<
     %a = tilegpu.local_load %ax : !tilegpu.memdesc<16x32xf16, #rows> -> tensor<16x32xf16, #left>
     %by = tilegpu.memdesc_index %y[%slot] : !tilegpu.memdesc<32x8xf16, #columns, slots = 2>
     %b = tilegpu.local_load %by : !tilegpu.memdesc<32x8xf16, #columns> -> tensor<32x8xf16, #right>
-    // expected-error @below {{cannot have the next iteration's first slice ahead: its loop waits for no copies}}
+    // expected-error @below {{cannot run the next iteration's first slice ahead: its loop does not wait for copies}}
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, slices = 2, ahead = 1>} : tensor<16x32xf16, #left>, tensor<32x8xf16, #right> -> tensor<16x8xf32, #acc>
     scf.yield %d, %other : tensor<16x8xf32, #acc>, i32
   }
@@ -445,7 +445,7 @@ tile.func private @no_ring(%ps: tensor<16x32x!tile.ptr<f16>, #any>, %zs: tensor<
     %a = tilegpu.local_load %ax : !tilegpu.memdesc<16x32xf16, #rows> -> tensor<16x32xf16, #left>
     %by = tilegpu.memdesc_index %y[%slot] : !tilegpu.memdesc<32x8xf16, #columns, slots = 2>
     %b = tilegpu.local_load %by : !tilegpu.memdesc<32x8xf16, #columns> -> tensor<32x8xf16, #right>
-    // expected-error @below {{cannot have the next iteration's first slice ahead: an operand is in no ring, of which every iteration has a slot}}
+    // expected-error @below {{cannot run the next iteration's first slice ahead: an operand is not a slot of a ring that changes with the iteration}}
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, slices = 2, ahead = 1>} : tensor<16x32xf16, #left>, tensor<32x8xf16, #right> -> tensor<16x8xf32, #acc>
     scf.yield %d, %other : tensor<16x8xf32, #acc>, i32
   }
@@ -464,7 +464,7 @@ module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = #tilegpu.target
 tile.func private @in_registers(%x: !tilegpu.memdesc<32x16xf32, #rows>, %b0: tensor<16x32xf32, #anyt>, %y: !tilegpu.memdesc<16x32xf32, #columns>, %c: tensor<32x32xf32, #acc>) -> tensor<32x32xf32, #acc> attributes {noinline} {
   %a = tilegpu.local_load %x : !tilegpu.memdesc<32x16xf32, #rows> -> tensor<32x16xf32, #any>
   %b = tilegpu.local_load %y : !tilegpu.memdesc<16x32xf32, #columns> -> tensor<16x32xf32, #anyt>
-  // expected-error @below {{cannot be done in slices: an operand is not read from a buffer, all of it}}
+  // expected-error @below {{cannot be sliced: an operand is not a whole buffer}}
   %d = tile.dot %a, %b0, %c {precision = 1 : i32, tilegpu.node = #tilegpu.node<mma, slices = 4>} : tensor<32x16xf32, #any>, tensor<16x32xf32, #anyt> -> tensor<32x32xf32, #acc>
   tile.return %d : tensor<32x32xf32, #acc>
 }
@@ -481,7 +481,7 @@ module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = #tilegpu.target
 tile.func private @in_no_loop(%x: !tilegpu.memdesc<32x16xf32, #rows>, %b0: tensor<16x32xf32, #anyt>, %y: !tilegpu.memdesc<16x32xf32, #columns>, %c: tensor<32x32xf32, #acc>) -> tensor<32x32xf32, #acc> attributes {noinline} {
   %a = tilegpu.local_load %x : !tilegpu.memdesc<32x16xf32, #rows> -> tensor<32x16xf32, #any>
   %b = tilegpu.local_load %y : !tilegpu.memdesc<16x32xf32, #columns> -> tensor<16x32xf32, #anyt>
-  // expected-error @below {{cannot have the next iteration's first slice ahead: it is in no loop}}
+  // expected-error @below {{cannot run the next iteration's first slice ahead: it is not in a loop}}
   %d = tile.dot %a, %b, %c {precision = 1 : i32, tilegpu.node = #tilegpu.node<mma, slices = 4, ahead = 1>} : tensor<32x16xf32, #any>, tensor<16x32xf32, #anyt> -> tensor<32x32xf32, #acc>
   tile.return %d : tensor<32x32xf32, #acc>
 }
@@ -498,7 +498,7 @@ module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = #tilegpu.target
 tile.func private @no_dot(%x: !tilegpu.memdesc<32x16xf32, #rows>, %b0: tensor<16x32xf32, #anyt>, %y: !tilegpu.memdesc<16x32xf32, #columns>, %c: tensor<32x32xf32, #acc>) -> tensor<32x32xf32, #acc> attributes {noinline} {
   %a = tilegpu.local_load %x : !tilegpu.memdesc<32x16xf32, #rows> -> tensor<32x16xf32, #any>
   %b = tilegpu.local_load %y : !tilegpu.memdesc<16x32xf32, #columns> -> tensor<16x32xf32, #anyt>
-  // expected-error @below {{is no dot by multiply-adds or mma.sync, and has no slices}}
+  // expected-error @below {{has slices, but is not a dot by multiply-adds or mma.sync}}
   %d = arith.addf %c, %c {tilegpu.node = #tilegpu.node<mma, slices = 4>} : tensor<32x32xf32, #acc>
   tile.return %d : tensor<32x32xf32, #acc>
 }
@@ -515,7 +515,7 @@ module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = #tilegpu.target
 tile.func private @few_steps(%x: !tilegpu.memdesc<32x16xf32, #rows>, %b0: tensor<16x32xf32, #anyt>, %y: !tilegpu.memdesc<16x32xf32, #columns>, %c: tensor<32x32xf32, #acc>) -> tensor<32x32xf32, #acc> attributes {noinline} {
   %a = tilegpu.local_load %x : !tilegpu.memdesc<32x16xf32, #rows> -> tensor<32x16xf32, #any>
   %b = tilegpu.local_load %y : !tilegpu.memdesc<16x32xf32, #columns> -> tensor<16x32xf32, #anyt>
-  // expected-error @below {{cannot be done in slices: of its K of 16 a slice has 1 at least, and there are 32}}
+  // expected-error @below {{cannot be sliced: of its K of 16 a slice has 1 at least, and there are 32}}
   %d = tile.dot %a, %b, %c {precision = 1 : i32, tilegpu.node = #tilegpu.node<mma, slices = 32>} : tensor<32x16xf32, #any>, tensor<16x32xf32, #anyt> -> tensor<32x32xf32, #acc>
   tile.return %d : tensor<32x32xf32, #acc>
 }
@@ -532,7 +532,7 @@ module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = #tilegpu.target
 tile.func private @shared_tiles(%x: !tilegpu.memdesc<32x16xf32, #rows>, %y: !tilegpu.memdesc<16x32xf32, #columns>, %c: tensor<32x32xf32, #acc>) attributes {noinline} {
   %a = tilegpu.local_load %x : !tilegpu.memdesc<32x16xf32, #rows> -> tensor<32x16xf32, #any>
   %b = tilegpu.local_load %y : !tilegpu.memdesc<16x32xf32, #columns> -> tensor<16x32xf32, #anyt>
-  // expected-error @below {{cannot be done in slices: blocks of a cluster share its tiles}}
+  // expected-error @below {{cannot be sliced: blocks of a cluster share its tiles}}
   %d = tile.dot %a, %b, %c {precision = 1 : i32, tilegpu.node = #tilegpu.node<mma, slices = 2>} : tensor<32x16xf32, #any>, tensor<16x32xf32, #anyt> -> tensor<32x32xf32, #acc>
   tile.return
 }
@@ -549,7 +549,7 @@ module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = #tilegpu.target
 tile.func private @rounded_once(%x: !tilegpu.memdesc<32x16xf16, #rows>, %y: !tilegpu.memdesc<16x32xf16, #columns>, %c: tensor<32x32xf16, #acc>) attributes {noinline} {
   %a = tilegpu.local_load %x : !tilegpu.memdesc<32x16xf16, #rows> -> tensor<32x16xf16, #any>
   %b = tilegpu.local_load %y : !tilegpu.memdesc<16x32xf16, #columns> -> tensor<16x32xf16, #anyt>
-  // expected-error @below {{cannot be done in slices: a sum of f16 by multiply-adds is rounded once, behind the last of them}}
+  // expected-error @below {{cannot be sliced: an f16 sum by multiply-adds is rounded once, after the last one}}
   %d = tile.dot %a, %b, %c {precision = 1 : i32, tilegpu.node = #tilegpu.node<mma, slices = 2>} : tensor<32x16xf16, #any>, tensor<16x32xf16, #anyt> -> tensor<32x32xf16, #acc>
   tile.return
 }

@@ -58,7 +58,7 @@ tile.func @swizzle(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tenso
 
 // -----
 
-// expected-error@+1 {{has tilegpu.tensor_map on argument #0, which is no tensor map, or not as #tilegpu.tensor_map}}
+// expected-error@+1 {{has tilegpu.tensor_map on argument #0, which is not a tensor map, or has another value than a #tilegpu.tensor_map}}
 tile.func @pointer(%p: !tile.ptr<bf16> {tilegpu.tensor_map = #tilegpu.tensor_map<base = 0, element = bf16,
     extents = () -> (8, 64), strides = () -> (64, 1), box = [8, 64], swizzle = 128>}) {
   tile.return
@@ -73,7 +73,7 @@ tile.func @load(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_m
   %c0 = arith.constant 0 : i32
   %f = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #one>
   %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<8x8xbf16, #tile>
-  // expected-error@+1 {{'tilegpu.tma_load' op is not in what one thread runs}}
+  // expected-error@+1 {{'tilegpu.tma_load' op is not in code that one thread runs}}
   tilegpu.tma_load %map[%c0, %c0], %b, %f : !tilegpu.memdesc<8x8xbf16, #tile>, !tilegpu.memdesc<1xi64, #one>
   tile.return
 }
@@ -84,7 +84,7 @@ tile.func @load(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_m
 tile.func private @device(%map: !tilegpu.tensor_map) {
   %c0 = arith.constant 0 : i32
   %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<8x8xbf16, #tile>
-  // expected-error@+1 {{has a map that is no argument of the kernel with the attribute tilegpu.tensor_map}}
+  // expected-error@+1 {{has a map that is neither an argument of the kernel with the attribute tilegpu.tensor_map}}
   tilegpu.tma_store %b, %map[%c0, %c0] : !tilegpu.memdesc<8x8xbf16, #tile>
   tile.return
 }
@@ -233,7 +233,7 @@ tile.func @other_groups(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.
   %y = arith.constant dense<0.0> : tensor<128x64xbf16, #mixed>
   %b = tilegpu.local_alloc : () -> !tile
   tilegpu.warp_specialize default {
-    // expected-error@+1 {{deals boxes to other groups than the program's warps are}}
+    // expected-error@+1 {{distributes boxes to other groups than those of the program's warps}}
     tilegpu.tma_store %b, %map[%c0, %c0] {groups = array<i32: 4, 1>} : !tile
   } partition warps(1) {
   }
@@ -361,7 +361,7 @@ tile.func @filled_at_once(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegp
 // -----
 
 tile.func private @helper(%a: !tile.ptr<bf16>, %m: i32) {
-  // expected-error@+1 {{is not in what all threads of a kernel run}}
+  // expected-error@+1 {{is not in code that all threads of a kernel run}}
   %map = tilegpu.make_tensor_map %a[%m] {map = #tilegpu.tensor_map<base = 0, element = bf16, extents = ()[s0, s1] -> (s1, 64), strides = ()[s0, s1] -> (64, 1), box = [8, 64], swizzle = 128>} : !tile.ptr<bf16>, i32
   tile.return
 }
@@ -413,7 +413,7 @@ tile.func @alone(%p: !tile.ptr<bf16>, %i: i32, %map: !tilegpu.tensor_map {tilegp
   %b = tilegpu.local_alloc : () -> !tile
   tilegpu.warp_specialize default {
   } partition warps(1) {
-    // expected-error@+1 {{copies for other blocks, which have not met}}
+    // expected-error@+1 {{copies to other blocks, without a cluster barrier before it}}
     tilegpu.tma_load %map[%i, %i], %b, %full {multicast} : !tile, !barrier
   }
   tile.return

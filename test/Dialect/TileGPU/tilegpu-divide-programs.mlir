@@ -171,7 +171,7 @@ tile.func @small(%c: !tile.ptr<f32>, %n: i32) {
 #u = #tilegpu.unassigned
 module attributes {tilegpu.num_ctas = 2 : i32, tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-NOT: cluster_rank
-// expected-remark @below {{program is not divided among the blocks of a cluster: a dot is none for wgmma}}
+// expected-remark @below {{program is not divided among the blocks of a cluster: a dot is not for wgmma}}
 tile.func @exact(%c: !tile.ptr<f32>, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -194,7 +194,7 @@ tile.func @exact(%c: !tile.ptr<f32>, %n: i32) {
 #u = #tilegpu.unassigned
 module attributes {tilegpu.num_ctas = 2 : i32, tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-NOT: cluster_rank
-// expected-remark @below {{program is not divided among the blocks of a cluster: nothing that a loop loads and multiplies is the same in all blocks}}
+// expected-remark @below {{program is not divided among the blocks of a cluster: no operand that a loop loads is the same in all blocks}}
 tile.func @nothing_to_share(%c: !tile.ptr<f32>, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -240,7 +240,7 @@ tile.func @stores_in_a_loop(%c: !tile.ptr<f32>, %n: i32) {
 #u = #tilegpu.unassigned
 module attributes {tilegpu.num_ctas = 2 : i32, tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-NOT: cluster_rank
-// expected-remark @below {{program is not divided among the blocks of a cluster: what is stored is not made of the results of dots}}
+// expected-remark @below {{program is not divided among the blocks of a cluster: a stored tile is not computed from results of dots}}
 tile.func @another_store(%c: !tile.ptr<f32>, %e: !tile.ptr<i32>, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32

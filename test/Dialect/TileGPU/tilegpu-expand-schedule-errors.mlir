@@ -60,7 +60,7 @@ tile.func private @two_stages(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
-    // expected-error @below {{the copies of channel 0 are of one stage and order, and by the same warps}}
+    // expected-error @below {{the copies of channel 0 must have one stage and order, and the same warps}}
     %y = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0>} : !ptrs
     %e = tilegpu.local_alloc %y : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %b, %e, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
@@ -83,7 +83,7 @@ tile.func private @no_tile(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
-    // expected-error @below {{is stored to no buffer: its node has to say the type of a tile}}
+    // expected-error @below {{has no buffer: its node must have the type of a tile}}
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
     %f = arith.extf %x : !tile to !sum
     %d = arith.addf %acc, %f : !sum
@@ -110,7 +110,7 @@ tile.func private @branch(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum,
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %more = arith.cmpi slt, %i, %s : i32
     %d = scf.if %more -> !sum {
-    // expected-error @below {{is in a branch or loop, which is a node as a whole}}
+    // expected-error @below {{has a node, but is in a branch or loop, which is one node}}
     %e = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, order = 1>} : !buffer, !buffer -> !sum
       scf.yield %e : !sum
     } else {
@@ -208,7 +208,7 @@ tile.func private @too_near(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !su
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, channel = 0>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
-    // expected-error @below {{reads the tile of an iteration before it is copied: its copy is 0 iterations ahead}}
+    // expected-error @below {{reads a tile before it is copied: its copy is 0 iterations ahead}}
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
   } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
@@ -231,7 +231,7 @@ tile.func private @early_reader(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero:
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
-    // expected-error @below {{reads the tile of an iteration before it is copied: its copy is 1 iterations ahead}}
+    // expected-error @below {{reads a tile before it is copied: its copy is 1 iterations ahead}}
     %d = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = -1, wait = 1>} : !buffer, !buffer -> !sum
     %f = arith.addf %acc, %d {tilegpu.node = #tilegpu.node<vector, order = 1>} : !sum
     scf.yield %f : !sum
@@ -257,7 +257,7 @@ tile.func private @used_early(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     // expected-note @below {{here}}
     %d = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, wait = 2>} : !buffer, !buffer -> !sum
-    // expected-error @below {{uses a value before it is there: the order of its op, or its wait, is too late}}
+    // expected-error @below {{uses a value before it is available: its op, or the wait for it, comes too late}}
     %f = arith.addf %acc, %d {tilegpu.node = #tilegpu.node<vector, order = 1>} : !sum
     scf.yield %f : !sum
   } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
@@ -357,7 +357,7 @@ tile.func private @carried_early(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
-    // expected-error @below {{is done an iteration ahead, and cannot be what the loop carries}}
+    // expected-error @below {{computes a value that the loop carries, and so cannot run one iteration ahead}}
     %d = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = -1, wait = 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
   } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
@@ -429,7 +429,7 @@ tile.func private @registers(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !s
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
-    // expected-error @below {{is in flight over the end of the iteration, and reads registers}}
+    // expected-error @below {{reads registers, and so cannot be in flight past the end of its iteration}}
     %d = tilegpu.warpgroup_dot %h0, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, wait = 1, in_flight = 1>} : !tile, !buffer -> !sum
     scf.yield %d : !sum
   } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, copy = cp_async>]>}
@@ -455,7 +455,7 @@ tile.func private @next_operand(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero:
     %s0 = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, wait = 1>} : !buffer, !buffer -> !sum
     // expected-note @below {{here}}
     %h = tile.fp_to_fp %s0 {tilegpu.node = #tilegpu.node<vector, order = 1>} : !sum -> !tile
-    // expected-error @below {{is waited for behind the op that computes its next operand in registers}}
+    // expected-error @below {{is waited for after the op that overwrites its operand in registers}}
     %d = tilegpu.warpgroup_dot %h, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = 1, wait = 2>} : !tile, !buffer -> !sum
     scf.yield %d : !sum
   } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, copy = cp_async>]>}
@@ -502,7 +502,7 @@ tile.func private @no_wgmma(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !su
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %e = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
-    // expected-error @below {{is no wgmma, and cannot be waited for elsewhere}}
+    // expected-error @below {{is not a wgmma: only the wait for a wgmma can be elsewhere}}
     %d = tilegpu.mma_dot %h0, %h0, %acc {warps = array<i32: 2, 2>, tilegpu.node = #tilegpu.node<mma, wait = 1>} : !tile, !tile -> !sum
     scf.yield %d : !sum
   } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
@@ -525,7 +525,7 @@ tile.func private @stage_range(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: 
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
-    // expected-error @below {{has stage 2: other ops than copies have stages -1 to 1}}
+    // expected-error @below {{has stage 2; ops that are not copies have stages -1 to 1}}
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = 2, wait = 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
   } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 6, copy = cp_async>]>}
@@ -549,7 +549,7 @@ tile.func private @effects(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
-    // expected-error @below {{has effects or regions, and stays in its iteration}}
+    // expected-error @below {{has effects or regions, and so must have stage 0}}
     tile.store %p, %h0 {tilegpu.node = #tilegpu.node<store, stage = 1>} : !ptrs
     scf.yield %d : !sum
   } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
@@ -569,7 +569,7 @@ module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target
 tile.func private @written(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
-  // expected-error @below {{copies ahead what the iterations before may write, or past what orders memory}}
+  // expected-error @below {{copies a tile ahead of an op that may write to it, or that orders memory}}
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
@@ -620,7 +620,7 @@ tile.func private @other(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, 
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
     %ones = arith.constant dense<1.0> : !tile
     %m = arith.constant dense<true> : tensor<64x64xi1, #u>
-    // expected-error @below {{gives masked-off lanes something else than 0, which no copy does}}
+    // expected-error @below {{has another value than 0 for masked-off lanes, which copies fill with 0}}
     %x = tile.load %p, %m, %ones {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
@@ -643,7 +643,7 @@ tile.func private @producer(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !su
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
-    // expected-error @below {{a producer fills rings by TMA alone}}
+    // expected-error @below {{is copied by a producer, which fills rings by TMA only}}
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, channel = 0, warps = producer>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
@@ -666,7 +666,7 @@ tile.func private @waited(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum,
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
-    // expected-error @below {{all copies but those by TMA are waited for where an iteration begins}}
+    // expected-error @below {{has a wait, but only copies by TMA do: an iteration begins with the wait for others}}
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, wait = 1, channel = 0>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
@@ -710,7 +710,7 @@ tile.func private @nested(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum,
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
-// expected-error @below {{has loops for TMA, and is no kernel of one block}}
+// expected-error @below {{has loops with copies by TMA, but is not a kernel of one basic block}}
 tile.func private @no_kernel(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -832,7 +832,7 @@ tile.func @staged(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o
     %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
     %base = tile.splat %at : !tile.ptr<f16> -> !ptrs
     %ptrs = tile.addptr %base, %index : !ptrs, !ints
-    // expected-error @below {{has a stage, but a producer runs ahead as far as slots are empty}}
+    // expected-error @below {{has a stage, but a producer fills every empty slot}}
     %x = tile.load %ptrs {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0, warps = producer>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
@@ -915,7 +915,7 @@ tile.func @local_store(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i3
     %ptrs = tile.addptr %base, %index : !ptrs, !ints
     %x = tile.load %ptrs {tilegpu.node = #tilegpu.node<copy, channel = 0, warps = producer>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
-    // expected-error @below {{is no wgmma or local_load, and uses a ring that TMA fills}}
+    // expected-error @below {{uses a ring that TMA fills, but is neither a wgmma nor a local_load}}
     tilegpu.local_store %half, %b : !tile, !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
@@ -956,7 +956,7 @@ tile.func @computed(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, 
     %ptrs = tile.addptr %base, %index : !ptrs, !ints
     %x = tile.load %ptrs {tilegpu.node = #tilegpu.node<copy, channel = 0, warps = producer>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
-    // expected-error @below {{uses a tile that TMA brings to a ring otherwise than as a buffer of the ring's type}}
+    // expected-error @below {{uses a tile that TMA copies to a ring, but not as a buffer of the ring's type}}
     %f = arith.negf %x : !tile
     %d = tilegpu.warpgroup_dot %f, %b, %acc {groups = array<i32: 1, 1>} : !tile, !buffer -> !sum
     scf.yield %d : !sum
@@ -994,7 +994,7 @@ tile.func @stored(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o
   %h0 = arith.constant dense<0.0> : !tile
   // expected-note @below {{here}}
   tile.store %ps, %h0 : !ptrs
-  // expected-error @below {{copies by TMA what the same program may have stored}}
+  // expected-error @below {{copies by TMA a tile that the same program may have stored}}
   %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (!sum) : i32 {
     %first = arith.muli %i, %c64 : i32
     %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
@@ -1115,7 +1115,7 @@ tile.func @two_engines(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i3
   %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> !ints
   %index = arith.addi %ofrow2, %col2 : !ints
   %q = tilegpu.local_alloc : () -> !buffer
-  // expected-error @below {{has rings for cp.async beside those that TMA fills}}
+  // expected-error @below {{has both rings for cp.async and rings for TMA}}
   %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (!sum) : i32 {
     %first = arith.muli %i, %c64 : i32
     %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
@@ -1149,7 +1149,7 @@ tile.func private @carried_address(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum,
   %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %place = %number) -> (!sum, !tile.ptr<f32>) : i32 {
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
-    // expected-error @below {{cannot be done an iteration ahead: its address is carried as '!tile.ptr<f32>', and not as an integer}}
+    // expected-error @below {{cannot run one iteration ahead: its address depends on a carried value of type '!tile.ptr<f32>', and not as an integer}}
     %scale = tile.load %place {tilegpu.node = #tilegpu.node<vector, stage = -1>} : !tile.ptr<f32>
     %d = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma>} : !buffer, !buffer -> !sum
     %scales = tile.splat %scale : f32 -> !sum
@@ -1173,7 +1173,7 @@ module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target
 tile.func private @written(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum, %number: !tile.ptr<f32>) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
-  // expected-error @below {{copies ahead what the iterations before may write, or past what orders memory}}
+  // expected-error @below {{copies a tile ahead of an op that may write to it, or that orders memory}}
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
@@ -1204,7 +1204,7 @@ tile.func private @slices_of_wgmma(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum)
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
-    // expected-error @below {{is no dot by multiply-adds or mma.sync, and has no slices}}
+    // expected-error @below {{has slices, but is not a dot by multiply-adds or mma.sync}}
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, slices = 4>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
   } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
@@ -1227,7 +1227,7 @@ tile.func private @first_iteration_before(%p: !ptrs, %q: !ptrs, %n: i32, %zero: 
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0, tile = !buffer>} : !ptrs
     %y = tile.load %q {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0, tile = !buffer>} : !ptrs
-    // expected-error @below {{has a slice ahead, in a loop whose first iteration stands before it}}
+    // expected-error @below {{has a slice ahead, in a loop with ops of stage 1}}
     %d = tilegpu.mma_dot %x, %y, %zero {warps = array<i32: 2, 2>, tilegpu.node = #tilegpu.node<mma, slices = 4, ahead = 1>} : !tile, !tile -> !sum
     %e = arith.addf %acc, %d {tilegpu.node = #tilegpu.node<vector, stage = 1>} : !sum
     scf.yield %e : !sum

@@ -1,4 +1,4 @@
 // RUN: tessera-opt --split-input-file --verify-diagnostics --tilegpu-pipeline %s
 
-// expected-error @below {{does not say for which target it is (tilegpu.target)}}
+// expected-error @below {{has no target (tilegpu.target)}}
 module {}

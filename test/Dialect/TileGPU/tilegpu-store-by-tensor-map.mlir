@@ -367,7 +367,7 @@ tile.func @overlapping(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i3
 
 // -----
 
-// One of them says how it is cached, which TMA does not know.
+// One of them says how it is cached, which TMA does not support.
 #u = #tilegpu.unassigned
 #a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {

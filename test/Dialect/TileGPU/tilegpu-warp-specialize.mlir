@@ -334,7 +334,7 @@ tile.func @order(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o:
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
   // expected-note @below {{here}}
   tile.barrier
-  // expected-remark @below {{loop is not specialised: what comes before it orders memory}}
+  // expected-remark @below {{loop is not specialised: an op before it orders memory}}
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
     %x = tile.load %ps : tensor<64x64x!tile.ptr<f16>, #u>
@@ -350,7 +350,7 @@ tile.func @both(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o: 
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
-  // expected-remark @below {{loop is not specialised: its tile is multiplied as it is, and computed with}}
+  // expected-remark @below {{loop is not specialised: both a dot and other ops use its tile}}
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
     // expected-note @below {{here}}
@@ -396,7 +396,7 @@ tile.func @one_stage(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32,
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
-  // expected-remark @below {{loop is not specialised: it is to have one stage}}
+  // expected-remark @below {{loop is not specialised: its number of stages is less than 2}}
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
     %x = tile.load %ps : tensor<64x64x!tile.ptr<f16>, #u>
@@ -768,7 +768,7 @@ tile.func @feeds(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %o: !tile.pt
   %pp = tile.addptr %ps, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
   %os = tile.splat %o : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
   %op = tile.addptr %os, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
-  // expected-remark @below {{loop is not specialised: what it loads may have been stored by the same program}}
+  // expected-remark @below {{loop is not specialised: the same program may have stored the tiles that it loads}}
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     // expected-note @below {{stored here}}
     tile.store %pp, %one : tensor<64x64x!tile.ptr<f16>, #u>
@@ -801,7 +801,7 @@ tile.func @before(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %o: !tile.p
   %op = tile.addptr %os, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
   // expected-note @below {{stored here}}
   tile.store %pp, %one : tensor<64x64x!tile.ptr<f16>, #u>
-  // expected-remark @below {{loop is not specialised: what it loads may have been stored by the same program}}
+  // expected-remark @below {{loop is not specialised: the same program may have stored the tiles that it loads}}
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     // expected-note @below {{loaded here}}
     %x = tile.load %pp : tensor<64x64x!tile.ptr<f16>, #u>
@@ -832,7 +832,7 @@ tile.func @assembly(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %o: !tile
   %op = tile.addptr %os, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
   // expected-note @below {{here}}
   %seen = tile.inline_asm "st.global.b32 [$1], 0; mov.b32 $0, 0;" constraints("=r,l") packed 1 %p : (!tile.ptr<f16>) -> i32
-  // expected-remark @below {{loop is not specialised: what comes before it orders memory}}
+  // expected-remark @below {{loop is not specialised: an op before it orders memory}}
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %x = tile.load %pp : tensor<64x64x!tile.ptr<f16>, #u>
     %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !buffer
@@ -862,7 +862,7 @@ tile.func @volatile(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %o: !tile
   %op = tile.addptr %os, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
   // expected-note @below {{here}}
   %flag = tile.load %o {isVolatile} : !tile.ptr<f16>
-  // expected-remark @below {{loop is not specialised: what comes before it orders memory}}
+  // expected-remark @below {{loop is not specialised: an op before it orders memory}}
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %x = tile.load %pp : tensor<64x64x!tile.ptr<f16>, #u>
     %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !buffer
@@ -1022,7 +1022,7 @@ tile.func @one_of_two(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32
   // CHECK: tile.load
   // CHECK: tilegpu.warpgroup_dot
   // CHECK: } partition warps(1) {
-  // expected-remark @below {{loop is not specialised: its tile is multiplied as it is, and computed with}}
+  // expected-remark @below {{loop is not specialised: both a dot and other ops use its tile}}
   %t = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %r) -> (tensor<64x64xf32, #u>) : i32 {
     %first = arith.muli %i, %c4096 : i32
     %at = tile.addptr %p, %first : !tile.ptr<f16>, i32

@@ -63,7 +63,7 @@ tile.func @write(%p: !tile.ptr<i32>, %x: i32) {
 tile.func @twice(%p: !tile.ptr<i32>, %x: i32) {
   // expected-note@+1 {{here}}
   tile.store %p, %x : !tile.ptr<i32>
-  // expected-error@+1 {{has a write before it, which all its warps would do}}
+  // expected-error@+1 {{has a write before it, which the warps of both regions would repeat}}
   tilegpu.warp_specialize default {
   } partition warps(1) {
   }
@@ -96,7 +96,7 @@ tile.func @many() {
 
 module attributes {tilegpu.num_warps = 4 : i32} {
 tile.func @one_sided() {
-  // expected-error@+1 {{says how many registers one region has, but not the other}}
+  // expected-error@+1 {{has the number of registers of one region only}}
   tilegpu.warp_specialize default {
   } partition warps(4) registers(40) {
   }
@@ -193,7 +193,7 @@ tile.func @together(%more: i1) {
 tile.func @alone(%more: i1) {
   tilegpu.warp_specialize default {
   } partition warps(1) {
-    // expected-error@+1 {{is in what one thread runs}}
+    // expected-error@+1 {{is in code that one thread runs}}
     tilegpu.one_thread if %more {
     }
   }

@@ -10,7 +10,7 @@ using namespace tessera;
 LogicalResult tessera::verifyLayouts(ModuleOp module) {
   std::optional<unsigned> warps = tilegpu::getNumWarps(module);
   if (!warps)
-    return module.emitError("the module does not say how many warps a program has (")
+    return module.emitError("the module has no number of warps of a program (")
            << tilegpu::kNumWarpsAttr << ')';
   unsigned numWarps = *warps;
   unsigned numBlocks = tilegpu::getNumBlocks(module);

@@ -18,7 +18,7 @@ LogicalResult GroupOp::verifyRegions() {
   for (Value operand : yield.getOperands())
     if (!isa<RankedTensorType>(operand.getType()) &&
         !isa_and_nonnull<tile::ReduceOp, tile::SplitOp>(operand.getDefiningOp()))
-      return emitOpError("yields a scalar that is no result of a reduction or a split (G3)");
+      return emitOpError("yields a scalar that is not a result of a reduction or a split (G3)");
   for (Operation &op : getBody().front()) {
     if (!isa<tile::ReduceOp, tile::StoreOp>(op))
       continue;

@@ -107,7 +107,7 @@ LogicalResult MakeDescriptorOp::verify() {
 /// (E1)
 static LogicalResult verifyDim(Operation *op, int32_t dim, RankedTensorType block) {
   if (dim < 0 || dim >= block.getRank())
-    return op->emitOpError("asks for dimension ")
+    return op->emitOpError("reads dimension ")
            << dim << " of a descriptor of rank " << block.getRank();
   return success();
 }

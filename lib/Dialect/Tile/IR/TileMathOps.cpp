@@ -142,7 +142,7 @@ void InlineAsmOp::getEffects(
 
 LogicalResult ExternElementwiseOp::verify() {
   if (getDigest() && !getLibrary())
-    return emitOpError("has a digest, and no library that it is of");
+    return emitOpError("has a digest, but no library");
   return success();
 }
 

@@ -72,7 +72,7 @@ LogicalResult ReturnOp::verify() {
 LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   auto callee = symbolTable.lookupNearestSymbolFrom<FuncOp>(*this, getCalleeAttr());
   if (!callee)
-    return emitOpError("calls ") << getCalleeAttr() << ", which is no tile.func";
+    return emitOpError("calls ") << getCalleeAttr() << ", which is not a tile.func";
   if (callee.isKernel())
     return emitOpError("calls ") << getCalleeAttr() << ", which is a kernel";
   FunctionType type = callee.getFunctionType();

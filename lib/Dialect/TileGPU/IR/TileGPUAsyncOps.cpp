@@ -10,10 +10,11 @@ LogicalResult AsyncCopyOp::verify() {
   auto pointers = cast<RankedTensorType>(getPtr().getType());
   auto pointer = dyn_cast<tile::PointerType>(pointers.getElementType());
   if (!pointer)
-    return emitOpError("copies from a ") << pointers << ", which are no pointers";
+    return emitOpError("copies from a ") << pointers << ", which is not a tile of pointers";
   MemDescType buffer = getBuffer().getType();
   if (pointers.getShape() != buffer.getShape() || pointer.getPointee() != buffer.getElementType())
-    return emitOpError("copies what ") << pointers << " points to into a buffer of " << buffer;
+    return emitOpError("copies the elements that ")
+           << pointers << " points to into a buffer of " << buffer;
   if (getMask() && tile::getShape(getMask().getType()) != pointers.getShape())
     return emitOpError("has a mask of ") << getMask().getType() << " for pointers of " << pointers;
   return success();

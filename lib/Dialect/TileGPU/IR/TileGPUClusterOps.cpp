@@ -27,7 +27,7 @@ LogicalResult ClusterSumOp::verify() {
     if (!layout)
       continue;
     if (type == source && countBlockParts(layout.getLayout()) != 1)
-      return emitOpError("takes a tile of which blocks have parts, ") << source;
+      return emitOpError("has a tile that is distributed over blocks, ") << source;
     if (layout.getNumBlocks() != getNumBlocks(*this))
       return emitOpError("is for ")
              << layout.getNumBlocks() << " blocks in a module of " << getNumBlocks(*this);

@@ -133,8 +133,9 @@ LogicalResult TileGPUDialect::verifyRegionArgAttribute(Operation *op, unsigned r
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function || !isa<TensorMapType>(function.getArgumentTypes()[argument]) ||
       !isa<TensorMapAttr>(attribute.getValue()))
-    return op->emitOpError("has ") << kTensorMapAttr << " on argument #" << argument
-                                   << ", which is no tensor map, or not as #tilegpu.tensor_map";
+    return op->emitOpError("has ")
+           << kTensorMapAttr << " on argument #" << argument
+           << ", which is not a tensor map, or has another value than a #tilegpu.tensor_map";
   return success();
 }
 
@@ -172,13 +173,13 @@ unsigned tessera::tilegpu::getBlockBits(Operation *op) { return llvm::Log2_32(ge
 FailureOr<unsigned> tessera::tilegpu::requireNumWarps(ModuleOp module) {
   if (std::optional<unsigned> warps = getNumWarps(module))
     return *warps;
-  return module.emitError("does not say how many warps a program has (") << kNumWarpsAttr << ")";
+  return module.emitError("has no number of warps of a program (") << kNumWarpsAttr << ")";
 }
 
 FailureOr<const GPUMachine *> tessera::tilegpu::requireMachine(ModuleOp module) {
   if (auto target = module->getAttrOfType<TargetAttr>(kTargetAttr))
     return target.getMachine();
-  return module.emitError("does not say for which target it is (") << kTargetAttr << ")";
+  return module.emitError("has no target (") << kTargetAttr << ")";
 }
 
 const GPUMachine &tessera::tilegpu::getMachine(Operation *op) {

@@ -79,7 +79,7 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
     return {};
   for (int64_t extent : shape)
     if (!tile::isLegalExtent(extent)) {
-      parser.emitError(loc, "extent ") << extent << " is none of a tile";
+      parser.emitError(loc, "extent ") << extent << " is not one of a tile";
       return {};
     }
   LinearLayout layout(shape);
@@ -270,7 +270,7 @@ Type MemDescType::parse(AsmParser &parser) {
         parser.getCurrentLocation(&slotsLoc) || parser.parseInteger(slots))
       return {};
     if (slots == 0) {
-      parser.emitError(slotsLoc, "a ring has a slot");
+      parser.emitError(slotsLoc, "a ring has at least one slot");
       return {};
     }
   }

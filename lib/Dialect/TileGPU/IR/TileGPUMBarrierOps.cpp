@@ -17,13 +17,13 @@ LogicalResult MBarrierInitOp::verify() {
 
 LogicalResult MBarrierArriveOp::verify() {
   if (getInCluster() && isInPartition(*this))
-    return emitOpError("comes to all blocks' barriers, which one thread does not");
+    return emitOpError("arrives at barriers of all blocks, which one thread cannot");
   return success();
 }
 
 LogicalResult MBarrierExpectOp::verify() {
   if (!isInPartition(*this))
-    return emitOpError("is not in what one thread runs");
+    return emitOpError("is not in code that one thread runs");
   if (int32_t bytes = getBytes(); bytes < 1 || bytes >= kCountLimit)
     return emitOpError("expects ") << bytes << " bytes, not 1 to 2^20 - 1";
   return success();

@@ -49,7 +49,7 @@ static ParseResult parseEntries(AsmParser &parser, bool isFirst,
 }
 
 static ParseResult refuseEntry(AsmParser &parser, StringRef name, SMLoc loc) {
-  return parser.emitError(loc, "nothing is called '") << name << "' here";
+  return parser.emitError(loc, "no entry is called '") << name << "' here";
 }
 
 template <typename Int> static ParseResult parseNumber(AsmParser &parser, Int &number) {
@@ -257,26 +257,26 @@ LogicalResult NodeAttr::verify(function_ref<InFlightDiagnostic()> emitError, Nod
                                std::optional<unsigned> channel, WarpRole warps, Type tile,
                                bool multicast, unsigned slices, unsigned ahead) {
   if ((role == NodeRole::Copy) != channel.has_value())
-    return emitError() << (channel ? "only a copy has a channel" : "a copy has a channel");
+    return emitError() << (channel ? "only a copy has a channel" : "a copy needs a channel");
   if (tile && !(channel && isa<MemDescType>(tile)))
-    return emitError() << "only a copy has a tile, which is a buffer's type";
+    return emitError() << "only a copy has a tile, whose type is a buffer's";
   if (warps == WarpRole::Producer && role != NodeRole::Copy)
-    return emitError() << "the producer runs copies alone";
+    return emitError() << "the producer runs copies only";
   if (multicast && warps != WarpRole::Producer)
-    return emitError() << "a producer's copies alone are multicast";
+    return emitError() << "only copies of a producer are multicast";
   if (inFlight > 1 || (inFlight == 1 && (role != NodeRole::MMA || !wait)))
-    return emitError() << "an MMA with a wait is in flight for one more iteration at most, and "
-                          "nothing else is";
+    return emitError() << "only an MMA with a wait is in flight past its iteration, and at most "
+                          "one iteration longer";
   if (wait && role != NodeRole::MMA && role != NodeRole::Copy)
     return emitError() << "only an MMA or a copy is waited for";
   if (order < 0 || wait.value_or(0) < 0)
-    return emitError() << "orders are counted from 0";
+    return emitError() << "an order is at least 0";
   if (slices != 0 && (role != NodeRole::MMA || wait || stage != 0))
-    return emitError() << "only an MMA of stage 0 that nobody waits for elsewhere has slices";
+    return emitError() << "only an MMA of stage 0 without a wait has slices";
   if (slices != 0 && !llvm::isPowerOf2_32(slices))
-    return emitError() << "there are " << slices << " slices, which is no power of two";
+    return emitError() << "there are " << slices << " slices, which is not a power of two";
   if (ahead > 1 || (ahead == 1 && slices == 0))
-    return emitError() << "of an MMA with slices one comes ahead at most, and of nothing else";
+    return emitError() << "only an MMA with slices has a slice ahead, and at most one";
   return success();
 }
 
@@ -352,21 +352,21 @@ LogicalResult KernelScheduleAttr::verify(function_ref<InFlightDiagnostic()> emit
                                          unsigned occupancy, bool isPersistent, ProgramOrder order,
                                          unsigned group, ArrayRef<ChannelAttr> channels) {
   if (warps == 0 && (isPersistent || registers != 0))
-    return emitError() << "without producer warps nothing is persistent, and no warps exchange "
-                          "registers";
+    return emitError() << "only a kernel with producer warps is persistent, or exchanges registers "
+                          "between warps";
   if ((registers == 0) != (ofProducer == 0))
     return emitError() << "registers are given for both kinds of warps or for neither";
   if (occupancy == 0)
-    return emitError() << "an SM has room for one program at least";
+    return emitError() << "an SM runs at least one program";
   if (!isPersistent && (order != ProgramOrder::Grid || group != 0))
-    return emitError() << "programs of a kernel that is not persistent come in the grid's order";
+    return emitError() << "a kernel that is not persistent has the grid's order of programs";
   if (group > kMostInGroup)
     return refuseGroup(emitError, group);
   if (order == ProgramOrder::Balanced && group != 0)
-    return emitError() << "a balanced order of programs has groups of its own";
+    return emitError() << "a balanced order of programs has no given group";
   if (llvm::any_of(channels, [&](ChannelAttr channel) {
         return warps == 0 || channel.getCopy() != CopyKind::TMA;
       }))
-    return emitError() << "the channels of a kernel are filled by producer warps, by TMA";
+    return emitError() << "only producer warps fill the channels of a kernel, by TMA";
   return verifyNumbers(emitError, channels);
 }

@@ -23,7 +23,7 @@ LogicalResult LocalAllocOp::verify() {
   if (!getSource())
     return success();
   if (getType().isRing())
-    return emitOpError("fills a ring, of which tilegpu.memdesc_index names one slot");
+    return emitOpError("fills a whole ring; tilegpu.memdesc_index selects one slot");
   return verifyAccess(*this, getSource().getType(), getType());
 }
 
@@ -72,13 +72,13 @@ static LogicalResult verifyScalar(Operation *op, Type scalar, MemDescType buffer
 
 LogicalResult LocalStoreScalarOp::verify() {
   if (isInPartition(*this))
-    return emitOpError("is in what one thread runs");
+    return emitOpError("is in code that one thread runs");
   return verifyScalar(*this, getValue().getType(), getBuffer().getType(), getIndex());
 }
 
 LogicalResult LocalLoadScalarOp::verify() {
   if (getMap().has_value() != isa<TensorMapType>(getType()))
-    return emitOpError("says of a tensor map, and of nothing else, what it was made as (map)");
+    return emitOpError("has `map` for another type than a tensor map, or a tensor map without it");
   return verifyScalar(*this, getType(), getBuffer().getType(), getIndex());
 }
 

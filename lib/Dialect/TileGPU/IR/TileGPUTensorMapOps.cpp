@@ -50,7 +50,7 @@ LogicalResult TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError
       return emitError() << "a box of " << extent << " elements along a dimension; wanted are 1 to "
                          << kMostBoxElements;
   if (!element.isIntOrFloat())
-    return emitError() << "the elements are " << element << ", which TMA does not know";
+    return emitError() << "the elements are " << element << ", which TMA does not support";
   int64_t rowBytes = box.back() * getElementBytes(element);
   if (rowBytes % kBoxRowAlignment != 0)
     return emitError() << "rows of a box have " << rowBytes << " bytes, which is no multiple of "
@@ -92,8 +92,9 @@ std::optional<TensorMapBox> tessera::tilegpu::matchBoxes(MemDescType buffer, Ten
 static LogicalResult verifyCopy(Operation *op, Value map, size_t coordinates, MemDescType buffer) {
   TensorMapAttr attr = getTensorMap(map);
   if (!attr)
-    return op->emitOpError("has a map that is no argument of the kernel with the attribute ")
-           << kTensorMapAttr << ", and that no tilegpu.make_tensor_map makes";
+    return op->emitOpError(
+               "has a map that is neither an argument of the kernel with the attribute ")
+           << kTensorMapAttr << ", nor a result of tilegpu.make_tensor_map";
   if (coordinates != attr.getRank())
     return op->emitOpError("has ")
            << coordinates << " coordinates for a map of rank " << attr.getRank();
@@ -152,7 +153,7 @@ static LogicalResult verifyGroups(TMAStoreOp store) {
   if (!llvm::all_of(groups,
                     [](int32_t along) { return along > 0 && llvm::isPowerOf2_32(along); }) ||
       count * kWarpsOfWarpgroup != getNumWarps(store).value_or(1))
-    return store.emitOpError("deals boxes to other groups than the program's warps are");
+    return store.emitOpError("distributes boxes to other groups than those of the program's warps");
   MemDescType type = store.getBuffer().getType();
   std::optional<TensorMapBox> box = matchBoxes(type, getTensorMap(store.getMap()));
   if (groups.size() != box->order.size())
@@ -192,7 +193,7 @@ int64_t MakeTensorMapOp::getScratchBytes() { return kTensorMapBytes; }
 LogicalResult MakeTensorMapOp::verify() {
   auto kernel = (*this)->getParentOfType<tile::FuncOp>();
   if (!kernel || !kernel.isKernel() || isInPartition(*this))
-    return emitOpError("is not in what all threads of a kernel run");
+    return emitOpError("is not in code that all threads of a kernel run");
   TensorMapAttr map = getMap();
   if (map.getBase() != 0)
     return emitOpError("has a map whose base is not operand 0");
@@ -211,7 +212,7 @@ LogicalResult MakeTensorMapOp::verify() {
 
 LogicalResult TMALoadOp::verify() {
   if (!isInPartition(*this))
-    return emitOpError("is not in what one thread runs");
+    return emitOpError("is not in code that one thread runs");
   MemDescType buffer = getBuffer().getType();
   if (failed(verifyCopy(*this, getMap(), getCoordinates().size(), buffer)))
     return failure();
@@ -219,7 +220,7 @@ LogicalResult TMALoadOp::verify() {
     return success();
   auto regions = (*this)->getParentOfType<WarpSpecializeOp>();
   if (!regions || !regions.getInCluster())
-    return emitOpError("copies for other blocks, which have not met");
+    return emitOpError("copies to other blocks, without a cluster barrier before it");
   size_t boxes = matchBoxes(buffer, getTensorMap(getMap()))->parts.size(),
          blocks = getNumParts(*this);
   if (boxes % blocks != 0)

@@ -49,7 +49,7 @@ unsigned WarpSpecializeOp::getEntryRegisters() {
 /// (S5).
 static LogicalResult verifyRegisters(WarpSpecializeOp op, unsigned warps) {
   if (op.getDefaultRegisters().has_value() != op.getPartitionRegisters().has_value())
-    return op.emitOpError("says how many registers one region has, but not the other");
+    return op.emitOpError("has the number of registers of one region only");
   if (!op.getDefaultRegisters())
     return success();
   for (unsigned count : {warps, op.getWarps()})
@@ -84,7 +84,8 @@ LogicalResult WarpSpecializeOp::verify() {
         isMemoryEffectFree(&before))
       continue;
     if (!hasSingleEffect<MemoryEffects::Read>(&before)) {
-      InFlightDiagnostic error = emitOpError("has a write before it, which all its warps would do");
+      InFlightDiagnostic error =
+          emitOpError("has a write before it, which the warps of both regions would repeat");
       error.attachNote(before.getLoc()) << "here";
       return error;
     }
@@ -131,7 +132,7 @@ LogicalResult WarpSpecializeOp::verifyRegions() {
 
 LogicalResult OneThreadOp::verifyRegions() {
   if (isInPartition(*this))
-    return emitOpError("is in what one thread runs");
+    return emitOpError("is in code that one thread runs");
   return verifyForOneThread(*this, getBody(), "an op");
 }
 

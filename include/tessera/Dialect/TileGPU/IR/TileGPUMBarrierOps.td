@@ -59,7 +59,7 @@ def TileGPU_MBarrierArriveOp : TileGPU_MBarrierOp<"mbarrier_arrive", [TileGPU_Fo
     (`tilegpu.num_parts`), its own included. So there are as many arrivals as all blocks have warps.
     A thread that waits there knows only that the reads before the arrivals are done.
 
-    Rules: (A1) with `in_cluster` it is not in what one thread runs.
+    Rules: (A1) with `in_cluster` it is not in code that one thread runs.
 
     ```mlir
     tilegpu.mbarrier_arrive %slot : !tilegpu.memdesc<1xi64, #one>

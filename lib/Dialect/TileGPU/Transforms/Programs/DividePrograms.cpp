@@ -152,14 +152,14 @@ bool ProgramDivider::planDots(unsigned along) {
   if (dots.empty())
     return refuse("it has no dots");
   if (!machine.hasTMA || !machine.hasWarpgroupMMA() || warps % kWarpsOfWarpgroup != 0)
-    return refuse("its dots are none for warpgroups");
+    return refuse("its dots are not for warpgroups");
   bool isInLoop = false;
   for (tile::DotOp dot : dots) {
     ArrayRef<int64_t> shape = getShape(dot.getResult());
     if (shape.size() != 2)
-      return refuse("a dot is one of batches", dot);
+      return refuse("a dot is batched", dot);
     if (!isForWarpgroups(dot))
-      return refuse("a dot is none for wgmma", dot);
+      return refuse("a dot is not for wgmma", dot);
     LinearLayout numbers(shape);
     int64_t extents[] = {int64_t(1) << numbers.dimBits(0), int64_t(1) << numbers.dimBits(1)};
     extents[along] /= blocks;
@@ -169,7 +169,7 @@ bool ProgramDivider::planDots(unsigned along) {
                     dot);
     isInLoop |= isa<scf::ForOp>(dot->getParentOp());
   }
-  return isInLoop || refuse("its dots are in no loop");
+  return isInLoop || refuse("no loop has a dot");
 }
 
 //===----------------------------------------------------------------------===//
@@ -217,7 +217,7 @@ bool ProgramDivider::planOrder() {
       AccessPair pair;
       if (!conditions.add(order.mayPass(op, store, around == kernel ? nullptr : around), analysis,
                           pair))
-        return refuse("a block may load or store what another one stores", store);
+        return refuse("a block may load or store elements that another one stores", store);
     }
   }
   return true;
@@ -237,13 +237,13 @@ bool ProgramDivider::planBoxes() {
       std::string because;
       std::optional<BoxAccess> box = getBoxAccess(load, analysis, &because);
       if (!box)
-        return refuse("what it multiplies is not for TMA: " + because, load);
+        return refuse("TMA cannot copy an operand: " + because, load);
       if (box->isFoundByKernel())
-        return refuse("it finds what it multiplies in memory", load);
+        return refuse("the array of an operand is found in memory", load);
       hasWhole |= !getPrimary(load.getResult()) && getShape(load.getResult()).size() > 1;
     }
   }
-  return hasWhole || refuse("nothing that a loop loads and multiplies is the same in all blocks");
+  return hasWhole || refuse("no operand that a loop loads is the same in all blocks");
 }
 
 //===----------------------------------------------------------------------===//
@@ -327,18 +327,19 @@ bool ProgramDivider::followNeed(Value value, PartDim division) {
   }
   auto several = [&] { return needed.find(value)->second.size() > 1; };
   if (isVariable)
-    return !several() || refuse("a loop or branch gives a tile that is needed whole, and in parts",
+    return !several() || refuse("a tile of a loop or branch is used both whole and in parts",
                                 value.getDefiningOp());
   Operation *op = value.getDefiningOp();
   auto operands = partition.getOperandParts(op, division);
   if (!operands)
-    return refuse("a block would have to know what others compute", op);
+    return refuse("a block needs results of other blocks", op);
   if (!isCheapToRepeat(op) && several())
-    return refuse(isa<tile::DotOp>(op) ? "the result of a dot is needed whole, and in parts"
-                                       : "what it loads or reduces is needed whole, and in parts",
+    return refuse(isa<tile::DotOp>(op)
+                      ? "the result of a dot is used both whole and in parts"
+                      : "a tile that it loads or reduces is used both whole and in parts",
                   op);
   if (isa<tile::DotOp>(op) && !division)
-    return refuse("the result of a dot is needed whole", op);
+    return refuse("the result of a dot is used whole", op);
   for (auto [operand, of] : llvm::zip_equal(op->getOperands(), *operands))
     need(operand, of);
   // All results are needed as one of them is.
@@ -387,14 +388,14 @@ bool ProgramDivider::planStores(unsigned along) {
       need(operand, of);
   });
   if (undivided)
-    return refuse("what is stored is not made of the results of dots", undivided);
+    return refuse("a stored tile is not computed from results of dots", undivided);
   if (stores.empty())
-    return refuse("it stores no results of dots");
+    return refuse("it does not store results of dots");
   if (!followNeeds())
     return false;
   for (tile::DotOp dot : dots)
     if (!needed.contains(dot.getResult()))
-      return refuse("nobody needs a dot", dot);
+      return refuse("no op uses the result of a dot", dot);
   return true;
 }
 
@@ -446,7 +447,7 @@ bool ProgramDivider::planUses() {
     for (OpOperand &use : Value(value).getUses()) {
       Divisions ofUse;
       if (!getUses(use, ofUse))
-        return refuse("nobody needs what is computed from a tile", use.getOwner());
+        return refuse("no op uses a value that is computed from a tile", use.getOwner());
     }
   }
   return true;

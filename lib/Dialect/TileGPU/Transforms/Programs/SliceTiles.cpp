@@ -404,9 +404,9 @@ bool TileGPUSliceTilesPass::slice(tile::FuncOp kernel, Value value, unsigned dim
   if (isConditional)
     addLaunchConditions(kernel, conditions);
   emitRemark(kernel, RemarkKind::TilesSliced)
-      << "tiles of " << named("tile", value.getType()) << " are done in " << named("slices", count)
-      << " slices along dimension " << named("dimension", dim)
-      << ": they take more registers than a thread has";
+      << "tiles of " << named("tile", value.getType()) << " are computed in "
+      << named("slices", count) << " slices along dimension " << named("dimension", dim)
+      << ": they need more registers than a thread has";
   slices.emit();
   return true;
 }

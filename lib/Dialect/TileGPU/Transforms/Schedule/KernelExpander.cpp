@@ -26,7 +26,8 @@ LogicalResult KernelExpander::verifyOrder(ArrayRef<ScheduledCopy> copies, Operat
       findObstacle(kernel, loads, order, analysis, conditions);
   if (!obstacle)
     return success();
-  InFlightDiagnostic error = op->emitError("copies by TMA what the same program may have stored");
+  InFlightDiagnostic error =
+      op->emitError("copies by TMA a tile that the same program may have stored");
   error.attachNote(obstacle->op->getLoc()) << "here";
   return error;
 }
@@ -38,13 +39,13 @@ bool KernelExpander::isInPlace(const LoopSchedule &schedule) const {
   });
 }
 
-/// Of such a loop later iterations alone have loads that come early. A producer does them once it
-/// has been told.
+/// Verify a loop that copies in place: only iterations after the first one are copied ahead. A
+/// producer starts after the program signals it.
 LogicalResult KernelExpander::verifyInPlace(const LoopSchedule &schedule) {
   scf::ForOp loop = schedule.getLoop();
   if (Operation *obstacle = findObstacleInLoop(loop, order)) {
-    InFlightDiagnostic error = loop.emitError(
-        "copies ahead what the iterations before may write, or past what orders memory");
+    InFlightDiagnostic error =
+        loop.emitError("copies a tile ahead of an op that may write to it, or that orders memory");
     error.attachNote(obstacle->getLoc()) << "here";
     return error;
   }
@@ -55,18 +56,18 @@ LogicalResult KernelExpander::verifyInPlace(const LoopSchedule &schedule) {
 LogicalResult KernelExpander::verifySlice() {
   ProducerSlice needs = getSlice();
   if (!needs.getWhyNot().empty())
-    return kernel.emitError("has loops that a producer cannot go through: ") << needs.getWhyNot();
+    return kernel.emitError("has loops that a producer cannot run: ") << needs.getWhyNot();
   bool isTold = !needs.isEmpty() || llvm::any_of(schedules, [this](const LoopSchedule &schedule) {
     return isInPlace(schedule);
   });
   if (isTold && attr.getPersistent())
-    return kernel.emitError("cannot be persistent: its producer is told what it loads");
+    return kernel.emitError("cannot be persistent: its producer needs messages from the program");
   if (isTold && getClusterSize(kernel) > 1)
-    return kernel.emitError("has a producer that is told what the program loads, in a cluster");
+    return kernel.emitError("has a producer that needs messages from the program, in a cluster");
   return success();
 }
 
-/// What TMA is told for each load.
+/// Plan the box that TMA copies for each load.
 LogicalResult KernelExpander::planCopies(ArrayRef<ScheduledCopy> copies, Region &region) {
   for (const ScheduledCopy &copy : copies) {
     tile::LoadOp load = copy.load;
@@ -92,12 +93,13 @@ LogicalResult KernelExpander::planProgramCopies() {
   for (const ScheduledCopy &copy : *copies) {
     tile::LoadOp load = copy.load;
     if (rings.boxes.find(load)->second.isFoundByKernel())
-      return load.emitError("is from an array that the kernel finds, which a producer cannot know");
+      return load.emitError(
+          "loads from an array that the kernel finds in memory, which a producer cannot do");
     if (failed(verifyOrder(copy, load)))
       return failure();
     ChannelAttr channel = attr.getChannels()[copy.channel];
     if (!rings.numbers.try_emplace(channel.getNumber(), rings.channels.size()).second)
-      return load.emitError("fills channel ") << channel.getNumber() << ", which is a loop's, too";
+      return load.emitError("fills channel ") << channel.getNumber() << ", which a loop fills, too";
     rings.channels.emplace_back(copy.tile);
     slots.push_back(channel.getSlots());
   }
@@ -113,20 +115,19 @@ LogicalResult KernelExpander::verifyMulticast(const LoopSchedule &schedule) cons
       continue;
     tile::LoadOp load = copy.load;
     if (blocks == 1)
-      return load.emitError("is copied for other blocks, of which there are none (")
-             << kNumPartsAttr << ")";
+      return load.emitError("is multicast, but a program has one block (") << kNumPartsAttr << ")";
     if (dependsOnBlock(load.getPtr()) || (load.getMask() && dependsOnBlock(load.getMask())))
-      return load.emitError("is copied for all blocks, and is not the same in all of them");
+      return load.emitError("is multicast, but its tile differs between blocks");
     if (!getRowsOfShares(copy.tile, blocks))
       return load.emitError("is copied by ")
-             << blocks << " blocks, and is not in as many boxes for each";
+             << blocks << " blocks, but its tile is not as many boxes";
   }
   bool isShared = llvm::any_of(schedule.getChannels(), [&](const ScheduledChannel &channel) {
     return rings.channels[rings.getIndex(channel)].isShared();
   });
   if (isShared && isUneven(schedule.getLoop()))
     return schedule.getLoop().emitError(
-        "is filled for by other blocks, and not done equally often in all of them");
+        "has multicast copies, but blocks have different numbers of iterations");
   return success();
 }
 
@@ -136,7 +137,7 @@ LogicalResult KernelExpander::planRings() {
     for (const ScheduledChannel &channel : schedule.getChannels()) {
       scf::ForOp loop = schedule.getLoop();
       if (!channel.isByTMA())
-        return loop.emitError("has rings for cp.async beside those that TMA fills");
+        return loop.emitError("has both rings for cp.async and rings for TMA");
       if (channel.isCopiedInLoop() == (attr && attr.getProducerWarps() != 0))
         return loop.emitError("has channel ")
                << channel.number << " filled by the "
@@ -176,7 +177,7 @@ LogicalResult KernelExpander::verifyMaps() const {
   for (const LoopSchedule &schedule : schedules)
     add(schedule.getCopies());
   if (needed.size() > kMaxTensorMaps)
-    return tile::FuncOp(kernel).emitError("needs more tensor maps than a kernel can have");
+    return tile::FuncOp(kernel).emitError("needs more tensor maps than a kernel may have");
   return success();
 }
 
@@ -184,13 +185,13 @@ LogicalResult KernelExpander::verify() {
   attr = kernel->getAttrOfType<KernelScheduleAttr>(kKernelScheduleAttr);
   if (schedules.empty()) {
     if (attr && !attr.getChannels().empty())
-      return kernel.emitError("has channels, and no loop that producer warps copy for");
+      return kernel.emitError("has channels, but no loop that producer warps copy for");
     return success();
   }
   if (!kernel.isKernel() || !kernel.getBody().hasOneBlock())
-    return kernel.emitError("has loops for TMA, and is no kernel of one block");
+    return kernel.emitError("has loops with copies by TMA, but is not a kernel of one basic block");
   if (Operation *barrier = findWaitForThreads(kernel))
-    return barrier->emitError("may have a barrier, in a kernel with loops for TMA");
+    return barrier->emitError("may have a barrier, in a kernel with copies by TMA");
   if (failed(planRings()))
     return failure();
   for (const LoopSchedule &schedule : schedules) {
@@ -216,8 +217,8 @@ LogicalResult KernelExpander::verify() {
   if (bytes > limit)
     return kernel.emitError("has rings of ") << bytes << " bytes, of which " << limit << " fit";
   if (attr && attr.getPersistent() && !PersistentKernel::isPossible(kernel))
-    return kernel.emitError("cannot be persistent: its programs look at each other, or say which "
-                            "one they are");
+    return kernel.emitError(
+        "cannot be persistent: its programs communicate, or read which block they are in");
   return verifyMaps();
 }
 
@@ -304,8 +305,8 @@ void KernelExpander::allocateRings(OpBuilder &builder, Location loc) {
 // The program's warps
 //===----------------------------------------------------------------------===//
 
-/// A tile that is copied once a program, for the load and its buffers: it is waited for where it
-/// is first looked at, and left where it was looked at last.
+/// Replace the load and the buffers of a tile that is copied once in each program. The program
+/// waits for the tile before its first reader, and releases it after its last one.
 void KernelExpander::receive(const ScheduledCopy &copy) {
   unsigned index = getIndex(copy);
   const Channel &channel = rings.channels[index];
@@ -329,7 +330,7 @@ void KernelExpander::receive(const ScheduledCopy &copy) {
   tile::LoadOp(copy.load).erase();
 }
 
-/// Tells the producer what is to be told behind an op.
+/// Send the producer the message that belongs after an op.
 void KernelExpander::tell(Operation *op) {
   OpBuilder builder(op->getContext());
   builder.setInsertionPointAfter(op);
@@ -357,7 +358,7 @@ void KernelExpander::expandLoops(Block *block) {
     if (auto found = ofLoop.find(&op); found != ofLoop.end()) {
       const LoopSchedule &schedule = schedules[found->second];
       ofLoop.erase(found);
-      // What the program has written before is there for TMA.
+      // TMA has to see the program's earlier writes.
       if (isInPlace(schedule) && !slice) {
         OpBuilder builder(&op);
         ProxyFenceOp::create(builder, op.getLoc(), /*of_memory=*/true);

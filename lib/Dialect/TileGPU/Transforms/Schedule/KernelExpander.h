@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The kernel that its schedules describe, where TMA fills rings: tensor maps, rings with their
-// barriers, and who begins the copies.
+// Expands the schedules of a kernel whose rings TMA fills: makes tensor maps, rings with their
+// barriers, and the copies, by the program or by producer warps.
 //
-// With producer warps a kernel is done twice, at the same time:
+// With producer warps, two partitions run the kernel's loops at the same time:
 //
 //     default region, the program's warps          partition, one thread
 //     ------------------------------------         -----------------------------------
@@ -14,17 +14,16 @@
 //         slot is empty
 //       store the result
 //
-// What a program loads once, before its loops, the right side can copy, too (ProgramCopies.h).
+// The right side also copies tiles that a program loads once, before its loops (ProgramCopies.h).
 //
-// The right side is the left side's loops and branches with nothing in them but coordinates,
-// which it computes again from what the kernel was given. It knows nothing of the left side
-// but which slots are empty, so it runs ahead as far as the rings are long: over the ends of
-// loops, too, while the left side stores a result. A persistent kernel has both sides in a loop
-// over programs.
+// The right side has the loops and branches of the left side, but computes coordinates only, from
+// the kernel's arguments. It depends on the left side only by slots that become empty. So it runs
+// ahead by as many slots as the rings have, also past the end of a loop, while the left side stores
+// a result. In a persistent kernel, each side is in a loop over programs.
 //
-// Of arrays that the kernel finds in memory the left side tells the right side (ProducerSlice.h),
-// which runs ahead over what is stored only where that is known to be elsewhere
-// (ResultOverlap.h).
+// If the kernel finds an array in memory, the left side sends its address to the right side
+// (ProducerSlice.h). The right side then runs ahead of stores only if these are known to be to
+// other places (ResultOverlap.h).
 //
 //     KernelExpander.cpp   what may be expanded, and the left side
 //     KernelProducer.cpp   the right side
@@ -109,20 +108,20 @@ private:
   KernelScheduleAttr attr;
   std::vector<LoopSchedule> schedules;
   llvm::DenseMap<mlir::Operation *, unsigned> ofLoop;
-  /// Of tiles that are copied once a program.
+  /// The copies of tiles that a program loads once.
   mlir::SmallVector<ScheduledCopy, 1> programCopies;
   KernelRings rings;
   /// Slots of each channel.
   mlir::SmallVector<unsigned> slots;
-  /// Of a kernel with producer warps what these have to know. Ops that are there to mark a place
-  /// only are `markers`.
+  /// The scalars that producer warps need, and the messages that carry them, each after an op.
+  /// `markers` are ops that only mark the place of a message.
   std::optional<ProducerSlice> slice;
   llvm::MapVector<mlir::Operation *, ProducerMessage> messages;
   llvm::SmallSetVector<mlir::Operation *, 4> markers;
-  /// True if what is stored may be what is copied, of loops that ask that.
+  /// For loops with a check at run time: true if a store may be to a copied array.
   mlir::SmallVector<mlir::Value, 1> overlaps;
   Mailbox mailbox;
-  /// Of each channel, and of the mailbox behind them.
+  /// The current place in each channel; the last one is the mailbox's.
   mlir::SmallVector<ChannelPlace> places;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The partition of a kernel with producer warps: the program's loops and branches with copies in
-// them, and what it is told of their bounds, conditions and coordinates.
+// The partition of producer warps: the program's loops and branches with copies in them, and the
+// messages with their bounds, conditions and coordinates.
 
 #include "Facts/ResultOverlap.h"
 #include "KernelExpander.h"
@@ -11,10 +11,10 @@ using namespace tessera;
 using namespace tessera::tilegpu;
 
 //===----------------------------------------------------------------------===//
-// What the producer is told
+// Messages to the producer
 //===----------------------------------------------------------------------===//
 
-/// What it needs for all loops, and the maps that the kernel makes.
+/// Collect the scalars that it needs for all loops, and the tensor maps that the kernel makes.
 ProducerSlice KernelExpander::getSlice() const {
   SmallVector<scf::ForOp> loops;
   for (const LoopSchedule &schedule : schedules)
@@ -31,8 +31,8 @@ ProducerSlice KernelExpander::getSlice() const {
   return result;
 }
 
-/// Marks where a producer hears that it may copy for a loop in place: in front of it, or, where
-/// what is stored from then on is known to be elsewhere, in front of the loop around it.
+/// Mark the place of the message that lets a producer copy for a loop in place. The place is before
+/// the loop. It is before the loop around it if later stores are known to be to other places.
 void KernelExpander::addMarkers(const LoopSchedule &schedule) {
   scf::ForOp loop = schedule.getLoop();
   auto mark = [&](OpBuilder &builder) {
@@ -90,8 +90,8 @@ Value KernelExpander::emitAgain(OpBuilder &builder, Value value, IRMapping &mapp
   return mapping.lookup(value);
 }
 
-/// What a loop or branch of the partition carries: the scalars with these numbers among the old
-/// ones, and the places in the channels that are used.
+/// Compute the operands that a loop or branch of the partition carries: the scalars with these
+/// numbers among the old ones, and the places in the channels that are used.
 SmallVector<Value> KernelExpander::emitCarried(OpBuilder &builder, ValueRange old,
                                                ArrayRef<unsigned> numbers, ArrayRef<unsigned> used,
                                                IRMapping &mapping) {

@@ -49,10 +49,10 @@ LogicalResult LoopSchedule::readCopy(tile::LoadOp load, NodeAttr node) {
   } else if (channel.ahead != -node.getStage() || channel.order != node.getOrder() ||
              channel.wait != node.getWait() || channel.warps != node.getWarps()) {
     return load.emitError("the copies of channel ")
-           << channel.number << " are of one stage and order, and by the same warps";
+           << channel.number << " must have one stage and order, and the same warps";
   }
   if (!isa<RankedTensorType>(load.getType()))
-    return load.emitError("a copy is of a tile");
+    return load.emitError("is a copy, but loads a scalar");
   ScheduledCopy &copy = copies.emplace_back();
   copy.load = load;
   copy.channel = found - channels.begin();
@@ -67,10 +67,10 @@ LogicalResult LoopSchedule::readCopy(tile::LoadOp load, NodeAttr node) {
         copy.buffers.push_back(buffer);
     }
   if (!copy.tile)
-    return load.emitError("is stored to no buffer: its node has to say the type of a tile");
+    return load.emitError("has no buffer: its node must have the type of a tile");
   if (copy.tile.getShape() != cast<RankedTensorType>(load.getType()).getShape() ||
       copy.tile.getElementType() != getElementTypeOrSelf(load.getType()))
-    return load.emitError("loads no tile of its channel's type ") << copy.tile;
+    return load.emitError("loads a tile of another type than its channel's, ") << copy.tile;
   channel.copies.push_back(copies.size() - 1);
   replaced.insert(load);
   replaced.insert(copy.buffers.begin(), copy.buffers.end());
@@ -87,7 +87,7 @@ LogicalResult LoopSchedule::readOps() {
     read.op = &op;
     if (node && node.getRole() == NodeRole::Copy) {
       if (!replaced.contains(&op))
-        return op.emitError("is no load, and cannot be a copy");
+        return op.emitError("is not a load, and so cannot be a copy");
     } else if (node) {
       read.stage = node.getStage();
       read.wait = node.getWait();
@@ -102,7 +102,7 @@ LogicalResult LoopSchedule::readOps() {
   WalkResult result = loop.getBody()->walk([&](Operation *op) {
     if (op->getBlock() == loop.getBody() || !getNode(op))
       return WalkResult::advance();
-    op->emitError("is in a branch or loop, which is a node as a whole");
+    op->emitError("has a node, but is in a branch or loop, which is one node");
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());

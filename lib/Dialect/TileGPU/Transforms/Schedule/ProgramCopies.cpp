@@ -13,15 +13,15 @@ std::optional<ScheduledCopy> tessera::tilegpu::getProgramCopy(tile::FuncOp kerne
     return std::nullopt;
   };
   if (load->getBlock() != &kernel.getBody().front())
-    return refuse("it does not run once a program");
+    return refuse("it does not run exactly once in each program");
   ScheduledCopy copy;
   copy.load = load;
   for (Operation *user : load->getUsers()) {
     auto buffer = dyn_cast<LocalAllocOp>(user);
     if (!buffer || buffer->getBlock() != load->getBlock())
-      return refuse("threads compute with its tile");
+      return refuse("threads use its tile");
     if (!copy.buffers.empty() && copy.buffers.front().getType() != buffer.getType())
-      return refuse("its tile is multiplied in two layouts");
+      return refuse("dots use its tile in two layouts");
     copy.buffers.push_back(buffer);
     for (Operation *use : getUses(buffer))
       if (!isa<WarpgroupDotOp, LocalLoadOp, LocalDeallocOp>(use))
@@ -56,11 +56,12 @@ tessera::tilegpu::readProgramCopies(tile::FuncOp kernel, KernelScheduleAttr attr
       continue;
     if (node != NodeAttr::getCopy(kernel.getContext(), /*stage=*/0, /*order=*/0, *node.getChannel(),
                                   Type(), WarpRole::Producer))
-      return load.emitError("is copied once a program, by the producer, and its node says more");
+      return load.emitError(
+          "is copied by the producer once in each program: its node can have a channel only");
     std::string why;
     std::optional<ScheduledCopy> copy = getProgramCopy(kernel, load, why);
     if (!copy)
-      return load.emitError("cannot be copied once a program: ") << why;
+      return load.emitError("cannot be copied once in each program: ") << why;
     unsigned number = *node.getChannel();
     auto isIt = [&](ChannelAttr channel) { return channel.getNumber() == number; };
     copy->channel = llvm::find_if(channels, isIt) - channels.begin();
@@ -69,7 +70,7 @@ tessera::tilegpu::readProgramCopies(tile::FuncOp kernel, KernelScheduleAttr attr
              << number << ", which the kernel's schedule does not have";
     if (llvm::any_of(copies, [&](const auto &other) { return other.channel == copy->channel; }))
       return load.emitError("fills channel ")
-             << number << ", as a load before it does: each has one of its own";
+             << number << ", which a load before it fills; each needs its own";
     copies.push_back(std::move(*copy));
   }
   for (unsigned index = 0; index < channels.size(); ++index)

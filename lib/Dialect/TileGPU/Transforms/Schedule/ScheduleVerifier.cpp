@@ -54,7 +54,7 @@ LogicalResult LoopSchedule::verifyUse(Operation *user, Value value) const {
   if (distance < 0)
     return refuse("a value in a stage before the one that computes it");
   if (later == 1 && stage < 0)
-    return refuse("what is carried from an op that is done an iteration ahead");
+    return refuse("a carried value that an op computes one iteration ahead");
   if (distance > 1 && !(later == 1 && at.stage == 1 && stage == 0))
     return refuse("a value more than one stage after the one that computes it");
   if (!isOwn)
@@ -70,7 +70,7 @@ LogicalResult LoopSchedule::verifyUse(Operation *user, Value value) const {
   bool isAccumulator = isa<WarpgroupDotOp>(user) && user->getOperand(2) == value &&
                        llvm::count(user->getOperands(), value) == 1;
   if (isa<MemDescType>(value.getType()) && distance > 0)
-    return refuse("a buffer that is no slot of a ring, in another stage");
+    return refuse("a buffer of another stage that is not a slot of a ring");
   if (made.inFlight != 0 && !(later == 1 && isAccumulator))
     return refuse("the result of a dot that is in flight over the end of the iteration");
   if (made.inFlight != 0 && distance > 1)
@@ -80,7 +80,7 @@ LogicalResult LoopSchedule::verifyUse(Operation *user, Value value) const {
                      ? getTime(producer, ScheduleEvent::Op)
                      : getTimeDone(producer);
   if (distance == 0 && done >= getTime(user, ScheduleEvent::Op))
-    return refuse("a value before it is there: the order of its op, or its wait, is too late");
+    return refuse("a value before it is available: its op, or the wait for it, comes too late");
   return success();
 }
 
@@ -89,13 +89,14 @@ LogicalResult LoopSchedule::verifyInFlight(const ScheduledOp &node) const {
   scf::ForOp of = loop;
   auto dot = dyn_cast<WarpgroupDotOp>(node.op);
   if (!dot)
-    return node.op->emitError("is no wgmma, and cannot be waited for elsewhere");
+    return node.op->emitError("is not a wgmma: only the wait for a wgmma can be elsewhere");
   if (std::string why = whyNotAsync(loop, dot, replaced); !why.empty())
     return dot.emitError(why);
   // Registers that it reads are those of the next operand, too.
   if (!isa<MemDescType>(dot.getA().getType())) {
     if (node.inFlight != 0)
-      return dot.emitError("is in flight over the end of the iteration, and reads registers");
+      return dot.emitError(
+          "reads registers, and so cannot be in flight past the end of its iteration");
     Value operand = dot.getA();
     int later = 0;
     if (auto argument = dyn_cast<BlockArgument>(operand);
@@ -108,7 +109,7 @@ LogicalResult LoopSchedule::verifyInFlight(const ScheduledOp &node) const {
         later + node.stage - getStage(operand) > 0 &&
         getTime(op, ScheduleEvent::Op) < getTime(dot, ScheduleEvent::DotWait)) {
       InFlightDiagnostic error =
-          dot.emitError("is waited for behind the op that computes its next operand in registers");
+          dot.emitError("is waited for after the op that overwrites its operand in registers");
       error.attachNote(op->getLoc()) << "here";
       return error;
     }
@@ -127,7 +128,7 @@ LogicalResult LoopSchedule::verifySlices(Operation *op) const {
   if (failed(SlicedDot::verifyKind(op)))
     return failure();
   if (node.getAhead() != 0 && hasStage(1))
-    return op->emitError("has a slice ahead, in a loop whose first iteration stands before it");
+    return op->emitError("has a slice ahead, in a loop with ops of stage 1");
   return success();
 }
 
@@ -139,7 +140,7 @@ LogicalResult LoopSchedule::verifyOps() const {
     const ScheduledOp &node = getOp(event.op);
     if (node.stage < kFirstStage || node.stage > kLastStage)
       return event.op->emitError("has stage ")
-             << node.stage << ": other ops than copies have stages " << kFirstStage << " to "
+             << node.stage << "; ops that are not copies have stages " << kFirstStage << " to "
              << kLastStage;
     if (failed(verifySlices(event.op)))
       return failure();
@@ -149,7 +150,7 @@ LogicalResult LoopSchedule::verifyOps() const {
       if (failed(verifyLoadAhead(load)))
         return failure();
     } else if (node.stage != 0 && !isDot && !(isPure(event.op) && event.op->getNumRegions() == 0)) {
-      return event.op->emitError("has effects or regions, and stays in its iteration");
+      return event.op->emitError("has effects or regions, and so must have stage 0");
     }
     if (node.isAsync() && failed(verifyInFlight(node)))
       return failure();
@@ -168,7 +169,8 @@ LogicalResult LoopSchedule::verifyOps() const {
   for (Value value : of.getYieldedValues())
     if (Operation *op = value.getDefiningOp();
         op && op->getBlock() == of.getBody() && getStage(value) < 0)
-      return op->emitError("is done an iteration ahead, and cannot be what the loop carries");
+      return op->emitError(
+          "computes a value that the loop carries, and so cannot run one iteration ahead");
   return success();
 }
 
@@ -187,14 +189,14 @@ LogicalResult LoopSchedule::verifyLoadAhead(tile::LoadOp load) const {
   LoopSlice address(loop);
   for (Value operand : load->getOperands())
     if (std::string why = address.add(operand); !why.empty())
-      return load.emitError("cannot be done an iteration ahead: ") << why;
+      return load.emitError("cannot run one iteration ahead: ") << why;
   for (unsigned index : address.getCarried())
     if (Type type = scf::ForOp(loop).getRegionIterArg(index).getType(); !type.isIntOrIndex())
-      return load.emitError("cannot be done an iteration ahead: its address is carried as ")
-             << type << ", and not as an integer";
+      return load.emitError(
+                 "cannot run one iteration ahead: its address depends on a carried value of type ")
+             << type << ", not an integer";
   if (!getSmallStep(loop))
-    return load.emitError(
-        "is done an iteration ahead, in a loop whose step is not a small constant");
+    return load.emitError("runs one iteration ahead, in a loop whose step is not a small constant");
   return success();
 }
 
@@ -204,9 +206,10 @@ LogicalResult LoopSchedule::verifyChannel(const ScheduledChannel &channel) const
   for (unsigned index : channel.copies)
     if (tile::LoadOp other = copies[index].load;
         other.getOther() && !isZero(other.getOther()) && !channel.isByThreads())
-      return other.emitError("gives masked-off lanes something else than 0, which no copy does");
+      return other.emitError(
+          "has another value than 0 for masked-off lanes, which copies fill with 0");
   if (!channel.isByTMA() && !channel.isCopiedInLoop())
-    return load.emitError("a producer fills rings by TMA alone");
+    return load.emitError("is copied by a producer, which fills rings by TMA only");
   if (!channel.isByTMA()) {
     LoopSlice addresses(loop);
     for (unsigned index : channel.copies)
@@ -217,9 +220,10 @@ LogicalResult LoopSchedule::verifyChannel(const ScheduledChannel &channel) const
   if (channel.isCopiedInLoop() && channel.ahead > 1 && !getSmallStep(loop))
     return of.emitError("copies ahead in a loop whose step is not a small constant");
   if (!channel.isCopiedInLoop() && channel.ahead != 0)
-    return load.emitError("has a stage, but a producer runs ahead as far as slots are empty");
+    return load.emitError("has a stage, but a producer fills every empty slot");
   if (channel.wait && !channel.isByTMA())
-    return load.emitError("all copies but those by TMA are waited for where an iteration begins");
+    return load.emitError(
+        "has a wait, but only copies by TMA do: an iteration begins with the wait for others");
   if (channel.isByTMA()) {
     if (channel.readers.empty())
       return load.emitError("fills a ring by TMA that no dot reads");
@@ -227,12 +231,13 @@ LogicalResult LoopSchedule::verifyChannel(const ScheduledChannel &channel) const
       const ScheduledCopy &copy = copies[index];
       for (Operation *user : tile::LoadOp(copy.load)->getUsers())
         if (!llvm::is_contained(copy.buffers, user))
-          return user->emitError("uses a tile that TMA brings to a ring otherwise than as a "
-                                 "buffer of the ring's type");
+          return user->emitError(
+              "uses a tile that TMA copies to a ring, but not as a buffer of the ring's type");
     }
     for (const ChannelReader &reader : channel.readers)
       if (!isa<WarpgroupDotOp, LocalLoadOp>(reader.op))
-        return reader.op->emitError("is no wgmma or local_load, and uses a ring that TMA fills");
+        return reader.op->emitError(
+            "uses a ring that TMA fills, but is neither a wgmma nor a local_load");
   }
   int64_t iteration = events.size() + 1;
   int64_t copied = 0;
@@ -241,13 +246,13 @@ LogicalResult LoopSchedule::verifyChannel(const ScheduledChannel &channel) const
       copied = time;
   for (const ChannelReader &reader : channel.readers) {
     if (channel.isByTMA() && reader.stage < 0)
-      return reader.op->emitError("is done an iteration ahead, where there may be no tile");
+      return reader.op->emitError(
+          "runs one iteration ahead, for which TMA may not have copied a tile");
     if (!channel.isCopiedInLoop())
       continue;
     // Copies by cp.async are waited for at the beginning of an iteration, of the ones before.
     if (channel.ahead + reader.stage < 1)
-      return reader.op->emitError(
-                 "reads the tile of an iteration before it is copied: its copy is ")
+      return reader.op->emitError("reads a tile before it is copied: its copy is ")
              << channel.ahead << " iterations ahead";
     int64_t end =
         (channel.ahead - static_cast<int64_t>(channel.slots)) * iteration + getEndOfUse(reader);
@@ -335,7 +340,7 @@ LogicalResult LoopSchedule::verifyOrder() const {
       obstacle = ofCopies;
   }
   InFlightDiagnostic error = scf::ForOp(loop).emitError(
-      "copies ahead what the iterations before may write, or past what orders memory");
+      "copies a tile ahead of an op that may write to it, or that orders memory");
   error.attachNote(obstacle->getLoc()) << "here";
   return error;
 }
@@ -368,23 +373,23 @@ SlicedDot::Obstacle SlicedDot::findObstacle() const {
   if (getNumBlocks(dot->getParentOfType<ModuleOp>()) > 1)
     return {"blocks of a cluster share its tiles"};
   if (tile::getShape(type).size() != 2)
-    return {"it is a dot of batches"};
+    return {"it is a batched dot"};
   if (isa<tile::DotOp>(dot) && getElementTypeOrSelf(type).isF16())
-    return {"a sum of f16 by multiply-adds is rounded once, behind the last of them"};
+    return {"an f16 sum by multiply-adds is rounded once, after the last one"};
   for (LocalLoadOp load : {a, b}) {
     if (!load || load.getFirst())
-      return {"an operand is not read from a buffer, all of it"};
+      return {"an operand is not a whole buffer"};
     if (!load->hasOneUse())
-      return {"others use what it multiplies, too", load};
+      return {"an operand has other users", load};
     if (load->getBlock() != dot->getBlock())
-      return {"an operand is read elsewhere", load};
+      return {"an operand is read in another block", load};
     if (Operation *write = findWriteBetween(load, dot))
-      return {"what it reads may be written before it is multiplied", write};
+      return {"a buffer that it reads may be written before the dot", write};
   }
   if (auto mma = dyn_cast<MmaDotOp>(dot); mma && mma.getOperandBits() > 32)
     return {"its elements have more than 32 bits"};
   if (!llvm::isPowerOf2_64(getDepth()))
-    return {"its K of " + std::to_string(getDepth()) + " is no power of two"};
+    return {"its K of " + std::to_string(getDepth()) + " is not a power of two"};
   return {};
 }
 
@@ -432,16 +437,16 @@ static bool ordersCopies(Operation *op) {
 SlicedDot::Obstacle SlicedDot::findObstacleAhead(int64_t slices) const {
   auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
   if (!loop)
-    return {"it is in no loop"};
+    return {"it is not in a loop"};
   if (countTogether(slices) < slices)
-    return {"so many multiply-adds are a loop"};
+    return {"its multiply-adds are too many to be unrolled"};
   Block *body = loop.getBody();
   auto yield = cast<scf::YieldOp>(body->getTerminator());
   llvm::SmallDenseSet<Value, 4> rings;
   for (LocalLoadOp load : {a, b}) {
     auto slot = load.getBuffer().getDefiningOp<MemDescIndexOp>();
     if (!slot || slot->getBlock() != body || !isScalarWork(slot.getResult(), loop))
-      return {"an operand is in no ring, of which every iteration has a slot", load};
+      return {"an operand is not a slot of a ring that changes with the iteration", load};
     rings.insert(getRing(slot.getResult()));
   }
   SmallVector<AsyncCopyOp> copies;
@@ -456,23 +461,24 @@ SlicedDot::Obstacle SlicedDot::findObstacleAhead(int64_t slices) const {
       copies.push_back(copy);
       rings.insert(getRing(copy.getBuffer()));
     } else if (!isa<AsyncWaitOp, AsyncCommitOp>(op) && (!isPure(&op) || op.getNumRegions() != 0)) {
-      return {"something else than copies comes before it in the iteration", &op};
+      return {"an op that is not a copy precedes it in the iteration", &op};
     }
     for (Operation *user : op.getUsers()) {
       Operation *ancestor = body->findAncestorOpInBlock(*user);
       if (!ancestor->isBeforeInBlock(dot) &&
           llvm::any_of(op.getResults(), [&](Value result) { return !isScalarWork(result, loop); }))
-        return {"the iteration's rest uses a tile of its beginning", &op};
+        return {"an op after it uses a tile that an op before it computes", &op};
     }
     for (Value operand : op.getOperands()) {
       auto argument = dyn_cast<BlockArgument>(operand);
       if (argument && argument.getOwner() == body && argument != loop.getInductionVar() &&
           !isScalarWork(yield.getOperand(argument.getArgNumber() - 1), loop))
-        return {"an iteration begins with what is not known early in the one before", &op};
+        return {"an op before it reads a carried value that the iteration before computes late",
+                &op};
     }
   }
   if (!waits)
-    return {"its loop waits for no copies", loop};
+    return {"its loop does not wait for copies", loop};
   // With all slots of a ring in use the next copies fill that of this iteration.
   AccessAnalysis analysis;
   MemoryOrder order(analysis);
@@ -483,13 +489,13 @@ SlicedDot::Obstacle SlicedDot::findObstacleAhead(int64_t slices) const {
   };
   for (Operation *op = dot; op != yield; op = op->getNextNode()) {
     if (ordersCopies(op))
-      return {"copies are ordered, or waited for, behind it", op};
+      return {"an op after it orders copies, or waits for them", op};
     if (usesRing(op, rings))
-      return {"behind it the ring is used that the next copies fill", op};
+      return {"an op after it uses the ring that the next copies fill", op};
     if (writesArrays(op) && !llvm::all_of(copies, [&](AsyncCopyOp copy) {
           return order.mayPass(copy, op, loop).isIndependent();
         }))
-      return {"the next copies would come before what may write what they read", op};
+      return {"an op after it may write to the tiles that the next copies read", op};
   }
   return {};
 }
@@ -497,7 +503,7 @@ SlicedDot::Obstacle SlicedDot::findObstacleAhead(int64_t slices) const {
 LogicalResult SlicedDot::verifyKind(Operation *op) {
   if (isKind(op))
     return success();
-  return op->emitError("is no dot by multiply-adds or mma.sync, and has no slices");
+  return op->emitError("has slices, but is not a dot by multiply-adds or mma.sync");
 }
 
 LogicalResult SlicedDot::verify(NodeAttr node) const {
@@ -509,12 +515,12 @@ LogicalResult SlicedDot::verify(NodeAttr node) const {
       error.attachNote(obstacle.place->getLoc()) << "here";
     return failure();
   };
-  StringRef slices = "cannot be done in slices: ";
+  StringRef slices = "cannot be sliced: ";
   if (failed(check(slices, findObstacle())) ||
       failed(check(slices, findObstacle(node.getSlices()))))
     return failure();
   if (node.getAhead() == 0)
     return success();
-  return check("cannot have the next iteration's first slice ahead: ",
+  return check("cannot run the next iteration's first slice ahead: ",
                findObstacleAhead(node.getSlices()));
 }

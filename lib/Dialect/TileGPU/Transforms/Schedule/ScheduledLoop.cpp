@@ -59,7 +59,7 @@ ScheduledLoop::AsyncRings *ScheduledLoop::getAsyncRings(unsigned channel) {
   return nullptr;
 }
 
-/// Of the rings that are no TMA's those that cp.async fills.
+/// Count the rings that cp.async fills.
 unsigned ScheduledLoop::countAsync() const {
   return llvm::count_if(async, [](const AsyncRings &rings) { return !rings.isByThreads; });
 }
@@ -180,8 +180,8 @@ Value ScheduledLoop::emitWay(OpBuilder &builder, int64_t ahead) {
   return loop.getStep();
 }
 
-/// True if there is an iteration `ahead` after that of `variable`, which there is. What is left
-/// up to the bound is a positive number, whatever its sign.
+/// True if there is an iteration `ahead` after that of `variable`, which exists. The difference to
+/// the bound is positive, and so is compared as an unsigned number.
 Value ScheduledLoop::emitHasMore(OpBuilder &builder, Value variable, unsigned ahead) {
   Location loc = getLoc();
   Value left = arith::SubIOp::create(builder, loc, loop.getUpperBound(), variable);
@@ -193,8 +193,8 @@ Value ScheduledLoop::emitAhead(OpBuilder &builder, Value variable, int ahead) {
   return arith::AddIOp::create(builder, getLoc(), variable, emitWay(builder, ahead));
 }
 
-/// What the next iteration has, for ops of stage -1. Behind the last one there may be nothing to
-/// load: that one's is loaded again.
+/// Select the value of the next iteration, for ops of stage -1. After the last iteration there may
+/// be nothing to load, and `own`, the value of that iteration, is used again.
 Value ScheduledLoop::emitUnlessLast(OpBuilder &builder, Value next, Value own) {
   if (!schedule.hasLoadsAhead() || next == own || !own.getType().isIntOrIndex())
     return next;
@@ -413,7 +413,7 @@ void ScheduledLoop::emitTMACopies(OpBuilder &builder, ArrayRef<unsigned> channel
     copies.push_back(
         {of.ahead, channel, emitPlace(builder, channel, static_cast<int>(of.slots) - of.ahead)});
   }
-  // What is needed first comes first.
+  // Copies are in the order in which iterations need them.
   llvm::sort(copies, [](const Copied &a, const Copied &b) {
     return std::tie(a.ahead, a.channel) < std::tie(b.ahead, b.channel);
   });
@@ -534,7 +534,7 @@ Value ScheduledLoop::emitView(OpBuilder &builder, Value buffer, int stage) {
   return view;
 }
 
-/// What an op of a stage takes and its mapping does not have yet.
+/// Map an operand of an op of a stage, if its mapping does not have it yet.
 void ScheduledLoop::mapOperand(OpBuilder &builder, Value value, int stage) {
   IRMapping &mapping = getMapping(stage);
   if (mapping.contains(value) || value.getParentRegion() != &loop.getRegion())
@@ -552,7 +552,7 @@ void ScheduledLoop::mapOperand(OpBuilder &builder, Value value, int stage) {
   }
   if (stage >= 0)
     return;
-  // What the iteration after this one will begin with.
+  // The value at the beginning of the next iteration.
   Value next = getMapping(0).lookupOrDefault(loop.getYieldedValues()[argument.getArgNumber() - 1]);
   mapping.map(value, emitUnlessLast(builder, next, getMapping(0).lookupOrDefault(value)));
 }
@@ -859,7 +859,7 @@ void ScheduledLoop::emitLate(OpBuilder &builder, Value last) {
   emitPingPong(builder, ScheduleEvent{ScheduleEvent::TileWait});
 }
 
-/// What the loop gives, once nothing is under way any more.
+/// Emit the loop's results, after the waits for everything in flight.
 SmallVector<Value> ScheduledLoop::emitResults(OpBuilder &builder) {
   SmallVector<Value> results;
   for (auto [index, value] : llvm::zip_equal(kept, values)) {

@@ -14,7 +14,7 @@
 //       wait for dots that are in flight
 //     wait for all copies; the end of the rings
 //
-// Copies of iterations that there are not are left out by their conditions.
+// Conditions skip the copies of iterations past the last one.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_SCHEDULEDLOOP_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_SCHEDULEDLOOP_H
@@ -27,7 +27,7 @@
 
 namespace tessera::tilegpu {
 
-/// The rings of a kernel that TMA fills, and what it is told for each load.
+/// The rings of a kernel that TMA fills, and the box and the tensor map of each load.
 struct KernelRings {
   mlir::SmallVector<Channel, 2> channels;
   /// The channels by the numbers that schedules have for them.
@@ -67,7 +67,7 @@ private:
     bool isByThreads = false;
     LoopSlice addresses;
     mlir::SmallVector<mlir::Value> rings;
-    /// What the addresses take from the iteration before, of the one that is copied next.
+    /// The carried values that the addresses of the next copied iteration read.
     mlir::SmallVector<mlir::Value> ahead;
     /// The slots that are filled and read next.
     mlir::Value into, from;
@@ -159,19 +159,19 @@ private:
   /// The loop's own variables that are still needed, by their numbers, and what they are now.
   mlir::SmallVector<unsigned> kept;
   mlir::SmallVector<mlir::Value> values;
-  /// Of each of them, what the new loop carries in its place: itself (null), or an operand of
-  /// stage 1 that becomes it.
+  /// For each of them, the value that the new loop carries in its place: null for itself, or an
+  /// operand of stage 1 that becomes it.
   mlir::SmallVector<mlir::Value> inPlace;
   /// Values of one stage that the next one uses in the next iteration, and what they are now.
   mlir::SmallVector<std::pair<mlir::Value, int>> crossing;
   mlir::SmallVector<mlir::Value> crossed;
-  /// Of channels whose last reader is in flight: the slot that it read.
+  /// Channels whose last reader is in flight, each with the slot that it reads.
   mlir::SmallVector<std::pair<unsigned, mlir::Value>, 1> previous;
 
   mlir::IRMapping mappings[3];
   Iteration current;
-  /// Dots that this iteration has begun; channels that it has left, with the places that these
-  /// were.
+  /// Dots that this iteration has begun; channels that it has released, with the places that they
+  /// had.
   mlir::SmallVector<mlir::Operation *> begun;
   llvm::SmallDenseMap<unsigned, ChannelPlace> left;
   /// Asynchronous dots of a steady iteration, and those of the one before it at least.

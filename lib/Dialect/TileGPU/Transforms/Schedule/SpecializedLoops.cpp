@@ -46,7 +46,7 @@ int64_t Specializer::getWantedRegisters(const BoxLoop &planned) const {
         words += getRegisters(dot.getType(), warps);
     return words + kLate + getRegisters(late.getA().getType(), warps);
   }
-  // What is computed with before it is multiplied again, as far as it is there at once.
+  // Results of dots that are live at once, before the next dot reads them.
   SmallVector<WarpgroupDotOp> inner;
   for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>()) {
     llvm::erase_if(inner, [&](WarpgroupDotOp earlier) {
@@ -88,15 +88,15 @@ std::string Specializer::planLoad(BoxLoop &planned, tile::LoadOp load) {
       break;
     auto buffer = dyn_cast<LocalAllocOp>(user);
     if (!buffer || user->getBlock() != planned.loop.getBody())
-      return "its tile is multiplied as it is, and computed with";
+      return "both a dot and other ops use its tile";
     if (!result.buffers.empty() && result.buffers.front().getType() != buffer.getType())
-      return "its tile is multiplied in two layouts";
+      return "dots use its tile in two layouts";
     result.buffers.push_back(buffer);
   }
   for (LocalAllocOp buffer : result.buffers)
     for (Operation *use : getUses(buffer))
       if (!isa<WarpgroupDotOp, LocalDeallocOp>(use))
-        return "its tile is multiplied by another instruction than wgmma";
+        return "a dot that is not a wgmma uses its tile";
   result.tile = !isRead               ? result.buffers.front().getType()
                 : type.getRank() == 1 ? getRowType(type.getShape(), type.getElementType())
                                       : getFragmentType(load, analysis);
@@ -122,11 +122,11 @@ bool Specializer::planOrder(scf::ForOp loop, ArrayRef<tile::LoadOp> loads) {
   if (!obstacle)
     return true;
   if (!obstacle->load)
-    return refuse(loop, "what comes before it orders memory", obstacle->op);
+    return refuse(loop, "an op before it orders memory", obstacle->op);
   RemarkInFlight remark =
       emitRemark(loop, RemarkKind::LoopNotSpecialized)
       << "loop is not specialised: "
-      << named("reason", StringRef("what it loads may have been stored by the same program"));
+      << named("reason", StringRef("the same program may have stored the tiles that it loads"));
   remark.attachNote(obstacle->op->getLoc()) << "stored here";
   remark.attachNote(obstacle->load.getLoc()) << "loaded here";
   return false;
@@ -143,11 +143,12 @@ std::string tessera::tilegpu::whyNotCopied(scf::ForOp loop) {
 /// True if loads of later iterations may come early, those of the first one being where they are.
 bool Specializer::planInPlace(const BoxLoop &planned) {
   if (getClusterSize(kernel) > 1)
-    return refuse(planned.loop, "blocks of a cluster find its arrays in memory");
+    return refuse(planned.loop, "its arrays are found in memory, in a cluster");
   if (std::string why = whyNotCopied(planned.loop); !why.empty())
-    return refuse(planned.loop, "it loads from arrays that are found in memory, and " + why);
+    return refuse(planned.loop, "its arrays are found in memory, and " + why);
   if (Operation *obstacle = findObstacleInLoop(planned.loop, order))
-    return refuse(planned.loop, "it may store what it loads, or orders memory", obstacle);
+    return refuse(planned.loop, "it may store to the tiles that it loads, or orders memory",
+                  obstacle);
   return true;
 }
 
@@ -157,19 +158,18 @@ void BoxLoop::addTo(ProducerSlice &slice) const {
     slice.needBox(load.box);
 }
 
-/// True if a producer can go through a loop, and those around it, at least if it is told what it
-/// does not know.
+/// True if a producer can run a loop, and those around it, at least with messages.
 bool Specializer::planTold(BoxLoop &planned) {
   ProducerSlice slice(kernel, planned.loop);
   planned.addTo(slice);
   planned.isTold = planned.isInPlace || !slice.isEmpty();
-  // Where a thread of the program copies for a loop in place, nobody is told.
+  // If a thread of the program copies for a loop in place, there are no messages.
   if (planned.isInPlace)
     return true;
   if (!slice.getWhyNot().empty())
     return refuse(planned.loop, slice.getWhyNot());
   return !planned.isTold || getClusterSize(kernel) == 1 ||
-         refuse(planned.loop, "a producer is told what it loads, and not in a cluster");
+         refuse(planned.loop, "its producer needs messages, which do not exist in a cluster");
 }
 
 bool Specializer::planLoop(scf::ForOp loop) {
@@ -179,20 +179,20 @@ bool Specializer::planLoop(scf::ForOp loop) {
   if (auto hint = loop->getAttrOfType<IntegerAttr>(kStagesAttr))
     planned.stages = std::clamp<int64_t>(hint.getInt(), 0, 64);
   if (planned.stages < 2)
-    return refuse(loop, "it is to have one stage");
+    return refuse(loop, "its number of stages is less than 2");
   Operation *inner = nullptr;
   loop.getBody()->walk([&](WarpgroupDotOp dot) {
     if (dot->getBlock() != loop.getBody() || dot.getIsAsync())
       inner = dot;
   });
   if (inner)
-    return refuse(loop, "a dot is in a branch or loop inside of it", inner);
-  // Blocks that exchange tiles in a loop would wait for those who load for it.
+    return refuse(loop, "a dot is in a branch or loop within it", inner);
+  // Blocks that exchange tiles in a loop would wait for its producer.
   for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
     if (getNumBlocks(kernel) > 1 && !dot.getOfBlock())
-      return refuse(loop, "blocks of a cluster have parts of what it multiplies", dot);
+      return refuse(loop, "each block of a cluster has a part of an operand", dot);
   if (getNumParts(kernel) > 1 && isUneven(loop))
-    return refuse(loop, "blocks of a cluster do it differently often");
+    return refuse(loop, "blocks of a cluster have different numbers of iterations");
   SmallVector<tile::LoadOp> loads;
   for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>())
     if (isa<RankedTensorType>(load.getType()) && reachesDot(load.getResult(), loop.getBody()))
@@ -213,15 +213,15 @@ bool Specializer::planLoop(scf::ForOp loop) {
   if (notLoaded)
     return refuse(loop, whyNotLoaded, notLoaded);
   if (llvm::all_of(planned.loads, [](const BoxLoad &box) { return box.isRow(); }))
-    return refuse(loop, "it loads nothing that it multiplies");
+    return refuse(loop, "no dot uses a tile that it loads");
   if (!planTold(planned))
     return false;
-  // Who multiplies says of each slot that it is empty, and therefore has to be there.
+  // The dot releases each slot, and so must not be erased.
   ReplacedOps replaced = planned.getReplaced();
   llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);
   for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
     if (!live.contains(dot))
-      return refuse(loop, "nobody needs the dot", dot);
+      return refuse(loop, "no op uses the result of a dot", dot);
   joinChannels(planned);
   if (kind == PlanKind::Plain) {
     loops.push_back(std::move(planned));
@@ -366,11 +366,11 @@ void Specializer::proposeCopies(const BoxLoop &planned) {
                                       WarpRole::Producer, isLate ? std::optional(2) : std::nullopt,
                                       box.isMulticast);
     if (copiesForItself && planned.order) {
-      // All slots are left where an iteration ends.
+      // All slots are released at the end of an iteration.
       node =
           NodeAttr::getCopy(context, 1 - static_cast<int>(slots), /*order=*/1, box.channel, Type());
     } else if (copiesForItself) {
-      // A slot that the dot reads which is under way, or an op behind it, is left behind these
+      // If the dot in flight, or an op after it, reads a slot, the slot is released after these
       // copies.
       bool isLeftLate = beside && llvm::any_of(planned.loads, [&](const BoxLoad &load) {
                           return load.channel == box.channel && planned.isReadFrom(beside, load);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What tilegpu-warp-specialize knows of a kernel while it decides, and its steps:
+// The state of tilegpu-warp-specialize while it plans a kernel, and its steps:
 //
-//     SpecializedLoops.cpp   each loop: which of its loads TMA can do, the channels by which they
-//                            come, which of its dots go on; and, at last, its schedule
-//     WarpSpecialize.cpp     the kernel: who begins copies, how many programs share an SM, whether
-//                            a block does one after the other, slots; and its schedule
+//     SpecializedLoops.cpp   each loop: the loads that TMA can do, their channels, the dots that
+//                            stay in flight; and, at last, its schedule
+//     WarpSpecialize.cpp     the kernel: producer warps or not, programs for each SM, persistence,
+//                            slots; and its schedule
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_SPECIALIZER_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_SPECIALIZER_H
@@ -33,7 +33,7 @@ struct BoxLoad : ScheduledCopy {
   bool isRow() const { return tile::getShape(tile::LoadOp(load).getType()).size() == 1; }
 };
 
-/// What is proposed for a loop of dots.
+/// The plan for a loop of dots.
 struct BoxLoop {
   mlir::scf::ForOp loop;
   mlir::SmallVector<BoxLoad, 2> loads;
@@ -44,33 +44,33 @@ struct BoxLoop {
   /// The dot that is under way while the program begins copies; null if it has to be waited for
   /// where it is.
   WarpgroupDotOp lastDot;
-  /// Of a loop with more dots than these are for.
+  /// The order of the dots of a loop with three dots or more.
   std::optional<DotOrder> order;
   /// Loads that threads do an iteration ahead.
   mlir::SmallVector<tile::LoadOp> loadsAhead;
   /// True if warpgroups begin dots alternately (ping-pong).
   bool isPingPong = false;
-  /// True if it loads from arrays that the kernel finds: its copies begin where the program comes
-  /// to it, and a producer is told of it there.
+  /// True if it loads from arrays that the kernel finds in memory. Its copies begin when the
+  /// program reaches it, and a producer gets a message there.
   bool isInPlace = false;
-  /// True if a producer is told anything of it.
+  /// True if a producer needs a message for it.
   bool isTold = false;
 
   ReplacedOps getReplaced() const;
   bool hasLateDot() const { return order && order->hasLate(); }
   /// True if the program computes while a dot of its own is under way.
   bool hasDotBeside() const { return lateDot || hasLateDot(); }
-  /// What a producer needs to copy for it.
+  /// Add the scalars that a producer needs to copy for it.
   void addTo(ProducerSlice &slice) const;
-  /// The channel by which an operand of a dot comes; none if by no one.
+  /// The channel that an operand of a dot is read from; none if it is in no ring.
   std::optional<unsigned> getChannel(mlir::Value operand) const;
-  /// True if an op reads the tile of a load where `dot` is begun, or behind that.
+  /// True if `dot`, or an op after it, reads the tile of a load.
   bool isReadFrom(WarpgroupDotOp dot, const BoxLoad &load) const;
   /// The first op that needs the dot that is put off, or takes the place of its operand.
   mlir::Operation *findNeedOfLateDot() const;
 };
 
-/// A kernel, and what becomes of its loops.
+/// A kernel, with the plans of its loops.
 class Specializer {
 public:
   Specializer(tile::FuncOp kernel, const GPUMachine &machine, unsigned stages, unsigned warps,
@@ -132,7 +132,7 @@ private:
 
   AccessAnalysis analysis;
   MemoryOrder order{analysis};
-  /// What loads that come early take for granted.
+  /// The conditions of a launch that early loads depend on.
   LaunchConditions conditions;
   std::vector<BoxLoop> loops;
   /// Loops with dots that stay as they are.
@@ -146,20 +146,20 @@ private:
   ProgramOrder programOrder = ProgramOrder::Grid; ///< of a persistent kernel's programs
   /// Tiles that the producer of a persistent kernel copies once a program.
   mlir::SmallVector<ScheduledCopy, 1> programCopies;
-  /// Slots of their rings: with a single one the next program's tile is copied once this one's is
-  /// left, and all that the producer copies behind it as well.
+  /// Slots of their rings. With a single slot, the producer waits until the program releases its
+  /// tile. Only then does it copy the next program's tile, and all tiles after that one.
   unsigned programSlots = 1;
   /// True if the program's first thread orders copies, and why.
   bool copiesForItself = false;
   std::string whyItCopies;
-  /// Scalars of the longest message to a producer, and why it cannot be told all it needs.
+  /// Scalars of the longest message to a producer, and why messages cannot carry all that it needs.
   unsigned words = 0;
   std::string whyNotTold;
   /// How many programs share an SM because it does.
   int64_t sharedPrograms = 1;
 };
 
-/// Why the iterations of a loop cannot be told apart; empty if they can.
+/// The reason why iterations cannot be copied ahead by the loop's step; empty if they can.
 std::string whyNotCopied(mlir::scf::ForOp loop);
 
 } // namespace tessera::tilegpu
