@@ -370,11 +370,11 @@ std::string CUDACompilation::makePTX(std::unique_ptr<llvm::Module> code) {
 /// program is worth a quarter of the registers, since a single one stalls at each of its barriers.
 /// A third or fourth is worth an eighth, and further ones hide little latency.
 static int findOneMoreProgram(const KernelMetadata &metadata, const GPUMachine &machine) {
-  constexpr int kMostPrograms = 4;
+  constexpr int kMaxPrograms = 4;
   int threads = GPUMachine::kWarpSize * metadata.numWarps;
   int taken = llvm::alignTo(metadata.numRegisters, GPUMachine::kRegisterStep) * threads;
   int programs = taken ? GPUMachine::kRegisters / taken + 1 : 0;
-  if (programs < 2 || programs > kMostPrograms ||
+  if (programs < 2 || programs > kMaxPrograms ||
       threads * programs > static_cast<int>(machine.maxThreadsOfSM) ||
       metadata.sharedBytes > machine.getSharedBytes(programs))
     return 0;

@@ -45,7 +45,7 @@ bool ScheduleRetry::widen(int64_t neededRegisters) {
   if (!canWiden())
     return false;
   int numWarps = 2 * limits.numWarps;
-  while (2 * numWarps <= kMostWarpsWithAllRegisters &&
+  while (2 * numWarps <= kMaxWarpsWithAllRegisters &&
          neededRegisters * limits.numWarps > GPUMachine::kMaxRegisters * numWarps)
     numWarps *= 2;
   limits = limited(numWarps, limits.numBlocks);
@@ -55,10 +55,10 @@ bool ScheduleRetry::widen(int64_t neededRegisters) {
 
 /// Reduces the warps. A thread then has more registers, and ptxas can at least spill.
 bool ScheduleRetry::narrow() {
-  if (!mayWiden || limits.numWarps <= kMostWarpsWithAllRegisters || limits.numWarps > wanted)
+  if (!mayWiden || limits.numWarps <= kMaxWarpsWithAllRegisters || limits.numWarps > wanted)
     return false;
   mayWiden = false;
-  limits = limited(kMostWarpsWithAllRegisters, limits.numBlocks);
+  limits = limited(kMaxWarpsWithAllRegisters, limits.numBlocks);
   description = std::to_string(limits.numWarps) + " warps, not " + std::to_string(wanted);
   return true;
 }
@@ -92,7 +92,7 @@ bool ScheduleRetry::choose(const ScheduleLimits &choice) {
 /// If a choice with fewer blocks might fit, it is tried before.
 bool ScheduleRetry::spreadUntilItFits(const RegisterNeed &need) {
   int numWarps = std::min(wanted, limits.numWarps);
-  int mostWarps = mayWiden ? std::max<int>(kMostWarps, numWarps) : numWarps;
+  int mostWarps = mayWiden ? std::max<int>(kMaxWarps, numWarps) : numWarps;
   std::optional<ScheduleLimits> possible;
   predicted.reset();
   for (int blocks = 2 * limits.numBlocks; blocks <= clusters.mostBlocks && !predicted; blocks *= 2)
@@ -103,7 +103,7 @@ bool ScheduleRetry::spreadUntilItFits(const RegisterNeed &need) {
         possible = limited(warps, blocks);
     }
   if (!predicted) {
-    while (mayWiden && 2 * numWarps <= kMostWarpsWithAllRegisters)
+    while (mayWiden && 2 * numWarps <= kMaxWarpsWithAllRegisters)
       numWarps *= 2;
     predicted = limited(numWarps, clusters.mostBlocks);
   }
@@ -128,7 +128,7 @@ bool ScheduleRetry::skip(int64_t neededRegisters) {
     }
   }
   int widest = limits.numWarps;
-  while (mayWiden && 2 * widest <= kMostWarps)
+  while (mayWiden && 2 * widest <= kMaxWarps)
     widest *= 2;
   if (!canSpread() || need.getSpilledBytes(widest, limits.numBlocks) <= clusters.cacheBytes)
     return widen(neededRegisters);
@@ -147,14 +147,14 @@ bool ScheduleRetry::shorten() {
 }
 
 bool ScheduleRetry::next(const ScheduleOutcome &outcome) {
-  if (outcome.fits() || attempts == kMostAttempts)
+  if (outcome.fits() || attempts == kMaxAttempts)
     return false;
   ++attempts;
   if (outcome.lacksShared)
     return shorten();
   if (outcome.neededRegisters != 0)
     return skip(outcome.neededRegisters);
-  if (predicted && (outcome.isRefused || outcome.spillBytes >= kFewSpilledBytes))
+  if (predicted && (outcome.isRefused || outcome.spillBytes >= kMinSpilledBytes))
     return choose(*std::exchange(predicted, std::nullopt));
   // A thread's registers are rounded down to a step. If it has the maximum, the schedule does not
   // limit it.
@@ -176,7 +176,7 @@ bool ScheduleRetry::next(const ScheduleOutcome &outcome) {
     description = "no dot deferred to another iteration";
     return true;
   }
-  bool isMuch = outcome.isRefused || outcome.spillBytes >= kFewSpilledBytes ||
+  bool isMuch = outcome.isRefused || outcome.spillBytes >= kMinSpilledBytes ||
                 (limits.numWarps > wanted && outcome.spillBytes != 0);
   return (isMuch && widen(/*neededRegisters=*/0)) || (outcome.isRefused && narrow()) ||
          spread(outcome);

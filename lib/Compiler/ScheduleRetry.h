@@ -78,11 +78,11 @@ struct ClusterLimits {
 class ScheduleRetry {
 public:
   /// Limits on compilations of a kernel and on warps of a program.
-  static constexpr int kMostAttempts = 6, kMostWarps = 16;
+  static constexpr int kMaxAttempts = 6, kMaxWarps = 16;
   /// With more warps a thread cannot have all its registers.
-  static constexpr int kMostWarpsWithAllRegisters = 8;
+  static constexpr int kMaxWarpsWithAllRegisters = 8;
   /// If a thread spills fewer bytes (a quarter of its registers), more warps are not tried.
-  static constexpr int64_t kFewSpilledBytes = 256;
+  static constexpr int64_t kMinSpilledBytes = 256;
 
   ScheduleRetry(int numWarps, bool mayWiden, ClusterLimits clusters = {})
       : clusters(clusters), wanted(numWarps), mayWiden(mayWiden) {
@@ -93,7 +93,7 @@ public:
   /// Chooses the next schedule after this outcome; false if there is none.
   bool next(const ScheduleOutcome &outcome);
   /// True if more warps could be tried.
-  bool canWiden() const { return mayWiden && 2 * limits.numWarps <= kMostWarps; }
+  bool canWiden() const { return mayWiden && 2 * limits.numWarps <= kMaxWarps; }
   /// True if a cluster of twice the blocks is allowed.
   bool canSpread() const { return 2 * limits.numBlocks <= clusters.mostBlocks; }
   /// The schedule's difference from the previous one, for remarks: "one program on an SM".

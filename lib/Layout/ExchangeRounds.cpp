@@ -152,9 +152,9 @@ RoundedExchange planRounds(const LinearLayout &source, const LinearLayout &desti
   for (; missing; --missing) {
     // One bit after the other, each the cheapest there is. High bits first, and those that all
     // threads have, which cost little more: memory is idle while warps alternate.
-    constexpr double kLittleMore = 1.125;
+    constexpr double kMaxCostRatio = 1.125;
     std::optional<RoundedExchange> next;
-    auto isDone = [&] { return next && next->cost <= best.cost * kLittleMore; };
+    auto isDone = [&] { return next && next->cost <= best.cost * kMaxCostRatio; };
     for (unsigned sides = 3; sides-- > (ofAllThreads ? 2 : 0) && !isDone();) {
       uint64_t candidates = getRoundBits(source, destination, sides) & ~best.slices.getMask();
       while (candidates && !isDone()) {

@@ -43,7 +43,7 @@ static SmallVector<unsigned> getBoxBits(const LinearLayout &memory, const f2::Co
   uint64_t next = bytes;
   for (size_t i = order.size(); i-- > 0;) {
     bool isRow = i + 1 == order.size();
-    unsigned shift = memory.dimShift(order[i]), most = Log2_64(isRow ? kMostBoxElements : rows);
+    unsigned shift = memory.dimShift(order[i]), most = Log2_64(isRow ? kMaxBoxElements : rows);
     if (width && isRow)
       most = Log2_64(width / bytes);
     while (taken[i] < std::min(memory.dimBits(order[i]), most) &&

@@ -136,7 +136,7 @@ void GlobalShadow::noteRead(Piece &piece, const GlobalAccessor &who) {
   for (GlobalAccess &other : others)
     if (isOfSame(other))
       return replace(other);
-  if (others.size() == kMostReaders)
+  if (others.size() == kMaxReaders)
     others.erase(others.begin());
   others.push_back(now);
 }

@@ -110,7 +110,7 @@ private:
   };
   /// The most readers that are recorded for a piece. If several programs read, a write races with
   /// any other one, so few suffice.
-  static constexpr size_t kMostReaders = 8;
+  static constexpr size_t kMaxReaders = 8;
   using Readers = llvm::SmallVector<GlobalAccess, 2>;
 
   Page &getPage(uint64_t number);

@@ -114,8 +114,8 @@ void simulator::acquireAt(Warp &warp, Space space, uint64_t address, const WarpA
   if (access.order == Ordering::Acquire || access.order == Ordering::AcquireRelease)
     return acquire(warp.times, warp.cta.number, *release, clusterSize);
   // A fence may come.
-  constexpr size_t kMostSeen = 1024;
-  if (warp.seen.size() == kMostSeen)
+  constexpr size_t kMaxSeen = 1024;
+  if (warp.seen.size() == kMaxSeen)
     warp.seen.erase(warp.seen.begin());
   if (!llvm::is_contained(warp.seen, release))
     warp.seen.push_back(release);

@@ -15,17 +15,17 @@ using namespace tessera::simulator;
 
 namespace {
 
-constexpr unsigned kMapBytes = 128, kMostDims = cuda::TensorMapShape::kMaxRank;
+constexpr unsigned kMapBytes = 128, kMaxDims = cuda::TensorMapShape::kMaxRank;
 
 /// The map as it is in memory here.
 struct Fields {
   uint64_t base;
   uint32_t rank, element, interleave, swizzle, fill; ///< the rank less 1
-  uint32_t box[kMostDims];
-  uint32_t extents[kMostDims];
+  uint32_t box[kMaxDims];
+  uint32_t extents[kMaxDims];
   uint32_t rest;
-  uint64_t strides[kMostDims - 1];
-  uint32_t steps[kMostDims];
+  uint64_t strides[kMaxDims - 1];
+  uint32_t steps[kMaxDims];
 };
 static_assert(sizeof(Fields) <= kMapBytes);
 
@@ -69,7 +69,7 @@ std::optional<TensorMap> read(Warp &warp, const Instr &instr, const uint8_t *byt
                         std::string("makes a tensor map ") + why);
     return std::nullopt;
   };
-  if (fields.rank >= kMostDims)
+  if (fields.rank >= kMaxDims)
     return refuse("of more than 5 dimensions");
   if (fields.element >= std::size(kElements))
     return refuse("of elements that there are not");
@@ -165,9 +165,9 @@ const TensorMap *simulator::findMadeMap(Warp &warp, const Instr &instr, unsigned
   else if (std::memcmp(reinterpret_cast<const void *>(address), made.bytes.data(), kMapBytes) != 0)
     report("copies by a tensor map that has been written to since it was made");
   // Seen on an H100, be the copy inside of the array or not.
-  constexpr uint64_t kMostElements = uint64_t(1) << 31;
+  constexpr uint64_t kMaxElements = uint64_t(1) << 31;
   for (int dim = 0; dim < made.map->shape.rank; ++dim)
-    if (uint64_t extent = made.map->shape.extents[dim]; extent == 0 || extent > kMostElements)
+    if (uint64_t extent = made.map->shape.extents[dim]; extent == 0 || extent > kMaxElements)
       warp.machine.report(FindingKind::OutOfBounds, instr, warp, static_cast<int>(lane), address,
                           "copies by a tensor map with an extent of " + std::to_string(extent) +
                               " elements: an illegal instruction");
@@ -201,7 +201,7 @@ bool simulator::decodeMaking(Decoder &decoder, const PTXInstr &instr) {
     return false;
   unsigned number = operands.size() == 3 ? operands[1].offset : 0;
   auto [offset, bytes] = findField(instr.words[3], number);
-  if (bytes == 0 || number >= kMostDims || getPTXWidth(instr.words[6]) != 8 * bytes)
+  if (bytes == 0 || number >= kMaxDims || getPTXWidth(instr.words[6]) != 8 * bytes)
     return false;
   WarpAccess access;
   access.space = instr.words[4] == "global" ? Space::Global : Space::Shared;

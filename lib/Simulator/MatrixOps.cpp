@@ -93,16 +93,17 @@ uint64_t simulator::addProducts(MatrixType type, double accumulator, const doubl
   double total = accumulator;
   for (unsigned index = 0; index < count; ++index)
     total += multiply(index);
-  constexpr double kMost = std::numeric_limits<float>::max();
-  if (type != MatrixType::F32 || !(std::abs(total) <= kMost))
+  constexpr double kMaxFloat = std::numeric_limits<float>::max();
+  if (type != MatrixType::F32 || !(std::abs(total) <= kMaxFloat))
     return fromDouble(type, total);
   int largest = getExponent(accumulator);
   for (unsigned index = 0; index < count; ++index)
     largest = std::max(largest, getExponent(x[index]) + getExponent(y[index * stride]));
   if (largest < kNoExponent / 2) // all are zero
     return fromDouble(type, total);
-  constexpr int kBits = 24, kMoreBits = 2, kLeast = std::numeric_limits<float>::min_exponent - 1;
-  int last = std::max(largest, kLeast) - (kBits - 1) - kMoreBits;
+  constexpr int kBits = 24, kMoreBits = 2,
+                kMinExponent = std::numeric_limits<float>::min_exponent - 1;
+  int last = std::max(largest, kMinExponent) - (kBits - 1) - kMoreBits;
   double unitsPerOne = getPowerOfTwo(-last);
   auto cut = [&](double value) { return static_cast<int64_t>(value * unitsPerOne); };
   int64_t units = cut(accumulator);

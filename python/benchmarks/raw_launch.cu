@@ -19,18 +19,18 @@ extern "C" CUfunction raw_load(const void *cubin, const char *name) {
 
 /// A launch that is repeated, with its arguments.
 namespace {
-constexpr int kMostSlots = 64;
+constexpr int kMaxSlots = 64;
 
 struct Launch {
   CUfunction function = nullptr;
   CUlaunchConfig config = {};
-  void *arguments[kMostSlots] = {};
+  void *arguments[kMaxSlots] = {};
 };
 } // namespace
 
 static bool prepare(Launch &launch, CUfunction function, unsigned threads, unsigned grid,
                     void *stream, uint64_t *slots, int numSlots) {
-  if (numSlots > kMostSlots)
+  if (numSlots > kMaxSlots)
     return false;
   launch.function = function;
   for (int i = 0; i < numSlots; ++i)

@@ -65,7 +65,7 @@ Checks::Checks(PyObject *tuple) {
     }
     entries.push_back(check);
     auto isIts = [&](const Dict &known) { return known.dict == check.owner; };
-    if (dicts.size() <= kMostDicts && std::none_of(dicts.begin(), dicts.end(), isIts))
+    if (dicts.size() <= kMaxDicts && std::none_of(dicts.begin(), dicts.end(), isIts))
       dicts.push_back({check.owner, /*version=*/0});
   }
 }
@@ -87,8 +87,8 @@ bool tessera::python::allHold(PyObject *tuple) {
 bool Checks::holdEntries() const {
   // Versions are read before the lookups and stored after them. A lookup may run Python, which may
   // change a dict or launch the kernel from another thread.
-  std::array<uint64_t, kMostDicts> versions{};
-  size_t numVersions = dicts.size() <= kMostDicts ? dicts.size() : 0;
+  std::array<uint64_t, kMaxDicts> versions{};
+  size_t numVersions = dicts.size() <= kMaxDicts ? dicts.size() : 0;
   for (size_t i = 0; i < numVersions; ++i)
     versions[i] = getVersion(dicts[i].dict);
   bool hold = std::all_of(entries.begin(), entries.end(), holdsOrClears);

@@ -76,7 +76,7 @@ private:
   bool holdOthers() const;
 
   /// Kernels that read more dicts have them looked up each time.
-  static constexpr size_t kMostDicts = 16;
+  static constexpr size_t kMaxDicts = 16;
 
   std::vector<Check> entries, others;
   mutable std::vector<Dict> dicts; ///< those of `entries`, as far as that counts

@@ -24,7 +24,7 @@ using namespace tessera::tile;
 namespace {
 
 /// Programs that do not wrap keep to numbers up to this.
-constexpr int64_t kLargest = int64_t(1) << 30;
+constexpr int64_t kMaxElement = int64_t(1) << 30;
 
 using Shape = SmallVector<int64_t>;
 using Elements = std::vector<int64_t>;
@@ -147,7 +147,7 @@ private:
   void add(Value value, Elements elements) {
     bool isCondition = getElementTypeOrSelf(value.getType()).isInteger(1);
     for (int64_t &element : elements) {
-      if (!wraps && (element > kLargest || element < -kLargest)) {
+      if (!wraps && (element > kMaxElement || element < -kMaxElement)) {
         value.getDefiningOp()->erase();
         return;
       }

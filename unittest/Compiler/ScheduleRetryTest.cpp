@@ -63,7 +63,7 @@ TEST(ScheduleRetry, leavesSpecialisedWarpsThatHaveAllRegisters) {
 
 TEST(ScheduleRetry, widensWhereMuchIsSpilled) {
   ScheduleRetry retry(4, true);
-  EXPECT_FALSE(ScheduleRetry(retry).next(spills(ScheduleRetry::kFewSpilledBytes - 4)));
+  EXPECT_FALSE(ScheduleRetry(retry).next(spills(ScheduleRetry::kMinSpilledBytes - 4)));
   ASSERT_TRUE(retry.next(spills(916)));
   EXPECT_EQ(retry.current(), ScheduleLimits{8});
   EXPECT_EQ(retry.describe(), "8 warps, not 4");
@@ -88,7 +88,7 @@ TEST(ScheduleRetry, skipsWarpsThatCannotDo) {
   EXPECT_EQ(more.current().numWarps, 4);
   ScheduleRetry most(4, true);
   ASSERT_TRUE(most.next(needs(100'000)));
-  EXPECT_EQ(most.current().numWarps, ScheduleRetry::kMostWarpsWithAllRegisters);
+  EXPECT_EQ(most.current().numWarps, ScheduleRetry::kMaxWarpsWithAllRegisters);
   // Spilled bytes do not predict the need, since a value may be spilled several times.
   ScheduleRetry spilled(4, true);
   ASSERT_TRUE(spilled.next(spills(100'000)));
@@ -122,7 +122,7 @@ TEST(ScheduleRetry, givesThreadsOfManyWarpsMoreRegisters) {
 
 TEST(ScheduleRetry, keepsWarpsThatAreAskedFor) {
   EXPECT_FALSE(ScheduleRetry(4, /*mayWiden=*/false).next(spills(1444)));
-  EXPECT_FALSE(ScheduleRetry(ScheduleRetry::kMostWarps, true).next(spills(1444)));
+  EXPECT_FALSE(ScheduleRetry(ScheduleRetry::kMaxWarps, true).next(spills(1444)));
   EXPECT_FALSE(ScheduleRetry(32, true).next(spills(1444)));
 }
 
@@ -151,7 +151,7 @@ TEST(ScheduleRetry, ends) {
         --outcome.programs;
       else
         outcome.isSpecialized = false;
-    EXPECT_LE(attempts, ScheduleRetry::kMostAttempts);
+    EXPECT_LE(attempts, ScheduleRetry::kMaxAttempts);
   }
 }
 

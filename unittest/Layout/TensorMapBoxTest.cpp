@@ -70,7 +70,7 @@ TensorMapBox check(const LinearLayout &memory, unsigned bits) {
   for (const TensorMapBox::Part &part : box->parts)
     EXPECT_EQ(part.offset % (box->swizzleBytes ? 8 * box->swizzleBytes : 128), 0);
   for (int64_t extent : box->extents)
-    EXPECT_LE(extent, kMostBoxElements);
+    EXPECT_LE(extent, kMaxBoxElements);
   return *box;
 }
 

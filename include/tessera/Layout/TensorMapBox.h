@@ -17,7 +17,7 @@ namespace tessera {
 
 /// The most elements of a box along a dimension, and the alignment of the bytes of its rows and of
 /// the array's strides.
-inline constexpr int64_t kMostBoxElements = GPUMachine::kMaxBoxElements,
+inline constexpr int64_t kMaxBoxElements = GPUMachine::kMaxBoxElements,
                          kBoxRowAlignment = GPUMachine::kBoxRowBytes;
 
 struct TensorMapBox {
@@ -32,7 +32,7 @@ struct TensorMapBox {
   /// They are as large as can be, with at most `rows` of them along each dimension but that
   /// of rows.
   static std::optional<TensorMapBox> match(const LinearLayout &memory, unsigned bits,
-                                           int64_t rows = kMostBoxElements);
+                                           int64_t rows = kMaxBoxElements);
 
   /// Dimensions of the tile, outermost first; the last one is that of rows.
   llvm::SmallVector<unsigned> order;

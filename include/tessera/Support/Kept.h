@@ -28,7 +28,7 @@ public:
       if (tornStates != countTornStates())
         return; // nor can it be destroyed
       std::unique_ptr<T> owned(object);
-      if (uses < kMostUses && !isOutOfMemory())
+      if (uses < kMaxUses && !isOutOfMemory())
         waiting = {std::move(owned), *this};
     }
   };
@@ -52,7 +52,7 @@ private:
   };
 
   /// This limits what a user leaves in the object: in a context, types, attributes and names.
-  static constexpr unsigned kMostUses = 64;
+  static constexpr unsigned kMaxUses = 64;
 
   static inline thread_local Waiting waiting;
 };

@@ -27,10 +27,10 @@ bool access::isInvariant(const ScalarPolynomial &polynomial, scf::ForOp loop) {
 //===----------------------------------------------------------------------===//
 
 bool access::collectAmounts(Value value, Value argument, SmallVectorImpl<Value> &amounts) {
-  constexpr size_t kMost = 8;
+  constexpr size_t kMaxAmounts = 8;
   if (value == argument)
     return true;
-  if (amounts.size() == kMost)
+  if (amounts.size() == kMaxAmounts)
     return false;
   auto through = [&](Value next, Value amount) {
     amounts.push_back(amount);

@@ -91,10 +91,10 @@ static ConstantIntRanges refine(const ConstantIntRanges &range, arith::CmpIPredi
 
 /// True if the user promises a condition at the top level of a function, alone or with others.
 static bool isPromised(Value condition, unsigned depth = 0) {
-  constexpr unsigned kMostConjuncts = 16;
+  constexpr unsigned kMaxConjuncts = 16;
   return llvm::any_of(condition.getUsers(), [&](Operation *user) {
     if (auto both = dyn_cast<arith::AndIOp>(user))
-      return depth < kMostConjuncts && isPromised(both.getResult(), depth + 1);
+      return depth < kMaxConjuncts && isPromised(both.getResult(), depth + 1);
     return isa<AssumeOp>(user) && isa<FuncOp>(user->getParentOp());
   });
 }
@@ -381,24 +381,24 @@ static std::optional<unsigned> getLimitedArgument(Value value) {
 LaunchLimits tessera::findLimits(Value value, LaunchLimits::Level level) {
   // Loose: below the end of 32 bits by as much as is added to sizes, and grids of which each
   // program has a long tile. Tight: the product of two numbers of tiles has 32 bits, too.
-  constexpr int64_t kMostOfArgument[] = {int64_t(1) << 30, int64_t(1) << 20};
-  constexpr int64_t kMostPrograms[] = {int64_t(1) << 20, int64_t(1) << 16};
+  constexpr int64_t kMaxArgumentValues[] = {int64_t(1) << 30, int64_t(1) << 20};
+  constexpr int64_t kMaxPrograms[] = {int64_t(1) << 20, int64_t(1) << 16};
   LaunchLimits limits;
   for (Value from : findSources(value)) {
     if (std::optional<unsigned> number = getLimitedArgument(from))
-      limits.ofArgument.try_emplace(*number, LaunchLimits::Interval{0, kMostOfArgument[level]});
+      limits.ofArgument.try_emplace(*number, LaunchLimits::Interval{0, kMaxArgumentValues[level]});
     if (isGridExtent(from))
-      limits.mostPrograms = kMostPrograms[level];
+      limits.mostPrograms = kMaxPrograms[level];
     Operation *op = from.getDefiningOp();
     if (!op)
       continue;
     if (isa<ProgramIdOp, NumProgramsOp>(op))
-      limits.mostPrograms = kMostPrograms[level];
+      limits.mostPrograms = kMaxPrograms[level];
     // No quotient by 0 is the index of anything.
     if (isa<DivIntOp, RemIntOp>(op))
       for (Value divisor : findSources(op->getOperand(1)))
         if (std::optional<unsigned> number = getLimitedArgument(divisor))
-          limits.ofArgument[*number] = {1, kMostOfArgument[level]};
+          limits.ofArgument[*number] = {1, kMaxArgumentValues[level]};
   }
   return limits;
 }

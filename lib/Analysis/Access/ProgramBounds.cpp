@@ -118,8 +118,8 @@ bool Writer::writeUnsigned(StringRef name, Operation *op) {
 
 bool Writer::write(Value value) {
   // Longer than what a person writes, and than what a launch should compute.
-  constexpr unsigned kMostValues = 100, kMaxDepth = 15;
-  if (!isWordSized(value.getType()) || ++count > kMostValues || depth == kMaxDepth)
+  constexpr unsigned kMaxValues = 100, kMaxDepth = 15;
+  if (!isWordSized(value.getType()) || ++count > kMaxValues || depth == kMaxDepth)
     return false;
   APInt constant;
   if (matchPattern(value, m_ConstantInt(&constant))) {
@@ -176,14 +176,14 @@ bool Writer::write(Value value) {
 
 /// True if the launcher reads a text of so many operators in each other.
 static bool isReadable(StringRef text) {
-  constexpr unsigned kMostLevels = 29, kMostCharacters = 4000;
+  constexpr unsigned kMaxLevels = 29, kMaxCharacters = 4000;
   unsigned level = 0, most = 0;
   for (char letter : text) {
     level += letter == '(';
     level -= letter == ')';
     most = std::max(most, level);
   }
-  return most <= kMostLevels && text.size() <= kMostCharacters;
+  return most <= kMaxLevels && text.size() <= kMaxCharacters;
 }
 
 static std::optional<std::string> writeNumber(Value value, bool isExact) {
@@ -261,9 +261,9 @@ static std::optional<std::string> writeIterations(Value variable) {
 }
 
 static std::optional<std::string> writeTerm(const ScalarTerm &term) {
-  constexpr size_t kMostFactors = 4;
+  constexpr size_t kMaxFactors = 4;
   std::string text = std::to_string(term.scale);
-  if (term.factors.size() > kMostFactors)
+  if (term.factors.size() > kMaxFactors)
     return std::nullopt;
   for (const ScalarFactor &factor : term.factors) {
     std::optional<std::string> next =
@@ -278,7 +278,7 @@ static std::optional<std::string> writeTerm(const ScalarTerm &term) {
 std::optional<std::string> tessera::writeProgramBound(const ScalarPolynomial &sum,
                                                       AccessAnalysis &analysis,
                                                       SmallVectorImpl<ScalarTerm> &others) {
-  constexpr size_t kMostTerms = 10;
+  constexpr size_t kMaxTerms = 10;
   ScalarPolynomial rest = sum;
   SmallVector<Value> variables;
   for (const ScalarTerm &term : sum.getTerms())
@@ -287,7 +287,7 @@ std::optional<std::string> tessera::writeProgramBound(const ScalarPolynomial &su
         variables.push_back(factor.value);
   for (Value variable : variables)
     rest = putVariable(rest, variable, analysis).value_or(rest);
-  if (rest.getTerms().size() > kMostTerms)
+  if (rest.getTerms().size() > kMaxTerms)
     return std::nullopt;
   SmallVector<std::string> terms;
   for (const ScalarTerm &term : rest.getTerms()) {

@@ -507,10 +507,10 @@ static bool isInRange(const ScalarPolynomial &coordinate, int64_t extent, Intege
 
 /// Collects the indices of 32 bits in an address. They do not wrap there (Access.h).
 void BoxFinder::collectNarrowIndices(Value pointers) {
-  constexpr size_t kMostParts = 256;
+  constexpr size_t kMaxParts = 256;
   llvm::SetVector<Value> parts;
   parts.insert(pointers);
-  for (size_t next = 0; next < std::min(parts.size(), kMostParts); ++next) {
+  for (size_t next = 0; next < std::min(parts.size(), kMaxParts); ++next) {
     Value part = parts[next];
     if (getElementTypeOrSelf(part.getType()).isInteger(32))
       if (std::optional<LinearForm> form = analysis.getLinearForm(part))
@@ -548,13 +548,13 @@ bool BoxFinder::isNarrow(const ScalarPolynomial &coordinate, const ScalarPolynom
 /// Makes a term of a coordinate an outer dimension.
 bool BoxFinder::moveOut(ScalarPolynomial &coordinate, const ScalarPolynomial &stride,
                         const ScalarTerm &term) {
-  constexpr int64_t kMostBytes = int64_t(1) << 40;
+  constexpr int64_t kMaxBytes = int64_t(1) << 40;
   std::optional<ScalarPolynomial> moved = toPolynomial(term).times(stride);
   if (!moved || moved->getTerms().size() != 1 || outers.size() + dims.size() >= kMaxBoxRank)
     return false;
   Outer outer = makeOuter(moved->getTerms().front());
   int64_t scale = outer.stride.scale;
-  if (scale <= 0 || scale >= kMostBytes / elementBytes || !isAligned(outer.getStride()) ||
+  if (scale <= 0 || scale >= kMaxBytes / elementBytes || !isAligned(outer.getStride()) ||
       !isNarrow(outer.coordinate, outer.getStride(), 1))
     return false;
   // The launch makes no map with a negative stride; the kernel would.

@@ -135,10 +135,10 @@ void Sum::add(Value value, int64_t scale) {
     return add(op.getRhs(), -scale);
   }
   // Larger ones do not occur as tiles, and must not wrap here.
-  constexpr int64_t kMost = 1 << 20;
+  constexpr int64_t kMaxFactor = 1 << 20;
   auto product = value.getDefiningOp<arith::MulIOp>();
   if (product && matchPattern(product.getRhs(), m_ConstantInt(&constant)) &&
-      constant.abs().ule(kMost) && std::abs(scale) <= kMost)
+      constant.abs().ule(kMaxFactor) && std::abs(scale) <= kMaxFactor)
     return add(product.getLhs(), scale * constant.getSExtValue());
   Operation *op = value.getDefiningOp();
   if (isa_and_nonnull<arith::ExtSIOp, arith::ExtUIOp, arith::IndexCastOp, tile::HintOp>(op))

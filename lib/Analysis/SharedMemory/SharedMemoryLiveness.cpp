@@ -10,7 +10,7 @@ using namespace tessera;
 
 /// Scratch memory that is worth a barrier. The next op does not get the same place, and so need not
 /// wait until all warps have read it.
-static constexpr int64_t kSmallScratch = 512;
+static constexpr int64_t kMaxSeparateScratchBytes = 512;
 
 void SharedMemoryLiveness::number(Operation *op) {
   unsigned begin = next++;
@@ -126,7 +126,7 @@ SharedMemoryLiveness::SharedMemoryLiveness(FunctionOpInterface function,
         if (last)
           intervals[*last].end = std::max(intervals[*last].end, at);
         last.reset();
-        if (bytes <= kSmallScratch)
+        if (bytes <= kMaxSeparateScratchBytes)
           last = intervals.size();
         intervals.push_back({op, bytes, at, at});
       }

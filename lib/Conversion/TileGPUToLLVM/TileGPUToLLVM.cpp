@@ -27,11 +27,11 @@ namespace {
 
 /// Without rollback, each replaced tile looks for the last of its registers, for which its block is
 /// renumbered. With rollback, a conversion takes a tenth longer, but not quadratic time.
-constexpr size_t kLongBlock = 500;
+constexpr size_t kMinOpsOfLongBlock = 500;
 
 bool hasLongBlock(ModuleOp module) {
   WalkResult result = module.walk([](Block *block) {
-    bool isLong = llvm::hasNItemsOrMore(*block, kLongBlock);
+    bool isLong = llvm::hasNItemsOrMore(*block, kMinOpsOfLongBlock);
     return isLong ? WalkResult::interrupt() : WalkResult::advance();
   });
   return result.wasInterrupted();

@@ -29,9 +29,9 @@ struct ConvertTileToTileGPU : tessera::impl::ConvertTileToTileGPUBase<ConvertTil
       module.emitError("num-warps is ") << numWarps << "; wanted is a power of two up to 32";
       return signalPassFailure();
     }
-    if (numCTAs < 1 || numCTAs > tilegpu::kMostBlocks || !llvm::isPowerOf2_32(numCTAs)) {
+    if (numCTAs < 1 || numCTAs > tilegpu::kMaxBlocks || !llvm::isPowerOf2_32(numCTAs)) {
       module.emitError("num-ctas is ")
-          << numCTAs << "; wanted is a power of two up to " << tilegpu::kMostBlocks;
+          << numCTAs << "; wanted is a power of two up to " << tilegpu::kMaxBlocks;
       return signalPassFailure();
     }
     const GPUMachine *machine = GPUMachine::find(target);

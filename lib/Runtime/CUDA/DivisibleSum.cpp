@@ -31,13 +31,13 @@ std::optional<int64_t> countFewPrograms(const int32_t grid[3], int64_t multiproc
 }
 
 Division DivisibleSum::choose(int64_t end, int64_t programs, const ClusterRoom &room) const {
-  constexpr int64_t kMany = int64_t(1) << 30;
+  constexpr int64_t kMaxCount = int64_t(1) << 30;
   if (end <= lower || step <= 0 || programs <= 0 || programs > room.multiprocessors ||
-      iterationCycles <= 0 || std::max({iterationCycles, busyCycles, pairCycles}) > kMany)
+      iterationCycles <= 0 || std::max({iterationCycles, busyCycles, pairCycles}) > kMaxCount)
     return {};
   auto iterations =
       static_cast<int64_t>((uint64_t(end) - uint64_t(lower) - 1) / uint64_t(step) + 1);
-  if (iterations <= 0 || iterations > kMany)
+  if (iterations <= 0 || iterations > kMaxCount)
     return {};
   // The gain must exceed the model's error: a sixth of the time, and the time to synchronise
   // blocks.

@@ -308,12 +308,12 @@ bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], cons
   CurrentContext context(device);
   const Loaded &loaded = getLoaded(device);
   // The driver reads as many bytes of a slot as the argument's type has.
-  constexpr size_t kFew = 16 + 3 + kMaxTensorMaps;
-  void *few[kFew];
+  constexpr size_t kMaxParametersOnStack = 16 + 3 + kMaxTensorMaps;
+  void *few[kMaxParametersOnStack];
   std::vector<void *> many;
   void **parameters = few;
   size_t numMaps = limits.num_maps, numHidden = 0;
-  if (description.numArguments + 3 + numMaps > kFew) {
+  if (description.numArguments + 3 + numMaps > kMaxParametersOnStack) {
     many.resize(description.numArguments + 3 + numMaps);
     parameters = many.data();
   }
@@ -332,9 +332,9 @@ bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], cons
     launched[1] = launched[2] = 1;
   }
   // Blocks of a cluster are adjacent. The driver refuses a grid that is too large.
-  constexpr int64_t kMostBlocks = INT32_MAX;
+  constexpr int64_t kMaxBlocks = INT32_MAX;
   int64_t blocks = int64_t(launched[0]) * description.numCTAs;
-  if (blocks > kMostBlocks)
+  if (blocks > kMaxBlocks)
     fail(/*code=*/1, device, grid);
   launched[0] = static_cast<int32_t>(blocks);
   TensorMap maps[kMaxTensorMaps];

@@ -91,11 +91,12 @@ TargetLibraryInfoImpl makeLibraryInfo(const Triple &triple) {
 /// has a long block.
 constexpr StringLiteral kNotForHosts[] = {"loop-reduce", "canon-freeze", "post-RA-sched"};
 constexpr unsigned kNeededForShortBlocks = 1;
-constexpr unsigned kLongBlock = 1000;
+constexpr unsigned kMinOpsOfLongBlock = 1000;
 
 bool hasLongBlock(const Module &module) {
   return any_of(module, [](const Function &function) {
-    return any_of(function, [](const BasicBlock &block) { return block.size() > kLongBlock; });
+    return any_of(function,
+                  [](const BasicBlock &block) { return block.size() > kMinOpsOfLongBlock; });
   });
 }
 

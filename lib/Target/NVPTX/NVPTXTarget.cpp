@@ -113,12 +113,12 @@ static void defineExp(Function &function) {
   Type *f32 = builder.getFloatTy();
   auto number = [&](float value) { return ConstantFP::get(context, APFloat(value)); };
   constexpr float kLog2E = 0x1.715476p+0f, kLog2ERest = 0x1.4ae0c0p-26f;
-  constexpr float kLargest = 126, kIntegers = 0x1.8p+23f;
+  constexpr float kMaxExponent = 126, kIntegers = 0x1.8p+23f;
   Value *x = function.getArg(0);
   Value *part = builder.CreateIntrinsic(Intrinsic::nvvm_fma_rn_sat_f, {},
-                                        {x, number(kLog2E / (2 * kLargest)), number(0.5f)});
+                                        {x, number(kLog2E / (2 * kMaxExponent)), number(0.5f)});
   Value *place = builder.CreateIntrinsic(Intrinsic::nvvm_fma_rm_f, {},
-                                         {part, number(2 * kLargest), number(kIntegers + 1)});
+                                         {part, number(2 * kMaxExponent), number(kIntegers + 1)});
   Value *n = builder.CreateFSub(place, number(kIntegers + 127));
   Value *rest =
       builder.CreateIntrinsic(Intrinsic::fma, {f32}, {x, number(kLog2E), builder.CreateFNeg(n)});

@@ -20,7 +20,7 @@ using namespace llvm;
 using namespace tessera;
 
 /// Integers of more bits use the conversion instruction.
-static constexpr unsigned kMostBits = 16;
+static constexpr unsigned kMaxBits = 16;
 
 namespace {
 
@@ -64,7 +64,7 @@ static std::optional<OffsetBits> findBits(const CastInst &cast, IRBuilder<> &bui
   Value *integer = cast.getOperand(0);
   unsigned width = integer->getType()->getIntegerBitWidth();
   bool isSigned = isa<SIToFPInst>(cast);
-  uint64_t limit = uint64_t(1) << kMostBits;
+  uint64_t limit = uint64_t(1) << kMaxBits;
   if (width <= 32) {
     // An integer plus a constant, without wrapping.
     Value *base = nullptr;
@@ -84,7 +84,7 @@ static std::optional<OffsetBits> findBits(const CastInst &cast, IRBuilder<> &bui
         return OffsetBits{integer, 0, most};
     }
   }
-  if (width > kMostBits)
+  if (width > kMaxBits)
     return std::nullopt;
   if (!isSigned)
     return OffsetBits{integer, 0, maxUIntN(width)};

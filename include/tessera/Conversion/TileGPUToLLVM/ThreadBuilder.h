@@ -127,10 +127,10 @@ private:
   /// A constant that was built not far before. Registers one after the other are computed with
   /// the same numbers, and each op more costs every later step some.
   Value findConstant(mlir::IntegerAttr attribute) const {
-    constexpr unsigned kNear = 16;
+    constexpr unsigned kMaxDistance = 16;
     mlir::Block::iterator place = builder.getInsertionPoint();
     mlir::Block *block = builder.getInsertionBlock();
-    for (unsigned distance = 0; distance < kNear && place != block->begin(); ++distance) {
+    for (unsigned distance = 0; distance < kMaxDistance && place != block->begin(); ++distance) {
       auto constant = mlir::dyn_cast<mlir::LLVM::ConstantOp>(*--place);
       if (constant && constant.getValue() == attribute)
         return constant;

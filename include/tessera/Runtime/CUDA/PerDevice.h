@@ -21,22 +21,22 @@ public:
   /// exceptions are passed on.
   template <typename Make> const T &get(int device, Make make) {
     auto index = static_cast<size_t>(device);
-    if (index < kFew)
+    if (index < kNumCachedDevices)
       if (const T *known = few[index].load(std::memory_order_acquire))
         return *known;
     std::lock_guard<std::mutex> lock(mutex);
     auto found = values.find(device);
     if (found == values.end())
       found = values.emplace(device, make()).first;
-    if (index < kFew)
+    if (index < kNumCachedDevices)
       few[index].store(&found->second, std::memory_order_release);
     return found->second;
   }
 
 private:
   /// Nearly all machines have at most so many GPUs; others are looked up in a map.
-  static constexpr size_t kFew = 8;
-  std::array<std::atomic<const T *>, kFew> few{};
+  static constexpr size_t kNumCachedDevices = 8;
+  std::array<std::atomic<const T *>, kNumCachedDevices> few{};
   std::mutex mutex;
   std::map<int, T> values;
 };

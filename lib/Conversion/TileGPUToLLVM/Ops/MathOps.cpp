@@ -81,17 +81,18 @@ Value emitPolynomial(ThreadBuilder &thread, Value x, ArrayRef<float> coefficient
 /// erf, off by less than 2 ulp. Below 1 it is x + x P(x^2); from there, 1 - 2^Q(|x|), where
 /// from 4 on it is 1. Both are best approximations in the error relative to erf, of degree 6.
 Value emitErf(ThreadBuilder &thread, Value x) {
-  static constexpr float kNear[] = {0x1.496a14p-14f, -0x1.a3f6f4p-11f, 0x1.5405b0p-8f,
-                                    -0x1.b7f90cp-6f, 0x1.ce2cf8p-4f,   -0x1.81273ep-2f,
-                                    0x1.06eba8p-3f};
-  static constexpr float kFar[] = {0x1.18bb70p-12f, -0x1.15ef84p-8f, 0x1.01b522p-5f,
-                                   -0x1.307038p-3f, -0x1.d76e82p-1f, -0x1.a03fe8p+0f,
-                                   -0x1.0b8bc0p-11f};
+  static constexpr float kCoefficientsBelow1[] = {
+      0x1.496a14p-14f, -0x1.a3f6f4p-11f, 0x1.5405b0p-8f, -0x1.b7f90cp-6f,
+      0x1.ce2cf8p-4f,  -0x1.81273ep-2f,  0x1.06eba8p-3f};
+  static constexpr float kCoefficientsFrom1[] = {0x1.18bb70p-12f, -0x1.15ef84p-8f, 0x1.01b522p-5f,
+                                                 -0x1.307038p-3f, -0x1.d76e82p-1f, -0x1.a03fe8p+0f,
+                                                 -0x1.0b8bc0p-11f};
   Value square = thread.create<LLVM::FMulOp>(x, x);
-  Value near = thread.create<LLVM::FMAOp>(emitPolynomial(thread, square, kNear), x, x);
+  Value near =
+      thread.create<LLVM::FMAOp>(emitPolynomial(thread, square, kCoefficientsBelow1), x, x);
   Value size = thread.create<LLVM::FAbsOp>(x);
-  Value power =
-      emitPolynomial(thread, thread.create<LLVM::MinNumOp>(size, makeF32(thread, 4.0f)), kFar);
+  Value power = emitPolynomial(thread, thread.create<LLVM::MinNumOp>(size, makeF32(thread, 4.0f)),
+                               kCoefficientsFrom1);
   Value rest = thread.getHooks().emitFastFunction(thread, FastFunction::Exp2Flushing, power);
   Value far = thread.create<LLVM::CopySignOp>(
       thread.create<LLVM::FSubOp>(makeF32(thread, 1.0f), rest).getResult(), x);

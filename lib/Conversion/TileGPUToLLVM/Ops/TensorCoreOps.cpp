@@ -434,7 +434,7 @@ Value WarpgroupDot::getDescriptor(const Memory &memory, int64_t mn, int64_t k) {
 
 int64_t WarpgroupDot::chooseColumns() {
   // Accumulators of parts have registers beside those that they are added to.
-  const int64_t kMost = parts.count > 1 ? 128 : 256;
+  const int64_t maxColumns = parts.count > 1 ? 128 : 256;
   unsigned groups = op.getGroups()[1];
   for (uint64_t column : layout.columns(HwDim::Block))
     groups *= (column & layout.dimMask(1)) ? 2 : 1;
@@ -445,7 +445,7 @@ int64_t WarpgroupDot::chooseColumns() {
       int64_t extent = repeats > 1 ? repeats * width : width;
       bool isLegal = !elementA.isInteger(8) || extent <= 24 || extent % 16 == 0;
       bool divides = repeats == 1 || (width == power && odd % repeats == 0);
-      if (extent <= kMost && isLegal && divides && memoryB->descriptor.covers(extent))
+      if (extent <= maxColumns && isLegal && divides && memoryB->descriptor.covers(extent))
         return extent;
     }
   return 8;

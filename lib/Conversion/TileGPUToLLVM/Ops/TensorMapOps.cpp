@@ -244,11 +244,11 @@ struct MakeTensorMapPattern : TilePattern<tilegpu::MakeTensorMapOp> {
     fields.base = adaptor.getBase();
     fields.elementBytes = tilegpu::getElementBytes(map.getElement());
     fields.swizzleBytes = map.getSwizzle();
-    constexpr int64_t kMostElements = int64_t(1) << 31;
+    constexpr int64_t kMaxElements = int64_t(1) << 31;
     for (unsigned dim = map.getRank(); dim-- > 0;) {
       fields.box.push_back(map.getBox()[dim]);
       Value extent = evaluate(thread, map.getExtents().getResult(dim), adaptor.getSymbols());
-      Value most = thread.i64(kMostElements);
+      Value most = thread.i64(kMaxElements);
       extent = thread.select(thread.compare(LLVM::ICmpPredicate::slt, extent, most), extent, most);
       // There is no map of an array without elements, of which nothing is copied.
       extent = thread.select(thread.compare(LLVM::ICmpPredicate::sgt, extent, thread.i64(0)),

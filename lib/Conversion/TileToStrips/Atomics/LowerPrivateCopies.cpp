@@ -200,7 +200,7 @@ struct StripsLowerPrivateCopies : impl::StripsLowerPrivateCopiesBase<StripsLower
       bool isKnownBefore =
           programs && dominance.properlyDominates(privateCopy.getBase(), programs.getOperation());
       auto results = known.find({privateCopy.getBase(), privateCopy.getElement()});
-      if (isKnownBefore && results == known.end() && known.size() < strips::kMostPrivateCopies) {
+      if (isKnownBefore && results == known.end() && known.size() < strips::kMaxPrivateCopies) {
         PrivateCopyLowering lowering(privateCopy, programs, func.getArgument(3), end, *machine);
         results =
             known.insert({{privateCopy.getBase(), privateCopy.getElement()}, lowering.run()}).first;

@@ -31,7 +31,7 @@ namespace tessera {
 namespace {
 
 /// Rows with fewer elements are not worth a look at where each begins.
-constexpr int64_t kLeastRow = 8;
+constexpr int64_t kMinRowElements = 8;
 /// A range that reaches further than so many bytes to one side of a valid address covers all valid
 /// addresses on that side. Valid addresses have at most 57 bits, so sums of a few such reaches do
 /// not wrap.
@@ -152,14 +152,14 @@ bool GroupAliasCheck::isRepeatable(Value value) {
 
 /// The lowest and the highest address that rows begin at, where these depend on data.
 GroupAliasCheck::Range GroupAliasCheck::findOuterRows(Value pointers, const AccessForm &form) {
-  constexpr int64_t kMostLanes = 8;
+  constexpr int64_t kMaxLanes = 8;
   ArrayRef<int64_t> shape = tile::getShape(pointers.getType());
   SmallVector<unsigned> dims;
   for (unsigned dim = 0; dim < shape.size(); ++dim)
     if (shape[dim] != 1 && !getStride(form, dim))
       dims.push_back(dim);
   unsigned laneDim = dims.back();
-  int64_t lanes = std::min(kMostLanes, shape[laneDim] & -shape[laneDim]);
+  int64_t lanes = std::min(kMaxLanes, shape[laneDim] & -shape[laneDim]);
   Type type = StripEmitter::typed(builder.getI64Type(), lanes);
 
   OpBuilder &b = emitter.atStart();
@@ -212,7 +212,7 @@ const GroupAliasCheck::Range &GroupAliasCheck::getRange(Value pointers) {
   if (numRows == 1) {
     low = high = emitter.evaluate(pointers, IndexTuple(shape.size())).value;
   } else {
-    if (numRows * kLeastRow > ShapedType::getNumElements(shape) || !isRepeatable(pointers))
+    if (numRows * kMinRowElements > ShapedType::getNumElements(shape) || !isRepeatable(pointers))
       return range;
     Range rows = findOuterRows(pointers, form);
     low = rows.low;
@@ -526,8 +526,9 @@ bool GroupAliasCheck::sayWhereByThemselves(Operation *op) {
 /// True if buffering the stores needs so many fewer buffers than the loads that another version of
 /// the code is worthwhile.
 bool GroupAliasCheck::isBetterStoredLater() {
-  constexpr unsigned kFew = 8;
-  return loads.size() > kFew * stores.size() && llvm::all_of(stores, [&](tile::StoreOp store) {
+  constexpr unsigned kMinLoadsPerStore = 8;
+  return loads.size() > kMinLoadsPerStore * stores.size() &&
+         llvm::all_of(stores, [&](tile::StoreOp store) {
            return sayWhereByThemselves(store) &&
                   tile::getShape(store.getPtr().getType()) == ArrayRef<int64_t>(group.getShape());
          });

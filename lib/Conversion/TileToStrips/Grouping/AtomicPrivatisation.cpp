@@ -31,12 +31,12 @@ static std::optional<APInt> getConstant(Value value) {
 /// One past the largest that an integer can be for what computes it, if it cannot be
 /// negative.
 static std::optional<int64_t> getEnd(Value value) {
-  constexpr int64_t kMostBits = 30;
+  constexpr int64_t kMaxBits = 30;
   Operation *op = value.getDefiningOp();
   if (!op)
     return std::nullopt;
   auto endOfBits = [](unsigned bits) -> std::optional<int64_t> {
-    return bits <= kMostBits ? std::optional(int64_t(1) << bits) : std::nullopt;
+    return bits <= kMaxBits ? std::optional(int64_t(1) << bits) : std::nullopt;
   };
   if (tile::movesOneTile(op) || isa<arith::ExtSIOp>(op))
     return getEnd(op->getOperand(0));
@@ -48,7 +48,7 @@ static std::optional<int64_t> getEnd(Value value) {
   if (op->getNumOperands() != 2)
     return std::nullopt;
   std::optional<APInt> right = getConstant(op->getOperand(1));
-  if (!right || right->isNegative() || right->getActiveBits() > kMostBits)
+  if (!right || right->isNegative() || right->getActiveBits() > kMaxBits)
     return std::nullopt;
   int64_t constant = right->getZExtValue();
   if (isa<arith::AndIOp, arith::MinUIOp>(op))
@@ -191,7 +191,7 @@ static BlockArgument findSharedBase(tile::AtomicRMWOp atomic, std::string &why) 
 
 static std::optional<int64_t> countPlacesOfProgram(tile::AtomicRMWOp atomic, std::string &why) {
   // The sums are kept beside what the program works on, in the caches.
-  constexpr int64_t kMostBytes = 32 << 10, kLanesPerPlace = 4;
+  constexpr int64_t kMaxBytes = 32 << 10, kLanesPerPlace = 4;
   Type element = getElementTypeOrSelf(atomic.getValue().getType());
   auto tile = cast<RankedTensorType>(atomic.getPtr().getType());
   auto pointers = atomic.getPtr().getDefiningOp<tile::AddPtrOp>();
@@ -206,7 +206,7 @@ static std::optional<int64_t> countPlacesOfProgram(tile::AtomicRMWOp atomic, std
       end = end ? std::min(*end, *masked) : *masked;
   if (!end || *end < 1)
     why = "no constant bounds its offsets";
-  else if (*end * element.getIntOrFloatBitWidth() / 8 > kMostBytes)
+  else if (*end * element.getIntOrFloatBitWidth() / 8 > kMaxBytes)
     why = std::to_string(*end) + " elements do not fit the caches";
   else if (*end * kLanesPerPlace > tile.getNumElements())
     why = "there are fewer than 4 lanes for each of " + std::to_string(*end) + " elements";

@@ -75,7 +75,7 @@ unsigned chooseUnroll(unsigned most, unsigned expensive, int64_t strips) {
 //===----------------------------------------------------------------------===//
 
 /// Steps of k after which loading and storing the block does not count any more.
-constexpr int64_t kMostDepth = 128;
+constexpr int64_t kMaxDepth = 128;
 /// Ways of the first-level cache that a panel of b may take up. Elements of a pass through.
 static int64_t getPanelWays(const HostMachine &machine) {
   return std::min<int64_t>(8, machine.l1.ways);
@@ -141,7 +141,7 @@ int64_t chooseSteps(const BlockShape &block, int64_t steps) {
 int64_t chooseDepth(const HostMachine &machine, int64_t K, int64_t rowBytes) {
   int64_t bytes = machine.l1.bytes / machine.l1.ways * getPanelWays(machine);
   int64_t depth = llvm::bit_floor(uint64_t(std::max<int64_t>(8, bytes / rowBytes)));
-  return std::min({K, depth, kMostDepth});
+  return std::min({K, depth, kMaxDepth});
 }
 
 bool meetInCache(const HostMachine &machine, int64_t rows, int64_t rowBytes, int64_t stride) {

@@ -97,14 +97,14 @@ bool isRematerializable(Value tile) {
 }
 
 std::optional<unsigned> findRows(tile::AtomicRMWOp atomic, AccessAnalysis &access) {
-  constexpr unsigned kLeastBytes = 8;
+  constexpr unsigned kMinRowBytes = 8;
   if (!atomic.getResult().use_empty())
     return std::nullopt;
   unsigned bits = getElementTypeOrSelf(atomic.getValue().getType()).getIntOrFloatBitWidth();
   ArrayRef<int64_t> shape = tile::getShape(atomic.getPtr().getType());
   for (unsigned dim = shape.size(); dim-- > 0;) {
     int64_t run = shape[dim] & -shape[dim];
-    if (access.getRun(atomic.getPtr(), dim).isRow() && run > 1 && run * bits >= 8 * kLeastBytes)
+    if (access.getRun(atomic.getPtr(), dim).isRow() && run > 1 && run * bits >= 8 * kMinRowBytes)
       return dim;
   }
   return std::nullopt;

@@ -33,9 +33,9 @@ namespace {
 
 /// So many operations for an element of one row are worth a buffer, for what is then computed in
 /// vectors and once.
-constexpr unsigned kWorthABuffer = 8;
+constexpr unsigned kMinOpsPerBuffer = 8;
 /// So many are not done in several groups, each of which would be as long as all before it.
-constexpr unsigned kNeverTwice = 16;
+constexpr unsigned kMinOpsToYield = 16;
 
 /// The root of a group: an operation, or a value that is to be yielded.
 struct Root {
@@ -577,7 +577,7 @@ bool BlockGrouper::settleOnce() {
         continue;
       Value rows = op->getOperand(0);
       if (cast<RankedTensorType>(rows.getType()).getNumElements() < elements &&
-          isLongComputation(rows, &*group, kWorthABuffer)) {
+          isLongComputation(rows, &*group, kMinOpsPerBuffer)) {
         computeRowsBefore(group, rows);
         return true;
       }
@@ -616,7 +616,7 @@ bool BlockGrouper::settleOnce() {
         continue;
       bool isCostly = isLoad || (isExpensive(op) && !isRematerializable(value));
       auto [earlier, isFirst] = computedIn.try_emplace(op, group);
-      if (!isFirst && (isCostly || isLongComputation(value, &*group, kNeverTwice))) {
+      if (!isFirst && (isCostly || isLongComputation(value, &*group, kMinOpsToYield))) {
         yieldFrom(earlier->second, value);
         return true;
       }

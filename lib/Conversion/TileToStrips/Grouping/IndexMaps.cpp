@@ -15,9 +15,9 @@ namespace {
 
 /// How often an element may be computed, on average, before a buffer is better: it costs about as
 /// much as two loads. If it is made of scalars, a buffer also hides the facts about it.
-constexpr double kMostTimes = 2, kMostTimesFromScalars = 16;
+constexpr double kMaxUsesPerElement = 2, kMaxUsesPerElementOfScalars = 16;
 /// Maximum of distinct parts of an element's index maps; more of them count as too often.
-constexpr unsigned kMostMaps = 64;
+constexpr unsigned kMaxMapsPerValue = 64;
 
 /// One step from the index of a value to that of an operand.
 struct Step {
@@ -132,9 +132,10 @@ SmallVector<Value> findRecomputed(ArrayRef<Operation *> ops, ArrayRef<Value> roo
       double times = 0;
       for (auto [map, part] : here)
         times += part;
-      bool isMany = here.size() > kMostMaps;
-      bool isOften = times > kMostTimes && !movesElements(op);
-      if (isMany || (isOften && (times > kMostTimesFromScalars || !isRematerializable(result)))) {
+      bool isMany = here.size() > kMaxMapsPerValue;
+      bool isOften = times > kMaxUsesPerElement && !movesElements(op);
+      if (isMany ||
+          (isOften && (times > kMaxUsesPerElementOfScalars || !isRematerializable(result)))) {
         recomputed.push_back(result);
         here = {{maps.makeFresh(), 1}};
       }

@@ -25,11 +25,11 @@ namespace tessera {
 
 /// Bytes that are prefetched at a time: about the capacity of a core's fill buffers.
 constexpr int64_t kBytesAhead = 4096;
-constexpr unsigned kMostRowsAhead = 16;
+constexpr unsigned kMaxRowsAhead = 16;
 /// A row of up to so many lines is fetched as a whole. The hardware prefetcher continues longer
 /// rows once it has their first lines. A core has so few lines in flight that all lines of a long
 /// row would delay the next rows.
-constexpr int64_t kMostLines = 4, kLinesOfLongRow = 2, kLineBytes = 64;
+constexpr int64_t kMaxLinesPerRow = 4, kLinesOfLongRow = 2, kLineBytes = 64;
 
 static int64_t getElementBytes(Value pointers) {
   return cast<tile::PointerType>(getElementTypeOrSelf(pointers.getType())).getPointeeBytes();
@@ -47,7 +47,7 @@ unsigned getPrefetchDistance(tile::LoadOp load, AccessAnalysis &access, unsigned
   int64_t bytes = shape[*choice.laneDim] * getElementBytes(load.getPtr());
   if (bytes < kLineBytes)
     return 0;
-  unsigned rows = std::clamp<int64_t>(kBytesAhead / bytes, 2, kMostRowsAhead);
+  unsigned rows = std::clamp<int64_t>(kBytesAhead / bytes, 2, kMaxRowsAhead);
   return std::min<int64_t>(rows, shape[dim] / 2);
 }
 
@@ -61,7 +61,7 @@ static void fetchRow(StripEmitter &emitter, tile::LoadOp load, ArrayRef<Index> a
   Value pointer = LLVM::IntToPtrOp::create(b, loc, type, address);
   int64_t elements = tile::getShape(load.getPtr().getType())[*choice.laneDim];
   int64_t lines = elements * getElementBytes(load.getPtr()) / kLineBytes;
-  for (int64_t line = 0; line < (lines > kMostLines ? kLinesOfLongRow : lines); ++line) {
+  for (int64_t line = 0; line < (lines > kMaxLinesPerRow ? kLinesOfLongRow : lines); ++line) {
     Value part = pointer;
     if (line)
       part = LLVM::GEPOp::create(b, loc, type, b.getI8Type(), pointer,
@@ -119,7 +119,7 @@ void emitPrefetches(StripEmitter &emitter, strips::GroupOp group, AccessAnalysis
 //===----------------------------------------------------------------------===//
 
 /// Shorter rows are over before what they fetch has come.
-constexpr int64_t kLeastBytesAhead = 1024;
+constexpr int64_t kMinRowBytesAhead = 1024;
 
 FetchAhead::FetchAhead(tile::FuncOp kernel, const HostMachine &machine) : machine(machine) {
   if (!kernel.isKernel())
@@ -211,7 +211,7 @@ void FetchAhead::collect(StripEmitter &emitter, strips::GroupOp group, AccessAna
     int64_t size = getElementBytes(load.getPtr());
     if (tile::getShape(load.getPtr().getType()) != group.getShape() || load.getIsVolatile() ||
         !access.getRun(load.getPtr(), *choice.laneDim).isRow() ||
-        size * elements < kLeastBytesAhead || bytes + size * elements > machine.l2.bytes / 4)
+        size * elements < kMinRowBytesAhead || bytes + size * elements > machine.l2.bytes / 4)
       continue;
     Value address = emitter.evaluate(load.getPtr(), IndexTuple(group.getShape().size())).value;
     Value next = buildForNextProgram(emitter.atStart(), address);

@@ -139,7 +139,7 @@ bool hasRoom(tile::AtomicRMWOp atomic) {
     auto base = privateCopy.getBase().getDefiningOp<tile::PtrToIntOp>();
     arrays.insert({base ? base.getSource() : privateCopy.getBase(), privateCopy.getElement()});
   });
-  return arrays.contains(own) || arrays.size() < strips::kMostPrivateCopies;
+  return arrays.contains(own) || arrays.size() < strips::kMaxPrivateCopies;
 }
 
 bool hasPrivateCopy(tile::AtomicRMWOp atomic, const StripOptions &options) {
@@ -164,7 +164,7 @@ std::string describeNoSums(tile::AtomicRMWOp atomic) {
     return why.str();
   if (getSharedBase(atomic) && !hasRoom(atomic))
     return "no private copy of the array for a thread, since it has " +
-           std::to_string(strips::kMostPrivateCopies) + " of other arrays";
+           std::to_string(strips::kMaxPrivateCopies) + " of other arrays";
   return isa<FloatType>(getElementTypeOrSelf(atomic.getValue().getType()))
              ? "with `deterministic` sums keep their order"
              : "the machine cannot swap two elements at once";
@@ -223,7 +223,7 @@ bool AtomicNest::chooseLanes(const StripOptions &options) {
 /// A locked instruction waits for its line, and what comes after it waits as well. Rows at
 /// places that the data choose are fetched while those before them are worked on.
 void AtomicNest::emitPrefetch(IndexTuple index) {
-  constexpr int64_t kAhead = 1024, kMostRows = 8, kMostLines = 16;
+  constexpr int64_t kAhead = 1024, kMaxRows = 8, kMaxLines = 16;
   const AccessForm &form = access.getForm(atomic.getPtr());
   std::optional<unsigned> rowDim;
   for (unsigned dim = 0; dim < shape.size(); ++dim)
@@ -232,7 +232,7 @@ void AtomicNest::emitPrefetch(IndexTuple index) {
   if (!rowDim)
     return;
   int64_t rowBytes = shape[laneDim] * bytes;
-  int64_t rows = std::clamp<int64_t>(kAhead / rowBytes, 1, kMostRows);
+  int64_t rows = std::clamp<int64_t>(kAhead / rowBytes, 1, kMaxRows);
   Value last = emitter.getIndexConstant(shape[*rowDim] - 1);
   Value distance = emitter.getIndexConstant(rows);
   OpBuilder &b = emitter.atEnd();
@@ -244,7 +244,7 @@ void AtomicNest::emitPrefetch(IndexTuple index) {
   emitter.atEnd();
   auto ptr = LLVM::LLVMPointerType::get(atomic.getContext());
   Value pointer = LLVM::IntToPtrOp::create(b, loc, ptr, address);
-  int64_t end = std::min(rowBytes, kMostLines * HostMachine::kLineBytes);
+  int64_t end = std::min(rowBytes, kMaxLines * HostMachine::kLineBytes);
   for (int64_t byte = 0; byte < end; byte += HostMachine::kLineBytes) {
     Value line = LLVM::GEPOp::create(b, loc, ptr, b.getI8Type(), pointer,
                                      ArrayRef<LLVM::GEPArg>{int32_t(byte)});

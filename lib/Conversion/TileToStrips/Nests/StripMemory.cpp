@@ -35,9 +35,9 @@ static int64_t countLanes(Value value) {
 //===----------------------------------------------------------------------===//
 
 bool isShortStride(const AccessForm &form, unsigned dim) {
-  constexpr int64_t kLongest = 4;
+  constexpr int64_t kMaxStride = 4;
   std::optional<int64_t> stride = form.strides[dim].getConstant();
-  return form.isAffineAlong(dim) && stride && *stride > 1 && *stride <= kLongest;
+  return form.isAffineAlong(dim) && stride && *stride > 1 && *stride <= kMaxStride;
 }
 
 StripEmitter::Address StripEmitter::getAddress(Value pointers, ArrayRef<Index> index,

@@ -245,7 +245,7 @@ void StripNest::emitStrips(ArrayRef<IndexTuple> strips, SmallVectorImpl<Value> &
 /// Stores of long rows may be non-temporal, if the launch is large.
 void StripNest::findNonTemporalStores() {
   // A row of fewer lines would leave too many of them half written.
-  constexpr int64_t kLeastBytes = 256;
+  constexpr int64_t kMinRowBytes = 256;
   if (!laneDim || transposedDim || group->hasAttr(strips::kUnrollAttr))
     return;
   for (Operation *root : roots) {
@@ -261,7 +261,7 @@ void StripNest::findNonTemporalStores() {
                        return isa<tile::StoreOp>(other) && other->getOperand(0) == store.getPtr();
                      }) == 1;
     if (!isOnlyOne || !access.getRun(store.getPtr(), *laneDim).isRow() ||
-        shape[*laneDim] * pointer.getPointeeBytes() < kLeastBytes ||
+        shape[*laneDim] * pointer.getPointeeBytes() < kMinRowBytes ||
         !options.nonTemporalStores.mayBeNonTemporal(store))
       continue;
     OpBuilder &b = emitter.atStart();
@@ -311,8 +311,8 @@ void StripNest::emitReducedLoop(ArrayRef<Index> strips) {
   SmallVector<Value> accumulators;
   int64_t begin = 0, extent = shape[*axis];
   // Several short rows are in flight at once as it is.
-  constexpr unsigned kFewestStrips = 8;
-  bool fetchesAhead = laneDim && !inFixedOrder && strips.size() >= kFewestStrips &&
+  constexpr unsigned kMinStrips = 8;
+  bool fetchesAhead = laneDim && !inFixedOrder && strips.size() >= kMinStrips &&
                       int64_t(strips.size()) * lanes == shape[*laneDim];
   if (fetchesAhead)
     emitFirstPrefetches(emitter, group, access, *axis, index, {laneDim, transposedDim, lanes});

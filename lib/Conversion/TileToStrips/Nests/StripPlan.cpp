@@ -130,14 +130,14 @@ static int64_t limitToReshapedRows(strips::GroupOp group, int64_t count) {
 /// them if that is cheaper than `otherwise`.
 void StripPlan::chooseTransposition(int64_t widest, double otherwise) {
   // A block is written out in full.
-  constexpr int64_t kLargestBlock = 16;
-  constexpr unsigned kMostOperations = 40;
-  if (axis || roots.empty() || group.getBody().front().getOperations().size() > kMostOperations)
+  constexpr int64_t kMaxBlock = 16;
+  constexpr unsigned kMaxOperations = 40;
+  if (axis || roots.empty() || group.getBody().front().getOperations().size() > kMaxOperations)
     return;
   for (unsigned from = 0; from < shape.size(); ++from)
     for (unsigned to = 0; to < shape.size(); ++to) {
       int64_t count =
-          std::min({widest, kLargestBlock, shape[from] & -shape[from], shape[to] & -shape[to]});
+          std::min({widest, kMaxBlock, shape[from] & -shape[from], shape[to] & -shape[to]});
       if (from == to || count < 4)
         continue;
       unsigned accesses = 0;

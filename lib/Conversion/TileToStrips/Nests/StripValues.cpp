@@ -55,7 +55,7 @@ Lanes StripValues::evaluate(Value value, ArrayRef<Index> index) {
 }
 
 /// So deep values are evaluated by recursion.
-static constexpr unsigned kMostNested = 64;
+static constexpr unsigned kMaxNested = 64;
 
 /// True if the strip of a value is computed from the strips of its operands with the same index.
 static bool isOfOperands(Operation *op) {
@@ -113,7 +113,7 @@ Lanes StripValues::evaluateAsWritten(Value value, ArrayRef<Index> index) {
     return *kept;
   Lanes result;
   if (isTile) {
-    if (numNested >= kMostNested)
+    if (numNested >= kMaxNested)
       evaluateOperands(value, index);
     ++numNested;
     result = compute(value, index);

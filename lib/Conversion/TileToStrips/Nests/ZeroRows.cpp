@@ -12,10 +12,10 @@ using namespace mlir;
 namespace tessera {
 
 /// A row of zeros is written for each tile: fewer rows than this are not worth it.
-constexpr int64_t kFewestRows = 4;
+constexpr int64_t kMinRows = 4;
 /// It shares the first-level cache with what is computed.
-constexpr int64_t kMostBytes = 2048;
-constexpr int64_t kMostStores = 64;
+constexpr int64_t kMaxRowBytes = 2048;
+constexpr int64_t kMaxStores = 64;
 
 static int64_t getRowBytes(tile::LoadOp load, ArrayRef<int64_t> shape, unsigned laneDim) {
   auto pointer = cast<tile::PointerType>(getElementTypeOrSelf(load.getPtr().getType()));
@@ -42,8 +42,8 @@ bool readsZeroRows(tile::LoadOp load, ArrayRef<int64_t> shape, unsigned laneDim,
   if (shape.size() < 2 || load.getIsVolatile() || !load.getMask() ||
       tile::getShape(load.getPtr().getType()) != shape)
     return false;
-  if (ShapedType::getNumElements(shape) / shape[laneDim] < kFewestRows ||
-      getRowBytes(load, shape, laneDim) > kMostBytes)
+  if (ShapedType::getNumElements(shape) / shape[laneDim] < kMinRows ||
+      getRowBytes(load, shape, laneDim) > kMaxRowBytes)
     return false;
   Value other = load.getOther();
   if (other)
@@ -65,7 +65,7 @@ void prepareZeroRow(StripEmitter &emitter, strips::GroupOp group, AccessAnalysis
       bytes = std::max(bytes, getRowBytes(load, group.getShape(), *choice.laneDim));
       stripBytes = bytes / (group.getShape()[*choice.laneDim] / choice.lanes);
     }
-  if (bytes == 0 || bytes % 4 != 0 || stripBytes % 4 != 0 || bytes / stripBytes > kMostStores)
+  if (bytes == 0 || bytes % 4 != 0 || stripBytes % 4 != 0 || bytes / stripBytes > kMaxStores)
     return;
   Location loc = group.getLoc();
   OpBuilder &b = emitter.atStart();

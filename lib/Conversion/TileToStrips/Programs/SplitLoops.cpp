@@ -61,18 +61,18 @@ private:
 
 bool LoopSplitter::isInnermostOfConstantLength() {
   // Shorter loops are unrolled anyway, longer bodies have other things to wait for.
-  constexpr int64_t kShortest = 4, kMostOps = 96;
+  constexpr int64_t kMinIterations = 4, kMaxOps = 96;
   auto begin = getConstantIntValue(loop.getLowerBound());
   auto end = getConstantIntValue(loop.getUpperBound());
   auto step = getConstantIntValue(loop.getStep());
-  if (!begin || !end || !step || *begin != 0 || *step != 1 || *end < kShortest ||
+  if (!begin || !end || !step || *begin != 0 || *step != 1 || *end < kMinIterations ||
       loop.getNumResults() == 0)
     return false;
   length = *end;
   int64_t ops = 0;
   WalkResult plain = loop.getBody()->walk([&](Operation *op) {
     bool isPlain = op->getNumRegions() == 0 || isa<scf::IfOp>(op);
-    return isPlain && ++ops <= kMostOps ? WalkResult::advance() : WalkResult::interrupt();
+    return isPlain && ++ops <= kMaxOps ? WalkResult::advance() : WalkResult::interrupt();
   });
   return !plain.wasInterrupted();
 }
@@ -111,8 +111,8 @@ bool LoopSplitter::findCondition() {
     return false;
   Value left = isSwapped ? condition.getRhs() : condition.getLhs();
   Value right = isSwapped ? condition.getLhs() : condition.getRhs();
-  constexpr unsigned kLeastBits = 32; // hold a loop's length
-  bool isWide = right.getType().isIndex() || right.getType().getIntOrFloatBitWidth() >= kLeastBits;
+  constexpr unsigned kMinBits = 32; // hold a loop's length
+  bool isWide = right.getType().isIndex() || right.getType().getIntOrFloatBitWidth() >= kMinBits;
   return isWide && loop.isDefinedOutsideOfLoop(right) && countsUp(left);
 }
 

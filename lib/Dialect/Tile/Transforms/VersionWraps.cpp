@@ -24,7 +24,7 @@ using namespace tessera::tile;
 namespace {
 
 /// Runs as long as this need no help: no vector of a CPU has more lanes of 32 bits.
-constexpr int64_t kLongRun = 16;
+constexpr int64_t kMaxUsefulRun = 16;
 
 /// (start + range(from, from + length)) % extent
 struct VersionedWrap {
@@ -114,7 +114,7 @@ std::optional<VersionedWrap> VersionWrapsPass::matchWrap(RemIntOp rem, AccessAna
   wrap.mayOverflow =
       !ranges.isNonNegative(rem.getLhs()) || !ranges.isExact(rem.getLhs(), 1, /*isSigned=*/true);
   wrap.from = static_cast<int32_t>(rangeOp.getStart());
-  if (access.getForm(rem).contiguity[0] >= std::min(wrap.length, kLongRun))
+  if (access.getForm(rem).contiguity[0] >= std::min(wrap.length, kMaxUsefulRun))
     return std::nullopt;
   return wrap;
 }

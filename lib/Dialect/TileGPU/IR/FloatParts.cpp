@@ -36,7 +36,7 @@ SmallVector<Value> FloatParts::split(OpBuilder &builder, Location loc, Value val
   constexpr uint32_t kHalf = 0x1000, kBits = ~0x1fffu;
   constexpr uint32_t kSign = 0x80000000, kOne = 0x3f800000;
   // Values that round to infinity, and so would have no rest.
-  constexpr uint32_t kMostTF32 = 0x7f7ff000, kMostBF16 = 0x7f7f8000;
+  constexpr uint32_t kMaxTF32 = 0x7f7ff000, kMaxBF16 = 0x7f7f8000;
   Type f32 = value.getType(), words = withElement(f32, builder.getI32Type()),
        bf16 = withElement(f32, builder.getBF16Type());
   auto number = [&](uint32_t bits) {
@@ -47,7 +47,7 @@ SmallVector<Value> FloatParts::split(OpBuilder &builder, Location loc, Value val
     Value bits = tile::BitcastOp::create(builder, loc, words, value);
     Value magnitude = tile::BitcastOp::create(
         builder, loc, f32, arith::AndIOp::create(builder, loc, bits, number(~kSign)));
-    APFloat most(APFloat::IEEEsingle(), APInt(32, isBF16 ? kMostBF16 : kMostTF32));
+    APFloat most(APFloat::IEEEsingle(), APInt(32, isBF16 ? kMaxBF16 : kMaxTF32));
     Value isSmall = arith::CmpFOp::create(
         builder, loc, arith::CmpFPredicate::OLT, magnitude,
         makeConstant(builder, loc, f32, builder.getFloatAttr(builder.getF32Type(), most)));

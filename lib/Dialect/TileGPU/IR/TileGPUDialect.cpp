@@ -92,19 +92,19 @@ LogicalResult TileGPUDialect::verifyOperationAttribute(Operation *op, NamedAttri
     if (!isa<ModuleOp>(op))
       return op->emitOpError("has ") << kNumCTAsAttr << ", which belongs on a module";
     if (!blocks || !blocks.getType().isInteger(32) || blocks.getInt() < 1 ||
-        blocks.getInt() > kMostBlocks || !llvm::isPowerOf2_64(blocks.getInt()))
+        blocks.getInt() > kMaxBlocks || !llvm::isPowerOf2_64(blocks.getInt()))
       return op->emitOpError("has clusters of ")
-             << attribute.getValue() << " blocks; wanted is a power of two up to " << kMostBlocks
+             << attribute.getValue() << " blocks; wanted is a power of two up to " << kMaxBlocks
              << ", as an i32";
   }
   if (attribute.getName() == kSharedOffsetAttr || attribute.getName() == kScratchOffsetAttr) {
     // More than any program has; what lies further on has no address.
-    constexpr int64_t kMost = 1 << 20;
+    constexpr int64_t kMaxSharedOffset = 1 << 20;
     auto offset = dyn_cast<IntegerAttr>(attribute.getValue());
     if (!offset || !offset.getType().isSignlessIntOrIndex() || offset.getValue().isNegative() ||
-        offset.getValue().uge(kMost))
+        offset.getValue().uge(kMaxSharedOffset))
       return op->emitOpError("has a place in shared memory of ")
-             << attribute.getValue() << "; wanted is an integer from 0 to " << kMost - 1;
+             << attribute.getValue() << "; wanted is an integer from 0 to " << kMaxSharedOffset - 1;
   }
   if (attribute.getName() == kReversedAxesAttr || attribute.getName() == kGroupedRowsAttr) {
     // Or what has become of a kernel.

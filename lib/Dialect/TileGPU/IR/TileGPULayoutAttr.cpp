@@ -297,9 +297,9 @@ LogicalResult MemDescType::verify(function_ref<InFlightDiagnostic()> emitError,
                                   ArrayRef<int64_t> shape, Type element, LayoutAttr layout,
                                   unsigned slots) {
   // More than shared memory has room for; a negative number in a text is such a one.
-  constexpr unsigned kMostSlots = 1 << 16;
-  if (slots > kMostSlots)
-    return emitError() << "more than " << kMostSlots << " slots";
+  constexpr unsigned kMaxSlots = 1 << 16;
+  if (slots > kMaxSlots)
+    return emitError() << "more than " << kMaxSlots << " slots";
   if (!element.isIntOrFloat() && !isa<tile::PointerType>(element))
     return emitError() << "elements of " << element << " cannot be in shared memory";
   if (layout.isDistributed())

@@ -10,7 +10,7 @@ using namespace tessera::tilegpu;
 
 #include "tessera/Dialect/TileGPU/IR/TileGPUScheduleEnums.cpp.inc"
 
-static constexpr unsigned kMostSlots = 64;
+static constexpr unsigned kMaxSlots = 64;
 
 /// One of the words of an enum.
 template <typename Enum>
@@ -83,8 +83,8 @@ void ChannelAttr::print(AsmPrinter &printer) const {
 
 LogicalResult ChannelAttr::verify(function_ref<InFlightDiagnostic()> emitError, unsigned,
                                   unsigned slots, CopyKind) {
-  if (slots < 1 || slots > kMostSlots)
-    return emitError() << "a ring has 1 to " << kMostSlots << " slots, not " << slots;
+  if (slots < 1 || slots > kMaxSlots)
+    return emitError() << "a ring has 1 to " << kMaxSlots << " slots, not " << slots;
   return success();
 }
 
@@ -285,11 +285,11 @@ LogicalResult NodeAttr::verify(function_ref<InFlightDiagnostic()> emitError, Nod
 //===----------------------------------------------------------------------===//
 
 /// The product of a group and an extent of the grid has 32 bits.
-static constexpr unsigned kMostInGroup = 1024;
+static constexpr unsigned kMaxProgramsPerGroup = 1024;
 
 static LogicalResult refuseGroup(function_ref<InFlightDiagnostic()> emitError, unsigned group) {
-  return emitError() << "a group has 1 to " << kMostInGroup << " programs along axis 0, not "
-                     << group;
+  return emitError() << "a group has 1 to " << kMaxProgramsPerGroup
+                     << " programs along axis 0, not " << group;
 }
 
 Attribute KernelScheduleAttr::parse(AsmParser &parser, Type) {
@@ -360,7 +360,7 @@ LogicalResult KernelScheduleAttr::verify(function_ref<InFlightDiagnostic()> emit
     return emitError() << "an SM runs at least one program";
   if (!isPersistent && (order != ProgramOrder::Grid || group != 0))
     return emitError() << "a kernel that is not persistent has the grid's order of programs";
-  if (group > kMostInGroup)
+  if (group > kMaxProgramsPerGroup)
     return refuseGroup(emitError, group);
   if (order == ProgramOrder::Balanced && group != 0)
     return emitError() << "a balanced order of programs has no given group";

@@ -33,9 +33,9 @@ static bool isPolynomial(AffineExpr expr) {
 LogicalResult TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError, unsigned,
                                     Type element, AffineMap extents, AffineMap strides,
                                     ArrayRef<int64_t> box, unsigned swizzle) {
-  constexpr size_t kMostDims = 5;
+  constexpr size_t kMaxDims = 5;
   size_t rank = box.size();
-  if (rank < 1 || rank > kMostDims || extents.getNumResults() != rank ||
+  if (rank < 1 || rank > kMaxDims || extents.getNumResults() != rank ||
       strides.getNumResults() != rank)
     return emitError() << "there are " << extents.getNumResults() << " extents, "
                        << strides.getNumResults() << " strides and a box of rank " << rank
@@ -46,9 +46,9 @@ LogicalResult TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError
   if (strides.getResults().back() != getAffineConstantExpr(1, strides.getContext()))
     return emitError() << "the last stride is not 1: " << AffineMapAttr::get(strides);
   for (int64_t extent : box)
-    if (extent < 1 || extent > kMostBoxElements)
+    if (extent < 1 || extent > kMaxBoxElements)
       return emitError() << "a box of " << extent << " elements along a dimension; wanted are 1 to "
-                         << kMostBoxElements;
+                         << kMaxBoxElements;
   if (!element.isIntOrFloat())
     return emitError() << "the elements are " << element << ", which TMA does not support";
   int64_t rowBytes = box.back() * getElementBytes(element);

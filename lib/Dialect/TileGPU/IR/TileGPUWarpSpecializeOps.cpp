@@ -137,14 +137,14 @@ LogicalResult OneThreadOp::verifyRegions() {
 }
 
 LogicalResult tessera::tilegpu::verifyWarpgroups(Operation *op) {
-  constexpr unsigned kMostGroups = 4;
+  constexpr unsigned kMaxGroups = 4;
   unsigned warps = getNumWarps(op).value_or(1);
   if (!op->getParentOfType<WarpSpecializeOp>() || isInPartition(op))
     return op->emitOpError("is not in the default region of tilegpu.warp_specialize");
   if (warps % kWarpsOfWarpgroup != 0 || warps < 2 * kWarpsOfWarpgroup ||
-      warps > kMostGroups * kWarpsOfWarpgroup)
+      warps > kMaxGroups * kWarpsOfWarpgroup)
     return op->emitOpError("is in a program of ")
-           << warps << " warps; wanted are 2 to " << kMostGroups << " groups of four";
+           << warps << " warps; wanted are 2 to " << kMaxGroups << " groups of four";
   return success();
 }
 

@@ -20,7 +20,7 @@ mlir::MemRefType getBufferType(mlir::RankedTensorType tile);
 /// The most bytes that a `strips.private_copy` has; behind them there are 64 to be written at will.
 inline constexpr int64_t kPrivateCopyBytes = 256 << 10;
 /// The most arrays that a kernel has private copies of.
-inline constexpr size_t kMostPrivateCopies = 4;
+inline constexpr size_t kMaxPrivateCopies = 4;
 
 } // namespace tessera::strips
 

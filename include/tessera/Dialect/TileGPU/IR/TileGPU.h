@@ -71,7 +71,7 @@ unsigned getNumParts(mlir::Operation *op);
 unsigned getClusterSize(mlir::Operation *op);
 
 /// The most blocks of a cluster that any GPU with clusters takes.
-inline constexpr unsigned kMostBlocks = 8;
+inline constexpr unsigned kMaxBlocks = 8;
 
 /// The number of warps, for a pass that cannot do without: an error if the module does not say.
 mlir::FailureOr<unsigned> requireNumWarps(mlir::ModuleOp module);

@@ -23,7 +23,7 @@ bool canMoveByTensorMap(const BoxAccess &box, MemDescType buffer, std::string *w
 /// at most `rows` elements along each, except along rows. Fails if there are too many maps.
 mlir::FailureOr<mlir::BlockArgument> addTensorMap(tile::FuncOp kernel, const BoxAccess &box,
                                                   MemDescType buffer,
-                                                  int64_t rows = kMostBoxElements);
+                                                  int64_t rows = kMaxBoxElements);
 
 /// The map that `addTensorMap` gives the kernel for such a box, as far as it is described.
 TensorMapAttr describeTensorMap(tile::FuncOp kernel, const BoxAccess &box, MemDescType buffer,
@@ -31,7 +31,7 @@ TensorMapAttr describeTensorMap(tile::FuncOp kernel, const BoxAccess &box, MemDe
 
 /// The same of an array that the kernel finds: described in front of all that may copy by it.
 MakeTensorMapOp makeTensorMap(tile::FuncOp kernel, const BoxAccess &box, MemDescType buffer,
-                              int64_t rows = kMostBoxElements);
+                              int64_t rows = kMaxBoxElements);
 
 /// Adds to what a launch of the kernel must know.
 void addLaunchConditions(tile::FuncOp kernel, const LaunchConditions &conditions);

@@ -30,7 +30,7 @@ unsigned AccessPattern::getFastDim(ArrayRef<int64_t> shape) const {
 
 unsigned AccessPattern::countBlocks(const LinearLayout &layout, int64_t blockBytes) const {
   // An unknown stride goes far away, each to a place of its own.
-  constexpr int64_t kFar = int64_t(1) << 32;
+  constexpr int64_t kUnknownStrideBytes = int64_t(1) << 32;
   int64_t vector = elementBytes << vectorBits(layout);
   SmallVector<int64_t> ofLane;
   ArrayRef<uint64_t> lanes = layout.columns(HwDim::Lane);
@@ -38,7 +38,8 @@ unsigned AccessPattern::countBlocks(const LinearLayout &layout, int64_t blockByt
     if (column == 0)
       ofLane.push_back(0);
     else
-      ofLane.push_back(strides[llvm::Log2_64(column)].value_or(kFar << ofLane.size()));
+      ofLane.push_back(
+          strides[llvm::Log2_64(column)].value_or(kUnknownStrideBytes << ofLane.size()));
   }
   llvm::SmallDenseSet<int64_t, 64> touched;
   for (unsigned lane = 0; lane < 1u << lanes.size(); ++lane) {

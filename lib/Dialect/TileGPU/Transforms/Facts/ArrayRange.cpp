@@ -62,13 +62,13 @@ ArrayRange ArrayRangeBuilder::emit(const BoxAccess &box,
                                    llvm::function_ref<Value(const BoxDim &)> getLastIndex,
                                    llvm::function_ref<Value(unsigned)> getSymbol) const {
   // Five products of at most 2^56 elements, of eight bytes each.
-  constexpr int64_t kMostStride = (int64_t(1) << 32) - 1, kMostProduct = int64_t(1) << 56;
+  constexpr int64_t kMaxStride = (int64_t(1) << 32) - 1, kMaxProduct = int64_t(1) << 56;
   Value last = number(0), isKnown;
   for (const BoxDim &dim : box.getDims()) {
     Value index = getLastIndex(dim), stride = evaluate(dim.stride, getSymbol);
     Value product = mul(index, stride);
-    Value fits = both(isWithin(index, 0, kUnboundedExtent - 1), isWithin(stride, 0, kMostStride));
-    fits = both(fits, isWithin(product, 0, kMostProduct));
+    Value fits = both(isWithin(index, 0, kUnboundedExtent - 1), isWithin(stride, 0, kMaxStride));
+    fits = both(fits, isWithin(product, 0, kMaxProduct));
     isKnown = isKnown ? both(isKnown, fits) : fits;
     last = add(last, product);
   }

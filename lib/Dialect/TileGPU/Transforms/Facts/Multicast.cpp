@@ -65,7 +65,7 @@ bool tessera::tilegpu::isUneven(scf::ForOp loop) {
 
 std::optional<int64_t> tessera::tilegpu::getRowsOfShares(MemDescType tile, unsigned blocks) {
   int64_t bits = 8 * getElementBytes(tile.getElementType());
-  for (int64_t rows = kMostBoxElements; rows > 0; rows /= 2) {
+  for (int64_t rows = kMaxBoxElements; rows > 0; rows /= 2) {
     std::optional<TensorMapBox> box = TensorMapBox::match(tile.getLayout().getLayout(), bits, rows);
     if (box && box->parts.size() % blocks == 0)
       return rows;

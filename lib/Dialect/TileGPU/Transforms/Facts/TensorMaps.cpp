@@ -12,8 +12,7 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
 
-static std::optional<TensorMapBox> matchBuffer(MemDescType buffer,
-                                               int64_t rows = kMostBoxElements) {
+static std::optional<TensorMapBox> matchBuffer(MemDescType buffer, int64_t rows = kMaxBoxElements) {
   return TensorMapBox::match(buffer.getLayout().getLayout(),
                              8 * getElementBytes(buffer.getElementType()), rows);
 }

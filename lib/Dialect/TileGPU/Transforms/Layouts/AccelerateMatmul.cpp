@@ -113,8 +113,8 @@ using Spread = SmallVector<int32_t, 3>;
 static bool comesFromDot(Value value) {
   SmallVector<Value> work{value};
   llvm::SmallDenseSet<Operation *, 16> seen;
-  constexpr size_t kMost = 256;
-  while (!work.empty() && seen.size() < kMost) {
+  constexpr size_t kMaxVisitedOps = 256;
+  while (!work.empty() && seen.size() < kMaxVisitedOps) {
     Operation *op = work.pop_back_val().getDefiningOp();
     if (!op || !seen.insert(op).second)
       continue;
@@ -132,8 +132,8 @@ static bool comesFromDot(Value value) {
 static bool becomesOperand(tile::DotOp op) {
   SmallVector<Value> work{op.getResult()};
   llvm::SmallDenseSet<Operation *, 16> seen;
-  constexpr size_t kMost = 256;
-  while (!work.empty() && seen.size() < kMost) {
+  constexpr size_t kMaxVisitedOps = 256;
+  while (!work.empty() && seen.size() < kMaxVisitedOps) {
     Value value = work.pop_back_val();
     for (OpOperand &use : value.getUses()) {
       Operation *user = use.getOwner();
@@ -547,8 +547,9 @@ void MatmulRewriter::toWgmmaOfParts(const Dot &dot) {
   op.replaceAllUsesWith(result);
   op.erase();
   // Beside many accumulators the first operand is not held while the second one is split.
-  constexpr int64_t kManyAccumulators = 64;
-  if (newDot.getType().getNumElements() > kManyAccumulators * GPUMachine::kWarpSize * machine.warps)
+  constexpr int64_t kMinAccumulatorsToSink = 64;
+  if (newDot.getType().getNumElements() >
+      kMinAccumulatorsToSink * GPUMachine::kWarpSize * machine.warps)
     sinkLoad(left, newDot);
 }
 

@@ -15,20 +15,20 @@ using namespace tessera::tilegpu;
 //===----------------------------------------------------------------------===//
 
 static double getIterations(Operation *loop) {
-  constexpr double kUnknown = 8, kMost = 64;
+  constexpr double kUnknownIterations = 8, kMaxIterations = 64;
   auto forOp = dyn_cast<scf::ForOp>(loop);
   if (!forOp)
-    return isa<scf::WhileOp>(loop)                                 ? kUnknown
+    return isa<scf::WhileOp>(loop)                                 ? kUnknownIterations
            : isa<scf::IfOp>(loop) && !loop->hasAttr(kIsLikelyAttr) ? 0.5
                                                                    : 1;
   APInt lower, upper, step;
   if (!matchPattern(forOp.getLowerBound(), m_ConstantInt(&lower)) ||
       !matchPattern(forOp.getUpperBound(), m_ConstantInt(&upper)) ||
       !matchPattern(forOp.getStep(), m_ConstantInt(&step)) || step.getSExtValue() <= 0)
-    return kUnknown;
+    return kUnknownIterations;
   double iterations =
       std::ceil(double(upper.getSExtValue() - lower.getSExtValue()) / double(step.getSExtValue()));
-  return std::clamp(iterations, 1.0, kMost);
+  return std::clamp(iterations, 1.0, kMaxIterations);
 }
 
 static double getFrequency(Operation *op) {
@@ -182,11 +182,11 @@ void LayoutGraph::findWhole(tile::FuncOp function) {
 //===----------------------------------------------------------------------===//
 
 bool LayoutGraph::addLabel(unsigned index, LayoutAttr label) {
-  constexpr size_t kMost = 12;
+  constexpr size_t kMaxLabels = 12;
   Node &node = nodes[index];
   if (node.isWhole && label)
     label = rules.makeWhole(label);
-  if (!label || node.isPinned || node.labels.size() >= kMost ||
+  if (!label || node.isPinned || node.labels.size() >= kMaxLabels ||
       llvm::is_contained(node.labels, label) || (node.op && !rules.isValid(node.op, label)))
     return false;
   node.labels.push_back(label);

@@ -145,7 +145,7 @@ LayoutAttr LayoutRules::withBlocksOf(LayoutAttr layout, LayoutAttr other) const 
 //===----------------------------------------------------------------------===//
 
 unsigned CheapTiles::getCost(Value value) {
-  constexpr unsigned kNever = kMost + 1, kFunction = 20;
+  constexpr unsigned kNever = kMaxCheapOps + 1, kFunction = 20;
   if (!isTile(value))
     return 0;
   auto [slot, inserted] = costs.try_emplace(value, kNever);

@@ -75,13 +75,13 @@ void registerLayoutRuleModels(mlir::DialectRegistry &registry);
 /// from ranges, splats and constants. Answers are cached.
 class CheapTiles {
 public:
-  bool contains(mlir::Value value) { return getCost(value) <= kMost; }
+  bool contains(mlir::Value value) { return getCost(value) <= kMaxCheapOps; }
 
 private:
-  /// Ops to compute it, counted as a tree; above kMost for what is not cheap.
+  /// Ops to compute it, counted as a tree; above kMaxCheapOps for what is not cheap.
   unsigned getCost(mlir::Value value);
 
-  static constexpr unsigned kMost = 48;
+  static constexpr unsigned kMaxCheapOps = 48;
   llvm::DenseMap<mlir::Value, unsigned> costs;
 };
 

@@ -22,12 +22,12 @@ namespace tessera::tilegpu {
 } // namespace tessera::tilegpu
 
 /// More would hold too many tiles at once.
-static constexpr unsigned kMostOperands = 4;
+static constexpr unsigned kMaxOperands = 4;
 
 static bool match(tile::ReduceOp first, tile::ReduceOp second) {
   auto shape = [](tile::ReduceOp op) { return tile::getShape(op.getOperandTypes().front()); };
   return first.getAxis() == second.getAxis() && shape(first) == shape(second) &&
-         first.getNumOperands() + second.getNumOperands() <= kMostOperands;
+         first.getNumOperands() + second.getNumOperands() <= kMaxOperands;
 }
 
 /// The ops between the two that need the first one's results, if they may all move behind the

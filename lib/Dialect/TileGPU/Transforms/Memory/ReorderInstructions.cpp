@@ -392,7 +392,7 @@ static void repeatBehindReductions(tile::FuncOp function, unsigned warps) {
     std::unique_ptr<HeldBytes> &known = blocks[block];
     if (!known)
       known = std::make_unique<HeldBytes>(block, *order);
-    int64_t held = known->getMost(reduce, reduce->getNextNode()) + kOtherBytes;
+    int64_t held = known->getMost(reduce, reduce->getNextNode()) + kTemporaryBytes;
     if (held <= ofThread)
       continue;
     auto [scalars, isNew] = madeOfScalars.try_emplace(block);
@@ -421,7 +421,7 @@ static int64_t computeOccupancy(tile::FuncOp function, unsigned warps) {
   int64_t most = countMostHeldBytes(function);
   if (most == 0)
     return 0;
-  return countPrograms(most + kOtherBytes, warps, getMachine(function));
+  return countPrograms(most + kTemporaryBytes, warps, getMachine(function));
 }
 
 /// True if something that all warps wait for is in [first, last).

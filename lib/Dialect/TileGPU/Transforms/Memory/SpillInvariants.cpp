@@ -67,7 +67,7 @@ private:
 
 /// The values that the loop carries, and those that an iteration loads.
 int64_t LoopSpiller::countLeast() {
-  int64_t bytes = kOtherBytes;
+  int64_t bytes = kTemporaryBytes;
   for (Value carried : loop.getRegionIterArgs())
     bytes += getBytesOfThread(carried.getType());
   loop.walk([&](tile::LoadOp load) { bytes += getBytesOfThread(load.getType()); });
@@ -118,7 +118,7 @@ void LoopSpiller::run() {
   if (countLeast() > bytesOfThread)
     return;
   for (Value tile : findInvariants()) {
-    if (countMostHeldBytes(loop) + kOtherBytes <= bytesOfThread)
+    if (countMostHeldBytes(loop) + kTemporaryBytes <= bytesOfThread)
       return;
     MemDescType buffer = getOwnBuffer(getNarrowest(tile).getType());
     if (!buffer || buffer.getNumBytes() > sharedBytes)

@@ -596,7 +596,7 @@ int64_t ProgramDivider::countCycles() const {
   int64_t copied = (own + shared) / blocks;
   return std::max({multiplied, copied / machine.getBusyL2Bandwidth(),
                    shared / machine.multicastBandwidth,
-                   machine.getMulticastLatency() / kMostTimelySlots});
+                   machine.getMulticastLatency() / kMaxTimelySlots});
 }
 
 //===----------------------------------------------------------------------===//

@@ -24,7 +24,7 @@ struct SharedOperands {
 };
 
 /// The rows of the largest groups.
-inline constexpr unsigned kMostGroupRows = 16;
+inline constexpr unsigned kMaxGroupRows = 16;
 
 /// The rows of tiles in a group (a power of two) for which `atOnce` concurrent programs together
 /// load the least; 1 for no groups.

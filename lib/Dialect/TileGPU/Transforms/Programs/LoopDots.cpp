@@ -273,7 +273,7 @@ int64_t tessera::tilegpu::getTimelySlots(scf::ForOp loop, const GPUMachine &mach
       getNumParts(loop) > 1 ? machine.getMulticastLatency() : machine.getBusyMemoryLatency();
   // A slot is read, and one more by the dot in flight.
   int64_t cycles = std::max<int64_t>(getIterationWork(loop, machine).dots, 1);
-  return std::min<int64_t>(kMostTimelySlots, llvm::divideCeil(latency, cycles) + 2);
+  return std::min<int64_t>(kMaxTimelySlots, llvm::divideCeil(latency, cycles) + 2);
 }
 
 /// The outermost loop of a program that both are in; null if there is none.

@@ -101,7 +101,7 @@ int64_t getDotCycles(mlir::Operation *dot, const GPUMachine &machine);
 int64_t getArithmeticCycles(mlir::Operation *op, const GPUMachine &machine);
 
 /// The maximum of getTimelySlots: the prologue of a cp.async ring is code in front of the loop.
-inline constexpr int64_t kMostTimelySlots = 8;
+inline constexpr int64_t kMaxTimelySlots = 8;
 
 /// The slots of rings with which copies arrive in time. It assumes that a dot is in flight over the
 /// end of an iteration, and that dots on tensor cores dominate the time.

@@ -264,7 +264,7 @@ bool AtBegin::addLoad(tile::LoadOp load) {
 
 bool AtBegin::add(Value value) {
   // A number of columns is made of few values.
-  constexpr unsigned kMostValues = 64;
+  constexpr unsigned kMaxValues = 64;
   value = getBegin(value);
   if (isa<BlockArgument>(value))
     return value.getParentRegion() == &kernel.getBody();
@@ -272,7 +272,7 @@ bool AtBegin::add(Value value) {
   auto &values = isInBound ? askedInBounds : asked;
   if (!values.insert(value).second)
     return true;
-  if (values.size() > kMostValues)
+  if (values.size() > kMaxValues)
     return false;
   Operation *op = value.getDefiningOp();
   if (isa<RankedTensorType>(value.getType()) || op->getNumRegions() != 0)

@@ -43,11 +43,11 @@ namespace tessera::tilegpu {
 } // namespace tessera::tilegpu
 
 /// Registers of a thread for what a slice computes with at once, beside its indices.
-static constexpr int64_t kOfSlice = 128;
+static constexpr int64_t kSliceRegisters = 128;
 /// Slices that are written out one after the other.
-static constexpr int64_t kMostWrittenOut = 4;
+static constexpr int64_t kMaxUnrolledSlices = 4;
 /// Beside what a loop carries and a dot's result.
-static constexpr int64_t kBesideDots = 32;
+static constexpr int64_t kIndexRegisters = 32;
 /// Rows or columns of a slice of a dot at least, for a group of four warps.
 static constexpr int64_t kRowsOfDot = 64;
 
@@ -277,7 +277,7 @@ void Slices::emitSlice(ArrayRef<Operation *> pending, OpBuilder &builder, int64_
 /// Each slice of some ops in turn.
 void Slices::emitOps(ArrayRef<Operation *> pending, OpBuilder &builder) {
   bool hasLoops = llvm::any_of(ops, [](Operation *op) { return isa<scf::ForOp>(op); });
-  if (pending.empty() || count <= kMostWrittenOut || hasLoops) {
+  if (pending.empty() || count <= kMaxUnrolledSlices || hasLoops) {
     for (int64_t slice = 0; slice < count; ++slice)
       emitSlice(pending, builder, slice, Value());
     return;
@@ -428,7 +428,7 @@ bool TileGPUSliceTilesPass::sliceDots(tile::FuncOp kernel) {
     Operation *terminator = loop.getBody()->getTerminator();
     if (llvm::is_contained(dot->getUsers(), terminator))
       continue;
-    int64_t carried = kBesideDots;
+    int64_t carried = kIndexRegisters;
     for (Value value : loop.getRegionIterArgs())
       carried += getRegisters(value);
     int64_t result = getRegisters(dot.getResult());
@@ -493,7 +493,7 @@ bool TileGPUSliceTilesPass::sliceElements(tile::FuncOp kernel) {
   if (most <= std::min<int64_t>(GPUMachine::kMaxRegisters, GPUMachine::getRegisters(threads)))
     return false;
   int64_t count = 2;
-  while (most > count * kOfSlice)
+  while (most > count * kSliceRegisters)
     count *= 2;
   // Along what lies apart in memory first.
   AccessAnalysis analysis;

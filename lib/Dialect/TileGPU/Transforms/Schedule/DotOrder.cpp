@@ -11,7 +11,7 @@ using namespace tessera;
 using namespace tessera::tilegpu;
 
 /// Fewer have plans of their own (findAsyncDot, findSkewedDot, findLateDot).
-static constexpr size_t kFewestDots = 3;
+static constexpr size_t kMinDots = 3;
 
 //===----------------------------------------------------------------------===//
 // Dots
@@ -160,7 +160,7 @@ std::optional<DotOrder> DotOrder::plan(scf::ForOp loop, const ReplacedOps &repla
     isElsewhere |= dot->getBlock() != loop.getBody() || dot.getIsAsync() || !live.contains(dot);
     dots.push_back(dot);
   });
-  if (isElsewhere || dots.size() < kFewestDots)
+  if (isElsewhere || dots.size() < kMinDots)
     return std::nullopt;
   order.orderAll(dots, isLate);
   for (auto *next = dots.begin(); next != dots.end();) {
@@ -180,9 +180,9 @@ std::optional<DotOrder> DotOrder::plan(scf::ForOp loop, const ReplacedOps &repla
 
 int64_t DotOrder::getRegisters(unsigned warps) const {
   // If dots are in flight across the loop's end, the assembler moves fewer registers.
-  constexpr int64_t kOthers = 32, kBesideLate = 64;
+  constexpr int64_t kTemporaryRegisters = 32, kTemporaryRegistersOfLate = 64;
   scf::ForOp of = loop;
-  int64_t words = hasLate() ? kBesideLate : kOthers, together = 0;
+  int64_t words = hasLate() ? kTemporaryRegistersOfLate : kTemporaryRegisters, together = 0;
   for (Value value : of.getRegionIterArgs())
     words += tilegpu::getRegisters(value.getType(), warps);
   // Results that are there at once are those of dots that begin together.

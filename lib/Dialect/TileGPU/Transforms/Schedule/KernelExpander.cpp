@@ -82,7 +82,7 @@ LogicalResult KernelExpander::planCopies(ArrayRef<ScheduledCopy> copies, Region 
 
 /// Rows of a box of the map that a copy is by.
 int64_t KernelExpander::getRowsOfMap(const ScheduledCopy &copy) const {
-  return copy.isMulticast ? *getRowsOfShares(copy.tile, getNumParts(kernel)) : kMostBoxElements;
+  return copy.isMulticast ? *getRowsOfShares(copy.tile, getNumParts(kernel)) : kMaxBoxElements;
 }
 
 /// Channels of tiles that a program loads once.

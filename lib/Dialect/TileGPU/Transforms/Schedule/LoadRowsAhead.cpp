@@ -92,7 +92,7 @@ int64_t RowPipeliner::countHeldBytes() {
   OpOrder places(loop);
   return HeldBytes(loop.getBody(), places)
              .getMost(&loop.getBody()->front(), loop.getBody()->getTerminator()) +
-         kOtherBytes;
+         kTemporaryBytes;
 }
 
 /// Shared memory of a program for its rings, if as many share an SM as have registers there.

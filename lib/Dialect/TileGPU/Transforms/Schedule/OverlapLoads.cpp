@@ -25,7 +25,7 @@ namespace tessera::tilegpu {
 
 /// The bytes that a thread should have in flight: 32 registers, and eight of the widest accesses.
 static constexpr int64_t kBytesInFlight = 128;
-static constexpr int64_t kMostIterations = 8;
+static constexpr int64_t kMaxIterations = 8;
 
 /// Bytes that an iteration loads into tiles; none if it does anything that waits for all warps
 /// or writes, so that iterations would not overlap.
@@ -61,7 +61,7 @@ struct TileGPUOverlapLoadsPass
       if (!bytes || *bytes == 0)
         return;
       int64_t ofThread = std::max<int64_t>(1, *bytes / (GPUMachine::kWarpSize * *warps));
-      int64_t iterations = kMostIterations;
+      int64_t iterations = kMaxIterations;
       while (iterations > 1 && iterations * ofThread > kBytesInFlight)
         iterations /= 2;
       if (iterations < 2)

@@ -55,7 +55,7 @@ namespace tessera::tilegpu {
 /// Bytes of a copy at least; cp.async has nothing narrower.
 static constexpr int64_t kNarrowestCopy = 4;
 /// Registers that threads need beside accumulators, most of them for the addresses of copies.
-static constexpr int64_t kBesideCarried = 88;
+static constexpr int64_t kAddressRegisters = 88;
 
 namespace {
 
@@ -176,9 +176,9 @@ ReplacedOps LoopPipeliner::getReplaced() const { return getReplacedBy(loads); }
 /// Slots that copies need to be there in time and that take the place of no other program.
 int64_t LoopPipeliner::getTimelySlots(int64_t slots, int64_t perSlot, int64_t others) {
   unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
-  int64_t programs = machine.countBlocks(GPUMachine::kWarpSize * warps,
-                                         getRegisters(asyncDot.getType(), warps) + kBesideCarried,
-                                         slots * perSlot + others);
+  int64_t programs = machine.countBlocks(
+      GPUMachine::kWarpSize * warps, getRegisters(asyncDot.getType(), warps) + kAddressRegisters,
+      slots * perSlot + others);
   int64_t free = (machine.getSharedBytes(programs) - others) / perSlot;
   return std::max(slots, std::min(free, tilegpu::getTimelySlots(loop, machine)));
 }
@@ -193,7 +193,7 @@ int64_t LoopPipeliner::getBytesOfSlots() const {
 /// Programs that share an SM, by what the loop carries and its rings.
 int64_t LoopPipeliner::countPrograms() const {
   unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
-  int64_t registers = kBesideCarried;
+  int64_t registers = kAddressRegisters;
   for (Value value : scf::ForOp(loop).getRegionIterArgs())
     if (isa<RankedTensorType>(value.getType()))
       registers += getRegisters(value.getType(), warps);
@@ -268,11 +268,12 @@ bool LoopPipeliner::plan() {
   // Addresses of copies take the registers that late accumulators would.
   dotOrder = DotOrder::plan(loop, replaced, /*isLate=*/false);
   // An operand half as wide is held at once with both results.
-  constexpr int64_t kOthers = 48;
+  constexpr int64_t kTemporaryRegisters = 48;
   unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
   if (skewedDot) {
     int64_t accumulator = getRegisters(skewedDot.getType(), warps);
-    int64_t wanted = kOthers + getSkewedRegisters(loop, skewedDot, warps) + accumulator / 2;
+    int64_t wanted =
+        kTemporaryRegisters + getSkewedRegisters(loop, skewedDot, warps) + accumulator / 2;
     int64_t available = GPUMachine::kRegisters / (GPUMachine::kWarpSize * warps);
     // If two programs fit without that, one multiplies while the other computes.
     if (wanted > std::min<int64_t>(GPUMachine::kMaxRegisters, available) ||
@@ -369,10 +370,10 @@ private:
         unsigned stages = numStages;
         auto hint = loop->getAttrOfType<IntegerAttr>(kStagesAttr);
         if (hint)
-          stages = std::clamp<int64_t>(hint.getInt(), 0, kMostStages);
+          stages = std::clamp<int64_t>(hint.getInt(), 0, kMaxStages);
         if (stages < 2 || plan == PlanKind::None)
           continue;
-        LoopPipeliner pipeliner(loop, std::min(stages, kMostStages), hint != nullptr, machine, skew,
+        LoopPipeliner pipeliner(loop, std::min(stages, kMaxStages), hint != nullptr, machine, skew,
                                 plan);
         if (!pipeliner.plan())
           continue;
@@ -392,7 +393,7 @@ private:
     }
   }
 
-  static constexpr unsigned kMostStages = 64;
+  static constexpr unsigned kMaxStages = 64;
 };
 
 } // namespace

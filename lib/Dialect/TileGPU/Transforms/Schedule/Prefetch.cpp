@@ -23,7 +23,7 @@ namespace tessera::tilegpu {
 /// the steps along k in one.
 static constexpr int64_t kSliceWords = 32, kSliceSteps = 4;
 /// Registers of accumulators beside which there is room for two instructions' operands.
-static constexpr int64_t kManyAccumulators = 64;
+static constexpr int64_t kMaxAccumulatorsOfPairs = 64;
 
 /// Steps along k of a slice; none if it is not worth it.
 static std::optional<int64_t> chooseSteps(Operation *dot, const SlicedDot &sliced) {
@@ -32,7 +32,7 @@ static std::optional<int64_t> chooseSteps(Operation *dot, const SlicedDot &slice
     // An instruction's; of two where dots are summed apart, while there are registers.
     int64_t steps = sliced.getStepsOfInstruction();
     if (mma.getPrecision() == tile::InputPrecision::TF32x3 &&
-        getLayoutAttr(mma.getType()).getNumRegisters() <= kManyAccumulators)
+        getLayoutAttr(mma.getType()).getNumRegisters() <= kMaxAccumulatorsOfPairs)
       steps *= 2;
     return steps < depth ? std::optional(steps) : std::nullopt;
   }

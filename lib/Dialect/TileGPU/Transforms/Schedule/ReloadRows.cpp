@@ -113,11 +113,11 @@ Value Row::emit(ConvertLayoutOp conversion) const {
 
 /// True if a conversion exchanges a row of a tile, of which a thread has few elements.
 static bool isForRow(ConvertLayoutOp conversion) {
-  constexpr int64_t kMostRegisters = 64;
+  constexpr int64_t kMaxRegisters = 64;
   RankedTensorType type = conversion.getType();
   LayoutAttr to = getLayoutAttr(type);
   return type.getRank() == 2 && llvm::is_contained(type.getShape(), 1) &&
-         to.getNumRegisters() <= kMostRegisters &&
+         to.getNumRegisters() <= kMaxRegisters &&
          classify(getLayout(conversion.getSource().getType()), to.getLayout()).kind >=
              ConversionKind::Warp;
 }

@@ -656,8 +656,8 @@ unsigned ScheduledLoop::countPending(Operation *dot) const {
 void ScheduledLoop::emitDotWait(OpBuilder &builder, Operation *dot) {
   const ScheduledOp &node = schedule.getOp(dot);
   // The instruction counts no further.
-  constexpr unsigned kMostPending = 7;
-  IntegerAttr pending = builder.getI32IntegerAttr(std::min(kMostPending, countPending(dot)));
+  constexpr unsigned kMaxPending = 7;
+  IntegerAttr pending = builder.getI32IntegerAttr(std::min(kMaxPending, countPending(dot)));
   Value result = dot->getResult(0);
   bool isAccumulator = llvm::all_of(result.getUses(), [](OpOperand &use) {
     return isa<WarpgroupDotOp>(use.getOwner()) && use.getOperandNumber() == 2;

@@ -32,7 +32,7 @@ bool Specializer::refuse(Operation *loop, const Twine &why, Operation *place) {
 
 /// Registers of a thread for what a loop carries and computes.
 int64_t Specializer::getWantedRegisters(const BoxLoop &planned) const {
-  constexpr int64_t kLate = 40, kOthers = 64, kBetween = 32;
+  constexpr int64_t kLateRegisters = 40, kTemporaryRegisters = 64, kConversionRegisters = 32;
   scf::ForOp loop = planned.loop;
   int64_t words = 0, between = 0;
   for (Value value : loop.getRegionIterArgs())
@@ -44,7 +44,7 @@ int64_t Specializer::getWantedRegisters(const BoxLoop &planned) const {
     for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
       if (dot != late)
         words += getRegisters(dot.getType(), warps);
-    return words + kLate + getRegisters(late.getA().getType(), warps);
+    return words + kLateRegisters + getRegisters(late.getA().getType(), warps);
   }
   // Results of dots that are live at once, before the next dot reads them.
   SmallVector<WarpgroupDotOp> inner;
@@ -62,7 +62,7 @@ int64_t Specializer::getWantedRegisters(const BoxLoop &planned) const {
       together += getRegisters(held.getType(), warps);
     between = std::max(between, together);
   }
-  return words + (between ? kBetween + between : kOthers);
+  return words + (between ? kConversionRegisters + between : kTemporaryRegisters);
 }
 
 /// Rows as TMA writes them, for a tile that threads read into registers.
@@ -250,7 +250,7 @@ bool Specializer::planLoop(scf::ForOp loop) {
       planned.lateDot = nullptr;
   }
   // Numbers that are carried take registers, and what computes where the next ones are.
-  if (getWantedRegisters(planned) + kBesideWanted <= WarpRegisters(warps).getMost())
+  if (getWantedRegisters(planned) + kSpareRegisters <= WarpRegisters(warps).getMost())
     planned.loadsAhead = findLoadsAhead(loop, replaced, this->order);
   loops.push_back(std::move(planned));
   return true;

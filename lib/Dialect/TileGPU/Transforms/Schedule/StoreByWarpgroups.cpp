@@ -66,9 +66,9 @@ struct TileGPUStoreByWarpgroupsPass
     FailureOr<unsigned> warps = requireNumWarps(module);
     if (failed(warps))
       return signalPassFailure();
-    constexpr unsigned kMostGroups = 4;
+    constexpr unsigned kMaxGroups = 4;
     unsigned groups = *warps / kWarpsOfWarpgroup;
-    if (groups < 2 || groups > kMostGroups)
+    if (groups < 2 || groups > kMaxGroups)
       return;
     for (auto kernel : module.getOps<tile::FuncOp>())
       divide(kernel, groups);

@@ -35,7 +35,7 @@ using namespace tessera::tilegpu;
 /// Shared memory for barriers, where everything is counted.
 static constexpr int64_t kBarrierBytes = 4 << 10;
 /// Additional slots of a ring whose tiles are released an iteration later.
-static constexpr unsigned kFewestOfLate = 3;
+static constexpr unsigned kMinSlotsOfLate = 3;
 
 namespace tessera::tilegpu {
 #define GEN_PASS_DEF_TILEGPUWARPSPECIALIZEPASS
@@ -227,10 +227,10 @@ bool Specializer::planSlots() {
   // Rather two programs on an SM than a long ring: one copies while the other computes.
   unsigned few = least;
   if (hasOrder())
-    few = std::min(few, hasLateDot() ? kFewestOfLate : 2u);
+    few = std::min(few, hasLateDot() ? kMinSlotsOfLate : 2u);
   // A dot in flight keeps tensor cores busy, if the ring is long. Between results they are idle,
   // unless the next one's copies have begun.
-  constexpr unsigned kFewest = 3;
+  constexpr unsigned kMinSlotsOfPersistent = 3;
   // At an occupancy of 1, the next program's tiles are copied while this one stores. If threads
   // compute with operands, that pays only if they load none.
   auto planPersistence = [&](bool isWithoutLoads) {
@@ -244,7 +244,7 @@ bool Specializer::planSlots() {
     int64_t alone = stored;
     if (!programCopies.empty())
       stored = getStored() + programCopies.size() * Channel::getBarrierBytes(/*slots=*/1);
-    isPersistent &= getFitting(/*isStored=*/true) >= std::min(wanted, kFewest);
+    isPersistent &= getFitting(/*isStored=*/true) >= std::min(wanted, kMinSlotsOfPersistent);
     if (isPersistent) {
       programOrder = *found;
     } else {
@@ -281,7 +281,7 @@ bool Specializer::planSlots() {
   } else if (llvm::all_of(loops, [](const BoxLoop &planned) { return planned.asyncDot; })) {
     planPersistence(/*isWithoutLoads=*/false);
     // Its barriers are those of a longer ring.
-    int64_t more = Channel::getBarrierBytes(kMostTimelySlots) * channels.size() - barriers;
+    int64_t more = Channel::getBarrierBytes(kMaxTimelySlots) * channels.size() - barriers;
     wanted = getTimelySlots(wanted, others + more + (isInLoop || isPersistent ? stored : barriers));
   } else {
     planPrograms([&](int64_t bytes) {
@@ -295,7 +295,7 @@ bool Specializer::planSlots() {
                             [](const BoxLoop &planned) {
                               return !planned.order && computesWithDots(planned.loop);
                             }) &&
-               getWantedRegisters() + kBesideWanted <=
+               getWantedRegisters() + kSpareRegisters <=
                    WarpRegisters(warps, /*programs=*/1).getMost()) {
       planPersistence(/*isWithoutLoads=*/false);
     } else if (llvm::all_of(loops, [](const BoxLoop &planned) { return planned.lateDot; })) {
@@ -309,7 +309,7 @@ bool Specializer::planSlots() {
   slots = std::clamp<int64_t>(fitting, 0, wanted);
   // The tiles of dots that begin an iteration later stay there as long: with two slots nothing
   // would be copied meanwhile.
-  if (slots < kFewestOfLate)
+  if (slots < kMinSlotsOfLate)
     putNothingOff();
   if (!programCopies.empty())
     planProgramSlots(others);
@@ -351,7 +351,7 @@ void Specializer::planFedPrograms() {
         return planned.order && whyNotCopied(planned.loop).empty();
       }))
     return;
-  constexpr int64_t kMostAlone = 3;
+  constexpr int64_t kMaxProgramsWithoutProducer = 3;
   int64_t bytes = getOtherBytes(getReplaced()) + 2 * getBytesOfSlots() + kBarrierBytes;
   auto count = [&](int64_t most, llvm::function_ref<int64_t(int64_t)> getMost) {
     int64_t wanted = std::min(getWantedRegisters(), GPUMachine::kMaxAllocatedRegisters);
@@ -379,8 +379,9 @@ void Specializer::planFedPrograms() {
   std::vector<BoxLoop> late = loops;
   putNothingOff();
   int64_t threads = GPUMachine::kWarpSize * warps;
-  int64_t alone = count(
-      kMostAlone, [&](int64_t several) { return GPUMachine::getRegisters(several * threads); });
+  int64_t alone = count(kMaxProgramsWithoutProducer, [&](int64_t several) {
+    return GPUMachine::getRegisters(several * threads);
+  });
   // A program that issues its own copies is idle meanwhile.
   if (alone > 1 && alone >= beside && getCycles(alone) <= besideCycles)
     sharedPrograms = alone;
