@@ -28,7 +28,7 @@ static constexpr std::pair<RemarkKind, llvm::StringLiteral> kKinds[] = {
     {RemarkKind::LoopScheduled, "loop-scheduled"},
     {RemarkKind::RowsCopiedAhead, "rows-copied-ahead"},
     {RemarkKind::LoopNotSpecialized, "loop-not-specialized"},
-    {RemarkKind::LoopCopiesForItself, "loop-copies-for-itself"},
+    {RemarkKind::LoopCopiesWithoutProducer, "loop-copies-without-producer"},
     {RemarkKind::StoreByThreads, "store-by-threads"},
     {RemarkKind::ScheduleRefused, "schedule-refused"},
     {RemarkKind::ProgramsOrdered, "programs-ordered"},

@@ -39,7 +39,7 @@ enum class RemarkKind {
   LoopScheduled,
   RowsCopiedAhead,
   LoopNotSpecialized,
-  LoopCopiesForItself,
+  LoopCopiesWithoutProducer,
   StoreByThreads,
   ScheduleRefused,
   ProgramsOrdered,

@@ -57,12 +57,12 @@ LogicalResult KernelExpander::verifySlice() {
   ProducerSlice needs = getSlice();
   if (!needs.getWhyNot().empty())
     return kernel.emitError("has loops that a producer cannot run: ") << needs.getWhyNot();
-  bool isTold = !needs.isEmpty() || llvm::any_of(schedules, [this](const LoopSchedule &schedule) {
-    return isInPlace(schedule);
-  });
-  if (isTold && attr.getPersistent())
+  bool needsMessages =
+      !needs.isEmpty() ||
+      llvm::any_of(schedules, [this](const LoopSchedule &schedule) { return isInPlace(schedule); });
+  if (needsMessages && attr.getPersistent())
     return kernel.emitError("cannot be persistent: its producer needs messages from the program");
-  if (isTold && getClusterSize(kernel) > 1)
+  if (needsMessages && getClusterSize(kernel) > 1)
     return kernel.emitError("has a producer that needs messages from the program, in a cluster");
   return success();
 }
@@ -331,11 +331,11 @@ void KernelExpander::receive(const ScheduledCopy &copy) {
 }
 
 /// Send the producer the message that belongs after an op.
-void KernelExpander::tell(Operation *op) {
+void KernelExpander::sendMessage(Operation *op) {
   OpBuilder builder(op->getContext());
   builder.setInsertionPointAfter(op);
   ChannelPlace &place = places.back();
-  mailbox.tell(builder, op->getLoc(), place, messages.find(op)->second);
+  mailbox.send(builder, op->getLoc(), place, messages.find(op)->second);
   place = mailbox.getNext(builder, op->getLoc(), place);
   messages.erase(op);
 }
@@ -350,7 +350,7 @@ void KernelExpander::expandLoops(Block *block) {
   });
   for (Operation &op : llvm::make_early_inc_range(block->without_terminator())) {
     if (messages.contains(&op))
-      tell(&op);
+      sendMessage(&op);
     if (markers.remove(&op)) {
       op.erase();
       continue;

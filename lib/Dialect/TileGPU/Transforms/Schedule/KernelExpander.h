@@ -82,7 +82,7 @@ private:
   void emitProducer(mlir::OpBuilder &builder, mlir::scf::ForOp loop, mlir::IRMapping &mapping);
   void emitProducer(mlir::OpBuilder &builder, mlir::scf::WhileOp loop, mlir::IRMapping &mapping);
   void emitProducer(mlir::OpBuilder &builder, mlir::scf::IfOp branch, mlir::IRMapping &mapping);
-  void hear(mlir::OpBuilder &builder, mlir::Operation *op, mlir::IRMapping &mapping);
+  void receiveMessage(mlir::OpBuilder &builder, mlir::Operation *op, mlir::IRMapping &mapping);
   mlir::Value emitAgain(mlir::OpBuilder &builder, mlir::Value value, mlir::IRMapping &mapping);
   mlir::SmallVector<mlir::Value> emitCarried(mlir::OpBuilder &builder, mlir::ValueRange old,
                                              mlir::ArrayRef<unsigned> numbers,
@@ -95,7 +95,7 @@ private:
   mlir::SmallVector<mlir::Value> getPlaces(mlir::ArrayRef<unsigned> used) const;
   void setPlaces(mlir::ArrayRef<unsigned> used, mlir::ValueRange from);
   void expandLoops(mlir::Block *block);
-  void tell(mlir::Operation *op);
+  void sendMessage(mlir::Operation *op);
   void receive(const ScheduledCopy &copy);
   void endRings(mlir::Block *block);
 

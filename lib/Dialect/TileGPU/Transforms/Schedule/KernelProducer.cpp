@@ -25,7 +25,7 @@ ProducerSlice KernelExpander::getSlice() const {
     for (const ScheduledCopy &copy : schedule.getCopies()) {
       result.needBox(rings.boxes.find(copy.load)->second);
       if (Value map = rings.maps.lookup(copy.load); map && map.getDefiningOp<MakeTensorMapOp>())
-        result.tell(map);
+        result.send(map);
     }
   }
   return result;
@@ -61,15 +61,15 @@ void KernelExpander::planMessages() {
       addMarkers(schedule);
   slice = getSlice();
   for (Operation *marker : markers)
-    slice->tellOfMemory(marker);
+    slice->signalWrites(marker);
   for (Value may : overlaps)
-    slice->tell(may);
+    slice->send(may);
   messages = slice->getMessages();
 }
 
-void KernelExpander::hear(OpBuilder &builder, Operation *op, IRMapping &mapping) {
+void KernelExpander::receiveMessage(OpBuilder &builder, Operation *op, IRMapping &mapping) {
   ChannelPlace &place = places.back();
-  mailbox.hear(builder, op->getLoc(), place, messages.find(op)->second, mapping);
+  mailbox.receive(builder, op->getLoc(), place, messages.find(op)->second, mapping);
   place = mailbox.getNext(builder, op->getLoc(), place);
 }
 
@@ -201,7 +201,7 @@ void KernelExpander::emitProducer(OpBuilder &builder, scf::IfOp branch, IRMappin
 void KernelExpander::emitProducer(OpBuilder &builder, Block *block, IRMapping &mapping) {
   for (Operation &op : block->without_terminator()) {
     if (messages.contains(&op))
-      hear(builder, &op, mapping);
+      receiveMessage(builder, &op, mapping);
     if (markers.contains(&op) || !hasScheduled(&op))
       continue;
     if (isa<tile::LoadOp>(op)) {

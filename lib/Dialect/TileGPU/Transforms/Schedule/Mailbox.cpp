@@ -34,7 +34,7 @@ ChannelPlace Mailbox::getNext(OpBuilder &builder, Location loc, ChannelPlace pla
   return {place.slot, emitOtherPhase(builder, loc, place.phase)};
 }
 
-void Mailbox::tell(OpBuilder &builder, Location loc, ChannelPlace place,
+void Mailbox::send(OpBuilder &builder, Location loc, ChannelPlace place,
                    const ProducerMessage &message) const {
   // There is nothing to be read before the first message: the phase before the first is over.
   MBarrierWaitOp::create(builder, loc, empty, emitOtherPhase(builder, loc, place.phase));
@@ -45,8 +45,8 @@ void Mailbox::tell(OpBuilder &builder, Location loc, ChannelPlace place,
   MBarrierArriveOp::create(builder, loc, full, /*in_cluster=*/false);
 }
 
-void Mailbox::hear(OpBuilder &builder, Location loc, ChannelPlace place,
-                   const ProducerMessage &message, IRMapping &mapping) const {
+void Mailbox::receive(OpBuilder &builder, Location loc, ChannelPlace place,
+                      const ProducerMessage &message, IRMapping &mapping) const {
   MBarrierWaitOp::create(builder, loc, full, place.phase);
   for (auto [number, value] : llvm::enumerate(message.values))
     mapping.map(value, LocalLoadScalarOp::create(builder, loc, value.getType(), words, number,

@@ -31,11 +31,11 @@ public:
   ChannelPlace getNext(mlir::OpBuilder &builder, mlir::Location loc, ChannelPlace place) const;
 
   /// The program's warps.
-  void tell(mlir::OpBuilder &builder, mlir::Location loc, ChannelPlace place,
+  void send(mlir::OpBuilder &builder, mlir::Location loc, ChannelPlace place,
             const ProducerMessage &message) const;
   /// The thread of the partition: maps the values of the message to the received ones.
-  void hear(mlir::OpBuilder &builder, mlir::Location loc, ChannelPlace place,
-            const ProducerMessage &message, mlir::IRMapping &mapping) const;
+  void receive(mlir::OpBuilder &builder, mlir::Location loc, ChannelPlace place,
+               const ProducerMessage &message, mlir::IRMapping &mapping) const;
 
 private:
   mlir::Value words, full, empty;

@@ -109,7 +109,7 @@ static bool isArithmetic(Operation *op) {
 }
 
 void ProducerSlice::need(Value value) {
-  if (told.contains(value) || !needed.insert(value).second)
+  if (sent.contains(value) || !needed.insert(value).second)
     return;
   if (auto argument = dyn_cast<BlockArgument>(value))
     return needArgument(argument);
@@ -118,12 +118,12 @@ void ProducerSlice::need(Value value) {
   if (isAround(op))
     return needResult(result);
   if (!isArithmetic(op))
-    return tell(value);
+    return send(value);
   for (Value operand : op->getOperands())
     need(operand);
 }
 
-void ProducerSlice::tell(Value value) {
+void ProducerSlice::send(Value value) {
   Operation *op = value.getDefiningOp();
   Type type = value.getType();
   auto integer = dyn_cast<IntegerType>(type);
@@ -133,7 +133,7 @@ void ProducerSlice::tell(Value value) {
   // A message in each iteration, and nothing would be copied ahead.
   if (llvm::any_of(copied, [&](scf::ForOp loop) { return loop->isProperAncestor(op); }))
     return refuse("an index is loaded in the loop, or is a result of a loop or branch in it");
-  told.insert(value);
+  sent.insert(value);
 }
 
 //===----------------------------------------------------------------------===//
@@ -143,7 +143,7 @@ void ProducerSlice::tell(Value value) {
 llvm::MapVector<Operation *, ProducerMessage> ProducerSlice::getMessages() const {
   llvm::DenseMap<Operation *, SmallVector<Value, 2>> ofOp;
   llvm::DenseSet<Block *> blocks;
-  for (Value value : told) {
+  for (Value value : sent) {
     ofOp[value.getDefiningOp()].push_back(value);
     blocks.insert(value.getParentBlock());
   }

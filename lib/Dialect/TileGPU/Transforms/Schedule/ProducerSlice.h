@@ -7,9 +7,9 @@
 //     ----------------------------------           ----------------------------------
 //     for g:                                       for g:
 //       n = load sizes[g]
-//       tell n                                 >     hear n
+//       send n                                 >     receive n
 //       map = make_tensor_map(load ptrs[g])
-//       tell map                               >     hear map
+//       send map                               >     receive map
 //       while t < n:                                 while t < n:
 //         for k: multiply                              for k: copy the boxes of k
 //         store
@@ -53,14 +53,14 @@ public:
   /// A scalar.
   void need(mlir::Value value);
   /// A scalar that is sent to the partition in any case.
-  void tell(mlir::Value value);
+  void send(mlir::Value value);
   /// At this op, which is not part of the program, the partition is signalled that earlier writes
   /// may be copied from now on.
-  void tellOfMemory(mlir::Operation *marker) { markers.insert(marker); }
+  void signalWrites(mlir::Operation *marker) { markers.insert(marker); }
 
   /// True if the partition needs only counted loops and arithmetic on the kernel's arguments: it
   /// receives nothing, and carries nothing.
-  bool isEmpty() const { return told.empty() && carried.empty() && passed.empty() && !isUncounted; }
+  bool isEmpty() const { return sent.empty() && carried.empty() && passed.empty() && !isUncounted; }
   /// Why the partition cannot have what it needs; empty if it can.
   llvm::StringRef getWhyNot() const { return whyNot; }
 
@@ -94,7 +94,7 @@ private:
   mlir::SmallVector<mlir::scf::ForOp> copied;
   llvm::DenseSet<mlir::Operation *> markers;
   llvm::DenseSet<mlir::Value> needed;
-  llvm::SetVector<mlir::Value> told;
+  llvm::SetVector<mlir::Value> sent;
   Numbers carried, passed;
   bool isUncounted = false; ///< whether a loop around has no number of iterations
   std::string whyNot;

@@ -296,7 +296,7 @@ LogicalResult LoopSchedule::verifyMemory(int64_t limit) const {
 }
 
 /// True if the kernel's launches are asked for all that has to hold.
-static bool areAsked(tile::FuncOp kernel, const LaunchConditions &conditions) {
+static bool areChecked(tile::FuncOp kernel, const LaunchConditions &conditions) {
   auto known = kernel->getAttrOfType<AffineMapAttr>(kLaunchConditionsAttr);
   auto apart = readArraysApart(kernel).value_or(SmallVector<LaunchRangePair>());
   auto programs = kernel->getAttrOfType<IntegerAttr>(tile::kLimitedProgramsAttr);
@@ -334,7 +334,7 @@ LogicalResult LoopSchedule::verifyOrder() const {
     Operation *ofCopies = nullptr;
     std::optional<LaunchConditions> conditions =
         findConditionsInLoop(loop, copied, order, analysis, ofCopies);
-    if (conditions && areAsked(loop->getParentOfType<tile::FuncOp>(), *conditions))
+    if (conditions && areChecked(loop->getParentOfType<tile::FuncOp>(), *conditions))
       return success();
     if (!conditions)
       obstacle = ofCopies;

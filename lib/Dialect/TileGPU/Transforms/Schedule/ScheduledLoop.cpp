@@ -173,7 +173,7 @@ Value ScheduledLoop::emitRuns(OpBuilder &builder) {
 }
 
 /// From an iteration to the one `ahead` of it. Any step will do for the next one.
-Value ScheduledLoop::emitWay(OpBuilder &builder, int64_t ahead) {
+Value ScheduledLoop::emitDistance(OpBuilder &builder, int64_t ahead) {
   if (std::optional<int64_t> step = getSmallStep(loop))
     return makeNumber(builder, getLoc(), loop.getStep().getType(), *step * ahead);
   assert(ahead == 1 && "copies further ahead are of loops with small steps");
@@ -185,12 +185,12 @@ Value ScheduledLoop::emitWay(OpBuilder &builder, int64_t ahead) {
 Value ScheduledLoop::emitHasMore(OpBuilder &builder, Value variable, unsigned ahead) {
   Location loc = getLoc();
   Value left = arith::SubIOp::create(builder, loc, loop.getUpperBound(), variable);
-  Value way = emitWay(builder, ahead);
+  Value way = emitDistance(builder, ahead);
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ugt, left, way);
 }
 
 Value ScheduledLoop::emitAhead(OpBuilder &builder, Value variable, int ahead) {
-  return arith::AddIOp::create(builder, getLoc(), variable, emitWay(builder, ahead));
+  return arith::AddIOp::create(builder, getLoc(), variable, emitDistance(builder, ahead));
 }
 
 /// Select the value of the next iteration, for ops of stage -1. After the last iteration there may

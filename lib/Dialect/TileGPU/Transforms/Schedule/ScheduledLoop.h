@@ -129,7 +129,7 @@ private:
   bool needsBarrier() const;
 
   mlir::Value emitHasMore(mlir::OpBuilder &builder, mlir::Value variable, unsigned ahead);
-  mlir::Value emitWay(mlir::OpBuilder &builder, int64_t ahead);
+  mlir::Value emitDistance(mlir::OpBuilder &builder, int64_t ahead);
   mlir::Value emitAhead(mlir::OpBuilder &builder, mlir::Value variable, int ahead);
   mlir::Value emitUnlessLast(mlir::OpBuilder &builder, mlir::Value next, mlir::Value own);
   mlir::Value emitVariable(mlir::OpBuilder &builder, int stage);

@@ -132,7 +132,7 @@ bool Specializer::planOrder(scf::ForOp loop, ArrayRef<tile::LoadOp> loads) {
   return false;
 }
 
-std::string tessera::tilegpu::whyNotCopied(scf::ForOp loop) {
+std::string tessera::tilegpu::whyNotCopiedAhead(scf::ForOp loop) {
   if (getSmallStep(loop))
     return "";
   APInt step;
@@ -144,7 +144,7 @@ std::string tessera::tilegpu::whyNotCopied(scf::ForOp loop) {
 bool Specializer::planInPlace(const BoxLoop &planned) {
   if (getClusterSize(kernel) > 1)
     return refuse(planned.loop, "its arrays are found in memory, in a cluster");
-  if (std::string why = whyNotCopied(planned.loop); !why.empty())
+  if (std::string why = whyNotCopiedAhead(planned.loop); !why.empty())
     return refuse(planned.loop, "its arrays are found in memory, and " + why);
   if (Operation *obstacle = findObstacleInLoop(planned.loop, order))
     return refuse(planned.loop, "it may store to the tiles that it loads, or orders memory",
@@ -159,16 +159,16 @@ void BoxLoop::addTo(ProducerSlice &slice) const {
 }
 
 /// True if a producer can run a loop, and those around it, at least with messages.
-bool Specializer::planTold(BoxLoop &planned) {
+bool Specializer::planMessagesOf(BoxLoop &planned) {
   ProducerSlice slice(kernel, planned.loop);
   planned.addTo(slice);
-  planned.isTold = planned.isInPlace || !slice.isEmpty();
+  planned.needsMessages = planned.isInPlace || !slice.isEmpty();
   // If a thread of the program copies for a loop in place, there are no messages.
   if (planned.isInPlace)
     return true;
   if (!slice.getWhyNot().empty())
     return refuse(planned.loop, slice.getWhyNot());
-  return !planned.isTold || getClusterSize(kernel) == 1 ||
+  return !planned.needsMessages || getClusterSize(kernel) == 1 ||
          refuse(planned.loop, "its producer needs messages, which do not exist in a cluster");
 }
 
@@ -214,7 +214,7 @@ bool Specializer::planLoop(scf::ForOp loop) {
     return refuse(loop, whyNotLoaded, notLoaded);
   if (llvm::all_of(planned.loads, [](const BoxLoad &box) { return box.isRow(); }))
     return refuse(loop, "no dot uses a tile that it loads");
-  if (!planTold(planned))
+  if (!planMessagesOf(planned))
     return false;
   // The dot releases each slot, and so must not be erased.
   ReplacedOps replaced = planned.getReplaced();
@@ -365,11 +365,11 @@ void Specializer::proposeCopies(const BoxLoop &planned) {
     NodeAttr node = NodeAttr::getCopy(context, /*stage=*/0, /*order=*/0, box.channel, Type(),
                                       WarpRole::Producer, isLate ? std::optional(2) : std::nullopt,
                                       box.isMulticast);
-    if (copiesForItself && planned.order) {
+    if (copiesWithoutProducer && planned.order) {
       // All slots are released at the end of an iteration.
       node =
           NodeAttr::getCopy(context, 1 - static_cast<int>(slots), /*order=*/1, box.channel, Type());
-    } else if (copiesForItself) {
+    } else if (copiesWithoutProducer) {
       // If the dot in flight, or an op after it, reads a slot, the slot is released after these
       // copies.
       bool isLeftLate = beside && llvm::any_of(planned.loads, [&](const BoxLoad &load) {
@@ -394,7 +394,7 @@ void Specializer::propose(BoxLoop &planned) {
   };
   if (planned.order) {
     planned.order->propose();
-  } else if (WarpgroupDotOp last = planned.lastDot; copiesForItself && last) {
+  } else if (WarpgroupDotOp last = planned.lastDot; copiesWithoutProducer && last) {
     setDot(last, /*stage=*/0, /*wait=*/2);
     setOrder(last->getNextNode(), 2);
   } else if (planned.asyncDot) {

@@ -54,7 +54,7 @@ struct BoxLoop {
   /// program reaches it, and a producer gets a message there.
   bool isInPlace = false;
   /// True if a producer needs a message for it.
-  bool isTold = false;
+  bool needsMessages = false;
 
   ReplacedOps getReplaced() const;
   bool hasLateDot() const { return order && order->hasLate(); }
@@ -89,15 +89,15 @@ private:
   bool planLoop(mlir::scf::ForOp loop);
   std::string planLoad(BoxLoop &planned, tile::LoadOp load);
   bool planInPlace(const BoxLoop &planned);
-  bool planTold(BoxLoop &planned);
+  bool planMessagesOf(BoxLoop &planned);
   bool planOrder(mlir::scf::ForOp loop, mlir::ArrayRef<tile::LoadOp> loads);
   void joinChannels(BoxLoop &planned);
   bool isBoundByDots() const;
-  void planFedPrograms();
+  void planSharedPrograms();
   bool hasLoopsInPlace() const;
-  bool isTold() const;
+  bool needsMessages() const;
   void planMessages();
-  void putNothingOff();
+  void dropLateDots();
   bool hasOrder() const {
     return llvm::any_of(loops, [](const BoxLoop &planned) { return planned.order.has_value(); });
   }
@@ -150,17 +150,17 @@ private:
   /// tile. Only then does it copy the next program's tile, and all tiles after that one.
   unsigned programSlots = 1;
   /// True if the program's first thread orders copies, and why.
-  bool copiesForItself = false;
-  std::string whyItCopies;
+  bool copiesWithoutProducer = false;
+  std::string whyNoProducer;
   /// Scalars of the longest message to a producer, and why messages cannot carry all that it needs.
   unsigned words = 0;
-  std::string whyNotTold;
+  std::string whyNoMessages;
   /// How many programs share an SM because it does.
   int64_t sharedPrograms = 1;
 };
 
 /// The reason why iterations cannot be copied ahead by the loop's step; empty if they can.
-std::string whyNotCopied(mlir::scf::ForOp loop);
+std::string whyNotCopiedAhead(mlir::scf::ForOp loop);
 
 } // namespace tessera::tilegpu
 

@@ -112,8 +112,8 @@ static bool isForTMA(tile::StoreOp store) {
 /// The reason why TMA may not run a store at any time until the end of the kernel, or until its
 /// wait before a later store of its block. Empty if it may. `conditions` gets the conditions of the
 /// launch for that.
-static std::string whyNotLater(tile::StoreOp store, AccessAnalysis &analysis,
-                               LaunchConditions &conditions) {
+static std::string whyNotDelayed(tile::StoreOp store, AccessAnalysis &analysis,
+                                 LaunchConditions &conditions) {
   auto kernel = store->getParentOfType<tile::FuncOp>();
   MemoryOrder order(analysis);
   std::string why;
@@ -210,7 +210,7 @@ static std::optional<BoxAccess> getStoredBox(tile::StoreOp store, AccessAnalysis
   if (!canMoveByTensorMap(*box, getBuffer(type, getFastDim(*box), /*pieces=*/1), &why))
     return std::nullopt;
   why = box->isFoundByKernel() ? whyNotLaterInLoop(store, *box)
-                               : whyNotLater(store, analysis, conditions);
+                               : whyNotDelayed(store, analysis, conditions);
   return why.empty() ? box : std::nullopt;
 }
 

@@ -199,7 +199,7 @@ bool Specializer::planSlots() {
     return scf::ForOp(planned.loop)->getParentOfType<LoopLikeOpInterface>() != nullptr;
   });
   int64_t others = getOtherBytes(getReplaced());
-  if (isTold() && !copiesForItself)
+  if (needsMessages() && !copiesWithoutProducer)
     others += Mailbox::getBytes(words);
   // Rings that are filled while results are stored leave room for these.
   int64_t barriers = 0;
@@ -221,7 +221,7 @@ bool Specializer::planSlots() {
     wanted = std::max(wanted, planned.stages + (planned.asyncDot || planned.hasLateDot() ? 1 : 0));
     least = std::max(least, planned.stages);
     // Nothing is copied ahead of such a loop: it has to be fast to have a ring full.
-    if (planned.isInPlace && copiesForItself)
+    if (planned.isInPlace && copiesWithoutProducer)
       least = wanted;
   }
   // Rather two programs on an SM than a long ring: one copies while the other computes.
@@ -234,7 +234,7 @@ bool Specializer::planSlots() {
   // At an occupancy of 1, the next program's tiles are copied while this one stores. If threads
   // compute with operands, that pays only if they load none.
   auto planPersistence = [&](bool isWithoutLoads) {
-    isPersistent = unplanned.empty() && !isInLoop && !isTold() &&
+    isPersistent = unplanned.empty() && !isInLoop && !needsMessages() &&
                    getWantedRegisters() > WarpRegisters(warps, /*programs=*/2).alone &&
                    PersistentKernel::isPossible(kernel);
     if (!isPersistent)
@@ -253,7 +253,7 @@ bool Specializer::planSlots() {
     }
     fitting = getFitting(isInLoop || isPersistent);
   };
-  if (copiesForItself) {
+  if (copiesWithoutProducer) {
     fitting = std::min<int64_t>(getFitting(isInLoop), wanted);
     if (sharedPrograms > 1) {
       int64_t most = (machine.getSharedBytes(sharedPrograms) - barriers - others) / perSlot;
@@ -310,7 +310,7 @@ bool Specializer::planSlots() {
   // The tiles of dots that begin an iteration later stay there as long: with two slots nothing
   // would be copied meanwhile.
   if (slots < kMinSlotsOfLate)
-    putNothingOff();
+    dropLateDots();
   if (!programCopies.empty())
     planProgramSlots(others);
   if (slots < 2)
@@ -318,7 +318,8 @@ bool Specializer::planSlots() {
                   "two stages of " + Twine(perSlot) + " bytes do not fit into shared memory");
   if (slots < least)
     emitRemark(first, RemarkKind::FewerStages)
-        << (copiesForItself ? "loop copies without a producer warp in " : "loop is specialised in ")
+        << (copiesWithoutProducer ? "loop copies without a producer warp in "
+                                  : "loop is specialised in ")
         << named("stages", slots) << " stages, not " << named("wanted", least) << ": a stage takes "
         << named("stage_bytes", perSlot) << " bytes of shared memory";
   return true;
@@ -337,7 +338,7 @@ static std::string describeBound(scf::ForOp loop, const GPUMachine &machine) {
          " cycles and " + std::to_string(work.dots);
 }
 
-void Specializer::putNothingOff() {
+void Specializer::dropLateDots() {
   for (BoxLoop &planned : loops)
     if (planned.hasLateDot())
       planned.order = DotOrder::plan(planned.loop, planned.getReplaced(), /*isLate=*/false);
@@ -346,9 +347,9 @@ void Specializer::putNothingOff() {
 /// Programs beside each other overlap better than a loop's dots and its arithmetic do
 /// (tessera/Machine/ScheduleCost.h). If occupancy without producer warps is so much higher that
 /// iterations take no longer, there are none.
-void Specializer::planFedPrograms() {
+void Specializer::planSharedPrograms() {
   if (!llvm::all_of(loops, [](const BoxLoop &planned) {
-        return planned.order && whyNotCopied(planned.loop).empty();
+        return planned.order && whyNotCopiedAhead(planned.loop).empty();
       }))
     return;
   constexpr int64_t kMaxProgramsWithoutProducer = 3;
@@ -377,7 +378,7 @@ void Specializer::planFedPrograms() {
   };
   int64_t besideCycles = getCycles(beside);
   std::vector<BoxLoop> late = loops;
-  putNothingOff();
+  dropLateDots();
   int64_t threads = GPUMachine::kWarpSize * warps;
   int64_t alone = count(kMaxProgramsWithoutProducer, [&](int64_t several) {
     return GPUMachine::getRegisters(several * threads);
@@ -393,13 +394,13 @@ bool Specializer::hasLoopsInPlace() const {
   return llvm::any_of(loops, [](const BoxLoop &planned) { return planned.isInPlace; });
 }
 
-bool Specializer::isTold() const {
-  return llvm::any_of(loops, [](const BoxLoop &planned) { return planned.isTold; });
+bool Specializer::needsMessages() const {
+  return llvm::any_of(loops, [](const BoxLoop &planned) { return planned.needsMessages; });
 }
 
 /// The messages to a producer, for all loops.
 void Specializer::planMessages() {
-  if (!isTold())
+  if (!needsMessages())
     return;
   SmallVector<scf::ForOp> copied;
   for (const BoxLoop &planned : loops)
@@ -411,9 +412,9 @@ void Specializer::planMessages() {
     maps += llvm::count_if(planned.loads,
                            [](const BoxLoad &load) { return load.box.isFoundByKernel(); });
   }
-  whyNotTold = slice.getWhyNot().str();
+  whyNoMessages = slice.getWhyNot().str();
   // It also receives each map, and for each loop a flag for copied results.
-  if (whyNotTold.empty())
+  if (whyNoMessages.empty())
     words = ProducerSlice::countWords(slice.getMessages()) + maps + copied.size();
 }
 
@@ -423,23 +424,23 @@ void Specializer::planMessages() {
 /// values that it needs.
 bool Specializer::planOwnCopies() {
   scf::ForOp first = loops.front().loop;
-  if (!whyNotTold.empty())
-    whyItCopies = (hasLoopsInPlace() ? "the kernel loads addresses of its arrays, and "
-                                     : "a producer cannot receive a value: ") +
-                  whyNotTold;
+  if (!whyNoMessages.empty())
+    whyNoProducer = (hasLoopsInPlace() ? "the kernel loads addresses of its arrays, and "
+                                       : "a producer cannot receive a value: ") +
+                    whyNoMessages;
   else
-    whyItCopies = sharedPrograms > 1 ? "more programs share an SM without producer warps"
-                                     : describeBound(first, machine);
+    whyNoProducer = sharedPrograms > 1 ? "more programs share an SM without producer warps"
+                                       : describeBound(first, machine);
   for (BoxLoop &planned : loops) {
     if (planned.asyncDot && !hasLoopsInPlace())
-      return refuse(first, whyItCopies);
-    if (std::string why = whyNotCopied(planned.loop); !why.empty())
-      return refuse(planned.loop, whyItCopies + ", and " + why);
+      return refuse(first, whyNoProducer);
+    if (std::string why = whyNotCopiedAhead(planned.loop); !why.empty())
+      return refuse(planned.loop, whyNoProducer + ", and " + why);
     planned.lateDot = nullptr;
   }
   // Slots are to be left where an iteration ends.
-  putNothingOff();
-  copiesForItself = true;
+  dropLateDots();
+  copiesWithoutProducer = true;
   return true;
 }
 
@@ -463,7 +464,7 @@ bool Specializer::plan() {
   if (loops.empty())
     return false;
   if (isBoundByDots())
-    planFedPrograms();
+    planSharedPrograms();
   // Rings of other loops, which copy by cp.async, are counted nowhere.
   if (sharedPrograms > 1 && !unplanned.empty())
     return refuse(loops.front().loop,
@@ -471,13 +472,13 @@ bool Specializer::plan() {
                   "specialised",
                   unplanned.front());
   planMessages();
-  if ((!isBoundByDots() || sharedPrograms > 1 || !whyNotTold.empty()) && !planOwnCopies())
+  if ((!isBoundByDots() || sharedPrograms > 1 || !whyNoMessages.empty()) && !planOwnCopies())
     return false;
   if (!planSlots())
     return false;
   // The registers of unchanged loops are only estimated: they must suffice without an exchange
   // between warps.
-  if (!copiesForItself && !unplanned.empty() &&
+  if (!copiesWithoutProducer && !unplanned.empty() &&
       getWantedRegisters() > WarpRegisters(warps, programs).alone)
     return refuse(loops.front().loop,
                   "another loop would have too few registers with a producer warp",
@@ -496,7 +497,7 @@ int64_t Specializer::countPrograms() const {
   int64_t most = std::max(programs, sharedPrograms);
   if (most > 1)
     return most;
-  int64_t threads = GPUMachine::kWarpSize * (copiesForItself ? warps : warps + 1);
+  int64_t threads = GPUMachine::kWarpSize * (copiesWithoutProducer ? warps : warps + 1);
   return machine.countBlocks(threads, std::min(getWantedRegisters(), GPUMachine::kMaxRegisters),
                              slots * getBytesOfSlots() + getOtherBytes(getReplaced()));
 }
@@ -526,10 +527,10 @@ KernelScheduleAttr Specializer::getKernelSchedule() const {
 }
 
 void Specializer::propose() {
-  if (copiesForItself) {
+  if (copiesWithoutProducer) {
     scf::ForOp loop = loops.front().loop;
-    emitRemark(loop, RemarkKind::LoopCopiesForItself)
-        << "loop copies without a producer warp: " << named("reason", whyItCopies);
+    emitRemark(loop, RemarkKind::LoopCopiesWithoutProducer)
+        << "loop copies without a producer warp: " << named("reason", whyNoProducer);
   } else {
     kernel->setAttr(kKernelScheduleAttr, getKernelSchedule());
   }
