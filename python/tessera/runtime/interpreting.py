@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 from tessera import _C
 from tessera.errors import ArgumentError, raise_core_error
 from tessera.frontend.signature import kernel_name
-from tessera.runtime.extents import memory_of_slots
+from tessera.runtime.memory_ranges import memory_of_slots
 from tessera.runtime.grid import Grid, Meta, normalize_grid
 from tessera.runtime.interface import KernelInterface
 from tessera.runtime.loading import load_launching

@@ -15,7 +15,7 @@ from tessera.frontend.signature import ConstSpec, KnownSpec, ValueSpec, spell
 from tessera.locks import CachedProperty
 from tessera.machine.devices import current_device, vector_registers
 from tessera.runtime.cuda import StreamSource, find_place, find_stream, read_stream
-from tessera.runtime.extents import memory_of_slots
+from tessera.runtime.memory_ranges import memory_of_slots
 from tessera.runtime.grid import normalize_grid
 from tessera.runtime.hooks import LazyDict, hooks, tell_launch
 from tessera.runtime.match import (

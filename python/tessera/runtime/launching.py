@@ -10,7 +10,7 @@ from tessera import _C
 from tessera.errors import TesseraError, raise_core_error, warn_of_access
 from tessera.runtime.async_compile import active_mode
 from tessera.runtime.cuda import StreamSource, find_place, find_stream, read_stream
-from tessera.runtime.extents import memory_of_slots
+from tessera.runtime.memory_ranges import memory_of_slots
 from tessera.runtime.grid import Meta, normalize_grid
 from tessera.runtime.hooks import hooks, tell_launch
 from tessera.runtime.interpreting import interpret_launch

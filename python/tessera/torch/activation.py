@@ -8,7 +8,7 @@ import sys
 import tessera.compat.triton
 from tessera.torch.backend import compile_graph
 from tessera.torch.installation import install
-from tessera.torch.mends import mend_inductor
+from tessera.torch.inductor_patches import patch_inductor
 
 
 def activate() -> None:
@@ -36,7 +36,7 @@ def enable() -> None:
     activate()
     import torch._inductor.config as config
 
-    mend_inductor()
+    patch_inductor()
     config.cpu_backend = "triton"
 
 

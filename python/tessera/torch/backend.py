@@ -8,7 +8,7 @@ from typing import Any, Mapping, Optional, Sequence
 from tessera.torch.attention_masks import simplify_masks
 from tessera.torch.garbage import collected_rarely
 from tessera.torch.installation import install
-from tessera.torch.mends import mend_inductor
+from tessera.torch.inductor_patches import patch_inductor
 from tessera.torch.progress import told
 
 PATCHES: Mapping[str, Any] = {"cpu_backend": "triton"}
@@ -30,7 +30,7 @@ def compile_graph(
     install(compile_graph)
     import torch
 
-    mend_inductor()
+    patch_inductor()
     simplify_masks(graph)
     settings = torch._TorchCompileInductorWrapper(mode, options, None).config
     from torch._inductor.compile_fx import compile_fx

@@ -10,7 +10,7 @@ from typing import Any, Callable
 
 import tessera.compat.triton
 from tessera.locks import load
-from tessera.torch.lateness import ask_again, forget_other, refuse_if_too_late, replace_uses
+from tessera.torch.late_activation import ask_again, forget_other, refuse_if_too_late, replace_uses
 from tessera.torch.versions import FIX, TESTED, is_tested
 from tessera.untried import release, try_version
 

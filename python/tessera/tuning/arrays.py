@@ -22,7 +22,7 @@ from typing import Any, Callable, NamedTuple, Optional, Sequence
 from tessera.errors import warn_of_machine
 from tessera.language.records import items_of
 from tessera.runtime.arrays import HOST, TensorWrapper, described, pointer_of
-from tessera.runtime.extents import arrays_in, memory_of_slots
+from tessera.runtime.memory_ranges import arrays_in, memory_of_slots
 from tessera.runtime.specialize import PointerSlot
 from tessera.tuning.candidates import Access
 

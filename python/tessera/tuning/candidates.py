@@ -30,7 +30,7 @@ from tessera.errors import raise_core_error
 from tessera.machine.devices import free_cpus, usable_cpus
 from tessera.machine.gpus import find_for_capability
 from tessera.runtime.cuda import find_place, find_stream, read_stream
-from tessera.runtime.extents import memory_of_slots
+from tessera.runtime.memory_ranges import memory_of_slots
 from tessera.runtime.grid import Meta, normalize_grid
 from tessera.runtime.jit import JITFunction
 from tessera.runtime.kernel import check_writeable

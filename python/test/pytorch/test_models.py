@@ -163,19 +163,19 @@ def test_inductors_own_code_is_as_it_was(monkeypatch) -> None:
     from torch._inductor import config
     from torch._inductor.kernel.flex import flex_attention as module
 
-    from tessera.torch import mends
+    from tessera.torch import inductor_patches
 
-    mends.mend_inductor()  # what the first compilation of a process does
-    assert not mends._makes_kernels()
+    inductor_patches.patch_inductor()  # what the first compilation of a process does
+    assert not inductor_patches._makes_kernels()
     asked = []
-    monkeypatch.setattr(mends, "_makes_kernels", lambda: asked.append(1))
+    monkeypatch.setattr(inductor_patches, "_makes_kernels", lambda: asked.append(1))
     # With what is for C++, its template looks at its arguments.
     with pytest.raises(TypeError, match="lower_cpu"):
         module.lower_cpu("no query")
     assert asked
     monkeypatch.undo()
     with config.patch(cpu_backend="triton"):
-        assert mends._makes_kernels()
+        assert inductor_patches._makes_kernels()
         with pytest.raises(TypeError, match="flex_attention"):
             module.lower_cpu("no query")
 
@@ -342,7 +342,7 @@ def test_configurations_are_measured_briefly() -> None:
 
     from torch._inductor.runtime import benchmarking, triton_heuristics
 
-    from tessera.torch.mends import BriefBenchmarker
+    from tessera.torch.inductor_patches import BriefBenchmarker
 
     class Original:
         known = 3

@@ -294,9 +294,9 @@ def test_calls_that_write_to_copies_keep_eager_values(monkeypatch) -> None:
     """A kernel may have their strides as numbers, and Inductor lays its arguments out so."""
     from torch._inductor.fx_passes import post_grad
 
-    from tessera.torch.mends import mend_inductor
+    from tessera.torch.inductor_patches import patch_inductor
 
-    mend_inductor()
+    patch_inductor()
     decompose = post_grad.decompose_triton_kernel_wrapper_functional
     operators = torch.ops.higher_order
     before, after = [], []

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Places of Inductor's that go wrong for Triton kernels on CPUs, mended, and how long it measures.
+"""Patches functions of Inductor that fail for Triton kernels on CPUs, and shortens its measurements.
 
-They are asked while code is generated, so they are replaced once Inductor is loaded. Kernels of
-Inductor's own C++ back end, in the same process, are generated as before.
+Inductor calls them while it generates code, so they are replaced once it is loaded. Kernels of its
+own C++ back end, in the same process, are generated as before.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _UNWRAPPING = ("triton_utils", "triton", "wrapper", "cpp_wrapper_gpu")
 
 
 @functools.cache
-def mend_inductor() -> None:
+def patch_inductor() -> None:
     """Mends them all, once, has launches need no Python (launching.py), and has layers that repeat
     compiled once and the rest in parts (lowering.py)."""
     from tessera.torch import lowering
