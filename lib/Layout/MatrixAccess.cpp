@@ -64,7 +64,7 @@ public:
     return finish(std::move(access), /*columnLanes=*/{0, 1}, {lanes[2], lanes[3], lanes[4]});
   }
 
-  /// Any register that moves rows can select the half of a word. The first one asked for does; else
+  /// Any register that moves rows can select the half of a word. The first requested one does; else
   /// that with the fewest conflicts between the rows it makes.
   std::optional<MatrixAccess> matchTransposed(size_t numAskedFor) {
     uint64_t half = wordElements / 2;

@@ -15,7 +15,7 @@
 
 namespace tessera {
 
-/// Registers, then lanes, then warps along each dimension in turn. `order` lists the
+/// Registers, then lanes, then warps along one dimension after the other. `order` lists the
 /// dimensions from the fastest.
 LinearLayout blocked(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<unsigned> registersPerThread,
                      llvm::ArrayRef<unsigned> threadsPerWarp, llvm::ArrayRef<unsigned> warps,

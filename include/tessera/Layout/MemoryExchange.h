@@ -81,12 +81,12 @@ struct MemoryAccess {
   double getCost() const { return wavefronts + instructions / 8.0; }
 };
 
-/// The cheapest way between registers and memory where it is given where elements lie.
-/// Vectors, unless matrix instructions are there and cheaper.
+/// The cheapest access between registers and memory, for given places of elements. It uses
+/// vectors, unless matrix instructions exist and are cheaper.
 MemoryAccess planAccess(const LinearLayout &layout, const LinearLayout &memory, unsigned bits,
                         bool hasMatrices);
 
-/// A tile's way through shared memory from one distributed layout to another.
+/// The path of a tile through shared memory, from one distributed layout to another.
 struct ExchangePlan {
   LinearLayout memory;
   MemoryAccess store, load;

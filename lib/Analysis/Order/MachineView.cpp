@@ -32,7 +32,7 @@ static bool seesByItself(Operation *op) {
       op->getDialect());
 }
 
-/// Only foreign code is looked at: ops that have threads wait are known to those who place them.
+/// Checks foreign code only: the passes that insert ops with waits handle these ops.
 static bool waitsByItself(Operation *op) {
   if (auto assembly = dyn_cast<tile::InlineAsmOp>(op))
     return readAssembly(assembly.getAsmText()).mayWaitForThreads;

@@ -151,7 +151,7 @@ bool tilegpu::isPlain(tile::FuncOp function) {
 }
 
 int64_t tilegpu::countHeldRegisters(tile::FuncOp kernel) {
-  // Barriers, fences and prefetches are inserted when the passes that ask `isPlain` are done.
+  // Barriers, fences and prefetches are inserted after the passes that call `isPlain`.
   WalkResult result = kernel.walk([](Operation *op) {
     return ::isPlain(op) || isa<BarrierOp, tile::BarrierOp, ProxyFenceOp, PrefetchOp>(op)
                ? WalkResult::advance()

@@ -31,7 +31,7 @@ struct Lanes {
 /// by TMA.
 static std::optional<Lanes> getLanes(Operation *op) {
   if (auto access = dyn_cast<tile::AccessOpInterface>(op)) {
-    // A load may be done by all who have the element, and a copy has a place for each of them.
+    // All lanes with the element may load it, and a copy has a place for each of them.
     auto load = dyn_cast<tile::LoadOp>(op);
     bool byAll = load ? !load.getIsVolatile() : isa<tilegpu::AsyncCopyOp>(op);
     return Lanes{access.getPtr().getType(), !byAll};

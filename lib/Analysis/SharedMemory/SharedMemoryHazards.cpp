@@ -22,8 +22,8 @@ bool tessera::meetsInside(Operation *op) {
   return conversion.kind >= ConversionKind::Block;
 }
 
-/// Notes the layouts of a conversion in which no warp comes to another one's elements. In rounds
-/// elements are others' in turn.
+/// Notes the layouts of a conversion in which no warp accesses another one's elements. A conversion
+/// in rounds reuses memory, and so has none.
 static void noteWarps(Operation *op, SharedMemoryAccess &access) {
   auto convert = dyn_cast<tilegpu::ConvertLayoutOp>(op);
   if (!convert || meetsInside(op) || tilegpu::getScratchRounds(op) != 1)

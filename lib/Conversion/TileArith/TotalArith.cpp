@@ -38,7 +38,7 @@ std::optional<APInt> getConstantDivisor(Value divisor) {
   return std::nullopt;
 }
 
-/// Both results of one division; the one not asked for is dead and is cleaned away.
+/// Both results of one division; an unused one is dead, and is erased later.
 struct Division {
   Value quotient, remainder;
 };
@@ -98,7 +98,7 @@ Division buildDivision(LaneBuilder &lanes, bool isSigned, Value lhs, Value rhs) 
     Value isMinusOne = lanes.compare(CmpIPredicate::eq, rhs, ones);
     unsafe = lanes.ori(isZero, lanes.andi(isSmallest, isMinusOne));
   }
-  // Divided by 1, the smallest integer is itself and its remainder 0, as asked.
+  // Divided by 1, the smallest integer gives itself and the remainder 0, as defined.
   Value divisor = lanes.select(unsafe, one, rhs);
   bool inFloat = lanes.isVector() && width >= 8 && width <= 32;
   Value quotient = inFloat ? divideInFloat(lanes, isSigned, lhs, divisor) : divide(divisor);

@@ -40,7 +40,7 @@
 // of 2^k, no element has other high bits than the first.
 //
 // Promises of the user's (`tile.hint`) are kept apart from what is proven, since a broken one must
-// not make a kernel access what it does not name. Forms ignore promises unless the caller asks for
+// not make a kernel access what it does not name. Forms ignore promises unless `FormKind` believes
 // them. Only `getVectorWidth` and what chooses layouts do so: a promise makes an access at most 16
 // bytes wide. A hint that the program has checked (`strips.checked`) is no promise but a fact.
 
@@ -63,7 +63,7 @@ namespace tessera {
 /// Does a form rely on the user's promises?
 enum class Promises { Ignored, Believed };
 
-/// Which form of a value is asked for.
+/// The kind of form that a query returns.
 struct FormKind {
   bool isExact = false;
   Promises promises = Promises::Ignored;
@@ -105,8 +105,8 @@ struct AccessForm {
   std::optional<int64_t> getConstant() const;
 };
 
-/// A form without opaque part. Its factors are scalars that are no sums or products themselves,
-/// and numbers of iterations.
+/// A form without opaque part. Its factors are numbers of iterations, and scalars that are neither
+/// sums nor products.
 struct LinearForm {
   mlir::Value base;
   ScalarPolynomial uniform;
@@ -145,8 +145,8 @@ struct MaskTerm {
     Uniform,
     /// Along `dim`, element i is true if `i * step < limit`: the first `ceil(limit / step)`
     /// elements. The mask varies along no other dimension. `limit = (right - left)[element 0 along
-    /// dim]` (+1 for <=), computed without wrapping. Later elements are false, unless `left` itself
-    /// wraps there. (`getPrefixRun` asks whether it may.)
+    /// dim]` (+1 for <=), computed without wrapping. Later elements are false, unless `left` wraps
+    /// there. (`getPrefixRun` checks that.)
     Bound,
     /// Anything else.
     General,

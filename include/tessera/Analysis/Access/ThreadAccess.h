@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The width of one access of a GPU thread to global memory, if it has enough neighbours in
-// registers. Layouts are chosen so that it has, and code is made of what it has: both ask here.
+// registers. The choice of layouts and the lowering of accesses both use it.
 
 #ifndef TESSERA_ANALYSIS_ACCESS_THREADACCESS_H
 #define TESSERA_ANALYSIS_ACCESS_THREADACCESS_H

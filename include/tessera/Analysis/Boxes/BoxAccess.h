@@ -126,8 +126,8 @@ public:
   /// to be possible; the mapping remembers them.
   mlir::Value emitCoordinate(mlir::OpBuilder &builder, mlir::Location loc, unsigned dim,
                              mlir::IRMapping &mapping) const;
-  /// Computes whether anything is moved, an i1, in the same way: whether no guard is negative. Null
-  /// if there are none.
+  /// Computes an i1 that is true if elements are moved, which is so if no guard is negative. Null
+  /// if there are no guards.
   mlir::Value emitIsMoved(mlir::OpBuilder &builder, mlir::Location loc,
                           mlir::IRMapping &mapping) const;
 

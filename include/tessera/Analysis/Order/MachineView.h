@@ -4,8 +4,8 @@
 //
 // A program knows its ids in the grid, and nothing else of where, when and with how many others it
 // runs. So a pass may have its programs done in another order, by other blocks, by several blocks
-// each, or by more warps. That ends where a program asks the machine: for its block (%ctaid), its
-// SM, its cluster, how many of these there are, the time. Every pass that changes any of this
+// each, or by more warps. That ends if a program reads the machine's state: its block (%ctaid), its
+// SM, its cluster, the number of these, the time. Every pass that changes any of this
 // queries this analysis first. No pass has a list of the ops that observe the machine.
 //
 //     ops of our own                  do not see it, but for tile.clock: tile.program_id is the
@@ -21,7 +21,7 @@
 //
 // `pure` is no answer: a register that says where a program runs has no effects either.
 //
-// The question is asked by:
+// The passes that query it:
 //
 //     tilegpu-split-k                 a loop divided among blocks, all that its kernel does; also
 //                                     what lets a launch divide it (tilegpu.divisible_sum)

@@ -209,7 +209,7 @@ struct LaunchConditions {
   /// Each pair is of two different arguments.
   llvm::SmallVector<std::pair<LaunchRange, LaunchRange>, 1> apart;
 
-  /// Adds what an answer asks for. False if a launch cannot know it: then `why` is the pair.
+  /// Adds the conditions of an answer. False if a launch cannot check them: then `why` is the pair.
   bool add(const MemoryOrderAnswer &answer, AccessAnalysis &analysis, AccessPair &why);
   /// Along an axis of the grid; 0: any.
   void limitPrograms(int64_t most);

@@ -44,8 +44,8 @@ mlir::Value getNarrowest(mlir::Value tile);
 /// is computed one by one as it is used.
 bool isKept(mlir::Value value);
 
-/// True if a load can come before or after an op without anybody noticing: one that computes,
-/// or loads as well.
+/// True if no op observes the order of this op and a load. Such an op computes, or loads as
+/// well.
 bool isPassedByLoads(mlir::Operation *op);
 
 /// True if the tiles of a function are what takes registers.

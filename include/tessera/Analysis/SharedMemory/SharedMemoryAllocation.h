@@ -22,7 +22,7 @@ using tilegpu::kSharedOffsetAttr;
 inline constexpr llvm::StringLiteral kSharedBytesAttr =
     tilegpu::TileGPUDialect::SharedBytesAttrHelper::getNameStr();
 
-/// The start of each buffer is a multiple of this: the widest that any access asks for.
+/// The start of each buffer is a multiple of this, the widest alignment that any access needs.
 inline constexpr int64_t kSharedAlignment = 128;
 
 /// The offset of an op's buffer (kSharedOffsetAttr) or scratch (tilegpu::kScratchOffsetAttr), in

@@ -38,7 +38,7 @@
 //
 // If the result of a dot is not used, there is no wait. Then the barrier gets one in front.
 //
-// A store by TMA (tma_store) reads in the same way until its own wait. If each warpgroup stores a
+// A store by TMA (tma_store) also reads until its own wait. If each warpgroup stores a
 // part of the buffer that only it wrote, a barrier of the group suffices, which orders no other
 // accesses. Barriers in shared memory order the partition of a warp_specialize; this analysis
 // ignores it.

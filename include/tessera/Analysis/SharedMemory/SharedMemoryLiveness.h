@@ -20,7 +20,7 @@
 // destroyed two rows of a tile which lay where the mbarriers of an earlier loop had been.
 //
 // Two buffers whose intervals do not meet can lie in the same place. Scratch memory of a few
-// bytes is kept until the next op with scratch: two reductions in turn need one barrier less.
+// bytes is kept until the next op with scratch: two consecutive reductions need one barrier less.
 
 #ifndef TESSERA_ANALYSIS_SHAREDMEMORY_SHAREDMEMORYLIVENESS_H
 #define TESSERA_ANALYSIS_SHAREDMEMORY_SHAREDMEMORYLIVENESS_H

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The instructions of a GPU, as convert-tilegpu-to-llvm asks for them. The conversion maps elements
-// to threads, and computes addresses, predicates and coordinates in the LLVM dialect. For hardware
-// features it calls a hook: barriers, shuffles, copies, matrix instructions, atomics, special
-// registers. Nothing else in it creates an operation of a vendor's dialect, calls an intrinsic, or
-// writes assembly.
+// The instructions of a GPU, which convert-tilegpu-to-llvm calls as hooks. The conversion maps
+// elements to threads, and computes addresses, predicates and coordinates in the LLVM dialect. For
+// hardware features it calls a hook: barriers, shuffles, copies, matrix instructions, atomics,
+// special registers. Nothing else in it creates an operation of a vendor's dialect, calls an
+// intrinsic, or writes assembly.
 //
 // A vendor has a folder beside this conversion's files, such as NVIDIA/, with a class of these
 // hooks, and a case in createTargetHooks. To test that the conversion itself is free of vendors,

@@ -9,7 +9,7 @@
 //     old = load 16 bytes
 //     do { new = old + values } while (!compare_and_swap(address, old, new))
 //
-// All lanes change at once then, which is more than was asked for; against atomics of single
+// All lanes then change at once, which is more than the op promises. Against atomics of single
 // elements it is as atomic as those are. Rows that are not aligned take their elements one by one.
 // If only the program itself may access the address (scope "cta"), nothing has to be atomic, since
 // a program is one thread.

@@ -320,8 +320,8 @@ Value ProgramLowering::getScratchView(strips::ScratchOp scratch) {
   return view;
 }
 
-/// Buffers in the arena are aligned as their elements are. Without this attribute, MLIR asks LLVM,
-/// for each access and in a new context, which takes a third of lowering vectors.
+/// Buffers in the arena are aligned as their elements are. Without this attribute, MLIR queries
+/// LLVM for each access, in a new context, which takes a third of the time of lowering vectors.
 static void alignAccesses(strips::ScratchOp scratch) {
   Type element = cast<MemRefType>(scratch.getType()).getElementType();
   uint64_t bytes = element.getIntOrFloatBitWidth() / 8;

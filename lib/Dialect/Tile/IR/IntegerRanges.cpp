@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The ranges of the integers that tile ops make, from those of their operands, as upstream's
-// analyses of integer ranges ask for them. If an op is defined for an operand for which upstream's
+// The ranges of the integers that tile ops make, from those of their operands, for upstream's
+// analyses of integer ranges. If an op is defined for an operand for which upstream's
 // is not (a divisor of 0, a shift past the width), the range includes that result.
 
 #include "IntegerRanges.h"

@@ -2,7 +2,7 @@
 //
 // Properties of ops on tiles, which passes read without naming the op.
 //
-// A pass that handles each op in a way of its own names the ops (a lowering, a rule of the access
+// A pass that handles each op differently names the ops (a lowering, a rule of the access
 // analysis). A pass that needs one property of every op does not. The op has a trait for a yes or
 // no (TileOpBase.td), and otherwise an interface.
 //

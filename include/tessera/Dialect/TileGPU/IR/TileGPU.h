@@ -67,7 +67,7 @@ unsigned getBlockBits(mlir::Operation *op);
 /// The blocks of a cluster that each run a part of a program independently, a power of two. 1 if
 /// the module around `op` does not set it.
 unsigned getNumParts(mlir::Operation *op);
-/// The blocks of the cluster that does a program, in either way.
+/// The blocks of the cluster that runs a program, by a split sum or by parts.
 unsigned getClusterSize(mlir::Operation *op);
 
 /// The most blocks of a cluster that any GPU with clusters takes.

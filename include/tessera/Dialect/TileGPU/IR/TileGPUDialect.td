@@ -75,7 +75,7 @@ def TileGPU_Dialect : Dialect {
     "::tessera::tilegpu::TensorMapAttr":$tensor_map,
     // On a kernel, and on the module once it is an llvm.func: an affine map of the kernel's
     // arguments (its symbols). If a result is negative at a launch, the boxes do not exist, and
-    // another variant of the kernel runs. In the same way: arrays that must not overlap
+    // another variant of the kernel runs. It runs, too, if arrays overlap that must not
     // (MemoryOrder.h).
     "::mlir::AffineMapAttr":$launch_conditions,
     "::mlir::ArrayAttr":$arrays_apart,

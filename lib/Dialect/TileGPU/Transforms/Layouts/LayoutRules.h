@@ -49,7 +49,7 @@ public:
   /// Labels that the op proposes, best first, from which those of its neighbours follow; none if it
   /// follows them.
   llvm::SmallVector<LayoutAttr> proposeOwn(mlir::Operation *op) const;
-  /// The same, or the default for an op that asks for none; at least one that is valid, if there
+  /// The same, or the default for an op that proposes none; at least one that is valid, if there
   /// is any.
   llvm::SmallVector<LayoutAttr> propose(mlir::Operation *op) const;
 

@@ -12,7 +12,7 @@
 //                                                     %w = fp_to_fp %l
 //                                                     ... %w ...
 //
-// Threads read what they have written themselves, 16 bytes beside those of their neighbours. Each
+// Each thread reads only what it has written, 16 bytes beside those of its neighbours. Each
 // block of a cluster keeps its own part. Values are not reloaded from global memory, since a store
 // of the loop may overwrite them.
 

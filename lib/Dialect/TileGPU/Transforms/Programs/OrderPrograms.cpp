@@ -10,7 +10,7 @@
 // Along axis 0 that is not enough: a row of the grid ends with its shortest programs, and the next
 // one begins with its longest. So rows are done in groups
 // (Conversion/TileGPUToLLVM/Fragments/ProgramId.h). With 128 rows of 16 programs, 1 to 16 units
-// long, 132 SMs are busy for 0.93 of the time either way. In groups of 9 rows it is 0.92, of 17
+// long, 132 SMs are busy for 0.93 of the time in both orders. In groups of 9 rows it is 0.92, of 17
 // rows 0.96, and of 8 rows 0.98, depending on how full the last group is.
 //
 // A kernel that becomes persistent deals its programs itself (BalancedOrder.h), and loses these

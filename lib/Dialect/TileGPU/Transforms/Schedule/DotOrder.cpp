@@ -123,7 +123,7 @@ void DotOrder::sinkOps() {
   }
 }
 
-/// True if the next iteration's operand of a dot is made while the dot is under way.
+/// True if the next iteration's operand of a dot is computed while the dot is in flight.
 bool DotOrder::isOverwritten(WarpgroupDotOp dot) const {
   auto wait = waits.find(dot);
   Operation *next = wait != waits.end() ? findNextOperand(loop, dot) : nullptr;

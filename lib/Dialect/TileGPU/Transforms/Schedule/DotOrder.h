@@ -36,8 +36,8 @@ namespace tessera::tilegpu {
 
 class DotOrder {
 public:
-  /// Nothing where a loop has fewer than three dots, or none of them can be under way while
-  /// something else is done. `isLate` begins accumulators in the next iteration where that is
+  /// None if a loop has fewer than three dots, or if none of them can be in flight beside other
+  /// work. `isLate` begins accumulators in the next iteration where that is
   /// possible.
   static std::optional<DotOrder> plan(mlir::scf::ForOp loop, const ReplacedOps &replaced,
                                       bool isLate);

@@ -115,7 +115,7 @@ FailureOr<LoopSchedule> LoopSchedule::read(scf::ForOp loop) {
     return failure();
   schedule.orderEvents();
   schedule.findReaders();
-  // The places of waits for tiles depend on who reads them first.
+  // The places of waits for tiles depend on the first readers of the tiles.
   schedule.orderEvents();
   schedule.findReaders();
   return schedule;
@@ -165,8 +165,8 @@ bool LoopSchedule::hasLoadsAhead() const {
 // The events of an iteration
 //===----------------------------------------------------------------------===//
 
-/// True if an op only looks at a slot of a ring in another way. Ops of other stages have their
-/// own one.
+/// True if an op is only another view of a slot of a ring. Ops of other stages have their own
+/// one.
 static bool isView(Operation *op) { return isa<MemDescTransOp>(op); }
 
 bool LoopSchedule::isUsedInOwnStage(Operation *view) const {

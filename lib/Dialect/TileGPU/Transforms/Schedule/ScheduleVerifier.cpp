@@ -75,7 +75,7 @@ LogicalResult LoopSchedule::verifyUse(Operation *user, Value value) const {
     return refuse("the result of a dot that is in flight over the end of the iteration");
   if (made.inFlight != 0 && distance > 1)
     return refuse("an accumulator that is in flight, more than one stage later");
-  // An accumulator may be under way.
+  // An accumulator may be in flight.
   int64_t done = made.isAsync() && isAccumulator && at.isAsync()
                      ? getTime(producer, ScheduleEvent::Op)
                      : getTimeDone(producer);
@@ -295,7 +295,7 @@ LogicalResult LoopSchedule::verifyMemory(int64_t limit) const {
   return success();
 }
 
-/// True if the kernel's launches are asked for all that has to hold.
+/// True if launches of the kernel check all conditions.
 static bool areChecked(tile::FuncOp kernel, const LaunchConditions &conditions) {
   auto known = kernel->getAttrOfType<AffineMapAttr>(kLaunchConditionsAttr);
   auto apart = readArraysApart(kernel).value_or(SmallVector<LaunchRangePair>());

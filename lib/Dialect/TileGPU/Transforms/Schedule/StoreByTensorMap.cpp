@@ -194,7 +194,7 @@ static unsigned getFastDim(const BoxAccess &box) { return *box.getDims().back().
 /// and what that takes for granted. Else why not.
 static std::optional<BoxAccess> getStoredBox(tile::StoreOp store, AccessAnalysis &analysis,
                                              LaunchConditions &conditions, std::string &why) {
-  // TMA writes to the second-level cache, and knows how soon lines may leave it.
+  // TMA writes to the second-level cache, and supports eviction priorities only.
   if (store.getCache() == tile::CacheModifier::WB || store.getCache() == tile::CacheModifier::WT) {
     why = "it has a cache modifier";
     return std::nullopt;
