@@ -76,3 +76,18 @@ def test_lines_and_members(classes, tmp_path) -> None:
     assert [(name, count.lines, count.members) for name, count in found] == [
         ("Small", 7, 2), ("Table", 7, 1), ("Small", 4, 0),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("struct A {\n  int a = f(1);\n  static A parse(int x);\n};\n", True),
+        ("struct A {\n  int a;\n  int get() const { return a; }\n};\n", True),
+        ("struct A {\n  int a;\n  void set(int x) { a = x; }\n};\n", False),
+        ("struct A {\n  int get() const;\n\nprivate:\n  int a;\n};\n", False),
+        ("class A {\n  int a;\n};\n", False),
+    ],
+)
+def test_records(classes, tmp_path, text, expected) -> None:
+    (tmp_path / "a.h").write_text(text)
+    assert [count.is_record for _, count in classes.classes_of(tmp_path / "a.h")] == [expected]
