@@ -46,7 +46,7 @@ static bool canCompute(Value value, Region &region, llvm::DenseSet<Value> &seen,
     return refuse("an index is carried from iteration to iteration by more than sums");
   if (op->getNumRegions() != 0 || !isPure(op))
     return refuse(isa<tile::LoadOp>(op) ? "an index is loaded in the loop"
-                                        : "an index comes out of a loop or a condition");
+                                        : "an index is a result of a loop or a condition");
   return llvm::all_of(op->getOperands(), [&](Value operand) {
     if (isa<RankedTensorType>(operand.getType()))
       return refuse("an index is computed from tiles");

@@ -52,7 +52,7 @@ std::string box::explainNoForm(Value value, AccessAnalysis &analysis) {
     if (auto argument = dyn_cast<BlockArgument>(value)) {
       auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
       if (!loop)
-        return "a pointer is carried by a `while` loop or comes from outside the kernel";
+        return "a pointer is carried by a `while` loop, or is defined outside the kernel";
       unsigned number = argument.getArgNumber() - loop.getNumInductionVars();
       SmallVector<Value> amounts;
       if (isUnknown(loop.getInitArgs()[number]))

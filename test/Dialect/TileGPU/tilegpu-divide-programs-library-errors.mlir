@@ -8,7 +8,7 @@ module attributes {tilegpu.num_ctas = 2 : i32, tilegpu.num_warps = 4 : i32, tile
 // CHECK-NOT: divisible_program
 // CHECK-NOT: cluster_rank
 // CHECK: extern_elementwise
-// expected-remark @below {{program is not divided among the blocks of a cluster: something in it may be done once only, or orders what others do}}
+// expected-remark @below {{program is not divided among the blocks of a cluster: an op in it may run once only, or orders accesses of other programs}}
 tile.func @asks_by_library(%c: !tile.ptr<f32>, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32

@@ -159,7 +159,7 @@ tile.func @scaled(%out: !tile.ptr<f32>, %n: i32) {
   %c32 = arith.constant 32 : i32
   %c0 = arith.constant 0 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{a value that it carries is used behind it, and is no accumulator of a dot}}
+  // expected-remark @below {{a carried value is used after it, but is not an accumulator of a dot}}
   %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
     %half = arith.mulf %acc, %acc : !acc
     %d = tilegpu.mma_dot %a, %b, %half {warps = array<i32: 2, 2>} : !a, !b -> !acc
@@ -176,7 +176,7 @@ tile.func @used_in_between(%out: !tile.ptr<f32>, %n: i32) {
   %c32 = arith.constant 32 : i32
   %c0 = arith.constant 0 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{a value that it carries is used behind it, and is no accumulator of a dot}}
+  // expected-remark @below {{a carried value is used after it, but is not an accumulator of a dot}}
   %r:2 = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero, %last = %zero) -> (!acc, !acc) : i32 {
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
     scf.yield %d, %acc : !acc, !acc
@@ -192,7 +192,7 @@ tile.func @number_of_the_last(%out: !tile.ptr<f32>, %n: i32, %at: !tile.ptr<i32>
   %c32 = arith.constant 32 : i32
   %c0 = arith.constant 0 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{a value that it carries is used behind it, and is no accumulator of a dot}}
+  // expected-remark @below {{a carried value is used after it, but is not an accumulator of a dot}}
   %r:2 = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero, %i = %c0) -> (!acc, i32) : i32 {
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
     %next = arith.addi %i, %c32 : i32
@@ -315,7 +315,7 @@ tile.func @dots_behind(%out: !tile.ptr<f32>, %n: i32, %c: i1) {
   %c0 = arith.constant 0 : i32
   %c32 = arith.constant 32 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{a loop or a branch behind it has dots}}
+  // expected-remark @below {{a loop or a branch after it has dots}}
   %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
     scf.yield %d : !acc
@@ -338,7 +338,7 @@ tile.func @turned(%out: !tile.ptr<f32>, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c32 = arith.constant 32 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{a value that it carries is used behind it, and is no accumulator of a dot}}
+  // expected-remark @below {{a carried value is used after it, but is not an accumulator of a dot}}
   %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
     %s = tile.trans %d {order = array<i32: 1, 0>} : !acc -> !acc
@@ -355,7 +355,7 @@ tile.func @turned_before(%out: !tile.ptr<f32>, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c32 = arith.constant 32 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{a value that it carries is used behind it, and is no accumulator of a dot}}
+  // expected-remark @below {{a carried value is used after it, but is not an accumulator of a dot}}
   %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
     %t = tile.trans %acc {order = array<i32: 1, 0>} : !acc -> !acc
     %s = tilegpu.mma_dot %a, %b, %t {warps = array<i32: 2, 2>} : !a, !b -> !acc
@@ -372,7 +372,7 @@ tile.func @reshaped(%out: !tile.ptr<f32>, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c32 = arith.constant 32 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{a value that it carries is used behind it, and is no accumulator of a dot}}
+  // expected-remark @below {{a carried value is used after it, but is not an accumulator of a dot}}
   %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
     %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
     %0 = tile.reshape %d : !acc -> tensor<32x128xf32, #u>
@@ -391,7 +391,7 @@ tile.func @turned_in_parts(%out: !tile.ptr<f32>, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c32 = arith.constant 32 : i32
   %zero = arith.constant dense<0.0> : !acc
-  // expected-remark @below {{a value that it carries is used behind it, and is no accumulator of a dot}}
+  // expected-remark @below {{a carried value is used after it, but is not an accumulator of a dot}}
   %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
     %0 = tile.trans %acc {order = array<i32: 1, 0>} : !acc -> !acc
     %d = tilegpu.mma_dot %a, %b, %0 {warps = array<i32: 2, 2>} : !a, !b -> !acc

@@ -133,7 +133,7 @@ tile.func @step() {
 // 384 threads begin with 168 registers each: 40 + 2 * 232 is what there is.
 module attributes {tilegpu.num_warps = 8 : i32} {
 tile.func @sum() {
-  // expected-error@+1 {{gives away 66560 registers, but its threads begin with 64512}}
+  // expected-error@+1 {{assigns 66560 registers, but its threads begin with 64512}}
   tilegpu.warp_specialize default registers(240) {
   } partition warps(4) registers(40) {
   }

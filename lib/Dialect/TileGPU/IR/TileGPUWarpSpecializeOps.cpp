@@ -66,7 +66,7 @@ static LogicalResult verifyRegisters(WarpSpecializeOp op, unsigned warps) {
   unsigned wanted = own * threads + other * otherThreads,
            there = op.getEntryRegisters() * (threads + otherThreads);
   if (wanted > there)
-    return op.emitOpError("gives away ")
+    return op.emitOpError("assigns ")
            << wanted << " registers, but its threads begin with " << there;
   return success();
 }

@@ -49,7 +49,7 @@ std::string LoopSlice::add(Value value) {
     if (op->getDialect() == op->getContext()->getLoadedDialect<scf::SCFDialect>())
       return "its address is computed in a branch or a loop";
     if (!load && !isMemoryEffectFree(op))
-      return "its address depends on what has effects";
+      return "its address depends on an op with effects";
     llvm::append_range(work, op->getOperands());
   }
   return "";

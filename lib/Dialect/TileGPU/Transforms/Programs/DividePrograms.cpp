@@ -193,9 +193,9 @@ bool ProgramDivider::planEffects() {
   });
   if (!wrong)
     return true;
-  return refuse(isa<tile::StoreOp>(wrong) ? "it stores single elements, or in a loop"
-                                          : "something in it may be done once only, or orders "
-                                            "what others do",
+  return refuse(isa<tile::StoreOp>(wrong)
+                    ? "it stores single elements, or in a loop"
+                    : "an op in it may run once only, or orders accesses of other programs",
                 wrong);
 }
 

@@ -180,7 +180,7 @@ bool LoopSplitter::planCarried(unsigned number) {
     return true;
   }
   if (!loop.getResult(number).use_empty())
-    return refuse("a value that it carries is used behind it, and is no accumulator of a dot");
+    return refuse("a carried value is used after it, but is not an accumulator of a dot");
   if (next == argument)
     return true;
   auto add = next.getDefiningOp<arith::AddIOp>();
@@ -240,7 +240,7 @@ bool LoopSplitter::planSurroundings() {
   if (wrong)
     return refuse("an op in it or before it must run once a program, not in each block", wrong);
   if (hasDotsBehind)
-    return refuse("a loop or a branch behind it has dots");
+    return refuse("a loop or a branch after it has dots");
   if (Operation *view = findViewOfMachine(kernel))
     return refuse("inline assembly or an external function may read the block's id", view);
   return true;
