@@ -5,6 +5,7 @@
 
 #include "Exchange/ScratchMemory.h"
 #include "Exchange/SharedTile.h"
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "tessera/Layout/MemoryExchange.h"
 
 using namespace mlir;
@@ -40,8 +41,8 @@ struct GatherPattern : TilePattern<tile::GatherOp> {
     if (failed(source))
       return failure();
 
-    unsigned axis = op.getAxis();
-    int64_t extent = type.getDimSize(axis);
+    AffineMap map = tile::getSourceMap(op->getOpOperand(0));
+    int64_t extent = type.getDimSize(op.getAxis());
     SmallVector<SmallVector<Value>> results(1);
     SmallVector<SmallVector<Value>> places =
         emitCoordinates(thread, tilegpu::getLayout(op.getType()));
@@ -52,8 +53,9 @@ struct GatherPattern : TilePattern<tile::GatherOp> {
                        : index;
       Value isInside = thread.compare(LLVM::ICmpPredicate::ult, wide, extent);
       Value chosen = thread.extendOrTruncate(wide, 32);
-      coordinates[axis] = thread.select(isInside, chosen, thread.i32(0));
-      Value value = source->loadElement(thread, source->getAddress(thread, coordinates));
+      Value along = thread.select(isInside, chosen, thread.i32(0));
+      Value address = source->getAddress(thread, tile::pullBack<Value>(map, coordinates, along));
+      Value value = source->loadElement(thread, address);
       results[0].push_back(thread.select(isInside, value, thread.zero(element)));
     }
     rewriter.replaceOpWithMultiple(op, std::move(results));

@@ -8,6 +8,7 @@
 // elements of warps have to be exchanged first, before any fold.
 
 #include "Exchange/ScratchMemory.h"
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -71,12 +72,14 @@ struct ReducePattern : TilePattern<tile::ReduceOp> {
 
     SmallVector<SmallVector<Value>> results(op.getNumResults());
     Type type = op.getResultTypes().front();
+    AffineMap map = tile::getSourceMap(op->getOpOperand(0));
     for (int64_t number = 0, e = getNumRegisters(type); number < e; ++number) {
       SmallVector<int64_t> coordinates;
       if (isa<RankedTensorType>(type))
         coordinates = getRegisterCoordinates(tilegpu::getLayout(type), number);
-      coordinates.insert(coordinates.begin() + axis, 0);
-      std::optional<int64_t> from = findRegister(fragment.layout, coordinates);
+      // Folding leaves the sum at index 0 of the axis.
+      std::optional<int64_t> from =
+          findRegister(fragment.layout, tile::pullBack<int64_t>(map, coordinates, 0));
       if (!from)
         return op.emitOpError("gives ") << type << ", which is not where its elements are";
       for (auto [registers, value] : llvm::zip_equal(results, fragment.get(*from)))
