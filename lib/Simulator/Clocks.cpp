@@ -38,14 +38,14 @@ void simulator::acquire(Times &times, uint32_t program, const Times &other, uint
   if (otherProgram == program)
     return times.join(other);
   // Knowledge that returns to its own program is recognised.
-  for (const HeardAgent &own : other.others.lookup(program)) {
-    times.of[own.agent] = std::max(times.of[own.agent], own.heard.clock);
-    times.fenced[own.agent] = std::max(times.fenced[own.agent], own.heard.fencedShared);
-    times.fencedGlobal[own.agent] = std::max(times.fencedGlobal[own.agent], own.heard.fenced);
+  for (const AcquiredAgent &own : other.others.lookup(program)) {
+    times.of[own.agent] = std::max(times.of[own.agent], own.acquired.clock);
+    times.fenced[own.agent] = std::max(times.fenced[own.agent], own.acquired.fencedShared);
+    times.fencedGlobal[own.agent] = std::max(times.fencedGlobal[own.agent], own.acquired.fenced);
   }
   times.others.join(other.others);
   times.others.erase(program);
-  llvm::SmallVector<HeardAgent, kAgents> agents;
+  llvm::SmallVector<AcquiredAgent, kAgents> agents;
   for (unsigned agent = 0; agent < kAgents; ++agent)
     if (Clock clock = other.of[agent])
       agents.push_back(

@@ -129,12 +129,12 @@ void Cta::end() {
   for (const auto &warp : warps)
     known.join(warp->times);
   for (const auto &[key, visit] : visits) {
-    Clock heard = known.of[visit.agent];
+    Clock acquired = known.of[visit.agent];
     if (visit.rank != rank) {
-      Heard other = known.others.lookup(cluster.firstProgram + visit.rank, visit.agent);
-      heard = visit.isRead ? std::max(other.clock, other.reads) : other.clock;
+      Acquired other = known.others.lookup(cluster.firstProgram + visit.rank, visit.agent);
+      acquired = visit.isRead ? std::max(other.clock, other.reads) : other.clock;
     }
-    if (visit.clock <= heard)
+    if (visit.clock <= acquired)
       continue;
     bool isOwn = &visit.warp->cta == this;
     machine.report(

@@ -67,7 +67,7 @@ void Cluster::arriveCopy(size_t number) {
   who.rank = target.rank;
   who.lane = kLanes;
   who.clock = barrier ? barrier->getClock() : kPending;
-  who.heard = &copy.times;
+  who.acquired = &copy.times;
   who.isAsync = copy.isAsync;
   AccessKind kind = copy.combine ? AccessKind::Atomic : AccessKind::Write;
   if (uint8_t *to = resolveIn(target, *copy.warp, *copy.instr, who, copy.address, copy.data.size(),

@@ -81,9 +81,9 @@ bool GlobalShadow::isOrdered(const GlobalAccess &earlier, const GlobalAccessor &
   if (earlier.clock == kPending)
     return false;
   if (earlier.program != who.program)
-    return earlier.clock <= who.heard->others.lookup(earlier.program, earlier.agent).clock;
+    return earlier.clock <= who.acquired->others.lookup(earlier.program, earlier.agent).clock;
   if (earlier.agent != who.warp)
-    return earlier.clock <= who.heard->of[earlier.agent];
+    return earlier.clock <= who.acquired->of[earlier.agent];
   return (earlier.lanes & ~who.lane) == 0 || earlier.clock < who.lanesMet;
 }
 
@@ -162,8 +162,8 @@ GlobalConflict GlobalShadow::access(uint64_t address, uint64_t size, AccessKind 
           report(Conflict::Race, at, write, true);
         else if (who.isAsync && !(piece.flags & kAsync)) {
           Clock fenced = write.program == who.program
-                             ? who.heard->fencedGlobal[write.agent]
-                             : who.heard->others.lookup(write.program, write.agent).fenced;
+                             ? who.acquired->fencedGlobal[write.agent]
+                             : who.acquired->others.lookup(write.program, write.agent).fenced;
           if (write.clock > fenced)
             report(Conflict::Unfenced, at, write, true);
         }

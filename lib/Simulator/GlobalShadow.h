@@ -55,7 +55,7 @@ struct GlobalAccessor {
   Lanes lane = 0;
   /// The time of the last synchronisation of the warp's lanes.
   Clock lanesMet = 0;
-  const Times *heard = nullptr;
+  const Times *acquired = nullptr;
   uint32_t execution = 0;      ///< counts the executions of this instruction by the warp
   bool isAsync = false;        ///< by the asynchronous units
   Reach reach = Reach::Device; ///< of an atomic

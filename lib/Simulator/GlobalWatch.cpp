@@ -38,8 +38,8 @@ static std::string describeOther(const Warp &warp, const GlobalConflict &conflic
           ? llvm::formatv(" of block {0} of the cluster", other.program % machine.clusterSize).str()
           : " of " + machine.describeBlock(other.program);
   if (other.clock == kPending)
-    return llvm::formatv("which a copy{0} that was begun{1} may still {2}: nobody has waited for "
-                         "its end",
+    return llvm::formatv("which a copy{0} that was begun{1} may still {2}: "
+                         "no thread has waited for its end",
                          program, place, conflict.isOtherWrite ? "write" : "read");
   const char *verb = conflict.isOtherWrite ? "wrote" : "read";
   std::string who = "a copy";
@@ -52,7 +52,7 @@ static std::string describeOther(const Warp &warp, const GlobalConflict &conflic
   const char *reason = !isOwn && isNear           ? "nothing orders the two blocks"
                        : !isOwn                   ? "nothing orders the two programs"
                        : other.agent == warp.id   ? "no barrier of the warp is between"
-                       : other.agent >= kMaxWarps ? "nobody has waited for its end"
+                       : other.agent >= kMaxWarps ? "no thread has waited for its end"
                                                   : "no barrier is between";
   return llvm::formatv("which {0}{1} {2}{3}: {4}", who, program, verb, place, reason);
 }
@@ -74,7 +74,7 @@ void simulator::watchGlobal(Warp &warp, const Instr &instr, unsigned lane, uint6
       llvm::formatv("{0}{1} {2}, ", isCopy ? "begins a copy that " : "",
                     isWrite(kind) ? "writes" : "reads", describeElement(machine, conflict.address));
   if (found == FindingKind::Uninitialised)
-    message += "which nobody has written";
+    message += "which no thread has written";
   else
     message += describeOther(warp, conflict);
   if (found == FindingKind::UnorderedProxy)

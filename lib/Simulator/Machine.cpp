@@ -64,7 +64,7 @@ GlobalAccessor Warp::globalAccessor(const Instr &instr, unsigned lane) const {
   who.access.agent = who.warp = id;
   who.access.instr = instr.number;
   who.lanesMet = lanesMet;
-  who.heard = &times;
+  who.acquired = &times;
   who.execution = executions.empty() ? 0 : executions[instr.number];
   return who;
 }
@@ -75,7 +75,7 @@ Accessor Warp::accessor(unsigned lane) const {
   who.rank = who.observer = cta.rank;
   who.lane = lane;
   who.clock = times.of[id];
-  who.heard = &times;
+  who.acquired = &times;
   who.firstProgram = cta.cluster.firstProgram;
   return who;
 }

@@ -32,8 +32,8 @@ void OtherPrograms::grow(unsigned newHeight) {
 
 OtherPrograms::NodePtr OtherPrograms::joinLeaves(const NodePtr &a, const NodePtr &b) {
   auto joined = std::make_shared<Node>();
-  const HeardAgent *left = a->agents.data(), *leftEnd = left + a->agents.size();
-  const HeardAgent *right = b->agents.data(), *rightEnd = right + b->agents.size();
+  const AcquiredAgent *left = a->agents.data(), *leftEnd = left + a->agents.size();
+  const AcquiredAgent *right = b->agents.data(), *rightEnd = right + b->agents.size();
   while (left != leftEnd || right != rightEnd) {
     if (right == rightEnd || (left != leftEnd && left->agent < right->agent)) {
       joined->agents.push_back(*left++);
@@ -41,7 +41,7 @@ OtherPrograms::NodePtr OtherPrograms::joinLeaves(const NodePtr &a, const NodePtr
       joined->agents.push_back(*right++);
     } else {
       joined->agents.push_back(*left++);
-      joined->agents.back().heard.join((right++)->heard);
+      joined->agents.back().acquired.join((right++)->acquired);
     }
   }
   return joined->agents == a->agents ? a : joined->agents == b->agents ? b : joined;
@@ -70,7 +70,7 @@ void OtherPrograms::join(const OtherPrograms &other) {
   root = join(root, grown.root, height);
 }
 
-void OtherPrograms::join(uint32_t program, llvm::ArrayRef<HeardAgent> agents) {
+void OtherPrograms::join(uint32_t program, llvm::ArrayRef<AcquiredAgent> agents) {
   if (agents.empty())
     return;
   unsigned needed = height;
@@ -113,44 +113,44 @@ template <typename F> OtherPrograms::NodePtr OtherPrograms::map(const NodePtr &n
   if (!node)
     return nullptr;
   auto changed = std::make_shared<Node>(*node);
-  for (HeardAgent &item : changed->agents)
-    change(item.heard);
+  for (AcquiredAgent &item : changed->agents)
+    change(item.acquired);
   for (NodePtr &child : changed->children)
     child = map(child, change);
   return changed->agents == node->agents && changed->children == node->children ? node : changed;
 }
 
 void OtherPrograms::fence(bool inShared, bool inGlobal) {
-  root = map(root, [=](Heard &heard) {
+  root = map(root, [=](Acquired &acquired) {
     if (inShared)
-      heard.fencedShared = heard.clock;
+      acquired.fencedShared = acquired.clock;
     if (inGlobal)
-      heard.fenced = heard.clock;
+      acquired.fenced = acquired.clock;
   });
 }
 
 OtherPrograms OtherPrograms::asReads() const {
   OtherPrograms known = *this;
-  known.root = map(root, [](Heard &heard) {
-    Clock reads = std::max(heard.clock, heard.reads);
-    heard = {};
-    heard.reads = reads;
+  known.root = map(root, [](Acquired &acquired) {
+    Clock reads = std::max(acquired.clock, acquired.reads);
+    acquired = {};
+    acquired.reads = reads;
   });
   return known;
 }
 
-llvm::ArrayRef<HeardAgent> OtherPrograms::lookup(uint32_t program) const {
+llvm::ArrayRef<AcquiredAgent> OtherPrograms::lookup(uint32_t program) const {
   if (!hasPlace(program, height))
     return {};
   const Node *node = root.get();
   for (unsigned above = height; node && above > 0; --above)
     node = node->children[getChild(program, above)].get();
-  return node ? llvm::ArrayRef<HeardAgent>(node->agents) : llvm::ArrayRef<HeardAgent>();
+  return node ? llvm::ArrayRef<AcquiredAgent>(node->agents) : llvm::ArrayRef<AcquiredAgent>();
 }
 
-Heard OtherPrograms::lookup(uint32_t program, unsigned agent) const {
-  for (const HeardAgent &item : lookup(program))
+Acquired OtherPrograms::lookup(uint32_t program, unsigned agent) const {
+  for (const AcquiredAgent &item : lookup(program))
     if (item.agent == agent)
-      return item.heard;
+      return item.acquired;
   return {};
 }

@@ -21,32 +21,32 @@ namespace tessera::simulator {
 using Clock = uint32_t;
 
 /// The knowledge of an agent of another program.
-struct Heard {
+struct Acquired {
   Clock clock = 0;
   /// The part of that which the asynchronous units see, in global and in shared memory.
   Clock fenced = 0, fencedShared = 0;
   /// Up to when what it has read is known to have been read, where that is later.
   Clock reads = 0;
 
-  void join(const Heard &other) {
+  void join(const Acquired &other) {
     clock = std::max(clock, other.clock);
     fenced = std::max(fenced, other.fenced);
     fencedShared = std::max(fencedShared, other.fencedShared);
     reads = std::max(reads, other.reads);
   }
-  bool operator==(const Heard &other) const {
+  bool operator==(const Acquired &other) const {
     return clock == other.clock && fenced == other.fenced && fencedShared == other.fencedShared &&
            reads == other.reads;
   }
 };
 
 /// An agent of some program, and what is known of it.
-struct HeardAgent {
+struct AcquiredAgent {
   unsigned agent;
-  Heard heard;
+  Acquired acquired;
 
-  bool operator==(const HeardAgent &other) const {
-    return agent == other.agent && heard == other.heard;
+  bool operator==(const AcquiredAgent &other) const {
+    return agent == other.agent && acquired == other.acquired;
   }
 };
 
@@ -58,7 +58,7 @@ public:
   /// The later of what is known here and there.
   void join(const OtherPrograms &other);
   /// The later of what is known and of this, in the order of the agents.
-  void join(uint32_t program, llvm::ArrayRef<HeardAgent> agents);
+  void join(uint32_t program, llvm::ArrayRef<AcquiredAgent> agents);
   /// Forgets a program.
   void erase(uint32_t program);
   /// Has the asynchronous units see all that is known, in shared memory, in global, or both.
@@ -66,9 +66,9 @@ public:
   /// For all known agents: reads until that time are complete.
   OtherPrograms asReads() const;
 
-  Heard lookup(uint32_t program, unsigned agent) const;
+  Acquired lookup(uint32_t program, unsigned agent) const;
   /// The knowledge of the agents of a program, in their order.
-  llvm::ArrayRef<HeardAgent> lookup(uint32_t program) const;
+  llvm::ArrayRef<AcquiredAgent> lookup(uint32_t program) const;
 
 private:
   struct Node;
@@ -76,7 +76,7 @@ private:
   /// A leaf is a program; every other node has kFanOut children.
   struct Node {
     std::vector<NodePtr> children;
-    std::vector<HeardAgent> agents;
+    std::vector<AcquiredAgent> agents;
   };
 
   static NodePtr join(const NodePtr &a, const NodePtr &b, unsigned height);

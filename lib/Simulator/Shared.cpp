@@ -16,11 +16,11 @@ bool SharedMemory::isOrdered(const SharedRecord &earlier, const Accessor &who, b
   if (earlier.clock == kPending)
     return false;
   if (earlier.rank != who.observer) {
-    Heard heard = who.heard->others.lookup(who.firstProgram + earlier.rank, earlier.agent);
-    return earlier.clock <= (isOver ? std::max(heard.clock, heard.reads) : heard.clock);
+    Acquired acquired = who.acquired->others.lookup(who.firstProgram + earlier.rank, earlier.agent);
+    return earlier.clock <= (isOver ? std::max(acquired.clock, acquired.reads) : acquired.clock);
   }
   if (!earlier.isOf(who) || who.agent >= kMaxWarps)
-    return earlier.clock <= who.heard->of[earlier.agent];
+    return earlier.clock <= who.acquired->of[earlier.agent];
   return earlier.clock < who.clock || (earlier.lanes & ~lanesOf(who)) == 0;
 }
 
@@ -68,8 +68,8 @@ void SharedMemory::noteRead(Shadow &shadow, const Accessor &who, Lanes lanes) {
 /// The time up to which the writer's writes are visible to the asynchronous units.
 static Clock getFenced(const SharedRecord &write, const Accessor &who) {
   if (write.rank == who.observer)
-    return who.heard->fenced[write.agent];
-  return who.heard->others.lookup(who.firstProgram + write.rank, write.agent).fencedShared;
+    return who.acquired->fenced[write.agent];
+  return who.acquired->others.lookup(who.firstProgram + write.rank, write.agent).fencedShared;
 }
 
 SharedConflict SharedMemory::access(uint64_t address, unsigned size, AccessKind kind,

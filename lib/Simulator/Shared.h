@@ -28,7 +28,7 @@ struct Accessor {
   Clock clock = 0;
   /// The times that the agent has acquired which makes or started the access, and its program in
   /// the cluster.
-  const Times *heard = nullptr;
+  const Times *acquired = nullptr;
   unsigned observer = 0;
   uint32_t firstProgram = 0; ///< of the cluster
   uint32_t instr = 0;        ///< its number

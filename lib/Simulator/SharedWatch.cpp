@@ -56,7 +56,7 @@ static void watchBlock(Warp &warp, const Instr &instr, const Accessor &who, Cta 
   // started.
   if (&target == &warp.cta || who.rank == target.rank)
     return;
-  if (who.heard->clusterPhases == 0 && who.heard->others.lookup(target.number).empty())
+  if (who.acquired->clusterPhases == 0 && who.acquired->others.lookup(target.number).empty())
     report("may not have begun: no barrier of the cluster is before");
   target.noteVisit({&instr, &warp, who.lane < kLanes ? who.lane : 0, who.rank, who.agent, who.clock,
                     address, isRead, std::move(what)});
@@ -143,7 +143,7 @@ uint8_t *simulator::resolveIn(Cta &target, Warp &warp, const Instr &instr, Acces
   case Conflict::None:
     break;
   case Conflict::Uninitialised:
-    report(FindingKind::Uninitialised, ", which nobody has written");
+    report(FindingKind::Uninitialised, ", which no thread has written");
     break;
   case Conflict::Race:
     reportRace(target, warp, instr, who, address, describeAccess(kind, size), conflict);

@@ -385,7 +385,7 @@ void setRegisters(Warp &warp, const Instr &instr, Lanes lanes) {
   if (isMore && (wanted - warp.registers) * kLanes > warp.cta.freeRegisters) {
     warp.wait.isSpinning = warp.wait.repeats = true;
     warp.wait.at = &instr;
-    warp.wait.reason = "registers that nobody gives up";
+    warp.wait.reason = "registers that no warp releases";
     return;
   }
   warp.cta.freeRegisters += (warp.registers - wanted) * kLanes;

@@ -25,7 +25,7 @@
 // Both places are named: where the source is written, and where the copy was begun.
 // SOURCE: {{:[0-9]+:5: race}}: kernel 'bytes', {{.*}} writes 4 bytes at {{[0-9]+}} of shared memory, unordered with what was read by a copy that has not been waited for, begun at {{.*}}{{:[0-9]+:5 }}
 // SOURCE: 20 of 20 seeds found something
-// TARGET: race: kernel 'bytes', {{.*}} reads element {{[0-9]+}} of 'arg 0', which a copy that was begun at {{.*}}:{{[0-9]+}}:5 may still write: nobody has waited for its end
+// TARGET: race: kernel 'bytes', {{.*}} reads element {{[0-9]+}} of 'arg 0', which a copy that was begun at {{.*}}:{{[0-9]+}}:5 may still write: no thread has waited for its end
 // TARGET: 20 of 20 seeds found something
 // END: race: kernel 'bytes', {{.*}} copies from shared memory, and does not wait for that before it ends
 // END: 20 of 20 seeds found something
@@ -88,7 +88,7 @@ module attributes {tilegpu.shared_bytes = 1024 : i32, tilegpu.target = #tilegpu.
 // To have been read is not to have been written.
 // SUM-PLAIN: arg 0 f32:32 = 2, 2, 2, 2
 // SUM-PLAIN: 0 of 20 seeds found something
-// SUM-TARGET: race: kernel 'sum', {{.*}} reads element {{[0-9]+}} of 'arg 0', which a copy that was begun at {{.*}} may still write: nobody has waited for its end
+// SUM-TARGET: race: kernel 'sum', {{.*}} reads element {{[0-9]+}} of 'arg 0', which a copy that was begun at {{.*}} may still write: no thread has waited for its end
 // SUM-TARGET: 20 of 20 seeds found something
 
 // Copies that do not sum write over each other.

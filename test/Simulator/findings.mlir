@@ -79,7 +79,7 @@ module attributes {tilegpu.shared_bytes = 128 : i32} {
 }
 
 //--- uninitialised.mlir
-// UNINIT: uninitialised: kernel 'k', program (0, 0, 0), thread 0 (warp 0 lane 0) reads 4 bytes at 0 of shared memory, which nobody has written (32 times)
+// UNINIT: uninitialised: kernel 'k', program (0, 0, 0), thread 0 (warp 0 lane 0) reads 4 bytes at 0 of shared memory, which no thread has written (32 times)
 module attributes {tilegpu.shared_bytes = 128 : i32} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @k(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32, 1, 1>} {

@@ -606,7 +606,7 @@ module {
 
 //--- unwritten.mlir
 // What is said to hold nothing.
-// UNWRITTEN: uninitialised: {{.*}} thread 0 (warp 0 lane 0) reads element 0 of 'arg 0', which nobody has written (32 times)
+// UNWRITTEN: uninitialised: {{.*}} thread 0 (warp 0 lane 0) reads element 0 of 'arg 0', which no thread has written (32 times)
 module {
   llvm.func @k(%a: !llvm.ptr<1>, %b: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32, 1, 1>} {
     %t = nvvm.read.ptx.sreg.tid.x : i32
@@ -643,7 +643,7 @@ module {
 
 //--- copied-ahead.mlir
 // A thread stores over what its own copy may still be reading.
-// AHEAD_COPIED: race: {{.*}} writes element {{[0-9]+}} of 'arg 0', which a copy that was begun at {{.*}} may still read: nobody has waited for its end
+// AHEAD_COPIED: race: {{.*}} writes element {{[0-9]+}} of 'arg 0', which a copy that was begun at {{.*}} may still read: no thread has waited for its end
 module attributes {tilegpu.shared_bytes = 128 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @k(%a: !llvm.ptr<1>, %b: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32, 1, 1>} {

@@ -16,33 +16,34 @@ namespace {
 
 /// The same, an entry an agent.
 struct Table {
-  std::map<std::pair<uint32_t, unsigned>, Heard> entries;
+  std::map<std::pair<uint32_t, unsigned>, Acquired> entries;
 
-  void raise(uint32_t program, unsigned agent, Heard to) {
-    Heard &heard = entries[{program, agent}];
-    heard = {std::max(heard.clock, to.clock), std::max(heard.fenced, to.fenced),
-             std::max(heard.fencedShared, to.fencedShared), std::max(heard.reads, to.reads)};
+  void raise(uint32_t program, unsigned agent, Acquired to) {
+    Acquired &acquired = entries[{program, agent}];
+    acquired = {std::max(acquired.clock, to.clock), std::max(acquired.fenced, to.fenced),
+                std::max(acquired.fencedShared, to.fencedShared),
+                std::max(acquired.reads, to.reads)};
   }
   void join(const Table &other) {
-    for (const auto &[key, heard] : other.entries)
-      raise(key.first, key.second, heard);
+    for (const auto &[key, acquired] : other.entries)
+      raise(key.first, key.second, acquired);
   }
   void erase(uint32_t program) {
     for (auto it = entries.begin(); it != entries.end();)
       it = it->first.first == program ? entries.erase(it) : std::next(it);
   }
   void fence(bool inShared, bool inGlobal) {
-    for (auto &[key, heard] : entries) {
+    for (auto &[key, acquired] : entries) {
       if (inShared)
-        heard.fencedShared = heard.clock;
+        acquired.fencedShared = acquired.clock;
       if (inGlobal)
-        heard.fenced = heard.clock;
+        acquired.fenced = acquired.clock;
     }
   }
   Table asReads() const {
     Table known = *this;
-    for (auto &[key, heard] : known.entries)
-      heard = {0, 0, 0, std::max(heard.clock, heard.reads)};
+    for (auto &[key, acquired] : known.entries)
+      acquired = {0, 0, 0, std::max(acquired.clock, acquired.reads)};
     return known;
   }
 };
@@ -54,13 +55,13 @@ void expectSame(const OtherPrograms &known, const Table &table) {
     unsigned count = 0;
     for (unsigned agent = 0; agent < 64; ++agent) {
       auto found = table.entries.find({program, agent});
-      Heard want = found == table.entries.end() ? Heard() : found->second;
+      Acquired want = found == table.entries.end() ? Acquired() : found->second;
       EXPECT_EQ(known.lookup(program, agent), want) << program << ' ' << agent;
       count += found != table.entries.end();
     }
     ASSERT_EQ(known.lookup(program).size(), count);
     EXPECT_TRUE(
-        llvm::is_sorted(known.lookup(program), [](const HeardAgent &a, const HeardAgent &b) {
+        llvm::is_sorted(known.lookup(program), [](const AcquiredAgent &a, const AcquiredAgent &b) {
           return a.agent < b.agent;
         }));
   }
@@ -70,7 +71,7 @@ void expectSame(const OtherPrograms &known, const Table &table) {
 
 TEST(OtherProgramsTest, NothingIsKnownAtFirst) {
   OtherPrograms known;
-  EXPECT_EQ(known.lookup(3, 4), Heard());
+  EXPECT_EQ(known.lookup(3, 4), Acquired());
   known.erase(3);
   known.fence(true, true);
   known = known.asReads();
@@ -89,12 +90,12 @@ TEST(OtherProgramsTest, RandomStepsAreThoseOfATable) {
       unsigned i = draw(4), j = draw(4), action = draw(9);
       uint32_t program = kPrograms[draw(std::size(kPrograms))];
       if (action < 4) {
-        std::vector<HeardAgent> agents;
+        std::vector<AcquiredAgent> agents;
         for (unsigned agent = draw(4); agent < 64; agent += 1 + draw(30)) {
           Clock clock = 1 + draw(9);
           agents.push_back(
               {agent, {clock, draw(clock + 1), draw(clock + 1), draw(2) ? clock + draw(3) : 0}});
-          tables[i].raise(program, agent, agents.back().heard);
+          tables[i].raise(program, agent, agents.back().acquired);
         }
         known[i].join(program, agents);
       } else if (action == 4) {
