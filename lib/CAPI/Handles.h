@@ -13,8 +13,8 @@
 #include "tessera/CAPI/Tessera.h"
 #include "tessera/Compiler/CompiledKernel.h"
 #include "tessera/Support/CompileClock.h"
-#include "tessera/Support/Kept.h"
 #include "tessera/Support/MemoryReserve.h"
+#include "tessera/Support/ThreadCache.h"
 
 #include "llvm/ADT/StringRef.h"
 
@@ -34,7 +34,7 @@ struct TsrModule {
 
   tessera::MemoryReserve reserve;
   unsigned tornStates = tessera::countTornStates(); ///< when it was made
-  tessera::Kept<mlir::MLIRContext>::Owner context;
+  tessera::ThreadCache<mlir::MLIRContext>::Owner context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::string text; ///< what tsr_module_print returned last
 };

@@ -86,7 +86,7 @@ private:
   Remark describeSpills(llvm::StringRef ptx) const;
 
   NVPTXTarget target;
-  Kept<llvm::TargetMachine>::Owner machine;
+  ThreadCache<llvm::TargetMachine>::Owner machine;
   std::optional<EarlyPtxas> early;
 };
 

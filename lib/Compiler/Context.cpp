@@ -49,6 +49,6 @@ std::unique_ptr<MLIRContext> tessera::createContext() {
   return std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
 }
 
-Kept<MLIRContext>::Owner tessera::takeContext() {
-  return Kept<MLIRContext>::take("", createContext);
+ThreadCache<MLIRContext>::Owner tessera::takeContext() {
+  return ThreadCache<MLIRContext>::take("", createContext);
 }

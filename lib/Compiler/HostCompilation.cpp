@@ -38,7 +38,7 @@ private:
   std::unique_ptr<CompiledKernel> generateCode(std::unique_ptr<llvm::Module> code) override;
 
   HostTarget target;
-  Kept<llvm::TargetMachine>::Owner machine;
+  ThreadCache<llvm::TargetMachine>::Owner machine;
 };
 
 std::unique_ptr<CompiledKernel> HostCompilation::compile(ModuleOp module) {

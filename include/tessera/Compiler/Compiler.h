@@ -13,7 +13,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "tessera/Compiler/CompiledKernel.h"
-#include "tessera/Support/Kept.h"
+#include "tessera/Support/ThreadCache.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -107,7 +107,7 @@ struct CompileOptions {
 std::unique_ptr<mlir::MLIRContext> createContext();
 
 /// The same, but reuses a context of this thread if there is one.
-Kept<mlir::MLIRContext>::Owner takeContext();
+ThreadCache<mlir::MLIRContext>::Owner takeContext();
 
 /// Compiles the module's kernel. The module is lowered in place.
 ///

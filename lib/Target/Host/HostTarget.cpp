@@ -183,7 +183,8 @@ std::unique_ptr<TargetMachine> HostTarget::createTargetMachine(bool optimizeHard
   return machine;
 }
 
-Kept<TargetMachine>::Owner HostTarget::takeTargetMachine(bool optimizeHard) const {
+ThreadCache<TargetMachine>::Owner HostTarget::takeTargetMachine(bool optimizeHard) const {
   std::string key = triple + ' ' + cpu + ' ' + features + (optimizeHard ? " hard" : "");
-  return Kept<TargetMachine>::take(key, [&] { return createTargetMachine(optimizeHard); });
+  return ThreadCache<TargetMachine>::take(key,
+                                               [&] { return createTargetMachine(optimizeHard); });
 }

@@ -81,8 +81,9 @@ std::unique_ptr<TargetMachine> NVPTXTarget::createTargetMachine() const {
                                   options, Reloc::PIC_, std::nullopt, CodeGenOptLevel::Aggressive));
 }
 
-Kept<TargetMachine>::Owner NVPTXTarget::takeTargetMachine() const {
-  return Kept<TargetMachine>::take(machine.name.str(), [&] { return createTargetMachine(); });
+ThreadCache<TargetMachine>::Owner NVPTXTarget::takeTargetMachine() const {
+  return ThreadCache<TargetMachine>::take(machine.name.str(),
+                                               [&] { return createTargetMachine(); });
 }
 
 //===----------------------------------------------------------------------===//

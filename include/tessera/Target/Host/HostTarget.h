@@ -7,7 +7,7 @@
 #define TESSERA_TARGET_HOST_HOSTTARGET_H
 
 #include "tessera/Machine/HostMachine.h"
-#include "tessera/Support/Kept.h"
+#include "tessera/Support/ThreadCache.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <memory>
@@ -37,7 +37,7 @@ struct HostTarget {
   std::unique_ptr<llvm::TargetMachine> createTargetMachine(bool optimizeHard = false) const;
 
   /// The same, but reuses a code generator of this thread if there is one.
-  Kept<llvm::TargetMachine>::Owner takeTargetMachine(bool optimizeHard = false) const;
+  ThreadCache<llvm::TargetMachine>::Owner takeTargetMachine(bool optimizeHard = false) const;
 };
 
 /// True if code for a CPU (a HostTarget's name) is of another architecture than this process.

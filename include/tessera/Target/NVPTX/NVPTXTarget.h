@@ -14,7 +14,7 @@
 #define TESSERA_TARGET_NVPTX_NVPTXTARGET_H
 
 #include "tessera/Machine/GPUMachine.h"
-#include "tessera/Support/Kept.h"
+#include "tessera/Support/ThreadCache.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <memory>
@@ -36,7 +36,7 @@ struct NVPTXTarget {
 
   std::unique_ptr<llvm::TargetMachine> createTargetMachine() const;
   /// The same, but reuses a code generator of this thread if there is one.
-  Kept<llvm::TargetMachine>::Owner takeTargetMachine() const;
+  ThreadCache<llvm::TargetMachine>::Owner takeTargetMachine() const;
   llvm::StringRef getTriple() const { return "nvptx64-nvidia-cuda"; }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "tessera/Support/Kept.h"
+#include "tessera/Support/ThreadCache.h"
 
 #include "gtest/gtest.h"
 
@@ -18,27 +18,27 @@ template <int test> struct Thing {
 };
 
 template <int test> auto take(llvm::StringRef key = "") {
-  return Kept<Thing<test>>::take(key, [] { return std::make_unique<Thing<test>>(); });
+  return ThreadCache<Thing<test>>::take(key, [] { return std::make_unique<Thing<test>>(); });
 }
 
-TEST(KeptTest, WhatIsGivenUpIsTakenAgain) {
+TEST(ThreadCacheTest, WhatIsGivenUpIsTakenAgain) {
   EXPECT_EQ(take<0>()->number, 1);
   EXPECT_EQ(take<0>()->number, 1);
 }
 
-TEST(KeptTest, WhatIsInUseIsNotShared) {
+TEST(ThreadCacheTest, WhatIsInUseIsNotShared) {
   auto first = take<1>(), second = take<1>();
   EXPECT_NE(first->number, second->number);
 }
 
-TEST(KeptTest, AnotherKeyIsAnotherObject) {
+TEST(ThreadCacheTest, AnotherKeyIsAnotherObject) {
   EXPECT_EQ(take<2>("a")->number, 1);
   EXPECT_EQ(take<2>("b")->number, 2);
   EXPECT_EQ(take<2>("b")->number, 2);
   EXPECT_EQ(take<2>("a")->number, 3);
 }
 
-TEST(KeptTest, AThreadKeepsForItself) {
+TEST(ThreadCacheTest, AThreadKeepsForItself) {
   take<3>();
   int number = 0;
   std::thread([&] { number = take<3>()->number; }).join();
@@ -46,7 +46,7 @@ TEST(KeptTest, AThreadKeepsForItself) {
   EXPECT_EQ(take<3>()->number, 1);
 }
 
-TEST(KeptTest, NothingIsKeptForEver) {
+TEST(ThreadCacheTest, NothingIsKeptForEver) {
   std::set<int> numbers;
   for (int use = 0; use < 1000; ++use)
     numbers.insert(take<4>()->number);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Objects that cost much to make and are as good as new after use: a context with its dialects, a
-// code generator with its tables. A thread keeps the one that it used last for the next user.
+// Caches objects that cost much to make and can be reused: a context with its dialects, a code
+// generator with its tables. Each thread caches the object that it used last, for the next user.
 // There is no lock, so a forked child inherits none that is held.
 
-#ifndef TESSERA_SUPPORT_KEPT_H
-#define TESSERA_SUPPORT_KEPT_H
+#ifndef TESSERA_SUPPORT_THREADCACHE_H
+#define TESSERA_SUPPORT_THREADCACHE_H
 
 #include "tessera/Support/MemoryReserve.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -16,7 +16,7 @@
 
 namespace tessera {
 
-template <typename T> class Kept {
+template <typename T> class ThreadCache {
 public:
   /// Leaves the object to the thread that it is given up in.
   struct Leave {
@@ -59,4 +59,4 @@ private:
 
 } // namespace tessera
 
-#endif // TESSERA_SUPPORT_KEPT_H
+#endif // TESSERA_SUPPORT_THREADCACHE_H
