@@ -309,8 +309,8 @@ def over_rows(a_ptr, b_ptr, c_ptr, K, BM: tl.constexpr, BN: tl.constexpr):
     "kernel, why",
     (
         (in_place, "a block may load or store elements that another one stores"),
-        (counts, "something in it may be done once only"),
-        (over_rows, "would have to know what others compute|is needed whole"),
+        (counts, "an op in it may run once only"),
+        (over_rows, "needs results of other blocks|is used"),
     ),
 )
 def test_programs_that_stay_whole(kernel: Any, why: str) -> None:
