@@ -37,6 +37,8 @@ std::string tessera::getHostInfo() {
       {"cpu", target.cpu},
       {"features", target.features},
       {"vector_bits", target.machine.vectorBits},
+      {"machine", target.machine.print()},
+      {"measured", target.machine.measured},
       {"cpus", host::getNumAvailableCPUs()},
       {"threads", host::getDefaultNumThreads()},
       {"thread_provider", host::getThreadProvider()},

@@ -2,7 +2,7 @@
 //
 // The table of CPUs. Rows differ in the instructions that code may use, and in their gain. The
 // features decide which instructions exist. Their gain is measured and recorded here. Figures of
-// rows that were not measured are their vendors'.
+// rows that name no CPU as measured are their vendors'.
 
 #include "tessera/Machine/HostMachine.h"
 
@@ -45,28 +45,56 @@ static const MatrixInstruction kSMMLA = {"+i8mm", 8, "llvm.aarch64.neon.smmla.v4
 // 512 bits lower the clock frequency of Cascade Lake, and yet pay: 28 operators are 1.24 times as
 // fast with them in the geometric mean, two are slower.
 //
+// Sources of rows that were not measured: Intel's Optimization Reference Manual, AMD's Software
+// Optimization Guides, Arm's Neoverse Software Optimization Guides. Some caches have several sizes;
+// a row has the smallest that is common in servers. On hybrid CPUs a thread may run on any core, so
+// their row has the smaller caches of both kinds: a quarter of the L2 that four small cores share.
+//
 //     name, arch, CPUs, features
 //     bits, registers | multiply-adds and loads a cycle, latency | gather, run | swap | strips
 //     | L1, L2: bytes, ways | int8, bf16, int8 by matrices | conversions of f16: feature, existence
+//     | measured on
 // clang-format off
 static const HostMachine kTable[] = {
     {"znver5", "x86", "znver5", AVX512,
-     512, 32, 2, 2, 4, 1.5, 1, 128, 4, {48 << 10, 12}, {1 << 20, 16}, &kVNNI, &kVDPBF16, nullptr, "+f16c", true},
+     512, 32, 2, 2, 4, 1.5, 1, 128, 4, {48 << 10, 12}, {1 << 20, 16}, &kVNNI, &kVDPBF16, nullptr, "+f16c", true, "Zen 5"},
     {"znver4", "x86", "znver4", AVX512,
-     512, 32, 1, 1, 4, 1.5, 1, 128, 4, {32 << 10, 8}, {1 << 20, 8}, &kVNNI, &kVDPBF16, nullptr, "+f16c", true},
+     512, 32, 1, 1, 4, 1.5, 1, 128, 4, {32 << 10, 8}, {1 << 20, 8}, &kVNNI, &kVDPBF16, nullptr, "+f16c", true, "Zen 4"},
+    {"znver3", "x86", "znver3", "+avx2",
+     256, 16, 2, 2, 4, 1.5, 1, 128, 4, {32 << 10, 8}, {512 << 10, 8}, nullptr, nullptr, nullptr, "+f16c", true, ""},
+    {"znver2", "x86", "znver2", "+avx2",
+     256, 16, 2, 2, 5, 1.5, 1, 128, 4, {32 << 10, 8}, {512 << 10, 8}, nullptr, nullptr, nullptr, "+f16c", true, ""},
+    {"sapphirerapids", "x86", "sapphirerapids emeraldrapids graniterapids graniterapids-d", AVX512,
+     512, 32, 2, 2, 4, 1.5, 1, 128, 4, {48 << 10, 12}, {2 << 20, 16}, &kVNNI, nullptr, nullptr, "+f16c", true, "Emerald Rapids"},
+    {"icelake-server", "x86", "icelake-server", AVX512,
+     512, 32, 2, 2, 4, 1.5, 1, 128, 4, {48 << 10, 12}, {1280 << 10, 20}, &kVNNI, nullptr, nullptr, "+f16c", true, ""},
+    {"icelake-client", "x86", "icelake-client rocketlake tigerlake", AVX512,
+     512, 32, 1, 2, 4, 1.5, 1, 128, 4, {48 << 10, 12}, {512 << 10, 8}, &kVNNI, nullptr, nullptr, "+f16c", true, ""},
     {"cascadelake", "x86", "skylake-avx512 skx cascadelake cooperlake cannonlake", AVX512,
-     512, 32, 2, 2, 4, 1.5, 1, 128, 4, {32 << 10, 8}, {1 << 20, 16}, &kVNNI, nullptr, nullptr, "+f16c", true},
+     512, 32, 2, 2, 4, 1.5, 1, 128, 4, {32 << 10, 8}, {1 << 20, 16}, &kVNNI, nullptr, nullptr, "+f16c", true, "Cascade Lake"},
     {"avx512", "x86", "", AVX512,
-     512, 32, 2, 2, 4, 1.5, 1, 128, 4, {48 << 10, 12}, {2 << 20, 16}, &kVNNI, nullptr, nullptr, "+f16c", true},
+     512, 32, 2, 2, 4, 1.5, 1, 128, 4, {48 << 10, 12}, {2 << 20, 16}, &kVNNI, nullptr, nullptr, "+f16c", true, ""},
+    {"alderlake", "x86", "alderlake raptorlake meteorlake arrowlake arrowlake-s lunarlake pantherlake", "+avx2",
+     256, 16, 2, 2, 4, 1.5, 1, 128, 4, {32 << 10, 8}, {512 << 10, 16}, &kAVXVNNI, nullptr, nullptr, "+f16c", true, ""},
+    {"haswell", "x86", "haswell broadwell", "+avx2",
+     256, 16, 2, 2, 5, 1.5, 1, 128, 4, {32 << 10, 8}, {256 << 10, 8}, nullptr, nullptr, nullptr, "+f16c", true, ""},
     {"avx2", "x86", "", "+avx2",
-     256, 16, 2, 2, 4, 1.5, 1, 128, 4, {32 << 10, 8}, {256 << 10, 8}, &kAVXVNNI, nullptr, nullptr, "+f16c", true},
+     256, 16, 2, 2, 4, 1.5, 1, 128, 4, {32 << 10, 8}, {256 << 10, 8}, &kAVXVNNI, nullptr, nullptr, "+f16c", true, ""},
     {"sse2", "x86", "", "",
-     128, 16, 2, 2, 4, 1.5, 1, 64, 4, {32 << 10, 8}, {256 << 10, 8}, nullptr, nullptr, nullptr, "+f16c", true},
+     128, 16, 2, 2, 4, 1.5, 1, 64, 4, {32 << 10, 8}, {256 << 10, 8}, nullptr, nullptr, nullptr, "+f16c", true, ""},
+    {"neoverse-v2", "aarch64", "neoverse-v2", "+neon",
+     128, 32, 4, 3, 4, 1.5, 1, 128, 4, {64 << 10, 4}, {1 << 20, 8}, &kSdot, &kBFDot, &kSMMLA, "", true, ""},
+    {"neoverse-v1", "aarch64", "neoverse-v1", "+neon",
+     128, 32, 4, 3, 4, 1.5, 1, 128, 4, {64 << 10, 4}, {1 << 20, 8}, &kSdot, &kBFDot, &kSMMLA, "", true, ""},
+    {"neoverse-n2", "aarch64", "neoverse-n2", "+neon",
+     128, 32, 2, 3, 4, 1.5, 1, 128, 4, {64 << 10, 4}, {1 << 20, 8}, &kSdot, &kBFDot, &kSMMLA, "", true, ""},
+    {"neoverse-n1", "aarch64", "neoverse-n1", "+neon",
+     128, 32, 2, 2, 4, 1.5, 1, 128, 4, {64 << 10, 4}, {1 << 20, 8}, &kSdot, nullptr, nullptr, "", true, ""},
     {"neon", "aarch64", "", "+neon",
-     128, 32, 2, 2, 4, 1.5, 1, 128, 4, {64 << 10, 4}, {512 << 10, 8}, &kSdot, &kBFDot, &kSMMLA, "", true},
+     128, 32, 2, 2, 4, 1.5, 1, 128, 4, {64 << 10, 4}, {512 << 10, 8}, &kSdot, &kBFDot, &kSMMLA, "", true, ""},
     // A CPU about which nothing is known.
     {"any", "", "", "",
-     128, 16, 1, 1, 4, 1.5, 1, 64, 4, {32 << 10, 8}, {256 << 10, 8}, nullptr, nullptr, nullptr, "", false},
+     128, 16, 1, 1, 4, 1.5, 1, 64, 4, {32 << 10, 8}, {256 << 10, 8}, nullptr, nullptr, nullptr, "", false, ""},
 };
 // clang-format on
 

@@ -169,7 +169,8 @@ def _anywhere(fn: F) -> F:
 def host_info() -> dict[str, Any]:
     """This machine's CPU, as the compiler sees it: `cpu`, `features` (a string such as
     "+avx2,-avx512f"), `vector_bits`, `cpus`, `threads` and who provides them, and `llvm`, the
-    version that the compiler has.
+    version that the compiler has. `machine` is the row of the compiler's table of CPUs, and
+    `measured` the CPU on which the row's figures were measured; "" if they are the vendor's.
 
     Example:
         import tessera

@@ -32,6 +32,8 @@ def doctor() -> int:
     print(f"packages    {', '.join(_packages())}")
     features = [name[1:] for name in info["features"].split(",") if name.startswith("+")]
     print(f"cpu         {info['cpu']}, vectors of {info['vector_bits']} bits")
+    measured = f"measured on {info['measured']}" if info["measured"] else "by its vendor's figures"
+    print(f"row         {info['machine']}, {measured}")
     print(f"threads     {info['threads']} ({info['thread_provider']}) on {info['cpus']} cpus")
     print(f"features    {' '.join(features)}")
     for index in range(_C.cuda_device_count() if _C.cuda_is_available() else 0):

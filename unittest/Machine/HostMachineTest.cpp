@@ -4,6 +4,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringSet.h"
 #include "gtest/gtest.h"
 
 using namespace llvm;
@@ -57,24 +58,38 @@ TEST(HostMachineTest, PrintedAndParsedAgain) {
   EXPECT_EQ(HostMachine::parse("znver5")->bf16Dot, nullptr); // unless it is asked for
 }
 
+TEST(HostMachineTest, NoRowIsHiddenByAnEarlierOne) {
+  StringSet<> seen;
+  for (const HostMachine &row : HostMachine::getTable()) {
+    EXPECT_TRUE(seen.insert(row.name).second) << row.name.str();
+    SmallVector<StringRef> cpus;
+    row.cpus.split(cpus, ' ', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+    for (StringRef cpu : cpus)
+      EXPECT_EQ(findRow(row.arch, cpu, row.features).name, row.name) << cpu.str();
+  }
+}
+
 TEST(HostMachineTest, WhatACPULacksIsTakenOut) {
   EXPECT_EQ(findRow("x86", "znver5", kAVX512.str() + ",+avx512vnni,+avx512bf16").print(),
             "znver5+int8-dot+bf16-dot+f16");
   EXPECT_EQ(findRow("x86", "znver5", kAVX512).print(), "znver5+f16");
   EXPECT_EQ(findRow("x86", "znver5", "+avx2").print(), "avx2");
   EXPECT_EQ(findRow("x86", "emeraldrapids", kAVX512.str() + ",+avx512vnni,+avx512bf16").print(),
-            "avx512+int8-dot+f16");
+            "sapphirerapids+int8-dot+f16");
   EXPECT_EQ(findRow("x86", "cascadelake", kAVX512).print(), "cascadelake+f16");
-  EXPECT_EQ(findRow("x86", "alderlake", "+avx2,+avxvnni,+f16c").print(), "avx2+int8-dot+f16");
+  EXPECT_EQ(findRow("x86", "alderlake", "+avx2,+avxvnni,+f16c").print(), "alderlake+int8-dot+f16");
+  EXPECT_EQ(findRow("x86", "x86-64-v3", "+avx2,+f16c").print(), "avx2+f16");
+  EXPECT_EQ(findRow("x86", "diamondrapids", kAVX512).print(), "avx512+f16");
   EXPECT_EQ(findRow("x86", "x86-64", "").print(), "sse2");
 }
 
 TEST(HostMachineTest, OtherArchitectures) {
-  EXPECT_EQ(findRow("aarch64", "neoverse-n1", "+neon,+dotprod").print(), "neon+int8-dot+f16");
+  EXPECT_EQ(findRow("aarch64", "neoverse-n1", "+neon,+dotprod").print(),
+            "neoverse-n1+int8-dot+f16");
   EXPECT_EQ(findRow("aarch64", "neoverse-v1", "+neon,+dotprod,+bf16").print(),
-            "neon+int8-dot+bf16-dot+f16");
+            "neoverse-v1+int8-dot+bf16-dot+f16");
   EXPECT_EQ(findRow("aarch64", "neoverse-v1", "+neon,+dotprod,+bf16,+i8mm").print(),
-            "neon+int8-dot+bf16-dot+int8-matrix+f16");
+            "neoverse-v1+int8-dot+bf16-dot+int8-matrix+f16");
   EXPECT_EQ(findRow("aarch64", "", "+neon,+i8mm").print(), "neon+int8-matrix+f16");
   EXPECT_FALSE(HostMachine::parse("znver5+int8-matrix")); // it has none
   EXPECT_EQ(HostMachine::parse("neon+int8-dot")->int8Matrix, nullptr);

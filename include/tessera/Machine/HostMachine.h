@@ -71,6 +71,8 @@ struct HostMachine {
   const MatrixInstruction *int8Matrix; ///< signed bytes; null: int8Dot
   llvm::StringRef f16Features;         ///< with which there are conversions of f16; empty: always
   bool hasF16Conversion;
+  /// The CPU on which these figures were measured; empty: they are the vendor's.
+  llvm::StringRef measured;
 
   static constexpr int64_t kLineBytes = 64; ///< of a cache line, on all of them
 

@@ -214,6 +214,7 @@ def test_bytes_that_are_no_kernel(data):
 def test_host_info():
     info = _C.host_info()
     assert info["cpu"] and info["vector_bits"] in (128, 256, 512) and info["threads"] >= 1
+    assert info["machine"].split("+")[0] and isinstance(info["measured"], str)
 
 
 def test_modules_come_when_they_are_asked_for():
