@@ -10,7 +10,7 @@
 //     - their program orders them: by a barrier of the warp between lanes, by a barrier of the
 //       program between warps, or by a wait for the copy that makes one of them;
 //     - atomics order them: one releases and the other acquires, at a scope with both programs;
-//     - both are atomic;
+//     - both are atomic, at scopes with both programs;
 //     - the write does not change the value, so that any order reads the same;
 //     - both are writes of one store of one program, one of whose values remains;
 //     - the read takes part in synchronisation (volatile, relaxed, acquire), and expects either

@@ -7,6 +7,9 @@
 // other warp. An access is ordered after another warp's if the warp has acquired that warp's time.
 // Within a warp, it is ordered if the clock has advanced or the lane is the same. Programs of a
 // cluster access each other's memory, so each access has its program, too.
+//
+// Two accesses, one of them a write, are a race unless one is ordered after the other, both are
+// atomic, or both write the same value. Files: GlobalShadow.h has the rules of global memory.
 
 #ifndef TESSERA_LIB_SIMULATOR_SHARED_H
 #define TESSERA_LIB_SIMULATOR_SHARED_H

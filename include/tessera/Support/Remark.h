@@ -2,9 +2,9 @@
 //
 // Remarks: records of the decisions of passes.
 //
-// A remark has a kind, a place and values with names, and its text is made of them (EmitRemark.h).
-// Text is for people, and its words may change. Kinds and names of values stay, for programs that
-// read them (`kernel.remarks`). docs/Remarks.md lists them.
+// A remark has a kind, a place, a text and values with names. The pass that emits it has the words
+// (EmitRemark.h). Text is for people, and its words may change. Kinds and names of values stay, for
+// programs that read them (`kernel.remarks`). docs/Remarks.md lists them.
 
 #ifndef TESSERA_SUPPORT_REMARK_H
 #define TESSERA_SUPPORT_REMARK_H

@@ -548,6 +548,8 @@ bool BoxFinder::isNarrow(const ScalarPolynomial &coordinate, const ScalarPolynom
 /// Makes a term of a coordinate an outer dimension.
 bool BoxFinder::moveOut(ScalarPolynomial &coordinate, const ScalarPolynomial &stride,
                         const ScalarTerm &term) {
+  // The limit of TMA's strides. Here it only decides what the map looks like: a launch whose
+  // strides are larger is refused by tessera_find_shape.
   constexpr int64_t kMaxBytes = int64_t(1) << 40;
   std::optional<ScalarPolynomial> moved = toPolynomial(term).times(stride);
   if (!moved || moved->getTerms().size() != 1 || outers.size() + dims.size() >= kMaxBoxRank)

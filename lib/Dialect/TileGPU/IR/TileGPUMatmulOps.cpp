@@ -71,7 +71,7 @@ static LogicalResult verifyShapes(Operation *op, unsigned mostRank) {
   return success();
 }
 
-/// (P4), (W4): how the warps are spread.
+/// (P4), and the same of groups: how the warps are spread.
 static LogicalResult verifySpread(Operation *op, StringRef name, ArrayRef<int32_t> counts,
                                   unsigned perCount) {
   unsigned product = perCount;

@@ -40,8 +40,9 @@ def TileGPU_MmaDotOp : TileGPU_Op<"mma_dot", [Pure, AllTypesMatch<["acc", "resul
     its own.
 
     Rules: (P1) shapes are those of a dot, of rank 2 or 3; (P2) a and b are both f16, bf16 (acc f32,
-    or f16 for f16), f32 (acc f32), i8 (acc i32) or f64 (acc f64); (P3) the powers of two in the
-    extents are at least 16 (M), 8 (N), and for K 8 (16-bit), 16 (8-bit), 4 (f32, f64); (P4) there
+    or f16 for f16), f32 (acc f32), i8 (acc i32) or f64 (acc f64), or 8-bit floats of one or two
+    types (acc f32); (P3) the powers of two in the extents are at least 16 (M), 8 (N), and for K 8
+    (16-bit), 16 (8-bit), 4 (f32, f64); (P4) there
     are `warps` for each dimension, powers of two; (P5) tiles that have a layout have that of
     `getOperandLayout` and `getAccumulatorLayout`; (P6) `precision` is tf32 where operands are not
     f32, and never ieee.
