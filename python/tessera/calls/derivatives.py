@@ -291,6 +291,9 @@ class _Steps:
         return self._run(_Function(called, values))
 
     def _add(self, rule: str, operands: tuple[str, ...], text: str) -> str:
+        if not any(_words(each) for each in operands):
+            # A variable would be a float32 or an int32; numbers in an expression are exact.
+            return f"({text})"
         name = f"step_{len(self.steps)}_"
         self.steps.append(Step(name, rule, operands, text))
         return name

@@ -396,3 +396,18 @@ def test_a_result_that_a_backward_needs() -> None:
         silu(torch.ones(3), out=kept)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         value.backward()
+
+
+def test_numbers_of_derivatives_are_exact() -> None:
+    """A variable that is set to a number is a float32; the derivative in float64 had the digits of one."""
+
+    @tessera.pointwise
+    def scaled(x):
+        return tl.exp(-0.7071067811865476 * x) * (1 / 3.0)
+
+    x = torch.tensor([0.5], dtype=torch.float64, requires_grad=True)
+    (grad,) = torch.autograd.grad(scaled(x), x)
+    factor = -0.7071067811865476
+    torch.testing.assert_close(
+        grad, factor / 3 * torch.exp(factor * x.detach()), rtol=1e-14, atol=0
+    )
