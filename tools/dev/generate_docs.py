@@ -3,7 +3,7 @@
 """Writes what is generated: pages of docs/, the settings in Debugging.md, figures in README.md.
 
 Language.md is the docstrings of tessera.language; Pipeline.md is two kernels at every
-stage of the compiler; Tutorial.md is the scripts of the tutorial; README.md's chart and table are
+stage of the compiler; Tutorial.md is the scripts of the tutorial; the tables of Ops.md are docstrings; README.md's chart and table are
 docs/benchmarks. All are checked in, and python/test/docs fails when they are not
 what the code says today.
 
@@ -30,6 +30,7 @@ sys.path[:0] = [str(ROOT / "tools/dev"), str(ROOT / "tools/site")]
 import error_examples  # noqa: E402
 import gpu_stages  # noqa: E402
 import host_api  # noqa: E402
+import ops_page  # noqa: E402
 import speed_summary  # noqa: E402
 
 
@@ -299,6 +300,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/Pipeline.md": pipeline_page,
     "docs/Debugging.md": debugging_page,
     "docs/HostAPI.md": lambda: host_api.renewed((ROOT / "docs/HostAPI.md").read_text()),
+    "docs/Ops.md": lambda: ops_page.renewed((ROOT / "docs/Ops.md").read_text()),
     "docs/Tutorial.md": tutorial_page,
     "docs/images/speed.svg": lambda: speed_summary.chart(ROOT),
     "README.md": readme_page,

@@ -23,7 +23,7 @@ CHAPTERS: Sequence[tuple[str, Sequence[str]]] = [
     (
         "Reference",
         [
-            "docs/Language.md", "docs/HostAPI.md", "docs/API/", "docs/Errors.md", "docs/Debugging.md", "docs/Numerics.md",
+            "docs/Language.md", "docs/Ops.md", "docs/HostAPI.md", "docs/API/", "docs/Errors.md", "docs/Debugging.md", "docs/Numerics.md",
             "docs/Remarks.md", "docs/Glossary.md",
         ],
     ),

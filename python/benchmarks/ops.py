@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The operators of tessera.ops beside torch's eager ones, forward and backward.
+
+    python python/benchmarks/ops.py [--device cuda] [--only FAMILY ...] [--sizes small large] [--json FILE]
+
+Each row is a call of both on the same random data, in turns; figures are medians in microseconds.
+`small` is 64 rows of 256 elements, `large` 4096 of 4096 (of 1024 on a CPU). A backward pass is that of
+one call, on weights. At the end stand geometric means of torch's time by ours, by family. Needs torch.
+"""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import platform
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+
+from tessera import ops
+
+
+class Row(NamedTuple):
+    """An operator and torch's, as functions of the arrays that `make` returns."""
+
+    family: str
+    name: str
+    ours: Callable[..., Any]
+    theirs: Callable[..., Any]
+    make: Callable[["Shape"], tuple[Any, ...]]
+    has_backward: bool = True
+
+
+class Shape(NamedTuple):
+    """How large arrays are, of which type, and where."""
+
+    rows: int
+    columns: int
+    dtype: torch.dtype
+    device: str
+
+    def array(self, *shape: int) -> torch.Tensor:
+        """Random floats."""
+        return torch.randn(shape or (self.rows, self.columns), device=self.device).to(self.dtype)
+
+    def indices(self, limit: int, *shape: int) -> torch.Tensor:
+        """Random integers below the limit."""
+        return torch.randint(limit, shape, device=self.device)
+
+
+def one(s: Shape) -> tuple[Any, ...]:
+    return (s.array(),)
+
+
+def two(s: Shape) -> tuple[Any, ...]:
+    return s.array(), s.array()
+
+
+ROWS = [
+    *[
+        Row("activations", name, getattr(ops, name), getattr(F, name), one)
+        for name in ("relu", "hardtanh", "hardswish", "leaky_relu", "elu", "selu", "sigmoid", "tanh",
+                     "silu", "gelu", "mish", "softplus", "logsigmoid", "softsign", "softshrink")
+    ],
+    Row("gated", "glu", ops.glu, F.glu, one),
+    Row("gated", "swiglu", ops.swiglu, lambda a, b: F.silu(a) * b, two),
+    Row("gated", "geglu", ops.geglu, lambda a, b: F.gelu(a) * b, two),
+    Row("elementwise", "clamp", lambda x: ops.clamp(x, -1.0, 1.0), lambda x: x.clamp(-1.0, 1.0), one),
+    Row("elementwise", "lerp", lambda x, y: ops.lerp(x, y, 0.3), lambda x, y: x.lerp(y, 0.3), two),
+    Row("elementwise", "addcmul", ops.addcmul, torch.addcmul, lambda s: (*two(s), s.array())),
+    Row("elementwise", "where", ops.where, torch.where, lambda s: (s.array() > 0, *two(s))),
+    Row("elementwise", "dropout", ops.dropout, F.dropout, one),
+]  # fmt: skip
+
+
+def first(value: Any) -> torch.Tensor:
+    return value[0] if isinstance(value, tuple) else value
+
+
+def in_turns(work: list[Callable[[], Any]], device: str, rounds: int) -> list[float]:
+    """The median microseconds of each."""
+    wait = torch.cuda.synchronize if device == "cuda" else lambda: None
+    times: list[list[float]] = [[] for _ in work]
+    for at in range(rounds + 2):
+        for call, found in zip(work, times):
+            wait()
+            start = time.perf_counter()
+            call()
+            wait()
+            if at > 1:  # the first rounds compile
+                found.append((time.perf_counter() - start) * 1e6)
+    return [statistics.median(found) for found in times]
+
+
+def measure(row: Row, shape: Shape, rounds: int) -> list[dict[str, Any]]:
+    """The figures of a row: forward, and backward if it has one."""
+    args = row.make(shape)
+    with torch.no_grad():
+        found = in_turns([lambda: row.ours(*args), lambda: row.theirs(*args)], shape.device, rounds)
+    figures = [("forward", found)]
+    if row.has_backward:
+        leaves = [
+            each.detach().requires_grad_() if torch.is_tensor(each) and each.is_floating_point()
+            else each for each in args
+        ]  # fmt: skip
+        wanted = [each for each in leaves if torch.is_tensor(each) and each.requires_grad]
+        results = [first(op(*leaves)) for op in (row.ours, row.theirs)]
+        weights = torch.randn_like(results[1])
+
+        def backward(result: torch.Tensor) -> Callable[[], Any]:
+            return lambda: torch.autograd.grad(result, wanted, weights, retain_graph=True)
+
+        figures.append(("backward", in_turns(list(map(backward, results)), shape.device, rounds)))
+    return [
+        {"family": row.family, "name": row.name, "pass": direction, "rows": shape.rows,
+         "columns": shape.columns, "dtype": str(shape.dtype)[6:], "tessera": ours, "torch": theirs}
+        for direction, (ours, theirs) in figures
+    ]  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--sizes", nargs="*", default=("small", "large"))
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    torch.manual_seed(0)
+    large = 4096 if options.device == "cuda" else 1024
+    sizes = {"small": (64, 256), "large": (4096, large)}
+    rows: list[dict[str, Any]] = []
+    for row in ROWS:
+        if options.only and row.family not in options.only:
+            continue
+        for size in options.sizes:
+            shape = Shape(*sizes[size], getattr(torch, options.dtype), options.device)
+            for found in measure(row, shape, options.rounds):
+                rows.append(found)
+                title = f"{row.family:14} {row.name:24} {found['pass']:8} {size}"
+                print(
+                    f"{title:60} {found['tessera']:10.1f} us  torch {found['torch']:10.1f} us  "
+                    f"{found['torch'] / found['tessera']:5.2f} of torch",
+                    flush=True,
+                )
+    ratios = defaultdict(list)
+    for found in rows:
+        ratios[found["family"], found["columns"]].append(found["torch"] / found["tessera"])
+    for (family, columns), each in ratios.items():
+        print(
+            f"{family:14} columns {columns:5}: {math.exp(statistics.fmean(map(math.log, each))):.2f}"
+        )
+    if options.json:
+        machine = torch.cuda.get_device_name() if options.device == "cuda" else platform.processor()
+        made = {
+            "machine": machine or platform.machine(),
+            "torch": torch.__version__,
+            "threads": torch.get_num_threads(),
+            "date": time.strftime("%Y-%m-%d"),
+            "rows": rows,
+        }
+        with open(options.json, "w") as file:
+            json.dump(made, file, indent=1)
+            file.write("\n")
+
+
+if __name__ == "__main__":
+    main()

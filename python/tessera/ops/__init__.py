@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operators in the tile language: torch's names, on arrays of NumPy, torch, CuPy and JAX.
+
+import numpy as np
+from tessera import ops
+
+y = ops.layer_norm(ops.gelu(x), (512,), weight, bias)
+
+Functions have the names and the order of arguments of torch and torch.nn.functional. docs/Ops.md lists
+all of them, with formulas, types, and options of torch's that are missing.
+
+Layers, from below:
+
+- `ops.kernels` has the kernels, written as a user of `tl` would. A kernel's parameters are its inputs,
+  its outputs, then numbers. `launching.launch` makes the outputs and launches, for each library alike.
+- A family's module (`activations`, `losses`, ...) has the functions. They check arguments, and choose
+  a kernel. Where a scalar function is enough, the operator is one of `tessera.pointwise` or
+  `tessera.reduction`, which has the kernel, the launch and the derivative.
+- `differentiation.Operator` joins a forward and a backward pass. `autograd` has it for torch.
+- `tessera.nn` has the modules.
+
+Results are new arrays. 16-bit floats are computed in float32 and rounded once. An argument that an
+operator does not take is an ArgumentError before any launch: E093, or E094 for a derivative that
+there is none of. No function falls back silently.
+
+A new operator needs a function whose docstring has the formula, `Shapes`, `Types`, `Errors`, `Missing`
+and an example. It needs a case in python/test/ops with a reference in float64, and a row in
+python/benchmarks/ops.py. The table of docs/Ops.md is made of the docstrings.
+"""
+
+from __future__ import annotations
+
+from tessera.ops.activations import (
+    celu,
+    elu,
+    geglu,
+    geglu_tanh,
+    gelu,
+    glu,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    leaky_relu,
+    logsigmoid,
+    mish,
+    prelu,
+    reglu,
+    relu,
+    relu6,
+    selu,
+    sigmoid,
+    silu,
+    softplus,
+    softshrink,
+    softsign,
+    swiglu,
+    tanh,
+    tanhshrink,
+    threshold,
+)
+from tessera.ops.elementwise import addcdiv, addcmul, clamp, dropout, lerp, where
+
+FAMILIES = {
+    "Activations": (
+        relu, relu6, hardtanh, hardsigmoid, hardswish, threshold, leaky_relu, prelu, elu, selu, celu,
+        sigmoid, tanh, silu, gelu, mish, softplus, logsigmoid, softsign, tanhshrink, hardshrink,
+        softshrink,
+    ),
+    "Gated activations": (glu, swiglu, geglu, geglu_tanh, reglu),
+    "Elementwise": (clamp, where, lerp, addcmul, addcdiv, dropout),
+}  # fmt: skip
+"""The operators by family, in the order of docs/Ops.md."""
+
+__all__ = [operator.__name__ for family in FAMILIES.values() for operator in family]

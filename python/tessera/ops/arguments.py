@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Checks of arguments before a launch, and views of arrays that all array libraries have."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Optional, Sequence
+
+from tessera.calls.libraries import LIBRARIES
+from tessera.calls.outputs import is_dense, library_of, numpy_dtype
+from tessera.errors import ArgumentError
+from tessera.language import types
+from tessera.runtime.arrays import dtype_name, find_dtype
+from tessera.wording import shown, with_article
+
+FLOATS = (types.float16, types.bfloat16, types.float32, types.float64)
+INTEGERS = (
+    types.int8, types.int16, types.int32, types.int64,
+    types.uint8, types.uint16, types.uint32, types.uint64,
+)  # fmt: skip
+INDICES = (types.int32, types.int64)
+NUMBERS = (*FLOATS, *INTEGERS)
+
+
+def refuse(message: str, fix: str) -> ArgumentError:
+    """The error for an argument that an operator does not take."""
+    return ArgumentError("E093", message, fix)
+
+
+def check(condition: bool, message: str, fix: str) -> None:
+    """Raises ArgumentError (E093) if `condition` does not hold."""
+    if not condition:
+        raise refuse(message, fix)
+
+
+def shape_of(operator: str, name: str, array: Any) -> tuple[int, ...]:
+    """The shape of an argument that has to be an array of a known library."""
+    if library_of(array) not in LIBRARIES:
+        raise refuse(
+            f"`{name}` of `{operator}` is {with_article(type(array).__name__)}: {shown(array)}",
+            "pass an array of NumPy, torch, CuPy or JAX",
+        )
+    return tuple(array.shape)
+
+
+def check_arrays(operator: str, types_of: Sequence[types.dtype], **arrays: Any) -> str:
+    """Checks that arrays are of one library and device, and of these types. None is no array.
+
+    Returns the library. Raises ArgumentError (E093).
+    """
+    first, library = "", ""
+    for name, array in arrays.items():
+        if array is None:
+            continue
+        shape_of(operator, name, array)
+        here = library_of(array)
+        if library and (here != library or _device(array) != _device(arrays[first])):
+            raise refuse(
+                f"`{name}` of `{operator}` is an array of {here} on {_device(array)}, and `{first}` "
+                f"one of {library} on {_device(arrays[first])}",
+                "pass arrays of one library and device",
+            )
+        first, library = first or name, here
+        if here == "torch" and _is_sparse(array):
+            raise refuse(f"`{name}` of `{operator}` is sparse", "pass x.to_dense()")
+        check(
+            dtype_of(array) in types_of,
+            f"`{name}` of `{operator}` has elements of {array.dtype}",
+            f"convert it to {', '.join(map(dtype_name, types_of))}",
+        )
+    return library
+
+
+def _is_sparse(tensor: Any) -> bool:
+    return bool(tensor.is_sparse or tensor.is_nested or str(tensor.layout) != "torch.strided")
+
+
+def _device(array: Any) -> Any:
+    return (
+        getattr(array, "device", None) if library_of(array) in ("torch", "cupy") else "its device"
+    )
+
+
+def dtype_of(array: Any) -> Optional[types.dtype]:
+    """Our type of the elements of an array."""
+    return find_dtype(array.dtype)
+
+
+def accumulator_of(*dtypes: Optional[types.dtype]) -> types.dtype:
+    """The type that floats are summed in: float64 if any is, and float32 otherwise."""
+    return types.float64 if types.float64 in dtypes else types.float32
+
+
+def check_dim(operator: str, array: Any, dim: Any, name: str = "dim") -> int:
+    """A dimension, counted from 0. Raises ArgumentError (E093)."""
+    rank = max(1, len(shape_of(operator, "input", array)))
+    check(
+        type(dim) is int and -rank <= dim < rank,
+        f"`{operator}` got {name}={shown(dim)} for an array of {rank} dimensions",
+        f"pass an integer from {-rank} to {rank - 1}",
+    )
+    return int(dim) % rank
+
+
+def check_reduction(operator: str, reduction: Any) -> None:
+    """Raises ArgumentError (E093) unless `reduction` is one of torch's three."""
+    check(
+        reduction in ("none", "mean", "sum"),
+        f"`{operator}` got reduction={shown(reduction)}",
+        'pass "none", "mean" or "sum"',
+    )
+
+
+def dense(array: Any) -> Any:
+    """The array, or a copy whose elements lie in the order of its indices."""
+    if array is None or is_dense(array):
+        return array
+    return array.contiguous() if library_of(array) == "torch" else array.copy()
+
+
+def converted(array: Any, dtype: types.dtype) -> Any:
+    """The array with elements of a type."""
+    library = library_of(array)
+    if dtype_of(array) == dtype:
+        return array
+    if library == "torch":
+        import torch
+
+        return array.to(getattr(torch, dtype_name(dtype)))
+    return array.astype(numpy_dtype(dtype, "out"))
+
+
+def split_in_two(operator: str, array: Any, dim: int) -> tuple[Any, Any]:
+    """Views of the halves of an array along a dimension. Raises ArgumentError (E093)."""
+    shape = shape_of(operator, "input", array)
+    check(
+        len(shape) > 0 and shape[dim] % 2 == 0,
+        f"`input` of `{operator}` has shape {shape}, and dimension {dim} is divided into halves",
+        "pass an array whose extent there is even",
+    )
+    before, half = (slice(None),) * dim, shape[dim] // 2
+    first, second = (*before, slice(0, half)), (*before, slice(half, None))
+    return array[first], array[second]
+
+
+def as_tuple(value: Any) -> tuple[int, ...]:
+    """An integer or a sequence of integers as a tuple."""
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def count_of(shape: Sequence[int]) -> int:
+    """The number of elements."""
+    return math.prod(shape)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operators of differentiation.py in torch's autograd."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+import torch
+from torch.autograd import forward_ad
+
+from tessera.errors import ArgumentError
+
+
+def is_watched(tensors: Sequence[Any]) -> bool:
+    """True if a call has to go through autograd: for a gradient, a tangent or a transform."""
+    if forward_ad._current_level >= 0 or torch._C._are_functorch_transforms_active():
+        return True
+    return torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
+
+
+def call(op: Any, arrays: Sequence[Any], settings: dict[str, Any]) -> Any:
+    """A call of an operator that autograd sees. Raises ArgumentError (E094) in transforms, and if the
+    operator has no derivative."""
+    if forward_ad._current_level >= 0 or torch._C._are_functorch_transforms_active():
+        raise ArgumentError(
+            "E094",
+            f"`{op.__name__}` has neither forward derivatives nor transforms of torch.func",
+            "call it outside of torch.func and torch.autograd.forward_ad",
+        )
+    if op.backward is None:
+        raise ArgumentError(
+            "E094", f"`{op.__name__}` has no derivative", "call it under torch.no_grad()"
+        )
+    return _Call.apply(op, settings, *arrays)
+
+
+class _Call(torch.autograd.Function):  # type: ignore[misc]
+    @staticmethod
+    def forward(ctx: Any, op: Any, settings: dict[str, Any], *arrays: Any) -> Any:
+        results, saved = op.forward(*arrays, **settings)
+        ctx.save_for_backward(*saved)
+        ctx.op, ctx.settings = op, settings
+        ctx.mark_non_differentiable(*[each for each in results if not each.is_floating_point()])
+        return results[0] if len(results) == 1 else tuple(results)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        wanted = ctx.needs_input_grad[2:]
+        with torch.no_grad():
+            found = ctx.op.backward(ctx.saved_tensors, grads, wanted, **ctx.settings)
+        found = [each if is_wanted else None for each, is_wanted in zip(found, wanted)]
+        if torch.is_grad_enabled():  # create_graph=True
+            return None, None, *_Last.apply(ctx.op.__name__, found, *grads, *ctx.saved_tensors)
+        return None, None, *found
+
+
+class _Last(torch.autograd.Function):  # type: ignore[misc]
+    """Gradients that cannot be differentiated again."""
+
+    @staticmethod
+    def forward(ctx: Any, name: str, found: Sequence[Any], *inputs: Any) -> Any:
+        ctx.name = name
+        return tuple(found)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise ArgumentError(
+            "E094",
+            f"`{ctx.name}` has no second derivative",
+            "use torch's own operator where second derivatives are taken",
+        )

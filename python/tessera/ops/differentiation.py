@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operators whose derivative is a kernel: what runs where torch asks for a gradient.
+
+Loading this module loads no torch. The part for autograd is in autograd.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional, Sequence
+
+from tessera.calls.outputs import library_of
+from tessera.locks import load
+
+Results = tuple[tuple[Any, ...], tuple[Any, ...]]
+"""The results of a forward pass, and the arrays that its backward pass needs."""
+
+
+class Operator:
+    """A function of arrays, with its derivative. `op(*arrays, **settings)` returns its results.
+
+    forward: a function of the arrays and the settings. It returns the results, and the arrays that
+      `backward` needs.
+    backward: a function of these arrays, the gradients of the results, a flag for each array, and the
+      settings. The flag is true if a gradient is wanted. It returns a gradient for each array, or None.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        forward: Callable[..., Results],
+        backward: Optional[Callable[..., Sequence[Any]]],
+    ) -> None:
+        self.__name__ = name
+        self.forward, self.backward = forward, backward
+
+    def __call__(self, *arrays: Any, **settings: Any) -> Any:
+        tensors = [each for each in arrays if each is not None and library_of(each) == "torch"]
+        if tensors:
+            autograd: Any = load("tessera.ops.autograd")
+            if autograd.is_watched(tensors):
+                return autograd.call(self, arrays, settings)
+        results, _ = self.forward(*arrays, **settings)
+        return results[0] if len(results) == 1 else results
+
+    # Dynamo cannot trace a launch: it leaves the graph for the call.
+    setattr(__call__, "_torchdynamo_disable", True)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Launches on arrays of any library, and the lines of an array along one dimension."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Optional, Sequence
+
+from tessera.calls.outputs import library_of, make_output
+from tessera.calls.plans import library_dtype
+from tessera.language import types
+from tessera.locks import load
+
+MAX_TILE = 4096
+"""Elements of a tile."""
+
+
+class Spec(NamedTuple):
+    """An output of a launch, before it is made."""
+
+    shape: Sequence[int]
+    dtype: Optional[types.dtype]
+
+
+def launch(
+    kernel: Any,
+    programs: int,
+    inputs: Sequence[Any],
+    outputs: Sequence[Spec],
+    numbers: Sequence[Any],
+) -> tuple[Any, ...]:
+    """Launches a kernel whose parameters are the inputs, the outputs and the numbers, in this order.
+
+    Makes the outputs, of the library of the first input, and returns them. Inputs are dense, or None
+    where the kernel has none. Without programs, nothing is launched.
+    """
+    like = next(each for each in inputs if each is not None)
+    library = library_of(like)
+    shapes = [tuple(each.shape) for each in outputs]
+    if library == "jax":
+        typed = [(shape, library_dtype("jax", each.dtype)) for shape, each in zip(shapes, outputs)]  # type: ignore[arg-type]
+        if not programs:
+            zeros = load("jax.numpy").zeros
+            return tuple(zeros(*each) for each in typed)
+        found = load("tessera.jax.calls").run_kernel(kernel, inputs, numbers, typed, (programs,))
+        return found if isinstance(found, tuple) else (found,)
+    made = [make_output(like, shape, each.dtype, "out") for shape, each in zip(shapes, outputs)]
+    if programs:
+        kernel[(programs,)](*inputs, *made, *numbers)
+    return tuple(made)
+
+
+class Lines(NamedTuple):
+    """The lines of a dense array along one dimension, as kernels/lines.py goes through them.
+
+    A slab has lanes, which lie `lane_stride` apart; elements of a line lie `stride` apart. A program
+    has LANES lines of a slab. If the dimension is the last, all lines are in one slab.
+    """
+
+    length: int
+    lanes: int
+    lane_stride: int
+    stride: int
+    slab_stride: int
+    blocks: int
+    """Programs for each slab."""
+    LANES: int
+    BLOCK: int
+    """Elements of a line in a tile."""
+
+
+def make_lines(
+    shape: Sequence[int], dim: int, whole: bool = False, most: int = MAX_TILE
+) -> tuple[int, Lines]:
+    """The number of programs for the lines of a dense array along `dim`, and the lines.
+
+    whole: True for a tile with all elements of a line.
+    """
+    shape = tuple(shape) or (1,)
+    length, inner = shape[dim], math.prod(shape[dim + 1 :])
+    outer = math.prod(shape[:dim])
+    block = power_of_2(length)
+    if not whole:
+        block = min(block, most if inner == 1 else 128)
+    if inner == 1:
+        lanes, slabs, lane_stride, stride, slab_stride = outer, 1, length, 1, 0
+    else:
+        lanes, slabs, lane_stride, stride, slab_stride = inner, outer, 1, inner, length * inner
+    tile = min(power_of_2(lanes), max(1, most // block), 8 if inner == 1 else most)
+    blocks = -(-lanes // tile)
+    made = Lines(length, lanes, lane_stride, stride, slab_stride, blocks, tile, block)
+    return (slabs * blocks if lanes else 0), made
+
+
+def power_of_2(size: int) -> int:
+    """The least power of 2 that is not less."""
+    return 1 << max(0, size - 1).bit_length()

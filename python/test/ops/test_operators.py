@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The operators of tessera.ops against references in float64 (scheme.py), and their examples."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pathlib
+import textwrap
+import re
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tessera import ops  # noqa: E402
+
+from . import scheme  # noqa: E402
+
+MODULES = [
+    importlib.import_module(f".{path.stem}", __package__)
+    for path in sorted(pathlib.Path(__file__).parent.glob("cases_*.py"))
+]
+CASES = [case for module in MODULES for case in module.CASES]
+
+
+@pytest.mark.parametrize(
+    "number", range(len(CASES)), ids=[case.name.replace(" ", "-") for case in CASES]
+)
+def test_operator(number: int, request: pytest.FixtureRequest) -> None:
+    is_all = request.config.getoption("--every-combination")
+    case = CASES[number]
+    for library, dtype, layout in scheme.combinations(case, number, is_all):
+        if library == "jax":
+            pytest.importorskip("jax")
+            if dtype == torch.float64 and not is_all:
+                dtype = torch.float32  # JAX has no float64 unless asked to
+            elif dtype == torch.float64:
+                continue
+        print(f"TESSERA_OPS_SEED={scheme.SEED} {case.name}: {library} {dtype} {layout}")
+        scheme.check(case, library, dtype, layout, number)
+
+
+def test_every_operator_has_a_case() -> None:
+    """Each public function is called by a case, or by a test of its own that names it."""
+    texts = [path.read_text() for path in pathlib.Path(__file__).parent.glob("*.py")]
+    called = set(re.findall(r"\bops\.(\w+)", "\n".join(texts)))
+    called |= {case.op.__name__ for case in CASES}
+    assert not set(ops.__all__) - called
+
+
+@pytest.mark.parametrize("name", ops.__all__)
+def test_example(name: str, tmp_path: pathlib.Path) -> None:
+    """The example of a docstring runs, and its asserts can fail only if the operator is wrong."""
+    text = inspect.cleandoc(getattr(ops, name).__doc__)
+    assert "Types:" in text and "Shapes:" in text
+    example = textwrap.dedent(text.partition("Example:\n")[2])
+    assert example.startswith("import ") and "assert " in example and f"ops.{name}(" in example
+    exec(compile(example, name, "exec", dont_inherit=True), {})
+
+
+def test_libraries_that_do_not_fit() -> None:
+    import numpy as np
+
+    import tessera
+
+    for call in (
+        lambda: ops.dropout([1.0, 2.0]),
+        lambda: ops.dropout(np.ones(3), p=2.0),
+        lambda: ops.dropout(np.ones(3, np.int32)),
+        lambda: ops.gelu(np.ones(3), approximate="fast"),
+        lambda: ops.glu(np.ones(3)),
+        lambda: ops.glu(np.ones((3, 2)), dim=2),
+        lambda: ops.prelu(np.ones((3, 2)), np.ones(3)),
+        lambda: ops.clamp(np.ones(3)),
+    ):
+        with pytest.raises(tessera.ArgumentError) as caught:
+            call()
+        assert caught.value.id == "E093" and caught.value.fix
+
+
+def test_dropout() -> None:
+    x = torch.randn(40, 50, dtype=torch.float64, requires_grad=True)
+    for each in (x, x.t()):
+        y = ops.dropout(each, 0.25, seed=5)
+        (grad,) = torch.autograd.grad(y, x, torch.ones_like(y))
+        kept = y != 0
+        assert abs(kept.double().mean() - 0.75) < 0.05
+        torch.testing.assert_close(y[kept], each[kept] / 0.75)
+        torch.testing.assert_close(grad if each is x else grad.t(), kept.double() / 0.75)
+    torch.manual_seed(3)
+    first = ops.dropout(x)
+    torch.manual_seed(3)
+    assert torch.equal(first, ops.dropout(x)) and not torch.equal(first, ops.dropout(x))
+    assert ops.dropout(x, training=False) is x
+    assert not ops.dropout(x, 1.0).any()
+
+
+def test_large_values() -> None:
+    """The branch that is not taken overflows, and must not spoil the derivative."""
+    for name in (
+        "elu",
+        "selu",
+        "celu",
+        "softplus",
+        "logsigmoid",
+        "mish",
+        "silu",
+        "gelu",
+        "sigmoid",
+    ):
+        x = torch.tensor([-200.0, -0.0, 0.0, 200.0, float("nan")], requires_grad=True)
+        ours, theirs = getattr(ops, name)(x), getattr(torch.nn.functional, name)(x)
+        torch.testing.assert_close(ours, theirs, equal_nan=True)
+        (a,), (b,) = (torch.autograd.grad(each.sum(), x) for each in (ours, theirs))
+        torch.testing.assert_close(a[:4], b[:4])
+
+
+def test_no_second_derivative_and_no_transform() -> None:
+    import tessera
+
+    x = torch.randn(4, requires_grad=True)
+    weights = torch.randn(4, requires_grad=True)
+    (grad,) = torch.autograd.grad(ops.dropout(x, seed=1), x, weights, create_graph=True)
+    with pytest.raises(tessera.ArgumentError, match="E094.*no second derivative"):
+        grad.sum().backward()
+    with pytest.raises(tessera.ArgumentError, match="E094.*transforms"):
+        torch.func.vmap(lambda each: ops.dropout(each, seed=1))(x)
