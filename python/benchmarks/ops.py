@@ -60,6 +60,10 @@ def one(s: Shape) -> tuple[Any, ...]:
     return (s.array(),)
 
 
+def classes(s: Shape) -> tuple[Any, ...]:
+    return s.array(), s.indices(s.columns, s.rows)
+
+
 def two(s: Shape) -> tuple[Any, ...]:
     return s.array(), s.array()
 
@@ -78,6 +82,19 @@ ROWS = [
     Row("elementwise", "addcmul", ops.addcmul, torch.addcmul, lambda s: (*two(s), s.array())),
     Row("elementwise", "where", ops.where, torch.where, lambda s: (s.array() > 0, *two(s))),
     Row("elementwise", "dropout", ops.dropout, F.dropout, one),
+    Row("softmax", "softmax", ops.softmax, lambda x: F.softmax(x, -1), one),
+    Row("softmax", "log_softmax", ops.log_softmax, lambda x: F.log_softmax(x, -1), one),
+    Row("softmax", "softmax dim 0", lambda x: ops.softmax(x, 0), lambda x: F.softmax(x, 0), one),
+    Row("losses", "cross_entropy", ops.cross_entropy, F.cross_entropy, classes),
+    Row("losses", "cross_entropy smoothing", lambda x, t: ops.cross_entropy(x, t, label_smoothing=0.1),
+        lambda x, t: F.cross_entropy(x, t, label_smoothing=0.1), classes),
+    Row("losses", "nll_loss", ops.nll_loss, F.nll_loss, classes),
+    *[
+        Row("losses", name, getattr(ops, name), getattr(F, name), two)
+        for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div")
+    ],
+    Row("losses", "binary_cross_entropy_with_logits", ops.binary_cross_entropy_with_logits,
+        F.binary_cross_entropy_with_logits, lambda s: (s.array(), s.array().sigmoid())),
 ]  # fmt: skip
 
 

@@ -60,6 +60,20 @@ from tessera.ops.activations import (
     threshold,
 )
 from tessera.ops.elementwise import addcdiv, addcmul, clamp, dropout, lerp, where
+from tessera.ops.losses import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    huber_loss,
+    jsd_loss,
+    kl_div,
+    l1_loss,
+    mse_loss,
+    nll_loss,
+    sigmoid_focal_loss,
+    smooth_l1_loss,
+)
+from tessera.ops.softmaxes import log_softmax, softmax, softmin
 
 FAMILIES = {
     "Activations": (
@@ -69,6 +83,11 @@ FAMILIES = {
     ),
     "Gated activations": (glu, swiglu, geglu, geglu_tanh, reglu),
     "Elementwise": (clamp, where, lerp, addcmul, addcdiv, dropout),
+    "Softmax": (softmax, log_softmax, softmin),
+    "Losses": (
+        cross_entropy, nll_loss, binary_cross_entropy, binary_cross_entropy_with_logits, kl_div, jsd_loss,
+        sigmoid_focal_loss, mse_loss, l1_loss, smooth_l1_loss, huber_loss,
+    ),
 }  # fmt: skip
 """The operators by family, in the order of docs/Ops.md."""
 

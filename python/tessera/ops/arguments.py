@@ -64,7 +64,7 @@ def check_arrays(operator: str, types_of: Sequence[types.dtype], **arrays: Any) 
         if here == "torch" and _is_sparse(array):
             raise refuse(f"`{name}` of `{operator}` is sparse", "pass x.to_dense()")
         check(
-            dtype_of(array) in types_of,
+            find_dtype(array.dtype) in types_of,
             f"`{name}` of `{operator}` has elements of {array.dtype}",
             f"convert it to {', '.join(map(dtype_name, types_of))}",
         )
@@ -81,9 +81,22 @@ def _device(array: Any) -> Any:
     )
 
 
-def dtype_of(array: Any) -> Optional[types.dtype]:
-    """Our type of the elements of an array."""
-    return find_dtype(array.dtype)
+def check_without_gradient(operator: str, **arrays: Any) -> None:
+    """Raises ArgumentError (E094) if one of these tensors requires a gradient."""
+    for name, array in arrays.items():
+        if getattr(array, "requires_grad", False):
+            raise ArgumentError(
+                "E094",
+                f"`{operator}` has no derivative by `{name}`, which requires a gradient",
+                f"pass {name}.detach()",
+            )
+
+
+def dtype_of(array: Any) -> types.dtype:
+    """Our type of the elements of an array, which kernels know."""
+    found = find_dtype(array.dtype)
+    assert found is not None
+    return found
 
 
 def accumulator_of(*dtypes: Optional[types.dtype]) -> types.dtype:

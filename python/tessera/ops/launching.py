@@ -19,32 +19,34 @@ class Spec(NamedTuple):
     """An output of a launch, before it is made."""
 
     shape: Sequence[int]
-    dtype: Optional[types.dtype]
+    dtype: types.dtype
 
 
 def launch(
     kernel: Any,
     programs: int,
     inputs: Sequence[Any],
-    outputs: Sequence[Spec],
+    outputs: Sequence[Optional[Spec]],
     numbers: Sequence[Any],
 ) -> tuple[Any, ...]:
     """Launches a kernel whose parameters are the inputs, the outputs and the numbers, in this order.
 
-    Makes the outputs, of the library of the first input, and returns them. Inputs are dense, or None
-    where the kernel has none. Without programs, nothing is launched.
+    Makes the outputs, of the library of the first input, and returns them. Inputs are dense. An input
+    or output that is None is passed as None. Without programs, nothing is launched.
     """
     like = next(each for each in inputs if each is not None)
     library = library_of(like)
-    shapes = [tuple(each.shape) for each in outputs]
     if library == "jax":
-        typed = [(shape, library_dtype("jax", each.dtype)) for shape, each in zip(shapes, outputs)]  # type: ignore[arg-type]
+        typed = [(tuple(each.shape), library_dtype("jax", each.dtype)) for each in outputs if each]
         if not programs:
             zeros = load("jax.numpy").zeros
             return tuple(zeros(*each) for each in typed)
         found = load("tessera.jax.calls").run_kernel(kernel, inputs, numbers, typed, (programs,))
         return found if isinstance(found, tuple) else (found,)
-    made = [make_output(like, shape, each.dtype, "out") for shape, each in zip(shapes, outputs)]
+    made = [
+        make_output(like, tuple(each.shape), each.dtype, "out") if each else None
+        for each in outputs
+    ]
     if programs:
         kernel[(programs,)](*inputs, *made, *numbers)
     return tuple(made)

@@ -103,7 +103,9 @@ def combinations(case: Case, number: int, is_all: bool) -> list[tuple[str, torch
         return every
     chosen = random.Random(SEED + number)
     found = []
-    for library in case.libraries:
+    others = [each for each in case.libraries if each != "torch"]
+    libraries = [each for each in case.libraries if each == "torch"]
+    for library in libraries + (chosen.choices(others) if others else []):
         rows = [row for row in every if row[0] == library]
         found.append(chosen.choice([row for row in rows if row[1] in case.dtypes[:2]]))
         if library == "torch" and len(case.dtypes) > 2:

@@ -13,6 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import tessera  # noqa: E402
 from tessera import ops  # noqa: E402
 
 from . import scheme  # noqa: E402
@@ -62,8 +63,6 @@ def test_example(name: str, tmp_path: pathlib.Path) -> None:
 def test_libraries_that_do_not_fit() -> None:
     import numpy as np
 
-    import tessera
-
     for call in (
         lambda: ops.dropout([1.0, 2.0]),
         lambda: ops.dropout(np.ones(3), p=2.0),
@@ -73,6 +72,20 @@ def test_libraries_that_do_not_fit() -> None:
         lambda: ops.glu(np.ones((3, 2)), dim=2),
         lambda: ops.prelu(np.ones((3, 2)), np.ones(3)),
         lambda: ops.clamp(np.ones(3)),
+        lambda: ops.softmax(np.ones(3), dim=1),
+        lambda: ops.softmax(np.ones(3, np.int64)),
+        lambda: ops.softmax(np.ones(3), dtype=np.int32),
+        lambda: ops.softmax(torch.ones(3).to_sparse()),
+        lambda: ops.cross_entropy(np.ones((3, 4)), np.ones(4, np.int64)),
+        lambda: ops.cross_entropy(np.ones((3, 4)), torch.ones(3, dtype=torch.int64)),
+        lambda: ops.cross_entropy(np.ones((3, 4)), np.ones(3, np.int64), reduction="all"),
+        lambda: ops.cross_entropy(np.ones((3, 4)), np.ones(3, np.int64), np.ones(3)),
+        lambda: ops.cross_entropy(np.ones((3, 4)), np.ones((3, 4)), z_loss=0.1),
+        lambda: ops.cross_entropy(np.ones((3, 4)), np.ones(3, np.int64), label_smoothing=2.0),
+        lambda: ops.nll_loss(np.ones((3, 4)), np.ones((3, 4))),
+        lambda: ops.mse_loss(np.ones(3), np.ones(3), weight=np.ones(3)),
+        lambda: ops.mse_loss(np.ones(3), np.ones(3), reduction="all"),
+        lambda: ops.huber_loss(np.ones(3), np.ones(3), delta=0.0),
     ):
         with pytest.raises(tessera.ArgumentError) as caught:
             call()
@@ -116,9 +129,35 @@ def test_large_values() -> None:
         torch.testing.assert_close(a[:4], b[:4])
 
 
-def test_no_second_derivative_and_no_transform() -> None:
-    import tessera
+def test_targets_that_are_no_classes() -> None:
+    """They read nothing, and their losses and gradients are NaN."""
+    x = torch.randn(4, 5, requires_grad=True)
+    target = torch.tensor([1, 5, -1, -100])
+    for loss in (ops.cross_entropy, ops.nll_loss):
+        y = loss(x, target, reduction="none")
+        assert y.isnan().tolist() == [False, True, True, False] and y[3] == 0
+        (grad,) = torch.autograd.grad(y.sum(), x)
+        assert grad.isnan().all(1).tolist() == [False, True, True, False] and not grad[3].any()
+    weight = torch.ones(5, requires_grad=True)
+    with pytest.raises(tessera.ArgumentError, match="E094.*`weight`"):
+        ops.cross_entropy(x, target, weight)
 
+
+def test_lines_with_infinities() -> None:
+    inf = float("inf")
+    x = torch.tensor(
+        [[-inf, 0.0, 1.0], [-inf, -inf, -inf], [inf, 0.0, 0.0], [float("nan"), 0.0, 1.0]]
+    )
+    for name in ("softmax", "log_softmax"):
+        torch.testing.assert_close(
+            getattr(ops, name)(x), getattr(torch, name)(x, -1), equal_nan=True
+        )
+    zero = torch.zeros(3, requires_grad=True)
+    ops.binary_cross_entropy(zero, zero.detach()).backward()  # 0 / 0, were it derived
+    assert not zero.grad.any()
+
+
+def test_no_second_derivative_and_no_transform() -> None:
     x = torch.randn(4, requires_grad=True)
     weights = torch.randn(4, requires_grad=True)
     (grad,) = torch.autograd.grad(ops.dropout(x, seed=1), x, weights, create_graph=True)
