@@ -98,6 +98,46 @@ ROWS = [
 ]  # fmt: skip
 
 
+def norm(s: Shape) -> tuple[Any, ...]:
+    return s.array(), (s.columns,), s.array(s.columns), s.array(s.columns)
+
+
+def images(s: Shape) -> tuple[Any, ...]:
+    """As many elements in 32 channels."""
+    pixels = max(1, s.rows * s.columns // 32 // 8)
+    return s.array(8, 32, pixels), s.array(32), s.array(32)
+
+
+def heads(s: Shape) -> tuple[Any, ...]:
+    """Queries of 8 heads of 64, and angles."""
+    tokens = max(1, s.rows * s.columns // 512)
+    angle = torch.arange(tokens, device=s.device)[:, None] * torch.linspace(
+        1, 0.01, 32, device=s.device
+    )
+    return s.array(1, 8, tokens, 64), angle.cos().to(s.dtype), angle.sin().to(s.dtype)
+
+
+def rotate(x: Any, cos: Any, sin: Any) -> Any:
+    a, b = x.chunk(2, -1)
+    return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
+
+
+ROWS += [
+    Row("norms", "layer_norm", ops.layer_norm, F.layer_norm, norm),
+    Row("norms", "rms_norm", ops.rms_norm, F.rms_norm, lambda s: norm(s)[:3]),
+    Row("norms", "add_rms_norm", lambda x, r, n, w: ops.add_rms_norm(x, r, n, w),
+        lambda x, r, n, w: F.rms_norm(x + r, n, w), lambda s: (s.array(), *norm(s)[:3])),
+    Row("norms", "group_norm", lambda x, w, b: ops.group_norm(x, 8, w, b),
+        lambda x, w, b: F.group_norm(x, 8, w, b), images),
+    Row("norms", "instance_norm", lambda x, w, b: ops.instance_norm(x, weight=w, bias=b),
+        lambda x, w, b: F.instance_norm(x, weight=w, bias=b), images),
+    Row("norms", "batch_norm", lambda x, w, b: ops.batch_norm(x, None, None, w, b, True),
+        lambda x, w, b: F.batch_norm(x, None, None, w, b, True), images),
+    Row("rotary", "rotary halves", lambda x, c, s: ops.apply_rotary_emb(x, c.detach(), s.detach()),
+        lambda x, c, s: rotate(x, c.detach(), s.detach()), heads),
+]  # fmt: skip
+
+
 def first(value: Any) -> torch.Tensor:
     return value[0] if isinstance(value, tuple) else value
 
@@ -133,7 +173,9 @@ def measure(row: Row, shape: Shape, rounds: int) -> list[dict[str, Any]]:
         weights = torch.randn_like(results[1])
 
         def backward(result: torch.Tensor) -> Callable[[], Any]:
-            return lambda: torch.autograd.grad(result, wanted, weights, retain_graph=True)
+            return lambda: torch.autograd.grad(
+                result, wanted, weights, retain_graph=True, allow_unused=True
+            )
 
         figures.append(("backward", in_turns(list(map(backward, results)), shape.device, rounds)))
     return [

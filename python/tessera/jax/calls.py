@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import itertools
 import math
 from typing import Any, Callable, NamedTuple, Optional, Sequence
 
@@ -190,16 +191,18 @@ def run_kernel(
     kernel: Any,
     args: Sequence[Any],
     rest: Sequence[Any],
-    outputs: Sequence[tuple[tuple[int, ...], Any]],
+    outputs: Sequence[Optional[tuple[tuple[int, ...], Any]]],
     grid: tuple[int, ...],
 ) -> Any:
-    """A call of a kernel whose parameters are `args`, the outputs and `rest`, in this order."""
-    if any(0 in shape for shape, _ in outputs):
-        results = [jax.numpy.zeros(shape, dtype) for shape, dtype in outputs]
+    """A call of a kernel whose parameters are `args`, the outputs and `rest`, in this order. An output
+    that is None is passed as None."""
+    typed = [(each[0], numpy.dtype(each[1])) for each in outputs if each is not None]
+    if any(0 in shape for shape, _ in typed):
+        results = [jax.numpy.zeros(shape, dtype) for shape, dtype in typed]
     else:
-        made = [Output(index) for index in range(len(outputs))]
+        numbers = itertools.count()
+        made = [None if each is None else Output(next(numbers)) for each in outputs]
         named = dict(zip(kernel.arg_names, (*args, *made, *rest)))
-        typed = [(shape, numpy.dtype(dtype)) for shape, dtype in outputs]
         results = _call(kernel, named, typed, {}, grid)
     return results[0] if len(results) == 1 else tuple(results)
 

@@ -73,6 +73,16 @@ from tessera.ops.losses import (
     sigmoid_focal_loss,
     smooth_l1_loss,
 )
+from tessera.ops.normalizations import (
+    add_layer_norm,
+    add_rms_norm,
+    batch_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    rms_norm,
+)
+from tessera.ops.rotations import apply_rotary_emb
 from tessera.ops.softmaxes import log_softmax, softmax, softmin
 
 FAMILIES = {
@@ -88,6 +98,10 @@ FAMILIES = {
         cross_entropy, nll_loss, binary_cross_entropy, binary_cross_entropy_with_logits, kl_div, jsd_loss,
         sigmoid_focal_loss, mse_loss, l1_loss, smooth_l1_loss, huber_loss,
     ),
+    "Normalization": (
+        layer_norm, rms_norm, add_layer_norm, add_rms_norm, group_norm, instance_norm, batch_norm,
+    ),
+    "Rotary embeddings": (apply_rotary_emb,),
 }  # fmt: skip
 """The operators by family, in the order of docs/Ops.md."""
 

@@ -40,7 +40,9 @@ class _Call(torch.autograd.Function):  # type: ignore[misc]
         results, saved = op.forward(*arrays, **settings)
         ctx.save_for_backward(*saved)
         ctx.op, ctx.settings = op, settings
-        ctx.mark_non_differentiable(*[each for each in results if not each.is_floating_point()])
+        constant = results[len(results) - op.constants :]
+        integers = [each for each in results if not each.is_floating_point()]
+        ctx.mark_non_differentiable(*constant, *integers)
         return results[0] if len(results) == 1 else tuple(results)
 
     @staticmethod

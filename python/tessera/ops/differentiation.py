@@ -29,9 +29,12 @@ class Operator:
         name: str,
         forward: Callable[..., Results],
         backward: Optional[Callable[..., Sequence[Any]]],
+        constants: int = 0,
     ) -> None:
         self.__name__ = name
         self.forward, self.backward = forward, backward
+        self.constants = constants
+        """How many results, the last ones, have no gradient."""
 
     def __call__(self, *arrays: Any, **settings: Any) -> Any:
         tensors = [each for each in arrays if each is not None and library_of(each) == "torch"]

@@ -37,12 +37,18 @@ def launch(
     like = next(each for each in inputs if each is not None)
     library = library_of(like)
     if library == "jax":
-        typed = [(tuple(each.shape), library_dtype("jax", each.dtype)) for each in outputs if each]
-        if not programs:
-            zeros = load("jax.numpy").zeros
-            return tuple(zeros(*each) for each in typed)
-        found = load("tessera.jax.calls").run_kernel(kernel, inputs, numbers, typed, (programs,))
-        return found if isinstance(found, tuple) else (found,)
+        typed = [
+            (tuple(each.shape), library_dtype("jax", each.dtype)) if each else None
+            for each in outputs
+        ]
+        if programs:
+            results = load("tessera.jax.calls").run_kernel(
+                kernel, inputs, numbers, typed, (programs,)
+            )
+            found = iter(results if isinstance(results, tuple) else (results,))
+        else:
+            found = (load("jax.numpy").zeros(*each) for each in typed if each)
+        return tuple(next(found) if each else None for each in typed)
     made = [
         make_output(like, tuple(each.shape), each.dtype, "out") if each else None
         for each in outputs

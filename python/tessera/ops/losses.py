@@ -379,18 +379,17 @@ def _likelihood_forward(input: Any, target: Any, weight: Any, *, ignored: int) -
 
 def _likelihood_backward(saved: Any, grads: Any, wanted: Any, *, ignored: int) -> Sequence[Any]:
     input, target, weight = saved
-    count, length = count_of(input.shape), input.shape[min(1, input.ndim - 1)]
+    programs, lines = _lines(input.shape)
     (grad,) = launch(
-        kernels.nll_backward_kernel, -(-count // _BLOCK), (target, weight, dense(grads[0])),
-        [Spec(input.shape, dtype_of(input))],
-        (ignored, count, length, count_of(input.shape[2:]), _BLOCK, accumulator_of(dtype_of(input))),
+        kernels.nll_backward_kernel, programs, (target, weight, dense(grads[0])),
+        [Spec(input.shape, dtype_of(input))], (ignored, *lines, accumulator_of(dtype_of(input))),
     )  # fmt: skip
     return grad, None, None
 
 
-_classes = Operator("cross_entropy", _classes_forward, _classes_backward)
+_classes = Operator("cross_entropy", _classes_forward, _classes_backward, constants=1)
 _soft_classes = Operator("cross_entropy", _soft_forward, _soft_backward)
-_likelihood = Operator("nll_loss", _likelihood_forward, _likelihood_backward)
+_likelihood = Operator("nll_loss", _likelihood_forward, _likelihood_backward, constants=1)
 
 
 def _check_classes(name: str, input: Any, target: Any, weight: Any, reduction: Any) -> None:
@@ -422,8 +421,7 @@ def _reduced(losses: Any, weights: Optional[Any], reduction: str, dtype: types.d
         return converted(losses, dtype)
     total = _sum(losses)
     if reduction == "mean":
-        constant = getattr(weights, "detach", lambda: weights)()
-        count = count_of(losses.shape) if weights is None else _sum(constant)
+        count = count_of(losses.shape) if weights is None else _sum(weights)
         total = total * float("nan") if weights is None and not count else total / count
     return converted(total, dtype)
 

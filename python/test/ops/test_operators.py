@@ -86,6 +86,17 @@ def test_libraries_that_do_not_fit() -> None:
         lambda: ops.mse_loss(np.ones(3), np.ones(3), weight=np.ones(3)),
         lambda: ops.mse_loss(np.ones(3), np.ones(3), reduction="all"),
         lambda: ops.huber_loss(np.ones(3), np.ones(3), delta=0.0),
+        lambda: ops.layer_norm(np.ones((2, 3)), (2,)),
+        lambda: ops.layer_norm(np.ones((2, 3)), (3,), np.ones(2)),
+        lambda: ops.add_rms_norm(np.ones((2, 3)), np.ones((2, 3), np.float32), (3,)),
+        lambda: ops.add_rms_norm(np.ones((2, 3)), None, (3,)),
+        lambda: ops.group_norm(np.ones((2, 3)), 2),
+        lambda: ops.group_norm(np.ones((0, 4)), 2),
+        lambda: ops.batch_norm(np.ones((2, 3)), None, None),
+        lambda: ops.batch_norm(np.ones((1, 3)), None, None, training=True),
+        lambda: ops.instance_norm(np.ones((2, 3, 4)), np.ones(3), np.ones(3)),
+        lambda: ops.apply_rotary_emb(np.ones((4, 6)), np.ones((4, 4)), np.ones((4, 4))),
+        lambda: ops.apply_rotary_emb(np.ones((4, 6)), np.ones((3, 3)), np.ones((3, 3))),
     ):
         with pytest.raises(tessera.ArgumentError) as caught:
             call()
@@ -155,6 +166,22 @@ def test_lines_with_infinities() -> None:
     zero = torch.zeros(3, requires_grad=True)
     ops.binary_cross_entropy(zero, zero.detach()).backward()  # 0 / 0, were it derived
     assert not zero.grad.any()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_running_statistics(dtype: torch.dtype) -> None:
+    x = torch.randn(4, 3, 5).to(dtype)
+    ours, theirs = ([torch.zeros(3), torch.ones(3)] for _ in range(2))
+    for _ in range(2):
+        ops.batch_norm(x, *ours, training=True, momentum=0.3)
+        torch.nn.functional.batch_norm(x.float(), *theirs, training=True, momentum=0.3)
+    torch.testing.assert_close(ours, theirs)
+
+
+def test_default_epsilon() -> None:
+    for dtype in (torch.float32, torch.float64):
+        x = (torch.randn(3, 9) * torch.finfo(dtype).eps ** 0.5).to(dtype)
+        torch.testing.assert_close(ops.rms_norm(x, (9,)), torch.nn.functional.rms_norm(x, (9,)))
 
 
 def test_no_second_derivative_and_no_transform() -> None:

@@ -180,16 +180,25 @@ def nll_kernel(x, target, weight, loss, total_weight, ignored, lines, length, in
 
 
 @jit
-def nll_backward_kernel(target, weight, grad, out, ignored, count, length, inner, BLOCK: tl.constexpr,
+def nll_backward_kernel(target, weight, grad, out, ignored, length, lanes, lane_stride, stride,
+                        slab_stride, blocks, LANES: tl.constexpr, BLOCK: tl.constexpr,
                         ACC: tl.constexpr):  # fmt: skip
-    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    mask = place < count
-    klass = place // inner % length
-    number = place // (inner * length) * inner + place % inner
-    chosen = tl.load(target + number, mask=mask, other=ignored)
-    result = -tl.load(grad + number, mask=mask).to(ACC)
+    first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
+    out += first
+    lines = tl.arange(0, LANES)[:, None]
+    offsets, in_lane = lines * lane_stride, lane + lines < lanes
+    number = line_number(lanes, lane, slab, LANES)[:, None]
+    chosen = tl.load(target + number, mask=in_lane, other=ignored)
+    is_class = (chosen >= 0) & (chosen < length)
+    g = -tl.load(grad + number, mask=in_lane).to(ACC)
     if weight is not None:
-        result *= tl.load(weight + klass, mask=mask).to(ACC)
-    is_wrong = (chosen < 0) | (chosen >= length)
-    result = tl.where(chosen == klass, result, tl.where(is_wrong, float("nan"), 0.0))
-    tl.store(out + place, tl.where(chosen == ignored, 0.0, result), mask=mask)
+        g *= tl.load(weight + chosen, mask=in_lane & is_class).to(ACC)
+    elsewhere = tl.where(is_class | (chosen == ignored), 0.0, float("nan"))
+    for start in range(0, length, BLOCK):
+        i = start + tl.arange(0, BLOCK)[None, :]
+        is_chosen = (i == chosen) & (chosen != ignored)
+        tl.store(
+            out + offsets + i * stride,
+            tl.where(is_chosen, g, elsewhere),
+            mask=in_lane & (i < length),
+        )

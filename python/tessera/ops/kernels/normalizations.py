@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Layer norm and RMS norm of dense rows, perhaps with a residual added before."""
+
+from __future__ import annotations
+
+import tessera.language as tl
+from tessera.runtime.jit import jit
+
+
+@jit
+def summed(x, residual, place, mask, ACC: tl.constexpr):
+    """An element of x, or of its sum with the residual, which is rounded as its result is."""
+    value = tl.load(x + place, mask=mask)
+    if residual is not None:
+        value = (value.to(ACC) + tl.load(residual + place, mask=mask).to(ACC)).to(value.dtype)
+    return value.to(ACC)
+
+
+@jit
+def norm_kernel(x, residual, weight, bias, out, added, mean, scale, rows, length, eps: tl.float64,
+                ROWS: tl.constexpr, BLOCK: tl.constexpr, ACC: tl.constexpr,
+                IS_CENTRED: tl.constexpr):  # fmt: skip
+    """out = (x - mean) * scale * weight + bias, where scale = 1 / sqrt(variance + eps)."""
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    place = row.to(tl.int64) * length
+    total = tl.zeros((ROWS, 1), ACC)
+    for start in range(0, length, BLOCK):
+        i = start + tl.arange(0, BLOCK)[None, :]
+        mask = (row < rows) & (i < length)
+        value = summed(x, residual, place + i, mask, ACC)
+        if residual is not None:
+            tl.store(added + place + i, value, mask=mask)
+        if IS_CENTRED:
+            total += tl.sum(value, axis=1, keep_dims=True)
+    average = total / length
+    squares = tl.zeros((ROWS, 1), ACC)
+    for start in range(0, length, BLOCK):
+        i = start + tl.arange(0, BLOCK)[None, :]
+        mask = (row < rows) & (i < length)
+        value = tl.where(mask, summed(x, residual, place + i, mask, ACC) - average, 0.0)
+        squares += tl.sum(value * value, axis=1, keep_dims=True)
+    factor = 1 / tl.sqrt(squares / length + eps.to(ACC))
+    for start in range(0, length, BLOCK):
+        i = start + tl.arange(0, BLOCK)[None, :]
+        mask = (row < rows) & (i < length)
+        value = (summed(x, residual, place + i, mask, ACC) - average) * factor
+        if weight is not None:
+            value *= tl.load(weight + i, mask=i < length).to(ACC)
+        if bias is not None:
+            value += tl.load(bias + i, mask=i < length).to(ACC)
+        tl.store(out + place + i, value, mask=mask)
+    if IS_CENTRED:
+        tl.store(mean + row, average, mask=row < rows)
+    tl.store(scale + row, factor, mask=row < rows)
+
+
+@jit
+def norm_backward_kernel(x, weight, grad, of_added, mean, scale, out, rows, length, ROWS: tl.constexpr,
+                         BLOCK: tl.constexpr, ACC: tl.constexpr, IS_CENTRED: tl.constexpr):  # fmt: skip
+    """The gradient of x; `of_added` is that of the sum with the residual, which is x then."""
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    place = row.to(tl.int64) * length
+    factor = tl.load(scale + row, mask=row < rows)
+    average = tl.zeros((ROWS, 1), ACC)
+    if IS_CENTRED:
+        average = tl.load(mean + row, mask=row < rows)
+    total, product = tl.zeros((ROWS, 1), ACC), tl.zeros((ROWS, 1), ACC)
+    for start in range(0, length, BLOCK):
+        i = start + tl.arange(0, BLOCK)[None, :]
+        mask = (row < rows) & (i < length)
+        g = tl.load(grad + place + i, mask=mask).to(ACC)
+        if weight is not None:
+            g *= tl.load(weight + i, mask=i < length).to(ACC)
+        normal = (tl.load(x + place + i, mask=mask).to(ACC) - average) * factor
+        total += tl.sum(tl.where(mask, g, 0.0), axis=1, keep_dims=True)
+        product += tl.sum(tl.where(mask, g * normal, 0.0), axis=1, keep_dims=True)
+    if not IS_CENTRED:
+        total *= 0
+    for start in range(0, length, BLOCK):
+        i = start + tl.arange(0, BLOCK)[None, :]
+        mask = (row < rows) & (i < length)
+        g = tl.load(grad + place + i, mask=mask).to(ACC)
+        if weight is not None:
+            g *= tl.load(weight + i, mask=i < length).to(ACC)
+        normal = (tl.load(x + place + i, mask=mask).to(ACC) - average) * factor
+        result = factor * (g - (total + normal * product) / length)
+        if of_added is not None:
+            result += tl.load(of_added + place + i, mask=mask).to(ACC)
+        tl.store(out + place + i, result, mask=mask)
+
+
+@jit
+def norm_weights_kernel(x, grad, mean, scale, of_weight, of_bias, rows, length, part, ROWS: tl.constexpr,
+                        BLOCK: tl.constexpr, ACC: tl.constexpr, IS_CENTRED: tl.constexpr):  # fmt: skip
+    """Sums the gradients of weight and bias over `part` rows for each row of the results."""
+    columns = tl.cdiv(length, BLOCK)
+    number = tl.program_id(0) // columns
+    i = (tl.program_id(0) % columns * BLOCK + tl.arange(0, BLOCK))[None, :]
+    weights, biases = tl.zeros((ROWS, BLOCK), ACC), tl.zeros((ROWS, BLOCK), ACC)
+    end = tl.minimum(number * part + part, rows)
+    for start in range(number * part, end, ROWS):
+        row = start + tl.arange(0, ROWS)[:, None]
+        mask = (row < end) & (i < length)
+        place = row.to(tl.int64) * length + i
+        g = tl.load(grad + place, mask=mask).to(ACC)
+        normal = tl.load(x + place, mask=mask).to(ACC)
+        if IS_CENTRED:
+            normal -= tl.load(mean + row, mask=row < end)
+        normal *= tl.load(scale + row, mask=row < end)
+        weights += tl.where(mask, g * normal, 0.0)
+        biases += tl.where(mask, g, 0.0)
+    out = number * length + i
+    tl.store(of_weight + out, tl.sum(weights, axis=0, keep_dims=True), mask=i < length)
+    if of_bias is not None:
+        tl.store(of_bias + out, tl.sum(biases, axis=0, keep_dims=True), mask=i < length)

@@ -1,0 +1,472 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Layer, RMS, group, instance and batch norm, and the first two of a sum with a residual.
+
+Layer and RMS norm have kernels for rows. The others normalise along any axes: reductions for the
+statistics, and one elementwise operator for the result.
+"""
+
+from __future__ import annotations
+
+import math
+import types as python_types
+from typing import Any, Callable, NamedTuple, Optional, Sequence
+
+import tessera.language as tl
+from tessera.calls.pointwise import pointwise
+from tessera.calls.reductions import reduction
+from tessera.language import types
+from tessera.ops.arguments import (
+    FLOATS,
+    accumulator_of,
+    as_tuple,
+    check,
+    check_arrays,
+    check_without_gradient,
+    converted,
+    count_of,
+    dense,
+    dtype_of,
+    refuse,
+    shape_of,
+)
+from tessera.ops.differentiation import Operator, Results
+from tessera.ops.kernels import normalizations as kernels
+from tessera.ops.launching import MAX_TILE, Spec, launch, power_of_2
+from tessera.wording import shown
+
+# --- Rows -----------------------------------------------------------------------------
+
+_MAX_PARTS = 64
+_PART = 64
+"""Rows that a program sums up at least, for the gradients of weights."""
+
+
+@reduction("sum")
+def _sum(x):
+    return x
+
+
+def _tile(rows: int, length: int) -> tuple[int, int]:
+    """The rows and the elements of a row of a tile."""
+    block = min(power_of_2(length), MAX_TILE)
+    return min(power_of_2(rows), max(1, MAX_TILE // block // 2)), block
+
+
+def _row_forward(
+    input: Any, residual: Any, weight: Any, bias: Any, *, length: int, eps: float, is_centred: bool
+) -> Results:
+    dtype, acc = dtype_of(input), accumulator_of(dtype_of(input))
+    rows = count_of(input.shape) // length if length else 0
+    tile = _tile(rows, length)
+    like, line = Spec(input.shape, dtype), Spec((rows,), acc)
+    arrays = tuple(map(dense, (input, residual, weight, bias)))
+    out, added, mean, scale = launch(
+        kernels.norm_kernel, -(-rows // tile[0]), arrays,
+        [like, None if residual is None else like, line if is_centred else None, line],
+        (rows, length, eps, *tile, acc, is_centred),
+    )  # fmt: skip
+    saved = (arrays[0] if residual is None else added, weight, bias, mean, scale)
+    return ((out,) if residual is None else (out, added)), saved
+
+
+def _row_backward(
+    saved: Any, grads: Any, wanted: Any, *, length: int, eps: float, is_centred: bool
+) -> Sequence[Any]:
+    x, weight, bias, mean, scale = saved
+    dtype, acc = dtype_of(x), accumulator_of(dtype_of(x))
+    rows, tile = scale.shape[0], _tile(scale.shape[0], length)
+    grad, of_added = dense(grads[0]), dense(grads[1]) if len(grads) > 1 else None
+    of_x = None
+    if wanted[0] or wanted[1]:
+        (of_x,) = launch(
+            kernels.norm_backward_kernel, -(-rows // tile[0]),
+            (x, dense(weight), grad, of_added, mean, scale), [Spec(x.shape, dtype)],
+            (rows, length, *tile, acc, is_centred),
+        )  # fmt: skip
+    of_weight = of_bias = None
+    if wanted[2] or wanted[3]:
+        parts = max(1, min(_MAX_PARTS, rows // _PART))
+        part, block = -(-rows // parts), min(power_of_2(length), 256)
+        spec = Spec((parts, length), acc)
+        of_weight, of_bias = launch(
+            kernels.norm_weights_kernel, parts * -(-length // block), (x, grad, mean, scale),
+            [spec, None if bias is None else spec],
+            (rows, length, part, 16, block, acc, is_centred),
+        )  # fmt: skip
+        of_weight, of_bias = (
+            None if sums is None or of is None
+            else converted(_sum(sums, axis=0), dtype_of(of)).reshape(of.shape)
+            for sums, of in ((of_weight, weight), (of_bias, bias))
+        )  # fmt: skip
+    return of_x, of_x, of_weight, of_bias
+
+
+_layer = Operator("layer_norm", _row_forward, _row_backward)
+_root = Operator("rms_norm", _row_forward, _row_backward)
+
+
+def _check_rows(name: str, input: Any, normalized_shape: Any, **others: Any) -> int:
+    """Checks the arguments of a norm of rows, and returns their length."""
+    check_arrays(name, FLOATS, input=input, **others)
+    wanted, shape = as_tuple(normalized_shape), shape_of(name, "input", input)
+    check(
+        len(wanted) > 0 and shape[len(shape) - len(wanted) :] == wanted,
+        f"`input` of `{name}` has shape {shape}, and normalized_shape is {shown(normalized_shape)}",
+        "pass the last extents of input",
+    )
+    for key, array in others.items():
+        expected = shape if key == "residual" else wanted
+        check(
+            array is None or tuple(array.shape) == expected,
+            f"`{key}` of `{name}` has another shape than {expected}",
+            "pass one of that shape",
+        )
+    residual = others.get("residual")
+    check(
+        residual is None or dtype_of(residual) == dtype_of(input),
+        f"`residual` of `{name}` has other elements than `input`",
+        "convert one of them",
+    )
+    return count_of(wanted)
+
+
+def layer_norm(
+    input: Any, normalized_shape: Any, weight: Optional[Any] = None, bias: Optional[Any] = None,
+    eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    """(input - mean) / sqrt(variance + eps) * weight + bias, of the last dimensions.
+
+    Shapes: normalized_shape has the last extents, which weight and bias have, too. Types: floats;
+    weight and bias may have others than input. Errors: E093.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        x = np.array([[1.0, 3.0], [2.0, 2.0]])
+        assert np.allclose(ops.layer_norm(x, (2,), eps=0.0 + 1e-9), [[-1, 1], [0, 0]])
+    """
+    length = _check_rows("layer_norm", input, normalized_shape, weight=weight, bias=bias)
+    return _layer(input, None, weight, bias, length=length, eps=float(eps), is_centred=True)
+
+
+_EPSILONS = {
+    types.float16: 2.0**-10, types.bfloat16: 2.0**-7, types.float32: 2.0**-23, types.float64: 2.0**-52,
+}  # fmt: skip
+
+
+def rms_norm(
+    input: Any, normalized_shape: Any, weight: Optional[Any] = None, eps: Optional[float] = None
+) -> Any:
+    """input / sqrt(mean(input^2) + eps) * weight, of the last dimensions.
+
+    eps: None for the distance from 1 to the next number of input's type.
+    Shapes: normalized_shape has the last extents, which weight has, too. Types: floats; weight may
+    have another than input. Errors: E093.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        assert np.allclose(ops.rms_norm(np.array([[3.0, 4.0]]), 2), np.array([3, 4]) / 12.5**0.5)
+    """
+    length = _check_rows("rms_norm", input, normalized_shape, weight=weight)
+    eps = _EPSILONS[dtype_of(input)] if eps is None else float(eps)
+    return _root(input, None, weight, None, length=length, eps=eps, is_centred=False)
+
+
+def add_layer_norm(
+    input: Any, residual: Any, normalized_shape: Any, weight: Optional[Any] = None,
+    bias: Optional[Any] = None, eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    """layer_norm(input + residual, ...) and input + residual, in one launch.
+
+    Shapes: input and residual have one. Types: floats; input and residual have one. Errors: E093.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        y, total = ops.add_layer_norm(np.array([[1.0, 2.0]]), np.array([[1.0, 4.0]]), 2)
+        assert np.allclose(y, [[-1, 1]], atol=1e-5) and total.tolist() == [[2, 6]]
+    """
+    name = "add_layer_norm"
+    others = {"residual": residual, "weight": weight, "bias": bias}
+    check(residual is not None, f"`{name}` got no residual", "call layer_norm")
+    length = _check_rows(name, input, normalized_shape, **others)
+    return _layer(input, residual, weight, bias, length=length, eps=float(eps), is_centred=True)
+
+
+def add_rms_norm(
+    input: Any, residual: Any, normalized_shape: Any, weight: Optional[Any] = None,
+    eps: Optional[float] = None,
+) -> Any:  # fmt: skip
+    """rms_norm(input + residual, ...) and input + residual, in one launch.
+
+    Shapes: input and residual have one. Types: floats; input and residual have one. Errors: E093.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        y, total = ops.add_rms_norm(np.array([[1.0, 2.0]]), np.array([[2.0, 2.0]]), 2)
+        assert np.allclose(y, np.array([3, 4]) / 12.5**0.5) and total.tolist() == [[3, 4]]
+    """
+    name = "add_rms_norm"
+    check(residual is not None, f"`{name}` got no residual", "call rms_norm")
+    length = _check_rows(name, input, normalized_shape, residual=residual, weight=weight)
+    eps = _EPSILONS[dtype_of(input)] if eps is None else float(eps)
+    return _root(input, residual, weight, None, length=length, eps=eps, is_centred=False)
+
+
+# --- Any axes -------------------------------------------------------------------------
+
+# Arrays are (N, G, K, S): examples, groups, channels of a group, elements of a channel. Sums are of the
+# last axis first, and then of small arrays: the indices of two reduced axes would cost divisions.
+
+
+def _value(x):
+    return x
+
+
+def _squared_distance(x, mean):
+    return (x - mean) * (x - mean)
+
+
+def _product(x, grad, mean):
+    return grad * (x - mean)
+
+
+def _scaled(x, mean, scale, weight, bias):
+    return (x - mean) * scale * weight + bias
+
+
+def _gradient(x, grad, mean, scale, weight, total, product, count):
+    return scale * (grad * weight - (total + (x - mean) * scale * scale * product) / count)
+
+
+@pointwise
+def _inverse_root(variance, eps):
+    return 1 / tl.sqrt(variance + eps)
+
+
+@pointwise
+def _times(x, y):
+    return x * y
+
+
+class _Functions(NamedTuple):
+    """The scalar functions for one type of sums, in which statistics are kept."""
+
+    mean: Any
+    variance: Any
+    apply: Any
+    total: Any
+    product: Any
+    gradient: Any
+
+
+def _make_functions(dtype: types.dtype) -> _Functions:
+    def typed(function: Callable[..., Any], result: Any = None) -> Any:
+        """The function with statistics of this type, which do not promote 16-bit floats."""
+        code = function.__code__
+        made = python_types.FunctionType(code, function.__globals__, function.__name__)
+        names = code.co_varnames[: code.co_argcount]
+        made.__annotations__ = {name: dtype for name in names if name not in ("x", "grad", "count")}
+        if result is not None:
+            made.__annotations__["return"] = result
+        made.__module__, made.__qualname__ = function.__module__, f"{function.__name__}_{dtype}"
+        return made
+
+    return _Functions(
+        reduction("mean")(typed(_value, dtype)),
+        reduction("mean")(typed(_squared_distance, dtype)),
+        pointwise(typed(_scaled)),
+        reduction("sum")(typed(_value, dtype)),
+        reduction("sum")(typed(_product, dtype)),
+        pointwise(typed(_gradient)),
+    )
+
+
+_FUNCTIONS = {dtype: _make_functions(dtype) for dtype in (types.float32, types.float64)}
+
+
+def _axes_forward(x: Any, weight: Any, bias: Any, *, axes: tuple[int, ...], eps: float) -> Results:
+    functions = _FUNCTIONS[accumulator_of(dtype_of(x))]
+
+    def average(op: Any, *args: Any) -> Any:
+        parts = op(*args, axis=3, keepdims=True)
+        return functions.mean(parts, axis=axes, keepdims=True)
+
+    mean = average(functions.mean, x)
+    variance = average(functions.variance, x, mean)
+    scale = _inverse_root(variance, eps)
+    y = functions.apply(
+        x, mean, scale, 1.0 if weight is None else weight, 0.0 if bias is None else bias
+    )
+    return (y, mean, variance), (x, weight, bias, mean, scale)
+
+
+def _axes_backward(
+    saved: Any, grads: Any, wanted: Any, *, axes: tuple[int, ...], eps: float
+) -> Sequence[Any]:
+    x, weight, bias, mean, scale = saved
+    functions, grad = _FUNCTIONS[accumulator_of(dtype_of(x))], grads[0]
+    factor = 1.0 if weight is None else weight
+    totals = functions.total(grad, axis=3, keepdims=True)
+    products = functions.product(x, grad, mean, axis=3, keepdims=True)
+    of_x = of_weight = of_bias = None
+    if wanted[0]:
+        total, product = (
+            _sum(_times(each, factor), axis=axes, keepdims=True) for each in (totals, products)
+        )
+        count = float(x.shape[3] * math.prod(x.shape[axis] for axis in axes))
+        of_x = functions.gradient(x, grad, mean, scale, factor, total, product, count)
+    if wanted[1]:
+        found = _sum(_times(products, scale), axis=0, keepdims=True)
+        of_weight = converted(found, dtype_of(weight))
+    if wanted[2]:
+        of_bias = converted(_sum(totals, axis=0, keepdims=True), dtype_of(bias))
+    return of_x, of_weight, of_bias
+
+
+_axes = Operator("group_norm", _axes_forward, _axes_backward, constants=2)
+
+
+def _channelwise(
+    x: Any, weight: Any, bias: Any, groups: int, axes: tuple[int, ...], eps: float
+) -> Any:
+    """The norm of (N, C, ...) along the last axis and these of (N, G, K, S), and statistics."""
+    shape = (x.shape[0], groups, x.shape[1] // groups, count_of(x.shape[2:]))
+    weight, bias = (
+        None if each is None else each.reshape(1, *shape[1:3], 1) for each in (weight, bias)
+    )
+    y, mean, variance = _axes(dense(x).reshape(shape), weight, bias, axes=axes, eps=float(eps))
+    return y.reshape(x.shape), mean, variance
+
+
+def _check_channels(name: str, input: Any, **others: Any) -> tuple[int, int, int]:
+    """Checks arrays of (N, C, ...) and of (C,), and returns N, C and the elements of a channel."""
+    check_arrays(name, FLOATS, input=input, **others)
+    shape = shape_of(name, "input", input)
+    check(len(shape) > 1, f"`input` of `{name}` has shape {shape}", "pass (N, C, ...)")
+    for key, array in others.items():
+        check(
+            array is None or tuple(array.shape) == (shape[1],),
+            f"`{key}` of `{name}` has another shape than ({shape[1]},)",
+            "pass a number for each channel",
+        )
+    check(
+        count_of(shape) > 0,
+        f"`input` of `{name}` has shape {shape}, which has no elements",
+        "pass elements to take the mean of",
+    )
+    return shape[0], shape[1], count_of(shape[2:])
+
+
+def group_norm(
+    input: Any, num_groups: int, weight: Optional[Any] = None, bias: Optional[Any] = None,
+    eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    """(input - mean) / sqrt(variance + eps) * weight + bias, of groups of channels.
+
+    Shapes: input (N, C, ...), of which num_groups divides C; weight and bias (C,). Types: floats.
+    Errors: E093; an input without elements is one.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        x = np.array([[1.0, 3.0, 10.0, 30.0]])
+        assert np.allclose(ops.group_norm(x, 2), [[-1, 1, -1, 1]], atol=1e-4)
+    """
+    _, channels, _ = _check_channels("group_norm", input, weight=weight, bias=bias)
+    check(
+        type(num_groups) is int and num_groups > 0 and channels % num_groups == 0,
+        f"`group_norm` got num_groups={shown(num_groups)} for {channels} channels",
+        "pass a divisor of the number of channels",
+    )
+    return _channelwise(input, weight, bias, num_groups, (2,), eps)[0]
+
+
+def instance_norm(
+    input: Any, running_mean: Optional[Any] = None, running_var: Optional[Any] = None,
+    weight: Optional[Any] = None, bias: Optional[Any] = None, use_input_stats: bool = True,
+    momentum: float = 0.1, eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    """(input - mean) / sqrt(variance + eps) * weight + bias, of each channel of each example.
+
+    Shapes: input (N, C, ...); weight and bias (C,). Types: floats. Errors: E093.
+    Missing: running statistics, and `use_input_stats=False`.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        x = np.array([[[1.0, 3.0], [10.0, 30.0]]])
+        assert np.allclose(ops.instance_norm(x), [[[-1, 1], [-1, 1]]], atol=1e-4)
+    """
+    check(
+        running_mean is None and running_var is None and use_input_stats,
+        "`instance_norm` got running statistics, or use_input_stats=False",
+        "call batch_norm where statistics are given",
+    )
+    _, channels, _ = _check_channels("instance_norm", input, weight=weight, bias=bias)
+    return _channelwise(input, weight, bias, channels, (2,), eps)[0]
+
+
+@pointwise
+def _moved(running, batch, momentum, factor):
+    return running * (1.0 - momentum) + batch * factor * momentum
+
+
+def batch_norm(
+    input: Any, running_mean: Optional[Any], running_var: Optional[Any], weight: Optional[Any] = None,
+    bias: Optional[Any] = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    """(input - mean) / sqrt(variance + eps) * weight + bias, of each channel of all examples.
+
+    training: true for the statistics of input, which running_mean and running_var (if not None) are
+      moved towards, in place, by momentum. Otherwise these two are the statistics.
+    Shapes: input (N, C, ...); others (C,). Types: floats. Errors: E093. JAX has no running
+    statistics with training.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        mean, variance = np.zeros(1), np.ones(1)
+        y = ops.batch_norm(np.array([[1.0], [3.0]]), mean, variance, training=True, momentum=0.5)
+        assert np.allclose(y, [[-1], [1]], atol=1e-4) and (mean, variance) == (1, 1.5)
+    """
+    name = "batch_norm"
+    library = check_arrays(name, FLOATS, input=input, running_mean=running_mean)
+    batch, channels, count = _check_channels(
+        name, input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
+    )
+    check_without_gradient(name, running_mean=running_mean, running_var=running_var)
+    if not training:
+        if running_mean is None or running_var is None:
+            raise refuse(f"`{name}` got no statistics", "pass both, or training=True")
+        shape = (channels,) + (1,) * (len(input.shape) - 2)
+        mean, variance = running_mean.reshape(shape), running_var.reshape(shape)
+        factor = 1.0 if weight is None else weight.reshape(shape)
+        term = 0.0 if bias is None else bias.reshape(shape)
+        apply = _FUNCTIONS[accumulator_of(dtype_of(input))].apply
+        return apply(input, mean, _inverse_root(variance, float(eps)), factor, term)
+    check(
+        library != "jax" or (running_mean is None and running_var is None),
+        f"`{name}` got running statistics of JAX, whose arrays never change",
+        "pass None, and keep statistics yourself",
+    )
+    check(
+        batch * count > 1,
+        f"`{name}` got one element a channel for training",
+        "pass more, or training=False",
+    )
+    y, mean, variance = _channelwise(input, weight, bias, channels, (0,), eps)
+    unbiased = batch * count / (batch * count - 1)
+    for running, found, scale in ((running_mean, mean, 1.0), (running_var, variance, unbiased)):
+        if running is not None:
+            _moved(running, found.reshape(channels), float(momentum), scale, out=running)
+    return y
