@@ -133,6 +133,12 @@ ROWS += [
         lambda x, w, b: F.instance_norm(x, weight=w, bias=b), images),
     Row("norms", "batch_norm", lambda x, w, b: ops.batch_norm(x, None, None, w, b, True),
         lambda x, w, b: F.batch_norm(x, None, None, w, b, True), images),
+    *[
+        Row("reductions", f"{name} {dim}", lambda x, name=name, dim=dim: getattr(ops, name)(x, dim),
+            lambda x, name=name, dim=dim: getattr(torch, name)(x, dim), one, name[:3] != "arg")
+        for name in ("sum", "amax", "var", "logsumexp", "argmax") for dim in (1, 0)
+    ],
+    Row("reductions", "vector_norm", ops.vector_norm, torch.linalg.vector_norm, one),
     Row("rotary", "rotary halves", lambda x, c, s: ops.apply_rotary_emb(x, c.detach(), s.detach()),
         lambda x, c, s: rotate(x, c.detach(), s.detach()), heads),
 ]  # fmt: skip

@@ -82,6 +82,22 @@ from tessera.ops.normalizations import (
     layer_norm,
     rms_norm,
 )
+from tessera.ops.reductions import (
+    all,
+    amax,
+    amin,
+    any,
+    argmax,
+    argmin,
+    logsumexp,
+    mean,
+    prod,
+    std,
+    sum,
+    var,
+    var_mean,
+    vector_norm,
+)
 from tessera.ops.rotations import apply_rotary_emb
 from tessera.ops.softmaxes import log_softmax, softmax, softmin
 
@@ -102,6 +118,9 @@ FAMILIES = {
         layer_norm, rms_norm, add_layer_norm, add_rms_norm, group_norm, instance_norm, batch_norm,
     ),
     "Rotary embeddings": (apply_rotary_emb,),
+    "Reductions": (
+        sum, mean, prod, amax, amin, any, all, var, std, var_mean, vector_norm, logsumexp, argmax, argmin,
+    ),
 }  # fmt: skip
 """The operators by family, in the order of docs/Ops.md."""
 

@@ -45,8 +45,8 @@ def test_operator(number: int, request: pytest.FixtureRequest) -> None:
 def test_every_operator_has_a_case() -> None:
     """Each public function is called by a case, or by a test of its own that names it."""
     texts = [path.read_text() for path in pathlib.Path(__file__).parent.glob("*.py")]
-    called = set(re.findall(r"\bops\.(\w+)", "\n".join(texts)))
-    called |= {case.op.__name__ for case in CASES}
+    called = set(re.findall(r"\bops\.(\w+)|\balong\(\"(\w+)", "\n".join(texts)))
+    called = {name for names in called for name in names} | {case.op.__name__ for case in CASES}
     assert not set(ops.__all__) - called
 
 
@@ -97,6 +97,12 @@ def test_libraries_that_do_not_fit() -> None:
         lambda: ops.instance_norm(np.ones((2, 3, 4)), np.ones(3), np.ones(3)),
         lambda: ops.apply_rotary_emb(np.ones((4, 6)), np.ones((4, 4)), np.ones((4, 4))),
         lambda: ops.apply_rotary_emb(np.ones((4, 6)), np.ones((3, 3)), np.ones((3, 3))),
+        lambda: ops.sum(np.ones((4, 6)), dim=(0, 0)),
+        lambda: ops.sum(np.ones((4, 6)), dim=2),
+        lambda: ops.sum(np.ones((4, 6)), dtype="number"),
+        lambda: ops.mean(np.ones(3, np.int32)),
+        lambda: ops.argmax(np.ones((4, 0)), dim=1),
+        lambda: ops.argmax(np.ones((4, 0))),
     ):
         with pytest.raises(tessera.ArgumentError) as caught:
             call()
@@ -182,6 +188,31 @@ def test_default_epsilon() -> None:
     for dtype in (torch.float32, torch.float64):
         x = (torch.randn(3, 9) * torch.finfo(dtype).eps ** 0.5).to(dtype)
         torch.testing.assert_close(ops.rms_norm(x, (9,)), torch.nn.functional.rms_norm(x, (9,)))
+
+
+def test_places_of_equal_elements_and_nans() -> None:
+    nan = float("nan")
+    x = torch.tensor([[1.0, 3, 3, 0, 0], [1, nan, 5, nan, -9], [nan] * 5], dtype=torch.bfloat16)
+    for each in (x, x.t().contiguous().t(), x.repeat(1, 200)):
+        for name in ("argmax", "argmin"):
+            expected = torch.tensor([each.tolist()[0].index(3 if name == "argmax" else 0), 1, 0])
+            assert torch.equal(getattr(ops, name)(each, 1), expected)
+    assert ops.argmax(torch.ones(3, requires_grad=True)).item() == 0
+
+
+def test_gradients_of_norms_of_zeros() -> None:
+    for ord in (1.0, 2.0, 3.0):
+        x = torch.zeros(4, requires_grad=True)
+        ops.vector_norm(x, ord).backward()
+        assert not x.grad.any()
+    x = torch.tensor([[-float("inf")] * 3, [float("inf"), 0, 1]])
+    torch.testing.assert_close(ops.logsumexp(x, 1), torch.logsumexp(x, 1))
+
+
+def test_second_derivatives_of_reductions() -> None:
+    x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+    for op in (lambda x: ops.var(x, 1), lambda x: ops.logsumexp(x, (0, 1)), ops.vector_norm):
+        assert torch.autograd.gradgradcheck(op, (x,))
 
 
 def test_no_second_derivative_and_no_transform() -> None:

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The place of the largest or smallest element of each line."""
+
+from __future__ import annotations
+
+import tessera.language as tl
+from tessera.ops.kernels.lines import first_line, line_number
+from tessera.runtime.jit import jit
+
+
+@jit
+def better_max(a, i, b, j):
+    """The larger of two values with places; a NaN is the largest, and the first of equals is taken."""
+    is_first = (a > b) | ((a != a) & (b == b)) | (((a == b) | ((a != a) & (b != b))) & (i < j))
+    return tl.where(is_first, a, b), tl.where(is_first, i, j)
+
+
+@jit
+def better_min(a, i, b, j):
+    """The smaller of two values with places; a NaN is the smallest."""
+    is_first = (a < b) | ((a != a) & (b == b)) | (((a == b) | ((a != a) & (b != b))) & (i < j))
+    return tl.where(is_first, a, b), tl.where(is_first, i, j)
+
+
+@jit
+def extremum_place_kernel(x, out, length, lanes, lane_stride, stride, slab_stride, blocks,
+                          LANES: tl.constexpr, BLOCK: tl.constexpr, IS_MAX: tl.constexpr):  # fmt: skip
+    first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
+    x += first
+    lines = tl.arange(0, LANES)[:, None]
+    offsets, in_lane = lines * lane_stride, lane + lines < lanes
+    # Elements behind the end are the first again, at a place that loses.
+    value = tl.load(x + offsets + tl.zeros((LANES, BLOCK), tl.int32), mask=in_lane)
+    place = tl.zeros((LANES, BLOCK), tl.int32) + length
+    for start in range(0, length, BLOCK):
+        i = start + tl.arange(0, BLOCK)[None, :]
+        inside = i < length
+        new = tl.load(x + offsets + tl.where(inside, i, 0) * stride, mask=in_lane)
+        at = tl.where(inside, i, length) + tl.zeros((LANES, BLOCK), tl.int32)
+        if IS_MAX:
+            value, place = better_max(value, place, new, at)
+        else:
+            value, place = better_min(value, place, new, at)
+    if IS_MAX:
+        value, place = tl.reduce((value, place), 1, better_max)
+    else:
+        value, place = tl.reduce((value, place), 1, better_min)
+    number = line_number(lanes, lane, slab, LANES)
+    tl.store(out + number, place, mask=lane + tl.arange(0, LANES) < lanes)

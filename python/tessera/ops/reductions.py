@@ -1,0 +1,467 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reductions along any axes: one launch by tessera.reduction, or a few for those with statistics.
+
+Gradients follow from the parts, so that they can be differentiated again.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Optional, Sequence, Union
+
+import tessera.language as tl
+from tessera.calls.outputs import library_of
+from tessera.calls.pointwise import pointwise
+from tessera.calls.reductions import reduction
+from tessera.language import types
+from tessera.ops.arguments import (
+    FLOATS,
+    NUMBERS,
+    accumulator_of,
+    check,
+    check_arrays,
+    check_dim,
+    converted,
+    dense,
+    dtype_of,
+    refuse,
+    shape_of,
+)
+from tessera.ops.differentiation import Operator, Results
+from tessera.ops.kernels.reductions import extremum_place_kernel
+from tessera.ops.launching import Spec, launch, make_lines
+from tessera.runtime.arrays import find_dtype
+from tessera.wording import shown
+
+Dims = Union[None, int, Sequence[int]]
+
+
+@reduction("sum")
+def _sum(x):
+    return x
+
+
+@reduction("mean")
+def _mean(x):
+    return x
+
+
+@reduction("mean")
+def _narrow_mean(x) -> tl.float32:
+    return x  # type: ignore[no-any-return]
+
+
+@reduction("prod")
+def _prod(x):
+    return x
+
+
+@reduction("max")
+def _max(x):
+    return x
+
+
+@reduction("min")
+def _min(x):
+    return x
+
+
+@reduction("any")
+def _any(x):
+    return x
+
+
+@reduction("all")
+def _all(x):
+    return x
+
+
+@reduction("sum")
+def _squares(x, mean):
+    return (x - mean) * (x - mean)
+
+
+@reduction("sum")
+def _square_sum(x):
+    return x * x
+
+
+@reduction("sum")
+def _absolute_sum(x):
+    return tl.abs(x)
+
+
+@reduction("sum")
+def _power_sum(x, p):
+    return tl.math.pow(tl.abs(x), p)
+
+
+@reduction("max")
+def _absolute_max(x):
+    return tl.abs(x)
+
+
+@reduction("min")
+def _absolute_min(x):
+    return tl.abs(x)
+
+
+@reduction("sum")
+def _count(x):
+    return tl.where(x == 0, 0.0 * x, 0.0 * x + 1.0)
+
+
+@reduction("sum")
+def _exponentials(x, top):
+    return tl.exp(x - top)
+
+
+@pointwise
+def _finite(x):
+    """A maximum that can be subtracted."""
+    return tl.where(tl.abs(x) == float("inf"), 0.0, x)
+
+
+@pointwise
+def _quotient(x, divisor):
+    return x / divisor
+
+
+@pointwise
+def _root(x):
+    return tl.sqrt(x)
+
+
+@pointwise
+def _power(x, p):
+    return tl.math.pow(x, p)
+
+
+@pointwise
+def _log_plus(x, y):
+    return tl.log(x) + y
+
+
+# The gradient of a norm of zeros is 0, which the derivative of the root is not.
+@_root.backward
+def _root_backward(grad, x):
+    return tl.where(x > 0, 0.5 * grad / tl.sqrt(x), 0.0 * grad)
+
+
+@_power.backward
+def _power_backward(grad, x, p):
+    return tl.where(x > 0, grad * p * tl.math.pow(x, p - 1.0), 0.0 * grad), 0.0 * grad
+
+
+def _axes(name: str, input: Any, dim: Dims) -> tuple[int, ...]:
+    """The dimensions from 0 on; all for None, and for () as torch has it."""
+    rank = len(shape_of(name, "input", input))
+    if dim is None or (isinstance(dim, (tuple, list)) and not dim):
+        return tuple(range(rank))
+    listed = dim if isinstance(dim, (tuple, list)) else (dim,)
+    found = tuple(check_dim(name, input, each) for each in listed)
+    check(len(set(found)) == len(found), f"`{name}` got dim={shown(dim)}", "name each once")
+    return found if rank else ()
+
+
+def _reduce(op: Any, *args: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
+    """The reduction; one of an array without dimensions is that of one element."""
+    if not axes and not args[0].shape:
+        args = tuple(each.reshape(1) if hasattr(each, "reshape") else each for each in args)
+        return op(*args, axis=0)
+    return op(*args, axis=axes, keepdims=keepdim)
+
+
+def _simple(name: str, op: Any, input: Any, dim: Dims, keepdim: bool, dtype: Any = None) -> Any:
+    check_arrays(name, (*NUMBERS, types.int1), input=input)
+    if dtype is not None:
+        wanted = find_dtype(dtype)
+        if wanted is None:
+            raise refuse(f"`{name}` got dtype={shown(dtype)}", "pass a type of numbers")
+        input = converted(input, wanted)
+    return _reduce(op, input, axes=_axes(name, input, dim), keepdim=keepdim)
+
+
+def sum(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Optional[Any] = None) -> Any:
+    """The sum along dim: one dimension, several, or all.
+
+    dtype: the type of the elements that are summed up, and of the result.
+    Shapes: any. Types: floats, integers and bools, as the library sums them (int64 with torch).
+    Errors: E093.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        assert ops.sum(np.ones((2, 3, 4)), dim=(0, 2)).tolist() == [8, 8, 8]
+    """
+    return _simple("sum", _sum, input, dim, keepdim, dtype)
+
+
+def mean(
+    input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Optional[Any] = None
+) -> Any:
+    """The sum along dim, divided by the number of elements.
+
+    Shapes: any. Types: floats. Errors: E093.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        assert ops.mean(np.array([[1.0, 3.0], [5.0, 7.0]]), dim=1).tolist() == [2, 6]
+    """
+    if dtype is None:
+        check_arrays("mean", FLOATS, input=input)
+    return _simple("mean", _mean, input, dim, keepdim, dtype)
+
+
+def prod(
+    input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Optional[Any] = None
+) -> Any:
+    """The product along dim.
+
+    Shapes: any. Types: floats, integers and bools. Errors: E093.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        assert ops.prod(np.array([[1, 2], [3, 4]]), dim=0).tolist() == [3, 8]
+    """
+    return _simple("prod", _prod, input, dim, keepdim, dtype)
+
+
+def amax(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
+    """The maximum along dim; NaN if there is one. The gradient of equal ones is shared.
+
+    Shapes: any with elements along dim. Types: floats, integers, bools. Errors: E089, E093.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        assert ops.amax(np.array([[1, 5], [3, 4]]), dim=1).tolist() == [5, 4]
+    """
+    return _simple("amax", _max, input, dim, keepdim)
+
+
+def amin(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
+    """The minimum along dim; NaN if there is one. The gradient of equal ones is shared.
+
+    Shapes: any with elements along dim. Types: floats, integers, bools. Errors: E089, E093.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        assert ops.amin(np.array([[1, 5], [3, 4]]), dim=1).tolist() == [1, 3]
+    """
+    return _simple("amin", _min, input, dim, keepdim)
+
+
+def any(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
+    """True where an element along dim is not 0.
+
+    Shapes: any. Types: floats, integers, bools. Errors: E093.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        assert ops.any(np.array([[0, 5], [0, 0]]), dim=1).tolist() == [True, False]
+    """
+    return _simple("any", _any, input, dim, keepdim)
+
+
+def all(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
+    """True where no element along dim is 0.
+
+    Shapes: any. Types: floats, integers, bools. Errors: E093.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        assert ops.all(np.array([[2, 5], [1, 0]]), dim=1).tolist() == [True, False]
+    """
+    return _simple("all", _all, input, dim, keepdim)
+
+
+def var_mean(
+    input: Any, dim: Dims = None, *, correction: float = 1.0, keepdim: bool = False
+) -> tuple[Any, Any]:
+    """The variance along dim and the mean: sum((input - mean)^2) / (count - correction).
+
+    Shapes: any. Types: floats. Errors: E093.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        variance, mean = ops.var_mean(np.array([1.0, 2.0, 3.0]))
+        assert (variance, mean) == (1, 2)
+    """
+    check_arrays("var_mean", FLOATS, input=input)
+    dtype, axes = dtype_of(input), _axes("var_mean", input, dim)
+    average = _mean if dtype == types.float64 else _narrow_mean
+    center = _reduce(average, input, axes=axes, keepdim=True)
+    shape = tuple(1 if at in axes else size for at, size in enumerate(input.shape))
+    count = math.prod(input.shape[axis] for axis in axes)
+    squares = _reduce(_squares, input, center.reshape(shape), axes=axes, keepdim=keepdim)
+    # torch divides by 0 if there are too few elements.
+    variance = _quotient(squares, float(max(0.0, count - correction)))
+    kept = (
+        shape if keepdim else tuple(size for at, size in enumerate(input.shape) if at not in axes)
+    )
+    return converted(variance, dtype), converted(center.reshape(kept), dtype)
+
+
+def var(input: Any, dim: Dims = None, *, correction: float = 1.0, keepdim: bool = False) -> Any:
+    """sum((input - mean)^2) / (count - correction), along dim.
+
+    Shapes: any. Types: floats. Errors: E093. Missing: `unbiased`, which is correction 1 or 0.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        assert ops.var(np.array([1.0, 2.0, 3.0]), correction=0) == 2 / 3
+    """
+    return var_mean(input, dim, correction=correction, keepdim=keepdim)[0]
+
+
+def std(input: Any, dim: Dims = None, *, correction: float = 1.0, keepdim: bool = False) -> Any:
+    """The root of var(input, dim).
+
+    Shapes: any. Types: floats. Errors: E093. Missing: `unbiased`, which is correction 1 or 0.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        assert ops.std(np.array([1.0, 3.0]), correction=0) == 1
+    """
+    return _root(var_mean(input, dim, correction=correction, keepdim=keepdim)[0])
+
+
+def vector_norm(x: Any, ord: float = 2.0, dim: Dims = None, keepdim: bool = False) -> Any:
+    """sum(|x|^ord)^(1 / ord) along dim; the largest or smallest |x| for inf and -inf.
+
+    As torch.linalg.vector_norm. ord 0 counts what is not 0.
+    Shapes: any. Types: floats. Errors: E093. Missing: `dtype`.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        assert ops.vector_norm(np.array([3.0, 4.0])) == 5
+    """
+    check_arrays("vector_norm", FLOATS, input=x)
+    axes, ord = _axes("vector_norm", x, dim), float(ord)
+    settings: dict[str, Any] = {"axes": axes, "keepdim": keepdim}
+    if ord == math.inf:
+        return _reduce(_absolute_max, x, **settings)
+    if ord == -math.inf:
+        return _reduce(_absolute_min, x, **settings)
+    if ord == 0:
+        return _reduce(_count, x, **settings)
+    if ord == 1:
+        return _reduce(_absolute_sum, x, **settings)
+    wide = converted(x, accumulator_of(dtype_of(x)))
+    if ord == 2:
+        found = _root(_reduce(_square_sum, wide, **settings))
+    else:
+        found = _power(_reduce(_power_sum, wide, ord, **settings), 1 / ord)
+    return converted(found, dtype_of(x))
+
+
+def logsumexp(input: Any, dim: Dims, keepdim: bool = False) -> Any:
+    """log(sum(exp(input))) along dim.
+
+    Shapes: any with elements along dim. Types: floats. Errors: E093.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        assert np.isclose(ops.logsumexp(np.array([1000.0, 1000.0]), 0), 1000 + np.log(2))
+    """
+    check_arrays("logsumexp", FLOATS, input=input)
+    axes, dtype = _axes("logsumexp", input, dim), dtype_of(input)
+    wide = converted(input, accumulator_of(dtype))
+    constant = wide.detach() if hasattr(wide, "detach") else wide
+    shape = tuple(1 if at in axes else size for at, size in enumerate(input.shape))
+    top = _finite(_reduce(_max, constant, axes=axes, keepdim=True)).reshape(shape)
+    total = _reduce(_exponentials, wide, top, axes=axes, keepdim=keepdim)
+    found = _log_plus(total, top.reshape(tuple(total.shape)))
+    return converted(found, dtype)
+
+
+# --- Places ---------------------------------------------------------------------------
+
+
+def _place_forward(input: Any, *, dim: int, is_max: bool) -> Results:
+    shape = tuple(input.shape) or (1,)
+    programs, lines = make_lines(shape, dim)
+    out = Spec((*shape[:dim], *shape[dim + 1 :]), types.int64)
+    x = dense(input)
+    return launch(extremum_place_kernel, programs, (x,), [out], (*lines, is_max)), ()
+
+
+_place = Operator("argmax", _place_forward, None)
+
+
+def _extremum_place(name: str, input: Any, dim: Any, keepdim: bool, is_max: bool) -> Any:
+    check_arrays(name, NUMBERS, input=input)
+    shape = tuple(input.shape)
+    if dim is None:
+        check(0 not in shape, f"`{name}` of no elements: the shape is {shape}", "pass elements")
+        found = _place(_flat(input), dim=0, is_max=is_max)
+        return found.reshape((1,) * len(shape) if keepdim else ())
+    dim = check_dim(name, input, dim)
+    check(
+        not shape or shape[dim] > 0,
+        f"`{name}` of no elements: the shape is {shape}",
+        "pass elements along dim",
+    )
+    found = _place(_constant(input), dim=dim, is_max=is_max)
+    if not shape:
+        return found.reshape(())
+    return found.reshape((*shape[:dim], 1, *shape[dim + 1 :])) if keepdim else found
+
+
+def _constant(array: Any) -> Any:
+    return array.detach() if library_of(array) == "torch" else array
+
+
+def _flat(array: Any) -> Any:
+    return dense(_constant(array)).reshape(-1)
+
+
+def argmax(input: Any, dim: Optional[int] = None, keepdim: bool = False) -> Any:
+    """The first place along dim of the maximum, or of a NaN; in the flattened array without dim.
+
+    Shapes: any with elements along dim; the result is of int64. Types: floats, integers. Errors: E093.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        assert ops.argmax(np.array([[1, 5, 5], [3, 0, 2]]), dim=1).tolist() == [1, 0]
+    """
+    return _extremum_place("argmax", input, dim, keepdim, True)
+
+
+def argmin(input: Any, dim: Optional[int] = None, keepdim: bool = False) -> Any:
+    """The first place along dim of the minimum, or of a NaN; in the flattened array without dim.
+
+    Shapes: any with elements along dim; the result is of int64. Types: floats, integers. Errors: E093.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        assert ops.argmin(np.array([[1, 5, 5], [3, 0, 2]]), dim=1).tolist() == [0, 1]
+    """
+    return _extremum_place("argmin", input, dim, keepdim, False)
