@@ -138,6 +138,19 @@ ROWS += [
             lambda x, name=name, dim=dim: getattr(torch, name)(x, dim), one, name[:3] != "arg")
         for name in ("sum", "amax", "var", "logsumexp", "argmax") for dim in (1, 0)
     ],
+    *[
+        Row("scans", f"{name} {dim}", lambda x, name=name, dim=dim: getattr(ops, name)(x, dim),
+            lambda x, name=name, dim=dim: getattr(torch, name)(x, dim), one)
+        for name in ("cumsum", "cummax", "logcumsumexp") for dim in (1, 0)
+    ],
+    Row("sorting", "sort", ops.sort, torch.sort, one),
+    Row("sorting", "topk", lambda x: ops.topk(x, 8), lambda x: torch.topk(x, 8), one),
+    Row("indices", "embedding", lambda i, w: ops.embedding(i, w), lambda i, w: F.embedding(i, w),
+        lambda s: (s.indices(s.rows, s.rows), s.array())),
+    Row("indices", "gather", lambda x, i: ops.gather(x, 1, i), lambda x, i: torch.gather(x, 1, i),
+        lambda s: (s.array(), s.indices(s.columns, s.rows, s.columns))),
+    Row("indices", "index_add", lambda x, i, y: ops.index_add(x, 0, i, y),
+        lambda x, i, y: torch.index_add(x, 0, i, y), lambda s: (s.array(), s.indices(s.rows, s.rows), s.array())),
     Row("reductions", "vector_norm", ops.vector_norm, torch.linalg.vector_norm, one),
     Row("rotary", "rotary halves", lambda x, c, s: ops.apply_rotary_emb(x, c.detach(), s.detach()),
         lambda x, c, s: rotate(x, c.detach(), s.detach()), heads),

@@ -60,6 +60,17 @@ from tessera.ops.activations import (
     threshold,
 )
 from tessera.ops.elementwise import addcdiv, addcmul, clamp, dropout, lerp, where
+from tessera.ops.indexing import (
+    embedding,
+    embedding_bag,
+    gather,
+    index_add,
+    index_select,
+    one_hot,
+    scatter_add,
+    scatter_reduce,
+    segment_reduce,
+)
 from tessera.ops.losses import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -99,7 +110,9 @@ from tessera.ops.reductions import (
     vector_norm,
 )
 from tessera.ops.rotations import apply_rotary_emb
+from tessera.ops.scans import cummax, cummin, cumprod, cumsum, logcumsumexp
 from tessera.ops.softmaxes import log_softmax, softmax, softmin
+from tessera.ops.sorting import argsort, sort, topk
 
 FAMILIES = {
     "Activations": (
@@ -120,6 +133,13 @@ FAMILIES = {
     "Rotary embeddings": (apply_rotary_emb,),
     "Reductions": (
         sum, mean, prod, amax, amin, any, all, var, std, var_mean, vector_norm, logsumexp, argmax, argmin,
+    ),
+    "Scans and sorting": (
+        cumsum, cumprod, logcumsumexp, cummax, cummin, sort, argsort, topk,
+    ),
+    "Indices": (
+        gather, scatter_add, scatter_reduce, index_select, index_add, embedding, embedding_bag, one_hot,
+        segment_reduce,
     ),
 }  # fmt: skip
 """The operators by family, in the order of docs/Ops.md."""

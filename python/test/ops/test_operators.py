@@ -103,6 +103,24 @@ def test_libraries_that_do_not_fit() -> None:
         lambda: ops.mean(np.ones(3, np.int32)),
         lambda: ops.argmax(np.ones((4, 0)), dim=1),
         lambda: ops.argmax(np.ones((4, 0))),
+        lambda: ops.cumsum(np.ones(3), 1),
+        lambda: ops.cumsum(np.ones(3), 0, dtype=np.int8),
+        lambda: ops.logcumsumexp(np.ones(3, np.int64), 0),
+        lambda: ops.sort(np.ones(20000)),
+        lambda: ops.topk(np.ones(3), 4),
+        lambda: ops.gather(np.ones((3, 4)), 1, np.ones((4, 4), np.int64)),
+        lambda: ops.gather(np.ones((3, 4)), 1, np.ones((3, 4))),
+        lambda: ops.scatter_add(np.ones(3), 0, np.ones(4, np.int64), np.ones(3)),
+        lambda: ops.scatter_reduce(np.ones(3), 0, np.ones(3, np.int64), np.ones(3), "prod"),
+        lambda: ops.index_select(np.ones(3), 0, np.ones((1, 1), np.int64)),
+        lambda: ops.index_add(np.ones(3), 0, np.ones(2, np.int64), np.ones(3)),
+        lambda: ops.embedding(np.ones(3), np.ones((3, 4))),
+        lambda: ops.embedding(np.ones(3, np.int64), np.ones((3, 4)), padding_idx=3),
+        lambda: ops.embedding_bag(
+            np.ones(3, np.int64), np.ones((3, 4)), np.ones(3, np.int64), mode="max"
+        ),
+        lambda: ops.segment_reduce(np.ones(3), "prod", offsets=np.ones(3, np.int64)),
+        lambda: ops.one_hot(np.ones(3, np.int64), -1),
     ):
         with pytest.raises(tessera.ArgumentError) as caught:
             call()
@@ -198,6 +216,41 @@ def test_places_of_equal_elements_and_nans() -> None:
             expected = torch.tensor([each.tolist()[0].index(3 if name == "argmax" else 0), 1, 0])
             assert torch.equal(getattr(ops, name)(each, 1), expected)
     assert ops.argmax(torch.ones(3, requires_grad=True)).item() == 0
+
+
+def test_indices_that_are_outside() -> None:
+    """They read 0 and add nothing, as none of them is an address."""
+    index = torch.tensor([0, -1, 5, 2])
+    x = torch.tensor([1.0, 2, 3], requires_grad=True)
+    for op in (ops.gather, ops.index_select):
+        y = op(x, 0, index)
+        assert y.tolist() == [1, 0, 0, 3]
+        (grad,) = torch.autograd.grad(y, x, torch.ones(4))
+        assert grad.tolist() == [1, 0, 1]
+    for op in (ops.scatter_add, ops.index_add):
+        assert op(torch.zeros(3), 0, index, torch.ones(4)).tolist() == [1, 0, 1]
+    assert ops.embedding(index, torch.ones(3, 2)).sum(1).tolist() == [2, 0, 0, 2]
+    assert ops.one_hot(index, 3).sum(1).tolist() == [1, 0, 0, 1]
+
+
+def test_orders_of_special_elements() -> None:
+    inf, nan = float("inf"), float("nan")
+    for dtype in (torch.float64, torch.float32, torch.bfloat16):
+        x = torch.tensor([[0.0, nan, -inf, -0.0, inf, nan, 1, -1, 1e-30]], dtype=dtype)
+        for down in (False, True):
+            expected = torch.sort(x, stable=True, descending=down)
+            found = ops.sort(x, descending=down)
+            assert torch.equal(found[1], expected[1])
+            torch.testing.assert_close(found[0], expected[0], equal_nan=True, rtol=0, atol=0)
+        for name in ("cummax", "cummin"):
+            found, expected = getattr(ops, name)(x, 1), getattr(torch, name)(x, 1)
+            torch.testing.assert_close(found, tuple(expected), equal_nan=True)
+    for dtype in (torch.int64, torch.int32, torch.uint32, torch.uint64):
+        ends = torch.iinfo(dtype)
+        x = torch.tensor([ends.max, 3, ends.min, ends.max - 1, 1 << 20, ends.max, 0], dtype=dtype)
+        for down in (False, True):
+            assert ops.sort(x, descending=down)[0].tolist() == sorted(x.tolist(), reverse=down)
+    assert ops.sort(torch.tensor(3.0))[1].item() == 0
 
 
 def test_gradients_of_norms_of_zeros() -> None:

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sorting, and the largest or smallest elements."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Sequence
+
+from tessera.language import types
+from tessera.ops.arguments import NUMBERS, check, check_arrays, check_dim, dense, dtype_of
+from tessera.ops.differentiation import Operator, Results
+from tessera.ops.indexing import add_along
+from tessera.ops.kernels.sorting import sort_kernel
+from tessera.ops.launching import Spec, launch, make_lines
+from tessera.wording import shown
+
+MAX_SORTED = 16384
+"""The longest line that can be sorted: a line is a tile."""
+
+
+def _forward(input: Any, *, dim: int, count: int, is_descending: bool) -> Results:
+    shape = tuple(input.shape) or (1,)
+    programs, lines = make_lines(shape, dim, whole=True)
+    inner = math.prod(shape[dim + 1 :])
+    out_shape = (*shape[:dim], count, *shape[dim + 1 :]) if len(input.shape) else ()
+    lane_stride, slab_stride = (count, 0) if inner == 1 else (1, count * inner)
+    values, places = launch(
+        sort_kernel, programs if count else 0, (dense(input),),
+        [Spec(out_shape, dtype_of(input)), Spec(out_shape, types.int64)],
+        (*lines, count, lane_stride, slab_stride, is_descending),
+    )  # fmt: skip
+    return (values, places), (places, input)
+
+
+def _backward(
+    saved: Any, grads: Any, wanted: Any, *, dim: int, count: int, is_descending: bool
+) -> Sequence[Any]:
+    places, input = saved
+    return (add_along(grads[0], dim, places, tuple(input.shape), dtype_of(input)),)
+
+
+_sort = Operator("sort", _forward, _backward)
+
+
+def _length(name: str, input: Any, dim: Any) -> tuple[int, int]:
+    check_arrays(name, NUMBERS, input=input)
+    dim = check_dim(name, input, dim)
+    length = input.shape[dim] if len(input.shape) else 1
+    check(
+        length <= MAX_SORTED,
+        f"`{name}` got lines of {length} elements",
+        f"sort lines of up to {MAX_SORTED}, or use the array library's own",
+    )
+    return dim, length
+
+
+def sort(
+    input: Any, dim: int = -1, descending: bool = False, stable: bool = True
+) -> tuple[Any, Any]:
+    """The elements along dim in order, and their places. NaNs are the largest.
+
+    stable: as in torch, and true in any case: equal elements keep their order.
+    Shapes: any, with up to 16384 elements along dim; places are int64. Types: floats, integers.
+    Errors: E093.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        values, places = ops.sort(np.array([3, 1, 2, 1]))
+        assert values.tolist() == [1, 1, 2, 3] and places.tolist() == [1, 3, 2, 0]
+    """
+    dim, length = _length("sort", input, dim)
+    return _sort(input, dim=dim, count=length, is_descending=bool(descending))
+
+
+def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = True) -> Any:
+    """The places along dim that sort the elements. NaNs are the largest.
+
+    Shapes: any, with up to 16384 elements along dim; the result is of int64. Types: floats, integers.
+    Errors: E093.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        assert ops.argsort(np.array([3, 1, 2, 1]), descending=True).tolist() == [0, 2, 1, 3]
+    """
+    return sort(input, dim, descending, stable)[1]
+
+
+def topk(
+    input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> tuple[Any, Any]:
+    """The k largest or smallest elements along dim, in order, and their places. NaNs are the largest.
+
+    Shapes: any, with k to 16384 elements along dim; places are int64. Types: floats, integers.
+    Errors: E093.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        values, places = ops.topk(np.array([3, 1, 4, 1]), 2)
+        assert values.tolist() == [4, 3] and places.tolist() == [2, 0]
+    """
+    dim, length = _length("topk", input, dim)
+    check(
+        type(k) is int and 0 <= k <= length,
+        f"`topk` got k={shown(k)} for {length} elements",
+        "pass an integer from 0 to their number",
+    )
+    return _sort(input, dim=dim, count=k, is_descending=bool(largest))
