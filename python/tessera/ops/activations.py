@@ -190,8 +190,8 @@ def prelu(input: Any, weight: Any) -> Any:
         f"`weight` of `prelu` has shape {weights}, and `input` {shape}",
         "pass one weight, or one for each index of dimension 1",
     )
-    if count > 1 and len(shape) > 2:
-        weight = weight.reshape((count,) + (1,) * (len(shape) - 2))
+    if not shape or (count > 1 and len(shape) > 2):
+        weight = weight.reshape((count,) + (1,) * (len(shape) - 2) if shape else ())
     return _prelu(input, weight)
 
 

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The operators of tessera.ops on samples of torch's own table of operators, with gradients.
+
+By default an operator has a few samples, chosen by a seed that is printed (TESSERA_OPS_SEED).
+`--every-combination` runs all. A sample with an option that an operator does not take has to be
+refused by its id, or by Python.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import types
+import unittest
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import tessera  # noqa: E402
+from tessera import ops  # noqa: E402
+
+from . import scheme  # noqa: E402
+
+FEW = 2
+
+FUNCTIONAL = (
+    """relu relu6 hardtanh hardsigmoid hardswish threshold leaky_relu prelu elu selu celu silu gelu
+mish softplus logsigmoid softsign tanhshrink hardshrink softshrink glu cross_entropy nll_loss
+binary_cross_entropy binary_cross_entropy_with_logits kl_div mse_loss l1_loss smooth_l1_loss huber_loss
+layer_norm rms_norm group_norm instance_norm batch_norm embedding one_hot""".split()
+)
+OTHERS = """sigmoid tanh clamp where lerp addcmul addcdiv softmax log_softmax sum mean prod amax amin any all var
+std var_mean logsumexp argmax argmin cumsum cumprod logcumsumexp cummax cummin sort argsort topk gather
+scatter_add index_select index_add""".split()
+OPERATORS = {
+    **{f"nn.functional.{name}": getattr(ops, name) for name in FUNCTIONAL},
+    **{name: getattr(ops, name) for name in OTHERS},
+    "linalg.vector_norm": ops.vector_norm,
+    "scatter_reduce.sum": ops.scatter_reduce,
+    "scatter_reduce.mean": ops.scatter_reduce,
+    "scatter_reduce.amax": ops.scatter_reduce,
+    "scatter_reduce.amin": ops.scatter_reduce,
+    "nn.functional.softmin": ops.softmin,
+    # Samples have these arguments in another order.
+    "where": lambda input, condition, other: ops.where(condition, input, other),
+    "nn.functional.embedding": lambda weight, input, **named: ops.embedding(input, weight, **named),
+}
+
+# Results that are places, or have no gradient here.
+NO_GRADIENT = ("any", "all", "argmax", "argmin", "argsort", "nn.functional.one_hot", "scatter_reduce.amax",
+               "scatter_reduce.amin")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def table() -> Any:
+    """torch's table. It imports `expecttest`, of which it needs nothing here."""
+    if "expecttest" not in sys.modules:
+        try:
+            import expecttest  # noqa: F401
+        except ImportError:
+            stub = types.ModuleType("expecttest")
+            stub.TestCase = unittest.TestCase  # type: ignore[attr-defined]
+            stub.assert_expected_inline = None  # type: ignore[attr-defined]
+            sys.modules["expecttest"] = stub
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    found = {}
+    for each in op_db:
+        found.setdefault(each.name, each)
+        found[f"{each.name}.{each.variant_test_name}".rstrip(".")] = each
+    return found
+
+
+def tensors_of(value: Any) -> list[Any]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    return (
+        [each for part in value for each in tensors_of(part)]
+        if isinstance(value, (list, tuple))
+        else []
+    )
+
+
+def with_leaves(sample: Any, requires: bool) -> tuple[list[Any], dict[str, Any], list[Any]]:
+    """Copies of a sample's arguments, and those of them that have a gradient."""
+    leaves: list[Any] = []
+
+    def copy(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        made = value.detach().clone()
+        if requires and value.requires_grad:
+            made.requires_grad_()
+            leaves.append(made)
+        return made
+
+    args = [copy(each) for each in (sample.input, *sample.args)]
+    named = {key: copy(each) for key, each in sample.kwargs.items()}
+    return args, named, leaves
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_samples(name: str, table: Any, request: pytest.FixtureRequest) -> None:
+    entry, op = table[name], OPERATORS[name]
+    has_gradient = name not in NO_GRADIENT
+    dtype = torch.int64 if name == "nn.functional.one_hot" else torch.float64
+    torch.manual_seed(scheme.SEED)
+    samples = list(entry.sample_inputs("cpu", dtype, requires_grad=has_gradient))
+    if not request.config.getoption("--every-combination"):
+        random.Random(scheme.SEED).shuffle(samples)
+    run, refused = 0, []
+    for number, sample in enumerate(samples):
+        print(f"TESSERA_OPS_SEED={scheme.SEED} {name} sample {number}: {sample}")
+        args, named, leaves = with_leaves(sample, has_gradient)
+        named.pop("inplace", None)
+        if named.get("reduction") is None and "reduction" in named:
+            continue
+        try:
+            got = scheme.as_tuple(op(*args, **named))
+        except (tessera.ArgumentError, TypeError, ValueError) as error:
+            assert isinstance(error, TypeError) or error.id in ("E089", "E093", "E094"), error
+            refused.append(str(error))
+            continue
+        theirs, theirs_named, their_leaves = with_leaves(sample, has_gradient)
+        expected = scheme.as_tuple(entry(*theirs, **theirs_named))
+        for one, wanted in zip(got, expected, strict=True):
+            torch.testing.assert_close(one, wanted, equal_nan=True, check_stride=False)
+        compare_gradients(got, expected, leaves, their_leaves)
+        run += 1
+        if run >= FEW and not request.config.getoption("--every-combination"):
+            break
+    assert run, f"all samples were refused: {refused}"
+
+
+def compare_gradients(got: Any, expected: Any, leaves: Any, theirs: Any) -> None:
+    pairs = [(a, b) for a, b in zip(got, expected) if b.requires_grad and b.numel()]
+    if not pairs or not leaves:
+        return
+    weights = [torch.rand_like(b) for _, b in pairs]
+    ours = torch.autograd.grad([a for a, _ in pairs], leaves, weights, allow_unused=True)
+    wanted = torch.autograd.grad([b for _, b in pairs], theirs, weights, allow_unused=True)
+    for a, b in zip(ours, wanted):
+        if b is None:
+            assert a is None or not a.any()
+        else:
+            torch.testing.assert_close(a, b, equal_nan=True)
