@@ -56,7 +56,14 @@ if TYPE_CHECKING:
     __version__: str
     """The version by PEP 440: of a wheel what it was built as, of a checkout what git says."""
 
-    from tessera import gpu as gpu, jax as jax, ops as ops, testing as testing, torch as torch
+    from tessera import (
+        gpu as gpu,
+        jax as jax,
+        nn as nn,
+        ops as ops,
+        testing as testing,
+        torch as torch,
+    )
     from tessera.calls.function import function
     from tessera.calls.pointwise import Pointwise, pointwise
     from tessera.calls.reductions import Reduction, reduction
@@ -130,7 +137,7 @@ _HOMES = {
 }
 
 
-_MODULES = ("gpu", "jax", "ops", "testing", "torch")
+_MODULES = ("gpu", "jax", "nn", "ops", "testing", "torch")
 """Loaded as soon as they are asked for, so that `import tessera` does for them, too."""
 
 

@@ -161,6 +161,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "testing": _LAUNCHES | {"__init__", "gpu", "tuning"},
     "compat": _LAUNCHES | {"__init__", "testing", "tools", "tuning"},
     "torch": _LAUNCHES | {"calls", "compat", "untried"},
+    "nn": _LAUNCHES | {"ops"},
     "ops": _LAUNCHES | {"calls", "calls/pointwise", "calls/reductions", "jax"},
     "tools/run": {"compat"},
 }

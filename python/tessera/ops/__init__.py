@@ -93,6 +93,7 @@ from tessera.ops.normalizations import (
     layer_norm,
     rms_norm,
 )
+from tessera.ops.optimizers import adamw_step, lion_step, sgd_step
 from tessera.ops.reductions import (
     all,
     amax,
@@ -141,7 +142,22 @@ FAMILIES = {
         gather, scatter_add, scatter_reduce, index_select, index_add, embedding, embedding_bag, one_hot,
         segment_reduce,
     ),
+    "Optimisers": (sgd_step, adamw_step, lion_step),
 }  # fmt: skip
 """The operators by family, in the order of docs/Ops.md."""
 
-__all__ = [operator.__name__ for family in FAMILIES.values() for operator in family]
+__all__ = [
+    "FAMILIES", "adamw_step", "add_layer_norm", "add_rms_norm", "addcdiv", "addcmul", "all",
+    "amax", "amin", "any", "apply_rotary_emb", "argmax", "argmin", "argsort", "batch_norm",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "clamp",
+    "cross_entropy", "cummax", "cummin", "cumprod", "cumsum", "dropout", "elu", "embedding",
+    "embedding_bag", "gather", "geglu", "geglu_tanh", "gelu", "glu", "group_norm", "hardshrink",
+    "hardsigmoid", "hardswish", "hardtanh", "huber_loss", "index_add", "index_select",
+    "instance_norm", "jsd_loss", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "lerp",
+    "lion_step", "log_softmax", "logcumsumexp", "logsigmoid", "logsumexp", "mean", "mish",
+    "mse_loss", "nll_loss", "one_hot", "prelu", "prod", "reglu", "relu", "relu6", "rms_norm",
+    "scatter_add", "scatter_reduce", "segment_reduce", "selu", "sgd_step", "sigmoid",
+    "sigmoid_focal_loss", "silu", "smooth_l1_loss", "softmax", "softmin", "softplus",
+    "softshrink", "softsign", "sort", "std", "sum", "swiglu", "tanh", "tanhshrink", "threshold",
+    "topk", "var", "var_mean", "vector_norm", "where",
+]  # fmt: skip

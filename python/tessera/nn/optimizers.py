@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Optimisers with torch's interface, whose steps are those of tessera.ops.
+
+States have the names that torch's optimisers give them. Steps have no `closure` of several gradients
+beyond calling it once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+import torch
+
+from tessera import ops
+from tessera.errors import ArgumentError
+from tessera.wording import shown
+
+
+class _Optimizer(torch.optim.Optimizer):  # type: ignore[misc]
+    """The steps of all parameters that have a gradient."""
+
+    def __init__(self, params: Any, **defaults: Any) -> None:
+        for name in ("lr", "momentum", "weight_decay", "eps"):
+            if not defaults.get(name, 0.0) >= 0:
+                raise ArgumentError(
+                    "E093",
+                    f"`{type(self).__name__}` got {name}={shown(defaults[name])}",
+                    "pass a number from 0 on",
+                )
+        super().__init__(params, defaults)
+
+    @torch.no_grad()  # type: ignore[untyped-decorator]
+    def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
+        """One step. `closure`, if given, computes the loss and the gradients before."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for param in group["params"]:
+                if param.grad is not None:
+                    self._update(param, group)
+        return loss
+
+    def _update(self, param: Any, group: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+
+class SGD(_Optimizer):
+    """torch.optim.SGD by ops.sgd_step. `foreach`, `fused`, `differentiable` and `capturable` are not
+    there, here and below.
+
+    Example:
+        import torch
+        import tessera.nn
+
+        x = torch.ones(3, requires_grad=True)
+        optimizer = tessera.nn.SGD([x], lr=0.25)
+        (x * x).sum().backward()
+        optimizer.step()
+        assert x.tolist() == [0.5, 0.5, 0.5]
+    """
+
+    def __init__(
+        self, params: Any, lr: float = 1e-3, momentum: float = 0.0, dampening: float = 0.0,
+        weight_decay: float = 0.0, nesterov: bool = False, *, maximize: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            params, lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
+            nesterov=nesterov, maximize=maximize,
+        )  # fmt: skip
+
+    def _update(self, param: Any, group: dict[str, Any]) -> None:
+        settings = {key: value for key, value in group.items() if key in self.defaults}
+        state, is_first = self.state[param], False
+        if group["momentum"] and state.get("momentum_buffer") is None:
+            state["momentum_buffer"], is_first = torch.zeros_like(param), True
+        ops.sgd_step(param, param.grad, state.get("momentum_buffer"), is_first=is_first, **settings)
+
+
+class AdamW(_Optimizer):
+    """torch.optim.AdamW by ops.adamw_step, without `amsgrad`.
+
+    Example:
+        import torch
+        import tessera.nn
+
+        x = torch.ones(3, requires_grad=True)
+        optimizer = tessera.nn.AdamW([x], lr=0.1, weight_decay=0.0)
+        (x * x).sum().backward()
+        optimizer.step()
+        torch.testing.assert_close(x, torch.full((3,), 0.9))
+    """
+
+    def __init__(
+        self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8, weight_decay: float = 1e-2, *, maximize: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize
+        )
+
+    def _update(self, param: Any, group: dict[str, Any]) -> None:
+        settings = {key: value for key, value in group.items() if key in self.defaults}
+        state = self.state[param]
+        if not state:
+            state["step"] = torch.tensor(0.0)
+            state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(param), torch.zeros_like(param)
+        state["step"] += 1
+        ops.adamw_step(
+            param, param.grad, state["exp_avg"], state["exp_avg_sq"], step=int(state["step"]),
+            **settings,
+        )  # fmt: skip
+
+
+class Lion(_Optimizer):
+    """Lion by ops.lion_step, with one state.
+
+    Example:
+        import torch
+        import tessera.nn
+
+        x = torch.ones(3, requires_grad=True)
+        optimizer = tessera.nn.Lion([x], lr=0.25)
+        (x * x).sum().backward()
+        optimizer.step()
+        assert x.tolist() == [0.75, 0.75, 0.75]
+    """
+
+    def __init__(
+        self, params: Any, lr: float = 1e-4, betas: tuple[float, float] = (0.9, 0.99),
+        weight_decay: float = 0.0, *, maximize: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(params, lr=lr, betas=betas, weight_decay=weight_decay, maximize=maximize)
+
+    def _update(self, param: Any, group: dict[str, Any]) -> None:
+        settings = {key: value for key, value in group.items() if key in self.defaults}
+        state = self.state[param]
+        if not state:
+            state["exp_avg"] = torch.zeros_like(param)
+        ops.lion_step(param, param.grad, state["exp_avg"], **settings)

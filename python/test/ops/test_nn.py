@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""tessera.nn: modules with torch's state dicts, and optimisers, beside torch's own."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import tessera  # noqa: E402
+import tessera.nn as nn  # noqa: E402
+from tessera import ops  # noqa: E402
+
+X = torch.randn(4, 6, 5, generator=torch.Generator().manual_seed(0))
+INPUTS = {
+    "Softmax": (X,), "Embedding": (torch.tensor([[1, 0], [2, 2]]),), "BatchNorm2d": (X[..., None],),
+    "BatchNorm3d": (X[..., None, None],), "CrossEntropyLoss": (X[..., 0], torch.tensor([0, 5, 2, -100])),
+    "NLLLoss": (X[..., 0], torch.tensor([0, 5, 2, -100])), "KLDivLoss": (X, X.sigmoid()),
+    "BCEWithLogitsLoss": (X, X.sigmoid()), **dict.fromkeys(["MSELoss", "L1Loss", "SmoothL1Loss",
+    "HuberLoss"], (X, X.flip(0))),
+}  # fmt: skip
+ARGUMENTS = {
+    "Softmax": (1,), "LogSoftmax": (1,), "LayerNorm": ((6, 5),), "RMSNorm": (5, 1e-5), "GroupNorm": (3, 6),
+    "BatchNorm1d": (6,), "BatchNorm2d": (6,), "BatchNorm3d": (6,), "Embedding": (3, 7, 1),
+}  # fmt: skip
+OPTIMIZERS = ("SGD", "AdamW", "Lion")
+MODULES = [name for name in nn.__all__ if name not in (*OPTIMIZERS, "replace")]
+
+
+@pytest.mark.filterwarnings("ignore:reduction")
+@pytest.mark.parametrize("name", MODULES)
+def test_module(name: str) -> None:
+    args = ARGUMENTS.get(name, ())
+    ours, theirs = getattr(nn, name)(*args), getattr(torch.nn, name)(*args)
+    assert isinstance(ours, type(theirs))
+    with torch.no_grad():
+        for parameter in theirs.parameters():
+            parameter.copy_(torch.randn_like(parameter))
+    ours.load_state_dict(theirs.state_dict())
+    for _ in range(2):
+        first, *rest = INPUTS.get(name, (X,))
+        results = []
+        for module in (ours, theirs):
+            leaf = first.clone().requires_grad_(first.is_floating_point())
+            y = module(leaf, *rest)
+            wanted = [*module.parameters(), *([leaf] if leaf.requires_grad else [])]
+            results.append((y, *torch.autograd.grad(y.square().sum(), wanted)))
+        torch.testing.assert_close(*results)
+        torch.testing.assert_close(ours.state_dict(), theirs.state_dict())
+        ours.eval(), theirs.eval()
+
+
+def trained(make: Any, dtype: Any) -> list[Any]:
+    generator = torch.Generator().manual_seed(1)
+    params = [torch.randn(3, 5, generator=generator).to(dtype).requires_grad_() for _ in range(2)]
+    optimizer = make(params)
+    for _ in range(3):
+        for each in params:
+            each.grad = torch.randn(3, 5, generator=generator).to(dtype)
+        optimizer.step()
+    optimizer.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+    params[0].grad = None
+    optimizer.step()
+    return params
+
+
+@pytest.mark.parametrize(
+    "name, settings",
+    [
+        ("SGD", {"lr": 0.1}),
+        ("SGD", {"lr": 0.1, "weight_decay": 0.1, "maximize": True}),
+        ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.2, "weight_decay": 0.1}),
+        ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True, "maximize": True}),
+        ("AdamW", {"lr": 0.1, "weight_decay": 0.1}),
+        ("AdamW", {"lr": 0.1, "betas": (0.8, 0.9), "eps": 1e-3, "maximize": True}),
+    ],
+)
+def test_optimizer(name: str, settings: dict[str, Any]) -> None:
+    ours = trained(lambda params: getattr(nn, name)(params, **settings), torch.float64)
+    theirs = trained(lambda params: getattr(torch.optim, name)(params, **settings), torch.float64)
+    torch.testing.assert_close(ours, theirs)
+
+
+def test_lion() -> None:
+    generator = torch.Generator().manual_seed(2)
+    x, average = torch.randn(7, generator=generator), torch.zeros(7)
+    mine, mine_average = x.to(torch.bfloat16), torch.zeros(7)
+    expected = mine.float()
+    for _ in range(3):
+        grad = torch.randn(7, generator=generator)
+        ops.lion_step(mine, grad, mine_average, lr=0.25, weight_decay=0.5)
+        step = (0.9 * average + 0.1 * grad).sign()
+        expected = (expected * (1 - 0.25 * 0.5) - 0.25 * step).to(torch.bfloat16).float()
+        average = 0.99 * average + 0.01 * grad
+    torch.testing.assert_close(mine.float(), expected, rtol=1e-2, atol=1e-2)
+    torch.testing.assert_close(mine_average, average)
+
+
+def test_replace() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(5, 5), torch.nn.LayerNorm(5), torch.nn.GELU())
+    before = model(X)
+    assert nn.replace(model) == {"1": "LayerNorm", "2": "GELU"}
+    torch.testing.assert_close(model(X), before)
+    assert nn.replace(model) == {}
+
+
+@pytest.mark.parametrize("name", ["replace", *OPTIMIZERS])
+def test_example(name: str) -> None:
+    import inspect
+    import textwrap
+
+    text = inspect.cleandoc(getattr(nn, name).__doc__)
+    exec(textwrap.dedent(text.partition("Example:\n")[2]), {})
+
+
+def test_options_that_are_refused() -> None:
+    for call in (
+        lambda: nn.SGD([X], lr=-1.0),
+        lambda: nn.Embedding(3, 4, sparse=True)(torch.tensor([1])),
+    ):
+        with pytest.raises(tessera.ArgumentError) as caught:
+            call()
+        assert caught.value.id == "E093"
