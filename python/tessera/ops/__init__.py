@@ -60,6 +60,7 @@ from tessera.ops.activations import (
     threshold,
 )
 from tessera.ops.elementwise import addcdiv, addcmul, clamp, dropout, lerp, where
+from tessera.ops.enabling import enable
 from tessera.ops.indexing import (
     embedding,
     embedding_bag,
@@ -151,13 +152,13 @@ __all__ = [
     "amax", "amin", "any", "apply_rotary_emb", "argmax", "argmin", "argsort", "batch_norm",
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "clamp",
     "cross_entropy", "cummax", "cummin", "cumprod", "cumsum", "dropout", "elu", "embedding",
-    "embedding_bag", "gather", "geglu", "geglu_tanh", "gelu", "glu", "group_norm", "hardshrink",
-    "hardsigmoid", "hardswish", "hardtanh", "huber_loss", "index_add", "index_select",
-    "instance_norm", "jsd_loss", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "lerp",
-    "lion_step", "log_softmax", "logcumsumexp", "logsigmoid", "logsumexp", "mean", "mish",
-    "mse_loss", "nll_loss", "one_hot", "prelu", "prod", "reglu", "relu", "relu6", "rms_norm",
-    "scatter_add", "scatter_reduce", "segment_reduce", "selu", "sgd_step", "sigmoid",
-    "sigmoid_focal_loss", "silu", "smooth_l1_loss", "softmax", "softmin", "softplus",
+    "embedding_bag", "enable", "gather", "geglu", "geglu_tanh", "gelu", "glu", "group_norm",
+    "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "huber_loss", "index_add",
+    "index_select", "instance_norm", "jsd_loss", "kl_div", "l1_loss", "layer_norm",
+    "leaky_relu", "lerp", "lion_step", "log_softmax", "logcumsumexp", "logsigmoid", "logsumexp",
+    "mean", "mish", "mse_loss", "nll_loss", "one_hot", "prelu", "prod", "reglu", "relu",
+    "relu6", "rms_norm", "scatter_add", "scatter_reduce", "segment_reduce", "selu", "sgd_step",
+    "sigmoid", "sigmoid_focal_loss", "silu", "smooth_l1_loss", "softmax", "softmin", "softplus",
     "softshrink", "softsign", "sort", "std", "sum", "swiglu", "tanh", "tanhshrink", "threshold",
     "topk", "var", "var_mean", "vector_norm", "where",
 ]  # fmt: skip

@@ -119,8 +119,8 @@ def adamw_step(
 ) -> None:  # fmt: skip
     """A step of torch.optim.AdamW, in place: decay, then the averages, then their quotient.
 
-    params = params * (1 - lr * weight_decay) - lr * m / (sqrt(v) + eps). m and v are the averages of
-    gradients and of their squares, each divided by 1 - beta^step.
+    params = params * (1 - lr * weight_decay) - lr * m / (sqrt(v) + eps). The averages m and v
+    are of gradients and of their squares, each divided by 1 - beta^step.
     step: the number of the step, from 1 on.
     Shapes: arrays, or lists of as many arrays. Types: floats. Errors: E093, also for JAX.
     Missing: `amsgrad`.

@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 
 import tessera  # noqa: E402
 from tessera import ops  # noqa: E402
+from tessera.ops import replacing  # noqa: E402
 
 from . import scheme  # noqa: E402
 
@@ -273,6 +274,40 @@ def test_second_derivatives_of_reductions() -> None:
     x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
     for op in (lambda x: ops.var(x, 1), lambda x: ops.logsumexp(x, (0, 1)), ops.vector_norm):
         assert torch.autograd.gradgradcheck(op, (x,))
+
+
+def test_enable() -> None:
+    """A model trains as outside, and the calls are listed."""
+    model = torch.nn.Sequential(
+        torch.nn.Linear(6, 8), torch.nn.LayerNorm(8), torch.nn.GELU(), torch.nn.ReLU(inplace=True)
+    )
+    x, target = torch.randn(5, 6), torch.tensor([0, 3, 7, 1, -100])
+    grads = []
+    for unused in ((), replacing.NAMES):
+        with ops.enable(unused=unused) as used:
+            loss = (
+                torch.nn.functional.cross_entropy(model(x), target)
+                + model(x).tanh().sum(dim=0).mean()
+            )
+        grads.append(torch.autograd.grad(loss, list(model.parameters())))
+    torch.testing.assert_close(*grads)
+    assert not used.taken and not used.refused
+    with ops.enable(unused=["tanh"]) as used:
+        torch.softmax(model(x), -1, dtype=torch.float64).tanh()
+        torch.sum(torch.ones(3).to_sparse())
+    assert used.taken == {"layer_norm": 1, "gelu": 1, "softmax": 1}
+    assert used.refused["relu"] == {"it got inplace=True": 1} and "sparse" in str(
+        used.refused["sum"]
+    )
+    with pytest.raises(tessera.ArgumentError, match="E093.*softmx.*"):
+        ops.enable(unused=["softmx"])
+
+
+def test_compiled_functions() -> None:
+    """Dynamo leaves the graph for an operator with a kernel of its own."""
+    compiled = torch.compile(lambda x: ops.softmax(x * 2) + 1, backend="eager")
+    x = torch.randn(3, 4, requires_grad=True)
+    torch.testing.assert_close(compiled(x), (x * 2).softmax(-1) + 1)
 
 
 def test_no_second_derivative_and_no_transform() -> None:

@@ -20,6 +20,7 @@ torch = pytest.importorskip("torch")
 
 import tessera  # noqa: E402
 from tessera import ops  # noqa: E402
+from tessera.ops import replacing  # noqa: E402
 
 from . import scheme  # noqa: E402
 
@@ -146,3 +147,28 @@ def compare_gradients(got: Any, expected: Any, leaves: Any, theirs: Any) -> None
             assert a is None or not a.any()
         else:
             torch.testing.assert_close(a, b, equal_nan=True)
+
+
+REPLACED = [
+    name for name in OPERATORS
+    if name.rpartition(".")[2] in replacing.NAMES and not name.startswith("scatter_reduce")
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REPLACED)
+def test_enabled(name: str, table: Any, request: pytest.FixtureRequest) -> None:
+    """Inside of enable() torch's own functions have the same results, and most are ours."""
+    entry, short = table[name], name.rpartition(".")[2]
+    torch.manual_seed(scheme.SEED)
+    samples = list(entry.sample_inputs("cpu", torch.float64))
+    random.Random(scheme.SEED).shuffle(samples)
+    with ops.enable() as used:
+        for sample in samples if request.config.getoption("--every-combination") else samples[:FEW]:
+            args, named, _ = with_leaves(sample, False)
+            with ops.enable(unused=replacing.NAMES) as none:
+                expected = entry(*args, **named)
+            assert not none.taken
+            if torch.is_tensor(args[0]) and named.get("inplace"):
+                args, named, _ = with_leaves(sample, False)
+            torch.testing.assert_close(entry(*args, **named), expected, equal_nan=True)
+    assert set(used.taken) | set(used.refused) == {short}

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The mode of torch that enable() is, and the functions that it replaces.
+
+A call is bound to the parameters of torch's function. Each argument that the operator does not have must
+be what torch would do anyway.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable, NamedTuple, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
+
+from tessera.errors import ArgumentError
+from tessera.ops import (
+    activations,
+    elementwise,
+    indexing,
+    losses,
+    normalizations,
+    reductions,
+    scans,
+    softmaxes,
+)
+from tessera.ops.arguments import check
+from tessera.wording import closest, shown
+
+_MODULES = (
+    activations, elementwise, softmaxes, losses, normalizations, reductions, scans, indexing,
+)  # fmt: skip
+
+# Python functions, whose parameters are known.
+_FUNCTIONAL = (
+    """relu relu6 hardtanh hardsigmoid hardswish threshold leaky_relu elu selu celu silu mish
+softsign tanhshrink glu softmax log_softmax softmin cross_entropy nll_loss binary_cross_entropy
+binary_cross_entropy_with_logits kl_div mse_loss l1_loss smooth_l1_loss huber_loss layer_norm rms_norm
+group_norm instance_norm batch_norm embedding""".split()
+)
+
+# Functions in C++, with their parameters in order.
+_BUILTINS: dict[str, tuple[str, tuple[Callable[..., Any], ...]]] = {
+    "gelu": ("input", (F.gelu,)),
+    "softplus": ("input beta threshold", (F.softplus,)),
+    "logsigmoid": ("input", (F.logsigmoid,)),
+    "softshrink": ("input lambd", (F.softshrink,)),
+    "hardshrink": ("input lambd", (torch.hardshrink,)),
+    "prelu": ("input weight", (torch.prelu,)),
+    "sigmoid": ("input", (torch.sigmoid, torch.Tensor.sigmoid)),
+    "tanh": ("input", (torch.tanh, torch.Tensor.tanh)),
+    "relu": ("input", (torch.relu, torch.Tensor.relu)),
+    "softmax": ("input dim dtype", (torch.softmax, torch.Tensor.softmax)),
+    "log_softmax": ("input dim dtype", (torch.log_softmax, torch.Tensor.log_softmax)),
+    "clamp": ("input min max", (torch.clamp, torch.Tensor.clamp)),
+    "where": ("condition input other", (torch.where,)),
+    "lerp": ("input end weight", (torch.lerp, torch.Tensor.lerp)),
+    "addcmul": ("input tensor1 tensor2", (torch.addcmul, torch.Tensor.addcmul)),
+    "addcdiv": ("input tensor1 tensor2", (torch.addcdiv, torch.Tensor.addcdiv)),
+    "sum": ("input dim keepdim", (torch.sum, torch.Tensor.sum)),
+    "mean": ("input dim keepdim", (torch.mean, torch.Tensor.mean)),
+    "amax": ("input dim keepdim", (torch.amax, torch.Tensor.amax)),
+    "amin": ("input dim keepdim", (torch.amin, torch.Tensor.amin)),
+    "logsumexp": ("input dim keepdim", (torch.logsumexp, torch.Tensor.logsumexp)),
+    "argmax": ("input dim keepdim", (torch.argmax, torch.Tensor.argmax)),
+    "argmin": ("input dim keepdim", (torch.argmin, torch.Tensor.argmin)),
+    "cumsum": ("input dim", (torch.cumsum, torch.Tensor.cumsum)),
+    "cumprod": ("input dim", (torch.cumprod, torch.Tensor.cumprod)),
+    "logcumsumexp": ("input dim", (torch.logcumsumexp, torch.Tensor.logcumsumexp)),
+    "gather": ("input dim index", (torch.gather, torch.Tensor.gather)),
+    "scatter_add": ("input dim index src", (torch.scatter_add, torch.Tensor.scatter_add)),
+    "index_select": ("input dim index", (torch.index_select, torch.Tensor.index_select)),
+    "index_add": ("input dim index source", (torch.index_add, torch.Tensor.index_add)),
+}
+
+# Parameters of torch's functions that change no result.
+_UNSAID = {"_stacklevel"}
+
+
+class _Replaced(NamedTuple):
+    """A function of torch, and the operator in its place."""
+
+    name: str
+    operator: Any
+    parameters: tuple[str, ...]
+    """Of torch's function, in order."""
+    defaults: dict[str, Any]
+    ours: frozenset[str]
+    """Of the operator."""
+
+
+def _make(name: str, function: Any, parameters: Sequence[str]) -> _Replaced:
+    operator = next(getattr(module, name) for module in _MODULES if hasattr(module, name))
+    scalar = getattr(operator, "function", operator)
+    ours = frozenset(inspect.signature(getattr(scalar, "fn", scalar)).parameters)
+    defaults: dict[str, Any] = {}
+    if not parameters:
+        found = inspect.signature(function).parameters.values()
+        parameters = [each.name for each in found]
+        defaults = {each.name: each.default for each in found if each.default is not each.empty}
+    return _Replaced(name, operator, tuple(parameters), defaults, ours)
+
+
+def _table() -> dict[Any, _Replaced]:
+    found = {getattr(F, name): _make(name, getattr(F, name), ()) for name in _FUNCTIONAL}
+    for name, (parameters, functions) in _BUILTINS.items():
+        for function in functions:
+            found[function] = _make(name, function, parameters.split())
+    return found
+
+
+_TABLE = _table()
+NAMES = tuple(dict.fromkeys(each.name for each in _TABLE.values()))
+"""The operators that take torch's calls."""
+
+
+class Replacing(TorchFunctionMode):  # type: ignore[misc]
+    """The context that enable() returns."""
+
+    def __init__(self, unused: Sequence[str] = ()) -> None:
+        super().__init__()
+        for name in unused:
+            check(
+                name in NAMES,
+                f"`enable` got {shown(name)} in unused",
+                (
+                    f"did you mean {closest(name, NAMES)}?"
+                    if closest(name, NAMES)
+                    else "see docs/Ops.md"
+                ),
+            )
+        self.unused = frozenset(unused)
+        self.taken: dict[str, int] = {}
+        self.refused: dict[str, dict[str, int]] = {}
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        named = kwargs or {}
+        replaced = _TABLE.get(func)
+        if (
+            replaced is None
+            or replaced.name in self.unused
+            or torch.compiler.is_compiling()
+            or any(each not in (torch.Tensor, torch.nn.Parameter) for each in types)
+        ):
+            return func(*args, **named)
+        reason, given = _bound(replaced, args, named)
+        if not reason:
+            try:
+                result = replaced.operator(**given)
+            except (ArgumentError, TypeError) as error:
+                reason = str(error).partition("\n")[0]
+            else:
+                self.taken[replaced.name] = self.taken.get(replaced.name, 0) + 1
+                return result
+        reasons = self.refused.setdefault(replaced.name, {})
+        reasons[reason] = reasons.get(reason, 0) + 1
+        return func(*args, **named)
+
+
+def _bound(
+    replaced: _Replaced, args: Sequence[Any], named: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """The operator's arguments by name, or a reason why there are none."""
+    if len(args) > len(replaced.parameters):
+        return f"it got {len(args)} arguments by place", {}
+    given = {**replaced.defaults, **dict(zip(replaced.parameters, args)), **named}
+    if "self" in given and "input" not in given:
+        given["input"] = given.pop("self")
+    for name in [name for name in given if name not in replaced.ours]:
+        value = given.pop(name)
+        if name not in _UNSAID and value is not None and value is not False:
+            return f"it got {name}={shown(value)}", {}
+    # None stands for the operator's own default, as it does for torch's.
+    return "", {key: value for key, value in given.items() if value is not None}
