@@ -84,6 +84,8 @@ struct Launchable {
   int64_t generation; ///< the one in which the dispatcher was found to be right
 };
 
+extern PyTypeObject *launchableType;
+
 /// `owner[grid]` for a Launchable with a kernel below (Heuristics.cpp).
 PyObject *bindFinder(PyObject *owner, PyObject *grid);
 

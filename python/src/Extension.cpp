@@ -88,6 +88,8 @@ static void initialise(py::module_ &module) {
   registerDispatcher(module);
   registerLaunch(module);
   registerHeuristics(module);
+  registerEntry(module);
+  registerAutograd(module);
   registerRunner(module);
   registerDLPack(module);
   registerCUDA(module);

@@ -63,6 +63,7 @@ struct Value {
 void registerCUDA(py::module_ &module);
 void registerDLPack(py::module_ &module);
 void registerDispatcher(py::module_ &module);
+void registerEntry(py::module_ &module);
 void registerGrid(py::module_ &module);
 void registerHeuristics(py::module_ &module);
 void registerLaunch(py::module_ &module);
@@ -70,6 +71,7 @@ void registerLaunchRecord(py::module_ &module);
 void registerRunner(py::module_ &module);
 void registerErrors(py::module_ &module);
 void registerModule(py::module_ &module);
+void registerAutograd(py::module_ &module);
 void registerBuilder(py::module_ &module);
 void registerKernel(py::module_ &module);
 

@@ -10,6 +10,8 @@
 
 using namespace tessera::python;
 
+PyTypeObject *tessera::python::launchableType = nullptr;
+
 namespace {
 
 struct Launch {
@@ -151,5 +153,6 @@ void tessera::python::registerLaunch(py::module_ &module) {
   PyObject *launchable = PyType_FromSpec(&launchableSpec);
   if (!launchable)
     throw py::error_already_set();
+  launchableType = reinterpret_cast<PyTypeObject *>(launchable);
   module.add_object("Launchable", py::reinterpret_steal<py::object>(launchable));
 }

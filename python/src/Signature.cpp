@@ -3,6 +3,7 @@
 #include "Signature.h"
 
 #include "ArgumentTypes.h"
+#include "NumPyArray.h"
 #include "Numbers.h"
 
 #include <algorithm>
@@ -35,19 +36,6 @@ char expectNumber(int dtype) {
     return kAny;
   }
 }
-
-/// The start of NumPy's PyArrayObject, whose layout is part of its stable ABI.
-struct NumPyArray {
-  PyObject_HEAD;
-  char *data;
-  int rank;
-  intptr_t *shape;
-  intptr_t *strides;
-  PyObject *base;
-  PyObject *dtype;
-  int flags;
-};
-constexpr int kNumPyWriteable = 0x0400;
 
 /// Whether Python's equality is the right one between two objects of this type.
 bool comparesByValue(PyObject *value) {

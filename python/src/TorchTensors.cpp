@@ -2,27 +2,11 @@
 
 #include "TorchTensors.h"
 
+#include "LoadedLibrary.h"
+
 #include <algorithm>
-#include <dlfcn.h>
 
 using namespace tessera::python;
-
-namespace {
-
-/// Functions of a library that torch has loaded; null where there is no such library or function.
-class LoadedLibrary {
-public:
-  explicit LoadedLibrary(const char *name) : handle(dlopen(name, RTLD_LAZY | RTLD_NOLOAD)) {}
-  template <typename Function> void find(const char *name, Function *&function) const {
-    if (handle)
-      function = reinterpret_cast<Function *>(dlsym(handle, name));
-  }
-
-private:
-  void *handle; ///< never closed: torch stays loaded
-};
-
-} // namespace
 
 void StableInterface::find() {
   LoadedLibrary library("libtorch_cpu.so");

@@ -93,6 +93,11 @@ public:
     return type == torch.cuda && !torch.getDeviceIndex(handle, &place.ordinal) &&
            place.ordinal >= 0;
   }
+  /// The address of the at::Tensor, which is only the pointer to torch's object within Python's
+  /// object.
+  void *getHandle(PyObject *tensor) const {
+    return reinterpret_cast<char *>(tensor) + bits.implementation;
+  }
   /// The current stream of a GPU. Returns false if `function` is not that of `learnStream`.
   bool findStream(PyObject *function, int32_t device, uint64_t &stream);
 
@@ -114,12 +119,6 @@ private:
     return implementation ? readWord(reinterpret_cast<const void *>(implementation), bits.word)
                           : ~uint64_t(0);
   }
-  /// The address of the at::Tensor, which is only the pointer to torch's object within Python's
-  /// object.
-  void *getHandle(PyObject *tensor) const {
-    return reinterpret_cast<char *>(tensor) + bits.implementation;
-  }
-
   Bits bits;
   StableInterface torch;      ///< complete once a class is known
   DTypeTable<int32_t> dtypes; ///< by torch's numbers

@@ -247,6 +247,38 @@ class Launchable:
     # gives what it was compiled to; nothing where the interpreter runs it.
     def __getitem__(self, grid: Grid) -> Callable[..., Union[CompiledKernel, Any]]: ...
 
+class CallPlan:
+    """What an operator does with arguments of one kind (python/src/calls/CallPlan.h)."""
+
+    def __init__(
+        self,
+        kernel: Optional[Launchable],
+        grid: int,
+        rest: tuple[Any, ...],
+        makers: tuple[Callable[[], Any], ...],
+        examples: tuple[Any, ...] = (),
+        converted: tuple[tuple[int, Callable[[Any], Any]], ...] = (),
+        checks: tuple[tuple[Callable[[], Any], Any], ...] = (),
+        apply: Optional[Callable[..., Any]] = None,
+    ) -> None: ...
+
+class Entry:
+    """A base of operators that are called (python/src/calls/Entry.cpp)."""
+
+    def _declare_options(self, pairs: Sequence[tuple[str, Any]]) -> None: ...
+    def _learn(self, plan: CallPlan, /, *args: Any, **options: Any) -> bool: ...
+    def _forget(self) -> None: ...
+
+def run_forward(ctx: Any, plan: CallPlan, /, *args: Any) -> Any: ...
+def run_backward(ctx: Any, /, *grads: Any) -> Any: ...
+def learn_torch_calls(
+    classes: Sequence[type],
+    requires_grad: Any,
+    is_grad_enabled: Callable[[], bool],
+    answers: Sequence[tuple[Callable[[], Any], Any]],
+    values: Sequence[tuple[dict[str, Any], str, Any]],
+) -> bool: ...
+
 class Heuristics:
     """A base of kernels some of whose arguments are computed (python/src/Heuristics.cpp)."""
 

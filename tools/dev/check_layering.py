@@ -212,7 +212,7 @@ def check(root: pathlib.Path) -> list[str]:
                     )
                 elif target != layer and target not in LAYERS[layer]:
                     errors.append(f"{base}/{relative}:{number}: {layer} may not include {target}")
-    for path in sorted((root / "python/src").glob("*")):
+    for path in sorted((root / "python/src").rglob("*.*")):
         if path.suffix not in (".h", ".cpp"):
             continue
         for number, line in enumerate(path.read_text().splitlines(), 1):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, Optional, Sequence
 
+from tessera import _C
 from tessera.calls import elements
 from tessera.calls.elements import Kind, Parameter
 from tessera.calls.iteration import (
@@ -39,7 +40,7 @@ Run = Callable[[Sequence[Any], Optional[Sequence[Any]]], Any]
 NUMBERS = (bool, int, float)
 
 
-class Operator:
+class Operator(_C.Entry):
     """An elementwise operator without its calls: a scalar function and its kernels."""
 
     def __init__(self, function: JITFunction[Any, Any], promotion: Optional[str]) -> None:
@@ -55,6 +56,8 @@ class Operator:
         """The function of `backward`, if one was given."""
         self.gradients: dict[tuple[bool, ...], Any] = {}
         """The operators that compute gradients, by the arguments that have one."""
+        self.apply: Any = None
+        """What torch calls for a known call with a gradient, once one is needed."""
         self.operator: Any = None
         """The operator of torch, once one is needed."""
 
@@ -190,6 +193,17 @@ class Planned:
                     )
             # Two results of one array would both be stored.
             seen.append((begin, (*layout[:2], None), "out"))
+
+    def call_plan(self, **options: Any) -> _C.CallPlan:
+        """The same as `run`, for calls without Python; the options are those of CallPlan."""
+        return _C.CallPlan(
+            None if self.is_empty else self.kernel,
+            *self.grid,
+            self.rest,
+            tuple(self.make_all()),
+            converted=self.convert,
+            **options,
+        )
 
     def run(self) -> Run:
         """A call by these, where nothing else has to be done."""

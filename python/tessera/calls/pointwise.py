@@ -62,10 +62,16 @@ in_torch: Any = None
 """The module tessera.torch.elementwise, once torch is loaded. Dynamo does not trace how it is found."""
 
 
+def default_dtype() -> Any:
+    """torch's type for what is made a float, once torch is loaded."""
+    return None
+
+
 def learn_torch() -> None:
     """Has operators tell when torch traces or differentiates. torch has been loaded."""
-    global is_tracing, in_torch
+    global is_tracing, in_torch, default_dtype
     if is_tracing is _is_never_tracing:
+        default_dtype = sys.modules["torch"].get_default_dtype
         in_torch = load("tessera.torch.elementwise")
         is_tracing = sys.modules["torch"].compiler.is_compiling
 
@@ -119,6 +125,7 @@ class Pointwise(Operator):
         arguments, that returns a gradient for each argument. Without one it is derived."""
         self.derivative = fn if isinstance(fn, JITFunction) else jit(fn)
         self._plans.clear()
+        self._forget()
         self.gradients.clear()
         return self.derivative
 
@@ -169,22 +176,26 @@ class Pointwise(Operator):
             learn_torch()
             if not in_torch.is_plain(args):
                 return in_torch.call(self, args, outs)
-        run = self.plan(library, args, outs)
-        if args is given and not any(param.is_constexpr for param in self.scalar.params):
+        made = Planned(self, library, args, outs)
+        if library == "torch":
+            run = in_torch.make_run(self, made, args, outs)
+        elif library == "jax":
+            run = load("tessera.jax.calls").elementwise_run(made)
+        else:
+            run = made.run()
+        is_known = args is given and not any(param.is_constexpr for param in self.scalar.params)
+        if is_known:
             if len(self._plans) >= MAX_PLANS:
                 self._plans.clear()
             keyed = args if outs is None else (*args, None, *outs)
             self._plans[tuple([keys[type(arg)](arg) for arg in keyed])] = run
-        return run(args, outs)
-
-    def plan(self, library: str, args: Sequence[Any], outs: Optional[Sequence[Any]]) -> Run:
-        """The function for calls with such arguments. Raises ArgumentError if they do not fit."""
-        made = Planned(self, library, args, outs)
-        if library == "torch":
-            return in_torch.make_run(self, made, args, outs)  # type: ignore[no-any-return]
-        if library == "jax":
-            return load("tessera.jax.calls").elementwise_run(made)  # type: ignore[no-any-return]
-        return made.run()
+        result = run(args, outs)
+        if is_known and outs is None:  # the launch has learned how to read such arrays
+            if library == "numpy":
+                self._learn(made.call_plan(), *args)
+            elif library == "torch":
+                in_torch.learn(self, made, args)
+        return result
 
 
 def unified(name: str, scalar: Scalar, args: Sequence[Any]) -> tuple[Sequence[Any], str]:

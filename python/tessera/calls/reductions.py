@@ -8,10 +8,12 @@ divided among programs, and a second launch reduces their results, always in the
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
 
+from tessera import _C
 from tessera.calls import pointwise
 from tessera.calls.elements import make_text_function
 from tessera.calls.iteration import (
@@ -73,11 +75,23 @@ _KINDS = {
 }
 
 Axes = Union[None, int, Sequence[int]]
-_Step = Callable[[Sequence[Any]], Any]
-"""A function of the arguments, that launches."""
 
 
-class Reduction:
+class _Step:
+    """The launches of one kind of calls: a function of the arguments."""
+
+    def __init__(
+        self, run: Callable[[Sequence[Any]], Any], plan: Optional[Callable[..., _C.CallPlan]] = None
+    ) -> None:
+        self._run = run
+        self.plan = plan
+        """Makes a plan that does the same without Python, with options of CallPlan; None: none does."""
+
+    def __call__(self, args: Sequence[Any]) -> Any:
+        return self._run(args)
+
+
+class Reduction(_C.Entry):
     """The result of `@tessera.reduction`. `op(*args, axis=None, keepdims=False)` returns an array.
 
     Example:
@@ -105,6 +119,7 @@ class Reduction:
         self.__module__ = function.__module__
         self._kernels: dict[Any, JITFunction[Any, Any]] = {}
         self._plans: dict[Any, _Step] = {}
+        self._declare_options((("axis", None), ("keepdims", False)))
 
     def __call__(self, *args: Any, axis: Axes = None, keepdims: bool = False, **named: Any) -> Any:
         args = self.elements.placed(args, named)
@@ -117,7 +132,7 @@ class Reduction:
 
     def compute(self, args: Sequence[Any], axis: Axes, keepdims: bool) -> Any:
         """The same on arrays with memory, or on those of JAX, without a derivative."""
-        key = (*[keys[type(arg)](arg) for arg in args], axis, keepdims)
+        key = (*[keys[type(arg)](arg) for arg in args], axis, keepdims, pointwise.default_dtype())
         try:
             step = self._plans.get(key)
         except TypeError:  # a list of axes
@@ -133,7 +148,13 @@ class Reduction:
             if len(self._plans) >= MAX_PLANS:
                 self._plans.clear()
             self._plans[key] = step
-        return step(args)
+        result = step(args)
+        if is_known and step.plan:  # the launch has learned how to read such arrays
+            plan = step.plan
+            if library == "torch":
+                plan = pointwise.in_torch.reduction_plan(plan, args, result)
+            self._learn(plan(), *args, axis=axis, keepdims=keepdims)
+        return result
 
     def kernel(self, key: Any, make: Callable[[], str]) -> JITFunction[Any, Any]:
         """The kernel of a kind, with the text that `make` returns if it is new."""
@@ -239,7 +260,7 @@ class _Plan:
         plan = _Plan(made, self.library, (like,), 0, False)
         plan.dtype = self.dtype
         second = plan._launch(1, self._facts(self.dtype, self.shape), factor)
-        return lambda args: second((first(args),))
+        return _Step(lambda args: second((first(args),)))
 
     def _facts(self, dtype: Any, shape: Ints) -> Facts:
         return Facts(shape, dense_strides(shape, tuple(range(len(shape)))), dtype, self.device)
@@ -276,7 +297,19 @@ class _Plan:
                 kernel[grid](*args, made, *rest)
             return made
 
-        return run
+        if is_jax:
+            return _Step(run)
+        return _Step(
+            run,
+            functools.partial(
+                _C.CallPlan,
+                None if is_empty else kernel,
+                *grid,
+                rest,
+                (make,),
+                converted=tuple(numbers),
+            ),
+        )
 
 
 class _Text:

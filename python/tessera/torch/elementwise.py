@@ -9,6 +9,7 @@ of torch.func and forward derivatives call a Function with rules for them.
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import re
 from typing import Any, Callable, Optional, Sequence
@@ -16,9 +17,10 @@ from typing import Any, Callable, Optional, Sequence
 import torch
 from torch.autograd import forward_ad
 
+from tessera import _C
 from tessera.calls.derivatives import derive, is_differentiable
 from tessera.calls.plans import Operator, Planned, Run, kinds_of, result_dtypes
-from tessera.errors import ArgumentError
+from tessera.errors import ArgumentError, TesseraError
 from tessera.torch.operators import op as torch_operator
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
@@ -29,23 +31,85 @@ _functorch_is_active: Callable[[], bool] = getattr(
 _count_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
 
 
+def _learn_calls() -> bool:
+    """Has known calls of plain tensors run without Python while nothing watches them; False if this
+    torch has not what it takes."""
+    try:
+        return _C.learn_torch_calls(
+            _PLAIN,
+            torch._C.TensorBase.requires_grad,
+            torch.is_grad_enabled,
+            [
+                (_functorch_is_active, False),
+                (_count_modes, 0),
+                (torch._C._len_torch_function_stack, 0),
+            ],
+            [
+                (vars(forward_ad), "_current_level", -1),
+                (vars(torch.compiler), "_is_compiling_flag", False),
+            ],
+        )
+    except AttributeError:
+        return False
+
+
+_learn_calls()
+
+
+def learn(op: Operator, planned: Planned, args: Sequence[Any]) -> None:
+    """Has calls with such arguments, which are plain, run without Python from now on."""
+    requires = _requires(planned.kinds, args)
+    apply: Any = None
+    if _has_gradient(op, planned, requires):
+        try:
+            gradient(op, requires)
+            apply = _apply_of(op)
+        except TesseraError:  # which a call with a gradient raises
+            apply = NotImplemented
+    default = _default_dtype(planned, args)
+    op._learn(
+        planned.call_plan(
+            examples=tuple(make() for make in planned.make_all()),
+            checks=() if default is None else ((torch.get_default_dtype, default),),
+            apply=apply,
+        ),
+        *args,
+    )
+
+
+def _requires(kinds: str, args: Sequence[Any]) -> tuple[bool, ...]:
+    """The arguments that require a gradient."""
+    return tuple(kind in "az" and bool(arg.requires_grad) for kind, arg in zip(kinds, args))
+
+
+def _has_gradient(op: Operator, planned: Planned, requires: Sequence[bool]) -> bool:
+    return (
+        any(requires)
+        and any(map(is_differentiable, op.scalar.results))
+        and any(each.dtype.is_floating_point for each in planned.results)
+    )
+
+
+def _default_dtype(planned: Planned, args: Sequence[Any]) -> Any:
+    """torch's default type, if the results' types depend on it, or None."""
+    takes_default = any(each.dtype.is_floating_point for each in planned.results) and not all(
+        arg.is_floating_point() for arg in args if isinstance(arg, torch.Tensor)
+    )
+    return torch.get_default_dtype() if takes_default else None
+
+
 def make_run(
     op: Operator, planned: Planned, args: Sequence[Any], outs: Optional[Sequence[Any]] = None
 ) -> Run:
     """The calls that `planned` is for. Arguments like `args` are plain tensors and numbers."""
     plain = _make_plain(planned, args)
     kinds = planned.kinds
-    requires = tuple(kind in "az" and bool(arg.requires_grad) for kind, arg in zip(kinds, args))
-    has_gradient = any(requires) and any(map(is_differentiable, op.scalar.results))
-    has_gradient = has_gradient and any(each.dtype.is_floating_point for each in planned.results)
-
+    requires = _requires(kinds, args)
+    has_gradient = _has_gradient(op, planned, requires)
     is_refused = outs is not None and any(
         getattr(each, "requires_grad", False) for each in (*args, *outs)
     )
-    takes_default = any(each.dtype.is_floating_point for each in planned.results) and not all(
-        arg.is_floating_point() for arg in args if isinstance(arg, torch.Tensor)
-    )
-    default = torch.get_default_dtype() if takes_default else None
+    default = _default_dtype(planned, args)
 
     def run(args: Sequence[Any], outs: Optional[Sequence[Any]]) -> Any:
         if _is_watched():
@@ -246,6 +310,32 @@ class _Eager(torch.autograd.Function):  # type: ignore[misc]
         return None, None, *_gradients(ctx.op, grads, args, ctx.needs_input_grad[2:])
 
 
+class _Known(torch.autograd.Function):  # type: ignore[misc]
+    """The same by a plan, which is the first argument. Each operator has a subclass, whose `forward`
+    and `backward` run without Python (python/src/calls/Autograd.cpp)."""
+
+    op: Operator
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """The same in Python: torch traces it, and it computes gradients of unknown kinds."""
+        op = ctx._forward_cls.op
+        return None, *_gradients(op, grads, _restored(ctx), ctx.needs_input_grad[1:])
+
+
+def _apply_of(op: Operator) -> Callable[..., Any]:
+    """`apply` of the operator's own subclass of `_Known`, without what it does for transforms."""
+    if op.apply is None:
+        scope = {"op": op, "forward": staticmethod(_C.run_forward)}
+        function: Any = type(op.__name__, (_Known,), scope)
+        context = function._backward_cls
+        context.numbers, context.gradients = None, op.gradients
+        context.fit, context.mark = staticmethod(_as_argument), staticmethod(_mark)
+        context.apply = _C.run_backward
+        op.apply = super(torch.autograd.Function, function).apply
+    return op.apply  # type: ignore[no-any-return]
+
+
 class _Transformed(torch.autograd.Function):  # type: ignore[misc]
     """The same inside transforms of torch.func, and where arguments have tangents."""
 
@@ -359,6 +449,23 @@ def _reduced_by_torch(op: Any, args: Sequence[Any], axis: Any, keepdims: bool) -
     return value if keepdims else value.squeeze(listed)
 
 
+def reduction_plan(
+    plan: Callable[..., _C.CallPlan], args: Sequence[Any], result: Any
+) -> Callable[[], _C.CallPlan]:
+    """The plan of a reduction's call. Python does those with a gradient."""
+    requires = any(getattr(arg, "requires_grad", False) for arg in args)
+    return functools.partial(
+        plan,
+        examples=(
+            torch.empty_strided(
+                result.shape, result.stride(), dtype=result.dtype, device=result.device
+            ),
+        ),
+        checks=((torch.get_default_dtype, torch.get_default_dtype()),),
+        apply=NotImplemented if requires else None,
+    )
+
+
 class _Reduced(torch.autograd.Function):  # type: ignore[misc]
     """A sum or a mean with a gradient."""
 
@@ -449,6 +556,11 @@ def _make_operator(op: Operator) -> Any:
     count = len(op.scalar.results)
 
     def run(arrays: Any, numbers: Any, kinds: str, constants: str) -> Any:
+        # Subclasses have seen the call. Those without a dispatch of their own still are here.
+        with torch._C.DisableTorchFunctionSubclass():
+            arrays = [
+                each if type(each) in _PLAIN else each.as_subclass(torch.Tensor) for each in arrays
+            ]
         return run_as(op, *_unpacked(arrays, numbers, kinds, constants))
 
     def fake(arrays: Any, numbers: Any, kinds: str, constants: str) -> Any:

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The two halves of a torch.autograd.Function whose forward is a plan. Its class, and what the
+// context has beside torch's own, are made in tessera/torch/elementwise.py.
+
+#include "CallPlan.h"
+#include "TorchArrays.h"
+
+#include "../ArgumentTypes.h"
+#include "../Dispatcher.h"
+
+#include <algorithm>
+#include <array>
+
+using namespace tessera::python;
+
+namespace {
+
+/// The most arguments of a call with a gradient, the one of its result included.
+constexpr size_t kMaxArguments = 64;
+
+/// The attributes of a context, interned once.
+struct ContextNames {
+  PyObject *toSave = PyUnicode_InternFromString("to_save");
+  PyObject *saved = PyUnicode_InternFromString("saved_tensors");
+  PyObject *needed = PyUnicode_InternFromString("needs_input_grad");
+  PyObject *numbers = PyUnicode_InternFromString("numbers");
+  PyObject *gradients = PyUnicode_InternFromString("gradients");
+  PyObject *fit = PyUnicode_InternFromString("fit");
+  PyObject *mark = PyUnicode_InternFromString("mark");
+  PyObject *function = PyUnicode_InternFromString("_forward_cls");
+  PyObject *backward = PyUnicode_InternFromString("backward");
+};
+
+const ContextNames &contextNames() {
+  static const ContextNames result;
+  return result;
+}
+
+py::object ask(PyObject *context, PyObject *name) {
+  auto found = py::reinterpret_steal<py::object>(
+      callPython([&] { return PyObject_GetAttr(context, name); }));
+  if (!found)
+    throw py::error_already_set();
+  return found;
+}
+
+void set(PyObject *context, PyObject *name, const py::object &value) {
+  if (callPython([&] { return PyObject_SetAttr(context, name, value.ptr()); }) < 0)
+    throw py::error_already_set();
+}
+
+/// run_forward(ctx, plan, *args): runs the plan and saves the arguments. `numbers` has None for
+/// each tensor, and a tuple of one for each number; it stays None if there is none.
+PyObject *runForward(PyObject *, PyObject *const *args, Py_ssize_t count) {
+  return translateErrors([&]() -> PyObject * {
+    if (count < 2 || Py_TYPE(args[1]) != callPlanType)
+      throw py::type_error("the arguments are a context, a plan and those of the call");
+    auto isNumber = [](PyObject *each) { return PyFloat_Check(each) || PyLong_Check(each); };
+    PyObject *const *given = args + 2, *const *end = args + count;
+    size_t numNumbers = static_cast<size_t>(std::count_if(given, end, isNumber));
+    auto numGiven = static_cast<size_t>(end - given);
+    py::tuple tensors(numGiven - numNumbers);
+    py::list numbers;
+    for (size_t i = 0, at = 0; i < numGiven; ++i) {
+      auto each = py::reinterpret_borrow<py::object>(given[i]);
+      if (numNumbers)
+        numbers.append(isNumber(given[i]) ? py::object(py::make_tuple(each)) : py::none());
+      if (!isNumber(given[i]))
+        tensors[at++] = each;
+    }
+    auto result = py::reinterpret_steal<py::object>(
+        reinterpret_cast<const CallPlan *>(args[1])->run(given, numGiven));
+    if (!result)
+      return nullptr;
+    set(args[0], contextNames().toSave, tensors);
+    if (numNumbers)
+      set(args[0], contextNames().numbers, numbers);
+    if (PyTuple_Check(result.ptr())) {
+      py::object mark = ask(args[0], contextNames().mark);
+      callPython([&] { mark(py::handle(args[0]), result); });
+    }
+    return result.release().ptr();
+  });
+}
+
+/// True if a gradient has the shape and the element type of the argument.
+bool fits(PyObject *gradient, PyObject *argument) {
+  TorchFacts facts, wanted;
+  return torchArrays().read(gradient, facts) && torchArrays().read(argument, wanted) &&
+         facts.rank == wanted.rank && facts.dtype == wanted.dtype &&
+         std::equal(facts.shape, facts.shape + facts.rank, wanted.shape);
+}
+
+/// The gradients of the plan and the arguments. Null without an exception if Python has to compute
+/// them.
+PyObject *computeGradients(PyObject *context, PyObject *gradient) {
+  const ContextNames &names = contextNames();
+  py::object needed = ask(context, names.needed), saved = ask(context, names.saved);
+  py::object numbers = ask(context, names.numbers), gradients = ask(context, names.gradients);
+  if (gradient == Py_None || !PyTuple_Check(needed.ptr()) || !PyTuple_Check(saved.ptr()) ||
+      !PyDict_Check(gradients.ptr()) || !(numbers.is_none() || PyList_Check(numbers.ptr())))
+    return nullptr;
+  Py_ssize_t numNeeded = PyTuple_GET_SIZE(needed.ptr()), numArguments = numNeeded - 1;
+  auto wanted = py::reinterpret_steal<py::object>(PyTuple_GetSlice(needed.ptr(), 1, numNeeded));
+  if (!wanted)
+    return nullptr;
+  auto op = py::reinterpret_borrow<py::object>(
+      callPython([&] { return PyDict_GetItemWithError(gradients.ptr(), wanted.ptr()); }));
+  if (!op || static_cast<size_t>(numNeeded) > kMaxArguments)
+    return nullptr;
+
+  std::array<PyObject *, kMaxArguments> values;
+  values[0] = gradient;
+  for (Py_ssize_t i = 0, at = 0; i < numArguments; ++i) {
+    PyObject *number = Py_None;
+    if (!numbers.is_none())
+      number = i < PyList_GET_SIZE(numbers.ptr()) ? PyList_GET_ITEM(numbers.ptr(), i) : nullptr;
+    bool isTensor = number == Py_None;
+    if (isTensor ? at >= PyTuple_GET_SIZE(saved.ptr()) : !number || !PyTuple_Check(number))
+      return nullptr;
+    values[static_cast<size_t>(i) + 1] =
+        isTensor ? PyTuple_GET_ITEM(saved.ptr(), at++) : PyTuple_GET_ITEM(number, 0);
+  }
+  auto found = py::reinterpret_steal<py::object>(callPython([&] {
+    return PyObject_Vectorcall(op.ptr(), values.data(), static_cast<size_t>(numNeeded), nullptr);
+  }));
+  if (!found)
+    return nullptr;
+
+  py::tuple results(static_cast<size_t>(numNeeded));
+  results[0] = py::none();
+  bool areSeveral = PyTuple_Check(found.ptr());
+  for (Py_ssize_t i = 0, at = 0; i < numArguments; ++i) {
+    auto place = static_cast<size_t>(i) + 1;
+    if (PyTuple_GET_ITEM(wanted.ptr(), i) != Py_True) {
+      results[place] = py::none();
+      continue;
+    }
+    if (areSeveral && at >= PyTuple_GET_SIZE(found.ptr()))
+      throw py::value_error("a derivative returns too few gradients");
+    auto each = py::reinterpret_borrow<py::object>(areSeveral ? PyTuple_GET_ITEM(found.ptr(), at++)
+                                                              : found.ptr());
+    if (!fits(each.ptr(), values[place])) {
+      py::object fit = ask(context, names.fit);
+      each = callPython([&] { return fit(each, py::handle(values[place])); });
+    }
+    results[place] = each;
+  }
+  return results.release().ptr();
+}
+
+/// run_backward(ctx, *grads)
+PyObject *runBackward(PyObject *, PyObject *const *args, Py_ssize_t count) {
+  return translateErrors([&]() -> PyObject * {
+    if (count < 1)
+      throw py::type_error("the first argument is a context");
+    PyObject *found = count == 2 ? computeGradients(args[0], args[1]) : nullptr;
+    if (found || PyErr_Occurred())
+      return found;
+    py::object function = ask(args[0], contextNames().function);
+    py::object backward = ask(function.ptr(), contextNames().backward);
+    return callPython([&] {
+      return PyObject_Vectorcall(backward.ptr(), args, static_cast<size_t>(count), nullptr);
+    });
+  });
+}
+
+PyMethodDef functions[] = {
+    {"run_forward", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(runForward)),
+     METH_FASTCALL, "run_forward(ctx, plan, *args): the `forward` of a torch.autograd.Function."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyMethodDef backwardFunction = {
+    "run_backward", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(runBackward)),
+    METH_FASTCALL,
+    "run_backward(ctx, *grads): the `apply` of the context. Leaves to `backward` what it cannot "
+    "do."};
+
+} // namespace
+
+void tessera::python::registerAutograd(py::module_ &module) {
+  if (PyModule_AddFunctions(module.ptr(), functions) < 0)
+    throw py::error_already_set();
+  auto function = py::reinterpret_steal<py::object>(PyCFunction_New(&backwardFunction, nullptr));
+  // A function of C is no method of a class that has it: this makes it one.
+  PyObject *method = function ? PyInstanceMethod_New(function.ptr()) : nullptr;
+  if (!method)
+    throw py::error_already_set();
+  module.add_object("run_backward", py::reinterpret_steal<py::object>(method));
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// All that a plan of an operator's call depends on, in 64-bit words:
+//
+//     an array    its library, element type, rank, device, whether it requires a gradient; its
+//                 shape and strides. NumPy's dtypes are known by identity
+//     a number    its type
+//     an option   its value: None, a bool, an integer or a tuple of integers
+//
+// Calls with equal keys are done by one plan (CallPlan.h).
+
+#ifndef TESSERA_PYTHON_CALLS_CALLKEY_H
+#define TESSERA_PYTHON_CALLS_CALLKEY_H
+
+#include "../Handles.h"
+#include "../Signature.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace tessera::python {
+
+class CallKey {
+public:
+  /// Adds an argument. False if no plan is for it.
+  bool add(PyObject *value);
+  /// Adds an argument whose value decides: None, a bool, an integer or a tuple of integers.
+  bool addOption(PyObject *value);
+
+  /// True if an argument is a tensor of torch's.
+  bool hasTorch() const { return hasTensor; }
+  size_t hash() const;
+  bool equals(const std::vector<int64_t> &other) const;
+  std::vector<int64_t> copy() const { return {words.begin(), words.end()}; }
+
+private:
+  /// Adds words for the extents of an array, unless there is no room.
+  template <typename Integer>
+  bool addLayout(int64_t rank, const Integer *shape, const Integer *strides);
+
+  FixedVector<int64_t, 256> words;
+  bool hasTensor = false;
+};
+
+} // namespace tessera::python
+
+#endif // TESSERA_PYTHON_CALLS_CALLKEY_H

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "CallPlan.h"
+
+#include "../Dispatcher.h"
+
+#include <algorithm>
+#include <array>
+
+using namespace tessera::python;
+
+PyTypeObject *tessera::python::callPlanType = nullptr;
+
+namespace {
+
+/// Arguments, results and the rest together.
+constexpr size_t kMaxValues = 128;
+
+/// References to a few objects.
+class References {
+public:
+  References() = default;
+  References(const References &) = delete;
+  References &operator=(const References &) = delete;
+  ~References() {
+    for (size_t i = 0; i < count; ++i)
+      Py_DECREF(objects[i]);
+  }
+  /// Takes the reference to an object, which may be null.
+  PyObject *take(PyObject *object) {
+    if (object)
+      objects[count++] = object;
+    return object;
+  }
+
+private:
+  std::array<PyObject *, kMaxValues> objects; ///< set up to `count`
+  size_t count = 0;
+};
+
+PyObject *callFunction(PyObject *function) {
+  return callPython([&] { return PyObject_CallNoArgs(function); });
+}
+
+/// `kernel[(grid,)](*values)`
+PyObject *launchKernel(PyObject *kernel, int32_t grid, PyObject *const *values, size_t count) {
+  const auto *launchable = reinterpret_cast<const Launchable *>(kernel);
+  if (launchable->dispatcher && Py_TYPE(launchable->dispatcher) == dispatcherType &&
+      launchable->generation == static_cast<int64_t>(currentGeneration) &&
+      (!launchable->below || launchable->below == Py_None)) {
+    auto held = py::reinterpret_borrow<py::object>(launchable->dispatcher);
+    const int32_t extents[3] = {grid, 1, 1};
+    return launchOver(held.ptr(), Grid(extents), {values, count, nullptr});
+  }
+  py::object launch = py::reinterpret_steal<py::object>(
+      callPython([&] { return PyObject_GetItem(kernel, py::tuple(py::make_tuple(grid)).ptr()); }));
+  if (!launch)
+    return nullptr;
+  return callPython([&] { return PyObject_Vectorcall(launch.ptr(), values, count, nullptr); });
+}
+
+} // namespace
+
+bool CallPlan::isCurrent() const {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(checks); ++i) {
+    PyObject *check = PyTuple_GET_ITEM(checks, i);
+    auto found = py::reinterpret_steal<py::object>(callFunction(PyTuple_GET_ITEM(check, 0)));
+    if (!found)
+      throw py::error_already_set();
+    if (found.ptr() != PyTuple_GET_ITEM(check, 1))
+      return false;
+  }
+  return true;
+}
+
+PyObject *CallPlan::run(PyObject *const *args, size_t count) const {
+  // A launch may clear the table that holds the plan.
+  auto self = py::reinterpret_borrow<py::object>(
+      reinterpret_cast<PyObject *>(const_cast<CallPlan *>(this)));
+  auto numResults = static_cast<size_t>(PyTuple_GET_SIZE(makers));
+  auto numRest = static_cast<size_t>(PyTuple_GET_SIZE(rest));
+  if (count + numResults + numRest > kMaxValues || converted->size() + numResults > kMaxValues)
+    return nullptr;
+  std::array<PyObject *, kMaxValues> values;
+  std::copy(args, args + count, values.begin());
+  References held;
+  for (const auto &[place, convert] : *converted) {
+    PyObject *function = convert.ptr(), *given = args[place];
+    values[place] = held.take(callPython([&] { return PyObject_CallOneArg(function, given); }));
+    if (!values[place])
+      return nullptr;
+  }
+  PyObject **results = values.data() + count;
+  for (size_t i = 0; i < numResults; ++i) {
+    results[i] = layouts->empty() ? nullptr : held.take(torchArrays().make((*layouts)[i]));
+    if (!results[i] && !PyErr_Occurred())
+      results[i] = held.take(callFunction(PyTuple_GET_ITEM(makers, static_cast<Py_ssize_t>(i))));
+    if (!results[i])
+      return nullptr;
+  }
+  if (kernel != Py_None) {
+    for (size_t i = 0; i < numRest; ++i)
+      results[numResults + i] = PyTuple_GET_ITEM(rest, static_cast<Py_ssize_t>(i));
+    auto launched = py::reinterpret_steal<py::object>(
+        launchKernel(kernel, grid, values.data(), count + numResults + numRest));
+    if (!launched)
+      return nullptr;
+  }
+  if (numResults == 1)
+    return Py_NewRef(results[0]);
+  PyObject *several = PyTuple_New(static_cast<Py_ssize_t>(numResults));
+  for (size_t i = 0; several && i < numResults; ++i)
+    PyTuple_SET_ITEM(several, static_cast<Py_ssize_t>(i), Py_NewRef(results[i]));
+  return several;
+}
+
+namespace {
+
+/// CallPlan(kernel, grid, rest, makers, examples=(), converted=(), checks=(), apply=None)
+PyObject *newPlan(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+  static const char *names[] = {"kernel",    "grid",   "rest",  "makers", "examples",
+                                "converted", "checks", "apply", nullptr};
+  PyObject *kernel = nullptr, *rest = nullptr, *makers = nullptr, *examples = nullptr;
+  PyObject *converted = nullptr, *checks = nullptr, *apply = Py_None;
+  int grid = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "OiO!O!|O!O!O!O", const_cast<char **>(names),
+                                   &kernel, &grid, &PyTuple_Type, &rest, &PyTuple_Type, &makers,
+                                   &PyTuple_Type, &examples, &PyTuple_Type, &converted,
+                                   &PyTuple_Type, &checks, &apply))
+    return nullptr;
+  return translateErrors([&]() -> PyObject * {
+    if (kernel != Py_None && !PyObject_TypeCheck(kernel, launchableType))
+      throw py::type_error("the kernel is no Launchable");
+    auto made = py::reinterpret_steal<py::object>(type->tp_alloc(type, 0));
+    if (!made)
+      return nullptr;
+    auto *self = reinterpret_cast<CallPlan *>(made.ptr());
+    self->kernel = Py_NewRef(kernel);
+    self->rest = Py_NewRef(rest);
+    self->makers = Py_NewRef(makers);
+    self->checks = checks ? Py_NewRef(checks) : PyTuple_New(0);
+    self->apply = Py_NewRef(apply);
+    self->grid = grid;
+    self->converted = new std::vector<std::pair<size_t, py::object>>;
+    self->layouts = new std::vector<TorchLayout>;
+    for (Py_ssize_t i = 0; converted && i < PyTuple_GET_SIZE(converted); ++i) {
+      auto pair = py::reinterpret_borrow<py::tuple>(PyTuple_GET_ITEM(converted, i));
+      self->converted->emplace_back(pair[0].cast<size_t>(), pair[1]);
+    }
+    TorchFacts facts;
+    for (Py_ssize_t i = 0; examples && i < PyTuple_GET_SIZE(examples); ++i) {
+      if (!torchArrays().canMake() || !torchArrays().read(PyTuple_GET_ITEM(examples, i), facts)) {
+        self->layouts->clear();
+        break;
+      }
+      auto rank = static_cast<size_t>(facts.rank);
+      self->layouts->push_back({{facts.shape, facts.shape + rank},
+                                {facts.strides, facts.strides + rank},
+                                facts.dtype,
+                                facts.deviceType,
+                                facts.device,
+                                facts.isOnHost});
+    }
+    return made.release().ptr();
+  });
+}
+
+int traversePlan(PyObject *object, visitproc visit, void *arg) {
+  auto *self = reinterpret_cast<CallPlan *>(object);
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(self->kernel);
+  Py_VISIT(self->rest);
+  Py_VISIT(self->makers);
+  Py_VISIT(self->checks);
+  Py_VISIT(self->apply);
+  if (self->converted)
+    for (const auto &[place, function] : *self->converted)
+      Py_VISIT(function.ptr());
+  return 0;
+}
+
+// No tp_clear, as of tuples: a plan does not change, so that a circle through it has something else
+// that does.
+void deallocPlan(PyObject *object) {
+  auto *self = reinterpret_cast<CallPlan *>(object);
+  PyTypeObject *type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
+  Py_XDECREF(self->kernel);
+  Py_XDECREF(self->rest);
+  Py_XDECREF(self->makers);
+  Py_XDECREF(self->checks);
+  Py_XDECREF(self->apply);
+  delete self->converted;
+  delete self->layouts;
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+PyType_Slot planSlots[] = {
+    {Py_tp_doc,
+     const_cast<char *>(
+         "CallPlan(kernel, grid, rest, makers, examples=(), converted=(), checks=(), apply=None):\n"
+         "what an operator does with arguments of one kind: makes results, each by a function of\n"
+         "`makers`, and launches kernel[(grid,)](*args, *results, *rest). Without a kernel "
+         "nothing\n"
+         "is launched. Results are made without Python if `examples` are tensors like them.\n"
+         "`converted` has pairs of the place of an argument and a function of it, and `checks`\n"
+         "pairs of a function and what it has to return. A call with a gradient is\n"
+         "apply(plan, *args); if that is NotImplemented, Python does it.")},
+    {Py_tp_new, reinterpret_cast<void *>(newPlan)},
+    {Py_tp_dealloc, reinterpret_cast<void *>(deallocPlan)},
+    {Py_tp_traverse, reinterpret_cast<void *>(traversePlan)},
+    {0, nullptr}};
+PyType_Spec planSpec = {"tessera._C.CallPlan", sizeof(CallPlan), 0,
+                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, planSlots};
+
+} // namespace
+
+void tessera::python::registerCallPlan(py::module_ &module) {
+  PyObject *plan = PyType_FromSpec(&planSpec);
+  if (!plan)
+    throw py::error_already_set();
+  callPlanType = reinterpret_cast<PyTypeObject *>(plan);
+  module.add_object("CallPlan", py::reinterpret_steal<py::object>(plan));
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The work of an operator for arguments of one key (CallKey.h). A plan makes the results and
+// launches one kernel on the arguments, the results and some numbers.
+
+#ifndef TESSERA_PYTHON_CALLS_CALLPLAN_H
+#define TESSERA_PYTHON_CALLS_CALLPLAN_H
+
+#include "TorchArrays.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace tessera::python {
+
+extern PyTypeObject *callPlanType;
+
+/// tessera._C.CallPlan. Never changes once it is made.
+struct CallPlan {
+  PyObject_HEAD;
+  PyObject *kernel; ///< a Launchable; None: nothing is launched
+  PyObject *rest;   ///< a tuple: the arguments behind the results
+  PyObject *makers; ///< a tuple of functions that make the results
+  PyObject *checks; ///< a tuple of (function, what it has to return)
+  PyObject *apply; ///< what a call with a gradient is handed to, behind the plan. None: there is no
+                   ///< gradient; NotImplemented: Python does such a call
+  std::vector<std::pair<size_t, py::object>> *converted; ///< places of arguments, and functions
+  std::vector<TorchLayout> *layouts; ///< of the results, if they are made without `makers`
+  int32_t grid;
+
+  bool hasGradient() const { return apply != Py_None; }
+  /// True if all checks hold.
+  bool isCurrent() const;
+  /// Makes the results and launches. Returns one, or a tuple of several.
+  PyObject *run(PyObject *const *args, size_t count) const;
+};
+
+void registerCallPlan(py::module_ &module);
+
+} // namespace tessera::python
+
+#endif // TESSERA_PYTHON_CALLS_CALLPLAN_H

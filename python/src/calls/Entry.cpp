@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Calls of operators (tessera/calls) that have been called before with arguments of the same kind.
+//
+// `Entry` is the base of the classes of operators. A class defines `__call__` in Python, which does
+// every call, and finds a plan (CallPlan.h) for arguments of a kind. Once `learn` has a plan, calls
+// by vectorcall look it up by the key of the arguments (CallKey.h) and do not run Python.
+// `__call__` does all others: those with unknown keys, those that torch has to see, and those of
+// Dynamo, which traces it.
+
+#include "CallKey.h"
+#include "CallPlan.h"
+#include "TorchArrays.h"
+
+#include "../Dispatcher.h"
+#include "../NumPyArray.h"
+
+#include <pybind11/stl.h>
+#include <structmember.h>
+
+#include <algorithm>
+#include <array>
+
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+using namespace tessera::python;
+
+namespace {
+
+constexpr size_t kMaxPlans = 1024;
+
+struct Known {
+  std::vector<int64_t> key;
+  std::vector<py::object> named; ///< what the key has by address
+  py::object plan;
+
+  const CallPlan &getPlan() const { return *reinterpret_cast<const CallPlan *>(plan.ptr()); }
+};
+
+using Plans = std::unordered_multimap<size_t, Known>;
+
+struct Entry {
+  PyObject_HEAD;
+  vectorcallfunc vectorcall;
+  Plans *plans;
+  const Known *last;
+  /// The names of arguments whose values are parts of the key, interned, and their defaults.
+  std::vector<std::pair<py::object, py::object>> *options;
+};
+
+void forget(Entry *self) {
+  // Taken out first: what is released may run Python.
+  Plans plans;
+  plans.swap(*self->plans);
+  self->last = nullptr;
+}
+
+/// Reads the arguments of a call. False if no plan is for them.
+bool readKey(const Entry *self, PyObject *const *args, size_t count, PyObject *keywords,
+             CallKey &key) {
+  for (size_t i = 0; i < count; ++i)
+    if (!key.add(args[i]))
+      return false;
+  Py_ssize_t numNamed = keywords ? PyTuple_GET_SIZE(keywords) : 0, numRead = 0;
+  for (const auto &[name, usual] : *self->options) {
+    PyObject *value = usual.ptr();
+    for (Py_ssize_t i = 0; i < numNamed; ++i)
+      if (PyTuple_GET_ITEM(keywords, i) == name.ptr()) {
+        value = args[count + static_cast<size_t>(i)];
+        ++numRead;
+      }
+    if (!key.addOption(value))
+      return false;
+  }
+  return numRead == numNamed;
+}
+
+const Known *findKnown(Entry *self, const CallKey &key) {
+  if (self->last && key.equals(self->last->key))
+    return self->last;
+  auto [begin, end] = self->plans->equal_range(key.hash());
+  for (auto at = begin; at != end; ++at)
+    if (key.equals(at->second.key))
+      return self->last = &at->second;
+  return nullptr;
+}
+
+/// Does a call by its plan. Null without an exception if Python has to do it.
+PyObject *callKnown(Entry *self, PyObject *const *args, size_t count, PyObject *keywords) {
+  CallKey key;
+  if (self->plans->empty() || !readKey(self, args, count, keywords, key))
+    return nullptr;
+  const Known *known = findKnown(self, key);
+  if (!known || (key.hasTorch() && !torchArrays().isQuiet()))
+    return nullptr;
+  py::object held = known->plan;
+  const CallPlan &plan = known->getPlan();
+  if (!plan.isCurrent())
+    return nullptr;
+  if (!plan.hasGradient() || !torchArrays().isGradEnabled())
+    return plan.run(args, count);
+  constexpr size_t kMaxArguments = 64;
+  if (count > kMaxArguments || plan.apply == Py_NotImplemented)
+    return nullptr;
+  std::array<PyObject *, kMaxArguments + 1> values;
+  values[0] = held.ptr();
+  std::copy(args, args + count, values.begin() + 1);
+  return callPython(
+      [&] { return PyObject_Vectorcall(plan.apply, values.data(), count + 1, nullptr); });
+}
+
+PyObject *callEntry(PyObject *object, PyObject *const *args, size_t flags, PyObject *keywords) {
+  auto count = static_cast<size_t>(PyVectorcall_NARGS(flags));
+  return translateErrors([&]() -> PyObject * {
+    PyObject *result = callKnown(reinterpret_cast<Entry *>(object), args, count, keywords);
+    if (result || PyErr_Occurred())
+      return result;
+    if (Py_TYPE(object)->tp_call == PyVectorcall_Call)
+      throw py::type_error("a class of operators defines __call__");
+    py::tuple positional(count);
+    for (size_t i = 0; i < count; ++i)
+      positional[i] = py::reinterpret_borrow<py::object>(args[i]);
+    py::object named;
+    if (keywords) {
+      named = py::dict();
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keywords); ++i)
+        if (PyDict_SetItem(named.ptr(), PyTuple_GET_ITEM(keywords, i),
+                           args[count + static_cast<size_t>(i)]) < 0)
+          return nullptr;
+    }
+    return callPython(
+        [&] { return Py_TYPE(object)->tp_call(object, positional.ptr(), named.ptr()); });
+  });
+}
+
+/// learn(plan, *args, **options)
+PyObject *learn(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+  auto *self = reinterpret_cast<Entry *>(object);
+  return translateErrors([&]() -> PyObject * {
+    if (count < 1 || Py_TYPE(args[0]) != callPlanType)
+      throw py::type_error("the first argument is a CallPlan");
+    CallKey key;
+    if (!readKey(self, args + 1, static_cast<size_t>(count - 1), keywords, key))
+      Py_RETURN_FALSE;
+    if (const Known *known = findKnown(self, key)) {
+      const_cast<Known *>(known)->plan = py::reinterpret_borrow<py::object>(args[0]);
+      Py_RETURN_TRUE;
+    }
+    Known known{key.copy(), {}, py::reinterpret_borrow<py::object>(args[0])};
+    for (Py_ssize_t i = 1; i < count; ++i)
+      if (PyObject *dtype = getNumPyDType(args[i]))
+        known.named.push_back(py::reinterpret_borrow<py::object>(dtype));
+    if (self->plans->size() >= kMaxPlans)
+      forget(self);
+    self->plans->emplace(key.hash(), std::move(known));
+    Py_RETURN_TRUE;
+  });
+}
+
+/// Declares options: pairs of a name and a default.
+PyObject *declareOptions(PyObject *object, PyObject *pairs) {
+  return translateErrors([&]() -> PyObject * {
+    auto *self = reinterpret_cast<Entry *>(object);
+    forget(self);
+    self->options->clear();
+    for (py::handle each : py::reinterpret_borrow<py::object>(pairs)) {
+      auto pair = each.cast<py::tuple>();
+      PyObject *name = py::str(pair[0]).release().ptr();
+      PyUnicode_InternInPlace(&name);
+      self->options->emplace_back(py::reinterpret_steal<py::object>(name), pair[1]);
+    }
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject *forgetPlans(PyObject *object, PyObject *) {
+  forget(reinterpret_cast<Entry *>(object));
+  Py_RETURN_NONE;
+}
+
+/// Lets calls of objects of this class come here first. CPython calls `__call__` of a class that
+/// defines one, unless the class has this flag.
+PyObject *initialiseSubclass(PyObject *cls, PyObject *const *, Py_ssize_t, PyObject *) {
+  reinterpret_cast<PyTypeObject *>(cls)->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+  Py_RETURN_NONE;
+}
+
+PyObject *newEntry(PyTypeObject *type, PyObject *, PyObject *) {
+  auto *self = reinterpret_cast<Entry *>(type->tp_alloc(type, 0));
+  if (!self)
+    return nullptr;
+  self->vectorcall = callEntry;
+  self->plans = new Plans;
+  self->options = new std::vector<std::pair<py::object, py::object>>;
+  return reinterpret_cast<PyObject *>(self);
+}
+
+int traverseEntry(PyObject *object, visitproc visit, void *arg) {
+  auto *self = reinterpret_cast<Entry *>(object);
+  Py_VISIT(Py_TYPE(object));
+  if (self->options)
+    for (const auto &[name, usual] : *self->options)
+      Py_VISIT(usual.ptr());
+  if (self->plans)
+    for (const auto &[hash, known] : *self->plans) {
+      Py_VISIT(known.plan.ptr());
+      for (const py::object &each : known.named)
+        Py_VISIT(each.ptr());
+    }
+  return 0;
+}
+
+int clearEntry(PyObject *object) {
+  auto *self = reinterpret_cast<Entry *>(object);
+  if (self->plans)
+    forget(self);
+  return 0;
+}
+
+void deallocEntry(PyObject *object) {
+  auto *self = reinterpret_cast<Entry *>(object);
+  PyTypeObject *type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
+  clearEntry(object);
+  delete self->plans;
+  delete self->options;
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+PyMemberDef entryMembers[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Entry, vectorcall), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+
+PyMethodDef entryMethods[] = {
+    {"_learn", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(learn)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "_learn(plan, *args, **options): do calls with such arguments by a CallPlan. False if the\n"
+     "arguments are of no kind that can be recognised."},
+    {"_declare_options", declareOptions, METH_O,
+     "_declare_options(pairs): what a plan is for depends on the values of arguments of these\n"
+     "names, each with its default. Forgets all plans."},
+    {"_forget", forgetPlans, METH_NOARGS, "Forget all plans."},
+    {"__init_subclass__",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(initialiseSubclass)),
+     METH_FASTCALL | METH_KEYWORDS | METH_CLASS, "Has calls of objects look up plans first."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyType_Slot entrySlots[] = {
+    {Py_tp_doc, const_cast<char *>("A base of operators that are called, by `__call__` or by a\n"
+                                   "plan that was learned.")},
+    {Py_tp_new, reinterpret_cast<void *>(newEntry)},
+    {Py_tp_dealloc, reinterpret_cast<void *>(deallocEntry)},
+    {Py_tp_traverse, reinterpret_cast<void *>(traverseEntry)},
+    {Py_tp_clear, reinterpret_cast<void *>(clearEntry)},
+    {Py_tp_call, reinterpret_cast<void *>(PyVectorcall_Call)},
+    {Py_tp_members, entryMembers},
+    {Py_tp_methods, entryMethods},
+    {0, nullptr}};
+PyType_Spec entrySpec = {"tessera._C.Entry", sizeof(Entry), 0,
+                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE |
+                             Py_TPFLAGS_HAVE_VECTORCALL,
+                         entrySlots};
+
+} // namespace
+
+void tessera::python::registerEntry(py::module_ &module) {
+  registerCallPlan(module);
+  PyObject *entry = PyType_FromSpec(&entrySpec);
+  if (!entry)
+    throw py::error_already_set();
+  module.add_object("Entry", py::reinterpret_steal<py::object>(entry));
+  module.def(
+      "learn_torch_calls",
+      [](const std::vector<py::type> &classes, const py::object &requiresGrad,
+         const py::object &isGradEnabled, std::vector<QuietAnswer> answers,
+         std::vector<QuietValue> values) {
+        return torchArrays().learn(classes, requiresGrad, isGradEnabled, std::move(answers),
+                                   std::move(values));
+      },
+      py::arg("classes"), py::arg("requires_grad"), py::arg("is_grad_enabled"), py::arg("answers"),
+      py::arg("values"),
+      "Have operators read tensors of exactly these classes, as long as nothing in torch watches\n"
+      "calls: as long as each function of `answers` returns what it is paired with, and each\n"
+      "(dictionary, name, value) of `values` holds. False if torch lacks the functions for it.");
+}

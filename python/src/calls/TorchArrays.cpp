@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "TorchArrays.h"
+
+#include "../ArgumentTypes.h"
+#include "../LoadedLibrary.h"
+
+#include <algorithm>
+
+using namespace tessera::python;
+
+void TensorInterface::find() {
+  LoadedLibrary cpu("libtorch_cpu.so"), python("libtorch_python.so");
+  cpu.find("aoti_torch_get_dim", getRank);
+  cpu.find("aoti_torch_get_sizes", getSizes);
+  cpu.find("aoti_torch_get_strides", getStrides);
+  cpu.find("aoti_torch_get_dtype", getDType);
+  cpu.find("aoti_torch_get_device_type", getDeviceType);
+  cpu.find("aoti_torch_get_device_index", getDevice);
+  cpu.find("aoti_torch_device_type_cpu", findHost);
+  cpu.find("aoti_torch_empty_strided", makeStrided);
+  cpu.find("aoti_torch_delete_tensor_object", release);
+  python.find("_Z16THPVariable_WrapRKN2at10TensorBaseE", wrap);
+}
+
+bool TorchArrays::learn(const std::vector<py::type> &learned, const py::object &attribute,
+                        const py::object &isGradEnabled, std::vector<QuietAnswer> newAnswers,
+                        std::vector<QuietValue> newValues) {
+  torch.find();
+  if (!torch.canRead() || Py_TYPE(attribute.ptr()) != &PyGetSetDescr_Type || !classes.empty())
+    return !classes.empty();
+  host = torch.findHost();
+  requiresGrad = reinterpret_cast<PyGetSetDescrObject *>(attribute.inc_ref().ptr())->d_getset;
+  gradMode = isGradEnabled;
+  answers = std::move(newAnswers);
+  values = std::move(newValues);
+  for (const py::type &each : learned)
+    classes.push_back(reinterpret_cast<PyTypeObject *>(each.inc_ref().ptr()));
+  return true;
+}
+
+bool TorchArrays::read(PyObject *value, TorchFacts &facts) const {
+  const TorchTensors &tensors = typeTables().torch;
+  if (std::find(classes.begin(), classes.end(), Py_TYPE(value)) == classes.end() ||
+      !tensors.knowsBits() || !tensors.isPlain(value))
+    return false;
+  void *handle = tensors.getHandle(value);
+  int64_t *shape = nullptr, *strides = nullptr;
+  if (torch.getRank(handle, &facts.rank) || torch.getSizes(handle, &shape) ||
+      torch.getStrides(handle, &strides) || torch.getDType(handle, &facts.dtype) ||
+      torch.getDeviceType(handle, &facts.deviceType) || torch.getDevice(handle, &facts.device))
+    return false;
+  facts.isOnHost = facts.deviceType == host;
+  facts.shape = shape;
+  facts.strides = strides;
+  auto answer = py::reinterpret_steal<py::object>(
+      callPython([&] { return requiresGrad->get(value, requiresGrad->closure); }));
+  if (!answer)
+    throw py::error_already_set();
+  facts.requiresGrad = answer.ptr() == Py_True;
+  return true;
+}
+
+/// True if the function returns the object.
+static bool returns(const py::object &function, PyObject *expected) {
+  auto answer = py::reinterpret_steal<py::object>(
+      callPython([&] { return PyObject_CallNoArgs(function.ptr()); }));
+  if (!answer)
+    throw py::error_already_set();
+  return answer.ptr() == expected;
+}
+
+bool TorchArrays::isQuiet() const {
+  for (const auto &[dictionary, name, quiet] : values)
+    if (PyDict_GetItemWithError(dictionary.ptr(), name.ptr()) != quiet.ptr())
+      return false;
+  return std::all_of(answers.begin(), answers.end(), [](const QuietAnswer &each) {
+    return returns(each.first, each.second.ptr());
+  });
+}
+
+bool TorchArrays::isGradEnabled() const { return returns(gradMode, Py_True); }
+
+PyObject *TorchArrays::make(const TorchLayout &layout) const {
+  void *handle = nullptr;
+  auto make = [&] {
+    return torch.makeStrided(static_cast<int64_t>(layout.shape.size()), layout.shape.data(),
+                             layout.strides.data(), layout.dtype, layout.deviceType, layout.device,
+                             &handle);
+  };
+  int32_t status;
+  if (layout.isOnHost) {
+    status = make();
+  } else {
+    // A thread that holds the lock of a GPU's memory may wait for the GIL.
+    WithoutGIL released;
+    status = make();
+  }
+  if (status)
+    return nullptr;
+  PyObject *tensor = callPython([&] { return torch.wrap(handle); });
+  torch.release(handle);
+  return tensor;
+}

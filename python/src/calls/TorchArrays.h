@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Reads and makes torch's tensors for operators that are called (Entry.cpp), without Python and
+// without linking to torch.
+//
+// Torch's stable C interface gives shapes and strides, and makes tensors. A new tensor gets its
+// Python object by a function of libtorch_python, whose mangled name has the types of its
+// arguments. Where one of these functions is missing, Python makes the tensors.
+
+#ifndef TESSERA_PYTHON_CALLS_TORCHARRAYS_H
+#define TESSERA_PYTHON_CALLS_TORCHARRAYS_H
+
+#include "../Handles.h"
+
+#include <cstdint>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace tessera::python {
+
+/// A tensor without its values. The arrays belong to the tensor.
+struct TorchFacts {
+  int64_t rank;
+  const int64_t *shape, *strides; ///< in elements
+  int32_t dtype, deviceType, device;
+  bool isOnHost, requiresGrad;
+};
+
+/// All that it takes to make a tensor without values.
+struct TorchLayout {
+  std::vector<int64_t> shape, strides;
+  int32_t dtype, deviceType, device;
+  bool isOnHost;
+};
+
+/// The functions of torch that are used. All but `wrap` return 0 for success and throw nothing.
+struct TensorInterface {
+  int32_t (*getRank)(void *, int64_t *) = nullptr;
+  int32_t (*getSizes)(void *, int64_t **) = nullptr;
+  int32_t (*getStrides)(void *, int64_t **) = nullptr;
+  int32_t (*getDType)(void *, int32_t *) = nullptr;
+  int32_t (*getDeviceType)(void *, int32_t *) = nullptr;
+  int32_t (*getDevice)(void *, int32_t *) = nullptr;
+  int32_t (*findHost)() = nullptr;
+  int32_t (*makeStrided)(int64_t, const int64_t *, const int64_t *, int32_t, int32_t, int32_t,
+                         void **) = nullptr;
+  int32_t (*release)(void *) = nullptr;
+  PyObject *(*wrap)(const void *) = nullptr; ///< makes Python's object for an at::TensorBase
+
+  void find();
+  bool canRead() const {
+    return getRank && getSizes && getStrides && getDType && getDeviceType && getDevice && findHost;
+  }
+  bool canMake() const { return makeStrided && release && wrap; }
+};
+
+/// A function of torch without arguments, and what it returns while nothing watches calls.
+using QuietAnswer = std::pair<py::object, py::object>;
+/// A dictionary, a name in it, and the value while nothing watches calls.
+using QuietValue = std::tuple<py::dict, py::str, py::object>;
+
+class TorchArrays {
+public:
+  /// Starts to read tensors of exactly these classes, while nothing watches calls. `requiresGrad`
+  /// is the attribute of the class of tensors, and `isGradEnabled` the function of torch. False if
+  /// torch has not what it takes.
+  bool learn(const std::vector<py::type> &classes, const py::object &requiresGrad,
+             const py::object &isGradEnabled, std::vector<QuietAnswer> answers,
+             std::vector<QuietValue> values);
+
+  /// Reads a tensor that has memory of its own. False for all others, and for what is no tensor.
+  bool read(PyObject *value, TorchFacts &facts) const;
+  /// False if something has to see calls of operators: a mode, a transform, a tracer.
+  bool isQuiet() const;
+  /// True unless a context such as torch.no_grad() is entered.
+  bool isGradEnabled() const;
+
+  /// True if `make` may be called.
+  bool canMake() const { return torch.canMake(); }
+  /// A new tensor without values. Null if torch fails: Python says why.
+  PyObject *make(const TorchLayout &layout) const;
+
+private:
+  TensorInterface torch;
+  int32_t host = -1;                   ///< torch's number of that type of device
+  std::vector<PyTypeObject *> classes; ///< empty: no tensors are read
+  PyGetSetDef *requiresGrad = nullptr;
+  py::object gradMode; ///< the function torch.is_grad_enabled
+  std::vector<QuietAnswer> answers;
+  std::vector<QuietValue> values;
+};
+
+/// Those of the process.
+inline TorchArrays &torchArrays() {
+  static TorchArrays *arrays = new TorchArrays; // outlives the interpreter's teardown
+  return *arrays;
+}
+
+} // namespace tessera::python
+
+#endif // TESSERA_PYTHON_CALLS_TORCHARRAYS_H

@@ -1,0 +1,362 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calls of operators that run without Python (python/src/calls): they are compared with the same
+calls by Python, and calls that something in torch has to see are left to Python."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import random
+import threading
+import weakref
+from typing import Any, Iterator
+
+import pytest
+
+torch = pytest.importorskip("torch")
+np = pytest.importorskip("numpy")
+
+import tessera  # noqa: E402
+import tessera.language as tl  # noqa: E402
+from tessera.calls import pointwise  # noqa: E402
+from torch.autograd import forward_ad  # noqa: E402
+from torch.overrides import TorchFunctionMode  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
+
+@tessera.pointwise
+def scaled_sum(x, y, factor):
+    return x * factor + y
+
+
+@tessera.pointwise
+def product(x, y):
+    return x * y
+
+
+@tessera.pointwise
+def sum_and_product(x, y):
+    return x + y, x * y
+
+
+@tessera.pointwise
+def root(x):
+    return tl.sqrt(x)
+
+
+@tessera.pointwise
+def sum_and_sign(x, y):
+    return x + y, x > y
+
+
+@tessera.reduction("sum")
+def dot(x, y):
+    return x * y
+
+
+@tessera.reduction("max")
+def largest_root(x):
+    return tl.sqrt(x)
+
+
+class PythonRan(Exception):
+    pass
+
+
+@contextlib.contextmanager
+def python_refused() -> Iterator[None]:
+    """A block in which every call that Python does raises PythonRan."""
+
+    def refuse() -> bool:
+        raise PythonRan
+
+    was, pointwise.is_tracing = pointwise.is_tracing, refuse
+    try:
+        yield
+    finally:
+        pointwise.is_tracing = was
+
+
+def by_python(op: Any, *args: Any, **options: Any) -> Any:
+    return type(op).__call__(op, *args, **options)
+
+
+def facts(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(facts, value))
+    if isinstance(value, np.ndarray):
+        return type(value), value.dtype, value.shape, value.strides
+    return (
+        *(type(value), value.dtype, value.shape, value.stride(), value.device),
+        *(value.requires_grad, value.is_inference(), value.grad_fn is None),
+    )
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    assert facts(found) == facts(expected)
+    for one, other in zip(*((each if isinstance(each, tuple) else (each,)) for each in (found, expected))):  # fmt: skip
+        if isinstance(one, np.ndarray):
+            np.testing.assert_array_equal(one, other)
+        else:
+            torch.testing.assert_close(one, other, rtol=0, atol=0, equal_nan=True)
+
+
+def random_layout(chance: random.Random, tensor: Any) -> Any:
+    """The tensor's elements with other strides."""
+    kind = chance.randrange(5)
+    if kind == 0 and tensor.ndim > 1:
+        return tensor.transpose(0, -1).contiguous().transpose(0, -1)
+    if kind == 1 and tensor.ndim:
+        return torch.repeat_interleave(tensor, 2, -1)[..., ::2]
+    if kind == 2 and tensor.ndim:
+        return torch.cat([tensor, tensor])[: tensor.shape[0]]
+    if kind == 3 and tensor.ndim:
+        return tensor[:1].expand(tensor.shape)
+    return tensor
+
+
+SHAPES = [((5, 7), (5, 7)), ((5, 7), (7,)), ((5, 1), (1, 7)), ((3, 1, 4), (2, 4)), ((), (6,)), ((0, 3), (3,))]  # fmt: skip
+DTYPES = [torch.float32, torch.float64, torch.int32, torch.bfloat16]
+MODES = {
+    "no_grad": torch.no_grad,
+    "inference": torch.inference_mode,
+    "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
+    "grad": torch.enable_grad,
+}
+
+
+@pytest.mark.parametrize("seed", range(14))
+def test_random_calls_are_those_of_python(seed: int) -> None:
+    chance = random.Random(seed)
+    torch.manual_seed(seed)
+    shapes = chance.choice(SHAPES)
+    dtype = chance.choice(DTYPES)
+    x, y = (random_layout(chance, (torch.randn(shape) * 9).to(dtype)) for shape in shapes)
+    if dtype.is_floating_point and chance.random() < 0.5:
+        x = x.detach().requires_grad_()
+    calls = [(scaled_sum, (x, y, chance.choice([2, 0.5, True]))), (sum_and_sign, (x.detach(), y))]
+    for op, args in calls:
+        first = op(*args)
+        for name, mode in MODES.items():
+            with mode():
+                expected = by_python(op, *args)
+                with python_refused():
+                    found = op(*args)
+                assert_same(found, expected)
+        assert_same(op(*args), first)
+        if x.requires_grad and op is scaled_sum:
+            weight = torch.randn_like(first)
+            (expected,) = torch.autograd.grad(by_python(op, *args), x, weight)
+            (found,) = torch.autograd.grad(op(*args), x, weight)
+            assert_same(found, expected)
+        if not x.requires_grad and dtype != torch.bfloat16:
+            arrays = [each.numpy() if torch.is_tensor(each) else each for each in args]
+            op(*arrays)
+            with python_refused():
+                found = op(*arrays)
+            assert_same(found, by_python(op, *arrays))
+
+
+@pytest.mark.parametrize("options", [{}, {"axis": 1}, {"axis": (0, -1), "keepdims": True}])
+def test_reductions_are_those_of_python(options: dict[str, Any]) -> None:
+    chance = random.Random(0)
+    for dtype in (torch.float32, torch.int32):
+        x, y = (torch.randn(5, 7) * 9).to(dtype), random_layout(chance, torch.ones(7).to(dtype))
+        for args in ((x, y), (x.t(), 2), (x.numpy(), y.numpy())):
+            expected = dot(*args, **options)
+            assert_same(by_python(dot, *args, **options), expected)
+            with python_refused():
+                assert_same(dot(*args, **options), expected)
+            for other in ({"axis": 0}, {"axis": [1]}):
+                with python_refused(), pytest.raises(PythonRan):
+                    dot(*args, **other)
+    whole = torch.arange(1, 5)
+    for dtype in (torch.float32, torch.float64):
+        torch.set_default_dtype(dtype)
+        try:
+            assert largest_root(whole).dtype == by_python(largest_root, whole).dtype == dtype
+        finally:
+            torch.set_default_dtype(torch.float32)
+    leaf = torch.ones(3, requires_grad=True)
+    for _ in range(2):
+        (found,) = torch.autograd.grad(dot(leaf, 4.0), leaf)
+        assert found.tolist() == [4, 4, 4]
+        with torch.no_grad():
+            assert not dot(leaf, 4.0).requires_grad
+
+
+def test_types_of_numbers_and_layouts_are_told_apart() -> None:
+    x = torch.arange(12, dtype=torch.int32).reshape(3, 4)
+    assert product(x, 2).dtype == torch.int32
+    assert product(x, 2.5).dtype == torch.float32
+    assert product(x, True).dtype == torch.int32
+    for args in ((x.t(), 2), (x.long(), 2), (x[:2], 2), (x, 2, 3), (x,), (x, "2")):
+        with python_refused(), pytest.raises(PythonRan):
+            product(*args)
+    with python_refused():
+        assert torch.equal(product(x, 7), x * 7)
+
+
+class Dispatching(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        return func(*args, **(kwargs or {}))
+
+
+class Functions(TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        return func(*args, **(kwargs or {}))
+
+
+class Wrapped(torch.Tensor):
+    pass
+
+
+@contextlib.contextmanager
+def default_dtype() -> Iterator[None]:
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize("mode", [Dispatching, Functions, forward_ad.dual_level, default_dtype])
+def test_calls_in_modes_are_left_to_python(mode: Any) -> None:
+    x = torch.arange(6, dtype=torch.int32)
+    expected = root(x)
+    with python_refused():
+        assert torch.equal(root(x), expected)
+    with mode(), python_refused(), pytest.raises(PythonRan):
+        root(x)
+    with mode():
+        assert root(x).dtype == torch.get_default_dtype()
+
+
+def test_calls_in_transforms_and_tracers_are_left_to_python() -> None:
+    x, y = torch.randn(3, 4), torch.randn(3, 4)
+    for _ in range(2):
+        product(x, y)
+        torch.testing.assert_close(torch.func.vmap(product)(x, y), x * y)
+        torch.testing.assert_close(torch.func.grad(lambda a: product(a, y).sum())(x), y)
+        torch.testing.assert_close(torch.func.jvp(lambda a: product(a, y), (x,), (x,))[1], x * y)
+        fake_mode = torch._subclasses.FakeTensorMode()
+        with fake_mode:
+            assert type(product(fake_mode.from_tensor(x), fake_mode.from_tensor(y))) is not torch.Tensor  # fmt: skip
+        assert product(x.to("meta"), y.to("meta")).is_meta
+        conjugate = torch.complex(x, y).conj().imag  # has the negative bit
+        with pytest.raises(tessera.errors.ArgumentError, match="negative bit"):
+            product(conjugate, y)
+        wrapped = product(x.as_subclass(Wrapped), y)
+        assert type(wrapped) is Wrapped
+        assert torch.equal(wrapped.as_subclass(torch.Tensor), x * y)
+        compiled = torch.compile(product, fullgraph=True, backend="aot_eager")
+        torch.testing.assert_close(compiled(x, y), x * y)
+
+
+def test_gradients_of_known_calls() -> None:
+    x = torch.randn(4, 1, dtype=torch.float64, requires_grad=True)
+    y = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    (expected,) = torch.autograd.grad(product(x, y).sum(), y)
+    sum_and_product(x, y)
+    product(x, y).sum().backward()
+    x.grad = y.grad = None
+    with python_refused():
+        result = product(x, y)
+        assert "product" in type(result.grad_fn).__name__
+        result.sum().backward()
+    torch.testing.assert_close(y.grad, expected)
+    torch.testing.assert_close(x.grad, y.detach().sum().expand(4, 1))
+    torch.testing.assert_close(y.grad, x.detach().sum().expand(3))
+    for _ in range(2):
+        assert torch.autograd.gradcheck(lambda a, b: scaled_sum(a, b, 2.0), (x, y))
+        assert torch.autograd.gradgradcheck(product, (x, y))
+    with python_refused():
+        sum_and_product(x, y)
+    assert torch.autograd.gradcheck(sum_and_product, (x, y))
+    kept = product(x, y)
+    with torch.no_grad():
+        x.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        kept.sum().backward()
+
+
+def test_a_call_without_a_derivative_is_refused_each_time() -> None:
+    @tessera.pointwise
+    def underivable(x):  # type: ignore[no-untyped-def]
+        return tl.extra.libdevice.j0(x)
+
+    x = torch.randn(3, requires_grad=True)
+    with torch.no_grad():
+        underivable(x), underivable(x)
+    for _ in range(2):
+        with pytest.raises(tessera.errors.TesseraError, match="E090"):
+            underivable(x)
+
+
+def test_a_new_derivative_is_used() -> None:
+    @tessera.pointwise
+    def twice(x):  # type: ignore[no-untyped-def]
+        return x * 2
+
+    x = torch.randn(3, requires_grad=True)
+    for _ in range(2):
+        twice(x).sum().backward()
+    assert x.grad.tolist() == [4, 4, 4]
+
+    @twice.backward
+    def minus(grad, x):  # type: ignore[no-untyped-def]
+        return -grad
+
+    for _ in range(2):
+        x.grad = None
+        twice(x).sum().backward()
+        assert x.grad.tolist() == [-1, -1, -1]
+
+
+def test_numpys_other_arrays_are_left_to_python() -> None:
+    x = np.ones((3, 4), np.float32)
+    product(x, 2.0)
+    with python_refused():
+        assert (product(x, 3.0) == 3).all()
+    for other in (x.astype(">f4"), np.matrix(x), np.ma.masked_array(x)):
+        with python_refused(), pytest.raises(PythonRan):
+            product(other, 3.0)
+    small = np.ones(3, np.int8)
+    product(small, 2)
+    for _ in range(2):
+        with pytest.raises(tessera.errors.ArgumentError, match="does not fit int8"):
+            product(small, 1000)
+
+
+def test_an_operator_with_known_calls_is_released() -> None:
+    def make() -> Any:
+        @tessera.pointwise
+        def halved(x):  # type: ignore[no-untyped-def]
+            return x * 0.5
+
+        leaf = torch.ones(3, requires_grad=True)
+        for x in (leaf, torch.ones(3), np.ones(3, np.float32)):
+            halved(x)
+            halved(x)
+        return weakref.ref(halved)
+
+    released = make()
+    gc.collect()
+    assert released() is None
+
+
+def test_known_calls_in_threads() -> None:
+    x = torch.randn(1000)
+    expected, wrong = product(x, x), []
+
+    def work() -> None:
+        for size in range(1, 60):
+            if not torch.equal(product(x[:size], x[:size]), expected[:size]):
+                wrong.append(size)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert not wrong
