@@ -252,14 +252,15 @@ class CallPlan:
 
     def __init__(
         self,
-        kernel: Optional[Launchable],
+        kernel: Union[None, Launchable, Callable[..., Any]],
         grid: int,
         rest: tuple[Any, ...],
         makers: tuple[Callable[[], Any], ...],
         examples: tuple[Any, ...] = (),
         converted: tuple[tuple[int, Callable[[Any], Any]], ...] = (),
         checks: tuple[tuple[Callable[[], Any], Any], ...] = (),
-        apply: Optional[Callable[..., Any]] = None,
+        apply: Any = None,
+        finish: Callable[..., None] = ...,
     ) -> None: ...
 
 class Entry:
@@ -267,6 +268,7 @@ class Entry:
 
     def _declare_options(self, pairs: Sequence[tuple[str, Any]]) -> None: ...
     def _learn(self, plan: CallPlan, /, *args: Any, **options: Any) -> bool: ...
+    def _ignore_layouts(self) -> None: ...
     def _forget(self) -> None: ...
 
 def run_forward(ctx: Any, plan: CallPlan, /, *args: Any) -> Any: ...
@@ -274,7 +276,6 @@ def run_backward(ctx: Any, /, *grads: Any) -> Any: ...
 def learn_torch_calls(
     classes: Sequence[type],
     requires_grad: Any,
-    is_grad_enabled: Callable[[], bool],
     answers: Sequence[tuple[Callable[[], Any], Any]],
     values: Sequence[tuple[dict[str, Any], str, Any]],
 ) -> bool: ...

@@ -23,6 +23,8 @@ constexpr size_t kMaxWords = 256 - kReserved;
 
 template <typename Integer>
 bool CallKey::addLayout(int64_t rank, const Integer *shape, const Integer *strides) {
+  if (!hasLayouts)
+    return true;
   if (words.size() + 2 * static_cast<size_t>(rank) > kMaxWords)
     return false;
   for (int64_t i = 0; i < rank; ++i)
@@ -41,6 +43,10 @@ bool CallKey::add(PyObject *value) {
   }
   if (PyLong_CheckExact(value) || PyBool_Check(value)) {
     words.push_back(PyBool_Check(value) ? kBool : kInteger);
+    return true;
+  }
+  if (value == Py_None) {
+    words.push_back(kNone);
     return true;
   }
   TorchFacts facts;

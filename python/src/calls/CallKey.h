@@ -4,7 +4,7 @@
 //
 //     an array    its library, element type, rank, device, whether it requires a gradient; its
 //                 shape and strides. NumPy's dtypes are known by identity
-//     a number    its type
+//     a number    its type; the same for None
 //     an option   its value: None, a bool, an integer or a tuple of integers
 //
 // Calls with equal keys are done by one plan (CallPlan.h).
@@ -22,6 +22,9 @@ namespace tessera::python {
 
 class CallKey {
 public:
+  /// If not `hasLayouts`, arrays of one rank have the same words whatever their extents are.
+  explicit CallKey(bool hasLayouts) : hasLayouts(hasLayouts) {}
+
   /// Adds an argument. False if no plan is for it.
   bool add(PyObject *value);
   /// Adds an argument whose value decides: None, a bool, an integer or a tuple of integers.
@@ -39,7 +42,7 @@ private:
   bool addLayout(int64_t rank, const Integer *shape, const Integer *strides);
 
   FixedVector<int64_t, 256> words;
-  bool hasTensor = false;
+  bool hasLayouts, hasTensor = false;
 };
 
 } // namespace tessera::python

@@ -38,7 +38,7 @@ private:
   size_t count = 0;
 };
 
-PyObject *callFunction(PyObject *function) {
+PyObject *callMaker(PyObject *function) {
   return callPython([&] { return PyObject_CallNoArgs(function); });
 }
 
@@ -64,7 +64,7 @@ PyObject *launchKernel(PyObject *kernel, int32_t grid, PyObject *const *values, 
 bool CallPlan::isCurrent() const {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(checks); ++i) {
     PyObject *check = PyTuple_GET_ITEM(checks, i);
-    auto found = py::reinterpret_steal<py::object>(callFunction(PyTuple_GET_ITEM(check, 0)));
+    auto found = py::reinterpret_steal<py::object>(callMaker(PyTuple_GET_ITEM(check, 0)));
     if (!found)
       throw py::error_already_set();
     if (found.ptr() != PyTuple_GET_ITEM(check, 1))
@@ -73,10 +73,36 @@ bool CallPlan::isCurrent() const {
   return true;
 }
 
+PyObject *CallPlan::callFunction(PyObject *const *args, size_t count) const {
+  const TorchArrays &arrays = torchArrays();
+  py::object result;
+  {
+    bool hasGradients = arrays.isGradEnabled();
+    if (hasGradients)
+      arrays.setGradEnabled(false);
+    result = py::reinterpret_steal<py::object>(
+        callPython([&] { return PyObject_Vectorcall(kernel, args, count, nullptr); }));
+    if (hasGradients)
+      arrays.setGradEnabled(true);
+  }
+  if (!result || (finish && arrays.isNew(result.ptr(), args, count)) || !finish)
+    return result.release().ptr();
+  std::array<PyObject *, kMaxValues> values;
+  if (count >= kMaxValues)
+    throw py::value_error("too many arguments for a plan");
+  values[0] = result.ptr();
+  std::copy(args, args + count, values.begin() + 1);
+  auto finished = py::reinterpret_steal<py::object>(
+      callPython([&] { return PyObject_Vectorcall(finish, values.data(), count + 1, nullptr); }));
+  return finished ? result.release().ptr() : nullptr;
+}
+
 PyObject *CallPlan::run(PyObject *const *args, size_t count) const {
   // A launch may clear the table that holds the plan.
   auto self = py::reinterpret_borrow<py::object>(
       reinterpret_cast<PyObject *>(const_cast<CallPlan *>(this)));
+  if (isFunction)
+    return callFunction(args, count);
   auto numResults = static_cast<size_t>(PyTuple_GET_SIZE(makers));
   auto numRest = static_cast<size_t>(PyTuple_GET_SIZE(rest));
   if (count + numResults + numRest > kMaxValues || converted->size() + numResults > kMaxValues)
@@ -94,7 +120,7 @@ PyObject *CallPlan::run(PyObject *const *args, size_t count) const {
   for (size_t i = 0; i < numResults; ++i) {
     results[i] = layouts->empty() ? nullptr : held.take(torchArrays().make((*layouts)[i]));
     if (!results[i] && !PyErr_Occurred())
-      results[i] = held.take(callFunction(PyTuple_GET_ITEM(makers, static_cast<Py_ssize_t>(i))));
+      results[i] = held.take(callMaker(PyTuple_GET_ITEM(makers, static_cast<Py_ssize_t>(i))));
     if (!results[i])
       return nullptr;
   }
@@ -119,18 +145,19 @@ namespace {
 /// CallPlan(kernel, grid, rest, makers, examples=(), converted=(), checks=(), apply=None)
 PyObject *newPlan(PyTypeObject *type, PyObject *args, PyObject *keywords) {
   static const char *names[] = {"kernel",    "grid",   "rest",  "makers", "examples",
-                                "converted", "checks", "apply", nullptr};
+                                "converted", "checks", "apply", "finish", nullptr};
   PyObject *kernel = nullptr, *rest = nullptr, *makers = nullptr, *examples = nullptr;
-  PyObject *converted = nullptr, *checks = nullptr, *apply = Py_None;
+  PyObject *converted = nullptr, *checks = nullptr, *apply = Py_None, *finish = nullptr;
   int grid = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "OiO!O!|O!O!O!O", const_cast<char **>(names),
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "OiO!O!|O!O!O!OO", const_cast<char **>(names),
                                    &kernel, &grid, &PyTuple_Type, &rest, &PyTuple_Type, &makers,
                                    &PyTuple_Type, &examples, &PyTuple_Type, &converted,
-                                   &PyTuple_Type, &checks, &apply))
+                                   &PyTuple_Type, &checks, &apply, &finish))
     return nullptr;
   return translateErrors([&]() -> PyObject * {
-    if (kernel != Py_None && !PyObject_TypeCheck(kernel, launchableType))
-      throw py::type_error("the kernel is no Launchable");
+    bool isFunction = kernel != Py_None && !PyObject_TypeCheck(kernel, launchableType);
+    if (isFunction && (!PyCallable_Check(kernel) || PyTuple_GET_SIZE(makers)))
+      throw py::type_error("the kernel is neither a Launchable nor a function without makers");
     auto made = py::reinterpret_steal<py::object>(type->tp_alloc(type, 0));
     if (!made)
       return nullptr;
@@ -140,7 +167,9 @@ PyObject *newPlan(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     self->makers = Py_NewRef(makers);
     self->checks = checks ? Py_NewRef(checks) : PyTuple_New(0);
     self->apply = Py_NewRef(apply);
+    self->finish = Py_XNewRef(finish);
     self->grid = grid;
+    self->isFunction = isFunction;
     self->converted = new std::vector<std::pair<size_t, py::object>>;
     self->layouts = new std::vector<TorchLayout>;
     for (Py_ssize_t i = 0; converted && i < PyTuple_GET_SIZE(converted); ++i) {
@@ -173,6 +202,7 @@ int traversePlan(PyObject *object, visitproc visit, void *arg) {
   Py_VISIT(self->makers);
   Py_VISIT(self->checks);
   Py_VISIT(self->apply);
+  Py_VISIT(self->finish);
   if (self->converted)
     for (const auto &[place, function] : *self->converted)
       Py_VISIT(function.ptr());
@@ -190,6 +220,7 @@ void deallocPlan(PyObject *object) {
   Py_XDECREF(self->makers);
   Py_XDECREF(self->checks);
   Py_XDECREF(self->apply);
+  Py_XDECREF(self->finish);
   delete self->converted;
   delete self->layouts;
   type->tp_free(object);
@@ -206,7 +237,9 @@ PyType_Slot planSlots[] = {
          "is launched. Results are made without Python if `examples` are tensors like them.\n"
          "`converted` has pairs of the place of an argument and a function of it, and `checks`\n"
          "pairs of a function and what it has to return. A call with a gradient is\n"
-         "apply(plan, *args); if that is NotImplemented, Python does it.")},
+         "apply(plan, *args); if that is NotImplemented, Python does it.\n"
+         "A `kernel` that is a function does all of the call, with autograd off: kernel(*args).\n"
+         "finish(result, *args) then raises for a bad result; it is not called for a new tensor.")},
     {Py_tp_new, reinterpret_cast<void *>(newPlan)},
     {Py_tp_dealloc, reinterpret_cast<void *>(deallocPlan)},
     {Py_tp_traverse, reinterpret_cast<void *>(traversePlan)},

@@ -20,19 +20,24 @@ extern PyTypeObject *callPlanType;
 /// tessera._C.CallPlan. Never changes once it is made.
 struct CallPlan {
   PyObject_HEAD;
-  PyObject *kernel; ///< a Launchable; None: nothing is launched
+  PyObject *kernel; ///< a Launchable; None: nothing is launched. Or a function that does the call
   PyObject *rest;   ///< a tuple: the arguments behind the results
   PyObject *makers; ///< a tuple of functions that make the results
+  PyObject *finish; ///< if the kernel is a function: checks what it returns; or null
   PyObject *checks; ///< a tuple of (function, what it has to return)
   PyObject *apply; ///< what a call with a gradient is handed to, behind the plan. None: there is no
                    ///< gradient; NotImplemented: Python does such a call
   std::vector<std::pair<size_t, py::object>> *converted; ///< places of arguments, and functions
   std::vector<TorchLayout> *layouts; ///< of the results, if they are made without `makers`
   int32_t grid;
+  bool isFunction; ///< nothing is done but a call of `kernel`
 
   bool hasGradient() const { return apply != Py_None; }
   /// True if all checks hold.
   bool isCurrent() const;
+  /// Calls the function that `kernel` is, with autograd off. A result that is no new tensor is
+  /// handed to `finish`, and so are the arguments.
+  PyObject *callFunction(PyObject *const *args, size_t count) const;
   /// Makes the results and launches. Returns one, or a tuple of several.
   PyObject *run(PyObject *const *args, size_t count) const;
 };

@@ -48,6 +48,7 @@ struct Entry {
   const Known *last;
   /// The names of arguments whose values are parts of the key, interned, and their defaults.
   std::vector<std::pair<py::object, py::object>> *options;
+  bool ignoresLayouts; ///< plans are for arrays of a rank, with any extents
 };
 
 void forget(Entry *self) {
@@ -89,7 +90,7 @@ const Known *findKnown(Entry *self, const CallKey &key) {
 
 /// Does a call by its plan. Null without an exception if Python has to do it.
 PyObject *callKnown(Entry *self, PyObject *const *args, size_t count, PyObject *keywords) {
-  CallKey key;
+  CallKey key(!self->ignoresLayouts);
   if (self->plans->empty() || !readKey(self, args, count, keywords, key))
     return nullptr;
   const Known *known = findKnown(self, key);
@@ -141,7 +142,7 @@ PyObject *learn(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObj
   return translateErrors([&]() -> PyObject * {
     if (count < 1 || Py_TYPE(args[0]) != callPlanType)
       throw py::type_error("the first argument is a CallPlan");
-    CallKey key;
+    CallKey key(!self->ignoresLayouts);
     if (!readKey(self, args + 1, static_cast<size_t>(count - 1), keywords, key))
       Py_RETURN_FALSE;
     if (const Known *known = findKnown(self, key)) {
@@ -173,6 +174,12 @@ PyObject *declareOptions(PyObject *object, PyObject *pairs) {
     }
     Py_RETURN_NONE;
   });
+}
+
+PyObject *ignoreLayouts(PyObject *object, PyObject *) {
+  forget(reinterpret_cast<Entry *>(object));
+  reinterpret_cast<Entry *>(object)->ignoresLayouts = true;
+  Py_RETURN_NONE;
 }
 
 PyObject *forgetPlans(PyObject *object, PyObject *) {
@@ -242,6 +249,8 @@ PyMethodDef entryMethods[] = {
     {"_declare_options", declareOptions, METH_O,
      "_declare_options(pairs): what a plan is for depends on the values of arguments of these\n"
      "names, each with its default. Forgets all plans."},
+    {"_ignore_layouts", ignoreLayouts, METH_NOARGS,
+     "Have plans be for arrays of a rank, with any extents and strides. Forgets all plans."},
     {"_forget", forgetPlans, METH_NOARGS, "Forget all plans."},
     {"__init_subclass__",
      reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(initialiseSubclass)),
@@ -275,13 +284,10 @@ void tessera::python::registerEntry(py::module_ &module) {
   module.def(
       "learn_torch_calls",
       [](const std::vector<py::type> &classes, const py::object &requiresGrad,
-         const py::object &isGradEnabled, std::vector<QuietAnswer> answers,
-         std::vector<QuietValue> values) {
-        return torchArrays().learn(classes, requiresGrad, isGradEnabled, std::move(answers),
-                                   std::move(values));
+         std::vector<QuietAnswer> answers, std::vector<QuietValue> values) {
+        return torchArrays().learn(classes, requiresGrad, std::move(answers), std::move(values));
       },
-      py::arg("classes"), py::arg("requires_grad"), py::arg("is_grad_enabled"), py::arg("answers"),
-      py::arg("values"),
+      py::arg("classes"), py::arg("requires_grad"), py::arg("answers"), py::arg("values"),
       "Have operators read tensors of exactly these classes, as long as nothing in torch watches\n"
       "calls: as long as each function of `answers` returns what it is paired with, and each\n"
       "(dictionary, name, value) of `values` holds. False if torch lacks the functions for it.");

@@ -15,23 +15,26 @@ void TensorInterface::find() {
   cpu.find("aoti_torch_get_sizes", getSizes);
   cpu.find("aoti_torch_get_strides", getStrides);
   cpu.find("aoti_torch_get_dtype", getDType);
+  cpu.find("aoti_torch_get_data_ptr", getAddress);
+  cpu.find("aoti_torch_get_storage_offset", getOffset);
+  cpu.find("aoti_torch_dtype_element_size", getElementBytes);
   cpu.find("aoti_torch_get_device_type", getDeviceType);
   cpu.find("aoti_torch_get_device_index", getDevice);
   cpu.find("aoti_torch_device_type_cpu", findHost);
+  cpu.find("aoti_torch_grad_mode_is_enabled", isGradEnabled);
+  cpu.find("aoti_torch_grad_mode_set_enabled", setGradEnabled);
   cpu.find("aoti_torch_empty_strided", makeStrided);
   cpu.find("aoti_torch_delete_tensor_object", release);
   python.find("_Z16THPVariable_WrapRKN2at10TensorBaseE", wrap);
 }
 
 bool TorchArrays::learn(const std::vector<py::type> &learned, const py::object &attribute,
-                        const py::object &isGradEnabled, std::vector<QuietAnswer> newAnswers,
-                        std::vector<QuietValue> newValues) {
+                        std::vector<QuietAnswer> newAnswers, std::vector<QuietValue> newValues) {
   torch.find();
   if (!torch.canRead() || Py_TYPE(attribute.ptr()) != &PyGetSetDescr_Type || !classes.empty())
     return !classes.empty();
   host = torch.findHost();
   requiresGrad = reinterpret_cast<PyGetSetDescrObject *>(attribute.inc_ref().ptr())->d_getset;
-  gradMode = isGradEnabled;
   answers = std::move(newAnswers);
   values = std::move(newValues);
   for (const py::type &each : learned)
@@ -61,6 +64,25 @@ bool TorchArrays::read(PyObject *value, TorchFacts &facts) const {
   return true;
 }
 
+uint64_t TorchArrays::findMemory(PyObject *tensor, const TorchFacts &facts) const {
+  void *handle = typeTables().torch.getHandle(tensor), *address = nullptr;
+  int64_t offset = 0;
+  if (torch.getAddress(handle, &address) || torch.getOffset(handle, &offset) || !address)
+    return 0;
+  return reinterpret_cast<uintptr_t>(address) -
+         static_cast<uint64_t>(offset) * torch.getElementBytes(facts.dtype);
+}
+
+bool TorchArrays::isNew(PyObject *value, PyObject *const *args, size_t count) const {
+  TorchFacts facts;
+  if (!read(value, facts))
+    return false;
+  uint64_t memory = findMemory(value, facts);
+  return std::none_of(args, args + count, [&](PyObject *each) {
+    return each == value || (memory && read(each, facts) && findMemory(each, facts) == memory);
+  });
+}
+
 /// True if the function returns the object.
 static bool returns(const py::object &function, PyObject *expected) {
   auto answer = py::reinterpret_steal<py::object>(
@@ -78,8 +100,6 @@ bool TorchArrays::isQuiet() const {
     return returns(each.first, each.second.ptr());
   });
 }
-
-bool TorchArrays::isGradEnabled() const { return returns(gradMode, Py_True); }
 
 PyObject *TorchArrays::make(const TorchLayout &layout) const {
   void *handle = nullptr;

@@ -40,9 +40,14 @@ struct TensorInterface {
   int32_t (*getSizes)(void *, int64_t **) = nullptr;
   int32_t (*getStrides)(void *, int64_t **) = nullptr;
   int32_t (*getDType)(void *, int32_t *) = nullptr;
+  int32_t (*getAddress)(void *, void **) = nullptr;
+  int32_t (*getOffset)(void *, int64_t *) = nullptr;
+  size_t (*getElementBytes)(int32_t) = nullptr;
   int32_t (*getDeviceType)(void *, int32_t *) = nullptr;
   int32_t (*getDevice)(void *, int32_t *) = nullptr;
   int32_t (*findHost)() = nullptr;
+  bool (*isGradEnabled)() = nullptr;
+  void (*setGradEnabled)(bool) = nullptr;
   int32_t (*makeStrided)(int64_t, const int64_t *, const int64_t *, int32_t, int32_t, int32_t,
                          void **) = nullptr;
   int32_t (*release)(void *) = nullptr;
@@ -50,7 +55,9 @@ struct TensorInterface {
 
   void find();
   bool canRead() const {
-    return getRank && getSizes && getStrides && getDType && getDeviceType && getDevice && findHost;
+    return getRank && getSizes && getStrides && getDType && getDeviceType && getDevice &&
+           findHost && getAddress && getOffset && getElementBytes && isGradEnabled &&
+           setGradEnabled;
   }
   bool canMake() const { return makeStrided && release && wrap; }
 };
@@ -63,18 +70,20 @@ using QuietValue = std::tuple<py::dict, py::str, py::object>;
 class TorchArrays {
 public:
   /// Starts to read tensors of exactly these classes, while nothing watches calls. `requiresGrad`
-  /// is the attribute of the class of tensors, and `isGradEnabled` the function of torch. False if
+  /// is the attribute of the class of tensors. False if
   /// torch has not what it takes.
   bool learn(const std::vector<py::type> &classes, const py::object &requiresGrad,
-             const py::object &isGradEnabled, std::vector<QuietAnswer> answers,
-             std::vector<QuietValue> values);
+             std::vector<QuietAnswer> answers, std::vector<QuietValue> values);
 
   /// Reads a tensor that has memory of its own. False for all others, and for what is no tensor.
   bool read(PyObject *value, TorchFacts &facts) const;
+  /// True for a tensor that `read` accepts whose memory is that of none of the arguments.
+  bool isNew(PyObject *value, PyObject *const *args, size_t count) const;
   /// False if something has to see calls of operators: a mode, a transform, a tracer.
   bool isQuiet() const;
   /// True unless a context such as torch.no_grad() is entered.
-  bool isGradEnabled() const;
+  bool isGradEnabled() const { return torch.isGradEnabled(); }
+  void setGradEnabled(bool isEnabled) const { torch.setGradEnabled(isEnabled); }
 
   /// True if `make` may be called.
   bool canMake() const { return torch.canMake(); }
@@ -82,11 +91,13 @@ public:
   PyObject *make(const TorchLayout &layout) const;
 
 private:
+  /// The start of the memory of a tensor; 0 if it has none or on failure.
+  uint64_t findMemory(PyObject *tensor, const TorchFacts &facts) const;
+
   TensorInterface torch;
   int32_t host = -1;                   ///< torch's number of that type of device
   std::vector<PyTypeObject *> classes; ///< empty: no tensors are read
   PyGetSetDef *requiresGrad = nullptr;
-  py::object gradMode; ///< the function torch.is_grad_enabled
   std::vector<QuietAnswer> answers;
   std::vector<QuietValue> values;
 };

@@ -22,38 +22,7 @@ from tessera.calls.derivatives import derive, is_differentiable
 from tessera.calls.plans import Operator, Planned, Run, kinds_of, result_dtypes
 from tessera.errors import ArgumentError, TesseraError
 from tessera.torch.operators import op as torch_operator
-
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
-
-_functorch_is_active: Callable[[], bool] = getattr(
-    torch._C, "_are_functorch_transforms_active", lambda: torch._C._functorch.maybe_get_level() > 0
-)
-_count_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
-
-
-def _learn_calls() -> bool:
-    """Has known calls of plain tensors run without Python while nothing watches them; False if this
-    torch has not what it takes."""
-    try:
-        return _C.learn_torch_calls(
-            _PLAIN,
-            torch._C.TensorBase.requires_grad,
-            torch.is_grad_enabled,
-            [
-                (_functorch_is_active, False),
-                (_count_modes, 0),
-                (torch._C._len_torch_function_stack, 0),
-            ],
-            [
-                (vars(forward_ad), "_current_level", -1),
-                (vars(torch.compiler), "_is_compiling_flag", False),
-            ],
-        )
-    except AttributeError:
-        return False
-
-
-_learn_calls()
+from tessera.torch.quiet_calls import PLAIN, count_modes, functorch_is_active
 
 
 def learn(op: Operator, planned: Planned, args: Sequence[Any]) -> None:
@@ -146,8 +115,8 @@ def make_run(
         """The same without calls that most calls of an operator do not need."""
         if (
             outs is not None
-            or _functorch_is_active()
-            or _count_modes()
+            or functorch_is_active()
+            or count_modes()
             or forward_ad._current_level >= 0
         ):
             return run(args, outs)
@@ -199,7 +168,7 @@ def _make_plain(planned: Planned, args: Sequence[Any]) -> Run:
 
 def _is_watched() -> bool:
     """True if something else than autograd has to see the operator."""
-    return _functorch_is_active() or _count_modes() > 0 or _has_tangents()
+    return functorch_is_active() or count_modes() > 0 or _has_tangents()
 
 
 def _has_tangents() -> bool:
@@ -216,11 +185,11 @@ def call(op: Operator, args: Sequence[Any], out: Any, kinds: str = "") -> Any:
     if torch.compiler.is_compiling():
         prepare_operator(op)  # Dynamo cannot trace how a function is read
     kinds = kinds or kinds_of(op.scalar, "torch", args)
-    if torch.compiler.is_compiling() or _count_modes() > 0 or not _are_plain(args):
+    if torch.compiler.is_compiling() or count_modes() > 0 or not _are_plain(args):
         arrays, numbers, constants = _packed(args, kinds)
         prepare_operator(op)
         result = op.operator(arrays, numbers, _typed(args, kinds), constants)
-    elif _functorch_is_active() or _has_tangents():
+    elif functorch_is_active() or _has_tangents():
         result = _Transformed.apply(op, kinds, *args)
     else:
         return run_as(op, args, kinds)
@@ -234,7 +203,7 @@ def call(op: Operator, args: Sequence[Any], out: Any, kinds: str = "") -> Any:
 def _are_plain(args: Sequence[Any]) -> bool:
     tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
     has_memory = not tensors or not all(arg.is_meta for arg in tensors)
-    return has_memory and all(type(arg) in _PLAIN for arg in tensors)
+    return has_memory and all(type(arg) in PLAIN for arg in tensors)
 
 
 def run_as(op: Any, args: Sequence[Any], kinds: str) -> Any:
@@ -559,7 +528,7 @@ def _make_operator(op: Operator) -> Any:
         # Subclasses have seen the call. Those without a dispatch of their own still are here.
         with torch._C.DisableTorchFunctionSubclass():
             arrays = [
-                each if type(each) in _PLAIN else each.as_subclass(torch.Tensor) for each in arrays
+                each if type(each) in PLAIN else each.as_subclass(torch.Tensor) for each in arrays
             ]
         return run_as(op, *_unpacked(arrays, numbers, kinds, constants))
 

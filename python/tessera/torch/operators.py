@@ -19,11 +19,13 @@ from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence, Unio
 
 import torch
 import torch._library.autograd as custom_op_autograd
+from torch._library import custom_ops
 from torch.autograd import forward_ad
 
 from tessera.errors import ArgumentError, CompilationError, TesseraError, UnsupportedError
 from tessera.runtime.tracing import Watch, WatchedArgument, fake_launches_skipped, writes_watched
 from tessera.settings import note_change
+from tessera.torch.direct_calls import DirectFunction, DirectOperator
 from tessera.wording import counted, shown, with_article
 
 
@@ -53,6 +55,9 @@ def op(
       vmap: as of torch.library.register_vmap: `vmap(info, in_dims, *args)`.
       device_types: "cpu", "cuda" or both; None for all.
 
+    Eager calls of plain tensors without a gradient call the function without torch's dispatcher. A
+    kernel that torch.library.impl registers for the operator is called by `torch.ops` alone.
+
     Raises CompilationError (E078) for a function or options that do not fit the schema; a call,
     ArgumentError: E078 for a result that does not, or an argument that is written all the same,
     E057 for an argument with a tangent (torch.func.jvp, torch.autograd.forward_ad).
@@ -81,6 +86,8 @@ class _Schema(NamedTuple):
 
     text: str
     arguments: tuple[str, ...]
+    types: tuple[str, ...]
+    """Of the arguments."""
     written: tuple[str, ...]
     results: tuple[str, ...]
     """Their types."""
@@ -115,7 +122,7 @@ def _make_operator(
     if setup_context is not None and backward is None:
         raise _mistake(f"operator {qualified} has a setup_context, but no backward", "pass both")
     try:
-        with _tangents_refused(qualified, found):
+        with _torch_extended(qualified, found):
             operator: Any = torch.library.custom_op(
                 qualified, run, mutates_args=written, schema=found.text, device_types=device_types
             )
@@ -133,6 +140,19 @@ def _make_operator(
     if vmap is not None:
         operator.register_vmap(vmap)
     functools.update_wrapper(operator, fn)
+    if isinstance(operator, DirectOperator):
+        operator.call_directly(
+            DirectFunction(
+                qualified,
+                fn,
+                run.check_result,
+                run.is_checked,
+                found.arguments,
+                found.types,
+                found.written,
+                found.results == ("Tensor",),
+            )
+        )
     return operator
 
 
@@ -166,6 +186,7 @@ def _find_schema(
     schema = _Schema(
         given,
         tuple(argument.name for argument in parsed.arguments),
+        tuple(str(argument.type) for argument in parsed.arguments),
         tuple(
             argument.name
             for argument in parsed.arguments
@@ -194,8 +215,9 @@ _PATCHING = threading.Lock()
 
 
 @contextlib.contextmanager
-def _tangents_refused(qualified: str, schema: _Schema) -> Iterator[None]:
-    """Has the operator that is made in the block refuse arguments with tangents.
+def _torch_extended(qualified: str, schema: _Schema) -> Iterator[None]:
+    """Has the operator that is made in the block be a DirectOperator, and refuse arguments with
+    tangents.
 
     torch has no forward derivatives of such operators. It drops tangents, so that they are zeros,
     and this cannot be found below autograd.
@@ -216,10 +238,12 @@ def _tangents_refused(qualified: str, schema: _Schema) -> Iterator[None]:
 
     with _PATCHING:
         setattr(custom_op_autograd, "make_autograd_impl", make_autograd_impl)
+        setattr(custom_ops, "CustomOpDef", DirectOperator)
         try:
             yield
         finally:
             setattr(custom_op_autograd, "make_autograd_impl", make_impl)
+            setattr(custom_ops, "CustomOpDef", torch.library.CustomOpDef)
 
 
 def _refuse_tangents(qualified: str, named: dict[str, Any]) -> None:
@@ -258,8 +282,12 @@ class _Implementation:
                 with writes_watched(self._watch(args, kwargs)):
                     result = self._fn(*args, **kwargs)
                 self._is_checked = True
-        self._check_result(result)
+        self.check_result(result)
         return result
+
+    def is_checked(self) -> bool:
+        """True if a call has been compared with the schema."""
+        return self._is_checked
 
     def _watch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Watch:
         named = {**dict(zip(self._schema.arguments, args)), **kwargs}
@@ -274,7 +302,8 @@ class _Implementation:
                     watched.append(WatchedArgument(name, begin, begin + storage.nbytes()))
         return Watch(self._qualified, watched)
 
-    def _check_result(self, result: Any) -> None:
+    def check_result(self, result: Any) -> None:
+        """Raises ArgumentError (E078) for a result that the schema does not have."""
         types = self._schema.results
         if len(types) == 1:
             values: Sequence[Any] = (result,)

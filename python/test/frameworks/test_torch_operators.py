@@ -321,3 +321,125 @@ def test_beside_forward_derivatives() -> None:
     assert by_a_dual_tensor(lambda v: scale(x, 3.0) + v, x).equal(TANGENT)
     with torch.autograd.forward_ad.dual_level():
         assert scale(x, 3.0).equal(3 * x)
+
+
+# --- Calls without the dispatcher (tessera/torch/direct_calls.py) ---------------------
+
+
+def dispatched_calls(call) -> int:
+    """How often an operator of these tests went through torch's dispatcher during `call`."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        call()
+    return sum(each.count for each in profile.key_averages() if "tessera_test" in each.key)
+
+
+class Counting(torch.utils._python_dispatch.TorchDispatchMode):
+    calls = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        Counting.calls += "tessera_test" in str(func)
+        return func(*args, **(kwargs or {}))
+
+
+def test_direct_calls_are_those_of_the_dispatcher() -> None:
+    seen = []
+
+    @tessera.torch.op(fresh())
+    def added(x: torch.Tensor, factor: float, y: Optional[torch.Tensor] = None) -> torch.Tensor:
+        seen.append((type(factor), torch.is_grad_enabled()))
+        result = scale_kernel(x, factor)
+        return result if y is None else result.add_(y)
+
+    overload = added._opoverload
+    for x in (torch.randn(7), torch.randn(3, 4), torch.randn(0), torch.randn(9)[::3].contiguous()):
+        for args in ((x, 2.0), (x, 2.0, x), (x, 2), (x, 2.0, None)):
+            for _ in range(2):
+                assert torch.equal(added(*args), overload(*args))
+                assert torch.equal(added(*args[:2], y=None), overload(*args[:2]))
+    # An integer reaches the function as a float, as the schema says.
+    assert set(seen) == {(float, False)}
+    assert torch.is_grad_enabled()
+    with pytest.raises(RuntimeError, match="expected at most 3"):
+        added(x, 2.0, None, None)
+    with pytest.raises(RuntimeError, match="Tensor"):
+        added("x", 2.0)
+
+
+def test_watched_calls_go_through_the_dispatcher() -> None:
+    x = torch.randn(5)
+    scale(x, 2.0)
+    scale(x, 2.0)
+    overload, was_called = scale._opoverload, []
+
+    class Overload:
+        def __call__(self, *args):
+            was_called.append(args)
+            return overload(*args)
+
+        def __getattr__(self, name):
+            return getattr(overload, name)
+
+    scale._opoverload = Overload()
+    try:
+        scale(x, 2.0)
+        scale(torch.randn(3), 3.0)
+        assert not was_called
+        assert dispatched_calls(lambda: scale(x, 2.0)) == 1
+        with Counting():
+            scale(x, 2.0)
+        assert Counting.calls == 1
+        leaf = x.clone().requires_grad_()
+        scale(leaf, 2.0).sum().backward()
+        assert leaf.grad.tolist() == [2.0] * 5
+        with torch.no_grad():
+            assert not scale(leaf, 2.0).requires_grad
+        assert torch.equal(torch.func.vmap(lambda a: scale(a, 2.0))(x[None]), 2 * x[None])
+        assert len(was_called) >= 4
+    finally:
+        scale._opoverload = overload
+
+
+def test_direct_calls_write_to_arguments() -> None:
+    x = torch.ones(4)
+    for expected in (1, 2, 3, 4):
+        version = x._version
+        scale_(x, 2.0)
+        assert x._version == version + 1 and x[0] == 2**expected
+    y = torch.ones(4, requires_grad=True)
+    kept = y * x
+    scale_(x, 2.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        kept.sum().backward()
+    with torch.inference_mode():
+        z = torch.ones(4)
+        scale_(z, 2.0), scale_(z, 2.0)
+        assert z[0] == 4
+
+
+def test_direct_results_are_checked() -> None:
+    @tessera.torch.op(fresh())
+    def part(x: torch.Tensor, n: int) -> torch.Tensor:
+        return x[:n] if n < 2 else x.clone()
+
+    @tessera.torch.op(fresh())
+    def two(x: torch.Tensor, n: int) -> tuple[torch.Tensor, torch.Tensor]:
+        return (x.clone(), x.clone()) if n else x.clone()
+
+    x = torch.ones(3)
+    for _ in range(3):
+        assert torch.equal(part(x, 2), x) and torch.equal(two(x, 1)[1], x)
+    with pytest.raises(tessera.errors.ArgumentError, match="memory of an argument"):
+        part(x, 1)
+    with pytest.raises(tessera.errors.ArgumentError, match="returned 1 value"):
+        two(x, 0)
+
+
+def test_a_kernel_that_is_registered_later_is_called() -> None:
+    @tessera.torch.op(fresh())
+    def doubled(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    x = torch.ones(3)
+    assert doubled(x)[0] == 2 and doubled(x)[0] == 2
+    doubled.register_kernel("cpu")(lambda x: x * 3)
+    assert doubled(x)[0] == 3 and doubled(x)[0] == 3
