@@ -253,7 +253,7 @@ class CallPlan:
     def __init__(
         self,
         kernel: Union[None, Launchable, Callable[..., Any]],
-        grid: int,
+        grid: tuple[int, ...],
         rest: tuple[Any, ...],
         makers: tuple[Callable[[], Any], ...],
         examples: tuple[Any, ...] = (),

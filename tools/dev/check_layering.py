@@ -154,7 +154,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "aot": _LAUNCHES,
     "gpu": _LAUNCHES,
     "jax": _LAUNCHES | {"calls", "untried"},
-    "calls/function": _LAUNCHES | {"calls", "jax"},
+    "calls/function": _LAUNCHES | {"calls", "jax", "torch"},
     "calls/pointwise": _LAUNCHES | {"calls", "jax", "torch"},
     "calls/reductions": _LAUNCHES | {"calls", "calls/pointwise", "jax", "torch"},
     # These two use the package as users do, and are loaded by it when it is asked for them.

@@ -42,18 +42,19 @@ PyObject *callMaker(PyObject *function) {
   return callPython([&] { return PyObject_CallNoArgs(function); });
 }
 
-/// `kernel[(grid,)](*values)`
-PyObject *launchKernel(PyObject *kernel, int32_t grid, PyObject *const *values, size_t count) {
+/// `kernel[grid](*values)`
+PyObject *launchKernel(PyObject *kernel, const int32_t (&grid)[3], PyObject *const *values,
+                       size_t count) {
   const auto *launchable = reinterpret_cast<const Launchable *>(kernel);
   if (launchable->dispatcher && Py_TYPE(launchable->dispatcher) == dispatcherType &&
       launchable->generation == static_cast<int64_t>(currentGeneration) &&
       (!launchable->below || launchable->below == Py_None)) {
     auto held = py::reinterpret_borrow<py::object>(launchable->dispatcher);
-    const int32_t extents[3] = {grid, 1, 1};
-    return launchOver(held.ptr(), Grid(extents), {values, count, nullptr});
+    return launchOver(held.ptr(), Grid(grid), {values, count, nullptr});
   }
-  py::object launch = py::reinterpret_steal<py::object>(
-      callPython([&] { return PyObject_GetItem(kernel, py::tuple(py::make_tuple(grid)).ptr()); }));
+  py::tuple extents = py::make_tuple(grid[0], grid[1], grid[2]);
+  auto launch = py::reinterpret_steal<py::object>(
+      callPython([&] { return PyObject_GetItem(kernel, extents.ptr()); }));
   if (!launch)
     return nullptr;
   return callPython([&] { return PyObject_Vectorcall(launch.ptr(), values, count, nullptr); });
@@ -146,18 +147,21 @@ namespace {
 PyObject *newPlan(PyTypeObject *type, PyObject *args, PyObject *keywords) {
   static const char *names[] = {"kernel",    "grid",   "rest",  "makers", "examples",
                                 "converted", "checks", "apply", "finish", nullptr};
-  PyObject *kernel = nullptr, *rest = nullptr, *makers = nullptr, *examples = nullptr;
+  PyObject *kernel = nullptr, *grid = nullptr, *rest = nullptr, *makers = nullptr,
+           *examples = nullptr;
   PyObject *converted = nullptr, *checks = nullptr, *apply = Py_None, *finish = nullptr;
-  int grid = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "OiO!O!|O!O!O!OO", const_cast<char **>(names),
-                                   &kernel, &grid, &PyTuple_Type, &rest, &PyTuple_Type, &makers,
-                                   &PyTuple_Type, &examples, &PyTuple_Type, &converted,
-                                   &PyTuple_Type, &checks, &apply, &finish))
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO!O!O!|O!O!O!OO", const_cast<char **>(names),
+                                   &kernel, &PyTuple_Type, &grid, &PyTuple_Type, &rest,
+                                   &PyTuple_Type, &makers, &PyTuple_Type, &examples, &PyTuple_Type,
+                                   &converted, &PyTuple_Type, &checks, &apply, &finish))
     return nullptr;
   return translateErrors([&]() -> PyObject * {
     bool isFunction = kernel != Py_None && !PyObject_TypeCheck(kernel, launchableType);
     if (isFunction && (!PyCallable_Check(kernel) || PyTuple_GET_SIZE(makers)))
       throw py::type_error("the kernel is neither a Launchable nor a function without makers");
+    auto extents = py::reinterpret_borrow<py::tuple>(grid);
+    if (extents.size() > 3)
+      throw py::value_error("a grid has up to three axes");
     auto made = py::reinterpret_steal<py::object>(type->tp_alloc(type, 0));
     if (!made)
       return nullptr;
@@ -168,7 +172,8 @@ PyObject *newPlan(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     self->checks = checks ? Py_NewRef(checks) : PyTuple_New(0);
     self->apply = Py_NewRef(apply);
     self->finish = Py_XNewRef(finish);
-    self->grid = grid;
+    for (size_t i = 0; i < 3; ++i)
+      self->grid[i] = i < extents.size() ? extents[i].cast<int32_t>() : 1;
     self->isFunction = isFunction;
     self->converted = new std::vector<std::pair<size_t, py::object>>;
     self->layouts = new std::vector<TorchLayout>;
@@ -232,7 +237,7 @@ PyType_Slot planSlots[] = {
      const_cast<char *>(
          "CallPlan(kernel, grid, rest, makers, examples=(), converted=(), checks=(), apply=None):\n"
          "what an operator does with arguments of one kind: makes results, each by a function of\n"
-         "`makers`, and launches kernel[(grid,)](*args, *results, *rest). Without a kernel "
+         "`makers`, and launches kernel[grid](*args, *results, *rest). Without a kernel "
          "nothing\n"
          "is launched. Results are made without Python if `examples` are tensors like them.\n"
          "`converted` has pairs of the place of an argument and a function of it, and `checks`\n"

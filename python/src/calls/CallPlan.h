@@ -29,7 +29,7 @@ struct CallPlan {
                    ///< gradient; NotImplemented: Python does such a call
   std::vector<std::pair<size_t, py::object>> *converted; ///< places of arguments, and functions
   std::vector<TorchLayout> *layouts; ///< of the results, if they are made without `makers`
-  int32_t grid;
+  int32_t grid[3];
   bool isFunction; ///< nothing is done but a call of `kernel`
 
   bool hasGradient() const { return apply != Py_None; }

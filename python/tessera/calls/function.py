@@ -7,9 +7,12 @@ stands for one inside `jax.jit`, the call is one of `tessera.jax.call`.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 
+from tessera import _C
+from tessera.calls.libraries import LIBRARIES
 from tessera.calls.outputs import finished, is_dense, library_of, make_output, refuse_unknown
 from tessera.calls.shapes import BlockGrid, Extent, Shapes, ShapesError, Sizes, parse_shapes
 from tessera.errors import ArgumentError, CompilationError, LaunchError, TesseraError
@@ -61,7 +64,26 @@ _MOST_KNOWN = 256
 """Plans that a function keeps."""
 
 
-class Function(KernelInterface):
+def _is_never_tracing() -> bool:
+    return False
+
+
+is_tracing: Callable[[], bool] = _is_never_tracing
+"""`torch.compiler.is_compiling`, once torch is loaded: Dynamo knows its value while it traces."""
+
+in_torch: Any = None
+"""The module tessera.torch.functions, once torch is loaded. Dynamo does not trace how it is found."""
+
+
+def learn_torch() -> None:
+    """Has functions tell when torch traces or differentiates. torch has been loaded."""
+    global is_tracing, in_torch
+    if is_tracing is _is_never_tracing:
+        in_torch = load("tessera.torch.functions")
+        is_tracing = sys.modules["torch"].compiler.is_compiling
+
+
+class Function(_C.Entry, KernelInterface):
     """The result of `@tessera.function` on a kernel. `f(*args, **options)` returns the outputs: one
     array, or a tuple of several. One that is passed by its name is written to, and returned.
     `f[grid](...)` still launches the kernel as it is."""
@@ -105,6 +127,20 @@ class Function(KernelInterface):
             param.name: param.default for param in getattr(fn, "params", ()) if param.has_default
         }
         self._known: dict[Any, _Plan] = {}
+        self.outputs: Sequence[str] = tuple(made)
+        """The names of the outputs."""
+        self.constants = frozenset(
+            param.name for param in getattr(fn, "params", ()) if param.is_constexpr
+        )
+        """The names of parameters that are constants of the kernel."""
+        self.derivative: Any = None
+        """The function of `backward`, if one was given."""
+        self.derivative_names: Sequence[str] = ()
+        """The names of its parameters."""
+        self.operator: Any = None
+        """The operator of torch, once one is needed."""
+        if "torch" in sys.modules:
+            learn_torch()
         for name in ("__qualname__", "__module__", "__doc__"):
             setattr(self, name, getattr(fn, name, None))
 
@@ -121,6 +157,8 @@ class Function(KernelInterface):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         given = self._named(args, kwargs)
+        if is_tracing():
+            return in_torch.call(self, given)
         like, has_jax = None, False
         for name in self._taken:
             library = library_of(given.get(name))
@@ -145,7 +183,49 @@ class Function(KernelInterface):
                 )
             call_function: Any = load("tessera.jax.calls").call_function
             return call_function(self, given)
-        _refuse_gradients(self.__name__, given)
+        library = library_of(like)
+        if library == "torch":
+            learn_torch()
+            if not in_torch.is_plain_call(given):
+                return in_torch.call(self, given)
+        result = self.launch(given, like)
+        if not kwargs and library in ("numpy", "torch"):
+            self._learn_call(library, args, given, result)
+        return result
+
+    def _learn_call(
+        self, library: str, args: tuple[Any, ...], given: dict[str, Any], result: Any
+    ) -> None:
+        """Has such calls run without Python if their grid depends on shapes alone, and the kernel takes
+        the arguments in the order inputs, outputs, extents."""
+        extents = [name for name in self.arg_names if name in given][len(args) + len(self._made) :]
+        order = [*self._taken[: len(args)], *self._made, *extents]
+        if (
+            not isinstance(self.fn, JITFunction)
+            or self._shapes is None
+            or self._grid is not None
+            or len(args) < len(self._taken)
+            or not self.constants.isdisjoint(self._taken)
+            or self.arg_names[: len(order)] != order
+        ):
+            return
+        results = result if isinstance(result, tuple) else (result,)
+        grid = self.plan({name: given[name] for name in self._taken})[1]
+        rest = tuple(given[name] for name in extents)
+        like = LIBRARIES[library]
+        makers = tuple(
+            like.maker(like.facts(each, name)) for each, name in zip(results, self._made)
+        )
+        has_gradient = any(getattr(arg, "requires_grad", False) for arg in args)
+        apply = NotImplemented if has_gradient else None
+        self._learn(_C.CallPlan(self.fn, grid, rest, makers, results, apply=apply), *args)
+
+    def launch(self, given: dict[str, Any], like: Any = None) -> Any:
+        """A call with these arguments, which a launch takes. Outputs are of the library of `like`, by
+        default of the first array."""
+        if like is None:
+            like = self._first_array(given)
+        given_outputs = [name for name in self._made if name in given]
         outputs, grid = self.plan(given)
         made = [
             (
@@ -163,6 +243,43 @@ class Function(KernelInterface):
                 for name, output in zip(self._made, made)
             ]
         return made[0] if len(made) == 1 else tuple(made)
+
+    def backward(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorates the derivative, for torch: a function of tensors that returns a gradient, or None,
+        for each array among the arguments, in order. Its parameters are named as what it needs:
+        `grad_out` for the gradient of the output `out`, `out` itself, or an argument.
+
+        Raises CompilationError (E076) for a parameter of another name.
+        """
+        names = list(inspect.signature(fn).parameters)
+        known = [
+            *self._taken,
+            *self.constants,
+            *self._made,
+            *(f"grad_{name}" for name in self._made),
+        ]
+        for name in names:
+            if name not in known:
+                raise _mistake(
+                    f"the derivative of `{self.__name__}` has a parameter `{name}`, which is no "
+                    "argument and no output",
+                    _near(name, known),
+                )
+        self.derivative, self.derivative_names = fn, names
+        return fn
+
+    def default(self, name: str) -> Any:
+        """The value of a parameter that a call omits. Raises ArgumentError (E051) if it has none."""
+        return _Blocks({}, self._defaults)[name]
+
+    def make_outputs(self, given: dict[str, Any]) -> list[Any]:
+        """The outputs of a call without their values."""
+        like = self._first_array(given)
+        outputs, _ = self.plan(given)
+        return [make_output(like, each.shape, each.dtype, each.name) for each in outputs]
+
+    def _first_array(self, given: Mapping[str, Any]) -> Any:
+        return next(given[name] for name in self._taken if library_of(given.get(name)))
 
     def plan(self, given: dict[str, Any]) -> tuple[Sequence[OutputShape], Any]:
         """The outputs of a call with these arguments, and its grid. Adds to `given` the extents
@@ -442,17 +559,3 @@ def _near(name: str, names: Sequence[str]) -> str:
 
 def _mistake(message: str, fix: str) -> CompilationError:
     return CompilationError.at_caller("E076", message, fix)
-
-
-def _refuse_gradients(function_name: str, given: Mapping[str, Any]) -> None:
-    """A result without a gradient, where one is asked for, would be silently wrong."""
-    for name, value in given.items():
-        if not getattr(value, "requires_grad", False) or library_of(value) != "torch":
-            continue
-        if sys.modules["torch"].is_grad_enabled():
-            raise ArgumentError(
-                "E057",
-                f"argument `{name}` requires a gradient, and `{function_name}` has none",
-                "make it an operator with @tessera.torch.op(backward=...), or call it under "
-                "torch.no_grad()",
-            )

@@ -198,7 +198,7 @@ class Planned:
         """The same as `run`, for calls without Python; the options are those of CallPlan."""
         return _C.CallPlan(
             None if self.is_empty else self.kernel,
-            *self.grid,
+            self.grid,
             self.rest,
             tuple(self.make_all()),
             converted=self.convert,

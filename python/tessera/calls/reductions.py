@@ -304,7 +304,7 @@ class _Plan:
             functools.partial(
                 _C.CallPlan,
                 None if is_empty else kernel,
-                *grid,
+                grid,
                 rest,
                 (make,),
                 converted=tuple(numbers),

@@ -81,7 +81,7 @@ class DirectOperator(_C.Entry, CustomOpDef):  # type: ignore[misc]
         ):
             apply = NotImplemented if any(each.requires_grad for each in tensors) else None
             self._learn(
-                _C.CallPlan(grid=0, rest=(), makers=(), apply=apply, **self._options), *args
+                _C.CallPlan(grid=(), rest=(), makers=(), apply=apply, **self._options), *args
             )
         return result
 

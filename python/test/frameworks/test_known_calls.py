@@ -18,7 +18,7 @@ np = pytest.importorskip("numpy")
 
 import tessera  # noqa: E402
 import tessera.language as tl  # noqa: E402
-from tessera.calls import pointwise  # noqa: E402
+from tessera.calls import function, pointwise  # noqa: E402
 from torch.autograd import forward_ad  # noqa: E402
 from torch.overrides import TorchFunctionMode  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
@@ -70,11 +70,15 @@ def python_refused() -> Iterator[None]:
     def refuse() -> bool:
         raise PythonRan
 
-    was, pointwise.is_tracing = pointwise.is_tracing, refuse
+    modules = (pointwise, function)
+    was = [each.is_tracing for each in modules]
+    for each in modules:
+        each.is_tracing = refuse
     try:
         yield
     finally:
-        pointwise.is_tracing = was
+        for each, tracing in zip(modules, was):
+            each.is_tracing = tracing
 
 
 def by_python(op: Any, *args: Any, **options: Any) -> Any:
@@ -183,6 +187,49 @@ def test_reductions_are_those_of_python(options: dict[str, Any]) -> None:
         assert found.tolist() == [4, 4, 4]
         with torch.no_grad():
             assert not dot(leaf, 4.0).requires_grad
+
+
+@tessera.function("x[m, n], y, z[n] -> out[m / ROWS, n / COLUMNS], is_large[m, n]: bool")
+@tessera.jit
+def shifted(x, y, z, out, is_large, m, n, ROWS: tl.constexpr = 2, COLUMNS: tl.constexpr = 4):
+    i = (tl.program_id(0) * ROWS + tl.arange(0, ROWS))[:, None]
+    j = (tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS))[None, :]
+    mask = (i < m) & (j < n)
+    value = tl.load(x + i * n + j, mask=mask) + y * tl.load(z + j, mask=j < n)
+    tl.store(out + i * n + j, value, mask=mask)
+    tl.store(is_large + i * n + j, value > 3, mask=mask)
+
+
+@tessera.function("x[*n], BLOCK -> out[*n / BLOCK]")
+@tessera.jit
+def in_blocks(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+
+def test_functions_are_those_of_python() -> None:
+    for shape in ((5, 7), (4, 4), (1, 9), (0, 3)):
+        for x, z in ((torch.randn(shape), torch.ones(shape[1])), (np.ones(shape), np.ones(shape[1]))):  # fmt: skip
+            for y in (1.5, 0.25):
+                expected = by_python(shifted, x, y, z)
+                shifted(x, y, z)
+                with python_refused():
+                    assert_same(shifted(x, y, z), expected)
+            with python_refused(), pytest.raises(PythonRan):
+                shifted(x, 1.5, z, ROWS=4)
+            assert_same(shifted(x, 1.5, z, ROWS=4), by_python(shifted, x, 1.5, z))
+    x = torch.randn(70)
+    for block in (16, 32, 64, 16):
+        assert torch.equal(in_blocks(x, block), 2 * x)
+    shifted(torch.ones(2, 4), 1.0, torch.ones(4))
+    for strided in (torch.ones(4, 2).t(), torch.ones(2, 8)[:, ::2]):
+        with pytest.raises(tessera.errors.ArgumentError, match="E076"):
+            shifted(strided, 1.0, torch.ones(4))
+    with torch.no_grad():
+        for _ in range(2):
+            shifted(torch.ones(2, 4, requires_grad=True), 1.0, torch.ones(4))
+    with pytest.raises(tessera.errors.ArgumentError, match="E057"):
+        shifted(torch.ones(2, 4, requires_grad=True), 1.0, torch.ones(4))
 
 
 def test_types_of_numbers_and_layouts_are_told_apart() -> None:

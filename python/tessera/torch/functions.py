@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calls of `tessera.function` that torch traces, transforms or differentiates.
+
+A tracer (Dynamo, export, fake tensors) gets an operator of torch. Transforms of torch.func and
+gradients get a `torch.autograd.Function`. Both run the plain call in the end. vmap runs it for one
+element of the batch after the other.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any, NamedTuple, Optional, Sequence
+
+import torch
+from torch.autograd import forward_ad
+
+from tessera.errors import ArgumentError
+from tessera.torch.operators import op as torch_operator
+from tessera.torch.quiet_calls import PLAIN, count_modes, functorch_is_active
+
+Function = Any
+"""A tessera.calls.function.Function, whose module is above this one."""
+
+
+class _Call(NamedTuple):
+    """The arguments of a call, sorted by what torch has to see. Names are in the order of the call."""
+
+    names: Sequence[str]
+    kinds: str
+    """A letter for each argument: `a` for a tensor, `n` for a number, `c` for a constant."""
+    values: Sequence[Any]
+
+    def of_kind(self, kind: str) -> list[Any]:
+        return [value for each, value in zip(self.kinds, self.values) if each == kind]
+
+    def given(self, values: Optional[Sequence[Any]] = None) -> dict[str, Any]:
+        return dict(zip(self.names, self.values if values is None else values))
+
+
+def is_plain_call(given: dict[str, Any]) -> bool:
+    """True if the arguments are what a launch takes, and torch has to see nothing of the call."""
+    for value in given.values():
+        if isinstance(value, torch.Tensor):
+            if not _is_plain(value) or (value.requires_grad and torch.is_grad_enabled()):
+                return False
+    return not (functorch_is_active() or count_modes() or _has_tangents())
+
+
+def _is_plain(tensor: Any) -> bool:
+    return type(tensor) in PLAIN and not tensor.is_meta
+
+
+def _has_tangents() -> bool:
+    return forward_ad._current_level >= 0 and bool(torch._C._is_fwd_grad_enabled())
+
+
+def call(function: Function, given: dict[str, Any]) -> Any:
+    """A call that something in torch may have to see."""
+    outs = {name: given[name] for name in function.outputs if name in given}
+    inputs = {name: value for name, value in given.items() if name not in outs}
+    made = _sorted(function, inputs)
+    tensors = made.of_kind("a")
+    has_gradient = torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
+    if has_gradient:
+        _refuse_gradient(function, given, outs)
+    is_traced = torch.compiler.is_compiling() or count_modes() > 0
+    if is_traced or not all(map(_is_plain, tensors)):
+        prepare_operator(function)
+        results = function.operator(
+            tensors, made.of_kind("n"), _typed(made), repr((made.names, made.of_kind("c")))
+        )
+    elif has_gradient or functorch_is_active() or _has_tangents():
+        results = _Differentiable.apply(function, made.names, made.kinds, *made.values)
+    else:
+        return function.launch(given)
+    for name, result in zip(function.outputs, results):
+        if name in outs:
+            outs[name].copy_(result)
+    found = tuple(outs.get(name, result) for name, result in zip(function.outputs, results))
+    return found[0] if len(found) == 1 else found
+
+
+def _sorted(function: Function, given: dict[str, Any]) -> _Call:
+    kinds = ""
+    for name, value in given.items():
+        if isinstance(value, torch.Tensor):
+            kinds += "a"
+        elif name not in function.constants and isinstance(
+            value, (bool, int, float, torch.SymInt, torch.SymFloat)
+        ):
+            kinds += "n"
+        else:
+            kinds += "c"
+    return _Call(list(given), kinds, list(given.values()))
+
+
+def _typed(made: _Call) -> str:
+    """The kinds with the type of each number: `b`, `i` or `f`."""
+    letters = ""
+    for kind, value in zip(made.kinds, made.values):
+        if kind != "n":
+            letters += kind
+        elif isinstance(value, bool):
+            letters += "b"
+        else:
+            letters += "i" if isinstance(value, (int, torch.SymInt)) else "f"
+    return letters
+
+
+def _refuse_gradient(function: Function, given: dict[str, Any], outs: dict[str, Any]) -> None:
+    """Raises ArgumentError (E057) if the call cannot have the gradient that is asked for."""
+    name = next(
+        name
+        for name, value in given.items()
+        if isinstance(value, torch.Tensor) and value.requires_grad
+    )
+    if function.derivative is None:
+        raise ArgumentError(
+            "E057",
+            f"argument `{name}` requires a gradient, and `{function.__name__}` has none",
+            f"write one with @{function.__name__}.backward, or call it under torch.no_grad()",
+        )
+    if outs:
+        raise ArgumentError(
+            "E057",
+            f"argument `{name}` of `{function.__name__}` requires a gradient, and a call that writes "
+            f"to `{next(iter(outs))}` has none",
+            "leave the output out, or call it under torch.no_grad()",
+        )
+
+
+def _gradients(
+    function: Function, given: dict[str, Any], results: Sequence[Any], grads: Sequence[Any]
+) -> list[Any]:
+    """A gradient for each tensor among the arguments."""
+    known = {**given, **dict(zip(function.outputs, results))}
+    known.update((f"grad_{name}", grad) for name, grad in zip(function.outputs, grads))
+    arguments = []
+    for name in function.derivative_names:
+        if name not in known:
+            known[name] = function.default(name)
+        arguments.append(known[name])
+    found = function.derivative(*arguments)
+    found = list(found) if isinstance(found, (tuple, list)) else [found]
+    tensors = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
+    if len(found) != len(tensors):
+        raise ArgumentError(
+            "E076",
+            f"the derivative of `{function.__name__}` returns {len(found)} gradients, and the call "
+            f"has {len(tensors)} arrays: {', '.join(tensors)}",
+            "return a gradient, or None, for each",
+        )
+    for grad, (name, value) in zip(found, tensors.items()):
+        if grad is not None and grad.shape != value.shape:
+            raise ArgumentError(
+                "E076",
+                f"the derivative of `{function.__name__}` returns a gradient of shape "
+                f"{tuple(grad.shape)} for `{name}` of shape {tuple(value.shape)}",
+                "return one of the shape of the argument",
+            )
+    return found
+
+
+class _Differentiable(torch.autograd.Function):  # type: ignore[misc]
+    """A call with a gradient, and one inside transforms of torch.func."""
+
+    @staticmethod
+    def forward(function: Function, names: Sequence[str], kinds: str, *values: Any) -> Any:
+        results = call(function, dict(zip(names, values)))
+        return results if isinstance(results, tuple) else (results,)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        function, names, kinds, *values = inputs
+        made = _Call(names, kinds, values)
+        ctx.save_for_backward(*made.of_kind("a"), *output)
+        ctx.function, ctx.names, ctx.kinds = function, names, kinds
+        ctx.others = [None if kind == "a" else value for kind, value in zip(kinds, values)]
+        ctx.mark_non_differentiable(*[each for each in output if not each.is_floating_point()])
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        count = ctx.kinds.count("a")
+        saved = list(ctx.saved_tensors)
+        tensors = iter(saved[:count])
+        values = [
+            next(tensors) if kind == "a" else other for kind, other in zip(ctx.kinds, ctx.others)
+        ]
+        given = dict(zip(ctx.names, values))
+        found = iter(_gradients(ctx.function, given, saved[count:], grads))
+        return None, None, None, *[next(found) if kind == "a" else None for kind in ctx.kinds]
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        raise _no_forward_derivative(ctx.function)
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: Any, function: Function, names: Any, kinds: str, *values: Any
+    ) -> Any:
+        calls = _each_of_batch(function, info.batch_size, values, in_dims[3:])
+        made = [_Differentiable.apply(function, names, kinds, *each) for each in calls]
+        stacked = tuple(torch.stack(each) for each in zip(*made))
+        return stacked, (0,) * len(stacked)
+
+
+def _no_forward_derivative(function: Function) -> ArgumentError:
+    return ArgumentError(
+        "E057",
+        f"an argument of `{function.__name__}` has a tangent, and functions of @tessera.function "
+        "have no forward derivatives",
+        "differentiate backward, or call it in a torch.autograd.Function that has a `jvp`",
+    )
+
+
+def _each_of_batch(
+    function: Function, size: int, values: Sequence[Any], in_dims: Sequence[Any]
+) -> list[list[Any]]:
+    """The arguments for each element of a batch."""
+    if not size:
+        raise ArgumentError(
+            "E057",
+            f"`{function.__name__}` is called by vmap on a batch without elements",
+            "call it without vmap",
+        )
+    moved = [
+        value if dim is None else value.movedim(dim, 0).contiguous()
+        for value, dim in zip(values, in_dims)
+    ]
+    return [
+        [value if dim is None else value[at] for value, dim in zip(moved, in_dims)]
+        for at in range(size)
+    ]
+
+
+# --- The operator of torch ------------------------------------------------------------
+
+
+def prepare_operator(function: Function) -> bool:
+    """Makes the operator, which Dynamo has done while it traces."""
+    if function.operator is None:
+        function.operator = _make_operator(function)
+    return True
+
+
+# As torch._dynamo.assume_constant_result does, which takes a second to import.
+setattr(prepare_operator, "_dynamo_marked_constant", True)
+
+_used: dict[str, int] = {}
+
+
+def _unpacked(
+    function: Function, arrays: Sequence[Any], numbers: Sequence[Any], kinds: str, constants: str
+) -> dict[str, Any]:
+    """The arguments by name."""
+    names, others = ast.literal_eval(constants)
+    of_kinds = {"a": iter(arrays), "c": iter(others)}
+    scalars, types = iter(numbers), {"b": bool, "i": int, "f": float}
+    return {
+        name: types[kind](next(scalars)) if kind in types else next(of_kinds[kind])
+        for name, kind in zip(names, kinds)
+    }
+
+
+def _make_operator(function: Function) -> Any:
+    name = re.sub(r"\W+", "_", f"{function.__module__}_{function.__qualname__}")
+    number = _used[name] = _used.get(name, 0) + 1
+
+    def run(arrays: Any, numbers: Any, kinds: str, constants: str) -> Any:
+        # Subclasses have seen the call. Those without a dispatch of their own still are here.
+        with torch._C.DisableTorchFunctionSubclass():
+            arrays = [
+                each if type(each) in PLAIN else each.as_subclass(torch.Tensor) for each in arrays
+            ]
+        result = function.launch(_unpacked(function, arrays, numbers, kinds, constants))
+        return list(result) if isinstance(result, tuple) else [result]
+
+    def fake(arrays: Any, numbers: Any, kinds: str, constants: str) -> Any:
+        given = _unpacked(function, arrays, numbers, kinds, constants)
+        return function.make_outputs(given)
+
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        arrays, ctx.numbers, ctx.kinds, ctx.constants = inputs
+        ctx.save_for_backward(*arrays, *output)
+
+    def backward(ctx: Any, grads: Any) -> Any:
+        count = ctx.kinds.count("a")
+        saved = list(ctx.saved_tensors)
+        given = _unpacked(function, saved[:count], ctx.numbers, ctx.kinds, ctx.constants)
+        found = _gradients(function, given, saved[count:], grads)
+        # torch takes an empty list for one of tensors.
+        return found, None if ctx.numbers else [], None, None
+
+    def vmap(info: Any, in_dims: Any, arrays: Any, numbers: Any, kinds: str, constants: str) -> Any:
+        calls = _each_of_batch(function, info.batch_size, arrays, in_dims[0])
+        made = [operator(each, numbers, kinds, constants) for each in calls]
+        stacked = [torch.stack(each) for each in zip(*made)]
+        return stacked, [0] * len(stacked)
+
+    operator = torch_operator(
+        f"tessera::function_{name}" + (f"_{number}" if number > 1 else ""),
+        schema="(Tensor[] arrays, Scalar[] numbers, str kinds, str constants) -> Tensor[]",
+        fake=fake,
+        backward=backward,
+        setup_context=setup_context,
+        vmap=vmap,
+    )(run)
+    return operator

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calls of `tessera.function` that torch traces, transforms or differentiates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import tessera  # noqa: E402
+import tessera.language as tl  # noqa: E402
+from tessera.torch import functions  # noqa: E402
+
+
+@tessera.function("x[*n], y[*n], factor -> out[*n / BLOCK]")
+@tessera.jit
+def scaled_product(x, y, factor, out, n, BLOCK: tl.constexpr = 128):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    product = tl.load(x + i, mask=i < n) * tl.load(y + i, mask=i < n)
+    tl.store(out + i, product * factor, mask=i < n)
+
+
+@scaled_product.backward
+def scaled_product_backward(grad_out, x, y, factor):
+    grad_out = grad_out.contiguous()
+    return scaled_product(grad_out, y, factor), scaled_product(grad_out, x, factor)
+
+
+@tessera.function("x[*n] -> root[*n / BLOCK], is_large[*n]: bool")
+@tessera.jit
+def root_of(x, root, is_large, n, BLOCK: tl.constexpr = 128):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.sqrt(tl.load(x + i, mask=i < n))
+    tl.store(root + i, value, mask=i < n)
+    tl.store(is_large + i, value > 1, mask=i < n)
+
+
+@root_of.backward
+def root_backward(grad_root, root):
+    return grad_root / (2 * root)
+
+
+@tessera.function("x[*n] -> out[*n / BLOCK]")
+@tessera.jit
+def doubled(x, out, n, BLOCK: tl.constexpr = 128):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+
+def pair(*shape: int, requires_grad: bool = False) -> Any:
+    return [torch.randn(shape, dtype=torch.float64, requires_grad=requires_grad) for _ in range(2)]
+
+
+def test_gradients() -> None:
+    x, y = pair(3, 5, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda a, b: scaled_product(a, b, 3.0), (x, y))
+    assert torch.autograd.gradgradcheck(lambda a, b: scaled_product(a, b, 3.0), (x, y))
+    z = x.detach().abs().add(0.5).requires_grad_()
+    assert torch.autograd.gradcheck(lambda a: root_of(a)[0], (z,))
+    root, is_large = root_of(z)
+    assert root.requires_grad and not is_large.requires_grad
+    with torch.no_grad():
+        assert not scaled_product(x, y, 3.0).requires_grad
+    found = torch.func.grad(lambda a: scaled_product(a, y.detach(), 2.0).sum())(x.detach())
+    torch.testing.assert_close(found, 2 * y.detach())
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "eager"])
+def test_compiled_without_a_break(backend: str) -> None:
+    def program(a, b):
+        root, is_large = root_of(scaled_product(a, b, 2.0, BLOCK=64) ** 2)
+        return torch.where(is_large, root, -root).sum()
+
+    x, y = pair(4, 3, requires_grad=True)
+    expected = torch.autograd.grad(program(x, y), (x, y))
+    compiled = torch.compile(program, fullgraph=True, backend=backend)
+    torch.testing.assert_close(compiled(x, y), program(x, y))
+    torch.testing.assert_close(torch.autograd.grad(compiled(x, y), (x, y)), expected)
+
+
+def test_exported_with_a_dynamic_extent() -> None:
+    class Module(torch.nn.Module):
+        def forward(self, x):
+            return doubled(x) + 1
+
+    dynamic = {"x": {0: torch.export.Dim("rows", min=2)}}
+    exported = torch.export.export(Module(), (torch.randn(6, 2),), dynamic_shapes=dynamic)
+    x = torch.randn(9, 2)
+    torch.testing.assert_close(exported.module()(x), 2 * x + 1)
+
+
+def test_vmap() -> None:
+    x, y = torch.randn(3, 4, 5), torch.randn(4, 5)
+    product = lambda a, b: scaled_product(a, b, 2.0)  # noqa: E731
+    torch.testing.assert_close(torch.func.vmap(product, (0, None))(x, y), 2 * x * y)
+    torch.testing.assert_close(torch.func.vmap(product, (2, 1))(x, y.expand(3, 4, 5).movedim(2, 1)),
+                               (2 * x * y).movedim(2, 0))  # fmt: skip
+    roots, flags = torch.func.vmap(root_of)(x.abs())
+    torch.testing.assert_close(roots, x.abs().sqrt())
+    assert torch.equal(flags, x.abs() > 1)
+    jacobian = torch.func.jacrev(lambda a: product(a, y))(y)
+    torch.testing.assert_close(jacobian.reshape(20, 20), torch.diag(2 * y.flatten()))
+    with pytest.raises(tessera.ArgumentError, match="E057.*batch without elements"):
+        torch.func.vmap(product)(x[:0], x[:0])
+
+
+def test_torchs_own_check_of_operators() -> None:
+    doubled(torch.ones(2))
+    functions.prepare_operator(scaled_product)
+    x, y = torch.randn(3, requires_grad=True), torch.randn(3)
+    torch.library.opcheck(
+        scaled_product.operator, ([x, y], [2.0], "aaf", repr((["x", "y", "factor"], [])))
+    )
+
+
+def test_fake_meta_and_subclassed_tensors() -> None:
+    class Wrapped(torch.Tensor):
+        pass
+
+    x = torch.randn(4)
+    with torch._subclasses.FakeTensorMode() as mode:
+        assert doubled(mode.from_tensor(x)).shape == (4,)
+    assert doubled(x.to("meta")).is_meta
+    found = doubled(x.as_subclass(Wrapped))
+    assert type(found) is Wrapped and torch.equal(found.as_subclass(torch.Tensor), 2 * x)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert (
+            doubled(x).dtype == torch.float32
+        )  # as operators of torch that no list of autocast has
+
+
+def test_outputs_that_are_passed() -> None:
+    x = torch.randn(4)
+    out = torch.empty(4)
+    assert torch.compile(doubled, fullgraph=True, backend="eager")(x, out=out) is out
+    assert torch.equal(out, 2 * x)
+    with pytest.raises(tessera.ArgumentError, match="(?s)E057.*writes to `out`"):
+        scaled_product(x.requires_grad_(), x, 2.0, out=out)
+
+
+def test_refusals() -> None:
+    x = torch.randn(4)
+    with pytest.raises(tessera.ArgumentError, match="(?s)E057.*doubled.backward"):
+        doubled(x.clone().requires_grad_())
+    with pytest.raises(tessera.ArgumentError, match="E057.*no forward derivatives"):
+        torch.func.jvp(doubled, (x,), (x,))
+    with torch.autograd.forward_ad.dual_level():
+        with pytest.raises(tessera.ArgumentError, match="E057.*no forward derivatives"):
+            doubled(torch.autograd.forward_ad.make_dual(x, x))
+        assert torch.equal(doubled(x), 2 * x)
+    for strided in (x[::2], torch.randn(3, 4).t(), x[:, None].expand(4, 4)):
+        with pytest.raises(tessera.ArgumentError, match="E076.*gaps, or another order"):
+            doubled(strided)
+    with pytest.raises(tessera.ArgumentError, match="E076.*has 1 for `n`"):
+        scaled_product(x, x[:1], 2.0)
+    with pytest.raises(tessera.CompilationError, match="E076.*`gradient`, which is no argument"):
+        doubled.backward(lambda gradient: gradient)
+
+    @tessera.function("x[*n] -> out[*n / BLOCK]")
+    @tessera.jit
+    def tripled(x, out, n, BLOCK: tl.constexpr = 128):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(out + i, tl.load(x + i, mask=i < n) * 3, mask=i < n)
+
+    leaf = x.clone().requires_grad_()
+    tripled.backward(lambda grad_out: (grad_out, grad_out))
+    with pytest.raises(tessera.ArgumentError, match="E076.*returns 2 gradients"):
+        tripled(leaf).sum().backward()
+    tripled.backward(lambda grad_out: grad_out[:2])
+    with pytest.raises(tessera.ArgumentError, match="E076.*gradient of shape"):
+        tripled(leaf).sum().backward()
