@@ -185,6 +185,5 @@ std::unique_ptr<TargetMachine> HostTarget::createTargetMachine(bool optimizeHard
 
 ThreadCache<TargetMachine>::Owner HostTarget::takeTargetMachine(bool optimizeHard) const {
   std::string key = triple + ' ' + cpu + ' ' + features + (optimizeHard ? " hard" : "");
-  return ThreadCache<TargetMachine>::take(key,
-                                               [&] { return createTargetMachine(optimizeHard); });
+  return ThreadCache<TargetMachine>::take(key, [&] { return createTargetMachine(optimizeHard); });
 }

@@ -83,7 +83,7 @@ std::unique_ptr<TargetMachine> NVPTXTarget::createTargetMachine() const {
 
 ThreadCache<TargetMachine>::Owner NVPTXTarget::takeTargetMachine() const {
   return ThreadCache<TargetMachine>::take(machine.name.str(),
-                                               [&] { return createTargetMachine(); });
+                                          [&] { return createTargetMachine(); });
 }
 
 //===----------------------------------------------------------------------===//
