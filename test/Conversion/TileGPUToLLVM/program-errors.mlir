@@ -1,6 +1,6 @@
 // RUN: tessera-opt %s --split-input-file --verify-diagnostics --convert-tilegpu-to-llvm
 
-// expected-error @below {{the module does not say how many warps a program has}}
+// expected-error @below {{the module has no number of warps of a program}}
 module {
 }
 

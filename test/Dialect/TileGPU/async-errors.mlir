@@ -40,7 +40,7 @@ tile.func private @filled(%x: tensor<8xf32, #lanes>) {
 #shared = #tilegpu.layout<8, offset = [1, 2, 4]>
 #lanes = #tilegpu.layout<8, lane = [1, 2, 4, 0, 0]>
 tile.func private @numbers(%x: tensor<8xf32, #lanes>, %b: !tilegpu.memdesc<8xf32, #shared>) {
-  // expected-error@+1 {{which are no pointers}}
+  // expected-error@+1 {{which is not a tile of pointers}}
   tilegpu.async_copy %x, %b : tensor<8xf32, #lanes>, !tilegpu.memdesc<8xf32, #shared>
   tile.return
 }

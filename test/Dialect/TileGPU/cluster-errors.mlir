@@ -27,7 +27,7 @@ tile.func private @pointers(%x: tensor<64x!tile.ptr<f32>, #u>) {
 // U3.
 module attributes {tilegpu.num_ctas = 2 : i32, tilegpu.num_warps = 1 : i32} {
 tile.func private @parts(%x: tensor<64xf32, #parts>) {
-  // expected-error @below {{takes a tile of which blocks have parts}}
+  // expected-error @below {{has a tile that is distributed over blocks}}
   %y = tilegpu.cluster_sum %x : tensor<64xf32, #parts> -> tensor<64xf32, #u>
   tile.return
 }

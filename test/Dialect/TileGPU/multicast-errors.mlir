@@ -30,7 +30,7 @@ tile.func @nobody(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o
     %q = tile.addptr %at, %i : !tile.ptr<f16>, i32
     %qs = tile.splat %q : !tile.ptr<f16> -> !ptrs
     %ps = tile.addptr %qs, %index : !ptrs, tensor<64x64xi32, #u>
-    // expected-error @below {{is copied for other blocks, of which there are none}}
+    // expected-error @below {{is multicast, but a program has one block}}
     %x = tile.load %ps {tilegpu.node = #tilegpu.node<copy, channel = 0, warps = producer, multicast>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %d = tilegpu.warpgroup_dot %b, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>

@@ -1149,7 +1149,7 @@ tile.func private @carried_address(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum,
   %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %place = %number) -> (!sum, !tile.ptr<f32>) : i32 {
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
-    // expected-error @below {{cannot run one iteration ahead: its address depends on a carried value of type '!tile.ptr<f32>', and not as an integer}}
+    // expected-error @below {{cannot run one iteration ahead: its address depends on a carried value of type '!tile.ptr<f32>', not an integer}}
     %scale = tile.load %place {tilegpu.node = #tilegpu.node<vector, stage = -1>} : !tile.ptr<f32>
     %d = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma>} : !buffer, !buffer -> !sum
     %scales = tile.splat %scale : f32 -> !sum
