@@ -27,6 +27,8 @@ public:
 
   /// Adds an argument. False if no plan is for it.
   bool add(PyObject *value);
+  /// Separates the arguments from an array that the result is written to.
+  void beginOut() { words.push_back(-1); }
   /// Adds an argument whose value decides: None, a bool, an integer or a tuple of integers.
   bool addOption(PyObject *value);
 

@@ -3,6 +3,7 @@
 #include "CallPlan.h"
 
 #include "../Dispatcher.h"
+#include "../NumPyArray.h"
 
 #include <algorithm>
 #include <array>
@@ -98,13 +99,29 @@ PyObject *CallPlan::callFunction(PyObject *const *args, size_t count) const {
   return finished ? result.release().ptr() : nullptr;
 }
 
-PyObject *CallPlan::run(PyObject *const *args, size_t count) const {
+bool CallPlan::mayWrite(PyObject *out, PyObject *const *args) const {
+  auto findAddress = [](PyObject *array) {
+    if (getNumPyDType(array))
+      return reinterpret_cast<intptr_t>(reinterpret_cast<NumPyArray *>(array)->data);
+    return static_cast<intptr_t>(torchArrays().getAddress(array));
+  };
+  intptr_t written = findAddress(out);
+  return std::all_of(spans->begin(), spans->end() - 1, [&](const Span &span) {
+    intptr_t begin = findAddress(args[span.place]);
+    return begin + span.high <= written + spans->back().low ||
+           written + spans->back().high <= begin + span.low || (begin == written && span.isLikeOut);
+  });
+}
+
+PyObject *CallPlan::run(PyObject *const *args, size_t count, PyObject *out) const {
   // A launch may clear the table that holds the plan.
   auto self = py::reinterpret_borrow<py::object>(
       reinterpret_cast<PyObject *>(const_cast<CallPlan *>(this)));
   if (isFunction)
     return callFunction(args, count);
-  auto numResults = static_cast<size_t>(PyTuple_GET_SIZE(makers));
+  if (out && (spans->empty() || !mayWrite(out, args)))
+    return nullptr;
+  auto numResults = out ? 1 : static_cast<size_t>(PyTuple_GET_SIZE(makers));
   auto numRest = static_cast<size_t>(PyTuple_GET_SIZE(rest));
   if (count + numResults + numRest > kMaxValues || converted->size() + numResults > kMaxValues)
     return nullptr;
@@ -118,7 +135,8 @@ PyObject *CallPlan::run(PyObject *const *args, size_t count) const {
       return nullptr;
   }
   PyObject **results = values.data() + count;
-  for (size_t i = 0; i < numResults; ++i) {
+  results[0] = out;
+  for (size_t i = 0; !out && i < numResults; ++i) {
     results[i] = layouts->empty() ? nullptr : held.take(torchArrays().make((*layouts)[i]));
     if (!results[i] && !PyErr_Occurred())
       results[i] = held.take(callMaker(PyTuple_GET_ITEM(makers, static_cast<Py_ssize_t>(i))));
@@ -133,6 +151,12 @@ PyObject *CallPlan::run(PyObject *const *args, size_t count) const {
     if (!launched)
       return nullptr;
   }
+  if (out && finish) {
+    auto finished = py::reinterpret_steal<py::object>(
+        callPython([&] { return PyObject_CallOneArg(finish, out); }));
+    if (!finished)
+      return nullptr;
+  }
   if (numResults == 1)
     return Py_NewRef(results[0]);
   PyObject *several = PyTuple_New(static_cast<Py_ssize_t>(numResults));
@@ -145,15 +169,17 @@ namespace {
 
 /// CallPlan(kernel, grid, rest, makers, examples=(), converted=(), checks=(), apply=None)
 PyObject *newPlan(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-  static const char *names[] = {"kernel",    "grid",   "rest",  "makers", "examples",
-                                "converted", "checks", "apply", "finish", nullptr};
+  static const char *names[] = {"kernel", "grid",  "rest",   "makers", "examples", "converted",
+                                "checks", "apply", "finish", "spans",  nullptr};
   PyObject *kernel = nullptr, *grid = nullptr, *rest = nullptr, *makers = nullptr,
            *examples = nullptr;
-  PyObject *converted = nullptr, *checks = nullptr, *apply = Py_None, *finish = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO!O!O!|O!O!O!OO", const_cast<char **>(names),
+  PyObject *converted = nullptr, *checks = nullptr, *apply = Py_None, *finish = nullptr,
+           *spans = nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO!O!O!|O!O!O!OOO!", const_cast<char **>(names),
                                    &kernel, &PyTuple_Type, &grid, &PyTuple_Type, &rest,
                                    &PyTuple_Type, &makers, &PyTuple_Type, &examples, &PyTuple_Type,
-                                   &converted, &PyTuple_Type, &checks, &apply, &finish))
+                                   &converted, &PyTuple_Type, &checks, &apply, &finish,
+                                   &PyTuple_Type, &spans))
     return nullptr;
   return translateErrors([&]() -> PyObject * {
     bool isFunction = kernel != Py_None && !PyObject_TypeCheck(kernel, launchableType);
@@ -177,6 +203,12 @@ PyObject *newPlan(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     self->isFunction = isFunction;
     self->converted = new std::vector<std::pair<size_t, py::object>>;
     self->layouts = new std::vector<TorchLayout>;
+    self->spans = new std::vector<Span>;
+    for (Py_ssize_t i = 0; spans && i < PyTuple_GET_SIZE(spans); ++i) {
+      auto span = py::reinterpret_borrow<py::tuple>(PyTuple_GET_ITEM(spans, i));
+      self->spans->push_back({span[0].cast<size_t>(), span[1].cast<int64_t>(),
+                              span[2].cast<int64_t>(), span[3].cast<bool>()});
+    }
     for (Py_ssize_t i = 0; converted && i < PyTuple_GET_SIZE(converted); ++i) {
       auto pair = py::reinterpret_borrow<py::tuple>(PyTuple_GET_ITEM(converted, i));
       self->converted->emplace_back(pair[0].cast<size_t>(), pair[1]);
@@ -228,6 +260,7 @@ void deallocPlan(PyObject *object) {
   Py_XDECREF(self->finish);
   delete self->converted;
   delete self->layouts;
+  delete self->spans;
   type->tp_free(object);
   Py_DECREF(type);
 }
@@ -244,7 +277,11 @@ PyType_Slot planSlots[] = {
          "pairs of a function and what it has to return. A call with a gradient is\n"
          "apply(plan, *args); if that is NotImplemented, Python does it.\n"
          "A `kernel` that is a function does all of the call, with autograd off: kernel(*args).\n"
-         "finish(result, *args) then raises for a bad result; it is not called for a new tensor.")},
+         "finish(result, *args) then raises for a bad result; it is not called for a new tensor.\n"
+         "`spans` are for calls with `out`: (place, first byte, one after the last, whether "
+         "elements\n"
+         "lie as those of `out` do) of each array, then of `out`. finish(out) follows the "
+         "launch.")},
     {Py_tp_new, reinterpret_cast<void *>(newPlan)},
     {Py_tp_dealloc, reinterpret_cast<void *>(deallocPlan)},
     {Py_tp_traverse, reinterpret_cast<void *>(traversePlan)},

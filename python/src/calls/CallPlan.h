@@ -17,6 +17,13 @@ namespace tessera::python {
 
 extern PyTypeObject *callPlanType;
 
+/// The bytes of an array that is an argument, from its address on.
+struct Span {
+  size_t place; ///< of the argument
+  int64_t low, high;
+  bool isLikeOut; ///< its elements lie as those of the result do
+};
+
 /// tessera._C.CallPlan. Never changes once it is made.
 struct CallPlan {
   PyObject_HEAD;
@@ -28,6 +35,7 @@ struct CallPlan {
   PyObject *apply; ///< what a call with a gradient is handed to, behind the plan. None: there is no
                    ///< gradient; NotImplemented: Python does such a call
   std::vector<std::pair<size_t, py::object>> *converted; ///< places of arguments, and functions
+  std::vector<Span> *spans; ///< of the arguments and then of the result; only for a given result
   std::vector<TorchLayout> *layouts; ///< of the results, if they are made without `makers`
   int32_t grid[3];
   bool isFunction; ///< nothing is done but a call of `kernel`
@@ -38,8 +46,11 @@ struct CallPlan {
   /// Calls the function that `kernel` is, with autograd off. A result that is no new tensor is
   /// handed to `finish`, and so are the arguments.
   PyObject *callFunction(PyObject *const *args, size_t count) const;
-  /// Makes the results and launches. Returns one, or a tuple of several.
-  PyObject *run(PyObject *const *args, size_t count) const;
+  /// Makes the results and launches. Returns one, or a tuple of several. If `out` is not null, it
+  /// is the only result. Null without an exception if Python has to do the call.
+  PyObject *run(PyObject *const *args, size_t count, PyObject *out = nullptr) const;
+  /// False if the result that is given has memory of an argument at other elements.
+  bool mayWrite(PyObject *out, PyObject *const *args) const;
 };
 
 void registerCallPlan(py::module_ &module);

@@ -31,6 +31,8 @@ namespace {
 
 constexpr size_t kMaxPlans = 1024;
 
+PyObject *const outName = PyUnicode_InternFromString("out");
+
 struct Known {
   std::vector<int64_t> key;
   std::vector<py::object> named; ///< what the key has by address
@@ -48,6 +50,7 @@ struct Entry {
   const Known *last;
   /// The names of arguments whose values are parts of the key, interned, and their defaults.
   std::vector<std::pair<py::object, py::object>> *options;
+  bool takesOut;       ///< `out=` is an array that the result is written to
   bool ignoresLayouts; ///< plans are for arrays of a rank, with any extents
 };
 
@@ -58,9 +61,10 @@ void forget(Entry *self) {
   self->last = nullptr;
 }
 
-/// Reads the arguments of a call. False if no plan is for them.
+/// Reads the arguments of a call, and where its result is to go, or null. False if no plan is for
+/// them.
 bool readKey(const Entry *self, PyObject *const *args, size_t count, PyObject *keywords,
-             CallKey &key) {
+             CallKey &key, PyObject *&out) {
   for (size_t i = 0; i < count; ++i)
     if (!key.add(args[i]))
       return false;
@@ -75,6 +79,15 @@ bool readKey(const Entry *self, PyObject *const *args, size_t count, PyObject *k
     if (!key.addOption(value))
       return false;
   }
+  for (Py_ssize_t i = 0; self->takesOut && i < numNamed; ++i)
+    if (PyTuple_GET_ITEM(keywords, i) == outName &&
+        args[count + static_cast<size_t>(i)] != Py_None) {
+      out = args[count + static_cast<size_t>(i)];
+      ++numRead;
+      key.beginOut();
+      if (!key.add(out))
+        return false;
+    }
   return numRead == numNamed;
 }
 
@@ -91,7 +104,8 @@ const Known *findKnown(Entry *self, const CallKey &key) {
 /// Does a call by its plan. Null without an exception if Python has to do it.
 PyObject *callKnown(Entry *self, PyObject *const *args, size_t count, PyObject *keywords) {
   CallKey key(!self->ignoresLayouts);
-  if (self->plans->empty() || !readKey(self, args, count, keywords, key))
+  PyObject *out = nullptr;
+  if (self->plans->empty() || !readKey(self, args, count, keywords, key, out))
     return nullptr;
   const Known *known = findKnown(self, key);
   if (!known || (key.hasTorch() && !torchArrays().isQuiet()))
@@ -101,9 +115,9 @@ PyObject *callKnown(Entry *self, PyObject *const *args, size_t count, PyObject *
   if (!plan.isCurrent())
     return nullptr;
   if (!plan.hasGradient() || !torchArrays().isGradEnabled())
-    return plan.run(args, count);
+    return plan.run(args, count, out);
   constexpr size_t kMaxArguments = 64;
-  if (count > kMaxArguments || plan.apply == Py_NotImplemented)
+  if (count > kMaxArguments || plan.apply == Py_NotImplemented || out)
     return nullptr;
   std::array<PyObject *, kMaxArguments + 1> values;
   values[0] = held.ptr();
@@ -143,16 +157,21 @@ PyObject *learn(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObj
     if (count < 1 || Py_TYPE(args[0]) != callPlanType)
       throw py::type_error("the first argument is a CallPlan");
     CallKey key(!self->ignoresLayouts);
-    if (!readKey(self, args + 1, static_cast<size_t>(count - 1), keywords, key))
+    PyObject *out = nullptr;
+    if (!readKey(self, args + 1, static_cast<size_t>(count - 1), keywords, key, out))
       Py_RETURN_FALSE;
     if (const Known *known = findKnown(self, key)) {
       const_cast<Known *>(known)->plan = py::reinterpret_borrow<py::object>(args[0]);
       Py_RETURN_TRUE;
     }
     Known known{key.copy(), {}, py::reinterpret_borrow<py::object>(args[0])};
-    for (Py_ssize_t i = 1; i < count; ++i)
-      if (PyObject *dtype = getNumPyDType(args[i]))
+    auto nameDType = [&](PyObject *array) {
+      if (PyObject *dtype = getNumPyDType(array))
         known.named.push_back(py::reinterpret_borrow<py::object>(dtype));
+    };
+    std::for_each(args + 1, args + count, nameDType);
+    if (out)
+      nameDType(out);
     if (self->plans->size() >= kMaxPlans)
       forget(self);
     self->plans->emplace(key.hash(), std::move(known));
@@ -174,6 +193,12 @@ PyObject *declareOptions(PyObject *object, PyObject *pairs) {
     }
     Py_RETURN_NONE;
   });
+}
+
+PyObject *takeOut(PyObject *object, PyObject *) {
+  forget(reinterpret_cast<Entry *>(object));
+  reinterpret_cast<Entry *>(object)->takesOut = true;
+  Py_RETURN_NONE;
 }
 
 PyObject *ignoreLayouts(PyObject *object, PyObject *) {
@@ -249,6 +274,8 @@ PyMethodDef entryMethods[] = {
     {"_declare_options", declareOptions, METH_O,
      "_declare_options(pairs): what a plan is for depends on the values of arguments of these\n"
      "names, each with its default. Forgets all plans."},
+    {"_take_out", takeOut, METH_NOARGS,
+     "Have plans be for calls with `out=` an array, too. Forgets all plans."},
     {"_ignore_layouts", ignoreLayouts, METH_NOARGS,
      "Have plans be for arrays of a rank, with any extents and strides. Forgets all plans."},
     {"_forget", forgetPlans, METH_NOARGS, "Forget all plans."},

@@ -64,13 +64,18 @@ bool TorchArrays::read(PyObject *value, TorchFacts &facts) const {
   return true;
 }
 
+uint64_t TorchArrays::getAddress(PyObject *tensor) const {
+  void *address = nullptr;
+  bool hasFailed = torch.getAddress(typeTables().torch.getHandle(tensor), &address);
+  return hasFailed ? 0 : reinterpret_cast<uintptr_t>(address);
+}
+
 uint64_t TorchArrays::findMemory(PyObject *tensor, const TorchFacts &facts) const {
-  void *handle = typeTables().torch.getHandle(tensor), *address = nullptr;
+  uint64_t address = getAddress(tensor);
   int64_t offset = 0;
-  if (torch.getAddress(handle, &address) || torch.getOffset(handle, &offset) || !address)
+  if (!address || torch.getOffset(typeTables().torch.getHandle(tensor), &offset))
     return 0;
-  return reinterpret_cast<uintptr_t>(address) -
-         static_cast<uint64_t>(offset) * torch.getElementBytes(facts.dtype);
+  return address - static_cast<uint64_t>(offset) * torch.getElementBytes(facts.dtype);
 }
 
 bool TorchArrays::isNew(PyObject *value, PyObject *const *args, size_t count) const {

@@ -77,6 +77,8 @@ public:
 
   /// Reads a tensor that has memory of its own. False for all others, and for what is no tensor.
   bool read(PyObject *value, TorchFacts &facts) const;
+  /// The address of the first element of a tensor that `read` accepts; 0 if it has none.
+  uint64_t getAddress(PyObject *tensor) const;
   /// True for a tensor that `read` accepts whose memory is that of none of the arguments.
   bool isNew(PyObject *value, PyObject *const *args, size_t count) const;
   /// False if something has to see calls of operators: a mode, a transform, a tracer.

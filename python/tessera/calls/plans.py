@@ -205,6 +205,15 @@ class Planned:
             **options,
         )
 
+    def spans(self) -> tuple[tuple[int, int, int, bool], ...]:
+        """The bytes of each array and of the only result, as CallPlan has them."""
+        out = self._layouts[-1]
+        places = (*self.array_places, len(self.kinds))
+        return tuple(
+            (place, low, high, (low, high, layout) == out)
+            for place, (low, high, layout) in zip(places, self._layouts)
+        )
+
     def run(self) -> Run:
         """A call by these, where nothing else has to be done."""
         makers = self.make_all()

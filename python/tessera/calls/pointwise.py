@@ -105,6 +105,7 @@ class Pointwise(Operator):
             if param.has_default
         }
         self._plans: dict[Any, Run] = {}
+        self._take_out()
         if "torch" in sys.modules:
             learn_torch()
 
@@ -190,11 +191,14 @@ class Pointwise(Operator):
             keyed = args if outs is None else (*args, None, *outs)
             self._plans[tuple([keys[type(arg)](arg) for arg in keyed])] = run
         result = run(args, outs)
-        if is_known and outs is None:  # the launch has learned how to read such arrays
-            if library == "numpy":
+        # The launch has learned how to read such arrays.
+        if is_known and (outs is None or len(outs) == len(made.results) == 1):
+            if library == "torch":
+                in_torch.learn(self, made, args, outs)
+            elif library == "numpy" and outs is None:
                 self._learn(made.call_plan(), *args)
-            elif library == "torch":
-                in_torch.learn(self, made, args)
+            elif library == "numpy":
+                self._learn(made.call_plan(spans=made.spans()), *args, out=outs[0])
         return result
 
 

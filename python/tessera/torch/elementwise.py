@@ -25,8 +25,22 @@ from tessera.torch.operators import op as torch_operator
 from tessera.torch.quiet_calls import PLAIN, count_modes, functorch_is_active
 
 
-def learn(op: Operator, planned: Planned, args: Sequence[Any]) -> None:
+def learn(
+    op: Operator, planned: Planned, args: Sequence[Any], outs: Optional[Sequence[Any]]
+) -> None:
     """Has calls with such arguments, which are plain, run without Python from now on."""
+    default = _default_dtype(planned, args)
+    checks = () if default is None else ((torch.get_default_dtype, default),)
+    if outs is not None:
+        refused = any(getattr(each, "requires_grad", False) for each in (*args, *outs))
+        plan = planned.call_plan(
+            checks=checks,
+            apply=NotImplemented if refused else None,
+            finish=torch.autograd.graph.increment_version,
+            spans=planned.spans(),
+        )
+        op._learn(plan, *args, out=outs[0])
+        return
     requires = _requires(planned.kinds, args)
     apply: Any = None
     if _has_gradient(op, planned, requires):
@@ -35,15 +49,8 @@ def learn(op: Operator, planned: Planned, args: Sequence[Any]) -> None:
             apply = _apply_of(op)
         except TesseraError:  # which a call with a gradient raises
             apply = NotImplemented
-    default = _default_dtype(planned, args)
-    op._learn(
-        planned.call_plan(
-            examples=tuple(make() for make in planned.make_all()),
-            checks=() if default is None else ((torch.get_default_dtype, default),),
-            apply=apply,
-        ),
-        *args,
-    )
+    examples = tuple(make() for make in planned.make_all())
+    op._learn(planned.call_plan(examples=examples, checks=checks, apply=apply), *args)
 
 
 def _requires(kinds: str, args: Sequence[Any]) -> tuple[bool, ...]:

@@ -232,6 +232,47 @@ def test_functions_are_those_of_python() -> None:
         shifted(torch.ones(2, 4, requires_grad=True), 1.0, torch.ones(4))
 
 
+@pytest.mark.parametrize("library", ["torch", "numpy"])
+def test_results_that_are_passed(library: str) -> None:
+    make = torch.arange if library == "torch" else np.arange
+    base = make(64.0)
+    x, y = base[:12].reshape(3, 4), make(4.0)
+    expected = product(x, y)
+    product(x, y, out=base[32:44].reshape(3, 4)), product(
+        x, y, out=base[32:56].reshape(3, 8)[:, ::2]
+    )
+    with python_refused():
+        for out in (base[32:44].reshape(3, 4), base[40:64].reshape(3, 8)[:, ::2]):
+            assert product(x, y, out=out) is out
+            assert (out == expected).all()
+        for out in (base[32:44], (base[32:44].reshape(3, 4),), base[32:44].reshape(4, 3).T):
+            with pytest.raises(PythonRan):
+                product(x, y, out=out)
+    with pytest.raises(tessera.errors.ArgumentError, match="shares memory with `x`"):
+        product(x, y, out=base[8:20].reshape(3, 4))
+    copied = x + 0
+    with python_refused():
+        assert product(copied, y, out=copied) is copied  # each element is read before it is written
+    assert (copied == expected).all()
+    if library == "torch":
+        kept = torch.ones(4, requires_grad=True) * x
+        product(kept.detach(), y, out=x)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            kept.sum().backward()
+        leaf = torch.ones(3, 4, requires_grad=True)
+        for args, out in (((leaf, y), x), ((x, y), leaf)):
+            with torch.no_grad():
+                product(*args, out=out), product(*args, out=out)
+            with pytest.raises(tessera.errors.ArgumentError, match="requires a gradient"):
+                product(*args, out=out)
+    else:
+        frozen = x.copy()
+        frozen.flags.writeable = False
+        for _ in range(2):
+            with pytest.raises(tessera.errors.TesseraError, match="read-only"):
+                product(x, y, out=frozen)
+
+
 def test_types_of_numbers_and_layouts_are_told_apart() -> None:
     x = torch.arange(12, dtype=torch.int32).reshape(3, 4)
     assert product(x, 2).dtype == torch.int32

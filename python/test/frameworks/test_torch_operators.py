@@ -231,8 +231,7 @@ def test_results_that_do_not_match() -> None:
 def test_fake_tensors_are_not_launched_on() -> None:
     with torch._subclasses.fake_tensor.FakeTensorMode():
         x = torch.ones(4)
-        with pytest.raises(tessera.ArgumentError, match="E057.*fake tensor"):
-            scale_kernel(x, 2.0)
+        assert scale_kernel(x, 2.0).shape == (4,)  # which is an operator then
         with pytest.raises(tessera.ArgumentError, match="E057.*fake tensor"):
             scale_kernel.fn[(1,)](x, 1.0, x, 4)
 
