@@ -212,10 +212,28 @@ PyObject *forgetPlans(PyObject *object, PyObject *) {
   Py_RETURN_NONE;
 }
 
-/// Lets calls of objects of this class come here first. CPython calls `__call__` of a class that
-/// defines one, unless the class has this flag.
-PyObject *initialiseSubclass(PyObject *cls, PyObject *const *, Py_ssize_t, PyObject *) {
-  reinterpret_cast<PyTypeObject *>(cls)->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+PyTypeObject *entryType = nullptr;
+
+/// Has calls of objects of a new class look plans up first. CPython calls `__call__` of a class
+/// that defines one, unless the class has this flag. A class that replaces the `__call__` of
+/// another class of operators does not get it: plans do the calls of that one.
+PyObject *initialiseSubclass(PyObject *object, PyObject *const *, Py_ssize_t, PyObject *) {
+  static PyObject *const name = PyUnicode_InternFromString("__call__");
+  auto *cls = reinterpret_cast<PyTypeObject *>(object);
+  int numCalls = 0;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(cls->tp_mro); ++i) {
+    auto *base = reinterpret_cast<PyTypeObject *>(PyTuple_GET_ITEM(cls->tp_mro, i));
+    if (base == entryType)
+      break;
+    int isDefined = base->tp_dict ? PyDict_Contains(base->tp_dict, name) : 0;
+    if (isDefined < 0)
+      return nullptr;
+    numCalls += isDefined;
+  }
+  if (numCalls <= 1)
+    cls->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+  else
+    cls->tp_flags &= ~static_cast<unsigned long>(Py_TPFLAGS_HAVE_VECTORCALL);
   Py_RETURN_NONE;
 }
 
@@ -307,6 +325,7 @@ void tessera::python::registerEntry(py::module_ &module) {
   PyObject *entry = PyType_FromSpec(&entrySpec);
   if (!entry)
     throw py::error_already_set();
+  entryType = reinterpret_cast<PyTypeObject *>(entry);
   module.add_object("Entry", py::reinterpret_steal<py::object>(entry));
   module.def(
       "learn_torch_calls",

@@ -416,6 +416,27 @@ def test_numpys_other_arrays_are_left_to_python() -> None:
             product(small, 1000)
 
 
+def test_a_subclass_that_replaces_the_call() -> None:
+    class Counted(tessera.Pointwise):
+        calls = 0
+
+        def __call__(self, *args: Any, **named: Any) -> Any:
+            self.calls += 1
+            return super().__call__(*args, **named)
+
+    class Plain(tessera.Pointwise):
+        pass
+
+    counted, plain = Counted(product.function), Plain(product.function)
+    x = torch.ones(3)
+    for at in range(1, 4):
+        counted(x, 2.0)
+        assert counted.calls == at
+    plain(x, 2.0)
+    with python_refused():
+        assert plain(x, 2.0)[0] == 2
+
+
 def test_an_operator_with_known_calls_is_released() -> None:
     def make() -> Any:
         @tessera.pointwise
