@@ -3,7 +3,9 @@
 
     python python/benchmarks/pointwise.py [--device cuda] [--only calls shapes] [--json FILE]
 
-`calls`: an addition and a product with gradient of 1,000 elements, in microseconds of the host.
+`calls`: of 1,000 elements, in microseconds of the host: an addition, a product with gradient, and an
+operator of a function that allocates and launches once, beside that of torch.library.custom_op and
+the function itself (the kernel by hand).
 `shapes`: an addition of 2**24 elements in eight shapes of broadcasting and strides, in float32 and
 bfloat16. All that is compared runs in turns on the same random data, in batches; figures are medians.
 The kernel by hand is the best of a few tile sizes. Needs torch.
@@ -14,6 +16,7 @@ The kernel by hand is the best of a few tile sizes. Needs torch.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import platform
 import statistics
@@ -25,6 +28,7 @@ import torch
 
 import tessera
 import tessera.language as tl
+import tessera.torch
 
 ELEMENTS = 1 << 24
 SIDE = 1 << 12
@@ -50,6 +54,18 @@ def by_hand(x, y, out, rows, columns, x_row, x_column, y_row, y_column, o_row,
     left = tl.load(x + i * x_row + j * x_column, mask=mask).to(tl.float32)
     right = tl.load(y + i * y_row + j * y_column, mask=mask).to(tl.float32)
     tl.store(out + i * o_row + j, left + right, mask=mask)
+
+
+@tessera.jit
+def scale_kernel(x, factor, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n) * factor, mask=i < n)
+
+
+def scale(x: torch.Tensor, factor: float) -> torch.Tensor:
+    out = torch.empty_like(x)
+    scale_kernel[(tessera.cdiv(x.numel(), 1024),)](x, factor, out, x.numel(), BLOCK=1024)
+    return out
 
 
 TILES = ((1, 1024), (1, 4096), (4, 1024), (32, 32), (16, 256))
@@ -130,6 +146,11 @@ def measure_calls(device: str) -> list[dict[str, Any]]:
     ):
         found = in_turns({"tessera": ours, "torch": theirs}, device, 60, 100)
         rows.append({"part": "calls", "name": name, **found})
+    ours = tessera.torch.op("tessera_benchmark::scale")(scale)
+    theirs = torch.library.custom_op("torch_benchmark::scale", mutates_args=())(scale)
+    work = {"tessera": ours, "torch": theirs, "by hand": scale}
+    calls = {name: functools.partial(call, x, 2.0) for name, call in work.items()}
+    rows.append({"part": "calls", "name": "operator", **in_turns(calls, device, 60, 100)})
     return rows
 
 

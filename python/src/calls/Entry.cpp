@@ -31,8 +31,6 @@ namespace {
 
 constexpr size_t kMaxPlans = 1024;
 
-PyObject *const outName = PyUnicode_InternFromString("out");
-
 struct Known {
   std::vector<int64_t> key;
   std::vector<py::object> named; ///< what the key has by address
@@ -79,6 +77,7 @@ bool readKey(const Entry *self, PyObject *const *args, size_t count, PyObject *k
     if (!key.addOption(value))
       return false;
   }
+  static PyObject *const outName = PyUnicode_InternFromString("out");
   for (Py_ssize_t i = 0; self->takesOut && i < numNamed; ++i)
     if (PyTuple_GET_ITEM(keywords, i) == outName &&
         args[count + static_cast<size_t>(i)] != Py_None) {
