@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Optional, Sequence
 
 from tessera.calls.outputs import library_of, make_output
 from tessera.calls.plans import library_dtype
+from tessera.errors import ArgumentError
 from tessera.language import types
 from tessera.locks import load
 
@@ -96,6 +97,12 @@ def make_lines(
         lanes, slabs, lane_stride, stride, slab_stride = inner, outer, 1, inner, length * inner
     tile = min(power_of_2(lanes), max(1, most // block), 8 if inner == 1 else most)
     blocks = -(-lanes // tile)
+    if max(tile * length if inner == 1 else 0, slab_stride) >= 1 << 31:
+        raise ArgumentError(
+            "E093",
+            f"an array of shape {shape} has lines along dimension {dim} that take 2^31 elements",
+            "pass a part of it, or one whose last dimension is the line",
+        )
     made = Lines(length, lanes, lane_stride, stride, slab_stride, blocks, tile, block)
     return (slabs * blocks if lanes else 0), made
 

@@ -11,7 +11,7 @@ from tessera.ops.arguments import NUMBERS, check, check_arrays, check_dim, dense
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.indexing import add_along
 from tessera.ops.kernels.sorting import sort_kernel
-from tessera.ops.launching import Spec, launch, make_lines
+from tessera.ops.launching import Spec, launch, make_lines, power_of_2
 from tessera.wording import shown
 
 MAX_SORTED = 16384
@@ -27,9 +27,15 @@ def _forward(input: Any, *, dim: int, count: int, is_descending: bool) -> Result
     values, places = launch(
         sort_kernel, programs if count else 0, (dense(input),),
         [Spec(out_shape, dtype_of(input)), Spec(out_shape, types.int64)],
-        (*lines, count, lane_stride, slab_stride, is_descending),
+        (*lines, count, lane_stride, slab_stride, _kept(count, lines.BLOCK), is_descending),
     )  # fmt: skip
     return (values, places), (places, input)
+
+
+def _kept(count: int, block: int) -> int:
+    """The columns of a tile that are kept: all, or a power of 2 of at most a quarter."""
+    kept = power_of_2(count)
+    return kept if 4 * kept <= block else block
 
 
 def _backward(

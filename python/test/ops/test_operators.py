@@ -107,6 +107,7 @@ def test_libraries_that_do_not_fit() -> None:
         lambda: ops.argmax(np.ones((4, 0)), dim=1),
         lambda: ops.argmax(np.ones((4, 0))),
         lambda: ops.cumsum(np.ones(3), 1),
+        lambda: ops.cumsum(np.broadcast_to(np.float32(1), (2, 1 << 16, 1 << 16)), 1),
         lambda: ops.cumsum(np.ones(3), 0, dtype=np.int8),
         lambda: ops.logcumsumexp(np.ones(3, np.int64), 0),
         lambda: ops.sort(np.ones(20000)),
@@ -258,6 +259,9 @@ def test_orders_of_special_elements() -> None:
         x = torch.tensor([ends.max, 3, ends.min, ends.max - 1, 1 << 20, ends.max, 0], dtype=dtype)
         for down in (False, True):
             assert ops.sort(x, descending=down)[0].tolist() == sorted(x.tolist(), reverse=down)
+        few = torch.cat([x, torch.zeros(60, dtype=dtype)])
+        assert ops.topk(few, 5)[0].tolist() == sorted(few.tolist(), reverse=True)[:5]
+        assert ops.topk(few, 1, largest=False)[1].item() == few.tolist().index(min(few.tolist()))
     assert ops.sort(torch.tensor(3.0))[1].item() == 0
 
 

@@ -32,17 +32,24 @@ def ordered_bits(value):
 
 
 @jit
-def sorted_places(key, i):
-    """The places of int32 keys in their order; equal keys stay in theirs."""
-    order = tl.sort((key.to(tl.int64) << 32) + i, dim=1)
+def sorted_places(key, i, KEPT: tl.constexpr):
+    """The places of the KEPT smallest int32 keys in their order; equal keys stay in theirs."""
+    order = (key.to(tl.int64) << 32) + i
+    if 2 * KEPT <= key.shape[1]:
+        order = tl.topk(order, KEPT, dim=1, descending=False)
+    else:
+        order = tl.sort(order, dim=1)
     return (order & 0xFFFFFFFF).to(tl.int32)
 
 
 @jit
 def sort_kernel(x, out, places, length, lanes, lane_stride, stride, slab_stride, blocks,
                 LANES: tl.constexpr, BLOCK: tl.constexpr, count, out_lane_stride, out_slab_stride,
-                IS_DESCENDING: tl.constexpr):  # fmt: skip
-    """Stores the first `count` elements in order, and their places. The sort is stable."""
+                KEPT: tl.constexpr, IS_DESCENDING: tl.constexpr):  # fmt: skip
+    """Stores the first `count` elements in order, and their places. The sort is stable.
+
+    KEPT is BLOCK, or a power of 2 that is less, and not less than `count`.
+    """
     first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
     lines, i = tl.arange(0, LANES)[:, None], tl.arange(0, BLOCK)[None, :]
     mask = (lane + lines < lanes) & (i < length)
@@ -53,10 +60,11 @@ def sort_kernel(x, out, places, length, lanes, lane_stride, stride, slab_stride,
     if key.dtype == tl.int64:
         low = tl.where(i < length, (key ^ 0x80000000).to(tl.int32), 0x7FFFFFFF)
         high = tl.where(i < length, (key >> 32).to(tl.int32), 0x7FFFFFFF)
-        by_low = sorted_places(low, i)
-        place = tl.gather(by_low, sorted_places(tl.gather(high, by_low, 1), i), 1)
+        by_low = sorted_places(low, i, BLOCK)
+        place = tl.gather(by_low, sorted_places(tl.gather(high, by_low, 1), i, KEPT), 1)
     else:
-        place = sorted_places(tl.where(i < length, key, 0x7FFFFFFF), i)
+        place = sorted_places(tl.where(i < length, key, 0x7FFFFFFF), i, KEPT)
+    i = tl.arange(0, KEPT)[None, :]
     begin = slab.to(tl.int64) * out_slab_stride + lane.to(tl.int64) * out_lane_stride
     to = begin + lines * out_lane_stride + i * stride
     kept = (lane + lines < lanes) & (i < count)
