@@ -13,7 +13,7 @@ from tessera.runtime.jit import jit
 
 
 @jit
-def cross_entropy_kernel(x, target, weight, loss, total_weight, logsum, ignored, smoothing: tl.float64,
+def cross_entropy_kernel(x, targets, weight, loss, total_weight, logsum, ignored, smoothing: tl.float64,
                          z: tl.float64, length, lanes, lane_stride, stride, slab_stride, blocks,
                          LANES: tl.constexpr, BLOCK: tl.constexpr, ACC: tl.constexpr):  # fmt: skip
     """Computes the losses of targets that are numbers of classes."""
@@ -36,7 +36,7 @@ def cross_entropy_kernel(x, target, weight, loss, total_weight, logsum, ignored,
             spread += tl.sum(tl.where(mask, value, 0.0), axis=1, keep_dims=True)
 
     number = line_number(lanes, lane, slab, LANES)[:, None]
-    chosen = tl.load(target + number, mask=in_lane, other=ignored)
+    chosen = tl.load(targets + number, mask=in_lane, other=ignored)
     is_kept = chosen != ignored
     is_class = (chosen >= 0) & (chosen < length)
     value = tl.load(x + offsets + chosen * stride, mask=in_lane & is_class).to(ACC)
@@ -54,7 +54,7 @@ def cross_entropy_kernel(x, target, weight, loss, total_weight, logsum, ignored,
 
 
 @jit
-def cross_entropy_backward_kernel(x, target, weight, logsum, grad, out, ignored, smoothing: tl.float64,
+def cross_entropy_backward_kernel(x, targets, weight, logsum, grad, out, ignored, smoothing: tl.float64,
                                   z: tl.float64, length, lanes, lane_stride,
                                   stride, slab_stride, blocks, LANES: tl.constexpr, BLOCK: tl.constexpr,
                                   ACC: tl.constexpr):  # fmt: skip
@@ -64,7 +64,7 @@ def cross_entropy_backward_kernel(x, target, weight, logsum, grad, out, ignored,
     lines = tl.arange(0, LANES)[:, None]
     offsets, in_lane = lines * lane_stride, lane + lines < lanes
     number = line_number(lanes, lane, slab, LANES)[:, None]
-    chosen = tl.load(target + number, mask=in_lane, other=ignored)
+    chosen = tl.load(targets + number, mask=in_lane, other=ignored)
     is_class = (chosen >= 0) & (chosen < length)
     g = tl.load(grad + number, mask=in_lane).to(ACC)
     g = tl.where(chosen == ignored, 0.0, tl.where(is_class, g, float("nan")))
@@ -95,13 +95,13 @@ def cross_entropy_backward_kernel(x, target, weight, logsum, grad, out, ignored,
 
 
 @jit
-def soft_cross_entropy_kernel(x, target, weight, loss, logsum, smoothing: tl.float64, length, lanes,
+def soft_cross_entropy_kernel(x, targets, weight, loss, logsum, smoothing: tl.float64, length, lanes,
                               lane_stride, stride, slab_stride, blocks, LANES: tl.constexpr,
                               BLOCK: tl.constexpr, ACC: tl.constexpr):  # fmt: skip
     """Computes the losses of targets that are probabilities of all classes."""
     first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
     x += first
-    target += first
+    targets += first
     lines = tl.arange(0, LANES)[:, None]
     offsets, in_lane = lines * lane_stride, lane + lines < lanes
     top, total = line_statistics(x, offsets, in_lane, length, stride, ACC, BLOCK)
@@ -110,7 +110,7 @@ def soft_cross_entropy_kernel(x, target, weight, loss, logsum, smoothing: tl.flo
     for start in range(0, length, BLOCK):
         i = start + tl.arange(0, BLOCK)[None, :]
         mask = in_lane & (i < length)
-        share = tl.load(target + offsets + i * stride, mask=mask).to(ACC)
+        share = tl.load(targets + offsets + i * stride, mask=mask).to(ACC)
         share = share * (1 - smoothing).to(ACC) + smoothing.to(ACC) / length
         if weight is not None:
             share *= tl.load(weight + i, mask=i < length).to(ACC)
@@ -122,13 +122,13 @@ def soft_cross_entropy_kernel(x, target, weight, loss, logsum, smoothing: tl.flo
 
 
 @jit
-def soft_cross_entropy_backward_kernel(x, target, weight, logsum, grad, out, out_target,
+def soft_cross_entropy_backward_kernel(x, targets, weight, logsum, grad, out, out_target,
                                        smoothing: tl.float64, length, lanes, lane_stride, stride,
                                        slab_stride, blocks, LANES: tl.constexpr, BLOCK: tl.constexpr,
                                        ACC: tl.constexpr):  # fmt: skip
     first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
     x += first
-    target += first
+    targets += first
     out += first
     if out_target is not None:
         out_target += first
@@ -141,7 +141,7 @@ def soft_cross_entropy_backward_kernel(x, target, weight, logsum, grad, out, out
     for start in range(0, length, BLOCK):
         i = start + tl.arange(0, BLOCK)[None, :]
         mask = in_lane & (i < length)
-        share = tl.load(target + offsets + i * stride, mask=mask).to(ACC)
+        share = tl.load(targets + offsets + i * stride, mask=mask).to(ACC)
         share = share * (1 - smoothing).to(ACC) + smoothing.to(ACC) / length
         if weight is not None:
             share *= tl.load(weight + i, mask=i < length).to(ACC)
@@ -149,7 +149,7 @@ def soft_cross_entropy_backward_kernel(x, target, weight, logsum, grad, out, out
     for start in range(0, length, BLOCK):
         i = start + tl.arange(0, BLOCK)[None, :]
         mask = in_lane & (i < length)
-        share = tl.load(target + offsets + i * stride, mask=mask).to(ACC)
+        share = tl.load(targets + offsets + i * stride, mask=mask).to(ACC)
         share = share * (1 - smoothing).to(ACC) + smoothing.to(ACC) / length
         value = tl.load(x + offsets + i * stride, mask=mask).to(ACC) - log_total
         of_target = -g * value * (1 - smoothing).to(ACC)
@@ -163,11 +163,11 @@ def soft_cross_entropy_backward_kernel(x, target, weight, logsum, grad, out, out
 
 
 @jit
-def nll_kernel(x, target, weight, loss, total_weight, ignored, lines, length, inner, BLOCK: tl.constexpr,
+def nll_kernel(x, targets, weight, loss, total_weight, ignored, lines, length, inner, BLOCK: tl.constexpr,
                ACC: tl.constexpr):  # fmt: skip
     number = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = number < lines
-    chosen = tl.load(target + number, mask=mask, other=ignored).to(tl.int64)
+    chosen = tl.load(targets + number, mask=mask, other=ignored).to(tl.int64)
     is_kept, is_class = chosen != ignored, (chosen >= 0) & (chosen < length)
     place = (number // inner).to(tl.int64) * length * inner + number % inner + chosen * inner
     value = tl.load(x + place, mask=mask & is_class).to(ACC)
@@ -180,7 +180,7 @@ def nll_kernel(x, target, weight, loss, total_weight, ignored, lines, length, in
 
 
 @jit
-def nll_backward_kernel(target, weight, grad, out, ignored, length, lanes, lane_stride, stride,
+def nll_backward_kernel(targets, weight, grad, out, ignored, length, lanes, lane_stride, stride,
                         slab_stride, blocks, LANES: tl.constexpr, BLOCK: tl.constexpr,
                         ACC: tl.constexpr):  # fmt: skip
     first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
@@ -188,7 +188,7 @@ def nll_backward_kernel(target, weight, grad, out, ignored, length, lanes, lane_
     lines = tl.arange(0, LANES)[:, None]
     offsets, in_lane = lines * lane_stride, lane + lines < lanes
     number = line_number(lanes, lane, slab, LANES)[:, None]
-    chosen = tl.load(target + number, mask=in_lane, other=ignored)
+    chosen = tl.load(targets + number, mask=in_lane, other=ignored)
     is_class = (chosen >= 0) & (chosen < length)
     g = -tl.load(grad + number, mask=in_lane).to(ACC)
     if weight is not None:
