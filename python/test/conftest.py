@@ -81,7 +81,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Tests of torch.compile come last. They make Tessera the `triton` of their process, for good, and
     then types show their names as programs that import triton know them. Behind them are those of
     torch's operators, whose `opcheck` has Inductor find out for good that there is no `triton`."""
-    operators = ("test_torch_operators.py", "test_pointwise_torch.py", "test_reductions.py")
+    operators = ("test_torch_operators.py", "test_pointwise_torch.py", "test_reductions.py",
+                 "test_opinfo.py")  # fmt: skip
     items.sort(key=lambda item: (item.path.name in operators, "pytorch" in item.path.parts))
     named = config.option.keyword or any("::" in argument for argument in config.args)
     if not config.option.every_combination and not named:

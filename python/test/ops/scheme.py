@@ -107,9 +107,10 @@ def combinations(case: Case, number: int, is_all: bool) -> list[tuple[str, torch
     libraries = [each for each in case.libraries if each == "torch"]
     for library in libraries + (chosen.choices(others) if others else []):
         rows = [row for row in every if row[0] == library]
-        found.append(chosen.choice([row for row in rows if row[1] in case.dtypes[:2]]))
-        if library == "torch" and len(case.dtypes) > 2:
-            found.append(chosen.choice([row for row in rows if row[1] not in case.dtypes[:2]]))
+        # 16-bit floats, or small integers, take turns with the others.
+        is_narrow = len(case.dtypes) > 2 and (library == "torch") == bool(number % 2)
+        fitting = [row for row in rows if (row[1] not in case.dtypes[:2]) == is_narrow]
+        found.append(chosen.choice(fitting))
     return found
 
 
