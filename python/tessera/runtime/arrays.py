@@ -89,9 +89,9 @@ class TensorWrapper:
         assert halves.base is bits and halves.dtype == tl.float16 and halves.shape == (4,)
     """
 
-    def __init__(self, base: Any, dtype: types.dtype) -> None:
+    def __init__(self, base: Any, dtype: Any) -> None:
         self.base = base
-        self.dtype = dtype
+        self.dtype = dtype if type(dtype) is types.dtype else to_dtype(dtype)
         self._data: Any = None
 
     @property

@@ -130,6 +130,18 @@ def test_what_a_wrapper_may_not_have(base):
         plain[(1,)](wrapper, out, 16, BLOCK=16)
 
 
+@pytest.mark.parametrize("dtype", ["float16", np.float16, np.dtype("float16")], ids=repr)
+def test_a_wrapper_takes_every_spelling_of_a_type(dtype):
+    bits, out = np.full(16, 0x3C00, np.int16), np.zeros(16, np.float16)
+    wrapper = tessera.TensorWrapper(bits, dtype)
+    assert wrapper.dtype == tl.float16 and wrapper.element_size() == 2
+    for _ in range(2):
+        plain[(1,)](wrapper, out, 16, BLOCK=16)
+    assert (out == 1).all()
+    with pytest.raises(ArgumentError, match="E054.*no element type for 'float61'"):
+        tessera.TensorWrapper(bits, "float61")
+
+
 def test_what_is_wrong_with_an_array_is_said_where_others_like_it_were_reinterpreted():
     torch = pytest.importorskip("torch")
     out = np.zeros(16, np.float16)
