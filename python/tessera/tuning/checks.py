@@ -11,7 +11,7 @@ from typing import Any, Iterable, Sequence
 from tessera.errors import CompilationError, TuningWarning, _frames_of_ours
 from tessera.locks import load
 from tessera.tuning.config import Config
-from tessera.tuning.heuristics import name_like
+from tessera.tuning.heuristics import filled_names, name_like
 from tessera.wording import shown, with_article
 
 
@@ -52,15 +52,20 @@ def checked_names(fn: Any, names: Sequence[str], what: str, items: Any) -> list[
             "E059", f"{what} is the string {items!r}", f"pass a list: [{items!r}]"
         )
     known = []
+    # The values of heuristics below are unknown until a configuration has been chosen.
+    filled = filled_names(fn) if what == "key" else ()
     for item in items or ():
-        if item in names:
+        if item in names and item not in filled:
             known.append(item)
             continue
         message = f"{what} names {item!r}, which is no parameter of `{fn.__name__}`"
-        if not _is_written_for_triton(fn):
-            raise CompilationError.at_caller("E059", message, name_like(item, names))
-        # Triton does not look, and there are kernels that live by that.
         fix = name_like(item, names)
+        if item in filled:
+            message = f"{what} names {item!r}, which the heuristics of `{fn.__name__}` compute"
+            fix = "name the arguments that the heuristic reads"
+        if not _is_written_for_triton(fn):
+            raise CompilationError.at_caller("E059", message, fix)
+        # Triton does not look, and there are kernels that live by that.
         text = f"tessera: {message} (E059); it is ignored: {fix}"
         warnings.warn(text, TuningWarning, stacklevel=_frames_of_ours())
     return known

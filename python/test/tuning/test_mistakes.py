@@ -240,6 +240,18 @@ def stand_in_for(name: str) -> Any:
     return module
 
 
+def test_a_key_that_heuristics_fill_in():
+    """A configuration is chosen before the heuristics below run: all keys would be alike."""
+    below = tessera.heuristics({"n": lambda args: 64})(scale)
+    with pytest.raises(CompilationError) as error:
+        tessera.autotune(blocks(32, 64), key=["n"])(below)
+    assert error.value.id == "E059" and error.value.file == __file__
+    assert error.value.message == "key names 'n', which the heuristics of `scale` compute"
+    assert error.value.fix == "name the arguments that the heuristic reads"
+    tuned = tessera.autotune(blocks(32, 64), key=["n"])(scale)
+    assert tessera.heuristics({"n": lambda args: 64})(tuned).fn is tuned
+
+
 def test_beside_programs_written_for_triton(monkeypatch):
     """torch.compile has `triton` loaded; that is no reason to say less of this file's kernels."""
     monkeypatch.setitem(sys.modules, "triton", stand_in_for("triton"))
