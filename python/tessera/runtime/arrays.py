@@ -214,18 +214,19 @@ def reinterpret(tensor: Any, dtype: Any) -> Any:
         widen[(1,)](tessera.reinterpret(bits, tl.float8e4nv), out)
         assert out.tolist() == [1, 2, -1, 0]
     """
+    # Programs reinterpret at each launch, which looks at the array itself again. No wrapper is among
+    # the known types.
+    kinds: Any = None
+    try:
+        kinds = (type(tensor), tensor.dtype, dtype)
+        if kinds in _reinterpretable:
+            return TensorWrapper(tensor, dtype)
+    except Exception:  # `pointer_of` says what is wrong
+        kinds = None
     base = tensor.base if isinstance(tensor, TensorWrapper) else tensor
     if base is not tensor and dtype == base.dtype:
         return base
-    wanted = dtype if type(dtype) is types.dtype else to_dtype(dtype)
-    # Programs reinterpret at each launch, which looks at the array itself again.
-    kinds: Any = None
-    try:
-        kinds = (type(base), base.dtype, wanted)
-        if kinds in _reinterpretable:
-            return TensorWrapper(base, wanted)
-    except Exception:  # `pointer_of` says what is wrong
-        kinds = None
+    wanted = to_dtype(dtype)
     pointer = pointer_of(base, "tensor")
     if pointer is None:
         raise ArgumentError("E054", f"{with_article(_type_name(tensor))} is not an array")
@@ -236,7 +237,7 @@ def reinterpret(tensor: Any, dtype: Any) -> Any:
             f"those of {wanted} have {wanted.itemsize}",
             "reinterpret as a type of the same size",
         )
-    if kinds is not None:
+    if kinds is not None and base is tensor and wanted is dtype:
         _reinterpretable.add(kinds)
     return TensorWrapper(base, wanted)
 

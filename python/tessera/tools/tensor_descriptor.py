@@ -104,8 +104,9 @@ class TensorDescriptor:
 
 def strides_of(tensor: Any) -> tuple[int, ...]:
     """In elements."""
-    if callable(getattr(tensor, "stride", None)):
-        return tuple(tensor.stride())
+    stride = getattr(tensor, "stride", None)
+    if callable(stride):
+        return tuple(stride())
     in_bytes = getattr(tensor, "strides", None)
     if in_bytes is not None:
         itemsize = tensor.dtype.itemsize
