@@ -31,13 +31,15 @@ void setItem(const py::object &dictionary, PyObject *key, PyObject *value) {
 PyObject *callWith(PyObject *launch, const CallArguments &call, PyObject *added) {
   Py_ssize_t numGiven = call.keywords ? PyTuple_GET_SIZE(call.keywords) : 0;
   auto numNamed = static_cast<size_t>(numGiven + PyDict_GET_SIZE(added));
-  std::vector<PyObject *> names, values;
-  names.reserve(numNamed);
-  values.reserve(call.count + numNamed);
-  values.assign(call.args, call.args + call.count);
+  constexpr size_t kFew = 64;
+  PyObject *few[kFew];
+  std::vector<PyObject *> many(call.count + 2 * numNamed > kFew ? call.count + 2 * numNamed : 0);
+  PyObject **names = many.empty() ? few : many.data(), **values = names + numNamed;
+  std::copy(call.args, call.args + call.count, values);
+  size_t numNames = 0;
   auto add = [&](PyObject *name, PyObject *value) {
-    names.push_back(name);
-    values.push_back(value);
+    values[call.count + numNames] = value;
+    names[numNames++] = name;
   };
   for (Py_ssize_t i = 0; i < numGiven; ++i) {
     PyObject *name = PyTuple_GET_ITEM(call.keywords, i);
@@ -50,11 +52,11 @@ PyObject *callWith(PyObject *launch, const CallArguments &call, PyObject *added)
   PyObject *name = nullptr, *value = nullptr;
   for (Py_ssize_t at = 0; PyDict_Next(added, &at, &name, &value);)
     add(name, value);
-  py::object keywords = steal(PyTuple_New(static_cast<Py_ssize_t>(names.size())));
-  for (size_t i = 0; i < names.size(); ++i)
+  py::object keywords = steal(PyTuple_New(static_cast<Py_ssize_t>(numNames)));
+  for (size_t i = 0; i < numNames; ++i)
     PyTuple_SET_ITEM(keywords.ptr(), static_cast<Py_ssize_t>(i), Py_NewRef(names[i]));
   return callPython(
-      [&] { return PyObject_Vectorcall(launch, values.data(), call.count, keywords.ptr()); });
+      [&] { return PyObject_Vectorcall(launch, values, call.count, keywords.ptr()); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -73,7 +75,8 @@ bool isPlainValue(PyObject *value) {
          PyFloat_CheckExact(value) || PyUnicode_CheckExact(value);
 }
 
-/// Adds the values of the heuristics to a dictionary, and to `named`, which has all arguments.
+/// Adds the values of the heuristics to a dictionary, and to `named`, which has all arguments. Each
+/// function gets a copy of `named`, the last one itself.
 void evaluate(const Heuristics *self, const py::object &named, const py::object &results) {
   auto object = py::reinterpret_borrow<py::object>(
       reinterpret_cast<PyObject *>(const_cast<Heuristics *>(self)));
@@ -81,11 +84,12 @@ void evaluate(const Heuristics *self, const py::object &named, const py::object 
   if (!PyDict_CheckExact(values.ptr()))
     values = py::dict(values);
   PyObject *nextName = nullptr, *nextFunction = nullptr;
+  Py_ssize_t numLeft = PyDict_GET_SIZE(values.ptr());
   for (Py_ssize_t at = 0; PyDict_Next(values.ptr(), &at, &nextName, &nextFunction);) {
     // Held, since a function may change the dictionary.
     auto name = py::reinterpret_borrow<py::object>(nextName);
     auto function = py::reinterpret_borrow<py::object>(nextFunction);
-    py::object arguments = steal(PyDict_Copy(named.ptr()));
+    py::object arguments = --numLeft > 0 ? steal(PyDict_Copy(named.ptr())) : named;
     auto value = py::reinterpret_steal<py::object>(
         callPython([&] { return PyObject_CallOneArg(function.ptr(), arguments.ptr()); }));
     if (!value) {
@@ -96,7 +100,8 @@ void evaluate(const Heuristics *self, const py::object &named, const py::object 
     }
     if (!isPlainValue(value.ptr()))
       callPython([&] { return object.attr("_check")(name, function, value); });
-    setItem(named, name.ptr(), value.ptr());
+    if (numLeft > 0)
+      setItem(named, name.ptr(), value.ptr());
     setItem(results, name.ptr(), value.ptr());
   }
 }
