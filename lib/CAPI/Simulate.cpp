@@ -6,6 +6,7 @@
 #include "Handles.h"
 
 #include "tessera/Compiler/Compiler.h"
+#include "tessera/Compiler/KernelFamily.h"
 #include "tessera/Simulator/Simulator.h"
 #include "tessera/Support/LaunchRefused.h"
 #include "llvm/Support/MathExtras.h"
@@ -72,9 +73,9 @@ TsrStatus tsr_simulate(TsrModule *module, const char *kernel, const int32_t grid
   });
 }
 
-TsrStatus tsr_module_choose_division(TsrModule *module, int32_t multiprocessors,
-                                     const int32_t grid[3], const uint64_t *args, size_t num_args,
-                                     int *blocks, int *split_k) TSR_NOEXCEPT {
+TsrStatus tsr_module_choose_variant(TsrModule *module, int32_t multiprocessors,
+                                    const int32_t grid[3], const uint64_t *args, size_t num_args,
+                                    TsrVariant *variant) TSR_NOEXCEPT {
   return guarded([&] {
     cuda::Division division;
     LaunchRecipes recipes = readLaunchRecipes(*module->module);
@@ -86,8 +87,7 @@ TsrStatus tsr_module_choose_division(TsrModule *module, int32_t multiprocessors,
         division = recipes.divisibleSum->choose(*end, *programs,
                                                 cuda::ClusterRoom::guess(multiprocessors));
     }
-    *blocks = division.blocks;
-    *split_k = !division.ofTiles;
+    *variant = static_cast<TsrVariant>(getVariant(division));
   });
 }
 

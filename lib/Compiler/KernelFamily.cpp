@@ -7,8 +7,7 @@ using namespace tessera;
 
 static bool isDivision(VariantKind kind) { return kind >= VariantKind::SplitIn2; }
 
-/// Usual for one block.
-static VariantKind getKind(const cuda::Division &division) {
+VariantKind tessera::getVariant(const cuda::Division &division) {
   if (division.blocks > 1 && division.ofTiles)
     return VariantKind::PairOfTiles;
   switch (division.blocks) {
@@ -27,7 +26,7 @@ VariantKind KernelFamily::choose(int device, ArrayRef<int32_t> grid,
                                  ArrayRef<uint64_t> args) const {
   const FamilyMember *usual = getMember(VariantKind::Usual);
   if (mayDivide) {
-    VariantKind kind = getKind(usual->chooseDivision(device, grid, args));
+    VariantKind kind = getVariant(usual->chooseDivision(device, grid, args));
     if (kind != VariantKind::Usual && (!getMember(kind) || getMember(kind)->accepts(grid, args)))
       return kind;
   }

@@ -37,6 +37,15 @@ int Variant::traverse(visitproc visit, void *arg) const {
 
 namespace {
 
+/// The variant after one whose launch ended with a status; None if the launch fails.
+py::object findNext(TsrVariant refused, TsrStatus status) {
+  TsrFamily *policy = nullptr;
+  check(tsr_family_create(/*may_divide=*/1, &policy));
+  TsrVariant next = tsr_family_retry(policy, refused, status);
+  tsr_family_destroy(policy);
+  return next == TSR_NUM_VARIANTS ? py::none() : py::cast(next);
+}
+
 void setVariant(KernelFamily &family, TsrVariant kind, Variant variant) {
   tsr_family_set(family.policy, kind, variant.kernel);
   family.hasChoice = tsr_family_has_choice(family.policy) != 0;
@@ -373,7 +382,8 @@ void tessera::python::registerLaunchRecord(py::module_ &module) {
       .value("SPLIT_2", TSR_VARIANT_SPLIT_2)
       .value("SPLIT_4", TSR_VARIANT_SPLIT_4)
       .value("SPLIT_8", TSR_VARIANT_SPLIT_8)
-      .value("PAIR_OF_TILES", TSR_VARIANT_PAIR_OF_TILES);
+      .value("PAIR_OF_TILES", TSR_VARIANT_PAIR_OF_TILES)
+      .def("next", &findNext, "The variant after this one, whose launch ended with a Status.");
   kernelFamilyType = addType(module, "KernelFamily", familySpec);
   launchRecordType = addType(module, "LaunchRecord", recordSpec);
 }

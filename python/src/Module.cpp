@@ -74,13 +74,13 @@ std::vector<uint64_t> toSlots(const py::sequence &args) {
   return slots;
 }
 
-std::pair<int, bool> chooseDivision(Module &module, int multiprocessors,
-                                    const std::array<int32_t, 3> &grid, const py::sequence &args) {
+TsrVariant chooseVariant(Module &module, int multiprocessors, const std::array<int32_t, 3> &grid,
+                         const py::sequence &args) {
   std::vector<uint64_t> slots = toSlots(args);
-  int blocks = 1, splitK = 1;
-  check(tsr_module_choose_division(module.get(), multiprocessors, grid.data(), slots.data(),
-                                   slots.size(), &blocks, &splitK));
-  return {blocks, splitK != 0};
+  TsrVariant variant = TSR_VARIANT_USUAL;
+  check(tsr_module_choose_variant(module.get(), multiprocessors, grid.data(), slots.data(),
+                                  slots.size(), &variant));
+  return variant;
 }
 
 py::object simulate(Module &module, const std::string &kernel, const std::array<int32_t, 3> &grid,
@@ -125,8 +125,7 @@ void tessera::python::registerModule(py::module_ &module) {
            py::arg("memory"), py::arg("seed"), py::arg("copies"), py::arg("watch_global"),
            py::arg("multiprocessors") = 0,
            "Run a kernel of that stage with the simulator; its report.")
-      .def("choose_division", &chooseDivision, py::arg("multiprocessors"), py::arg("grid"),
-           py::arg("args"),
-           "`num_ctas` and `split_k` of what a launch of the kernel would choose, at that stage.")
+      .def("choose_variant", &chooseVariant, py::arg("multiprocessors"), py::arg("grid"),
+           py::arg("args"), "The variant that a launch of the kernel would try first.")
       .def("__str__", [](Module &self) { return printModule(self, false); });
 }

@@ -69,9 +69,9 @@ class Module:
         watch_global: bool,
         multiprocessors: int = 0,
     ) -> dict[str, Any]: ...
-    def choose_division(
+    def choose_variant(
         self, multiprocessors: int, grid: tuple[int, int, int], args: Sequence[int]
-    ) -> tuple[int, bool]: ...
+    ) -> Variant: ...
     def print(self, *, locations: bool = False) -> str: ...
 
 class Builder:
@@ -148,6 +148,8 @@ class Variant(enum.Enum):
     SPLIT_4 = 3
     SPLIT_8 = 4
     PAIR_OF_TILES = 5
+
+    def next(self, status: Status) -> Optional[Variant]: ...
 
 class KernelFamily:
     """The variants of one specialisation (python/src/LaunchRecord.h).

@@ -236,24 +236,22 @@ class Simulated:
                 self.multiprocessors,
             )
 
-        attempts = [options, options.for_variant(_C.Variant.UNLIMITED)]
         try:
-            division = self._choose_division(options, compile, extents, bound.slots)
-            if division is not None:
-                blocks, split_k = division
-                of_blocks = dataclasses.replace(options, num_ctas=blocks, split_k=split_k)
-                attempts.insert(0, of_blocks)
-            for attempt in attempts:
+            variant = self._choose_variant(options, compile, extents, bound.slots)
+            while True:
+                chosen = options.for_variant(variant)
                 try:
-                    report = run(attempt)
+                    report = run(chosen)
                     break
                 except _C.CoreError as error:
-                    is_refused = error.status == _C.Status.OUTSIDE_LIMITS
-                    if attempt is attempts[-1] or not is_refused:
+                    following = variant.next(error.status)
+                    if following is None:
                         raise
-                    division = None
+                    variant = following
         except _C.CoreError as error:
             raise_core_error(error)
+        is_divided = variant not in (_C.Variant.USUAL, _C.Variant.UNLIMITED)
+        division = (chosen.num_ctas, bool(chosen.split_k)) if is_divided else None
         return Simulation(
             tuple(
                 _near_an_array(Finding(**{**item, "program": tuple(item["program"])}), memory)
@@ -265,25 +263,22 @@ class Simulated:
             division,
         )
 
-    def _choose_division(
+    def _choose_variant(
         self,
         options: CompileOptions,
         compile: Callable[[CompileOptions], _C.Module],
         extents: tuple[int, int, int],
         slots: Any,
-    ) -> Optional[tuple[int, bool]]:
-        """`num_ctas` and `split_k` of the variant that a launch would take, if not the kernel."""
+    ) -> _C.Variant:
+        """The variant that a launch would try first."""
         if not self.multiprocessors or not options.may_be_divided:
-            return None
-        module = compile(options)
-        blocks, split_k = module.choose_division(self.multiprocessors, extents, slots)
-        if blocks == 1:
-            return None
+            return _C.Variant.USUAL
+        variant = compile(options).choose_variant(self.multiprocessors, extents, slots)
         try:
-            compile(dataclasses.replace(options, num_ctas=blocks, split_k=split_k))
+            compile(options.for_variant(variant))
         except _C.CoreError:
-            return None  # as in a launch: no one has requested the variant
-        return blocks, split_k
+            return _C.Variant.USUAL  # as in a launch: no one has requested the variant
+        return variant
 
 
 def _near_an_array(finding: Finding, memory: Iterable[tuple[Any, ...]]) -> Finding:

@@ -281,6 +281,15 @@ typedef enum TsrVariant {
   TSR_NUM_VARIANTS = 6,          /* none */
 } TsrVariant;
 
+/* The variant with which a launch of the module's kernel on a GPU would be fastest: a division if
+ * the kernel sums up dots in a loop and its programs are too few for the SMs, else
+ * TSR_VARIANT_USUAL. Takes a module of the stage "llvm", and a GPU with clusters that has so many
+ * multiprocessors. Decides as tsr_family_choose does if the driver does not report how many
+ * clusters fit. */
+TSR_EXPORT TsrStatus tsr_module_choose_variant(TsrModule *module, int32_t multiprocessors,
+                                               const int32_t grid[3], const uint64_t *args,
+                                               size_t num_args, TsrVariant *variant) TSR_NOEXCEPT;
+
 typedef struct TsrFamily TsrFamily;
 
 /* `may_divide`: launches may choose the number of blocks of a program, since the options do not.
@@ -395,17 +404,6 @@ TSR_EXPORT TsrStatus tsr_simulate(TsrModule *module, const char *kernel, const i
                                   const uint64_t *args, size_t num_args, const TsrMemory *memory,
                                   size_t num_memory, const TsrSimulation *simulation,
                                   const char **report) TSR_NOEXCEPT;
-
-/* The "num_ctas" with which a launch on a GPU would be fastest; 1: the kernel as it is. More than 1
- * if the kernel sums up dots in a loop, and its programs are too few for the SMs. Then `split_k`
- * (not null) is set to the option of that name: 1 if blocks should divide the sum, 0 for the
- * program's tiles. Takes a module of that stage, and a GPU with clusters that has so many
- * multiprocessors. Decides as tsr_family_choose does if the driver does not report how many
- * clusters fit. */
-TSR_EXPORT TsrStatus tsr_module_choose_division(TsrModule *module, int32_t multiprocessors,
-                                                const int32_t grid[3], const uint64_t *args,
-                                                size_t num_args, int *blocks,
-                                                int *split_k) TSR_NOEXCEPT;
 
 /* JSON about the host: cpu, features, vector bits, threads, and who provides them. */
 TSR_EXPORT const char *tsr_host_info(void) TSR_NOEXCEPT;

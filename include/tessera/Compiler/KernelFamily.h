@@ -68,6 +68,9 @@ protected:
   ~FamilyMember() = default;
 };
 
+/// The variant that divides a launch so; Usual for one block.
+VariantKind getVariant(const cuda::Division &division);
+
 class KernelFamily {
 public:
   /// `mayDivide`: launches may choose the number of blocks of a program, since the options do not.

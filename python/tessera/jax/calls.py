@@ -369,10 +369,13 @@ def _compiled(
 ) -> Any:
     """The kernel, without tensor maps and limits where the launch is outside of them. All that
     decides it is known now: XLA's arrays are aligned, and those that a kernel writes are apart."""
-    found = kernel._kernel(bound, options).kernel
-    if found._kernel.accepts(grid, slots):
-        return found
-    return kernel._kernel(bound, options.for_variant(_C.Variant.UNLIMITED)).kernel
+    variant = _C.Variant.USUAL
+    while True:
+        found = kernel._kernel(bound, options.for_variant(variant)).kernel
+        following = variant.next(_C.Status.OUTSIDE_LIMITS)
+        if following is None or found._kernel.accepts(grid, slots):
+            return found
+        variant = following
 
 
 def _specialised(

@@ -102,7 +102,7 @@ def launch_wholly(
             stream,
         )
         launched = record.launch(
-            extents, handle, functools.partial(_make_variant, fn, bound, options), told, memory
+            extents, handle, functools.partial(make_variant, fn, bound, options), told, memory
         )
     except _C.CoreError as error:
         raise_core_error(error)
@@ -117,7 +117,7 @@ def launch_wholly(
     return launched, record
 
 
-def _make_variant(
+def make_variant(
     fn: "JITFunction[Any, Any]", bound: Bound, options: "CompileOptions", variant: _C.Variant
 ) -> Optional[tuple[Any, ...]]:
     """A variant of the kernel that a launch needs; None where a division cannot be compiled."""

@@ -34,6 +34,7 @@ from tessera.runtime.memory_ranges import memory_of_slots
 from tessera.runtime.grid import Meta, normalize_grid
 from tessera.runtime.jit import JITFunction
 from tessera.runtime.kernel import check_writeable
+from tessera.runtime.launching import make_variant
 from tessera.runtime.specialize import PointerSlot, check_memory
 from tessera.settings import settings
 from tessera.tuning.config import Config
@@ -143,36 +144,29 @@ class Compiled:
             self.stream = read_stream(source, place.device)
 
     def compile(self) -> None:
-        self.kernel = self._fn._kernel(self._bound, self.options).kernel
+        found = self._fn._kernel(self._bound, self.options)
+        self.kernel = found.kernel
+        self._record = _C.LaunchRecord(
+            found.family(may_divide=False),
+            self._bound.slots,
+            num_threads=self.options.num_threads,
+            device=self.device,
+        )
         if any(item.pointer.read_only for item in self._bound.pointers):
             check_writeable(self.kernel._stored_arguments(), self._bound)
 
     def launch(self, stream: Optional[int] = None) -> None:
+        memory = None
+        if self.device < 0 and self.options.checks_accesses:
+            memory = memory_of_slots(len(self._bound.slots), self._bound.pointers, self.values)
+        chosen = self.stream if stream is None else stream
         try:
-            self._launch(self.stream if stream is None else stream)
+            self.kernel = self._record.launch(self.extents, chosen, self._make, None, memory)
         except _C.CoreError as error:
-            if error.status != _C.Status.OUTSIDE_LIMITS:
-                raise_core_error(error)
-            # These arguments are outside of what its tensor maps can do.
-            self.options = self.options.for_variant(_C.Variant.UNLIMITED)
-            self.compile()
-            self.launch(stream)
+            raise_core_error(error)
 
-    def _launch(self, stream: int) -> None:
-        if self.device >= 0:
-            slots = self._bound.slots
-            self.kernel._kernel.launch_cuda(self.device, stream, self.extents, slots)
-        else:
-            self._launch_on_cpu()
-
-    def _launch_on_cpu(self) -> None:
-        """Runs the grid; with `debug`, accesses are checked against the arrays' memory."""
-        kernel, slots, options = self.kernel._kernel, self._bound.slots, self.options
-        if options.checks_accesses:
-            memory = memory_of_slots(len(slots), self._bound.pointers, self.values)
-            kernel.launch_checked(self.extents, slots, memory, options.num_threads)
-        else:
-            kernel.launch(self.extents, slots, options.num_threads)
+    def _make(self, variant: _C.Variant) -> Any:
+        return make_variant(self._fn, self._bound, self.options, variant)
 
     @property
     def identity(self) -> Hashable:

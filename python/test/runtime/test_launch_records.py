@@ -136,3 +136,18 @@ def test_a_launch_that_fails_is_told_of_once() -> None:
     finally:
         hooks.launch_enter.remove(enter)
         hooks.launch_exit.remove(leave)
+
+
+def test_the_variant_after_a_refusal():
+    """As a launch retries (Compiler/KernelFamily.h); the simulator and JAX ask this alone."""
+    kinds, status = _C.Variant, _C.Status
+    for division in (kinds.SPLIT_2, kinds.SPLIT_8, kinds.PAIR_OF_TILES):
+        assert division.next(status.OUTSIDE_LIMITS) == kinds.USUAL
+        assert division.next(status.NO_CLUSTER_ROOM) == kinds.USUAL
+    assert kinds.USUAL.next(status.OUTSIDE_LIMITS) == kinds.UNLIMITED
+    for last in (
+        kinds.USUAL.next(status.NO_CLUSTER_ROOM),
+        kinds.UNLIMITED.next(status.OUTSIDE_LIMITS),
+        kinds.USUAL.next(status.USER_ERROR),
+    ):
+        assert last is None
