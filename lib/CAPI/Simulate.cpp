@@ -40,6 +40,7 @@ TsrStatus tsr_simulate(TsrModule *module, const char *kernel, const int32_t grid
     options.launchConditions = std::move(recipes.conditions);
     options.arraysApart = std::move(recipes.arraysApart);
     options.persistentPrograms = recipes.persistentPrograms;
+    options.argumentTables = std::move(recipes.argumentTables);
     // The simulator counts these for each of two SMs.
     if (options.persistentPrograms && simulation->multiprocessors > 0)
       options.persistentPrograms = static_cast<int>(llvm::divideCeil(

@@ -159,7 +159,8 @@ void CUDACompilation::lowerTileGPU(ModuleOp module, const ScheduleLimits &limits
   GPUPipelineOptions pipeline;
   setOptions(pipeline, limits);
   lower(module, "tilegpu", [&](OpPassManager &passes) { buildTileGPUPipeline(passes, pipeline); });
-  setTensorMaps(module);
+  // Other launchers pass the arguments alone to a kernel without tensor maps.
+  setLaunch(module, /*mayExtend=*/options.tensorMaps);
   setNumStages(module);
   llvm::append_range(metadata.remarks, diagnostics.remarks);
 }

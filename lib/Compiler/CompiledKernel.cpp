@@ -55,6 +55,7 @@ CompiledKernel::CompiledKernel(KernelMetadata newMetadata, std::string newObject
     description.numArguments = metadata.arguments.size();
     description.limits = limits;
     description.persistentPrograms = metadata.persistentPrograms;
+    description.argumentTables = metadata.argumentTables;
     description.waitsForStream = metadata.waitsForStream;
     description.sum = metadata.divisibleSum;
     onGPU = std::make_unique<cuda::LoadedKernel>(std::move(description), object);
@@ -362,7 +363,7 @@ void CompiledKernel::show(bool toPerf, bool toGDB) {
 }
 
 // On disk: magic, checksum of all that follows, length of the metadata, metadata, object.
-static constexpr StringLiteral kMagic = "TsrKern2";
+static constexpr StringLiteral kMagic = "TsrKern3";
 
 std::string CompiledKernel::serialize() const {
   char length[8];

@@ -90,26 +90,59 @@ void tessera::setWaitsForPrograms(ModuleOp module) {
 bool tessera::waitsForPrograms(ModuleOp module) { return module->hasAttr(kWaitsForPrograms); }
 
 //===----------------------------------------------------------------------===//
-// Tensor maps
+// The contract with the launcher of a GPU
 //===----------------------------------------------------------------------===//
 
-void tessera::setTensorMaps(ModuleOp module) {
-  SmallVector<Attribute> maps;
+static int64_t getNumber(Operation *op, StringRef name) {
+  auto number = op->getAttrOfType<IntegerAttr>(name);
+  return number ? number.getInt() : 0;
+}
+
+/// The conditions of a kernel, with those that its integer arguments are within their limits.
+static AffineMapAttr collectConditions(ModuleOp module, tile::FuncOp kernel) {
+  auto conditions = kernel->getAttrOfType<AffineMapAttr>(tilegpu::kLaunchConditionsAttr);
+  auto limits = module->getAttrOfType<ArrayAttr>(tile::kLaunchLimitsAttr);
+  if (!limits)
+    return conditions;
+  MLIRContext *context = module.getContext();
+  SmallVector<AffineExpr> results;
+  unsigned numArguments = kernel.getNumArguments();
+  if (conditions) {
+    llvm::append_range(results, conditions.getValue().getResults());
+    numArguments = conditions.getValue().getNumSymbols();
+  }
+  for (auto limit : limits.getAsRange<DenseI64ArrayAttr>()) {
+    AffineExpr argument = getAffineSymbolExpr(limit[0], context);
+    llvm::append_values(results, argument - limit[1], -argument + limit[2]);
+  }
+  return AffineMapAttr::get(AffineMap::get(0, numArguments, results, context));
+}
+
+void tessera::setLaunch(ModuleOp module, bool mayExtend) {
   for (auto kernel : module.getOps<tile::FuncOp>()) {
     if (!kernel.isKernel())
       continue;
+    SmallVector<Attribute> maps;
     for (BlockArgument argument : kernel.getArguments())
       if (tilegpu::TensorMapAttr map = tilegpu::getTensorMap(argument))
         maps.push_back(map);
+    MLIRContext *context = module.getContext();
+    auto launch = tilegpu::LaunchAttr::get(
+        context, maps.empty() ? ArrayAttr() : ArrayAttr::get(context, maps),
+        collectConditions(module, kernel),
+        kernel->getAttrOfType<ArrayAttr>(tile::kProgramBoundsAttr),
+        kernel->getAttrOfType<ArrayAttr>(kArraysApartAttr),
+        getNumber(kernel, tile::kLimitedProgramsAttr),
+        getNumber(kernel, tilegpu::kPersistentProgramsAttr),
+        module->getAttrOfType<tilegpu::DivisibleSumAttr>(tilegpu::kDivisibleSumAttr),
+        getNumber(module, tilegpu::kDivisibleProgramAttr), DenseI64ArrayAttr());
+    if (mayExtend || launch != tilegpu::LaunchAttr::get(context, {}, {}, {}, {}, 0, 0, {}, 0, {}))
+      module->setAttr(tilegpu::kLaunchAttr, launch);
     for (StringRef name :
-         {StringRef(tilegpu::kLaunchConditionsAttr), StringRef(kArraysApartAttr),
-          StringRef(tile::kLimitedProgramsAttr), StringRef(tile::kProgramBoundsAttr),
-          StringRef(tilegpu::kPersistentProgramsAttr)})
-      if (Attribute attribute = kernel->getAttr(name))
-        module->setAttr(name, attribute);
+         {StringRef(tile::kLaunchLimitsAttr), StringRef(tile::kLimitedProgramsAttr),
+          StringRef(tilegpu::kDivisibleSumAttr), StringRef(tilegpu::kDivisibleProgramAttr)})
+      module->removeAttr(name);
   }
-  if (!maps.empty())
-    module->setAttr(tilegpu::kTensorMapsAttr, Builder(module.getContext()).getArrayAttr(maps));
 }
 
 void tessera::setNumStages(ModuleOp module) {
@@ -140,7 +173,7 @@ static cuda::LaunchExpression toLaunchExpression(AffineExpr expr,
   if (auto symbol = dyn_cast<AffineSymbolExpr>(expr)) {
     unsigned number = symbol.getPosition();
     if (number >= arguments.size())
-      throw UserError("E062", "a tensor map is made of an argument that the kernel does not have");
+      throw UserError("E062", "a launch condition is of an argument that the kernel does not have");
     cuda::LaunchExpression::Factor factor{static_cast<int>(number),
                                           arguments[number].type == "i64"};
     result.terms.push_back({1, {factor}});
@@ -149,7 +182,7 @@ static cuda::LaunchExpression toLaunchExpression(AffineExpr expr,
   auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
   if (!binary ||
       (binary.getKind() != AffineExprKind::Add && binary.getKind() != AffineExprKind::Mul))
-    throw UserError("E062", "a tensor map is made of more than sums and products");
+    throw UserError("E062", "a launch condition is more than sums and products");
   cuda::LaunchExpression lhs = toLaunchExpression(binary.getLHS(), arguments),
                          rhs = toLaunchExpression(binary.getRHS(), arguments);
   if (binary.getKind() == AffineExprKind::Add) {
@@ -220,7 +253,7 @@ static cuda::ArrayRange toRange(const LaunchRange &range,
   return result;
 }
 
-/// The limits that the kernel's indices rely on, as conditions.
+/// The limits that the indices of a kernel for a CPU rely on, as conditions.
 static void readLaunchLimits(ModuleOp module, KernelMetadata &metadata) {
   if (auto programs = module->getAttrOfType<IntegerAttr>(tile::kLimitedProgramsAttr))
     metadata.mostPrograms = programs.getInt();
@@ -241,61 +274,45 @@ static void readLaunchLimits(ModuleOp module, KernelMetadata &metadata) {
   }
 }
 
-static void readProgramBounds(ModuleOp module, KernelMetadata &metadata) {
-  metadata.programBounds.clear();
-  auto bounds = module->getAttrOfType<ArrayAttr>(tile::kProgramBoundsAttr);
-  if (!bounds)
-    return;
-  for (Attribute bound : bounds) {
-    auto text = dyn_cast<StringAttr>(bound);
-    if (!text || !cuda::ProgramBound::parse(text.getValue(), metadata.arguments.size()))
-      throw UserError("E062", ("the module's attribute '" + tile::kProgramBoundsAttr +
-                               "' has an entry that is not a valid bound")
-                                  .str());
-    metadata.programBounds.push_back(text.str());
-  }
-}
-
-static void readDivisibleSum(ModuleOp module, KernelMetadata &metadata) {
-  metadata.divisibleSum.reset();
-  auto sum = module->getAttrOfType<tilegpu::DivisibleSumAttr>(tilegpu::kDivisibleSumAttr);
-  // If programs wait for each other, the user has chosen a number of them that fits.
-  if (!sum || metadata.waitsForPrograms)
-    return;
-  if (!cuda::ProgramBound::parse(sum.getUpper(), metadata.arguments.size()))
-    throw UserError("E062", ("the module's attribute '" + tilegpu::kDivisibleSumAttr +
-                             "' lacks the end of the loop")
-                                .str());
-  auto pair = module->getAttrOfType<IntegerAttr>(tilegpu::kDivisibleProgramAttr);
-  metadata.divisibleSum = {sum.getUpper().str(), sum.getLower(),    sum.getStep(),
-                           sum.getIteration(),   sum.getBusy(),     sum.getMeet(),
-                           sum.getWait(),        sum.getExchange(), pair ? pair.getInt() : 0};
-}
-
-static void readTensorMaps(ModuleOp module, KernelMetadata &metadata) {
-  metadata.tensorMaps.clear();
-  metadata.launchConditions.clear();
-  metadata.arraysApart.clear();
-  metadata.mostPrograms = 0;
-  metadata.persistentPrograms = 0;
-  if (auto programs = module->getAttrOfType<IntegerAttr>(tilegpu::kPersistentProgramsAttr))
-    metadata.persistentPrograms = programs.getInt();
-  if (auto maps = module->getAttrOfType<ArrayAttr>(tilegpu::kTensorMapsAttr))
+static void readLaunch(tilegpu::LaunchAttr launch, KernelMetadata &metadata) {
+  metadata.mostPrograms = launch.getMostPrograms();
+  metadata.persistentPrograms = launch.getPersistentPrograms();
+  if (ArrayAttr maps = launch.getMaps())
     for (auto map : maps.getAsRange<tilegpu::TensorMapAttr>())
       metadata.tensorMaps.push_back(toRecipe(map, metadata.arguments));
-  if (auto conditions = module->getAttrOfType<AffineMapAttr>(tilegpu::kLaunchConditionsAttr))
+  if (AffineMapAttr conditions = launch.getConditions())
     for (AffineExpr condition : conditions.getValue().getResults())
       metadata.launchConditions.push_back(toLaunchExpression(condition, metadata.arguments));
-  readLaunchLimits(module, metadata);
-  readProgramBounds(module, metadata);
-  std::optional<SmallVector<LaunchRangePair>> apart = readArraysApart(module);
+  if (ArrayAttr bounds = launch.getBounds())
+    for (auto bound : bounds.getAsRange<StringAttr>()) {
+      if (!cuda::ProgramBound::parse(bound.getValue(), metadata.arguments.size()))
+        throw UserError("E062",
+                        "a program bound of the module's launch is not valid: " + bound.str());
+      metadata.programBounds.push_back(bound.str());
+    }
+  std::optional<SmallVector<LaunchRangePair>> apart = readArraysApart(launch.getApart());
   if (!apart)
-    throw UserError("E062", ("the module's attribute '" + kArraysApartAttr +
-                             "' is not a list of pairs of ranges")
-                                .str());
+    throw UserError("E062", "the ranges that are apart at the module's launch are not valid");
   for (const auto &[first, second] : *apart)
     metadata.arraysApart.push_back(
         {toRange(first, metadata.arguments), toRange(second, metadata.arguments)});
+  if (DenseI64ArrayAttr tables = launch.getTables())
+    for (size_t place = 0; place < tables.asArrayRef().size(); place += 2) {
+      int64_t first = tables[place], count = tables[place + 1];
+      if (first + count > static_cast<int64_t>(metadata.arguments.size()))
+        throw UserError("E062",
+                        "a table of the module's launch has more arguments than the kernel");
+      metadata.argumentTables.push_back(static_cast<int>(first));
+    }
+  // If programs wait for each other, the user has chosen a number of them that fits.
+  tilegpu::DivisibleSumAttr sum = launch.getSum();
+  if (!sum || metadata.waitsForPrograms)
+    return;
+  if (!cuda::ProgramBound::parse(sum.getUpper(), metadata.arguments.size()))
+    throw UserError("E062", "the divisible sum of the module's launch lacks the end of the loop");
+  metadata.divisibleSum = {sum.getUpper().str(), sum.getLower(),    sum.getStep(),
+                           sum.getIteration(),   sum.getBusy(),     sum.getMeet(),
+                           sum.getWait(),        sum.getExchange(), launch.getPairCycles()};
 }
 
 //===----------------------------------------------------------------------===//
@@ -335,8 +352,18 @@ void tessera::readKernelAttributes(ModuleOp module, KernelMetadata &metadata) {
     metadata.numStages = stages.getInt();
   metadata.waitsForPrograms = waitsForPrograms(module);
 
-  readDivisibleSum(module, metadata);
-  readTensorMaps(module, metadata);
+  metadata.tensorMaps.clear();
+  metadata.launchConditions.clear();
+  metadata.programBounds.clear();
+  metadata.arraysApart.clear();
+  metadata.argumentTables.clear();
+  metadata.divisibleSum.reset();
+  metadata.mostPrograms = 0;
+  metadata.persistentPrograms = 0;
+  if (auto launch = module->getAttrOfType<tilegpu::LaunchAttr>(tilegpu::kLaunchAttr))
+    readLaunch(launch, metadata);
+  else
+    readLaunchLimits(module, metadata);
   auto kernel = module.lookupSymbol<FunctionOpInterface>(metadata.name);
   if (!kernel)
     return;
@@ -385,6 +412,7 @@ void tessera::readKernelMetadata(const llvm::Module &module, KernelMetadata &met
   metadata.mostPrograms = read.mostPrograms;
   metadata.programBounds = std::move(read.programBounds);
   metadata.persistentPrograms = read.persistentPrograms;
+  metadata.argumentTables = std::move(read.argumentTables);
   metadata.waitsForStream = read.waitsForStream;
   metadata.divisibleSum = std::move(read.divisibleSum);
   metadata.sites = std::move(read.sites);

@@ -10,8 +10,8 @@
 //              strips.sites = [{message = "...", file = "k.py", line = 3, column = 4}]}
 //                                             by strips-lower-programs
 //     module {tilegpu.num_warps, tilegpu.shared_bytes}          of a kernel for a GPU
-//     module {tilegpu.tensor_maps, tilegpu.launch_conditions}   set here, from tilegpu IR
-//     module {tile.launch_limits, tile.limited_programs}        by tile-limit-launches
+//     module {tilegpu.launch = #tilegpu.launch<...>}            set here, from tilegpu IR
+//     module {tile.launch_limits, tile.limited_programs}        of a kernel for a CPU
 //     !tessera.kernel = !{!"{...}"}           LLVM IR: all of it, as JSON
 
 #ifndef TESSERA_LIB_COMPILER_KERNELATTRIBUTES_H
@@ -41,9 +41,10 @@ void setWaitsForPrograms(mlir::ModuleOp module);
 /// True if that attribute is set.
 bool waitsForPrograms(mlir::ModuleOp module);
 
-/// Sets the attributes of tensor maps, which a launch passes behind the arguments, if the kernel is
-/// a tile.func.
-void setTensorMaps(mlir::ModuleOp module);
+/// Collects the contract with the launcher of a GPU (`tilegpu.launch`) from the attributes that
+/// passes have left on the module and its kernel, if the kernel is a tile.func. Later passes may
+/// add to an attribute that is there, so without `mayExtend` an empty one is not set.
+void setLaunch(mlir::ModuleOp module, bool mayExtend);
 
 /// Sets the attribute of the number of tiles in the longest ring of the kernel's loops, if there is
 /// a ring.

@@ -310,6 +310,7 @@ std::string KernelMetadata::toJSON() const {
       {"most_programs", mostPrograms},
       {"program_bounds", json::Array(programBounds)},
       {"persistent_programs", persistentPrograms},
+      {"argument_tables", json::Array(argumentTables)},
       {"waits_for_stream", waitsForStream},
       {"divisible_sum", divisibleSum ? cuda::toJSON(*divisibleSum) : json::Value(nullptr)},
       {"waits_for_programs", waitsForPrograms},
@@ -347,6 +348,7 @@ KernelMetadata KernelMetadata::fromJSON(StringRef text) {
       map.map("most_programs", metadata.mostPrograms) &&
       map.map("program_bounds", metadata.programBounds) &&
       map.map("persistent_programs", metadata.persistentPrograms) &&
+      map.map("argument_tables", metadata.argumentTables) &&
       map.map("waits_for_stream", metadata.waitsForStream) &&
       map.map("divisible_sum", metadata.divisibleSum) &&
       map.map("waits_for_programs", metadata.waitsForPrograms) &&

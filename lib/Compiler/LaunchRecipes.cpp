@@ -4,24 +4,18 @@
 // launches without compiling.
 
 #include "KernelAttributes.h"
-#include "tessera/Analysis/Order/MemoryOrder.h"
 #include "tessera/Compiler/Compiler.h"
-#include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 
 using namespace tessera;
 
 LaunchRecipes tessera::readLaunchRecipes(mlir::ModuleOp module) {
-  llvm::StringRef names[] = {tilegpu::kTensorMapsAttr,       tilegpu::kPersistentProgramsAttr,
-                             tilegpu::kLaunchConditionsAttr, kArraysApartAttr,
-                             tile::kLaunchLimitsAttr,        tile::kLimitedProgramsAttr,
-                             tile::kProgramBoundsAttr,       tilegpu::kDivisibleSumAttr};
-  if (llvm::none_of(names, [&](llvm::StringRef name) { return module->hasAttr(name); }))
+  if (!module->hasAttr(tilegpu::kLaunchAttr))
     return {};
   KernelMetadata metadata;
   readKernelAttributes(module, metadata);
   return {std::move(metadata.tensorMaps),    std::move(metadata.launchConditions),
           std::move(metadata.arraysApart),   metadata.mostPrograms,
           std::move(metadata.programBounds), metadata.persistentPrograms,
-          std::move(metadata.divisibleSum)};
+          std::move(metadata.divisibleSum),  std::move(metadata.argumentTables)};
 }

@@ -282,13 +282,18 @@ bool Cta::isDone() const {
 Machine::Machine(const Image &image, const Code &kernel, std::array<int32_t, 3> grid,
                  std::array<int32_t, 3> cluster, unsigned numWarps, unsigned entryRegisters,
                  llvm::ArrayRef<uint64_t> values, std::vector<TensorMap> maps,
-                 const SimulatorOptions &options)
+                 llvm::ArrayRef<uint64_t> slots, const SimulatorOptions &options)
     : image(image), kernel(kernel), grid(grid), cluster(cluster),
       clusterSize(static_cast<unsigned>(cluster[0] * cluster[1] * cluster[2])), numWarps(numWarps),
       entryRegisters(entryRegisters), options(options), tensorMaps{std::move(maps), {}, {}},
       args(values), regions(options.memory), random(options.seed) {
   for (const TensorMap &map : tensorMaps.given)
     args.push_back(reinterpret_cast<uint64_t>(&map));
+  for (int first : options.argumentTables)
+    args.push_back(reinterpret_cast<uint64_t>(&slots[first]));
+  if (!regions.empty() && !options.argumentTables.empty())
+    regions.push_back({reinterpret_cast<uint64_t>(slots.begin()),
+                       reinterpret_cast<uint64_t>(slots.end()), /*isReadOnly=*/true});
   if (!regions.empty())
     for (const std::string &data : image.data) {
       auto begin = reinterpret_cast<uint64_t>(data.data());

@@ -241,11 +241,11 @@ struct Observations {
 
 class Machine {
 public:
-  /// `grid` and `cluster` are in blocks.
+  /// `grid` and `cluster` are in blocks. `slots`, which tables of arguments are in, outlives this.
   Machine(const Image &image, const Code &kernel, std::array<int32_t, 3> grid,
           std::array<int32_t, 3> cluster, unsigned numWarps, unsigned entryRegisters,
           llvm::ArrayRef<uint64_t> args, std::vector<TensorMap> tensorMaps,
-          const SimulatorOptions &options);
+          llvm::ArrayRef<uint64_t> slots, const SimulatorOptions &options);
 
   void run();
   SimulatorReport takeReport();

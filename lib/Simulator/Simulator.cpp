@@ -177,7 +177,8 @@ void tessera::checkInstructions(ModuleOp module) {
 SimulatorReport tessera::simulate(ModuleOp module, StringRef name, std::array<int32_t, 3> grid,
                                   ArrayRef<uint64_t> args, const SimulatorOptions &options) {
   LLVM::LLVMFuncOp kernel = findKernel(module, name);
-  size_t hidden = options.tensorMaps.size() + (options.persistentPrograms ? 3 : 0);
+  size_t hidden = options.tensorMaps.size() + options.argumentTables.size() +
+                  (options.persistentPrograms ? 3 : 0);
   if (kernel.getNumArguments() != args.size() + hidden)
     throw UserError("E051",
                     llvm::formatv("kernel '{0}' takes {1} arguments, got {2}", kernel.getName(),
@@ -210,7 +211,7 @@ SimulatorReport tessera::simulate(ModuleOp module, StringRef name, std::array<in
   for (int axis = 0; axis < 3; ++axis)
     grid[axis] *= cluster[axis];
   Machine machine(image, *image.functions.at(kernel.getName().str()), grid, cluster, numWarps,
-                  getEntryRegisters(kernel, numWarps), values, std::move(maps), options);
+                  getEntryRegisters(kernel, numWarps), values, std::move(maps), args, options);
   machine.run();
   llvm::outs().flush();
   return machine.takeReport();

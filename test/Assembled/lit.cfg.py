@@ -19,6 +19,7 @@ ANYWHERE = {
     "Conversion/TileGPUToLLVM/control-flow-to-llvm.mlir": "no function of it is a kernel",
     "Conversion/TileGPUToLLVM/inline-asm.mlir": "the text that is put in is no PTX",
     "Pipelines/extern-functions.mlir": "functions of a file that the test makes",
+    "Dialect/TileGPU/launch-attr.mlir": "modules without code",
     "Dialect/Tile/program-ops.mlir": "a kernel takes a descriptor and does nothing with it",
     "Dialect/Tile/check-ops.mlir": "accesses are checked on the CPU alone",
     "Dialect/Tile/expand-access-checks.mlir": "accesses are checked on the CPU alone",

@@ -98,7 +98,7 @@ module attributes {tilegpu.shared_bytes = 1024 : i32, tilegpu.target = #tilegpu.
 // ROW: 20 of 20 seeds found something
 module attributes {tilegpu.shared_bytes = 1024 : i32, tilegpu.target = #tilegpu.target<"sm_90a">,
     tile.arguments = [{type = "ptr<f32>"}, {type = "ptr<f32>"}, {type = "i32"}],
-    tilegpu.tensor_maps = [#tilegpu.tensor_map<base = 0, element = f32, extents = ()[s0, s1, s2] -> (1, 32), strides = ()[s0, s1, s2] -> (s2, 1), box = [1, 32], swizzle = 0>]} {
+    tilegpu.launch = #tilegpu.launch<maps = [#tilegpu.tensor_map<base = 0, element = f32, extents = ()[s0, s1, s2] -> (1, 32), strides = ()[s0, s1, s2] -> (s2, 1), box = [1, 32], swizzle = 0>]>} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<0 x i8>
   llvm.func @sum(%out: !llvm.ptr<1>, %seen: !llvm.ptr<1>, %stride: i32, %map: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32, 1, 1>} {
     %c0 = llvm.mlir.constant(0 : i32) : i32

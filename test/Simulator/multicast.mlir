@@ -111,7 +111,7 @@ module attributes {tilegpu.shared_bytes = 1024 : i32, tilegpu.target = #tilegpu.
 // BOX-WAIT: 10 of 10 seeds found something
 module attributes {tilegpu.shared_bytes = 2048 : i32, tilegpu.target = #tilegpu.target<"sm_90a">,
     tile.arguments = [{type = "ptr<f32>"}, {type = "ptr<f32>"}, {type = "i32"}],
-    tilegpu.tensor_maps = [#tilegpu.tensor_map<base = 0, element = f32, extents = ()[s0, s1, s2] -> (16, 64), strides = ()[s0, s1, s2] -> (s2, 1), box = [16, 8], swizzle = 0>]} {
+    tilegpu.launch = #tilegpu.launch<maps = [#tilegpu.tensor_map<base = 0, element = f32, extents = ()[s0, s1, s2] -> (16, 64), strides = ()[s0, s1, s2] -> (s2, 1), box = [16, 8], swizzle = 0>]>} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<0 x i8>
   llvm.func @box(%in: !llvm.ptr<1>, %out: !llvm.ptr<1>, %stride: i32, %map: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>, nvvm.cluster_dim = array<i32: 2, 1, 1>} {
     %c0 = llvm.mlir.constant(0 : i32) : i32

@@ -22,9 +22,9 @@
 #shared2 = #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>
 module attributes {tile.arguments = [{type = "ptr<f16>"}, {type = "ptr<f16>"}, {type = "i32"}, {type = "i32"}],
   tilegpu.num_warps = 4 : i32, tilegpu.shared_bytes = 33664 : i32, tilegpu.target = #tilegpu.target<"sm_90a">,
-  tilegpu.tensor_maps = [
+  tilegpu.launch = #tilegpu.launch<maps = [
     #tilegpu.tensor_map<base = 0, element = f16, extents = ()[s0, s1, s2, s3] -> (2147483648, 2147483648), strides = ()[s0, s1, s2, s3] -> (s3, 1), box = [64, 64], swizzle = 128>,
-    #tilegpu.tensor_map<base = 1, element = f16, extents = ()[s0, s1, s2, s3] -> (2147483648, 2147483648), strides = ()[s0, s1, s2, s3] -> (s3, 1), box = [64, 64], swizzle = 128>]} {
+    #tilegpu.tensor_map<base = 1, element = f16, extents = ()[s0, s1, s2, s3] -> (2147483648, 2147483648), strides = ()[s0, s1, s2, s3] -> (s3, 1), box = [64, 64], swizzle = 128>]>} {
   tile.func @squares(%arg0: !tile.ptr<f16>, %arg1: !tile.ptr<f16>, %arg2: i32, %arg3: i32,
       %arg4: !tilegpu.tensor_map {tilegpu.tensor_map = #tilegpu.tensor_map<base = 0, element = f16, extents = ()[s0, s1, s2, s3] -> (2147483648, 2147483648), strides = ()[s0, s1, s2, s3] -> (s3, 1), box = [64, 64], swizzle = 128>},
       %arg5: !tilegpu.tensor_map {tilegpu.tensor_map = #tilegpu.tensor_map<base = 1, element = f16, extents = ()[s0, s1, s2, s3] -> (2147483648, 2147483648), strides = ()[s0, s1, s2, s3] -> (s3, 1), box = [64, 64], swizzle = 128>}) {

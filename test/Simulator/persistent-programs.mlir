@@ -9,7 +9,7 @@
 
 //--- asm.mlir
 // ASM: persistent kernel: kernel 'k', {{.*}} reads the number of its block in code of the user, where a block does the work of several programs
-module attributes {tile.arguments = [{type = "ptr<i32>"}], tilegpu.persistent_programs = 1 : i32} {
+module attributes {tile.arguments = [{type = "ptr<i32>"}], tilegpu.launch = #tilegpu.launch<persistent_programs = 1>} {
   llvm.func @k(%out: !llvm.ptr<1>, %x: i32, %y: i32, %z: i32) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32, 1, 1>} {
     %c1 = llvm.mlir.constant(1 : i32) : i32
     %t = nvvm.read.ptx.sreg.tid.x : i32
@@ -33,7 +33,7 @@ module attributes {tile.arguments = [{type = "ptr<i32>"}], tilegpu.persistent_pr
 
 //--- library.mlir
 // LIBRARY: persistent kernel: kernel 'k', {{.*}} reads the number of blocks in code of the user
-module attributes {tile.arguments = [{type = "ptr<i32>"}], tilegpu.persistent_programs = 1 : i32} {
+module attributes {tile.arguments = [{type = "ptr<i32>"}], tilegpu.launch = #tilegpu.launch<persistent_programs = 1>} {
   llvm.func @count() -> i32 {
     %n = nvvm.read.ptx.sreg.nctaid.x : i32
     llvm.return %n : i32
@@ -49,7 +49,7 @@ module attributes {tile.arguments = [{type = "ptr<i32>"}], tilegpu.persistent_pr
 // The compiler's own loop asks, and knows what it gets.
 // ARGUMENT: arg 0 i32:5 = 1, 2, 3, 4, 5
 // ARGUMENT-NOT: kernel
-module attributes {tile.arguments = [{type = "ptr<i32>"}], tilegpu.persistent_programs = 1 : i32} {
+module attributes {tile.arguments = [{type = "ptr<i32>"}], tilegpu.launch = #tilegpu.launch<persistent_programs = 1>} {
   llvm.func @k(%out: !llvm.ptr<1>, %x: i32, %y: i32, %z: i32) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32, 1, 1>} {
     %c1 = llvm.mlir.constant(1 : i32) : i32
     %first = nvvm.read.ptx.sreg.ctaid.x : i32

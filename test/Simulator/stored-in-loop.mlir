@@ -30,11 +30,11 @@
 #shared2 = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 4], [2, 8], [4, 16], [8, 0], [16, 0], [32, 0], [0, 32]]>
 module attributes {tile.arguments = [{type = "ptr<f16>"}, {type = "ptr<f16>"}, {type = "ptr<f16>"}, {type = "ptr<f32>"}, {type = "i32"}, {type = "i32"}, {type = "i32"}, {type = "i32"}],
   tilegpu.num_warps = 4 : i32, tilegpu.shared_bytes = 74880 : i32, tilegpu.target = #tilegpu.target<"sm_90a">,
-  tilegpu.tensor_maps = [
+  tilegpu.launch = #tilegpu.launch<maps = [
     #tilegpu.tensor_map<base = 1, element = f16, extents = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (2147483648, 2147483648), strides = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (s5, 1), box = [64, 64], swizzle = 128>,
     #tilegpu.tensor_map<base = 2, element = f16, extents = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (2147483648, 2147483648), strides = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (s6, 1), box = [64, 64], swizzle = 128>,
     #tilegpu.tensor_map<base = 3, element = f32, extents = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (2147483648, 2147483648), strides = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (s7, 1), box = [64, 32], swizzle = 128>,
-    #tilegpu.tensor_map<base = 0, element = f16, extents = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (2147483648, 2147483648), strides = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (s5, 1), box = [64, 64], swizzle = 128>]} {
+    #tilegpu.tensor_map<base = 0, element = f16, extents = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (2147483648, 2147483648), strides = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (s5, 1), box = [64, 64], swizzle = 128>]>} {
   tile.func @dot(%arg0: !tile.ptr<f16>, %arg1: !tile.ptr<f16>, %arg2: !tile.ptr<f16>, %arg3: !tile.ptr<f32>, %arg4: i32, %arg5: i32, %arg6: i32, %arg7: i32,
       %arg8: !tilegpu.tensor_map {tilegpu.tensor_map = #tilegpu.tensor_map<base = 1, element = f16, extents = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (2147483648, 2147483648), strides = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (s5, 1), box = [64, 64], swizzle = 128>},
       %arg9: !tilegpu.tensor_map {tilegpu.tensor_map = #tilegpu.tensor_map<base = 2, element = f16, extents = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (2147483648, 2147483648), strides = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (s6, 1), box = [64, 64], swizzle = 128>},

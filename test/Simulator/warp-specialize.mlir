@@ -43,9 +43,9 @@
 
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">, 
   tile.arguments = [{type = "ptr<bf16>"}, {type = "ptr<bf16>"}, {type = "ptr<f32>"}, {type = "i32"}, {type = "i32"}, {type = "i32"}],
-  tilegpu.tensor_maps = [
+  tilegpu.launch = #tilegpu.launch<maps = [
     #tilegpu.tensor_map<base = 0, element = bf16, extents = ()[s0, s1, s2, s3, s4, s5] -> (s3, s5), strides = ()[s0, s1, s2, s3, s4, s5] -> (s5, 1), box = [64, 64], swizzle = 128>,
-    #tilegpu.tensor_map<base = 1, element = bf16, extents = ()[s0, s1, s2, s3, s4, s5] -> (s5, s4), strides = ()[s0, s1, s2, s3, s4, s5] -> (s4, 1), box = [64, 64], swizzle = 128>]} {
+    #tilegpu.tensor_map<base = 1, element = bf16, extents = ()[s0, s1, s2, s3, s4, s5] -> (s5, s4), strides = ()[s0, s1, s2, s3, s4, s5] -> (s4, 1), box = [64, 64], swizzle = 128>]>} {
 tile.func @matmul(%pa: !tile.ptr<bf16> {tile.divisibility = 16 : i64}, %pb: !tile.ptr<bf16> {tile.divisibility = 16 : i64},
     %pc: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %m: i32, %n: i32, %k: i32,
     %mapA: !tilegpu.tensor_map {tilegpu.tensor_map = #tilegpu.tensor_map<base = 0, element = bf16,

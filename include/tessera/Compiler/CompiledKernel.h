@@ -98,6 +98,8 @@ struct KernelMetadata {
   /// The programs an SM of a persistent kernel; 0 if the kernel is not persistent. A persistent
   /// kernel receives the grid's extents in front of the tensor maps.
   int persistentPrograms = 0;
+  /// The first argument of each table of arguments, which a launch passes behind the tensor maps.
+  std::vector<int> argumentTables;
   /// True if its programs themselves wait for earlier kernels of the stream.
   bool waitsForStream = false;
   /// A sum of dots that clusters could divide, of a kernel without clusters.
@@ -122,7 +124,7 @@ struct KernelMetadata {
   ///      "tensor_maps": [{"base", "element", "bytes", "swizzle",
   ///                       "dims": [{"extent", "stride", "box"}]}],
   ///      "launch_conditions", "program_bounds": [text], "persistent_programs",
-  ///      "waits_for_stream", "waits_for_programs",
+  ///      "argument_tables": [argument], "waits_for_stream", "waits_for_programs",
   ///      "divisible_sum": {"upper", "lower", "step", "iteration_cycles", "busy_cycles",
   ///                        "meet_cycles", "wait_cycles", "exchange_cycles", "pair_cycles"} or
   ///                        null,

@@ -130,6 +130,7 @@ struct LaunchRecipes {
   std::vector<std::string> programBounds;
   int persistentPrograms = 0; ///< of an SM, that do all of the grid; 0: each its own
   std::optional<cuda::DivisibleSum> divisibleSum;
+  std::vector<int> argumentTables; ///< the first argument of each
 };
 LaunchRecipes readLaunchRecipes(mlir::ModuleOp module);
 

@@ -96,6 +96,8 @@ struct SimulatorOptions {
   /// If it is not 0, so many programs of each of two SMs run the whole grid. The extents of the
   /// grid are three arguments in front of the tensor maps.
   int persistentPrograms = 0;
+  /// The first argument of each table of arguments behind the tensor maps.
+  std::vector<int> argumentTables;
   /// Receives each line of a kernel's device_print; if empty, lines go to standard output.
   std::function<void(llvm::StringRef line)> print;
 };

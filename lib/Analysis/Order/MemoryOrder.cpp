@@ -516,14 +516,14 @@ static std::optional<LaunchRange> readRange(Attribute attribute) {
   return range;
 }
 
-std::optional<SmallVector<LaunchRangePair>> tessera::readArraysApart(Operation *op) {
+std::optional<SmallVector<LaunchRangePair>> tessera::readArraysApart(Attribute attribute) {
   SmallVector<LaunchRangePair> pairs;
-  if (!op->hasAttr(kArraysApartAttr))
-    return pairs;
-  auto attribute = op->getAttrOfType<ArrayAttr>(kArraysApartAttr);
   if (!attribute)
+    return pairs;
+  auto list = dyn_cast<ArrayAttr>(attribute);
+  if (!list)
     return std::nullopt;
-  for (Attribute pair : attribute) {
+  for (Attribute pair : list) {
     auto both = dyn_cast<ArrayAttr>(pair);
     if (!both || both.size() != 2)
       return std::nullopt;

@@ -313,8 +313,9 @@ bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], cons
   std::vector<void *> many;
   void **parameters = few;
   size_t numMaps = limits.num_maps, numHidden = 0;
-  if (description.numArguments + 3 + numMaps > kMaxParametersOnStack) {
-    many.resize(description.numArguments + 3 + numMaps);
+  size_t numParameters = description.numArguments + 3 + numMaps + description.argumentTables.size();
+  if (numParameters > kMaxParametersOnStack) {
+    many.resize(numParameters);
     parameters = many.data();
   }
   int32_t extents[3] = {grid[0], grid[1], grid[2]}, launched[3] = {grid[0], grid[1], grid[2]};
@@ -343,6 +344,9 @@ bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], cons
       return false;
     parameters[description.numArguments + numHidden + index] = &maps[index];
   }
+  void **next = parameters + description.numArguments + numHidden + numMaps;
+  for (int first : description.argumentTables)
+    *next++ = const_cast<uint64_t *>(&slots[first]);
   for (int index = 0; index < description.numArguments; ++index)
     parameters[index] = const_cast<uint64_t *>(&slots[index]);
   int code = start(loaded, stream, launched, parameters);

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any, NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple, Optional, Sequence, Union
 
 from tessera.aot.limits import declare_limits
 from tessera.aot.source import (
@@ -253,6 +253,7 @@ class _Specialisation:
                 ("shared_bytes", int(metadata["shared_bytes"])),
                 ("num_arguments", len(slots)),
                 ("persistent_programs", int(metadata["persistent_programs"])),
+                *_table_facts(metadata["argument_tables"]),
             )
             return Variant(
                 self.symbol,
@@ -327,6 +328,14 @@ def _function(kernel: JITFunction[Any, Any], built: Sequence[_Specialisation]) -
         tuple(each.variant(parameters, first[each.target]) for each in built),
         described.replace("*/", "* /"),
     )
+
+
+def _table_facts(tables: Sequence[int]) -> tuple[tuple[str, Union[int, str]], ...]:
+    """The fields of tessera_gpu_kernel for tables of arguments."""
+    if not tables:
+        return ()
+    listed = ", ".join(map(str, tables))
+    return ("num_tables", len(tables)), ("tables", f"(const int32_t[]){{{listed}}}")
 
 
 def _site_text(site: dict[str, Any]) -> str:

@@ -8,11 +8,11 @@ function a dispatcher, which calls the first one whose conditions hold.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, Optional, Sequence
+from typing import NamedTuple, Optional, Sequence, Union
 
 from tessera.errors import ArgumentError
 
-CONVENTION = 3
+CONVENTION = 4
 """TESSERA_AOT_CONVENTION of runtime/tessera_aot.h."""
 
 C_TYPES = {
@@ -94,7 +94,7 @@ class Variant(NamedTuple):
     scratch_bytes: int = 0
     assertions: tuple[str, ...] = ()
     cubin: Optional[bytes] = None
-    facts: tuple[tuple[str, int], ...] = ()
+    facts: tuple[tuple[str, Union[int, str]], ...] = ()
     """For a kernel for a GPU: the fields of tessera_gpu_kernel."""
     limits: tuple[str, ...] = ()
     """The lines that define what it takes for granted of a launch; none if it is nothing."""

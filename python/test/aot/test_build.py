@@ -339,11 +339,11 @@ def test_another_convention_does_not_compile(tmp_path) -> None:
         "k", [Request(scale, ("*fp32, fp32, *fp32, i32, 64",))], ["native"], tmp_path
     )
     header = tmp_path / "tessera_aot.h"
-    header.write_text(header.read_text().replace("CONVENTION 3", "CONVENTION 2"))
+    header.write_text(header.read_text().replace("CONVENTION 4", "CONVENTION 3"))
     found = subprocess.run(
         [CC, "-c", library.sources[0], "-o", os.devnull], capture_output=True, text=True
     )
-    assert found.returncode and "was made for version 3 of the calling convention" in found.stderr
+    assert found.returncode and "was made for version 4 of the calling convention" in found.stderr
 
 
 @pytest.mark.filterwarnings("ignore::tessera.ToolchainWarning")

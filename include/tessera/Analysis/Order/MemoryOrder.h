@@ -215,8 +215,8 @@ struct LaunchConditions {
   void limitPrograms(int64_t most);
 };
 
-/// On a kernel, and on the module once the kernel is an llvm.func: pairs of ranges that must not
-/// overlap at a launch. Otherwise another variant of the kernel runs.
+/// On a kernel: pairs of ranges that must not overlap at a launch. Otherwise another variant of the
+/// kernel runs.
 inline constexpr llvm::StringLiteral kArraysApartAttr = "tilegpu.arrays_apart";
 
 using LaunchRangePair = std::pair<LaunchRange, LaunchRange>;
@@ -224,8 +224,8 @@ using LaunchRangePair = std::pair<LaunchRange, LaunchRange>;
 /// The attribute for a kernel with so many arguments that a launch gives.
 mlir::ArrayAttr makeArraysApart(mlir::MLIRContext *context, unsigned numArguments,
                                 llvm::ArrayRef<LaunchRangePair> pairs);
-/// The contents of an op's attribute; an empty list if it has none. Nothing if it has another form.
-std::optional<llvm::SmallVector<LaunchRangePair>> readArraysApart(mlir::Operation *op);
+/// The contents of such an attribute; an empty list if it is null. Nothing if it has another form.
+std::optional<llvm::SmallVector<LaunchRangePair>> readArraysApart(mlir::Attribute attribute);
 
 } // namespace tessera
 

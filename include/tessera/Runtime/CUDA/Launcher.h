@@ -14,6 +14,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace tessera::cuda {
 
@@ -32,6 +33,8 @@ struct KernelDescription {
   /// 0 if the kernel is not persistent. A persistent kernel receives the grid's extents in front of
   /// the tensor maps.
   int persistentPrograms = 0;
+  /// The first argument of each table of arguments, which is passed behind the tensor maps.
+  std::vector<int> argumentTables;
   /// True if programs themselves wait for earlier kernels of the stream. They may then start while
   /// the previous kernel ends.
   bool waitsForStream = false;

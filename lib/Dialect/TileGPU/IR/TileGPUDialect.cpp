@@ -60,7 +60,7 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute) {
       TileGPUDialect::FlushResultsAttrHelper, TileGPUDialect::ReversedAxesAttrHelper,
       TileGPUDialect::GroupedRowsAttrHelper, TileGPUDialect::DivisibleSumAttrHelper,
       TileGPUDialect::DivisibleProgramAttrHelper, TileGPUDialect::SharedBytesAttrHelper,
-      TileGPUDialect::TensorMapsAttrHelper, TileGPUDialect::TensorMapAttrHelper,
+      TileGPUDialect::LaunchAttrHelper, TileGPUDialect::TensorMapAttrHelper,
       TileGPUDialect::LaunchConditionsAttrHelper, TileGPUDialect::ArraysApartAttrHelper,
       TileGPUDialect::OccupancyAttrHelper, TileGPUDialect::PersistentProgramsAttrHelper,
       TileGPUDialect::OverProgramsAttrHelper, TileGPUDialect::WaitsForStreamAttrHelper,
@@ -122,6 +122,10 @@ LogicalResult TileGPUDialect::verifyOperationAttribute(Operation *op, NamedAttri
   if (attribute.getName() == kTargetAttr && !isa<TargetAttr>(attribute.getValue()))
     return op->emitOpError("has the target ")
            << attribute.getValue() << "; wanted is one such as #tilegpu.target<\"sm_90a\">";
+  if (attribute.getName() == kLaunchAttr &&
+      (!isa<ModuleOp>(op) || !isa<LaunchAttr>(attribute.getValue())))
+    return op->emitOpError("has ")
+           << kLaunchAttr << ", which belongs on a module, as #tilegpu.launch";
   return verifyAttribute(op, attribute);
 }
 

@@ -30,6 +30,10 @@ static bool isPolynomial(AffineExpr expr) {
   }
 }
 
+static bool arePolynomials(AffineMap map) {
+  return map.getNumDims() == 0 && llvm::all_of(map.getResults(), isPolynomial);
+}
+
 LogicalResult TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError, unsigned,
                                     Type element, AffineMap extents, AffineMap strides,
                                     ArrayRef<int64_t> box, unsigned swizzle) {
@@ -41,7 +45,7 @@ LogicalResult TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError
                        << strides.getNumResults() << " strides and a box of rank " << rank
                        << "; wanted are as many of each, 1 to 5";
   for (AffineMap map : {extents, strides})
-    if (map.getNumDims() || !llvm::all_of(map.getResults(), isPolynomial))
+    if (!arePolynomials(map))
       return emitError() << "extents and strides are sums of products of symbols and constants";
   if (strides.getResults().back() != getAffineConstantExpr(1, strides.getContext()))
     return emitError() << "the last stride is not 1: " << AffineMapAttr::get(strides);
@@ -61,6 +65,44 @@ LogicalResult TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError
     return emitError() << "rows of a box have " << rowBytes << " bytes, more than the " << swizzle
                        << " of the swizzle";
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// LaunchAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult LaunchAttr::verify(function_ref<InFlightDiagnostic()> emitError, ArrayAttr maps,
+                                 AffineMapAttr conditions, ArrayAttr bounds, ArrayAttr apart,
+                                 int64_t mostPrograms, int64_t persistentPrograms, DivisibleSumAttr,
+                                 int64_t pairCycles, DenseI64ArrayAttr tables) {
+  if (maps && !llvm::all_of(maps, llvm::IsaPred<TensorMapAttr>))
+    return emitError() << "the maps of a launch are not all #tilegpu.tensor_map: " << maps;
+  if (conditions && !arePolynomials(conditions.getValue()))
+    return emitError() << "the conditions of a launch are sums of products of symbols and "
+                          "constants, not "
+                       << conditions;
+  if (bounds && !llvm::all_of(bounds, llvm::IsaPred<StringAttr>))
+    return emitError() << "the program bounds of a launch are not all strings: " << bounds;
+  for (Attribute pair : apart ? apart.getValue() : ArrayRef<Attribute>())
+    if (auto both = dyn_cast<ArrayAttr>(pair); !both || both.size() != 2)
+      return emitError() << "the ranges that are apart are not pairs: " << apart;
+  if (mostPrograms < 0 || persistentPrograms < 0 || pairCycles < 0)
+    return emitError() << "a launch has " << mostPrograms << " programs along an axis, "
+                       << persistentPrograms << " persistent programs and " << pairCycles
+                       << " cycles; wanted are numbers from 0 on";
+  ArrayRef<int64_t> numbers = tables ? tables.asArrayRef() : ArrayRef<int64_t>();
+  for (size_t place = 0; place < numbers.size(); place += 2)
+    if (place + 1 == numbers.size() || numbers[place] < 0 || numbers[place + 1] < 1)
+      return emitError() << "the tables of a launch are pairs of a first argument and a positive "
+                            "count, not "
+                         << tables;
+  return success();
+}
+
+LaunchAttr LaunchAttr::withTables(ArrayRef<int64_t> tables) const {
+  return get(getContext(), getMaps(), getConditions(), getBounds(), getApart(), getMostPrograms(),
+             getPersistentPrograms(), getSum(), getPairCycles(),
+             DenseI64ArrayAttr::get(getContext(), tables));
 }
 
 //===----------------------------------------------------------------------===//

@@ -24,7 +24,7 @@
 /* Changes when a program that was built with another version of this header would not work. What
  * is generated for one version refuses to compile with another's header, and to link with another
  * version's runtime. */
-#define TESSERA_AOT_CONVENTION 3
+#define TESSERA_AOT_CONVENTION 4
 
 #ifdef __cplusplus
 extern "C" {
@@ -85,15 +85,17 @@ typedef struct tessera_gpu_kernel {
   int32_t num_arguments;
   /* If not 0: so many programs an SM do those of the grid, one after the other. */
   int32_t persistent_programs;
+  int32_t num_tables;                 /* at most 16 */
+  const int32_t *tables;              /* the first argument of each table of arguments */
   const tessera_limits *limits;       /* NULL: none */
   struct tessera_gpu_module *modules; /* the contexts that have it; belongs to the runtime */
 } tessera_gpu_kernel;
 
 /* The name says the convention, so that code and runtime of two versions do not link. */
-#define tessera_run_cpu tessera_run_cpu_v3
-#define tessera_run_gpu tessera_run_gpu_v3
-#define tessera_gpu_fits tessera_gpu_fits_v3
-#define tessera_fail tessera_fail_v3
+#define tessera_run_cpu tessera_run_cpu_v4
+#define tessera_run_gpu tessera_run_gpu_v4
+#define tessera_gpu_fits tessera_gpu_fits_v4
+#define tessera_fail tessera_fail_v4
 int tessera_run_cpu(tessera_cpu_kernel *kernel, const tessera_launch *launch,
                     const uint64_t *slots);
 int tessera_run_gpu(tessera_gpu_kernel *kernel, const tessera_launch *launch, uint64_t *slots);

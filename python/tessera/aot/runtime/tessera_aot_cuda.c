@@ -239,7 +239,7 @@ static int encode(const tessera_tensor_map *recipe, const tessera_shape *shape, 
 }
 
 int tessera_run_gpu(tessera_gpu_kernel *kernel, const tessera_launch *launch, uint64_t *slots) {
-  enum { MOST_ARGUMENTS = 256, MOST_MAPS = 16 };
+  enum { MOST_ARGUMENTS = 256, MOST_MAPS = 16, MOST_TABLES = 16 };
   if (!launch)
     return tessera_fail(TESSERA_BAD_LAUNCH, "%s: the launch is not described", kernel->name);
   for (int axis = 0; axis < 3; ++axis)
@@ -263,7 +263,7 @@ int tessera_run_gpu(tessera_gpu_kernel *kernel, const tessera_launch *launch, ui
   if (status != TESSERA_OK)
     return status;
   int32_t grid[3] = {launch->grid[0], launch->grid[1], launch->grid[2]};
-  void *arguments[MOST_ARGUMENTS + 3 + MOST_MAPS], **next = arguments;
+  void *arguments[MOST_ARGUMENTS + 3 + MOST_MAPS + MOST_TABLES], **next = arguments;
   tensor_map maps[MOST_MAPS];
   for (int i = 0; i < kernel->num_arguments; ++i)
     *next++ = &slots[i];
@@ -279,6 +279,8 @@ int tessera_run_gpu(tessera_gpu_kernel *kernel, const tessera_launch *launch, ui
       return TESSERA_OUTSIDE_LIMITS;
     *next++ = &maps[i];
   }
+  for (int i = 0; i < kernel->num_tables; ++i)
+    *next++ = &slots[kernel->tables[i]];
   int64_t blocks = clusters * kernel->num_ctas;
   unsigned rows = kernel->persistent_programs ? 1 : (unsigned)grid[1];
   unsigned planes = kernel->persistent_programs ? 1 : (unsigned)grid[2];

@@ -381,7 +381,7 @@ def _compare_chosen(
         assert simulation is not None
         if multiprocessors < max(programs, 2):
             module = next(iter(simulated._modules.values()))
-            counts[f"{target} persistent"] += "tilegpu.persistent_programs" in str(module)
+            counts[f"{target} persistent"] += "persistent_programs" in str(module)
             multiprocessors = 8 * programs
             continue
         # Fewer SMs leave fewer divisions to choose from.

@@ -21,8 +21,7 @@ inline constexpr llvm::StringLiteral kLimitedArgumentAttr =
     TileDialect::LimitedAttrHelper::getNameStr();
 
 /// Integers that must not be negative in any program of a launch, `[text, ...]`. The launcher reads
-/// the texts (ProgramBound.h). The attribute is on the kernel and, once the module is lowered, on
-/// the module.
+/// the texts (ProgramBound.h).
 inline constexpr llvm::StringLiteral kProgramBoundsAttr =
     TileDialect::ProgramBoundsAttrHelper::getNameStr();
 
@@ -31,7 +30,7 @@ inline constexpr llvm::StringLiteral kProgramBoundsAttr =
 inline constexpr llvm::StringLiteral kGridExtentAttr =
     TileDialect::GridExtentAttrHelper::getNameStr();
 
-/// Attributes of a module, for the launcher: that of its kernel, and the limits of arguments as
+/// An attribute of a module, for the launcher: the limits of arguments as
 /// `[array<i64: number, least, most>, ...]`.
 inline constexpr llvm::StringLiteral kLaunchLimitsAttr =
     TileDialect::LaunchLimitsAttrHelper::getNameStr();

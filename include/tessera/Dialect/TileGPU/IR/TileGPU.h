@@ -160,8 +160,7 @@ inline constexpr llvm::StringLiteral kTensorMapAttr =
     TileGPUDialect::TensorMapAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kLaunchConditionsAttr =
     TileGPUDialect::LaunchConditionsAttrHelper::getNameStr();
-inline constexpr llvm::StringLiteral kTensorMapsAttr =
-    TileGPUDialect::TensorMapsAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kLaunchAttr = TileGPUDialect::LaunchAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kDivisibleSumAttr =
     TileGPUDialect::DivisibleSumAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kDivisibleProgramAttr =

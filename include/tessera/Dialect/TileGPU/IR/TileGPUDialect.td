@@ -69,14 +69,13 @@ def TileGPU_Dialect : Dialect {
     "::mlir::IntegerAttr":$divisible_program,
     // On a module: the shared memory of a program (i32).
     "::mlir::IntegerAttr":$shared_bytes,
-    // On a module: the tensor maps that the launcher makes, in the order of their arguments. On
-    // such an argument: its map.
-    "::mlir::ArrayAttr":$tensor_maps,
+    // On a module from the stage "tilegpu" on: the contract with the launcher.
+    "::tessera::tilegpu::LaunchAttr":$launch,
+    // On an argument that is a tensor map, which the launcher makes: its contents.
     "::tessera::tilegpu::TensorMapAttr":$tensor_map,
-    // On a kernel, and on the module once it is an llvm.func: an affine map of the kernel's
-    // arguments (its symbols). If a result is negative at a launch, the boxes do not exist, and
-    // another variant of the kernel runs. It runs, too, if arrays overlap that must not
-    // (MemoryOrder.h).
+    // On a kernel: an affine map of its arguments (its symbols). If a result is negative at a
+    // launch, the boxes do not exist, and another variant of the kernel runs. In the same way:
+    // arrays that must not overlap (MemoryOrder.h).
     "::mlir::AffineMapAttr":$launch_conditions,
     "::mlir::ArrayAttr":$arrays_apart,
     // On a kernel: how many programs are to fit an SM at once, by the registers that its tiles need

@@ -56,7 +56,7 @@ void tessera::tilegpu::addLaunchConditions(tile::FuncOp kernel,
                     AffineMapAttr::get(AffineMap::get(0, ofUser, notNegative, context)));
 
   SmallVector<LaunchRangePair> apart =
-      readArraysApart(kernel).value_or(SmallVector<LaunchRangePair>());
+      readArraysApart(kernel->getAttr(kArraysApartAttr)).value_or(SmallVector<LaunchRangePair>());
   for (const LaunchRangePair &pair : conditions.apart)
     if (!llvm::is_contained(apart, pair))
       apart.push_back(pair);

@@ -298,7 +298,8 @@ LogicalResult LoopSchedule::verifyMemory(int64_t limit) const {
 /// True if launches of the kernel check all conditions.
 static bool areChecked(tile::FuncOp kernel, const LaunchConditions &conditions) {
   auto known = kernel->getAttrOfType<AffineMapAttr>(kLaunchConditionsAttr);
-  auto apart = readArraysApart(kernel).value_or(SmallVector<LaunchRangePair>());
+  auto apart =
+      readArraysApart(kernel->getAttr(kArraysApartAttr)).value_or(SmallVector<LaunchRangePair>());
   auto programs = kernel->getAttrOfType<IntegerAttr>(tile::kLimitedProgramsAttr);
   if (conditions.mostPrograms && !(programs && programs.getInt() <= conditions.mostPrograms))
     return false;
