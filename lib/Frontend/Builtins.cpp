@@ -344,6 +344,9 @@ static void addMaths(Table &table) {
   table["pow"] = [](const Arguments &a, Results &r) {
     r.push(a.builder.pow(a.operand(0), a.operand(1)));
   };
+  table["lookup"] = [](const Arguments &a, Results &r) {
+    r.push(a.builder.lookup(a.operand(0), a.operands(1)));
+  };
   table["umulhi"] = [](const Arguments &a, Results &r) {
     r.push(a.builder.umulhi(a.operand(0), a.operand(1)));
   };

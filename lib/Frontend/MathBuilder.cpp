@@ -287,3 +287,40 @@ TileValue ArithmeticBuilder::where(const Operand &condition, const Operand &x, c
   Value l = side(x), r = side(y);
   return {create<arith::SelectOp>(flag, l, r), type};
 }
+
+TileValue ArithmeticBuilder::lookup(const Operand &index, Operands items) {
+  if (!index.isValue() || !index.type().isNumber() || !index.type().isScalar() ||
+      !isInteger(index.type().dtype))
+    throw UserError("E029", "a list is indexed by " + index.describe(), "use a scalar integer");
+  if (items.empty())
+    throw UserError("E029", "an empty list is indexed", "check len(list) first");
+  auto isLike = [&](const Operand &item) {
+    if (item.isNone() || !item.type().isScalar() || items.front().isNone())
+      return false;
+    ValueType first = items.front().type(), other = item.type();
+    return first.kind == other.kind && (first.isNumber() || first.dtype == other.dtype);
+  };
+  for (auto [place, item] : llvm::enumerate(items))
+    if (!isLike(item))
+      throw UserError("E037",
+                      "the items of a list that is indexed at run time differ: item 0 is " +
+                          items.front().describe() + ", item " + std::to_string(place) + " is " +
+                          item.describe(),
+                      "such a list has pointers of one type, or scalars; tl.static_range loops "
+                      "over items of several types");
+  ValueType type = items.front().type();
+  SmallVector<Value> values;
+  if (type.isPointer()) {
+    for (const Operand &item : items) {
+      type.isConst |= item.value().type.isConst;
+      values.push_back(item.value().ir);
+    }
+  } else {
+    type = meet(llvm::to_vector(llvm::make_pointer_range(items)), "a list");
+    ir(type);
+    for (const Operand &item : items)
+      values.push_back(convert(item, type.dtype, {}).ir);
+  }
+  DType width = getBitWidth(index.type().dtype) == 64 ? DType::Int64 : DType::Int32;
+  return {create<tile::LookupOp>(ir(type), convert(index, width, {}).ir, values), type};
+}

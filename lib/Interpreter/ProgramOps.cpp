@@ -114,6 +114,10 @@ void interpreter::addProgramOps(OpTable &table) {
   table.add<tile::AssumeOp>([](tile::AssumeOp, Program &) {});
   table.add<tile::BarrierOp>([](tile::BarrierOp, Program &) {});
   table.addResult<tile::HintOp>([](tile::HintOp op, Program &p) { return p.tile(op.getSource()); });
+  table.addResult<tile::LookupOp>([](tile::LookupOp op, Program &p) {
+    size_t index = std::min<uint64_t>(p.tile(op.getIndex()).bits[0], op.getItems().size() - 1);
+    return p.tile(op.getItems()[index]);
+  });
   table.add<tile::InlineAsmOp>(refuse<tile::InlineAsmOp>);
   table.add<tile::ExternElementwiseOp>(refuse<tile::ExternElementwiseOp>);
 }

@@ -505,3 +505,17 @@ tile.func private @ends(%x: tensor<64xi64>) {
   %e = arith.muli %steps, %half {test.form} : tensor<64xi32>
   tile.return
 }
+
+// -----
+
+// A pointer of a list has what all items have.
+tile.func @lists(%a: !tile.ptr<f32> {tile.divisibility = 16 : i64},
+                 %b: !tile.ptr<f32> {tile.divisibility = 8 : i64}, %i: i32) {
+  // expected-remark@+1 {{divisibility = 8}}
+  %p = tile.lookup %i, [%a, %b, %a] {test.form} : i32, !tile.ptr<f32>
+  %n = arith.constant 24 : i32
+  %m = arith.constant 32 : i32
+  // expected-remark@+1 {{divisibility = 8}}
+  %k = tile.lookup %i, [%n, %m] {test.form} : i32, i32
+  tile.return
+}

@@ -315,3 +315,22 @@ tile.func @unknown(%a: !tile.ptr<f16>, %b: !tile.ptr<f16>, %c: !tile.ptr<f16>, %
   tile.store %r, %zero {test.past} : !tile.ptr<f16>
   tile.return
 }
+
+// -----
+
+// A pointer of a list is one of several arrays: no launch can say that it differs from one of them,
+// nor from one outside. The list may have one array twice.
+tile.func @lists(%a: !tile.ptr<f32>, %b: !tile.ptr<f32>, %c: !tile.ptr<f32>, %i: i32, %j: i32, %one: f32) {
+  %p = tile.lookup %i, [%a, %b] : i32, !tile.ptr<f32>
+  %q = tile.lookup %j, [%a, %b] : i32, !tile.ptr<f32>
+  %x = tile.load %p {test.moved} : !tile.ptr<f32>
+  // expected-remark @below {{ordered}}
+  tile.store %p, %one {test.past} : !tile.ptr<f32>
+  // expected-remark @below {{independent if addresses differ, which no launch knows}}
+  tile.store %q, %one {test.past} : !tile.ptr<f32>
+  // expected-remark @below {{independent if addresses differ, which no launch knows}}
+  tile.store %a, %one {test.past} : !tile.ptr<f32>
+  // expected-remark @below {{independent if addresses differ, which no launch knows}}
+  tile.store %c, %one {test.past} : !tile.ptr<f32>
+  tile.return
+}

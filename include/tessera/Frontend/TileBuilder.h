@@ -300,6 +300,9 @@ public:
   TileValue extremum(bool isMax, const Operand &x, const Operand &y, bool propagateNan);
   TileValue clamp(const Operand &x, const Operand &low, const Operand &high, bool propagateNan);
   TileValue where(const Operand &condition, const Operand &x, const Operand &y);
+  /// The item of a list at an index that is known at run time. Numbers get one type; pointers must
+  /// have one.
+  TileValue lookup(const Operand &index, Operands items);
 
 protected:
   TileValue moveBy(const Operand &pointer, const Operand &offset, bool negated);

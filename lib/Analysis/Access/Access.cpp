@@ -71,8 +71,8 @@ AccessForm AccessAnalysis::compute(Value value, FormKind kind) {
     if (!isMultiple && !(multiple && multiple->isConstant())) {
       ScalarPolynomial name = ScalarPolynomial::ofFactor(value);
       // One of several values is none of them, though all look alike.
-      bool isChosen =
-          isa_and_nonnull<arith::SelectOp, scf::IfOp, scf::ForOp>(value.getDefiningOp());
+      bool isChosen = isa_and_nonnull<arith::SelectOp, tile::LookupOp, scf::IfOp, scf::ForOp>(
+          value.getDefiningOp());
       if (form.uniform && !(*form.uniform == name) && !isChosen)
         form.definition = std::move(form.uniform);
       form.uniform = std::move(name);

@@ -196,6 +196,9 @@ AccessForm Transfer::visit(OpResult value) {
                      {ifOp.thenYield().getOperand(number), ifOp.elseYield().getOperand(number)},
                      /*keepRuns=*/true);
       })
+      .Case<LookupOp>([&](LookupOp lookup) {
+        return merge(type, SmallVector<Value>(lookup.getItems()), /*keepRuns=*/true);
+      })
       .Case<ub::PoisonOp>([&](auto) { return makeUniform(type); })
       .Case<ExternElementwiseOp>([&](ExternElementwiseOp foreign) {
         return foreign.getPure() ? elementwise(op, type) : makeOpaque(type);

@@ -8,6 +8,7 @@
 #include "Exchange/ClusterWaits.h"
 #include "Fragments/VerifyLayouts.h"
 #include "Patterns.h"
+#include "Plans/ArgumentTables.h"
 #include "Plans/TensorMapMemory.h"
 #include "Plans/WarpSpecialize.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -67,6 +68,7 @@ struct ConvertTileGPUToLLVM : impl::ConvertTileGPUToLLVMBase<ConvertTileGPUToLLV
       return signalPassFailure();
     const GPUMachine &machine = tilegpu::getMachine(module);
     std::unique_ptr<TargetHooks> hooks = createHooks(machine);
+    makeArgumentTables(module);
     claimTensorMapMemory(module, *hooks);
     // Not a pass of its own: ops that one thread runs would be in no partition between the two.
     expandWarpSpecialize(module, *hooks);

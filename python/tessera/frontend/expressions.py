@@ -17,11 +17,15 @@ from tessera.frontend.constants import (
     COMPARE,
     SYMBOLS,
     UNARY,
+    are_alike,
     fold_as_at_run_time,
     fold_binary,
     fold_compare,
     fold_unary,
     is_constant,
+    is_number,
+    parts_of,
+    rebuild,
     same_constant,
     settle,
     type_of,
@@ -37,6 +41,7 @@ from tessera.language.tensor import (
     binary,
     describe,
     describe_type,
+    emit,
     emit_one,
     is_specialised,
     known_value,
@@ -242,6 +247,8 @@ class Expressions(Part):
                 f"call it: {value.__name__}(...)",
             )
         position = settle(index)
+        if isinstance(position, tensor) and isinstance(value, tuple):
+            return self._look_up(position, value)
         if not is_constant(index):
             raise UserMistake(
                 "E019",
@@ -263,6 +270,33 @@ class Expressions(Part):
                 f"cannot take item {position!r} of {describe(value)}: {error}",
                 "index a tuple with a number in its range",
             ) from None
+
+    def _look_up(self, index: tensor, items: tuple[Any, ...]) -> Any:
+        """The item at an index that is known at run time. Items with parts have them chosen one by
+        one; the interpreter and `debug` check the index."""
+        count = len(items)
+        if self.session.checked and index.dtype.is_int() and not index.shape and count:
+            inside = binary("and_", index >= 0, index < count)
+            emit("device_assert", inside, f"the index is outside the list of {count} items", None)
+        return self._choose_item(index, items)
+
+    def _choose_item(self, index: tensor, items: tuple[Any, ...]) -> Any:
+        first = items[0] if items else None
+        if items and all(same_constant(settle(first), settle(item)) for item in items[1:]):
+            return first
+        parts = [parts_of(item) for item in items]
+        if None not in parts and all(are_alike(first, item) for item in items):
+            columns = zip(*parts)  # type: ignore[arg-type]
+            return rebuild(first, [self._choose_item(index, column) for column in columns])
+        other = next((x for x in items if not isinstance(x, tensor) and not is_number(x)), None)
+        if other is None:
+            return emit_one("lookup", index, items)
+        raise UserMistake(
+            "E037",
+            f"a list with {describe(other)} is indexed by {describe(index)}, known at run time",
+            "such a list has pointers of one type, numbers, or tuples of these; index others with "
+            "a constant, or loop over them with tl.static_range",
+        )
 
     def _index_tensor(self, value: tensor, index: Any) -> Any:
         items = list(index) if isinstance(index, tuple) else [index]

@@ -118,6 +118,12 @@ returns a constant, the call is a constant, unless an `if` on a variable decides
 is true unless it is null. Parameters may be keyword-only. `*args` is a tuple, also in kernels. An
 argument of a kernel may be a tuple, a list, a dataclass or an aggregate, and these may be nested.
 
+**Lists** and tuples are indexed by a constant, or by an integer that is known at run time, as in
+`tensors[tl.program_id(0)]`. In the second case, items are pointers of one type, numbers, or tuples of
+these with parts that belong together (else E037). Numbers are promoted to one type. The index counts
+from 0. With `debug=True`, and in the interpreter, one outside of the list is an error (E065). Without,
+it gives the last item. `len(tensors)` is a constant. `tl.static_range` loops over items of several types.
+
 ## Examples
 
 The example of a function is the body of a kernel without parameters, launched with a grid of `(1,)`.

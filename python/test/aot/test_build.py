@@ -370,6 +370,34 @@ def test_for_a_gpu(tmp_path) -> None:
             subprocess.run([*command, "-o", os.devnull], check=True)
 
 
+@tessera.jit
+def pick(a, b, c, d, e, out, k):
+    tl.store(out, tl.load((a, b, c, d, e)[k]))
+
+
+@pytest.mark.filterwarnings("ignore::tessera.ToolchainWarning")
+def test_a_table_of_arguments(tmp_path) -> None:
+    signature = "*fp32, *fp32, *fp32, *fp32, *fp32, *fp32, i32"
+    library = build_library("picks", [Request(pick, (signature,))], ["sm_90a"], tmp_path)
+    assert ".num_tables = 1, .tables = (const int32_t[]){0}" in library.sources[0].read_text()
+    if CC is not None:
+        for source in library.sources:
+            command = [CC, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-c", source]
+            subprocess.run([*command, "-o", os.devnull], check=True)
+
+
+@needs_cc
+def test_a_list_on_a_cpu(tmp_path) -> None:
+    body = """
+  tessera_launch one = tessera_grid(1, 1, 1);
+  float cells[5] = {1, 2, 3, 4, 5}, out = 0;
+  for (int k = 0; k < 5; ++k) {
+    EXPECT(pick(&one, cells, cells + 1, cells + 2, cells + 3, cells + 4, &out, k) == TESSERA_OK);
+    EXPECT(out == cells[k]);
+  }"""
+    run(tmp_path, [(pick, ["*fp32, *fp32, *fp32, *fp32, *fp32, *fp32, i32"])], body)
+
+
 @pytest.mark.skipif(not (CROSS and QEMU), reason="there is no compiler or no qemu for AArch64")
 @pytest.mark.parametrize("target, features", [("aarch64", ""), ("aarch64:neoverse-v1", ""),
                                               ("aarch64", "+dotprod"),

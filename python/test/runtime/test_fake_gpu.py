@@ -559,6 +559,29 @@ def test_a_launch_that_names_libraries_stays_warm(run, tmp_path):
         """)
 
 
+def test_a_list_that_is_indexed_is_a_table_of_the_parameters(run):
+    run("""
+        @tessera.jit
+        def each(tensors, scales, out_ptr, BLOCK: tl.constexpr):
+            k, i = tl.program_id(0), tl.arange(0, BLOCK)
+            tl.store(out_ptr + i, tl.load(tensors[k] + i) * scales[k])
+
+        set = lambda name, value: setattr(ctypes.c_int.in_dll(fake, "fake_" + name), "value", value)
+        for count in (17, 300):
+            set("arguments", 2 * count + 1), set("maps", 2)  # what lies behind the arguments
+            for time in range(3):
+                tensors = [Tensor((1 << 40) + (k << 20) + (time << 12)) for k in range(count)]
+                known = len(slow)
+                kernel = each[(count,)](tensors, list(range(2, count + 2)), out, BLOCK=256)
+                assert len(slow) == known or time < 2
+                assert list(last().maps[0]) == [x.address for x in tensors[:16]]
+                assert list(last().maps[1]) == list(range(2, 18))
+            assert kernel.metadata["argument_tables"] == [0, count]
+            alone = each.warmup(tensors, list(range(2, count + 2)), out, BLOCK=256, tensor_maps=False)
+            assert not alone.metadata["argument_tables"], "for launchers of others"
+        """)
+
+
 def test_tensor_maps_are_made_at_each_launch(run):
     run(MATMUL_OF_TILES + """
         a, b, c = array(1 << 40), array((1 << 40) + (1 << 20)), Tensor((1 << 40) + (1 << 21))

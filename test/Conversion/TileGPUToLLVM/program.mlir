@@ -142,3 +142,62 @@ module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target
     tile.return
   }
 }
+
+// -----
+
+// Five arguments are a table of the parameters, which the launch passes behind all others; its
+// number is in the module's launch.
+
+// CHECK: module attributes {
+// CHECK-SAME: tilegpu.launch = #tilegpu.launch<tables = [1, 5]>
+// CHECK-LABEL: llvm.func @table
+// CHECK-SAME: %[[TABLE:[a-z0-9]+]]: !llvm.ptr {llvm.align = 8 : i64, llvm.byval = !llvm.array<5 x i64>, nvvm.grid_constant}
+// CHECK: %[[I:.*]] = llvm.intr.umin(%{{.*}}, %{{.*}}) : (i32, i32) -> i32
+// CHECK: %[[WIDE:.*]] = llvm.zext %[[I]] : i32 to i64
+// CHECK: %[[SLOT:.*]] = llvm.getelementptr inbounds %[[TABLE]][%[[WIDE]]] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+// CHECK: %[[ADDRESS:.*]] = llvm.load %[[SLOT]] invariant {alignment = 8 : i64} : !llvm.ptr -> i64
+// CHECK: llvm.inttoptr %[[ADDRESS]] : i64 to !llvm.ptr<1>
+// CHECK-NOT: llvm.select
+module attributes {tilegpu.launch = #tilegpu.launch<>, tilegpu.num_warps = 1 : i32} {
+  tile.func @table(%v: f32, %a: !tile.ptr<f32>, %b: !tile.ptr<f32>, %c: !tile.ptr<f32>, %d: !tile.ptr<f32>, %e: !tile.ptr<f32>) {
+    %x = tile.program_id 0
+    %at = tile.lookup %x, [%a, %b, %c, %d, %e] : i32, !tile.ptr<f32>
+    tile.store %at, %v : !tile.ptr<f32>
+    tile.return
+  }
+}
+
+// -----
+
+// Without a contract with the launcher, there is no table.
+
+// CHECK-LABEL: llvm.func @alone
+// CHECK-SAME: (%{{[a-z0-9]+}}: f32, %{{[a-z0-9]+}}: !llvm.ptr<1>, %{{[a-z0-9]+}}: !llvm.ptr<1>, %{{[a-z0-9]+}}: !llvm.ptr<1>, %{{[a-z0-9]+}}: !llvm.ptr<1>, %{{[a-z0-9]+}}: !llvm.ptr<1>)
+// CHECK-COUNT-4: llvm.select
+module attributes {tilegpu.num_warps = 1 : i32} {
+  tile.func @alone(%v: f32, %a: !tile.ptr<f32>, %b: !tile.ptr<f32>, %c: !tile.ptr<f32>, %d: !tile.ptr<f32>, %e: !tile.ptr<f32>) {
+    %x = tile.program_id 0
+    %at = tile.lookup %x, [%a, %b, %c, %d, %e] : i32, !tile.ptr<f32>
+    tile.store %at, %v : !tile.ptr<f32>
+    tile.return
+  }
+}
+
+// -----
+
+// Fewer, and others than arguments in their order, are selected by halves.
+
+// CHECK-LABEL: llvm.func @selected
+// CHECK-SAME: (%{{.*}}: f32, %[[A:.*]]: !llvm.ptr<1>, %[[B:.*]]: !llvm.ptr<1>)
+// CHECK-DAG: %[[FIRST:.*]] = llvm.icmp "ult" %[[X:.*]], %{{.*}} : i32
+// CHECK-DAG: %[[SECOND:.*]] = llvm.icmp "ult" %[[X]], %{{.*}} : i32
+// CHECK: %[[BACK:.*]] = llvm.select %[[SECOND]], %[[A]], %[[B]]
+// CHECK: llvm.select %[[FIRST]], %[[B]], %[[BACK]]
+module attributes {tilegpu.launch = #tilegpu.launch<>, tilegpu.num_warps = 1 : i32} {
+  tile.func @selected(%v: f32, %a: !tile.ptr<f32>, %b: !tile.ptr<f32>) {
+    %x = tile.program_id 0
+    %at = tile.lookup %x, [%b, %a, %b] : i32, !tile.ptr<f32>
+    tile.store %at, %v : !tile.ptr<f32>
+    tile.return
+  }
+}

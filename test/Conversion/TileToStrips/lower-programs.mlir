@@ -174,3 +174,43 @@ tile.func @clock(%p: !tile.ptr<i64>) {
   tile.store %p, %2 : !tile.ptr<i64>
   tile.return
 }
+
+// -----
+
+// Consecutive arguments are read where the launch has them. An index behind the end is the last.
+
+// CHECK-LABEL: func.func @table(
+// CHECK:         %[[SLOTS:.*]] = llvm.load
+// CHECK:         scf.for
+// CHECK:           %[[LAST:.*]] = arith.constant 2 : i32
+// CHECK:           %[[I:.*]] = arith.minui %{{.*}}, %[[LAST]] : i32
+// CHECK:           %[[WIDE:.*]] = arith.extui %[[I]] : i32 to i64
+// CHECK:           %[[BYTES:.*]] = arith.muli %[[WIDE]], %c8
+// CHECK:           %[[TABLE:.*]] = llvm.getelementptr %[[SLOTS]][%[[BYTES]]]
+// CHECK:           %[[SLOT:.*]] = llvm.getelementptr %[[TABLE]][8]
+// CHECK:           %[[P:.*]] = llvm.load %[[SLOT]]{{.*}} -> i64
+// CHECK:           llvm.inttoptr %[[P]]
+// CHECK:           llvm.store
+// CHECK-NOT:       arith.cmpi ult
+tile.func @table(%v: f32, %p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %r: !tile.ptr<f32>) {
+  %x = tile.program_id 0
+  %at = tile.lookup %x, [%p, %q, %r] : i32, !tile.ptr<f32>
+  tile.store %at, %v : !tile.ptr<f32>
+  tile.return
+}
+
+// -----
+
+// Other items are selected by halves.
+
+// CHECK-LABEL: func.func @selected(
+// CHECK:           %[[FIRST:.*]] = arith.cmpi ult, %[[X:.*]], %c1_i32
+// CHECK:           %[[SECOND:.*]] = arith.cmpi ult, %[[X]], %c2_i32
+// CHECK:           %[[BACK:.*]] = arith.select %[[SECOND]], %[[P:.*]], %[[Q:.*]] : i64
+// CHECK:           arith.select %[[FIRST]], %[[Q]], %[[BACK]] : i64
+tile.func @selected(%v: f32, %p: !tile.ptr<f32>, %q: !tile.ptr<f32>) {
+  %x = tile.program_id 0
+  %at = tile.lookup %x, [%q, %p, %q] : i32, !tile.ptr<f32>
+  tile.store %at, %v : !tile.ptr<f32>
+  tile.return
+}

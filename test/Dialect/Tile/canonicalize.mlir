@@ -167,3 +167,22 @@ tile.func @empty_long_loop(%p: !tile.ptr<i32>) {
   }
   tile.return
 }
+
+// A lookup at a constant index is that item, and behind the end the last one. One of equal items is
+// that item.
+// CHECK-LABEL: tile.func private @lookups(
+// CHECK-SAME: %[[P:.+]]: !tile.ptr<f32>, %[[Q:.+]]: !tile.ptr<f32>, %[[I:.+]]: i32
+tile.func private @lookups(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %i: i32)
+    -> (!tile.ptr<f32>, !tile.ptr<f32>, !tile.ptr<f32>, !tile.ptr<f32>, !tile.ptr<f32>) {
+  // CHECK: %[[KEPT:.+]] = tile.lookup %[[I]], [%[[P]], %[[Q]]]
+  // CHECK: tile.return %[[Q]], %[[Q]], %[[Q]], %[[P]], %[[KEPT]]
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %minus = arith.constant -1 : i64
+  %0 = tile.lookup %c1, [%p, %q] : i32, !tile.ptr<f32>
+  %1 = tile.lookup %c2, [%p, %q] : i32, !tile.ptr<f32>
+  %2 = tile.lookup %minus, [%p, %q] : i64, !tile.ptr<f32>
+  %3 = tile.lookup %i, [%p, %p] : i32, !tile.ptr<f32>
+  %4 = tile.lookup %i, [%p, %q] : i32, !tile.ptr<f32>
+  tile.return %0, %1, %2, %3, %4 : !tile.ptr<f32>, !tile.ptr<f32>, !tile.ptr<f32>, !tile.ptr<f32>, !tile.ptr<f32>
+}

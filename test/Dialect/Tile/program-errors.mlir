@@ -145,3 +145,21 @@ tile.func @hint_zero(%n: i32) {
   %0 = tile.hint %n {divisibility = array<i64: 0>} : i32
   tile.return
 }
+
+// -----
+
+// (L1) of lookup: there is an item.
+tile.func @lookup_nothing(%n: i32) {
+  // expected-error@+1 {{'tile.lookup' op has no items}}
+  %0 = tile.lookup %n, [] : i32, f32
+  tile.return
+}
+
+// -----
+
+// (L2) of lookup: items have the type of the result.
+tile.func @lookup_types(%n: i32, %p: !tile.ptr<f32>) {
+  // expected-error@+1 {{'tile.lookup' op gives 'i32', but an item is '!tile.ptr<f32>'}}
+  %0 = "tile.lookup"(%n, %n, %p) : (i32, i32, !tile.ptr<f32>) -> i32
+  tile.return
+}

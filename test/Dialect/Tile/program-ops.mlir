@@ -47,5 +47,11 @@ tile.func private @told(%b: i1, %m: tensor<64xi1>, %x: tensor<64xi32>, %y: tenso
   %1 = tile.hint %y {constancy = array<i64: 1, 16>} : tensor<4x16xf32>
   // CHECK: tile.hint %{{.+}} {divisibility = array<i64: 16>} : !tile.ptr<f32>
   %2 = tile.hint %p {divisibility = array<i64: 16>} : !tile.ptr<f32>
+  %i = tile.program_id 0
+  // CHECK: tile.lookup %{{.+}}, [%[[P:.+]], %{{.+}}, %[[P]]] : i32, !tile.ptr<f32>
+  %3 = tile.lookup %i, [%p, %2, %p] : i32, !tile.ptr<f32>
+  %wide = arith.extui %i : i32 to i64
+  // CHECK: tile.lookup %{{.+}}, [%{{.+}}] {test.mark} : i64, i1
+  %4 = tile.lookup %wide, [%b] {test.mark} : i64, i1
   tile.return
 }

@@ -34,8 +34,8 @@ public:
                                                             static_cast<int32_t>(programs)}));
   }
   bool isKernel(LLVM::LLVMFuncOp function) const override { return function->hasAttr(kKernelAttr); }
-  void passTensorMap(LLVM::LLVMFuncOp function, unsigned argument) const override {
-    function->setAttr("gpu.tensor_map", Builder(function.getContext()).getI32IntegerAttr(argument));
+  void passByValue(LLVM::LLVMFuncOp function, unsigned argument, Type, unsigned) const override {
+    function->setAttr("gpu.by_value", Builder(function.getContext()).getI32IntegerAttr(argument));
   }
   std::string getLibraryFunction(StringRef name, bool isF32) const override {
     return ("gpu.math." + name + (isF32 ? ".f32" : ".f64")).str();

@@ -106,8 +106,10 @@ public:
   virtual void makeKernel(mlir::LLVM::LLVMFuncOp function, unsigned threads, unsigned blocks,
                           unsigned residentPrograms) const = 0;
   virtual bool isKernel(mlir::LLVM::LLVMFuncOp function) const = 0;
-  /// Makes an argument a tensor map that is passed by value.
-  virtual void passTensorMap(mlir::LLVM::LLVMFuncOp function, unsigned argument) const = 0;
+  /// Makes a pointer argument of a kernel point to an object that the launch passes by value, and
+  /// that is never written.
+  virtual void passByValue(mlir::LLVM::LLVMFuncOp function, unsigned argument, mlir::Type object,
+                           unsigned alignment) const = 0;
 
   /// The name of the vendor's function for a function of C's math.h ("exp"), of f32 or f64.
   virtual std::string getLibraryFunction(llvm::StringRef name, bool isF32) const = 0;

@@ -19,7 +19,8 @@ public:
   void makeKernel(mlir::LLVM::LLVMFuncOp function, unsigned threads, unsigned blocks,
                   unsigned residentPrograms) const override;
   bool isKernel(mlir::LLVM::LLVMFuncOp function) const override;
-  void passTensorMap(mlir::LLVM::LLVMFuncOp function, unsigned argument) const override;
+  void passByValue(mlir::LLVM::LLVMFuncOp function, unsigned argument, mlir::Type object,
+                   unsigned alignment) const override;
   std::string getLibraryFunction(llvm::StringRef name, bool isF32) const override;
   Value emitThreadId(ThreadBuilder &thread) const override;
   Value emitProgramId(ThreadBuilder &thread, unsigned axis, bool ofClusters) const override;

@@ -38,13 +38,12 @@ bool NVIDIAHooks::isKernel(LLVM::LLVMFuncOp function) const {
   return function->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName());
 }
 
-/// 128 bytes of the parameters, which are never written.
-void NVIDIAHooks::passTensorMap(LLVM::LLVMFuncOp function, unsigned argument) const {
+void NVIDIAHooks::passByValue(LLVM::LLVMFuncOp function, unsigned argument, Type object,
+                              unsigned alignment) const {
   Builder builder(function.getContext());
-  auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), 128);
-  function.setArgAttr(argument, LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(type));
+  function.setArgAttr(argument, LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(object));
   function.setArgAttr(argument, LLVM::LLVMDialect::getAlignAttrName(),
-                      builder.getI64IntegerAttr(64));
+                      builder.getI64IntegerAttr(alignment));
   function.setArgAttr(argument, NVVM::NVVMDialect::getGridConstantAttrName(),
                       builder.getUnitAttr());
 }

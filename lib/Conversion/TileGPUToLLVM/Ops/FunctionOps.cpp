@@ -4,6 +4,7 @@
 // by one; several results come as a struct.
 
 #include "Patterns.h"
+#include "Plans/ArgumentTables.h"
 #include "Plans/WarpSpecialize.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -82,7 +83,7 @@ struct FuncPattern : TilePattern<tile::FuncOp> {
     }
     carryOrder(op, function);
     carryAlignment(op, function);
-    passTensorMaps(op, function);
+    passObjects(op, function);
     bool isEarly = isKernel && isAloneThere && getMachine().hasDependentLaunch;
     rewriter.inlineRegionBefore(op.getBody(), function.getBody(), function.getBody().end());
     if (!function.getBody().empty()) {
@@ -111,12 +112,16 @@ private:
       getHooks().emitWaitForStream(thread);
   }
 
-  void passTensorMaps(tile::FuncOp op, LLVM::LLVMFuncOp function) const {
+  void passObjects(tile::FuncOp op, LLVM::LLVMFuncOp function) const {
     if (op.getNumArguments() != function.getNumArguments())
       return;
-    for (auto [i, argument] : llvm::enumerate(op.getArgumentTypes()))
+    Type map = LLVM::LLVMArrayType::get(IntegerType::get(getContext(), 8), 128);
+    for (auto [i, argument] : llvm::enumerate(op.getArgumentTypes())) {
       if (isa<tilegpu::TensorMapType>(argument))
-        getHooks().passTensorMap(function, i);
+        getHooks().passByValue(function, i, map, 64);
+      else if (auto table = op.getArgAttrOfType<TypeAttr>(i, kArgumentTableAttr))
+        getHooks().passByValue(function, i, table.getValue(), 8);
+    }
   }
 
   /// The caller's promises about pointers, if arguments and parameters correspond.

@@ -94,11 +94,34 @@ struct HintPattern : TilePattern<tile::HintOp> {
   }
 };
 
+/// Selects by halves.
+struct LookupPattern : TilePattern<tile::LookupOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tile::LookupOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread = getThread(rewriter, op.getLoc());
+    rewriter.replaceOp(op, choose(thread, adaptor.getIndex(), 0, adaptor.getItems()));
+    return success();
+  }
+
+private:
+  static Value choose(ThreadBuilder &thread, Value index, uint64_t begin, ValueRange items) {
+    if (items.size() == 1)
+      return items.front();
+    size_t half = items.size() / 2;
+    Value isBefore = thread.compare(LLVM::ICmpPredicate::ult, index, begin + half);
+    Value front = choose(thread, index, begin, items.take_front(half)),
+          back = choose(thread, index, begin + half, items.drop_front(half));
+    return thread.select(isBefore, front, back);
+  }
+};
+
 } // namespace
 
 void tessera::populateProgramPatterns(const TileGPUTypeConverter &converter,
                                       RewritePatternSet &patterns) {
   patterns.add<ProgramIdPattern, NumProgramsPattern, ClockPattern, AssumePattern,
-               BarrierPattern<tile::BarrierOp>, BarrierPattern<tilegpu::BarrierOp>, HintPattern>(
-      converter);
+               BarrierPattern<tile::BarrierOp>, BarrierPattern<tilegpu::BarrierOp>, HintPattern,
+               LookupPattern>(converter);
 }

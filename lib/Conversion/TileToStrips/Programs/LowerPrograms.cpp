@@ -83,6 +83,7 @@ private:
   SmallVector<Value> buildFollowingIds();
   void lowerFunction();
   Value loadArgument(Value slots, unsigned number, Type type);
+  Value lowerLookup(tile::LookupOp lookup);
   LogicalResult lowerBody(Region &body);
   LogicalResult lowerOp(Operation *op);
   Value getScratchView(strips::ScratchOp scratch);
@@ -105,6 +106,8 @@ private:
   unsigned numIds = 0; ///< that the programs of a kernel receive
   SmallVector<Value> gridSizes;
   Value cachedBytes;
+  Value slots;                             ///< of a kernel's arguments; null in other functions
+  DenseMap<Value, unsigned> argumentSlots; ///< the slot that an argument is loaded from
   DenseMap<std::pair<int64_t, Type>, Value> views;
   SmallVectorImpl<Attribute> &sites;
   DenseMap<Operation *, int64_t> pointeeBytes; ///< of addptr ops
@@ -180,10 +183,12 @@ void ProgramLowering::lowerKernel() {
   program.launch = launch;
   program.scratch = entry->getArgument(3);
 
-  Value slots = loadFrom(ptr, launch, 0, 8);
+  slots = loadFrom(ptr, launch, 0, 8);
   SmallVector<Value> arguments;
-  for (auto [number, argument] : llvm::enumerate(func.getArguments()))
+  for (auto [number, argument] : llvm::enumerate(func.getArguments())) {
     arguments.push_back(loadArgument(slots, number, argument.getType()));
+    argumentSlots[arguments.back()] = number;
+  }
   for (int64_t axis = 0; axis < 3; ++axis)
     gridSizes.push_back(loadFrom(i32, launch, kLaunchGrid + axis * 4, 4));
 
@@ -452,6 +457,37 @@ void ProgramLowering::lowerPrint(Operation *op, StringRef prefix, ValueRange ind
   call("__tessera_rt_print_end", {printer});
 }
 
+/// Consecutive arguments are a table in memory already. Other items are selected by halves.
+Value ProgramLowering::lowerLookup(tile::LookupOp lookup) {
+  SmallVector<Value> items(lookup.getItems());
+  Value index = lookup.getIndex();
+  unsigned bits = index.getType().getIntOrFloatBitWidth();
+  unsigned first = argumentSlots.lookup_or(items.front(), 0);
+  bool isTable = llvm::all_of(llvm::enumerate(items), [&](auto item) {
+    auto slot = argumentSlots.find(item.value());
+    return slot != argumentSlots.end() && slot->second == first + item.index();
+  });
+  if (isTable) {
+    index = arith::MinUIOp::create(builder, loc, index, constant(int64_t(items.size()) - 1, bits));
+    if (bits < 64)
+      index = arith::ExtUIOp::create(builder, loc, builder.getI64Type(), index);
+    Value bytes = arith::MulIOp::create(builder, loc, index, constant(8, 64));
+    Value table = LLVM::GEPOp::create(builder, loc, pointerType(), builder.getI8Type(), slots,
+                                      ArrayRef<LLVM::GEPArg>{bytes});
+    return loadArgument(table, first, lookup.getType());
+  }
+  auto choose = [&](auto &self, size_t begin, size_t end) -> Value {
+    if (end - begin == 1)
+      return items[begin];
+    size_t middle = begin + (end - begin) / 2;
+    Value isBefore = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, index,
+                                           constant(int64_t(middle), bits));
+    Value front = self(self, begin, middle), back = self(self, middle, end);
+    return arith::SelectOp::create(builder, loc, isBefore, front, back);
+  };
+  return choose(choose, 0, items.size());
+}
+
 LogicalResult ProgramLowering::lowerOp(Operation *op) {
   builder.setInsertionPoint(op);
   loc = op->getLoc();
@@ -481,6 +517,8 @@ LogicalResult ProgramLowering::lowerOp(Operation *op) {
   }
   if (isa<tile::PtrToIntOp, tile::IntToPtrOp, tile::HintOp>(op))
     return replace(op->getOperand(0));
+  if (auto lookup = dyn_cast<tile::LookupOp>(op))
+    return replace(lowerLookup(lookup));
   if (auto exceeds = dyn_cast<strips::ExceedsCachesOp>(op)) {
     Value bytes = exceeds.getBytes();
     for (Value size : gridSizes) {

@@ -83,7 +83,7 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
 }
 
 //===----------------------------------------------------------------------===//
-// PrintOp, HintOp
+// PrintOp, HintOp, LookupOp
 //===----------------------------------------------------------------------===//
 
 LogicalResult PrintOp::verify() {
@@ -123,4 +123,46 @@ LogicalResult HintOp::verify() {
   if (!any)
     return emitOpError("promises nothing");
   return success();
+}
+
+ParseResult LookupOp::parse(OpAsmParser &parser, OperationState &result) {
+  OpAsmParser::UnresolvedOperand index;
+  SmallVector<OpAsmParser::UnresolvedOperand> items;
+  Type indexType, itemType;
+  if (parser.parseOperand(index) || parser.parseComma() ||
+      parser.parseOperandList(items, OpAsmParser::Delimiter::Square) ||
+      parser.parseOptionalAttrDict(result.attributes) || parser.parseColonType(indexType) ||
+      parser.parseComma() || parser.parseType(itemType) ||
+      parser.resolveOperand(index, indexType, result.operands) ||
+      parser.resolveOperands(items, itemType, result.operands))
+    return failure();
+  result.addTypes(itemType);
+  return success();
+}
+
+/// All items have one type, which is printed once: a list may have hundreds.
+void LookupOp::print(OpAsmPrinter &printer) {
+  printer << ' ' << getIndex() << ", [";
+  printer.printOperands(getItems());
+  printer << ']';
+  printer.printOptionalAttrDict((*this)->getAttrs());
+  printer << " : " << getIndex().getType() << ", " << getType();
+}
+
+LogicalResult LookupOp::verify() {
+  if (getItems().empty())
+    return emitOpError("has no items");
+  for (Type type : getItems().getTypes())
+    if (type != getType())
+      return emitOpError("gives ") << getType() << ", but an item is " << type;
+  return success();
+}
+
+OpFoldResult LookupOp::fold(FoldAdaptor adaptor) {
+  if (llvm::all_equal(getItems()))
+    return getItems().front();
+  auto index = dyn_cast_or_null<IntegerAttr>(adaptor.getIndex());
+  if (!index)
+    return {};
+  return getItems()[index.getValue().getLimitedValue(getItems().size() - 1)];
 }

@@ -229,4 +229,26 @@ def Tile_HintOp : Tile_Op<"hint", [
   }];
 }
 
+def Tile_LookupOp : Tile_Op<"lookup", [Tile_FewRegisters, Pure]> {
+  let summary = "The scalar of a list at an index that is known at run time";
+  let description = [{
+    The index is unsigned and counts from 0. An index behind the end gives the last item. So the op
+    never fails, and passes may move it out of a branch.
+
+    A kernel finds the items that are consecutive arguments in the table of its arguments. All other
+    lists become a tree of selects.
+
+    Rules: (L1) there is at least one item; (L2) all items have the type of the result.
+
+    ```mlir
+    %r = tile.lookup %i, [%p, %q, %p] : i32, !tile.ptr<f32>
+    ```
+  }];
+  let arguments = (ins AnyTypeOf<[I32, I64]>:$index, Variadic<Tile_Scalar>:$items);
+  let results = (outs Tile_Scalar:$result);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
 #endif // TESSERA_DIALECT_TILE_TILEPROGRAMOPS_TD
