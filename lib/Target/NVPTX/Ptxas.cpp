@@ -232,6 +232,16 @@ public:
   ChildProcess process; // and so it ends before its folder
 };
 
+/// The line in which an older ptxas says that it does not know the PTX's version, or the GPU.
+std::string findSignOfAge(StringRef log) {
+  SmallVector<StringRef> lines;
+  log.split(lines, '\n');
+  for (StringRef line : lines)
+    if (line.contains("Unsupported .version") || line.contains("not defined for option 'gpu-name'"))
+      return line.trim().str();
+  return "";
+}
+
 PtxasResult Run::getResult(std::optional<int> status, StringRef ptx) {
   PtxasResult result;
   result.log = folder.read(kLog).value_or("");
@@ -243,6 +253,10 @@ PtxasResult Run::getResult(std::optional<int> status, StringRef ptx) {
   if (*status != 0 && StringRef(result.log).contains("(C7602)"))
     throw InsufficientRegisters("E063", "a dot takes more registers than a thread may have",
                                 "use more warps, smaller tiles, or a higher maxnreg");
+  if (std::string line = findSignOfAge(result.log); *status != 0 && !line.empty())
+    throw UserError("E063", "'" + options.path + "' is too old for this GPU or this PTX: " + line,
+                    "set TESSERA_PTXAS to the ptxas of a newer CUDA toolkit, or unset it and "
+                    "install the package nvidia-cuda-nvcc");
   if (*status != 0)
     throw InternalError("ptxas rejects the PTX: " + StringRef(result.log).trim().str());
   result.cubin = folder.read(kCubin).value_or("");

@@ -115,6 +115,28 @@ def slow_ptxas(tmp_path):
         yield lambda: slow_to_compile.warmup(tl.float32, 1, 64, target="sm_90a")
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ptxas fatal   : Unsupported .version 8.7; current version is '7.0'",
+        "ptxas fatal   : Value 'sm_90a' is not defined for option 'gpu-name'",
+    ],
+)
+def test_an_old_ptxas(tmp_path, line):
+    program = tmp_path / "ptxas"
+    program.write_text(
+        "#!/bin/sh\ncase $1 in --version) echo release 11.0;; "
+        f'*) echo "ptxas application: here"; echo "{line}"; exit 255;; esac\n'
+    )
+    program.chmod(0o755)
+    with settings.override(ptxas=str(program)):
+        with pytest.raises(tessera.LaunchError) as error:
+            slow_to_compile.warmup(tl.float32, 1, 64, target="sm_90a")
+    assert error.value.id == "E063" and error.value.message.endswith(line)
+    assert error.value.message.startswith(f"'{program}' is too old for this GPU or this PTX")
+    assert "newer CUDA toolkit" in error.value.fix
+
+
 def test_ctrl_c_ends_ptxas(slow_ptxas):
     assert interrupted(slow_ptxas, 0.7) < 0.6
 
