@@ -286,7 +286,7 @@ class Expressions(Part):
             return first
         parts = [parts_of(item) for item in items]
         if None not in parts and all(are_alike(first, item) for item in items):
-            columns = zip(*parts)  # type: ignore[arg-type]
+            columns = zip(*parts)
             return rebuild(first, [self._choose_item(index, column) for column in columns])
         other = next((x for x in items if not isinstance(x, tensor) and not is_number(x)), None)
         if other is None:

@@ -179,7 +179,9 @@ def test_the_arguments_that_a_list_stores_to(run: Runner) -> None:
 
 
 @tessera.jit
-def grouped_matmul(lefts, rights, results, rows, K, N: tl.constexpr, BM: tl.constexpr, BK: tl.constexpr):
+def grouped_matmul(
+    lefts, rights, results, rows, K, N: tl.constexpr, BM: tl.constexpr, BK: tl.constexpr
+):
     group = tl.program_id(0)
     a_ptr, b_ptr, c_ptr, M = lefts[group], rights[group], results[group], rows[group]
     m, n, k = tl.program_id(1) * BM + tl.arange(0, BM), tl.arange(0, N), tl.arange(0, BK)
