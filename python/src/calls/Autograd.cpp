@@ -56,7 +56,9 @@ PyObject *runForward(PyObject *, PyObject *const *args, Py_ssize_t count) {
   return translateErrors([&]() -> PyObject * {
     if (count < 2 || Py_TYPE(args[1]) != callPlanType)
       throw py::type_error("the arguments are a context, a plan and those of the call");
-    auto isNumber = [](PyObject *each) { return PyFloat_Check(each) || PyLong_Check(each); };
+    auto isNumber = [](PyObject *each) {
+      return typeTables().getKind(Py_TYPE(each)) != ArrayKind::Torch;
+    };
     PyObject *const *given = args + 2, *const *end = args + count;
     size_t numNumbers = static_cast<size_t>(std::count_if(given, end, isNumber));
     auto numGiven = static_cast<size_t>(end - given);

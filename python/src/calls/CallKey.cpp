@@ -7,6 +7,7 @@
 #include "TorchArrays.h"
 
 #include <algorithm>
+#include <cstring>
 
 using namespace tessera::python;
 
@@ -81,6 +82,14 @@ bool CallKey::addOption(PyObject *value) {
   if (PyLong_CheckExact(value)) {
     words.push_back(kInteger);
     return addInteger(value);
+  }
+  if (PyFloat_CheckExact(value)) {
+    double number = PyFloat_AS_DOUBLE(value);
+    int64_t bits;
+    std::memcpy(&bits, &number, sizeof(bits));
+    words.push_back(kFloat);
+    words.push_back(bits);
+    return true;
   }
   if (!PyTuple_CheckExact(value) ||
       words.size() + static_cast<size_t>(PyTuple_GET_SIZE(value)) > kMaxWords)

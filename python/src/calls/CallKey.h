@@ -29,7 +29,7 @@ public:
   bool add(PyObject *value);
   /// Separates the arguments from an array that the result is written to.
   void beginOut() { words.push_back(-1); }
-  /// Adds an argument whose value decides: None, a bool, an integer or a tuple of integers.
+  /// Adds an argument whose value decides: None, a bool, a number or a tuple of integers.
   bool addOption(PyObject *value);
 
   /// True if an argument is a tensor of torch's.

@@ -48,6 +48,7 @@ struct Entry {
   const Known *last;
   /// The names of arguments whose values are parts of the key, interned, and their defaults.
   std::vector<std::pair<py::object, py::object>> *options;
+  uint64_t constants;  ///< a bit for each argument whose value is part of the key
   bool takesOut;       ///< `out=` is an array that the result is written to
   bool ignoresLayouts; ///< plans are for arrays of a rank, with any extents
 };
@@ -63,9 +64,11 @@ void forget(Entry *self) {
 /// them.
 bool readKey(const Entry *self, PyObject *const *args, size_t count, PyObject *keywords,
              CallKey &key, PyObject *&out) {
-  for (size_t i = 0; i < count; ++i)
-    if (!key.add(args[i]))
+  for (size_t i = 0; i < count; ++i) {
+    bool isConstant = i < 64 && (self->constants >> i & 1);
+    if (isConstant ? !key.addOption(args[i]) : !key.add(args[i]))
       return false;
+  }
   Py_ssize_t numNamed = keywords ? PyTuple_GET_SIZE(keywords) : 0, numRead = 0;
   for (const auto &[name, usual] : *self->options) {
     PyObject *value = usual.ptr();
@@ -194,6 +197,21 @@ PyObject *declareOptions(PyObject *object, PyObject *pairs) {
   });
 }
 
+PyObject *declareConstants(PyObject *object, PyObject *places) {
+  return translateErrors([&]() -> PyObject * {
+    auto *self = reinterpret_cast<Entry *>(object);
+    forget(self);
+    self->constants = 0;
+    for (py::handle each : py::reinterpret_borrow<py::object>(places)) {
+      auto place = each.cast<size_t>();
+      if (place >= 64)
+        throw py::value_error("constants are among the first 64 arguments");
+      self->constants |= uint64_t(1) << place;
+    }
+    Py_RETURN_NONE;
+  });
+}
+
 PyObject *takeOut(PyObject *object, PyObject *) {
   forget(reinterpret_cast<Entry *>(object));
   reinterpret_cast<Entry *>(object)->takesOut = true;
@@ -291,6 +309,9 @@ PyMethodDef entryMethods[] = {
     {"_declare_options", declareOptions, METH_O,
      "_declare_options(pairs): what a plan is for depends on the values of arguments of these\n"
      "names, each with its default. Forgets all plans."},
+    {"_declare_constants", declareConstants, METH_O,
+     "_declare_constants(places): what a plan is for depends on the values of these arguments.\n"
+     "Forgets all plans."},
     {"_take_out", takeOut, METH_NOARGS,
      "Have plans be for calls with `out=` an array, too. Forgets all plans."},
     {"_ignore_layouts", ignoreLayouts, METH_NOARGS,

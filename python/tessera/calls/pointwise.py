@@ -48,7 +48,7 @@ class _Unknown:
         pass
 
 
-keys = _Keys({bool: type, int: type, float: type, type(None): type})
+keys = _Keys({bool: type, int: type, float: type, type(None): type, str: type, tuple: type})
 
 
 def _is_never_tracing() -> bool:
@@ -105,6 +105,11 @@ class Pointwise(Operator):
             if param.has_default
         }
         self._plans: dict[Any, Run] = {}
+        self._constants = tuple(
+            at for at, param in enumerate(function.params) if param.is_constexpr
+        )
+        """The places of constants, on whose values plans depend."""
+        self._declare_constants(self._constants)
         self._take_out()
         if "torch" in sys.modules:
             learn_torch()
@@ -114,12 +119,22 @@ class Pointwise(Operator):
             return in_torch.call(self, self.placed(args, named), out)
         if named or len(args) != len(self._names):
             args = self.placed(args, named)
-        if out is None:
-            run = self._plans.get(tuple([keys[type(arg)](arg) for arg in args]))
-            return self._call_new(args, None) if run is None else run(args, None)
-        outs = out if isinstance(out, (tuple, list)) else (out,)
-        run = self._plans.get(tuple([keys[type(arg)](arg) for arg in (*args, None, *outs)]))
+        outs = out if out is None or isinstance(out, (tuple, list)) else (out,)
+        run = self._plans.get(self._key(args, outs))
         return self._call_new(args, outs) if run is None else run(args, outs)
+
+    def _key(self, args: Sequence[Any], outs: Optional[Sequence[Any]]) -> Any:
+        """The key of a call in the table of plans; equal to nothing else if no plan is for it."""
+        key = [keys[type(arg)](arg) for arg in (args if outs is None else (*args, None, *outs))]
+        for at in self._constants:
+            value = args[at]
+            # 0.0 equals -0.0, and a tuple may have True for 1.
+            key.append(repr(value) if type(value) in (float, tuple) else value)
+        try:
+            hash(found := tuple(key))
+        except TypeError:
+            return object()
+        return found
 
     def backward(self, fn: Any) -> Any:
         """Decorates the derivative: a scalar function of the gradients of the results, then of the
@@ -184,12 +199,11 @@ class Pointwise(Operator):
             run = load("tessera.jax.calls").elementwise_run(made)
         else:
             run = made.run()
-        is_known = args is given and not any(param.is_constexpr for param in self.scalar.params)
+        is_known = args is given and all(type(args[at]) in keys for at in self._constants)
         if is_known:
             if len(self._plans) >= MAX_PLANS:
                 self._plans.clear()
-            keyed = args if outs is None else (*args, None, *outs)
-            self._plans[tuple([keys[type(arg)](arg) for arg in keyed])] = run
+            self._plans[self._key(args, outs)] = run
         result = run(args, outs)
         # The launch has learned how to read such arrays.
         if is_known and (outs is None or len(outs) == len(made.results) == 1):

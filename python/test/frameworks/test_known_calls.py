@@ -469,3 +469,37 @@ def test_known_calls_in_threads() -> None:
     for each in threads:
         each.join()
     assert not wrong
+
+
+@tessera.pointwise
+def power(x, exponent: tl.constexpr, kind: tl.constexpr = None):
+    result = x
+    for _ in range(exponent - 1):
+        result *= x
+    return result if kind is None else result + 1
+
+
+def test_constants_are_told_apart_by_value() -> None:
+    x, a = torch.tensor([2.0, 3.0]), np.array([2.0, 3.0], np.float32)
+    for exponent in (2, 3, 2, 1):
+        for kind in (None, (1, 2), "one", 1.5):
+            expected = x**exponent + (kind is not None)
+            for _ in range(2):
+                assert torch.equal(power(x, exponent, kind), expected)
+                assert (power(a, exponent, kind) == expected.numpy()).all()
+    with python_refused():
+        assert power(x, 3, None).tolist() == [8, 27]
+        assert power(x, 3, (1, 2)).tolist() == [9, 28]
+        for args in ((x, 4, None), (x, 3, (1, 3)), (x, 3, "one"), (x, 3)):
+            with pytest.raises(PythonRan):
+                power(*args)
+    leaf = x.clone().requires_grad_()
+    for _ in range(2):
+        for kind in (None, (1, 2)):
+            (found,) = torch.autograd.grad(powers_of(leaf, 1, kind).sum(), leaf)
+            assert found.tolist() == [2, 3]
+
+
+@tessera.pointwise
+def powers_of(x, exponent: tl.constexpr, kind: tl.constexpr):
+    return 0.5 * x * x
