@@ -59,7 +59,7 @@ from tessera.ops.activations import (
     tanhshrink,
     threshold,
 )
-from tessera.ops.elementwise import addcdiv, addcmul, clamp, dropout, lerp, where
+from tessera.ops.elementwise import addcdiv, addcmul, clamp, lerp, where
 from tessera.ops.enabling import enable
 from tessera.ops.indexing import (
     embedding,
@@ -95,6 +95,7 @@ from tessera.ops.normalizations import (
     rms_norm,
 )
 from tessera.ops.optimizers import adamw_step, lion_step, sgd_step
+from tessera.ops.random import dropout, gumbel_softmax, rrelu
 from tessera.ops.reductions import (
     all,
     amax,
@@ -123,7 +124,8 @@ FAMILIES = {
         softshrink,
     ),
     "Gated activations": (glu, swiglu, geglu, geglu_tanh, reglu),
-    "Elementwise": (clamp, where, lerp, addcmul, addcdiv, dropout),
+    "Elementwise": (clamp, where, lerp, addcmul, addcdiv),
+    "Random": (dropout, rrelu, gumbel_softmax),
     "Softmax": (softmax, log_softmax, softmin),
     "Losses": (
         cross_entropy, nll_loss, binary_cross_entropy, binary_cross_entropy_with_logits, kl_div, jsd_loss,
@@ -153,12 +155,12 @@ __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "clamp",
     "cross_entropy", "cummax", "cummin", "cumprod", "cumsum", "dropout", "elu", "embedding",
     "embedding_bag", "enable", "gather", "geglu", "geglu_tanh", "gelu", "glu", "group_norm",
-    "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "huber_loss", "index_add",
-    "index_select", "instance_norm", "jsd_loss", "kl_div", "l1_loss", "layer_norm",
+    "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "huber_loss",
+    "index_add", "index_select", "instance_norm", "jsd_loss", "kl_div", "l1_loss", "layer_norm",
     "leaky_relu", "lerp", "lion_step", "log_softmax", "logcumsumexp", "logsigmoid", "logsumexp",
     "mean", "mish", "mse_loss", "nll_loss", "one_hot", "prelu", "prod", "reglu", "relu",
-    "relu6", "rms_norm", "scatter_add", "scatter_reduce", "segment_reduce", "selu", "sgd_step",
-    "sigmoid", "sigmoid_focal_loss", "silu", "smooth_l1_loss", "softmax", "softmin", "softplus",
-    "softshrink", "softsign", "sort", "std", "sum", "swiglu", "tanh", "tanhshrink", "threshold",
-    "topk", "var", "var_mean", "vector_norm", "where",
+    "relu6", "rms_norm", "rrelu", "scatter_add", "scatter_reduce", "segment_reduce", "selu",
+    "sgd_step", "sigmoid", "sigmoid_focal_loss", "silu", "smooth_l1_loss", "softmax", "softmin",
+    "softplus", "softshrink", "softsign", "sort", "std", "sum", "swiglu", "tanh", "tanhshrink",
+    "threshold", "topk", "var", "var_mean", "vector_norm", "where",
 ]  # fmt: skip

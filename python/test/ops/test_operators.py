@@ -70,6 +70,9 @@ def test_libraries_that_do_not_fit() -> None:
         lambda: ops.dropout([1.0, 2.0]),
         lambda: ops.dropout(np.ones(3), p=2.0),
         lambda: ops.dropout(np.ones(3, np.int32)),
+        lambda: ops.dropout(np.ones(3), seed=1.5),
+        lambda: ops.rrelu(np.ones(3), 1.0, 0.5, True),
+        lambda: ops.gumbel_softmax(np.ones(3), 0.0),
         lambda: ops.gelu(np.ones(3), approximate="fast"),
         lambda: ops.glu(np.ones(3)),
         lambda: ops.glu(np.ones((3, 2)), dim=2),
@@ -151,6 +154,30 @@ def test_dropout() -> None:
     assert torch.equal(first, ops.dropout(x)) and not torch.equal(first, ops.dropout(x))
     assert ops.dropout(x, training=False) is x
     assert not ops.dropout(x, 1.0).any()
+
+
+def test_random_slopes() -> None:
+    x = torch.randn(40, 50, dtype=torch.float64, requires_grad=True)
+    y = ops.rrelu(x, 0.25, 0.75, training=True, seed=2)
+    (grad,) = torch.autograd.grad(y, x, torch.ones_like(y))
+    torch.testing.assert_close(grad * x, y)
+    slopes = grad[x < 0]
+    assert (grad[x >= 0] == 1).all() and 0.25 <= slopes.min() and slopes.max() <= 0.75
+    assert abs(slopes.mean() - 0.5) < 0.02 and abs(slopes.std() - 0.5 / 12**0.5) < 0.02
+    torch.testing.assert_close(ops.rrelu(x), torch.nn.functional.rrelu(x))
+
+
+def test_gumbel_softmax() -> None:
+    """The largest element has the probabilities of the softmax, and the noise has no gradient."""
+    logits = torch.log(torch.tensor([0.5, 0.3, 0.2])).repeat(20000, 1).requires_grad_()
+    y = ops.gumbel_softmax(logits, 0.5, seed=4)
+    shares = torch.bincount(y.argmax(1), minlength=3) / len(y)
+    torch.testing.assert_close(shares, torch.tensor([0.5, 0.3, 0.2]), atol=0.015, rtol=0)
+    torch.testing.assert_close(y.sum(1), torch.ones(len(y)))
+    weights = torch.randn_like(y)
+    (grad,) = torch.autograd.grad(y, logits, weights)
+    with torch.no_grad():
+        torch.testing.assert_close(grad, y * (weights - (y * weights).sum(1, keepdim=True)) / 0.5)
 
 
 def test_large_values() -> None:

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operators with random numbers: dropout, rrelu and gumbel_softmax.
+
+One seed gives the same elements for one shape on every machine. The statistics are those of torch.
+"""
+
+from __future__ import annotations
+
+import math
+import random as python_random
+import sys
+from typing import Any, Optional, Sequence
+
+from tessera.ops.activations import leaky_relu
+from tessera.ops.arguments import (
+    FLOATS,
+    accumulator_of,
+    check,
+    check_arrays,
+    dense,
+    dtype_of,
+)
+from tessera.ops.differentiation import Operator, Results
+from tessera.ops.kernels.random import BLOCK, dropout_kernel, gumbel_kernel, rrelu_kernel
+from tessera.ops.launching import Spec, launch
+from tessera.ops.softmaxes import softmax
+from tessera.wording import shown
+
+
+def _checked_seed(name: str, library: str, seed: Any) -> int:
+    """The seed, or one of the library's own generator."""
+    if seed is None:
+        check(library != "jax", f"`{name}` of JAX got no seed", "pass seed=")
+        if library == "torch":
+            return int(sys.modules["torch"].randint(1 << 62, ()))
+        return python_random.getrandbits(62)
+    check(type(seed) is int, f"`{name}` got seed={shown(seed)}", "pass an integer")
+    return int(seed)
+
+
+def _launch(kernel: Any, arrays: Sequence[Any], *numbers: Any) -> Any:
+    """An array like the first one, of the elements in their order."""
+    count, dtype = math.prod(arrays[0].shape), dtype_of(arrays[0])
+    rest = (count, *numbers, accumulator_of(dtype), BLOCK)
+    spec = Spec(arrays[0].shape, dtype)
+    return launch(kernel, -(-count // BLOCK), tuple(map(dense, arrays)), [spec], rest)[0]
+
+
+def _dropout_forward(input: Any, *, p: float, seed: int) -> Results:
+    return (_launch(dropout_kernel, (input,), p, 1 / (1 - p), seed),), ()
+
+
+def _dropout_backward(saved: Any, grads: Any, wanted: Any, *, p: float, seed: int) -> Any:
+    return (_launch(dropout_kernel, (grads[0],), p, 1 / (1 - p), seed),)
+
+
+_dropout = Operator("dropout", _dropout_forward, _dropout_backward)
+
+
+def dropout(
+    input: Any, p: float = 0.5, training: bool = True, *, seed: Optional[int] = None
+) -> Any:
+    """0 with probability p, and input / (1 - p) otherwise; input itself if training is false.
+
+    seed: an integer; one seed drops the same elements of one shape on every machine. Without one,
+    torch's own generator gives it for tensors, and Python's `random` for other arrays. The statistics
+    are those of torch, and the elements are others. JAX needs a seed.
+    Shapes: any. Types: floats. Errors: E093. Missing: `inplace`.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        y = ops.dropout(np.ones(10000, np.float32), 0.25, seed=7)
+        assert abs((y == 0).mean() - 0.25) < 0.02 and np.allclose(y[y != 0], 4 / 3)
+        assert (y == ops.dropout(np.ones(10000, np.float32), 0.25, seed=7)).all()
+    """
+    library = check_arrays("dropout", FLOATS, input=input)
+    check(
+        isinstance(p, (int, float)) and 0 <= p <= 1,
+        f"`dropout` got p={shown(p)}",
+        "pass a probability from 0 to 1",
+    )
+    if not training or p == 0:
+        return input
+    if p == 1:
+        return input * 0.0
+    seed = _checked_seed("dropout", library, seed)
+    return _dropout(input, p=float(p), seed=seed)
+
+
+def _rrelu_forward(input: Any, *, lower: float, upper: float, seed: int) -> Results:
+    return (_launch(rrelu_kernel, (input, input), lower, upper, seed),), (input,)
+
+
+def _rrelu_backward(
+    saved: Any, grads: Any, wanted: Any, *, lower: float, upper: float, seed: int
+) -> Sequence[Any]:
+    return (_launch(rrelu_kernel, (saved[0], grads[0]), lower, upper, seed),)
+
+
+_rrelu = Operator("rrelu", _rrelu_forward, _rrelu_backward)
+
+
+def rrelu(
+    input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, *,
+    seed: Optional[int] = None,
+) -> Any:  # fmt: skip
+    """input where input >= 0, and slope * input elsewhere; slope is from lower to upper, at random.
+
+    training: false for the slope (lower + upper) / 2. seed: as of dropout.
+    Shapes: any. Types: floats. Errors: E093. Missing: `inplace`.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        y = ops.rrelu(np.array([-8.0, 3.0]), 0.25, 0.5, training=True, seed=1)
+        assert -4 <= y[0] <= -2 and y[1] == 3
+    """
+    library = check_arrays("rrelu", FLOATS, input=input)
+    check(
+        lower <= upper,
+        f"`rrelu` got lower={shown(lower)} and upper={shown(upper)}",
+        "pass a lower bound that is not above the upper one",
+    )
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2)
+    seed = _checked_seed("rrelu", library, seed)
+    return _rrelu(input, lower=float(lower), upper=float(upper), seed=seed)
+
+
+def _gumbel_forward(input: Any, *, tau: float, seed: int) -> Results:
+    return (_launch(gumbel_kernel, (input,), tau, seed),), ()
+
+
+def _gumbel_backward(
+    saved: Any, grads: Any, wanted: Any, *, tau: float, seed: int
+) -> Sequence[Any]:
+    return (grads[0] / tau,)
+
+
+_gumbel = Operator("gumbel_softmax", _gumbel_forward, _gumbel_backward)
+
+
+def gumbel_softmax(
+    logits: Any, tau: float = 1.0, *, dim: int = -1, seed: Optional[int] = None
+) -> Any:
+    """softmax((logits + noise) / tau) along dim, where the noise has the Gumbel distribution.
+
+    seed: as of dropout.
+    Shapes: any. Types: floats. Errors: E093. Missing: `hard`.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        y = ops.gumbel_softmax(np.zeros((5, 8)), 0.5, seed=3)
+        assert np.allclose(y.sum(1), 1) and (y != ops.softmax(np.zeros((5, 8)))).all()
+    """
+    library = check_arrays("gumbel_softmax", FLOATS, logits=logits)
+    check(tau > 0, f"`gumbel_softmax` got tau={shown(tau)}", "pass a positive number")
+    seed = _checked_seed("gumbel_softmax", library, seed)
+    return softmax(_gumbel(logits, tau=float(tau), seed=seed), dim)
