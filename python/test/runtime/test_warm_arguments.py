@@ -561,3 +561,37 @@ def test_arrays_of_jax(whole):
     gone.delete()
     with pytest.raises(ArgumentError, match="failed"):
         scaled[(1,)](gone, out, 16, 2.0, BLOCK=16)
+
+
+class Moving:
+    """An array that lies elsewhere each time that it is asked."""
+
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, places: int) -> None:
+        self.rows = np.arange(16 * places, dtype=np.float32).reshape(places, 16)
+        self.asked = 0
+
+    @property
+    def __array_interface__(self) -> Any:
+        self.asked += 1
+        return self.rows[self.asked % len(self.rows)].__array_interface__
+
+
+@tessera.jit
+def doubled(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n, other=0) * 2)
+
+
+def test_a_launch_with_other_slots_than_the_signatures_is_not_repeated(whole):
+    """A record is for launches whose arguments become what the signature says."""
+    out = np.zeros(16, np.float32)
+    moving, resting = Moving(8), Moving(1)
+    for _ in range(4):
+        doubled[(1,)](moving, out, 16, BLOCK=16)
+        assert out[0] in 2 * moving.rows[:, 0]
+    assert len(whole) == 4
+    for _ in range(4):
+        doubled[(1,)](resting, out, 16, BLOCK=16)
+    assert len(whole) == 5  # their class is no obstacle
