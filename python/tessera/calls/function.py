@@ -13,6 +13,7 @@ from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 
 from tessera import _C
 from tessera.calls.libraries import LIBRARIES
+from tessera.calls.plans import make_prepare
 from tessera.calls.outputs import finished, is_dense, library_of, make_output, refuse_unknown
 from tessera.calls.shapes import BlockGrid, Extent, Shapes, ShapesError, Sizes, parse_shapes
 from tessera.errors import ArgumentError, CompilationError, LaunchError, TesseraError
@@ -137,6 +138,7 @@ class Function(_C.Entry, KernelInterface):
         """The function of `backward`, if one was given."""
         self.derivative_names: Sequence[str] = ()
         """The names of its parameters."""
+        self.prepare = make_prepare(self, lambda: in_torch)
         self.operator: Any = None
         """The operator of torch, once one is needed."""
         if "torch" in sys.modules:

@@ -40,8 +40,26 @@ Run = Callable[[Sequence[Any], Optional[Sequence[Any]]], Any]
 NUMBERS = (bool, int, float)
 
 
+def make_prepare(op: Any, find_module: Callable[[], Any]) -> Callable[[], bool]:
+    """A function that makes torch's operator of `op`, which Dynamo calls while it traces.
+
+    Dynamo cannot trace how a function is read. It takes a function without arguments for a constant,
+    and in torch 2.11 none that has an operator among them.
+    """
+
+    def prepare() -> bool:
+        return bool(find_module().prepare_operator(op))
+
+    # As torch._dynamo.assume_constant_result does, which takes a second to import.
+    setattr(prepare, "_dynamo_marked_constant", True)
+    return prepare
+
+
 class Operator(_C.Entry):
     """An elementwise operator without its calls: a scalar function and its kernels."""
+
+    prepare: Callable[[], bool]
+    """See `make_prepare`."""
 
     def __init__(self, function: JITFunction[Any, Any], promotion: Optional[str]) -> None:
         self.function = function

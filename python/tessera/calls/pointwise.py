@@ -13,7 +13,7 @@ from typing import Any, Callable, Optional, Sequence, Union, overload
 
 from tessera.calls.libraries import LIBRARIES
 from tessera.calls.outputs import library_of, library_of_class
-from tessera.calls.plans import NUMBERS, Operator, Planned, Run
+from tessera.calls.plans import NUMBERS, Operator, Planned, Run, make_prepare
 from tessera.calls.scalars import Scalar
 from tessera.errors import ArgumentError, CompilationError
 from tessera.language import types
@@ -109,6 +109,7 @@ class Pointwise(Operator):
             at for at, param in enumerate(function.params) if param.is_constexpr
         )
         """The places of constants, on whose values plans depend."""
+        self.prepare = make_prepare(self, lambda: in_torch)
         self._declare_constants(self._constants)
         self._take_out()
         if "torch" in sys.modules:

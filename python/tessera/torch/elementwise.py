@@ -190,7 +190,7 @@ def is_plain(args: Sequence[Any]) -> bool:
 def call(op: Operator, args: Sequence[Any], out: Any, kinds: str = "") -> Any:
     """A call that torch traces or transforms."""
     if torch.compiler.is_compiling():
-        prepare_operator(op)  # Dynamo cannot trace how a function is read
+        op.prepare()
     kinds = kinds or kinds_of(op.scalar, "torch", args)
     if torch.compiler.is_compiling() or count_modes() > 0 or not _are_plain(args):
         arrays, numbers, constants = _packed(args, kinds)
@@ -507,12 +507,8 @@ def _unpacked(
 
 
 def prepare_operator(op: Operator) -> bool:
-    """Makes the operator, which Dynamo has done while it traces."""
+    """Makes the operator; True."""
     return operator_of(op) is not None
-
-
-# As torch._dynamo.assume_constant_result does, which takes a second to import.
-setattr(prepare_operator, "_dynamo_marked_constant", True)
 
 
 def operator_of(op: Operator) -> Any:

@@ -66,7 +66,7 @@ def call(function: Function, given: dict[str, Any]) -> Any:
         _refuse_gradient(function, given, outs)
     is_traced = torch.compiler.is_compiling() or count_modes() > 0
     if is_traced or not all(map(_is_plain, tensors)):
-        prepare_operator(function)
+        function.prepare()
         results = function.operator(
             tensors, made.of_kind("n"), _typed(made), repr((made.names, made.of_kind("c")))
         )
@@ -238,14 +238,11 @@ def _each_of_batch(
 
 
 def prepare_operator(function: Function) -> bool:
-    """Makes the operator, which Dynamo has done while it traces."""
+    """Makes the operator; True."""
     if function.operator is None:
         function.operator = _make_operator(function)
     return True
 
-
-# As torch._dynamo.assume_constant_result does, which takes a second to import.
-setattr(prepare_operator, "_dynamo_marked_constant", True)
 
 _used: dict[str, int] = {}
 
