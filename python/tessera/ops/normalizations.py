@@ -288,11 +288,11 @@ def _make_functions(dtype: types.dtype) -> _Functions:
     )
 
 
-_FUNCTIONS = {dtype: _make_functions(dtype) for dtype in (types.float32, types.float64)}
+_FUNCTIONS = {dtype.name: _make_functions(dtype) for dtype in (types.float32, types.float64)}
 
 
 def _axes_forward(x: Any, weight: Any, bias: Any, *, axes: tuple[int, ...], eps: float) -> Results:
-    functions = _FUNCTIONS[accumulator_of(dtype_of(x))]
+    functions = _FUNCTIONS[accumulator_of(dtype_of(x)).name]
 
     def average(op: Any, *args: Any) -> Any:
         parts = op(*args, axis=3, keepdims=True)
@@ -311,7 +311,7 @@ def _axes_backward(
     saved: Any, grads: Any, wanted: Any, *, axes: tuple[int, ...], eps: float
 ) -> Sequence[Any]:
     x, weight, bias, mean, scale = saved
-    functions, grad = _FUNCTIONS[accumulator_of(dtype_of(x))], grads[0]
+    functions, grad = _FUNCTIONS[accumulator_of(dtype_of(x)).name], grads[0]
     factor = 1.0 if weight is None else weight
     totals = functions.total(grad, axis=3, keepdims=True)
     products = functions.product(x, grad, mean, axis=3, keepdims=True)
@@ -452,7 +452,7 @@ def batch_norm(
         mean, variance = running_mean.reshape(shape), running_var.reshape(shape)
         factor = 1.0 if weight is None else weight.reshape(shape)
         term = 0.0 if bias is None else bias.reshape(shape)
-        apply = _FUNCTIONS[accumulator_of(dtype_of(input))].apply
+        apply = _FUNCTIONS[accumulator_of(dtype_of(input)).name].apply
         return apply(input, mean, _inverse_root(variance, float(eps)), factor, term)
     check(
         library != "jax" or (running_mean is None and running_var is None),

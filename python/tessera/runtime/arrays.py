@@ -40,7 +40,8 @@ _DTYPE_NAMES = {
     "float8_e5m2fnuz": types.float8e5b16,
 }
 
-_NAMES = {dtype: name for name, dtype in _DTYPE_NAMES.items()}
+# By the name of a type: Dynamo cannot guard a dictionary whose keys are our types.
+_NAMES = {dtype.name: name for name, dtype in _DTYPE_NAMES.items()}
 
 # kDLCPU and the kDLCUDAHost-like device types whose memory the CPU can reach; kDLCUDA and
 # kDLCUDAManaged; and some that nothing here can reach.
@@ -281,7 +282,7 @@ def to_dtype(dtype: Any) -> types.dtype:
 
 def dtype_name(dtype: types.dtype) -> str:
     """The name of an element type in NumPy, ml_dtypes and torch."""
-    return _NAMES.get(dtype, str(dtype))
+    return _NAMES.get(dtype.name, str(dtype))
 
 
 def described(value: Any) -> Any:

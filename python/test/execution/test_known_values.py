@@ -86,7 +86,7 @@ def build_error(body: str, option: str, *arguments: object) -> str:
     [
         ("x = tl.arange(0, n)", "E019"),
         ("x = tl.full((n, 4), 0, tl.int32)", "E019"),
-        ("x = (5, 6)[n]", "E019"),
+        ("x = (5, 'a')[n]", "E037"),
         ("x = f'{n}'", "E015"),
         ("x = n ** 2", "E029"),
         ("for i in tl.static_range(n): tl.store(out_ptr, i)", "E040"),
