@@ -6,9 +6,6 @@ The operators of pointwise_operators.py are compared with torch's on the samples
 
 from __future__ import annotations
 
-import sys
-import types
-import unittest
 from typing import Any
 
 import pytest
@@ -22,6 +19,7 @@ from tessera.calls.plans import result_dtypes  # noqa: E402
 from tessera.torch.elementwise import operator_of  # noqa: E402
 
 from .pointwise_operators import OPERATORS  # noqa: E402
+from .torch_table import load_table  # noqa: E402
 
 gradcheck = torch.autograd.gradcheck
 
@@ -67,20 +65,10 @@ def powers(x, exponent: tl.constexpr):
 
 @pytest.fixture(scope="module")
 def samples() -> Any:
-    """torch's table of operators, by name. It imports `expecttest`, of which it needs nothing here."""
-    if "expecttest" not in sys.modules:
-        try:
-            import expecttest  # noqa: F401
-        except ImportError:
-            stub = types.ModuleType("expecttest")
-            stub.TestCase = unittest.TestCase  # type: ignore[attr-defined]
-            stub.assert_expected_inline = None  # type: ignore[attr-defined]
-            sys.modules["expecttest"] = stub
-    from torch.testing._internal.common_methods_invocations import op_db
-
+    """torch's table of operators, by name."""
     return {
         f"{each.name}.{each.variant_test_name}".rstrip("."): each
-        for each in op_db
+        for each in load_table()
         if f"{each.name}.{each.variant_test_name}".rstrip(".") in OPERATORS
     }
 

@@ -25,7 +25,7 @@ SEED = int(os.environ.get("TESSERA_OPS_SEED", "20261129"))
 FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 INTEGERS = (torch.int32, torch.int64, torch.int8, torch.uint8)
 
-# Of results of about 1 in size. 16-bit results are rounded once.
+# These are for results of about 1 in size. 16-bit results are rounded once.
 TOLERANCES = {torch.float64: 1e-10, torch.float32: 3e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
 
 LAYOUTS = ("dense", "transposed", "gaps", "reversed dimensions")

@@ -9,9 +9,6 @@ refused by its id, or by Python.
 from __future__ import annotations
 
 import random
-import sys
-import types
-import unittest
 from typing import Any
 
 import pytest
@@ -21,6 +18,8 @@ torch = pytest.importorskip("torch")
 import tessera  # noqa: E402
 from tessera import ops  # noqa: E402
 from tessera.ops import replacing  # noqa: E402
+
+from frameworks.torch_table import load_table  # noqa: E402
 
 from . import scheme  # noqa: E402
 
@@ -56,19 +55,9 @@ NO_GRADIENT = ("any", "all", "argmax", "argmin", "argsort", "nn.functional.one_h
 
 @pytest.fixture(scope="module")
 def table() -> Any:
-    """torch's table. It imports `expecttest`, of which it needs nothing here."""
-    if "expecttest" not in sys.modules:
-        try:
-            import expecttest  # noqa: F401
-        except ImportError:
-            stub = types.ModuleType("expecttest")
-            stub.TestCase = unittest.TestCase  # type: ignore[attr-defined]
-            stub.assert_expected_inline = None  # type: ignore[attr-defined]
-            sys.modules["expecttest"] = stub
-    from torch.testing._internal.common_methods_invocations import op_db
-
+    """torch's table, by name."""
     found = {}
-    for each in op_db:
+    for each in load_table():
         found.setdefault(each.name, each)
         found[f"{each.name}.{each.variant_test_name}".rstrip(".")] = each
     return found
