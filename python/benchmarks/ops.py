@@ -13,9 +13,7 @@ one call, on weights. At the end stand geometric means of torch's time by ours, 
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import platform
 import statistics
 import time
 from collections import defaultdict
@@ -25,6 +23,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 
+from report import write_torch_rows
 from tessera import ops
 
 
@@ -238,17 +237,7 @@ def main() -> None:
             f"{family:14} columns {columns:5}: {math.exp(statistics.fmean(map(math.log, each))):.2f}"
         )
     if options.json:
-        machine = torch.cuda.get_device_name() if options.device == "cuda" else platform.processor()
-        made = {
-            "machine": machine or platform.machine(),
-            "torch": torch.__version__,
-            "threads": torch.get_num_threads(),
-            "date": time.strftime("%Y-%m-%d"),
-            "rows": rows,
-        }
-        with open(options.json, "w") as file:
-            json.dump(made, file, indent=1)
-            file.write("\n")
+        write_torch_rows(options.json, options.device, rows)
 
 
 if __name__ == "__main__":

@@ -17,8 +17,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import json
-import platform
 import statistics
 import time
 from collections.abc import Callable
@@ -29,6 +27,8 @@ import torch
 import tessera
 import tessera.language as tl
 import tessera.torch
+
+from report import write_torch_rows
 
 ELEMENTS = 1 << 24
 SIDE = 1 << 12
@@ -187,17 +187,7 @@ def main() -> None:
         title = f"{row['name']} {row.get('dtype', '')}"
         print(f"{title:32} {row['tessera']:10.2f} us  torch {row['torch']:10.2f} us{against}")
     if options.json:
-        machine = torch.cuda.get_device_name() if options.device == "cuda" else platform.processor()
-        found = {
-            "machine": machine or platform.machine(),
-            "torch": torch.__version__,
-            "threads": torch.get_num_threads(),
-            "date": time.strftime("%Y-%m-%d"),
-            "rows": rows,
-        }
-        with open(options.json, "w") as file:
-            json.dump(found, file, indent=1)
-            file.write("\n")
+        write_torch_rows(options.json, options.device, rows)
 
 
 if __name__ == "__main__":
