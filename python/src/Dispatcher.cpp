@@ -2,9 +2,9 @@
 //
 // Signatures live in a table of the dispatcher, which the GIL guards. The types are
 // plain CPython, not pybind11, since a vectorcall saves half of what a launch costs. Between
-// launches the driver's code takes the place of a launch's in the first cache (notes/Notebook.md,
-// "Where a warm launch's time goes"): what is marked cold is kept apart, for the rest to lie in
-// fewer cache lines.
+// launches, the driver's code evicts that of a launch from the first cache (notes/Notebook.md,
+// "Where a warm launch's time goes"). So rare functions are marked cold, to keep the others in few
+// cache lines.
 
 #include "Dispatcher.h"
 
@@ -33,7 +33,7 @@ constexpr uint64_t kMaxUnlearnedLaunches = 100;
 /// The function that warns, once it is loaded.
 PyObject *warnOfSlowLaunches = nullptr;
 
-/// What is known of one signature.
+/// A signature, and the record by which launches with it are repeated.
 struct Entry {
   Entry(const Signature &signature, py::object record)
       : signature(signature), object(std::move(record)) {}
@@ -117,8 +117,8 @@ PyObject *callGridFunction(PyObject *function, const Signature &signature,
 
 } // namespace
 
-/// A user's mistake is shown where the user made it: the traceback of one ends at the
-/// launch. Of our own bugs, every frame is wanted.
+/// The traceback of a user's mistake ends at the launch, where the user made it. Errors of other
+/// classes are our own bugs and keep every frame.
 void tessera::python::hideOwnFrames() {
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
@@ -349,31 +349,31 @@ PyObject *tessera::python::launchOver(PyObject *object, const Grid &grid,
   // Held, since the table may change while the kernel, a check or a grid function runs.
   py::object held = known->object;
   const LaunchRecord &record = known->getRecord();
-  if (!record.family || !record.family->getUsual().isCurrent()) {
-    forgetRecord(dispatcher, record, signature.hash());
-    return takeSlowWay(&signature);
-  }
   int32_t extents[3];
-  // Reading the grid may run code of the user's, which is not run again.
-  auto launchOnce = [&] {
-    PyObject *result = launchKnown(dispatcher, record, signature, extents);
-    return result || PyErr_Occurred() ? result
-                                      : callSlow(dispatcher, Grid(extents), call, &signature);
-  };
-  if (grid.read(extents))
-    return launchOnce();
-  if (PyCallable_Check(grid.getGiven())) {
+  if (!grid.read(extents)) {
+    if (!PyCallable_Check(grid.getGiven()))
+      return takeSlowWay(nullptr);
     py::object found =
         py::reinterpret_steal<py::object>(callGridFunction(grid.getGiven(), signature, record));
     if (!found)
       return nullptr;
-    if (Grid(found.ptr()).read(extents))
-      return launchOnce();
-    // `slow` says what is wrong. The function is not called again: it may have effects.
-    py::cpp_function again([found](const py::object &) { return found; });
-    return callSlow(dispatcher, Grid(again.ptr()), call, nullptr);
+    if (!Grid(found.ptr()).read(extents)) {
+      // `slow` says what is wrong. The function is not called again: it may have effects.
+      py::cpp_function again([found](const py::object &) { return found; });
+      return callSlow(dispatcher, Grid(again.ptr()), call, nullptr);
+    }
   }
-  return takeSlowWay(nullptr);
+  // The kernel is checked after the grid was read: that may run the user's code, which may change
+  // what the kernel was compiled with.
+  if (dispatcher->generation == currentGeneration && record.family &&
+      record.family->getUsual().isCurrent()) {
+    PyObject *result = launchKnown(dispatcher, record, signature, extents);
+    if (result || PyErr_Occurred())
+      return result;
+  } else {
+    forgetRecord(dispatcher, record, signature.hash());
+  }
+  return callSlow(dispatcher, Grid(extents), call, &signature);
 }
 
 namespace {

@@ -49,8 +49,8 @@ PyObject *launchOver(PyObject *dispatcher, const Grid &grid, const CallArguments
 /// Looks up the record of a launch with these arguments. Null if it is not known or not current.
 py::object findRecord(PyObject *dispatcher, const CallArguments &call);
 
-/// What a launch with these arguments would have: the configuration of a tuned kernel, or what
-/// the launch returns. `slow` says so the first time.
+/// Returns the configuration that a launch of a tuned kernel would have, or what a launch of
+/// another kernel would return. `slow` finds it the first time.
 PyObject *findKnown(PyObject *dispatcher, PyObject *grid, const CallArguments &call);
 
 /// If the current exception is a user's mistake, removes Tessera's frames from it.
