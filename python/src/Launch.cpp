@@ -5,6 +5,7 @@
 
 #include "CallableType.h"
 #include "Dispatcher.h"
+#include "ObjectMembers.h"
 
 #include <utility>
 
@@ -37,6 +38,8 @@ PyObject *callFind(PyObject *self, PyObject *const *args, Py_ssize_t count, PyOb
   });
 }
 
+using LaunchMembers = ObjectMembers<Launch, &Launch::dispatcher, &Launch::grid>;
+
 PyTypeObject *launchType = nullptr;
 
 /// The memory of a launch that is over: there is one, and then another, nearly always.
@@ -63,22 +66,11 @@ PyObject *tessera::python::bindGrid(PyObject *self, PyObject *grid) {
 
 namespace {
 
-// There is no tp_clear, as of tuples: a launch never changes, so that a circle through it has
-// something else that does.
-int traverseLaunch(PyObject *object, visitproc visit, void *arg) {
-  auto *self = reinterpret_cast<Launch *>(object);
-  Py_VISIT(Py_TYPE(object));
-  Py_VISIT(self->dispatcher);
-  Py_VISIT(self->grid);
-  return 0;
-}
-
 void deallocLaunch(PyObject *object) {
   auto *self = reinterpret_cast<Launch *>(object);
   PyTypeObject *type = Py_TYPE(object);
   PyObject_GC_UnTrack(object);
-  Py_XDECREF(self->dispatcher);
-  Py_XDECREF(self->grid);
+  LaunchMembers::clear(object);
   if (spareLaunch)
     type->tp_free(object);
   else
@@ -98,26 +90,7 @@ PyObject *subscriptLaunchable(PyObject *object, PyObject *grid) {
   return callPython([&] { return PyObject_CallMethodOneArg(object, name, grid); });
 }
 
-int traverseLaunchable(PyObject *object, visitproc visit, void *arg) {
-  Py_VISIT(Py_TYPE(object));
-  Py_VISIT(reinterpret_cast<Launchable *>(object)->dispatcher);
-  Py_VISIT(reinterpret_cast<Launchable *>(object)->below);
-  return 0;
-}
-
-int clearLaunchable(PyObject *object) {
-  Py_CLEAR(reinterpret_cast<Launchable *>(object)->dispatcher);
-  Py_CLEAR(reinterpret_cast<Launchable *>(object)->below);
-  return 0;
-}
-
-void deallocLaunchable(PyObject *object) {
-  PyTypeObject *type = Py_TYPE(object);
-  PyObject_GC_UnTrack(object);
-  clearLaunchable(object);
-  type->tp_free(object);
-  Py_DECREF(type);
-}
+using LaunchableMembers = ObjectMembers<Launchable, &Launchable::dispatcher, &Launchable::below>;
 
 PyMemberDef launchableMembers[] = {
     {"_dispatcher", T_OBJECT, offsetof(Launchable, dispatcher), 0, "The dispatcher, or None."},
@@ -130,9 +103,9 @@ PyMemberDef launchableMembers[] = {
 PyType_Slot launchableSlots[] = {
     {Py_tp_doc, const_cast<char *>("A base for what is launched by `self[grid]`: by a method\n"
                                    "`_slow_getitem(grid)`, or by a dispatcher.")},
-    {Py_tp_dealloc, reinterpret_cast<void *>(deallocLaunchable)},
-    {Py_tp_traverse, reinterpret_cast<void *>(traverseLaunchable)},
-    {Py_tp_clear, reinterpret_cast<void *>(clearLaunchable)},
+    {Py_tp_dealloc, reinterpret_cast<void *>(LaunchableMembers::dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void *>(LaunchableMembers::traverse)},
+    {Py_tp_clear, reinterpret_cast<void *>(LaunchableMembers::clear)},
     {Py_mp_subscript, reinterpret_cast<void *>(subscriptLaunchable)},
     {Py_tp_members, launchableMembers},
     {0, nullptr}};
@@ -148,8 +121,9 @@ PyMethodDef launchMethods[] = {
 } // namespace
 
 void tessera::python::registerLaunch(py::module_ &module) {
-  launchType = addCallableType<Launch>(module, "tessera._C.Launch", "A kernel and a grid; call it.",
-                                       {nullptr, deallocLaunch, traverseLaunch, launchMethods});
+  launchType =
+      addCallableType<Launch>(module, "tessera._C.Launch", "A kernel and a grid; call it.",
+                              {nullptr, deallocLaunch, LaunchMembers::traverse, launchMethods});
   PyObject *launchable = PyType_FromSpec(&launchableSpec);
   if (!launchable)
     throw py::error_already_set();

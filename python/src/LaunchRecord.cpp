@@ -8,6 +8,7 @@
 #include "Dispatcher.h"
 #include "Interpreter.h"
 #include "KernelArguments.h"
+#include "ObjectMembers.h"
 
 #include <structmember.h>
 
@@ -253,33 +254,9 @@ PyObject *newRecord(PyTypeObject *type, PyObject *args, PyObject *keywords) {
   });
 }
 
-int traverseRecord(PyObject *object, visitproc visit, void *arg) {
-  auto *self = reinterpret_cast<LaunchRecord *>(object);
-  Py_VISIT(Py_TYPE(object));
-  Py_VISIT(self->family);
-  Py_VISIT(self->slots);
-  Py_VISIT(self->options);
-  Py_VISIT(self->meta);
-  Py_VISIT(self->stream);
-  Py_VISIT(self->choice);
-  return 0;
-}
-
-// No tp_clear, as of tuples: a record does not change, so that a circle through it has something
-// else that does.
-void deallocRecord(PyObject *object) {
-  auto *self = reinterpret_cast<LaunchRecord *>(object);
-  PyTypeObject *type = Py_TYPE(object);
-  PyObject_GC_UnTrack(object);
-  Py_XDECREF(self->family);
-  Py_XDECREF(self->slots);
-  Py_XDECREF(self->options);
-  Py_XDECREF(self->meta);
-  Py_XDECREF(self->stream);
-  Py_XDECREF(self->choice);
-  type->tp_free(object);
-  Py_DECREF(type);
-}
+using RecordMembers =
+    ObjectMembers<LaunchRecord, &LaunchRecord::family, &LaunchRecord::slots, &LaunchRecord::options,
+                  &LaunchRecord::meta, &LaunchRecord::stream, &LaunchRecord::choice>;
 
 /// Hooks that the slow way tells by a function of its own.
 class SlowListener final : public LaunchListener {
@@ -356,8 +333,8 @@ PyType_Slot recordSlots[] = {
                         "stream=0, choice=None): all that is the same for launches with equal\n"
                         "signatures. Without a family: a configuration that is looked up alone.")},
     {Py_tp_new, reinterpret_cast<void *>(newRecord)},
-    {Py_tp_dealloc, reinterpret_cast<void *>(deallocRecord)},
-    {Py_tp_traverse, reinterpret_cast<void *>(traverseRecord)},
+    {Py_tp_dealloc, reinterpret_cast<void *>(RecordMembers::dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void *>(RecordMembers::traverse)},
     {Py_tp_members, recordMembers},
     {Py_tp_methods, recordMethods},
     {0, nullptr}};

@@ -4,15 +4,16 @@
 // launches once more without the Python that is around them.
 //
 // A launcher is a Python function of a kernel's arguments. It computes the grid from some of the
-// numbers among them, puts the constants in, and calls `kernel.run`: for CPUs a Runner, for GPUs
-// often a function of torch's own, for which a NotedRun stands here. Before it, Inductor asks
-// whether somebody is watching. All this takes three times as long as the launch. A RepeatedRun
-// stands for all of it: as long as nobody watches and the numbers are what they were the last time,
-// the grid is that of the last time, and what the launcher would call is called right away.
+// numbers among them, inserts the constants, and calls `kernel.run`. For CPUs that is a Runner. For
+// GPUs it is often a function of torch's own, which a NotedRun wraps here. Before the launcher,
+// Inductor asks for hooks and profilers. All this takes three times as long as the launch. A
+// RepeatedRun replaces all of it. While there are no hooks and those numbers are equal to the last
+// launch's, the grid is equal, too. Then it calls the Runner or the wrapped function itself.
 
 #include "CallableType.h"
 #include "Checks.h"
 #include "Dispatcher.h"
+#include "ObjectMembers.h"
 
 #include <algorithm>
 #include <array>
@@ -25,7 +26,7 @@ namespace {
 /// So many arguments of a kernel can be launched from here.
 constexpr size_t kMaxArguments = 256;
 
-/// What comes before a kernel's arguments: three extents, the stream, the launcher's own.
+/// So many arguments precede a kernel's: three extents, the stream, the launcher's own.
 constexpr size_t kNumOwn = 9;
 
 PyObject *takeNone(PyObject *result) {
@@ -54,7 +55,7 @@ struct Runner {
   PyObject *setting;      ///< what it was, a number; null if it was 0
 };
 
-/// What a Runner or a NotedRun has launched last on this thread.
+/// The last launch by a Runner or a NotedRun on this thread.
 struct LastRun {
   const void *runner = nullptr;
   int32_t extents[3] = {};
@@ -66,7 +67,7 @@ struct LastRun {
 };
 thread_local LastRun lastRun;
 
-/// Whether the first three arguments are a grid of plain integers.
+/// False unless the first three arguments are a grid of plain integers.
 bool readExtents(PyObject *const *args, int32_t (&extents)[3]) {
   for (size_t i = 0; i < 3; ++i) {
     int overflow = 0;
@@ -143,32 +144,8 @@ PyObject *newRunner(PyTypeObject *type, PyObject *args, PyObject *) {
   return reinterpret_cast<PyObject *>(self);
 }
 
-int traverseRunner(PyObject *object, visitproc visit, void *arg) {
-  auto *self = reinterpret_cast<Runner *>(object);
-  Py_VISIT(Py_TYPE(object));
-  Py_VISIT(self->dispatcher);
-  Py_VISIT(self->slow);
-  Py_VISIT(self->fixedThreads);
-  Py_VISIT(self->askThreads);
-  return 0;
-}
-
-// No tp_clear, as of tuples: a runner does not change, so that a circle through it has something
-// else that does.
-void deallocRunner(PyObject *object) {
-  auto *self = reinterpret_cast<Runner *>(object);
-  PyTypeObject *type = Py_TYPE(object);
-  PyObject_GC_UnTrack(object);
-  Py_XDECREF(self->dispatcher);
-  Py_XDECREF(self->slow);
-  Py_XDECREF(self->fixedThreads);
-  Py_XDECREF(self->askThreads);
-  Py_XDECREF(self->setting);
-  if (lastRun.runner == self)
-    lastRun.runner = nullptr;
-  type->tp_free(object);
-  Py_DECREF(type);
-}
+using RunnerMembers = ObjectMembers<Runner, &Runner::dispatcher, &Runner::slow,
+                                    &Runner::fixedThreads, &Runner::askThreads, &Runner::setting>;
 
 PyTypeObject *notedType = nullptr;
 
@@ -202,20 +179,13 @@ PyObject *newNoted(PyTypeObject *type, PyObject *args, PyObject *) {
   return reinterpret_cast<PyObject *>(self);
 }
 
-int traverseNoted(PyObject *object, visitproc visit, void *arg) {
-  Py_VISIT(Py_TYPE(object));
-  Py_VISIT(reinterpret_cast<NotedRun *>(object)->target);
-  return 0;
-}
+using NotedMembers = ObjectMembers<NotedRun, &NotedRun::target>;
 
-void deallocNoted(PyObject *object) {
-  PyTypeObject *type = Py_TYPE(object);
-  PyObject_GC_UnTrack(object);
-  Py_XDECREF(reinterpret_cast<NotedRun *>(object)->target);
+/// A launch by another object at the same address is none of the one that is gone.
+template <typename Members> void deallocRun(PyObject *object) {
   if (lastRun.runner == object)
     lastRun.runner = nullptr;
-  type->tp_free(object);
-  Py_DECREF(type);
+  Members::dealloc(object);
 }
 
 /// Where a value that a launcher passes on comes from.
@@ -241,7 +211,7 @@ struct RepeatedRun {
   int32_t extents[3];               ///< the grid of the last launch
 };
 
-/// Whether the keywords are `stream` alone.
+/// True if the keywords are `stream` alone.
 bool isStream(PyObject *keywords) {
   static PyObject *name = PyUnicode_InternFromString("stream");
   if (!keywords || PyTuple_GET_SIZE(keywords) != 1)
@@ -250,7 +220,7 @@ bool isStream(PyObject *keywords) {
   return given == name || PyUnicode_Compare(given, name) == 0;
 }
 
-/// Whether two arguments are one number. Integers alone are compared by their value.
+/// True if two arguments are one number. Only integers are compared by value.
 bool isSame(PyObject *a, PyObject *b) {
   if (a == b)
     return true;
@@ -376,24 +346,19 @@ PyObject *newRepeated(PyTypeObject *type, PyObject *args, PyObject *) {
   });
 }
 
+using RepeatedMembers =
+    ObjectMembers<RepeatedRun, &RepeatedRun::slow, &RepeatedRun::launcher, &RepeatedRun::runner,
+                  &RepeatedRun::read, &RepeatedRun::given>;
+
 int traverseRepeated(PyObject *object, visitproc visit, void *arg) {
-  auto *self = reinterpret_cast<RepeatedRun *>(object);
-  Py_VISIT(Py_TYPE(object));
-  Py_VISIT(self->slow);
-  Py_VISIT(self->launcher);
-  Py_VISIT(self->runner);
-  Py_VISIT(self->read);
-  Py_VISIT(self->given);
-  if (self->last)
-    for (PyObject *number : *self->last)
+  if (const auto *last = reinterpret_cast<RepeatedRun *>(object)->last)
+    for (PyObject *number : *last)
       Py_VISIT(number);
-  return 0;
+  return RepeatedMembers::traverse(object, visit, arg);
 }
 
-// No tp_clear: it stands in the dictionary of what it stands for, which has one.
 void deallocRepeated(PyObject *object) {
   auto *self = reinterpret_cast<RepeatedRun *>(object);
-  PyTypeObject *type = Py_TYPE(object);
   PyObject_GC_UnTrack(object);
   if (self->last)
     forgetLast(self);
@@ -401,13 +366,7 @@ void deallocRepeated(PyObject *object) {
   delete self->sources;
   delete self->numbers;
   delete self->last;
-  Py_XDECREF(self->slow);
-  Py_XDECREF(self->launcher);
-  Py_XDECREF(self->runner);
-  Py_XDECREF(self->read);
-  Py_XDECREF(self->given);
-  type->tp_free(object);
-  Py_DECREF(type);
+  RepeatedMembers::dealloc(object);
 }
 
 } // namespace
@@ -417,12 +376,12 @@ void tessera::python::registerRunner(py::module_ &module) {
       addCallableType<Runner>(module, "tessera._C.Runner",
                               "Runner(dispatcher, slow, fixed_threads, threads): launches as\n"
                               "generated launchers spell them (runtime/runner.py).",
-                              {newRunner, deallocRunner, traverseRunner});
+                              {newRunner, deallocRun<RunnerMembers>, RunnerMembers::traverse});
   notedType =
       addCallableType<NotedRun>(module, "tessera._C.NotedRun",
                                 "NotedRun(target): calls target(x, y, z, stream, *values) and\n"
                                 "notes the grid for a RepeatedRun.",
-                                {newNoted, deallocNoted, traverseNoted});
+                                {newNoted, deallocRun<NotedMembers>, NotedMembers::traverse});
   addCallableType<RepeatedRun>(
       module, "tessera._C.RepeatedRun",
       "RepeatedRun(slow, launcher, runner, checks, sources, numbers, count):\n"
