@@ -6,6 +6,7 @@
 #include "CallableType.h"
 #include "Dispatcher.h"
 #include "LaunchRecord.h"
+#include "ObjectMembers.h"
 
 #include <algorithm>
 #include <utility>
@@ -59,10 +60,6 @@ PyObject *callWith(PyObject *launch, const CallArguments &call, PyObject *added)
       [&] { return PyObject_Vectorcall(launch, values, call.count, keywords.ptr()); });
 }
 
-//===----------------------------------------------------------------------===//
-// Heuristics
-//===----------------------------------------------------------------------===//
-
 struct Heuristics {
   PyObject_HEAD;
   PyObject *fn;       ///< the kernel below
@@ -75,16 +72,27 @@ bool isPlainValue(PyObject *value) {
          PyFloat_CheckExact(value) || PyUnicode_CheckExact(value);
 }
 
-/// Adds the values of the heuristics to a dictionary, and to `named`, which has all arguments. Each
-/// function gets a copy of `named`, the last one itself.
-void evaluate(const Heuristics *self, const py::object &named, const py::object &results) {
+PyObject *subscriptHeuristics(PyObject *object, PyObject *grid);
+
+/// Null for a kernel of another type, and for one that defines `self[grid]` anew.
+const Heuristics *asHeuristics(PyObject *kernel) {
+  PyMappingMethods *methods = Py_TYPE(kernel)->tp_as_mapping;
+  return methods && methods->mp_subscript == subscriptHeuristics
+             ? reinterpret_cast<const Heuristics *>(kernel)
+             : nullptr;
+}
+
+/// Adds the values of the heuristics to `results`, and to `named`, which has all arguments. Each
+/// function gets a copy of `named`, but the last one of all gets `named` itself.
+void evaluate(const Heuristics *self, const py::object &named, const py::object &results,
+              bool isLast = true) {
   auto object = py::reinterpret_borrow<py::object>(
       reinterpret_cast<PyObject *>(const_cast<Heuristics *>(self)));
   auto values = py::reinterpret_borrow<py::object>(self->values);
   if (!PyDict_CheckExact(values.ptr()))
     values = py::dict(values);
   PyObject *nextName = nullptr, *nextFunction = nullptr;
-  Py_ssize_t numLeft = PyDict_GET_SIZE(values.ptr());
+  Py_ssize_t numLeft = PyDict_GET_SIZE(values.ptr()) + (isLast ? 0 : 1);
   for (Py_ssize_t at = 0; PyDict_Next(values.ptr(), &at, &nextName, &nextFunction);) {
     // Held, since a function may change the dictionary.
     auto name = py::reinterpret_borrow<py::object>(nextName);
@@ -132,97 +140,82 @@ PyObject *evaluateForPython(PyObject *object, PyObject *arguments) {
   });
 }
 
-/// A launch that waits for its arguments: `launch` gets those that are filled in, too.
+/// A launch some of whose arguments are filled in first.
 struct FilledLaunch {
   PyObject_HEAD;
   vectorcallfunc vectorcall;
-  PyObject *owner;
-  PyObject *launch;
-  PyObject *grid; ///< of a tuned kernel
+  PyObject *owner;  ///< a Heuristics, or a tuned kernel (a Launchable)
+  PyObject *finder; ///< the dispatcher of a tuned kernel, or null
+  PyObject *grid;
 };
+
+using FilledLaunchMembers =
+    ObjectMembers<FilledLaunch, &FilledLaunch::owner, &FilledLaunch::finder, &FilledLaunch::grid>;
 
 PyTypeObject *filledLaunchType = nullptr;
 
-PyObject *makeFilledLaunch(vectorcallfunc call, PyObject *owner, PyObject *launch, PyObject *grid) {
+/// Fills in the configuration that a tuned kernel has for these arguments, and then the values of
+/// all heuristics below. One pair of dictionaries serves all of them.
+PyObject *callFilled(PyObject *object, PyObject *const *args, size_t flags, PyObject *keywords) {
+  return translateErrors([&]() -> PyObject * {
+    auto *self = reinterpret_cast<FilledLaunch *>(object);
+    CallArguments call{args, static_cast<size_t>(PyVectorcall_NARGS(flags)), keywords};
+    auto numNamed = static_cast<size_t>(keywords ? PyTuple_GET_SIZE(keywords) : 0);
+    auto kernel = py::reinterpret_borrow<py::object>(self->owner);
+    py::object filled;
+    if (self->finder) {
+      py::object record = findRecord(self->finder, call);
+      if (!record) {
+        static PyObject *name = PyUnicode_InternFromString("_find_and_launch");
+        std::vector<PyObject *> all{self->owner, self->finder, self->grid};
+        all.insert(all.end(), args, args + call.count + numNamed);
+        return callPython(
+            [&] { return PyObject_VectorcallMethod(name, all.data(), 3 + call.count, keywords); });
+      }
+      filled = py::reinterpret_borrow<py::object>(
+          reinterpret_cast<const LaunchRecord *>(record.ptr())->options);
+      kernel =
+          py::reinterpret_borrow<py::object>(reinterpret_cast<Launchable *>(self->owner)->below);
+    }
+    if (const Heuristics *next = asHeuristics(kernel.ptr())) {
+      py::object named = steal(PyDict_New());
+      addByPlace(next, args, call.count, named);
+      for (size_t i = 0; i < numNamed; ++i)
+        setItem(named, PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(i)),
+                args[call.count + i]);
+      if (filled && PyDict_Update(named.ptr(), filled.ptr()) < 0)
+        throw py::error_already_set();
+      filled = steal(filled ? PyDict_Copy(filled.ptr()) : PyDict_New());
+      while (const Heuristics *heuristics = next) {
+        auto below = py::reinterpret_borrow<py::object>(heuristics->fn);
+        next = asHeuristics(below.ptr());
+        evaluate(heuristics, named, filled, /*isLast=*/!next);
+        kernel = std::move(below);
+      }
+    }
+    auto launch = steal(callPython([&] { return PyObject_GetItem(kernel.ptr(), self->grid); }));
+    return callWith(launch.ptr(), call, filled.ptr());
+  });
+}
+
+PyObject *makeFilledLaunch(PyObject *owner, PyObject *finder, PyObject *grid) {
   auto *made = PyObject_GC_New(FilledLaunch, filledLaunchType);
   if (!made)
     return nullptr;
-  made->vectorcall = call;
+  made->vectorcall = callFilled;
   made->owner = Py_NewRef(owner);
-  made->launch = Py_NewRef(launch);
-  made->grid = Py_XNewRef(grid);
+  made->finder = Py_XNewRef(finder);
+  made->grid = Py_NewRef(grid);
   PyObject_GC_Track(made);
   return reinterpret_cast<PyObject *>(made);
 }
 
-// There is no tp_clear, as of tuples: a launch never changes, so that a circle through it has
-// something else that does.
-int traverseFilledLaunch(PyObject *object, visitproc visit, void *arg) {
-  auto *self = reinterpret_cast<FilledLaunch *>(object);
-  Py_VISIT(Py_TYPE(object));
-  Py_VISIT(self->owner);
-  Py_VISIT(self->launch);
-  Py_VISIT(self->grid);
-  return 0;
-}
-
-void deallocFilledLaunch(PyObject *object) {
-  auto *self = reinterpret_cast<FilledLaunch *>(object);
-  PyTypeObject *type = Py_TYPE(object);
-  PyObject_GC_UnTrack(object);
-  Py_DECREF(self->owner);
-  Py_DECREF(self->launch);
-  Py_XDECREF(self->grid);
-  type->tp_free(object);
-  Py_DECREF(type);
-}
-
-PyObject *callWithHeuristics(PyObject *object, PyObject *const *args, size_t flags,
-                             PyObject *keywords) {
-  return translateErrors([&] {
-    auto *self = reinterpret_cast<FilledLaunch *>(object);
-    auto *owner = reinterpret_cast<Heuristics *>(self->owner);
-    CallArguments call{args, static_cast<size_t>(PyVectorcall_NARGS(flags)), keywords};
-    py::object named = steal(PyDict_New()), results = steal(PyDict_New());
-    addByPlace(owner, args, call.count, named);
-    for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); ++i)
-      setItem(named, PyTuple_GET_ITEM(keywords, i), args[call.count + static_cast<size_t>(i)]);
-    evaluate(owner, named, results);
-    return callWith(self->launch, call, results.ptr());
-  });
-}
-
 PyObject *subscriptHeuristics(PyObject *object, PyObject *grid) {
-  auto *self = reinterpret_cast<Heuristics *>(object);
-  auto launch = py::reinterpret_steal<py::object>(
-      callPython([&] { return PyObject_GetItem(self->fn, grid); }));
-  return launch ? makeFilledLaunch(callWithHeuristics, object, launch.ptr(), nullptr) : nullptr;
+  return makeFilledLaunch(object, nullptr, grid);
 }
 
-int traverseHeuristics(PyObject *object, visitproc visit, void *arg) {
-  auto *self = reinterpret_cast<Heuristics *>(object);
-  Py_VISIT(Py_TYPE(object));
-  Py_VISIT(self->fn);
-  Py_VISIT(self->argNames);
-  Py_VISIT(self->values);
-  return 0;
-}
-
-int clearHeuristics(PyObject *object) {
-  auto *self = reinterpret_cast<Heuristics *>(object);
-  Py_CLEAR(self->fn);
-  Py_CLEAR(self->argNames);
-  Py_CLEAR(self->values);
-  return 0;
-}
-
-void deallocHeuristics(PyObject *object) {
-  PyTypeObject *type = Py_TYPE(object);
-  PyObject_GC_UnTrack(object);
-  clearHeuristics(object);
-  type->tp_free(object);
-  Py_DECREF(type);
-}
+using HeuristicsMembers =
+    ObjectMembers<Heuristics, &Heuristics::fn, &Heuristics::argNames, &Heuristics::values>;
 
 PyMemberDef heuristicsMembers[] = {
     {"fn", T_OBJECT_EX, offsetof(Heuristics, fn), 0, "The kernel below."},
@@ -239,9 +232,9 @@ PyType_Slot heuristicsSlots[] = {
     {Py_tp_doc,
      const_cast<char *>("A base of kernels some of whose arguments are computed. The subclass has\n"
                         "`_raise(name, function, error)` and `_check(name, function, value)`.")},
-    {Py_tp_dealloc, reinterpret_cast<void *>(deallocHeuristics)},
-    {Py_tp_traverse, reinterpret_cast<void *>(traverseHeuristics)},
-    {Py_tp_clear, reinterpret_cast<void *>(clearHeuristics)},
+    {Py_tp_dealloc, reinterpret_cast<void *>(HeuristicsMembers::dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void *>(HeuristicsMembers::traverse)},
+    {Py_tp_clear, reinterpret_cast<void *>(HeuristicsMembers::clear)},
     {Py_mp_subscript, reinterpret_cast<void *>(subscriptHeuristics)},
     {Py_tp_members, heuristicsMembers},
     {Py_tp_methods, heuristicsMethods},
@@ -250,40 +243,15 @@ PyType_Spec heuristicsSpec = {"tessera._C.Heuristics", sizeof(Heuristics), 0,
                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
                               heuristicsSlots};
 
-//===----------------------------------------------------------------------===//
-// Tuned kernels below which there are heuristics
-//===----------------------------------------------------------------------===//
-
-PyObject *callFound(PyObject *object, PyObject *const *args, size_t flags, PyObject *keywords) {
-  return translateErrors([&]() -> PyObject * {
-    auto *self = reinterpret_cast<FilledLaunch *>(object);
-    auto *owner = reinterpret_cast<Launchable *>(self->owner);
-    CallArguments call{args, static_cast<size_t>(PyVectorcall_NARGS(flags)), keywords};
-    if (py::object record = findRecord(self->launch, call)) {
-      auto launch = py::reinterpret_steal<py::object>(
-          callPython([&] { return PyObject_GetItem(owner->below, self->grid); }));
-      PyObject *added = reinterpret_cast<const LaunchRecord *>(record.ptr())->options;
-      return launch ? callWith(launch.ptr(), call, added) : nullptr;
-    }
-    static PyObject *name = PyUnicode_InternFromString("_find_and_launch");
-    std::vector<PyObject *> all{self->owner, self->launch, self->grid};
-    size_t numNamed = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
-    all.insert(all.end(), args, args + call.count + numNamed);
-    return callPython(
-        [&] { return PyObject_VectorcallMethod(name, all.data(), 3 + call.count, keywords); });
-  });
-}
-
 } // namespace
 
 PyObject *tessera::python::bindFinder(PyObject *owner, PyObject *grid) {
-  PyObject *dispatcher = reinterpret_cast<Launchable *>(owner)->dispatcher;
-  return makeFilledLaunch(callFound, owner, dispatcher, grid);
+  return makeFilledLaunch(owner, reinterpret_cast<Launchable *>(owner)->dispatcher, grid);
 }
 
 void tessera::python::registerHeuristics(py::module_ &module) {
   filledLaunchType = addCallableType<FilledLaunch>(
       module, "tessera._C.FilledLaunch", "A launch some of whose arguments are filled in; call it.",
-      {nullptr, deallocFilledLaunch, traverseFilledLaunch, nullptr});
+      {nullptr, FilledLaunchMembers::dealloc, FilledLaunchMembers::traverse, nullptr});
   module.add_object("Heuristics", steal(PyType_FromSpec(&heuristicsSpec)));
 }
