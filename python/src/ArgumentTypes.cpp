@@ -36,15 +36,29 @@ ArrayKind TypeTables::getKind(PyTypeObject *type) {
     // An unknown class is not held: it may be deleted.
     if (kind == ArrayKind::None)
       return kind;
-    Py_INCREF(type); // or another type might come to lie at its address
     found = arrays.emplace(type, kind).first;
+    forgetWhenDeleted(type);
   }
   lastType = type;
   return lastKind = found->second;
 }
 
 const LearnedClass &TypeTables::getLearned(PyTypeObject *type) const {
-  return learned.find(type)->second;
+  static const LearnedClass unknown; // of an object that has changed its class
+  auto found = learned.find(type);
+  return found == learned.end() ? unknown : found->second;
+}
+
+void tessera::python::forgetWhenDeleted(PyTypeObject *type) {
+  py::cpp_function forget([type](py::handle reference) {
+    TypeTables &tables = typeTables();
+    tables.arrays.erase(type);
+    tables.learned.erase(type);
+    tables.lastType = nullptr;
+    tables.torch.forgetClass(type);
+    reference.dec_ref();
+  });
+  py::weakref(reinterpret_cast<PyObject *>(type), forget).release();
 }
 
 py::object tessera::python::getAttribute(PyObject *object, PyObject *name) {
@@ -61,12 +75,11 @@ void acceptTensor(const py::object &tensor, uint64_t address, int coreId, bool i
     typeTables().torch.accept(tensor.ptr(), address, static_cast<char>(coreId));
 }
 
-/// The class goes on to live, since it is known by its address.
 LearnedClass &learnClass(const py::type &cls, ArrayKind kind) {
   auto *type = reinterpret_cast<PyTypeObject *>(cls.ptr());
   TypeTables &tables = typeTables();
   if (tables.arrays.emplace(type, kind).second)
-    cls.inc_ref();
+    forgetWhenDeleted(type);
   LearnedClass &learned = tables.learned[type];
   learned.kind = kind;
   return learned;

@@ -50,7 +50,6 @@ struct Names {
   // For tensor descriptors.
   PyObject *base = PyUnicode_InternFromString("base");
   PyObject *shape = PyUnicode_InternFromString("shape");
-  PyObject *ofInstance = PyUnicode_InternFromString("__dict__");
   PyObject *strides = PyUnicode_InternFromString("strides");
   PyObject *blockShape = PyUnicode_InternFromString("block_shape");
   PyObject *padding = PyUnicode_InternFromString("padding");
@@ -83,14 +82,14 @@ constexpr uint64_t kLowestAddress = 4 << 20;
 
 /// The facts that are learned about a class.
 struct LearnedClass {
-  ArrayKind kind;
+  ArrayKind kind = ArrayKind::None;
   bool isImmutable = false;                        ///< of arrays: whatever an interface says
   bool hasBuffer = false;                          ///< of DLPack: Python's buffer says the same
   std::vector<std::pair<PyObject *, bool>> fields; ///< of a record: its name, and if it is constant
 };
 
-/// Python's dtype objects by identity; they are few and live as long as the process.
-/// Filled by `slow` (through Dispatcher.learn_dtype), so that no name is parsed here.
+/// Python's classes, which the tables do not keep alive, and its dtype objects, which are few and
+/// live as long as the process. Filled by `slow`, so that no name is parsed here.
 struct TypeTables {
   DTypeTable<PyObject *> dtypes;
   std::unordered_map<PyTypeObject *, ArrayKind> arrays; ///< those types that are of arrays
@@ -122,6 +121,9 @@ inline TypeTables &typeTables() {
   static TypeTables *tables = new TypeTables; // outlives the interpreter's teardown
   return *tables;
 }
+
+/// Removes a class from the tables when it is deleted, since another one may get its address.
+void forgetWhenDeleted(PyTypeObject *type);
 
 /// An attribute of an object, or null if it has none.
 py::object getAttribute(PyObject *object, PyObject *name);

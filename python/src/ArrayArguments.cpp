@@ -136,12 +136,6 @@ static bool areIntegers(PyObject *tuple) {
   return true;
 }
 
-/// True if an instance has the attribute itself. An attribute of its class does not count.
-static bool hasOfItsOwn(PyObject *object, PyObject *name) {
-  py::object own = getAttribute(object, names().ofInstance);
-  return own && PyDict_Check(own.ptr()) && getItem(own.ptr(), name);
-}
-
 /// An object with `data_ptr()` and `dtype`, such as a wrapper of a tensor or an instance of a
 /// subclass that answers for itself. It is asked what runtime/arrays.py asks.
 bool Signature::addByPointer(const Parameter &parameter, PyObject *value) {
@@ -251,17 +245,19 @@ bool Signature::addDLPack(const Parameter &parameter, PyObject *value) {
   return true;
 }
 
-/// Adds an array by NumPy's protocol.
+/// Adds an array by NumPy's protocol. `slow` asks an object for `data_ptr` first.
 bool Signature::addArrayInterface(const Parameter &parameter, PyObject *value) {
+  py::object method;
+  if (!askForOptional(parameter, value, names().dataPtr, method) || method)
+    return false;
   PyObject *found = callPython([&] { return PyObject_GetAttr(value, names().arrayInterface); });
   if (!found)
     refuseFailed(parameter, value, "__array_interface__");
   PyObject *interface = own(py::reinterpret_steal<py::object>(found));
   py::object dtype = askFor(parameter, value, names().dtype);
   char id;
-  // `slow` asks an object for `data_ptr` first.
   if (!interface || !PyDict_CheckExact(interface) || !dtype ||
-      !typeTables().findDType(dtype.ptr(), id) || hasOfItsOwn(value, names().dataPtr))
+      !typeTables().findDType(dtype.ptr(), id))
     return false;
   py::object shape = getItem(interface, names().shape);
   py::tuple where = getPlace(interface);

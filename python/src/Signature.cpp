@@ -16,15 +16,15 @@ namespace {
 
 char kindOfNumber(TsrDType dtype) { return static_cast<char>(kNumber + dtype); }
 
-/// Whether a compiled kernel takes an argument of this kind for one that it expects, with the bits
-/// that are in its slot.
+/// True if a compiled kernel that expects one kind takes an argument of the other, with the bits in
+/// its slot.
 bool isAccepted(char expected, char kind) {
   return expected == kAny || kind == expected ||
          (expected == kindOfNumber(TSR_INT64) && kind == kindOfNumber(TSR_INT32));
 }
 
-/// What a compiled kernel expects that takes a number of this type; kAny where no number is passed
-/// to it as it is.
+/// The kind that a compiled kernel expects for a number of this type; kAny for types whose numbers
+/// are converted first.
 char expectNumber(int dtype) {
   switch (dtype) {
   case TSR_INT1:
@@ -37,7 +37,7 @@ char expectNumber(int dtype) {
   }
 }
 
-/// Whether Python's equality is the right one between two objects of this type.
+/// True if Python's `==` distinguishes objects of this type as kernels do.
 bool comparesByValue(PyObject *value) {
   return PyLong_CheckExact(value) || PyUnicode_CheckExact(value);
 }
@@ -82,9 +82,9 @@ bool areSameConstants(PyObject *left, PyObject *right, int depth = 0) {
 }
 } // namespace
 
-/// The one string of this text by which names are compared. Keywords that are written in a call are
-/// that; those of a dict that was read from a file, say, need not be. Borrowed: whoever gave
-/// `name`, or the other one, holds it.
+/// The interned string of this text; names are compared by address. Keywords that are written in a
+/// call are interned, keys of a dict from a file may be not. Borrowed: the caller holds `name`, and
+/// the parameter holds the other string.
 static PyObject *getInterned(PyObject *name) {
   if (PyUnicode_CHECK_INTERNED(name))
     return name;
@@ -95,7 +95,7 @@ static PyObject *getInterned(PyObject *name) {
 }
 
 bool Signature::bind(PyObject *const *args, size_t count, PyObject *keywords) {
-  // What is in a local variable is not read again after each store.
+  // Local variables, since members would be read again after each store.
   const Parameter *const all = parameters.data();
   const size_t numParameters = parameters.size();
   const size_t numGiven = std::min(count, numParameters);
@@ -187,7 +187,7 @@ bool Signature::specialise() {
   for (auto [name, value] : options) {
     constants.push_back(name);
     addConstant(value);
-    // What arrays are computed on may be another one, which is waited for.
+    // An array may be computed on another stream, which `slow` waits for.
     if (name == names().stream && stream != kNoStream)
       return false;
   }
@@ -235,16 +235,18 @@ PyObject *Signature::own(py::object object) {
 
 /// An instance of a dataclass or an aggregate, as the tuple of its fields.
 bool Signature::addRecord(const Parameter &parameter, PyObject *value) {
+  // Held, since a property may make the object one of another class.
+  auto cls = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject *>(Py_TYPE(value)));
   const LearnedClass &learned = typeTables().getLearned(Py_TYPE(value));
   size_t size = learned.fields.size();
   numItems += 1 + size;
   if (numItems > kMaxItems)
     return false;
   bytes.push_back(kTupleOfClass);
-  constants.push_back(reinterpret_cast<PyObject *>(Py_TYPE(value)));
+  constants.push_back(own(std::move(cls)));
   addSize(size);
   for (size_t i = 0; i < size; ++i) {
-    auto [name, isConstant] = typeTables().getLearned(Py_TYPE(value)).fields[i];
+    auto [name, isConstant] = learned.fields[i];
     PyObject *item = own(getAttribute(value, name));
     if (!item)
       return false;
@@ -336,7 +338,8 @@ bool Signature::addNumber(const Parameter &parameter, PyObject *value) {
   return true;
 }
 
-/// What is not a tensor is nearly always this. False, and nothing done, for all else.
+/// Most arguments are tensors, and most others are such integers. False, and nothing done, for
+/// other arguments.
 inline bool Signature::addPlainInteger(const Parameter &parameter, PyObject *value) {
   return PyLong_CheckExact(value) && parameter.number == TSR_VOID && hasRoom() &&
          addNumber(parameter, value);

@@ -2,6 +2,7 @@
 
 #include "TorchTensors.h"
 
+#include "ArgumentTypes.h"
 #include "LoadedLibrary.h"
 
 #include <algorithm>
@@ -74,8 +75,8 @@ void TorchTensors::accept(PyObject *tensor, uint64_t address, char dtype) {
   PyTypeObject *type = Py_TYPE(tensor);
   if (knowsClass(type))
     return;
-  Py_INCREF(type); // or another type might come to lie at its address
   classes.push_back(type);
+  forgetWhenDeleted(type);
 }
 
 void TorchTensors::learnStream(PyObject *function) {

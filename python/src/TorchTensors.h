@@ -16,6 +16,7 @@
 #include "DTypeTable.h"
 #include "Handles.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -77,6 +78,9 @@ public:
       if (known == type)
         return true;
     return false;
+  }
+  void forgetClass(PyTypeObject *type) {
+    classes.erase(std::remove(classes.begin(), classes.end(), type), classes.end());
   }
   /// Reads a tensor whose class is known. Returns false if torch fails, or if the tensor is neither
   /// on the CPU nor on a GPU. The memory lives as long as the tensor.

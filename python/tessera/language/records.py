@@ -8,7 +8,7 @@ there: it has them by name, in order and to be unpacked, and no methods.
 from __future__ import annotations
 
 import dataclasses
-import functools
+import weakref
 from operator import itemgetter
 from typing import Any, NamedTuple, Optional, Sequence
 
@@ -55,9 +55,19 @@ def items_of(value: Any) -> Optional[Sequence[Any]]:
 _OF_ARRAYS = ("data_ptr", "__array_interface__", "__cuda_array_interface__", "__dlpack__", "base")
 
 
-@functools.lru_cache(maxsize=None)
+_record_classes: "weakref.WeakKeyDictionary[type, type]" = weakref.WeakKeyDictionary()
+
+
 def record_class(cls: type) -> type:
-    """The named tuple that stands for instances of a dataclass."""
+    """The named tuple that stands for instances of a dataclass, one for each."""
+    found = _record_classes.get(cls)
+    if found is None:
+        # Threads that make one each get the same.
+        found = _record_classes.setdefault(cls, _make_record_class(cls))
+    return found
+
+
+def _make_record_class(cls: type) -> type:
     names = tuple(field.name for field in dataclasses.fields(cls))
     members: dict[str, Any] = {
         "_fields": names,

@@ -239,12 +239,15 @@ def reinterpret(tensor: Any, dtype: Any) -> Any:
             "reinterpret as a type of the same size",
         )
     if kinds is not None and base is tensor and wanted is dtype:
+        if len(_reinterpretable) >= _MAX_REINTERPRETABLE:
+            _reinterpretable.clear()
         _reinterpretable.add(kinds)
     return TensorWrapper(base, wanted)
 
 
 _reinterpretable: set[Any] = set()
 """The kinds of arrays, by class and dtype, that have been reinterpreted as elements of a type."""
+_MAX_REINTERPRETABLE = 256  # since the classes in it stay alive
 
 
 def find_dtype(dtype: Any) -> Optional[types.dtype]:

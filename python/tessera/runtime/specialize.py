@@ -15,6 +15,7 @@ from __future__ import annotations
 import operator
 import struct
 import sys
+import weakref
 from enum import Enum
 from typing import Any, Hashable, NamedTuple, Optional, Sequence, Union
 
@@ -256,8 +257,8 @@ class Bound:
         return ("v", dtype._core_id, alignment), ValueSpec(type, alignment)
 
 
-_learned: set[type] = set()
-"""The classes that are registered with the core, which keeps them alive, too."""
+_learned: "weakref.WeakSet[type]" = weakref.WeakSet()
+"""The classes that are registered with the core, which does not keep them alive either."""
 
 
 def _learn_record(cls: type) -> None:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import weakref
+from typing import Any
 
 import numpy as np
 import pytest
@@ -155,6 +157,77 @@ def test_classes_of_arguments():
     gone = launch()
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("kind", ["record", "interface", "pointer", "number", "tensor"])
+def test_classes_that_a_launch_has_learned(kind):
+    """The core forgets a class when it is deleted, and learns the next one at its address."""
+    torch = pytest.importorskip("torch") if kind == "tensor" else None
+
+    @tessera.jit
+    def first_of(x, out):
+        tl.store(out, tl.load(x))
+
+    @tessera.jit
+    def field_of(x, out):
+        tl.store(out, tl.load(x.data))
+
+    @tessera.jit
+    def number(x, out):
+        tl.store(out, x)
+
+    kernel = {"record": field_of, "number": number}.get(kind, first_of)
+
+    def launch(value):
+        data, out = np.full(4, value, np.float32), np.zeros(1, np.float32)
+        if kind == "record":
+
+            @dataclasses.dataclass
+            class Odd:
+                data: Any
+
+            made = Odd(data)
+        elif kind == "interface":
+
+            class Odd:
+                dtype = data.dtype
+                __array_interface__ = data.__array_interface__
+
+            made = Odd()
+        elif kind == "pointer":
+
+            class Odd:
+                dtype = data.dtype
+                data_ptr = staticmethod(lambda: int(data.ctypes.data))
+
+            made = Odd()
+        elif kind == "number":
+
+            class Odd(int):
+                pass
+
+            made = Odd(value)
+        else:
+
+            class Odd(torch.Tensor):
+                pass
+
+            made = torch.from_numpy(data).as_subclass(Odd)
+        for _ in range(3):
+            out[:] = 0
+            kernel[(1,)](made, out)
+            assert out[0] == value
+        # What was compiled for the class holds it.
+        kernel._kernels.clear()
+        kernel._made.clear()
+        kernel._modules.clear()
+        kernel._dispatcher.clear()
+        return weakref.ref(Odd)
+
+    for value in (2, 3):
+        gone = launch(value)
+        gc.collect()
+        assert gone() is None
 
 
 def test_a_kernel_that_was_launched():
