@@ -8,11 +8,7 @@
 - Sentences of comments and docstrings: at most 30 words, no clause as a subject at their start, and
   none of the words in WORDS.
 
-english_exceptions.txt lists files with sentences from before these rules, each with how many, under
-a comment that names the issues that rewrite them. A file may have fewer, never more. A file that is
-not listed has none. `--write` lowers the counts.
-
-Usage: tools/dev/check_english.py [--show FILE...] [--write]
+Usage: tools/dev/check_english.py [--show FILE...]
 """
 
 from __future__ import annotations
@@ -26,7 +22,6 @@ import sys
 from typing import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-EXCEPTIONS = pathlib.Path(__file__).with_name("english_exceptions.txt")
 FIRST_COMMIT = "30e64521"
 
 MAX_SUBJECT = 72
@@ -121,7 +116,6 @@ def main() -> int:
     """See the module."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--show", nargs="*", default=[], help="print the mistakes of these files")
-    parser.add_argument("--write", action="store_true", help="lower the counts of the exceptions")
     arguments = parser.parse_args()
     if arguments.show:
         for name in arguments.show:
@@ -134,34 +128,11 @@ def main() -> int:
         for name in names.splitlines()
         if name.endswith((".py", ".h", ".cpp", ".td", ".c"))
     ]
-    allowed: dict[str, int] = {}
-    heading = []
-    if EXCEPTIONS.exists():
-        for line in EXCEPTIONS.read_text(encoding="utf-8").splitlines():
-            if line.startswith("#"):
-                heading.append(f"{line}\n")
-                continue
-            count, _, name = line.partition(" ")
-            allowed[name] = int(count)
     errors = check_subjects()
-    counts: dict[str, int] = {}
     for path in files:
-        if not path.is_file():
-            continue
-        found = mistakes_of(path)
-        name = str(path.relative_to(ROOT))
-        counts[name] = len(found)
-        if len(found) > allowed.get(name, 0) and not (arguments.write and not allowed):
-            errors += found
-            errors.append(f"{name}: {len(found)} such sentences, {allowed.get(name, 0)} allowed")
-    if arguments.write:
-        kept = {
-            name: min(count, allowed.get(name, count if not allowed else 0))
-            for name, count in sorted(counts.items())
-        }
-        lines = [f"{count} {name}\n" for name, count in kept.items() if count]
-        EXCEPTIONS.write_text("".join(heading + lines), encoding="utf-8")
-    print("\n".join(errors) if errors else f"english: ok, {sum(counts.values())} exceptions")
+        if path.is_file():
+            errors += mistakes_of(path)
+    print("\n".join(errors) if errors else "english: ok")
     return 1 if errors else 0
 
 
