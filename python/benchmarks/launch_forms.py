@@ -48,6 +48,11 @@ def plain(x, out, n, B: tl.constexpr):
     tl.store(out + i, tl.load(x + i, mask=i < n), mask=i < n)
 
 @jit
+def twenty(x, out, n, a, b, c, d, e, f, g, h, k, l, m, o, p, q, r, s, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+@jit
 def described(x, out, n, B: tl.constexpr):
     tl.store(out + tl.arange(0, B), x.load([0]))
 
@@ -190,6 +195,10 @@ def forms(package: Any, device: str) -> Iterator[tuple[str, str, Launch]]:
 
     # As people write calls: a tuple that is unpacked and a dict of keywords cost more.
     yield "plain", "plain", lambda: plain[(1,)](x, out, 64, B=64)
+    twenty = kernels.twenty
+    yield "plain", "20 arguments", lambda: twenty[(1,)](
+        x, out, 64, x, x, x, x, x, x, x, x, 2, 3, 4, 5, 6, 7, 8, 9, B=64
+    )
     for name, grid in grids().items():
         yield "grid", name, lambda grid=grid: plain[grid](x, out, 64, B=64)
 

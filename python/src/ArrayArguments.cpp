@@ -11,21 +11,23 @@
 
 using namespace tessera::python;
 
-/// The list or tuple that an object has by this name, as a tuple if all its items are plain
-/// integers. Null otherwise.
-static py::tuple getIntegers(PyObject *object, PyObject *name) {
+using Extents = FixedVector<int64_t, kMaxDescriptorRank>;
+
+/// Reads the list or tuple that an object has by this name. False unless all its items are plain
+/// integers of 64 bits, and a descriptor may have as many.
+static bool readIntegers(PyObject *object, PyObject *name, Extents &found) {
   py::object items = getAttribute(object, name);
-  if (!items || !(PyTuple_Check(items.ptr()) || PyList_Check(items.ptr())))
-    return py::reinterpret_steal<py::tuple>(nullptr);
-  // A list may change while the launch runs Python.
-  py::tuple found =
-      py::reinterpret_steal<py::tuple>(callPython([&] { return PySequence_Tuple(items.ptr()); }));
-  if (!found)
-    throw py::error_already_set();
-  for (size_t i = 0; i < found.size(); ++i)
-    if (!PyLong_CheckExact(PyTuple_GET_ITEM(found.ptr(), i)))
-      return py::reinterpret_steal<py::tuple>(nullptr);
-  return found;
+  if (!items || !(PyTuple_Check(items.ptr()) || PyList_Check(items.ptr())) ||
+      PySequence_Fast_GET_SIZE(items.ptr()) > static_cast<Py_ssize_t>(kMaxDescriptorRank))
+    return false;
+  int overflow = 0;
+  for (Py_ssize_t i = 0; !overflow && i < PySequence_Fast_GET_SIZE(items.ptr()); ++i) {
+    PyObject *item = PySequence_Fast_GET_ITEM(items.ptr(), i);
+    if (!PyLong_CheckExact(item))
+      return false;
+    found.push_back(PyLong_AsLongLongAndOverflow(item, &overflow));
+  }
+  return !overflow;
 }
 
 /// Adds a tensor of torch's, on the CPU or on a GPU.
@@ -334,38 +336,31 @@ bool Signature::addCUDAInterface(const Parameter &parameter, PyObject *value) {
 
 /// Adds the parts of a tensor descriptor in the order of runtime/specialize.py.
 bool Signature::addDescriptor(const Parameter &parameter, PyObject *value) {
+  Extents shape, strides, block;
+  if (!readIntegers(value, names().shape, shape) ||
+      !readIntegers(value, names().strides, strides) ||
+      !readIntegers(value, names().blockShape, block))
+    return false;
+  size_t rank = shape.size();
   py::object base = getAttribute(value, names().base);
-  py::tuple shape = getIntegers(value, names().shape);
-  py::tuple strides = getIntegers(value, names().strides);
-  py::tuple block = getIntegers(value, names().blockShape);
   py::object padding = getAttribute(value, names().padding);
   py::object rounds = getAttribute(value, names().roundsToTF32);
-  size_t rank = shape ? shape.size() : 0;
-  if (rank == 0 || rank > kMaxDescriptorRank || !strides || strides.size() != rank || !block ||
-      block.size() != rank || !padding || !PyUnicode_Check(padding.ptr()) || !rounds ||
-      !PyBool_Check(rounds.ptr()) || !base || Py_TYPE(base.ptr()) == typeTables().descriptor)
+  if (rank == 0 || strides.size() != rank || strides[rank - 1] != 1 || block.size() != rank ||
+      !padding || !PyUnicode_Check(padding.ptr()) || !rounds || !PyBool_Check(rounds.ptr()) ||
+      !base || Py_TYPE(base.ptr()) == typeTables().descriptor)
     return false;
-  bool isNaN = PyUnicode_CompareWithASCIIString(padding.ptr(), "nan") == 0;
-  if (!isNaN && PyUnicode_CompareWithASCIIString(padding.ptr(), "zero") != 0)
+  bool isNaN = PyUnicode_CompareWithASCIIString(padding.ptr(), "zero") != 0;
+  if (isNaN && PyUnicode_CompareWithASCIIString(padding.ptr(), "nan") != 0)
     return false;
   bytes.push_back(kDescriptor);
   bytes.push_back(static_cast<char>(rank << 2 | (isNaN ? 2 : 0) | (rounds.ptr() == Py_True)));
   if (!addArray(parameter, base.ptr()))
     return false;
-  auto readInteger = [](const py::tuple &items, size_t index) {
-    int overflow = 0;
-    return PyLong_AsLongLongAndOverflow(PyTuple_GET_ITEM(items.ptr(), index), &overflow);
-  };
-  for (size_t i = 0; i < rank; ++i)
-    if (!addNumber(parameter, PyTuple_GET_ITEM(shape.ptr(), i)))
-      return false;
+  for (int64_t extent : shape)
+    addInteger(parameter, extent);
   for (size_t i = 0; i + 1 < rank; ++i)
-    if (!addNumber(parameter, PyTuple_GET_ITEM(strides.ptr(), i)))
-      return false;
-  if (readInteger(strides, rank - 1) != 1)
-    return false;
-  for (size_t i = 0; i < rank; ++i) {
-    int64_t extent = readInteger(block, i); // -1 where it does not fit
+    addInteger(parameter, strides[i]);
+  for (int64_t extent : block) {
     if (extent <= 0 || (extent & (extent - 1)))
       return false;
     bytes.push_back(static_cast<char>(__builtin_ctzll(static_cast<uint64_t>(extent))));

@@ -76,29 +76,34 @@ struct SpecialisedNumber {
 
 enum class NumberStatus { Fine, NoNumber, FitsNoType };
 
-/// Specialises a Python bool, int or float; objects of subclasses are refused. An integer gets the
-/// narrowest of int32, int64 and uint64.
+/// Specialises an integer, which gets the narrower of int32 and int64.
+[[gnu::always_inline]] inline SpecialisedNumber specialiseInteger(int64_t integer, bool onValue,
+                                                                  bool onAlignment) {
+  auto slot = static_cast<uint64_t>(integer);
+  if (integer == 1 && onValue)
+    return {TSR_VOID, 0, slot};
+  return {integer == static_cast<int32_t>(integer) ? TSR_INT32 : TSR_INT64,
+          onValue && onAlignment ? alignmentClass(slot) : char(0), slot};
+}
+
+/// Specialises a Python bool, int or float; objects of subclasses are refused. Integers beyond
+/// int64 are of type uint64.
 inline NumberStatus specialiseNumber(PyObject *value, bool onValue, bool onAlignment,
                                      SpecialisedNumber &result) {
   if (PyLong_CheckExact(value)) {
     int overflow = 0;
-    int64_t integer = PyLong_AsLongLongAndOverflow(value, &overflow);
-    uint64_t slot = static_cast<uint64_t>(integer);
-    TsrDType dtype = integer == static_cast<int32_t>(integer) ? TSR_INT32 : TSR_INT64;
+    result =
+        specialiseInteger(PyLong_AsLongLongAndOverflow(value, &overflow), onValue, onAlignment);
     if (overflow < 0)
       return NumberStatus::FitsNoType;
     if (overflow > 0) {
-      slot = PyLong_AsUnsignedLongLong(value);
-      dtype = TSR_UINT64;
+      uint64_t slot = PyLong_AsUnsignedLongLong(value);
       if (PyErr_Occurred()) {
         PyErr_Clear();
         return NumberStatus::FitsNoType;
       }
-    } else if (integer == 1 && onValue) {
-      dtype = TSR_VOID;
+      result = {TSR_UINT64, onValue && onAlignment ? alignmentClass(slot) : char(0), slot};
     }
-    char alignment = dtype != TSR_VOID && onValue && onAlignment ? alignmentClass(slot) : char(0);
-    result = {dtype, alignment, slot};
   } else if (PyFloat_CheckExact(value)) {
     result = {TSR_FP32, 0, float32Bits(PyFloat_AS_DOUBLE(value))};
   } else if (PyBool_Check(value)) {

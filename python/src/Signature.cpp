@@ -322,19 +322,29 @@ void Signature::addConstant(PyObject *value) {
   constants.push_back(value);
 }
 
+[[gnu::always_inline]] inline void Signature::addSpecialised(const SpecialisedNumber &number,
+                                                             bool isInteger) {
+  if (number.dtype == TSR_VOID) {
+    bytes.push_back(kOne);
+    return;
+  }
+  bytes.push_back(kindOfNumber(number.dtype));
+  if (isInteger)
+    bytes.push_back(number.alignment);
+  slots.push_back(number.slot);
+}
+
+void Signature::addInteger(const Parameter &parameter, int64_t integer) {
+  addSpecialised(specialiseInteger(integer, parameter.onValue, parameter.onAlignment),
+                 /*isInteger=*/true);
+}
+
 bool Signature::addNumber(const Parameter &parameter, PyObject *value) {
   SpecialisedNumber number;
   if (specialiseNumber(value, parameter.onValue, parameter.onAlignment, number) !=
       NumberStatus::Fine)
     return false;
-  if (number.dtype == TSR_VOID) {
-    bytes.push_back(kOne);
-    return true;
-  }
-  bytes.push_back(kindOfNumber(number.dtype));
-  if (PyLong_CheckExact(value))
-    bytes.push_back(number.alignment);
-  slots.push_back(number.slot);
+  addSpecialised(number, PyLong_CheckExact(value));
   return true;
 }
 

@@ -164,6 +164,8 @@ private:
   void addConstant(PyObject *value);
   void addSize(size_t size);
   bool addNumber(const Parameter &parameter, PyObject *value);
+  void addInteger(const Parameter &parameter, int64_t integer);
+  void addSpecialised(const struct SpecialisedNumber &number, bool isInteger);
   bool addArray(const Parameter &parameter, PyObject *value);
   bool addDescriptor(const Parameter &parameter, PyObject *value);
   bool addReinterpreted(const Parameter &parameter, PyObject *value);

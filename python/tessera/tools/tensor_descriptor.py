@@ -67,26 +67,29 @@ class TensorDescriptor:
 
     def check(self, name: str) -> None:
         """Raises ArgumentError where this describes no array; `name` is for the message."""
+        strides = self.strides
         rank = len(self.block_shape)
-        if not 1 <= rank <= _MAX_RANK or not rank == len(self.shape) == len(self.strides):
+        is_fine = 0 < rank == len(self.shape) == len(strides) <= _MAX_RANK
+        if is_fine and strides[-1] == 1 and self.padding in _PADDINGS:
+            return
+        if not is_fine:
             raise ArgumentError(
                 "E051",
                 f"tensor descriptor `{name}` has a shape of rank {len(self.shape)}, "
-                f"{len(self.strides)} strides and a block of rank {rank}",
+                f"{len(strides)} strides and a block of rank {rank}",
                 f"give as many of each, 1 to {_MAX_RANK}",
             )
-        if self.strides[-1] != 1:
+        if strides[-1] != 1:
             raise ArgumentError(
                 "E051",
-                f"tensor descriptor `{name}` has the last stride {self.strides[-1]}",
+                f"tensor descriptor `{name}` has the last stride {strides[-1]}",
                 "it must be 1: describe the transposed array, or copy it",
             )
-        if self.padding not in _PADDINGS:
-            raise ArgumentError(
-                "E051",
-                f"tensor descriptor `{name}` has the padding {self.padding!r}",
-                f"use one of {', '.join(map(repr, _PADDINGS))}",
-            )
+        raise ArgumentError(
+            "E051",
+            f"tensor descriptor `{name}` has the padding {self.padding!r}",
+            f"use one of {', '.join(map(repr, _PADDINGS))}",
+        )
 
     @staticmethod
     def from_tensor(
@@ -96,10 +99,21 @@ class TensorDescriptor:
         round_f32_to_tf32: bool = False,
     ) -> "TensorDescriptor":
         """The descriptor of a whole array."""
-        shape = tuple(tensor.shape)
-        return TensorDescriptor(
-            tensor, shape, strides_of(tensor), list(block_shape), padding, round_f32_to_tf32
-        )
+        # Programs make one at each launch. `__init__` would take a third of the time.
+        made = object.__new__(TensorDescriptor)
+        made.base = tensor
+        made.shape = shape = tensor.shape
+        try:
+            made.strides = strides = tensor.stride()
+        except (AttributeError, TypeError):
+            made.strides = strides = strides_of(tensor)
+        made.block_shape = block = [*block_shape]
+        made.padding = padding
+        made.round_f32_to_tf32 = round_f32_to_tf32
+        is_fine = 0 < len(block) == len(shape) == len(strides) <= _MAX_RANK
+        if not is_fine or strides[-1] != 1 or padding not in _PADDINGS:
+            made.check("descriptor")
+        return made
 
 
 def strides_of(tensor: Any) -> tuple[int, ...]:
