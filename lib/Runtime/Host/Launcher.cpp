@@ -46,7 +46,8 @@ constexpr uint64_t kWrittenPart = 2;
 
 #ifdef TESSERA_GUARD_SCRATCH
 /// With assertions, the calling thread's scratch has the kernel's size, rounded to 64 bytes, and
-/// lies between protected pages. A kernel that accesses memory beyond it crashes at once.
+/// ends at a protected page. A kernel that accesses memory behind it crashes at once, and one that
+/// accesses memory far before it.
 class Scratch {
 public:
   Scratch() = default;
@@ -57,16 +58,18 @@ public:
     std::swap(mapped, other.mapped);
     std::swap(memory, other.memory);
     std::swap(mappedBytes, other.mappedBytes);
-    std::swap(capacity, other.capacity);
   }
 
   /// Null if there is no memory.
   char *reserve(int64_t bytes) {
     size_t rounded = (static_cast<size_t>(bytes) + 63) / 64 * 64;
-    if (rounded == capacity)
-      return memory;
-    release();
     size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    // Kernels take turns, and a mapping costs more than a launch: a larger one serves a smaller.
+    if (mapped && rounded <= mappedBytes - 2 * page) {
+      memory = mapped + mappedBytes - page - rounded;
+      return memory;
+    }
+    release();
     size_t used = (rounded + page - 1) / page * page;
     size_t size = used + 2 * page;
     void *whole = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -79,7 +82,6 @@ public:
       return nullptr;
     }
     memory = mapped + page + used - rounded;
-    capacity = rounded;
     return memory;
   }
 
@@ -88,11 +90,11 @@ private:
     if (mapped)
       munmap(mapped, mappedBytes);
     mapped = memory = nullptr;
-    capacity = 0;
+    mappedBytes = 0;
   }
 
   char *mapped = nullptr, *memory = nullptr;
-  size_t mappedBytes = 0, capacity = 0;
+  size_t mappedBytes = 0;
 };
 #else
 /// The calling thread's scratch, which the next launch reuses, and which is freed with the thread.
