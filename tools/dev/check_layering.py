@@ -157,12 +157,14 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "calls/function": _LAUNCHES | {"calls", "jax", "torch"},
     "calls/pointwise": _LAUNCHES | {"calls", "jax", "torch"},
     "calls/reductions": _LAUNCHES | {"calls", "calls/pointwise", "jax", "torch"},
+    "calls/recorded": _LAUNCHES | {"calls", "calls/pointwise", "torch"},
     # These two use the package as users do, and are loaded by it when it is asked for them.
     "testing": _LAUNCHES | {"__init__", "gpu", "tuning"},
     "compat": _LAUNCHES | {"__init__", "testing", "tools", "tuning"},
     "torch": _LAUNCHES | {"calls", "compat", "untried"},
     "nn": _LAUNCHES | {"ops"},
-    "ops": _LAUNCHES | {"calls", "calls/pointwise", "calls/reductions", "jax"},
+    "ops": _LAUNCHES
+    | {"calls", "calls/pointwise", "calls/recorded", "calls/reductions", "jax", "torch"},
     "tools/run": {"compat"},
 }
 # The modules that users import may import everything.

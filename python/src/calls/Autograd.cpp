@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
+#include <vector>
 
 using namespace tessera::python;
 
@@ -28,6 +30,8 @@ struct ContextNames {
   PyObject *gradients = PyUnicode_InternFromString("gradients");
   PyObject *fit = PyUnicode_InternFromString("fit");
   PyObject *mark = PyUnicode_InternFromString("mark");
+  PyObject *plan = PyUnicode_InternFromString("plan");
+  PyObject *constant = PyUnicode_InternFromString("non_differentiable");
   PyObject *function = PyUnicode_InternFromString("_forward_cls");
   PyObject *backward = PyUnicode_InternFromString("backward");
 };
@@ -50,6 +54,28 @@ void set(PyObject *context, PyObject *name, const py::object &value) {
     throw py::error_already_set();
 }
 
+/// Runs the program of a plan, and saves the values that its gradient needs.
+PyObject *runProgram(PyObject *context, PyObject *plan, PyObject *const *args, size_t count) {
+  const auto *self = reinterpret_cast<const CallPlan *>(plan);
+  py::object kept;
+  auto result = py::reinterpret_steal<py::object>(self->runProgram(args, count, &kept));
+  if (!result && !PyErr_Occurred())
+    throw std::runtime_error("torch makes no view of a tensor");
+  if (!result)
+    return nullptr;
+  set(context, contextNames().toSave, kept);
+  set(context, contextNames().plan, py::reinterpret_borrow<py::object>(plan));
+  const std::vector<size_t> &places = self->program->getConstantResults();
+  if (!places.empty()) {
+    py::tuple constant(places.size());
+    for (size_t i = 0; i < places.size(); ++i)
+      constant[i] = py::reinterpret_borrow<py::object>(
+          PyTuple_Check(result.ptr()) ? PyTuple_GET_ITEM(result.ptr(), places[i]) : result.ptr());
+    set(context, contextNames().constant, constant);
+  }
+  return result.release().ptr();
+}
+
 /// run_forward(ctx, plan, *args): runs the plan and saves the arguments. `numbers` has None for
 /// each tensor, and a tuple of one for each number; it stays None if there is none.
 PyObject *runForward(PyObject *, PyObject *const *args, Py_ssize_t count) {
@@ -60,6 +86,8 @@ PyObject *runForward(PyObject *, PyObject *const *args, Py_ssize_t count) {
       return typeTables().getKind(Py_TYPE(each)) != ArrayKind::Torch;
     };
     PyObject *const *given = args + 2, *const *end = args + count;
+    if (reinterpret_cast<const CallPlan *>(args[1])->program)
+      return runProgram(args[0], args[1], given, static_cast<size_t>(count - 2));
     size_t numNumbers = static_cast<size_t>(std::count_if(given, end, isNumber));
     auto numGiven = static_cast<size_t>(end - given);
     py::tuple tensors(numGiven - numNumbers);
@@ -152,12 +180,54 @@ PyObject *computeGradients(PyObject *context, PyObject *gradient) {
   return results.release().ptr();
 }
 
-/// run_backward(ctx, *grads)
-PyObject *runBackward(PyObject *, PyObject *const *args, Py_ssize_t count) {
+/// The gradients of a plan with a program and the arguments. Null without an exception if Python
+/// has to compute them.
+PyObject *computeProgramGradients(PyObject *context, PyObject *const *grads, size_t count) {
+  const ContextNames &names = contextNames();
+  if (torchArrays().isGradEnabled() || std::find(grads, grads + count, Py_None) != grads + count)
+    return nullptr;
+  py::object needed = ask(context, names.needed), saved = ask(context, names.saved);
+  py::object plan = ask(context, names.plan);
+  if (!PyTuple_Check(needed.ptr()) || !PyTuple_Check(saved.ptr()) ||
+      Py_TYPE(plan.ptr()) != callPlanType)
+    return nullptr;
+  Py_ssize_t numNeeded = PyTuple_GET_SIZE(needed.ptr()), numSaved = PyTuple_GET_SIZE(saved.ptr());
+  PyObject *gradient = reinterpret_cast<const CallPlan *>(plan.ptr())->gradient;
+  if (!gradient || static_cast<size_t>(numNeeded) > kMaxArguments ||
+      static_cast<size_t>(numSaved) + count + 1 > kMaxArguments)
+    return nullptr;
+  uint64_t mask = 0;
+  for (Py_ssize_t i = 1; i < numNeeded; ++i)
+    mask |= uint64_t(PyTuple_GET_ITEM(needed.ptr(), i) == Py_True) << (i - 1);
+  auto wanted = py::reinterpret_steal<py::object>(PyLong_FromUnsignedLongLong(mask));
+  std::array<PyObject *, kMaxArguments> values;
+  values[0] = wanted.ptr();
+  for (Py_ssize_t i = 0; i < numSaved; ++i)
+    values[static_cast<size_t>(i) + 1] = PyTuple_GET_ITEM(saved.ptr(), i);
+  std::copy(grads, grads + count, values.begin() + 1 + numSaved);
+  auto found = py::reinterpret_steal<py::object>(callPython([&] {
+    return PyObject_Vectorcall(gradient, values.data(), static_cast<size_t>(numSaved) + count + 1,
+                               nullptr);
+  }));
+  if (!found)
+    return nullptr;
+  if (!PyTuple_Check(found.ptr()) || PyTuple_GET_SIZE(found.ptr()) != numNeeded - 1)
+    throw py::value_error("a derivative returns another number of gradients");
+  py::tuple results(static_cast<size_t>(numNeeded));
+  results[0] = py::none();
+  for (Py_ssize_t i = 1; i < numNeeded; ++i)
+    results[static_cast<size_t>(i)] =
+        py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(found.ptr(), i - 1));
+  return results.release().ptr();
+}
+
+/// Computes gradients by `compute`, or else by the class's `backward`.
+template <typename Compute>
+PyObject *runBackwardBy(Compute compute, PyObject *const *args, Py_ssize_t count) {
   return translateErrors([&]() -> PyObject * {
     if (count < 1)
       throw py::type_error("the first argument is a context");
-    PyObject *found = count == 2 ? computeGradients(args[0], args[1]) : nullptr;
+    PyObject *found = compute();
     if (found || PyErr_Occurred())
       return found;
     py::object function = ask(args[0], contextNames().function);
@@ -168,26 +238,45 @@ PyObject *runBackward(PyObject *, PyObject *const *args, Py_ssize_t count) {
   });
 }
 
+/// run_program_backward(ctx, *grads)
+PyObject *runProgramBackward(PyObject *, PyObject *const *args, Py_ssize_t count) {
+  auto compute = [&] {
+    return computeProgramGradients(args[0], args + 1, static_cast<size_t>(count - 1));
+  };
+  return runBackwardBy(compute, args, count);
+}
+
+/// run_backward(ctx, *grads)
+PyObject *runBackward(PyObject *, PyObject *const *args, Py_ssize_t count) {
+  auto compute = [&] { return count == 2 ? computeGradients(args[0], args[1]) : nullptr; };
+  return runBackwardBy(compute, args, count);
+}
+
 PyMethodDef functions[] = {
     {"run_forward", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(runForward)),
      METH_FASTCALL, "run_forward(ctx, plan, *args): the `forward` of a torch.autograd.Function."},
     {nullptr, nullptr, 0, nullptr}};
 
-PyMethodDef backwardFunction = {
-    "run_backward", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(runBackward)),
-    METH_FASTCALL,
-    "run_backward(ctx, *grads): the `apply` of the context. Leaves to `backward` what it cannot "
-    "do."};
+PyMethodDef backwardFunctions[] = {
+    {"run_backward", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(runBackward)),
+     METH_FASTCALL,
+     "run_backward(ctx, *grads): the `apply` of the context. Leaves to `backward` what it cannot "
+     "do."},
+    {"run_program_backward",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(runProgramBackward)), METH_FASTCALL,
+     "run_program_backward(ctx, *grads): the same for plans with a program."}};
 
 } // namespace
 
 void tessera::python::registerAutograd(py::module_ &module) {
   if (PyModule_AddFunctions(module.ptr(), functions) < 0)
     throw py::error_already_set();
-  auto function = py::reinterpret_steal<py::object>(PyCFunction_New(&backwardFunction, nullptr));
-  // A function of C is no method of a class that has it: this makes it one.
-  PyObject *method = function ? PyInstanceMethod_New(function.ptr()) : nullptr;
-  if (!method)
-    throw py::error_already_set();
-  module.add_object("run_backward", py::reinterpret_steal<py::object>(method));
+  for (PyMethodDef &each : backwardFunctions) {
+    auto function = py::reinterpret_steal<py::object>(PyCFunction_New(&each, nullptr));
+    // A function of C is no method of a class that has it: this makes it one.
+    PyObject *method = function ? PyInstanceMethod_New(function.ptr()) : nullptr;
+    if (!method)
+      throw py::error_already_set();
+    module.add_object(each.ml_name, py::reinterpret_steal<py::object>(method));
+  }
 }

@@ -14,7 +14,18 @@ using namespace tessera::python;
 namespace {
 
 /// The first byte of each argument.
-enum Kind : int64_t { kNumPyArray, kTorchTensor, kBool, kInteger, kFloat, kNone, kTuple };
+enum Kind : int64_t {
+  kNumPyArray,
+  kTorchTensor,
+  kBool,
+  kInteger,
+  kFloat,
+  kNone,
+  kTuple,
+  kList,
+  kText,
+  kObject
+};
 
 /// Room for one more argument without a layout, whose words are few.
 constexpr size_t kReserved = 4;
@@ -50,29 +61,37 @@ bool CallKey::add(PyObject *value) {
     words.push_back(kNone);
     return true;
   }
+  bool fits = true;
+  return addArray(value, fits) && fits;
+}
+
+bool CallKey::addArray(PyObject *value, bool &fits) {
   TorchFacts facts;
   if (torchArrays().read(value, facts)) {
     hasTensor = true;
     words.push_back(kTorchTensor | int64_t(facts.requiresGrad) << 8 | (facts.rank & 0xff) << 16 |
                     int64_t(facts.dtype & 0xffff) << 24 | int64_t(facts.device & 0xff) << 40 |
                     int64_t(facts.deviceType & 0xff) << 48);
-    return addLayout(facts.rank, facts.shape, facts.strides);
+    fits = addLayout(facts.rank, facts.shape, facts.strides);
+    return true;
   }
   if (typeTables().getKind(Py_TYPE(value)) != ArrayKind::NumPy)
     return false;
   const auto *array = reinterpret_cast<const NumPyArray *>(value);
   words.push_back(kNumPyArray | int64_t(array->rank) << 16);
   words.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(array->dtype)));
-  return addLayout(array->rank, array->shape, array->strides);
+  fits = addLayout(array->rank, array->shape, array->strides);
+  return true;
 }
 
-bool CallKey::addOption(PyObject *value) {
-  auto addInteger = [&](PyObject *number) {
-    int overflow = 0;
-    int64_t found = PyLong_CheckExact(number) ? PyLong_AsLongLongAndOverflow(number, &overflow) : 0;
-    words.push_back(found);
-    return PyLong_CheckExact(number) && !overflow;
-  };
+bool CallKey::addArrayOrOption(PyObject *value) {
+  bool fits = words.size() <= kMaxWords;
+  if (!fits || addArray(value, fits))
+    return fits;
+  return addOption(value, true);
+}
+
+bool CallKey::addOption(PyObject *value, bool hasObjects) {
   if (words.size() > kMaxWords)
     return false;
   if (value == Py_None || PyBool_Check(value)) {
@@ -80,8 +99,10 @@ bool CallKey::addOption(PyObject *value) {
     return true;
   }
   if (PyLong_CheckExact(value)) {
+    int overflow = 0;
     words.push_back(kInteger);
-    return addInteger(value);
+    words.push_back(PyLong_AsLongLongAndOverflow(value, &overflow));
+    return !overflow;
   }
   if (PyFloat_CheckExact(value)) {
     double number = PyFloat_AS_DOUBLE(value);
@@ -91,13 +112,40 @@ bool CallKey::addOption(PyObject *value) {
     words.push_back(bits);
     return true;
   }
-  if (!PyTuple_CheckExact(value) ||
-      words.size() + static_cast<size_t>(PyTuple_GET_SIZE(value)) > kMaxWords)
-    return false;
-  words.push_back(kTuple | PyTuple_GET_SIZE(value) << 8);
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i)
-    if (!addInteger(PyTuple_GET_ITEM(value, i)))
+  if (PyUnicode_CheckExact(value)) {
+    Py_ssize_t size = 0;
+    const char *text = PyUnicode_AsUTF8AndSize(value, &size);
+    if (!text) {
+      PyErr_Clear(); // a lone surrogate
       return false;
+    }
+    auto numWords = (static_cast<size_t>(size) + 7) / 8;
+    if (words.size() + numWords > kMaxWords)
+      return false;
+    words.push_back(kText | size << 8);
+    for (size_t i = 0; i < numWords; ++i) {
+      int64_t word = 0;
+      std::memcpy(&word, text + 8 * i, std::min<size_t>(8, static_cast<size_t>(size) - 8 * i));
+      words.push_back(word);
+    }
+    return true;
+  }
+  // Only a plain tuple, and torch.Size, which add nothing to the elements.
+  bool isTuple =
+      PyTuple_CheckExact(value) || (PyTuple_Check(value) && Py_TYPE(value)->tp_as_sequence &&
+                                    std::strcmp(Py_TYPE(value)->tp_name, "torch.Size") == 0);
+  if (isTuple || PyList_CheckExact(value)) {
+    Py_ssize_t size = PySequence_Fast_GET_SIZE(value);
+    words.push_back((isTuple ? kTuple : kList) | size << 8);
+    for (Py_ssize_t i = 0; i < size; ++i)
+      if (!addOption(PySequence_Fast_GET_ITEM(value, i)))
+        return false;
+    return true;
+  }
+  if (!hasObjects || PyTuple_Check(value) || PyList_Check(value) || PyDict_Check(value))
+    return false;
+  words.push_back(kObject);
+  words.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(value)));
   return true;
 }
 

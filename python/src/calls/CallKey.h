@@ -5,7 +5,8 @@
 //     an array    its library, element type, rank, device, whether it requires a gradient; its
 //                 shape and strides. NumPy's dtypes are known by identity
 //     a number    its type; the same for None
-//     an option   its value: None, a bool, an integer or a tuple of integers
+//     an option   its value: None, a bool, a number, a text, or a tuple or list of such. If
+//                 `hasObjects`, anything else by identity, such as a type of elements
 //
 // Calls with equal keys are done by one plan (CallPlan.h).
 
@@ -29,8 +30,10 @@ public:
   bool add(PyObject *value);
   /// Separates the arguments from an array that the result is written to.
   void beginOut() { words.push_back(-1); }
-  /// Adds an argument whose value decides: None, a bool, a number or a tuple of integers.
-  bool addOption(PyObject *value);
+  /// Adds an argument whose value decides.
+  bool addOption(PyObject *value, bool hasObjects = false);
+  /// Adds an array, or a value that decides.
+  bool addArrayOrOption(PyObject *value);
 
   /// True if an argument is a tensor of torch's.
   bool hasTorch() const { return hasTensor; }
@@ -39,6 +42,9 @@ public:
   std::vector<int64_t> copy() const { return {words.begin(), words.end()}; }
 
 private:
+  /// Adds an array. False, and nothing is added, if it is none. `fits` is false if there is no
+  /// room.
+  bool addArray(PyObject *value, bool &fits);
   /// Adds words for the extents of an array, unless there is no room.
   template <typename Integer>
   bool addLayout(int64_t rank, const Integer *shape, const Integer *strides);

@@ -5,6 +5,8 @@
 #include "../Dispatcher.h"
 #include "../NumPyArray.h"
 
+#include <structmember.h>
+
 #include <algorithm>
 #include <array>
 
@@ -119,12 +121,37 @@ PyObject *CallPlan::run(PyObject *const *args, size_t count, PyObject *out) cons
       reinterpret_cast<PyObject *>(const_cast<CallPlan *>(this)));
   if (isFunction)
     return callFunction(args, count);
+  if (program)
+    return out ? nullptr : program->run(args, count, nullptr);
   if (out && (spans->empty() || !mayWrite(out, args)))
     return nullptr;
   auto numResults = out ? 1 : static_cast<size_t>(PyTuple_GET_SIZE(makers));
-  auto numRest = static_cast<size_t>(PyTuple_GET_SIZE(rest));
-  if (count + numResults + numRest > kMaxValues || converted->size() + numResults > kMaxValues)
+  if (numResults == 1) {
+    PyObject *result = nullptr;
+    if (runInto(args, count, out, &result))
+      return result;
+    Py_XDECREF(result);
     return nullptr;
+  }
+  auto several = py::reinterpret_steal<py::object>(
+      PyTuple_New(static_cast<Py_ssize_t>(numResults))); // of nulls
+  if (!several || !runInto(args, count, nullptr, &PyTuple_GET_ITEM(several.ptr(), 0)))
+    return nullptr;
+  return several.release().ptr();
+}
+
+PyObject *CallPlan::runProgram(PyObject *const *args, size_t count, py::object *kept) const {
+  auto self = py::reinterpret_borrow<py::object>(
+      reinterpret_cast<PyObject *>(const_cast<CallPlan *>(this)));
+  return program->run(args, count, kept);
+}
+
+bool CallPlan::runInto(PyObject *const *args, size_t count, PyObject *out,
+                       PyObject **results) const {
+  auto numResults = out ? 1 : static_cast<size_t>(PyTuple_GET_SIZE(makers));
+  auto numRest = static_cast<size_t>(PyTuple_GET_SIZE(rest));
+  if (count + numResults + numRest > kMaxValues || converted->size() > kMaxValues)
+    return false;
   std::array<PyObject *, kMaxValues> values;
   std::copy(args, args + count, values.begin());
   References held;
@@ -132,54 +159,55 @@ PyObject *CallPlan::run(PyObject *const *args, size_t count, PyObject *out) cons
     PyObject *function = convert.ptr(), *given = args[place];
     values[place] = held.take(callPython([&] { return PyObject_CallOneArg(function, given); }));
     if (!values[place])
-      return nullptr;
+      return false;
   }
-  PyObject **results = values.data() + count;
-  results[0] = out;
+  if (out)
+    results[0] = Py_NewRef(out);
   for (size_t i = 0; !out && i < numResults; ++i) {
-    results[i] = layouts->empty() ? nullptr : held.take(torchArrays().make((*layouts)[i]));
+    PyObject *maker = PyTuple_GET_ITEM(makers, static_cast<Py_ssize_t>(i));
+    if (maker == Py_None)
+      results[i] = Py_NewRef(Py_None);
+    else if (!layouts->empty())
+      results[i] = torchArrays().make((*layouts)[i]);
     if (!results[i] && !PyErr_Occurred())
-      results[i] = held.take(callMaker(PyTuple_GET_ITEM(makers, static_cast<Py_ssize_t>(i))));
+      results[i] = callMaker(maker);
     if (!results[i])
-      return nullptr;
+      return false;
   }
   if (kernel != Py_None) {
+    PyObject **behind = std::copy(results, results + numResults, values.data() + count);
     for (size_t i = 0; i < numRest; ++i)
-      results[numResults + i] = PyTuple_GET_ITEM(rest, static_cast<Py_ssize_t>(i));
+      behind[i] = PyTuple_GET_ITEM(rest, static_cast<Py_ssize_t>(i));
     auto launched = py::reinterpret_steal<py::object>(
         launchKernel(kernel, grid, values.data(), count + numResults + numRest));
     if (!launched)
-      return nullptr;
+      return false;
   }
   if (out && finish) {
     auto finished = py::reinterpret_steal<py::object>(
         callPython([&] { return PyObject_CallOneArg(finish, out); }));
     if (!finished)
-      return nullptr;
+      return false;
   }
-  if (numResults == 1)
-    return Py_NewRef(results[0]);
-  PyObject *several = PyTuple_New(static_cast<Py_ssize_t>(numResults));
-  for (size_t i = 0; several && i < numResults; ++i)
-    PyTuple_SET_ITEM(several, static_cast<Py_ssize_t>(i), Py_NewRef(results[i]));
-  return several;
+  return true;
 }
 
 namespace {
 
-/// CallPlan(kernel, grid, rest, makers, examples=(), converted=(), checks=(), apply=None)
+/// CallPlan(kernel, grid, rest, makers, ...)
 PyObject *newPlan(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-  static const char *names[] = {"kernel", "grid",  "rest",   "makers", "examples", "converted",
-                                "checks", "apply", "finish", "spans",  nullptr};
+  static const char *names[] = {"kernel",    "grid",     "rest",  "makers", "examples",
+                                "converted", "checks",   "apply", "finish", "spans",
+                                "program",   "gradient", nullptr};
   PyObject *kernel = nullptr, *grid = nullptr, *rest = nullptr, *makers = nullptr,
            *examples = nullptr;
   PyObject *converted = nullptr, *checks = nullptr, *apply = Py_None, *finish = nullptr,
-           *spans = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO!O!O!|O!O!O!OOO!", const_cast<char **>(names),
-                                   &kernel, &PyTuple_Type, &grid, &PyTuple_Type, &rest,
-                                   &PyTuple_Type, &makers, &PyTuple_Type, &examples, &PyTuple_Type,
-                                   &converted, &PyTuple_Type, &checks, &apply, &finish,
-                                   &PyTuple_Type, &spans))
+           *spans = nullptr, *program = nullptr, *gradient = nullptr;
+  if (!PyArg_ParseTupleAndKeywords(
+          args, keywords, "OO!O!O!|O!O!O!OOO!O!O", const_cast<char **>(names), &kernel,
+          &PyTuple_Type, &grid, &PyTuple_Type, &rest, &PyTuple_Type, &makers, &PyTuple_Type,
+          &examples, &PyTuple_Type, &converted, &PyTuple_Type, &checks, &apply, &finish,
+          &PyTuple_Type, &spans, &PyTuple_Type, &program, &gradient))
     return nullptr;
   return translateErrors([&]() -> PyObject * {
     bool isFunction = kernel != Py_None && !PyObject_TypeCheck(kernel, launchableType);
@@ -201,9 +229,12 @@ PyObject *newPlan(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     for (size_t i = 0; i < 3; ++i)
       self->grid[i] = i < extents.size() ? extents[i].cast<int32_t>() : 1;
     self->isFunction = isFunction;
+    self->gradient = Py_XNewRef(gradient);
     self->converted = new std::vector<std::pair<size_t, py::object>>;
     self->layouts = new std::vector<TorchLayout>;
     self->spans = new std::vector<Span>;
+    if (program)
+      self->program = new CallProgram(py::reinterpret_borrow<py::tuple>(program));
     for (Py_ssize_t i = 0; spans && i < PyTuple_GET_SIZE(spans); ++i) {
       auto span = py::reinterpret_borrow<py::tuple>(PyTuple_GET_ITEM(spans, i));
       self->spans->push_back({span[0].cast<size_t>(), span[1].cast<int64_t>(),
@@ -215,17 +246,14 @@ PyObject *newPlan(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     }
     TorchFacts facts;
     for (Py_ssize_t i = 0; examples && i < PyTuple_GET_SIZE(examples); ++i) {
-      if (!torchArrays().canMake() || !torchArrays().read(PyTuple_GET_ITEM(examples, i), facts)) {
+      PyObject *example = PyTuple_GET_ITEM(examples, i);
+      bool isNone = example == Py_None && i < PyTuple_GET_SIZE(makers) &&
+                    PyTuple_GET_ITEM(makers, i) == Py_None;
+      if (!isNone && (!torchArrays().canMake() || !torchArrays().read(example, facts))) {
         self->layouts->clear();
         break;
       }
-      auto rank = static_cast<size_t>(facts.rank);
-      self->layouts->push_back({{facts.shape, facts.shape + rank},
-                                {facts.strides, facts.strides + rank},
-                                facts.dtype,
-                                facts.deviceType,
-                                facts.device,
-                                facts.isOnHost});
+      self->layouts->push_back(isNone ? TorchLayout() : TorchLayout(facts));
     }
     return made.release().ptr();
   });
@@ -240,6 +268,10 @@ int traversePlan(PyObject *object, visitproc visit, void *arg) {
   Py_VISIT(self->checks);
   Py_VISIT(self->apply);
   Py_VISIT(self->finish);
+  Py_VISIT(self->gradient);
+  if (self->program)
+    if (int found = self->program->traverse(visit, arg))
+      return found;
   if (self->converted)
     for (const auto &[place, function] : *self->converted)
       Py_VISIT(function.ptr());
@@ -258,6 +290,8 @@ void deallocPlan(PyObject *object) {
   Py_XDECREF(self->checks);
   Py_XDECREF(self->apply);
   Py_XDECREF(self->finish);
+  Py_XDECREF(self->gradient);
+  delete self->program;
   delete self->converted;
   delete self->layouts;
   delete self->spans;
@@ -265,12 +299,17 @@ void deallocPlan(PyObject *object) {
   Py_DECREF(type);
 }
 
+PyMemberDef planMembers[] = {{"gradient", T_OBJECT, offsetof(CallPlan, gradient), READONLY,
+                              "What computes gradients of a program, or None."},
+                             {nullptr, 0, 0, 0, nullptr}};
+
 PyType_Slot planSlots[] = {
     {Py_tp_doc,
      const_cast<char *>(
          "CallPlan(kernel, grid, rest, makers, examples=(), converted=(), checks=(), apply=None):\n"
          "what an operator does with arguments of one kind: makes results, each by a function of\n"
-         "`makers`, and launches kernel[grid](*args, *results, *rest). Without a kernel "
+         "`makers` or None for None, and launches kernel[grid](*args, *results, *rest). Without a "
+         "kernel "
          "nothing\n"
          "is launched. Results are made without Python if `examples` are tensors like them.\n"
          "`converted` has pairs of the place of an argument and a function of it, and `checks`\n"
@@ -281,10 +320,18 @@ PyType_Slot planSlots[] = {
          "`spans` are for calls with `out`: (place, first byte, one after the last, whether "
          "elements\n"
          "lie as those of `out` do) of each array, then of `out`. finish(out) follows the "
-         "launch.")},
+         "launch.\n"
+         "A `program` does the call instead: (number of arguments, constants, steps, results,\n"
+         "saved, results without a gradient). Values are numbered: arguments, constants, then "
+         "what\n"
+         "steps make. A step is (plan or function, inputs, number of outputs), or (None, "
+         "(input,),\n"
+         "1, example, offset) for a view. gradient(wanted, *saved, *gradients of results) is a\n"
+         "tuple with a gradient, or None, for each argument.")},
     {Py_tp_new, reinterpret_cast<void *>(newPlan)},
     {Py_tp_dealloc, reinterpret_cast<void *>(deallocPlan)},
     {Py_tp_traverse, reinterpret_cast<void *>(traversePlan)},
+    {Py_tp_members, planMembers},
     {0, nullptr}};
 PyType_Spec planSpec = {"tessera._C.CallPlan", sizeof(CallPlan), 0,
                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, planSlots};

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The work of an operator for arguments of one key (CallKey.h). A plan makes the results and
-// launches one kernel on the arguments, the results and some numbers.
+// launches one kernel on the arguments, the results and some numbers. A plan with a program
+// (CallProgram.h) does several such steps.
 
 #ifndef TESSERA_PYTHON_CALLS_CALLPLAN_H
 #define TESSERA_PYTHON_CALLS_CALLPLAN_H
 
+#include "CallProgram.h"
 #include "TorchArrays.h"
 
 #include <cstddef>
@@ -37,6 +39,8 @@ struct CallPlan {
   std::vector<std::pair<size_t, py::object>> *converted; ///< places of arguments, and functions
   std::vector<Span> *spans; ///< of the arguments and then of the result; only for a given result
   std::vector<TorchLayout> *layouts; ///< of the results, if they are made without `makers`
+  CallProgram *program;              ///< does the call instead of `kernel`; or null
+  PyObject *gradient; ///< of a program with saved values: computes gradients; or null
   int32_t grid[3];
   bool isFunction; ///< nothing is done but a call of `kernel`
 
@@ -49,6 +53,11 @@ struct CallPlan {
   /// Makes the results and launches. Returns one, or a tuple of several. If `out` is not null, it
   /// is the only result. Null without an exception if Python has to do the call.
   PyObject *run(PyObject *const *args, size_t count, PyObject *out = nullptr) const;
+  /// The same, but stores a new reference to each result from `results` on, which are null before.
+  /// Not for functions and programs.
+  bool runInto(PyObject *const *args, size_t count, PyObject *out, PyObject **results) const;
+  /// Runs the program, and has `kept` be what its gradient needs.
+  PyObject *runProgram(PyObject *const *args, size_t count, py::object *kept) const;
   /// False if the result that is given has memory of an argument at other elements.
   bool mayWrite(PyObject *out, PyObject *const *args) const;
 };

@@ -30,6 +30,11 @@ using namespace tessera::python;
 namespace {
 
 constexpr size_t kMaxPlans = 1024;
+constexpr size_t kMaxArguments = 64;
+constexpr size_t kNumSeen = 256;
+
+/// True while a call is recorded on this thread: Python then does all calls.
+thread_local bool isRecording = false;
 
 struct Known {
   std::vector<int64_t> key;
@@ -48,6 +53,13 @@ struct Entry {
   const Known *last;
   /// The names of arguments whose values are parts of the key, interned, and their defaults.
   std::vector<std::pair<py::object, py::object>> *options;
+  /// If `takesValues`: the names of parameters, interned, and their defaults (null: none).
+  /// Arguments are passed by place or by these names, and those that are no arrays are parts of the
+  /// key.
+  std::vector<std::pair<py::object, py::object>> *parameters;
+  size_t numPositional;      ///< parameters that may be passed by place
+  std::vector<size_t> *seen; ///< hashes of keys that were asked about; empty until the first
+  bool takesValues;
   uint64_t constants;  ///< a bit for each argument whose value is part of the key
   bool takesOut;       ///< `out=` is an array that the result is written to
   bool ignoresLayouts; ///< plans are for arrays of a rank, with any extents
@@ -60,10 +72,54 @@ void forget(Entry *self) {
   self->last = nullptr;
 }
 
+/// The arguments of a call in the order of the parameters.
+class Placed {
+public:
+  /// False if an argument is missing or too much.
+  bool place(const Entry *self, PyObject *const *given, size_t numGiven, PyObject *keywords);
+
+  PyObject *const *args;
+  size_t count;
+  PyObject *keywords;
+
+private:
+  std::array<PyObject *, kMaxArguments> placed;
+};
+
+bool Placed::place(const Entry *self, PyObject *const *given, size_t numGiven, PyObject *names) {
+  args = given;
+  count = numGiven;
+  keywords = names;
+  if (!self->takesValues || (self->parameters->empty() && !names))
+    return true;
+  const auto &parameters = *self->parameters;
+  size_t numNamed = names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0, numRead = 0;
+  if (numGiven > self->numPositional || parameters.size() > kMaxArguments)
+    return false;
+  std::copy(given, given + numGiven, placed.begin());
+  for (size_t i = numGiven; i < parameters.size(); ++i) {
+    placed[i] = parameters[i].second.ptr();
+    for (size_t at = 0; at < numNamed; ++at)
+      if (PyTuple_GET_ITEM(names, at) == parameters[i].first.ptr()) {
+        placed[i] = given[numGiven + at];
+        ++numRead;
+      }
+    if (!placed[i])
+      return false;
+  }
+  args = placed.data();
+  count = parameters.size();
+  keywords = nullptr;
+  return numRead == numNamed;
+}
+
 /// Reads the arguments of a call, and where its result is to go, or null. False if no plan is for
 /// them.
 bool readKey(const Entry *self, PyObject *const *args, size_t count, PyObject *keywords,
              CallKey &key, PyObject *&out) {
+  if (self->takesValues)
+    return std::all_of(args, args + count,
+                       [&](PyObject *each) { return key.addArrayOrOption(each); });
   for (size_t i = 0; i < count; ++i) {
     bool isConstant = i < 64 && (self->constants >> i & 1);
     if (isConstant ? !key.addOption(args[i]) : !key.add(args[i]))
@@ -104,10 +160,15 @@ const Known *findKnown(Entry *self, const CallKey &key) {
 }
 
 /// Does a call by its plan. Null without an exception if Python has to do it.
-PyObject *callKnown(Entry *self, PyObject *const *args, size_t count, PyObject *keywords) {
+PyObject *callKnown(Entry *self, PyObject *const *given, size_t numGiven, PyObject *keywords) {
   CallKey key(!self->ignoresLayouts);
   PyObject *out = nullptr;
-  if (self->plans->empty() || !readKey(self, args, count, keywords, key, out))
+  Placed placed;
+  if (self->plans->empty() || isRecording || !placed.place(self, given, numGiven, keywords))
+    return nullptr;
+  PyObject *const *args = placed.args;
+  size_t count = placed.count;
+  if (!readKey(self, args, count, placed.keywords, key, out))
     return nullptr;
   const Known *known = findKnown(self, key);
   if (!known || (key.hasTorch() && !torchArrays().isQuiet()))
@@ -118,7 +179,6 @@ PyObject *callKnown(Entry *self, PyObject *const *args, size_t count, PyObject *
     return nullptr;
   if (!plan.hasGradient() || !torchArrays().isGradEnabled())
     return plan.run(args, count, out);
-  constexpr size_t kMaxArguments = 64;
   if (count > kMaxArguments || plan.apply == Py_NotImplemented || out)
     return nullptr;
   std::array<PyObject *, kMaxArguments + 1> values;
@@ -160,7 +220,9 @@ PyObject *learn(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObj
       throw py::type_error("the first argument is a CallPlan");
     CallKey key(!self->ignoresLayouts);
     PyObject *out = nullptr;
-    if (!readKey(self, args + 1, static_cast<size_t>(count - 1), keywords, key, out))
+    Placed placed;
+    if (!placed.place(self, args + 1, static_cast<size_t>(count - 1), keywords) ||
+        !readKey(self, placed.args, placed.count, placed.keywords, key, out))
       Py_RETURN_FALSE;
     if (const Known *known = findKnown(self, key)) {
       const_cast<Known *>(known)->plan = py::reinterpret_borrow<py::object>(args[0]);
@@ -168,10 +230,14 @@ PyObject *learn(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObj
     }
     Known known{key.copy(), {}, py::reinterpret_borrow<py::object>(args[0])};
     auto nameDType = [&](PyObject *array) {
-      if (PyObject *dtype = getNumPyDType(array))
+      PyObject *dtype = getNumPyDType(array);
+      TorchFacts facts;
+      if (dtype)
         known.named.push_back(py::reinterpret_borrow<py::object>(dtype));
+      else if (self->takesValues && !torchArrays().read(array, facts))
+        known.named.push_back(py::reinterpret_borrow<py::object>(array));
     };
-    std::for_each(args + 1, args + count, nameDType);
+    std::for_each(placed.args, placed.args + placed.count, nameDType);
     if (out)
       nameDType(out);
     if (self->plans->size() >= kMaxPlans)
@@ -207,6 +273,66 @@ PyObject *declareConstants(PyObject *object, PyObject *places) {
       if (place >= 64)
         throw py::value_error("constants are among the first 64 arguments");
       self->constants |= uint64_t(1) << place;
+    }
+    Py_RETURN_NONE;
+  });
+}
+
+/// Declares the parameters. A parameter is a name, a tuple of its default, which may be empty, and
+/// whether it may be passed by place. All arguments that are no arrays are parts of the key.
+PyObject *declareParameters(PyObject *object, PyObject *parameters) {
+  return translateErrors([&]() -> PyObject * {
+    auto *self = reinterpret_cast<Entry *>(object);
+    forget(self);
+    self->parameters->clear();
+    self->takesValues = true;
+    self->numPositional = 0;
+    for (py::handle each : py::reinterpret_borrow<py::object>(parameters)) {
+      auto pair = each.cast<py::tuple>();
+      auto usual = pair[1].cast<py::tuple>();
+      PyObject *name = py::str(pair[0]).release().ptr();
+      PyUnicode_InternInPlace(&name);
+      self->parameters->emplace_back(py::reinterpret_steal<py::object>(name),
+                                     usual.empty() ? py::object() : py::object(usual[0]));
+      if (pair[2].cast<bool>())
+        self->numPositional = self->parameters->size();
+    }
+    Py_RETURN_NONE;
+  });
+}
+
+/// is_repeated(*args, **named): whether there was such a call with arguments of this key.
+PyObject *isRepeated(PyObject *object, PyObject *const *args, Py_ssize_t count,
+                     PyObject *keywords) {
+  return translateErrors([&]() -> PyObject * {
+    auto *self = reinterpret_cast<Entry *>(object);
+    CallKey key(!self->ignoresLayouts);
+    PyObject *out = nullptr;
+    Placed placed;
+    if (!placed.place(self, args, static_cast<size_t>(count), keywords) ||
+        !readKey(self, placed.args, placed.count, placed.keywords, key, out) ||
+        findKnown(self, key))
+      Py_RETURN_FALSE;
+    self->seen->resize(kNumSeen);
+    size_t hash = key.hash(), &last = (*self->seen)[hash % kNumSeen];
+    bool isRepeated = last == hash;
+    if (last != ~hash)
+      last = hash;
+    return PyBool_FromLong(isRepeated);
+  });
+}
+
+/// stop(*args, **named): has is_repeated be false for such arguments.
+PyObject *stop(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+  return translateErrors([&]() -> PyObject * {
+    auto *self = reinterpret_cast<Entry *>(object);
+    CallKey key(!self->ignoresLayouts);
+    PyObject *out = nullptr;
+    Placed placed;
+    if (placed.place(self, args, static_cast<size_t>(count), keywords) &&
+        readKey(self, placed.args, placed.count, placed.keywords, key, out)) {
+      self->seen->resize(kNumSeen);
+      (*self->seen)[key.hash() % kNumSeen] = ~key.hash();
     }
     Py_RETURN_NONE;
   });
@@ -261,6 +387,8 @@ PyObject *newEntry(PyTypeObject *type, PyObject *, PyObject *) {
   self->vectorcall = callEntry;
   self->plans = new Plans;
   self->options = new std::vector<std::pair<py::object, py::object>>;
+  self->parameters = new std::vector<std::pair<py::object, py::object>>;
+  self->seen = new std::vector<size_t>;
   return reinterpret_cast<PyObject *>(self);
 }
 
@@ -269,6 +397,9 @@ int traverseEntry(PyObject *object, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE(object));
   if (self->options)
     for (const auto &[name, usual] : *self->options)
+      Py_VISIT(usual.ptr());
+  if (self->parameters)
+    for (const auto &[name, usual] : *self->parameters)
       Py_VISIT(usual.ptr());
   if (self->plans)
     for (const auto &[hash, known] : *self->plans) {
@@ -293,6 +424,8 @@ void deallocEntry(PyObject *object) {
   clearEntry(object);
   delete self->plans;
   delete self->options;
+  delete self->parameters;
+  delete self->seen;
   type->tp_free(object);
   Py_DECREF(type);
 }
@@ -312,6 +445,17 @@ PyMethodDef entryMethods[] = {
     {"_declare_constants", declareConstants, METH_O,
      "_declare_constants(places): what a plan is for depends on the values of these arguments.\n"
      "Forgets all plans."},
+    {"_declare_parameters", declareParameters, METH_O,
+     "_declare_parameters(parameters): each argument is an array, or a value on which a plan\n"
+     "depends. A parameter is a name, a tuple of its default, and whether it may be passed by\n"
+     "place. Forgets all plans."},
+    {"_is_repeated", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(isRepeated)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "_is_repeated(*args, **named): True if this was asked of such arguments before, and there\n"
+     "is no plan for them. A bounded table may forget some."},
+    {"_stop", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(stop)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "_stop(*args, **named): have _is_repeated be False for such arguments."},
     {"_take_out", takeOut, METH_NOARGS,
      "Have plans be for calls with `out=` an array, too. Forgets all plans."},
     {"_ignore_layouts", ignoreLayouts, METH_NOARGS,
@@ -347,6 +491,9 @@ void tessera::python::registerEntry(py::module_ &module) {
     throw py::error_already_set();
   entryType = reinterpret_cast<PyTypeObject *>(entry);
   module.add_object("Entry", py::reinterpret_steal<py::object>(entry));
+  module.def(
+      "set_recording", [](bool isOn) { return std::exchange(isRecording, isOn); }, py::arg("is_on"),
+      "Have Python do all calls on this thread, or not. Returns whether it did.");
   module.def(
       "learn_torch_calls",
       [](const std::vector<py::type> &classes, const py::object &requiresGrad,

@@ -24,6 +24,7 @@ void TensorInterface::find() {
   cpu.find("aoti_torch_grad_mode_is_enabled", isGradEnabled);
   cpu.find("aoti_torch_grad_mode_set_enabled", setGradEnabled);
   cpu.find("aoti_torch_empty_strided", makeStrided);
+  cpu.find("aoti_torch__reinterpret_tensor", makeView);
   cpu.find("aoti_torch_delete_tensor_object", release);
   python.find("_Z16THPVariable_WrapRKN2at10TensorBaseE", wrap);
 }
@@ -121,9 +122,19 @@ PyObject *TorchArrays::make(const TorchLayout &layout) const {
     WithoutGIL released;
     status = make();
   }
-  if (status)
-    return nullptr;
+  return status ? nullptr : wrap(handle);
+}
+
+PyObject *TorchArrays::wrap(void *handle) const {
   PyObject *tensor = callPython([&] { return torch.wrap(handle); });
   torch.release(handle);
   return tensor;
+}
+
+PyObject *TorchArrays::makeView(PyObject *tensor, const TorchLayout &layout, int64_t offset) const {
+  void *handle = nullptr;
+  int32_t status = torch.makeView(typeTables().torch.getHandle(tensor),
+                                  static_cast<int64_t>(layout.shape.size()), layout.shape.data(),
+                                  layout.strides.data(), offset, &handle);
+  return status ? nullptr : wrap(handle);
 }

@@ -29,9 +29,15 @@ struct TorchFacts {
 
 /// All that it takes to make a tensor without values.
 struct TorchLayout {
+  TorchLayout() = default;
+  explicit TorchLayout(const TorchFacts &facts)
+      : shape(facts.shape, facts.shape + facts.rank),
+        strides(facts.strides, facts.strides + facts.rank), dtype(facts.dtype),
+        deviceType(facts.deviceType), device(facts.device), isOnHost(facts.isOnHost) {}
+
   std::vector<int64_t> shape, strides;
-  int32_t dtype, deviceType, device;
-  bool isOnHost;
+  int32_t dtype = 0, deviceType = 0, device = 0;
+  bool isOnHost = false;
 };
 
 /// The functions of torch that are used. All but `wrap` return 0 for success and throw nothing.
@@ -50,6 +56,8 @@ struct TensorInterface {
   void (*setGradEnabled)(bool) = nullptr;
   int32_t (*makeStrided)(int64_t, const int64_t *, const int64_t *, int32_t, int32_t, int32_t,
                          void **) = nullptr;
+  int32_t (*makeView)(void *, int64_t, const int64_t *, const int64_t *, int64_t,
+                      void **) = nullptr;
   int32_t (*release)(void *) = nullptr;
   PyObject *(*wrap)(const void *) = nullptr; ///< makes Python's object for an at::TensorBase
 
@@ -91,8 +99,15 @@ public:
   bool canMake() const { return torch.canMake(); }
   /// A new tensor without values. Null if torch fails: Python says why.
   PyObject *make(const TorchLayout &layout) const;
+  /// True if `makeView` may be called.
+  bool canView() const { return torch.makeView && torch.canMake(); }
+  /// A tensor of other elements of a tensor's memory, whose first one is `offset` behind its first.
+  /// It counts its own versions, so it is for launches alone. Null if torch fails.
+  PyObject *makeView(PyObject *tensor, const TorchLayout &layout, int64_t offset) const;
 
 private:
+  /// Python's object for a tensor that torch made.
+  PyObject *wrap(void *handle) const;
   /// The start of the memory of a tensor; 0 if it has none or on failure.
   uint64_t findMemory(PyObject *tensor, const TorchFacts &facts) const;
 

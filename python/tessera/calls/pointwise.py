@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, Optional, Sequence, Union, overload
 
+from tessera.calls import recording
 from tessera.calls.libraries import LIBRARIES
 from tessera.calls.outputs import library_of, library_of_class
 from tessera.calls.plans import NUMBERS, Operator, Planned, Run, make_prepare
@@ -120,6 +121,9 @@ class Pointwise(Operator):
             return in_torch.call(self, self.placed(args, named), out)
         if named or len(args) != len(self._names):
             args = self.placed(args, named)
+        recorder = recording.current()
+        if recorder is not None and out is None:
+            return self._record(recorder, args)
         outs = out if out is None or isinstance(out, (tuple, list)) else (out,)
         run = self._plans.get(self._key(args, outs))
         return self._call_new(args, outs) if run is None else run(args, outs)
@@ -184,6 +188,20 @@ class Pointwise(Operator):
                     f"the parameters are {', '.join(self._names)}",
                 )
         return tuple(found)
+
+    def _record(self, recorder: recording.Recorder, args: Sequence[Any]) -> Any:
+        """A call that is recorded, and not done."""
+        args, library = unified(self.__name__, self.scalar, args)
+        made = Planned(self, library, args, None)
+        results = tuple(make() for make in made.make_all())
+        examples: tuple[Any, ...] = ()
+        if library == "torch":
+            examples = results
+            recorder.checks += in_torch.checks_of(made, args)
+        recorder.add(made.call_plan(examples=examples), args, results)
+        if library == "torch":
+            in_torch.add_node(recorder, self, made, args, results)
+        return results[0] if len(results) == 1 else results
 
     def _call_new(self, args: Sequence[Any], outs: Optional[Sequence[Any]]) -> Any:
         """A call that no plan is known for."""

@@ -14,7 +14,7 @@ import sys
 from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
 
 from tessera import _C
-from tessera.calls import pointwise
+from tessera.calls import pointwise, recording
 from tessera.calls.elements import make_text_function
 from tessera.calls.iteration import (
     Ints,
@@ -81,14 +81,33 @@ class _Step:
     """The launches of one kind of calls: a function of the arguments."""
 
     def __init__(
-        self, run: Callable[[Sequence[Any]], Any], plan: Optional[Callable[..., _C.CallPlan]] = None
+        self,
+        run: Callable[[Sequence[Any]], Any],
+        plan: Optional[Callable[..., _C.CallPlan]] = None,
+        make: Optional[Callable[[], Any]] = None,
+        parts: Sequence["_Step"] = (),
     ) -> None:
         self._run = run
         self.plan = plan
         """Makes a plan that does the same without Python, with options of CallPlan; None: none does."""
+        self._make = make
+        """Makes the result of a plan."""
+        self._parts = parts or (self,)
+        """The launches, each of which reduces what the one before made."""
 
     def __call__(self, args: Sequence[Any]) -> Any:
         return self._run(args)
+
+    def record(self, recorder: recording.Recorder, args: Sequence[Any]) -> Any:
+        """Records the launches."""
+        for part in self._parts:
+            if part.plan is None or part._make is None:
+                raise recording.NotRecorded
+            result = part._make()
+            examples = (result,) if recorder.library == "torch" else ()
+            recorder.add(part.plan(examples=examples), args, (result,))
+            args = (result,)
+        return args[0]
 
 
 class Reduction(_C.Entry):
@@ -125,10 +144,27 @@ class Reduction(_C.Entry):
         args = self.elements.placed(args, named)
         if pointwise.is_tracing():
             return pointwise.in_torch.call_reduction(self, args, axis, keepdims)
+        recorder = recording.current()
+        if recorder is not None:
+            return self._record(recorder, args, axis, keepdims)
         if any(library_of(arg) == "torch" for arg in args):
             pointwise.learn_torch()
             return pointwise.in_torch.call_reduction(self, args, axis, keepdims)
         return self.compute(args, axis, keepdims)
+
+    def _record(
+        self, recorder: recording.Recorder, args: Sequence[Any], axis: Axes, keepdims: bool
+    ) -> Any:
+        """A call that is recorded, and not done."""
+        scalar = self.elements.scalar
+        given, library = unified(self.__name__, scalar, args)
+        if any(param.is_constexpr for param in scalar.params):
+            raise recording.NotRecorded
+        result = _Plan(self, library, given, axis, keepdims).step().record(recorder, given)
+        if library == "torch":
+            recorder.checks += pointwise.in_torch.reduction_checks()
+            pointwise.in_torch.add_reduction_node(recorder, self, axis, keepdims, args, result)
+        return result
 
     def compute(self, args: Sequence[Any], axis: Axes, keepdims: bool) -> Any:
         """The same on arrays with memory, or on those of JAX, without a derivative."""
@@ -260,7 +296,7 @@ class _Plan:
         plan = _Plan(made, self.library, (like,), 0, False)
         plan.dtype = self.dtype
         second = plan._launch(1, self._facts(self.dtype, self.shape), factor)
-        return _Step(lambda args: second((first(args),)))
+        return _Step(lambda args: second((first(args),)), parts=(first, second))
 
     def _facts(self, dtype: Any, shape: Ints) -> Facts:
         return Facts(shape, dense_strides(shape, tuple(range(len(shape)))), dtype, self.device)
@@ -309,6 +345,7 @@ class _Plan:
                 (make,),
                 converted=tuple(numbers),
             ),
+            make,
         )
 
 

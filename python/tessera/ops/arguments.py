@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any, Optional, Sequence
 
+from tessera.calls import recording
 from tessera.calls.libraries import LIBRARIES
 from tessera.calls.outputs import is_dense, library_of, numpy_dtype
 from tessera.errors import ArgumentError
@@ -128,7 +130,8 @@ def dense(array: Any) -> Any:
     """The array, or a copy whose elements lie in the order of its indices."""
     if array is None or is_dense(array):
         return array
-    return array.contiguous() if library_of(array) == "torch" else array.copy()
+    name = "contiguous" if library_of(array) == "torch" else "copy"
+    return recording.apply(operator.methodcaller(name), array, lambda grad: grad)
 
 
 def converted(array: Any, dtype: types.dtype) -> Any:
@@ -139,8 +142,11 @@ def converted(array: Any, dtype: types.dtype) -> Any:
     if library == "torch":
         import torch
 
-        return array.to(getattr(torch, dtype_name(dtype)))
-    return array.astype(numpy_dtype(dtype, "out"))
+        was, wanted = dtype_of(array), getattr(torch, dtype_name(dtype))
+        return recording.apply(
+            operator.methodcaller("to", wanted), array, lambda grad: converted(grad, was)
+        )
+    return recording.apply(operator.methodcaller("astype", numpy_dtype(dtype, "out")), array)
 
 
 def split_in_two(operator: str, array: Any, dim: int) -> tuple[Any, Any]:

@@ -8,7 +8,9 @@ from typing import Any, Sequence
 import torch
 from torch.autograd import forward_ad
 
+from tessera.calls import recording
 from tessera.errors import ArgumentError
+from tessera.torch.recorded import Last
 
 
 def is_watched(tensors: Sequence[Any]) -> bool:
@@ -34,6 +36,24 @@ def call(op: Any, arrays: Sequence[Any], settings: dict[str, Any]) -> Any:
     return _Call.apply(op, settings, *arrays)
 
 
+def record(op: Any, arrays: Sequence[Any], settings: dict[str, Any]) -> Sequence[Any]:
+    """The results of a call that is recorded, with their derivative."""
+    recorder = recording.current()
+    assert recorder is not None
+    for each in arrays:
+        recorder.find(each)  # as it is outside of the operator, with its gradient
+    with torch.no_grad():
+        results, saved = op.forward(*arrays, **settings)
+    if op.backward is None and any(getattr(each, "requires_grad", False) for each in arrays):
+        raise recording.NotRecorded
+
+    def backward(saved: Sequence[Any], grads: Sequence[Any], wanted: Sequence[bool]) -> Any:
+        return op.backward(saved, grads, wanted, **settings)
+
+    recorder.memory.add_node(arrays, results, saved, backward, False, op.constants)
+    return results
+
+
 class _Call(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def forward(ctx: Any, op: Any, settings: dict[str, Any], *arrays: Any) -> Any:
@@ -52,22 +72,5 @@ class _Call(torch.autograd.Function):  # type: ignore[misc]
             found = ctx.op.backward(ctx.saved_tensors, grads, wanted, **ctx.settings)
         found = [each if is_wanted else None for each, is_wanted in zip(found, wanted)]
         if torch.is_grad_enabled():  # create_graph=True
-            return None, None, *_Last.apply(ctx.op.__name__, found, *grads, *ctx.saved_tensors)
+            return None, None, *Last.apply(ctx.op.__name__, found, *grads, *ctx.saved_tensors)
         return None, None, *found
-
-
-class _Last(torch.autograd.Function):  # type: ignore[misc]
-    """Gradients that cannot be differentiated again."""
-
-    @staticmethod
-    def forward(ctx: Any, name: str, found: Sequence[Any], *inputs: Any) -> Any:
-        ctx.name = name
-        return tuple(found)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        raise ArgumentError(
-            "E094",
-            f"`{ctx.name}` has no second derivative",
-            "use torch's own operator where second derivatives are taken",
-        )

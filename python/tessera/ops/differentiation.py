@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Optional, Sequence
 
+from tessera.calls import recording
 from tessera.calls.outputs import library_of
 from tessera.locks import load
 
@@ -37,12 +38,26 @@ class Operator:
         """How many results, the last ones, have no gradient."""
 
     def __call__(self, *arrays: Any, **settings: Any) -> Any:
+        recorder = recording.current()
+        if recorder is not None:
+            return self._record(recorder, arrays, settings)
         tensors = [each for each in arrays if each is not None and library_of(each) == "torch"]
         if tensors:
             autograd: Any = load("tessera.ops.autograd")
             if autograd.is_watched(tensors):
                 return autograd.call(self, arrays, settings)
         results, _ = self.forward(*arrays, **settings)
+        return results[0] if len(results) == 1 else results
+
+    def _record(
+        self, recorder: recording.Recorder, arrays: tuple[Any, ...], settings: dict[str, Any]
+    ) -> Any:
+        """A call that is recorded, and not done."""
+        if recorder.library != "torch":
+            results, _ = self.forward(*arrays, **settings)
+        else:
+            autograd: Any = load("tessera.ops.autograd")
+            results = autograd.record(self, arrays, settings)
         return results[0] if len(results) == 1 else results
 
     # Dynamo cannot trace a launch: it leaves the graph for the call.

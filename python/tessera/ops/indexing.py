@@ -11,8 +11,10 @@ import math
 from typing import Any, Optional, Sequence
 
 import tessera.language as tl
+from tessera.calls import recording
 from tessera.calls.outputs import make_output
 from tessera.calls.pointwise import pointwise
+from tessera.calls.recorded import recorded
 from tessera.language import types
 from tessera.ops.arguments import (
     FLOATS,
@@ -36,9 +38,14 @@ _NOT_JAX = "use jax.numpy: arrays of JAX never change"
 
 
 def _zeros(like: Any, shape: Sequence[int], dtype: types.dtype) -> Any:
-    made = make_output(like, tuple(shape), dtype, "out")
-    made[...] = 0
-    return made
+    empty = make_output(like, (0,), dtype_of(like), "out")  # a program keeps it
+
+    def make() -> Any:
+        made = make_output(empty, tuple(shape), dtype, "out")
+        made[...] = 0
+        return made
+
+    return recording.create(make)
 
 
 def _sum_dtype(dtype: types.dtype) -> types.dtype:
@@ -48,9 +55,13 @@ def _sum_dtype(dtype: types.dtype) -> types.dtype:
 
 def _copied(array: Any, dtype: types.dtype) -> Any:
     """A dense copy with elements of a type."""
-    made = make_output(array, tuple(array.shape), dtype, "out")
-    made[...] = array
-    return made
+
+    def copy(array: Any) -> Any:
+        made = make_output(array, tuple(array.shape), dtype, "out")
+        made[...] = array
+        return made
+
+    return recording.apply(copy, array)
 
 
 def _checked_index(name: str, array: Any, dim: Any, index: Any) -> int:
@@ -125,6 +136,7 @@ def add_along(source: Any, dim: int, index: Any, shape: tuple[int, ...], dtype: 
     return converted(total, dtype)
 
 
+@recorded
 def gather(input: Any, dim: int, index: Any) -> Any:
     """input[..., index[...], ...] along dim, for each element of index.
 
@@ -193,6 +205,7 @@ _sums = Operator("scatter_reduce", _reduce_forward, _reduce_backward)
 _extrema = Operator("scatter_reduce", _reduce_forward, None)
 
 
+@recorded
 def scatter_reduce(
     input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True
 ) -> Any:
@@ -234,6 +247,7 @@ def scatter_reduce(
     return op(input, index, src, dim=dim, reduce=reduce, include_self=bool(include_self))
 
 
+@recorded
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
     """A copy of input, to which src is added at index along dim.
 
@@ -310,6 +324,7 @@ def _check_line(name: str, input: Any, dim: Any, index: Any) -> int:
     return check_dim(name, input, dim)
 
 
+@recorded
 def index_select(input: Any, dim: int, index: Any) -> Any:
     """input[..., index[j], ...] along dim, for each j.
 
@@ -343,6 +358,7 @@ def _index_add_backward(
 _index_add = Operator("index_add", _index_add_forward, _index_add_backward)
 
 
+@recorded
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: float = 1) -> Any:
     """A copy of input, to which alpha * source[..., j, ...] is added at index[j] along dim.
 
@@ -375,6 +391,7 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: float = 1
     return _index_add(input, index, source, dim=dim, alpha=float(alpha))
 
 
+@recorded
 def embedding(input: Any, weight: Any, padding_idx: Optional[int] = None) -> Any:
     """weight[input]: a row for each index.
 
@@ -411,6 +428,7 @@ def _check_table(name: str, input: Any, weight: Any, padding: Optional[int]) -> 
     )
 
 
+@recorded
 def one_hot(tensor: Any, num_classes: int) -> Any:
     """1 where the class is that of the element, and 0 elsewhere, in a new last dimension.
 
@@ -470,6 +488,7 @@ _segments = Operator("segment_reduce", _segment_forward, _segment_backward)
 _extreme_segments = Operator("segment_reduce", _segment_forward, None)
 
 
+@recorded
 def segment_reduce(data: Any, reduce: str, *, offsets: Any) -> Any:
     """The sum, mean, max or min of the rows of each segment, along dimension 0.
 
@@ -504,6 +523,7 @@ def segment_reduce(data: Any, reduce: str, *, offsets: Any) -> Any:
     return op(data, None, offsets, kind=reduce)
 
 
+@recorded
 def embedding_bag(
     input: Any, weight: Any, offsets: Any, *, mode: str = "mean", include_last_offset: bool = True
 ) -> Any:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple, Optional, Sequence
 
+from tessera.calls import recording
 from tessera.calls.outputs import library_of, make_output
 from tessera.calls.plans import library_dtype
 from tessera.errors import ArgumentError
@@ -54,7 +55,10 @@ def launch(
         make_output(like, tuple(each.shape), each.dtype, "out") if each else None
         for each in outputs
     ]
-    if programs:
+    recorder = recording.current()
+    if recorder is not None:
+        recorder.launch(kernel, programs, inputs, made, numbers)
+    elif programs:
         kernel[(programs,)](*inputs, *made, *numbers)
     return tuple(made)
 

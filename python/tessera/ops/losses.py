@@ -7,6 +7,7 @@ from typing import Any, Optional, Sequence
 
 import tessera.language as tl
 from tessera.calls.pointwise import pointwise
+from tessera.calls.recorded import recorded
 from tessera.calls.reductions import reduction as make_reduction
 from tessera.language import types
 from tessera.ops.arguments import (
@@ -29,6 +30,11 @@ from tessera.runtime.jit import jit
 from tessera.wording import shown
 
 
+@pointwise
+def _quotient(x, y):
+    return x / y
+
+
 class _Loss:
     """A scalar function of elements, and its mean and its sum."""
 
@@ -44,7 +50,8 @@ class _Loss:
 
     def __call__(self, operator: str, reduction: str, *args: Any) -> Any:
         if reduction == "batchmean":
-            return self._reduced["sum"](*args) / (args[0].shape[0] if args[0].ndim else 1)
+            count = args[0].shape[0] if args[0].ndim else 1
+            return _quotient(self._reduced["sum"](*args), float(count))
         check_reduction(operator, reduction)
         return self._none(*args) if reduction == "none" else self._reduced[reduction](*args)
 
@@ -136,6 +143,7 @@ def _jensen_shannon(input, target, beta):
     return beta * of_p + (1.0 - beta) * of_q
 
 
+@recorded
 def mse_loss(
     input: Any, target: Any, *, reduction: str = "mean", weight: Optional[Any] = None
 ) -> Any:
@@ -152,6 +160,7 @@ def mse_loss(
     return _squared("mse_loss", reduction, input, target, _weight("mse_loss", reduction, weight))
 
 
+@recorded
 def l1_loss(
     input: Any, target: Any, *, reduction: str = "mean", weight: Optional[Any] = None
 ) -> Any:
@@ -168,6 +177,7 @@ def l1_loss(
     return _absolute("l1_loss", reduction, input, target, _weight("l1_loss", reduction, weight))
 
 
+@recorded
 def smooth_l1_loss(input: Any, target: Any, *, reduction: str = "mean", beta: float = 1.0) -> Any:
     """d^2 / (2 * beta) where d = |input - target| is less than beta, and d - beta / 2 elsewhere.
 
@@ -186,6 +196,7 @@ def smooth_l1_loss(input: Any, target: Any, *, reduction: str = "mean", beta: fl
     return _smooth("smooth_l1_loss", reduction, input, target, float(beta))
 
 
+@recorded
 def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0,
     weight: Optional[Any] = None,
@@ -206,6 +217,7 @@ def huber_loss(
     return _huber("huber_loss", reduction, input, target, scale, float(delta))
 
 
+@recorded
 def binary_cross_entropy(
     input: Any, target: Any, weight: Optional[Any] = None, *, reduction: str = "mean"
 ) -> Any:
@@ -224,6 +236,7 @@ def binary_cross_entropy(
     return _entropies("binary_cross_entropy", reduction, input, target, scale)
 
 
+@recorded
 def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Optional[Any] = None, *, reduction: str = "mean",
     pos_weight: Optional[Any] = None,
@@ -245,6 +258,7 @@ def binary_cross_entropy_with_logits(
     return _logit_entropies(name, reduction, input, target, scale, positive)
 
 
+@recorded
 def sigmoid_focal_loss(
     inputs: Any, targets: Any, alpha: float = 0.25, gamma: float = 2.0, reduction: str = "none"
 ) -> Any:
@@ -264,6 +278,7 @@ def sigmoid_focal_loss(
     return _focal("sigmoid_focal_loss", reduction, inputs, targets, float(alpha), float(gamma))
 
 
+@recorded
 def kl_div(input: Any, target: Any, *, reduction: str = "mean", log_target: bool = False) -> Any:
     """target * (log(target) - input), of logarithms of probabilities and of probabilities.
 
@@ -283,6 +298,7 @@ def kl_div(input: Any, target: Any, *, reduction: str = "mean", log_target: bool
     return loss("kl_div", reduction, input, target)
 
 
+@recorded
 def jsd_loss(input: Any, target: Any, beta: float = 0.5, reduction: str = "batchmean") -> Any:
     """beta * KL(p, m) + (1 - beta) * KL(q, m), where m = beta * p + (1 - beta) * q.
 
@@ -306,6 +322,11 @@ def jsd_loss(input: Any, target: Any, beta: float = 0.5, reduction: str = "batch
 
 @make_reduction("sum")
 def _sum(x):
+    return x
+
+
+@make_reduction("mean")
+def _mean(x):
     return x
 
 
@@ -419,13 +440,13 @@ def _reduced(losses: Any, weights: Optional[Any], reduction: str, dtype: types.d
     """The losses of lines, or their sum, or that divided by the sum of weights (their number)."""
     if reduction == "none":
         return converted(losses, dtype)
+    if reduction == "mean" and weights is None:
+        return converted(_mean(losses), dtype)
     total = _sum(losses)
-    if reduction == "mean":
-        count = count_of(losses.shape) if weights is None else _sum(weights)
-        total = total * float("nan") if weights is None and not count else total / count
-    return converted(total, dtype)
+    return converted(_quotient(total, _sum(weights)) if reduction == "mean" else total, dtype)
 
 
+@recorded
 def cross_entropy(
     input: Any, target: Any, weight: Optional[Any] = None, *, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0, z_loss: float = 0.0,
@@ -468,6 +489,7 @@ def cross_entropy(
     return _reduced(losses, weights, reduction, dtype_of(input))
 
 
+@recorded
 def nll_loss(
     input: Any, target: Any, weight: Optional[Any] = None, *, ignore_index: int = -100,
     reduction: str = "mean",

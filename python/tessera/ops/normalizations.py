@@ -13,6 +13,7 @@ from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 import tessera.language as tl
 from tessera.calls.pointwise import pointwise
+from tessera.calls.recorded import recorded
 from tessera.calls.reductions import reduction
 from tessera.language import types
 from tessera.ops.arguments import (
@@ -130,6 +131,7 @@ def _check_rows(name: str, input: Any, normalized_shape: Any, **others: Any) -> 
     return count_of(wanted)
 
 
+@recorded
 def layer_norm(
     input: Any, normalized_shape: Any, weight: Optional[Any] = None, bias: Optional[Any] = None,
     eps: float = 1e-5,
@@ -155,6 +157,7 @@ _EPSILONS = {
 }  # fmt: skip
 
 
+@recorded
 def rms_norm(
     input: Any, normalized_shape: Any, weight: Optional[Any] = None, eps: Optional[float] = None
 ) -> Any:
@@ -175,6 +178,7 @@ def rms_norm(
     return _root(input, None, weight, None, length=length, eps=eps, is_centred=False)
 
 
+@recorded
 def add_layer_norm(
     input: Any, residual: Any, normalized_shape: Any, weight: Optional[Any] = None,
     bias: Optional[Any] = None, eps: float = 1e-5,
@@ -197,6 +201,7 @@ def add_layer_norm(
     return _layer(input, residual, weight, bias, length=length, eps=float(eps), is_centred=True)
 
 
+@recorded
 def add_rms_norm(
     input: Any, residual: Any, normalized_shape: Any, weight: Optional[Any] = None,
     eps: Optional[float] = None,
@@ -364,6 +369,7 @@ def _check_channels(name: str, input: Any, **others: Any) -> tuple[int, int, int
     return shape[0], shape[1], count_of(shape[2:])
 
 
+@recorded
 def group_norm(
     input: Any, num_groups: int, weight: Optional[Any] = None, bias: Optional[Any] = None,
     eps: float = 1e-5,
@@ -389,6 +395,7 @@ def group_norm(
     return _channelwise(input, weight, bias, num_groups, (2,), eps)[0]
 
 
+@recorded
 def instance_norm(
     input: Any, running_mean: Optional[Any] = None, running_var: Optional[Any] = None,
     weight: Optional[Any] = None, bias: Optional[Any] = None, use_input_stats: bool = True,

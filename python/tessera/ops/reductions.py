@@ -12,6 +12,7 @@ from typing import Any, Optional, Sequence, Union
 import tessera.language as tl
 from tessera.calls.outputs import library_of
 from tessera.calls.pointwise import pointwise
+from tessera.calls.recorded import recorded
 from tessera.calls.reductions import reduction
 from tessera.language import types
 from tessera.ops.arguments import (
@@ -182,6 +183,7 @@ def _simple(name: str, op: Any, input: Any, dim: Dims, keepdim: bool, dtype: Any
     return _reduce(op, input, axes=_axes(name, input, dim), keepdim=keepdim)
 
 
+@recorded
 def sum(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Optional[Any] = None) -> Any:
     """The sum along dim: one dimension, several, or all.
 
@@ -198,6 +200,7 @@ def sum(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Optional[
     return _simple("sum", _sum, input, dim, keepdim, dtype)
 
 
+@recorded
 def mean(
     input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Optional[Any] = None
 ) -> Any:
@@ -216,6 +219,7 @@ def mean(
     return _simple("mean", _mean, input, dim, keepdim, dtype)
 
 
+@recorded
 def prod(
     input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Optional[Any] = None
 ) -> Any:
@@ -232,6 +236,7 @@ def prod(
     return _simple("prod", _prod, input, dim, keepdim, dtype)
 
 
+@recorded
 def amax(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     """The maximum along dim; NaN if there is one. The gradient of equal ones is shared.
 
@@ -246,6 +251,7 @@ def amax(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     return _simple("amax", _max, input, dim, keepdim)
 
 
+@recorded
 def amin(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     """The minimum along dim; NaN if there is one. The gradient of equal ones is shared.
 
@@ -260,6 +266,7 @@ def amin(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     return _simple("amin", _min, input, dim, keepdim)
 
 
+@recorded
 def any(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     """True where an element along dim is not 0.
 
@@ -274,6 +281,7 @@ def any(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     return _simple("any", _any, input, dim, keepdim)
 
 
+@recorded
 def all(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     """True where no element along dim is 0.
 
@@ -288,6 +296,7 @@ def all(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     return _simple("all", _all, input, dim, keepdim)
 
 
+@recorded
 def var_mean(
     input: Any, dim: Dims = None, *, correction: float = 1.0, keepdim: bool = False
 ) -> tuple[Any, Any]:
@@ -317,6 +326,7 @@ def var_mean(
     return converted(variance, dtype), converted(center.reshape(kept), dtype)
 
 
+@recorded
 def var(input: Any, dim: Dims = None, *, correction: float = 1.0, keepdim: bool = False) -> Any:
     """sum((input - mean)^2) / (count - correction), along dim.
 
@@ -331,6 +341,7 @@ def var(input: Any, dim: Dims = None, *, correction: float = 1.0, keepdim: bool 
     return var_mean(input, dim, correction=correction, keepdim=keepdim)[0]
 
 
+@recorded
 def std(input: Any, dim: Dims = None, *, correction: float = 1.0, keepdim: bool = False) -> Any:
     """The root of var(input, dim).
 
@@ -345,6 +356,7 @@ def std(input: Any, dim: Dims = None, *, correction: float = 1.0, keepdim: bool 
     return _root(var_mean(input, dim, correction=correction, keepdim=keepdim)[0])
 
 
+@recorded
 def vector_norm(x: Any, ord: float = 2.0, dim: Dims = None, keepdim: bool = False) -> Any:
     """sum(|x|^ord)^(1 / ord) along dim; the largest or smallest |x| for inf and -inf.
 
@@ -376,6 +388,7 @@ def vector_norm(x: Any, ord: float = 2.0, dim: Dims = None, keepdim: bool = Fals
     return converted(found, dtype_of(x))
 
 
+@recorded
 def logsumexp(input: Any, dim: Dims, keepdim: bool = False) -> Any:
     """log(sum(exp(input))) along dim.
 
@@ -439,6 +452,7 @@ def _flat(array: Any) -> Any:
     return dense(_constant(array)).reshape(-1)
 
 
+@recorded
 def argmax(input: Any, dim: Optional[int] = None, keepdim: bool = False) -> Any:
     """The first place along dim of the maximum, or of a NaN; in the flattened array without dim.
 
@@ -453,6 +467,7 @@ def argmax(input: Any, dim: Optional[int] = None, keepdim: bool = False) -> Any:
     return _extremum_place("argmax", input, dim, keepdim, True)
 
 
+@recorded
 def argmin(input: Any, dim: Optional[int] = None, keepdim: bool = False) -> Any:
     """The first place along dim of the minimum, or of a NaN; in the flattened array without dim.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
+from tessera.calls.recorded import recorded
 from tessera.ops.arguments import (
     FLOATS,
     accumulator_of,
@@ -51,6 +52,7 @@ def _backward(
 _rotary = Operator("apply_rotary_emb", _forward, _backward)
 
 
+@recorded
 def apply_rotary_emb(
     input: Any, cos: Any, sin: Any, *, interleaved: bool = False, seq_dim: int = -2
 ) -> Any:

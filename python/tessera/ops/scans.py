@@ -7,6 +7,7 @@ from typing import Any, Optional, Sequence
 
 import tessera.language as tl
 from tessera.calls.pointwise import pointwise
+from tessera.calls.recorded import recorded
 from tessera.language import types
 from tessera.ops.arguments import (
     FLOATS,
@@ -146,6 +147,7 @@ def _wanted_dtype(name: str, input: Any, dtype: Any) -> types.dtype:
     return wanted
 
 
+@recorded
 def cumsum(input: Any, dim: int, *, dtype: Optional[Any] = None) -> Any:
     """The sum of the elements up to each one, along dim.
 
@@ -161,6 +163,7 @@ def cumsum(input: Any, dim: int, *, dtype: Optional[Any] = None) -> Any:
     return _cumsum(input, dim=check_dim("cumsum", input, dim), dtype=wanted)
 
 
+@recorded
 def cumprod(input: Any, dim: int, *, dtype: Optional[Any] = None) -> Any:
     """The product of the elements up to each one, along dim.
 
@@ -176,6 +179,7 @@ def cumprod(input: Any, dim: int, *, dtype: Optional[Any] = None) -> Any:
     return _cumprod(input, dim=check_dim("cumprod", input, dim), dtype=wanted)
 
 
+@recorded
 def logcumsumexp(input: Any, dim: int) -> Any:
     """log(sum(exp(x))) of the elements x up to each one, along dim.
 
@@ -192,6 +196,7 @@ def logcumsumexp(input: Any, dim: int) -> Any:
     return _logcumsumexp(input, dim=check_dim("logcumsumexp", input, dim))
 
 
+@recorded
 def cummax(input: Any, dim: int) -> tuple[Any, Any]:
     """The maximum of the elements up to each one, along dim, and its last place. A NaN is a maximum.
 
@@ -208,6 +213,7 @@ def cummax(input: Any, dim: int) -> tuple[Any, Any]:
     return _extremum(input, dim=check_dim("cummax", input, dim), is_max=True)
 
 
+@recorded
 def cummin(input: Any, dim: int) -> tuple[Any, Any]:
     """The minimum of the elements up to each one, along dim, and its last place. A NaN is a minimum.
 

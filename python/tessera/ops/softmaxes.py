@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Optional, Sequence
 
+from tessera.calls.pointwise import pointwise
+from tessera.calls.recorded import recorded
 from tessera.language import types
 from tessera.ops.arguments import (
     FLOATS,
@@ -40,6 +42,11 @@ def _backward(
     return launch(softmax_backward_kernel, programs, (y, dense(grads[0])), [spec], numbers)
 
 
+@pointwise
+def _negative(x):
+    return -x
+
+
 _softmax = Operator("softmax", _forward, _backward)
 
 
@@ -54,6 +61,7 @@ def _checked(name: str, input: Any, dim: Any, dtype: Any, is_log: bool) -> Any:
     return _softmax(input, dim=check_dim(name, input, dim), dtype=wanted, is_log=is_log)
 
 
+@recorded
 def softmax(input: Any, dim: int = -1, dtype: Optional[Any] = None) -> Any:
     """exp(input) / sum(exp(input)), summed along dim.
 
@@ -71,6 +79,7 @@ def softmax(input: Any, dim: int = -1, dtype: Optional[Any] = None) -> Any:
     return _checked("softmax", input, dim, dtype, False)
 
 
+@recorded
 def log_softmax(input: Any, dim: int = -1, dtype: Optional[Any] = None) -> Any:
     """input - log(sum(exp(input))), summed along dim.
 
@@ -86,6 +95,7 @@ def log_softmax(input: Any, dim: int = -1, dtype: Optional[Any] = None) -> Any:
     return _checked("log_softmax", input, dim, dtype, True)
 
 
+@recorded
 def softmin(input: Any, dim: int = -1, dtype: Optional[Any] = None) -> Any:
     """softmax(-input).
 
@@ -98,4 +108,4 @@ def softmin(input: Any, dim: int = -1, dtype: Optional[Any] = None) -> Any:
         assert np.allclose(ops.softmin(np.array([0.0, np.log(3)])), [0.75, 0.25])
     """
     check_arrays("softmin", FLOATS, input=input)
-    return _checked("softmin", -input, dim, dtype, False)
+    return _checked("softmin", _negative(input), dim, dtype, False)

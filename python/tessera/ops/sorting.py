@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any, Sequence
 
+from tessera.calls.recorded import recorded
 from tessera.language import types
 from tessera.ops.arguments import NUMBERS, check, check_arrays, check_dim, dense, dtype_of
 from tessera.ops.differentiation import Operator, Results
@@ -60,6 +61,7 @@ def _length(name: str, input: Any, dim: Any) -> tuple[int, int]:
     return dim, length
 
 
+@recorded
 def sort(
     input: Any, dim: int = -1, descending: bool = False, stable: bool = True
 ) -> tuple[Any, Any]:
@@ -80,6 +82,7 @@ def sort(
     return _sort(input, dim=dim, count=length, is_descending=bool(descending))
 
 
+@recorded
 def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = True) -> Any:
     """The places along dim that sort the elements. NaNs are the largest.
 
@@ -95,6 +98,7 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = 
     return sort(input, dim, descending, stable)[1]
 
 
+@recorded
 def topk(
     input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[Any, Any]:

@@ -12,12 +12,14 @@ import ast
 import functools
 import math
 import re
+from operator import methodcaller
 from typing import Any, Callable, Optional, Sequence
 
 import torch
 from torch.autograd import forward_ad
 
 from tessera import _C
+from tessera.calls import recording
 from tessera.calls.derivatives import derive, is_differentiable
 from tessera.calls.plans import Operator, Planned, Run, kinds_of, result_dtypes
 from tessera.errors import ArgumentError, TesseraError
@@ -29,8 +31,7 @@ def learn(
     op: Operator, planned: Planned, args: Sequence[Any], outs: Optional[Sequence[Any]]
 ) -> None:
     """Has calls with such arguments, which are plain, run without Python from now on."""
-    default = _default_dtype(planned, args)
-    checks = () if default is None else ((torch.get_default_dtype, default),)
+    checks = checks_of(planned, args)
     if outs is not None:
         refused = any(getattr(each, "requires_grad", False) for each in (*args, *outs))
         plan = planned.call_plan(
@@ -51,6 +52,39 @@ def learn(
             apply = NotImplemented
     examples = tuple(make() for make in planned.make_all())
     op._learn(planned.call_plan(examples=examples, checks=checks, apply=apply), *args)
+
+
+def checks_of(planned: Planned, args: Sequence[Any]) -> tuple[tuple[Callable[[], Any], Any], ...]:
+    """Functions, and what they return while the plan holds."""
+    default = _default_dtype(planned, args)
+    return () if default is None else ((torch.get_default_dtype, default),)
+
+
+def add_node(
+    recorder: recording.Recorder,
+    op: Operator,
+    planned: Planned,
+    args: Sequence[Any],
+    results: Sequence[Any],
+) -> None:
+    """Has a recorded call have a derivative."""
+    if not torch.is_grad_enabled() or not _has_gradient(
+        op, planned, _requires(planned.kinds, args)
+    ):
+        return
+    numbers = [None if isinstance(arg, torch.Tensor) else (arg,) for arg in args]
+
+    def backward(saved: Sequence[Any], grads: Sequence[Any], wanted: Sequence[bool]) -> Any:
+        given = [each if number is None else number[0] for each, number in zip(saved, numbers)]
+        return _gradients(op, grads, given, tuple(wanted))
+
+    recorder.memory.add_node(
+        args,
+        results,
+        [arg if isinstance(arg, torch.Tensor) else None for arg in args],
+        backward,
+        True,
+    )
 
 
 def _requires(kinds: str, args: Sequence[Any]) -> tuple[bool, ...]:
@@ -246,8 +280,10 @@ def _gradients(
 
 def _as_argument(value: Any, arg: Any) -> Any:
     if value.shape != arg.shape:
-        value = value.sum_to_size(arg.shape)
-    return value if value.dtype == arg.dtype else value.to(arg.dtype)
+        value = recording.apply(methodcaller("sum_to_size", arg.shape), value)
+    if value.dtype == arg.dtype:
+        return value
+    return recording.apply(methodcaller("to", arg.dtype), value)
 
 
 def _refuse_gradients(op: Operator, args: Sequence[Any], outs: Sequence[Any]) -> None:
@@ -425,6 +461,11 @@ def _reduced_by_torch(op: Any, args: Sequence[Any], axis: Any, keepdims: bool) -
     return value if keepdims else value.squeeze(listed)
 
 
+def reduction_checks() -> tuple[tuple[Callable[[], Any], Any], ...]:
+    """Functions, and what they return while the plan of a reduction holds."""
+    return ((torch.get_default_dtype, torch.get_default_dtype()),)
+
+
 def reduction_plan(
     plan: Callable[..., _C.CallPlan], args: Sequence[Any], result: Any
 ) -> Callable[[], _C.CallPlan]:
@@ -437,7 +478,7 @@ def reduction_plan(
                 result.shape, result.stride(), dtype=result.dtype, device=result.device
             ),
         ),
-        checks=((torch.get_default_dtype, torch.get_default_dtype()),),
+        checks=reduction_checks(),
         apply=NotImplemented if requires else None,
     )
 
@@ -455,19 +496,63 @@ class _Reduced(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
-        args = _restored(ctx)
-        shapes = [arg.shape for arg in args if isinstance(arg, torch.Tensor)]
-        shape = torch.broadcast_shapes(*shapes)
-        axes = range(len(shape)) if ctx.axis is None else ctx.axis
-        axes = sorted(each % len(shape) for each in ([axes] if isinstance(axes, int) else axes))
-        if not ctx.keepdims:
-            for each in axes:
-                grad = grad.unsqueeze(each)
-        if ctx.op.kind == "mean":
-            grad = grad / max(1, math.prod(shape[each] for each in axes))
-        grad = grad.expand(shape)  # a gradient may need none of the arguments, but has their shape
-        found = _gradients(ctx.op.elements, (grad,), args, tuple(ctx.needs_input_grad[3:]))
-        return None, None, None, *found
+        wanted = tuple(ctx.needs_input_grad[3:])
+        return (
+            None,
+            None,
+            None,
+            *_reduced_gradients(ctx.op, ctx.axis, ctx.keepdims, grad, _restored(ctx), wanted),
+        )
+
+
+def _reduced_gradients(
+    op: Any, axis: Any, keepdims: bool, grad: Any, args: Sequence[Any], wanted: tuple[bool, ...]
+) -> list[Any]:
+    """The gradients of a sum or a mean."""
+    shapes = [arg.shape for arg in args if isinstance(arg, torch.Tensor)]
+    shape = torch.broadcast_shapes(*shapes)
+    axes = range(len(shape)) if axis is None else axis
+    axes = sorted(each % len(shape) for each in ([axes] if isinstance(axes, int) else axes))
+    if not keepdims:
+        for each in axes:
+            grad = grad.unsqueeze(each)
+    if op.kind == "mean":
+        count = max(1, math.prod(shape[each] for each in axes))
+        grad = recording.apply(methodcaller("div", count), grad)
+    grad = grad.expand(shape)  # a gradient may need none of the arguments, but has their shape
+    return _gradients(op.elements, (grad,), args, wanted)
+
+
+def add_reduction_node(
+    recorder: recording.Recorder,
+    op: Any,
+    axis: Any,
+    keepdims: bool,
+    args: Sequence[Any],
+    result: Any,
+) -> None:
+    """Has a recorded call have a derivative. Raises NotRecorded if it is not one of ours."""
+    if (
+        not torch.is_grad_enabled()
+        or not any(isinstance(arg, torch.Tensor) and arg.requires_grad for arg in args)
+        or not result.is_floating_point()
+    ):
+        return
+    if op.kind not in ("sum", "mean"):
+        raise recording.NotRecorded
+    numbers = [None if isinstance(arg, torch.Tensor) else (arg,) for arg in args]
+
+    def backward(saved: Sequence[Any], grads: Sequence[Any], wanted: Sequence[bool]) -> Any:
+        given = [each if number is None else number[0] for each, number in zip(saved, numbers)]
+        return _reduced_gradients(op, axis, keepdims, grads[0], given, tuple(wanted))
+
+    recorder.memory.add_node(
+        args,
+        (result,),
+        [arg if isinstance(arg, torch.Tensor) else None for arg in args],
+        backward,
+        True,
+    )
 
 
 # --- The operator of torch ------------------------------------------------------------

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""@recorded: an operator whose calls are recorded (recording.py), so that known ones need no Python."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any, Callable, Optional, Sequence
+
+from tessera import _C
+from tessera.calls import pointwise, recording
+from tessera.calls.outputs import library_of
+from tessera.locks import load
+
+
+class Recorded(_C.Entry):
+    """A function of arrays and other arguments, which launches and returns new arrays.
+
+    The function has no other effect. Its launches depend on the types, shapes and strides of arrays,
+    and on the values of other arguments, alone. The second call with arguments of a kind is recorded,
+    so that arguments which come once cost nothing more.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function, updated=())
+        self.__qualname__: str = getattr(function, "__qualname__", "recorded")
+        self.function = function
+        parameters = inspect.signature(function).parameters.values()
+        self._is_open = any(each.kind is each.VAR_POSITIONAL for each in parameters)
+        self._parameters = [] if self._is_open else list(parameters)
+        self._by_place = _by_place(function, self._parameters)
+        self._declare_parameters(
+            [
+                (
+                    each.name,
+                    () if each.default is each.empty else (each.default,),
+                    each.kind is not each.KEYWORD_ONLY,
+                )
+                for each in self._parameters
+            ]
+        )
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        if pointwise.is_tracing():
+            return self.function(*args, **named)
+        result = self.function(*args, **named)
+        if self._is_repeated(*args, **named) and recording.current() is None:
+            plan = _record(self._by_place, self._placed(args, named))
+            if plan is None:
+                self._stop(*args, **named)
+            else:
+                self._learn(plan, *args, **named)
+        return result
+
+    def _placed(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+        """The arguments in the order of the parameters, of a call that was right."""
+        found = list(args)
+        for each in self._parameters[len(args) :]:
+            found.append(named.get(each.name, each.default))
+        return found
+
+    def __reduce__(self) -> Any:
+        return self.__qualname__  # by name, as functions are
+
+    def __repr__(self) -> str:
+        return f"<recorded {self.function!r}>"
+
+
+def _record(function: Callable[..., Any], args: Sequence[Any]) -> Optional[_C.CallPlan]:
+    """The plan of calls of the function with arguments like these, or None if there is none."""
+    libraries = {library for arg in args if (library := library_of(arg))}
+    if len(libraries) != 1:
+        return None
+    library = libraries.pop()
+    try:
+        if library == "torch":
+            plan: Optional[_C.CallPlan] = load("tessera.torch.recorded").record(
+                function, args, Recorded
+            )
+            return plan
+        is_plain = all(type(arg).__name__ == "ndarray" for arg in args if library_of(arg))
+        if library != "numpy" or not is_plain:
+            return None
+        # Views, since two arguments may be one array, which later ones are not.
+        args = [arg.view() if library_of(arg) else arg for arg in args]
+        recorder = recording.Recorder(library, args)
+        with recording.recorded(recorder):
+            result = function(*args)
+        return recorder.plan(result)
+    except Exception:  # the call itself was done before, and is right
+        return None
+
+
+def _by_place(
+    function: Callable[..., Any], parameters: Sequence[inspect.Parameter]
+) -> Callable[..., Any]:
+    """The function with all parameters by place."""
+    names = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+    if not names:
+        return function
+    count = len(parameters) - len(names)
+
+    def call(*args: Any) -> Any:
+        return function(*args[:count], **dict(zip(names, args[count:])))
+
+    call.__name__ = function.__name__
+    return call
+
+
+def recorded(function: Callable[..., Any]) -> Any:
+    """Makes an operator of a function. See Recorded."""
+    return Recorded(function)
