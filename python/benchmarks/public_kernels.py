@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels after the kinds of public kernels: one source under Tessera and under Triton.
+
+Usage: public_kernels.py [--only WORDS] [--json FILE] [--rounds N] [--processes N] [--device cpu]
+
+The kernels are written for this program, in several spellings of each kind: matmuls with one flat
+loop, cumsums in chunks, recurrences, split decoding, norms, quantisation and small ones. Both
+compilers get the same text, launches and options; nothing is tuned. First, processes compile all
+kernels in parallel into the caches of both compilers. Then each result is compared with torch, and
+graphs of launches on buffers of three times the L2 cache are replayed alternately. The medians
+count. `--only` selects cases whose kind or name has all of its words, or those of one of its parts
+between commas. `--device cpu` checks Tessera alone, on small sizes, and measures nothing.
+
+The last lines are the geometric means of Triton's time over Tessera's: of work above 10 us and
+below, of each kind, and the worst cases.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+import traceback
+from typing import Any
+
+import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import gpu  # noqa: E402
+import tessera  # noqa: E402
+from public_kernels_cases import FAMILIES, Case, Maker, cdiv  # noqa: E402
+
+FILES = [
+    pathlib.Path(__file__).with_name(f"public_{name}_kernels.py")
+    for name in ("matmul", "row", "sequence")
+]
+SHORT_US = 10.0
+
+
+def check(case: Case, kernels: Any) -> None:
+    """Launches once on new buffers and compares with torch."""
+    s = case.make()
+    want = case.want(
+        {name: x.clone() if isinstance(x, torch.Tensor) else x for name, x in s.items()}
+    )
+    case.launch(kernels, s)
+    for name, expected in want.items():
+        if name == "nibbles":
+            q = s["q"]
+            got = torch.stack([q & 15, q >> 4], -1).reshape(expected.shape)
+            # A quotient at the middle between two numbers may be rounded either way.
+            wrong = (got.int() - expected.int()).abs()
+            assert int(wrong.max()) <= 1 and float((wrong > 0).float().mean()) < 1e-2
+        elif name == "q":
+            wrong = (s["q"].int() - expected.int()).abs()
+            assert int(wrong.max()) <= 1 and float((wrong > 0).float().mean()) < 1e-2
+        elif name == "dropped":
+            got = s["out"]
+            kept = got != 0
+            assert 0.4 < float(kept.float().mean()) < 0.6
+            gpu.close(got, torch.where(kept, expected * 2, 0.0), case.tolerance)
+        else:
+            scale = max(1.0, float(expected[torch.isfinite(expected)].abs().max()))
+            gpu.close(s[name] / scale, expected / scale, case.tolerance)
+
+
+def measure(case: Case, kernels: dict[str, Any], rounds: int) -> None:
+    """Checks all compilers, then replays their graphs alternately."""
+    right = []
+    for name, own in kernels.items():
+        try:
+            check(case, own)
+            right.append(name)
+        except Exception as error:  # a compiler that fails is a result, too
+            text = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            case.results[name] = {"error": text}
+            traceback.print_exc()
+    if not right:
+        return
+    first = case.make()
+    size = sum(x.nbytes for x in first.values() if isinstance(x, torch.Tensor))
+    count = max(2, min(cdiv(3 * gpu.L2_BYTES, size), 256))
+    launches = cdiv(20, count) * count
+    sets = [first] + [case.make() for _ in range(count - 1)]
+    graphs = {}
+    for name in right:
+        own = kernels[name]
+        graphs[name] = gpu.capture(lambda s, own=own: case.launch(own, s), sets, launches)
+        gpu.replay(graphs[name])
+    times: dict[str, list[float]] = {name: [] for name in right}
+    for number in range(rounds):
+        for name in right if number % 2 == 0 else reversed(right):
+            times[name].append(gpu.replay(graphs[name]) / launches * 1e3)
+    for name, values in times.items():
+        middle = statistics.median(values)
+        spread = (max(values) - min(values)) / middle
+        case.results[name] = {"us": middle, "spread": spread}
+        compiled = case.launch(kernels[name], first)
+        for fact in ("n_regs", "n_spills"):
+            if getattr(compiled, fact, None) is not None:
+                case.results[name][fact] = getattr(compiled, fact)
+    del graphs, sets, first
+    torch.cuda.empty_cache()
+
+
+def select(at: Maker, only: str) -> list[Case]:
+    """The cases whose kind or name has all words of one of the parts of `only`."""
+    parts = [part.split() for part in only.split(",") if part.strip()]
+    cases = [case for family in FAMILIES for case in family(at)]
+    return [
+        case
+        for case in cases
+        if not parts
+        or any(all(word in f"{case.kind} {case.name}" for word in part) for part in parts)
+    ]
+
+
+def load(compiler: Any) -> dict[str, Any]:
+    """All kernels for a compiler."""
+    kernels: dict[str, Any] = {}
+    for file in FILES:
+        kernels.update(gpu.load_kernels(compiler, file))
+    return kernels
+
+
+def warm(cases: list[Case], compiler: str) -> None:
+    """Compiles by launching once, so that the compiler's cache has the kernels."""
+    own = load(gpu.compilers()[compiler])
+    for case in cases:
+        try:
+            case.launch(own, case.make())
+            torch.cuda.synchronize()
+        except Exception as error:
+            print(f"{compiler} {case.name}: {type(error).__name__}: {error}"[:300], flush=True)
+        torch.cuda.empty_cache()
+
+
+def warm_in_processes(options: argparse.Namespace) -> None:
+    """Starts processes that compile a part of the kernels each."""
+    start = time.monotonic()
+    started = []
+    for compiler in gpu.compilers():
+        for part in range(options.processes):
+            command = [sys.executable, __file__, "--warm", compiler, "--part", str(part)]
+            command += ["--only", options.only, "--processes", str(options.processes)]
+            started.append(subprocess.Popen(command, env=os.environ))
+    for process in started:
+        process.wait()
+    print(f"compiled in {time.monotonic() - start:.0f} s", flush=True)
+
+
+def ratio(case: Case) -> float | None:
+    """Triton's time over Tessera's."""
+    mine, theirs = case.results.get("tessera", {}), case.results.get("triton", {})
+    return theirs["us"] / mine["us"] if "us" in mine and "us" in theirs else None
+
+
+def mean(values: list[float]) -> float:
+    """The geometric mean."""
+    return math.exp(statistics.fmean(map(math.log, values)))
+
+
+def summarize(cases: list[Case]) -> dict[str, Any]:
+    """Prints the table and returns its figures."""
+    measured = [(case, r) for case in cases if (r := ratio(case)) is not None]
+    failed = [case for case in cases if any("error" in x for x in case.results.values())]
+    print("\nkind                 cases   mean  worst")
+    for kind in dict.fromkeys(case.kind for case, _ in measured):
+        rs = [r for case, r in measured if case.kind == kind]
+        print(f"{kind:20} {len(rs):5}  {mean(rs):5.2f}  {min(rs):5.2f}")
+    figures: dict[str, Any] = {"cases": len(measured), "failed": [case.name for case in failed]}
+    for name, isin in (("above", lambda us: us >= SHORT_US), ("below", lambda us: us < SHORT_US)):
+        rs = [r for case, r in measured if isin(case.results["triton"]["us"])]
+        if rs:
+            slow = sum(r < 0.95 for r in rs)
+            figures[name] = {"mean": mean(rs), "worst": min(rs), "cases": len(rs), "slower": slow}
+            print(
+                f"{name} {SHORT_US:.0f} us: {len(rs)} cases, geometric mean {mean(rs):.3f}, worst "
+                f"{min(rs):.2f}, {slow} slower by more than 5 %"
+            )
+    for case, r in sorted(measured, key=lambda pair: pair[1])[:12]:
+        mine, theirs = case.results["tessera"], case.results["triton"]
+        print(f"{r:5.2f}  {case.name:44} {mine['us']:9.1f} us, Triton {theirs['us']:9.1f}")
+    for case in failed:
+        errors = {who: x["error"][:150] for who, x in case.results.items() if "error" in x}
+        print(f"FAILED {case.name}: {errors}")
+    return figures
+
+
+def check_on_cpu(cases: list[Case]) -> int:
+    """Checks the kernels at small sizes by code for the CPU."""
+    kernels, failed = load(tessera), 0
+    for case in cases:
+        try:
+            check(case, kernels)
+            print(f"right  {case.name}")
+        except Exception as error:
+            failed += 1
+            print(
+                f"FAILED {case.name}: {' '.join(f'{type(error).__name__}: {error}'.split())[:300]}"
+            )
+    print(f"{len(cases)} cases, {failed} failed")
+    return 1 if failed else 0
+
+
+def main() -> int:
+    """Compiles, checks and measures; 0 if all results of Tessera are right."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--json", help="write the figures to this file")
+    parser.add_argument("--only", default="", help="kinds and names to select")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--processes", type=int, default=6, help="for each compiler, to compile in")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--warm", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--part", type=int, default=0, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    torch.manual_seed(0)
+    at = Maker(options.device)
+    cases = select(at, options.only)
+    if options.device == "cpu":
+        return check_on_cpu(cases)
+    if options.warm:
+        warm(cases[options.part :: options.processes], options.warm)
+        return 0
+    start = time.monotonic()
+    warm_in_processes(options)
+    kernels = {name: load(compiler) for name, compiler in gpu.compilers().items()}
+    report: dict[str, Any] = {"environment": gpu.environment(), "rows": []}
+    for case in cases:
+        try:
+            measure(case, kernels, options.rounds)
+        except Exception as error:
+            case.results["both"] = {"error": f"{type(error).__name__}: {error}"[:300]}
+            traceback.print_exc()
+        r = ratio(case)
+        report["rows"].append({"kind": case.kind, "work": case.name, "ratio": r, **case.results})
+        times = "  ".join(f"{who} {x['us']:9.1f}" for who, x in case.results.items() if "us" in x)
+        print(
+            f"{case.kind:18} {case.name:44} {times}  {r:5.2f}" if r else f"{case.name}: no ratio",
+            flush=True,
+        )
+        if options.json:
+            pathlib.Path(options.json).write_text(json.dumps(report, indent=1) + "\n")
+    report["summary"] = summarize(cases)
+    report["summary"]["seconds"] = time.monotonic() - start
+    print(f"{report['summary']['seconds']:.0f} s in all")
+    if options.json:
+        pathlib.Path(options.json).write_text(json.dumps(report, indent=1) + "\n")
+    return 1 if any("error" in case.results.get("tessera", {}) for case in cases) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
