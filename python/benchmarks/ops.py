@@ -156,6 +156,45 @@ ROWS += [
 ]  # fmt: skip
 
 
+def tokens(s: Shape) -> tuple[Any, ...]:
+    """Logits of few rows and a whole vocabulary."""
+    return (s.array(max(1, s.rows // 64), 64 * s.columns),)
+
+
+def nucleus(x: Any, p: float) -> Any:
+    """Top-p by a sort."""
+    values, order = x.sort(-1, descending=True)
+    shares = values.softmax(-1)
+    values = values.masked_fill(shares.cumsum(-1) - shares >= p, float("-inf"))
+    return values.scatter(-1, order, values)
+
+
+ROWS += [
+    *[
+        Row("padding", f"pad {mode}", lambda x, mode=mode: ops.pad(x[None], (3, 2, 1, 4), mode),
+            lambda x, mode=mode: F.pad(x[None], (3, 2, 1, 4), mode), one)
+        for mode in ("constant", "reflect", "replicate", "circular")
+    ],
+    Row("padding", "roll", lambda x: ops.roll(x, (3, 5), (0, 1)), lambda x: torch.roll(x, (3, 5), (0, 1)), one),
+    Row("padding", "cat 1", lambda x, y: ops.cat([x, y], 1), lambda x, y: torch.cat([x, y], 1), two),
+    Row("padding", "cat 0", lambda x, y: ops.cat([x, y]), lambda x, y: torch.cat([x, y]), two),
+    Row("counts", "bincount", ops.bincount, torch.bincount, lambda s: (s.indices(s.columns, s.rows * s.columns),), False),
+    Row("counts", "histc", lambda x: ops.histc(x, 64, -3, 3), lambda x: torch.histc(x, 64, -3, 3), one, False),
+    Row("counts", "searchsorted", ops.searchsorted, torch.searchsorted,
+        lambda s: (s.array(s.columns).sort()[0], s.array()), False),
+    Row("counts", "unique_consecutive", ops.unique_consecutive, torch.unique_consecutive,
+        lambda s: (s.indices(s.columns, s.rows * s.columns).sort()[0],), False),
+    Row("dropouts", "alpha_dropout", lambda x: ops.alpha_dropout(x, 0.5, True), lambda x: F.alpha_dropout(x, 0.5, True), one),
+    Row("dropouts", "dropout1d", lambda x: ops.dropout1d(x[None]), lambda x: F.dropout1d(x[None]), one),
+    Row("sampling", "multinomial", lambda x: ops.multinomial(x, 64, True), lambda x: torch.multinomial(x, 64, True),
+        lambda s: (s.array().abs(),), False),
+    Row("sampling", "sample", lambda x: ops.sample(x), lambda x: torch.multinomial(x.softmax(-1), 1), tokens, False),
+    Row("sampling", "top-k", lambda x: ops.filter_logits(x, top_k=50),
+        lambda x: x.masked_fill(x < x.topk(50)[0][..., -1:], float("-inf")), tokens, False),
+    Row("sampling", "top-p", lambda x: ops.filter_logits(x, top_p=0.9), lambda x: nucleus(x, 0.9), tokens, False),
+]  # fmt: skip
+
+
 def first(value: Any) -> torch.Tensor:
     return value[0] if isinstance(value, tuple) else value
 

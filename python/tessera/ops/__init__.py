@@ -59,8 +59,22 @@ from tessera.ops.activations import (
     tanhshrink,
     threshold,
 )
+from tessera.ops.dropouts import (
+    alpha_dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    feature_alpha_dropout,
+)
 from tessera.ops.elementwise import addcdiv, addcmul, clamp, lerp, where
 from tessera.ops.enabling import enable
+from tessera.ops.histograms import (
+    bincount,
+    bucketize,
+    histc,
+    searchsorted,
+    unique_consecutive,
+)
 from tessera.ops.indexing import (
     embedding,
     embedding_bag,
@@ -95,6 +109,7 @@ from tessera.ops.normalizations import (
     rms_norm,
 )
 from tessera.ops.optimizers import adamw_step, lion_step, sgd_step
+from tessera.ops.padding import cat, pad, roll, stack
 from tessera.ops.random import dropout, gumbel_softmax, rrelu
 from tessera.ops.reductions import (
     all,
@@ -113,6 +128,7 @@ from tessera.ops.reductions import (
     vector_norm,
 )
 from tessera.ops.rotations import apply_rotary_emb
+from tessera.ops.sampling import apply_penalties, filter_logits, multinomial, sample
 from tessera.ops.scans import cummax, cummin, cumprod, cumsum, logcumsumexp
 from tessera.ops.softmaxes import log_softmax, softmax, softmin
 from tessera.ops.sorting import argsort, sort, topk
@@ -125,7 +141,11 @@ FAMILIES = {
     ),
     "Gated activations": (glu, swiglu, geglu, geglu_tanh, reglu),
     "Elementwise": (clamp, where, lerp, addcmul, addcdiv),
-    "Random": (dropout, rrelu, gumbel_softmax),
+    "Random": (
+        dropout, dropout1d, dropout2d, dropout3d, alpha_dropout, feature_alpha_dropout, rrelu,
+        gumbel_softmax,
+    ),
+    "Sampling": (apply_penalties, filter_logits, sample, multinomial),
     "Softmax": (softmax, log_softmax, softmin),
     "Losses": (
         cross_entropy, nll_loss, binary_cross_entropy, binary_cross_entropy_with_logits, kl_div, jsd_loss,
@@ -141,6 +161,8 @@ FAMILIES = {
     "Scans and sorting": (
         cumsum, cumprod, logcumsumexp, cummax, cummin, sort, argsort, topk,
     ),
+    "Padding and joining": (pad, roll, cat, stack),
+    "Counts and places": (bincount, histc, searchsorted, bucketize, unique_consecutive),
     "Indices": (
         gather, scatter_add, scatter_reduce, index_select, index_add, embedding, embedding_bag, one_hot,
         segment_reduce,
@@ -151,16 +173,19 @@ FAMILIES = {
 
 __all__ = [
     "FAMILIES", "adamw_step", "add_layer_norm", "add_rms_norm", "addcdiv", "addcmul", "all",
-    "amax", "amin", "any", "apply_rotary_emb", "argmax", "argmin", "argsort", "batch_norm",
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "clamp",
-    "cross_entropy", "cummax", "cummin", "cumprod", "cumsum", "dropout", "elu", "embedding",
-    "embedding_bag", "enable", "gather", "geglu", "geglu_tanh", "gelu", "glu", "group_norm",
-    "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "huber_loss",
-    "index_add", "index_select", "instance_norm", "jsd_loss", "kl_div", "l1_loss", "layer_norm",
-    "leaky_relu", "lerp", "lion_step", "log_softmax", "logcumsumexp", "logsigmoid", "logsumexp",
-    "mean", "mish", "mse_loss", "nll_loss", "one_hot", "prelu", "prod", "reglu", "relu",
-    "relu6", "rms_norm", "rrelu", "scatter_add", "scatter_reduce", "segment_reduce", "selu",
-    "sgd_step", "sigmoid", "sigmoid_focal_loss", "silu", "smooth_l1_loss", "softmax", "softmin",
-    "softplus", "softshrink", "softsign", "sort", "std", "sum", "swiglu", "tanh", "tanhshrink",
-    "threshold", "topk", "var", "var_mean", "vector_norm", "where",
+    "alpha_dropout", "amax", "amin", "any", "apply_penalties", "apply_rotary_emb", "argmax",
+    "argmin", "argsort", "batch_norm", "binary_cross_entropy",
+    "binary_cross_entropy_with_logits", "bincount", "bucketize", "cat", "celu", "clamp",
+    "cross_entropy", "cummax", "cummin", "cumprod", "cumsum", "dropout", "dropout1d",
+    "dropout2d", "dropout3d", "elu", "embedding", "embedding_bag", "enable",
+    "feature_alpha_dropout", "filter_logits", "gather", "geglu", "geglu_tanh", "gelu", "glu",
+    "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
+    "histc", "huber_loss", "index_add", "index_select", "instance_norm", "jsd_loss", "kl_div",
+    "l1_loss", "layer_norm", "leaky_relu", "lerp", "lion_step", "log_softmax", "logcumsumexp",
+    "logsigmoid", "logsumexp", "mean", "mish", "mse_loss", "multinomial", "nll_loss", "one_hot",
+    "pad", "prelu", "prod", "reglu", "relu", "relu6", "rms_norm", "roll", "rrelu", "sample",
+    "scatter_add", "scatter_reduce", "searchsorted", "segment_reduce", "selu", "sgd_step",
+    "sigmoid", "sigmoid_focal_loss", "silu", "smooth_l1_loss", "softmax", "softmin", "softplus",
+    "softshrink", "softsign", "sort", "stack", "std", "sum", "swiglu", "tanh", "tanhshrink",
+    "threshold", "topk", "unique_consecutive", "var", "var_mean", "vector_norm", "where",
 ]  # fmt: skip

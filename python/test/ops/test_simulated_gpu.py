@@ -14,9 +14,11 @@ import tessera.gpu  # noqa: E402
 from tessera.calls.outputs import make_output  # noqa: E402
 
 from . import (
+    cases_histograms,
     cases_indexing,
     cases_losses,
     cases_normalizations,
+    cases_padding,
     cases_reductions,
     scheme,
 )  # noqa: E402
@@ -24,14 +26,22 @@ from . import (
 # With these each kernel runs, forward and backward.
 NAMES = """softmax 1|softmax -1|log_softmax 0|cross entropy weight|cross entropy soft|nll images|layer norm|
 add rms norm|rotary part|argmax|cumsum 1|logcumsumexp -1|cummax|sort|topk|gather|scatter mean True|
-scatter amax False|index_add|embedding|embedding_bag mean|segments max|one_hot""".replace(
+scatter amax False|index_add|embedding|embedding_bag mean|segments max|one_hot|pad replicate (0, 7, 9, 1)|
+cat 1|bincount weights|histc|searchsorted lines|unique_consecutive""".replace(
     "\n", ""
 ).split(
     "|"
 )
 CASES = {
     case.name: case
-    for module in (cases_indexing, cases_losses, cases_normalizations, cases_reductions)
+    for module in (
+        cases_indexing,
+        cases_losses,
+        cases_normalizations,
+        cases_reductions,
+        cases_padding,
+        cases_histograms,
+    )
     for case in module.CASES
 }
 
@@ -51,9 +61,17 @@ def test_case(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
             tessera.gpu.simulate(kernel)[(programs,)](*inputs, *made, *numbers).check()
         return tuple(made)
 
+    def launch_onto(kernel: Any, programs: int, inputs: Any, started: Any, numbers: Any) -> Any:
+        if programs:
+            launched.append(kernel)
+            tessera.gpu.simulate(kernel)[(programs,)](*inputs, started, *numbers).check()
+        return started
+
     for key, module in list(sys.modules.items()):
-        if key.startswith("tessera.ops.") and hasattr(module, "launch"):
-            monkeypatch.setattr(module, "launch", launch)
+        if key.startswith("tessera.ops."):
+            for own in (launch, launch_onto):
+                if hasattr(module, own.__name__):
+                    monkeypatch.setattr(module, own.__name__, own)
     case = CASES[name]
     scheme.check(case, "torch", case.dtypes[0], "dense", list(CASES).index(name))
     assert launched

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Launches that add to arrays, for each library alike: in place, or to a new array of JAX."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from tessera.calls.outputs import library_of, make_output
+from tessera.calls.plans import library_dtype
+from tessera.language import types
+from tessera.locks import load
+
+
+def zeros(like: Any, shape: Sequence[int], dtype: types.dtype) -> Any:
+    """An array of zeros, of the library and on the device of `like`."""
+    if library_of(like) == "jax":
+        wanted = load("jax").dtypes.canonicalize_dtype(library_dtype("jax", dtype))
+        return load("jax.numpy").zeros(tuple(shape), wanted)
+    made = make_output(like, tuple(shape), dtype, "out")
+    made[...] = 0
+    return made
+
+
+def empty(like: Any, shape: Sequence[int], dtype: types.dtype) -> Any:
+    """An array whose elements are all stored later; zeros of JAX."""
+    if library_of(like) == "jax":
+        return zeros(like, shape, dtype)
+    return make_output(like, tuple(shape), dtype, "out")
+
+
+def launch_onto(
+    kernel: Any, programs: int, inputs: Sequence[Any], started: Any, numbers: Sequence[Any]
+) -> Any:
+    """Launches a kernel whose parameters are the inputs, an array that has values, and the numbers.
+
+    Returns the array with the kernel's changes: `started` itself, or a new array of JAX. Inputs are
+    dense, and `started`, too. Without programs, nothing is launched.
+    """
+    if not programs or 0 in started.shape:
+        return started
+    if library_of(started) == "jax":
+        jax: Any = load("jax")
+        shape = jax.ShapeDtypeStruct(started.shape, started.dtype)
+        args = (*inputs, started, *numbers)
+        call = load("tessera.jax.calls").call
+        return call(kernel, args, {}, shape, (programs,), {len(inputs): 0})
+    kernel[(programs,)](*inputs, started, *numbers)
+    return started

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Histograms, counts, places in sorted lines, and runs of equal elements.
+
+Counts are atomic additions: sums of weights are added in any order.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Union
+
+from tessera.language import types
+from tessera.ops.accumulation import launch_onto, zeros
+from tessera.ops.arguments import (
+    FLOATS,
+    INTEGERS,
+    NUMBERS,
+    accumulator_of,
+    check,
+    check_arrays,
+    converted,
+    count_of,
+    dense,
+    dtype_of,
+)
+from tessera.ops.differentiation import Operator, Results
+from tessera.ops.kernels import histograms as kernels
+from tessera.ops.kernels.histograms import BLOCK
+from tessera.ops.launching import Spec, launch
+from tessera.ops.reductions import amax, amin
+from tessera.ops.scans import cumsum
+from tessera.wording import shown
+
+
+def _without_gradient(array: Any) -> Any:
+    return array.detach() if hasattr(array, "detach") else array
+
+
+def _bincount_forward(input: Any, weights: Any, *, bins: int, dtype: types.dtype) -> Results:
+    count = count_of(input.shape)
+    out = launch_onto(
+        kernels.bincount_kernel, -(-count // BLOCK), (dense(input), dense(weights)),
+        zeros(input, (bins,), dtype), (count, bins, BLOCK),
+    )  # fmt: skip
+    return (out,), ()
+
+
+_bincount = Operator("bincount", _bincount_forward, None)
+
+
+def bincount(input: Any, weights: Optional[Any] = None, minlength: int = 0) -> Any:
+    """How often each integer from 0 on is in input, or the sum of its weights.
+
+    The result has minlength elements, or more if there is a larger integer. The call reads the smallest
+    and the largest one, so it waits for a GPU.
+    Shapes: input (n,), weights (n,). Types: integers; weights of floats. The result is of int64, or of
+    weights' type (16 bits are added in float32). Errors: E093, E094 for a gradient of weights.
+    Missing: weights of integers.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        assert ops.bincount(np.array([1, 3, 1])).tolist() == [0, 2, 0, 1]
+        y = ops.bincount(np.array([1, 0, 1]), np.array([0.5, 1.0, 2.0]), minlength=3)
+        assert y.tolist() == [1, 2.5, 0]
+    """
+    name = "bincount"
+    check_arrays(name, (*INTEGERS, *FLOATS), input=input, weights=weights)
+    check_arrays(name, INTEGERS, input=input)
+    check_arrays(name, FLOATS, weights=weights)
+    shape = tuple(input.shape)
+    check(
+        len(shape) == 1 and (weights is None or tuple(weights.shape) == shape),
+        f"`{name}` got input of shape {shape}"
+        + ("" if weights is None else f", and weights of {tuple(weights.shape)}"),
+        "pass a line of integers, and a weight for each",
+    )
+    check(
+        type(minlength) is int and minlength >= 0,
+        f"`{name}` got minlength={shown(minlength)}",
+        "pass an integer from 0 on",
+    )
+    least, most = (int(amin(input)), int(amax(input))) if shape[0] else (0, -1)
+    check(least >= 0, f"`input` of `{name}` has {least}", "pass integers from 0 on")
+    dtype = types.int64 if weights is None else accumulator_of(dtype_of(weights))
+    found = _bincount(input, weights, bins=max(minlength, most + 1), dtype=dtype)
+    return found if weights is None else converted(found, dtype_of(weights))
+
+
+def _histc_forward(input: Any, *, bins: int, low: float, high: float) -> Results:
+    dtype, count = dtype_of(input), count_of(input.shape)
+    numbers = (count, bins, low, high, BLOCK, accumulator_of(dtype))
+    total = launch_onto(
+        kernels.histc_kernel, -(-count // BLOCK), (dense(input),),
+        zeros(input, (bins,), types.int64), numbers,
+    )  # fmt: skip
+    return (converted(total, dtype),), ()
+
+
+_histc = Operator("histc", _histc_forward, None)
+
+
+def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
+    """How many elements are in each of `bins` bins of one width, from min to max.
+
+    min and max 0 stand for the least and the largest element, which the call then reads. Elements that
+    are outside, and NaNs, are not counted. max is in the last bin.
+    Shapes: any; the result has `bins` elements. Types: floats. Errors: E093, E094 for a gradient.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        y = ops.histc(np.array([0.0, 0.5, 1.5, 2.0, 3.0]), bins=2, min=0, max=2)
+        assert y.tolist() == [2, 2]
+    """
+    name = "histc"
+    check_arrays(name, FLOATS, input=input)
+    check(
+        type(bins) is int and bins > 0,
+        f"`{name}` got bins={shown(bins)}",
+        "pass an integer from 1 on",
+    )
+    low, high = float(min), float(max)
+    if low == high == 0 and count_of(input.shape):
+        plain = _without_gradient(input)
+        low, high = float(amin(plain)), float(amax(plain))
+    check(
+        low <= high < float("inf") and low > -float("inf"),
+        f"`{name}` got a range from {low} to {high}",
+        "pass a finite min that is not above max",
+    )
+    if low == high:
+        low, high = low - 1, high + 1
+    return _histc(input, bins=bins, low=low, high=high)
+
+
+def _search_forward(edges: Any, input: Any, *, is_right: bool) -> Results:
+    count, length = count_of(input.shape), edges.shape[-1]
+    numbers = (
+        count, length, max(1, input.shape[-1]) if len(input.shape) else 1, BLOCK,
+        length.bit_length(), is_right, len(edges.shape) == 1,
+    )  # fmt: skip
+    return launch(
+        kernels.search_kernel, -(-count // BLOCK), (dense(edges), dense(input)),
+        [Spec(input.shape, types.int64)], numbers,
+    ), ()  # fmt: skip
+
+
+_search = Operator("searchsorted", _search_forward, None)
+
+
+def searchsorted(sorted_sequence: Any, input: Any, *, right: bool = False) -> Any:
+    """The first place i with sorted_sequence[i] >= input; with right, the first with >.
+
+    The number of elements, if there is none. A NaN of input is behind all elements. The order of
+    sorted_sequence is not checked.
+    Shapes: sorted_sequence (n,) with any input, or (..., n) with an input of the same first dimensions;
+    the result is of int64. Types: floats, integers; one for both. Errors: E093. Missing: numbers as
+    input, `out_int32`, `side`, `sorter`.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        edges, x = np.array([1, 3, 5]), np.array([0, 3, 9])
+        assert ops.searchsorted(edges, x).tolist() == [0, 1, 3]
+        assert ops.searchsorted(edges, x, right=True).tolist() == [0, 2, 3]
+    """
+    name = "searchsorted"
+    check_arrays(name, NUMBERS, sorted_sequence=sorted_sequence, input=input)
+    line, shape = tuple(sorted_sequence.shape), tuple(input.shape)
+    check(
+        len(line) == 1 or len(line) == len(shape) > 1 and line[:-1] == shape[:-1],
+        f"`{name}` got a sequence of shape {line}, and an input of {shape}",
+        "pass one line, or one for each line of input",
+    )
+    check(
+        dtype_of(sorted_sequence) == dtype_of(input),
+        f"`{name}` got a sequence of {sorted_sequence.dtype}, and an input of {input.dtype}",
+        "convert them to one type",
+    )
+    plain = (_without_gradient(sorted_sequence), _without_gradient(input))
+    return _search(*plain, is_right=bool(right))
+
+
+def bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Any:
+    """searchsorted(boundaries, input): the number of the bucket between boundaries.
+
+    Shapes: any, with boundaries (n,); the result is of int64. Types: floats, integers; one for both.
+    Errors: E093. Missing: numbers as input, `out_int32`.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        assert ops.bucketize(np.array([0, 3, 9]), np.array([1, 3, 5])).tolist() == [0, 1, 3]
+    """
+    check_arrays("bucketize", NUMBERS, input=input, boundaries=boundaries)
+    check(
+        len(boundaries.shape) == 1,
+        f"`boundaries` of `bucketize` has shape {tuple(boundaries.shape)}",
+        "pass a line",
+    )
+    return searchsorted(boundaries, input, right=right)
+
+
+def _runs_forward(input: Any, *, with_inverse: bool) -> Results:
+    count = count_of(input.shape)
+    if not count:
+        empty = zeros(input, (0,), types.int64)
+        return (dense(input), empty, empty), ()
+    x, blocks = dense(input), -(-count // BLOCK)
+    (counts,) = launch(
+        kernels.count_runs_kernel, blocks, (x,), [Spec((blocks,), types.int64)], (count, BLOCK)
+    )
+    sums = cumsum(counts, 0)
+    runs = int(sums[-1])
+    specs = [
+        Spec((runs,), dtype_of(input)), Spec((runs,), types.int64),
+        Spec((count,), types.int64) if with_inverse else None,
+    ]  # fmt: skip
+    values, begins, numbers = launch(kernels.runs_kernel, blocks, (x, sums), specs, (count, BLOCK))
+    (lengths,) = launch(
+        kernels.run_lengths_kernel, -(-runs // BLOCK), (begins,), [Spec((runs,), types.int64)],
+        (runs, count, BLOCK),
+    )  # fmt: skip
+    return (values, numbers, lengths), ()
+
+
+_runs = Operator("unique_consecutive", _runs_forward, None)
+
+
+def unique_consecutive(
+    input: Any, return_inverse: bool = False, return_counts: bool = False
+) -> Union[Any, tuple[Any, ...]]:
+    """The first of each run of equal elements, in the order of the flattened array.
+
+    If the elements are sorted, these are the different ones. return_inverse adds the number of the run of each
+    element, return_counts the length of each run. NaNs differ from each other. The call reads the
+    number of runs, so it waits for a GPU.
+    Shapes: any; the inverse has input's, others are lines. Types: floats, integers, bools; inverse and
+    counts are int64. Errors: E093, E094 for a gradient. Missing: `dim`.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        found = ops.unique_consecutive(np.array([3, 3, 5, 3]), True, True)
+        assert [each.tolist() for each in found] == [[3, 5, 3], [0, 0, 1, 2], [2, 1, 1]]
+    """
+    check_arrays("unique_consecutive", (*NUMBERS, types.int1), input=input)
+    values, inverse, counts = _runs(dense(input).reshape(-1), with_inverse=bool(return_inverse))
+    found = [values]
+    if return_inverse:
+        found.append(inverse.reshape(tuple(input.shape)))
+    if return_counts:
+        found.append(counts)
+    return values if len(found) == 1 else tuple(found)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Counts of elements by bins, places in sorted lines, and runs of equal elements."""
+
+from __future__ import annotations
+
+import tessera.language as tl
+from tessera.runtime.jit import jit
+
+BLOCK = 1024
+
+
+@jit
+def bincount_kernel(x, weights, out, count, bins, BLOCK: tl.constexpr):
+    """Adds 1, or the weight, at each index that is a bin."""
+    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    at = tl.load(x + place, mask=place < count, other=-1).to(tl.int64)
+    inside = (place < count) & (at >= 0) & (at < bins)
+    value = tl.full((BLOCK,), 1, out.dtype.element_ty)
+    if weights is not None:
+        value = tl.load(weights + place, mask=inside).to(out.dtype.element_ty)
+    tl.atomic_add(out + at, value, mask=inside)
+
+
+@jit
+def histc_kernel(x, out, count, bins, low: tl.float64, high: tl.float64, BLOCK: tl.constexpr,
+                 ACC: tl.constexpr):  # fmt: skip
+    """Counts the elements from low to high in bins of one width. `high` is in the last bin."""
+    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + place, mask=place < count).to(ACC)
+    least, most = low.to(ACC), high.to(ACC)
+    inside = (place < count) & (value >= least) & (value <= most)
+    share = tl.where(inside, (value - least) / (most - least), 0.0)
+    at = tl.minimum((share * bins).to(tl.int64), bins - 1)
+    tl.atomic_add(out + at, tl.full((BLOCK,), 1, out.dtype.element_ty), mask=inside)
+
+
+@jit
+def search_kernel(edges, x, out, count, length, per_line, BLOCK: tl.constexpr, STEPS: tl.constexpr,
+                  IS_RIGHT: tl.constexpr, IS_ONE_LINE: tl.constexpr):  # fmt: skip
+    """The first place in a sorted line whose element is not less; with IS_RIGHT, that is greater."""
+    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = place < count
+    value = tl.load(x + place, mask=mask)
+    if not IS_ONE_LINE:
+        edges += place // per_line * length
+    low = tl.zeros((BLOCK,), tl.int64)
+    high = tl.zeros((BLOCK,), tl.int64) + length
+    for _ in range(STEPS):
+        middle = (low + high) // 2
+        edge = tl.load(edges + middle, mask=mask & (low < high))
+        # A NaN is behind all elements.
+        is_behind = (edge > value) if IS_RIGHT else (edge >= value)
+        high, low = (
+            tl.where(is_behind & (low < high), middle, high),
+            tl.where(is_behind | (low >= high), low, middle + 1),
+        )
+    tl.store(out + place, low, mask=mask)
+
+
+@jit
+def run_starts(x, place, count):
+    """1 where an element is the first, or differs from the one before."""
+    value = tl.load(x + place, mask=place < count)
+    before = tl.load(x + place - 1, mask=(place > 0) & (place < count))
+    return ((place < count) & ((place == 0) | (value != before))).to(tl.int32)
+
+
+@jit
+def count_runs_kernel(x, out, count, BLOCK: tl.constexpr):
+    """Stores how many runs begin in each block."""
+    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + tl.program_id(0), tl.sum(run_starts(x, place, count), axis=0))
+
+
+@jit
+def runs_kernel(x, sums, out, begins, numbers, count, BLOCK: tl.constexpr):
+    """Stores the element and the place that each run begins with, and the run of each element.
+
+    `sums` has the number of runs that begin in each block and those before.
+    """
+    block = tl.program_id(0)
+    place = block.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    starts = run_starts(x, place, count)
+    own = tl.sum(starts, axis=0)
+    before = tl.load(sums + block) - own
+    if own > 0:
+        run = before + tl.cumsum(starts, axis=0) - 1
+        tl.store(out + run, tl.load(x + place, mask=starts > 0), mask=starts > 0)
+        tl.store(begins + run, place, mask=starts > 0)
+        if numbers is not None:
+            tl.store(numbers + place, run, mask=place < count)
+    elif numbers is not None:
+        tl.store(numbers + place, tl.zeros((BLOCK,), tl.int64) + before - 1, mask=place < count)
+
+
+@jit
+def run_lengths_kernel(begins, out, runs, count, BLOCK: tl.constexpr):
+    run = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    end = tl.load(begins + run + 1, mask=run < runs - 1, other=0).to(tl.int64)
+    end = tl.where(run < runs - 1, end, count)
+    tl.store(out + run, end - tl.load(begins + run, mask=run < runs), mask=run < runs)

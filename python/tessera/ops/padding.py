@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Padding, rolling, concatenation and stacking: copies whose gradients are sums of parts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, NamedTuple, Sequence, Union
+
+from tessera.language import types
+from tessera.ops.accumulation import empty, launch_onto
+from tessera.ops.arguments import (
+    NUMBERS,
+    accumulator_of,
+    as_tuple,
+    check,
+    check_arrays,
+    check_dim,
+    converted,
+    dense,
+    dtype_of,
+)
+from tessera.ops.differentiation import Operator, Results
+from tessera.ops.kernels import padding as kernels
+from tessera.ops.launching import MAX_TILE, Spec, launch, make_lines, power_of_2
+from tessera.wording import shown
+
+_ELEMENTS = (*NUMBERS, types.int1)
+
+
+class _Side(NamedTuple):
+    """A dimension, and the elements that it gets before and behind."""
+
+    extent: int
+    before: int
+    after: int
+
+    @property
+    def size(self) -> int:
+        return self.extent + self.before + self.after
+
+
+def _merged(sides: Sequence[_Side]) -> list[_Side]:
+    """Neighbours that are not padded as one dimension."""
+    found: list[_Side] = []
+    for side in sides:
+        if found and found[-1][1:] == (0, 0) == side[1:]:
+            found[-1] = _Side(found[-1].extent * side.extent, 0, 0)
+        else:
+            found.append(side)
+    return found
+
+
+def row_tiles(rows: int, length: int) -> tuple[int, int, int]:
+    """The programs for rows of elements that are contiguous, and the rows and columns of a tile."""
+    block = min(power_of_2(length), 1024)
+    tile = min(power_of_2(rows), max(1, MAX_TILE // block // 2))
+    return -(-rows // tile) * -(-length // block), tile, block
+
+
+def _copied(x: Any, sides: Sequence[_Side], kind: str, value: float) -> Any:
+    """The array, padded: the last dimensions first, if there are too many for one launch."""
+    shape, x = tuple(side.size for side in sides), dense(x)
+    rest = _merged(sides)
+    while True:
+        is_last = len(rest) <= 4
+        part = rest if is_last else rest[-3:]
+        head = math.prod(side.extent for side in rest[: len(rest) - len(part)])
+        four = [_Side(1, 0, 0)] * (3 - len(part)) + [_Side(head, 0, 0)] * (len(part) < 4) + part
+        sizes = [side.size for side in four]
+        rows = math.prod(sizes[:3])
+        programs, tile, block = row_tiles(rows, sizes[3])
+        numbers = (
+            rows, *(max(1, size) for size in sizes[1:]), *(side.extent for side in four),
+            *(side.before for side in four), value, tile, block, kind,
+        )  # fmt: skip
+        spec = Spec(shape if is_last else (*sizes,), dtype_of(x))
+        (x,) = launch(
+            kernels.pad_kernel, programs if math.prod(sizes) else 0, (x,), [spec], numbers
+        )
+        if is_last:
+            return x
+        rest = _merged([*rest[:-3], _Side(math.prod(sizes[1:]), 0, 0)])
+
+
+def _pad_forward(input: Any, *, sides: Sequence[_Side], mode: str, value: float) -> Results:
+    return (_copied(input, sides, mode, value),), ()
+
+
+def _pad_backward(
+    saved: Any, grads: Any, wanted: Any, *, sides: Sequence[_Side], mode: str, value: float
+) -> Sequence[Any]:
+    grad = grads[0]
+    if mode == "constant":
+        cut = [_Side(side.size, -side.before, -side.after) for side in sides]
+        return (_copied(grad, cut, "constant", 0.0),)
+    dtype = dtype_of(grad)
+    acc = accumulator_of(dtype)
+    for dim, side in enumerate(sides):
+        if side.size != side.extent:
+            shape = (*grad.shape[:dim], side.extent, *grad.shape[dim + 1 :])
+            programs, lines = make_lines(shape, dim)
+            inner = math.prod(shape[dim + 1 :])
+            strides = (side.size, 0) if inner == 1 else (1, side.size * inner)
+            (grad,) = launch(
+                kernels.pad_backward_kernel, programs, (dense(grad),), [Spec(shape, acc)],
+                (side.size, *strides, side.before, *lines, acc, mode),
+            )  # fmt: skip
+    return (converted(grad, dtype),)
+
+
+_pad = Operator("pad", _pad_forward, _pad_backward)
+
+
+def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Any:
+    """input with elements before and behind its last dimensions; pad has two numbers for each.
+
+    pad: (before, behind) of the last dimension, then of the one before, and so on. Negative numbers cut
+    elements off, if mode is "constant".
+    mode: "constant" (value, or 0), "reflect" (without the edge), "replicate" (the edge), "circular".
+    Shapes: any. "reflect" adds fewer elements than there are, "circular" at most as many. Types:
+    floats, integers, bools. Errors: E093.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        assert ops.pad(np.array([1, 2, 3]), (2, 1), "reflect").tolist() == [3, 2, 1, 2, 3, 2]
+        assert ops.pad(np.ones((1, 1)), (0, 1, 1, 0), value=7).tolist() == [[7, 7], [1, 7]]
+    """
+    check_arrays("pad", _ELEMENTS, input=input)
+    shape, wanted = tuple(input.shape), as_tuple(pad)
+    check(
+        all(type(each) is int for each in wanted)
+        and len(wanted) % 2 == 0
+        and len(wanted) <= 2 * len(shape),
+        f"`pad` got pad={shown(pad)} for an array of {len(shape)} dimensions",
+        "pass two integers for each of the last dimensions",
+    )
+    check(
+        mode in ("constant", "reflect", "replicate", "circular"),
+        f"`pad` got mode={shown(mode)}",
+        'pass "constant", "reflect", "replicate" or "circular"',
+    )
+    check(
+        value is None or isinstance(value, (int, float)) and mode == "constant",
+        f"`pad` got value={shown(value)} with mode={shown(mode)}",
+        'pass a number, with mode="constant"',
+    )
+    sides = [_Side(size, 0, 0) for size in shape]
+    for at, (before, after) in enumerate(zip(wanted[::2], wanted[1::2])):
+        size = shape[-1 - at]
+        least = -size if mode == "constant" else 0
+        most = {"reflect": size - 1, "circular": size}.get(mode)
+        fits = min(before, after) >= least and (most is None or max(before, after) <= most)
+        check(
+            fits and size + before + after >= 0 and (size > 0 or mode == "constant"),
+            f"`pad` got {before} and {after} for dimension {len(shape) - 1 - at} of {size} elements "
+            f"with mode={shown(mode)}",
+            f"pass numbers from {least} to {most}" if most is not None else f"pass {least} or more",
+        )
+        sides[-1 - at] = _Side(size, before, after)
+    if not shape:
+        return _pad(input.reshape(1), sides=[_Side(1, 0, 0)], mode=mode, value=0.0).reshape(())
+    return _pad(input, sides=sides, mode=mode, value=float(value or 0))
+
+
+def _roll_forward(input: Any, *, sides: Sequence[_Side]) -> Results:
+    return (_copied(input, sides, "circular", 0.0),), ()
+
+
+def _roll_backward(saved: Any, grads: Any, wanted: Any, *, sides: Sequence[_Side]) -> Sequence[Any]:
+    back = [_Side(side.extent, side.after, side.before) for side in sides]
+    return (_copied(grads[0], back, "circular", 0.0),)
+
+
+_roll = Operator("roll", _roll_forward, _roll_backward)
+
+
+def roll(
+    input: Any, shifts: Union[int, Sequence[int]], dims: Union[None, int, Sequence[int]] = None
+) -> Any:
+    """input[..., (i - shift) % n, ...] for each index i of each dimension; of all elements without dims.
+
+    Shapes: any; as many shifts as dims. Types: floats, integers, bools. Errors: E093.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        assert ops.roll(np.array([[1, 2, 3], [4, 5, 6]]), 1, 1).tolist() == [[3, 1, 2], [6, 4, 5]]
+        assert ops.roll(np.array([[1, 2], [3, 4]]), -1).tolist() == [[2, 3], [4, 1]]
+    """
+    check_arrays("roll", _ELEMENTS, input=input)
+    shape, moves = tuple(input.shape), as_tuple(shifts)
+    axes = () if dims is None else as_tuple(dims)
+    check(
+        all(type(each) is int for each in moves) and len(moves) == (len(axes) or 1),
+        f"`roll` got shifts={shown(shifts)} and dims={shown(dims)}",
+        "pass an integer for each dimension, or one without dims",
+    )
+    if not axes:
+        return (
+            roll(input.reshape(-1), moves, 0).reshape(shape)
+            if len(shape) != 1
+            else roll(input, moves, 0)
+        )
+    total = [0] * len(shape)
+    for move, axis in zip(moves, axes):
+        total[check_dim("roll", input, axis, "dims")] += move
+    moved = [move % max(1, size) for move, size in zip(total, shape)]
+    return _roll(input, sides=[_Side(size, at, -at) for at, size in zip(moved, shape)])
+
+
+def _cat_forward(*arrays: Any, dim: int, sizes: Sequence[int]) -> Results:
+    total, first = sum(sizes), tuple(arrays[0].shape)
+    shape = (*first[:dim], total, *first[dim + 1 :])
+    rows, inner, begin = math.prod(shape[:dim]), math.prod(shape[dim + 1 :]), 0
+    out = empty(arrays[0], shape, dtype_of(arrays[0]))
+    for each in arrays:
+        length = each.shape[dim] * inner
+        programs, tile, block = row_tiles(rows, length)
+        numbers = (rows, length, total * inner, begin, tile, block)
+        out = launch_onto(
+            kernels.copy_part_kernel, programs if rows * length else 0, (dense(each),), out, numbers
+        )
+        begin += length
+    return (out,), ()
+
+
+def _cat_backward(
+    saved: Any, grads: Any, wanted: Any, *, dim: int, sizes: Sequence[int]
+) -> Sequence[Any]:
+    ends = itertools.accumulate(sizes)
+    return [
+        grads[0][(slice(None),) * dim + (slice(end - size, end),)] for size, end in zip(sizes, ends)
+    ]
+
+
+_cat = Operator("cat", _cat_forward, _cat_backward)
+
+
+def _listed(name: str, tensors: Any) -> list[Any]:
+    """The arrays of a list, of one type. Raises ArgumentError (E093)."""
+    check(
+        isinstance(tensors, (tuple, list)) and len(tensors) > 0,
+        f"`{name}` got {shown(tensors)}",
+        "pass a list of arrays",
+    )
+    check_arrays(name, _ELEMENTS, **{f"tensors[{at}]": each for at, each in enumerate(tensors)})
+    for at, each in enumerate(tensors):
+        check(
+            dtype_of(each) == dtype_of(tensors[0]),
+            f"`tensors[{at}]` of `{name}` has elements of {each.dtype}, and the first array "
+            f"{tensors[0].dtype}",
+            "convert them to one type",
+        )
+    return list(tensors)
+
+
+def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
+    """The arrays one behind the other, along dim.
+
+    Shapes: the same but for dim. Types: floats, integers, bools; one for all. Errors: E093. Missing:
+    promotion of types, arrays of shape (0,) beside others.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        assert ops.cat([np.array([[1], [2]]), np.array([[3, 4], [5, 6]])], 1).tolist() == [
+            [1, 3, 4], [2, 5, 6]]
+    """
+    arrays = _listed("cat", tensors)
+    dim = check_dim("cat", arrays[0], dim)
+    wanted = tuple(arrays[0].shape)
+    for at, each in enumerate(arrays):
+        shape = tuple(each.shape)
+        check(
+            len(shape) == len(wanted) > 0
+            and shape[:dim] + shape[dim + 1 :] == wanted[:dim] + wanted[dim + 1 :],
+            f"`tensors[{at}]` of `cat` has shape {shape}, and the first array {wanted}",
+            "pass arrays with dimensions that are equal but for dim",
+        )
+    return _cat(*arrays, dim=dim, sizes=[each.shape[dim] for each in arrays])
+
+
+def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
+    """The arrays one behind the other, along a new dimension.
+
+    Shapes: one for all. Types: floats, integers, bools; one for all. Errors: E093. Missing: promotion of
+    types.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        assert ops.stack([np.array([1, 2]), np.array([3, 4])], 1).tolist() == [[1, 3], [2, 4]]
+    """
+    arrays = _listed("stack", tensors)
+    shape = tuple(arrays[0].shape)
+    for at, each in enumerate(arrays):
+        check(
+            tuple(each.shape) == shape,
+            f"`tensors[{at}]` of `stack` has shape {tuple(each.shape)}, and the first array {shape}",
+            "pass arrays of one shape",
+        )
+    check(
+        type(dim) is int and -len(shape) - 1 <= dim <= len(shape),
+        f"`stack` got dim={shown(dim)} for arrays of {len(shape)} dimensions",
+        f"pass an integer from {-len(shape) - 1} to {len(shape)}",
+    )
+    at = dim % (len(shape) + 1)
+    wide = [each.reshape(*shape[:at], 1, *shape[at:]) for each in arrays]
+    return _cat(*wide, dim=at, sizes=[1] * len(wide))

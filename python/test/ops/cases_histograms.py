@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Cases of counts, of places in sorted lines, and of runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tessera import ops
+
+from .scheme import FLOATS, INTEGERS, Case, Maker
+
+EVERYWHERE = ("torch", "numpy", "jax")
+
+
+def counted(m: Maker, limit: int, size: int) -> torch.Tensor:
+    return m.indices(limit, size, dtype=m.dtype)
+
+
+def between(m: Maker, *shape: int) -> torch.Tensor:
+    """Numbers in the middle of eighths, so that no rounding moves one to another bin."""
+    return ((m.indices(48, *shape).double() - 24) / 8 + 1 / 16).to(m.dtype)
+
+
+def runs(m: Maker, *shape: int) -> torch.Tensor:
+    """Numbers most of which are equal to the one before."""
+    return (m.indices(9, *shape) // 4).to(m.dtype)
+
+
+def sorted_line(m: Maker, *shape: int) -> torch.Tensor:
+    return m.array(*shape).detach().sort(-1)[0]
+
+
+def plain(
+    name: str, op: Any, make: Any, reference: Any, dtypes: Any = FLOATS, **settings: Any
+) -> Case:
+    return Case(name, op, make, reference, dtypes, settings, EVERYWHERE, has_gradient=False)
+
+
+def by_value(x: Any, **settings: Any) -> Any:
+    return torch.unique_consecutive(x, return_inverse=True, return_counts=True)
+
+
+CASES = [
+    plain("bincount", ops.bincount, lambda m: (counted(m, 40, 3000),), torch.bincount, INTEGERS),
+    plain("bincount more", ops.bincount, lambda m: (counted(m, 9, 50),), torch.bincount, INTEGERS, minlength=20),
+    plain("bincount none", ops.bincount, lambda m: (counted(m, 9, 0),), torch.bincount, INTEGERS, minlength=3),
+    plain("bincount weights", ops.bincount, lambda m: (m.indices(7, 300), m.array(300)), torch.bincount),
+    plain("histc", ops.histc, lambda m: (between(m, 30, 41),), torch.histc, bins=16, min=-2, max=2),
+    plain("histc all", ops.histc, lambda m: (between(m, 30, 41),), torch.histc, bins=13),
+    plain("searchsorted", ops.searchsorted, lambda m: (sorted_line(m, 100), m.array(30, 41)),
+          torch.searchsorted, (*FLOATS, *INTEGERS)),
+    plain("searchsorted lines", ops.searchsorted, lambda m: (sorted_line(m, 3, 9), m.array(3, 50)),
+          torch.searchsorted, INTEGERS, right=True),
+    plain("bucketize", ops.bucketize, lambda m: (m.array(30, 41), sorted_line(m, 64)), torch.bucketize,
+          (*FLOATS, *INTEGERS), right=True),
+    plain("unique_consecutive", ops.unique_consecutive, lambda m: (runs(m, 30, 41),), by_value,
+          (*FLOATS, *INTEGERS), return_inverse=True, return_counts=True),
+    plain("unique_consecutive none", ops.unique_consecutive, lambda m: (runs(m, 0, 4),), by_value,
+          FLOATS, return_inverse=True, return_counts=True),
+]  # fmt: skip
