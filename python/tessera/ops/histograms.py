@@ -135,7 +135,7 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     return _histc(input, bins=bins, low=low, high=high)
 
 
-def _search_forward(edges: Any, input: Any, *, is_right: bool) -> Results:
+def _search_forward(edges: Any, input: Any, *, is_right: bool, dtype: types.dtype) -> Results:
     count, length = count_of(input.shape), edges.shape[-1]
     numbers = (
         count, length, max(1, input.shape[-1]) if len(input.shape) else 1, BLOCK,
@@ -143,21 +143,23 @@ def _search_forward(edges: Any, input: Any, *, is_right: bool) -> Results:
     )  # fmt: skip
     return launch(
         kernels.search_kernel, -(-count // BLOCK), (dense(edges), dense(input)),
-        [Spec(input.shape, types.int64)], numbers,
+        [Spec(input.shape, dtype)], numbers,
     ), ()  # fmt: skip
 
 
 _search = Operator("searchsorted", _search_forward, None)
 
 
-def searchsorted(sorted_sequence: Any, input: Any, *, right: bool = False) -> Any:
+def searchsorted(
+    sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False
+) -> Any:
     """The first place i with sorted_sequence[i] >= input; with right, the first with >.
 
     The number of elements, if there is none. A NaN of input is behind all elements. The order of
     sorted_sequence is not checked.
     Shapes: sorted_sequence (n,) with any input, or (..., n) with an input of the same first dimensions;
-    the result is of int64. Types: floats, integers; one for both. Errors: E093. Missing: numbers as
-    input, `out_int32`, `side`, `sorter`.
+    the result is of int64, or of int32 with out_int32. Types: floats, integers; one for both.
+    Errors: E093. Missing: numbers as input, `side`, `sorter`.
 
     Example:
         import numpy as np
@@ -181,14 +183,15 @@ def searchsorted(sorted_sequence: Any, input: Any, *, right: bool = False) -> An
         "convert them to one type",
     )
     plain = (_without_gradient(sorted_sequence), _without_gradient(input))
-    return _search(*plain, is_right=bool(right))
+    dtype = types.int32 if out_int32 else types.int64
+    return _search(*plain, is_right=bool(right), dtype=dtype)
 
 
-def bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Any:
+def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
     """searchsorted(boundaries, input): the number of the bucket between boundaries.
 
-    Shapes: any, with boundaries (n,); the result is of int64. Types: floats, integers; one for both.
-    Errors: E093. Missing: numbers as input, `out_int32`.
+    Shapes: any, with boundaries (n,); the result is of int64, or of int32 with out_int32. Types:
+    floats, integers; one for both. Errors: E093. Missing: numbers as input.
 
     Example:
         import numpy as np
@@ -202,7 +205,7 @@ def bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Any:
         f"`boundaries` of `bucketize` has shape {tuple(boundaries.shape)}",
         "pass a line",
     )
-    return searchsorted(boundaries, input, right=right)
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
 def _runs_forward(input: Any, *, with_inverse: bool) -> Results:

@@ -18,9 +18,11 @@ from tessera.errors import ArgumentError
 from tessera.ops import (
     activations,
     elementwise,
+    histograms,
     indexing,
     losses,
     normalizations,
+    padding,
     reductions,
     scans,
     softmaxes,
@@ -30,6 +32,7 @@ from tessera.wording import closest, shown
 
 _MODULES = (
     activations, elementwise, softmaxes, losses, normalizations, reductions, scans, indexing,
+    padding, histograms,
 )  # fmt: skip
 
 # Python functions, whose parameters are known.
@@ -72,6 +75,12 @@ _BUILTINS: dict[str, tuple[str, tuple[Callable[..., Any], ...]]] = {
     "scatter_add": ("input dim index src", (torch.scatter_add, torch.Tensor.scatter_add)),
     "index_select": ("input dim index", (torch.index_select, torch.Tensor.index_select)),
     "index_add": ("input dim index source", (torch.index_add, torch.Tensor.index_add)),
+    "pad": ("input pad mode value", (F.pad,)),
+    "roll": ("input shifts dims", (torch.roll, torch.Tensor.roll)),
+    "cat": ("tensors dim", (torch.cat,)),
+    "stack": ("tensors dim", (torch.stack,)),
+    "bincount": ("input weights minlength", (torch.bincount, torch.Tensor.bincount)),
+    "histc": ("input bins min max", (torch.histc, torch.Tensor.histc)),
 }
 
 # Parameters of torch's functions that change no result.

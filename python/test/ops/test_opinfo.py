@@ -33,11 +33,15 @@ layer_norm rms_norm group_norm instance_norm batch_norm embedding one_hot""".spl
 )
 OTHERS = """sigmoid tanh clamp where lerp addcmul addcdiv softmax log_softmax sum mean prod amax amin any all var
 std var_mean logsumexp argmax argmin cumsum cumprod logcumsumexp cummax cummin sort argsort topk gather
-scatter_add index_select index_add""".split()
+scatter_add index_select index_add roll cat stack histc searchsorted bucketize""".split()
 OPERATORS = {
     **{f"nn.functional.{name}": getattr(ops, name) for name in FUNCTIONAL},
     **{name: getattr(ops, name) for name in OTHERS},
     "linalg.vector_norm": ops.vector_norm,
+    **{
+        f"nn.functional.pad.{mode}": ops.pad
+        for mode in ("constant", "reflect", "replicate", "circular")
+    },
     "scatter_reduce.sum": ops.scatter_reduce,
     "scatter_reduce.mean": ops.scatter_reduce,
     "scatter_reduce.amax": ops.scatter_reduce,
@@ -50,7 +54,7 @@ OPERATORS = {
 
 # Results that are places, or have no gradient here.
 NO_GRADIENT = ("any", "all", "argmax", "argmin", "argsort", "nn.functional.one_hot", "scatter_reduce.amax",
-               "scatter_reduce.amin")  # fmt: skip
+               "scatter_reduce.amin", "histc", "searchsorted", "bucketize")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
