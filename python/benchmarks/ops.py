@@ -156,6 +156,15 @@ ROWS += [
 ]  # fmt: skip
 
 
+def linear(s: Shape) -> tuple[Any, ...]:
+    """Lines, a matrix and targets of eight times as many classes as there are features."""
+    return (
+        s.array() / s.columns**0.5,
+        s.array(8 * s.columns, s.columns),
+        s.indices(8 * s.columns, s.rows),
+    )
+
+
 def tokens(s: Shape) -> tuple[Any, ...]:
     """Logits of few rows and a whole vocabulary."""
     return (s.array(max(1, s.rows // 64), 64 * s.columns),)
@@ -178,6 +187,8 @@ ROWS += [
     Row("padding", "roll", lambda x: ops.roll(x, (3, 5), (0, 1)), lambda x: torch.roll(x, (3, 5), (0, 1)), one),
     Row("padding", "cat 1", lambda x, y: ops.cat([x, y], 1), lambda x, y: torch.cat([x, y], 1), two),
     Row("padding", "cat 0", lambda x, y: ops.cat([x, y]), lambda x, y: torch.cat([x, y]), two),
+    Row("losses", "linear_cross_entropy", ops.linear_cross_entropy,
+        lambda x, w, t: F.cross_entropy(F.linear(x, w), t), linear),
     Row("counts", "bincount", ops.bincount, torch.bincount, lambda s: (s.indices(s.columns, s.rows * s.columns),), False),
     Row("counts", "histc", lambda x: ops.histc(x, 64, -3, 3), lambda x: torch.histc(x, 64, -3, 3), one, False),
     Row("counts", "searchsorted", ops.searchsorted, torch.searchsorted,

@@ -110,6 +110,7 @@ from tessera.ops.normalizations import (
 )
 from tessera.ops.optimizers import adamw_step, lion_step, sgd_step
 from tessera.ops.padding import cat, pad, roll, stack
+from tessera.ops.products import linear_cross_entropy
 from tessera.ops.random import dropout, gumbel_softmax, rrelu
 from tessera.ops.reductions import (
     all,
@@ -149,7 +150,7 @@ FAMILIES = {
     "Softmax": (softmax, log_softmax, softmin),
     "Losses": (
         cross_entropy, nll_loss, binary_cross_entropy, binary_cross_entropy_with_logits, kl_div, jsd_loss,
-        sigmoid_focal_loss, mse_loss, l1_loss, smooth_l1_loss, huber_loss,
+        sigmoid_focal_loss, mse_loss, l1_loss, smooth_l1_loss, huber_loss, linear_cross_entropy,
     ),
     "Normalization": (
         layer_norm, rms_norm, add_layer_norm, add_rms_norm, group_norm, instance_norm, batch_norm,
@@ -181,7 +182,7 @@ __all__ = [
     "feature_alpha_dropout", "filter_logits", "gather", "geglu", "geglu_tanh", "gelu", "glu",
     "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
     "histc", "huber_loss", "index_add", "index_select", "instance_norm", "jsd_loss", "kl_div",
-    "l1_loss", "layer_norm", "leaky_relu", "lerp", "lion_step", "log_softmax", "logcumsumexp",
+    "l1_loss", "layer_norm", "leaky_relu", "lerp", "linear_cross_entropy", "lion_step", "log_softmax", "logcumsumexp",
     "logsigmoid", "logsumexp", "mean", "mish", "mse_loss", "multinomial", "nll_loss", "one_hot",
     "pad", "prelu", "prod", "reglu", "relu", "relu6", "rms_norm", "roll", "rrelu", "sample",
     "scatter_add", "scatter_reduce", "searchsorted", "segment_reduce", "selu", "sgd_step",
