@@ -24,6 +24,7 @@ import torch
 import torch.nn.functional as F
 
 from report import write_torch_rows
+import tessera.nn as nn
 from tessera import ops
 
 
@@ -165,6 +166,22 @@ def linear(s: Shape) -> tuple[Any, ...]:
     )
 
 
+def steps(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Steps of an optimiser that begins with the arrays of the row."""
+    made: dict[int, Any] = {}
+
+    def step(param: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+        if param.data_ptr() not in made:
+            own = param.clone().requires_grad_()
+            own.grad = grad
+            made.clear()
+            made[param.data_ptr()] = make([own], lr=1e-3)
+        made[param.data_ptr()].step()
+        return param
+
+    return step
+
+
 def tokens(s: Shape) -> tuple[Any, ...]:
     """Logits of few rows and a whole vocabulary."""
     return (s.array(max(1, s.rows // 64), 64 * s.columns),)
@@ -189,6 +206,11 @@ ROWS += [
     Row("padding", "cat 0", lambda x, y: ops.cat([x, y]), lambda x, y: torch.cat([x, y]), two),
     Row("losses", "linear_cross_entropy", ops.linear_cross_entropy,
         lambda x, w, t: F.cross_entropy(F.linear(x, w), t), linear),
+    *[
+        Row("optimisers", ours, steps(getattr(nn, ours)), steps(getattr(torch.optim, theirs)), two, False)
+        for ours, theirs in (("SGD", "SGD"), ("AdamW", "AdamW"), ("Adafactor", "Adafactor"), ("AdamW8bit", "AdamW"),
+                             ("Lion8bit", "AdamW"))
+    ],
     Row("counts", "bincount", ops.bincount, torch.bincount, lambda s: (s.indices(s.columns, s.rows * s.columns),), False),
     Row("counts", "histc", lambda x: ops.histc(x, 64, -3, 3), lambda x: torch.histc(x, 64, -3, 3), one, False),
     Row("counts", "searchsorted", ops.searchsorted, torch.searchsorted,

@@ -44,11 +44,12 @@ from tessera.nn.modules import (
     Tanh,
     replace,
 )
-from tessera.nn.optimizers import SGD, AdamW, Lion
+from tessera.nn.block_states import AdamW8bit, Lion8bit
+from tessera.nn.optimizers import SGD, Adafactor, AdamW, Lion
 
 __all__ = [
-    "CELU", "ELU", "GELU", "SELU", "SGD", "AdamW", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d",
+    "CELU", "ELU", "GELU", "SELU", "SGD", "Adafactor", "AdamW", "AdamW8bit", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d",
     "BatchNorm3d", "CrossEntropyLoss", "Embedding", "GroupNorm", "Hardswish", "HuberLoss", "KLDivLoss",
-    "L1Loss", "LayerNorm", "LeakyReLU", "Lion", "LogSoftmax", "MSELoss", "Mish", "NLLLoss", "RMSNorm",
+    "L1Loss", "LayerNorm", "LeakyReLU", "Lion", "Lion8bit", "LogSoftmax", "MSELoss", "Mish", "NLLLoss", "RMSNorm",
     "ReLU", "SiLU", "Sigmoid", "SmoothL1Loss", "Softmax", "Softplus", "Tanh", "replace",
 ]  # fmt: skip

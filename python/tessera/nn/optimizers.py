@@ -21,6 +21,8 @@ class _Optimizer(torch.optim.Optimizer):  # type: ignore[misc]
 
     def __init__(self, params: Any, **defaults: Any) -> None:
         for name in ("lr", "momentum", "weight_decay", "eps"):
+            if name == "eps" and isinstance(defaults.get(name), tuple):
+                continue
             if not defaults.get(name, 0.0) >= 0:
                 raise ArgumentError(
                     "E093",
@@ -139,3 +141,48 @@ class Lion(_Optimizer):
         if not state:
             state["exp_avg"] = torch.zeros_like(param)
         ops.lion_step(param, param.grad, state["exp_avg"], **settings)
+
+
+class Adafactor(_Optimizer):
+    """torch.optim.Adafactor by ops.adafactor_step, without `foreach`.
+
+    Example:
+        import torch
+        import tessera.nn
+
+        x = torch.ones(2, 3, requires_grad=True)
+        optimizer = tessera.nn.Adafactor([x], lr=0.25)
+        (x * x).sum().backward()
+        optimizer.step()
+        torch.testing.assert_close(x, torch.full((2, 3), 0.75))
+    """
+
+    def __init__(
+        self, params: Any, lr: float = 1e-2, beta2_decay: float = -0.8,
+        eps: tuple[Optional[float], float] = (None, 1e-3), d: float = 1.0, weight_decay: float = 0.0,
+        *, maximize: bool = False,
+    ) -> None:  # fmt: skip
+        if not all(each is None or each >= 0 for each in eps):
+            raise ArgumentError(
+                "E093", f"`Adafactor` got eps={shown(eps)}", "pass two numbers from 0 on"
+            )
+        super().__init__(
+            params, lr=lr, beta2_decay=beta2_decay, eps=eps, d=d, weight_decay=weight_decay,
+            maximize=maximize,
+        )  # fmt: skip
+
+    def _update(self, param: Any, group: dict[str, Any]) -> None:
+        settings = {key: value for key, value in group.items() if key in self.defaults}
+        state = self.state[param]
+        if not state:
+            state["step"] = torch.tensor(0.0)
+            if param.ndim > 1:
+                state["row_var"] = param.new_zeros((*param.shape[:-1], 1))
+                state["col_var"] = param.new_zeros((*param.shape[:-2], 1, param.shape[-1]))
+            else:
+                state["variance"] = torch.zeros_like(param)
+        state["step"] += 1
+        ops.adafactor_step(
+            param, param.grad, state.get("row_var"), state.get("col_var"), state.get("variance"),
+            step=int(state["step"]), **settings,
+        )  # fmt: skip

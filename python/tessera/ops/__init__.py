@@ -59,6 +59,13 @@ from tessera.ops.activations import (
     tanhshrink,
     threshold,
 )
+from tessera.ops.adafactor import adafactor_step
+from tessera.ops.block_states import (
+    adamw8bit_step,
+    dequantize_blocks,
+    lion8bit_step,
+    quantize_blocks,
+)
 from tessera.ops.dropouts import (
     alpha_dropout,
     dropout1d,
@@ -168,25 +175,30 @@ FAMILIES = {
         gather, scatter_add, scatter_reduce, index_select, index_add, embedding, embedding_bag, one_hot,
         segment_reduce,
     ),
-    "Optimisers": (sgd_step, adamw_step, lion_step),
+    "Optimisers": (
+        sgd_step, adamw_step, lion_step, adafactor_step, adamw8bit_step, lion8bit_step, quantize_blocks,
+        dequantize_blocks,
+    ),
 }  # fmt: skip
 """The operators by family, in the order of docs/Ops.md."""
 
 __all__ = [
-    "FAMILIES", "adamw_step", "add_layer_norm", "add_rms_norm", "addcdiv", "addcmul", "all",
-    "alpha_dropout", "amax", "amin", "any", "apply_penalties", "apply_rotary_emb", "argmax",
-    "argmin", "argsort", "batch_norm", "binary_cross_entropy",
-    "binary_cross_entropy_with_logits", "bincount", "bucketize", "cat", "celu", "clamp",
-    "cross_entropy", "cummax", "cummin", "cumprod", "cumsum", "dropout", "dropout1d",
-    "dropout2d", "dropout3d", "elu", "embedding", "embedding_bag", "enable",
-    "feature_alpha_dropout", "filter_logits", "gather", "geglu", "geglu_tanh", "gelu", "glu",
-    "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
-    "histc", "huber_loss", "index_add", "index_select", "instance_norm", "jsd_loss", "kl_div",
-    "l1_loss", "layer_norm", "leaky_relu", "lerp", "linear_cross_entropy", "lion_step", "log_softmax", "logcumsumexp",
+    "FAMILIES", "adafactor_step", "adamw8bit_step", "adamw_step", "add_layer_norm",
+    "add_rms_norm", "addcdiv", "addcmul", "all", "alpha_dropout", "amax", "amin", "any",
+    "apply_penalties", "apply_rotary_emb", "argmax", "argmin", "argsort", "batch_norm",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "bincount", "bucketize", "cat",
+    "celu", "clamp", "cross_entropy", "cummax", "cummin", "cumprod", "cumsum",
+    "dequantize_blocks", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu", "embedding",
+    "embedding_bag", "enable", "feature_alpha_dropout", "filter_logits", "gather", "geglu",
+    "geglu_tanh", "gelu", "glu", "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid",
+    "hardswish", "hardtanh", "histc", "huber_loss", "index_add", "index_select",
+    "instance_norm", "jsd_loss", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "lerp",
+    "linear_cross_entropy", "lion8bit_step", "lion_step", "log_softmax", "logcumsumexp",
     "logsigmoid", "logsumexp", "mean", "mish", "mse_loss", "multinomial", "nll_loss", "one_hot",
-    "pad", "prelu", "prod", "reglu", "relu", "relu6", "rms_norm", "roll", "rrelu", "sample",
-    "scatter_add", "scatter_reduce", "searchsorted", "segment_reduce", "selu", "sgd_step",
-    "sigmoid", "sigmoid_focal_loss", "silu", "smooth_l1_loss", "softmax", "softmin", "softplus",
-    "softshrink", "softsign", "sort", "stack", "std", "sum", "swiglu", "tanh", "tanhshrink",
-    "threshold", "topk", "unique_consecutive", "var", "var_mean", "vector_norm", "where",
+    "pad", "prelu", "prod", "quantize_blocks", "reglu", "relu", "relu6", "rms_norm", "roll",
+    "rrelu", "sample", "scatter_add", "scatter_reduce", "searchsorted", "segment_reduce",
+    "selu", "sgd_step", "sigmoid", "sigmoid_focal_loss", "silu", "smooth_l1_loss", "softmax",
+    "softmin", "softplus", "softshrink", "softsign", "sort", "stack", "std", "sum", "swiglu",
+    "tanh", "tanhshrink", "threshold", "topk", "unique_consecutive", "var", "var_mean",
+    "vector_norm", "where",
 ]  # fmt: skip

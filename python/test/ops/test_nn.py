@@ -26,7 +26,7 @@ ARGUMENTS = {
     "Softmax": (1,), "LogSoftmax": (1,), "LayerNorm": ((6, 5),), "RMSNorm": (5, 1e-5), "GroupNorm": (3, 6),
     "BatchNorm1d": (6,), "BatchNorm2d": (6,), "BatchNorm3d": (6,), "Embedding": (3, 7, 1),
 }  # fmt: skip
-OPTIMIZERS = ("SGD", "AdamW", "Lion")
+OPTIMIZERS = ("SGD", "AdamW", "Lion", "Adafactor", "AdamW8bit", "Lion8bit")
 MODULES = [name for name in nn.__all__ if name not in (*OPTIMIZERS, "replace")]
 
 
@@ -55,11 +55,12 @@ def test_module(name: str) -> None:
 
 def trained(make: Any, dtype: Any) -> list[Any]:
     generator = torch.Generator().manual_seed(1)
-    params = [torch.randn(3, 5, generator=generator).to(dtype).requires_grad_() for _ in range(2)]
+    shapes = ((3, 5), (3, 5), (7,), (2, 3, 4))
+    params = [torch.randn(each, generator=generator).to(dtype).requires_grad_() for each in shapes]
     optimizer = make(params)
     for _ in range(3):
         for each in params:
-            each.grad = torch.randn(3, 5, generator=generator).to(dtype)
+            each.grad = torch.randn(each.shape, generator=generator).to(dtype)
         optimizer.step()
     optimizer.load_state_dict(copy.deepcopy(optimizer.state_dict()))
     params[0].grad = None
@@ -76,6 +77,12 @@ def trained(make: Any, dtype: Any) -> list[Any]:
         ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True, "maximize": True}),
         ("AdamW", {"lr": 0.1, "weight_decay": 0.1}),
         ("AdamW", {"lr": 0.1, "betas": (0.8, 0.9), "eps": 1e-3, "maximize": True}),
+        ("Adafactor", {"lr": 0.1}),
+        (
+            "Adafactor",
+            {"lr": 1.0, "beta2_decay": -0.5, "eps": (1e-3, 1e-2), "d": 1.5, "weight_decay": 0.1},
+        ),
+        ("Adafactor", {"lr": 0.1, "maximize": True}),
     ],
 )
 def test_optimizer(name: str, settings: dict[str, Any]) -> None:
