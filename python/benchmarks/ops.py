@@ -166,6 +166,18 @@ def linear(s: Shape) -> tuple[Any, ...]:
     )
 
 
+def sparse(s: Shape) -> tuple[Any, ...]:
+    """A square matrix with 32 elements in each row, and lines of 64 for its columns."""
+    crow = torch.arange(0, 32 * s.rows + 1, 32, device=s.device)
+    part = s.rows // 32
+    col = torch.arange(0, 32 * part, part, device=s.device) + s.indices(part, s.rows, 32)
+    return crow, col.reshape(-1), s.array(32 * s.rows), s.array(s.rows, 64)
+
+
+def csr(crow: Any, col: Any, values: Any, x: Any) -> Any:
+    return torch.sparse_csr_tensor(crow, col, values, (len(crow) - 1, x.shape[0]))
+
+
 def steps(make: Callable[..., Any]) -> Callable[..., Any]:
     """Steps of an optimiser that begins with the arrays of the row."""
     made: dict[int, Any] = {}
@@ -206,6 +218,9 @@ ROWS += [
     Row("padding", "cat 0", lambda x, y: ops.cat([x, y]), lambda x, y: torch.cat([x, y]), two),
     Row("losses", "linear_cross_entropy", ops.linear_cross_entropy,
         lambda x, w, t: F.cross_entropy(F.linear(x, w), t), linear),
+    Row("sparse", "spmm", ops.spmm, lambda crow, col, v, x: csr(crow, col, v, x) @ x, sparse),
+    Row("sparse", "sddmm", lambda crow, col, v, x: ops.sddmm(crow, col, x, x.T),
+        lambda crow, col, v, x: torch.sparse.sampled_addmm(csr(crow, col, v, x), x, x.T, beta=0.0), sparse, False),
     *[
         Row("optimisers", ours, steps(getattr(nn, ours)), steps(getattr(torch.optim, theirs)), two, False)
         for ours, theirs in (("SGD", "SGD"), ("AdamW", "AdamW"), ("Adafactor", "Adafactor"), ("AdamW8bit", "AdamW"),

@@ -140,6 +140,7 @@ from tessera.ops.sampling import apply_penalties, filter_logits, multinomial, sa
 from tessera.ops.scans import cummax, cummin, cumprod, cumsum, logcumsumexp
 from tessera.ops.softmaxes import log_softmax, softmax, softmin
 from tessera.ops.sorting import argsort, sort, topk
+from tessera.ops.sparse import sddmm, spmm
 
 FAMILIES = {
     "Activations": (
@@ -175,6 +176,7 @@ FAMILIES = {
         gather, scatter_add, scatter_reduce, index_select, index_add, embedding, embedding_bag, one_hot,
         segment_reduce,
     ),
+    "Sparse matrices": (spmm, sddmm),
     "Optimisers": (
         sgd_step, adamw_step, lion_step, adafactor_step, adamw8bit_step, lion8bit_step, quantize_blocks,
         dequantize_blocks,
@@ -196,9 +198,9 @@ __all__ = [
     "linear_cross_entropy", "lion8bit_step", "lion_step", "log_softmax", "logcumsumexp",
     "logsigmoid", "logsumexp", "mean", "mish", "mse_loss", "multinomial", "nll_loss", "one_hot",
     "pad", "prelu", "prod", "quantize_blocks", "reglu", "relu", "relu6", "rms_norm", "roll",
-    "rrelu", "sample", "scatter_add", "scatter_reduce", "searchsorted", "segment_reduce",
-    "selu", "sgd_step", "sigmoid", "sigmoid_focal_loss", "silu", "smooth_l1_loss", "softmax",
-    "softmin", "softplus", "softshrink", "softsign", "sort", "stack", "std", "sum", "swiglu",
-    "tanh", "tanhshrink", "threshold", "topk", "unique_consecutive", "var", "var_mean",
-    "vector_norm", "where",
+    "rrelu", "sample", "scatter_add", "scatter_reduce", "sddmm", "searchsorted",
+    "segment_reduce", "selu", "sgd_step", "sigmoid", "sigmoid_focal_loss", "silu",
+    "smooth_l1_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "sort",
+    "spmm", "stack", "std", "sum", "swiglu", "tanh", "tanhshrink", "threshold", "topk",
+    "unique_consecutive", "var", "var_mean", "vector_norm", "where",
 ]  # fmt: skip

@@ -20,6 +20,7 @@ from . import (
     cases_normalizations,
     cases_padding,
     cases_reductions,
+    cases_sparse,
     scheme,
 )  # noqa: E402
 
@@ -27,7 +28,7 @@ from . import (
 NAMES = """softmax 1|softmax -1|log_softmax 0|cross entropy weight|cross entropy soft|nll images|layer norm|
 add rms norm|rotary part|argmax|cumsum 1|logcumsumexp -1|cummax|sort|topk|gather|scatter mean True|
 scatter amax False|index_add|embedding|embedding_bag mean|segments max|one_hot|pad replicate (0, 7, 9, 1)|
-cat 1|bincount weights|histc|searchsorted lines|unique_consecutive""".replace(
+cat 1|bincount weights|histc|searchsorted lines|unique_consecutive|spmm""".replace(
     "\n", ""
 ).split(
     "|"
@@ -41,6 +42,7 @@ CASES = {
         cases_reductions,
         cases_padding,
         cases_histograms,
+        cases_sparse,
     )
     for case in module.CASES
 }
