@@ -150,7 +150,7 @@ def _bounds(x: Any, settings: dict[str, Any]) -> tuple[int, int, Any]:
 def _filter_forward(logits: Any, **settings: Any) -> Results:
     x = dense(logits)
     rows, block, bounds = _bounds(x, settings)
-    numbers = (x.shape[-1], block)
+    numbers = (x.shape[-1], block, accumulator_of(dtype_of(x)))
     (out,) = launch(
         kernels.filter_kernel, rows, (x, bounds), [Spec(x.shape, dtype_of(x))],
         (settings["temperature"], *numbers),

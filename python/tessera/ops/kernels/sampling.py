@@ -98,16 +98,19 @@ def bound_kernel(x, bounds, temperature, top_k, top_p, min_p, length, BLOCK: tl.
 
 
 @jit
-def filter_kernel(x, bounds, out, temperature, length, BLOCK: tl.constexpr):
+def filter_kernel(x, bounds, out, temperature, length, BLOCK: tl.constexpr, ACC: tl.constexpr):
     """x / temperature from the bound on, and -inf below."""
     row = tl.program_id(0)
     heat = of_row(temperature, row)
-    bound = tl.load(bounds + row)
+    bound, divisor = tl.load(bounds + row), tl.where(heat > 0, heat, 1.0).to(ACC)
+    place = row.to(tl.int64) * length
     for start in range(0, length, BLOCK):
         i = start + tl.arange(0, BLOCK)
-        value = load_logits(x + row.to(tl.int64) * length, i, length)
-        kept = tl.where(value >= bound, value / tl.where(heat > 0, heat, 1.0), float("-inf"))
-        tl.store(out + row.to(tl.int64) * length + i, kept, mask=i < length)
+        is_kept = load_logits(x + place, i, length) >= bound
+        value = tl.load(x + place + i, mask=i < length).to(ACC) / divisor
+        # A NaN counts as -inf, which may be the bound.
+        kept = tl.where(is_kept & (value == value), value, float("-inf"))
+        tl.store(out + place + i, kept, mask=i < length)
 
 
 @jit
