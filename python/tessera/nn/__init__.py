@@ -12,6 +12,30 @@ Importing this package imports torch.
 
 from __future__ import annotations
 
+from tessera.nn.activations import (
+    GLU,
+    Hardshrink,
+    Hardsigmoid,
+    Hardtanh,
+    LogSigmoid,
+    PReLU,
+    ReLU6,
+    Softmin,
+    Softshrink,
+    Softsign,
+    Tanhshrink,
+    Threshold,
+)
+from tessera.nn.block_states import AdamW8bit, Lion8bit
+from tessera.nn.dropouts import (
+    AlphaDropout,
+    Dropout,
+    Dropout1d,
+    Dropout2d,
+    Dropout3d,
+    FeatureAlphaDropout,
+    RReLU,
+)
 from tessera.nn.modules import (
     CELU,
     ELU,
@@ -44,12 +68,36 @@ from tessera.nn.modules import (
     Tanh,
     replace,
 )
-from tessera.nn.block_states import AdamW8bit, Lion8bit
 from tessera.nn.optimizers import SGD, Adafactor, AdamW, Lion
 
+from tessera.nn.padding import (
+    CircularPad1d,
+    CircularPad2d,
+    CircularPad3d,
+    ConstantPad1d,
+    ConstantPad2d,
+    ConstantPad3d,
+    ReflectionPad1d,
+    ReflectionPad2d,
+    ReflectionPad3d,
+    ReplicationPad1d,
+    ReplicationPad2d,
+    ReplicationPad3d,
+    ZeroPad1d,
+    ZeroPad2d,
+    ZeroPad3d,
+)
+
 __all__ = [
-    "CELU", "ELU", "GELU", "SELU", "SGD", "Adafactor", "AdamW", "AdamW8bit", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d",
-    "BatchNorm3d", "CrossEntropyLoss", "Embedding", "GroupNorm", "Hardswish", "HuberLoss", "KLDivLoss",
-    "L1Loss", "LayerNorm", "LeakyReLU", "Lion", "Lion8bit", "LogSoftmax", "MSELoss", "Mish", "NLLLoss", "RMSNorm",
-    "ReLU", "SiLU", "Sigmoid", "SmoothL1Loss", "Softmax", "Softplus", "Tanh", "replace",
+    "Adafactor", "AdamW", "AdamW8bit", "AlphaDropout", "BCEWithLogitsLoss", "BatchNorm1d",
+    "BatchNorm2d", "BatchNorm3d", "CELU", "CircularPad1d", "CircularPad2d", "CircularPad3d",
+    "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "CrossEntropyLoss", "Dropout",
+    "Dropout1d", "Dropout2d", "Dropout3d", "ELU", "Embedding", "FeatureAlphaDropout", "GELU",
+    "GLU", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "HuberLoss",
+    "KLDivLoss", "L1Loss", "LayerNorm", "LeakyReLU", "Lion", "Lion8bit", "LogSigmoid",
+    "LogSoftmax", "MSELoss", "Mish", "NLLLoss", "PReLU", "RMSNorm", "RReLU", "ReLU", "ReLU6",
+    "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d",
+    "ReplicationPad2d", "ReplicationPad3d", "SELU", "SGD", "SiLU", "Sigmoid", "SmoothL1Loss",
+    "Softmax", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink",
+    "Threshold", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "replace",
 ]  # fmt: skip

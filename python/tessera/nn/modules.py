@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from tessera import ops
+from tessera.nn import activations, padding
 from tessera.ops.arguments import check
 
 
@@ -241,8 +242,8 @@ class KLDivLoss(torch.nn.KLDivLoss):  # type: ignore[misc]
 def replace(model: Any) -> dict[str, str]:
     """Makes the modules of a model, which torch's are, those of this package, in place.
 
-    Parameters, buffers and hooks stay. Only modules whose class is exactly torch's are changed. Returns
-    the name of each module that was changed, and its class.
+    Parameters, buffers and hooks stay. Only modules whose class is exactly torch's are changed. Dropouts
+    and RReLU are not, since their elements would be others. Returns the name of each module that was changed, and its class.
 
     Example:
         import torch
@@ -252,10 +253,11 @@ def replace(model: Any) -> dict[str, str]:
         assert tessera.nn.replace(model) == {"1": "LayerNorm"}
         assert isinstance(model[1], tessera.nn.LayerNorm)
     """
+    known = {**vars(activations), **vars(padding), **globals()}
     found = {}
     for name, module in model.named_modules():
-        cls = globals().get(type(module).__name__)
-        if cls is not None and type(module) is getattr(torch.nn, cls.__name__, None):
+        cls = known.get(type(module).__name__)
+        if isinstance(cls, type) and type(module) is getattr(torch.nn, cls.__name__, None):
             module.__class__ = cls
             found[name] = cls.__name__
     return found

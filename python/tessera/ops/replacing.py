@@ -23,6 +23,7 @@ from tessera.ops import (
     losses,
     normalizations,
     padding,
+    products,
     reductions,
     scans,
     softmaxes,
@@ -32,7 +33,7 @@ from tessera.wording import closest, shown
 
 _MODULES = (
     activations, elementwise, softmaxes, losses, normalizations, reductions, scans, indexing,
-    padding, histograms,
+    padding, histograms, products,
 )  # fmt: skip
 
 # Python functions, whose parameters are known.
@@ -40,7 +41,7 @@ _FUNCTIONAL = (
     """relu relu6 hardtanh hardsigmoid hardswish threshold leaky_relu elu selu celu silu mish
 softsign tanhshrink glu softmax log_softmax softmin cross_entropy nll_loss binary_cross_entropy
 binary_cross_entropy_with_logits kl_div mse_loss l1_loss smooth_l1_loss huber_loss layer_norm rms_norm
-group_norm instance_norm batch_norm embedding""".split()
+group_norm instance_norm batch_norm embedding linear_cross_entropy""".split()
 )
 
 # Functions in C++, with their parameters in order.
@@ -112,7 +113,9 @@ def _make(name: str, function: Any, parameters: Sequence[str]) -> _Replaced:
 
 
 def _table() -> dict[Any, _Replaced]:
-    found = {getattr(F, name): _make(name, getattr(F, name), ()) for name in _FUNCTIONAL}
+    # Older releases of torch have no linear_cross_entropy.
+    known = [name for name in _FUNCTIONAL if hasattr(F, name)]
+    found = {getattr(F, name): _make(name, getattr(F, name), ()) for name in known}
     for name, (parameters, functions) in _BUILTINS.items():
         for function in functions:
             found[function] = _make(name, function, parameters.split())

@@ -24,10 +24,25 @@ INPUTS = {
 }  # fmt: skip
 ARGUMENTS = {
     "Softmax": (1,), "LogSoftmax": (1,), "LayerNorm": ((6, 5),), "RMSNorm": (5, 1e-5), "GroupNorm": (3, 6),
-    "BatchNorm1d": (6,), "BatchNorm2d": (6,), "BatchNorm3d": (6,), "Embedding": (3, 7, 1),
+    "BatchNorm1d": (6,), "BatchNorm2d": (6,), "BatchNorm3d": (6,), "Embedding": (3, 7, 1), "GLU": (1,),
+    "Softmin": (1,), "Threshold": (0.5, -2.0), "Hardtanh": (-0.5, 0.75),
+    **{f"{kind}Pad{rank}d": (2,) for kind in ("Zero", "Reflection", "Replication", "Circular") for rank in (1, 2, 3)},
+    **{f"ConstantPad{rank}d": ((1, 2) * rank, 1.5) for rank in (1, 2, 3)},
 }  # fmt: skip
+# Three planes in each dimension are what a reflection of two takes.
+INPUTS |= {f"{kind}Pad3d": (X.reshape(2, 3, 4, 5),)
+           for kind in ("Constant", "Zero", "Reflection", "Replication", "Circular")}  # fmt: skip
+RANDOM = (
+    "Dropout",
+    "Dropout1d",
+    "Dropout2d",
+    "Dropout3d",
+    "AlphaDropout",
+    "FeatureAlphaDropout",
+    "RReLU",
+)
 OPTIMIZERS = ("SGD", "AdamW", "Lion", "Adafactor", "AdamW8bit", "Lion8bit")
-MODULES = [name for name in nn.__all__ if name not in (*OPTIMIZERS, "replace")]
+MODULES = [name for name in nn.__all__ if name not in (*OPTIMIZERS, *RANDOM, "replace")]
 
 
 @pytest.mark.filterwarnings("ignore:reduction")
@@ -51,6 +66,20 @@ def test_module(name: str) -> None:
         torch.testing.assert_close(*results)
         torch.testing.assert_close(ours.state_dict(), theirs.state_dict())
         ours.eval(), theirs.eval()
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_random_module(name: str) -> None:
+    """The seed is of torch's generator, and evaluation is torch's."""
+    ours, theirs = getattr(nn, name)(), getattr(torch.nn, name)()
+    assert isinstance(ours, type(theirs))
+    x = X.reshape(4, 6, 5, *[1] * ("2d" in name or 2 * ("3d" in name)))
+    torch.manual_seed(7)
+    first, second = ours(x), ours(x)
+    torch.manual_seed(7)
+    assert torch.equal(ours(x), first) and not torch.equal(first, second)
+    assert not torch.equal(first, x)
+    assert torch.equal(ours.eval()(x), theirs.eval()(x))
 
 
 def trained(make: Any, dtype: Any) -> list[Any]:
@@ -112,6 +141,10 @@ def test_replace() -> None:
     assert nn.replace(model) == {"1": "LayerNorm", "2": "GELU"}
     torch.testing.assert_close(model(X), before)
     assert nn.replace(model) == {}
+    others = torch.nn.Sequential(
+        torch.nn.ReflectionPad1d(1), torch.nn.Softsign(), torch.nn.Dropout()
+    )
+    assert nn.replace(others) == {"0": "ReflectionPad1d", "1": "Softsign"}
 
 
 @pytest.mark.parametrize("name", ["replace", *OPTIMIZERS])
