@@ -11,6 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import tessera.gpu  # noqa: E402
+from tessera import ops  # noqa: E402
 from tessera.calls.outputs import make_output  # noqa: E402
 
 from . import (
@@ -48,9 +49,15 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_case(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    launched = []
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Has launches of operators be on the simulator. Collects the kernels."""
+    kernels = []
+
+    def simulate(kernel: Any, programs: int, arguments: Any) -> None:
+        if programs:
+            kernels.append(kernel)
+            tessera.gpu.simulate(kernel)[(programs,)](*arguments).check()
 
     def launch(kernel: Any, programs: int, inputs: Any, outputs: Any, numbers: Any) -> Any:
         like = next(each for each in inputs if each is not None)
@@ -58,15 +65,11 @@ def test_case(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
             make_output(like, tuple(each.shape), each.dtype, "out") if each else None
             for each in outputs
         ]
-        if programs:
-            launched.append(kernel)
-            tessera.gpu.simulate(kernel)[(programs,)](*inputs, *made, *numbers).check()
+        simulate(kernel, programs, (*inputs, *made, *numbers))
         return tuple(made)
 
     def launch_onto(kernel: Any, programs: int, inputs: Any, started: Any, numbers: Any) -> Any:
-        if programs:
-            launched.append(kernel)
-            tessera.gpu.simulate(kernel)[(programs,)](*inputs, started, *numbers).check()
+        simulate(kernel, programs, (*inputs, started, *numbers))
         return started
 
     for key, module in list(sys.modules.items()):
@@ -74,6 +77,54 @@ def test_case(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
             for own in (launch, launch_onto):
                 if hasattr(module, own.__name__):
                     monkeypatch.setattr(module, own.__name__, own)
+    return kernels
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_case(name: str, launched: list[Any]) -> None:
     case = CASES[name]
     scheme.check(case, "torch", case.dtypes[0], "dense", list(CASES).index(name))
+    assert launched
+
+
+LOGITS = torch.randn(3, 70, generator=torch.Generator().manual_seed(5))
+TOKENS = torch.tensor([[0, 5, 5], [69, -1, 7], [70, 2, 2]])
+
+
+def stepped(name: str, *states: Any, **settings: Any) -> Any:
+    """The arrays that a step has changed."""
+    arrays = [LOGITS.clone(), *(each.clone() for each in states)]
+    getattr(ops, name)(arrays[0], LOGITS.flip(0), *arrays[1:], lr=0.1, **settings)
+    return arrays
+
+
+def codes(signed: bool) -> Any:
+    return ops.quantize_blocks(LOGITS.flip(1) if signed else LOGITS**2, signed)
+
+
+CALLS = {
+    "filter": lambda: ops.filter_logits(LOGITS, temperature=torch.tensor([0.5, 1, 2]), top_k=20, top_p=0.8, min_p=0.02),
+    "sample": lambda: ops.sample(LOGITS, top_k=20, seed=1),
+    "draw": lambda: ops.multinomial(LOGITS.exp(), 40, True, seed=1),
+    "draw distinct": lambda: ops.multinomial(LOGITS.exp(), 20, seed=1),
+    "penalties": lambda: ops.apply_penalties(LOGITS, TOKENS, repetition=2.0, presence=0.5),
+    "alpha_dropout": lambda: ops.alpha_dropout(LOGITS, 0.3, True, seed=1),
+    "dropout1d": lambda: ops.dropout1d(LOGITS[None], 0.3, True, seed=1),
+    "blocks": lambda: ops.dequantize_blocks(*ops.quantize_blocks(LOGITS)),
+    "adamw8bit": lambda: stepped("adamw8bit_step", *codes(True), *codes(False), step=3),
+    "lion8bit": lambda: stepped("lion8bit_step", *codes(True)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_call(name: str, request: pytest.FixtureRequest) -> None:
+    """As on the CPU, with the same seeds. Codes of 8 bits may be off by one."""
+    expected = scheme.as_tuple(CALLS[name]())
+    launched = request.getfixturevalue("launched")
+    found = scheme.as_tuple(CALLS[name]())
+    for one, wanted in zip(found, expected, strict=True):
+        is_code = wanted.dtype in (torch.int8, torch.uint8)
+        torch.testing.assert_close(
+            one.double(), wanted.double(), rtol=1e-5, atol=1 if is_code else 1e-5
+        )
     assert launched
