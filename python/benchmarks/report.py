@@ -100,14 +100,10 @@ def write_torch_rows(path: str, device: str, rows: list[Any]) -> None:
     """Writes what a benchmark against torch has measured, with the machine, as JSON."""
     import torch
 
-    machine = torch.cuda.get_device_name() if device == "cuda" else platform.processor()
-    made = {
-        "machine": machine or platform.machine(),
-        "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
-        "date": datetime.date.today().isoformat(),
-        "rows": rows,
-    }
+    found = environment()
+    if device == "cuda":
+        found["gpu"] = torch.cuda.get_device_name()
+    made = {"machine": found.get("gpu") or found["cpu"], "environment": found, "rows": rows}
     with open(path, "w") as file:
         json.dump(made, file, indent=1)
         file.write("\n")
