@@ -32,7 +32,10 @@ def gather_kernel(x, index, out, extent, x_lane_stride, x_slab_stride, length, l
 def scatter_kernel(source, index, out, extent, x_lane_stride, x_slab_stride, length, lanes,
                    lane_stride, stride, slab_stride, blocks, LANES: tl.constexpr, BLOCK: tl.constexpr,
                    KIND: tl.constexpr):  # fmt: skip
-    """Combines source[line, i] with out[line, index[line, i]], or counts them there."""
+    """Combines source[line, i] with out[line, index[line, i]], or counts them there.
+
+    No other program has the same line, so the scope of the atomics is the program.
+    """
     first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
     begin = slab.to(tl.int64) * x_slab_stride + lane.to(tl.int64) * x_lane_stride
     lines = tl.arange(0, LANES)[:, None]
@@ -45,13 +48,13 @@ def scatter_kernel(source, index, out, extent, x_lane_stride, x_slab_stride, len
         value = tl.load(source + offsets, mask=inside).to(out.dtype.element_ty)
         to = begin + lines * x_lane_stride + at * stride
         if KIND == "count":
-            tl.atomic_add(out + to, 1, mask=inside)
+            tl.atomic_add(out + to, 1, mask=inside, sem="relaxed", scope="cta")
         elif KIND == "amax":
-            tl.atomic_max(out + to, value, mask=inside)
+            tl.atomic_max(out + to, value, mask=inside, sem="relaxed", scope="cta")
         elif KIND == "amin":
-            tl.atomic_min(out + to, value, mask=inside)
+            tl.atomic_min(out + to, value, mask=inside, sem="relaxed", scope="cta")
         else:
-            tl.atomic_add(out + to, value, mask=inside)
+            tl.atomic_add(out + to, value, mask=inside, sem="relaxed", scope="cta")
 
 
 @jit

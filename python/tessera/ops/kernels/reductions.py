@@ -29,18 +29,17 @@ def extremum_place_kernel(x, out, length, lanes, lane_stride, stride, slab_strid
     x += first
     lines = tl.arange(0, LANES)[:, None]
     offsets, in_lane = lines * lane_stride, lane + lines < lanes
-    # Elements behind the end are the first again, at a place that loses.
-    value = tl.load(x + offsets + tl.zeros((LANES, BLOCK), tl.int32), mask=in_lane)
-    place = tl.zeros((LANES, BLOCK), tl.int32) + length
-    for start in range(0, length, BLOCK):
+    # Columns of the tile that are behind the end have the first element, at a place that loses.
+    i = tl.arange(0, BLOCK)[None, :] + tl.zeros((LANES, 1), tl.int32)
+    value = tl.load(x + offsets + tl.where(i < length, i, 0) * stride, mask=in_lane)
+    place = tl.minimum(i, length)
+    for start in range(BLOCK, length, BLOCK):
         i = start + tl.arange(0, BLOCK)[None, :]
-        inside = i < length
-        new = tl.load(x + offsets + tl.where(inside, i, 0) * stride, mask=in_lane)
-        at = tl.where(inside, i, length) + tl.zeros((LANES, BLOCK), tl.int32)
-        if IS_MAX:
-            value, place = better_max(value, place, new, at)
-        else:
-            value, place = better_min(value, place, new, at)
+        new = tl.load(x + offsets + i * stride, mask=in_lane & (i < length))
+        # Places grow, so an element has to be better than the one before it.
+        is_better = (new > value) if IS_MAX else (new < value)
+        is_better = (is_better | (new != new)) & (value == value) & (i < length)
+        value, place = tl.where(is_better, new, value), tl.where(is_better, i, place)
     if IS_MAX:
         value, place = tl.reduce((value, place), 1, better_max)
     else:

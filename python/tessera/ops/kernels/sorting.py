@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sorting lines, each of which is a tile, by int64 keys: 32 bits in the order of the elements, and the
-place below them. Keys of 64 bits are sorted twice, by the lower half first."""
+"""Sorting lines by int64 keys: 32 bits in the order of the elements, and the place below them.
+
+A line is a tile. Keys of 64 bits are sorted twice, by the lower half first. A few elements are selected
+without sorting the line (`select_kernel`).
+"""
 
 from __future__ import annotations
 
@@ -71,3 +74,40 @@ def sort_kernel(x, out, places, length, lanes, lane_stride, stride, slab_stride,
     chosen = tl.load(x + first + lines * lane_stride + place * stride, mask=kept)
     tl.store(out + to, chosen, mask=kept)
     tl.store(places + to, place, mask=kept)
+
+
+@jit
+def selection_keys(x, i, length, stride, IS_DESCENDING: tl.constexpr):
+    """Keys by which the first elements are the smallest; those behind the end come last."""
+    key = ordered_bits(tl.load(x + i * stride, mask=i < length))
+    if IS_DESCENDING:
+        key = ~key
+    return (tl.where(i < length, key, 0x7FFFFFFF).to(tl.int64) << 32) + i
+
+
+@jit
+def select_kernel(x, out, places, length, lanes, lane_stride, stride, slab_stride, blocks,
+                  LANES: tl.constexpr, BLOCK: tl.constexpr, count, out_lane_stride, out_slab_stride,
+                  CHUNKS: tl.constexpr, IS_DESCENDING: tl.constexpr):  # fmt: skip
+    """Stores the first `count` elements of a line (LANES is 1) in order, and their places.
+
+    Chunk c has the elements c, c + CHUNKS, and so on. The first element of each chunk is known. If one is
+    stored, the chunk's next element is looked for: its elements before that have been stored.
+    """
+    first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
+    x += first
+    to = slab.to(tl.int64) * out_slab_stride + lane.to(tl.int64) * out_lane_stride
+    chunk = tl.arange(0, CHUNKS)
+    rows = tl.arange(0, BLOCK // CHUNKS)
+    i = rows[:, None] * CHUNKS + chunk[None, :]
+    firsts = tl.min(selection_keys(x, i, length, stride, IS_DESCENDING), axis=0)
+    for number in range(count):
+        key = tl.min(firsts, axis=0)
+        place = (key & 0xFFFFFFFF).to(tl.int32)
+        tl.store(out + to + number * stride, tl.load(x + place * stride))
+        tl.store(places + to + number * stride, place)
+        keys = selection_keys(
+            x, rows * CHUNKS + place % CHUNKS, length, stride, IS_DESCENDING
+        )
+        following = tl.min(tl.where(keys > key, keys, 0x7FFFFFFFFFFFFFFF), axis=0)
+        firsts = tl.where(chunk == place % CHUNKS, following, firsts)
