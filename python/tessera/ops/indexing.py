@@ -32,7 +32,11 @@ from tessera.ops.arguments import (
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import indexing as kernels
 from tessera.ops.launching import MAX_TILE, Spec, launch, make_lines, power_of_2
+from tessera.ops.tuning import CPU, choose_lines
 from tessera.wording import shown
+
+_CPU = CPU._replace(tile=128)
+"""Indices are kept beside the elements until each is read or added."""
 
 _NOT_JAX = "use jax.numpy: arrays of JAX never change"
 
@@ -96,11 +100,13 @@ def _other_strides(shape: Sequence[int], extent: int, dim: int) -> tuple[int, in
 def _gather_forward(input: Any, index: Any, *, dim: int) -> Results:
     shape = tuple(index.shape) or (1,)
     extent = input.shape[dim] if len(input.shape) else 1
-    programs, lines = make_lines(shape, dim)
+    choice = choose_lines(kernels.gather_kernel, input, shape, dim, cpu=_CPU)
+    programs, lines = make_lines(shape, dim, choice=choice)
     x = dense(_narrowed(input, index.shape, dim))
     (out,) = launch(
         kernels.gather_kernel, programs if count_of(shape) else 0, (x, dense(index)),
         [Spec(index.shape, dtype_of(input))], (extent, *_other_strides(shape, extent, dim), *lines),
+        choice.warps,
     )  # fmt: skip
     return (out,), (input, index)
 
@@ -119,12 +125,13 @@ def _scatter(source: Any, index: Any, out: Any, dim: int, kind: str = "sum") -> 
     extent = out.shape[dim] if len(out.shape) else 1
     part = _narrowed(out, index.shape, dim)
     target = dense(part)
-    programs, lines = make_lines(shape, dim)
+    choice = choose_lines(kernels.scatter_kernel, out, shape, dim, cpu=_CPU)
+    programs, lines = make_lines(shape, dim, choice=choice)
     if count_of(shape):
         corner = tuple(slice(0, size) for size in index.shape)
         arrays = (dense(source[corner] if corner else source), dense(index), target)
         numbers = (extent, *_other_strides(shape, extent, dim), *lines, kind)
-        launch(kernels.scatter_kernel, programs, arrays, [], numbers)
+        launch(kernels.scatter_kernel, programs, arrays, [], numbers, choice.warps)
     if target is not part:
         part[...] = target
 

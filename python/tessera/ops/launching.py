@@ -12,9 +12,14 @@ from tessera.calls.plans import library_dtype
 from tessera.errors import ArgumentError
 from tessera.language import types
 from tessera.locks import load
+from tessera.ops.tuning import Choice
 
 MAX_TILE = 4096
 """Elements of a tile."""
+
+
+_MIN_WIDTH = 32
+"""Neighbours that a tile has at least, if there are so many."""
 
 
 class Spec(NamedTuple):
@@ -30,11 +35,13 @@ def launch(
     inputs: Sequence[Any],
     outputs: Sequence[Optional[Spec]],
     numbers: Sequence[Any],
+    warps: int = 4,
 ) -> tuple[Any, ...]:
     """Launches a kernel whose parameters are the inputs, the outputs and the numbers, in this order.
 
     Makes the outputs, of the library of the first input, and returns them. Inputs are dense. An input
-    or output that is None is passed as None. Without programs, nothing is launched.
+    or output that is None is passed as None. Without programs, nothing is launched. JAX's arrays always
+    have four warps.
     """
     like = next(each for each in inputs if each is not None)
     library = library_of(like)
@@ -57,9 +64,12 @@ def launch(
     ]
     recorder = recording.current()
     if recorder is not None:
+        if warps != 4:
+            raise recording.NotRecorded  # a plan has no options
         recorder.launch(kernel, programs, inputs, made, numbers)
     elif programs:
-        kernel[(programs,)](*inputs, *made, *numbers)
+        options = {} if warps == 4 else {"num_warps": warps}
+        kernel[(programs,)](*inputs, *made, *numbers, **options)
     return tuple(made)
 
 
@@ -83,23 +93,27 @@ class Lines(NamedTuple):
 
 
 def make_lines(
-    shape: Sequence[int], dim: int, whole: bool = False, most: int = MAX_TILE
+    shape: Sequence[int], dim: int, whole: bool = False, choice: Choice = Choice()
 ) -> tuple[int, Lines]:
     """The number of programs for the lines of a dense array along `dim`, and the lines.
 
     whole: True for a tile with all elements of a line.
+    choice: how large tiles are (tuning.choose_lines).
     """
     shape = tuple(shape) or (1,)
     length, inner = shape[dim], math.prod(shape[dim + 1 :])
     outer = math.prod(shape[:dim])
     block = power_of_2(length)
     if not whole:
-        block = min(block, most if inner == 1 else 128)
+        block = min(block, choice.tile if inner == 1 else choice.block)
     if inner == 1:
         lanes, slabs, lane_stride, stride, slab_stride = outer, 1, length, 1, 0
+        tile = min(power_of_2(lanes), max(1, choice.tile // block), choice.lanes)
     else:
         lanes, slabs, lane_stride, stride, slab_stride = inner, outer, 1, inner, length * inner
-    tile = min(power_of_2(lanes), max(1, most // block), 8 if inner == 1 else most)
+        tile = min(power_of_2(lanes), max(1, choice.tile // block))
+        while tile > _MIN_WIDTH and slabs * -(-lanes // tile) < choice.programs:
+            tile //= 2
     blocks = -(-lanes // tile)
     if max(tile * length if inner == 1 else 0, slab_stride) >= 1 << 31:
         raise ArgumentError(

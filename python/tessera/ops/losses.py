@@ -27,6 +27,7 @@ from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import losses as kernels
 from tessera.ops.launching import Spec, launch, make_lines
 from tessera.runtime.jit import jit
+from tessera.ops.tuning import choose_lines
 from tessera.wording import shown
 
 
@@ -330,9 +331,11 @@ def _mean(x):
     return x
 
 
-def _lines(shape: Sequence[int]) -> tuple[int, Any]:
-    """The lines of classes, along dimension 1, or 0 of a single line."""
-    return make_lines(shape, min(1, len(shape) - 1))
+def _lines(kernel: Any, input: Any) -> tuple[int, Any, int]:
+    """The lines of classes, along dimension 1, or 0 of a single line: programs, lines, warps."""
+    dim = min(1, len(input.shape) - 1)
+    choice = choose_lines(kernel, input, input.shape, dim)
+    return (*make_lines(input.shape, dim, choice=choice), choice.warps)
 
 
 def _line_shape(shape: Sequence[int]) -> tuple[int, ...]:
@@ -342,12 +345,13 @@ def _line_shape(shape: Sequence[int]) -> tuple[int, ...]:
 def _classes_forward(
     input: Any, target: Any, weight: Any, *, ignored: int, smoothing: float, z: float
 ) -> Results:
-    acc, (programs, lines) = accumulator_of(dtype_of(input)), _lines(input.shape)
+    acc = accumulator_of(dtype_of(input))
+    programs, lines, warps = _lines(kernels.cross_entropy_kernel, input)
     spec = Spec(_line_shape(input.shape), acc)
     arrays = (dense(input), dense(target), dense(weight))
     loss, total, logsum = launch(
         kernels.cross_entropy_kernel, programs, arrays, [spec] * 3,
-        (ignored, smoothing, z, *lines, acc),
+        (ignored, smoothing, z, *lines, acc), warps,
     )  # fmt: skip
     return (loss, total), (*arrays, logsum)
 
@@ -355,31 +359,35 @@ def _classes_forward(
 def _classes_backward(
     saved: Any, grads: Any, wanted: Any, *, ignored: int, smoothing: float, z: float
 ) -> Sequence[Any]:
-    x, acc, (programs, lines) = saved[0], accumulator_of(dtype_of(saved[0])), _lines(saved[0].shape)
+    x, acc = saved[0], accumulator_of(dtype_of(saved[0]))
+    programs, lines, warps = _lines(kernels.cross_entropy_backward_kernel, x)
     (grad,) = launch(
         kernels.cross_entropy_backward_kernel, programs, (*saved, dense(grads[0])),
-        [Spec(x.shape, dtype_of(x))], (ignored, smoothing, z, *lines, acc),
+        [Spec(x.shape, dtype_of(x))], (ignored, smoothing, z, *lines, acc), warps,
     )  # fmt: skip
     return grad, None, None
 
 
 def _soft_forward(input: Any, target: Any, weight: Any, *, smoothing: float) -> Results:
-    acc, (programs, lines) = accumulator_of(dtype_of(input)), _lines(input.shape)
+    acc = accumulator_of(dtype_of(input))
+    programs, lines, warps = _lines(kernels.soft_cross_entropy_kernel, input)
     spec = Spec(_line_shape(input.shape), acc)
     arrays = (dense(input), dense(target), dense(weight))
     loss, logsum = launch(
-        kernels.soft_cross_entropy_kernel, programs, arrays, [spec] * 2, (smoothing, *lines, acc)
-    )
+        kernels.soft_cross_entropy_kernel, programs, arrays, [spec] * 2, (smoothing, *lines, acc),
+        warps,
+    )  # fmt: skip
     return (loss,), (*arrays, logsum)
 
 
 def _soft_backward(saved: Any, grads: Any, wanted: Any, *, smoothing: float) -> Sequence[Any]:
     x, target = saved[:2]
-    acc, (programs, lines) = accumulator_of(dtype_of(x)), _lines(x.shape)
+    acc = accumulator_of(dtype_of(x))
+    programs, lines, warps = _lines(kernels.soft_cross_entropy_backward_kernel, x)
     specs = [Spec(x.shape, dtype_of(x)), Spec(x.shape, dtype_of(target)) if wanted[1] else None]
     found = launch(
         kernels.soft_cross_entropy_backward_kernel, programs, (*saved, dense(grads[0])), specs,
-        (smoothing, *lines, acc),
+        (smoothing, *lines, acc), warps,
     )  # fmt: skip
     return (*found, None)
 
@@ -400,10 +408,11 @@ def _likelihood_forward(input: Any, target: Any, weight: Any, *, ignored: int) -
 
 def _likelihood_backward(saved: Any, grads: Any, wanted: Any, *, ignored: int) -> Sequence[Any]:
     input, target, weight = saved
-    programs, lines = _lines(input.shape)
+    programs, lines, warps = _lines(kernels.nll_backward_kernel, input)
     (grad,) = launch(
         kernels.nll_backward_kernel, programs, (target, weight, dense(grads[0])),
         [Spec(input.shape, dtype_of(input))], (ignored, *lines, accumulator_of(dtype_of(input))),
+        warps,
     )  # fmt: skip
     return grad, None, None
 

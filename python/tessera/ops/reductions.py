@@ -31,6 +31,7 @@ from tessera.ops.arguments import (
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels.reductions import extremum_place_kernel
 from tessera.ops.launching import Spec, launch, make_lines
+from tessera.ops.tuning import CPU, choose_lines
 from tessera.runtime.arrays import find_dtype
 from tessera.wording import shown
 
@@ -416,10 +417,12 @@ def logsumexp(input: Any, dim: Dims, keepdim: bool = False) -> Any:
 
 def _place_forward(input: Any, *, dim: int, is_max: bool) -> Results:
     shape = tuple(input.shape) or (1,)
-    programs, lines = make_lines(shape, dim)
+    choice = choose_lines(extremum_place_kernel, input, shape, dim, cpu=CPU._replace(tile=64))
+    programs, lines = make_lines(shape, dim, choice=choice)
     out = Spec((*shape[:dim], *shape[dim + 1 :]), types.int64)
     x = dense(input)
-    return launch(extremum_place_kernel, programs, (x,), [out], (*lines, is_max)), ()
+    numbers = (*lines, is_max)
+    return launch(extremum_place_kernel, programs, (x,), [out], numbers, choice.warps), ()
 
 
 _place = Operator("argmax", _place_forward, None)

@@ -24,15 +24,21 @@ from tessera.ops.differentiation import Operator, Results
 from tessera.ops.indexing import add_along
 from tessera.ops.kernels.scans import extremum_scan_kernel, scan_kernel
 from tessera.ops.launching import Spec, launch, make_lines
+from tessera.ops.tuning import GPU, choose_lines
 from tessera.runtime.arrays import find_dtype
 from tessera.wording import shown
 
 
+_GPU = GPU._replace(tile=1024)
+
+
 def _scan(x: Any, dim: int, kind: str, dtype: types.dtype, reverse: bool = False) -> Any:
     acc = accumulator_of(dtype, dtype_of(x)) if dtype in FLOATS else types.int64
-    programs, lines = make_lines(x.shape, dim, most=1024)
+    choice = choose_lines(scan_kernel, x, x.shape, dim, _GPU)
+    programs, lines = make_lines(x.shape, dim, choice=choice)
     numbers = (*lines, acc, kind, reverse)
-    return launch(scan_kernel, programs, (dense(x),), [Spec(x.shape, dtype)], numbers)[0]
+    spec = Spec(x.shape, dtype)
+    return launch(scan_kernel, programs, (dense(x),), [spec], numbers, choice.warps)[0]
 
 
 def _sum_forward(input: Any, *, dim: int, dtype: types.dtype) -> Results:
@@ -111,10 +117,11 @@ def _log_backward(saved: Any, grads: Any, wanted: Any, *, dim: int) -> Sequence[
 
 
 def _extremum_forward(input: Any, *, dim: int, is_max: bool) -> Results:
-    programs, lines = make_lines(input.shape, dim, most=1024)
+    choice = choose_lines(extremum_scan_kernel, input, input.shape, dim, _GPU)
+    programs, lines = make_lines(input.shape, dim, choice=choice)
     specs = [Spec(input.shape, dtype_of(input)), Spec(input.shape, types.int64)]
     values, places = launch(
-        extremum_scan_kernel, programs, (dense(input),), specs, (*lines, is_max)
+        extremum_scan_kernel, programs, (dense(input),), specs, (*lines, is_max), choice.warps
     )
     return (values, places), (places, input)
 

@@ -20,15 +20,17 @@ from tessera.ops.arguments import (
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels.softmaxes import softmax_backward_kernel, softmax_kernel
 from tessera.ops.launching import Spec, launch, make_lines
+from tessera.ops.tuning import choose_lines
 from tessera.runtime.arrays import find_dtype
 from tessera.wording import shown
 
 
 def _forward(input: Any, *, dim: int, dtype: types.dtype, is_log: bool) -> Results:
-    programs, lines = make_lines(input.shape, dim)
+    choice = choose_lines(softmax_kernel, input, input.shape, dim)
+    programs, lines = make_lines(input.shape, dim, choice=choice)
     numbers = (*lines, accumulator_of(dtype, dtype_of(input)), is_log)
     spec = Spec(input.shape, dtype)
-    (y,) = launch(softmax_kernel, programs, (dense(input),), [spec], numbers)
+    (y,) = launch(softmax_kernel, programs, (dense(input),), [spec], numbers, choice.warps)
     return (y,), (y, input[:0] if input.ndim else input)
 
 
@@ -36,10 +38,12 @@ def _backward(
     saved: Any, grads: Any, wanted: Any, *, dim: int, dtype: types.dtype, is_log: bool
 ) -> Sequence[Any]:
     y, like = saved
-    programs, lines = make_lines(y.shape, dim)
+    choice = choose_lines(softmax_backward_kernel, y, y.shape, dim)
+    programs, lines = make_lines(y.shape, dim, choice=choice)
     numbers = (*lines, accumulator_of(dtype), is_log)
     spec = Spec(y.shape, dtype_of(like))
-    return launch(softmax_backward_kernel, programs, (y, dense(grads[0])), [spec], numbers)
+    arrays = (y, dense(grads[0]))
+    return launch(softmax_backward_kernel, programs, arrays, [spec], numbers, choice.warps)
 
 
 @pointwise
