@@ -146,6 +146,10 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     given = parser.parse_args(given_arguments)
     if given.command == "doctor":
         return doctor()
+    if given.command == "tune" and given.what == "ops":
+        from tessera.ops import tuner
+
+        return tuner.run(given)
     if given.command == "tune":
         return tuning.run(given)
     if given.command == "build":

@@ -165,6 +165,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "nn": _LAUNCHES | {"ops"},
     "ops": _LAUNCHES
     | {"calls", "calls/pointwise", "calls/recorded", "calls/reductions", "jax", "torch"},
+    "ops/tuner": _LAUNCHES | {"ops", "tuning"},
     "tools/run": {"compat"},
 }
 # The modules that users import may import everything.

@@ -32,11 +32,13 @@ from tessera.ops.arguments import (
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import indexing as kernels
 from tessera.ops.launching import MAX_TILE, Spec, launch, make_lines, power_of_2
-from tessera.ops.tuning import CPU, choose_lines
+from tessera.ops.tuning import CPU, GPU, choose, choose_lines
 from tessera.wording import shown
 
 _CPU = CPU._replace(tile=128)
 """Indices are kept beside the elements until each is read or added."""
+
+_ROWS = GPU._replace(tile=1024, lanes=4096)
 
 _NOT_JAX = "use jax.numpy: arrays of JAX never change"
 
@@ -276,22 +278,23 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
 # --- Rows -----------------------------------------------------------------------------
 
 
-def _row_tile(rows: int, length: int) -> tuple[int, int, int]:
-    """The rows and columns of a tile, and the programs."""
-    block = min(power_of_2(length), 1024)
-    tile = min(power_of_2(rows), max(1, MAX_TILE // block // 2))
-    return tile, block, -(-rows // tile) * -(-length // block)
+def _row_tile(kernel: Any, like: Any, rows: int, length: int) -> tuple[int, int, int, int]:
+    """The rows and columns of a tile, the programs and the warps."""
+    choice = choose(kernel, "rows", like, length, rows, ("tile", "lanes", "warps"), _ROWS, _ROWS)
+    block = min(power_of_2(length), choice.tile)
+    tile = min(power_of_2(rows), max(1, MAX_TILE // block // 2), choice.lanes)
+    return tile, block, -(-rows // tile) * -(-length // block), choice.warps
 
 
 def _select_forward(input: Any, index: Any, *, dim: int, padding: Optional[int]) -> Results:
     shape = tuple(input.shape)
     count, length = count_of(index.shape), math.prod(shape[dim + 1 :])
     rows = math.prod(shape[:dim]) * count
-    tile, block, programs = _row_tile(rows, length)
+    tile, block, programs, warps = _row_tile(kernels.select_rows_kernel, input, rows, length)
     (out,) = launch(
         kernels.select_rows_kernel, programs, (dense(input), dense(index)),
         [Spec((*shape[:dim], *index.shape, *shape[dim + 1 :]), dtype_of(input))],
-        (rows, max(1, count), shape[dim], length, tile, block),
+        (rows, max(1, count), shape[dim], length, tile, block), warps,
     )  # fmt: skip
     return (out,), (input, index)
 
@@ -301,9 +304,11 @@ def _add_rows(source: Any, index: Any, out: Any, dim: int, factor: float) -> Non
     shape, count = tuple(out.shape), count_of(index.shape)
     length = math.prod(shape[dim + 1 :])
     rows = math.prod(shape[:dim]) * count
-    tile, block, programs = _row_tile(rows, length)
+    tile, block, programs, warps = _row_tile(kernels.add_rows_kernel, out, rows, length)
     numbers = (rows, max(1, count), shape[dim], length, factor, tile, block)
-    launch(kernels.add_rows_kernel, programs, (dense(source), dense(index), out), [], numbers)
+    launch(
+        kernels.add_rows_kernel, programs, (dense(source), dense(index), out), [], numbers, warps
+    )
 
 
 def _select_backward(

@@ -32,7 +32,8 @@ from tessera.ops.arguments import (
 )
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import normalizations as kernels
-from tessera.ops.launching import MAX_TILE, Spec, launch, power_of_2
+from tessera.ops.launching import Spec, launch, power_of_2
+from tessera.ops.tuning import GPU, choose
 from tessera.wording import shown
 
 # --- Rows -----------------------------------------------------------------------------
@@ -40,6 +41,9 @@ from tessera.wording import shown
 _MAX_PARTS = 64
 _PART = 64
 """Rows that a program sums up at least, for the gradients of weights."""
+_ROWS = GPU._replace(lanes=4096)
+_WEIGHTS = GPU._replace(block=16)
+"""Rows at a time, of 256 elements."""
 
 
 @reduction("sum")
@@ -47,10 +51,14 @@ def _sum(x):
     return x
 
 
-def _tile(rows: int, length: int) -> tuple[int, int]:
-    """The rows and the elements of a row of a tile."""
-    block = min(power_of_2(length), MAX_TILE)
-    return min(power_of_2(rows), max(1, MAX_TILE // block // 2)), block
+def _tile(kernel: Any, x: Any, rows: int, length: int) -> tuple[tuple[int, int], int]:
+    """The rows and the elements of a row of a tile, and the warps."""
+    choice = choose(kernel, "rows", x, length, rows, ("tile", "lanes", "warps"), _ROWS, _ROWS)
+    block = min(power_of_2(length), choice.tile)
+    return (
+        min(power_of_2(rows), max(1, choice.tile // block // 2), choice.lanes),
+        block,
+    ), choice.warps
 
 
 def _row_forward(
@@ -58,13 +66,13 @@ def _row_forward(
 ) -> Results:
     dtype, acc = dtype_of(input), accumulator_of(dtype_of(input))
     rows = count_of(input.shape) // length if length else 0
-    tile = _tile(rows, length)
+    tile, warps = _tile(kernels.norm_kernel, input, rows, length)
     like, line = Spec(input.shape, dtype), Spec((rows,), acc)
     arrays = tuple(map(dense, (input, residual, weight, bias)))
     out, added, mean, scale = launch(
         kernels.norm_kernel, -(-rows // tile[0]), arrays,
         [like, None if residual is None else like, line if is_centred else None, line],
-        (rows, length, eps, *tile, acc, is_centred),
+        (rows, length, eps, *tile, acc, is_centred), warps,
     )  # fmt: skip
     saved = (arrays[0] if residual is None else added, weight, bias, mean, scale)
     return ((out,) if residual is None else (out, added)), saved
@@ -75,24 +83,29 @@ def _row_backward(
 ) -> Sequence[Any]:
     x, weight, bias, mean, scale = saved
     dtype, acc = dtype_of(x), accumulator_of(dtype_of(x))
-    rows, tile = scale.shape[0], _tile(scale.shape[0], length)
+    rows = scale.shape[0]
+    tile, warps = _tile(kernels.norm_backward_kernel, x, rows, length)
     grad, of_added = dense(grads[0]), dense(grads[1]) if len(grads) > 1 else None
     of_x = None
     if wanted[0] or wanted[1]:
         (of_x,) = launch(
             kernels.norm_backward_kernel, -(-rows // tile[0]),
             (x, dense(weight), grad, of_added, mean, scale), [Spec(x.shape, dtype)],
-            (rows, length, *tile, acc, is_centred),
+            (rows, length, *tile, acc, is_centred), warps,
         )  # fmt: skip
     of_weight = of_bias = None
     if wanted[2] or wanted[3]:
+        choice = choose(
+            kernels.norm_weights_kernel, "columns", x, rows, length, ("block", "tile", "warps"),
+            _WEIGHTS, _WEIGHTS,
+        )  # fmt: skip
         parts = max(1, min(_MAX_PARTS, rows // _PART))
-        part, block = -(-rows // parts), min(power_of_2(length), 256)
+        part, block = -(-rows // parts), min(power_of_2(length), choice.tile // choice.block)
         spec = Spec((parts, length), acc)
         of_weight, of_bias = launch(
             kernels.norm_weights_kernel, parts * -(-length // block), (x, grad, mean, scale),
             [spec, None if bias is None else spec],
-            (rows, length, part, 16, block, acc, is_centred),
+            (rows, length, part, choice.block, block, acc, is_centred), choice.warps,
         )  # fmt: skip
         of_weight, of_bias = (
             None if sums is None or of is None

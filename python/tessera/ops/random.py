@@ -24,6 +24,7 @@ from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels.random import BLOCK, dropout_kernel, gumbel_kernel, rrelu_kernel
 from tessera.ops.launching import Spec, launch
 from tessera.ops.softmaxes import softmax
+from tessera.ops.tuning import choose
 from tessera.wording import shown
 
 
@@ -41,9 +42,11 @@ def _checked_seed(name: str, library: str, seed: Any) -> int:
 def _launch(kernel: Any, arrays: Sequence[Any], *numbers: Any) -> Any:
     """An array like the first one, of the elements in their order."""
     count, dtype = math.prod(arrays[0].shape), dtype_of(arrays[0])
+    # BLOCK is not tuned: the random number of an element depends on it.
+    warps = choose(kernel, "flat", arrays[0], count, 1, ("warps",)).warps
     rest = (count, *numbers, accumulator_of(dtype), BLOCK)
     spec = Spec(arrays[0].shape, dtype)
-    return launch(kernel, -(-count // BLOCK), tuple(map(dense, arrays)), [spec], rest)[0]
+    return launch(kernel, -(-count // BLOCK), tuple(map(dense, arrays)), [spec], rest, warps)[0]
 
 
 def _dropout_forward(input: Any, *, p: float, seed: int) -> Results:

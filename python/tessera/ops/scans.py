@@ -28,7 +28,6 @@ from tessera.ops.tuning import GPU, choose_lines
 from tessera.runtime.arrays import find_dtype
 from tessera.wording import shown
 
-
 _GPU = GPU._replace(tile=1024)
 
 

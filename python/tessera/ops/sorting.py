@@ -24,7 +24,11 @@ _MAX_SELECTED = 128
 
 def _forward(input: Any, *, dim: int, count: int, is_descending: bool) -> Results:
     shape = tuple(input.shape) or (1,)
-    if count <= _MAX_SELECTED and 8 * count <= shape[dim] and dtype_of(input).primitive_bitwidth <= 32:
+    if (
+        count <= _MAX_SELECTED
+        and 8 * count <= shape[dim]
+        and dtype_of(input).primitive_bitwidth <= 32
+    ):
         return _select(input, shape, dim, count, is_descending)
     programs, lines = make_lines(shape, dim, whole=True)
     inner = math.prod(shape[dim + 1 :])

@@ -17,10 +17,13 @@ the nearest entry of a table, or the launcher's default. Nothing is measured in 
 - `bytes` are those of an element, `length` and `lines` the extents that were measured.
 - `choice` has what differs from the launcher's default. `gain` is the default's time by that of the choice.
 
-The rule for a machine: tables of the same kind and family are considered, and of GPUs also those of
-the same major capability. The one whose units are nearest, as a ratio, is used. Without one, the
-defaults are. The rule for a shape: the entry of the kernel, layout and element size whose length and
-lines are nearest, as ratios, if neither is more than 4 times as far. Without one, the default is used.
+The rule for a machine: tables of the same kind and family are considered. Tables for GPUs of the same
+major capability come after them. The table whose units are nearest, as a ratio, is used.
+
+The rule for a shape: an entry has to have the kernel, the layout and the element size. Its length differs
+at most by a factor of 4, and its lines by 16. The entry that is nearest, as ratios, is used.
+
+Without a table or an entry, the launcher's default is used.
 
 A table of the user's own (`load`) comes before those of the package, entry by entry.
 """
@@ -43,8 +46,8 @@ _FORMAT = "tessera-ops-table"
 _VERSION = 1
 _FOLDER = Path(__file__).parent / "tuned"
 _MAX_ANSWERS = 4096
-_MAX_DISTANCE = 2.0
-"""Powers of two, by which the length and the lines of an entry may differ from those of a call."""
+_MAX_LENGTHS, _MAX_LINES = 2.0, 4.0
+"""Powers of 2, by which the length and the lines of an entry may differ from those of a call."""
 
 
 class Choice(NamedTuple):
@@ -69,7 +72,7 @@ as they lie in memory, by programs that are as wide as such a row."""
 
 
 class Question(NamedTuple):
-    """What a launcher asks: which kernel, for which arrays."""
+    """The question of a launcher: which kernel, for which arrays."""
 
     kernel: str
     layout: str
@@ -79,16 +82,17 @@ class Question(NamedTuple):
 
     @property
     def bucket(self) -> tuple[str, str, int]:
-        """What an entry has to have in common with the question."""
+        """The fields that an entry and the question have in common."""
         return self.kernel, self.layout, self.bytes
 
     def distance(self, other: "Question") -> float:
-        """How far the extents are apart, in powers of 2; infinite if one is farther than a table says."""
-        apart = [
-            abs(math.log2(max(1, mine) / max(1, theirs)))
-            for mine, theirs in ((self.length, other.length), (self.lines, other.lines))
-        ]
-        return sum(apart) if max(apart) <= _MAX_DISTANCE else math.inf
+        """How far the extents are apart, in powers of 2; infinite if one is farther than a table says.
+
+        The length counts twice: it decides the shape of a tile, and the lines only how many there are.
+        """
+        length = abs(math.log2(max(1, self.length) / max(1, other.length)))
+        lines = abs(math.log2(max(1, self.lines) / max(1, other.lines)))
+        return 2 * length + lines if length <= _MAX_LENGTHS and lines <= _MAX_LINES else math.inf
 
 
 class Machine(NamedTuple):
@@ -108,7 +112,7 @@ class Machine(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What was found for one question."""
+    """The answer that was found for one question."""
 
     question: Question
     choice: Mapping[str, int]
@@ -310,12 +314,17 @@ def unload() -> None:
     _tables.answers.clear()
 
 
+def machine_of(device: int = -1) -> Machine:
+    """The machine with a device: the number of a GPU, or -1 for the CPU."""
+    return _tables.machine(device)
+
+
 def export(path: str, device: int = -1) -> int:
     """Writes the entries that a machine uses to a file, those of loaded tables first. Returns their number.
 
     device: the number of a GPU, or -1 for the CPU.
     """
-    machine, found = _tables.machine(device), {}
+    machine, found = _tables.machine(device), dict[Question, Entry]()
     for table in _tables.nearest(machine):
         for entry in table.entries:
             found.setdefault(entry.question, entry)

@@ -16,7 +16,7 @@ from tessera.wording import closest
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
+    """The arguments of the command. `ops` is done by tessera/ops/tuner.py."""
     commands = parser.add_subparsers(dest="what", required=True)
     which = "a kernel's name, or the beginning of a result's number"
     listing = commands.add_parser("list", help="a line for each result")
@@ -30,6 +30,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     importing.add_argument("file", help="the file, or - for the standard input")
     clear = commands.add_parser("clear", help="remove results")
     clear.add_argument("which", nargs="?", help=which)
+    operators = commands.add_parser(
+        "ops", help="make a table of tiles for tessera.ops (needs torch)"
+    )
+    operators.add_argument("--output", help="the file of the table; printed if there is none")
+    operators.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    operators.add_argument("--shapes", nargs="*", default=(), help="such as 4096x1024")
+    operators.add_argument("--dtypes", nargs="*", help="such as float32 bfloat16")
+    operators.add_argument("--only", nargs="*", default=(), help="parts of names of operators")
+    operators.add_argument("--seconds", type=float, default=600.0, help="begin nothing after these")
+    operators.add_argument("--threads", type=int, default=8, help="that compile")
 
 
 def run(given: argparse.Namespace) -> int:

@@ -106,8 +106,6 @@ def select_kernel(x, out, places, length, lanes, lane_stride, stride, slab_strid
         place = (key & 0xFFFFFFFF).to(tl.int32)
         tl.store(out + to + number * stride, tl.load(x + place * stride))
         tl.store(places + to + number * stride, place)
-        keys = selection_keys(
-            x, rows * CHUNKS + place % CHUNKS, length, stride, IS_DESCENDING
-        )
+        keys = selection_keys(x, rows * CHUNKS + place % CHUNKS, length, stride, IS_DESCENDING)
         following = tl.min(tl.where(keys > key, keys, 0x7FFFFFFFFFFFFFFF), axis=0)
         firsts = tl.where(chunk == place % CHUNKS, following, firsts)
