@@ -25,7 +25,7 @@ from tessera.ops.arguments import (
 )
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import losses as kernels
-from tessera.ops.launching import Spec, launch, make_lines
+from tessera.ops.launching import Spec, launch, make_lines, power_of_2
 from tessera.runtime.jit import jit
 from tessera.ops.tuning import choose_lines
 from tessera.wording import shown
@@ -393,26 +393,39 @@ def _soft_backward(saved: Any, grads: Any, wanted: Any, *, smoothing: float) -> 
 
 
 _BLOCK = 1024
+_MAX_SUMMED = 1 << 15
+"""So many lines are summed up by one program at most."""
 
 
-def _likelihood_forward(input: Any, target: Any, weight: Any, *, ignored: int) -> Results:
+def _likelihood_forward(
+    input: Any, target: Any, weight: Any, *, ignored: int, reduction: str
+) -> Results:
     shape, acc = _line_shape(input.shape), accumulator_of(dtype_of(input))
     lines, length = count_of(shape), input.shape[min(1, input.ndim - 1)]
     arrays = (dense(input), dense(target), dense(weight))
+    numbers = (ignored, lines, length, count_of(input.shape[2:]))
+    if reduction == "none":
+        loss, total = launch(
+            kernels.nll_kernel, -(-lines // _BLOCK), arrays, [Spec(shape, acc)] * 2,
+            (*numbers, _BLOCK, acc),
+        )  # fmt: skip
+        return (loss, total), (*arrays, None)
     loss, total = launch(
-        kernels.nll_kernel, -(-lines // _BLOCK), arrays, [Spec(shape, acc)] * 2,
-        (ignored, lines, length, count_of(input.shape[2:]), _BLOCK, acc),
+        kernels.nll_sum_kernel, 1, arrays, [Spec((), dtype_of(input)), Spec((), acc)],
+        (*numbers, min(_BLOCK, power_of_2(lines)), acc, reduction == "mean"),
     )  # fmt: skip
-    return (loss, total), arrays
+    return (loss, total), (*arrays, total if reduction == "mean" else None)
 
 
-def _likelihood_backward(saved: Any, grads: Any, wanted: Any, *, ignored: int) -> Sequence[Any]:
-    input, target, weight = saved
+def _likelihood_backward(
+    saved: Any, grads: Any, wanted: Any, *, ignored: int, reduction: str
+) -> Sequence[Any]:
+    input, target, weight, total = saved
     programs, lines, warps = _lines(kernels.nll_backward_kernel, input)
+    numbers = (ignored, *lines, accumulator_of(dtype_of(input)), reduction != "none")
     (grad,) = launch(
-        kernels.nll_backward_kernel, programs, (target, weight, dense(grads[0])),
-        [Spec(input.shape, dtype_of(input))], (ignored, *lines, accumulator_of(dtype_of(input))),
-        warps,
+        kernels.nll_backward_kernel, programs, (target, weight, dense(grads[0]), total),
+        [Spec(input.shape, dtype_of(input))], numbers, warps,
     )  # fmt: skip
     return grad, None, None
 
@@ -519,5 +532,7 @@ def nll_loss(
     """
     check_arrays("nll_loss", INDICES, target=target)
     _check_classes("nll_loss", input, target, weight, reduction)
-    losses, weights = _likelihood(input, target, weight, ignored=ignore_index)
-    return _reduced(losses, weights, reduction, dtype_of(input))
+    is_one = reduction != "none" and 0 < count_of(target.shape) <= _MAX_SUMMED
+    settings = {"ignored": ignore_index, "reduction": reduction if is_one else "none"}
+    losses, weights = _likelihood(input, target, weight, **settings)
+    return losses if is_one else _reduced(losses, weights, reduction, dtype_of(input))

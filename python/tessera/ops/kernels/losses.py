@@ -163,26 +163,51 @@ def soft_cross_entropy_backward_kernel(x, targets, weight, logsum, grad, out, ou
 
 
 @jit
-def nll_kernel(x, targets, weight, loss, total_weight, ignored, lines, length, inner, BLOCK: tl.constexpr,
-               ACC: tl.constexpr):  # fmt: skip
-    number = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+def nll_lines(x, targets, weight, ignored, number, lines, length, inner, ACC: tl.constexpr):
+    """The losses and the weights of lines, 0 behind the last one."""
     mask = number < lines
     chosen = tl.load(targets + number, mask=mask, other=ignored).to(tl.int64)
     is_kept, is_class = chosen != ignored, (chosen >= 0) & (chosen < length)
     place = (number // inner).to(tl.int64) * length * inner + number % inner + chosen * inner
     value = tl.load(x + place, mask=mask & is_class).to(ACC)
-    share = is_kept.to(ACC)
+    share = (is_kept & mask).to(ACC)
     if weight is not None:
         share *= tl.load(weight + chosen, mask=mask & is_class).to(ACC)
-    result = tl.where(is_class, -share * value, float("nan"))
-    tl.store(loss + number, tl.where(is_kept, result, 0.0), mask=mask)
-    tl.store(total_weight + number, share, mask=mask)
+    loss = tl.where(is_class, -share * value, float("nan"))
+    return tl.where(is_kept & mask, loss, 0.0), share
 
 
 @jit
-def nll_backward_kernel(targets, weight, grad, out, ignored, length, lanes, lane_stride, stride,
-                        slab_stride, blocks, LANES: tl.constexpr, BLOCK: tl.constexpr,
-                        ACC: tl.constexpr):  # fmt: skip
+def nll_kernel(x, targets, weight, loss, total_weight, ignored, lines, length, inner, BLOCK: tl.constexpr,
+               ACC: tl.constexpr):  # fmt: skip
+    number = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value, share = nll_lines(x, targets, weight, ignored, number, lines, length, inner, ACC)
+    tl.store(loss + number, value, mask=number < lines)
+    tl.store(total_weight + number, share, mask=number < lines)
+
+
+@jit
+def nll_sum_kernel(x, targets, weight, loss, total_weight, ignored, lines, length, inner,
+                   BLOCK: tl.constexpr, ACC: tl.constexpr, IS_MEAN: tl.constexpr):  # fmt: skip
+    """The sum of all lines by one program, or their mean, and the sum of weights."""
+    total, shares = tl.zeros((BLOCK,), ACC), tl.zeros((BLOCK,), ACC)
+    for start in range(0, lines, BLOCK):
+        number = start + tl.arange(0, BLOCK)
+        value, share = nll_lines(x, targets, weight, ignored, number, lines, length, inner, ACC)
+        total += value
+        shares += share
+    result, all_shares = tl.sum(total), tl.sum(shares)
+    if IS_MEAN:
+        result /= all_shares
+    tl.store(loss, result)
+    tl.store(total_weight, all_shares)
+
+
+@jit
+def nll_backward_kernel(targets, weight, grad, total_weight, out, ignored, length, lanes, lane_stride,
+                        stride, slab_stride, blocks, LANES: tl.constexpr, BLOCK: tl.constexpr,
+                        ACC: tl.constexpr, IS_SUM: tl.constexpr):  # fmt: skip
+    """The gradient of lines; IS_SUM: of their sum, which was divided by the total weight, if any."""
     first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
     out += first
     lines = tl.arange(0, LANES)[:, None]
@@ -190,7 +215,9 @@ def nll_backward_kernel(targets, weight, grad, out, ignored, length, lanes, lane
     number = line_number(lanes, lane, slab, LANES)[:, None]
     chosen = tl.load(targets + number, mask=in_lane, other=ignored)
     is_class = (chosen >= 0) & (chosen < length)
-    g = -tl.load(grad + number, mask=in_lane).to(ACC)
+    g = -tl.load(grad + (number * 0 if IS_SUM else number), mask=in_lane).to(ACC)
+    if total_weight is not None:
+        g /= tl.load(total_weight)
     if weight is not None:
         g *= tl.load(weight + chosen, mask=in_lane & is_class).to(ACC)
     elsewhere = tl.where(is_class | (chosen == ignored), 0.0, float("nan"))
