@@ -42,10 +42,18 @@ from tessera.language import types
 from tessera.locks import load
 from tessera.runtime.arrays import find_dtype
 from tessera.runtime.jit import JITFunction, jit
+from tessera.settings import settings
 from tessera.wording import shown
 
 _TILE = 2048
 """Elements of a tile."""
+
+_CPU_LENGTHS, _CPU_WIDTH = (512, 1024, 2048), 1024
+"""Elements of a tile on a CPU that lies along the dimensions to reduce, and of one that lies across them. A
+tile that is partly behind the end is slow. One that is as wide as rows reads them as they lie in memory."""
+
+_MIN_CPU_DIVIDED = 1 << 18
+"""Elements from which on the threads of a CPU divide a reduction, if there are not programs enough."""
 
 _MIN_DIVIDED = 1 << 16
 """Elements to reduce for each element that stays, from which on several programs divide them."""
@@ -73,6 +81,13 @@ _KINDS = {
     "any": _Kind("a | b", "0"),
     "all": _Kind("a & b", "1"),
 }
+
+_CPU_COMBINE = {
+    "max": "tl.where(b != b, b, tl.where(b > a, b, a))",
+    "min": "tl.where(b != b, b, tl.where(b < a, b, a))",
+}
+"""The same on CPUs, where zeros of two signs are equal. The inner select is one instruction, of which the
+result is `a` if either is a NaN. A maximum that orders zeros takes six."""
 
 Axes = Union[None, int, Sequence[int]]
 
@@ -192,14 +207,17 @@ class Reduction(_C.Entry):
             self._learn(plan(), *args, axis=axis, keepdims=keepdims)
         return result
 
-    def kernel(self, key: Any, make: Callable[[], str]) -> JITFunction[Any, Any]:
+    def kernel(self, key: Any, make: Callable[[], str], is_on_cpu: bool) -> JITFunction[Any, Any]:
         """The kernel of a kind, with the text that `make` returns if it is new."""
         found = self._kernels.get(key)
         if found is None:
             scope = {"scalar_function": self.elements.function}
             name = f"{self.__name__}_reduction"
             function = make_text_function(name, make(), self.__module__, scope)
-            combined = f"def combine(a, b):\n    return {_KINDS[self.kind].combine}\n"
+            text = _KINDS[self.kind].combine
+            if is_on_cpu:
+                text = _CPU_COMBINE.get(self.kind, text)
+            combined = f"def combine(a, b):\n    return {text}\n"
             scope["combine"] = jit(make_text_function("combine", combined, self.__module__, {}))
             kernel = jit(do_not_specialize=key[2])(function)
             kernel._is_tuned = True
@@ -269,6 +287,7 @@ class _Plan:
                 "pass arrays with elements",
             )
         self.device = facts[0].device
+        self.is_on_cpu = library == "numpy" or getattr(self.device, "type", "") == "cpu"
         both = [[*a, *b] for a, b in zip(self.kept.strides, self.reduced.strides)]
         whole = Walk(self.kept.sizes + self.reduced.sizes, tuple(map(tuple, both)))
         self.is_wide = whole.is_wide
@@ -283,6 +302,11 @@ class _Plan:
         parts = 1
         if stay <= _FEW and self.count >= _MIN_DIVIDED and self.library != "jax":
             parts = min(_MAX_PARTS, self.count // (_MIN_DIVIDED // 4))
+        elif self.is_on_cpu and stay * self.count >= _MIN_CPU_DIVIDED:
+            (width, _), _ = _choose_tile(self.kept, self.reduced, True)
+            threads = settings.num_threads or int(_C.host_info()["threads"])
+            programs = -(-stay // width)
+            parts = min(self.count, -(-threads // programs)) if programs < threads else 1
         factor = 1.0
         if self.op.kind == "mean":
             factor = 1.0 / self.count if self.count else math.nan
@@ -304,10 +328,10 @@ class _Plan:
     def _launch(self, parts: int, out: Facts, factor: float) -> "_Step":
         """A launch whose programs divide the loop into parts."""
         stay = math.prod(self.kept.sizes)
-        tile, is_kept_inner = _choose_tile(self.kept, self.reduced)
+        tile, is_kept_inner = _choose_tile(self.kept, self.reduced, self.is_on_cpu)
         result = str(find_dtype(out.dtype))
         text = _Text(self, is_kept_inner, parts > 1, result, factor != 1.0)
-        kernel = self.op.kernel(text.key, text.write)
+        kernel = self.op.kernel(text.key, text.write, self.is_on_cpu)
         length = -(-self.count // parts)
         rest = (stay, self.count, length, *self.kept.sizes, *self.reduced.sizes, *text.strides,
                 factor, *tile)  # fmt: skip
@@ -357,6 +381,9 @@ class _Text:
     ) -> None:
         self._plan = plan
         self._is_kept_inner, self._is_divided = is_kept_inner, is_divided
+        # A CPU reduces a tile as it reads it, and adds one number. A GPU has the elements of a tile in
+        # registers of many threads, which are combined once, after the loop.
+        self._is_reduced_in_loop = plan.is_on_cpu and not is_kept_inner
         self._has_factor = has_factor
         self._names = [each.name for each in plan.parameters if each.kind == "array"] + ["out_"]
         self.strides: list[int] = []
@@ -371,7 +398,14 @@ class _Text:
         self._counts = ["stay_", "count_", "length_", *sizes]
         numbers = [each.name for each in plan.parameters if each.kind == "number"]
         self.key = (
-            (plan.parameters, tuple(self._terms.values()), result, is_kept_inner, is_divided),
+            (
+                plan.parameters,
+                tuple(self._terms.values()),
+                result,
+                is_kept_inner,
+                is_divided,
+                plan.is_on_cpu,
+            ),
             (
                 has_factor,
                 plan.accumulator,
@@ -424,7 +458,7 @@ class _Text:
             "begin_ = (program_ // blocks_) * length_",
             "end_ = tl.minimum(begin_ + length_, count_)",
             *_split("kept", len(plan.kept.sizes), ""),
-            f"sum_ = tl.full({shape}, {identity}, {accumulator})",
+            f"sum_ = tl.full({'(KEPT,)' if self._is_reduced_in_loop else shape}, {identity}, {accumulator})",
             "for start_ in range(begin_, end_, REDUCED):",
             "    reduced_ = start_ + tl.arange(0, REDUCED)",
             *_split("reduced", len(plan.reduced.sizes), "    "),
@@ -454,14 +488,16 @@ class _Text:
             "    value_ = "
             + ("(value_ != 0)" if kind in ("any", "all") else "value_")
             + f".to({accumulator})",
-            f"    sum_ = combine(sum_, tl.where(mask_, value_, {identity}))",
+            f"    value_ = tl.where(mask_, value_, {identity})",
         ]
         axis = 0 if self._is_kept_inner else 1
-        lines.append(
-            f"result_ = tl.sum(sum_, axis={axis})"
-            if kind in ("sum", "mean")
-            else f"result_ = tl.reduce(sum_, {axis}, combine)"
-        )
+        reduced = "tl.sum({}, axis={})" if kind in ("sum", "mean") else "tl.reduce({}, {}, combine)"
+        if self._is_reduced_in_loop:
+            lines.append(f"    sum_ = combine(sum_, {reduced.format('value_', axis)})")
+            lines.append("result_ = sum_")
+        else:
+            lines.append("    sum_ = combine(sum_, value_)")
+            lines.append(f"result_ = {reduced.format('sum_', axis)}")
         if self._has_factor:
             lines.append("result_ = result_ * factor_")
         if kind in ("any", "all") and not self._is_divided:
@@ -484,13 +520,22 @@ def _split(part: str, rank: int, indent: str) -> list[str]:
     return lines
 
 
-def _choose_tile(kept: Walk, reduced: Walk) -> tuple[tuple[int, int], bool]:
+def _choose_tile(kept: Walk, reduced: Walk, is_on_cpu: bool) -> tuple[tuple[int, int], bool]:
     """How many elements that stay and that are reduced a tile has; True if the first are the inner
     ones, since arrays are dense along them."""
     stay, count = math.prod(kept.sizes), math.prod(reduced.sizes)
     inputs = slice(0, len(kept.strides) - 1)
     is_dense = [strides[-1:] == (1,) for strides in kept.strides[inputs]]
     is_reduced_dense = [strides[-1:] == (1,) for strides in reduced.strides[inputs]]
+    if is_on_cpu:
+        if sum(is_dense) > sum(is_reduced_dense):
+            width = min(_power_of_2(stay), _CPU_WIDTH)
+            return (width, min(_power_of_2(count), _CPU_WIDTH // width)), True
+        few, more, many = _CPU_LENGTHS
+        length = min(_power_of_2(count), many if count >= 4 * many else few)
+        if count % more == 0 and length < more:
+            length = more
+        return (min(_power_of_2(stay), max(1, _CPU_WIDTH // length // 2)), length), False
     if sum(is_dense) > sum(is_reduced_dense):
         width = min(_power_of_2(stay), 512)
         return (width, min(_power_of_2(count), _TILE // width)), True

@@ -38,6 +38,20 @@ class Scalar(NamedTuple):
     """True if integers become floats."""
 
 
+def is_identity(scalar: Scalar) -> bool:
+    """True if the function returns its only argument."""
+    from tessera.frontend.source import source_of
+
+    last = source_of(scalar.function).tree.body[-1]
+    return (
+        len(scalar.params) == len(scalar.results) == 1
+        and isinstance(last, ast.Return)
+        and isinstance(last.value, ast.Name)
+        and last.value.id == scalar.params[0].name
+        and len(source_of(scalar.function).tree.body) == 1
+    )
+
+
 def read_scalar(function: JITFunction[Any, Any], promotion: Optional[str]) -> Scalar:
     """Reads the text and the annotations of a scalar function. Raises CompilationError (E089)."""
     from tessera.frontend.source import source_of

@@ -22,6 +22,7 @@ from tessera import _C
 from tessera.calls import recording
 from tessera.calls.derivatives import derive, is_differentiable
 from tessera.calls.plans import Operator, Planned, Run, kinds_of, result_dtypes
+from tessera.calls.scalars import is_identity
 from tessera.errors import ArgumentError, TesseraError
 from tessera.torch.operators import op as torch_operator
 from tessera.torch.quiet_calls import PLAIN, count_modes, functorch_is_active
@@ -520,6 +521,8 @@ def _reduced_gradients(
         count = max(1, math.prod(shape[each] for each in axes))
         grad = recording.apply(methodcaller("div", count), grad)
     grad = grad.expand(shape)  # a gradient may need none of the arguments, but has their shape
+    if op.elements.derivative is None and is_identity(op.elements.scalar):
+        return [_as_argument(grad, args[0])]  # a view, as torch's own
     return _gradients(op.elements, (grad,), args, wanted)
 
 

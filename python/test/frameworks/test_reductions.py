@@ -157,3 +157,36 @@ def test_torch() -> None:
     assert PLAIN["sum"](torch.ones(3, dtype=torch.int8)).dtype == torch.int64
     with pytest.raises(tessera.ArgumentError, match="E089.*torch has no mean"):
         PLAIN["mean"](torch.ones(3, dtype=torch.int32))
+
+
+@pytest.mark.parametrize("kind", ("sum", "max", "min"))
+def test_threads_divide_columns(kind: str) -> None:
+    """Few columns of many rows, which are too few programs for all threads of a CPU."""
+    x = values(6000, 60)
+    with tessera.settings.override(num_threads=3):
+        np.testing.assert_allclose(
+            PLAIN[kind](x, axis=0), getattr(np, kind)(x.astype(np.float64), axis=0), rtol=1e-4
+        )
+        x[4999, 7] = np.nan
+        assert np.isnan(PLAIN[kind](x, axis=0)).nonzero()[0].tolist() == [7]
+
+
+@pytest.mark.parametrize("count", (1, 511, 512, 513, 1024, 1500, 9000))
+def test_a_nan_at_any_place(count: int) -> None:
+    for place in {0, count // 2, count - 1}:
+        x = values(3, count)
+        x[1, place] = np.nan
+        for kind in ("max", "min", "sum"):
+            got = PLAIN[kind](x, axis=1)
+            assert np.isnan(got).tolist() == [False, True, False]
+            expected = getattr(np, kind)(x[::2].astype(np.float64), axis=1)
+            np.testing.assert_allclose(got[::2], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_the_gradient_of_a_sum_is_a_view() -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.randn(5, 7, dtype=torch.float64, requires_grad=True)
+    (grad,) = torch.autograd.grad(PLAIN["sum"](x, axis=1), x, torch.arange(5.0).double())
+    assert grad.stride() == (1, 0) and grad[:, 3].tolist() == [0, 1, 2, 3, 4]
+    (grad,) = torch.autograd.grad(PLAIN["mean"](x), x)
+    torch.testing.assert_close(grad, torch.full_like(x, 1 / 35))

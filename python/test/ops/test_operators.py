@@ -254,6 +254,38 @@ def test_places_of_equal_elements_and_nans() -> None:
     assert ops.argmax(torch.ones(3, requires_grad=True)).item() == 0
 
 
+@pytest.mark.parametrize("dtype", (torch.float32, torch.bfloat16, torch.int32, torch.uint8))
+def test_few_elements_that_are_selected(dtype: torch.dtype) -> None:
+    """Without sorting the line: equal ones come in their order, as a stable sort has them."""
+    x = torch.randint(0, 40, (3, 1030)).to(dtype)
+    x[0, 5], x[0, 1029] = (0, 255) if dtype == torch.uint8 else (-(1 << 31), (1 << 31) - 1)
+    if dtype.is_floating_point:
+        x[1, ::200], x[2, 7], x[2, 1000] = float("nan"), float("inf"), -float("inf")
+    for largest in (True, False):
+        order = torch.sort(x, stable=True, dim=1, descending=largest)
+        for k in (1, 3, 128):
+            for dim, each in ((1, x), (0, x.t().contiguous())):
+                values, places = ops.topk(each, k, dim, largest)
+                assert torch.equal(places if dim else places.t(), order.indices[:, :k])
+                torch.testing.assert_close(
+                    values if dim else values.t(),
+                    order.values[:, :k],
+                    rtol=0,
+                    atol=0,
+                    equal_nan=True,
+                )
+
+
+def test_running_extrema_of_equal_elements_and_nans() -> None:
+    x = torch.randint(-5, 5, (4, 300)).float()
+    x[1, 0], x[2, 150], x[2, 200], x[3, 299] = (float("nan"),) * 4
+    for name in ("cummax", "cummin"):
+        for dim, each in ((1, x), (0, x.t().contiguous())):
+            ours, theirs = getattr(ops, name)(each, dim), getattr(torch, name)(each, dim)
+            torch.testing.assert_close(ours[0], theirs[0], equal_nan=True)
+            assert torch.equal(ours[1], theirs[1])
+
+
 def test_indices_that_are_outside() -> None:
     """They read 0 and add nothing, as none of them is an address."""
     index = torch.tensor([0, -1, 5, 2])
