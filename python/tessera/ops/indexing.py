@@ -32,12 +32,14 @@ from tessera.ops.arguments import (
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import indexing as kernels
 from tessera.ops.launching import MAX_TILE, Spec, launch, make_lines, power_of_2
-from tessera.ops.tuning import CPU, GPU, choose, choose_lines
+from tessera.ops.tuning import CPU, GPU, choose, choose_lines, threads_of
 from tessera.wording import shown
 
 _CPU = CPU._replace(tile=128)
 """Indices are kept beside the elements until each is read or added."""
 
+_MIN_COLUMNS = 64
+"""Columns that a program on a CPU has at least."""
 _ROWS = GPU._replace(tile=1024, lanes=4096)
 
 _NOT_JAX = "use jax.numpy: arrays of JAX never change"
@@ -303,7 +305,16 @@ def _add_rows(source: Any, index: Any, out: Any, dim: int, factor: float) -> Non
     """Adds rows of the source to those of `out` that the index names, in place."""
     shape, count = tuple(out.shape), count_of(index.shape)
     length = math.prod(shape[dim + 1 :])
-    rows = math.prod(shape[:dim]) * count
+    outer = math.prod(shape[:dim])
+    rows, threads = outer * count, threads_of(out)
+    if threads and 2 * outer * -(-length // _MIN_COLUMNS) > threads:
+        # Programs that have columns of all rows add without locked instructions, in the order of rows.
+        block = max(_MIN_COLUMNS, min(MAX_TILE, power_of_2(-(-length * outer // threads))))
+        programs = outer * -(-length // block) if count else 0
+        numbers = (count, shape[dim], length, factor, min(block, power_of_2(length)))
+        arrays = (dense(source), dense(index), out)
+        launch(kernels.add_rows_in_order_kernel, programs, arrays, [], numbers)
+        return
     tile, block, programs, warps = _row_tile(kernels.add_rows_kernel, out, rows, length)
     numbers = (rows, max(1, count), shape[dim], length, factor, tile, block)
     launch(

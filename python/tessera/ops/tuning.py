@@ -314,6 +314,12 @@ def unload() -> None:
     _tables.answers.clear()
 
 
+def threads_of(array: Any) -> int:
+    """The threads of the CPU that an array is on; 0 if it is on a GPU."""
+    device = device_of(array)
+    return 0 if device >= 0 else _tables.machine(device).units
+
+
 def machine_of(device: int = -1) -> Machine:
     """The machine with a device: the number of a GPU, or -1 for the CPU."""
     return _tables.machine(device)

@@ -88,6 +88,24 @@ def add_rows_kernel(source, index, out, rows, selected, extent, length, factor: 
 
 
 @jit
+def add_rows_in_order_kernel(source, index, out, selected, extent, length, factor: tl.float64,
+                             BLOCK: tl.constexpr):  # fmt: skip
+    """The same, with a program for some columns of all rows, which adds without atomics between threads."""
+    columns = tl.cdiv(length, BLOCK)
+    outer = tl.program_id(0) // columns
+    i = tl.program_id(0) % columns * BLOCK + tl.arange(0, BLOCK)
+    for j in range(selected):
+        at = tl.load(index + j).to(tl.int64)
+        mask = (i < length) & (at >= 0) & (at < extent)
+        row = (outer * selected + j).to(tl.int64)
+        value = tl.load(source + row * length + i, mask=mask).to(out.dtype.element_ty)
+        if out.dtype.element_ty.is_floating():
+            value *= factor.to(out.dtype.element_ty)
+        to = out + (outer.to(tl.int64) * extent + at) * length + i
+        tl.atomic_add(to, value, mask=mask, sem="relaxed", scope="cta")
+
+
+@jit
 def segment_kernel(x, index, begins, out, segments, extent, length, BLOCK: tl.constexpr,
                    ACC: tl.constexpr, KIND: tl.constexpr):  # fmt: skip
     """Reduces the rows of x, or those that `index` names, from begins[s] to begins[s + 1]."""
