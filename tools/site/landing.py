@@ -20,7 +20,7 @@ ROOT = markdown.ROOT
 
 CARDS = [
     (
-        "Write a kernel", "docs/Tutorial", "Matmul",
+        "Write a kernel", "docs/Tutorial/README", "Matmul",
         "From vector addition to tuned attention, each step run and measured.",
     ),
     (

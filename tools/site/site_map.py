@@ -19,7 +19,7 @@ ROOT = markdown.ROOT
 
 # Titles of chapters, and pages or folders (with a slash) or patterns in them.
 CHAPTERS: Sequence[tuple[str, Sequence[str]]] = [
-    ("Start", ["README.md", "docs/Tutorial*.md", "docs/Tutorial/", "docs/Gallery/index.md", "docs/HowTo/"]),
+    ("Start", ["README.md", "docs/Tutorial/", "docs/Gallery/index.md", "docs/HowTo/"]),
     (
         "Reference",
         [

@@ -12,12 +12,13 @@ HTML comments right above it, which no reader sees, say more:
     <!-- run: alone -->          Python with no names from the fences above it
     <!-- run: raises NAME -->    Python that ends with this exception
     <!-- run: output -->         what the fence above prints; `...` stands for any text
+    <!-- run: measured -->       the same, but numbers may be any: times, and what depends on the machine
     <!-- run: no, REASON -->     it is not run
     <!-- run: with               lines of the same language that are run before it; above an
     ...                          output, Python that prints it or ends with it as an error
     -->
 
-README.md, the tutorial and docs/HowTo are run from their visible text alone: `no` and `with` are
+README.md, docs/Tutorial and docs/HowTo are run from their visible text alone: `no` and `with` are
 refused there, and NOT_RUN lists what is not run. docs/Testing.md tells writers of pages the same.
 """
 
@@ -71,6 +72,7 @@ class Fence:
     reason: str = ""  # why it is not run
     alone: bool = False
     output: bool = False
+    measured: bool = False  # an output whose numbers may differ
     raises: str = ""
     file: str = ""
     before: str = ""  # hidden lines, run first
@@ -127,7 +129,7 @@ def pages() -> list[str]:
 
 def is_for_readers(page: str) -> bool:
     """Whether a page is run from its visible text alone."""
-    return page in ("README.md", "docs/Tutorial.md") or page.startswith("docs/HowTo/")
+    return page == "README.md" or page.startswith(("docs/HowTo/", "docs/Tutorial/"))
 
 
 def is_for_users(page: str) -> bool:
@@ -152,8 +154,9 @@ def apply_comment(fence: Fence, said: str) -> None:
         fence.before += rest.strip("\n") + "\n"
     elif word == "raises" and argument:
         fence.raises = argument
-    elif word in ("alone", "output") and not argument and not rest:
+    elif word in ("alone", "output", "measured") and not argument and not rest:
         setattr(fence, word, True)
+        fence.output |= fence.measured
     else:
         raise Unclear(f"{fence.id}: a comment says `{first}`, which is none of what pages.py lists")
 
@@ -254,6 +257,12 @@ def is_like(pattern: str, text: str) -> bool:
     return (
         re.fullmatch(r"\s*" + r".*?".join(words) + r"\s*", " ".join(text.split()), re.S) is not None
     )
+
+
+def is_like_apart_from_numbers(pattern: str, text: str) -> bool:
+    """The same, where each number of the pattern stands for any number."""
+    number = r"[-+]?(?:\d[\d,]*\.?\d*(?:e[-+]?\d+)?|nan|inf)"
+    return is_like(re.sub(number, "#", pattern), re.sub(number, "#", text))
 
 
 def code_spans(page: str) -> list[tuple[int, str]]:

@@ -1,79 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The tutorial's scripts run as a reader runs them, and their kernels are right on a simulated GPU."""
+"""The tutorial's kernels are right on a simulated GPU, and its notebooks are its pages.
+
+That the code of the pages runs, and prints what they show, is tested by test_snippets.py.
+"""
 
 from __future__ import annotations
 
+import ast
+import json
 import os
 import pathlib
 import re
-import runpy
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 
 import tessera.gpu
+from docs.pages import ROOT, is_like_apart_from_numbers, read
+from docs.run_page import Page
 
-FOLDER = pathlib.Path(__file__).resolve().parents[2] / "examples" / "tutorial"
-LINES = {
-    "01_vector_add": ["vector addition", "vector addition"],
-    "02_softmax": ["softmax", "softmax of long rows"],
-    "03_matmul": ["matmul", "matmul with ReLU"],
-    "04_attention": ["attention", "causal attention"],
-}
-PLOTS = {
-    "01_vector_add": ("vector-add", 6),
-    "02_softmax": ("softmax", 5),
-    "03_matmul": ("matmul", 4),
-    "04_attention": ("attention", 3),
-}
+sys.path.insert(0, str(ROOT / "tools/dev"))
 
+import notebooks  # noqa: E402
 
-def test_no_script_is_left_out():
-    assert sorted(LINES) == sorted(path.stem for path in FOLDER.glob("[0-9]*.py"))
-
-
-def has_gpu() -> bool:
-    try:
-        import torch
-    except ImportError:
-        return False
-    return torch.cuda.is_available()
-
-
-@pytest.mark.parametrize("name", LINES)
-def test_it_runs_on_cpu_or_gpu(name, tmp_path):
-    result = subprocess.run(
-        [sys.executable, FOLDER / f"{name}.py", "--plots", tmp_path],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "TESSERA_CACHE_DIR": str(tmp_path / "cache")},
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
-    found = re.findall(r"^([\w ]+): right (?:on|in) ", result.stdout, re.MULTILINE)
-    assert found == LINES[name]
-    assert ("right on the CPU" in result.stdout) != has_gpu()
-    plot, points = PLOTS[name]
-    table = (tmp_path / f"{plot}.csv").read_text().splitlines()
-    assert len(table) == 1 + points
-    assert all(float(speed) > 0 for row in table[1:] for speed in row.split(",")[-2:])
+PAGES = notebooks.pages()
+MAX_PICTURE_BYTES = 60_000
 
 
 @pytest.fixture(scope="module")
-def step():
-    """The names of a script, which is run once more for them."""
+def kernel(tmp_path_factory):
+    """A kernel of a page by its name: the code of the page is run up to it."""
+    states: dict[str, Page] = {}
 
-    def names(name):
-        before = sys.argv, sys.path[:]
-        sys.argv = [str(FOLDER / f"{name}.py")]
-        sys.path.insert(0, str(FOLDER))
-        try:
-            return runpy.run_path(sys.argv[0])
-        finally:
-            sys.argv, sys.path[:] = before
+    def named(page: str, name: str):
+        if page not in states:
+            states[page] = Page(f"docs/Tutorial/{page}.md", tmp_path_factory.mktemp(page))
+            for fence in read(states[page].page):
+                if name in states[page].names:
+                    break
+                if fence.label == "python" and not fence.output:
+                    states[page].run(fence)
+        return states[page].names[name]
 
-    return names
+    return named
 
 
 def numbers(*shape, dtype=np.float32):
@@ -84,40 +54,138 @@ def simulated(kernel, grid, *arguments, target, **parameters):
     tessera.gpu.simulate(kernel)[grid](*arguments, target=target, **parameters).check()
 
 
+def softmax(x):
+    x = np.exp(x.astype(np.float64) - x.max(axis=-1, keepdims=True))
+    return x / x.sum(axis=-1, keepdims=True)
+
+
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 class TestOnASimulatedGPU:
-    def test_vector_add(self, step, target):
+    def test_vector_add(self, kernel, target):
         x, out = numbers(300), np.full(300, np.nan, np.float32)
-        kernel = step("01_vector_add")["add_kernel"]
-        simulated(kernel, (3,), x, x, out, 300, BLOCK=128, target=target)
+        add = kernel("01-VectorAdd", "add_kernel")
+        simulated(add, (3,), x, x, out, 300, BLOCK=128, target=target)
         np.testing.assert_array_equal(out, x + x)
 
-    def test_softmax(self, step, target):
-        names = step("02_softmax")
+    @pytest.mark.parametrize("name, block", [("softmax_kernel", 256), ("long_softmax_kernel", 64)])
+    def test_softmax(self, kernel, target, name, block):
         x = numbers(3, 200)
-        for kernel, block in ((names["softmax_kernel"], 256), (names["long_softmax_kernel"], 64)):
-            out = np.full_like(x, np.nan)
-            simulated(kernel, (3,), x, out, 200, 200, BLOCK=block, target=target)
-            np.testing.assert_allclose(out, names["reference"](x.astype(np.float64)), atol=1e-6)
+        out = np.full_like(x, np.nan)
+        found = kernel("02-Softmax", "long_softmax_kernel") and kernel("02-Softmax", name)
+        simulated(found, (3,), x, out, 200, 200, BLOCK=block, target=target)
+        np.testing.assert_allclose(out, softmax(x), atol=1e-6)
 
-    def test_matmul(self, step, target):
+    def test_matmul(self, kernel, target):
         a, b = numbers(70, 72, dtype=np.float16), numbers(72, 40, dtype=np.float16)
         c = np.full((70, 40), np.nan, np.float32)
         simulated(
-            step("03_matmul")["matmul_kernel"], (2, 1), a, b, c, 70, 40, 72, 72, 40, 40,
+            kernel("03-Matmul", "matmul_kernel"), (2, 1), a, b, c, 70, 40, 72, 72, 40, 40,
             BLOCK_M=64, BLOCK_N=64, BLOCK_K=32, RELU=True, target=target,
         )  # fmt: skip
         expected = np.maximum(a.astype(np.float64) @ b.astype(np.float64), 0)
         np.testing.assert_allclose(c, expected, atol=1e-4)
 
-    def test_attention(self, step, target):
-        names = step("04_attention")
+    def test_attention(self, kernel, target):
         q, k, v = numbers(3, 2, 100, 64, dtype=np.float16)
         for causal in (False, True):
             out = np.full(q.shape, np.nan, np.float32)
             simulated(
-                names["attention_kernel"].fn, (2, 2), q, k, v, out, 100, 0.125,
+                kernel("05-Attention", "attention_kernel").fn, (2, 2), q, k, v, out, 100, 0.125,
                 HEAD=64, CAUSAL=causal, BLOCK_M=64, BLOCK_N=64, target=target,
             )  # fmt: skip
-            expected = names["reference"](*(x.astype(np.float64) for x in (q, k, v)), causal)
-            np.testing.assert_allclose(out, expected, atol=2e-3)
+            scores = q.astype(np.float64) @ k.astype(np.float64).transpose(0, 2, 1) * 0.125
+            hidden = np.triu(np.full(scores.shape[1:], -np.inf), 1) if causal else 0
+            np.testing.assert_allclose(out, softmax(scores + hidden) @ v, atol=2e-3)
+
+
+@pytest.mark.parametrize("page", PAGES)
+class TestNotebook:
+    def test_code_is_that_of_the_page(self, page):
+        cells = json.loads((ROOT / page).with_suffix(".ipynb").read_text())["cells"]
+        python = [
+            "".join(cell["source"])
+            for cell in cells
+            if cell["cell_type"] == "code" and not "".join(cell["source"]).startswith("%%")
+        ]
+        fences = [f for f in read(page) if f.label == "python" and not f.output and not f.file]
+        assert [code + "\n" for code in python] == [fence.text for fence in fences]
+        for code in python:
+            ast.parse(code)
+
+    def test_printed_text_is_an_output(self, page):
+        cells = json.loads((ROOT / page).with_suffix(".ipynb").read_text())["cells"]
+        printed = [
+            "".join(output["text"])
+            for cell in cells
+            for output in cell.get("outputs", ())
+            if output["output_type"] == "stream"
+        ]
+        fences = [fence for fence in read(page) if fence.output]
+        assert all(fence.text.strip() for fence in fences)
+        assert "".join(printed) == "".join(fence.text for fence in fences)
+
+    def test_pictures_are_there_and_small(self, page):
+        text = (ROOT / page).read_text()
+        pictures = [match[2] for match in notebooks.PICTURE.finditer(text)]
+        drawn = sum("plt.show()" in fence.text for fence in read(page) if not fence.output)
+        assert len(pictures) == drawn
+        for picture in pictures:
+            assert (notebooks.TUTORIAL / picture).stat().st_size <= MAX_PICTURE_BYTES
+
+
+def test_every_page_is_listed():
+    index = (notebooks.TUTORIAL / "README.md").read_text()
+    for page in PAGES:
+        name = os.path.basename(page)
+        assert f"]({name})" in index and f"]({pathlib.Path(name).stem}.ipynb)" in index
+
+
+def test_no_picture_is_left_over():
+    used = "".join((ROOT / page).read_text() for page in PAGES)
+    kept = {path.name for path in (notebooks.TUTORIAL / "images").iterdir()}
+    assert kept == set(re.findall(r"images/([\w-]+\.svg)", used))
+
+
+def test_cells_of_a_page():
+    text = """# T
+
+Some text.
+
+```python
+print(1)
+```
+
+<!-- run: output -->
+```text
+1
+```
+
+![x](images/x.svg)
+
+Save this as `k.py`:
+
+```python
+import tessera
+```
+
+```bash
+source tools/activate    # in a checkout only
+python k.py
+```
+
+```text
+a table
+```
+"""
+    cells = notebooks.cells_of("docs/Tutorial/T.md", text)
+    assert [(cell.is_code, cell.text.splitlines()[0]) for cell in cells] == [
+        (False, "# T"), (True, "print(1)"), (False, "Save this as `k.py`:"), (True, "%%writefile k.py"),
+        (True, "%%bash"), (False, "```text"),
+    ]  # fmt: skip
+    assert cells[1].printed == "1\n" and cells[1].pictures == ["images/x.svg"]
+    assert cells[4].text == "%%bash\npython k.py"
+
+
+def test_numbers_of_a_machine_may_be_others():
+    assert is_like_apart_from_numbers("a 1.5 GB/s, -2e-09", "a 1,200.25 GB/s, 7")
+    assert not is_like_apart_from_numbers("a 1.5 GB/s", "a 1.5 ms")
