@@ -135,7 +135,11 @@ def is_for_readers(page: str) -> bool:
 def is_for_users(page: str) -> bool:
     """Whether that holds where Tessera is a wheel, without a checkout: pages on changing it aside."""
     name = page.rpartition("/")[2]
-    of_checkout = name.startswith("Add") or name in ("FindAWrongPass.md", "Packaging.md")
+    of_checkout = name.startswith("Add") or name in (
+        "FindAWrongPass.md",
+        "Packaging.md",
+        "10-APass.md",
+    )
     return is_for_readers(page) and not of_checkout
 
 
