@@ -58,7 +58,7 @@ API: Sequence[tuple[str, str, str, Sequence[tuple[str, Sequence[str]]]]] = [
         "Choosing among configurations by measuring them. How to: [Tune a kernel](../HowTo/TuneAKernel.md).",
         [("tessera.tuning", []), ("tessera", ["autotune", "heuristics", "Config", "tune"])],
     ),
-    ("Testing", "Testing and benchmarking", "", [("tessera.testing", [])]),
+    ("Testing", "Testing and benchmarking", "", [("tessera.testing", []), ("tessera.testing.puzzles", [])]),
     (
         "Simulator", "The simulator of GPUs",
         "How to: [Simulate](../HowTo/Simulate.md).",

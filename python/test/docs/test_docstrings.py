@@ -48,6 +48,7 @@ MODULES = (
     "tessera",
     "tessera.gpu",
     "tessera.testing",
+    "tessera.testing.puzzles",
     "tessera.tools.tensor_descriptor",
     "tessera.tuning",
 )
