@@ -151,9 +151,12 @@ void Pool::work() {
 }
 
 void Pool::addWorkers(int number) {
-  // Only the host program's threads handle signals.
+  // Only the host program's threads handle signals. Faults of a worker's own instructions are its
+  // own: where they are blocked, the kernel of Linux ends the process without calling a handler.
   sigset_t all, before;
   sigfillset(&all);
+  for (int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP})
+    sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     for (; numWorkers < number; ++numWorkers) {
