@@ -31,6 +31,8 @@ static const DotInstruction kAVXVNNI = {"+avxvnni", 4, true, ArrayRef(kVNNIForms
 static const DotInstruction kVDPBF16 = {"+avx512bf16", 2, false, kBF16Forms};
 static const DotInstruction kSdot = {"+dotprod", 4, /*isLhsUnsigned=*/false, kSdotForms};
 static const DotInstruction kBFDot = {"+bf16", 2, false, kBFDotForms};
+static const AMXInstruction kTDPBSSD = {"+amx-tile,+amx-int8", 4, "llvm.x86.tdpbssd"};
+static const AMXInstruction kTDPBF16 = {"+amx-tile,+amx-bf16", 2, "llvm.x86.tdpbf16ps"};
 static const MatrixInstruction kSMMLA = {"+i8mm", 8, "llvm.aarch64.neon.smmla.v4i32.v16i8"};
 
 //===----------------------------------------------------------------------===//
@@ -53,7 +55,7 @@ static const MatrixInstruction kSMMLA = {"+i8mm", 8, "llvm.aarch64.neon.smmla.v4
 //     name, arch, CPUs, features
 //     bits, registers | multiply-adds and loads a cycle, latency | gather, run | swap | strips
 //     | L1, L2: bytes, ways | int8, bf16, int8 by matrices | conversions of f16: feature, existence
-//     | measured on
+//     | measured on | int8, bf16 by AMX
 // clang-format off
 static const HostMachine kTable[] = {
     {"znver5", "x86", "znver5", AVX512,
@@ -65,7 +67,7 @@ static const HostMachine kTable[] = {
     {"znver2", "x86", "znver2", "+avx2",
      256, 16, 2, 2, 5, 1.5, 1, 128, 4, {32 << 10, 8}, {512 << 10, 8}, nullptr, nullptr, nullptr, "+f16c", true, ""},
     {"sapphirerapids", "x86", "sapphirerapids emeraldrapids graniterapids graniterapids-d", AVX512,
-     512, 32, 2, 2, 4, 1.5, 1, 128, 4, {48 << 10, 12}, {2 << 20, 16}, &kVNNI, nullptr, nullptr, "+f16c", true, "Emerald Rapids"},
+     512, 32, 2, 2, 4, 1.5, 1, 128, 4, {48 << 10, 12}, {2 << 20, 16}, &kVNNI, nullptr, nullptr, "+f16c", true, "Emerald Rapids", &kTDPBSSD, &kTDPBF16},
     {"icelake-server", "x86", "icelake-server", AVX512,
      512, 32, 2, 2, 4, 1.5, 1, 128, 4, {48 << 10, 12}, {1280 << 10, 20}, &kVNNI, nullptr, nullptr, "+f16c", true, ""},
     {"icelake-client", "x86", "icelake-client rocketlake tigerlake", AVX512,
@@ -73,7 +75,7 @@ static const HostMachine kTable[] = {
     {"cascadelake", "x86", "skylake-avx512 skx cascadelake cooperlake cannonlake", AVX512,
      512, 32, 2, 2, 4, 1.5, 1, 128, 4, {32 << 10, 8}, {1 << 20, 16}, &kVNNI, nullptr, nullptr, "+f16c", true, "Cascade Lake"},
     {"avx512", "x86", "", AVX512,
-     512, 32, 2, 2, 4, 1.5, 1, 128, 4, {48 << 10, 12}, {2 << 20, 16}, &kVNNI, nullptr, nullptr, "+f16c", true, ""},
+     512, 32, 2, 2, 4, 1.5, 1, 128, 4, {48 << 10, 12}, {2 << 20, 16}, &kVNNI, nullptr, nullptr, "+f16c", true, "", &kTDPBSSD, &kTDPBF16},
     {"alderlake", "x86", "alderlake raptorlake meteorlake arrowlake arrowlake-s lunarlake pantherlake", "+avx2",
      256, 16, 2, 2, 4, 1.5, 1, 128, 4, {32 << 10, 8}, {512 << 10, 16}, &kAVXVNNI, nullptr, nullptr, "+f16c", true, ""},
     {"haswell", "x86", "haswell broadwell", "+avx2",
@@ -124,6 +126,9 @@ HostMachine HostMachine::find(StringRef arch, StringRef cpu, function_ref<bool(S
   for (const DotInstruction **dot : {&machine.int8Dot, &machine.bf16Dot})
     if (*dot && !has((*dot)->features))
       *dot = nullptr;
+  for (const AMXInstruction **dot : {&machine.int8AMX, &machine.bf16AMX})
+    if (*dot && !has((*dot)->features))
+      *dot = nullptr;
   if (machine.int8Matrix && !has(machine.int8Matrix->features))
     machine.int8Matrix = nullptr;
   if (!machine.f16Features.empty())
@@ -141,6 +146,7 @@ std::optional<HostMachine> HostMachine::parse(StringRef text) {
   HostMachine machine = *row;
   machine.int8Dot = machine.bf16Dot = nullptr;
   machine.int8Matrix = nullptr;
+  machine.int8AMX = machine.bf16AMX = nullptr;
   machine.hasF16Conversion = false;
   for (StringRef part : ArrayRef(parts).drop_front()) {
     if (part == "int8-dot" && row->int8Dot)
@@ -149,6 +155,10 @@ std::optional<HostMachine> HostMachine::parse(StringRef text) {
       machine.bf16Dot = row->bf16Dot;
     else if (part == "int8-matrix" && row->int8Matrix)
       machine.int8Matrix = row->int8Matrix;
+    else if (part == "int8-amx" && row->int8AMX)
+      machine.int8AMX = row->int8AMX;
+    else if (part == "bf16-amx" && row->bf16AMX)
+      machine.bf16AMX = row->bf16AMX;
     else if (part == "f16" && row->hasF16Conversion)
       machine.hasF16Conversion = true;
     else
@@ -159,6 +169,7 @@ std::optional<HostMachine> HostMachine::parse(StringRef text) {
 
 std::string HostMachine::print() const {
   return (Twine(name) + (int8Dot ? "+int8-dot" : "") + (bf16Dot ? "+bf16-dot" : "") +
-          (int8Matrix ? "+int8-matrix" : "") + (hasF16Conversion ? "+f16" : ""))
+          (int8Matrix ? "+int8-matrix" : "") + (int8AMX ? "+int8-amx" : "") +
+          (bf16AMX ? "+bf16-amx" : "") + (hasF16Conversion ? "+f16" : ""))
       .str();
 }

@@ -51,6 +51,8 @@ TEST(HostMachineTest, PrintedAndParsedAgain) {
     EXPECT_EQ(parsed->print(), row.print());
     EXPECT_EQ(parsed->int8Dot, row.int8Dot);
     EXPECT_EQ(parsed->bf16Dot, row.bf16Dot);
+    EXPECT_EQ(parsed->int8AMX, row.int8AMX);
+    EXPECT_EQ(parsed->bf16AMX, row.bf16AMX);
   }
   EXPECT_FALSE(HostMachine::parse("avx3"));
   EXPECT_FALSE(HostMachine::parse("avx2+bf16-dot")); // it has none
@@ -76,6 +78,13 @@ TEST(HostMachineTest, WhatACPULacksIsTakenOut) {
   EXPECT_EQ(findRow("x86", "znver5", "+avx2").print(), "avx2");
   EXPECT_EQ(findRow("x86", "emeraldrapids", kAVX512.str() + ",+avx512vnni,+avx512bf16").print(),
             "sapphirerapids+int8-dot+f16");
+  std::string amx = kAVX512.str() + ",+avx512vnni,+amx-tile,+amx-bf16";
+  EXPECT_EQ(findRow("x86", "emeraldrapids", amx).print(), "sapphirerapids+int8-dot+bf16-amx+f16");
+  EXPECT_EQ(findRow("x86", "emeraldrapids", amx + ",+amx-int8").print(),
+            "sapphirerapids+int8-dot+int8-amx+bf16-amx+f16");
+  // Without permission for the registers, the CPU has none.
+  EXPECT_EQ(findRow("x86", "emeraldrapids", kAVX512.str() + ",+amx-bf16").print(),
+            "sapphirerapids+f16");
   EXPECT_EQ(findRow("x86", "cascadelake", kAVX512).print(), "cascadelake+f16");
   EXPECT_EQ(findRow("x86", "alderlake", "+avx2,+avxvnni,+f16c").print(), "alderlake+int8-dot+f16");
   EXPECT_EQ(findRow("x86", "x86-64-v3", "+avx2,+f16c").print(), "avx2+f16");

@@ -43,6 +43,17 @@ struct MatrixInstruction {
   llvm::StringRef intrinsic; ///< LLVM's, of the accumulators and the two operands
 };
 
+/// An instruction on AMX's tile registers, which multiplies 16 rows of a by 16 columns of b, and
+/// adds the products to 16x16 sums of 32 bits. A row of a register is 16 words, each of which holds
+/// neighbours along k.
+struct AMXInstruction {
+  static constexpr int64_t kRegisters = 8, kRows = 16, kWords = 16, kWordBytes = 4;
+
+  llvm::StringRef features;  ///< of the CPUs that have it, as LLVM writes them: "+amx-bf16"
+  unsigned steps;            ///< elements of a word
+  llvm::StringRef intrinsic; ///< LLVM's, of the numbers of the registers: sums, a, b
+};
+
 /// A level of the cache of one core.
 struct CacheLevel {
   int64_t bytes, ways;
@@ -73,6 +84,8 @@ struct HostMachine {
   bool hasF16Conversion;
   /// The CPU on which these figures were measured; empty: they are the vendor's.
   llvm::StringRef measured;
+  const AMXInstruction *int8AMX = nullptr; ///< integers of 8 bits; null: int8Dot
+  const AMXInstruction *bf16AMX = nullptr; ///< null: bf16Dot
 
   static constexpr int64_t kLineBytes = 64; ///< of a cache line, on all of them
 

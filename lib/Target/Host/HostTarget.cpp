@@ -17,8 +17,11 @@
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 
+#include <dlfcn.h>
 #include <mutex>
 #include <optional>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 using namespace llvm;
 using namespace tessera;
@@ -56,12 +59,44 @@ StringRef getHostName() {
   return name;
 }
 
+/// The features of the host CPU. AMX is one only if Linux lets this process use it: it has to be
+/// asked, and may refuse, as it does where a thread's alternative stack for signals is too small
+/// for the registers.
+const StringMap<bool> &getHostFeatureMap() {
+  static const StringMap<bool> features = [] {
+    StringMap<bool> found = sys::getHostCPUFeatures();
+    bool isPermitted = false;
+#if defined(__linux__) && defined(__x86_64__)
+    constexpr long kRequestPermission = 0x1023, kTileData = 18; // <asm/prctl.h>
+    isPermitted =
+        found.lookup("amx-tile") && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#endif
+    if (!isPermitted)
+      for (StringMapEntry<bool> &feature : found)
+        if (feature.first().starts_with("amx-"))
+          feature.second = false;
+    return found;
+  }();
+  return features;
+}
+
+/// True if a test emulates this feature in this process (unittest/Emulator).
+bool isEmulated(StringRef feature) {
+  auto *emulated =
+      reinterpret_cast<const char *(*)()>(dlsym(RTLD_DEFAULT, "tessera_emulated_cpu_features"));
+  if (!emulated)
+    return false;
+  SmallVector<StringRef> features;
+  StringRef(emulated()).split(features, ',');
+  return is_contained(features, ("+" + feature).str());
+}
+
 /// The features of the host CPU, sorted, disabled ones included, since a hypervisor may hide
 /// features that the CPU's name implies.
 const std::string &getHostFeatures() {
   static const std::string text = [] {
     SmallVector<std::string> features;
-    for (const StringMapEntry<bool> &feature : sys::getHostCPUFeatures())
+    for (const StringMapEntry<bool> &feature : getHostFeatureMap())
       features.push_back((feature.second ? "+" : "-") + feature.first().str());
     llvm::sort(features, [](StringRef a, StringRef b) { return a.drop_front() < b.drop_front(); });
     return join(features, ",");
@@ -162,8 +197,9 @@ std::string tessera::findMissingFeature(StringRef name, StringRef features) {
   Triple triple(sys::getProcessTriple());
   std::unique_ptr<MCSubtargetInfo> info(
       getTarget(triple).createMCSubtargetInfo(triple, cpu, features));
-  for (const StringMapEntry<bool> &feature : sys::getHostCPUFeatures())
-    if (!feature.second && info->checkFeatures("+" + feature.first().str()))
+  for (const StringMapEntry<bool> &feature : getHostFeatureMap())
+    if (!feature.second && info->checkFeatures("+" + feature.first().str()) &&
+        !isEmulated(feature.first()))
       return feature.first().str();
   return "";
 }

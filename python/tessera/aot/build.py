@@ -268,7 +268,9 @@ class _Specialisation:
         return Variant(
             self.symbol,
             tuple(conditions),
-            _cpu_test(metadata["cpu"], metadata["features"]),
+            _cpu_test(
+                metadata["cpu"], metadata["features"], "ldtilecfg" in self.compiled.stages["asm"]
+            ),
             metadata["cpu"],
             slots,
             int(metadata["scratch_bytes"]),
@@ -346,9 +348,9 @@ def _site_text(site: dict[str, Any]) -> str:
     return f"{site['file']}:{site['line']}: {text}" if site["file"] else text
 
 
-def _cpu_test(cpu: str, features: str) -> str:
+def _cpu_test(cpu: str, features: str, uses_amx: bool) -> str:
     """A C expression that is true if the CPU has the features that the code needs, as far as C can
-    query them."""
+    query them. AMX also needs the system's permission."""
     if cpu.startswith("aarch64"):
         # By the bits that Linux passes to every program (AT_HWCAP, AT_HWCAP2).
         changes = features.split(",")
@@ -362,7 +364,8 @@ def _cpu_test(cpu: str, features: str) -> str:
     else:
         on = {feature[1:] for feature in features.split(",") if feature.startswith("+")}
         wanted = [feature for feature in _X86_FEATURES if feature in on]
-    return " && ".join(f'__builtin_cpu_supports("{feature}")' for feature in wanted)
+    tests = [f'__builtin_cpu_supports("{feature}")' for feature in wanted]
+    return " && ".join(tests + ["tessera_may_use_amx()"] * uses_amx)
 
 
 def load_kernel(place: str) -> JITFunction[Any, Any]:

@@ -214,3 +214,26 @@ tile.func @selected(%v: f32, %p: !tile.ptr<f32>, %q: !tile.ptr<f32>) {
   tile.store %at, %v : !tile.ptr<f32>
   tile.return
 }
+
+// -----
+
+// AMX's registers are configured once for all programs of a call, also if only a function that the
+// kernel calls uses them.
+
+// CHECK:       llvm.mlir.global internal constant @strips.tile_configuration("\01\00{{.*}}@\00@\00{{.*}}\10\10\10\10\10\10\10\10{{.*}}")
+// CHECK-LABEL: func.func private @multiply
+// CHECK-NOT:     ldtilecfg
+// CHECK-LABEL: func.func @kernel(
+// CHECK:         llvm.call_intrinsic "llvm.x86.ldtilecfg"(%{{.*}}) : (!llvm.ptr) -> ()
+// CHECK:         scf.for
+// CHECK:           func.call @multiply
+// CHECK:         }
+// CHECK:         llvm.call_intrinsic "llvm.x86.tilerelease"() : () -> ()
+// CHECK:         return
+tile.func private @multiply() attributes {strips.tile_registers} {
+  tile.return
+}
+tile.func @kernel() {
+  tile.call @multiply() : () -> ()
+  tile.return
+}

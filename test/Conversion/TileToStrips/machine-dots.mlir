@@ -7,6 +7,8 @@
 // RUN: FileCheck %s --check-prefix=REMARK <%t
 // RUN: tessera-opt %s --strips-lower-dot=machine=sse2 | FileCheck %s --check-prefix=XMM
 // RUN: tessera-opt %s --strips-lower-dot=machine=cascadelake+int8-dot | FileCheck %s --check-prefix=ZMM
+// RUN: tessera-opt %s --strips-lower-dot="machine=sapphirerapids+int8-dot+int8-amx+bf16-amx" | FileCheck %s --check-prefix=AMX
+// RUN: tessera-opt %s --strips-lower-dot="machine=sapphirerapids+int8-amx+bf16-amx deterministic" | FileCheck %s --check-prefix=EXACT
 
 // Sixteen accumulators of four lanes in 32 registers, twelve in 16.
 // CHECK-LABEL: func.func @floats
@@ -76,5 +78,37 @@ func.func @row(%a: memref<1x64xi8>, %b: memref<64x32xi8>, %c: memref<1x32xi32>) 
 // MATRIX:         "llvm.aarch64.neon.sdot.v4i32.v16i8"
 func.func @short(%a: memref<8x4xi8>, %b: memref<4x32xi8>, %c: memref<8x32xi32>) {
   strips.dot %a, %b, %c : memref<8x4xi8>, memref<4x32xi8>, memref<8x32xi32>
+  return
+}
+
+// Tile registers: four of sums, two of rows of a, which are loaded in place, and two of columns of
+// b, which are packed into words.
+// AMX-LABEL:   func.func @bytes
+// AMX-SAME:      strips.tile_registers
+// AMX:           vector.interleave
+// AMX:           vector.store {{.*}} : memref<16x32xi32>, vector<32xi32>
+// AMX-COUNT-4:   llvm.call_intrinsic "llvm.x86.tileloadd64"
+// AMX-COUNT-2:   llvm.call_intrinsic "llvm.x86.tileloadd64"
+// AMX:           llvm.call_intrinsic "llvm.x86.tileloadd64"
+// AMX-COUNT-2:   llvm.call_intrinsic "llvm.x86.tdpbssd"
+// AMX:           llvm.call_intrinsic "llvm.x86.tileloadd64"
+// AMX-COUNT-2:   llvm.call_intrinsic "llvm.x86.tdpbssd"
+// AMX-COUNT-4:   llvm.call_intrinsic "llvm.x86.tilestored64"
+// AMX-LABEL:   func.func @brains
+// AMX:           llvm.call_intrinsic "llvm.x86.tdpbf16ps"
+
+// Sums of floats in the order of these registers are no machine's but this one's.
+// EXACT-LABEL: func.func @bytes
+// EXACT:         llvm.x86.tdpbssd
+// EXACT-LABEL: func.func @brains
+// EXACT-NOT:     tdpbf16ps
+// EXACT:         arith.extf {{.*}} : vector<16xbf16> to vector<16xf32>
+
+// Extents that do not fill the registers take the vector instruction.
+// AMX-LABEL:   func.func @few_rows
+// AMX-NOT:       llvm.x86.tdp
+// AMX:           llvm.x86.avx512.vpdpbusd.512
+func.func @few_rows(%a: memref<8x64xi8>, %b: memref<64x32xi8>, %c: memref<8x32xi32>) {
+  strips.dot %a, %b, %c : memref<8x64xi8>, memref<64x32xi8>, memref<8x32xi32>
   return
 }

@@ -7,6 +7,7 @@
 // same instructions. If the machine multiplies several of them at once, GroupedDot.cpp lowers the
 // dot.
 
+#include "AMXDot.h"
 #include "DotLoops.h"
 #include "GroupedDot.h"
 #include "Grouping/CostModel.h"
@@ -322,6 +323,15 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
       if (isNew)
         if (auto bytes = function->getAttrOfType<IntegerAttr>(strips::kScratchBytesAttr))
           begin = llvm::alignTo(bytes.getInt(), kHostLineBytes);
+      if (const AMXInstruction *instruction = findAMXInstruction(dot, *machine, deterministic)) {
+        if (remarks) {
+          remarkOn(dot) << named("instruction", instruction->intrinsic) << ", "
+                        << named("depth", instruction->steps * AMXInstruction::kWords)
+                        << " steps of k of 16 rows and 16 columns at once, in tile registers";
+        }
+        size = std::max(size, emitAMXDot(dot, *instruction, *machine, begin));
+        continue;
+      }
       if (const MatrixInstruction *instruction = findMatrixInstruction(dot, *machine)) {
         if (remarks) {
           remarkOn(dot) << named("instruction", instruction->intrinsic) << ", "

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "tessera/Conversion/TileToStrips/Passes.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
+#include "tessera/Machine/HostMachine.h"
 #include "tessera/Support/EmitRemark.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -79,6 +80,7 @@ private:
   }
 
   void lowerKernel();
+  void configureTiles();
   unsigned countIds();
   SmallVector<Value> buildFollowingIds();
   void lowerFunction();
@@ -167,6 +169,27 @@ SmallVector<Value> ProgramLowering::buildFollowingIds() {
   return {x, y, carry(program.ids[2], wrapsY)};
 }
 
+/// Loads the configuration of AMX's tile registers: all of 16 rows of 64 bytes.
+void ProgramLowering::configureTiles() {
+  constexpr llvm::StringLiteral kName = "strips.tile_configuration";
+  constexpr size_t kFirstColumns = 16, kFirstRows = 48;
+  if (!module.lookupSymbol(kName)) {
+    std::string bytes(64, '\0');
+    bytes[0] = 1; // the palette
+    for (size_t tile = 0; tile < AMXInstruction::kRegisters; ++tile) {
+      bytes[kFirstColumns + 2 * tile] = AMXInstruction::kWords * AMXInstruction::kWordBytes;
+      bytes[kFirstRows + tile] = AMXInstruction::kRows;
+    }
+    OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
+    auto type = LLVM::LLVMArrayType::get(top.getI8Type(), bytes.size());
+    LLVM::GlobalOp::create(top, module.getLoc(), type, /*isConstant=*/true, LLVM::Linkage::Internal,
+                           kName, top.getStringAttr(bytes), /*alignment=*/64);
+  }
+  Value address = LLVM::AddressOfOp::create(builder, loc, pointerType(), kName);
+  LLVM::CallIntrinsicOp::create(builder, loc, builder.getStringAttr("llvm.x86.ldtilecfg"),
+                                ValueRange{address});
+}
+
 /// The function around the programs: arguments, then the loop.
 void ProgramLowering::lowerKernel() {
   Type i64 = builder.getI64Type(), i32 = builder.getI32Type(), ptr = pointerType();
@@ -206,6 +229,12 @@ void ProgramLowering::lowerKernel() {
     }
     inits.push_back(arith::TruncIOp::create(builder, loc, i32, id));
   }
+  // Once for all programs of this thread, whose functions share the registers.
+  bool hasTileRegisters = llvm::any_of(module.getOps<FunctionOpInterface>(), [](Operation *op) {
+    return op->hasAttr(strips::kTileRegistersAttr);
+  });
+  if (hasTileRegisters)
+    configureTiles();
   auto loop = scf::ForOp::create(builder, loc, begin, end, constant(1, 64), inits);
   builder.setInsertionPointToStart(loop.getBody());
   llvm::copy(loop.getRegionIterArgs(), program.ids);
@@ -250,6 +279,9 @@ void ProgramLowering::lowerKernel() {
     scf::YieldOp::create(builder, loc, next);
 
   builder.setInsertionPointToEnd(entry);
+  if (hasTileRegisters)
+    LLVM::CallIntrinsicOp::create(builder, loc, builder.getStringAttr("llvm.x86.tilerelease"),
+                                  ValueRange{});
   Value status = constant(0, 32);
   if (mayFail)
     status = loadFrom(i32, loadFrom(ptr, launch, kLaunchFault, 8), 0, 4);
@@ -634,8 +666,9 @@ LogicalResult ProgramLowering::run() {
     lowerKernel();
   else
     lowerFunction();
-  if (Attribute bytes = attributes.get(strips::kScratchBytesAttr))
-    lowered->setAttr(strips::kScratchBytesAttr, bytes);
+  for (StringRef name : {strips::kScratchBytesAttr, strips::kTileRegistersAttr})
+    if (Attribute attribute = attributes.get(name))
+      lowered->setAttr(name, attribute);
   if (failed(lowerBody(lowered.getBody())))
     return failure();
   func.erase();

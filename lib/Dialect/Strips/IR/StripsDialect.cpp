@@ -22,10 +22,10 @@ void StripsDialect::initialize() {
 
 LogicalResult StripsDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   return tessera::tile::verifyDeclared<
-      StripsDialect::ScratchBytesAttrHelper, StripsDialect::SitesAttrHelper,
-      StripsDialect::UnrollAttrHelper, StripsDialect::CheckedAttrHelper,
-      StripsDialect::PrivatisationAttrHelper, StripsDialect::NoPrivatisationAttrHelper>(op,
-                                                                                        attribute);
+      StripsDialect::ScratchBytesAttrHelper, StripsDialect::TileRegistersAttrHelper,
+      StripsDialect::SitesAttrHelper, StripsDialect::UnrollAttrHelper,
+      StripsDialect::CheckedAttrHelper, StripsDialect::PrivatisationAttrHelper,
+      StripsDialect::NoPrivatisationAttrHelper>(op, attribute);
 }
 
 Type tessera::strips::getStoredType(Type element) {

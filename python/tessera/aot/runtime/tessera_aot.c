@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -34,6 +35,23 @@ int tessera_fail(int status, const char *format, ...) {
   vsnprintf(error_text, sizeof(error_text), format, arguments);
   va_end(arguments);
   return status;
+}
+
+/* --- Permissions ------------------------------------------------------------------------------ */
+
+static pthread_once_t amx_once = PTHREAD_ONCE_INIT;
+static int may_use_amx;
+
+static void request_amx(void) {
+#if defined(__linux__) && defined(__x86_64__)
+  const long request_permission = 0x1023, tile_data = 18; /* <asm/prctl.h> */
+  may_use_amx = syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+#endif
+}
+
+int tessera_may_use_amx(void) {
+  pthread_once(&amx_once, request_amx);
+  return may_use_amx;
 }
 
 /* --- What compiled code sees -------------------------------------------------------------------

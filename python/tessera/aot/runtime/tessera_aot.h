@@ -102,6 +102,8 @@ int tessera_run_gpu(tessera_gpu_kernel *kernel, const tessera_launch *launch, ui
 /* 1, 0, or -1: the driver failed. */
 int tessera_gpu_fits(const tessera_gpu_kernel *kernel);
 int tessera_fail(int status, const char *format, ...);
+/* 1 if the CPU has AMX and Linux lets this process use it, which it asks for in the first call. */
+int tessera_may_use_amx(void);
 #if defined(__aarch64__)
 unsigned long getauxval(unsigned long type);
 #define tessera_hardware(type) getauxval(type)

@@ -33,6 +33,8 @@ namespace tessera::strips {
 /// Names of attributes that passes leave; what they say is in StripsDialect.td.
 inline constexpr llvm::StringLiteral kScratchBytesAttr =
     StripsDialect::ScratchBytesAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kTileRegistersAttr =
+    StripsDialect::TileRegistersAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kSitesAttr = StripsDialect::SitesAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kCheckedAttr = StripsDialect::CheckedAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kUnrollAttr = StripsDialect::UnrollAttrHelper::getNameStr();

@@ -24,6 +24,8 @@ def Strips_Dialect : Dialect {
   let discardableAttrs = (ins
     // On a function: the scratch memory that it takes of a thread (i64).
     "::mlir::IntegerAttr":$scratch_bytes,
+    // On a function: its dots are in AMX's tile registers, which its kernels have to configure.
+    "::mlir::UnitAttr":$tile_registers,
     // On a kernel: the places where a launch may fail, by number (a dictionary each).
     "::mlir::ArrayAttr":$sites,
     // On a group: the most strips of an iteration of its loop (i64).

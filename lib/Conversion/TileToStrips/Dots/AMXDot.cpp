@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A CPU has eight tile registers of 16 rows of 64 bytes. An instruction multiplies a register with
+// 16 rows of a by one with 16 columns of b, and adds the products to a register of 16x16 sums. Rows
+// of a have their neighbours along k beside each other, so they are loaded as they are in memory.
+// Rows of b are packed into words of 32 bits, each of which has neighbours along k of one column.
+//
+// Four registers hold a block of the result, two rows by two columns of registers; two hold its
+// rows of a, and two its columns of b. So each loaded register is multiplied twice. A single row of
+// registers has a block of one by four instead. The registers have the same configuration for all
+// dots. LowerPrograms loads it once for all programs of a thread.
+
+#include "AMXDot.h"
+
+#include "DotLoops.h"
+#include "Grouping/CostModel.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace tessera {
+namespace {
+
+constexpr int64_t kRows = AMXInstruction::kRows, kWords = AMXInstruction::kWords,
+                  kWordBytes = AMXInstruction::kWordBytes;
+
+/// A matrix in memory, as a pointer and the bytes between its rows.
+struct Matrix {
+  Value base, stride;
+  int64_t elementBytes;
+};
+
+class AMXDotEmitter : DotLoops {
+public:
+  AMXDotEmitter(strips::DotOp dot, const AMXInstruction &instruction, const HostMachine &machine)
+      : DotLoops(dot), instruction(instruction), steps(instruction.steps) {
+    auto aType = cast<MemRefType>(dot.getA().getType());
+    auto bType = cast<MemRefType>(dot.getB().getType());
+    rowTiles = aType.getDimSize(0) / kRows;
+    words = aType.getDimSize(1) / steps;
+    columnTiles = bType.getDimSize(1) / kWords;
+    blockRows = rowTiles == 1 ? 1 : 2;
+    blockColumns = std::min<int64_t>(columnTiles, rowTiles == 1 ? 4 : 2);
+    // Half of the first-level cache holds a panel of b; rows of a and of the result pass through.
+    int64_t panelWords = machine.l1.bytes / 2 / (blockColumns * kWords * kWordBytes);
+    depth = std::min(words, std::max(kWords, panelWords / kWords * kWords));
+  }
+
+  int64_t emit(int64_t offset) {
+    int64_t begin = offset;
+    packedB = reserve({depth, blockColumns * kWords}, b.getI32Type(), offset);
+    ofA = describe(dot.getA());
+    ofB = describe(packedB);
+    ofAcc = describe(dot.getAcc());
+    forEachBlock(words, depth, [&](Value word, int64_t count) {
+      forEachBlock(columnTiles, blockColumns, [&](Value column, int64_t columns) {
+        packB(word, column, columns, count);
+        forEachBlock(rowTiles, blockRows, [&](Value row, int64_t rows) {
+          emitBlock(word, row, column, rows, columns, count);
+        });
+      });
+    });
+    dot->getParentOfType<FunctionOpInterface>()->setAttr(strips::kTileRegistersAttr,
+                                                         b.getUnitAttr());
+    dot.erase();
+    return offset - begin;
+  }
+
+private:
+  //===-- Memory ----------------------------------------------------------===//
+
+  Value toI64(Value index) { return arith::IndexCastOp::create(b, loc, b.getI64Type(), index); }
+
+  /// The pointer and the stride of a buffer, out of the descriptor that it is lowered to.
+  Matrix describe(Value buffer) {
+    auto type = cast<MemRefType>(buffer.getType());
+    int64_t bytes = type.getElementTypeBitWidth() / 8;
+    auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+    Type i64 = b.getI64Type(), extents = LLVM::LLVMArrayType::get(i64, 2);
+    auto descriptorType =
+        LLVM::LLVMStructType::getLiteral(b.getContext(), {pointer, pointer, i64, extents, extents});
+    Value descriptor =
+        UnrealizedConversionCastOp::create(b, loc, descriptorType, buffer).getResult(0);
+    auto extract = [&](ArrayRef<int64_t> position) -> Value {
+      return LLVM::ExtractValueOp::create(b, loc, descriptor, position);
+    };
+    auto toBytes = [&](Value elements) -> Value {
+      Value size = arith::ConstantIntOp::create(b, loc, bytes, 64);
+      return arith::MulIOp::create(b, loc, elements, size);
+    };
+    Value base = advance(extract({1}), toBytes(extract({2})));
+    return {base, toBytes(extract({4, 0})), bytes};
+  }
+
+  Value advance(Value pointer, Value bytes) {
+    return LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer,
+                               ArrayRef<LLVM::GEPArg>{bytes});
+  }
+
+  /// The pointer to an element of a matrix.
+  Value at(const Matrix &matrix, Value row, Value column) {
+    Value rows = arith::MulIOp::create(b, loc, toI64(row), matrix.stride);
+    Value columns = toI64(times(column, matrix.elementBytes));
+    return advance(advance(matrix.base, rows), columns);
+  }
+
+  //===-- Registers -------------------------------------------------------===//
+
+  Value number(int64_t tile) { return arith::ConstantIntOp::create(b, loc, tile, 8); }
+  void call(StringRef intrinsic, ValueRange operands) {
+    LLVM::CallIntrinsicOp::create(b, loc, b.getStringAttr(intrinsic), operands);
+  }
+  void loadTile(int64_t tile, const Matrix &matrix, Value row, Value column) {
+    call("llvm.x86.tileloadd64", {number(tile), at(matrix, row, column), matrix.stride});
+  }
+  void storeTile(int64_t tile, const Matrix &matrix, Value row, Value column) {
+    call("llvm.x86.tilestored64", {number(tile), at(matrix, row, column), matrix.stride});
+  }
+
+  //===-- The loops -------------------------------------------------------===//
+
+  /// Elements of b as plain bits.
+  Value loadBits(Value row, Value column, int64_t count) {
+    auto type = cast<MemRefType>(dot.getB().getType());
+    Value loaded = vector::LoadOp::create(b, loc, VectorType::get(count, type.getElementType()),
+                                          dot.getB(), ValueRange{row, column});
+    auto bits = VectorType::get(count, b.getIntegerType(type.getElementTypeBitWidth()));
+    return vector::BitCastOp::create(b, loc, bits, loaded);
+  }
+
+  /// Words of b from `word` on, for `columns` columns of registers.
+  void packB(Value word, Value column, int64_t columns, int64_t count) {
+    int64_t width = columns * kWords;
+    Value first = times(column, kWords);
+    forEach(0, count, 1, [&](Value at) {
+      SmallVector<Value> rows;
+      for (int64_t step = 0; step < steps; ++step)
+        rows.push_back(loadBits(add(times(add(word, at), steps), step), first, width));
+      while (rows.size() > 1) {
+        size_t half = rows.size() / 2;
+        for (size_t i = 0; i < half; ++i)
+          rows[i] = vector::InterleaveOp::create(b, loc, rows[i], rows[i + half]);
+        rows.resize(half);
+      }
+      auto type = VectorType::get(width, b.getI32Type());
+      Value packed = vector::BitCastOp::create(b, loc, type, rows.front());
+      vector::StoreOp::create(b, loc, packed, packedB, ValueRange{at, index(0)});
+    });
+  }
+
+  /// One block of the result: registers from 0 on have the sums, then come those of a and of b.
+  void emitBlock(Value word, Value row, Value column, int64_t rows, int64_t columns,
+                 int64_t count) {
+    int64_t firstA = rows * columns, firstB = firstA + rows;
+    auto forEachSum = [&](auto body) {
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t c = 0; c < columns; ++c)
+          body(r, c, times(add(row, r), kRows), times(add(column, c), kWords));
+    };
+    forEachSum([&](int64_t r, int64_t c, Value sumRow, Value sumColumn) {
+      loadTile(r * columns + c, ofAcc, sumRow, sumColumn);
+    });
+    forEach(0, count, kWords, [&](Value k) {
+      Value step = times(add(word, k), steps);
+      for (int64_t r = 0; r < rows; ++r)
+        loadTile(firstA + r, ofA, times(add(row, r), kRows), step);
+      // With one row of registers, the columns take turns in the one that is left.
+      for (int64_t c = 0; c < columns; ++c) {
+        int64_t tile = firstB + c % (AMXInstruction::kRegisters - firstB);
+        loadTile(tile, ofB, k, index(c * kWords));
+        for (int64_t r = 0; r < rows; ++r)
+          call(instruction.intrinsic, {number(r * columns + c), number(firstA + r), number(tile)});
+      }
+    });
+    forEachSum([&](int64_t r, int64_t c, Value sumRow, Value sumColumn) {
+      storeTile(r * columns + c, ofAcc, sumRow, sumColumn);
+    });
+  }
+
+  const AMXInstruction &instruction;
+  int64_t steps;                        ///< elements of a word
+  int64_t rowTiles, columnTiles, words; ///< of the dot
+  int64_t blockRows, blockColumns;      ///< of a block, in registers
+  int64_t depth;                        ///< words of k that are packed at a time
+  Value packedB;
+  Matrix ofA, ofB, ofAcc;
+};
+
+} // namespace
+
+const AMXInstruction *findAMXInstruction(strips::DotOp dot, const HostMachine &machine,
+                                         bool deterministic) {
+  auto a = cast<MemRefType>(dot.getA().getType()), b = cast<MemRefType>(dot.getB().getType());
+  Type accumulator = cast<MemRefType>(dot.getAcc().getType()).getElementType();
+  auto fits = [&](const AMXInstruction *instruction) {
+    return instruction && a.getDimSize(0) % kRows == 0 && b.getDimSize(1) % kWords == 0 &&
+           a.getDimSize(1) % (kWords * instruction->steps) == 0;
+  };
+  if (a.getElementType().isInteger(8) && b.getElementType().isInteger(8) &&
+      accumulator.isInteger(32) && fits(machine.int8AMX))
+    return machine.int8AMX;
+  if (!deterministic && a.getElementType().isBF16() && b.getElementType().isBF16() &&
+      accumulator.isF32() && fits(machine.bf16AMX))
+    return machine.bf16AMX;
+  return nullptr;
+}
+
+int64_t emitAMXDot(strips::DotOp dot, const AMXInstruction &instruction, const HostMachine &machine,
+                   int64_t scratchOffset) {
+  return AMXDotEmitter(dot, instruction, machine).emit(scratchOffset);
+}
+
+} // namespace tessera

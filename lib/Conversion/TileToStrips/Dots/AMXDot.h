@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Dots by instructions on tile registers (x86's AMX).
+
+#ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_AMXDOT_H
+#define TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_AMXDOT_H
+
+#include "tessera/Dialect/Strips/IR/Strips.h"
+#include "tessera/Machine/HostMachine.h"
+
+namespace tessera {
+
+/// The instruction on tile registers that does a dot, if the machine has one: for its types, and
+/// extents that fill whole registers. With `deterministic`, floats get none, since the order of its
+/// sums is its own, and it flushes denormal numbers.
+const AMXInstruction *findAMXInstruction(strips::DotOp dot, const HostMachine &machine,
+                                         bool deterministic);
+
+/// Writes the loops of a dot in place of it, and marks its function as one that needs the registers
+/// configured. Packed operands go to the scratch arena from `scratchOffset` on; returns how many
+/// bytes of it they take.
+int64_t emitAMXDot(strips::DotOp dot, const AMXInstruction &instruction, const HostMachine &machine,
+                   int64_t scratchOffset);
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_AMXDOT_H

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Dots in AMX's tile registers. Where the CPU has none, an emulator in this process executes its
+instructions (unittest/Emulator), one by one, so shapes are small."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from execution.running import draw, host_has, make_kernel
+from execution.test_dot import dot
+
+import tessera
+from tessera import _C
+
+EMULATOR = Path(__file__).parents[3] / "build/dev/unittest/libAMXEmulator.so"
+OPTIONS = {"cpu": "x86-64-v4", "features": "+amx-tile,+amx-bf16,+amx-int8"}
+BYTES, BF16 = "llvm.x86.tdpbssd", "llvm.x86.tdpbf16ps"
+
+
+@functools.cache
+def count_dots() -> Callable[[], int] | None:
+    """The number of emulated dots so far, as a function. None if the CPU has AMX. Loads the
+    emulator, for the rest of this process."""
+    if "+amx-tile" in _C.host_info()["features"].split(","):
+        return None
+    library = ctypes.CDLL(str(EMULATOR), mode=ctypes.RTLD_GLOBAL)
+    library.tessera_install_amx_emulator()
+    library.tessera_emulated_tile_dots.restype = ctypes.c_long
+    return library.tessera_emulated_tile_dots
+
+
+pytestmark = [
+    pytest.mark.skipif(not host_has("x86-64-v4"), reason="no AVX-512"),
+    pytest.mark.skipif(
+        "+amx-tile" not in _C.host_info()["features"].split(",") and not EMULATOR.exists(),
+        reason="no AMX, and no emulator of a development build",
+    ),
+]
+
+
+@pytest.fixture(autouse=True)
+def uses_tiles():
+    """Fails if a test executes no dot in tile registers."""
+    count = count_dots()
+    before = count() if count else 0
+    yield
+    assert count is None or count() > before
+
+
+def launch(a: np.ndarray, b: np.ndarray, c: np.ndarray, intrinsic: str) -> None:
+    """c += a @ b, by this instruction."""
+    sizes = {"M": len(a), "N": b.shape[1], "K": len(b), "TRANS_A": False, "TRANS_B": False}
+    compiled = dot.warmup(a, b, c, **sizes, ACC=True, **OPTIONS)
+    (remark,) = [text for text in compiled.metadata["remarks"] if "dot of" in text]
+    assert intrinsic in remark
+    dot[(1,)](a, b, c, **sizes, ACC=True, **OPTIONS)
+
+
+# One register; blocks of one row of registers, which take turns; blocks of two rows with a row
+# left over; a single column; more steps of k than are packed at a time.
+SHAPES = [(16, 16, 64), (16, 128, 64), (48, 48, 128), (64, 16, 64), (32, 32, 1024)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_bytes(rng, shape: tuple[int, int, int]) -> None:
+    m, n, k = shape
+    a = rng.integers(-128, 128, (m, k)).astype(np.int8)
+    b = rng.integers(-128, 128, (k, n)).astype(np.int8)
+    a[0], b[:, 0] = -128, -128
+    c = rng.integers(-1000, 1000, (m, n)).astype(np.int32)
+    want = a.astype(np.int64) @ b.astype(np.int64) + c
+    launch(a, b, c, BYTES)
+    np.testing.assert_array_equal(c, want)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_bf16(rng, shape: tuple[int, int, int]) -> None:
+    m, n, k = shape
+    a, b = draw(rng, (m, k), "bfloat16"), draw(rng, (k, n), "bfloat16")
+    c = rng.standard_normal((m, n)).astype(np.float32)
+    exact = c + a.astype(np.float64) @ b.astype(np.float64)
+    bound = np.abs(c) + np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64)
+    launch(a, b, c, BF16)
+    # Products are exact, and each of k sums is off by at most half an ulp of what it sums.
+    assert (np.abs(c - exact) <= k * 2.0**-24 * bound).all()
+
+
+def test_denormal_operands_are_zero() -> None:
+    a, b = np.zeros((16, 32), np.uint16), np.zeros((32, 16), np.uint16)
+    a[0, 0], b[0] = 1, 0x7F00  # the smallest number, times a large one
+    import ml_dtypes
+
+    c = np.ones((16, 16), np.float32)
+    launch(a.view(ml_dtypes.bfloat16), b.view(ml_dtypes.bfloat16), c, BF16)
+    np.testing.assert_array_equal(c, np.ones_like(c))
+
+
+MATMUL = """
+@tessera.jit(noinline=True)
+def multiply(a, b):
+    return tl.dot(a, b)
+
+@tessera.jit
+def kernel(a_ptr, b_ptr, c_ptr, K, BLOCK: tl.constexpr, STEP: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    j = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    N = tl.num_programs(1) * BLOCK
+    total = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for first in range(0, K, STEP):
+        k = first + tl.arange(0, STEP)
+        a = tl.load(a_ptr + i[:, None] * K + k[None, :], mask=k[None, :] < K, other=0)
+        b = tl.load(b_ptr + k[:, None] * N + j[None, :], mask=k[:, None] < K, other=0)
+        CALL
+    tl.store(c_ptr + i[:, None] * N + j[None, :], total)
+"""
+
+
+@pytest.mark.parametrize("num_threads", [1, 3])
+@pytest.mark.parametrize("call", ["total = tl.dot(a, b, total)", "total += multiply(a, b)"])
+def test_programs(rng, call: str, num_threads: int) -> None:
+    """Programs of a thread share one configuration, which a device function uses, too."""
+    kernel = make_kernel(MATMUL.replace("CALL", call))
+    a, b = draw(rng, (96, 80), "bfloat16"), draw(rng, (80, 64), "bfloat16")
+    c = np.full((96, 64), np.nan, np.float32)
+    kernel[(3, 2)](a, b, c, 80, BLOCK=32, STEP=32, num_threads=num_threads, **OPTIONS)
+    want = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(c, want, rtol=1e-4, atol=1e-4)
+
+
+def test_sum_of_a_loop_that_does_not_run(rng) -> None:
+    kernel = make_kernel(MATMUL.replace("CALL", "total = tl.dot(a, b, total)"))
+    a, b = draw(rng, (32, 32), "bfloat16"), draw(rng, (32, 32), "bfloat16")
+    c = np.full((32, 32), np.nan, np.float32)
+    for k in (0, 32):
+        kernel[(1, 1)](a, b, c, k, BLOCK=32, STEP=32, **OPTIONS)
+        want = a.astype(np.float64)[:, :k] @ b.astype(np.float64)[:k]
+        np.testing.assert_allclose(c, want, rtol=1e-4, atol=1e-4)
+
+
+def test_not_with_deterministic(rng) -> None:
+    a, b = draw(rng, (16, 32), "bfloat16"), draw(rng, (32, 16), "bfloat16")
+    c = np.zeros((16, 16), np.float32)
+    sizes = {"M": 16, "N": 16, "K": 32, "TRANS_A": False, "TRANS_B": False, "ACC": True}
+    compiled = dot.warmup(a, b, c, **sizes, deterministic=True, **OPTIONS)
+    assert not any(BF16 in text for text in compiled.metadata["remarks"])
+    # Whole numbers are exact in any order.
+    bytes_ = np.ones((64, 64), np.int8)
+    sums = np.zeros((64, 64), np.int32)
+    sizes |= {"M": 64, "N": 64, "K": 64}
+    compiled = dot.warmup(bytes_, bytes_, sums, **sizes, deterministic=True, **OPTIONS)
+    assert any(BYTES in text for text in compiled.metadata["remarks"])
+    dot[(1,)](bytes_, bytes_, sums, **sizes, deterministic=True, **OPTIONS)
+    assert (sums == 64).all()
+
+
+def test_failing_programs_release_the_registers(rng) -> None:
+    """A launch that an assertion ends leaves the thread ready for the next one."""
+    kernel = make_kernel("""
+@tessera.jit
+def kernel(x_ptr, out_ptr, limit):
+    i = tl.arange(0, 64)
+    x = tl.load(x_ptr + i[:, None] * 64 + i[None, :])
+    tl.device_assert(tl.program_id(0) < limit, "too many")
+    tl.store(out_ptr + i[:, None] * 64 + i[None, :], tl.dot(x, x))
+""")
+    x, out = np.ones((64, 64), np.int8), np.zeros((64, 64), np.int32)
+    with pytest.raises(tessera.errors.TesseraError, match="too many"):
+        kernel[(3,)](x, out, 1, debug=True, **OPTIONS)
+    kernel[(1,)](x, out, 1, debug=True, **OPTIONS)
+    assert (out == 64).all()
