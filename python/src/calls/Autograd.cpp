@@ -19,7 +19,7 @@ using namespace tessera::python;
 namespace {
 
 /// The most arguments of a call with a gradient, the one of its result included.
-constexpr size_t kMaxArguments = 64;
+constexpr size_t kMaxNodeValues = 64;
 
 /// The attributes of a context, interned once.
 struct ContextNames {
@@ -137,10 +137,10 @@ PyObject *computeGradients(PyObject *context, PyObject *gradient) {
     return nullptr;
   auto op = py::reinterpret_borrow<py::object>(
       callPython([&] { return PyDict_GetItemWithError(gradients.ptr(), wanted.ptr()); }));
-  if (!op || static_cast<size_t>(numNeeded) > kMaxArguments)
+  if (!op || static_cast<size_t>(numNeeded) > kMaxNodeValues)
     return nullptr;
 
-  std::array<PyObject *, kMaxArguments> values;
+  std::array<PyObject *, kMaxNodeValues> values;
   values[0] = gradient;
   for (Py_ssize_t i = 0, at = 0; i < numArguments; ++i) {
     PyObject *number = Py_None;
@@ -193,14 +193,14 @@ PyObject *computeProgramGradients(PyObject *context, PyObject *const *grads, siz
     return nullptr;
   Py_ssize_t numNeeded = PyTuple_GET_SIZE(needed.ptr()), numSaved = PyTuple_GET_SIZE(saved.ptr());
   PyObject *gradient = reinterpret_cast<const CallPlan *>(plan.ptr())->gradient;
-  if (!gradient || static_cast<size_t>(numNeeded) > kMaxArguments ||
-      static_cast<size_t>(numSaved) + count + 1 > kMaxArguments)
+  if (!gradient || static_cast<size_t>(numNeeded) > kMaxNodeValues ||
+      static_cast<size_t>(numSaved) + count + 1 > kMaxNodeValues)
     return nullptr;
   uint64_t mask = 0;
   for (Py_ssize_t i = 1; i < numNeeded; ++i)
     mask |= uint64_t(PyTuple_GET_ITEM(needed.ptr(), i) == Py_True) << (i - 1);
   auto wanted = py::reinterpret_steal<py::object>(PyLong_FromUnsignedLongLong(mask));
-  std::array<PyObject *, kMaxArguments> values;
+  std::array<PyObject *, kMaxNodeValues> values;
   values[0] = wanted.ptr();
   for (Py_ssize_t i = 0; i < numSaved; ++i)
     values[static_cast<size_t>(i) + 1] = PyTuple_GET_ITEM(saved.ptr(), i);

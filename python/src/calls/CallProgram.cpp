@@ -15,12 +15,12 @@ using namespace tessera::python;
 
 namespace {
 
-constexpr size_t kMaxValues = 192;
+constexpr size_t kMaxProgramValues = 192;
 constexpr size_t kMaxInputs = 64;
 
 /// References to values, each of which may be null.
 struct HeldValues {
-  std::array<PyObject *, kMaxValues> values;
+  std::array<PyObject *, kMaxProgramValues> values;
   size_t begin, end;
 
   HeldValues(size_t begin) : begin(begin), end(begin) {}
@@ -75,7 +75,7 @@ CallProgram::CallProgram(const py::tuple &parts) {
   saved = parts[4].cast<std::vector<size_t>>();
   constantResults = parts[5].cast<std::vector<size_t>>();
   auto isValue = [&](auto number) { return number < static_cast<decltype(number)>(numValues); };
-  if (numValues > kMaxValues || !std::all_of(results.begin(), results.end(), isValue) ||
+  if (numValues > kMaxProgramValues || !std::all_of(results.begin(), results.end(), isValue) ||
       !std::all_of(saved.begin(), saved.end(), isValue))
     throw py::value_error("a program has results that no step makes, or too many values");
   findDead();
