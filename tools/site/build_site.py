@@ -33,6 +33,7 @@ import error_examples  # noqa: E402
 import error_ids  # noqa: E402
 import gallery  # noqa: E402
 import markdown  # noqa: E402
+import operators  # noqa: E402
 import search_index  # noqa: E402
 import site_map  # noqa: E402
 import verify  # noqa: E402
@@ -51,7 +52,8 @@ def add_pages(pages: markdown.Pages) -> None:
     errors = (ROOT / "docs/Errors.md").read_text()
     pages.add("docs/Errors.md", error_ids.page(errors, error_examples.examples()))
     pages.add("docs/Benchmarks.md", benchmark_page.page())
-    for path, text in (*api_pages.pages(), *dialects.pages(), *gallery.pages(pages.out)):
+    made = (*api_pages.pages(), *dialects.pages(), *operators.pages(), *gallery.pages(pages.out))
+    for path, text in made:
         pages.add(path, text)
 
 

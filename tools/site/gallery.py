@@ -310,7 +310,11 @@ def index() -> str:
             f":::{{grid-item-card}} {work.title}", f":link: {work.name}", ":link-type: doc", "",
             html(pictures.picture(work.name)), "", work.text, ":::", "",
         ]  # fmt: skip
-    lines += ["::::", "", "```{toctree}", ":hidden:", "", *(work.name for work in WORKS), "```", ""]
+    lines += [
+        "::::", "",
+        "The [gallery of operators](Operators.md) has every operator of `tessera.ops`.", "",
+        "```{toctree}", ":hidden:", "", *(work.name for work in WORKS), "Operators", "```", "",
+    ]  # fmt: skip
     return "\n".join(lines)
 
 
