@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import subprocess
 import sys
 
 import numpy as np
@@ -131,6 +132,37 @@ class TestNotebook:
         assert len(pictures) == drawn
         for picture in pictures:
             assert (notebooks.TUTORIAL / picture).stat().st_size <= MAX_PICTURE_BYTES
+
+
+RUNNER = """
+import json, sys
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+for cell in json.load(open(sys.argv[1]))["cells"]:
+    if cell["cell_type"] == "code":
+        result = shell.run_cell("".join(cell["source"]))
+        assert result.success, cell["source"]
+"""
+
+
+def test_a_notebook_runs(tmp_path):
+    """This one has cells that write files, and cells of a shell."""
+    pytest.importorskip("IPython")
+    environment = {
+        **os.environ,
+        "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    notebook = notebooks.TUTORIAL / "11-FromC.ipynb"
+    ran = subprocess.run(
+        [sys.executable, "-c", RUNNER, notebook],
+        cwd=tmp_path,
+        env={**environment, "IPYTHONDIR": str(tmp_path), "PYTHONPATH": f"{ROOT}/python:{tmp_path}"},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    printed = [fence.text for fence in read("docs/Tutorial/11-FromC.md") if fence.output]
+    assert printed[0] in ran.stdout and printed[-2] in ran.stdout
 
 
 def test_every_page_is_listed():
