@@ -10,13 +10,15 @@ that fill several programs; any other operator is drawn from the example of its 
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
+import functools
 import inspect
 import json
 import pathlib
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import charts
@@ -27,14 +29,14 @@ import ops_page
 import traces
 
 from tessera import ops
+from tessera.errors import TesseraError
 
 ROOT = markdown.ROOT
 MODULE = "tessera.ops"
 
 _ROWS, _COLUMNS = 48, 100
-_BENCHMARKS = "ops*.json"
-
-Call = Callable[[], Any]
+_MAX_SPEED = 8.0
+"""A bar of a chart ends there."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,8 +92,7 @@ def entries() -> Iterator[tuple[str, list[Entry]]]:
         found = []
         for operator in operators:
             name = operator.__name__
-            arguments = samples.get(name, samples.get(family))
-            launches = traced(operator, arguments)
+            launches = traced(operator, samples, family)
             picture, caption = _picture(launches, drawn)
             found.append(
                 Entry(
@@ -102,12 +103,19 @@ def entries() -> Iterator[tuple[str, list[Entry]]]:
         yield family, found
 
 
-def traced(operator: Any, arguments: Sequence[Any] | None) -> list[traces.Launch]:
-    """The launches of a call of an operator, or of the example of its docstring."""
-    if arguments is not None:
-        return traces.launches_of(lambda: operator(*arguments))
+def traced(operator: Any, samples: Mapping[str, Sequence[Any]], family: str) -> list[traces.Launch]:
+    """The launches of a call of an operator, or of the example of its docstring.
+
+    The arguments of a family need not suit each of its operators.
+    """
+    name = operator.__name__
+    if name in samples:
+        return traces.launches_of(lambda: operator(*samples[name]))
+    if family in samples:
+        with contextlib.suppress(TypeError, TesseraError):
+            return traces.launches_of(lambda: operator(*samples[family]))
     example = textwrap.dedent((operator.__doc__ or "").partition("Example:")[2])
-    program = compile(example, f"{operator.__name__}.py", "exec")
+    program = compile(example, f"{name}.py", "exec")
     return traces.launches_of(lambda: exec(program, {}))
 
 
@@ -115,9 +123,9 @@ def _picture(
     launches: Sequence[traces.Launch], drawn: dict[Any, tuple[str, int]]
 ) -> tuple[str, str]:
     """The picture of a call, and its caption. Kernels that differ in their function alone share one."""
-    if not launches:
+    launch = max(launches, key=lambda each: each.size, default=None)
+    if launch is None or not launch.size:  # arrays of another library than NumPy
         return "", ""
-    launch = max(launches, key=lambda each: each.size)
     name = launch.kernel.fn.__name__
     shapes = [
         (parameter, array.shape, str(array.dtype))
@@ -172,30 +180,40 @@ def without_docstring(source: str) -> str:
     )
 
 
-def figures(name: str) -> Iterator[tuple[str, Any, list[Any]]]:
-    """The rows of an operator, with the file of figures that has them and its content."""
-    for path in sorted((ROOT / "docs/benchmarks").glob(_BENCHMARKS)):
+_FIGURES = {"name", "pass", "rows", "columns", "tessera", "torch"}
+"""What a row of python/benchmarks/ops.py has."""
+
+
+@functools.cache
+def measured(folder: pathlib.Path) -> dict[str, tuple[dict[str, Any], list[Any]]]:
+    """The files of figures of operators: their content, and their rows."""
+    found = {}
+    for path in sorted(folder.glob("*.json")):
         content = json.loads(path.read_text())
-        rows = [row for row in content["rows"] if row["name"].split()[0] == name]
-        if rows:
-            yield path.name, content, rows
+        rows = content.get("rows") if isinstance(content, dict) else None
+        if isinstance(rows, list) and rows and _FIGURES <= set(rows[0]):
+            found[path.name] = content, rows
+    return found
 
 
 def speed(name: str) -> Iterator[str]:
     """A chart for each machine on which an operator was measured, relative to torch's."""
-    for file, content, rows in figures(name):
+    for file, (content, rows) in measured(ROOT / "docs/benchmarks").items():
         groups = [
             charts.Group(
                 f"{row['name']}, {row['pass']}, {row['rows']} × {row['columns']}",
                 [charts.Bar("Tessera", row["torch"] / row["tessera"]), charts.Bar("torch", 1.0)],
             )
             for row in rows
+            if row["name"].split()[0] == name
         ]
-        yield gallery.html(
-            charts.bars("Speed relative to torch, longer is faster", groups, 1.0, 8.0)
-        )
-        where = f"{content['machine']}, torch {content['torch']}, {content['date']}"
-        yield f"Measured on {where}; the figures are in `docs/benchmarks/{file}`."
+        if not groups:
+            continue
+        title = "Speed relative to torch, longer is faster"
+        yield gallery.html(charts.bars(title, groups, 1.0, _MAX_SPEED))
+        machine = content.get("environment", content)
+        facts = [content["machine"], f"torch {machine.get('torch', '')}", str(machine["date"])[:10]]
+        yield f"Measured on {', '.join(facts)}; the figures are in `docs/benchmarks/{file}`."
 
 
 def section(entry: Entry) -> Iterator[str]:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tessera.errors import MemoryAccessError
 from tessera.frontend.signature import kernel_name
 from tessera.runtime import launching
 from tessera.runtime.interpreting import interpret_launch
@@ -149,9 +150,12 @@ def stored_by(launch: Launch, program: int) -> list[list[Array]]:
             array.fill(77)
     found = []
     for values in (launch.values, filled):
-        before, after = (run(launch, values, count) for count in (program, program + 1))
+        try:
+            before, after = (run(launch, values, count) for count in (program, program + 1))
+        except MemoryAccessError:  # a kernel that reads what it stores, as a place
+            continue
         found.append([list(map(differs, *pair)) for pair in zip(before, after)])
-    return [[one | other for one, other in zip(*pair)] for pair in zip(*found)]
+    return [[np.logical_or.reduce(arrays) for arrays in zip(*each)] for each in zip(*found)]
 
 
 def read_by(launch: Launch, program: int, stored: list[list[Array]], at: int) -> set[int]:
@@ -162,7 +166,11 @@ def read_by(launch: Launch, program: int, stored: list[list[Array]], at: int) ->
     for cell in np.unique(cell_of):
         values = list(launch.values)
         values[at] = changed(values[at], cell_of == cell)
-        after = run(launch, values, program + 1)
+        try:
+            after = run(launch, values, program + 1)
+        except MemoryAccessError:  # places that have to be in order are none of these any more
+            found.add(int(cell))
+            continue
         if any(
             (differs(one, other) & of).any()
             for number, arrays in enumerate(after)

@@ -73,8 +73,7 @@ def test_cells_are_few():
 def test_an_operator_is_shown_whole(name):
     operator = getattr(ops, name)
     family = next(title for title, members in ops.FAMILIES.items() if operator in members)
-    samples = operators._samples()
-    launches = operators.traced(operator, samples.get(name, samples.get(family)))
+    launches = operators.traced(operator, operators._samples(), family)
     svg, caption = operators._picture(launches, {})
     root = ElementTree.fromstring(svg)
     kinds = {path.attrib["class"] for path in root.iter("path")}
@@ -95,8 +94,14 @@ def test_samples_are_of_operators_that_there_are():
 
 
 def test_an_operator_without_a_sample_is_drawn_from_its_example():
-    launch, *_ = operators.traced(ops.sgd_step, None)
+    launch, *_ = operators.traced(ops.sgd_step, {}, "Optimisers")
     assert launch.outputs
+
+
+def test_a_sample_that_does_not_suit_is_left_out():
+    x = np.zeros((3, 4), np.float32)
+    (launch,) = operators.traced(ops.relu, {"Activations": (x, x, x)}, "Activations")
+    assert launch.values[0].shape == (2,)  # of the example
 
 
 def test_figures_of_the_benchmark_become_a_chart(tmp_path, monkeypatch):
@@ -104,7 +109,8 @@ def test_figures_of_the_benchmark_become_a_chart(tmp_path, monkeypatch):
            "dtype": "float32", "tessera": 10.0, "torch": 25.0}  # fmt: skip
     folder = tmp_path / "docs/benchmarks"
     folder.mkdir(parents=True)
-    content = {"machine": "A CPU", "torch": "2.13", "date": "2026-11-29", "rows": [row]}
+    machine = {"torch": "2.13", "date": "2026-11-29T12:00"}
+    content = {"machine": "A CPU", "environment": machine, "rows": [row]}
     (folder / "ops_cpu.json").write_text(json.dumps(content))
     monkeypatch.setattr(operators, "ROOT", tmp_path)
     chart, note = operators.speed("softmax")
