@@ -85,6 +85,7 @@ def main() -> int:
     parser.add_argument("pages", nargs="*", metavar="PAGE", help="paths of pages")
     given = [os.path.relpath(os.path.abspath(page), ROOT) for page in parser.parse_args().pages]
     os.environ.setdefault("MPLBACKEND", "Agg")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before the first page imports NumPy
     warnings.filterwarnings("ignore", message=".*non-interactive.*")
     for page in given or notebooks.pages():
         with tempfile.TemporaryDirectory(prefix="page-") as name:
