@@ -4,9 +4,10 @@
 
 Python's share one namespace, and all share the folder. In it are links to the checkout's folders, and
 `.venv` is the environment of this Python; a reader who has no checkout (`--wheel`) finds it empty.
-What becomes of each is printed, or written as JSON for test_snippets.py.
+What becomes of each is printed, or written as JSON for test_snippets.py. Several pages share the
+process, and nothing else that a page makes.
 
-Usage: python python/test/docs/run_page.py docs/HowTo/Simulate.md [--line N] [--json FILE] [--wheel]
+Usage: python python/test/docs/run_page.py docs/HowTo/Simulate.md... [--line N] [--json FILE] [--wheel]
        python python/test/docs/run_page.py --list      what is not run, and why
 """
 
@@ -259,7 +260,16 @@ def run_page(page: str, until: int = 0, wheel: bool = False) -> dict[str, str]:
                 if shell or fence.label == "python":
                     broken[shell] = fence.id
         os.chdir(ROOT)
+        forget_files(name)
     return results
+
+
+def forget_files(folder: str) -> None:
+    """Has Python forget a page's folder and its modules, so that the next page has its own."""
+    sys.path[:] = [path for path in sys.path if path != folder]
+    for name, module in list(sys.modules.items()):
+        if (getattr(module, "__file__", None) or "").startswith(folder):
+            del sys.modules[name]
 
 
 def print_list() -> None:
@@ -274,27 +284,27 @@ def print_list() -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("page", nargs="?")
+    parser.add_argument("pages", nargs="*", metavar="page")
     parser.add_argument("--line", type=int, default=0, help="stop behind the fence of this line")
     parser.add_argument("--json", type=pathlib.Path, help="where to write what became of each")
     parser.add_argument("--wheel", action="store_true", help="as a reader who has no checkout")
     parser.add_argument("--list", action="store_true", help="name what is not run, and why")
     arguments = parser.parse_args()
-    if arguments.list or not arguments.page:
+    if arguments.list or not arguments.pages:
         print_list()
         return 0
     output = arguments.json.resolve() if arguments.json else None
-    page = os.path.relpath(os.path.abspath(arguments.page), ROOT)
-    results = run_page(page, arguments.line, arguments.wheel)
+    pages = [os.path.relpath(os.path.abspath(page), ROOT) for page in arguments.pages]
+    results = {page: run_page(page, arguments.line, arguments.wheel) for page in pages}
     if output:
         output.write_text(json.dumps(results))
         return 0
-    for line, error in results.items():
-        bad = error and not error.startswith("skipped: ")
+    failed = False
+    for page, line, error in [(page, *item) for page in pages for item in results[page].items()]:
+        bad = bool(error) and not error.startswith("skipped: ")
+        failed |= bad
         print(f"{page}:{line}: {'failed' if bad else 'ok'}\n{error}".rstrip())
-    return (
-        1 if any(error and not error.startswith("skipped: ") for error in results.values()) else 0
-    )
+    return int(failed)
 
 
 if __name__ == "__main__":

@@ -46,28 +46,39 @@ def collected() -> list[Fence]:
 
 
 @pytest.fixture(scope="session")
-def results(tmp_path_factory):
+def results(request, tmp_path_factory):
     """What became of the fences of a page, by a Python. All processes of pytest-xdist run it once."""
     shared = shared_folder(tmp_path_factory)
     kept: dict[str, dict[str, str]] = {}
+    # The pages of the tutorial that are selected share a process, which loads torch once.
+    calls = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    selected = {call["fence"].page for call in calls if "fence" in call}
+    tutorial = [
+        page
+        for page in sorted(selected)
+        if page.startswith("docs/Tutorial/") and not names_checkout(page)
+    ]
 
     def of(page: str, *options: str, python: str = sys.executable) -> dict[str, str]:
+        together = tutorial if page in tutorial and options == ("--wheel",) else [page]
         name = page.replace("/", "_") + "".join(options)
         if name in kept:
             return kept[name]
+        name = together[0].replace("/", "_") + "".join(options)
         file = shared / f"{name}.json"
         with locked(file):
             if not file.exists():
                 script = ROOT / "python/test/docs/run_page.py"
-                command = [python, script, page, "--json", file, *options]
+                command = [python, script, *together, "--json", file, *options]
                 path = {} if "--wheel" in options else {"PYTHONPATH": str(ROOT / "python")}
                 others = {key: os.environ[key] for key in os.environ if key != "PYTHONPATH"}
                 ran = subprocess.run(
                     command, cwd=ROOT, env={**others, **path}, capture_output=True, text=True
                 )
                 assert ran.returncode == 0 and file.exists(), ran.stdout + ran.stderr
-        kept[name] = json.loads(file.read_text())
-        return kept[name]
+        for each, found in json.loads(file.read_text()).items():
+            kept[each.replace("/", "_") + "".join(options)] = found
+        return kept[page.replace("/", "_") + "".join(options)]
 
     return of
 
