@@ -54,8 +54,10 @@ from docs.pages import (  # noqa: E402
 )
 
 SECONDS = 300
-# Packages that a machine may lack: a fence that names one is skipped there.
-OPTIONAL = ("torch", "jax", "matplotlib")
+# Packages that a machine may lack: a fence that names one is skipped there, and so is the Python below it.
+OPTIONAL = ("torch", "jax")
+# The same, but nothing below depends on a plot.
+PLOTS = "matplotlib"
 
 
 class Skipped(Exception):
@@ -72,6 +74,7 @@ class Page:
         self.stem = pathlib.Path(page).stem.replace("-", "_")
         self.names = self.new_names(0)
         self.printed = ""
+        self.missing = ""  # the package that a fence was skipped for
 
     def new_names(self, line: int) -> dict[str, object]:
         module = types.ModuleType(f"page_{self.stem}_{line}")
@@ -81,6 +84,8 @@ class Page:
     def run(self, fence: Fence) -> None:
         """Runs one fence; an exception says what is wrong with it."""
         if fence.output:
+            if self.missing:
+                raise Skipped(self.missing)
             if fence.before:
                 self.run_hidden(fence)
             like = is_like_apart_from_numbers if fence.measured else is_like
@@ -117,11 +122,16 @@ class Page:
         code = compile(file.read_text(), str(file), "exec", dont_inherit=True)
         if fence.why_not_run:
             return
-        for package in OPTIONAL:
-            if re.search(rf"\b{package}\b", fence.text) and not importlib.util.find_spec(package):
-                raise Skipped(f"{package} is not installed")
         if fence.alone:
             self.names = self.new_names(fence.line)
+            self.missing = ""
+        for package in (*OPTIONAL, PLOTS):
+            if re.search(rf"\b{package}\b", fence.text) and not importlib.util.find_spec(package):
+                text = f"{package} is not installed"
+                self.missing = self.missing if package == PLOTS else text
+                raise Skipped(text)
+        if self.missing:
+            raise Skipped(self.missing)
         if fence.before:
             hidden = self.folder / f"{self.stem}_{fence.line}_before.py"
             hidden.write_text(fence.before)

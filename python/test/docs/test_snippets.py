@@ -310,6 +310,20 @@ def test_hidden_lines_come_first(tmp_path):
     assert run(tmp_path, "<!-- run: with\nx = 2\n-->\n```python\nassert x == 2\n```\n") == [""]
 
 
+def test_a_package_that_is_missing_skips_the_rest(tmp_path, monkeypatch):
+    """A plot is no such package: nothing below depends on it."""
+    from docs import run_page
+
+    monkeypatch.setattr(run_page, "OPTIONAL", ("no_package",))
+    monkeypatch.setattr(run_page, "PLOTS", "no_plots")
+    first = "```python\nimport no_plots\n```\n\n```python\nx = 1\n```\n"
+    rest = "\n```python\nimport no_package\n```\n\n```python\nx + 1\n```\n"
+    alone = "\n<!-- run: alone -->\n```python\ny = 2\n```\n"
+    missing = "no_package is not installed"
+    found = run(tmp_path, first + rest + alone)
+    assert found == ["no_plots is not installed", "", missing, missing, ""]
+
+
 def test_output_is_compared(tmp_path):
     page = "```python\nprint('a b c')\n```\n<!-- run: output -->\n```text\n{}\n```\n"
     assert run(tmp_path, page.format("a ... c")) == ["", ""]
