@@ -52,6 +52,7 @@ tests() {
   # The processes share the GPU; one that a faulty kernel has ruined is replaced.
   # shellcheck disable=SC2086
   timeout 420 python3 -m pytest python/test/execution python/test/gpu python/test/runtime/test_cuda_arguments.py \
+    python/test/docs/test_tutorial.py \
     -q -k "cuda or gpu" -n 12 --max-worker-restart 400 -p no:cacheprovider --tb=short ${TESTS:-}
 }
 

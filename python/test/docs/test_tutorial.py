@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The tutorial's kernels are right on a simulated GPU, and its notebooks are its pages.
+"""The tutorial's kernels are right on a GPU, a simulated one at least, and its notebooks are its pages.
 
 That the code of the pages runs, and prints what they show, is tested by test_snippets.py.
 """
@@ -20,6 +20,7 @@ import pytest
 import tessera.gpu
 from docs.pages import ROOT, is_like_apart_from_numbers, read
 from docs.run_page import Page
+from execution import on_gpu
 
 sys.path.insert(0, str(ROOT / "tools/dev"))
 
@@ -51,8 +52,12 @@ def numbers(*shape, dtype=np.float32):
     return np.random.default_rng(1).standard_normal(shape, dtype=np.float32).astype(dtype)
 
 
-def simulated(kernel, grid, *arguments, target, **parameters):
-    tessera.gpu.simulate(kernel)[grid](*arguments, target=target, **parameters).check()
+def launched(kernel, grid, *arguments, target, **parameters):
+    """Launches on a simulated GPU, or on a real one."""
+    if target == "cuda":
+        on_gpu.launch(kernel, grid, arguments, parameters)
+    else:
+        tessera.gpu.simulate(kernel)[grid](*arguments, target=target, **parameters).check()
 
 
 def softmax(x):
@@ -60,12 +65,15 @@ def softmax(x):
     return x / x.sum(axis=-1, keepdims=True)
 
 
-@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
-class TestOnASimulatedGPU:
+NEEDS_GPU = pytest.mark.skipif(not on_gpu.has_gpu(), reason="needs an NVIDIA GPU")
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a", pytest.param("cuda", marks=NEEDS_GPU)])
+class TestOnAGPU:
     def test_vector_add(self, kernel, target):
         x, out = numbers(300), np.full(300, np.nan, np.float32)
         add = kernel("01-VectorAdd", "add_kernel")
-        simulated(add, (3,), x, x, out, 300, BLOCK=128, target=target)
+        launched(add, (3,), x, x, out, 300, BLOCK=128, target=target)
         np.testing.assert_array_equal(out, x + x)
 
     @pytest.mark.parametrize("name, block", [("softmax_kernel", 256), ("long_softmax_kernel", 64)])
@@ -73,13 +81,13 @@ class TestOnASimulatedGPU:
         x = numbers(3, 200)
         out = np.full_like(x, np.nan)
         found = kernel("02-Softmax", "long_softmax_kernel") and kernel("02-Softmax", name)
-        simulated(found, (3,), x, out, 200, 200, BLOCK=block, target=target)
+        launched(found, (3,), x, out, 200, 200, BLOCK=block, target=target)
         np.testing.assert_allclose(out, softmax(x), atol=1e-6)
 
     def test_matmul(self, kernel, target):
         a, b = numbers(70, 72, dtype=np.float16), numbers(72, 40, dtype=np.float16)
         c = np.full((70, 40), np.nan, np.float32)
-        simulated(
+        launched(
             kernel("03-Matmul", "matmul_kernel"), (2, 1), a, b, c, 70, 40, 72, 72, 40, 40,
             BLOCK_M=64, BLOCK_N=64, BLOCK_K=32, RELU=True, target=target,
         )  # fmt: skip
@@ -90,7 +98,7 @@ class TestOnASimulatedGPU:
         q, k, v = numbers(3, 2, 100, 64, dtype=np.float16)
         for causal in (False, True):
             out = np.full(q.shape, np.nan, np.float32)
-            simulated(
+            launched(
                 kernel("05-Attention", "attention_kernel").fn, (2, 2), q, k, v, out, 100, 0.125,
                 HEAD=64, CAUSAL=causal, BLOCK_M=64, BLOCK_N=64, target=target,
             )  # fmt: skip
