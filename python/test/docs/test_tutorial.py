@@ -94,6 +94,25 @@ class TestOnAGPU:
         expected = np.maximum(a.astype(np.float64) @ b.astype(np.float64), 0)
         np.testing.assert_allclose(c, expected, atol=1e-4)
 
+    def test_layer_norm_backward(self, kernel, target):
+        x, grad = numbers(2, 20, 100)
+        weight, mean, scale = numbers(100), x.mean(1), 1 / x.std(1)
+        of_x, of_weight, of_bias = np.full_like(x, np.nan), *np.full((2, 100), np.nan, np.float32)
+        weights = kernel("04-LayerNorm", "weights_kernel")
+        launched(
+            weights, (2,), x, grad, mean, scale, of_weight, of_bias, 20, 100, ROWS=16, COLUMNS=64,
+            target=target,
+        )  # fmt: skip
+        launched(
+            kernel("04-LayerNorm", "backward_kernel"), (20,), x, weight, grad, mean, scale, of_x, 100,
+            BLOCK=128, target=target,
+        )  # fmt: skip
+        normal, g = (x - mean[:, None]) * scale[:, None], grad * weight
+        centred = g - g.mean(1, keepdims=True) - normal * (g * normal).mean(1, keepdims=True)
+        np.testing.assert_allclose(of_x, scale[:, None] * centred, atol=1e-5)
+        np.testing.assert_allclose(of_weight, (grad * normal).sum(0), atol=1e-5)
+        np.testing.assert_allclose(of_bias, grad.sum(0), atol=1e-5)
+
     def test_attention(self, kernel, target):
         q, k, v = numbers(3, 2, 100, 64, dtype=np.float16)
         for causal in (False, True):
