@@ -216,8 +216,9 @@ def speed(name: str) -> Iterator[str]:
         yield f"Measured on {', '.join(facts)}; the figures are in `docs/benchmarks/{file}`."
 
 
-def section(entry: Entry) -> Iterator[str]:
-    """The part of a page that is about one operator."""
+def section(entry: Entry, shown: dict[str, str]) -> Iterator[str]:
+    """The part of a page that is about one operator. `shown` has the operator of each kernel that the
+    page has already."""
     formula, _, rest = entry.text.partition("\n\n")
     yield from (f"## `{entry.name}`", "", formula.replace("*", r"\*"), "")
     types = ops_page.field(entry.text, "Types")
@@ -227,6 +228,11 @@ def section(entry: Entry) -> Iterator[str]:
         yield from (gallery.html(entry.picture), "", entry.caption, "")
     yield from (markdown.fenced(entry.code, "python"), "")
     for name, file, text in entry.kernels:
+        if name in shown:
+            where = f"[`{shown[name]}`](#{anchor(shown[name])})"
+            yield from (f"The kernel `{name}` is that of {where}.", "")
+            continue
+        shown[name] = entry.name
         yield from (f"The kernel `{name}`, of [{pathlib.Path(file).name}](../../{file}):", "")
         yield from (markdown.fenced(text, "python"), "")
     example = textwrap.dedent(rest.partition("Example:")[2]).strip()
@@ -270,8 +276,9 @@ def pages() -> Iterator[tuple[str, str]]:
             f"Operators of the family, from [Ops](../Ops.md#{anchor(family)}).",
             "",
         ]
+        shown: dict[str, str] = {}
         for entry in found:
-            text += section(entry)
+            text += section(entry, shown)
         yield f"docs/Gallery/{stem(family)}.md", "\n".join(text)
     yield "docs/Gallery/Operators.md", "\n".join(lines)
 

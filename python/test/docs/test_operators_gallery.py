@@ -80,10 +80,12 @@ def test_an_operator_is_shown_whole(name):
     assert {"hot", "warm", "cold"} <= kinds and "Program 1 of " in caption
     kernels = list(operators.kernels(launches))
     entry = operators.Entry(name, operator.__doc__, operators.code(operator), kernels, svg, caption)
-    text = "\n".join(operators.section(entry))
+    text = "\n".join(operators.section(entry, {}))
     assert f"## `{name}`" in text and f"def {name}(" in text and "import numpy as np" in text
     assert '"""' not in entry.code
+    again = "\n".join(operators.section(entry, {kernel: "other" for kernel, _, _ in kernels}))
     for kernel, file, source in kernels:
+        assert f"`{kernel}` is that of [`other`](#other)" in again and source not in again
         assert f"def {kernel}(" in source and (ROOT / file).is_file()
     assert bool(kernels) == (name != "silu")
 
