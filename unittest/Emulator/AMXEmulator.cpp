@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <cpuid.h>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -115,16 +116,6 @@ bool decode(const ucontext_t *context, Instruction &result) {
   return true;
 }
 
-Tile &getTile(int number) {
-  if (state.configuration.palette != 1)
-    fail("a tile is used before LDTILECFG, or after TILERELEASE");
-  if (number >= kTiles || state.configuration.rows[number] == 0)
-    fail("a tile is used that is not configured");
-  return state.tiles[number];
-}
-int getRows(int number) { return state.configuration.rows[number]; }
-int getColumnBytes(int number) { return state.configuration.columnBytes[number]; }
-
 void configure(const Configuration &wanted) {
   if (wanted.palette > 1)
     fail("LDTILECFG of an unknown palette");
@@ -136,6 +127,38 @@ void configure(const Configuration &wanted) {
   if (wanted.palette == 1)
     state.configuration = wanted;
 }
+
+/// True if this CPU has AMX and raises SIGILL for want of permission. Then it executes LDTILECFG
+/// and TILERELEASE itself, which need none, and no handler sees them.
+bool hasConfiguration() {
+  unsigned eax, ebx, ecx, edx;
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (edx >> 24 & 1);
+}
+
+/// Takes over the configuration of the CPU's own registers.
+void readConfiguration() {
+  static const bool isNeeded = hasConfiguration();
+  if (!isNeeded)
+    return;
+  alignas(64) Configuration real = {};
+  asm volatile(".byte 0xc4, 0xe2, 0x79, 0x49, 0x00" // sttilecfg (%rax)
+               :
+               : "a"(&real)
+               : "memory");
+  if (memcmp(&real, &state.configuration, sizeof(real)) != 0)
+    configure(real);
+}
+
+Tile &getTile(int number) {
+  readConfiguration();
+  if (state.configuration.palette != 1)
+    fail("a tile is used before LDTILECFG, or after TILERELEASE");
+  if (number >= kTiles || state.configuration.rows[number] == 0)
+    fail("a tile is used that is not configured");
+  return state.tiles[number];
+}
+int getRows(int number) { return state.configuration.rows[number]; }
+int getColumnBytes(int number) { return state.configuration.columnBytes[number]; }
 
 /// Flushes a denormal number to a zero of its sign.
 float flush(float value) {

@@ -4,8 +4,8 @@
 // does not know. The handler decodes the instruction, executes it on tiles in memory, and continues
 // behind it. Each thread has tiles of its own.
 //
-// It knows AMX-TILE, AMX-BF16 and AMX-INT8, and is stricter than a CPU: a dot of tiles whose shapes
-// do not fit ends the process with a message, as does any other unknown instruction.
+// It knows AMX-TILE, AMX-BF16 and AMX-INT8. If the shapes of a dot's tiles do not fit, it ends the
+// process with a message, as a CPU would. So it does for any other unknown instruction.
 //
 // Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, which defines
 // each instruction, and the order and rounding of TDPBF16PS.
