@@ -59,9 +59,9 @@ StringRef getHostName() {
   return name;
 }
 
-/// The features of the host CPU. AMX is one only if Linux lets this process use it: it has to be
-/// asked, and may refuse, as it does where a thread's alternative stack for signals is too small
-/// for the registers.
+/// The features of the host CPU. AMX counts only if Linux lets this process use it. Linux has to be
+/// asked, and may refuse: for example, if the registers do not fit on a thread's alternative stack
+/// for signals.
 const StringMap<bool> &getHostFeatureMap() {
   static const StringMap<bool> features = [] {
     StringMap<bool> found = sys::getHostCPUFeatures();

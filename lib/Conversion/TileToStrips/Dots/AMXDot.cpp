@@ -166,7 +166,7 @@ private:
       Value step = times(add(word, k), steps);
       for (int64_t r = 0; r < rows; ++r)
         loadTile(firstA + r, ofA, times(add(row, r), kRows), step);
-      // With one row of registers, the columns take turns in the one that is left.
+      // Columns of b take turns in the registers that remain.
       for (int64_t c = 0; c < columns; ++c) {
         int64_t tile = firstB + c % (AMXInstruction::kRegisters - firstB);
         loadTile(tile, ofB, k, index(c * kWords));
