@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from execution.running import draw, host_has, make_kernel
@@ -90,11 +91,31 @@ def test_bf16(rng, shape: tuple[int, int, int]) -> None:
     assert (np.abs(c - exact) <= k * 2.0**-24 * bound).all()
 
 
+@pytest.mark.parametrize("dtypes", [("float8e4nv", "float8e5"), ("float8e5", "float8e4nv")])
+def test_8_bit_floats(rng, dtypes: tuple[str, str]) -> None:
+    """Each has its denormal numbers, which bf16 has as normal ones."""
+    types = {"float8e4nv": ml_dtypes.float8_e4m3fn, "float8e5": ml_dtypes.float8_e5m2}
+    a, b = (
+        (rng.standard_normal(shape) * scale).astype(types[name])
+        for shape, name, scale in (((48, 96), dtypes[0], 0.01), ((96, 32), dtypes[1], 1))
+    )
+    c = np.zeros((48, 32), np.float32)
+    kernel = make_kernel("""
+@tessera.jit
+def kernel(a_ptr, b_ptr, c_ptr):
+    m, k, n = tl.arange(0, 48), tl.arange(0, 96), tl.arange(0, 32)
+    a = tl.load(a_ptr + m[:, None] * 96 + k[None, :])
+    b = tl.load(b_ptr + k[:, None] * 32 + n[None, :])
+    tl.store(c_ptr + m[:, None] * 32 + n[None, :], tl.dot(a, b))
+""")
+    kernel[(1,)](a, b, c, **OPTIONS)
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    assert (np.abs(c - a @ b) <= 96 * 2.0**-24 * (np.abs(a) @ np.abs(b))).all()
+
+
 def test_denormal_operands_are_zero() -> None:
     a, b = np.zeros((16, 32), np.uint16), np.zeros((32, 16), np.uint16)
     a[0, 0], b[0] = 1, 0x7F00  # the smallest number, times a large one
-    import ml_dtypes
-
     c = np.ones((16, 16), np.float32)
     launch(a.view(ml_dtypes.bfloat16), b.view(ml_dtypes.bfloat16), c, BF16)
     np.testing.assert_array_equal(c, np.ones_like(c))

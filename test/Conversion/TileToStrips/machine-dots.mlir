@@ -112,3 +112,14 @@ func.func @few_rows(%a: memref<8x64xi8>, %b: memref<64x32xi8>, %c: memref<8x32xi
   strips.dot %a, %b, %c : memref<8x64xi8>, memref<64x32xi8>, memref<8x32xi32>
   return
 }
+
+// Floats of 8 bits are widened to bf16 when they are packed: of both operands.
+// AMX-LABEL:   func.func @narrow_floats
+// AMX:           arith.extf {{.*}} : vector<32xf8E5M2> to vector<32xf32>
+// AMX:           vector.store {{.*}} : memref<16x32xbf16>, vector<32xbf16>
+// AMX:           arith.extf {{.*}} : vector<16xf8E5M2> to vector<16xf32>
+// AMX:           llvm.call_intrinsic "llvm.x86.tdpbf16ps"
+func.func @narrow_floats(%a: memref<16x32xf8E5M2>, %b: memref<32x16xf8E5M2>, %c: memref<16x16xf32>) {
+  strips.dot %a, %b, %c : memref<16x32xf8E5M2>, memref<32x16xf8E5M2>, memref<16x16xf32>
+  return
+}

@@ -7,7 +7,8 @@
 //
 // Four registers hold a block of the result, two rows by two columns of registers; two hold its
 // rows of a, and two its columns of b. So each loaded register is multiplied twice. A single row of
-// registers has a block of one by four instead. The registers have the same configuration for all
+// registers has a block of one by four instead. Floats of 8 bits, which bf16 holds exactly, are
+// converted when they are packed, and so is a. The registers have the same configuration for all
 // dots. LowerPrograms loads it once for all programs of a thread.
 
 #include "AMXDot.h"
@@ -51,10 +52,14 @@ public:
   int64_t emit(int64_t offset) {
     int64_t begin = offset;
     packedB = reserve({depth, blockColumns * kWords}, b.getI32Type(), offset);
-    ofA = describe(dot.getA());
+    if (isConverted(dot.getA()))
+      packedA = reserve({rowTiles * kRows, depth * steps}, b.getBF16Type(), offset);
+    ofA = describe(packedA ? packedA : dot.getA());
     ofB = describe(packedB);
     ofAcc = describe(dot.getAcc());
     forEachBlock(words, depth, [&](Value word, int64_t count) {
+      if (packedA)
+        packA(word, count);
       forEachBlock(columnTiles, blockColumns, [&](Value column, int64_t columns) {
         packB(word, column, columns, count);
         forEachBlock(rowTiles, blockRows, [&](Value row, int64_t rows) {
@@ -121,13 +126,47 @@ private:
 
   //===-- The loops -------------------------------------------------------===//
 
+  /// True if the instruction takes the elements of an operand as bf16.
+  bool isConverted(Value operand) {
+    Type element = cast<MemRefType>(operand.getType()).getElementType();
+    return isa<FloatType>(element) && !element.isBF16();
+  }
+
+  /// Elements of an operand, in the type that the instruction takes.
+  Value loadElements(Value operand, Value row, Value column, int64_t count) {
+    auto type = cast<MemRefType>(operand.getType());
+    Value loaded = vector::LoadOp::create(b, loc, VectorType::get(count, type.getElementType()),
+                                          operand, ValueRange{row, column});
+    if (!isConverted(operand))
+      return loaded;
+    // The upper half of f32: nothing is rounded.
+    auto shaped = [&](Type element) { return VectorType::get(count, element); };
+    Value wide = arith::ExtFOp::create(b, loc, shaped(b.getF32Type()), loaded);
+    Value bits = arith::BitcastOp::create(b, loc, shaped(b.getI32Type()), wide);
+    Value half = arith::ConstantOp::create(
+        b, loc, DenseElementsAttr::get(shaped(b.getI32Type()), b.getI32IntegerAttr(16)));
+    Value upper = arith::ShRUIOp::create(b, loc, bits, half);
+    Value narrow = arith::TruncIOp::create(b, loc, shaped(b.getI16Type()), upper);
+    return arith::BitcastOp::create(b, loc, shaped(b.getBF16Type()), narrow);
+  }
+
   /// Elements of b as plain bits.
   Value loadBits(Value row, Value column, int64_t count) {
-    auto type = cast<MemRefType>(dot.getB().getType());
-    Value loaded = vector::LoadOp::create(b, loc, VectorType::get(count, type.getElementType()),
-                                          dot.getB(), ValueRange{row, column});
-    auto bits = VectorType::get(count, b.getIntegerType(type.getElementTypeBitWidth()));
+    Value loaded = loadElements(dot.getB(), row, column, count);
+    unsigned width = getElementTypeOrSelf(loaded.getType()).getIntOrFloatBitWidth();
+    auto bits = VectorType::get(count, b.getIntegerType(width));
     return vector::BitCastOp::create(b, loc, bits, loaded);
+  }
+
+  /// All rows of a, `count` words from `word` on.
+  void packA(Value word, int64_t count) {
+    int64_t width = kWords * steps;
+    forEach(0, rowTiles * kRows, 1, [&](Value row) {
+      forEach(0, count * steps, width, [&](Value k) {
+        Value elements = loadElements(dot.getA(), row, add(times(word, steps), k), width);
+        vector::StoreOp::create(b, loc, elements, packedA, ValueRange{row, k});
+      });
+    });
   }
 
   /// Words of b from `word` on, for `columns` columns of registers.
@@ -163,7 +202,7 @@ private:
       loadTile(r * columns + c, ofAcc, sumRow, sumColumn);
     });
     forEach(0, count, kWords, [&](Value k) {
-      Value step = times(add(word, k), steps);
+      Value step = times(packedA ? k : add(word, k), steps);
       for (int64_t r = 0; r < rows; ++r)
         loadTile(firstA + r, ofA, times(add(row, r), kRows), step);
       // Columns of b take turns in the registers that remain.
@@ -184,7 +223,7 @@ private:
   int64_t rowTiles, columnTiles, words; ///< of the dot
   int64_t blockRows, blockColumns;      ///< of a block, in registers
   int64_t depth;                        ///< words of k that are packed at a time
-  Value packedB;
+  Value packedA, packedB;               ///< of a: null if it is read in place
   Matrix ofA, ofB, ofAcc;
 };
 
@@ -201,7 +240,10 @@ const AMXInstruction *findAMXInstruction(strips::DotOp dot, const HostMachine &m
   if (a.getElementType().isInteger(8) && b.getElementType().isInteger(8) &&
       accumulator.isInteger(32) && fits(machine.int8AMX))
     return machine.int8AMX;
-  if (!deterministic && a.getElementType().isBF16() && b.getElementType().isBF16() &&
+  auto isExact = [](Type type) {
+    return type.isBF16() || (isa<FloatType>(type) && type.getIntOrFloatBitWidth() == 8);
+  };
+  if (!deterministic && isExact(a.getElementType()) && isExact(b.getElementType()) &&
       accumulator.isF32() && fits(machine.bf16AMX))
     return machine.bf16AMX;
   return nullptr;
