@@ -54,18 +54,20 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Has launches of operators be on the simulator. Collects the kernels."""
     kernels = []
 
-    def simulate(kernel: Any, programs: int, arguments: Any) -> None:
+    def simulate(kernel: Any, programs: int, arguments: Any, warps: int = 4) -> None:
         if programs:
             kernels.append(kernel)
-            tessera.gpu.simulate(kernel)[(programs,)](*arguments).check()
+            tessera.gpu.simulate(kernel)[(programs,)](*arguments, num_warps=warps).check()
 
-    def launch(kernel: Any, programs: int, inputs: Any, outputs: Any, numbers: Any) -> Any:
+    def launch(
+        kernel: Any, programs: int, inputs: Any, outputs: Any, numbers: Any, warps: int = 4
+    ) -> Any:
         like = next(each for each in inputs if each is not None)
         made = [
             make_output(like, tuple(each.shape), each.dtype, "out") if each else None
             for each in outputs
         ]
-        simulate(kernel, programs, (*inputs, *made, *numbers))
+        simulate(kernel, programs, (*inputs, *made, *numbers), warps)
         return tuple(made)
 
     def launch_onto(kernel: Any, programs: int, inputs: Any, started: Any, numbers: Any) -> Any:
