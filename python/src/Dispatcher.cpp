@@ -91,10 +91,9 @@ bool tessera::python::hasLaunchHooks() {
 
 namespace {
 
-/// Calls a grid function, which gets arguments and options by name. A new
-/// reference to what it returned, or null with an exception.
-PyObject *callGridFunction(PyObject *function, const Signature &signature,
-                           const LaunchRecord &record) {
+/// Calls a grid function, which gets arguments and options by name.
+py::object callGridFunction(PyObject *function, const Signature &signature,
+                            const LaunchRecord &record) {
   // `getValue` is of a parameter that the caller gives a value.
   auto copyWith = [&](PyObject *options, auto getValue) {
     py::object meta = py::reinterpret_steal<py::object>(PyDict_Copy(options));
@@ -102,17 +101,18 @@ PyObject *callGridFunction(PyObject *function, const Signature &signature,
       if (signature.values[i] &&
           PyDict_SetItem(meta.ptr(), signature.parameters[i].name, getValue(i)) < 0)
         meta = py::object();
+    if (!meta)
+      throw py::error_already_set();
     return meta;
   };
   // A copy of a dict that has all names does not grow, which would take longer than the copy.
   if (!record.meta)
     record.meta = copyWith(record.options, [](size_t) { return Py_None; }).release().ptr();
-  if (!record.meta)
-    return nullptr;
   py::object meta = copyWith(record.meta, [&](size_t i) { return signature.values[i]; });
-  if (!meta)
-    return nullptr;
-  return callPython([&] { return PyObject_CallOneArg(function, meta.ptr()); });
+  PyObject *found = callPython([&] { return PyObject_CallOneArg(function, meta.ptr()); });
+  if (!found)
+    throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(found);
 }
 
 } // namespace
@@ -229,6 +229,14 @@ void countUnlearned(Dispatcher *dispatcher, const Signature &signature) {
   if (signature && !(isToRepeat && learn(dispatcher, *signature, pair[1])))
     countUnlearned(dispatcher, *signature);
   return py::object(pair[0]).release().ptr();
+}
+
+/// Has `slow` say what is wrong with what a grid function returned. The function is not called
+/// again: it may have effects.
+[[gnu::cold]] PyObject *refuseGrid(Dispatcher *dispatcher, py::object returned,
+                                   const CallArguments &call) {
+  py::cpp_function again([returned](const py::object &) { return returned; });
+  return callSlow(dispatcher, Grid(again.ptr()), call, nullptr);
 }
 
 void noteChoice(Dispatcher *dispatcher, const LaunchRecord &record) {
@@ -353,15 +361,9 @@ PyObject *tessera::python::launchOver(PyObject *object, const Grid &grid,
   if (!grid.read(extents)) {
     if (!PyCallable_Check(grid.getGiven()))
       return takeSlowWay(nullptr);
-    py::object found =
-        py::reinterpret_steal<py::object>(callGridFunction(grid.getGiven(), signature, record));
-    if (!found)
-      return nullptr;
-    if (!Grid(found.ptr()).read(extents)) {
-      // `slow` says what is wrong. The function is not called again: it may have effects.
-      py::cpp_function again([found](const py::object &) { return found; });
-      return callSlow(dispatcher, Grid(again.ptr()), call, nullptr);
-    }
+    py::object found = callGridFunction(grid.getGiven(), signature, record);
+    if (!Grid(found.ptr()).read(extents))
+      return refuseGrid(dispatcher, std::move(found), call);
   }
   // The kernel is checked after the grid was read: that may run the user's code, which may change
   // what the kernel was compiled with.

@@ -92,18 +92,17 @@ inline NumberStatus specialiseNumber(PyObject *value, bool onValue, bool onAlign
                                      SpecialisedNumber &result) {
   if (PyLong_CheckExact(value)) {
     int overflow = 0;
-    result =
-        specialiseInteger(PyLong_AsLongLongAndOverflow(value, &overflow), onValue, onAlignment);
-    if (overflow < 0)
-      return NumberStatus::FitsNoType;
-    if (overflow > 0) {
-      uint64_t slot = PyLong_AsUnsignedLongLong(value);
-      if (PyErr_Occurred()) {
-        PyErr_Clear();
-        return NumberStatus::FitsNoType;
-      }
-      result = {TSR_UINT64, onValue && onAlignment ? alignmentClass(slot) : char(0), slot};
+    int64_t integer = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (overflow == 0) {
+      result = specialiseInteger(integer, onValue, onAlignment);
+      return NumberStatus::Fine;
     }
+    uint64_t slot = overflow > 0 ? PyLong_AsUnsignedLongLong(value) : 0;
+    if (overflow < 0 || PyErr_Occurred()) {
+      PyErr_Clear();
+      return NumberStatus::FitsNoType;
+    }
+    result = {TSR_UINT64, onValue && onAlignment ? alignmentClass(slot) : char(0), slot};
   } else if (PyFloat_CheckExact(value)) {
     result = {TSR_FP32, 0, float32Bits(PyFloat_AS_DOUBLE(value))};
   } else if (PyBool_Check(value)) {

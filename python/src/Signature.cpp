@@ -351,8 +351,14 @@ bool Signature::addNumber(const Parameter &parameter, PyObject *value) {
 /// Most arguments are tensors, and most others are such integers. False, and nothing done, for
 /// other arguments.
 inline bool Signature::addPlainInteger(const Parameter &parameter, PyObject *value) {
-  return PyLong_CheckExact(value) && parameter.number == TSR_VOID && hasRoom() &&
-         addNumber(parameter, value);
+  if (!PyLong_CheckExact(value) || parameter.number != TSR_VOID || !hasRoom())
+    return false;
+  int overflow = 0;
+  int64_t integer = PyLong_AsLongLongAndOverflow(value, &overflow);
+  if (overflow)
+    return addNumber(parameter, value);
+  addInteger(parameter, integer);
+  return true;
 }
 
 bool Signature::addArray(const Parameter &parameter, PyObject *value) {

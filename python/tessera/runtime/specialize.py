@@ -257,6 +257,8 @@ class Bound:
         return ("v", dtype._core_id, alignment), ValueSpec(type, alignment)
 
 
+_C.learn_constexpr(types.constexpr)
+
 _learned: "weakref.WeakSet[type]" = weakref.WeakSet()
 """The classes that are registered with the core, which does not keep them alive either."""
 
@@ -266,7 +268,6 @@ def _learn_record(cls: type) -> None:
     if cls in _learned:
         return
     _learned.add(cls)
-    _C.learn_constexpr(types.constexpr)
     _C.learn_record(cls, record_fields(cls))
 
 
