@@ -141,26 +141,20 @@ void learnDType(const py::object &dtype, int coreId) {
 } // namespace
 
 void tessera::python::registerArgumentTypes(py::module_ &module) {
-  module.def(
-      "learn_descriptor",
-      [](const py::type &cls) {
-        typeTables().descriptor = reinterpret_cast<PyTypeObject *>(cls.inc_ref().ptr());
-      },
-      py::arg("cls"), "Have the warm path take arguments of this class: tensor descriptors.");
-  module.def(
-      "learn_wrapper",
-      [](const py::type &cls) {
-        typeTables().wrapper = reinterpret_cast<PyTypeObject *>(cls.inc_ref().ptr());
-      },
-      py::arg("cls"),
+  auto defineLearning = [&](const char *name, PyTypeObject *TypeTables::*member, const char *doc) {
+    auto learn = [member](const py::type &cls) {
+      typeTables().*member = reinterpret_cast<PyTypeObject *>(cls.inc_ref().ptr());
+    };
+    module.def(name, learn, py::arg("cls"), doc);
+  };
+  defineLearning("learn_descriptor", &TypeTables::descriptor,
+                 "Have the warm path take arguments of this class: tensor descriptors.");
+  defineLearning(
+      "learn_wrapper", &TypeTables::wrapper,
       "Have the warm path take instances of this class for their `base`, with elements of their\n"
       "`dtype`.");
-  module.def(
-      "learn_constexpr",
-      [](const py::type &cls) {
-        typeTables().constant = reinterpret_cast<PyTypeObject *>(cls.inc_ref().ptr());
-      },
-      py::arg("cls"), "Have the warm path take instances of this class for what they wrap.");
+  defineLearning("learn_constexpr", &TypeTables::constant,
+                 "Have the warm path take instances of this class for what they wrap.");
   module.def("learn_dlpack", &learnDLPack, py::arg("cls"), py::arg("is_immutable"), py::arg("code"),
              py::arg("bits"), py::arg("core_id"),
              "Have the warm path take arrays of this class, and this DLPack type for that dtype.");

@@ -119,14 +119,19 @@ static py::object getItem(PyObject *dictionary, PyObject *key) {
   return item;
 }
 
-/// The place in memory that an array's interface names: an integer, and whether it is read-only, a
-/// bool. Null for anything else, and for an array with a mask.
-static py::tuple getPlace(PyObject *interface) {
+/// Reads the place in memory that an array's interface names: an integer, and whether it is
+/// read-only, a bool. False for anything else, and for an array with a mask.
+static bool readPlace(PyObject *interface, uint64_t &address, bool &isReadOnly) {
   py::object data = getItem(interface, names().data), mask = getItem(interface, names().mask);
-  bool isPlace = data && PyTuple_Check(data.ptr()) && PyTuple_GET_SIZE(data.ptr()) == 2 &&
-                 PyLong_CheckExact(PyTuple_GET_ITEM(data.ptr(), 0)) &&
-                 PyBool_Check(PyTuple_GET_ITEM(data.ptr(), 1)) && (!mask || mask.is_none());
-  return py::reinterpret_steal<py::tuple>(isPlace ? data.release().ptr() : nullptr);
+  if (!data || !PyTuple_Check(data.ptr()) || PyTuple_GET_SIZE(data.ptr()) != 2)
+    return false;
+  PyObject *place = PyTuple_GET_ITEM(data.ptr(), 0), *flag = PyTuple_GET_ITEM(data.ptr(), 1);
+  int overflow = 0;
+  int64_t found = PyLong_CheckExact(place) ? PyLong_AsLongLongAndOverflow(place, &overflow) : 0;
+  address = static_cast<uint64_t>(found);
+  isReadOnly = flag == Py_True;
+  return PyBool_Check(flag) && (!mask || mask.is_none()) && !overflow &&
+         found >= static_cast<int64_t>(kLowestAddress);
 }
 
 static bool areIntegers(PyObject *tuple) {
@@ -262,16 +267,11 @@ bool Signature::addArrayInterface(const Parameter &parameter, PyObject *value) {
       !typeTables().findDType(dtype.ptr(), id))
     return false;
   py::object shape = getItem(interface, names().shape);
-  py::tuple where = getPlace(interface);
-  if (!where || !shape || !areIntegers(shape.ptr()))
+  uint64_t address;
+  bool isReadOnly;
+  if (!readPlace(interface, address, isReadOnly) || !shape || !areIntegers(shape.ptr()))
     return false;
-  PyObject *place = PyTuple_GET_ITEM(where.ptr(), 0);
-  PyObject *isReadOnly = PyTuple_GET_ITEM(where.ptr(), 1);
-  int overflow = 0;
-  int64_t address = PyLong_AsLongLongAndOverflow(place, &overflow);
-  if (overflow || address < static_cast<int64_t>(kLowestAddress))
-    return false;
-  addPointer(parameter, static_cast<uint64_t>(address), id, isReadOnly == Py_True, /*device=*/-1);
+  addPointer(parameter, address, id, isReadOnly, /*device=*/-1);
   return true;
 }
 
@@ -286,16 +286,15 @@ bool Signature::addCUDAInterface(const Parameter &parameter, PyObject *value) {
     return false;
   py::object typestr = getItem(interface.ptr(), names().typestr);
   py::object onStream = getItem(interface.ptr(), names().stream);
-  py::tuple where = getPlace(interface.ptr());
-  if (!where || !typestr || !PyUnicode_Check(typestr.ptr()))
+  uint64_t address;
+  bool isReadOnly;
+  if (!readPlace(interface.ptr(), address, isReadOnly) || !typestr ||
+      !PyUnicode_Check(typestr.ptr()))
     return false;
-  PyObject *place = PyTuple_GET_ITEM(where.ptr(), 0);
-  PyObject *isReadOnly = PyTuple_GET_ITEM(where.ptr(), 1);
-  uint64_t address = PyLong_AsUnsignedLongLongMask(place);
   const char *spelled = PyUnicode_AsUTF8(typestr.ptr());
   if (!spelled)
     PyErr_Clear(); // a text that UTF-8 does not have
-  if (!spelled || *spelled == '>' || address < kLowestAddress)
+  if (!spelled || *spelled == '>')
     return false;
   TypeTables &tables = typeTables();
   char id;
@@ -319,7 +318,7 @@ bool Signature::addCUDAInterface(const Parameter &parameter, PyObject *value) {
   }
   if (ordinal < 0 || ordinal > 127)
     return false;
-  addPointer(parameter, address, id, isReadOnly == Py_True, static_cast<char>(ordinal));
+  addPointer(parameter, address, id, isReadOnly, static_cast<char>(ordinal));
   bytes.push_back(kAny); // which begins no argument: a tensor of torch's is on torch's stream
   if (!onStream || onStream.is_none())
     return true;

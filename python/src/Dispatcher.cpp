@@ -89,6 +89,20 @@ bool tessera::python::hasLaunchHooks() {
   return launchHooks.isOn;
 }
 
+/// The traceback of a user's mistake ends at the launch, where the user made it. Errors of other
+/// classes are our own bugs and keep every frame.
+void tessera::python::hideOwnFrames() {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  bool isMistake = value && PyObject_HasAttrString(value, "fix");
+  if (isMistake) {
+    PyException_SetTraceback(value, Py_None);
+    Py_CLEAR(traceback);
+  }
+  PyErr_Restore(type, value, traceback);
+}
+
 namespace {
 
 /// Calls a grid function, which gets arguments and options by name.
@@ -114,24 +128,6 @@ py::object callGridFunction(PyObject *function, const Signature &signature,
     throw py::error_already_set();
   return py::reinterpret_steal<py::object>(found);
 }
-
-} // namespace
-
-/// The traceback of a user's mistake ends at the launch, where the user made it. Errors of other
-/// classes are our own bugs and keep every frame.
-void tessera::python::hideOwnFrames() {
-  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
-  PyErr_Fetch(&type, &value, &traceback);
-  PyErr_NormalizeException(&type, &value, &traceback);
-  bool isMistake = value && PyObject_HasAttrString(value, "fix");
-  if (isMistake) {
-    PyException_SetTraceback(value, Py_None);
-    Py_CLEAR(traceback);
-  }
-  PyErr_Restore(type, value, traceback);
-}
-
-namespace {
 
 [[gnu::cold]] void forgetEntries(Dispatcher *dispatcher) {
   // Taken out first: what an entry releases may run Python.
