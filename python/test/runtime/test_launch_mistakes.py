@@ -105,7 +105,6 @@ MISTAKES = {
     "all missing": (launch(), "E051", "without `x`, `n`"),
     "extra": (launch(X, 1, 16, 4), "E051", "`fill` takes 3 arguments by place, got 4"),
     "one and extra": (launch(X, 1, kernel=single), "E051", "takes 1 argument by place, got 2"),
-    "twice": (launch(X, 1, n=2), "E051", "two values for `n`"),
     "unknown option": (launch(X, 1, num_wraps=4), "E051", "did you mean `num_warps`"),
     "unknown name": (launch(X, 1, BB=4), "E051", "`BB`"),
     # Grids.
@@ -178,8 +177,6 @@ MISTAKES = {
     "huge": (launch(X, HUGE), "E055", "`n` is"),
     "float for int8": (launch(1.5, 1.0, kernel=typed), "E055", "annotated int8, got the float 1.5"),
     "inf for int8": (launch(float("inf"), 1.0, kernel=typed), "E055", "got the float inf"),
-    "128 for int8": (launch(128, 1.0, kernel=typed), "E055", "which 128 does not fit"),
-    "huge for int8": (launch(HUGE, 1.0, kernel=typed), "E055", "does not fit"),
     "huge for float": (launch(1, HUGE, kernel=typed), "E055", "does not fit"),
     "str for float": (launch(1, "1", kernel=typed), "E054", "annotated fp32, got a str"),
     "array for float": (launch(1, X, kernel=typed), "E054", "annotated fp32, got an? ndarray"),
@@ -204,11 +201,6 @@ MISTAKES = {
     "interface raises": (launch(Raises("__array_interface__"), 1), "E058", "interface__ today"),
     "interface empty": (launch(Interface(), 1), "E058", "KeyError"),
     "interface shape": (launch(Interface(data=(64, False), shape="x"), 1), "E058", "TypeError"),
-    "interface mask": (
-        launch(Interface(data=(64, False), shape=(1,), mask=X), 1),
-        "E054",
-        "has a mask",
-    ),
     "CUDA interface empty": (launch(CUDAInterface(), 1), "E058", "KeyError"),
     "CUDA interface typestr": (
         launch(CUDAInterface(data=(64, False), shape=(1,), typestr="<c8", version=0), 1),
@@ -239,13 +231,6 @@ def test_numbers_that_fit():
         x = np.zeros(16, np.float64)
         fill[(1,)](x, value if not isinstance(value, np.ndarray) else value.item())
         assert x[0] == np.float64(value)
-
-
-def test_a_type_that_changes_makes_another_kernel():
-    for dtype in (np.float32, np.int8, np.float64, np.uint16, np.float32):
-        x = np.zeros(16, dtype)
-        fill[(1,)](x, 3)
-        assert np.all(x == 3)
 
 
 def test_torch_modes():
