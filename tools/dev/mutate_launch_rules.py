@@ -8,10 +8,10 @@ path, exactly the one file of python/test/launch_rules that the table names has 
 
 A copy of python/ gets all changes at once: `old` becomes `new if the rule is out else old`. One
 build of tessera._C has them all, and an environment variable names the rule that is out. So the
-sources of the project have no switch. Each test file runs in a process of its own, which is forked
-from one that has loaded torch and JAX, and ends at the first failure.
+sources of the project have no switch. Tests run in processes that are forked from one that has
+loaded torch and JAX.
 
-    tools/dev/mutate_launch_rules.py [--only TEXT] [--work FOLDER] [--keep] [TEST FILE...]
+    tools/dev/mutate_launch_rules.py [--only TEXT] [--work FOLDER] [TEST FILE...]
 
 Needs build/dev.
 """
@@ -33,8 +33,8 @@ from typing import Any, NamedTuple, Optional, Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VARIABLE = "TESSERA_RULE_OUT"
-SECONDS = 180
-"""A test file that takes longer has no end."""
+SECONDS = 300
+"""Tests that take longer have no end."""
 
 FILES = [
     "launch_rules", "runtime/test_arrays.py", "runtime/test_grids.py", "runtime/test_launch.py",
@@ -437,60 +437,66 @@ def build(python: pathlib.Path) -> None:
 # --- The process that runs tests ---------------------------------------------------------------
 
 
-def run_file(file: pathlib.Path, rule: str, most: int) -> str:
-    """The first failures of a test file in a process of its own, or ''."""
+def find_failures(files: Sequence[pathlib.Path], rule: str) -> dict[str, str]:
+    """The test files that fail without a rule, each with its tests that do. They run in a process
+    of their own, and each in one if that is ended by a signal or has no end."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(read)
         os.setsid()
-        status = _run_tests(file, rule, most, write)
-        os._exit(status)
+        os._exit(_run_tests(files, rule, write))
     os.close(write)
     end = time.monotonic() + SECONDS
-    while True:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            break
-        if time.monotonic() > end:
-            os.killpg(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            os.close(read)
-            return "no end"
+    status = 0
+    while not os.waitpid(child, os.WNOHANG)[0] and time.monotonic() < end:
         time.sleep(0.02)
+    if time.monotonic() >= end:
+        os.killpg(child, signal.SIGKILL)
+        status = os.waitpid(child, 0)[1]
     with os.fdopen(read) as stream:
         said = stream.read().splitlines()
-    if os.WIFSIGNALED(status):
-        return f"{said[-1] if said else ''} signal {os.WTERMSIG(status)}"
-    if os.WEXITSTATUS(status):
-        failed = [line.removeprefix("failed ") for line in said if line.startswith("failed ")]
-        return "; ".join(failed) or "an error"
-    return ""
+    if not said or said[-1] != "done":
+        if len(files) == 1:
+            return {files[0].name: "the process ends" if status == 0 else "no end"}
+        found: dict[str, str] = {}
+        for file in files:
+            found |= find_failures([file], rule)
+        return found
+    found = {}
+    for line in said[:-1]:
+        file, test = line.split(" ", 1)
+        found[file] = f"{found[file]}; {test}" if file in found else test
+    return found
 
 
-def _run_tests(file: pathlib.Path, rule: str, most: int, write: int) -> int:
+def _run_tests(files: Sequence[pathlib.Path], rule: str, write: int) -> int:
     import pytest
 
     class Reporter:
         def pytest_runtest_logreport(self, report: Any) -> None:
             if report.failed:
-                os.write(write, f"failed {report.nodeid.rpartition('::')[2]}\n".encode())
+                path, _, test = report.nodeid.partition("::")
+                os.write(write, f"{path.rpartition('/')[2]} {test}\n".encode())
 
-        def pytest_runtest_logstart(self, nodeid: str) -> None:
-            os.write(write, f"in {nodeid.rpartition('::')[2]}\n".encode())
+        def pytest_collectreport(self, report: Any) -> None:
+            if report.failed:
+                os.write(write, f"{report.nodeid.rpartition('/')[2]} is not read\n".encode())
 
     silence = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(silence, stream)
     os.environ[VARIABLE] = rule
-    with tempfile.TemporaryDirectory() as cache:
-        os.environ["TESSERA_CACHE_DIR"] = cache
-        options = ["-q", f"--maxfail={most}", "-p", "no:cacheprovider", "--no-header", str(file)]
-        options += ["-k", " and ".join(f"not {name}" for name in LEFT_OUT)]
-        return int(pytest.main(options, plugins=[Reporter()]))
+    # Kernels of equal text would share entries, whose keys lack a rule.
+    os.environ["TESSERA_CACHE"] = "off"
+    options = ["-q", "-p", "no:cacheprovider", "--no-header", *map(str, files)]
+    options += ["-k", " and ".join(f"not {name}" for name in LEFT_OUT)]
+    status = int(pytest.main(options, plugins=[Reporter()]))
+    os.write(write, b"done\n")
+    return status
 
 
-def run_all(work: pathlib.Path, only: str, names: Sequence[str], most: int) -> int:
+def run_all(work: pathlib.Path, only: str, names: Sequence[str]) -> int:
     """Prints a row for each rule and path; 1 if one does not fail in its one file."""
     tests = work / "python/test"
     os.chdir(work)
@@ -508,7 +514,7 @@ def run_all(work: pathlib.Path, only: str, names: Sequence[str], most: int) -> i
         if only not in rule:
             continue
         start = time.monotonic()
-        failed = {file.name: said for file in files if (said := run_file(file, rule, most))}
+        failed = find_failures(files, rule)
         is_fine = list(failed) == [test] if test else not failed
         failures += not is_fine
         shown = ", ".join(f"{name} ({said})" for name, said in failed.items())
@@ -527,17 +533,16 @@ def main() -> int:
     parser.add_argument("--only", default="", help="only rules whose name holds this text")
     parser.add_argument("--work", help="an empty folder for the changed copy")
     parser.add_argument("--prepared", action="store_true", help="the folder has it already")
-    parser.add_argument("--all", action="store_true", help="list all tests that fail")
     arguments = parser.parse_args()
     work = pathlib.Path(arguments.work or tempfile.mkdtemp(prefix="launch-rules-"))
     if not arguments.prepared:
         prepare(work)
     if os.environ.get("PYTHONPATH") != str(work / "python"):
         command = [sys.executable, __file__, *arguments.files, "--only", arguments.only]
-        command += ["--work", str(work), "--prepared"] + ["--all"] * arguments.all
+        command += ["--work", str(work), "--prepared"]
         environment = {**os.environ, "PYTHONPATH": str(work / "python")}
         return subprocess.run(command, env=environment).returncode
-    return run_all(work, arguments.only, arguments.files, 1000 if arguments.all else 1)
+    return run_all(work, arguments.only, arguments.files)
 
 
 if __name__ == "__main__":

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 from launch_rules.both_paths import (
-    check_compiled_refuses,
     BOTH,
     NEITHER,
     Warm,
     bound_of,
+    check_compiled_refuses,
     compare_paths,
     distinguish,
     plain,

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from launch_rules.both_paths import (
-    check_compiled_refuses,
     BOTH,
     NEITHER,
+    Warm,
     bound_of,
+    check_compiled_refuses,
     compare_paths,
     distinguish,
     marked,
@@ -72,6 +73,69 @@ def test_the_type_that_an_array_is_reinterpreted_as(of: Any) -> None:
 @tessera.jit
 def fill(x, n):
     tl.store(x + tl.arange(0, 16), n)
+
+
+@pytest.fixture
+def whole_launches(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The launches that take the whole path."""
+    calls: list[Any] = []
+    run = tessera.JITFunction._run
+    monkeypatch.setattr(
+        tessera.JITFunction, "_run", lambda *args, **more: calls.append(args) or run(*args, **more)
+    )
+    return calls
+
+
+@tessera.jit
+def plain_copy(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+
+def test_reinterpreted_arrays_of_other_types(whole_launches: list[Any], of: Any):
+    """Whatever they are of, what counts is the base and the dtype that a wrapper has now."""
+    bits = np.arange(33, dtype=np.int16) * 1000
+    views = [bits[:16], bits[8:24], bits[16:32], bits[:16].astype(np.int32)]
+    want = [view.view(np.float16) for view in views[:3]]
+    kernels = [plain_copy, *(tessera.jit(plain_copy.fn) for _ in range(3))]  # one a type
+
+    def launch(wrapper: Any, out: np.ndarray, number: int = 0) -> np.ndarray:
+        kernels[number][(1,)](wrapper, out, 16, BLOCK=16)
+        return out
+
+    def launch_all() -> None:
+        wrapper = tessera.reinterpret(of(views[0]), tl.float16)
+        for array, halves in zip(views, want):
+            wrapper.base = of(array)
+            np.testing.assert_array_equal(launch(wrapper, np.zeros(16, np.float16)), halves)
+            assert isinstance(tessera.reinterpret(of(array), tl.float16), tessera.TensorWrapper)
+        wrapper.base, wrapper.dtype = of(views[3]), tl.float32
+        floats = views[3].view(np.float32)
+        np.testing.assert_array_equal(launch(wrapper, np.zeros(16, np.float32), 1), floats)
+        wrapper.dtype = tl.int32
+        np.testing.assert_array_equal(launch(wrapper, np.zeros(16, np.int32), 2), views[3])
+        launch(of(views[0]), np.zeros(16, np.int16), 3)
+
+    for _ in range(2):  # the first launches learn how torch's tensors lie in memory
+        launch_all()
+    whole_launches.clear()
+    launch_all()
+    assert not whole_launches
+
+
+def test_an_array_for_an_annotated_pointer() -> None:
+    @tessera.jit
+    def annotated(a: "*fp32") -> Any:
+        pass
+
+    halves = tessera.reinterpret(array(np.int32), tl.float32)
+    assert bound_of(annotated, {"a": halves}).slots == [MEMORY.ctypes.data + START]
+    for wrong in (array(np.float64), array(np.int32)):
+        warm = Warm(annotated)
+        for _ in range(2):
+            warm.knows({"a": array(np.float32)})
+            with pytest.raises(tessera.ArgumentError, match="annotated"):
+                warm.knows({"a": wrong})
 
 
 def test_what_a_kernel_stores() -> None:

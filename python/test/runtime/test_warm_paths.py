@@ -71,39 +71,6 @@ def launch(descriptor: TensorDescriptor) -> np.ndarray:
 # --- Reinterpreted arrays ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("library", ["numpy", "torch"])
-def test_reinterpreted_arrays_are_launched_warm(whole_launches, library):
-    """Whatever they are of, what counts is the base and the dtype that a wrapper has now."""
-    bits = np.arange(33, dtype=np.int16) * 1000
-    views = [bits[:16], bits[8:24], bits[16:32], bits[:16].astype(np.int32)]
-    want = [view.view(np.float16) for view in views[:3]]
-    kernels = [plain, *(tessera.jit(plain.fn) for _ in range(3))]  # one a type
-    of = (lambda array: array) if library == "numpy" else pytest.importorskip("torch").from_numpy
-
-    def launch(wrapper: Any, out: np.ndarray, number: int = 0) -> np.ndarray:
-        kernels[number][(1,)](wrapper, out, 16, BLOCK=16)
-        return out
-
-    def launch_all() -> None:
-        wrapper = tessera.reinterpret(of(views[0]), tl.float16)
-        for array, halves in zip(views, want):
-            wrapper.base = of(array)
-            np.testing.assert_array_equal(launch(wrapper, np.zeros(16, np.float16)), halves)
-            assert isinstance(tessera.reinterpret(of(array), tl.float16), tessera.TensorWrapper)
-        wrapper.base, wrapper.dtype = of(views[3]), tl.float32
-        floats = views[3].view(np.float32)
-        np.testing.assert_array_equal(launch(wrapper, np.zeros(16, np.float32), 1), floats)
-        wrapper.dtype = tl.int32
-        np.testing.assert_array_equal(launch(wrapper, np.zeros(16, np.int32), 2), views[3])
-        launch(of(views[0]), np.zeros(16, np.int16), 3)
-
-    for _ in range(2):  # the first launches learn how torch's tensors lie in memory
-        launch_all()
-    whole_launches.clear()
-    launch_all()
-    assert not whole_launches
-
-
 @pytest.mark.parametrize("base", [None, 3, np.float16(1), "text", (1, 2)], ids=repr)
 def test_what_a_wrapper_may_not_have(base):
     wrapper = tessera.reinterpret(np.zeros(16, np.int16), tl.float16)
@@ -121,12 +88,9 @@ def test_what_a_wrapper_may_not_have(base):
 
 @pytest.mark.parametrize("dtype", ["float16", np.float16, np.dtype("float16")], ids=repr)
 def test_a_wrapper_takes_every_spelling_of_a_type(dtype):
-    bits, out = np.full(16, 0x3C00, np.int16), np.zeros(16, np.float16)
+    bits = np.full(16, 0x3C00, np.int16)
     wrapper = tessera.TensorWrapper(bits, dtype)
     assert wrapper.dtype == tl.float16 and wrapper.element_size() == 2
-    for _ in range(2):
-        plain[(1,)](wrapper, out, 16, BLOCK=16)
-    assert (out == 1).all()
     with pytest.raises(ArgumentError, match="E054.*no element type for 'float61'"):
         tessera.TensorWrapper(bits, "float61")
 
@@ -531,8 +495,6 @@ def test_what_an_annotation_refuses_stays_refused():
     annotated[(1,)](x, 3, 1.0, 1.0, out)
     with pytest.raises(ArgumentError, match="E055.*annotated int64"):
         annotated[(1,)](x, 3.0, 1.0, 1.0, out)
-    with pytest.raises(ArgumentError, match="annotated pointer<fp32>|annotated"):
-        annotated[(1,)](out, 3, 1.0, 1.0, out)
     with pytest.raises(ArgumentError, match="E054"):
         annotated[(1,)](3, 3, 1.0, 1.0, out)
     with pytest.raises(ArgumentError, match="E054"):
