@@ -152,7 +152,11 @@ RULES = [
         whole=Edit(
             SPECIALIZE, "cls", '""', 'or isinstance(value, Enum):\n        return ("c", {}, value)'
         ),
-        warm=Edit(SIGNATURE, "Py_TYPE(left) != Py_TYPE(right)", "false"),
+        warm=Edit(
+            SIGNATURE,
+            "Py_TYPE(left) != Py_TYPE(right)",
+            "Py_TYPE(left) != Py_TYPE(right) && !(PyLong_Check(left) && PyLong_Check(right))",
+        ),
     ),
     Rule(
         "constants that are floats count by their bits",
@@ -186,7 +190,12 @@ RULES = [
         "the class of a tuple",
         "test_tuples.py",
         whole=Edit(SPECIALIZE, "parts.cls", "None", 'return ("t", {}, *keys)'),
-        warm=Edit(SIGNATURE, "isPlain ? kTuple : kTupleOfClass", "kTuple"),
+        warm=Edit(
+            SIGNATURE,
+            "reinterpret_cast<PyObject *>(Py_TYPE(value))",
+            "Py_None",
+            "if (!isPlain)\n    constants.push_back({});",
+        ),
     ),
     Rule(
         "the length of a tuple",

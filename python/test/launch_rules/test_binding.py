@@ -39,3 +39,13 @@ def test_mistakes(args: Any, named: dict[str, Any], says: str) -> None:
         fresh[(1,)](out, 4)
         fresh[(1,)](out, 4, m=5)
         assert out[0] == 9
+
+
+def test_a_value_that_a_heuristic_has_too() -> None:
+    kernel = tessera.heuristics({"m": lambda args: 3, "n": lambda args: 4})(store)
+    out = np.zeros(1, np.int32)
+    for _ in range(3):
+        with pytest.raises(ArgumentError, match="two values for `n`"):
+            kernel[(1,)](out, 5)
+        kernel[(1,)](out)
+        assert out[0] == 7

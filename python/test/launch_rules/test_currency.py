@@ -27,6 +27,44 @@ def test_a_global_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
             assert out[0] == 5 * factor
 
 
+def test_a_global_of_a_function_that_a_kernel_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    @tessera.jit
+    def helper() -> Any:
+        return FACTOR
+
+    @tessera.jit
+    def kernel(out: Any) -> Any:
+        tl.store(out, helper())
+
+    out = np.zeros(1, np.int32)
+    for value in (1, 1, 5, 5, 1):
+        monkeypatch.setitem(globals(), "FACTOR", tl.constexpr(value))
+        kernel[(1,)](out)
+        assert out[0] == value
+
+
+def test_a_global_that_a_function_changes_counts_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    @tessera.jit
+    def scaled(out: Any, n: Any) -> Any:
+        tl.store(out, n * FACTOR)
+
+    calls: list[Any] = []
+
+    def grid(meta: Any) -> Any:
+        calls.append(meta["n"])
+        monkeypatch.setitem(globals(), "FACTOR", tl.constexpr(len(calls)))
+        return (1,)
+
+    out = np.zeros(1, np.int32)
+    monkeypatch.setitem(globals(), "FACTOR", FACTOR)
+    scaled[(1,)](out, 5)
+    for number in range(1, 4):
+        scaled[grid](out, 5)
+        assert out[0] == 5 * number and len(calls) == number
+    scaled[(1,)](out, 5)
+    assert out[0] == 5 * 3
+
+
 def test_a_global_that_changes_between_warmups(monkeypatch: pytest.MonkeyPatch) -> None:
     @tessera.jit
     def scale(x_ptr: Any) -> Any:

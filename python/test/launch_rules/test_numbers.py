@@ -204,7 +204,7 @@ def number(choose: random.Random) -> Any:
     return near(choose) if kind == "i" else real(choose) if kind == "f" else choose.random() < 0.5
 
 
-@pytest.mark.parametrize("fn, count", [(plain, 1500), (marked, 1500), (annotated, 6000)],
+@pytest.mark.parametrize("fn, count", [(plain, 600), (marked, 600), (annotated, 2400)],
                          ids=["plain", "marked", "annotated"])  # fmt: skip
 @pytest.mark.parametrize("seed", range(2))
 def test_random_numbers(fn: Any, count: int, seed: int) -> None:
@@ -213,4 +213,4 @@ def test_random_numbers(fn: Any, count: int, seed: int) -> None:
         return {**given, "c": number(choose)} if fn is annotated else given
 
     same, different = compare_paths(fn, make, count, seed)
-    assert same > 100 and different > 100
+    assert same > 40 and different > 40

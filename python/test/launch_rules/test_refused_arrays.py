@@ -11,6 +11,7 @@ import pytest
 import tessera
 import tessera.language as tl
 from tessera.errors import ArgumentError
+from tessera.tools.tensor_descriptor import TensorDescriptor
 
 
 @tessera.jit
@@ -84,6 +85,33 @@ def test_a_read_only_array_that_is_written(wrap: Any) -> None:
     for _ in range(3):
         copy[(1,)](wrap(frozen), out)  # which may be read
     assert not out.any()
+
+
+def test_a_read_only_array_of_a_compiled_kernel() -> None:
+    x, out = arrays()
+    frozen = np.zeros(16, np.float32)
+    frozen.flags.writeable = False
+    compiled = tessera.compile(copy, "*fp32, *fp32")
+    for _ in range(3):
+        compiled[(1,)](x, out)
+        with pytest.raises(ArgumentError, match="read-only"):
+            compiled[(1,)](x, frozen)
+
+
+def test_a_read_only_array_of_a_descriptor() -> None:
+    @tessera.jit
+    def copy_block(x: Any, out: Any) -> Any:
+        out.store([0], x.load([0]))
+
+    x, out = arrays()
+    frozen = np.zeros(16, np.float32)
+    frozen.flags.writeable = False
+    of = lambda array: TensorDescriptor.from_tensor(array, [16])
+    for _ in range(3):
+        copy_block[(1,)](of(x), of(out))
+        copy_block[(1,)](of(frozen), of(out))
+        with pytest.raises(ArgumentError, match="read-only"):
+            copy_block[(1,)](of(x), of(frozen))
 
 
 def test_an_array_of_jax_that_is_written() -> None:

@@ -129,31 +129,6 @@ def test_what_a_function_raises_is_unchanged(error: Exception) -> None:
         fresh[(1,)](np.zeros(4, np.int32))
 
 
-FACTOR = tl.constexpr(2)
-
-
-def test_a_global_that_a_function_changes_counts_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    @tessera.jit
-    def scaled(out: Any, n: Any) -> Any:
-        tl.store(out, n * FACTOR)
-
-    calls: list[Any] = []
-
-    def grid(meta: Any) -> Any:
-        calls.append(meta["n"])
-        monkeypatch.setitem(globals(), "FACTOR", tl.constexpr(len(calls)))
-        return (1,)
-
-    out = np.zeros(1, np.int32)
-    monkeypatch.setitem(globals(), "FACTOR", FACTOR)
-    scaled[(1,)](out, 5)
-    for number in range(1, 4):
-        scaled[grid](out, 5)
-        assert out[0] == 5 * number and len(calls) == number
-    scaled[(1,)](out, 5)
-    assert out[0] == 5 * 3
-
-
 def test_a_list_that_changes_while_it_is_read() -> None:
     class Shrinks(Worth):
         def __index__(self) -> int:

@@ -120,14 +120,6 @@ def test_a_block_that_no_kernel_can_have(block, id, message) -> None:
     assert error.source_line[error.column - 1 :].startswith("out")
 
 
-def test_read_only_arrays_are_not_stored_to() -> None:
-    x, out = np.zeros((8, 16), np.float32), np.zeros((8, 16), np.float32)
-    out.flags.writeable = False
-    double[(1,)](describe(out), describe(x))
-    with pytest.raises(tessera.ArgumentError, match="`out`"):
-        double[(1,)](describe(x), describe(out))
-
-
 @tessera.jit
 def either(x, y, out):
     if out.shape[0] > 2:
