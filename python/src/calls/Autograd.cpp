@@ -252,7 +252,20 @@ PyObject *runBackward(PyObject *, PyObject *const *args, Py_ssize_t count) {
   return runBackwardBy(compute, args, count);
 }
 
+/// is_new_tensor(value, *args)
+PyObject *isNewTensor(PyObject *, PyObject *const *args, Py_ssize_t count) {
+  return translateErrors([&]() -> PyObject * {
+    if (count < 1)
+      throw py::type_error("the first argument is a value");
+    return PyBool_FromLong(torchArrays().isNew(args[0], args + 1, static_cast<size_t>(count - 1)));
+  });
+}
+
 PyMethodDef functions[] = {
+    {"is_new_tensor", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(isNewTensor)),
+     METH_FASTCALL,
+     "is_new_tensor(value, *args): True for a plain tensor that has memory of none of the\n"
+     "arguments. False also if that is not known."},
     {"run_forward", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(runForward)),
      METH_FASTCALL, "run_forward(ctx, plan, *args): the `forward` of a torch.autograd.Function."},
     {nullptr, nullptr, 0, nullptr}};

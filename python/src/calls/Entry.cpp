@@ -181,6 +181,8 @@ PyObject *callKnown(Entry *self, PyObject *const *given, size_t numGiven, PyObje
     return plan.run(args, count, out);
   if (count > kMaxArguments || plan.apply == Py_NotImplemented || out)
     return nullptr;
+  if (plan.isFunction)
+    return callPython([&] { return PyObject_Vectorcall(plan.apply, args, count, nullptr); });
   std::array<PyObject *, kMaxArguments + 1> values;
   values[0] = held.ptr();
   std::copy(args, args + count, values.begin() + 1);

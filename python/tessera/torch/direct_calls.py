@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Calls of torch's operators (tessera.torch.op) without torch's dispatcher.
 
-An eager call of plain tensors, without a gradient, comes to nothing else in the dispatcher than the
-function. Such a call is recognised in C++ (python/src/calls/Entry.cpp) once one with arguments of the
+An eager call of plain tensors comes to nothing else in the dispatcher than the function, and a node of
+autograd if there is a gradient. Such a call is recognised in C++ (python/src/calls/Entry.cpp) once one with arguments of the
 same types has gone through the dispatcher, and calls the function at once. All other calls go to the
 dispatcher. `torch.ops` always does.
 """
@@ -53,11 +53,15 @@ class DirectOperator(_C.Entry, CustomOpDef):  # type: ignore[misc]
     _function: Optional[DirectFunction] = None
     """None: all calls go through it."""
 
+    _derivative: Optional[tuple[Callable[..., Any], Optional[Callable[..., Any]]]] = None
+    """The functions of `register_autograd`."""
+
     def call_directly(self, function: DirectFunction) -> None:
         """Has calls of `function` go around the dispatcher where that makes no difference."""
         self._ignore_layouts()
         self._function = function
         self._allowed = [_TYPES.get(each, ()) for each in function.types]
+        self._apply = self._make_apply()
         self._options: dict[str, Any] = {
             "kernel": _make_run(function),
             "finish": _make_check(function),
@@ -79,11 +83,33 @@ class DirectOperator(_C.Entry, CustomOpDef):  # type: ignore[misc]
             and len(args) == len(self._allowed)
             and all(type(arg) in allowed for arg, allowed in zip(args, self._allowed))
         ):
-            apply = NotImplemented if any(each.requires_grad for each in tensors) else None
+            apply = self._apply if any(each.requires_grad for each in tensors) else None
             self._learn(
                 _C.CallPlan(grid=(), rest=(), makers=(), apply=apply, **self._options), *args
             )
         return result
+
+    def register_autograd(
+        self, backward: Callable[..., Any], /, *, setup_context: Optional[Callable[..., Any]] = None
+    ) -> None:
+        super().register_autograd(backward, setup_context=setup_context)
+        self._derivative = backward, setup_context
+        if self._function is not None:
+            self._forget()
+            self._apply = self._make_apply()
+
+    def _make_apply(self) -> Any:
+        """Does a call with a gradient. NotImplemented if the dispatcher has to do it."""
+        function = self._function
+        if (
+            function is None
+            or self._derivative is None
+            or function.written
+            or any(argument.kwarg_only for argument in self._opoverload._schema.arguments)
+        ):
+            return NotImplemented
+        name = self._opoverload._schema.name.replace("::", "_")
+        return _apply_of(f"GeneratedBackwardFor_{name}_default", function, *self._derivative)
 
     # The dispatcher chooses among several kernels.
 
@@ -154,6 +180,30 @@ def _make_check(function: DirectFunction) -> Callable[..., None]:
             _refuse_shared(name, each, args)
 
     return check
+
+
+def _apply_of(
+    title: str,
+    function: DirectFunction,
+    backward: Callable[..., Any],
+    setup_context: Optional[Callable[..., Any]],
+) -> Callable[..., Any]:
+    """`apply` of a torch.autograd.Function for calls of the function, without what it does for
+    transforms, which see no such calls."""
+    call, check, is_new = function.call, _make_check(function), _C.is_new_tensor
+
+    def forward(ctx: Any, *args: Any) -> Any:
+        result = call(*args)
+        if not is_new(result, *args):
+            check(result, *args)
+        if setup_context is not None:
+            setup_context(ctx=ctx, inputs=args, output=result)
+        return result
+
+    scope = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    made: Any = type(title, (torch.autograd.Function,), scope)
+    made._backward_cls.apply = backward  # torch's own looks for `vjp` each time
+    return super(torch.autograd.Function, made).apply  # type: ignore[no-any-return]
 
 
 def _refuse_shared(name: str, result: Any, args: Sequence[Any]) -> None:

@@ -55,7 +55,7 @@ def op(
       vmap: as of torch.library.register_vmap: `vmap(info, in_dims, *args)`.
       device_types: "cpu", "cuda" or both; None for all.
 
-    Eager calls of plain tensors without a gradient call the function without torch's dispatcher. A
+    Eager calls of plain tensors call the function without torch's dispatcher. A
     kernel that torch.library.impl registers for the operator is called by `torch.ops` alone.
 
     Raises CompilationError (E078) for a function or options that do not fit the schema; a call,

@@ -442,3 +442,70 @@ def test_a_kernel_that_is_registered_later_is_called() -> None:
     assert doubled(x)[0] == 2 and doubled(x)[0] == 2
     doubled.register_kernel("cpu")(lambda x: x * 3)
     assert doubled(x)[0] == 3 and doubled(x)[0] == 3
+
+
+def test_direct_calls_with_a_gradient() -> None:
+    wanted, calls = [], []
+
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:2])
+        ctx.factor = inputs[2]
+        assert isinstance(output, tuple)
+
+    def backward(ctx, of_product, of_sum):
+        wanted.append(ctx.needs_input_grad)
+        x, y = ctx.saved_tensors
+        scaled = of_product * ctx.factor
+        return scaled * y + of_sum, scaled * x + of_sum, None
+
+    @tessera.torch.op(fresh(), backward=backward, setup_context=setup_context)
+    def both(x: torch.Tensor, y: torch.Tensor, factor: float) -> tuple[torch.Tensor, torch.Tensor]:
+        calls.append(torch.is_grad_enabled())
+        return factor * x * y, x + y
+
+    x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+    y = torch.randn(3, 4, dtype=torch.float64)
+    expected = torch.autograd.grad((2.0 * x * y).sum() + (x + y).sum(), x)
+    for turn in range(4):
+        product, total = both(x, y, 2.0)
+        (found,) = torch.autograd.grad(product.sum() + total.sum(), x)
+        torch.testing.assert_close(found, expected[0])
+        (found,) = torch.autograd.grad(both(x, y, 2.0)[0].sum(), x)  # one result is unused
+        torch.testing.assert_close(found, 2 * y)
+    assert dispatched_calls(lambda: both(x, y, 2.0)) >= 1
+    overload, both._opoverload = both._opoverload, None
+    assert "GeneratedBackwardFor" in type(both(x, y, 2.0)[0].grad_fn).__name__
+    both._opoverload = overload
+    assert set(wanted) == {(True, False, False)} and not any(calls)
+    for _ in range(3):
+        pair = (x, y.clone().requires_grad_())
+        assert torch.autograd.gradcheck(lambda a, b: both(a, b, 0.5), pair)
+        assert torch.autograd.gradgradcheck(lambda a, b: both(a, b, 0.5)[0], pair)
+    kept = both(x, y, 2.0)[0]
+    with torch.no_grad():
+        x.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        kept.sum().backward()
+    torch.library.opcheck(both, (x.detach().requires_grad_(), y, 2.0))
+
+
+def test_direct_gradients_are_checked() -> None:
+    @tessera.torch.op(fresh(), backward=lambda ctx, gradient: (gradient, None))
+    def part(x: torch.Tensor, n: int) -> torch.Tensor:
+        return x.clone() if n < 2 else x[:n] if n < 3 else x if n < 4 else 1.0
+
+    leaf = torch.ones(3, requires_grad=True)
+    for _ in range(3):
+        part(leaf, 1).sum().backward()
+    assert leaf.grad.tolist() == [3, 3, 3]
+    for n, text in ((2, "memory of an argument"), (3, "memory of an argument"), (4, "where its schema")):  # fmt: skip
+        with pytest.raises(tessera.errors.ArgumentError, match=text):
+            part(leaf, n)
+    part.register_autograd(lambda ctx, gradient: (5 * gradient, None))
+    for _ in range(3):
+        (found,) = torch.autograd.grad(part(leaf, 1).sum(), leaf)
+        assert found.tolist() == [5, 5, 5]
+    part.register_autograd(lambda ctx, gradient: gradient)
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="number of gradients"):
+            part(leaf, 1).sum().backward()
