@@ -14,8 +14,25 @@ from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 from tessera import _C
 from tessera.calls.libraries import LIBRARIES
 from tessera.calls.plans import make_prepare
-from tessera.calls.outputs import finished, is_dense, library_of, make_output, refuse_unknown
-from tessera.calls.shapes import BlockGrid, Extent, Shapes, ShapesError, Sizes, parse_shapes
+from tessera.calls.iteration import overlaps_itself
+from tessera.calls.outputs import (
+    assign,
+    finished,
+    is_dense,
+    library_of,
+    make_dense,
+    make_output,
+    refuse_unknown,
+)
+from tessera.calls.shapes import (
+    BlockGrid,
+    Extent,
+    Shapes,
+    ShapesError,
+    Sizes,
+    broadcast_shapes,
+    parse_shapes,
+)
 from tessera.errors import ArgumentError, CompilationError, LaunchError, TesseraError
 from tessera.language import types
 from tessera.locks import load
@@ -190,9 +207,11 @@ class Function(_C.Entry, KernelInterface):
             learn_torch()
             if not in_torch.is_plain_call(given):
                 return in_torch.call(self, given)
+        passed = dict(given)
         result = self.launch(given, like)
         if not kwargs and library in ("numpy", "torch"):
-            self._learn_call(library, args, given, result)
+            if all(given[name] is value for name, value in passed.items()):
+                self._learn_call(library, args, given, result)
         return result
 
     def _learn_call(
@@ -227,6 +246,7 @@ class Function(_C.Entry, KernelInterface):
         default of the first array."""
         if like is None:
             like = self._first_array(given)
+        was = dict(given)
         given_outputs = [name for name in self._made if name in given]
         outputs, grid = self.plan(given)
         made = [
@@ -237,14 +257,56 @@ class Function(_C.Entry, KernelInterface):
             )
             for each in outputs
         ]
-        given.update(zip(self._made, made))
-        self.fn[grid](**given)
+        passed = {
+            name: (
+                each
+                if name not in given_outputs or is_dense(each)
+                else make_dense(each, each.shape)
+            )
+            for name, each in zip(self._made, made)
+        }
+        given.update(passed)
+        launched = self.fn[grid](**given)
+        for name, each in zip(self._made, made):
+            if passed[name] is not each:
+                assign(each, passed[name])
+        self._copy_back(was, given, launched)
         if library_of(like) == "tensorflow":
             made = [
                 output if name in given_outputs else finished(like, output)
                 for name, output in zip(self._made, made)
             ]
         return made[0] if len(made) == 1 else tuple(made)
+
+    def _copy_back(self, was: Mapping[str, Any], given: Mapping[str, Any], launched: Any) -> None:
+        """Has arguments of which the kernel got copies have what it wrote to these."""
+        copied = [name for name in was if name in given and given[name] is not was[name]]
+        copied = [name for name in copied if name in self._taken]
+        if not copied:
+            return
+        written = self._written(given, launched)
+        for name in copied:
+            if written is not None and name not in written:
+                continue
+            if tuple(was[name].shape) == tuple(given[name].shape):
+                assign(was[name], given[name])
+            elif written is not None:
+                raise ArgumentError(
+                    "E076",
+                    f"`{self.__name__}` writes to its argument `{name}`, which is broadcast",
+                    f"pass an array of shape {tuple(given[name].shape)}",
+                )
+
+    def _written(self, given: Mapping[str, Any], launched: Any) -> Optional[Sequence[str]]:
+        """The arguments that are arrays and that the kernel may write to; None: it is not known."""
+        names = [name for name in self.arg_names if library_of(given.get(name))]
+        metadata = getattr(launched, "metadata", None)
+        if not metadata:
+            return None
+        pointers = [each for each in metadata["arguments"] if each["type"].startswith("ptr")]
+        if len(pointers) != len(names):
+            return names
+        return [name for name, each in zip(names, pointers) if each.get("stored")]
 
     def backward(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         """Decorates the derivative, for torch: a function of tensors that returns a gradient, or None,
@@ -274,6 +336,13 @@ class Function(_C.Entry, KernelInterface):
         """The value of a parameter that a call omits. Raises ArgumentError (E051) if it has none."""
         return _Blocks({}, self._defaults)[name]
 
+    def is_broadcast(self, name: str) -> bool:
+        """True for an argument whose extents may be broadcast."""
+        return self._shapes is not None and any(
+            array.name == name and any(extent.is_rest for extent in array.extents or ())
+            for array in self._shapes.inputs
+        )
+
     def make_outputs(self, given: dict[str, Any]) -> list[Any]:
         """The outputs of a call without their values."""
         like = self._first_array(given)
@@ -288,21 +357,15 @@ class Function(_C.Entry, KernelInterface):
         that the kernel has parameters for."""
         if self._shapes is None:
             return [self._ask(name, given) for name in self._made], self._grid
-        shapes: list[Any] = []
-        for array in self._shapes.inputs:
-            if array.extents is None:
-                continue
+        shapes: Sequence[Any] = []
+        arrays = [array for array in self._shapes.inputs if array.extents is not None]
+        for array in arrays:
             value = given.get(array.name)
             if not library_of(value):
                 raise refuse_unknown(value, array.name)
-            if not is_dense(value):
-                raise ArgumentError(
-                    "E076",
-                    f"the elements of argument `{array.name}` have gaps, or another order than its "
-                    "indices",
-                    "pass a copy: numpy.ascontiguousarray(x), or x.contiguous() with torch",
-                )
-            shapes.append(value.shape)  # type: ignore[union-attr]
+            shapes = [*shapes, value.shape]  # type: ignore[union-attr]
+        if any(shape != shapes[0] for shape in shapes):
+            shapes = broadcast_shapes(arrays, [tuple(shape) for shape in shapes])
         key = (*shapes, *(given[name].dtype for name in self._typed))
         try:
             known = self._known.get(key)
@@ -312,6 +375,10 @@ class Function(_C.Entry, KernelInterface):
             known = self._plan(shapes, given)
             if len(self._known) < _MOST_KNOWN and all(type(n) is int for s in shapes for n in s):
                 self._known[key] = known
+        for array, shape in zip(arrays, shapes):
+            value = given[array.name]
+            if not is_dense(value) or tuple(value.shape) != tuple(shape):
+                given[array.name] = make_dense(value, shape)
         for name, size in known.extents:
             if name in given:
                 raise ArgumentError(
@@ -543,8 +610,10 @@ def _checked_output(like: Any, wanted: OutputShape, output: Any) -> Any:
         wrong = f"has shape {tuple(output.shape)}, where {tuple(wanted.shape)} is expected"
     elif find_dtype(output.dtype) != dtype:
         wrong = f"has elements of {find_dtype(output.dtype)}, where {dtype} is expected"
-    elif not is_dense(output):
-        wrong = "has gaps between its elements, or another order than its indices"
+    elif not is_dense(output) and overlaps_itself(
+        tuple(output.shape), LIBRARIES[library_of(output)].facts(output, wanted.name).strides
+    ):
+        wrong = "has several elements at one place"
     if wrong:
         raise ArgumentError("E076", f"the output `{wanted.name}` {wrong}", "pass another array")
     return output

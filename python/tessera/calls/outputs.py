@@ -54,6 +54,27 @@ def is_dense(value: Any) -> bool:
     return True if dense is None else bool(dense)
 
 
+def make_dense(value: Any, shape: Sequence[int]) -> Any:
+    """A copy of an array, broadcast to a shape, whose elements lie in the order of its indices."""
+    library = library_of(value)
+    if library == "torch":
+        # A copy in any case: a tensor that is expanded to one element less is dense.
+        return value.expand(tuple(shape)).clone(
+            memory_format=sys.modules["torch"].contiguous_format
+        )
+    module = sys.modules["jax.numpy" if library == "jax" else library]
+    wide = module.broadcast_to(value, tuple(shape))
+    return wide if library in ("jax", "tensorflow") else module.array(wide, order="C", copy=True)
+
+
+def assign(target: Any, value: Any) -> None:
+    """Copies the elements of an array to another one of the same shape and library."""
+    if library_of(target) == "torch":
+        target.copy_(value)
+    else:
+        target[...] = value
+
+
 def make_output(like: Any, shape: Sequence[int], dtype: Optional[types.dtype], name: str) -> Any:
     """An array without values, of the library and on the device of the array `like`; `dtype` None
     is the type of `like`."""

@@ -5,7 +5,8 @@ The arguments of the call stand on the left of the arrow, and the arrays that it
 All are parameters of the kernel. The names in brackets are the extents of an array:
 
 - `n` is an extent; if a name occurs twice, the extents must be equal.
-- `*n` is any number of extents; its value is their product.
+- `*n` is any number of extents; its value is their product. Where arguments have other extents for it,
+  they are broadcast.
 - `4` is a fixed extent.
 - `n / BLOCK` on the right: a program computes BLOCK elements along that extent. The extents with a
   block are the axes of the grid, in order.
@@ -23,6 +24,7 @@ from __future__ import annotations
 import re
 from typing import Mapping, NamedTuple, Optional, Sequence, Union
 
+from tessera.calls.iteration import broadcast
 from tessera.errors import ArgumentError, LaunchError
 
 _NAME = r"[A-Za-z_]\w*"
@@ -199,6 +201,36 @@ class Sizes:
     def named(self) -> dict[str, int]:
         """The number that each name stands for."""
         return {name: self.count(Extent(name, 0, False, None)) for name in self._found}
+
+
+def broadcast_shapes(
+    arrays: Sequence[ArrayShape], shapes: Sequence[tuple[int, ...]]
+) -> Sequence[tuple[int, ...]]:
+    """The shapes of arguments once the extents of each `*n` are broadcast. Those that do not fit stay."""
+    parts: dict[str, list[tuple[int, ...]]] = {}
+    places: list[Optional[tuple[str, int, int]]] = []
+    for array, shape in zip(arrays, shapes):
+        extents = array.extents or ()
+        at = next((i for i, extent in enumerate(extents) if extent.is_rest), None)
+        width = len(shape) - len(extents) + 1
+        if at is None or width < 0:
+            places.append(None)
+            continue
+        places.append((extents[at].name, at, width))
+        parts.setdefault(extents[at].name, []).append(tuple(shape[at : at + width]))
+    found = {}
+    for name, several in parts.items():
+        found[name], wrong = broadcast(several)
+        if wrong is not None:
+            return shapes
+    return [
+        (
+            shape
+            if place is None
+            else (*shape[: place[1]], *found[place[0]], *shape[place[1] + place[2] :])
+        )
+        for place, shape in zip(places, shapes)
+    ]
 
 
 class BlockGrid:

@@ -151,8 +151,11 @@ def _gradients(
             f"has {len(tensors)} arrays: {', '.join(tensors)}",
             "return a gradient, or None, for each",
         )
-    for grad, (name, value) in zip(found, tensors.items()):
+    for at, (grad, (name, value)) in enumerate(zip(found, tensors.items())):
         if grad is not None and grad.shape != value.shape:
+            if function.is_broadcast(name) and _is_wider(grad.shape, value.shape):
+                found[at] = grad.sum_to_size(value.shape)
+                continue
             raise ArgumentError(
                 "E076",
                 f"the derivative of `{function.__name__}` returns a gradient of shape "
@@ -160,6 +163,14 @@ def _gradients(
                 "return one of the shape of the argument",
             )
     return found
+
+
+def _is_wider(shape: Sequence[int], narrow: Sequence[int]) -> bool:
+    """True if arrays of the second shape can be broadcast to the first."""
+    try:
+        return tuple(torch.broadcast_shapes(shape, narrow)) == tuple(shape)
+    except RuntimeError:
+        return False
 
 
 class _Differentiable(torch.autograd.Function):  # type: ignore[misc]

@@ -205,14 +205,17 @@ def test_what_is_decorated_has_to_be_a_kernel() -> None:
         (lambda: add(np.ones(3), x=np.ones(3)), "two values"),
         (lambda: add(np.ones(3), 1, out=np.ones(4)), r"output `out` has shape \(4,\)"),
         (lambda: add(np.ones(3), 1, out=np.ones(3, int)), "`out` has elements of int64"),
-        (lambda: add(np.ones(3), 1, out=np.ones(6)[::2]), "`out` has gaps"),
+        (
+            lambda: add(np.ones(3), 1, out=np.lib.stride_tricks.as_strided(np.ones(1), (3,), (0,))),
+            "`out` has several elements at one place",
+        ),
         (lambda: add(np.ones(3), 1, out=3), "`out` is an int, where an array is expected"),
         (lambda: add(np.ones(6), 1, n=3), "E076.*`n` is an extent of `add_kernel`"),
         (lambda: add(np.ones(6), 1, n=6), "E076.*takes from the shapes"),
         (lambda: add(np.ones(3)), "without `y`"),
         (lambda: add(np.ones(3), 1, BLOK=3), "no option|BLOK"),
-        (lambda: add(np.ones((3, 4)).T, 1), "have gaps"),
-        (lambda: add(np.ones(8)[::2], 1), "have gaps"),
+        (lambda: gathered(np.ones(1), np.ones(3)), "has 3 for `n`, which is 1 in `x`"),
+        (lambda: summed(np.ones((2, 3)), np.ones(4)), r"has \(4,\) for `n`|4 for `n`"),
         (lambda: add(np.ones(8), 1, BLOCK=0), "`BLOCK` is 0"),
         (lambda: matmul(np.ones((3, 4)), np.ones((5, 6))), "5 for `k`, which is 4 in `a`"),
         (lambda: matmul(np.ones(3), np.ones((5, 6))), "1 dimensions"),
@@ -222,6 +225,49 @@ def test_what_is_decorated_has_to_be_a_kernel() -> None:
 def test_calls_that_do_not_fit(call, message: str) -> None:
     with pytest.raises(tessera.LaunchError, match=message):
         call()
+
+
+@tessera.function("x[*n], y[*n] -> out[*n / BLOCK]")
+@tessera.jit
+def summed(x, y, out, n, BLOCK: tl.constexpr = 64, FILL: tl.constexpr = False):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n) + tl.load(y + i, mask=i < n), mask=i < n)
+    if FILL:
+        tl.store(y + i, 7.0, mask=i < n)
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_strides_and_broadcasting(library: str) -> None:
+    convert = np.asarray if library == "numpy" else pytest.importorskip("torch").from_numpy
+    base = np.arange(48, dtype=np.float32).reshape(6, 8)
+    for x, y in (
+        (base[:, ::2], base[::-1, 4:] if library == "numpy" else base[:, 4:]),
+        (base.T, base.T[:1]),
+        (base[:, :1], base[0]),
+        (np.broadcast_to(base[0], (3, 8)).copy()[:0], base[0]),
+        (base[2, 3, None][0:1].reshape(()), base),
+    ):
+        x, y = convert(x), convert(y)
+        expected = x + y
+        for _ in range(3):
+            found = summed(x, y)
+            assert tuple(found.shape) == tuple(expected.shape) and (found == expected).all()
+        for out in (convert(np.zeros((*expected.shape, 2), np.float32))[..., 0], expected + 1):
+            for _ in range(2):
+                assert summed(x, y, out=out) is out and (out == expected).all()
+
+
+def test_an_argument_that_is_copied_and_written() -> None:
+    x, base = np.ones((3, 4), np.float32), np.zeros((3, 8), np.float32)
+    for _ in range(3):
+        base[...] = 0
+        assert (summed(x, base[:, ::2], FILL=True) == 1).all()
+        assert (base[:, ::2] == 7).all() and (base[:, 1::2] == 0).all()
+        with pytest.raises(tessera.ArgumentError, match="E076.*argument `y`, which is broadcast"):
+            summed(x, base[0, :4], FILL=True)
+        assert (summed(x, base[1, 1::2]) == 1).all()
+    shared = np.arange(9, dtype=np.float32)
+    assert summed(shared[1:], shared[:-1], out=shared[1:]).tolist() == list(range(1, 17, 2))
 
 
 def test_shape_functions_that_fail() -> None:
