@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         torch as torch,
     )
     from tessera.calls.function import function
+    from tessera.calls.fusion import fuse
     from tessera.calls.pointwise import Pointwise, pointwise
     from tessera.calls.reductions import Reduction, reduction
     from tessera.language.static_types import constexpr
@@ -105,6 +106,7 @@ __all__ = [
     "constexpr",
     "constexpr_function",
     "function",
+    "fuse",
     "heuristics",
     "host_info",
     "interpret",
@@ -129,6 +131,7 @@ _HOMES = {
     "autotune": "tessera.tuning.autotuner",
     "compile": "tessera.runtime.compiling",
     "function": "tessera.calls.function",
+    "fuse": "tessera.calls.fusion",
     "heuristics": "tessera.tuning.heuristics",
     "pointwise": "tessera.calls.pointwise",
     "reduction": "tessera.calls.reductions",

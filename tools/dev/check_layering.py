@@ -157,6 +157,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "calls/function": _LAUNCHES | {"calls", "jax", "torch"},
     "calls/pointwise": _LAUNCHES | {"calls", "jax", "torch"},
     "calls/reductions": _LAUNCHES | {"calls", "calls/pointwise", "jax", "torch"},
+    "calls/fusion": _LAUNCHES | {"calls", "calls/pointwise"},
     "calls/recorded": _LAUNCHES | {"calls", "calls/pointwise", "torch"},
     # These two use the package as users do, and are loaded by it when it is asked for them.
     "testing": _LAUNCHES | {"__init__", "gpu", "tuning"},

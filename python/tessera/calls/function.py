@@ -12,6 +12,7 @@ import sys
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 
 from tessera import _C
+from tessera.calls import pending
 from tessera.calls.libraries import LIBRARIES
 from tessera.calls.plans import make_prepare
 from tessera.calls.iteration import overlaps_itself
@@ -175,6 +176,8 @@ class Function(_C.Entry, KernelInterface):
         return self.fn.run(*args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if pending.current() is not None:
+            return pending.call_opened(self, args, kwargs)
         given = self._named(args, kwargs)
         if is_tracing():
             return in_torch.call(self, given)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, Optional, Sequence, Union, overload
 
-from tessera.calls import recording
+from tessera.calls import pending, recording
 from tessera.calls.libraries import LIBRARIES
 from tessera.calls.outputs import library_of, library_of_class
 from tessera.calls.plans import NUMBERS, Operator, Planned, Run, make_prepare
@@ -121,6 +121,9 @@ class Pointwise(Operator):
             return in_torch.call(self, self.placed(args, named), out)
         if named or len(args) != len(self._names):
             args = self.placed(args, named)
+        graph = pending.current()
+        if graph is not None:
+            return graph.call(self, args, out)
         recorder = recording.current()
         if recorder is not None and out is None:
             return self._record(recorder, args)

@@ -8,7 +8,7 @@ import inspect
 from typing import Any, Callable, Optional, Sequence
 
 from tessera import _C
-from tessera.calls import pointwise, recording
+from tessera.calls import pending, pointwise, recording
 from tessera.calls.outputs import library_of
 from tessera.locks import load
 
@@ -43,6 +43,8 @@ class Recorded(_C.Entry):
     def __call__(self, *args: Any, **named: Any) -> Any:
         if pointwise.is_tracing():
             return self.function(*args, **named)
+        if pending.current() is not None:
+            return pending.call_opened(self, args, named)
         result = self.function(*args, **named)
         if self._is_repeated(*args, **named) and recording.current() is None:
             plan = _record(self._by_place, self._placed(args, named))

@@ -14,7 +14,7 @@ import sys
 from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
 
 from tessera import _C
-from tessera.calls import pointwise, recording
+from tessera.calls import pending, pointwise, recording
 from tessera.calls.elements import make_text_function
 from tessera.calls.iteration import (
     Ints,
@@ -156,6 +156,8 @@ class Reduction(_C.Entry):
         self._declare_options((("axis", None), ("keepdims", False)))
 
     def __call__(self, *args: Any, axis: Axes = None, keepdims: bool = False, **named: Any) -> Any:
+        if pending.current() is not None:
+            return pending.call_opened(self, args, {**named, "axis": axis, "keepdims": keepdims})
         args = self.elements.placed(args, named)
         if pointwise.is_tracing():
             return pointwise.in_torch.call_reduction(self, args, axis, keepdims)
