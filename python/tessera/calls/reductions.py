@@ -305,9 +305,8 @@ class _Plan:
         if stay <= _FEW and self.count >= _MIN_DIVIDED and self.library != "jax":
             parts = min(_MAX_PARTS, self.count // (_MIN_DIVIDED // 4))
         elif self.is_on_cpu and stay * self.count >= _MIN_CPU_DIVIDED:
-            (width, _), _ = _choose_tile(self.kept, self.reduced, True)
             threads = settings.num_threads or int(_C.host_info()["threads"])
-            programs = -(-stay // width)
+            programs = self._groups(_choose_tile(self.kept, self.reduced, 1, True))
             parts = min(self.count, -(-threads // programs)) if programs < threads else 1
         factor = 1.0
         if self.op.kind == "mean":
@@ -327,17 +326,26 @@ class _Plan:
     def _facts(self, dtype: Any, shape: Ints) -> Facts:
         return Facts(shape, dense_strides(shape, tuple(range(len(shape)))), dtype, self.device)
 
+    def _groups(self, split: "_Split") -> int:
+        """The programs that have different elements which stay."""
+        stay = math.prod(self.kept.sizes)
+        if not split.is_kept_nested:
+            return -(-stay // split.kept)
+        last = self.kept.sizes[-1]
+        return -(-last // split.kept) * (stay // last if last else 0)
+
     def _launch(self, parts: int, out: Facts, factor: float) -> "_Step":
         """A launch whose programs divide the loop into parts."""
         stay = math.prod(self.kept.sizes)
-        tile, is_kept_inner = _choose_tile(self.kept, self.reduced, self.is_on_cpu)
+        split = _choose_tile(self.kept, self.reduced, parts, self.is_on_cpu)
         result = str(find_dtype(out.dtype))
-        text = _Text(self, is_kept_inner, parts > 1, result, factor != 1.0)
+        text = _Text(self, split, parts > 1, result, factor != 1.0)
         kernel = self.op.kernel(text.key, text.write, self.is_on_cpu)
-        length = -(-self.count // parts)
-        rest = (stay, self.count, length, *self.kept.sizes, *self.reduced.sizes, *text.strides,
-                factor, *tile)  # fmt: skip
-        grid = (-(-stay // tile[0]) * parts,)
+        count = math.prod(self.reduced.sizes[:-1]) if split.is_reduced_nested else self.count
+        length = -(-count // parts)
+        rest = (stay, count, length, *self.kept.sizes, *self.reduced.sizes, *text.strides,
+                factor, split.kept, split.reduced)  # fmt: skip
+        grid = (self._groups(split) * parts,)
         numbers = [
             (at, number_converter(self.library, self.op, each))
             for at, each in enumerate(self.parameters)
@@ -379,21 +387,27 @@ class _Text:
     """The kernel of a plan: the key of its kind, its text, and the strides that it takes."""
 
     def __init__(
-        self, plan: _Plan, is_kept_inner: bool, is_divided: bool, result: str, has_factor: bool
+        self, plan: _Plan, split: "_Split", is_divided: bool, result: str, has_factor: bool
     ) -> None:
         self._plan = plan
-        self._is_kept_inner, self._is_divided = is_kept_inner, is_divided
+        self._split, self._is_divided = split, is_divided
         # A CPU reduces a tile as it reads it, and adds one number. A GPU has the elements of a tile in
         # registers of many threads, which are combined once, after the loop.
-        self._is_reduced_in_loop = plan.is_on_cpu and not is_kept_inner
+        self._is_reduced_in_loop = plan.is_on_cpu and not split.is_kept_inner
         self._has_factor = has_factor
         self._names = [each.name for each in plan.parameters if each.kind == "array"] + ["out_"]
         self.strides: list[int] = []
         self._stride_names: list[str] = []
         self._terms: dict[tuple[str, str], str] = {}
+        """The offset along the dimensions of a part that differs within a tile."""
+        self._bases: dict[tuple[str, str], str] = {}
+        """The offset along the others."""
         for part, walk in (("kept", plan.kept), ("reduced", plan.reduced)):
+            outer = len(walk.sizes) - 1 if self._is_nested(part) else 0
             for name, strides in zip(self._names, walk.strides):
-                self._terms[name, part] = self._term(name, part, strides)
+                self._bases[name, part] = self._term(name, part, strides, range(outer))
+                inner = range(outer, len(strides))
+                self._terms[name, part] = self._term(name, part, strides, inner)
         sizes = [
             f"{part}_size_{at}_" for part, walk in self._walks() for at in range(len(walk.sizes))
         ]
@@ -401,12 +415,8 @@ class _Text:
         numbers = [each.name for each in plan.parameters if each.kind == "number"]
         self.key = (
             (
-                plan.parameters,
-                tuple(self._terms.values()),
-                result,
-                is_kept_inner,
-                is_divided,
-                plan.is_on_cpu,
+                (plan.parameters, tuple(self._terms.values()), tuple(self._bases.values())),
+                (result, split._replace(kept=0, reduced=0), is_divided, plan.is_on_cpu),
             ),
             (
                 has_factor,
@@ -418,13 +428,17 @@ class _Text:
             tuple([*numbers, *self._counts, *self._stride_names, "factor_"]),
         )
 
+    def _is_nested(self, part: str) -> bool:
+        return self._split.is_kept_nested if part == "kept" else self._split.is_reduced_nested
+
     def _walks(self) -> Sequence[tuple[str, Walk]]:
         return (("kept", self._plan.kept), ("reduced", self._plan.reduced))
 
-    def _term(self, name: str, part: str, strides: Ints) -> str:
-        """The offset along the dimensions of a part."""
+    def _term(self, name: str, part: str, strides: Ints, dimensions: Sequence[int]) -> str:
+        """The offset along some dimensions of a part."""
         terms = []
-        for at, stride in enumerate(strides):
+        for at in dimensions:
+            stride = strides[at]
             if not stride:
                 continue
             if stride == 1:
@@ -437,10 +451,10 @@ class _Text:
         return " + ".join(terms)
 
     def write(self) -> str:
-        plan = self._plan
-        shape = "(REDUCED, KEPT)" if self._is_kept_inner else "(KEPT, REDUCED)"
+        plan, split = self._plan, self._split
+        shape = "(REDUCED, KEPT)" if split.is_kept_inner else "(KEPT, REDUCED)"
         spread = {"kept": "[:, None]", "reduced": "[None, :]"}
-        if self._is_kept_inner:
+        if split.is_kept_inner:
             spread = {"kept": "[None, :]", "reduced": "[:, None]"}
         parameters = [
             each.name
@@ -455,60 +469,111 @@ class _Text:
         lines = [
             f"def {plan.op.__name__}_reduction({', '.join(parameters)}):",
             "program_ = tl.program_id(0)" + (".to(tl.int64)" if plan.is_wide else ""),
-            "blocks_ = tl.cdiv(stay_, KEPT)",
-            "kept_ = (program_ % blocks_) * KEPT + tl.arange(0, KEPT)",
-            "begin_ = (program_ // blocks_) * length_",
+            *self._kept_lines(),
+            "begin_ = part_ * length_",
             "end_ = tl.minimum(begin_ + length_, count_)",
-            *_split("kept", len(plan.kept.sizes), ""),
             f"sum_ = tl.full({'(KEPT,)' if self._is_reduced_in_loop else shape}, {identity}, {accumulator})",
-            "for start_ in range(begin_, end_, REDUCED):",
-            "    reduced_ = start_ + tl.arange(0, REDUCED)",
-            *_split("reduced", len(plan.reduced.sizes), "    "),
-            f"    mask_ = (kept_ < stay_){spread['kept']} & (reduced_ < end_){spread['reduced']}",
+            *self._loop_lines(),
         ]
+        indent = "        " if split.is_reduced_nested else "    "
+        lines.append(
+            f"{indent}mask_ = ({self._in_kept()}){spread['kept']} & "
+            f"({self._in_reduced()}){spread['reduced']}"
+        )
         values = []
         for each in plan.parameters:
             value = each.name
             if each.kind == "array":
-                offsets = [
-                    f"({term}){spread[part]}"
-                    for part in ("kept", "reduced")
-                    if (term := self._terms[each.name, part])
-                ]
-                pointers = " + ".join(
-                    [each.name, *(offsets or ["tl.zeros_like(mask_).to(tl.int32)"])]
-                )
-                if len(offsets) == 1:
-                    pointers += " + tl.zeros_like(mask_).to(tl.int32)"
-                value = f"tl.load({pointers}, mask=mask_)"
+                value = self._load(each.name, spread)
             if each.kind != "constant" and each.dtype != each.compute:
                 value += f".to(tl.{each.compute})"
             values.append(value)
         kind = plan.op.kind
         lines += [
-            f"    value_ = scalar_function({', '.join(values)})",
-            "    value_ = "
+            f"{indent}value_ = scalar_function({', '.join(values)})",
+            f"{indent}value_ = "
             + ("(value_ != 0)" if kind in ("any", "all") else "value_")
             + f".to({accumulator})",
-            f"    value_ = tl.where(mask_, value_, {identity})",
+            f"{indent}value_ = tl.where(mask_, value_, {identity})",
         ]
-        axis = 0 if self._is_kept_inner else 1
+        axis = 0 if split.is_kept_inner else 1
         reduced = "tl.sum({}, axis={})" if kind in ("sum", "mean") else "tl.reduce({}, {}, combine)"
         if self._is_reduced_in_loop:
-            lines.append(f"    sum_ = combine(sum_, {reduced.format('value_', axis)})")
+            lines.append(f"{indent}sum_ = combine(sum_, {reduced.format('value_', axis)})")
             lines.append("result_ = sum_")
         else:
-            lines.append("    sum_ = combine(sum_, value_)")
+            lines.append(f"{indent}sum_ = combine(sum_, value_)")
             lines.append(f"result_ = {reduced.format('sum_', axis)}")
         if self._has_factor:
             lines.append("result_ = result_ * factor_")
         if kind in ("any", "all") and not self._is_divided:
             lines.append("result_ = result_ != 0")
-        out = self._terms["out_", "kept"]
-        pointer = "out_" + (" + (program_ // blocks_) * stay_" if self._is_divided else "")
-        pointer += f" + {out}" if out else " + kept_ * 0"
-        lines.append(f"tl.store({pointer}, result_, mask=kept_ < stay_)")
+        pointer = "out_" + (" + part_ * stay_" if self._is_divided else "")
+        base, out = self._bases["out_", "kept"], self._terms["out_", "kept"]
+        pointer += f" + {base}" if base else ""
+        last = f"kept_{len(plan.kept.sizes) - 1}_" if split.is_kept_nested else "kept_"
+        pointer += f" + {out}" if out else f" + {last} * 0"
+        lines.append(f"tl.store({pointer}, result_, mask={self._in_kept()})")
         return "\n    ".join(lines) + "\n"
+
+    def _kept_lines(self) -> list[str]:
+        """The part of the loop, and the indices of the elements that stay, of a program."""
+        rank = len(self._plan.kept.sizes)
+        if not self._split.is_kept_nested:
+            return [
+                "blocks_ = tl.cdiv(stay_, KEPT)",
+                "part_ = program_ // blocks_",
+                "kept_ = (program_ % blocks_) * KEPT + tl.arange(0, KEPT)",
+                *_split("kept", rank, ""),
+            ]
+        last = f"kept_size_{rank - 1}_"
+        return [
+            f"blocks_ = tl.cdiv({last}, KEPT)",
+            f"groups_ = blocks_ * (stay_ // {last})",
+            "part_ = program_ // groups_",
+            "group_ = program_ % groups_",
+            f"kept_{rank - 1}_ = (group_ % blocks_) * KEPT + tl.arange(0, KEPT)",
+            "kept_ = group_ // blocks_",
+            *_split("kept", rank - 1, ""),
+        ]
+
+    def _loop_lines(self) -> list[str]:
+        """The loops over the elements that are reduced, and their indices."""
+        rank = len(self._plan.reduced.sizes)
+        if not self._split.is_reduced_nested:
+            return [
+                "for start_ in range(begin_, end_, REDUCED):",
+                "    reduced_ = start_ + tl.arange(0, REDUCED)",
+                *_split("reduced", rank, "    "),
+            ]
+        wide = ".to(tl.int64)" if self._plan.is_wide else ""
+        return [
+            "for reduced_ in range(begin_, end_):",
+            *_split("reduced", rank - 1, "    "),
+            f"    for start_ in range(0, reduced_size_{rank - 1}_, REDUCED):",
+            f"        reduced_{rank - 1}_ = start_ + tl.arange(0, REDUCED){wide}",
+        ]
+
+    def _in_kept(self) -> str:
+        last = len(self._plan.kept.sizes) - 1
+        if self._split.is_kept_nested:
+            return f"kept_{last}_ < kept_size_{last}_"
+        return "kept_ < stay_"
+
+    def _in_reduced(self) -> str:
+        last = len(self._plan.reduced.sizes) - 1
+        if self._split.is_reduced_nested:
+            return f"reduced_{last}_ < reduced_size_{last}_"
+        return "reduced_ < end_"
+
+    def _load(self, name: str, spread: dict[str, str]) -> str:
+        bases = [base for part in spread if (base := self._bases[name, part])]
+        offsets = [
+            f"({term}){spread[part]}" for part in spread if (term := self._terms[name, part])
+        ]
+        if len(offsets) < 2:
+            offsets.append("tl.zeros_like(mask_).to(tl.int32)")
+        return f"tl.load({' + '.join([name, *bases, *offsets])}, mask=mask_)"
 
 
 def _split(part: str, rank: int, indent: str) -> list[str]:
@@ -522,27 +587,68 @@ def _split(part: str, rank: int, indent: str) -> list[str]:
     return lines
 
 
-def _choose_tile(kept: Walk, reduced: Walk, is_on_cpu: bool) -> tuple[tuple[int, int], bool]:
-    """How many elements that stay and that are reduced a tile has; True if the first are the inner
-    ones, since arrays are dense along them."""
+class _Split(NamedTuple):
+    """How the elements are divided among programs, and the loop of a program among tiles."""
+
+    kept: int
+    """Elements of a tile that stay."""
+    reduced: int
+    """Elements of a tile that are reduced."""
+    is_kept_inner: bool
+    """True if arrays are dense along those that stay."""
+    is_kept_nested: bool
+    """True if a tile is of one line of the last dimension. Otherwise it goes through all dimensions,
+    with a division for each element and dimension."""
+    is_reduced_nested: bool
+
+
+_MIN_LINE = 16
+"""Shorter lines are no tiles."""
+
+
+def _choose_tile(kept: Walk, reduced: Walk, parts: int, is_on_cpu: bool) -> _Split:
     stay, count = math.prod(kept.sizes), math.prod(reduced.sizes)
-    inputs = slice(0, len(kept.strides) - 1)
-    is_dense = [strides[-1:] == (1,) for strides in kept.strides[inputs]]
-    is_reduced_dense = [strides[-1:] == (1,) for strides in reduced.strides[inputs]]
+    is_reduced_nested = (
+        len(reduced.sizes) > 1
+        and reduced.sizes[-1] >= _MIN_LINE
+        and count // reduced.sizes[-1] >= parts
+    )
+    line = reduced.sizes[-1] if is_reduced_nested else count
+    # The array that has the most elements decides.
+    votes = [0, 0]
+    for at in range(len(kept.strides) - 1):
+        steps = list(zip(kept.sizes, kept.strides[at])) + list(
+            zip(reduced.sizes, reduced.strides[at])
+        )
+        elements = math.prod(size for size, stride in steps if stride)
+        votes[0] += elements * (kept.strides[at][-1:] == (1,))
+        votes[1] += elements * (reduced.strides[at][-1:] == (1,))
+    is_kept_inner = votes[0] > votes[1]
+    is_kept_nested = len(kept.sizes) > 1 and (
+        kept.sizes[-1] >= _MIN_LINE if is_kept_inner else kept.sizes[-1] > 1
+    )
+    lane = kept.sizes[-1] if is_kept_nested else stay
+    most = _CPU_WIDTH if is_on_cpu else _TILE
+    if is_kept_inner:
+        widest = _CPU_WIDTH if is_on_cpu else 512
+        width = _fitting(lane, widest) if is_kept_nested else min(_power_of_2(lane), widest)
+        rows = min(_power_of_2(line), max(1, most // width))
+        return _Split(width, rows, True, is_kept_nested, is_reduced_nested)
+    longest = 1024
     if is_on_cpu:
-        if sum(is_dense) > sum(is_reduced_dense):
-            width = min(_power_of_2(stay), _CPU_WIDTH)
-            return (width, min(_power_of_2(count), _CPU_WIDTH // width)), True
         few, more, many = _CPU_LENGTHS
-        length = min(_power_of_2(count), many if count >= 4 * many else few)
-        if count % more == 0 and length < more:
-            length = more
-        return (min(_power_of_2(stay), max(1, _CPU_WIDTH // length // 2)), length), False
-    if sum(is_dense) > sum(is_reduced_dense):
-        width = min(_power_of_2(stay), 512)
-        return (width, min(_power_of_2(count), _TILE // width)), True
-    length = min(_power_of_2(count), 1024)
-    return (min(_power_of_2(stay), max(1, _TILE // length // 2)), length), False
+        longest = many if line >= 4 * many else more if line % more == 0 else few
+    length = _fitting(line, longest) if is_reduced_nested else min(_power_of_2(line), longest)
+    width = min(_power_of_2(lane), max(1, most // length // 2))
+    return _Split(width, length, False, is_kept_nested, is_reduced_nested)
+
+
+def _fitting(size: int, most: int) -> int:
+    """The largest power of 2 of whose multiples at most a quarter is beyond the size."""
+    found = min(_power_of_2(size), most)
+    while found > _MIN_LINE and -(-size // found) * found * 3 > size * 4:
+        found //= 2
+    return found
 
 
 def _power_of_2(size: int) -> int:

@@ -50,6 +50,27 @@ def test_axes_and_strides(axis: Any) -> None:
         assert kept.ndim == 3
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_lines_of_random_layouts(seed: int) -> None:
+    """Tiles are of lines of the last dimension, or of elements of all dimensions."""
+    chance = np.random.default_rng(seed)
+    shape = tuple(int(size) for size in chance.choice([1, 3, 16, 21, 40], 4))
+    x = values(*shape)
+    step = tuple(slice(None, None, int(each)) for each in chance.choice([1, 1, 2, -1], 4))
+    x = np.ascontiguousarray(x.transpose(chance.permutation(4)))[step]
+    narrow = tuple(int(size) if chance.random() < 0.6 else 1 for size in x.shape)
+    y = values(*narrow)[int(chance.integers(2)) - 1 :] if narrow[0] == 1 else values(*narrow)
+    for axis in ((0, 2), (1, 3), (0, 1, 3), 2, (2, 3), None, (0, 3)):
+        expected = (x.astype(np.float64) * y).sum(axis)
+        np.testing.assert_allclose(dot(x, y, axis=axis), expected, rtol=1e-4, atol=1e-3)
+        largest = PLAIN["max"](x, axis=axis)
+        np.testing.assert_array_equal(largest, x.max(axis))
+    few = np.broadcast_to(values(80, 1, 33), (80, 40, 33))  # several programs for few sums
+    np.testing.assert_allclose(PLAIN["sum"](few), few.sum(dtype=float), rtol=1e-4, atol=0.1)
+    rows = values(300, 700)[:, :600]
+    np.testing.assert_allclose(PLAIN["sum"](rows), rows.sum(dtype=float), rtol=1e-4, atol=0.1)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "uint8", "bool"])
 def test_kinds(kind: str, dtype: str) -> None:
