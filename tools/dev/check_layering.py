@@ -156,7 +156,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "jax": _LAUNCHES | {"calls", "untried"},
     "calls/function": _LAUNCHES | {"calls", "jax", "torch"},
     "calls/pointwise": _LAUNCHES | {"calls", "jax", "torch"},
-    "calls/reductions": _LAUNCHES | {"calls", "calls/pointwise", "jax", "torch"},
+    "calls/reductions": _LAUNCHES | {"calls", "calls/pointwise", "calls/recorded", "jax", "torch"},
     "calls/fusion": _LAUNCHES | {"calls", "calls/pointwise"},
     "calls/recorded": _LAUNCHES | {"calls", "calls/pointwise", "torch"},
     # These two use the package as users do, and are loaded by it when it is asked for them.

@@ -52,6 +52,11 @@ class _Unknown:
 keys = _Keys({bool: type, int: type, float: type, type(None): type, str: type, tuple: type})
 
 
+def constant_key(value: Any) -> Any:
+    """The part of a key that tells a constant apart: 0.0 equals -0.0, True 1, and so in tuples."""
+    return repr(value) if type(value) in (float, tuple, bool) else value
+
+
 def _is_never_tracing() -> bool:
     return False
 
@@ -135,9 +140,7 @@ class Pointwise(Operator):
         """The key of a call in the table of plans; equal to nothing else if no plan is for it."""
         key = [keys[type(arg)](arg) for arg in (args if outs is None else (*args, None, *outs))]
         for at in self._constants:
-            value = args[at]
-            # 0.0 equals -0.0, and a tuple may have True for 1.
-            key.append(repr(value) if type(value) in (float, tuple) else value)
+            key.append(constant_key(args[at]))
         try:
             hash(found := tuple(key))
         except TypeError:

@@ -47,7 +47,7 @@ class Recorded(_C.Entry):
             return pending.call_opened(self, args, named)
         result = self.function(*args, **named)
         if self._is_repeated(*args, **named) and recording.current() is None:
-            plan = _record(self._by_place, self._placed(args, named))
+            plan = record(self._by_place, self._placed(args, named))
             if plan is None:
                 self._stop(*args, **named)
             else:
@@ -68,7 +68,7 @@ class Recorded(_C.Entry):
         return f"<recorded {self.function!r}>"
 
 
-def _record(function: Callable[..., Any], args: Sequence[Any]) -> Optional[_C.CallPlan]:
+def record(function: Callable[..., Any], args: Sequence[Any]) -> Optional[_C.CallPlan]:
     """The plan of calls of the function with arguments like these, or None if there is none."""
     libraries = {library for arg in args if (library := library_of(arg))}
     if len(libraries) != 1:

@@ -14,7 +14,7 @@ import sys
 from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
 
 from tessera import _C
-from tessera.calls import pending, pointwise, recording
+from tessera.calls import pending, pointwise, recorded, recording
 from tessera.calls.elements import make_text_function
 from tessera.calls.iteration import (
     Ints,
@@ -35,7 +35,7 @@ from tessera.calls.plans import (
     number_converter,
 )
 from tessera.calls.outputs import library_of
-from tessera.calls.pointwise import MAX_PLANS, Pointwise, keys, unified
+from tessera.calls.pointwise import MAX_PLANS, Pointwise, constant_key, keys, unified
 from tessera.calls.promotion import compute_dtype
 from tessera.errors import ArgumentError, CompilationError
 from tessera.language import types
@@ -153,7 +153,14 @@ class Reduction(_C.Entry):
         self.__module__ = function.__module__
         self._kernels: dict[Any, JITFunction[Any, Any]] = {}
         self._plans: dict[Any, _Step] = {}
+        self._constants = tuple(
+            at for at, param in enumerate(function.params) if param.is_constexpr
+        )
+        """The places of constants, on whose values plans depend."""
+        self._with_gradient: set[Any] = set()
+        """Keys of calls with a gradient that were done once."""
         self._declare_options((("axis", None), ("keepdims", False)))
+        self._declare_constants(self._constants)
 
     def __call__(self, *args: Any, axis: Axes = None, keepdims: bool = False, **named: Any) -> Any:
         if pending.current() is not None:
@@ -166,8 +173,45 @@ class Reduction(_C.Entry):
             return self._record(recorder, args, axis, keepdims)
         if any(library_of(arg) == "torch" for arg in args):
             pointwise.learn_torch()
-            return pointwise.in_torch.call_reduction(self, args, axis, keepdims)
+            result = pointwise.in_torch.call_reduction(self, args, axis, keepdims)
+            if getattr(result, "requires_grad", False):
+                self._learn_gradient(args, axis, keepdims)
+            return result
         return self.compute(args, axis, keepdims)
+
+    def _learn_gradient(self, args: Sequence[Any], axis: Axes, keepdims: bool) -> None:
+        """Has calls with such arguments be one node of autograd from the third on."""
+        if not all(library_of(arg) for arg in args):
+            return  # numbers would be constants
+        key = self._key(args, axis, keepdims)
+        try:
+            is_first = key not in self._with_gradient
+        except TypeError:
+            return
+        if len(self._with_gradient) >= MAX_PLANS:
+            self._with_gradient.clear()
+        if is_first:
+            self._with_gradient.add(key)
+            return
+
+        def by_python(*each: Any) -> Any:
+            """The call without its plan, whose second derivative this is for."""
+            recorder = recording.current()
+            if recorder is not None:
+                return self._record(recorder, each, axis, keepdims)
+            return pointwise.in_torch.call_reduction(self, each, axis, keepdims)
+
+        by_python.__name__ = self.__name__
+        plan = recorded.record(by_python, args)
+        if plan is not None:
+            self._learn(plan, *args, axis=axis, keepdims=keepdims)
+
+    def _key(self, args: Sequence[Any], axis: Axes, keepdims: bool) -> tuple[Any, ...]:
+        return (
+            *[keys[type(arg)](arg) for arg in args],
+            *[constant_key(args[at]) for at in self._constants],
+            *(axis, keepdims, pointwise.default_dtype()),
+        )
 
     def _record(
         self, recorder: recording.Recorder, args: Sequence[Any], axis: Axes, keepdims: bool
@@ -175,8 +219,6 @@ class Reduction(_C.Entry):
         """A call that is recorded, and not done."""
         scalar = self.elements.scalar
         given, library = unified(self.__name__, scalar, args)
-        if any(param.is_constexpr for param in scalar.params):
-            raise recording.NotRecorded
         result = _Plan(self, library, given, axis, keepdims).step().record(recorder, given)
         if library == "torch":
             recorder.checks += pointwise.in_torch.reduction_checks()
@@ -185,7 +227,7 @@ class Reduction(_C.Entry):
 
     def compute(self, args: Sequence[Any], axis: Axes, keepdims: bool) -> Any:
         """The same on arrays with memory, or on those of JAX, without a derivative."""
-        key = (*[keys[type(arg)](arg) for arg in args], axis, keepdims, pointwise.default_dtype())
+        key = self._key(args, axis, keepdims)
         try:
             step = self._plans.get(key)
         except TypeError:  # a list of axes
@@ -196,7 +238,7 @@ class Reduction(_C.Entry):
         scalar = self.elements.scalar
         args, library = unified(self.__name__, scalar, args)
         step = _Plan(self, library, args, axis, keepdims).step()
-        is_known = args is given and not any(param.is_constexpr for param in scalar.params)
+        is_known = args is given and all(type(args[at]) in keys for at in self._constants)
         if is_known and not isinstance(axis, list):
             if len(self._plans) >= MAX_PLANS:
                 self._plans.clear()

@@ -24,6 +24,7 @@ from tessera.calls.derivatives import derive, is_differentiable
 from tessera.calls.plans import Operator, Planned, Run, kinds_of, result_dtypes
 from tessera.calls.scalars import is_identity
 from tessera.errors import ArgumentError, TesseraError
+from tessera.runtime.jit import jit
 from tessera.torch.operators import op as torch_operator
 from tessera.torch.quiet_calls import PLAIN, count_modes, functorch_is_active
 
@@ -519,11 +520,25 @@ def _reduced_gradients(
             grad = grad.unsqueeze(each)
     if op.kind == "mean":
         count = max(1, math.prod(shape[each] for each in axes))
-        grad = recording.apply(methodcaller("div", count), grad)
+        grad = _quotient(type(op.elements))(grad, float(count))
     grad = grad.expand(shape)  # a gradient may need none of the arguments, but has their shape
     if op.elements.derivative is None and is_identity(op.elements.scalar):
         return [_as_argument(grad, args[0])]  # a view, as torch's own
     return _gradients(op.elements, (grad,), args, wanted)
+
+
+_quotients: list[Any] = []
+
+
+def _quotient(make: Callable[..., Any]) -> Any:
+    """An operator that divides; `make` makes one of a scalar function."""
+
+    def quotient(x, y):  # type: ignore[no-untyped-def]
+        return x / y
+
+    if not _quotients:
+        _quotients.append(make(jit(quotient)))
+    return _quotients[0]
 
 
 def add_reduction_node(

@@ -505,3 +505,43 @@ def test_constants_are_told_apart_by_value() -> None:
 @tessera.pointwise
 def powers_of(x, exponent: tl.constexpr, kind: tl.constexpr):
     return 0.5 * x * x
+
+
+@tessera.reduction("sum")
+def sum_of_powers(x, y, exponent: tl.constexpr = 1):
+    result = x
+    for _ in range(exponent - 1):
+        result *= x
+    return result * y
+
+
+@tessera.reduction("mean")
+def mean_of_products(x, y):
+    return x * y
+
+
+def test_reductions_with_constants_and_gradients() -> None:
+    x, y = torch.rand(4, 6), torch.rand(6)
+    for exponent in (1, 2, 3, 2):
+        expected = (x**exponent * y).sum(1)
+        for _ in range(2):
+            torch.testing.assert_close(sum_of_powers(x, y, exponent, axis=1), expected)
+            found = sum_of_powers(x.numpy(), y.numpy(), exponent, axis=1)
+            np.testing.assert_allclose(found, expected.numpy(), rtol=1e-5)
+    with python_refused():
+        torch.testing.assert_close(sum_of_powers(x, y, 2, axis=1), (x**2 * y).sum(1))
+        with pytest.raises(PythonRan):
+            sum_of_powers(x, y, 4, axis=1)
+    x, y = x.double().requires_grad_(), y.double().requires_grad_()
+    for axis in (0, 1, None, (0, 1)):
+        for keepdims in (False, True):
+            axes = (0, 1) if axis is None else axis
+            expected = torch.autograd.grad((x * y).mean(axes).square().sum(), (x, y))
+            for turn in range(6):
+                context = python_refused() if turn == 5 else contextlib.nullcontext()
+                with context:
+                    result = mean_of_products(x, y, axis=axis, keepdims=keepdims)
+                    found = torch.autograd.grad(result, (x, y), 2 * result.detach())
+                torch.testing.assert_close(found, expected)
+    assert torch.autograd.gradcheck(lambda x, y: mean_of_products(x, y, axis=1), (x, y))
+    assert torch.autograd.gradgradcheck(lambda x, y: mean_of_products(x, y, axis=1), (x, y))
