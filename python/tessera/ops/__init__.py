@@ -80,6 +80,7 @@ from tessera.ops.histograms import (
     bucketize,
     histc,
     searchsorted,
+    unique,
     unique_consecutive,
 )
 from tessera.ops.indexing import (
@@ -171,7 +172,7 @@ FAMILIES = {
         cumsum, cumprod, logcumsumexp, cummax, cummin, sort, argsort, topk,
     ),
     "Padding and joining": (pad, roll, cat, stack),
-    "Counts and places": (bincount, histc, searchsorted, bucketize, unique_consecutive),
+    "Counts and places": (bincount, histc, searchsorted, bucketize, unique_consecutive, unique),
     "Indices": (
         gather, scatter_add, scatter_reduce, index_select, index_add, embedding, embedding_bag, one_hot,
         segment_reduce,
@@ -202,5 +203,5 @@ __all__ = [
     "segment_reduce", "selu", "sgd_step", "sigmoid", "sigmoid_focal_loss", "silu",
     "smooth_l1_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "sort",
     "spmm", "stack", "std", "sum", "swiglu", "tanh", "tanhshrink", "threshold", "topk",
-    "unique_consecutive", "var", "var_mean", "vector_norm", "where",
+    "unique", "unique_consecutive", "var", "var_mean", "vector_norm", "where",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ from tessera.calls.outputs import library_of, make_output
 from tessera.calls.plans import library_dtype
 from tessera.language import types
 from tessera.locks import load
+from tessera.ops.launching import launch
 
 
 def zeros(like: Any, shape: Sequence[int], dtype: types.dtype) -> Any:
@@ -44,5 +45,5 @@ def launch_onto(
         args = (*inputs, started, *numbers)
         call = load("tessera.jax.calls").call
         return call(kernel, args, {}, shape, (programs,), {len(inputs): 0})
-    kernel[(programs,)](*inputs, started, *numbers)
+    launch(kernel, programs, (*inputs, started), [], numbers)
     return started

@@ -28,6 +28,7 @@ from tessera.ops.kernels.histograms import BLOCK
 from tessera.ops.launching import Spec, launch
 from tessera.ops.reductions import amax, amin
 from tessera.ops.scans import cumsum
+from tessera.ops.sorting import sort
 from tessera.wording import shown
 
 
@@ -52,9 +53,9 @@ def bincount(input: Any, weights: Optional[Any] = None, minlength: int = 0) -> A
 
     The result has minlength elements, or more if there is a larger integer. The call reads the smallest
     and the largest one, so it waits for a GPU.
-    Shapes: input (n,), weights (n,). Types: integers; weights of floats. The result is of int64, or of
-    weights' type (16 bits are added in float32). Errors: E093, E094 for a gradient of weights.
-    Missing: weights of integers.
+    Shapes: input (n,), weights (n,). Types: integers; weights of floats or integers. The result is of
+    int64, or of weights' type (16 bits are added in float32), or of float64 for weights of integers.
+    Errors: E093, E094 for a gradient of weights.
 
     Example:
         import numpy as np
@@ -67,7 +68,6 @@ def bincount(input: Any, weights: Optional[Any] = None, minlength: int = 0) -> A
     name = "bincount"
     check_arrays(name, (*INTEGERS, *FLOATS), input=input, weights=weights)
     check_arrays(name, INTEGERS, input=input)
-    check_arrays(name, FLOATS, weights=weights)
     shape = tuple(input.shape)
     check(
         len(shape) == 1 and (weights is None or tuple(weights.shape) == shape),
@@ -82,9 +82,12 @@ def bincount(input: Any, weights: Optional[Any] = None, minlength: int = 0) -> A
     )
     least, most = (int(amin(input)), int(amax(input))) if shape[0] else (0, -1)
     check(least >= 0, f"`input` of `{name}` has {least}", "pass integers from 0 on")
-    dtype = types.int64 if weights is None else accumulator_of(dtype_of(weights))
+    dtype = wanted = types.int64
+    if weights is not None:
+        wanted = dtype_of(weights) if dtype_of(weights) in FLOATS else types.float64
+        dtype = accumulator_of(wanted)
     found = _bincount(input, weights, bins=max(minlength, most + 1), dtype=dtype)
-    return found if weights is None else converted(found, dtype_of(weights))
+    return found if dtype == wanted else converted(found, wanted)
 
 
 def _histc_forward(input: Any, *, bins: int, low: float, high: float) -> Results:
@@ -151,15 +154,16 @@ _search = Operator("searchsorted", _search_forward, None)
 
 
 def searchsorted(
-    sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False
-) -> Any:
+    sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False,
+    side: Optional[str] = None,
+) -> Any:  # fmt: skip
     """The first place i with sorted_sequence[i] >= input; with right, the first with >.
 
     The number of elements, if there is none. A NaN of input is behind all elements. The order of
-    sorted_sequence is not checked.
+    sorted_sequence is not checked. side: "right" is right=True, "left" is right=False.
     Shapes: sorted_sequence (n,) with any input, or (..., n) with an input of the same first dimensions;
     the result is of int64, or of int32 with out_int32. Types: floats, integers; one for both.
-    Errors: E093. Missing: numbers as input, `side`, `sorter`.
+    Errors: E093. Missing: numbers as input, `sorter`.
 
     Example:
         import numpy as np
@@ -178,13 +182,18 @@ def searchsorted(
         "pass one line, or one for each line of input",
     )
     check(
+        side in (None, "left", "right") and not (side == "left" and right),
+        f"`{name}` got side={shown(side)} and right={shown(right)}",
+        'pass "left" or "right", or right alone',
+    )
+    check(
         dtype_of(sorted_sequence) == dtype_of(input),
         f"`{name}` got a sequence of {sorted_sequence.dtype}, and an input of {input.dtype}",
         "convert them to one type",
     )
     plain = (_without_gradient(sorted_sequence), _without_gradient(input))
     dtype = types.int32 if out_int32 else types.int64
-    return _search(*plain, is_right=bool(right), dtype=dtype)
+    return _search(*plain, is_right=bool(right) or side == "right", dtype=dtype)
 
 
 def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
@@ -257,6 +266,46 @@ def unique_consecutive(
     found = [values]
     if return_inverse:
         found.append(inverse.reshape(tuple(input.shape)))
+    if return_counts:
+        found.append(counts)
+    return values if len(found) == 1 else tuple(found)
+
+
+def _inverse_forward(numbers: Any, places: Any) -> Results:
+    (count,) = numbers.shape
+    return launch(
+        kernels.put_kernel, -(-count // BLOCK), (numbers, places), [Spec((count,), types.int64)],
+        (count, BLOCK),
+    ), ()  # fmt: skip
+
+
+_inverse = Operator("unique", _inverse_forward, None)
+
+
+def unique(
+    input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> Union[Any, tuple[Any, ...]]:
+    """The different elements, in order. NaNs differ from each other, and are the last.
+
+    sorted: true in any case. return_inverse adds the place of each element among these, return_counts
+    how often each is there. The call reads how many there are, so it waits for a GPU.
+    Shapes: any of up to 16384 elements; the inverse has input's, others are lines. Types: floats,
+    integers; inverse and counts are int64. Errors: E093, E094 for a gradient. Missing: `dim`, more
+    elements.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        found = ops.unique(np.array([5, 3, 5]), return_inverse=True, return_counts=True)
+        assert [each.tolist() for each in found] == [[3, 5], [1, 0, 1], [1, 2]]
+    """
+    check_arrays("unique", NUMBERS, input=input)
+    values, places = sort(dense(input).reshape(-1))
+    values, numbers, counts = _runs(values, with_inverse=bool(return_inverse))
+    found = [values]
+    if return_inverse:
+        found.append(_inverse(numbers, places).reshape(tuple(input.shape)))
     if return_counts:
         found.append(counts)
     return values if len(found) == 1 else tuple(found)

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from typing import Any, NamedTuple, Sequence, Union
 
+from tessera.calls.outputs import library_of
 from tessera.language import types
+from tessera.locks import load
 from tessera.ops.accumulation import empty, launch_onto
 from tessera.ops.arguments import (
     NUMBERS,
@@ -23,6 +26,7 @@ from tessera.ops.arguments import (
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import padding as kernels
 from tessera.ops.launching import MAX_TILE, Spec, launch, make_lines, power_of_2
+from tessera.runtime.arrays import find_dtype
 from tessera.wording import shown
 
 _ELEMENTS = (*NUMBERS, types.int1)
@@ -241,28 +245,27 @@ _cat = Operator("cat", _cat_forward, _cat_backward)
 
 
 def _listed(name: str, tensors: Any) -> list[Any]:
-    """The arrays of a list, of one type. Raises ArgumentError (E093)."""
+    """The arrays of a list, converted to one type. Raises ArgumentError (E093)."""
     check(
         isinstance(tensors, (tuple, list)) and len(tensors) > 0,
         f"`{name}` got {shown(tensors)}",
         "pass a list of arrays",
     )
     check_arrays(name, _ELEMENTS, **{f"tensors[{at}]": each for at, each in enumerate(tensors)})
-    for at, each in enumerate(tensors):
-        check(
-            dtype_of(each) == dtype_of(tensors[0]),
-            f"`tensors[{at}]` of `{name}` has elements of {each.dtype}, and the first array "
-            f"{tensors[0].dtype}",
-            "convert them to one type",
-        )
-    return list(tensors)
+    if all(dtype_of(each) == dtype_of(tensors[0]) for each in tensors):
+        return list(tensors)
+    library = library_of(tensors[0])
+    module: Any = load({"jax": "jax.numpy"}.get(library, library))
+    wanted = find_dtype(functools.reduce(module.promote_types, [each.dtype for each in tensors]))
+    assert wanted is not None
+    return [converted(each, wanted) for each in tensors]
 
 
 def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
     """The arrays one behind the other, along dim.
 
-    Shapes: the same but for dim. Types: floats, integers, bools; one for all. Errors: E093. Missing:
-    promotion of types, arrays of shape (0,) beside others.
+    Shapes: the same but for dim. Types: floats, integers, bools, which the library promotes to one.
+    Errors: E093. Missing: arrays of shape (0,) beside others.
 
     Example:
         import numpy as np
@@ -288,8 +291,7 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
 def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
     """The arrays one behind the other, along a new dimension.
 
-    Shapes: one for all. Types: floats, integers, bools; one for all. Errors: E093. Missing: promotion of
-    types.
+    Shapes: one for all. Types: floats, integers, bools, which the library promotes to one. Errors: E093.
 
     Example:
         import numpy as np

@@ -17,12 +17,20 @@ from tessera.ops.arguments import (
     accumulator_of,
     check,
     check_arrays,
+    check_dim,
     dense,
     dtype_of,
 )
 from tessera.ops.differentiation import Operator, Results
-from tessera.ops.kernels.random import BLOCK, dropout_kernel, gumbel_kernel, rrelu_kernel
-from tessera.ops.launching import Spec, launch
+from tessera.ops.kernels.random import (
+    BLOCK,
+    dropout_kernel,
+    gumbel_kernel,
+    mark_places_kernel,
+    rrelu_kernel,
+)
+from tessera.ops.launching import Spec, launch, make_lines
+from tessera.ops.reductions import argmax
 from tessera.ops.softmaxes import softmax
 from tessera.ops.tuning import choose
 from tessera.wording import shown
@@ -146,13 +154,29 @@ def _gumbel_backward(
 _gumbel = Operator("gumbel_softmax", _gumbel_forward, _gumbel_backward)
 
 
+def _hard_forward(input: Any, *, dim: int) -> Results:
+    shape = tuple(input.shape)
+    programs, lines = make_lines(shape, dim)
+    places = argmax(input, dim)
+    spec = Spec(shape, dtype_of(input))
+    return launch(mark_places_kernel, programs, (dense(places),), [spec], lines), ()
+
+
+def _hard_backward(saved: Any, grads: Any, wanted: Any, *, dim: int) -> Sequence[Any]:
+    return (grads[0],)
+
+
+_hard = Operator("gumbel_softmax", _hard_forward, _hard_backward)
+
+
 def gumbel_softmax(
-    logits: Any, tau: float = 1.0, *, dim: int = -1, seed: Optional[int] = None
+    logits: Any, tau: float = 1.0, hard: bool = False, *, dim: int = -1, seed: Optional[int] = None
 ) -> Any:
     """softmax((logits + noise) / tau) along dim, where the noise has the Gumbel distribution.
 
+    hard: true for 1 at the first largest element and 0 elsewhere, with the gradient of the softmax.
     seed: as of dropout.
-    Shapes: any. Types: floats. Errors: E093. Missing: `hard`.
+    Shapes: any. Types: floats. Errors: E093.
 
     Example:
         import numpy as np
@@ -164,4 +188,6 @@ def gumbel_softmax(
     library = check_arrays("gumbel_softmax", FLOATS, logits=logits)
     check(tau > 0, f"`gumbel_softmax` got tau={shown(tau)}", "pass a positive number")
     seed = _checked_seed("gumbel_softmax", library, seed)
-    return softmax(_gumbel(logits, tau=float(tau), seed=seed), dim)
+    soft = softmax(_gumbel(logits, tau=float(tau), seed=seed), dim)
+    is_whole = bool(hard) and len(soft.shape) > 0 and 0 not in soft.shape
+    return _hard(soft, dim=check_dim("gumbel_softmax", soft, dim)) if is_whole else soft

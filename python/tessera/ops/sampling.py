@@ -252,7 +252,7 @@ def multinomial(
 ) -> Any:
     """Places of each row, drawn with probabilities input / sum(input).
 
-    Weights are not checked. Those that are negative or NaN count as 0. A place of weight 0 is drawn
+    Weights are not checked, and are finite. Those that are negative or NaN count as 0. A place of weight 0 is drawn
     only from a row without others.
 
     replacement: true if a place can be drawn again.

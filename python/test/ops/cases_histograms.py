@@ -42,9 +42,15 @@ def by_value(x: Any, **settings: Any) -> Any:
     return torch.unique_consecutive(x, return_inverse=True, return_counts=True)
 
 
+def ordered(x: Any, **settings: Any) -> Any:
+    return torch.unique(x, return_inverse=True, return_counts=True)
+
+
 CASES = [
     plain("bincount", ops.bincount, lambda m: (counted(m, 40, 3000),), torch.bincount, INTEGERS),
     plain("bincount more", ops.bincount, lambda m: (counted(m, 9, 50),), torch.bincount, INTEGERS, minlength=20),
+    plain("bincount of integers", lambda x, w: ops.bincount(x, w), lambda m: (m.indices(7, 300), m.indices(9, 300)),
+          torch.bincount, FLOATS[:1]),
     plain("bincount none", ops.bincount, lambda m: (counted(m, 9, 0),), torch.bincount, INTEGERS, minlength=3),
     plain("bincount weights", ops.bincount, lambda m: (m.indices(7, 300), m.array(300)), torch.bincount),
     plain("histc", ops.histc, lambda m: (between(m, 30, 41),), torch.histc, bins=16, min=-2, max=2),
@@ -57,6 +63,10 @@ CASES = [
           (*FLOATS, *INTEGERS), right=True),
     plain("unique_consecutive", ops.unique_consecutive, lambda m: (runs(m, 30, 41),), by_value,
           (*FLOATS, *INTEGERS), return_inverse=True, return_counts=True),
+    plain("unique", ops.unique, lambda m: (runs(m, 30, 41),), ordered, (*FLOATS, *INTEGERS),
+          return_inverse=True, return_counts=True),
+    plain("unique none", ops.unique, lambda m: (runs(m, 0, 4),), ordered, FLOATS, return_inverse=True,
+          return_counts=True),
     plain("unique_consecutive none", ops.unique_consecutive, lambda m: (runs(m, 0, 4),), by_value,
           FLOATS, return_inverse=True, return_counts=True),
 ]  # fmt: skip

@@ -47,5 +47,7 @@ CASES = [
     Case("roll flat", ops.roll, lambda m: (m.array(3, 9), 4), torch.roll),
     Case("roll five", ops.roll, lambda m: (m.array(2, 3, 2, 3, 2), (1, 2, 1, 2, 1), (0, 1, 2, 3, 4)), torch.roll),
     joined("cat", (2, 0, 7), 1), joined("cat", (2, 1), 0, INTEGERS), joined("stack", (4, 4, 4), 0),
+    Case("cat types", lambda x, i: ops.cat([x, i]), lambda m: (m.array(3), m.indices(9, 4)),
+         lambda x, i: torch.cat([x, i]), libraries=("torch",)),
     joined("stack", (4, 4), -1),
 ]  # fmt: skip

@@ -178,6 +178,11 @@ def test_gumbel_softmax() -> None:
     (grad,) = torch.autograd.grad(y, logits, weights)
     with torch.no_grad():
         torch.testing.assert_close(grad, y * (weights - (y * weights).sum(1, keepdim=True)) / 0.5)
+    hard = ops.gumbel_softmax(logits, 0.5, True, seed=4)
+    assert torch.equal(hard, torch.nn.functional.one_hot(y.argmax(1), 3).float())
+    assert torch.equal(torch.autograd.grad(hard, logits, weights)[0], grad)
+    columns = ops.gumbel_softmax(logits.detach()[:50].T, 0.5, True, dim=0, seed=4)
+    assert torch.equal(columns.sum(0), torch.ones(50)) and columns.amax() == 1
 
 
 def test_large_values() -> None:

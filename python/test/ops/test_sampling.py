@@ -85,6 +85,12 @@ def test_settings_of_rows() -> None:
     assert ops.sample(x, temperature=0.0).tolist() == [1, 0, 2]
     assert ops.sample(x[None], top_k=1).tolist() == [[1, 0, 2]]
     assert ops.sample(torch.full((2, 5), float("nan"))).tolist() == [0, 0]
+    infinite = torch.tensor([0.0, float("inf"), 1.0])
+    assert ops.filter_logits(infinite, top_p=0.5).tolist() == [
+        -float("inf"),
+        float("inf"),
+        -float("inf"),
+    ]
 
 
 def test_penalties() -> None:
@@ -194,7 +200,7 @@ def test_arguments_that_are_refused() -> None:
         lambda: ops.roll(line, (1, 2), 0),
         lambda: ops.roll(line, 1, 1),
         lambda: ops.cat([]),
-        lambda: ops.cat([line, number]),
+        lambda: ops.cat([line, torch.ones(3)]),
         lambda: ops.cat([line, table]),
         lambda: ops.stack([line, np.ones(4)]),
         lambda: ops.stack([line], 2),
@@ -208,6 +214,8 @@ def test_arguments_that_are_refused() -> None:
         lambda: ops.histc(line, 3, 2, 1),
         lambda: ops.histc(number),
         lambda: ops.searchsorted(line, number),
+        lambda: ops.searchsorted(line, line, right=True, side="left"),
+        lambda: ops.unique(np.ones(20000)),
         lambda: ops.searchsorted(table, line),
         lambda: ops.bucketize(line, table),
         lambda: ops.apply_penalties(line, line),

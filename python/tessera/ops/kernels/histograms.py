@@ -99,3 +99,11 @@ def run_lengths_kernel(begins, out, runs, count, BLOCK: tl.constexpr):
     end = tl.load(begins + run + 1, mask=run < runs - 1, other=0).to(tl.int64)
     end = tl.where(run < runs - 1, end, count)
     tl.store(out + run, end - tl.load(begins + run, mask=run < runs), mask=run < runs)
+
+
+@jit
+def put_kernel(x, places, out, count, BLOCK: tl.constexpr):
+    """out[places[i]] = x[i], where each place is there once."""
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    at = tl.load(places + i, mask=i < count, other=-1).to(tl.int64)
+    tl.store(out + at, tl.load(x + i, mask=i < count), mask=(at >= 0) & (at < count))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import tessera.language as tl
+from tessera.ops.kernels.lines import first_line, line_number
 from tessera.runtime.jit import jit
 
 BLOCK = 1024
@@ -54,3 +55,18 @@ def gumbel_kernel(x, out, count, tau: tl.float64, seed, ACC: tl.constexpr, BLOCK
     noise = -tl.log(-tl.log(share))
     value = tl.load(x + place, mask=place < count).to(ACC) + noise.to(ACC)
     tl.store(out + place, value / tau.to(ACC), mask=place < count)
+
+
+@jit
+def mark_places_kernel(places, out, length, lanes, lane_stride, stride, slab_stride, blocks,
+                       LANES: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
+    """1 at the place of each line, and 0 elsewhere."""
+    first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
+    lines = tl.arange(0, LANES)[:, None]
+    in_lane = lane + lines < lanes
+    place = tl.load(places + line_number(lanes, lane, slab, LANES)[:, None], mask=in_lane)
+    for start in range(0, length, BLOCK):
+        i = start + tl.arange(0, BLOCK)[None, :]
+        mask = in_lane & (i < length)
+        value = (i == place).to(out.dtype.element_ty)
+        tl.store(out + first + lines * lane_stride + i * stride, value, mask=mask)

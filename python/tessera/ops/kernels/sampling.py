@@ -37,7 +37,8 @@ def amount_from(x, length, bound, top, inverse, least, BLOCK: tl.constexpr, IS_M
         value = load_logits(x, i, length)
         is_above = (i < length) & (value >= bound)
         if IS_MASS:
-            weight = tl.exp((value - top) * inverse)
+            # An infinite logit has the distance 0 to itself.
+            weight = tl.exp(tl.where(value == top, 0.0, (value - top) * inverse))
             total += tl.where(is_above & (value >= least), weight, 0.0)
         else:
             total += is_above.to(tl.float32)
