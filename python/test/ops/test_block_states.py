@@ -100,24 +100,24 @@ def test_steps(dtype: torch.dtype) -> None:
 def test_training(name: str) -> None:
     """Least squares come down as with states in float32, also through a state dict."""
     generator = torch.Generator().manual_seed(4)
-    inputs, wanted = torch.randn(200, 80, generator=generator), torch.randn(
-        80, 60, generator=generator
+    inputs, wanted = torch.randn(100, 40, generator=generator), torch.randn(
+        40, 30, generator=generator
     )
     losses = {}
     for suffix, settings in (("", {}), ("8bit", {"min_8bit_size": 1000})):
-        weight = torch.zeros(80, 60, requires_grad=True)
-        bias = torch.zeros(60, requires_grad=True)
+        weight = torch.zeros(40, 30, requires_grad=True)
+        bias = torch.zeros(30, requires_grad=True)
 
         def make() -> Any:
-            return getattr(nn, name + suffix)([weight, bias], lr=0.02, weight_decay=0.0, **settings)
+            return getattr(nn, name + suffix)([weight, bias], lr=0.05, weight_decay=0.0, **settings)
 
         optimizer = make()
-        for at in range(40):
+        for at in range(25):
             optimizer.zero_grad()
             loss = ((inputs @ (weight - wanted) + bias) ** 2).mean()
             loss.backward()
             optimizer.step()
-            if at == 20:
+            if at == 12:
                 saved = copy.deepcopy(optimizer.state_dict())
                 optimizer = make()
                 optimizer.load_state_dict(saved)
@@ -126,7 +126,7 @@ def test_training(name: str) -> None:
         losses[suffix] = loss.item()
     assert optimizer.state[weight]["exp_avg"].dtype == torch.int8
     assert optimizer.state[bias]["exp_avg"].dtype == torch.float32
-    assert losses[""] < 40 and abs(losses["8bit"] / losses[""] - 1) < 0.05, losses
+    assert losses[""] < 20 and abs(losses["8bit"] / losses[""] - 1) < 0.05, losses
 
 
 def test_arguments_that_are_refused() -> None:
