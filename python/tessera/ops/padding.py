@@ -62,6 +62,11 @@ def row_tiles(rows: int, length: int) -> tuple[int, int, int]:
     return -(-rows // tile) * -(-length // block), tile, block
 
 
+def _edge(side: _Side, tile: int) -> int:
+    """The columns of a tile at an end, of `tile` rows."""
+    return min(power_of_2(max(1, *side[1:])), max(1, MAX_TILE // 4 // tile))
+
+
 def _copied(x: Any, sides: Sequence[_Side], kind: str, value: float) -> Any:
     """The array, padded: the last dimensions first, if there are too many for one launch."""
     shape, x = tuple(side.size for side in sides), dense(x)
@@ -76,7 +81,7 @@ def _copied(x: Any, sides: Sequence[_Side], kind: str, value: float) -> Any:
         programs, tile, block = row_tiles(rows, sizes[3])
         numbers = (
             rows, *(max(1, size) for size in sizes[1:]), *(side.extent for side in four),
-            *(side.before for side in four), value, tile, block, kind,
+            *(side.before for side in four), value, tile, block, _edge(four[3], tile), kind,
         )  # fmt: skip
         spec = Spec(shape if is_last else (*sizes,), dtype_of(x))
         (x,) = launch(
@@ -106,10 +111,13 @@ def _pad_backward(
             programs, lines = make_lines(shape, dim)
             inner = math.prod(shape[dim + 1 :])
             strides = (side.size, 0) if inner == 1 else (1, side.size * inner)
-            (grad,) = launch(
-                kernels.pad_backward_kernel, programs, (dense(grad),), [Spec(shape, acc)],
-                (side.size, *strides, side.before, *lines, acc, mode),
+            numbers = (
+                side.size, *strides, side.before, max(side[1:]) + 1, *lines, _edge(side, lines.LANES),
+                acc, mode, inner == 1,
             )  # fmt: skip
+            (grad,) = launch(
+                kernels.pad_backward_kernel, programs, (dense(grad),), [Spec(shape, acc)], numbers
+            )
     return (converted(grad, dtype),)
 
 

@@ -24,25 +24,49 @@ def source_place(i, extent, before, KIND: tl.constexpr):
 
 
 @jit
+def store_padded(x, out, row, in_row, base, is_there, first, last, size3, extent3, before3, value,
+                 EDGE: tl.constexpr, KIND: tl.constexpr):  # fmt: skip
+    """Stores the columns from first to last of rows, whose elements lie at other places than in a row of x."""
+    for start in range(first, last, EDGE):
+        column = start + tl.arange(0, EDGE)[None, :]
+        d = source_place(column, extent3, before3, KIND)
+        inside = is_there & (d >= 0) & (d < extent3)
+        mask = in_row & (column < last)
+        found = tl.load(x + base + d, mask=mask & inside, other=0)
+        if KIND == "constant":
+            found = tl.where(inside, found, value)
+        tl.store(out + row.to(tl.int64) * size3 + column, found, mask=mask)
+
+
+@jit
 def pad_kernel(x, out, rows, size1, size2, size3, extent0, extent1, extent2, extent3, before0, before1,
                before2, before3, value: tl.float64, ROWS: tl.constexpr, BLOCK: tl.constexpr,
-               KIND: tl.constexpr):  # fmt: skip
-    """Pads four dimensions of the extents to the sizes. Only a constant has indices that are outside."""
+               EDGE: tl.constexpr, KIND: tl.constexpr):  # fmt: skip
+    """Pads four dimensions of the extents to the sizes. Only a constant has indices that are outside.
+
+    A row is copied but for its ends, which are few elements at places of their own.
+    """
     columns = tl.cdiv(size3, BLOCK)
     row = tl.program_id(0) // columns * ROWS + tl.arange(0, ROWS)[:, None]
-    column = tl.program_id(0) % columns * BLOCK + tl.arange(0, BLOCK)[None, :]
+    first = tl.program_id(0) % columns * BLOCK
+    last = tl.minimum(first + BLOCK, size3)
     a = source_place(row // size2 // size1, extent0, before0, KIND)
     b = source_place(row // size2 % size1, extent1, before1, KIND)
     c = source_place(row % size2, extent2, before2, KIND)
-    d = source_place(column, extent3, before3, KIND)
-    inside = (a >= 0) & (a < extent0) & (b >= 0) & (b < extent1)
-    inside &= (c >= 0) & (c < extent2) & (d >= 0) & (d < extent3)
-    mask = (row < rows) & (column < size3)
-    place = ((a.to(tl.int64) * extent1 + b) * extent2 + c) * extent3 + d
-    found = tl.load(x + place, mask=mask & inside, other=0)
+    is_there = (a >= 0) & (a < extent0) & (b >= 0) & (b < extent1) & (c >= 0) & (c < extent2)
+    base = ((a.to(tl.int64) * extent1 + b) * extent2 + c) * extent3
+    fill, in_row = value.to(x.dtype.element_ty), row < rows
+
+    column = first + tl.arange(0, BLOCK)[None, :]
+    mask = in_row & (column >= before3) & (column < tl.minimum(last, before3 + extent3))
+    found = tl.load(x + base + (column - before3), mask=mask & is_there, other=0)
     if KIND == "constant":
-        found = tl.where(inside, found, value.to(x.dtype.element_ty))
+        found = tl.where(is_there, found, fill)
     tl.store(out + row.to(tl.int64) * size3 + column, found, mask=mask)
+    store_padded(x, out, row, in_row, base, is_there, first, tl.minimum(last, before3), size3, extent3,
+                 before3, fill, EDGE, KIND)  # fmt: skip
+    store_padded(x, out, row, in_row, base, is_there, tl.maximum(first, before3 + extent3), last, size3,
+                 extent3, before3, fill, EDGE, KIND)  # fmt: skip
 
 
 @jit
@@ -51,17 +75,18 @@ def padded_element(grad, i, size, stride, mask, ACC: tl.constexpr):
 
 
 @jit
-def pad_backward_kernel(grad, out, size, grad_lane_stride, grad_slab_stride, before, length, lanes,
-                        lane_stride, stride, slab_stride, blocks, LANES: tl.constexpr, BLOCK: tl.constexpr,
-                        ACC: tl.constexpr, KIND: tl.constexpr):  # fmt: skip
-    """out[i] is the sum of the `size` elements of grad that padding has read from element i."""
-    first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
-    lines = tl.arange(0, LANES)[:, None]
-    grad += slab.to(tl.int64) * grad_slab_stride + lane.to(tl.int64) * grad_lane_stride
-    grad += lines * grad_lane_stride
-    for start in range(0, length, BLOCK):
-        i = start + tl.arange(0, BLOCK)[None, :]
-        mask = (lane + lines < lanes) & (i < length)
+def numbers_along(COUNT: tl.constexpr, IS_LAST: tl.constexpr):
+    """Numbers from 0 on along the last dimension of a tile, or along the first."""
+    return tl.arange(0, COUNT)[None, :] if IS_LAST else tl.arange(0, COUNT)[:, None]
+
+
+@jit
+def store_end(grad, out, in_lane, first, last, size, before, length, stride, EDGE: tl.constexpr, ACC: tl.constexpr,
+              KIND: tl.constexpr, IS_LAST: tl.constexpr):  # fmt: skip
+    """Stores the sums of elements from first to last, which were read several times."""
+    for start in range(first, last, EDGE):
+        i = start + numbers_along(EDGE, IS_LAST)
+        mask = in_lane & (i < last)
         total = padded_element(grad, i + before, size, stride, mask, ACC)
         if KIND == "reflect":
             total += padded_element(grad, before - i, size, stride, mask & (i > 0), ACC)
@@ -74,11 +99,39 @@ def pad_backward_kernel(grad, out, size, grad_lane_stride, grad_slab_stride, bef
             if start == 0:
                 for j in range(0, before):
                     total += padded_element(grad, j + 0 * i, size, stride, mask & (i == 0), ACC)
-            if start + BLOCK >= length:
+            if start + EDGE >= length:
                 for j in range(before + length, size):
                     is_last = mask & (i == length - 1)
                     total += padded_element(grad, j + 0 * i, size, stride, is_last, ACC)
-        tl.store(out + first + lines * lane_stride + i * stride, total, mask=mask)
+        tl.store(out + i * stride, total, mask=mask)
+
+
+@jit
+def pad_backward_kernel(grad, out, size, grad_lane_stride, grad_slab_stride, before, ends, length, lanes,
+                        lane_stride, stride, slab_stride, blocks, LANES: tl.constexpr, BLOCK: tl.constexpr,
+                        EDGE: tl.constexpr, ACC: tl.constexpr, KIND: tl.constexpr,
+                        IS_LAST: tl.constexpr):  # fmt: skip
+    """out[i] is the sum of the `size` elements of grad that padding has read from element i.
+
+    Those at both ends, `ends` each, may have been read several times. IS_LAST: elements of a line are
+    neighbours; otherwise, lines are.
+    """
+    first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
+    lines = numbers_along(LANES, not IS_LAST)
+    in_lane = lane + lines < lanes
+    grad += slab.to(tl.int64) * grad_slab_stride + lane.to(tl.int64) * grad_lane_stride
+    grad += lines * grad_lane_stride
+    out += first + lines * lane_stride
+    left, right = tl.minimum(ends, length), tl.maximum(length - ends, tl.minimum(ends, length))
+    for start in range(0, length, BLOCK):
+        i = start + numbers_along(BLOCK, IS_LAST)
+        mask = in_lane & (i >= left) & (i < right)
+        value = tl.load(grad + (i + before) * stride, mask=mask)
+        tl.store(out + i * stride, value, mask=mask)
+    store_end(grad, out, in_lane, 0, left, size, before, length, stride, EDGE, ACC, KIND, IS_LAST)
+    store_end(
+        grad, out, in_lane, right, length, size, before, length, stride, EDGE, ACC, KIND, IS_LAST
+    )
 
 
 @jit
