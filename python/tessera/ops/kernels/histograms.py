@@ -6,7 +6,7 @@ from __future__ import annotations
 import tessera.language as tl
 from tessera.runtime.jit import jit
 
-BLOCK = 1024
+BLOCK = 512
 
 
 @jit
