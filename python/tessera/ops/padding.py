@@ -56,7 +56,15 @@ def _merged(sides: Sequence[_Side]) -> list[_Side]:
 
 
 def row_tiles(rows: int, length: int) -> tuple[int, int, int]:
-    """The programs for rows of elements that are contiguous, and the rows and columns of a tile."""
+    """The programs for rows of elements that are contiguous, and the rows and columns of a tile.
+
+    Raises ArgumentError (E093) if there are too many rows for a kernel's int32.
+    """
+    check(
+        rows < (1 << 31) - MAX_TILE,
+        f"an array has {rows} rows of {length} elements",
+        "pass a part of it",
+    )
     block = min(power_of_2(length), 1024)
     tile = min(power_of_2(rows), max(1, MAX_TILE // block // 2))
     return -(-rows // tile) * -(-length // block), tile, block
@@ -172,6 +180,13 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = Non
             f"pass numbers from {least} to {most}" if most is not None else f"pass {least} or more",
         )
         sides[-1 - at] = _Side(size, before, after)
+        inner = math.prod(shape[len(shape) - at :])
+        check(
+            mode == "constant" or inner == 1 or (size + before + after) * inner < 1 << 31,
+            f"`pad` got an array of shape {shape}, whose lines along dimension {len(shape) - 1 - at} "
+            "take 2^31 elements",
+            "pass a part of it",
+        )
     if not shape:
         return _pad(input.reshape(1), sides=[_Side(1, 0, 0)], mode=mode, value=0.0).reshape(())
     return _pad(input, sides=sides, mode=mode, value=float(value or 0))

@@ -17,6 +17,8 @@ torch = pytest.importorskip("torch")
 import tessera  # noqa: E402
 from tessera import ops  # noqa: E402
 
+from tessera.ops.padding import row_tiles  # noqa: E402
+
 from . import scheme  # noqa: E402
 
 EVERYWHERE = ("torch", "numpy", "jax")
@@ -197,6 +199,10 @@ def test_arguments_that_are_refused() -> None:
         lambda: ops.pad(line, (-2, -2)),
         lambda: ops.pad(line, (1, 1), "edge"),
         lambda: ops.pad(line, (1, 1), "reflect", 1.0),
+        lambda: ops.pad(
+            np.broadcast_to(line, (1 << 15, 1 << 15, 3)), (0, 0, 1, 1, 1, 1), "reflect"
+        ),
+        lambda: row_tiles(1 << 31, 2),
         lambda: ops.roll(line, (1, 2), 0),
         lambda: ops.roll(line, 1, 1),
         lambda: ops.cat([]),
