@@ -7,8 +7,8 @@ import tessera.language as tl
 from tessera.runtime.jit import jit
 
 
-@jit
-def dropout_lines_kernel(x, out, rows, length, p, scale: tl.float64, shift: tl.float64, dropped: tl.float64, seed,
+@jit(do_not_specialize=["seed"])
+def dropout_lines_kernel(x, out, rows, length, p, scale: tl.float64, shift: tl.float64, dropped: tl.float64, seed: tl.int64,
                          ROWS: tl.constexpr, BLOCK: tl.constexpr, ACC: tl.constexpr,
                          IS_WHOLE: tl.constexpr):  # fmt: skip
     """x * scale + shift, or `dropped` with probability p: for each row, or each element of one row."""

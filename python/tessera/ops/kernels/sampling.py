@@ -114,8 +114,8 @@ def filter_kernel(x, bounds, out, temperature, length, BLOCK: tl.constexpr, ACC:
         tl.store(out + place + i, kept, mask=i < length)
 
 
-@jit
-def sample_kernel(x, bounds, out, temperature, length, seed, BLOCK: tl.constexpr):
+@jit(do_not_specialize=["seed"])
+def sample_kernel(x, bounds, out, temperature, length, seed: tl.int64, BLOCK: tl.constexpr):
     """The place of the largest x + temperature * noise from the bound on.
 
     With noise of Gumbel's distribution each token has the probability of the softmax of x / temperature.
@@ -137,8 +137,8 @@ def sample_kernel(x, bounds, out, temperature, length, seed, BLOCK: tl.constexpr
     tl.store(out + row, tl.min(tl.where(best == top, place, length - 1), axis=0))
 
 
-@jit
-def gumbel_keys_kernel(x, out, count, seed, BLOCK: tl.constexpr):
+@jit(do_not_specialize=["seed"])
+def gumbel_keys_kernel(x, out, count, seed: tl.int64, BLOCK: tl.constexpr):
     """log(x) with noise of Gumbel's distribution, in whose order tokens are drawn; -inf if x is not positive."""
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     weight = tl.load(x + place, mask=place < count, other=0.0).to(tl.float32)
@@ -155,8 +155,8 @@ def clean_weights_kernel(x, out, count, BLOCK: tl.constexpr):
     tl.store(out + place, tl.where(weight > 0, weight, 0), mask=place < count)
 
 
-@jit
-def draw_kernel(sums, out, count, samples, length, seed, BLOCK: tl.constexpr,
+@jit(do_not_specialize=["seed"])
+def draw_kernel(sums, out, count, samples, length, seed: tl.int64, BLOCK: tl.constexpr,
                 STEPS: tl.constexpr):  # fmt: skip
     """The first place whose sum of weights is above a share of the whole sum, which is random."""
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
