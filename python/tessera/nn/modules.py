@@ -164,6 +164,30 @@ class BatchNorm3d(_BatchNorm, torch.nn.BatchNorm3d):  # type: ignore[misc]
     """torch.nn.BatchNorm3d by ops.batch_norm."""
 
 
+class _InstanceNorm:
+    """The call of the three instance norms, behind torch's checks. Running statistics are refused."""
+
+    def _apply_instance_norm(self: Any, input: Any) -> Any:
+        uses_input = self.training or not self.track_running_stats
+        momentum = 0.0 if self.momentum is None else self.momentum
+        return ops.instance_norm(
+            input, self.running_mean, self.running_var, self.weight, self.bias, uses_input, momentum,
+            self.eps,
+        )  # fmt: skip
+
+
+class InstanceNorm1d(_InstanceNorm, torch.nn.InstanceNorm1d):  # type: ignore[misc]
+    """torch.nn.InstanceNorm1d by ops.instance_norm."""
+
+
+class InstanceNorm2d(_InstanceNorm, torch.nn.InstanceNorm2d):  # type: ignore[misc]
+    """torch.nn.InstanceNorm2d by ops.instance_norm."""
+
+
+class InstanceNorm3d(_InstanceNorm, torch.nn.InstanceNorm3d):  # type: ignore[misc]
+    """torch.nn.InstanceNorm3d by ops.instance_norm."""
+
+
 class Embedding(torch.nn.Embedding):  # type: ignore[misc]
     """torch.nn.Embedding by ops.embedding. `max_norm`, `scale_grad_by_freq` and `sparse` are refused."""
 
@@ -193,6 +217,13 @@ class NLLLoss(torch.nn.NLLLoss):  # type: ignore[misc]
         return ops.nll_loss(
             input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction
         )
+
+
+class BCELoss(torch.nn.BCELoss):  # type: ignore[misc]
+    """torch.nn.BCELoss by ops.binary_cross_entropy."""
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return ops.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(torch.nn.BCEWithLogitsLoss):  # type: ignore[misc]

@@ -19,19 +19,22 @@ INPUTS = {
     "Softmax": (X,), "Embedding": (torch.tensor([[1, 0], [2, 2]]),), "BatchNorm2d": (X[..., None],),
     "BatchNorm3d": (X[..., None, None],), "CrossEntropyLoss": (X[..., 0], torch.tensor([0, 5, 2, -100])),
     "NLLLoss": (X[..., 0], torch.tensor([0, 5, 2, -100])), "KLDivLoss": (X, X.sigmoid()),
-    "BCEWithLogitsLoss": (X, X.sigmoid()), **dict.fromkeys(["MSELoss", "L1Loss", "SmoothL1Loss",
+    "BCEWithLogitsLoss": (X, X.sigmoid()), "BCELoss": (X.sigmoid(), X.flip(0).sigmoid()), **dict.fromkeys(["MSELoss", "L1Loss", "SmoothL1Loss",
     "HuberLoss"], (X, X.flip(0))),
 }  # fmt: skip
 ARGUMENTS = {
     "Softmax": (1,), "LogSoftmax": (1,), "LayerNorm": ((6, 5),), "RMSNorm": (5, 1e-5), "GroupNorm": (3, 6),
     "BatchNorm1d": (6,), "BatchNorm2d": (6,), "BatchNorm3d": (6,), "Embedding": (3, 7, 1), "GLU": (1,),
-    "Softmin": (1,), "Threshold": (0.5, -2.0), "Hardtanh": (-0.5, 0.75),
+    "InstanceNorm1d": (6, 1e-3, 0.1, True), "InstanceNorm2d": (4,), "InstanceNorm3d": (2,), "Softmin": (1,), "Threshold": (0.5, -2.0), "Hardtanh": (-0.5, 0.75),
     **{f"{kind}Pad{rank}d": (2,) for kind in ("Zero", "Reflection", "Replication", "Circular") for rank in (1, 2, 3)},
     **{f"ConstantPad{rank}d": ((1, 2) * rank, 1.5) for rank in (1, 2, 3)},
 }  # fmt: skip
 # Three planes in each dimension are what a reflection of two takes.
-INPUTS |= {f"{kind}Pad3d": (X.reshape(2, 3, 4, 5),)
-           for kind in ("Constant", "Zero", "Reflection", "Replication", "Circular")}  # fmt: skip
+INPUTS |= {
+    f"{kind}Pad3d": (X.reshape(2, 3, 4, 5),)
+    for kind in ("Constant", "Zero", "Reflection", "Replication", "Circular")
+}
+INPUTS |= {"InstanceNorm2d": (X[None],), "InstanceNorm3d": (X.reshape(2, 3, 4, 5),)}  # fmt: skip
 RANDOM = (
     "Dropout",
     "Dropout1d",
@@ -159,6 +162,7 @@ def test_example(name: str) -> None:
 def test_options_that_are_refused() -> None:
     for call in (
         lambda: nn.SGD([X], lr=-1.0),
+        lambda: nn.InstanceNorm1d(6, track_running_stats=True)(X),
         lambda: nn.Embedding(3, 4, sparse=True)(torch.tensor([1])),
     ):
         with pytest.raises(tessera.ArgumentError) as caught:
