@@ -6,9 +6,13 @@ Counts are atomic additions: sums of weights are added in any order.
 
 from __future__ import annotations
 
-from typing import Any, Optional, Union
+from typing import Any, Optional, Sequence, Union
 
+from tessera.calls.outputs import library_of
+from tessera.calls.pointwise import pointwise
+from tessera.calls.reductions import reduction
 from tessera.language import types
+from tessera.locks import load
 from tessera.ops.accumulation import launch_onto, zeros
 from tessera.ops.arguments import (
     FLOATS,
@@ -136,6 +140,103 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     if low == high:
         low, high = low - 1, high + 1
     return _histc(input, bins=bins, low=low, high=high)
+
+
+@pointwise
+def _densities(counts, total, low, high):
+    return counts / (total * (high - low))
+
+
+@reduction("sum")
+def _sum(x):
+    return x
+
+
+def _histogram_forward(input: Any, edges: Any, weight: Any) -> Results:
+    dtype, count, bins = dtype_of(input), count_of(input.shape), edges.shape[0] - 1
+    acc = types.int64 if weight is None else accumulator_of(dtype)
+    total = launch_onto(
+        kernels.histogram_kernel, -(-count // BLOCK), tuple(map(dense, (input, edges, weight))),
+        zeros(input, (bins,), acc), (count, bins, BLOCK, (bins + 1).bit_length()),
+    )  # fmt: skip
+    return (converted(total, dtype),), ()
+
+
+_histogram = Operator("histogram", _histogram_forward, None)
+
+
+def _equal_edges(input: Any, bins: int, range: Any) -> Any:
+    """The edges of bins of one width, over a range or over that of the elements."""
+    if range is not None:
+        low, high = map(float, range)
+    elif count_of(input.shape):
+        low, high = float(amin(input)), float(amax(input))
+    else:
+        low, high = 0.0, 0.0
+    check(
+        -float("inf") < low <= high < float("inf"),
+        f"`histogram` got a range from {low} to {high}",
+        "pass a finite range whose first end is not above the second",
+    )
+    if low == high:
+        low, high = low - (range is None) * 0.5, high + (0.5 if range is None else 1.0)
+    library = library_of(input)
+    module: Any = load({"jax": "jax.numpy"}.get(library, library))
+    where = {"device": input.device} if library == "torch" else {}
+    return module.linspace(low, high, bins + 1, dtype=input.dtype, **where)
+
+
+def histogram(
+    input: Any, bins: Any, *, range: Optional[Sequence[float]] = None, weight: Optional[Any] = None,
+    density: bool = False,
+) -> tuple[Any, Any]:  # fmt: skip
+    """How many elements, or which sum of weights, are between each edge and the next; and the edges.
+
+    bins: an array of edges, whose order is not checked, or a number of bins of one width. These are from
+      range[0] to range[1]. Without range, they are over all elements, which the call then reads.
+
+    With density, the result is divided by its sum and by the widths, so that the integral is 1.
+    Elements that are outside, and NaNs, are not counted. The last edge is in the last bin.
+    Shapes: any; the results are (bins,) and (bins + 1,). Types: floats, one for input, edges and weight.
+    Errors: E093, E094 for a gradient.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        hist, edges = ops.histogram(np.array([0.0, 1.0, 1.5, 4.0]), 2, range=(0.0, 4.0))
+        assert hist.tolist() == [3, 1] and edges.tolist() == [0, 2, 4]
+        hist, _ = ops.histogram(np.array([0.5, 2.0, 9.0]), np.array([0.0, 1.0, 3.0]))
+        assert hist.tolist() == [1, 1]
+    """
+    name = "histogram"
+    check_arrays(name, FLOATS, input=input, weight=weight)
+    check(
+        weight is None or tuple(weight.shape) == tuple(input.shape),
+        f"`weight` of `{name}` has another shape than `input` of {tuple(input.shape)}",
+        "pass a weight for each element",
+    )
+    if library_of(bins):
+        check_arrays(name, FLOATS, input=input, bins=bins)
+        check(
+            len(bins.shape) == 1 and bins.shape[0] > 1 and range is None,
+            f"`{name}` got bins of shape {tuple(bins.shape)}, and range={shown(range)}",
+            "pass a line of two edges or more, without range",
+        )
+        edges = bins
+    else:
+        check(type(bins) is int and bins > 0, f"`{name}` got bins={shown(bins)}", "pass 1 or more")
+        edges = _equal_edges(_without_gradient(input), bins, range)
+    for key, each in (("bins", edges), ("weight", weight)):
+        check(
+            each is None or dtype_of(each) == dtype_of(input),
+            f"`{key}` of `{name}` has another type than `input` of {input.dtype}",
+            "convert it",
+        )
+    found = _histogram(input, edges, weight)
+    if density:
+        found = _densities(found, _sum(found), edges[:-1], edges[1:])
+    return found, edges
 
 
 def _search_forward(edges: Any, input: Any, *, is_right: bool, dtype: types.dtype) -> Results:

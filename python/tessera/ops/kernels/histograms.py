@@ -35,16 +35,10 @@ def histc_kernel(x, out, count, bins, low: tl.float64, high: tl.float64, BLOCK: 
 
 
 @jit
-def search_kernel(edges, x, out, count, length, per_line, BLOCK: tl.constexpr, STEPS: tl.constexpr,
-                  IS_RIGHT: tl.constexpr, IS_ONE_LINE: tl.constexpr):  # fmt: skip
+def place_in(edges, value, length, mask, STEPS: tl.constexpr, IS_RIGHT: tl.constexpr):
     """The first place in a sorted line whose element is not less; with IS_RIGHT, that is greater."""
-    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    mask = place < count
-    value = tl.load(x + place, mask=mask)
-    if not IS_ONE_LINE:
-        edges += place // per_line * length
-    low = tl.zeros((BLOCK,), tl.int64)
-    high = tl.zeros((BLOCK,), tl.int64) + length
+    low = tl.zeros(value.shape, tl.int64)
+    high = tl.zeros(value.shape, tl.int64) + length
     for _ in range(STEPS):
         middle = (low + high) // 2
         edge = tl.load(edges + middle, mask=mask & (low < high))
@@ -54,7 +48,33 @@ def search_kernel(edges, x, out, count, length, per_line, BLOCK: tl.constexpr, S
             tl.where(is_behind & (low < high), middle, high),
             tl.where(is_behind | (low >= high), low, middle + 1),
         )
-    tl.store(out + place, low, mask=mask)
+    return low
+
+
+@jit
+def histogram_kernel(x, edges, weights, out, count, bins, BLOCK: tl.constexpr, STEPS: tl.constexpr):
+    """Adds 1, or the weight, for each element from an edge to the next. The last edge is in the last bin."""
+    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + place, mask=place < count)
+    at = place_in(edges, value, bins + 1, place < count, STEPS, True) - 1
+    at = tl.where(value == tl.load(edges + bins), bins - 1, at)
+    inside = (place < count) & (at >= 0) & (at < bins)
+    amount = tl.full((BLOCK,), 1, out.dtype.element_ty)
+    if weights is not None:
+        amount = tl.load(weights + place, mask=inside).to(out.dtype.element_ty)
+    tl.atomic_add(out + at, amount, mask=inside)
+
+
+@jit
+def search_kernel(edges, x, out, count, length, per_line, BLOCK: tl.constexpr, STEPS: tl.constexpr,
+                  IS_RIGHT: tl.constexpr, IS_ONE_LINE: tl.constexpr):  # fmt: skip
+    """The place of each element in a sorted line, which is the same for all, or that of its own line."""
+    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = place < count
+    value = tl.load(x + place, mask=mask)
+    if not IS_ONE_LINE:
+        edges += place // per_line * length
+    tl.store(out + place, place_in(edges, value, length, mask, STEPS, IS_RIGHT), mask=mask)
 
 
 @jit
