@@ -37,6 +37,10 @@ void tessera::buildTilePipeline(OpPassManager &manager) {
 
   OpPassManager &kernels = manager.nest<tile::FuncOp>();
 
+  // Split flat loops over the iterations of all tiles. Runs once equal conditions are one value,
+  // and before the passes that match loops and carried values.
+  kernels.addPass(tile::createTileSplitFlatLoopsPass());
+
   // Compute index arithmetic on scalars and small shapes. Runs before combining and inductions,
   // since both match splats.
   kernels.addPass(tile::createTileReorderBroadcastsPass());

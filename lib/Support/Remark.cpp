@@ -37,6 +37,8 @@ static constexpr std::pair<RemarkKind, llvm::StringLiteral> kKinds[] = {
     {RemarkKind::ProgramNotDivided, "program-not-divided"},
     {RemarkKind::LoopDivided, "loop-divided"},
     {RemarkKind::LoopNotDivided, "loop-not-divided"},
+    {RemarkKind::FlatLoopSplit, "flat-loop-split"},
+    {RemarkKind::FlatLoopNotSplit, "flat-loop-not-split"},
     {RemarkKind::TilesSliced, "tiles-sliced"},
     {RemarkKind::SharedMemoryRounds, "shared-memory-rounds"},
     {RemarkKind::CopyAtOnce, "copy-at-once"},

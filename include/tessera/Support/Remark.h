@@ -48,6 +48,8 @@ enum class RemarkKind {
   ProgramNotDivided,
   LoopDivided,
   LoopNotDivided,
+  FlatLoopSplit,
+  FlatLoopNotSplit,
   TilesSliced,
   SharedMemoryRounds,
   CopyAtOnce,

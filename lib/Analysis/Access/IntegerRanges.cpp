@@ -263,6 +263,41 @@ static ConstantIntRanges refineDivisor(Value divisor, const ConstantIntRanges &r
       ConstantIntRanges::fromSigned(APInt(width, 1), APInt::getSignedMaxValue(width)));
 }
 
+/// The range of a value if another one, of which it is a function, has a range.
+static ConstantIntRanges getIf(Value value, Value supposed, const ConstantIntRanges &range,
+                               IntegerRanges &ranges, unsigned depth = 0) {
+  constexpr unsigned kMaxDepth = 4;
+  if (value == supposed)
+    return range;
+  Operation *op = value.getDefiningOp();
+  if (!op || depth == kMaxDepth || !isa<arith::MulIOp, arith::MaxSIOp, DivIntOp>(op))
+    return ranges.get(value);
+  SmallVector<ConstantIntRanges> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(getIf(operand, supposed, range, ranges, depth + 1));
+  ConstantIntRanges result = anything(value);
+  cast<InferIntRangeInterface>(op).inferResultRanges(
+      operands, [&](Value, const ConstantIntRanges &inferred) { result = inferred; });
+  return result;
+}
+
+/// The unsigned minimum of a count of tiles and of iterations by the iterations of a tile, as a
+/// split flat loop has it. If the count is negative, there are no iterations, unless their product
+/// wraps. So the two signs of the count are looked at apart.
+static std::optional<ConstantIntRanges> getLeastOfCounts(arith::MinUIOp least,
+                                                         IntegerRanges &ranges) {
+  auto quotient = least.getLhs().getDefiningOp<DivIntOp>();
+  ConstantIntRanges count = ranges.get(least.getRhs());
+  APInt zero = APInt::getZero(count.smin().getBitWidth());
+  if (!quotient || !count.smin().isNegative() || count.smax().isNegative())
+    return std::nullopt;
+  ConstantIntRanges iterations = getIf(
+      quotient, least.getRhs(), ConstantIntRanges::fromSigned(count.smin(), zero - 1), ranges);
+  if (iterations.smin().isNegative())
+    return std::nullopt;
+  return ConstantIntRanges::fromSigned(zero, llvm::APIntOps::smax(count.smax(), iterations.smax()));
+}
+
 ConstantIntRanges IntegerRanges::computeResult(OpResult result) {
   Operation *op = result.getOwner();
   unsigned number = result.getResultNumber();
@@ -277,6 +312,9 @@ ConstantIntRanges IntegerRanges::computeResult(OpResult result) {
     return rangeOf(widthOf(result), 0, limits.mostPrograms - 1);
   if (limits.mostPrograms && isa<NumProgramsOp>(op))
     return rangeOf(widthOf(result), 1, limits.mostPrograms);
+  if (auto least = dyn_cast<arith::MinUIOp>(op))
+    if (std::optional<ConstantIntRanges> range = getLeastOfCounts(least, *this))
+      return *range;
   ConstantIntRanges range = anything(result);
   auto inferable = dyn_cast<InferIntRangeInterface>(op);
   if (!inferable)

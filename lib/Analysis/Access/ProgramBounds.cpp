@@ -2,6 +2,8 @@
 
 #include "tessera/Analysis/Access/ProgramBounds.h"
 
+#include "AccessRules.h"
+
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
@@ -35,6 +37,11 @@ private:
     return true;
   }
   bool writeArgument(BlockArgument argument);
+  bool writeCarried(BlockArgument argument, scf::ForOp loop);
+  bool writeMultiple(arith::AddIOp sum);
+  bool writeAdvanced(Value initial, const APInt &advance, scf::ForOp loop);
+  bool writeLoop(int64_t step, Value from, const std::string &end);
+  std::optional<std::string> writeInner(Value value);
   bool writeUnsigned(StringRef name, Operation *op);
 
   bool isExact;
@@ -88,9 +95,186 @@ static int64_t getStep(scf::ForOp loop) {
   return isKnown ? step.getSExtValue() : 1;
 }
 
+//===----------------------------------------------------------------------===//
+// Tiles that a loop counts by a carried number
+//===----------------------------------------------------------------------===//
+
+/// A program does every `step`-th of `end` tiles, from `first` on. Such a count of tiles is what a
+/// persistent kernel computes in front of a flat loop:
+///
+///     mine = end // step                             mine = (end - first + step - 1) // step
+///     if first < end % step: mine += 1
+namespace {
+struct TileShare {
+  Value first, end; ///< of the conditional form
+  Value dividend;   ///< of the quotient
+};
+} // namespace
+
+static bool isConstant(Value value, int64_t number) {
+  APInt constant;
+  return matchPattern(value, m_ConstantInt(&constant)) && constant.getSExtValue() == number;
+}
+
+static bool isDivided(Value quotient, Value dividend, int64_t divisor) {
+  auto div = quotient.getDefiningOp<DivIntOp>();
+  return div && div.getSignedness() == Signedness::Signed && div.getLhs() == dividend &&
+         isConstant(div.getRhs(), divisor);
+}
+
+static std::optional<TileShare> matchShare(Value count, int64_t step) {
+  if (auto quotient = count.getDefiningOp<DivIntOp>()) {
+    if (quotient.getSignedness() != Signedness::Signed || !isConstant(quotient.getRhs(), step))
+      return std::nullopt;
+    return TileShare{Value(), Value(), quotient.getLhs()};
+  }
+  Value condition, more, other;
+  if (auto select = count.getDefiningOp<arith::SelectOp>()) {
+    condition = select.getCondition();
+    more = select.getTrueValue();
+    other = select.getFalseValue();
+  } else if (auto branch = count.getDefiningOp<scf::IfOp>()) {
+    unsigned number = cast<OpResult>(count).getResultNumber();
+    condition = branch.getCondition();
+    more = branch.thenYield().getOperand(number);
+    other = branch.elseYield().getOperand(number);
+  } else {
+    return std::nullopt;
+  }
+  auto less = condition.getDefiningOp<arith::CmpIOp>();
+  auto rest = less ? less.getRhs().getDefiningOp<RemIntOp>() : RemIntOp();
+  auto one = more.getDefiningOp<arith::AddIOp>();
+  if (!less || less.getPredicate() != arith::CmpIPredicate::slt || !rest || !one ||
+      rest.getSignedness() != Signedness::Signed || !isConstant(rest.getRhs(), step) ||
+      one.getLhs() != other || !isConstant(one.getRhs(), 1) ||
+      !isDivided(other, rest.getLhs(), step))
+    return std::nullopt;
+  return TileShare{less.getLhs(), rest.getLhs(), Value()};
+}
+
+/// Numbers that the end of a loop does not exceed, if they are not negative.
+static void collectMostIterations(Value end, SmallVectorImpl<Value> &numbers) {
+  if (auto select = end.getDefiningOp<arith::SelectOp>();
+      select && matchPattern(select.getFalseValue(), m_Zero()))
+    end = select.getTrueValue();
+  if (auto least = end.getDefiningOp<arith::MinUIOp>())
+    numbers.append(least->operand_begin(), least->operand_end());
+  else
+    numbers.push_back(end);
+}
+
+/// The text of a number that is computed in the same program.
+std::optional<std::string> Writer::writeInner(Value value) {
+  std::string before;
+  std::swap(before, text);
+  bool isWritten = write(value);
+  std::swap(before, text);
+  return isWritten ? std::optional(std::move(before)) : std::nullopt;
+}
+
+bool Writer::writeLoop(int64_t step, Value from, const std::string &end) {
+  std::optional<std::string> first = writeInner(from);
+  if (first)
+    text += "(loop" + std::to_string(step) + " " + *first + " " + end + ")";
+  return first.has_value();
+}
+
+/// A carried number that advances by a constant in each iteration.
+bool Writer::writeCarried(BlockArgument argument, scf::ForOp loop) {
+  unsigned number = argument.getArgNumber() - loop.getNumInductionVars();
+  SmallVector<Value> amounts;
+  APInt advance;
+  return access::collectAmounts(loop.getYieldedValues()[number], argument, amounts) &&
+         amounts.size() == 1 && matchPattern(amounts.front(), m_ConstantInt(&advance)) &&
+         writeAdvanced(loop.getInitArgs()[number], advance, loop);
+}
+
+/// A number that a loop's variable is multiplied by a constant for, and added to.
+bool Writer::writeMultiple(arith::AddIOp sum) {
+  for (unsigned side : {0, 1}) {
+    auto product = sum->getOperand(side).getDefiningOp<arith::MulIOp>();
+    auto variable = product ? dyn_cast<BlockArgument>(product.getLhs()) : BlockArgument();
+    auto loop = variable ? dyn_cast<scf::ForOp>(variable.getOwner()->getParentOp()) : scf::ForOp();
+    APInt advance;
+    Value initial = sum->getOperand(1 - side);
+    if (loop && variable == loop.getInductionVar() && loop.isDefinedOutsideOfLoop(initial) &&
+        matchPattern(product.getRhs(), m_ConstantInt(&advance)) &&
+        writeAdvanced(initial, advance, loop))
+      return true;
+  }
+  return false;
+}
+
+/// A number that each iteration advances, in a loop that has no more iterations than a program's
+/// share of tiles. So the number is less than the end of the tiles, less what it is below the tile.
+bool Writer::writeAdvanced(Value initial, const APInt &advance, scf::ForOp loop) {
+  if (isExact || loop.getUnsignedCmp() || !isConstant(loop.getLowerBound(), 0) ||
+      !isConstant(loop.getStep(), 1) || !advance.isStrictlyPositive())
+    return false;
+  int64_t step = advance.getSExtValue();
+  auto offset = [](Value value, APInt &constant) -> Value {
+    if (auto add = value.getDefiningOp<arith::AddIOp>();
+        add && matchPattern(add.getRhs(), m_ConstantInt(&constant)))
+      return add.getLhs();
+    if (auto sub = value.getDefiningOp<arith::SubIOp>();
+        sub && matchPattern(sub.getRhs(), m_ConstantInt(&constant))) {
+      constant = -constant;
+      return sub.getLhs();
+    }
+    constant = APInt::getZero(value.getType().getIntOrFloatBitWidth());
+    return value;
+  };
+  APInt below;
+  Value first = offset(initial, below);
+  SmallVector<Value> counts;
+  collectMostIterations(loop.getUpperBound(), counts);
+  for (Value count : counts) {
+    std::optional<TileShare> share = matchShare(count, step);
+    if (!share)
+      continue;
+    if (share->end) {
+      // A first tile beyond the step would have a tile more than there are.
+      std::optional<std::string> end = writeInner(share->end), from = writeInner(first);
+      if (share->first != first || !end || !from)
+        continue;
+      std::string beyond = "(max64 0 (sub64 " + *from + " " + std::to_string(step - 1) + "))";
+      std::string last =
+          "(add64 (unsigned " + *end + ") " + std::to_string(below.getSExtValue()) + ")";
+      return writeLoop(step, initial, "(add64 " + last + " " + beyond + ")");
+    }
+    // initial + (dividend / step - 1) * step < initial + dividend - step + 1, where the first tile
+    // is a part of both. The quotient is no bound if the dividend is negative.
+    SmallVector<std::pair<Value, bool>> terms = {{share->dividend, false}};
+    std::string sum = std::to_string(below.getSExtValue() - step + 1);
+    bool isSum = true, hasFirst = false;
+    while (!terms.empty() && isSum) {
+      auto [term, isNegative] = terms.pop_back_val();
+      Operation *op = term.getDefiningOp();
+      if (isNegative && !hasFirst && term == first) {
+        hasFirst = true;
+      } else if (op && isa<arith::AddIOp, arith::SubIOp>(op)) {
+        terms.push_back({op->getOperand(1), isNegative != isa<arith::SubIOp>(op)});
+        terms.push_back({op->getOperand(0), isNegative});
+      } else {
+        std::optional<std::string> written = writeInner(term);
+        isSum = written.has_value();
+        if (isSum)
+          sum = (isNegative ? "(sub64 " : "(add64 ") + sum + " " + *written + ")";
+      }
+    }
+    std::optional<std::string> dividend = writeInner(share->dividend);
+    if (!isSum || !hasFirst || !dividend)
+      continue;
+    return writeLoop(step, initial, "(add64 " + sum + " (mul64 0 (unsigned " + *dividend + ")))");
+  }
+  return false;
+}
+
 bool Writer::writeArgument(BlockArgument argument) {
   Operation *parent = argument.getOwner()->getParentOp();
   if (auto loop = dyn_cast<scf::ForOp>(parent)) {
+    if (argument != loop.getInductionVar())
+      return writeCarried(argument, loop);
     int64_t step = getStep(loop);
     return !isExact && argument == loop.getInductionVar() && !loop.getUnsignedCmp() &&
            writeOperator(step == 1 ? "loop" : "loop" + std::to_string(step),
@@ -147,8 +331,8 @@ bool Writer::write(Value value) {
     text += "program:" + std::to_string(*axis);
     return done(true);
   }
-  if (isa<arith::AddIOp>(op))
-    return binary("add");
+  if (auto sum = dyn_cast<arith::AddIOp>(op))
+    return writeMultiple(sum) ? done(true) : binary("add");
   if (isa<arith::SubIOp>(op))
     return binary("sub");
   if (isa<arith::MulIOp>(op))

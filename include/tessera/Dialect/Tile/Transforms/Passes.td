@@ -50,6 +50,62 @@ def TileReorderBroadcastsPass : Pass<"tile-reorder-broadcasts", "::tessera::tile
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def TileSplitFlatLoopsPass : Pass<"tile-split-flat-loops", "::tessera::tile::FuncOp"> {
+  let summary = "Split a flat loop over the K tiles of all tiles into two loops";
+  let description = [{
+    A flat persistent loop counts the iterations of a tile by a counter that wraps, or by a
+    remainder. It opens a tile in `if counter == 0`, and stores its result in
+    `if counter == period - 1`. The pass makes a loop over tiles, and one over the iterations of a
+    tile in it. The first conditional is hoisted out of the inner loop, and the last one is sunk
+    behind it. Later passes then plan the inner loop like that of any matmul.
+
+    The trip count need not be a multiple of the period. The iterations that remain close no tile,
+    and are dead: no other part of the loop writes to memory, and its results are not used.
+    Otherwise the loop is unchanged, and a remark gives the reason. A `while` that counts to a bound
+    in steps of 1 is handled, too.
+
+    ```mlir
+    tile.func @k(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %total: i32) {
+      %c0 = arith.constant 0 : i32
+      %c1 = arith.constant 1 : i32
+      %zero = arith.constant 0.0 : f32
+      %last = arith.subi %n, %c1 : i32
+      %r:2 = scf.for %t = %c0 to %total step %c1 iter_args(%c = %c0, %sum = %zero) -> (i32, f32)
+          : i32 {
+        %p = tile.addptr %x, %c : !tile.ptr<f32>, i32
+        %v = tile.load %p : !tile.ptr<f32>
+        %next = arith.addf %sum, %v : f32
+        %closes = arith.cmpi eq, %c, %last : i32
+        %start = scf.if %closes -> (f32) {
+          tile.store %y, %next : !tile.ptr<f32>
+          scf.yield %zero : f32
+        } else {
+          scf.yield %next : f32
+        }
+        %more = arith.addi %c, %c1 : i32
+        %d = arith.select %closes, %c0, %more : i32
+        scf.yield %d, %start : i32, f32
+      }
+      tile.return
+    }
+    ```
+    becomes
+    ```mlir
+    %tiles = arith.select ... : i32
+    scf.for %tile = %c0 to %tiles step %c1 : i32 {
+      %s = scf.for %c = %c0 to %n step %c1 iter_args(%sum = %zero) -> (f32) : i32 {
+        %p = tile.addptr %x, %c : !tile.ptr<f32>, i32
+        %v = tile.load %p : !tile.ptr<f32>
+        %next = arith.addf %sum, %v : f32
+        scf.yield %next : f32
+      }
+      tile.store %y, %s : !tile.ptr<f32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def TileRewriteInductionsPass : Pass<"tile-rewrite-inductions", "::tessera::tile::FuncOp"> {
   let summary = "Rewrite loop-carried tiles that advance by equal amounts as scalar inductions";
   let description = [{

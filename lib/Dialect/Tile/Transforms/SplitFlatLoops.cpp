@@ -1,0 +1,711 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A flat persistent loop goes over all K tiles of all tiles of a program, and opens and closes
+// tiles by conditionals on a counter (FlatCounter.h). Planners of GPU schedules cannot prefetch in
+// a loop that stores, and dots cannot stay in flight across a conditional. As two loops, the kernel
+// is a persistent matmul like others.
+//
+// Three steps, each of which preserves the order of effects:
+//
+//     split     for t in range(T):              for tile in range(T / k_tiles):
+//                   body(ki)                        for ki in range(k_tiles):
+//                                                       body(ki)
+//     hoist     if ki == 0: x = f()             x = f(), before the inner loop
+//               else: x = g(x)                  the inner loop carries g(x)
+//     sink      if ki == k_tiles - 1: store     the store, behind the inner loop
+//
+// T need not be a multiple of k_tiles. The iterations that remain never close a tile. They are
+// dead, since only the closing conditionals write to memory and nothing behind the loop uses its
+// results. The same holds if k_tiles is not positive, unless the counter's tests say otherwise
+// (PeriodTest).
+
+#include "FlatCounter.h"
+#include "tessera/Analysis/Access/IntegerRanges.h"
+#include "tessera/Analysis/Order/MemoryOrder.h"
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+#include "tessera/Support/EmitRemark.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace tessera::tile {
+#define GEN_PASS_DEF_TILESPLITFLATLOOPSPASS
+#include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace tessera::tile
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+namespace {
+
+/// A conditional, or a select, on the first or last iteration of a tile.
+struct MomentBranch {
+  Operation *op;
+  Value condition;
+  bool isNegated; ///< the `else` side is that of the moment
+
+  scf::IfOp getIf() const { return dyn_cast<scf::IfOp>(op); }
+  Block *getBlock(bool ofMoment) const {
+    scf::IfOp branch = getIf();
+    return !branch ? nullptr : ofMoment != isNegated ? branch.thenBlock() : branch.elseBlock();
+  }
+  Value getValue(unsigned number, bool ofMoment) const {
+    if (Block *block = getBlock(ofMoment))
+      return block->getTerminator()->getOperand(number);
+    return op->getOperand(ofMoment != isNegated ? 1 : 2);
+  }
+  /// The values of the loop's body that a side uses.
+  SetVector<Value> getCaptured(bool ofMoment) const;
+};
+
+/// The tiles and K tiles of a flat loop.
+struct TileCounts {
+  Value period, tiles;
+};
+
+class FlatLoop {
+public:
+  FlatLoop(scf::ForOp loop, FlatCounter counter) : loop(loop), counter(std::move(counter)) {}
+
+  /// Finds the conditionals. If the loop cannot be split, returns the reason.
+  std::optional<StringRef> plan();
+  /// True if a conditional on the last iteration writes to memory.
+  bool closesTiles() const { return writesAtEnd; }
+  void split();
+
+private:
+  std::optional<StringRef> checkFirst(const MomentBranch &branch);
+  std::optional<StringRef> checkLast(const MomentBranch &branch);
+  std::optional<StringRef> planCounts();
+  TileCounts emitCounts(OpBuilder &builder);
+  void hoist(const MomentBranch &branch);
+  void sink(const MomentBranch &branch);
+  void carryForSinking(const SetVector<Value> &values);
+  Value emitBehind(Value value, IRMapping &mapping, OpBuilder &builder);
+
+  scf::ForOp loop; ///< the inner one, after the split
+  FlatCounter counter;
+  SmallVector<MomentBranch> firsts, lasts;
+  SmallVector<PeriodTest> tests;
+  bool writesAtEnd = false;
+  bool isPeriodPositive = false;
+};
+
+struct SplitFlatLoopsPass
+    : public tessera::tile::impl::TileSplitFlatLoopsPassBase<SplitFlatLoopsPass> {
+  void runOnOperation() final;
+  bool split(scf::ForOp loop);
+};
+
+//===----------------------------------------------------------------------===//
+// Properties of ops and values
+//===----------------------------------------------------------------------===//
+
+SetVector<Value> MomentBranch::getCaptured(bool ofMoment) const {
+  SetVector<Value> values;
+  if (Block *block = getBlock(ofMoment))
+    getUsedValuesDefinedAbove(*block->getParent(), values);
+  else if (!getIf())
+    values.insert(op->getOperand(ofMoment != isNegated ? 1 : 2));
+  return values;
+}
+
+/// True if an op and all within it at most read memory.
+bool onlyReads(Operation *op) {
+  if (auto load = dyn_cast<LoadOp>(op); load && load.getIsVolatile())
+    return false;
+  std::optional<SmallVector<MemoryEffects::EffectInstance>> effects = getEffectsRecursively(op);
+  return effects && llvm::all_of(*effects, [](const MemoryEffects::EffectInstance &effect) {
+           return isa<MemoryEffects::Read>(effect.getEffect());
+         });
+}
+
+/// True if `value` is computed by pure ops of the loop's body alone, or outside of it. Results of
+/// `known` count as such.
+bool isPureInLoop(Value value, scf::ForOp loop, ArrayRef<MomentBranch> known, unsigned depth = 0) {
+  constexpr unsigned kMaxDepth = 64;
+  Operation *op = value.getDefiningOp();
+  if (!op || loop.isDefinedOutsideOfLoop(value) ||
+      llvm::any_of(known, [&](const MomentBranch &branch) { return branch.op == op; }))
+    return true;
+  if (depth == kMaxDepth || !isPure(op))
+    return false;
+  SetVector<Value> operands(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), operands);
+  return llvm::all_of(operands,
+                      [&](Value operand) { return isPureInLoop(operand, loop, known, depth + 1); });
+}
+
+/// The value in an iteration of which `mapping` has the loop's arguments. Clones pure ops.
+Value cloneValue(Value value, scf::ForOp loop, IRMapping &mapping, OpBuilder &builder) {
+  if (Value known = mapping.lookupOrNull(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  if (!op || loop.isDefinedOutsideOfLoop(value))
+    return value;
+  SetVector<Value> operands(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), operands);
+  for (Value operand : operands)
+    mapping.map(operand, cloneValue(operand, loop, mapping, builder));
+  builder.clone(*op, mapping);
+  return mapping.lookup(value);
+}
+
+/// A zero of a type that has one.
+Value makeZero(OpBuilder &builder, Location loc, Type type) {
+  TypedAttr zero = builder.getZeroAttr(type);
+  return zero ? arith::ConstantOp::create(builder, loc, zero) : Value();
+}
+
+bool hasZero(Type type) { return getElementTypeOrSelf(type).isIntOrIndexOrFloat(); }
+
+/// True if an op is cheap enough to be computed again behind the loop: no dot or reduction.
+bool isCheap(Operation *op) {
+  return isPure(op) && op->getNumRegions() == 0 &&
+         (op->hasTrait<OpTrait::Elementwise>() || getMotion(op) || op->getNumOperands() == 0 ||
+          llvm::none_of(op->getOperandTypes(), llvm::IsaPred<RankedTensorType>));
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Plan
+//===----------------------------------------------------------------------===//
+
+std::optional<StringRef> FlatLoop::plan() {
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    bool isIf = isa<scf::IfOp>(op);
+    if (!isIf && !isa<arith::SelectOp>(op))
+      continue;
+    Value condition = op.getOperand(0);
+    // The recurrence itself goes away.
+    if (!condition.getType().isInteger(1) || counter.getRecurrence() == &op)
+      continue;
+    PeriodTest test = PeriodTest::Equal;
+    Moment moment = counter.classify(condition, test);
+    MomentBranch branch{&op, condition, moment == Moment::NotFirst || moment == Moment::NotLast};
+    if (moment == Moment::First || moment == Moment::NotFirst) {
+      if (std::optional<StringRef> why = checkFirst(branch)) {
+        if (isIf)
+          return why;
+        continue;
+      }
+      firsts.push_back(branch);
+    } else if (moment == Moment::Last || moment == Moment::NotLast) {
+      lasts.push_back(branch);
+      tests.push_back(test);
+      writesAtEnd |= isIf && mayWriteMemory(&op);
+    }
+  }
+  if (!writesAtEnd)
+    return StringRef("no conditional on its last iteration of a tile writes to memory");
+  if (!counter.getPeriod().base && counter.getPeriod().offset.sle(1))
+    return StringRef("a tile has one iteration");
+  for (OpResult result : loop.getResults())
+    if (!result.use_empty())
+      return StringRef("values that it carries are used behind it");
+
+  // A select that is used in the loop may stay there.
+  for (auto *it = lasts.begin(); it != lasts.end();) {
+    std::optional<StringRef> why = checkLast(*it);
+    if (why && it->getIf())
+      return why;
+    if (why) {
+      tests.erase(tests.begin() + (it - lasts.begin()));
+      it = lasts.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  Operation *firstClosing = lasts.front().op;
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    auto isThis = [&](const MomentBranch &branch) { return branch.op == &op; };
+    if (llvm::any_of(lasts, isThis))
+      continue;
+    bool isBehind = firstClosing->isBeforeInBlock(&op);
+    if (!onlyReads(&op))
+      return StringRef("it writes to memory in other iterations than the last one of a tile");
+    if (isBehind && !isMemoryEffectFree(&op))
+      return StringRef("it reads memory behind the conditional on its last iteration of a tile");
+    if (isBehind && llvm::any_of(firsts, isThis))
+      return StringRef("it opens a tile behind the conditional that closes one");
+  }
+  return planCounts();
+}
+
+/// The side of the first iteration is computed before the inner loop, the other one at the end of
+/// each iteration for the next one.
+std::optional<StringRef> FlatLoop::checkFirst(const MomentBranch &branch) {
+  for (Value value : branch.getCaptured(/*ofMoment=*/true))
+    if (!isPureInLoop(value, loop, firsts))
+      return StringRef("the first iteration of a tile uses what the loop loads before it");
+  if (Block *block = branch.getBlock(/*ofMoment=*/false))
+    for (Operation &op : block->without_terminator())
+      if (!isPure(&op))
+        return StringRef("a conditional accesses memory in all iterations but the first of a tile");
+  for (unsigned number = 0; number < branch.op->getNumResults(); ++number)
+    if (!isPureInLoop(branch.getValue(number, /*ofMoment=*/false), loop, firsts))
+      return StringRef("iterations but the first of a tile use what the loop loads");
+  return std::nullopt;
+}
+
+/// Results of the last iteration are for the next tile alone.
+std::optional<StringRef> FlatLoop::checkLast(const MomentBranch &branch) {
+  for (Operation *user : branch.op->getUsers()) {
+    Operation *inBody = loop.getBody()->findAncestorOpInBlock(*user);
+    if (inBody != loop.getBody()->getTerminator() &&
+        llvm::none_of(lasts, [&](const MomentBranch &other) { return other.op == inBody; }))
+      return StringRef("the loop uses what the last iteration of a tile computes");
+  }
+  if (Block *block = branch.getBlock(/*ofMoment=*/false))
+    for (Operation &op : block->without_terminator())
+      if (!isPure(&op))
+        return StringRef("a conditional accesses memory in all iterations but the last of a tile");
+  SmallVector<Value> values = branch.getCaptured(/*ofMoment=*/true).takeVector();
+  SetVector<Value> seen(values.begin(), values.end());
+  for (size_t next = 0; next < seen.size(); ++next) {
+    Value value = seen[next];
+    Operation *op = value.getDefiningOp();
+    if (!op || loop.isDefinedOutsideOfLoop(value) || hasZero(value.getType()))
+      continue;
+    if (!isCheap(op))
+      return StringRef("the last iteration of a tile uses pointers that the loop loads");
+    seen.insert(op->operand_begin(), op->operand_end());
+  }
+  return std::nullopt;
+}
+
+/// The tests of the counter have to agree about a period that is not positive.
+std::optional<StringRef> FlatLoop::planCounts() {
+  const OffsetValue &period = counter.getPeriod();
+  if (!period.base) {
+    isPeriodPositive = true;
+  } else if (period.offset.isZero()) {
+    IntegerRanges ranges;
+    isPeriodPositive = ranges.get(period.base).smin().isStrictlyPositive();
+  }
+  IntegerRanges ranges;
+  APInt step;
+  if (!matchPattern(loop.getStep(), m_ConstantInt(&step)) || !step.isStrictlyPositive() ||
+      !ranges.isNonNegative(loop.getLowerBound()))
+    return StringRef("its lower bound may be negative, or its step is not constant");
+  // If no tile is closed, the other conditions do not matter.
+  bool closesNone = true;
+  for (auto [branch, test] : llvm::zip_equal(lasts, tests))
+    closesNone &= test == PeriodTest::Equal || !mayWriteMemory(branch.op);
+  bool isSame = llvm::all_equal(tests) && tests.front() == counter.getWrap();
+  if (isPeriodPositive || closesNone || (isSame && period.offset.isZero()))
+    return std::nullopt;
+  return StringRef("its conditions may differ for a period that is not positive");
+}
+
+//===----------------------------------------------------------------------===//
+// Bounds
+//===----------------------------------------------------------------------===//
+
+/// The other factor of a product.
+static Value divideProduct(Value product, const OffsetValue &factor) {
+  auto mul = product.getDefiningOp<arith::MulIOp>();
+  if (!mul)
+    return Value();
+  if (OffsetValue::of(mul.getLhs()) == factor)
+    return mul.getRhs();
+  return OffsetValue::of(mul.getRhs()) == factor ? mul.getLhs() : Value();
+}
+
+TileCounts FlatLoop::emitCounts(OpBuilder &builder) {
+  Location loc = loop.getLoc();
+  Value lower = loop.getLowerBound(), upper = loop.getUpperBound(), step = loop.getStep();
+  Type type = upper.getType();
+  auto constant = [&](const APInt &value) -> Value {
+    return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, value));
+  };
+  unsigned width = type.getIntOrFloatBitWidth();
+  Value zero = constant(APInt::getZero(width)), one = constant(APInt(width, 1));
+  bool isSimple = matchPattern(lower, m_Zero()) && matchPattern(step, m_One());
+
+  // The bounds are not negative, so that no difference overflows.
+  Value iterations = builder.createOrFold<arith::MaxSIOp>(loc, upper, lower);
+  if (!isSimple) {
+    Value distance = arith::SubIOp::create(builder, loc, iterations, lower);
+    Value last = arith::SubIOp::create(builder, loc, distance, one);
+    Value more = DivIntOp::create(builder, loc, Signedness::Signed, last, step);
+    Value count = arith::AddIOp::create(builder, loc, more, one);
+    Value isAny = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt, distance, zero);
+    iterations = arith::SelectOp::create(builder, loc, isAny, count, zero);
+  }
+
+  Value written = counter.getPeriod().emit(builder, loc, type), period = written;
+  // If a test for equality does not hold for a period that is not positive, no tile is closed.
+  PeriodTest test =
+      llvm::is_contained(tests, PeriodTest::Equal) ? PeriodTest::Equal : tests.front();
+  Value isCounted;
+  if (isPeriodPositive) {
+  } else if (test == PeriodTest::Equal) {
+    isCounted = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, period, one);
+  } else if (test == PeriodTest::Remainder) {
+    Value opposite = arith::SubIOp::create(builder, loc, zero, period);
+    period = arith::MaxSIOp::create(builder, loc, period, opposite);
+    isCounted = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, period, one);
+  } else {
+    period = arith::MaxSIOp::create(builder, loc, period, one);
+    if (test == PeriodTest::AtLeastOf)
+      isCounted = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, written,
+                                        constant(APInt::getSignedMinValue(width)));
+  }
+  Value tiles = DivIntOp::create(builder, loc, Signedness::Signed, iterations, period);
+  // If the iterations are a product with the period, the quotient is the other factor. It is less
+  // if the product wraps, and never more. The minimum shows its range.
+  if (Value factor = isSimple ? divideProduct(upper, counter.getPeriod()) : Value())
+    tiles = arith::MinUIOp::create(builder, loc, tiles, factor);
+  if (isCounted)
+    tiles = arith::SelectOp::create(builder, loc, isCounted, tiles, zero);
+  return {period, tiles};
+}
+
+//===----------------------------------------------------------------------===//
+// Rewrite
+//===----------------------------------------------------------------------===//
+
+/// If no tile has a period that is not positive, quotients by the period are the tile's number.
+static void replaceQuotients(Value variable, Value tile, Value period) {
+  for (Operation *user : llvm::make_early_inc_range(variable.getUsers()))
+    if (auto quotient = dyn_cast<DivIntOp>(user);
+        quotient && quotient.getSignedness() == Signedness::Signed &&
+        quotient.getLhs() == variable && quotient.getRhs() == period)
+      quotient.replaceAllUsesWith(tile);
+}
+
+void FlatLoop::split() {
+  OpBuilder builder(loop);
+  Location loc = loop.getLoc();
+  Type type = loop.getInductionVar().getType();
+  TileCounts counts = emitCounts(builder);
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, value));
+  };
+  Value zero = constant(0), one = constant(1);
+  scf::ForOp flat = loop;
+  auto outer = scf::ForOp::create(builder, loc, zero, counts.tiles, one, flat.getInitArgs());
+  if (outer.getNumResults() == 0)
+    outer.getBody()->getTerminator()->erase();
+  builder.setInsertionPointToStart(outer.getBody());
+  auto inner =
+      scf::ForOp::create(builder, loc, zero, counts.period, one, outer.getRegionIterArgs());
+  if (inner.getNumResults() == 0)
+    inner.getBody()->getTerminator()->erase();
+  inner->setDiscardableAttrs(flat->getDiscardableAttrDictionary());
+  Value number = inner.getInductionVar();
+  builder.setInsertionPointToStart(inner.getBody());
+  Value variable = flat.getInductionVar();
+  if (!variable.use_empty()) {
+    if (counter.getWrap() == PeriodTest::Remainder)
+      replaceQuotients(variable, outer.getInductionVar(), counts.period);
+    Value first = arith::MulIOp::create(builder, loc, outer.getInductionVar(), counts.period);
+    Value iteration = arith::AddIOp::create(builder, loc, first, number);
+    Value distance = arith::MulIOp::create(builder, loc, iteration, flat.getStep());
+    variable.replaceAllUsesWith(
+        arith::AddIOp::create(builder, loc, flat.getLowerBound(), distance));
+  }
+  for (auto [old, argument] : llvm::zip_equal(flat.getRegionIterArgs(), inner.getRegionIterArgs()))
+    old.replaceAllUsesWith(argument);
+  inner.getBody()->getOperations().splice(inner.getBody()->end(), flat.getBody()->getOperations());
+  builder.setInsertionPointToEnd(outer.getBody());
+  scf::YieldOp::create(builder, loc, inner.getResults());
+
+  // The counter is the variable of the inner loop.
+  Value value = counter.getValue();
+  Operation *yield = inner.getBody()->getTerminator();
+  if (std::optional<unsigned> carried = counter.getCarried()) {
+    BlockArgument argument = inner.getRegionIterArg(*carried);
+    if (isa<BlockArgument>(value))
+      value = argument;
+    yield->setOperand(*carried, argument);
+  }
+  flat.erase();
+  loop = inner;
+  builder.setInsertionPointToStart(inner.getBody());
+  Value count = number;
+  if (!counter.getShift().isZero())
+    count = OffsetValue{number, -counter.getShift()}.emit(builder, loc, type);
+  value.replaceUsesWithIf(count, [&](OpOperand &use) {
+    return use.getOwner() != yield && use.getOwner() != count.getDefiningOp();
+  });
+
+  for (const MomentBranch &branch : firsts)
+    hoist(branch);
+  for (const MomentBranch &branch : llvm::reverse(lasts))
+    sink(branch);
+}
+
+/// The results of `branch` are values that the inner loop carries, or has in front of it.
+void FlatLoop::hoist(const MomentBranch &branch) {
+  OpBuilder builder(loop);
+  Location loc = branch.op->getLoc();
+  IRMapping first;
+  first.map(loop.getInductionVar(), loop.getLowerBound());
+  first.map(loop.getRegionIterArgs(), loop.getInitArgs());
+  for (Value value : branch.getCaptured(/*ofMoment=*/true))
+    first.map(value, cloneValue(value, loop, first, builder));
+  if (Block *block = branch.getBlock(/*ofMoment=*/true))
+    for (Operation &op : block->without_terminator())
+      builder.clone(op, first);
+
+  SmallVector<Value> initial, next;
+  SmallVector<unsigned> numbers;
+  SmallVector<std::optional<unsigned>> replaced; // carried values that may be these
+  Operation *yield = loop.getBody()->getTerminator();
+  for (OpResult result : branch.op->getResults()) {
+    unsigned number = result.getResultNumber();
+    if (result.use_empty())
+      continue;
+    Value opened = first.lookupOrDefault(branch.getValue(number, /*ofMoment=*/true));
+    Value other = branch.getValue(number, /*ofMoment=*/false);
+    auto argument = dyn_cast<BlockArgument>(other);
+    if (argument && argument.getOwner() == loop.getBody() && argument.getArgNumber() > 0 &&
+        loop.getTiedLoopYieldedValue(argument)->get() == result) {
+      // The same in all iterations of a tile.
+      loop.getTiedLoopResult(argument).replaceAllUsesWith(opened);
+      result.replaceAllUsesWith(opened);
+      continue;
+    }
+    builder.setInsertionPoint(yield);
+    IRMapping later;
+    Value one = arith::ConstantOp::create(
+        builder, loc, builder.getIntegerAttr(loop.getInductionVar().getType(), 1));
+    later.map(loop.getInductionVar(),
+              arith::AddIOp::create(builder, loc, loop.getInductionVar(), one));
+    later.map(loop.getRegionIterArgs(), yield->getOperands());
+    initial.push_back(opened);
+    next.push_back(cloneValue(other, loop, later, builder));
+    numbers.push_back(number);
+    bool isCarried = argument && argument.getOwner() == loop.getBody();
+    replaced.push_back(isCarried && argument.getArgNumber() > 0
+                           ? std::optional(argument.getArgNumber() - 1)
+                           : std::nullopt);
+  }
+  if (!initial.empty()) {
+    IRRewriter rewriter(builder);
+    unsigned carried = loop.getNumRegionIterArgs();
+    rewriter.setInsertionPoint(loop);
+    loop = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
+        rewriter, initial, /*replaceInitOperandUsesInLoop=*/false,
+        [&](OpBuilder &, Location, ArrayRef<BlockArgument>) { return next; }));
+    for (auto [index, number] : llvm::enumerate(numbers))
+      branch.op->getResult(number).replaceAllUsesWith(loop.getRegionIterArg(carried + index));
+    branch.op->erase();
+    // The new value is the old one but in the first iteration, and the same behind the loop.
+    for (auto [index, old] : llvm::enumerate(replaced)) {
+      if (!old || !loop.getRegionIterArg(*old).use_empty())
+        continue;
+      loop.getResult(*old).replaceAllUsesWith(loop.getResult(carried + index));
+      loop.getBody()->getTerminator()->setOperand(*old, loop.getRegionIterArg(*old));
+    }
+    return;
+  }
+  branch.op->erase();
+}
+
+/// Carries out of the loop, in new places, those values that cannot be computed behind it.
+void FlatLoop::carryForSinking(const SetVector<Value> &values) {
+  SetVector<Value> seen(values), carried;
+  Operation *yield = loop.getBody()->getTerminator();
+  for (size_t next = 0; next < seen.size(); ++next) {
+    Value value = seen[next];
+    Operation *op = value.getDefiningOp();
+    if (loop.isDefinedOutsideOfLoop(value) || value == loop.getInductionVar() ||
+        llvm::is_contained(yield->getOperands(), value))
+      continue;
+    if (op && isCheap(op))
+      seen.insert(op->operand_begin(), op->operand_end());
+    else
+      carried.insert(value);
+  }
+  if (carried.empty())
+    return;
+  IRRewriter rewriter(loop->getContext());
+  rewriter.setInsertionPoint(loop);
+  SmallVector<Value> initial;
+  for (Value value : carried) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    initial.push_back(argument ? loop.getTiedLoopInit(argument)->get()
+                               : makeZero(rewriter, loop.getLoc(), value.getType()));
+  }
+  // Arguments of the loop become those of the new one.
+  SmallVector<Value> next(carried.begin(), carried.end());
+  loop = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
+      rewriter, initial, /*replaceInitOperandUsesInLoop=*/false,
+      [&](OpBuilder &, Location, ArrayRef<BlockArgument> added) {
+        auto body = cast<scf::ForOp>(added.front().getOwner()->getParentOp());
+        for (Value &value : next)
+          if (auto argument = dyn_cast<BlockArgument>(value))
+            value = body.getBody()->getArgument(argument.getArgNumber());
+        return next;
+      }));
+}
+
+/// The value in the last iteration, behind the loop.
+Value FlatLoop::emitBehind(Value value, IRMapping &mapping, OpBuilder &builder) {
+  if (Value known = mapping.lookupOrNull(value))
+    return known;
+  if (loop.isDefinedOutsideOfLoop(value))
+    return value;
+  for (auto [result, yielded] : llvm::zip_equal(loop.getResults(), loop.getYieldedValues()))
+    if (yielded == value)
+      return result;
+  Operation *op = value.getDefiningOp();
+  for (Value operand : op->getOperands())
+    mapping.map(operand, emitBehind(operand, mapping, builder));
+  builder.clone(*op, mapping);
+  return mapping.lookup(value);
+}
+
+/// Moves the side of the last iteration behind the inner loop.
+void FlatLoop::sink(const MomentBranch &branch) {
+  // The other side is computed in every iteration.
+  if (Block *block = branch.getBlock(/*ofMoment=*/false))
+    branch.op->getBlock()->getOperations().splice(branch.op->getIterator(), block->getOperations(),
+                                                  block->begin(),
+                                                  block->getTerminator()->getIterator());
+  Operation *yield = loop.getBody()->getTerminator();
+  SmallVector<std::pair<unsigned, unsigned>> places; // of the loop, and of the branch
+  for (OpOperand &operand : yield->getOpOperands())
+    if (operand.get().getDefiningOp() == branch.op) {
+      unsigned number = cast<OpResult>(operand.get()).getResultNumber();
+      places.push_back({operand.getOperandNumber(), number});
+      operand.set(branch.getValue(number, /*ofMoment=*/false));
+    }
+  SetVector<Value> values = branch.getCaptured(/*ofMoment=*/true);
+  carryForSinking(values);
+
+  // Uses of the results until here are of what the last iteration gives.
+  SmallVector<std::pair<OpOperand *, unsigned>> uses;
+  for (auto [place, number] : places)
+    for (OpOperand &use : loop.getResult(place).getUses())
+      uses.push_back({&use, number});
+  OpBuilder builder(loop->getContext());
+  builder.setInsertionPointAfter(loop);
+  IRMapping mapping;
+  if (!loop.getInductionVar().use_empty()) {
+    Value one = arith::ConstantOp::create(
+        builder, loop.getLoc(), builder.getIntegerAttr(loop.getInductionVar().getType(), 1));
+    mapping.map(loop.getInductionVar(),
+                arith::SubIOp::create(builder, loop.getLoc(), loop.getUpperBound(), one));
+  }
+  for (Value value : branch.getCaptured(/*ofMoment=*/true))
+    mapping.map(value, emitBehind(value, mapping, builder));
+  if (Block *block = branch.getBlock(/*ofMoment=*/true))
+    for (Operation &op : block->without_terminator())
+      builder.clone(op, mapping);
+  for (auto [use, number] : uses)
+    use->set(mapping.lookupOrDefault(branch.getValue(number, /*ofMoment=*/true)));
+  branch.op->erase();
+}
+
+//===----------------------------------------------------------------------===//
+// Pass
+//===----------------------------------------------------------------------===//
+
+/// The `for` of a `while` that counts up to an invariant bound in steps of 1, if there may be a
+/// counter in it.
+static scf::ForOp rewriteCountingWhile(scf::WhileOp loop) {
+  Block *before = loop.getBeforeBody(), *after = loop.getAfterBody();
+  if (llvm::none_of(after->getOps<scf::IfOp>(),
+                    [](scf::IfOp branch) { return mayWriteMemory(branch); }))
+    return scf::ForOp();
+  moveLoopInvariantCode(loop);
+  scf::ConditionOp condition = loop.getConditionOp();
+  auto compare = condition.getCondition().getDefiningOp<arith::CmpIOp>();
+  if (!compare || compare->getBlock() != before || before->getOperations().size() != 2)
+    return scf::ForOp();
+  Value counted = compare.getLhs(), bound = compare.getRhs();
+  if (compare.getPredicate() == arith::CmpIPredicate::sgt)
+    std::swap(counted, bound);
+  else if (compare.getPredicate() != arith::CmpIPredicate::slt)
+    return scf::ForOp();
+  auto argument = dyn_cast<BlockArgument>(counted);
+  if (!argument || argument.getOwner() != before || !argument.getType().isInteger() ||
+      !loop.isDefinedOutsideOfLoop(bound))
+    return scf::ForOp();
+  SmallVector<unsigned> passed;
+  for (Value value : condition.getArgs()) {
+    auto passedOn = dyn_cast<BlockArgument>(value);
+    if (!passedOn || passedOn.getOwner() != before)
+      return scf::ForOp();
+    passed.push_back(passedOn.getArgNumber());
+  }
+  const auto *place = llvm::find(passed, argument.getArgNumber());
+  if (place == passed.end())
+    return scf::ForOp();
+  OffsetValue next = OffsetValue::of(loop.getYieldedValues()[argument.getArgNumber()]);
+  if (next.base != after->getArgument(place - passed.begin()) || !next.offset.isOne())
+    return scf::ForOp();
+
+  OpBuilder builder(loop);
+  Value one = arith::ConstantOp::create(builder, loop.getLoc(),
+                                        builder.getIntegerAttr(argument.getType(), 1));
+  auto counting =
+      scf::ForOp::create(builder, loop.getLoc(), loop.getInits()[argument.getArgNumber()], bound,
+                         one, loop.getInits());
+  for (auto [number, from] : llvm::enumerate(passed)) {
+    Value value = from == argument.getArgNumber() ? counting.getInductionVar()
+                                                  : counting.getRegionIterArg(from);
+    after->getArgument(number).replaceAllUsesWith(value);
+    loop.getResult(number).replaceAllUsesWith(counting.getResult(from));
+  }
+  counting.getBody()->getOperations().splice(counting.getBody()->end(), after->getOperations());
+  counting->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+  loop.erase();
+  return counting;
+}
+
+bool SplitFlatLoopsPass::split(scf::ForOp loop) {
+  auto closes = [](scf::IfOp branch) { return mayWriteMemory(branch); };
+  if (loop.getUnsignedCmp() || llvm::none_of(loop.getBody()->getOps<scf::IfOp>(), closes))
+    return false;
+  moveLoopInvariantCode(loop);
+  std::optional<FlatCounter> counter = FlatCounter::find(loop);
+  if (!counter)
+    return false;
+  FlatLoop flat(loop, *counter);
+  std::optional<StringRef> why = flat.plan();
+  if (why) {
+    if (flat.closesTiles())
+      emitRemark(loop, RemarkKind::FlatLoopNotSplit)
+          << "flat loop is not split into one over tiles and one over their iterations: "
+          << named("reason", *why);
+    return false;
+  }
+  emitRemark(loop, RemarkKind::FlatLoopSplit)
+      << "flat loop is split into one over tiles and one over their iterations";
+  flat.split();
+  return true;
+}
+
+void SplitFlatLoopsPass::runOnOperation() {
+  SmallVector<Operation *> loops;
+  getOperation()->walk([&](Operation *op) {
+    if (isa<scf::ForOp, scf::WhileOp>(op))
+      loops.push_back(op);
+  });
+  bool isAny = false;
+  for (Operation *op : loops) {
+    auto loop = dyn_cast<scf::ForOp>(op);
+    if (auto whileOp = dyn_cast<scf::WhileOp>(op))
+      loop = rewriteCountingWhile(whileOp);
+    isAny |= loop && split(loop);
+  }
+  if (!isAny)
+    return;
+  // Later passes match what the loops carry: not what is now the same in all iterations.
+  RewritePatternSet patterns(&getContext());
+  for (RegisteredOperationName op : getContext().getRegisteredOperations())
+    if (op.getDialectNamespace() == "scf" || op.getDialectNamespace() == "arith")
+      op.getCanonicalizationPatterns(patterns, &getContext());
+  (void)applyPatternsGreedily(getOperation(), std::move(patterns));
+}

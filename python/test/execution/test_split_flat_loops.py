@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Flat persistent matmuls are scheduled like those of two loops, whatever their spelling."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from execution.running import make_kernel
+
+import tessera
+
+OPEN = """
+            tile += PROGRAMS
+            group = tile // (4 * blocks_n) * 4
+            height = min(blocks_m - group, 4)
+            rows = (group + tile % height) * BM + tl.arange(0, BM)
+            columns = tile % (4 * blocks_n) // height * BN + tl.arange(0, BN)
+            acc = tl.zeros((BM, BN), tl.float32)"""
+STORE = """
+            mask = (rows[:, None] < M) & (columns[None, :] < N)
+            at = c_ptr + rows[:, None] * N + columns[None, :]
+            tl.store(at, acc.to(tl.float16), mask=mask)"""
+DOT = """
+        k = ki * BK + tl.arange(0, BK)
+        a_mask = (rows[:, None] < M) & (k[None, :] < K)
+        a = tl.load(a_ptr + rows[:, None] * K + k[None, :], mask=a_mask, other=0)
+        b_mask = (k[:, None] < K) & (columns[None, :] < N)
+        b = tl.load(b_ptr + k[:, None] * N + columns[None, :], mask=b_mask, other=0)
+        acc = tl.dot(a, b, acc)"""
+SHARE = "(blocks_m * blocks_n - pid + PROGRAMS - 1) // PROGRAMS"
+# Before the loop, its header, the count, and what comes at the end of an iteration.
+SPELLINGS = {
+    "where": ("ki = -1", "for _ in range(mine * k_tiles)",
+              "ki = tl.where(ki == k_tiles - 1, 0, ki + 1)", ""),
+    "if": ("ki = 0", "for _ in range(0, k_tiles * mine)", "",
+           "ki += 1\n        if ki == k_tiles:\n            ki = 0"),
+    "while": ("ki = -1\n    t = 0\n    total = k_tiles * mine", "while t < total",
+              "ki = tl.where(ki + 1 == k_tiles, 0, ki + 1)", "t += 1"),
+    "remainder": ("", "for t in range(k_tiles * mine)", "ki = t % k_tiles", ""),
+}  # fmt: skip
+
+
+def make_flat(spelling: str, share: str = SHARE):
+    before, header, count, end = SPELLINGS[spelling]
+    return make_kernel(f"""
+@tessera.jit
+def kernel(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+           PROGRAMS: tl.constexpr):
+    pid = tl.program_id(0)
+    blocks_m, blocks_n, k_tiles = tl.cdiv(M, BM), tl.cdiv(N, BN), tl.cdiv(K, BK)
+    mine = {share}
+    tile = pid - PROGRAMS
+    rows, columns = tl.arange(0, BM), tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    {before}
+    {header}:
+        {count}
+        if ki == 0:{OPEN}{DOT}
+        if ki == k_tiles - 1:{STORE}
+        {end}
+""")
+
+
+NESTED = make_kernel(f"""
+@tessera.jit
+def kernel(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+           PROGRAMS: tl.constexpr):
+    blocks_m, blocks_n, k_tiles = tl.cdiv(M, BM), tl.cdiv(N, BN), tl.cdiv(K, BK)
+    for tile in range(tl.program_id(0) - PROGRAMS, blocks_m * blocks_n - PROGRAMS, PROGRAMS):
+        if True:{OPEN}
+        for ki in range(k_tiles):
+            {DOT.replace(chr(10), chr(10) + "    ")}
+        if True:{STORE}
+""")
+SIGNATURE = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16"
+
+
+def compile_for_hopper(kernel):
+    tiles = {"BM": 128, "BN": 256, "BK": 64, "PROGRAMS": 132}
+    return tessera.compile(
+        kernel, signature=SIGNATURE, constexprs=tiles, target="sm_90a", num_warps=8, num_stages=3
+    )
+
+
+def count_copies(kernel) -> dict[str, int]:
+    text = compile_for_hopper(kernel).asm["tilegpu"]
+    words = ("tilegpu.tma_load", "tilegpu.tma_store ", "tilegpu.warp_specialize", "is_async")
+    return {word: text.count(word) for word in words}
+
+
+@pytest.fixture(scope="module")
+def of_two_loops() -> dict[str, int]:
+    counts = count_copies(NESTED)
+    assert counts["tilegpu.tma_load"] == 2 and counts["tilegpu.warp_specialize"] == 1
+    return counts
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_the_schedule_is_that_of_two_loops(spelling, of_two_loops):
+    assert count_copies(make_flat(spelling)) == of_two_loops
+
+
+def test_a_share_with_a_conditional(of_two_loops):
+    share = "blocks_m * blocks_n // PROGRAMS\n    if pid < blocks_m * blocks_n % PROGRAMS:\n        mine += 1"
+    kernel = make_flat("where", share)
+    assert count_copies(kernel) == of_two_loops
+    kinds = [remark.kind for remark in compile_for_hopper(kernel).remarks]
+    assert "flat-loop-split" in kinds
+
+
+@pytest.mark.parametrize("spelling", ["where", "remainder"])
+@pytest.mark.parametrize("sizes", [(200, 144, 96), (64, 64, 0)], ids=str)
+def test_results_of_the_simulator(rng, spelling, sizes):
+    """Programs have different numbers of tiles, and some have none."""
+    m, n, k = sizes
+    a, b = (rng.integers(-2, 3, shape).astype(np.float16) for shape in ((m, k or 1), (k or 1, n)))
+    c = np.full((m, n), 7, np.float16)
+    grid = 5 if k else 2
+    tessera.gpu.simulate(make_flat(spelling))[(grid,)](
+        a, b, c, m, n, k, BM=64, BN=64, BK=32, PROGRAMS=grid, num_warps=4
+    ).check()
+    # Without iterations nothing is stored.
+    np.testing.assert_array_equal(c, a @ b if k else np.full((m, n), 7, np.float16))

@@ -1,0 +1,147 @@
+// RUN: tessera-opt --tile-split-flat-loops --split-input-file --verify-diagnostics %s
+
+// Flat loops that stay as they are, with the reason.
+
+tile.func private @used_behind(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %total: i32) -> f32 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zero = arith.constant 0.0 : f32
+  %last = arith.subi %n, %c1 : i32
+  // expected-remark @+1 {{flat loop is not split into one over tiles and one over their iterations: values that it carries are used behind it}}
+  %r:2 = scf.for %t = %c0 to %total step %c1 iter_args(%k = %c0, %sum = %zero) -> (i32, f32) : i32 {
+    %v = tile.load %x : !tile.ptr<f32>
+    %s = arith.addf %sum, %v : f32
+    %closes = arith.cmpi eq, %k, %last : i32
+    scf.if %closes {
+      tile.store %y, %s : !tile.ptr<f32>
+    }
+    %more = arith.addi %k, %c1 : i32
+    %d = arith.select %closes, %c0, %more : i32
+    scf.yield %d, %s : i32, f32
+  }
+  tile.return %r#1 : f32
+}
+
+// -----
+
+tile.func @stores_always(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %total: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zero = arith.constant 0.0 : f32
+  %last = arith.subi %n, %c1 : i32
+  // expected-remark @+1 {{it writes to memory in other iterations than the last one of a tile}}
+  %r:2 = scf.for %t = %c0 to %total step %c1 iter_args(%k = %c0, %sum = %zero) -> (i32, f32) : i32 {
+    %v = tile.load %x : !tile.ptr<f32>
+    %s = arith.addf %sum, %v : f32
+    tile.store %x, %s : !tile.ptr<f32>
+    %closes = arith.cmpi eq, %k, %last : i32
+    scf.if %closes {
+      tile.store %y, %s : !tile.ptr<f32>
+    }
+    %more = arith.addi %k, %c1 : i32
+    %d = arith.select %closes, %c0, %more : i32
+    scf.yield %d, %s : i32, f32
+  }
+  tile.return
+}
+
+// -----
+
+// The load behind the conditional may read what that stores.
+tile.func @loads_behind(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %total: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zero = arith.constant 0.0 : f32
+  %last = arith.subi %n, %c1 : i32
+  // expected-remark @+1 {{it reads memory behind the conditional on its last iteration of a tile}}
+  %r:2 = scf.for %t = %c0 to %total step %c1 iter_args(%k = %c0, %sum = %zero) -> (i32, f32) : i32 {
+    %closes = arith.cmpi eq, %k, %last : i32
+    scf.if %closes {
+      tile.store %y, %sum : !tile.ptr<f32>
+    }
+    %v = tile.load %x : !tile.ptr<f32>
+    %s = arith.addf %sum, %v : f32
+    %more = arith.addi %k, %c1 : i32
+    %d = arith.select %closes, %c0, %more : i32
+    scf.yield %d, %s : i32, f32
+  }
+  tile.return
+}
+
+// -----
+
+// If the period is not positive, the counter counts on, and each iteration stores.
+tile.func @tests_differ(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %total: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zero = arith.constant 0.0 : f32
+  // expected-remark @+1 {{its conditions may differ for a period that is not positive}}
+  %r:2 = scf.for %t = %c0 to %total step %c1 iter_args(%k = %c0, %sum = %zero) -> (i32, f32) : i32 {
+    %v = tile.load %x : !tile.ptr<f32>
+    %s = arith.addf %sum, %v : f32
+    %more = arith.addi %k, %c1 : i32
+    %closes = arith.cmpi sge, %more, %n : i32
+    scf.if %closes {
+      tile.store %y, %s : !tile.ptr<f32>
+    }
+    %wraps = arith.cmpi eq, %more, %n : i32
+    %d = arith.select %wraps, %c0, %more : i32
+    scf.yield %d, %s : i32, f32
+  }
+  tile.return
+}
+
+// -----
+
+// The next iteration sees what the last one of a tile has chosen.
+tile.func @uses_the_choice(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %total: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zero = arith.constant 0.0 : f32
+  %last = arith.subi %n, %c1 : i32
+  // expected-remark @+1 {{the loop uses what the last iteration of a tile computes}}
+  %r:2 = scf.for %t = %c0 to %total step %c1 iter_args(%k = %c0, %sum = %zero) -> (i32, f32) : i32 {
+    %v = tile.load %x : !tile.ptr<f32>
+    %closes = arith.cmpi eq, %k, %last : i32
+    %start = scf.if %closes -> (f32) {
+      tile.store %y, %sum : !tile.ptr<f32>
+      scf.yield %zero : f32
+    } else {
+      scf.yield %sum : f32
+    }
+    %s = arith.addf %start, %v : f32
+    %more = arith.addi %k, %c1 : i32
+    %d = arith.select %closes, %c0, %more : i32
+    scf.yield %d, %s : i32, f32
+  }
+  tile.return
+}
+
+// -----
+
+// A counter that starts elsewhere, or counts in other steps, is none. There is no remark.
+tile.func @no_counter(%y: !tile.ptr<i32>, %n: i32, %from: i32, %total: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %last = arith.subi %n, %c1 : i32
+  %r = scf.for %t = %c0 to %total step %c1 iter_args(%k = %from) -> (i32) : i32 {
+    %closes = arith.cmpi eq, %k, %last : i32
+    scf.if %closes {
+      tile.store %y, %t : !tile.ptr<i32>
+    }
+    %more = arith.addi %k, %c1 : i32
+    %d = arith.select %closes, %c0, %more : i32
+    scf.yield %d : i32
+  }
+  %s = scf.for %t = %c0 to %total step %c1 iter_args(%k = %c0) -> (i32) : i32 {
+    %closes = arith.cmpi eq, %k, %last : i32
+    scf.if %closes {
+      tile.store %y, %t : !tile.ptr<i32>
+    }
+    %more = arith.addi %k, %c2 : i32
+    %d = arith.select %closes, %c0, %more : i32
+    scf.yield %d : i32
+  }
+  tile.return
+}

@@ -1,0 +1,210 @@
+// RUN: tessera-opt --tile-split-flat-loops --tile-remove-dead-carries --canonicalize --split-input-file %s | FileCheck %s
+
+// The counter wraps before it is used. The tile's number advances in the first iteration, and the
+// sum starts again in the last one. The trip count is a product with the period.
+// CHECK-LABEL: tile.func @top(
+// CHECK-SAME: %[[X:arg[0-9]+]]: !tile.ptr<f32>, %[[Y:arg[0-9]+]]: !tile.ptr<f32>, %[[N:arg[0-9]+]]: i32, %[[M:arg[0-9]+]]: i32
+tile.func @top(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %m: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c7 = arith.constant 7 : i32
+  %minus = arith.constant -1 : i32
+  %zero = arith.constant 0.0 : f32
+  %total = arith.muli %n, %m : i32
+  // CHECK-DAG: %[[SEVEN:.+]] = arith.constant 7 : i32
+  // CHECK-DAG: %[[ZERO:.+]] = arith.constant 0.{{0+}}e+00 : f32
+  // CHECK: %[[ALL:.+]] = arith.muli %[[N]], %[[M]]
+  // CHECK: %[[T:.+]] = arith.maxsi %[[ALL]], %{{.+}}
+  // CHECK: %[[ANY:.+]] = arith.cmpi {{.+}}, %[[N]], %{{.+}}
+  // CHECK: %[[Q:.+]] = tile.div_int signed %[[T]], %[[N]]
+  // CHECK: %[[LEAST:.+]] = arith.minui %[[Q]], %[[M]]
+  // CHECK: %[[TILES:.+]] = arith.select %[[ANY]], %[[LEAST]], %{{.+}}
+  // CHECK: scf.for %{{.+}} = %{{.+}} to %[[TILES]] {{.+}} iter_args(%[[TILE:.+]] = %{{.+}}) -> (i32)
+  // CHECK:   %[[NEXT:.+]] = arith.addi %[[TILE]], %[[SEVEN]]
+  // CHECK:   %[[P:.+]] = tile.addptr %[[X]], %[[NEXT]]
+  // CHECK:   %[[R:.+]] = scf.for %[[K:.+]] = %{{.+}} to %[[N]] {{.+}} iter_args(%[[SUM:.+]] = %[[ZERO]]) -> (f32)
+  // CHECK-NOT: scf.if
+  // CHECK:     tile.addptr %[[P]], %[[K]]
+  // CHECK:     %[[S:.+]] = arith.addf %[[SUM]]
+  // CHECK:     scf.yield %[[S]] : f32
+  // CHECK:   %[[OUT:.+]] = tile.addptr %[[Y]], %[[NEXT]]
+  // CHECK:   tile.store %[[OUT]], %[[R]]
+  // CHECK:   scf.yield %[[NEXT]] : i32
+  %r:4 = scf.for %t = %c0 to %total step %c1
+      iter_args(%c = %minus, %tile = %c0, %from = %x, %sum = %zero)
+      -> (i32, i32, !tile.ptr<f32>, f32) : i32 {
+    %last = arith.subi %n, %c1 : i32
+    %wraps = arith.cmpi eq, %c, %last : i32
+    %more = arith.addi %c, %c1 : i32
+    %k = arith.select %wraps, %c0, %more : i32
+    %opens = arith.cmpi eq, %k, %c0 : i32
+    %o:2 = scf.if %opens -> (i32, !tile.ptr<f32>) {
+      %next = arith.addi %tile, %c7 : i32
+      %p = tile.addptr %x, %next : !tile.ptr<f32>, i32
+      scf.yield %next, %p : i32, !tile.ptr<f32>
+    } else {
+      scf.yield %tile, %from : i32, !tile.ptr<f32>
+    }
+    %q = tile.addptr %o#1, %k : !tile.ptr<f32>, i32
+    %v = tile.load %q : !tile.ptr<f32>
+    %s = arith.addf %sum, %v : f32
+    %closes = arith.cmpi eq, %k, %last : i32
+    %start = scf.if %closes -> (f32) {
+      %to = tile.addptr %y, %o#0 : !tile.ptr<f32>, i32
+      tile.store %to, %s : !tile.ptr<f32>
+      scf.yield %zero : f32
+    } else {
+      scf.yield %s : f32
+    }
+    scf.yield %k, %o#0, %o#1, %start : i32, i32, !tile.ptr<f32>, f32
+  }
+  tile.return
+}
+
+// -----
+
+// The counter is increased behind its use. The first iteration resets the sum, the others move the
+// pointer on, which the inner loop carries.
+// CHECK-LABEL: tile.func @moves(
+// CHECK-SAME: %[[X:arg[0-9]+]]: !tile.ptr<f32>, %[[Y:arg[0-9]+]]: !tile.ptr<f32>, %[[N:arg[0-9]+]]: i32
+tile.func @moves(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %total: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %zero = arith.constant 0.0 : f32
+  // CHECK: scf.for
+  // CHECK:   %[[R:.+]]:2 = scf.for {{.+}} to %[[N]] {{.+}} iter_args(%[[SUM:.+]] = %{{.+}}, %[[P:.+]] = %[[X]])
+  // CHECK:     tile.load %[[P]]
+  // CHECK:     %[[S:.+]] = arith.addf %[[SUM]]
+  // CHECK:     %[[Q:.+]] = tile.addptr %[[P]]
+  // CHECK:     scf.yield %[[S]], %[[Q]]
+  // CHECK:   tile.store %[[Y]], %[[R]]#0
+  %r:3 = scf.for %t = %c0 to %total step %c1 iter_args(%k = %c0, %sum = %zero, %from = %x)
+      -> (i32, f32, !tile.ptr<f32>) : i32 {
+    %opens = arith.cmpi eq, %k, %c0 : i32
+    %o:2 = scf.if %opens -> (f32, !tile.ptr<f32>) {
+      scf.yield %zero, %x : f32, !tile.ptr<f32>
+    } else {
+      %p = tile.addptr %from, %c4 : !tile.ptr<f32>, i32
+      scf.yield %sum, %p : f32, !tile.ptr<f32>
+    }
+    %v = tile.load %o#1 : !tile.ptr<f32>
+    %s = arith.addf %o#0, %v : f32
+    %more = arith.addi %k, %c1 : i32
+    %closes = arith.cmpi eq, %more, %n : i32
+    scf.if %closes {
+      tile.store %y, %s : !tile.ptr<f32>
+    }
+    %d = arith.select %closes, %c0, %more : i32
+    scf.yield %d, %s, %o#1 : i32, f32, !tile.ptr<f32>
+  }
+  tile.return
+}
+
+// -----
+
+// A remainder, whose quotient is the tile; a test of the next remainder, which a negative period
+// passes as well.
+// CHECK-LABEL: tile.func @remainder(
+// CHECK-SAME: %[[X:arg[0-9]+]]: !tile.ptr<f32>, %[[Y:arg[0-9]+]]: !tile.ptr<f32>, %[[N:arg[0-9]+]]: i32
+tile.func @remainder(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %total: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zero = arith.constant 0.0 : f32
+  // CHECK: %[[OPPOSITE:.+]] = arith.subi %{{.+}}, %[[N]]
+  // CHECK: %[[PERIOD:.+]] = arith.maxsi %[[N]], %[[OPPOSITE]]
+  // CHECK: scf.for
+  // CHECK:   %[[R:.+]] = scf.for %[[K:.+]] = %{{.+}} to %[[PERIOD]]
+  // CHECK:     tile.addptr %[[X]], %[[K]]
+  // CHECK:   tile.store %[[Y]], %[[R]]
+  %r = scf.for %t = %c0 to %total step %c1 iter_args(%sum = %zero) -> (f32) : i32 {
+    %k = tile.rem_int signed %t, %n : i32
+    %p = tile.addptr %x, %k : !tile.ptr<f32>, i32
+    %v = tile.load %p : !tile.ptr<f32>
+    %s = arith.addf %sum, %v : f32
+    %more = arith.addi %t, %c1 : i32
+    %left = tile.rem_int signed %more, %n : i32
+    %closes = arith.cmpi eq, %left, %c0 : i32
+    %start = scf.if %closes -> (f32) {
+      tile.store %y, %s : !tile.ptr<f32>
+      scf.yield %zero : f32
+    } else {
+      scf.yield %s : f32
+    }
+    scf.yield %start : f32
+  }
+  tile.return
+}
+
+// -----
+
+// A `while`, and two conditionals that store. A value that the body computes is carried to the
+// second one.
+// CHECK-LABEL: tile.func @stores(
+// CHECK-SAME: %[[X:arg[0-9]+]]: !tile.ptr<f32>, %[[Y:arg[0-9]+]]: !tile.ptr<f32>, %[[Z:arg[0-9]+]]: !tile.ptr<f32>, %[[N:arg[0-9]+]]: i32
+tile.func @stores(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %z: !tile.ptr<f32>, %n: i32, %total: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zero = arith.constant 0.0 : f32
+  // CHECK: scf.for
+  // CHECK:   %[[R:.+]]:2 = scf.for {{.+}} to %[[N]] {{.+}} -> (f32, f32)
+  // CHECK:     %[[V:.+]] = tile.load %[[X]]
+  // CHECK:     %[[S:.+]] = arith.addf
+  // CHECK:     scf.yield %[[S]], %[[V]]
+  // CHECK:   tile.store %[[Y]], %[[R]]#0
+  // CHECK:   tile.store %[[Z]], %[[R]]#1
+  %r:3 = scf.while (%t = %c0, %c = %c0, %sum = %zero) : (i32, i32, f32) -> (i32, i32, f32) {
+    %runs = arith.cmpi slt, %t, %total : i32
+    scf.condition(%runs) %t, %c, %sum : i32, i32, f32
+  } do {
+  ^bb0(%t: i32, %k: i32, %sum: f32):
+    %v = tile.load %x : !tile.ptr<f32>
+    %s = arith.addf %sum, %v : f32
+    %last = arith.subi %n, %c1 : i32
+    %closes = arith.cmpi eq, %k, %last : i32
+    %start = scf.if %closes -> (f32) {
+      tile.store %y, %s : !tile.ptr<f32>
+      scf.yield %zero : f32
+    } else {
+      scf.yield %s : f32
+    }
+    scf.if %closes {
+      tile.store %z, %v : !tile.ptr<f32>
+    }
+    %more = arith.addi %k, %c1 : i32
+    %d = arith.select %closes, %c0, %more : i32
+    %u = arith.addi %t, %c1 : i32
+    scf.yield %u, %d, %start : i32, i32, f32
+  }
+  tile.return
+}
+
+// -----
+
+// Both the counter and the conditional compare with `>=`: a period that is not positive is 1.
+// CHECK-LABEL: tile.func @at_least(
+// CHECK-SAME: %{{.+}}: !tile.ptr<f32>, %{{.+}}: !tile.ptr<f32>, %[[N:arg[0-9]+]]: i32, %[[TOTAL:arg[0-9]+]]: i32
+tile.func @at_least(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %total: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zero = arith.constant 0.0 : f32
+  // CHECK: %[[PERIOD:.+]] = arith.maxsi %[[N]], %{{.+}} : i32
+  // CHECK: %[[TILES:.+]] = tile.div_int signed %{{.+}}, %[[PERIOD]]
+  // CHECK: scf.for %{{.+}} = %{{.+}} to %[[TILES]]
+  // CHECK:   scf.for %{{.+}} = %{{.+}} to %[[PERIOD]]
+  %r:2 = scf.for %t = %c0 to %total step %c1 iter_args(%k = %c0, %sum = %zero) -> (i32, f32) : i32 {
+    %v = tile.load %x : !tile.ptr<f32>
+    %s = arith.addf %sum, %v : f32
+    %more = arith.addi %k, %c1 : i32
+    %closes = arith.cmpi sge, %more, %n : i32
+    %start = scf.if %closes -> (f32) {
+      tile.store %y, %s : !tile.ptr<f32>
+      scf.yield %zero : f32
+    } else {
+      scf.yield %s : f32
+    }
+    %d = arith.select %closes, %c0, %more : i32
+    scf.yield %d, %start : i32, f32
+  }
+  tile.return
+}
