@@ -49,6 +49,7 @@ SIMULATED_LOOPS = 12
 FORMER_LOOPS = (2, 3, 17, 30, 176, 269, 299, 360, 368, 1819, 2024)
 SUM_KERNELS = 30
 GRID_KERNELS = 12
+FLAT_KERNELS = 8
 # Kernels that launches divide, whose blocks do several programs, and that ask in loops.
 MACHINE_KERNELS = (9, 18, 57, 81, 83, 262, 323)
 
@@ -135,6 +136,28 @@ def test_kernels_about_views_have_what_they_are_made_for():
     ):  # fmt: skip
         assert counts[name] > 3, name
     assert {program.options["enable_fp_fusion"] for program in programs} == {False, True}
+
+
+@pytest.mark.parametrize("target", ["simulator:sm_90a", ""])
+@pytest.mark.parametrize("seed", range(FLAT_KERNELS))
+def test_flat_loops_agree(seed, target):
+    check(generate(seed, kind="flat"), target)
+
+
+def test_kernels_about_flat_loops_have_what_they_are_made_for():
+    programs = [generate(seed, kind="flat") for seed in range(400)]
+    counts = sum((program.counts for program in programs), Counter())
+    counters = ("top", "bottom", "add first", "wrap first", "at least", "remainder", "quotient")
+    for name in (
+        "loads when it opens", "two stores", "two conditionals that close", "used behind the loop",
+        "not reset when it closes", "stores in each iteration",
+        *(f"opens: {how}" for how in ("if", "reset", "end")),
+        *(f"counter: {how}" for how in counters),
+    ):  # fmt: skip
+        assert counts[name] > 3, name
+    # Periods and counts of tiles are 0 and negative, too.
+    assert {program.iterations for program in programs} >= {-1, 0, 1, 6}
+    assert {dict(program.scalars)["tiles"] for program in programs} >= {-2, 0, 1, 4}
 
 
 @pytest.mark.parametrize("target", ["simulator:sm_90a", "simulator:sm_80", ""])

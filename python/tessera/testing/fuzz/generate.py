@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from typing import Callable
 
+from tessera.testing.fuzz.flat import generate_flat
 from tessera.testing.fuzz.grids import generate_grids
 from tessera.testing.fuzz.hints import generate_hints
 from tessera.testing.fuzz.language import generate_language
@@ -21,6 +22,7 @@ from tessera.testing.fuzz.values import generate_values
 from tessera.testing.fuzz.views import generate_views
 
 _BY_SEED: dict[str, Callable[[int], Program]] = {
+    "flat": generate_flat,
     "grids": generate_grids,
     "hints": generate_hints,
     "loops": generate_loops,
