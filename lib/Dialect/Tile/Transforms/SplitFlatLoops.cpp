@@ -271,7 +271,8 @@ std::optional<StringRef> FlatLoop::checkLast(const MomentBranch &branch) {
   for (size_t next = 0; next < seen.size(); ++next) {
     Value value = seen[next];
     Operation *op = value.getDefiningOp();
-    if (!op || loop.isDefinedOutsideOfLoop(value) || hasZero(value.getType()))
+    bool isOpened = llvm::any_of(firsts, [&](const MomentBranch &first) { return first.op == op; });
+    if (!op || isOpened || loop.isDefinedOutsideOfLoop(value) || hasZero(value.getType()))
       continue;
     if (!isCheap(op))
       return StringRef("the last iteration of a tile uses pointers that the loop loads");
@@ -666,7 +667,8 @@ static scf::ForOp rewriteCountingWhile(scf::WhileOp loop) {
 
 bool SplitFlatLoopsPass::split(scf::ForOp loop) {
   auto closes = [](scf::IfOp branch) { return mayWriteMemory(branch); };
-  if (loop.getUnsignedCmp() || llvm::none_of(loop.getBody()->getOps<scf::IfOp>(), closes))
+  if (loop.getUnsignedCmp() || loop->hasAttr(TileDialect::DisableLicmAttrHelper::getNameStr()) ||
+      llvm::none_of(loop.getBody()->getOps<scf::IfOp>(), closes))
     return false;
   moveLoopInvariantCode(loop);
   std::optional<FlatCounter> counter = FlatCounter::find(loop);
