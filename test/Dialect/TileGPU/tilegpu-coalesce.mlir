@@ -115,3 +115,20 @@ tile.func @converted(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
   %x = tile.load %r : tensor<512x!tile.ptr<f32>, #rows>
   tile.return
 }
+
+// -----
+
+// A lane reads a contiguous run of a row from shared memory, from all of it to a 32nd.
+#shared = #tilegpu.layout<64, offset = [1, 2, 4, 8, 16, 32]>
+#lanes = #tilegpu.layout<64, reg = [1], lane = [2, 4, 8, 16, 32], warp = [0, 0]>
+// CHECK-DAG: #[[WHOLE:.+]] = #tilegpu.layout<64, reg = [1, 2, 4, 8, 16, 32], lane = [0, 0, 0, 0, 0], warp = [0, 0]>
+// CHECK-DAG: #[[HALF:.+]] = #tilegpu.layout<64, reg = [1, 2, 4, 8, 16], lane = [0, 0, 0, 0, 32], warp = [0, 0]>
+// CHECK-LABEL: tile.func @runs
+tile.func @runs(%v: f16) {
+  %x = tile.splat %v : f16 -> tensor<64xf16, #lanes>
+  %b = tilegpu.local_alloc %x : (tensor<64xf16, #lanes>) -> !tilegpu.memdesc<64xf16, #shared>
+  // CHECK: tilegpu.local_load %{{.+}} {tilegpu.candidates = [#[[WHOLE]], #[[HALF]], {{.+}}]}
+  %y = tilegpu.local_load %b : !tilegpu.memdesc<64xf16, #shared> -> tensor<64xf16, #lanes>
+  tile.print "y = " : %y {hex = false, is_signed = array<i32: 1>} : tensor<64xf16, #lanes>
+  tile.return
+}

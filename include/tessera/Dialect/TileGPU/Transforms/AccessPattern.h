@@ -31,6 +31,8 @@ struct AccessPattern {
   /// Bits that one access of a thread may span, from the smallest: as far as alignment,
   /// contiguity and the mask allow it.
   llvm::SmallVector<unsigned> chain;
+  /// log2 of the fewest elements that an asynchronous copy moves at once.
+  unsigned minVectorBits = 0;
 
   /// log2 of the elements that a thread moves at once in this layout.
   unsigned vectorBits(const LinearLayout &layout) const;

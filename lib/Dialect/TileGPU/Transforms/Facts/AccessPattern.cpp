@@ -90,6 +90,9 @@ AccessPattern tessera::tilegpu::getAccessPattern(Operation *op, AccessAnalysis &
   LinearLayout numbers(type.getShape());
   AccessPattern pattern;
   pattern.elementBytes = cast<tile::PointerType>(type.getElementType()).getPointeeBytes();
+  constexpr int64_t kMinCopyBytes = 4;
+  if (isa<AsyncCopyOp>(op) && pattern.elementBytes < kMinCopyBytes)
+    pattern.minVectorBits = llvm::Log2_64(kMinCopyBytes / pattern.elementBytes);
   pattern.strides.resize(numbers.elementBits());
   std::optional<unsigned> contiguous;
   for (unsigned dim = 0; dim < numbers.rank(); ++dim) {
@@ -219,7 +222,10 @@ std::vector<LinearLayout> tessera::tilegpu::getCandidates(ArrayRef<int64_t> shap
                                                           unsigned warpBits, unsigned blockBits,
                                                           bool transposed) {
   SmallVector<unsigned> order = sortBits(pattern);
-  unsigned widest = limitVector(pattern.chain.size(), order.size(), warpBits + blockBits);
+  // A narrower copy is not asynchronous, even if it leaves threads without work.
+  unsigned narrowest = std::min<unsigned>(pattern.minVectorBits, pattern.chain.size());
+  unsigned widest =
+      std::max(limitVector(pattern.chain.size(), order.size(), warpBits + blockBits), narrowest);
   std::vector<LinearLayout> candidates;
   auto add = [&](const LinearLayout &layout) {
     if (!llvm::is_contained(candidates, layout))
@@ -237,7 +243,7 @@ std::vector<LinearLayout> tessera::tilegpu::getCandidates(ArrayRef<int64_t> shap
     add(spread(shape, blocked, block, warpBits, blockBits));
   }
   add(spread(shape, order, widest, warpBits, blockBits, /*warpsLast=*/true));
-  for (unsigned vector = widest; vector-- > 0;)
+  for (unsigned vector = widest; vector-- > narrowest;)
     add(spread(shape, order, vector, warpBits, blockBits));
   return candidates;
 }

@@ -35,18 +35,42 @@ struct TileGPUCoalescePass : tessera::tilegpu::impl::TileGPUCoalescePassBase<Til
 
 private:
   void coalesce(tile::FuncOp function, unsigned warpBits, unsigned blockBits);
+  void proposeRuns(LocalLoadOp load, unsigned warpBits, unsigned blockBits);
 };
 
 } // namespace
+
+/// Propose that a lane reads a contiguous run of a row, from all of it to a 32nd. If many
+/// lanes need a row, such as the keys of a recurrence, few wide reads then load it.
+void TileGPUCoalescePass::proposeRuns(LocalLoadOp load, unsigned warpBits, unsigned blockBits) {
+  LinearLayout row(load.getType().getShape());
+  unsigned bits = row.elementBits();
+  if (load.getType().getRank() != 1 || row.oddFactor(0) != 1)
+    return;
+  SmallVector<Attribute> candidates;
+  for (unsigned lanes = 0; lanes <= std::min(kLaneBits, bits); ++lanes) {
+    LinearLayout layout(load.getType().getShape());
+    for (unsigned bit = 0; bit < bits - lanes; ++bit)
+      layout.columns(HwDim::Reg).push_back(uint64_t(1) << bit);
+    layout.columns(HwDim::Lane).resize(kLaneBits - lanes, 0);
+    for (unsigned bit = bits - lanes; bit < bits; ++bit)
+      layout.columns(HwDim::Lane).push_back(uint64_t(1) << bit);
+    layout.columns(HwDim::Warp).resize(warpBits, 0);
+    layout.columns(HwDim::Block).resize(blockBits, 0);
+    candidates.push_back(LayoutAttr::get(&getContext(), layout));
+  }
+  load->setAttr(kCandidatesAttr, ArrayAttr::get(&getContext(), candidates));
+}
 
 void TileGPUCoalescePass::coalesce(tile::FuncOp function, unsigned warpBits, unsigned blockBits) {
   AccessAnalysis analysis;
   std::vector<std::pair<Operation *, AccessPattern>> accesses;
   // Dimensions, from the last, along which something lies in a row.
   llvm::SmallDenseSet<unsigned> contiguous;
-  bool transposed = false;
+  bool transposed = false, hasDots = false;
   function.walk([&](Operation *op) {
     transposed |= tile::permutesDimensions(op);
+    hasDots |= isa<tile::DotOp, tile::DotScaledOp, MmaDotOp, WarpgroupDotOp>(op);
     Value pointers = getAccessedPointers(op);
     if (!pointers)
       return;
@@ -69,4 +93,7 @@ void TileGPUCoalescePass::coalesce(tile::FuncOp function, unsigned warpBits, uns
     }
     op->setAttr(kCandidatesAttr, ArrayAttr::get(&getContext(), candidates));
   }
+  // Next to dots, the layout of their accumulators decides.
+  if (!hasDots)
+    function.walk([&](LocalLoadOp load) { proposeRuns(load, warpBits, blockBits); });
 }
