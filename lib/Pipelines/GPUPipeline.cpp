@@ -120,6 +120,7 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
   pipelining.strict = options.strictSchedules;
   pipelining.refused = options.refusedPlans;
   pipelining.skew = options.skew;
+  pipelining.assumeApart = options.tensorMaps;
   manager.addPass(tilegpu::createTileGPUPipelinePass(pipelining));
   manager.addPass(tilegpu::createTileGPUExpandSchedulePass(expanding));
 

@@ -121,8 +121,12 @@ def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
 
     A load is unchanged, with a remark that gives the reason, in these cases. Its address depends on
     a dot, a branch or an op with effects. Its masked-off lanes read a value other than 0. Fewer
-    than 4 bytes of it are contiguous both in memory and in the buffer. The loop is unchanged if it
-    writes to global memory, or has a barrier or a volatile load.
+    than 4 bytes of it are contiguous both in memory and in the buffer.
+
+    A loop that writes to global memory is unchanged, unless its loads may pass the writes of
+    earlier iterations. With `assume-apart`, they may pass those to other arguments, which the
+    launch compares. A loop with a barrier or a volatile load is unchanged. All loads of a
+    recurrence qualify: a loop without dots that carries a tile, stores, and loads a few rows.
 
     ```mlir
     %r:2 = scf.for %i = %c0 to %n step %c32 iter_args(%acc = %zero, %at = %p) -> (...) : i32 {
@@ -153,6 +157,8 @@ def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
            "Stages of a loop that sets none; 1 disables pipelining">,
     Option<"skew", "skew", "bool", "true",
            "Allow dots of the next iteration (stage -1), which take registers">,
+    Option<"assumeApart", "assume-apart", "bool", "false",
+           "Load ahead of stores to other arguments, which launches compare">,
     Option<"strict", "strict", "bool", "false",
            "Make it an error if the verifier refuses a plan">,
     Option<"refused", "refused", "unsigned", "0",

@@ -39,6 +39,7 @@
 #include "tessera/Analysis/SharedMemory/SharedMemoryAllocation.h"
 #include "tessera/Dialect/TileGPU/IR/Schedule.h"
 #include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
+#include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
 #include "tessera/Layout/MatrixDescriptor.h"
 #include "tessera/Support/EmitRemark.h"
 #include "llvm/ADT/StringExtras.h"
@@ -70,8 +71,9 @@ struct PipelinedLoad {
 class LoopPipeliner {
 public:
   LoopPipeliner(scf::ForOp loop, unsigned stages, bool isHinted, const GPUMachine &machine,
-                bool skew, PlanKind kind)
-      : loop(loop), wanted(stages), isHinted(isHinted), machine(machine), skew(skew), kind(kind),
+                bool skew, bool assumeApart, PlanKind kind)
+      : loop(loop), wanted(stages), isHinted(isHinted), machine(machine), skew(skew),
+        assumeApart(assumeApart), kind(kind),
         yield(cast<scf::YieldOp>(loop.getBody()->getTerminator())) {}
 
   /// Decides; nothing is changed. False if there is nothing to be done.
@@ -86,6 +88,7 @@ private:
   int64_t getBytesOfSlots() const;
   int64_t countPrograms() const;
   bool planSlots();
+  Operation *findObstacle(MemoryOrder &order, AccessAnalysis &analysis);
   /// The loads, and the buffers that are slots now.
   ReplacedOps getReplaced() const;
 
@@ -94,6 +97,7 @@ private:
   bool isHinted;
   const GPUMachine &machine;
   bool skew; ///< whether a dot may be done ahead
+  bool assumeApart;
   PlanKind kind;
   scf::YieldOp yield;
 
@@ -107,7 +111,35 @@ private:
   std::optional<DotOrder> dotOrder;
   /// Loads that threads do an iteration ahead.
   SmallVector<tile::LoadOp> loadsAhead;
+  /// For loads to pass the stores of earlier iterations.
+  LaunchConditions conditions;
 };
+
+/// True if a loop is a recurrence: it carries a tile that is larger than the rows that it loads,
+/// reduces it without a dot, and stores. An iteration waits for the one before, and so would its
+/// loads. Larger rows take longer, and other programs of the SM hide their latency.
+bool isRecurrence(scf::ForOp loop) {
+  constexpr int64_t kMaxLoadedBytes = 4096;
+  int64_t bytes = 0, mostElements = 0;
+  bool stores = false, reduces = false;
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    bool isDot = isa<tile::DotOp, tile::DotScaledOp, WarpgroupDotOp, MmaDotOp>(op);
+    if (isDot || (op.getNumRegions() != 0 && !isa<tile::ReduceOp>(op)))
+      return false;
+    if (auto load = dyn_cast<tile::LoadOp>(op))
+      if (auto type = dyn_cast<RankedTensorType>(load.getType())) {
+        bytes += getTileBytes(type);
+        mostElements = std::max(mostElements, type.getNumElements());
+      }
+    stores |= isa<tile::StoreOp>(op);
+    reduces |= isa<tile::ReduceOp>(op);
+  }
+  bool carriesState = llvm::any_of(loop.getRegionIterArgs(), [&](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type && type.getElementType().isFloat() && type.getNumElements() > mostElements;
+  });
+  return carriesState && stores && reduces && bytes <= kMaxLoadedBytes;
+}
 
 } // namespace
 
@@ -228,11 +260,32 @@ bool LoopPipeliner::planSlots() {
   return true;
 }
 
+/// An op that copies may not pass, if no launch condition allows it.
+Operation *LoopPipeliner::findObstacle(MemoryOrder &order, AccessAnalysis &analysis) {
+  auto kernel = loop->getParentOfType<tile::FuncOp>();
+  Operation *obstacle = findObstacleInLoop(loop, order);
+  if (!obstacle || !assumeApart || !kernel.isKernel())
+    return obstacle;
+  SmallVector<tile::LoadOp> all;
+  loop.getBody()->walk([&](tile::LoadOp load) { all.push_back(load); });
+  std::optional<LaunchConditions> found =
+      findConditionsInLoop(loop, all, order, analysis, obstacle);
+  if (!found)
+    return obstacle;
+  conditions = std::move(*found);
+  return nullptr;
+}
+
 bool LoopPipeliner::plan() {
+  // Copies of a recurrence are in time if they are so many of its iterations ahead.
+  constexpr unsigned kRecurrenceStages = 8;
   SmallVector<tile::LoadOp> candidates;
+  bool isOfAll = isHinted || (assumeApart && isRecurrence(loop));
+  if (isOfAll && !isHinted)
+    wanted = std::max(wanted, kRecurrenceStages);
   for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>())
     if (isa<RankedTensorType>(load.getType()) &&
-        (isHinted || reachesDot(load.getResult(), loop.getBody())))
+        (isOfAll || reachesDot(load.getResult(), loop.getBody())))
       candidates.push_back(load);
   if (candidates.empty())
     return false;
@@ -245,7 +298,7 @@ bool LoopPipeliner::plan() {
   };
   AccessAnalysis analysis;
   MemoryOrder order(analysis);
-  if (Operation *obstacle = findObstacleInLoop(loop, order))
+  if (Operation *obstacle = findObstacle(order, analysis))
     return refuse("it writes to memory, or orders accesses to it", obstacle);
   if (!getSmallStep(loop))
     return refuse("its step is not a small constant", nullptr);
@@ -330,6 +383,7 @@ void LoopPipeliner::propose() {
   overlap.hasDotBeside = skewedDot != nullptr;
   overlap.ahead = distance;
   proposeSchedule(loop, channel, /*isPingPong=*/false, overlap, machine);
+  addLaunchConditions(loop->getParentOfType<tile::FuncOp>(), conditions);
 }
 
 //===----------------------------------------------------------------------===//
@@ -374,7 +428,7 @@ private:
         if (stages < 2 || plan == PlanKind::None)
           continue;
         LoopPipeliner pipeliner(loop, std::min(stages, kMaxStages), hint != nullptr, machine, skew,
-                                plan);
+                                assumeApart, plan);
         if (!pipeliner.plan())
           continue;
         trial.begin();
