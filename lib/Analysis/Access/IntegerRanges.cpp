@@ -148,6 +148,17 @@ static ConstantIntRanges refineByPromises(Value value, ConstantIntRanges range) 
 // Arguments
 //===----------------------------------------------------------------------===//
 
+/// True if the kernel relies on the condition of a launch that a carried tile number does not wrap
+/// (ProgramBounds.h).
+static bool isBoundedAtLaunch(BlockArgument argument) {
+  auto func = argument.getOwner()->getParentOp()->getParentOfType<FuncOp>();
+  auto bounds = func ? func->getAttrOfType<ArrayAttr>(kProgramBoundsAttr) : ArrayAttr();
+  if (!bounds)
+    return false;
+  std::optional<std::string> text = writeCarriedBound(argument);
+  return text && llvm::is_contained(bounds, StringAttr::get(argument.getContext(), *text));
+}
+
 /// A carried value lies in a range that contains the initial value, and that no iteration leaves.
 /// The candidates are the range of the initial value, that after one more iteration, and all
 /// numbers that are not negative.
@@ -159,6 +170,12 @@ ConstantIntRanges IntegerRanges::computeCarried(BlockArgument argument) {
   if (next == argument)
     return initial;
   APInt zero = APInt::getZero(widthOf(argument));
+  if (argument.getType().isInteger() && isBoundedAtLaunch(argument)) {
+    SmallVector<Value> amounts;
+    access::collectAmounts(next, argument, amounts);
+    APInt most = APInt::getSignedMaxValue(zero.getBitWidth()) - get(amounts.front()).smax();
+    return ConstantIntRanges::fromSigned(llvm::APIntOps::smin(initial.smin(), most), most);
+  }
   ConstantIntRanges supposed = initial;
   for (unsigned attempt = 0; attempt < 3; ++attempt) {
     size_t before = order.size();

@@ -9,6 +9,8 @@
 
 #include "mlir/IR/Matchers.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::tile;
@@ -388,6 +390,23 @@ std::optional<std::string> tessera::writeExactNumber(Value value) {
 std::optional<std::string> tessera::writeDivisorBound(Value divisor) {
   std::optional<std::string> text = writeProgramBound(divisor);
   return text ? std::optional("(sub64 " + *text + " 1)") : std::nullopt;
+}
+
+std::optional<std::string> tessera::writeCarriedBound(BlockArgument carried) {
+  auto loop = dyn_cast<scf::ForOp>(carried.getOwner()->getParentOp());
+  if (!loop || carried.getArgNumber() == 0 || !carried.getType().isInteger(32))
+    return std::nullopt;
+  unsigned number = carried.getArgNumber() - loop.getNumInductionVars();
+  SmallVector<Value> amounts;
+  APInt advance;
+  if (!access::collectAmounts(loop.getYieldedValues()[number], carried, amounts) ||
+      amounts.size() != 1 || !matchPattern(amounts.front(), m_ConstantInt(&advance)))
+    return std::nullopt;
+  std::optional<std::string> text = writeProgramBound(carried);
+  if (!text)
+    return std::nullopt;
+  int64_t most = std::numeric_limits<int32_t>::max() - advance.getSExtValue();
+  return "(sub64 " + std::to_string(most) + " " + *text + ")";
 }
 
 //===----------------------------------------------------------------------===//

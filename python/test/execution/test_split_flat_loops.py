@@ -82,30 +82,89 @@ def compile_for_hopper(kernel):
     )
 
 
-def count_copies(kernel) -> dict[str, int]:
-    text = compile_for_hopper(kernel).asm["tilegpu"]
+def count_copies(compiled) -> dict[str, int]:
+    text = compiled.asm["tilegpu"]
     words = ("tilegpu.tma_load", "tilegpu.tma_store ", "tilegpu.warp_specialize", "is_async")
     return {word: text.count(word) for word in words}
 
 
 @pytest.fixture(scope="module")
 def of_two_loops() -> dict[str, int]:
-    counts = count_copies(NESTED)
+    counts = count_copies(compile_for_hopper(NESTED))
     assert counts["tilegpu.tma_load"] == 2 and counts["tilegpu.warp_specialize"] == 1
     return counts
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_the_schedule_is_that_of_two_loops(spelling, of_two_loops):
-    assert count_copies(make_flat(spelling)) == of_two_loops
+    assert count_copies(compile_for_hopper(make_flat(spelling))) == of_two_loops
 
 
 def test_a_share_with_a_conditional(of_two_loops):
     share = "blocks_m * blocks_n // PROGRAMS\n    if pid < blocks_m * blocks_n % PROGRAMS:\n        mine += 1"
-    kernel = make_flat("where", share)
-    assert count_copies(kernel) == of_two_loops
-    kinds = [remark.kind for remark in compile_for_hopper(kernel).remarks]
-    assert "flat-loop-split" in kinds
+    compiled = compile_for_hopper(make_flat("where", share))
+    assert count_copies(compiled) == of_two_loops
+    assert "flat-loop-split" in [remark.kind for remark in compiled.remarks]
+
+
+def make_batched():
+    """A tile's number is one of all matrices, and the counter wraps by `>=`."""
+    return make_kernel("""
+@tessera.jit
+def kernel(a_ptr, b_ptr, c_ptr, M, N, K, B, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+           PROGRAMS: tl.constexpr):
+    pid = tl.program_id(0)
+    blocks_n, k_tiles = tl.cdiv(N, BN), tl.cdiv(K, BK)
+    tiles = tl.cdiv(M, BM) * blocks_n
+    mine = (tiles * B - pid + PROGRAMS - 1) // PROGRAMS
+    tile = pid - PROGRAMS
+    ki = 0
+    batch = 0
+    rows, columns = tl.arange(0, BM), tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for _ in range(mine * k_tiles):
+        if ki == 0:
+            tile += PROGRAMS
+            batch = tile // tiles
+            rows = tile % tiles // blocks_n * BM + tl.arange(0, BM)
+            columns = tile % tiles % blocks_n * BN + tl.arange(0, BN)
+        k = ki * BK + tl.arange(0, BK)
+        a_mask = (rows[:, None] < M) & (k[None, :] < K)
+        a = tl.load(a_ptr + batch * M * K + rows[:, None] * K + k[None, :], mask=a_mask, other=0)
+        b_mask = (k[:, None] < K) & (columns[None, :] < N)
+        b = tl.load(b_ptr + batch * K * N + k[:, None] * N + columns[None, :], mask=b_mask, other=0)
+        acc = tl.dot(a, b, acc)
+        if ki + 1 >= k_tiles:
+            mask = (rows[:, None] < M) & (columns[None, :] < N)
+            at = c_ptr + batch * M * N + rows[:, None] * N + columns[None, :]
+            tl.store(at, acc.to(tl.float16), mask=mask)
+            acc = tl.zeros((BM, BN), tl.float32)
+        ki = tl.where(ki + 1 >= k_tiles, 0, ki + 1)
+""")
+
+
+def test_a_batch():
+    tiles = {"BM": 128, "BN": 256, "BK": 64, "PROGRAMS": 132}
+    compiled = tessera.compile(
+        make_batched(),
+        signature=SIGNATURE + ", i32",
+        constexprs=tiles,
+        target="sm_90a",
+        num_warps=8,
+    )
+    text = compiled.asm["tilegpu"]
+    assert text.count("tilegpu.tma_load") == 2 and "tilegpu.warp_specialize" in text
+
+
+def test_results_of_a_batch(rng):
+    m, n, k, batch, programs = 72, 64, 40, 3, 4
+    a = rng.integers(-2, 3, (batch, m, k)).astype(np.float16)
+    b = rng.integers(-2, 3, (batch, k, n)).astype(np.float16)
+    c = np.full((batch, m, n), 7, np.float16)
+    tessera.gpu.simulate(make_batched())[(programs,)](
+        a, b, c, m, n, k, batch, BM=64, BN=32, BK=32, PROGRAMS=programs, num_warps=4
+    ).check()
+    np.testing.assert_array_equal(c, a @ b)
 
 
 @pytest.mark.parametrize("spelling", ["where", "remainder"])

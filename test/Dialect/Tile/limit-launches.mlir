@@ -126,3 +126,47 @@ tile.func @grouped(%p: !tile.ptr<i32>, %rows: i32, %n: i32) {
   tile.store %ps, %i : tensor<128x!tile.ptr<i32>>
   tile.return
 }
+
+// -----
+
+// A tile's number that a loop carries advances by the number of programs. If the loop has no more
+// iterations than the program's share of tiles, a launch can check that the number does not wrap.
+// CHECK-LABEL: tile.func @carried_tile
+// BOUNDS-LABEL: tile.func @carried_tile
+// BOUNDS-SAME: tile.program_bounds = ["(sub64 2147483639 (loop8 (sub32 program:0 8) {{.+}}(unsigned {{.+}}"]
+tile.func @carried_tile(%p: !tile.ptr<i32>, %m: i32, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c7 = arith.constant 7 : i32
+  %c8 = arith.constant 8 : i32
+  %pid = tile.program_id 0
+  %tiles = arith.muli %m, %n : i32
+  %left = arith.subi %tiles, %pid : i32
+  %more = arith.addi %left, %c7 : i32
+  %share = tile.div_int signed %more, %c8 : i32
+  %before = arith.subi %pid, %c8 : i32
+  %r = scf.for %i = %c0 to %share step %c1 iter_args(%tile = %before) -> (i32) : i32 {
+    %next = arith.addi %tile, %c8 : i32
+    tile.store %p, %next : !tile.ptr<i32>
+    scf.yield %next : i32
+  }
+  tile.return
+}
+
+// -----
+
+// Nothing is known of the number if the loop has other iterations.
+// CHECK-LABEL: tile.func @carried_number
+// BOUNDS-LABEL: tile.func @carried_number
+// BOUNDS-NOT: tile.program_bounds
+tile.func @carried_number(%p: !tile.ptr<i32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c8 = arith.constant 8 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%tile = %c0) -> (i32) : i32 {
+    %next = arith.addi %tile, %c8 : i32
+    tile.store %p, %next : !tile.ptr<i32>
+    scf.yield %next : i32
+  }
+  tile.return
+}

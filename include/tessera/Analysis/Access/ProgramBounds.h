@@ -24,6 +24,10 @@ std::optional<std::string> writeExactNumber(mlir::Value value);
 /// The text of a number that is not negative where a divisor is positive.
 std::optional<std::string> writeDivisorBound(mlir::Value divisor);
 
+/// The text of a number that is not negative where a tile number, which a loop carries and
+/// advances, does not wrap. None for other carried values.
+std::optional<std::string> writeCarriedBound(mlir::BlockArgument carried);
+
 /// The text of a sum of products, which is computed without wrapping, but for the terms that have
 /// no text: these are added to a list. None where it is too long.
 std::optional<std::string> writeProgramBound(const ScalarPolynomial &sum, AccessAnalysis &analysis,

@@ -33,6 +33,7 @@ private:
   bool makeNonNegative(FuncOp func, Value index);
   void relyOn(FuncOp kernel, const LaunchLimits &taken);
   bool boundDivisors(FuncOp kernel, Value index);
+  void boundCarriedTiles(FuncOp kernel);
   void recordForLauncher();
 
   /// By the limits that the kernels have so far.
@@ -131,6 +132,22 @@ bool LimitLaunchesPass::boundDivisors(FuncOp func, Value index) {
   return false;
 }
 
+/// Add launch conditions that tile numbers, which loops carry, do not wrap. So they are not
+/// negative, whatever the sizes. Split flat loops have such numbers.
+void LimitLaunchesPass::boundCarriedTiles(FuncOp kernel) {
+  SmallVector<Attribute> bounds;
+  if (auto known = kernel->getAttrOfType<ArrayAttr>(kProgramBoundsAttr))
+    llvm::append_range(bounds, known);
+  size_t before = bounds.size();
+  kernel.walk([&](scf::ForOp loop) {
+    for (BlockArgument carried : loop.getRegionIterArgs())
+      if (std::optional<std::string> text = writeCarriedBound(carried))
+        bounds.push_back(StringAttr::get(&getContext(), *text));
+  });
+  if (bounds.size() != before)
+    kernel->setAttr(kProgramBoundsAttr, ArrayAttr::get(&getContext(), bounds));
+}
+
 void LimitLaunchesPass::visit(FuncOp func, Operation *op) {
   if (auto bound = dyn_cast<arith::CmpIOp>(op); bound && bound->hasAttr(kLowerBoundAttr)) {
     bound->removeAttr(kLowerBoundAttr);
@@ -173,6 +190,9 @@ void LimitLaunchesPass::recordForLauncher() {
 }
 
 void LimitLaunchesPass::runOnOperation() {
+  for (FuncOp func : getOperation().getOps<FuncOp>())
+    if (limits && programBounds && func.isKernel())
+      boundCarriedTiles(func);
   ranges = IntegerRanges();
   for (FuncOp func : getOperation().getOps<FuncOp>())
     func.walk([&](Operation *op) { visit(func, op); });

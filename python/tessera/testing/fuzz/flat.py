@@ -82,7 +82,13 @@ class _Generator:
         rows, columns, depth = self.rows, self.columns, self.depth
         shape = (rows, columns) if self.has_dot else (rows,)
         tiles = rng.choice((0, 1, 2, 3, 3, 4, -2))
-        program.scalars.append(("tiles", tiles))
+        self.share: list[Statement] = []
+        self.first, self.advance = "0 - 1", 1
+        if rng.random() < 0.4:
+            self._share(rng.choice((1, 2, 3)))
+            program.scalars.append(("work", tiles + 2))
+        else:
+            program.scalars.append(("tiles", tiles))
         # Iterations that close no tile remain in some loops.
         rest = rng.choice((0,) * 4 + (1, 2, 3, -1))
         kind = "float16" if self.has_dot else "int32"
@@ -96,8 +102,9 @@ class _Generator:
 
         step = rng.choice((1, 1, 1, 1, 2))
         top: list[Statement] = [
+            *self.share,
             self._assign("total", f"n * tiles + {rest}" if rest else "n * tiles"),
-            self._assign("tile", "0 - 1"),
+            self._assign("tile", self.first),
             self._assign("offs", f"tl.arange(0, {rows})", "int32", (rows,)),
             self._assign("acc", zeros, self.type, shape),
         ]
@@ -171,9 +178,25 @@ class _Generator:
             return [self._assign("ki", "pid * 0")], [], "ki", [self._assign("ki", text)]
         return [], [self._assign("ki", "t % n")], "ki", []
 
+    def _share(self, programs: int) -> None:
+        """A program does every so many tiles of a launch, from its own number on."""
+        self.program.counts["a share of tiles"] += 1
+        self.first, self.advance = f"pid - {programs}", programs
+        if self.rng.random() < 0.5:
+            text = f"(work - pid + {programs - 1}) // {programs}"
+            self.share = [self._assign("tiles", text)]
+            return
+        more: list[Statement] = [self._assign("tiles", "tiles + 1")]
+        self.share = [
+            self._assign("tiles", f"work // {programs}"),
+            self._if(f"pid < work % {programs}", more, []),
+        ]
+
     def _open(self, shape: tuple[int, ...], zeros: str) -> list[Statement]:
         rng = self.rng
-        tile = "t // n" if self.counter == "quotient" and self.opens != "end" else "tile + 1"
+        tile = f"tile + {self.advance}"
+        if self.counter == "quotient" and self.opens != "end":
+            tile = f"{self.first} + {self.advance} + t // n * {self.advance}"
         opened: list[Statement] = [self._assign("tile", tile)]
         text = f"tile * {self.rows} + tl.arange(0, {self.rows})"
         opened.append(self._assign("offs", text, "int32", (self.rows,)))

@@ -441,6 +441,8 @@ def TileLimitLaunchesPass : Pass<"tile-limit-launches", "::mlir::ModuleOp"> {
 
     With `program-bounds`, a launch may also check that a divisor of an index is positive in all of
     its programs (`tile.program_bounds`). An example is the height of a group of tiles.
+    Another example is a tile's number that a loop carries, which must not wrap. The loop must have
+    no more iterations than the program's share of tiles.
   }];
   let options = [
     Option<"limits", "limits", "bool", /*default=*/"true", "Allow limits of launches">,
