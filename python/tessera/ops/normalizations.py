@@ -33,7 +33,7 @@ from tessera.ops.arguments import (
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import normalizations as kernels
 from tessera.ops.launching import Spec, launch, power_of_2
-from tessera.ops.tuning import GPU, choose
+from tessera.ops.tuning import CPU, GPU, choose
 from tessera.wording import shown
 
 # --- Rows -----------------------------------------------------------------------------
@@ -97,7 +97,7 @@ def _row_backward(
     if wanted[2] or wanted[3]:
         choice = choose(
             kernels.norm_weights_kernel, "columns", x, rows, length, ("block", "tile", "warps"),
-            _WEIGHTS, _WEIGHTS,
+            _WEIGHTS, CPU,
         )  # fmt: skip
         parts = max(1, min(_MAX_PARTS, rows // _PART))
         part, block = -(-rows // parts), min(power_of_2(length), choice.tile // choice.block)
@@ -251,10 +251,6 @@ def _squared_distance(x, mean):
     return (x - mean) * (x - mean)
 
 
-def _product(x, grad, mean):
-    return grad * (x - mean)
-
-
 def _scaled(x, mean, scale, weight, bias):
     return (x - mean) * scale * weight + bias
 
@@ -269,6 +265,11 @@ def _inverse_root(variance, eps):
 
 
 @pointwise
+def _plus(x, y):
+    return x + y
+
+
+@pointwise
 def _times(x, y):
     return x * y
 
@@ -279,8 +280,6 @@ class _Functions(NamedTuple):
     mean: Any
     variance: Any
     apply: Any
-    total: Any
-    product: Any
     gradient: Any
 
 
@@ -300,8 +299,6 @@ def _make_functions(dtype: types.dtype) -> _Functions:
         reduction("mean")(typed(_value, dtype)),
         reduction("mean")(typed(_squared_distance, dtype)),
         pointwise(typed(_scaled)),
-        reduction("sum")(typed(_value, dtype)),
-        reduction("sum")(typed(_product, dtype)),
         pointwise(typed(_gradient)),
     )
 
@@ -310,14 +307,18 @@ _FUNCTIONS = {dtype.name: _make_functions(dtype) for dtype in (types.float32, ty
 
 
 def _axes_forward(x: Any, weight: Any, bias: Any, *, axes: tuple[int, ...], eps: float) -> Results:
-    functions = _FUNCTIONS[accumulator_of(dtype_of(x)).name]
-
-    def average(op: Any, *args: Any) -> Any:
-        parts = op(*args, axis=3, keepdims=True)
-        return functions.mean(parts, axis=axes, keepdims=True)
-
-    mean = average(functions.mean, x)
-    variance = average(functions.variance, x, mean)
+    acc = accumulator_of(dtype_of(x))
+    functions, parts = _FUNCTIONS[acc.name], Spec((*x.shape[:3], 1), acc)
+    rows, length = count_of(x.shape[:3]), x.shape[3]
+    tile, warps = _tile(kernels.moments_kernel, x, rows, length)
+    means, variances = launch(
+        kernels.moments_kernel, -(-rows // tile[0]), (x,), [parts, parts], (rows, length, *tile, acc),
+        warps,
+    )  # fmt: skip
+    mean = functions.mean(means, axis=axes, keepdims=True)
+    # That of rows, and that of their means.
+    within = functions.mean(variances, axis=axes, keepdims=True)
+    variance = _plus(within, functions.variance(means, mean, axis=axes, keepdims=True))
     scale = _inverse_root(variance, eps)
     y = functions.apply(
         x, mean, scale, 1.0 if weight is None else weight, 0.0 if bias is None else bias
@@ -329,10 +330,17 @@ def _axes_backward(
     saved: Any, grads: Any, wanted: Any, *, axes: tuple[int, ...], eps: float
 ) -> Sequence[Any]:
     x, weight, bias, mean, scale = saved
-    functions, grad = _FUNCTIONS[accumulator_of(dtype_of(x)).name], grads[0]
+    acc, grad = accumulator_of(dtype_of(x)), dense(grads[0])
+    functions, parts = _FUNCTIONS[acc.name], Spec((*x.shape[:3], 1), acc)
     factor = 1.0 if weight is None else weight
-    totals = functions.total(grad, axis=3, keepdims=True)
-    products = functions.product(x, grad, mean, axis=3, keepdims=True)
+    rows, length, per_mean = count_of(x.shape[:3]), x.shape[3], count_of(x.shape[1:3])
+    tile, warps = _tile(kernels.gradient_sums_kernel, x, rows, length)
+    # Means of groups are those of neighbouring rows, and means of channels come again in each example.
+    shared = (x.shape[2], x.shape[0] * x.shape[1]) if axes == (2,) else (1, per_mean)
+    totals, products = launch(
+        kernels.gradient_sums_kernel, -(-rows // tile[0]), (x, grad, mean), [parts, parts],
+        (rows, length, *shared, *tile, acc), warps,
+    )  # fmt: skip
     of_x = of_weight = of_bias = None
     if wanted[0]:
         total, product = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Layer norm and RMS norm of dense rows, perhaps with a residual added before."""
+"""Layer norm and RMS norm of dense rows, perhaps with a residual added before; sums of norms of channels."""
 
 from __future__ import annotations
 
@@ -113,3 +113,43 @@ def norm_weights_kernel(x, grad, mean, scale, of_weight, of_bias, rows, length, 
     tl.store(of_weight + out, tl.sum(weights, axis=0, keep_dims=True), mask=i < length)
     if of_bias is not None:
         tl.store(of_bias + out, tl.sum(biases, axis=0, keep_dims=True), mask=i < length)
+
+
+@jit
+def moments_kernel(x, mean, variance, rows, length, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+                   ACC: tl.constexpr):  # fmt: skip
+    """The mean and the variance of each row, which is in a cache when it is read again."""
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    place = row.to(tl.int64) * length
+    total, squares = tl.zeros((ROWS, 1), ACC), tl.zeros((ROWS, 1), ACC)
+    for start in range(0, length, BLOCK):
+        i = start + tl.arange(0, BLOCK)[None, :]
+        value = tl.load(x + place + i, mask=(row < rows) & (i < length), other=0).to(ACC)
+        total += tl.sum(value, axis=1, keep_dims=True)
+    average = total / length
+    for start in range(0, length, BLOCK):
+        i = start + tl.arange(0, BLOCK)[None, :]
+        mask = (row < rows) & (i < length)
+        value = tl.where(mask, tl.load(x + place + i, mask=mask).to(ACC) - average, 0.0)
+        squares += tl.sum(value * value, axis=1, keep_dims=True)
+    tl.store(mean + row, average, mask=row < rows)
+    tl.store(variance + row, squares / length, mask=row < rows)
+
+
+@jit
+def gradient_sums_kernel(x, grad, mean, totals, products, rows, length, rows_per_mean, means,
+                         ROWS: tl.constexpr, BLOCK: tl.constexpr, ACC: tl.constexpr):  # fmt: skip
+    """The sums of grad and of grad * (x - mean) for each row. Rows share means, by turns of `means`."""
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    place = row.to(tl.int64) * length
+    average = tl.load(mean + row // rows_per_mean % means, mask=row < rows).to(ACC)
+    total, product = tl.zeros((ROWS, 1), ACC), tl.zeros((ROWS, 1), ACC)
+    for start in range(0, length, BLOCK):
+        i = start + tl.arange(0, BLOCK)[None, :]
+        mask = (row < rows) & (i < length)
+        g = tl.load(grad + place + i, mask=mask, other=0).to(ACC)
+        value = tl.load(x + place + i, mask=mask, other=0).to(ACC) - average
+        total += tl.sum(g, axis=1, keep_dims=True)
+        product += tl.sum(g * value, axis=1, keep_dims=True)
+    tl.store(totals + row, total, mask=row < rows)
+    tl.store(products + row, product, mask=row < rows)
