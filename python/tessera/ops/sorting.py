@@ -12,52 +12,45 @@ from tessera.ops.arguments import NUMBERS, check, check_arrays, check_dim, dense
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.indexing import add_along
 from tessera.ops.kernels.sorting import select_kernel, sort_kernel
-from tessera.ops.launching import Lines, Spec, launch, make_lines, power_of_2
+from tessera.ops.launching import MAX_TILE, Spec, launch, make_lines, power_of_2
+from tessera.ops.tuning import Choice, threads_of
 from tessera.wording import shown
 
 MAX_SORTED = 16384
 """The longest line that can be sorted: a line is a tile."""
 
-_MAX_SELECTED = 128
-"""So many elements of a line are selected one by one, without sorting the line."""
+_MAX_SELECTED, _MAX_SELECTED_ON_GPU = 128, 16
+"""So many elements of a line are selected one by one, without sorting the line. On a GPU, all warps of a
+program meet for each of them."""
 
 
 def _forward(input: Any, *, dim: int, count: int, is_descending: bool) -> Results:
     shape = tuple(input.shape) or (1,)
-    if (
-        count <= _MAX_SELECTED
-        and 8 * count <= shape[dim]
-        and dtype_of(input).primitive_bitwidth <= 32
-    ):
-        return _select(input, shape, dim, count, is_descending)
-    programs, lines = make_lines(shape, dim, whole=True)
+    # A line and as many as fit, or one line of which a few elements are selected.
+    is_selection = _is_selection(input, count, shape[dim])
+    choice = Choice(tile=1) if is_selection else Choice()
+    programs, lines = make_lines(shape, dim, whole=True, choice=choice)
     inner = math.prod(shape[dim + 1 :])
     out_shape = (*shape[:dim], count, *shape[dim + 1 :]) if len(input.shape) else ()
     lane_stride, slab_stride = (count, 0) if inner == 1 else (1, count * inner)
+    kernel, kept = sort_kernel, _kept(count, lines.BLOCK)
+    if is_selection:
+        kernel, kept = select_kernel, power_of_2(math.isqrt(lines.BLOCK))
     values, places = launch(
-        sort_kernel, programs if count else 0, (dense(input),),
+        kernel, programs if count else 0, (dense(input),),
         [Spec(out_shape, dtype_of(input)), Spec(out_shape, types.int64)],
-        (*lines, count, lane_stride, slab_stride, _kept(count, lines.BLOCK), is_descending),
+        (*lines, count, lane_stride, slab_stride, kept, is_descending),
     )  # fmt: skip
     return (values, places), (places, input)
 
 
-def _select(input: Any, shape: Sequence[int], dim: int, count: int, is_descending: bool) -> Results:
-    inner, outer, length = math.prod(shape[dim + 1 :]), math.prod(shape[:dim]), shape[dim]
-    block = power_of_2(length)
-    chunks = power_of_2(math.isqrt(block))
-    out_shape = (*shape[:dim], count, *shape[dim + 1 :])
-    lane_stride, slab_stride = (count, 0) if inner == 1 else (1, count * inner)
-    lines = (
-        Lines(length, outer, length, 1, 0, outer, 1, block) if inner == 1
-        else Lines(length, inner, 1, inner, length * inner, inner, 1, block)
-    )  # fmt: skip
-    values, places = launch(
-        select_kernel, inner * outer if count else 0, (dense(input),),
-        [Spec(out_shape, dtype_of(input)), Spec(out_shape, types.int64)],
-        (*lines, count, lane_stride, slab_stride, chunks, is_descending),
-    )  # fmt: skip
-    return (values, places), (places, input)
+def _is_selection(input: Any, count: int, length: int) -> bool:
+    """True if elements are selected one by one."""
+    if dtype_of(input).primitive_bitwidth > 32 or 8 * count > length:
+        return False
+    if threads_of(input):
+        return count <= _MAX_SELECTED
+    return count <= _MAX_SELECTED_ON_GPU and length <= MAX_TILE
 
 
 def _kept(count: int, block: int) -> int:
