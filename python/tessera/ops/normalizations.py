@@ -33,7 +33,7 @@ from tessera.ops.arguments import (
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import normalizations as kernels
 from tessera.ops.launching import Spec, launch, power_of_2
-from tessera.ops.tuning import CPU, GPU, choose
+from tessera.ops.tuning import CPU, GPU, choose, threads_of
 from tessera.wording import shown
 
 # --- Rows -----------------------------------------------------------------------------
@@ -41,6 +41,9 @@ from tessera.wording import shown
 _MAX_PARTS = 64
 _PART = 64
 """Rows that a program sums up at least, for the gradients of weights."""
+_MIN_CHANNEL, _MAX_CACHED, _GROUP_BLOCK = 64, 1 << 17, 1024
+"""Elements of a channel that are worth a loop, of a group that the cache of a core holds while the norm
+reads them three times, and of a tile."""
 _ROWS = GPU._replace(lanes=4096)
 _WEIGHTS = GPU._replace(block=16)
 """Rows at a time, of 256 elements."""
@@ -308,6 +311,15 @@ _FUNCTIONS = {dtype.name: _make_functions(dtype) for dtype in (types.float32, ty
 
 def _axes_forward(x: Any, weight: Any, bias: Any, *, axes: tuple[int, ...], eps: float) -> Results:
     acc = accumulator_of(dtype_of(x))
+    is_cached = _MIN_CHANNEL <= x.shape[3] and x.shape[2] * x.shape[3] <= _MAX_CACHED
+    if axes == (2,) and is_cached and threads_of(x):
+        statistics = Spec((*x.shape[:2], 1, 1), acc)
+        block = min(power_of_2(x.shape[3]), _GROUP_BLOCK)
+        y, mean, variance = launch(
+            kernels.group_norm_kernel, x.shape[0] * x.shape[1], (x, dense(weight), dense(bias)),
+            [Spec(x.shape, dtype_of(x)), statistics, statistics], (*x.shape[1:], eps, block, acc),
+        )  # fmt: skip
+        return (y, mean, variance), (x, weight, bias, mean, _inverse_root(variance, eps))
     functions, parts = _FUNCTIONS[acc.name], Spec((*x.shape[:3], 1), acc)
     rows, length = count_of(x.shape[:3]), x.shape[3]
     tile, warps = _tile(kernels.moments_kernel, x, rows, length)

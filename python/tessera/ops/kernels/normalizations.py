@@ -137,6 +137,41 @@ def moments_kernel(x, mean, variance, rows, length, ROWS: tl.constexpr, BLOCK: t
 
 
 @jit
+def group_norm_kernel(x, weight, bias, out, mean, variance, groups, channels, length, eps: tl.float64,
+                      BLOCK: tl.constexpr, ACC: tl.constexpr):  # fmt: skip
+    """The norm of a group, whose channels lie one after the other, for a group that a cache holds."""
+    group = tl.program_id(0)
+    count = channels * length
+    place = group.to(tl.int64) * count
+    total, squares = tl.zeros((1,), ACC), tl.zeros((1,), ACC)
+    for start in range(0, count, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        total += tl.sum(tl.load(x + place + i, mask=i < count, other=0).to(ACC), keep_dims=True)
+    average = total / count
+    for start in range(0, count, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        value = tl.load(x + place + i, mask=i < count).to(ACC) - average
+        value = tl.where(i < count, value, 0.0)
+        squares += tl.sum(value * value, keep_dims=True)
+    factor = 1 / tl.sqrt(squares / count + eps.to(ACC))
+    one = tl.arange(0, 1)
+    tl.store(mean + group + one, average)
+    tl.store(variance + group + one, squares / count)
+    for channel in range(channels):
+        scale, number = factor, group % groups * channels + channel
+        if weight is not None:
+            scale *= tl.load(weight + number).to(ACC)
+        shift = tl.zeros((1,), ACC)
+        if bias is not None:
+            shift += tl.load(bias + number).to(ACC)
+        begin = place + channel * length
+        for start in range(0, length, BLOCK):
+            i = start + tl.arange(0, BLOCK)
+            value = tl.load(x + begin + i, mask=i < length).to(ACC)
+            tl.store(out + begin + i, (value - average) * scale + shift, mask=i < length)
+
+
+@jit
 def gradient_sums_kernel(x, grad, mean, totals, products, rows, length, rows_per_mean, means,
                          ROWS: tl.constexpr, BLOCK: tl.constexpr, ACC: tl.constexpr):  # fmt: skip
     """The sums of grad and of grad * (x - mean) for each row. Rows share means, by turns of `means`."""
