@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The operators of tessera.ops beside torch's eager ones, forward and backward.
 
-    python python/benchmarks/ops.py [--device cuda] [--only FAMILY ...] [--sizes small large] [--json FILE]
+    python python/benchmarks/ops.py [--device cuda] [--only FAMILY ...] [--sizes small large]
+        [--compiled] [--threads N] [--json FILE]
 
 Each row is a call of both on the same random data, in turns; figures are medians in microseconds.
 `small` is 64 rows of 256 elements, `large` 4096 of 4096 (of 1024 on a CPU). A backward pass is that of
-one call, on weights. At the end stand geometric means of torch's time by ours, by family. Needs torch.
+one call, on weights. `--compiled` has torch.compile, too, and ratios are to the faster of torch's. With
+`--threads 1` on a CPU, times are those of the thread, so that other processes disturb less. At the end
+stand geometric means of torch's time by ours, by family. Needs torch.
 """
 
 # mypy: ignore-errors
@@ -13,6 +16,7 @@ one call, on weights. At the end stand geometric means of torch's time by ours, 
 from __future__ import annotations
 
 import argparse
+import functools
 import math
 import statistics
 import time
@@ -23,6 +27,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 
+import tessera
 from report import write_torch_rows
 import tessera.nn as nn
 from tessera import ops
@@ -250,23 +255,40 @@ def first(value: Any) -> torch.Tensor:
 def in_turns(work: list[Callable[[], Any]], device: str, rounds: int) -> list[float]:
     """The median microseconds of each."""
     wait = torch.cuda.synchronize if device == "cuda" else lambda: None
+    is_alone = device == "cpu" and torch.get_num_threads() == 1
+    clock = time.thread_time if is_alone else time.perf_counter
+    # Short work is repeated, since clocks are not that fine.
+    counts = []
+    for call in work:
+        call()
+        start = time.perf_counter()
+        call()
+        wait()
+        counts.append(max(1, min(100, int(1e-3 / max(1e-7, time.perf_counter() - start)))))
     times: list[list[float]] = [[] for _ in work]
     for at in range(rounds + 2):
-        for call, found in zip(work, times):
+        for call, count, found in zip(work, counts, times):
             wait()
-            start = time.perf_counter()
-            call()
+            start = clock()
+            for _ in range(count):
+                call()
             wait()
             if at > 1:  # the first rounds compile
-                found.append((time.perf_counter() - start) * 1e6)
+                found.append((clock() - start) / count * 1e6)
     return [statistics.median(found) for found in times]
 
 
-def measure(row: Row, shape: Shape, rounds: int) -> list[dict[str, Any]]:
+def measure(
+    row: Row, shape: Shape, rounds: int, is_compiled: bool = False
+) -> list[dict[str, Any]]:
     """The figures of a row: forward, and backward if it has one."""
-    args = row.make(shape)
+    args, functions = row.make(shape), [row.ours, row.theirs]
+    if is_compiled:
+        torch._dynamo.reset()
+        functions.append(torch.compile(row.theirs, dynamic=False))
     with torch.no_grad():
-        found = in_turns([lambda: row.ours(*args), lambda: row.theirs(*args)], shape.device, rounds)
+        work = [functools.partial(function, *args) for function in functions]
+        found = in_turns(work, shape.device, rounds)
     figures = [("forward", found)]
     if row.has_backward:
         leaves = [
@@ -274,7 +296,7 @@ def measure(row: Row, shape: Shape, rounds: int) -> list[dict[str, Any]]:
             else each for each in args
         ]  # fmt: skip
         wanted = [each for each in leaves if torch.is_tensor(each) and each.requires_grad]
-        results = [first(op(*leaves)) for op in (row.ours, row.theirs)]
+        results = [first(function(*leaves)) for function in functions]
         weights = torch.randn_like(results[1])
 
         def backward(result: torch.Tensor) -> Callable[[], Any]:
@@ -285,9 +307,15 @@ def measure(row: Row, shape: Shape, rounds: int) -> list[dict[str, Any]]:
         figures.append(("backward", in_turns(list(map(backward, results)), shape.device, rounds)))
     return [
         {"family": row.family, "name": row.name, "pass": direction, "rows": shape.rows,
-         "columns": shape.columns, "dtype": str(shape.dtype)[6:], "tessera": ours, "torch": theirs}
-        for direction, (ours, theirs) in figures
+         "columns": shape.columns, "dtype": str(shape.dtype)[6:],
+         **dict(zip(("tessera", "torch", "compiled"), found))}
+        for direction, found in figures
     ]  # fmt: skip
+
+
+def ratio(found: dict[str, Any]) -> float:
+    """The time of the faster of torch's by ours."""
+    return min(found["torch"], found.get("compiled", math.inf)) / found["tessera"]
 
 
 def main() -> None:
@@ -297,9 +325,14 @@ def main() -> None:
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--sizes", nargs="*", default=("small", "large"))
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--compiled", action="store_true")
+    parser.add_argument("--threads", type=int)
     parser.add_argument("--json")
     options = parser.parse_args()
     torch.manual_seed(0)
+    if options.threads:
+        torch.set_num_threads(options.threads)
+        tessera.settings.num_threads = options.threads
     large = 4096 if options.device == "cuda" else 1024
     sizes = {"small": (64, 256), "large": (4096, large)}
     rows: list[dict[str, Any]] = []
@@ -308,17 +341,18 @@ def main() -> None:
             continue
         for size in options.sizes:
             shape = Shape(*sizes[size], getattr(torch, options.dtype), options.device)
-            for found in measure(row, shape, options.rounds):
+            for found in measure(row, shape, options.rounds, options.compiled):
                 rows.append(found)
                 title = f"{row.family:14} {row.name:24} {found['pass']:8} {size}"
+                compiled = f"compiled {found['compiled']:10.1f} us  " if options.compiled else ""
                 print(
                     f"{title:60} {found['tessera']:10.1f} us  torch {found['torch']:10.1f} us  "
-                    f"{found['torch'] / found['tessera']:5.2f} of torch",
+                    f"{compiled}{ratio(found):5.2f} of torch",
                     flush=True,
                 )
     ratios = defaultdict(list)
     for found in rows:
-        ratios[found["family"], found["columns"]].append(found["torch"] / found["tessera"])
+        ratios[found["family"], found["columns"]].append(ratio(found))
     for (family, columns), each in ratios.items():
         print(
             f"{family:14} columns {columns:5}: {math.exp(statistics.fmean(map(math.log, each))):.2f}"

@@ -38,19 +38,21 @@ def scan_kernel(x, out, length, lanes, lane_stride, stride, slab_stride, blocks,
     offsets, in_lane = lines * lane_stride, lane + lines < lanes
     neutral = 0.0 if KIND == "sum" else 1.0 if KIND == "prod" else float("-inf")
     carried = tl.full((LANES, 1), neutral, ACC)
-    for start in range(0, length, BLOCK):
-        at = start + tl.arange(0, BLOCK)[None, :]
-        i = length - 1 - at if IS_REVERSED else at
-        mask = in_lane & (at < length)
+    tiles = tl.cdiv(length, BLOCK)
+    for number in range(tiles):
+        # From the last tile to the first, each read forwards, for sums that go backwards.
+        start = (tiles - 1 - number if IS_REVERSED else number) * BLOCK
+        i = start + tl.arange(0, BLOCK)[None, :]
+        mask = in_lane & (i < length)
         value = tl.load(x + offsets + i * stride, mask=mask, other=neutral).to(ACC)
         if KIND == "sum":
-            value = tl.associative_scan(value, 1, add) + carried
+            value = tl.associative_scan(value, 1, add, reverse=IS_REVERSED) + carried
         elif KIND == "prod":
-            value = tl.associative_scan(value, 1, multiply) * carried
+            value = tl.associative_scan(value, 1, multiply, reverse=IS_REVERSED) * carried
         else:
-            value = log_add(tl.associative_scan(value, 1, log_add), carried)
+            value = log_add(tl.associative_scan(value, 1, log_add, reverse=IS_REVERSED), carried)
         tl.store(out + offsets + i * stride, value, mask=mask)
-        is_last = tl.arange(0, BLOCK)[None, :] == BLOCK - 1
+        is_last = tl.arange(0, BLOCK)[None, :] == (0 if IS_REVERSED else BLOCK - 1)
         carried = tl.sum(tl.where(is_last, value, 0), axis=1, keep_dims=True).to(ACC)
 
 
