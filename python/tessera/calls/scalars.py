@@ -49,6 +49,7 @@ def is_identity(scalar: Scalar) -> bool:
         and isinstance(last.value, ast.Name)
         and last.value.id == scalar.params[0].name
         and len(source_of(scalar.function).tree.body) == 1
+        and scalar.fixed == scalar.results == (None,)
     )
 
 

@@ -28,7 +28,8 @@ from tessera.wording import shown
 def _forward(input: Any, *, dim: int, dtype: types.dtype, is_log: bool) -> Results:
     choice = choose_lines(softmax_kernel, input, input.shape, dim)
     programs, lines = make_lines(input.shape, dim, choice=choice)
-    numbers = (*lines, accumulator_of(dtype, dtype_of(input)), is_log)
+    is_tile = lines.length <= lines.BLOCK
+    numbers = (*lines, accumulator_of(dtype, dtype_of(input)), is_log, is_tile)
     spec = Spec(input.shape, dtype)
     (y,) = launch(softmax_kernel, programs, (dense(input),), [spec], numbers, choice.warps)
     return (y,), (y, input[:0] if input.ndim else input)

@@ -75,6 +75,11 @@ class Settings(NamedTuple):
 
 def tune(settings: Settings, report: Callable[[str], None] = lambda line: None) -> Table:
     """The table of this machine. `report` gets a line for each answer."""
+    with run_settings.override(recompile_warning=0):  # that is what tuning does
+        return _tune(settings, report)
+
+
+def _tune(settings: Settings, report: Callable[[str], None]) -> Table:
     start = time.monotonic()
     device = 0 if settings.device == "cuda" else -1
     entries: dict[Question, Entry] = {}

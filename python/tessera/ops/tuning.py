@@ -66,7 +66,7 @@ class Choice(NamedTuple):
 
 
 GPU = Choice()
-CPU = Choice(tile=1024, block=1, lanes=1)
+CPU = Choice(tile=1024, block=1, lanes=4)
 """Rows of 1024 elements stay in the first-level cache. Lines that lie side by side are read row by row,
 as they lie in memory, by programs that are as wide as such a row."""
 

@@ -443,14 +443,16 @@ def call_reduction(op: Any, args: Sequence[Any], axis: Any, keepdims: bool) -> A
     if not has_gradient:
         return op.compute(args, axis, keepdims)
     if op.kind not in ("sum", "mean"):
-        return _reduced_by_torch(op, args, axis, keepdims)
+        return _reduced_by_torch(op, args, axis, keepdims, _returns_its_argument(op))
     wanted = tuple(isinstance(arg, torch.Tensor) and arg.requires_grad for arg in args)
     gradient(op.elements, wanted)  # what has none is refused now
     return _Reduced.apply(op, axis, keepdims, *args)
 
 
-def _reduced_by_torch(op: Any, args: Sequence[Any], axis: Any, keepdims: bool) -> Any:
-    value = op.elements(*args)
+def _reduced_by_torch(
+    op: Any, args: Sequence[Any], axis: Any, keepdims: bool, is_plain_argument: bool = False
+) -> Any:
+    value = args[0] if is_plain_argument else op.elements(*args)
     axes = tuple(range(value.ndim)) if axis is None else axis
     if axes == ():  # torch would reduce along all
         value, axes, keepdims = value.unsqueeze(0), (0,), False
@@ -466,6 +468,11 @@ def _reduced_by_torch(op: Any, args: Sequence[Any], axis: Any, keepdims: bool) -
 def reduction_checks() -> tuple[tuple[Callable[[], Any], Any], ...]:
     """Functions, and what they return while the plan of a reduction holds."""
     return ((torch.get_default_dtype, torch.get_default_dtype()),)
+
+
+def _returns_its_argument(op: Any) -> bool:
+    """True if the elements that a reduction reduces are those of its argument."""
+    return op.elements.derivative is None and is_identity(op.elements.scalar)
 
 
 def reduction_plan(
@@ -522,7 +529,7 @@ def _reduced_gradients(
         count = max(1, math.prod(shape[each] for each in axes))
         grad = _quotient(type(op.elements))(grad, float(count))
     grad = grad.expand(shape)  # a gradient may need none of the arguments, but has their shape
-    if op.elements.derivative is None and is_identity(op.elements.scalar):
+    if _returns_its_argument(op):
         return [_as_argument(grad, args[0])]  # a view, as torch's own
     return _gradients(op.elements, (grad,), args, wanted)
 

@@ -64,7 +64,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             for each in outputs
         ]
         if programs:
-            launched.append(kernel)
+            kernels.append(kernel)
             run = tessera.gpu.simulate(kernel)[(programs,)]
             run(*inputs, *made, *numbers, num_warps=warps).check()
         return tuple(made)

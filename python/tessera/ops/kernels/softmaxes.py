@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Softmax and its logarithm along lines, in one pass for the sum and one for the results."""
+"""Softmax and its logarithm along lines: in one pass for the sum and one for the results, or in one if a
+line is one tile."""
 
 from __future__ import annotations
 
@@ -28,12 +29,25 @@ def line_statistics(x, offsets, in_lane, length, stride, ACC: tl.constexpr, BLOC
 
 @jit
 def softmax_kernel(x, out, length, lanes, lane_stride, stride, slab_stride, blocks, LANES: tl.constexpr,
-                   BLOCK: tl.constexpr, ACC: tl.constexpr, IS_LOG: tl.constexpr):  # fmt: skip
+                   BLOCK: tl.constexpr, ACC: tl.constexpr, IS_LOG: tl.constexpr,
+                   IS_TILE: tl.constexpr):  # fmt: skip
+    """IS_TILE: a line has at most BLOCK elements. Each exponential is then computed once."""
     first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
     x += first
     out += first
     lines = tl.arange(0, LANES)[:, None]
     offsets, in_lane = lines * lane_stride, lane + lines < lanes
+    if IS_TILE:
+        i = tl.arange(0, BLOCK)[None, :]
+        mask = in_lane & (i < length)
+        value = tl.load(x + offsets + i * stride, mask=mask, other=float("-inf")).to(ACC)
+        # A line of -inf alone becomes NaN here.
+        value -= tl.max(value, axis=1, keep_dims=True)
+        exponential = tl.exp(value)
+        total = tl.sum(exponential, axis=1, keep_dims=True)
+        result = value - tl.log(total) if IS_LOG else exponential / total
+        tl.store(out + offsets + i * stride, result, mask=mask)
+        return
     top, total = line_statistics(x, offsets, in_lane, length, stride, ACC, BLOCK)
     for start in range(0, length, BLOCK):
         i = start + tl.arange(0, BLOCK)[None, :]
