@@ -311,8 +311,7 @@ _FUNCTIONS = {dtype.name: _make_functions(dtype) for dtype in (types.float32, ty
 
 def _axes_forward(x: Any, weight: Any, bias: Any, *, axes: tuple[int, ...], eps: float) -> Results:
     acc = accumulator_of(dtype_of(x))
-    is_cached = _MIN_CHANNEL <= x.shape[3] and x.shape[2] * x.shape[3] <= _MAX_CACHED
-    if axes == (2,) and is_cached and threads_of(x):
+    if _is_cached(x, axes):
         statistics = Spec((*x.shape[:2], 1, 1), acc)
         block = min(power_of_2(x.shape[3]), _GROUP_BLOCK)
         y, mean, variance = launch(
@@ -338,28 +337,48 @@ def _axes_forward(x: Any, weight: Any, bias: Any, *, axes: tuple[int, ...], eps:
     return (y, mean, variance), (x, weight, bias, mean, scale)
 
 
+def _is_cached(x: Any, axes: tuple[int, ...]) -> bool:
+    """True if a program has a group, which the cache of a core holds."""
+    channels, length = x.shape[2:]
+    is_small = _MIN_CHANNEL <= length and channels * length <= _MAX_CACHED
+    return axes == (2,) and is_small and threads_of(x) > 0
+
+
+def _gradient_sums(x: Any, grad: Any, mean: Any, axes: tuple[int, ...], acc: types.dtype) -> Any:
+    """The sums of grad and of grad * (x - mean) for each channel of each example."""
+    rows, length, per_mean = count_of(x.shape[:3]), x.shape[3], count_of(x.shape[1:3])
+    tile, warps = _tile(kernels.gradient_sums_kernel, x, rows, length)
+    # Means of groups are those of neighbouring rows, and means of channels come again in each example.
+    shared = (x.shape[2], x.shape[0] * x.shape[1]) if axes == (2,) else (1, per_mean)
+    return launch(
+        kernels.gradient_sums_kernel, -(-rows // tile[0]), (x, grad, mean),
+        [Spec((*x.shape[:3], 1), acc)] * 2, (rows, length, *shared, *tile, acc), warps,
+    )  # fmt: skip
+
+
 def _axes_backward(
     saved: Any, grads: Any, wanted: Any, *, axes: tuple[int, ...], eps: float
 ) -> Sequence[Any]:
     x, weight, bias, mean, scale = saved
     acc, grad = accumulator_of(dtype_of(x)), dense(grads[0])
-    functions, parts = _FUNCTIONS[acc.name], Spec((*x.shape[:3], 1), acc)
-    factor = 1.0 if weight is None else weight
-    rows, length, per_mean = count_of(x.shape[:3]), x.shape[3], count_of(x.shape[1:3])
-    tile, warps = _tile(kernels.gradient_sums_kernel, x, rows, length)
-    # Means of groups are those of neighbouring rows, and means of channels come again in each example.
-    shared = (x.shape[2], x.shape[0] * x.shape[1]) if axes == (2,) else (1, per_mean)
-    totals, products = launch(
-        kernels.gradient_sums_kernel, -(-rows // tile[0]), (x, grad, mean), [parts, parts],
-        (rows, length, *shared, *tile, acc), warps,
-    )  # fmt: skip
     of_x = of_weight = of_bias = None
-    if wanted[0]:
+    if wanted[0] and _is_cached(x, axes):
+        parts = Spec((*x.shape[:3], 1), acc)
+        of_x, totals, products = launch(
+            kernels.group_norm_backward_kernel, x.shape[0] * x.shape[1],
+            (x, dense(weight), grad, mean, scale), [Spec(x.shape, dtype_of(x)), parts, parts],
+            (*x.shape[1:], min(power_of_2(x.shape[3]), _GROUP_BLOCK), acc),
+        )  # fmt: skip
+    else:
+        totals, products = _gradient_sums(x, grad, mean, axes, acc)
+    if wanted[0] and of_x is None:
+        factor = 1.0 if weight is None else weight
         total, product = (
             _sum(_times(each, factor), axis=axes, keepdims=True) for each in (totals, products)
         )
         count = float(x.shape[3] * math.prod(x.shape[axis] for axis in axes))
-        of_x = functions.gradient(x, grad, mean, scale, factor, total, product, count)
+        gradient = _FUNCTIONS[acc.name].gradient
+        of_x = gradient(x, grad, mean, scale, factor, total, product, count)
     if wanted[1]:
         found = _sum(_times(products, scale), axis=0, keepdims=True)
         of_weight = converted(found, dtype_of(weight))

@@ -24,6 +24,7 @@ from tessera.ops.arguments import (
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels.random import (
     BLOCK,
+    DROPOUT_BLOCK,
     dropout_kernel,
     gumbel_kernel,
     mark_places_kernel,
@@ -50,11 +51,12 @@ def _checked_seed(name: str, library: str, seed: Any) -> int:
 def _launch(kernel: Any, arrays: Sequence[Any], *numbers: Any) -> Any:
     """An array like the first one, of the elements in their order."""
     count, dtype = math.prod(arrays[0].shape), dtype_of(arrays[0])
-    # BLOCK is not tuned: the random number of an element depends on it.
+    # The block is not tuned: the random number of an element depends on it.
+    block = DROPOUT_BLOCK if kernel is dropout_kernel else BLOCK
     warps = choose(kernel, "flat", arrays[0], count, 1, ("warps",)).warps
-    rest = (count, *numbers, accumulator_of(dtype), BLOCK)
+    rest = (count, *numbers, accumulator_of(dtype), block)
     spec = Spec(arrays[0].shape, dtype)
-    return launch(kernel, -(-count // BLOCK), tuple(map(dense, arrays)), [spec], rest, warps)[0]
+    return launch(kernel, -(-count // block), tuple(map(dense, arrays)), [spec], rest, warps)[0]
 
 
 def _dropout_forward(input: Any, *, p: float, seed: int) -> Results:

@@ -33,6 +33,7 @@ LONG = {
     "tools/dev/check_sanitized.sh": "makes the build with sanitizers, which takes half an hour",
     "tools/dev/run_sanitized.sh": "wants the build with sanitizers, which takes half an hour",
     "tools/dev/generate_docs.py": "writes into the checkout; test_generated_pages.py runs it",
+    "python -m tessera tune ops": "takes a minute, and times are for a machine that does nothing else",
     "python -m tessera.testing.fuzz": "is a campaign; python/test/fuzz runs short ones",
     "python -m tessera.testing.fuzz.launches": "is a campaign; python/test/fuzz runs short ones",
     "python python/test/docs/run_page.py README.md": "test_snippets.py runs it",

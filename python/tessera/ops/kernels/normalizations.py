@@ -172,6 +172,46 @@ def group_norm_kernel(x, weight, bias, out, mean, variance, groups, channels, le
 
 
 @jit
+def group_norm_backward_kernel(x, weight, grad, mean, scale, out, totals, products, groups, channels,
+                               length, BLOCK: tl.constexpr, ACC: tl.constexpr):  # fmt: skip
+    """The gradient of a group that a cache holds, and the sums of gradient_sums_kernel for its channels."""
+    group = tl.program_id(0)
+    place = group.to(tl.int64) * channels * length
+    average, factor = tl.load(mean + group).to(ACC), tl.load(scale + group).to(ACC)
+    one = tl.arange(0, 1)
+    total, product = tl.zeros((1,), ACC), tl.zeros((1,), ACC)
+    for channel in range(channels):
+        begin = place + channel * length
+        sums, of_products = tl.zeros((1,), ACC), tl.zeros((1,), ACC)
+        for start in range(0, length, BLOCK):
+            i = start + tl.arange(0, BLOCK)
+            g = tl.load(grad + begin + i, mask=i < length, other=0).to(ACC)
+            value = tl.load(x + begin + i, mask=i < length, other=0).to(ACC) - average
+            sums += tl.sum(g, keep_dims=True)
+            of_products += tl.sum(g * value, keep_dims=True)
+        tl.store(totals + group * channels + channel + one, sums)
+        tl.store(products + group * channels + channel + one, of_products)
+        factor_of = tl.full((1,), 1.0, ACC)
+        if weight is not None:
+            factor_of *= tl.load(weight + group % groups * channels + channel).to(ACC)
+        total += factor_of * sums
+        product += factor_of * of_products
+    total /= channels * length
+    product *= factor * factor / (channels * length)
+    for channel in range(channels):
+        begin = place + channel * length
+        factor_of = tl.full((1,), 1.0, ACC)
+        if weight is not None:
+            factor_of *= tl.load(weight + group % groups * channels + channel).to(ACC)
+        for start in range(0, length, BLOCK):
+            i = start + tl.arange(0, BLOCK)
+            g = tl.load(grad + begin + i, mask=i < length).to(ACC)
+            value = tl.load(x + begin + i, mask=i < length).to(ACC) - average
+            result = factor * (g * factor_of - total - value * product)
+            tl.store(out + begin + i, result, mask=i < length)
+
+
+@jit
 def gradient_sums_kernel(x, grad, mean, totals, products, rows, length, rows_per_mean, means,
                          ROWS: tl.constexpr, BLOCK: tl.constexpr, ACC: tl.constexpr):  # fmt: skip
     """The sums of grad and of grad * (x - mean) for each row. Rows share means, by turns of `means`."""
