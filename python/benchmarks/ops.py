@@ -278,9 +278,7 @@ def in_turns(work: list[Callable[[], Any]], device: str, rounds: int) -> list[fl
     return [statistics.median(found) for found in times]
 
 
-def measure(
-    row: Row, shape: Shape, rounds: int, is_compiled: bool = False
-) -> list[dict[str, Any]]:
+def measure(row: Row, shape: Shape, rounds: int, is_compiled: bool = False) -> list[dict[str, Any]]:
     """The figures of a row: forward, and backward if it has one."""
     args, functions = row.make(shape), [row.ours, row.theirs]
     if is_compiled:

@@ -311,9 +311,10 @@ def _add_rows(source: Any, index: Any, out: Any, dim: int, factor: float) -> Non
         # Programs that have columns of all rows add without locked instructions, in the order of rows.
         block = max(_MIN_COLUMNS, min(MAX_TILE, power_of_2(-(-length * outer // threads))))
         programs = outer * -(-length // block) if count else 0
-        numbers = (count, shape[dim], length, factor, min(block, power_of_2(length)))
-        arrays = (dense(source), dense(index), out)
-        launch(kernels.add_rows_in_order_kernel, programs, arrays, [], numbers)
+        launch(
+            kernels.add_rows_in_order_kernel, programs, (dense(source), dense(index), out), [],
+            (count, shape[dim], length, factor, min(block, power_of_2(length))),
+        )  # fmt: skip
         return
     tile, block, programs, warps = _row_tile(kernels.add_rows_kernel, out, rows, length)
     numbers = (rows, max(1, count), shape[dim], length, factor, tile, block)

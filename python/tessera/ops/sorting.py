@@ -33,9 +33,8 @@ def _forward(input: Any, *, dim: int, count: int, is_descending: bool) -> Result
     inner = math.prod(shape[dim + 1 :])
     out_shape = (*shape[:dim], count, *shape[dim + 1 :]) if len(input.shape) else ()
     lane_stride, slab_stride = (count, 0) if inner == 1 else (1, count * inner)
-    kernel, kept = sort_kernel, _kept(count, lines.BLOCK)
-    if is_selection:
-        kernel, kept = select_kernel, power_of_2(math.isqrt(lines.BLOCK))
+    kernel: Any = select_kernel if is_selection else sort_kernel
+    kept = power_of_2(math.isqrt(lines.BLOCK)) if is_selection else _kept(count, lines.BLOCK)
     values, places = launch(
         kernel, programs if count else 0, (dense(input),),
         [Spec(out_shape, dtype_of(input)), Spec(out_shape, types.int64)],
