@@ -21,12 +21,17 @@ from tessera.ops.arguments import (
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels.rotations import rotary_kernel
 from tessera.ops.launching import MAX_TILE, Spec, launch, power_of_2
+from tessera.ops.tuning import GPU, choose
+
+_GPU = GPU._replace(lanes=MAX_TILE)
+"""A CPU has few rows in a tile, since the angles of each row are elsewhere."""
 
 
 def _rotate(x: Any, cos: Any, sin: Any, seq_dim: int, interleaved: bool, sign: float) -> Any:
     length, pairs = x.shape[-1], cos.shape[-1]
     rows, block = count_of(x.shape[:-1]), min(power_of_2(cos.shape[-1]), MAX_TILE)
-    lines = min(power_of_2(rows), max(1, MAX_TILE // block // 2))
+    choice = choose(rotary_kernel, "rows", x, length, rows, ("lanes", "warps"), _GPU)
+    lines = min(power_of_2(rows), max(1, MAX_TILE // block // 2), choice.lanes)
     positions, inner = x.shape[seq_dim], count_of(x.shape[seq_dim + 1 : -1])
     of_batch = positions if len(cos.shape) == 3 else 0
     acc = accumulator_of(dtype_of(x), dtype_of(cos))
@@ -35,7 +40,8 @@ def _rotate(x: Any, cos: Any, sin: Any, seq_dim: int, interleaved: bool, sign: f
     )  # fmt: skip
     arrays = (dense(x), dense(cos), dense(sin))
     spec = Spec(x.shape, dtype_of(x))
-    return launch(rotary_kernel, -(-rows // lines) if length else 0, arrays, [spec], numbers)[0]
+    programs = -(-rows // lines) if length else 0
+    return launch(rotary_kernel, programs, arrays, [spec], numbers, choice.warps)[0]
 
 
 def _forward(input: Any, cos: Any, sin: Any, *, seq_dim: int, interleaved: bool) -> Results:

@@ -159,6 +159,8 @@ def works(shape: Shape, dtype: str, device: str) -> Iterator[Work]:
         is_centred=True,
     )
     yield from _both("embedding", indexing._select, x, rows, dim=0, padding=None)
+    angles = torch.randn(lines, length // 2, device=device)
+    yield Work("rotary", functools.partial(ops.apply_rotary_emb, x[None, None], angles, angles))
     yield Work("dropout", lambda: ops.dropout(x, seed=1))
 
 
