@@ -44,6 +44,8 @@ _PART = 64
 _MIN_CHANNEL, _MAX_CACHED, _GROUP_BLOCK = 64, 1 << 17, 1024
 """Elements of a channel that are worth a loop, of a group that the cache of a core holds while the norm
 reads them three times, and of a tile."""
+_MANY_PROGRAMS, _MIN_PART = 1024, 1024
+"""Programs that fill a GPU, and elements of a channel that a program has at least."""
 _ROWS = GPU._replace(lanes=4096)
 _WEIGHTS = GPU._replace(block=16)
 """Rows at a time, of 256 elements."""
@@ -319,17 +321,18 @@ def _axes_forward(x: Any, weight: Any, bias: Any, *, axes: tuple[int, ...], eps:
             [Spec(x.shape, dtype_of(x)), statistics, statistics], (*x.shape[1:], eps, block, acc),
         )  # fmt: skip
         return (y, mean, variance), (x, weight, bias, mean, _inverse_root(variance, eps))
-    functions, parts = _FUNCTIONS[acc.name], Spec((*x.shape[:3], 1), acc)
-    rows, length = count_of(x.shape[:3]), x.shape[3]
+    functions, parts = _FUNCTIONS[acc.name], _parts(x)
+    rows, length = count_of(x.shape[:3]) * parts, x.shape[3] // parts
     tile, warps = _tile(kernels.moments_kernel, x, rows, length)
     means, variances = launch(
-        kernels.moments_kernel, -(-rows // tile[0]), (x,), [parts, parts], (rows, length, *tile, acc),
-        warps,
+        kernels.moments_kernel, -(-rows // tile[0]), (x,), [Spec((*x.shape[:3], parts), acc)] * 2,
+        (rows, length, *tile, acc), warps,
     )  # fmt: skip
-    mean = functions.mean(means, axis=axes, keepdims=True)
+    every = axes if parts == 1 else (*axes, 3)
+    mean = functions.mean(means, axis=every, keepdims=True)
     # That of rows, and that of their means.
-    within = functions.mean(variances, axis=axes, keepdims=True)
-    variance = _plus(within, functions.variance(means, mean, axis=axes, keepdims=True))
+    within = functions.mean(variances, axis=every, keepdims=True)
+    variance = _plus(within, functions.variance(means, mean, axis=every, keepdims=True))
     scale = _inverse_root(variance, eps)
     y = functions.apply(
         x, mean, scale, 1.0 if weight is None else weight, 0.0 if bias is None else bias
@@ -344,16 +347,30 @@ def _is_cached(x: Any, axes: tuple[int, ...]) -> bool:
     return axes == (2,) and is_small and threads_of(x) > 0
 
 
+def _parts(x: Any) -> int:
+    """How many programs of a GPU a channel is divided among."""
+    rows, length, parts = count_of(x.shape[:3]), x.shape[3], 1
+    if threads_of(x):
+        return 1
+    while rows * parts < _MANY_PROGRAMS and length % (2 * parts) == 0:
+        if length < 2 * parts * _MIN_PART:
+            break
+        parts *= 2
+    return parts
+
+
 def _gradient_sums(x: Any, grad: Any, mean: Any, axes: tuple[int, ...], acc: types.dtype) -> Any:
     """The sums of grad and of grad * (x - mean) for each channel of each example."""
-    rows, length, per_mean = count_of(x.shape[:3]), x.shape[3], count_of(x.shape[1:3])
+    parts, per_mean = _parts(x), count_of(x.shape[1:3])
+    rows, length = count_of(x.shape[:3]) * parts, x.shape[3] // parts
     tile, warps = _tile(kernels.gradient_sums_kernel, x, rows, length)
     # Means of groups are those of neighbouring rows, and means of channels come again in each example.
-    shared = (x.shape[2], x.shape[0] * x.shape[1]) if axes == (2,) else (1, per_mean)
-    return launch(
+    shared, means = (x.shape[2], x.shape[0] * x.shape[1]) if axes == (2,) else (1, per_mean)
+    found = launch(
         kernels.gradient_sums_kernel, -(-rows // tile[0]), (x, grad, mean),
-        [Spec((*x.shape[:3], 1), acc)] * 2, (rows, length, *shared, *tile, acc), warps,
+        [Spec((*x.shape[:3], parts), acc)] * 2, (rows, length, shared * parts, means, *tile, acc), warps,
     )  # fmt: skip
+    return found if parts == 1 else tuple(_sum(each, axis=3, keepdims=True) for each in found)
 
 
 def _axes_backward(

@@ -103,7 +103,7 @@ CASES = [
          libraries=EVERYWHERE, tolerance=2),
     Case("instance norm plain", ops.instance_norm, lambda m: (m.array(2, 3, 9),), F.instance_norm),
     Case("batch norm", lambda x, w, b: ops.batch_norm(x, None, None, w, b, True),
-         lambda m: channels(m, 4, 3, 5), lambda x, w, b: F.batch_norm(x, None, None, w, b, True),
+         lambda m: channels(m, 4, 3, 2, 8), lambda x, w, b: F.batch_norm(x, None, None, w, b, True),
          libraries=EVERYWHERE, tolerance=2),
     Case("batch norm of rows", lambda x: ops.batch_norm(x, None, None, training=True),
          lambda m: (m.array(9, 4),), lambda x: F.batch_norm(x, None, None, training=True)),

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 import tessera.gpu  # noqa: E402
 from tessera import ops  # noqa: E402
 from tessera.calls.outputs import make_output  # noqa: E402
-from tessera.ops import tuning  # noqa: E402
+from tessera.ops import normalizations, tuning  # noqa: E402
 
 from . import (
     cases_histograms,
@@ -28,7 +28,7 @@ from . import (
 
 # With these each kernel runs, forward and backward.
 NAMES = """softmax 1|softmax -1|log_softmax 0|cross entropy weight|cross entropy soft|nll images|layer norm|
-group norm|add rms norm|rotary part|argmax|cumsum 1|logcumsumexp -1|cummax|sort|topk|topk least|gather|scatter mean True|
+group norm cached|batch norm|add rms norm|rotary part|argmax|cumsum 1|logcumsumexp -1|cummax|sort|topk|topk least|gather|scatter mean True|
 scatter amax False|index_add|embedding|embedding_bag mean|segments max|one_hot|pad replicate (0, 7, 9, 1)|
 cat 1|bincount weights|histc|searchsorted lines|unique_consecutive|spmm""".replace(
     "\n", ""
@@ -73,6 +73,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(tuning, "device_of", lambda array: 0)
     machine = tuning.Machine("cuda", "simulated", "0.0", 4)
     monkeypatch.setitem(tuning._tables._machines, 0, machine)
+    monkeypatch.setattr(normalizations, "_MIN_PART", 4)  # channels are divided, as long ones are
     for key, module in list(sys.modules.items()):
         if key.startswith("tessera.ops.") and hasattr(module, "launch"):
             monkeypatch.setattr(module, "launch", launch)
