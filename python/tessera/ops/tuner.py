@@ -303,6 +303,7 @@ def _device_times(call: Callable[[], Any], count: int) -> list[float]:
 
 def run(given: argparse.Namespace) -> int:
     """Makes the table, and writes it. Returns the exit status."""
+    _check_torch(given.device)
     settings = Settings(
         given.device, parse_shapes(given.shapes), given.dtypes or DTYPES, given.only, given.seconds,
         given.threads,
@@ -314,6 +315,22 @@ def run(given: argparse.Namespace) -> int:
         print(table.text(), end="")
     print(summary(table), file=sys.stderr)
     return 0 if table.entries else 1
+
+
+def _check_torch(device: str) -> None:
+    """Raises LaunchError (E059) if torch has no such device."""
+    try:
+        import torch
+    except ImportError:
+        raise LaunchError(
+            "E059",
+            "`tune ops` makes its arrays with torch, which is not installed",
+            "install torch",
+        ) from None
+    if device == "cuda" and not (torch.cuda.is_available() and _C.cuda_is_available()):
+        raise LaunchError(
+            "E059", "`tune ops` finds no GPU that torch can use", "leave --device cuda out"
+        )
 
 
 def parse_shapes(texts: Sequence[str]) -> list[Shape]:

@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import tessera
-from tessera import ops
-from tessera.ops import tuner, tuning
-from tessera.ops.kernels.softmaxes import softmax_kernel
-from tessera.ops.tuning import Choice, Entry, Machine, Question, Table
+torch = pytest.importorskip("torch")
+
+import tessera  # noqa: E402
+from tessera import ops  # noqa: E402
+from tessera.ops import tuner, tuning  # noqa: E402
+from tessera.ops.kernels.softmaxes import softmax_kernel  # noqa: E402
+from tessera.ops.tuning import Choice, Entry, Machine, Question, Table  # noqa: E402
 
 MAX_BYTES = 300 << 10
 
@@ -162,6 +164,19 @@ def test_the_tuner(tmp_path: Path) -> None:
     assert kernels[0][0] in tuner.summary(made)
     late = tuner.tune(settings._replace(seconds=-1.0))
     assert late.entries == []
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    from tessera.__main__ import main
+
+    file = tmp_path / "table.json"
+    options = ["--shapes", "32x32", "--dtypes", "float32", "--only", "argmax 1", "--threads", "1"]
+    assert main(["tune", "ops", "--output", str(file), *options]) == 0
+    assert [each.question.lines for each in tuning.load(str(file)).entries] == [32]
+    assert "1 entries in" in capsys.readouterr().err
+    if not torch.cuda.is_available():
+        with pytest.raises(tessera.LaunchError, match="finds no GPU"):
+            main(["tune", "ops", "--device", "cuda"])
 
 
 def test_shapes_of_the_command() -> None:
