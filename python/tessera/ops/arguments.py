@@ -157,6 +157,10 @@ def split_in_two(operator: str, array: Any, dim: int) -> tuple[Any, Any]:
         f"`input` of `{operator}` has shape {shape}, and dimension {dim} is divided into halves",
         "pass an array whose extent there is even",
     )
+    if library_of(array) == "torch":
+        # Its gradient is one concatenation. Slices have a sum of two arrays with zeros.
+        first, second = array.chunk(2, dim) if shape[dim] else (array, array)
+        return first, second
     before, half = (slice(None),) * dim, shape[dim] // 2
     first, second = (*before, slice(0, half)), (*before, slice(half, None))
     return array[first], array[second]
