@@ -13,6 +13,7 @@ Layers, from below:
 
 - `ops.kernels` has the kernels, written as a user of `tl` would. A kernel's parameters are its inputs,
   its outputs, then numbers. `launching.launch` makes the outputs and launches, for each library alike.
+- `tuning` has the extents of tiles, by machine and shape. `tuner` makes its tables.
 - A family's module (`activations`, `losses`, ...) has the functions. They check arguments, and choose
   a kernel. Where a scalar function is enough, the operator is one of `tessera.pointwise` or
   `tessera.reduction`, which has the kernel, the launch and the derivative.

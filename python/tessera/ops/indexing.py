@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Gathers, scatters, embeddings, one-hot numbers, and reductions of segments.
 
-Additions of several elements to one are atomic: on GPUs, and on CPUs with several threads, floats are
-added in any order. 16-bit floats are added in float32.
+Several elements that are added to one are added in any order on GPUs, where additions are atomic. On CPUs, a
+program adds them in their order, except for gradients of bags. 16-bit floats are added in float32.
 """
 
 from __future__ import annotations
