@@ -474,8 +474,8 @@ def find_failures(files: Sequence[pathlib.Path], rule: str) -> dict[str, str]:
         return found
     found = {}
     for line in said[:-1]:
-        file, test = line.split(" ", 1)
-        found[file] = f"{found[file]}; {test}" if file in found else test
+        name, test = line.split(" ", 1)
+        found[name] = f"{found[name]}; {test}" if name in found else test
     return found
 
 
