@@ -221,6 +221,7 @@ ROWS += [
     Row("padding", "roll", lambda x: ops.roll(x, (3, 5), (0, 1)), lambda x: torch.roll(x, (3, 5), (0, 1)), one),
     Row("padding", "cat 1", lambda x, y: ops.cat([x, y], 1), lambda x, y: torch.cat([x, y], 1), two),
     Row("padding", "cat 0", lambda x, y: ops.cat([x, y]), lambda x, y: torch.cat([x, y]), two),
+    Row("padding", "transpose_copy", lambda x: ops.transpose_copy(x, 0, 1), lambda x: torch.transpose_copy(x, 0, 1), one),
     Row("losses", "linear_cross_entropy", ops.linear_cross_entropy,
         lambda x, w, t: F.cross_entropy(F.linear(x, w), t), linear),
     Row("sparse", "spmm", ops.spmm, lambda crow, col, v, x: csr(crow, col, v, x) @ x, sparse),

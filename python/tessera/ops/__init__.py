@@ -119,7 +119,7 @@ from tessera.ops.normalizations import (
     rms_norm,
 )
 from tessera.ops.optimizers import adamw_step, lion_step, sgd_step
-from tessera.ops.padding import cat, pad, roll, stack
+from tessera.ops.padding import cat, pad, permute_copy, roll, stack, transpose_copy
 from tessera.ops.products import linear_cross_entropy
 from tessera.ops.random import dropout, gumbel_softmax, rrelu
 from tessera.ops.reductions import (
@@ -173,7 +173,7 @@ FAMILIES = {
     "Scans and sorting": (
         cumsum, cumprod, logcumsumexp, cummax, cummin, sort, argsort, topk,
     ),
-    "Padding and joining": (pad, roll, cat, stack),
+    "Padding and joining": (pad, roll, cat, stack, permute_copy, transpose_copy),
     "Counts and places": (bincount, histc, histogram, searchsorted, bucketize, unique_consecutive, unique),
     "Indices": (
         gather, scatter_add, scatter_reduce, index_select, index_add, embedding, embedding_bag, one_hot,
@@ -200,10 +200,10 @@ __all__ = [
     "instance_norm", "jsd_loss", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "lerp",
     "linear_cross_entropy", "lion8bit_step", "lion_step", "log_softmax", "logcumsumexp",
     "logsigmoid", "logsumexp", "mean", "mish", "mse_loss", "multinomial", "nll_loss", "one_hot",
-    "pad", "prelu", "prod", "quantize_blocks", "reglu", "relu", "relu6", "rms_norm", "roll",
+    "pad", "permute_copy", "prelu", "prod", "quantize_blocks", "reglu", "relu", "relu6", "rms_norm", "roll",
     "rrelu", "sample", "scatter_add", "scatter_reduce", "sddmm", "searchsorted",
     "segment_reduce", "selu", "sgd_step", "sigmoid", "sigmoid_focal_loss", "silu",
     "smooth_l1_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "sort",
-    "spmm", "stack", "std", "sum", "swiglu", "tanh", "tanhshrink", "threshold", "topk",
+    "spmm", "stack", "std", "sum", "swiglu", "tanh", "tanhshrink", "threshold", "topk", "transpose_copy",
     "unique", "unique_consecutive", "var", "var_mean", "vector_norm", "where",
 ]  # fmt: skip

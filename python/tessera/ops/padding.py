@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Padding, rolling, concatenation and stacking: copies whose gradients are sums of parts."""
+"""Padding, rolling, joining and transposing: copies whose gradients are copies, or sums of parts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import math
 from typing import Any, NamedTuple, Sequence, Union
 
 from tessera.calls.outputs import library_of
+from tessera.calls.pointwise import pointwise
 from tessera.language import types
 from tessera.locks import load
 from tessera.ops.accumulation import empty, launch_onto
@@ -338,3 +339,73 @@ def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
     at = dim % (len(shape) + 1)
     wide = [each.reshape(*shape[:at], 1, *shape[at:]) for each in arrays]
     return _cat(*wide, dim=at, sizes=[1] * len(wide))
+
+
+@pointwise
+def _same(x):
+    return x
+
+
+def _permuted(array: Any, dims: Sequence[int]) -> Any:
+    """A dense array of the elements in another order of dimensions."""
+    if library_of(array) == "torch":
+        view = array.permute(tuple(dims))
+        return _same(view, out=empty(view, view.shape, dtype_of(view)))
+    view = array.transpose(tuple(dims))
+    if library_of(array) == "jax":
+        return _same(view)
+    return _same(view, out=empty(view, view.shape, dtype_of(view)))
+
+
+def _permute_forward(input: Any, *, dims: Sequence[int]) -> Results:
+    return (_permuted(input, dims),), ()
+
+
+def _permute_backward(saved: Any, grads: Any, wanted: Any, *, dims: Sequence[int]) -> Sequence[Any]:
+    return (_permuted(grads[0], sorted(range(len(dims)), key=dims.__getitem__)),)
+
+
+_permute = Operator("permute_copy", _permute_forward, _permute_backward)
+
+
+def permute_copy(input: Any, dims: Sequence[int]) -> Any:
+    """A dense array with dimension dims[i] of input as dimension i. A view is x.permute(dims).
+
+    Shapes: any; each dimension once. Types: floats, integers, bools. Errors: E093.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        x = np.arange(6).reshape(1, 2, 3)
+        y = ops.permute_copy(x, (2, 0, 1))
+        assert y.shape == (3, 1, 2) and y[2, 0].tolist() == [2, 5] and y.flags.c_contiguous
+    """
+    check_arrays("permute_copy", _ELEMENTS, input=input)
+    wanted = [check_dim("permute_copy", input, each, "dims") for each in as_tuple(dims)]
+    check(
+        sorted(wanted) == list(range(len(input.shape))),
+        f"`permute_copy` got dims={shown(dims)} for an array of {len(input.shape)} dimensions",
+        "pass each dimension once",
+    )
+    return _permute(input, dims=tuple(wanted))
+
+
+def transpose_copy(input: Any, dim0: int, dim1: int) -> Any:
+    """A dense array with two dimensions of input exchanged. A view is x.transpose(dim0, dim1).
+
+    Shapes: any. Types: floats, integers, bools. Errors: E093.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        y = ops.transpose_copy(np.array([[1, 2, 3], [4, 5, 6]]), 0, 1)
+        assert y.tolist() == [[1, 4], [2, 5], [3, 6]] and y.flags.c_contiguous
+    """
+    check_arrays("transpose_copy", _ELEMENTS, input=input)
+    first, second = (check_dim("transpose_copy", input, each) for each in (dim0, dim1))
+    dims = list(range(len(input.shape)))
+    if dims:
+        dims[first], dims[second] = second, first
+    return _permute(input, dims=tuple(dims))
