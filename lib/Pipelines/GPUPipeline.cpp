@@ -36,6 +36,9 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
   kernels.addPass(createCSEPass());
   // Runs once equal indices are one value, which is then recognised in the masks of stores.
   kernels.addPass(tile::createTileMaskWrapsPass());
+  // Runs once masks are final. Loops without conditionals are unrolled later, so that the loads of
+  // several iterations are in flight.
+  kernels.addPass(tile::createTilePredicateLoadsPass());
   kernels.addPass(tile::createTileLoopInvariantCodeMotionPass());
   kernels.addPass(createCanonicalizerPass());
 

@@ -50,6 +50,7 @@ FORMER_LOOPS = (2, 3, 17, 30, 176, 269, 299, 360, 368, 1819, 2024)
 SUM_KERNELS = 30
 GRID_KERNELS = 12
 FLAT_KERNELS = 8
+BRANCH_KERNELS = 12
 # Kernels that launches divide, whose blocks do several programs, and that ask in loops.
 MACHINE_KERNELS = (9, 18, 57, 81, 83, 262, 323)
 
@@ -142,6 +143,22 @@ def test_kernels_about_views_have_what_they_are_made_for():
 @pytest.mark.parametrize("seed", range(FLAT_KERNELS))
 def test_flat_loops_agree(seed, target):
     check(generate(seed, kind="flat"), target)
+
+
+@pytest.mark.parametrize("target", ["simulator:sm_90a", ""])
+@pytest.mark.parametrize("seed", range(BRANCH_KERNELS))
+def test_loads_in_branches_agree(seed, target):
+    check(generate(seed, kind="branches"), target)
+
+
+def test_kernels_about_branches_have_what_they_are_made_for():
+    programs = [generate(seed, kind="branches") for seed in range(300)]
+    counts = sum((program.counts for program in programs), Counter())
+    for name in (
+        "stores in the loop", "reduces in the loop", "two sides",
+        *(f"condition: {kind}" for kind in ("below", "not below", "odd", "flag")),
+    ):  # fmt: skip
+        assert counts[name] > 3, name
 
 
 def test_kernels_about_flat_loops_have_what_they_are_made_for():

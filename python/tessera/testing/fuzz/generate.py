@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from typing import Callable
 
+from tessera.testing.fuzz.branches import generate_branches
 from tessera.testing.fuzz.flat import generate_flat
 from tessera.testing.fuzz.grids import generate_grids
 from tessera.testing.fuzz.hints import generate_hints
@@ -22,6 +23,7 @@ from tessera.testing.fuzz.values import generate_values
 from tessera.testing.fuzz.views import generate_views
 
 _BY_SEED: dict[str, Callable[[int], Program]] = {
+    "branches": generate_branches,
     "flat": generate_flat,
     "grids": generate_grids,
     "hints": generate_hints,

@@ -404,6 +404,42 @@ def TileMaskWrapsPass : Pass<"tile-mask-wraps", "::tessera::tile::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def TilePredicateLoadsPass : Pass<"tile-predicate-loads", "::tessera::tile::FuncOp"> {
+  let summary = "Replace conditionals that load by masked loads";
+  let description = [{
+    A conditional in a loop becomes straight code if it has loads and pure ops alone, and few of
+    them. Its condition becomes part of the loads' masks, and its results are selected. Iterations
+    then overlap after unrolling. The pass skips loops that write to memory, or that have an op in
+    which threads meet, since their iterations do not overlap.
+
+    ```mlir
+    %r = scf.for %i = %lb to %ub step %c1 iter_args(%sum = %zero) -> (tensor<64xf32>) : i32 {
+      %some = arith.cmpi slt, %i, %n : i32
+      %next = scf.if %some -> (tensor<64xf32>) {
+        %x = tile.load %p : tensor<64x!tile.ptr<f32>>
+        %y = arith.addf %sum, %x : tensor<64xf32>
+        scf.yield %y : tensor<64xf32>
+      } else {
+        scf.yield %sum : tensor<64xf32>
+      }
+      scf.yield %next : tensor<64xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    %r = scf.for %i = %lb to %ub step %c1 iter_args(%sum = %zero) -> (tensor<64xf32>) : i32 {
+      %some = arith.cmpi slt, %i, %n : i32
+      %m = tile.splat %some : i1 -> tensor<64xi1>
+      %x = tile.load %p, %m : tensor<64x!tile.ptr<f32>>
+      %y = arith.addf %sum, %x : tensor<64xf32>
+      %next = arith.select %some, %y, %sum : tensor<64xf32>
+      scf.yield %next : tensor<64xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def TileLimitLaunchesPass : Pass<"tile-limit-launches", "::mlir::ModuleOp"> {
   let summary = "Choose launch limits within which indices do not wrap";
   let description = [{
