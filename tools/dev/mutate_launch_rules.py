@@ -179,7 +179,7 @@ RULES = [
         whole=Edit(
             "tessera/runtime/specialisations.py",
             "options.key",
-            "0",
+            'tuple(item for item in options.key if item[0] != "enable_fp_fusion")',
             "        tuple(bound.key),\n        {},\n",
         ),
         warm=Edit(

@@ -113,7 +113,7 @@ def test_a_change_is_looked_at_in_the_launch() -> None:
 def test_a_block_that_no_kernel_can_have(block, id, message) -> None:
     x = np.zeros((8, 16), np.float32)
     with pytest.raises(tessera.CompilationError, match=message) as caught:
-        double[(1,)](describe(x), describe(x, block))
+        tessera.jit(double.fn)[(1,)](describe(x), describe(x, block))
     error = caught.value
     assert error.id == id and error.file == __file__
     assert error.source_line.strip() == "def double(x, out):"
