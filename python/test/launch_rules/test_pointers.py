@@ -165,7 +165,5 @@ def test_random_arrays(fn: Any) -> None:
         found = array(dtype, dtype.itemsize * choose.choice((0, 1, 2, 3, 4, 8, 16)))
         return found if choose.random() < 0.8 else None
 
-    same, different = compare_paths(
-        fn, lambda choose: {"a": one(choose), "b": one(choose)}, 600, 0
-    )
+    same, different = compare_paths(fn, lambda choose: {"a": one(choose), "b": one(choose)}, 600, 0)
     assert same > 60 and different > 60

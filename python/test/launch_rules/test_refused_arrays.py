@@ -166,3 +166,28 @@ def test_an_array_at_address_0(kind: str) -> None:
         ),
     }[kind]()
     check_refused((right, out), (wrong, out), "address 0", out)
+
+
+@tessera.jit
+def fill(x, n):
+    tl.store(x + tl.arange(0, 16), n)
+
+
+def test_tensors_whose_elements_are_not_in_one_array() -> None:
+    torch = pytest.importorskip("torch")
+    for _ in range(2):
+        fill[(1,)](torch.zeros(16), 3)
+
+    def inside(row: Any) -> Any:
+        fill[(1,)](row, 3)
+        return row
+
+    with pytest.raises(tessera.ArgumentError, match="storage") as caught:
+        torch.func.vmap(inside)(torch.zeros(3, 16))
+    assert caught.value.id == "E058"
+    nested = torch.nested.nested_tensor([torch.zeros(2), torch.zeros(3)])
+    quantised = torch.quantize_per_tensor(torch.zeros(16), 0.1, 0, torch.qint8)
+    for tensor in (nested, quantised, torch.eye(4).to_sparse(), torch.zeros(3, device="meta")):
+        with pytest.raises(tessera.ArgumentError) as caught:
+            fill[(1,)](tensor, 3)
+        assert caught.value.id in ("E054", "E058")

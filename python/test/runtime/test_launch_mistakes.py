@@ -244,20 +244,6 @@ def test_torch_modes():
     fill[(1,)](torch.nn.Parameter(leaf), 4)
     assert torch.all(leaf == 4)
 
-    def inside(row):
-        fill[(1,)](row, 3)
-        return row
-
-    with pytest.raises(tessera.ArgumentError, match="storage") as caught:
-        torch.func.vmap(inside)(torch.zeros(3, 16))
-    assert caught.value.id == "E058"
-    nested = torch.nested.nested_tensor([torch.zeros(2), torch.zeros(3)])
-    quantised = torch.quantize_per_tensor(torch.zeros(16), 0.1, 0, torch.qint8)
-    for tensor in (nested, quantised, torch.eye(4).to_sparse(), torch.zeros(3, device="meta")):
-        with pytest.raises(tessera.ArgumentError) as caught:
-            fill[(1,)](tensor, 3)
-        assert caught.value.id in ("E054", "E058")
-
 
 class TestArguments:
     """Mistakes in the kernel that come of what is passed."""
