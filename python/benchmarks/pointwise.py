@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What an operator of `tessera.pointwise` costs, beside torch's own and a kernel written by hand.
 
-    python python/benchmarks/pointwise.py [--device cuda] [--only calls shapes] [--json FILE]
+    python python/benchmarks/pointwise.py [--device cuda] [--only calls operators shapes] [--json FILE]
 
 `calls`: of 1,000 elements, in microseconds of the host: an addition, a product with gradient, and an
 operator of a function that allocates and launches once, beside that of torch.library.custom_op and
-the function itself (the kernel by hand).
+the function itself (the kernel by hand). The operator with a gradient is beside torch.mul with one, and
+beside a torch.autograd.Function (by hand).
+`operators`: the same of operators of `tessera.ops` that have kernels of their own, without and with
+gradient.
 `shapes`: an addition of 2**24 elements in eight shapes of broadcasting and strides, in float32 and
 bfloat16. All that is compared runs in turns on the same random data, in batches; figures are medians.
 The kernel by hand is the best of a few tile sizes. Needs torch.
@@ -27,6 +30,7 @@ import torch
 import tessera
 import tessera.language as tl
 import tessera.torch
+from tessera import ops
 
 from report import write_torch_rows
 
@@ -66,6 +70,36 @@ def scale(x: torch.Tensor, factor: float) -> torch.Tensor:
     out = torch.empty_like(x)
     scale_kernel[(tessera.cdiv(x.numel(), 1024),)](x, factor, out, x.numel(), BLOCK=1024)
     return out
+
+
+@tessera.jit
+def product_kernel(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    tl.store(out + i, tl.load(x + i, mask=mask) * tl.load(y + i, mask=mask), mask=mask)
+
+
+def product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    product_kernel[(tessera.cdiv(x.numel(), 1024),)](x, y, out, x.numel(), BLOCK=1024)
+    return out
+
+
+def save_factor(ctx, inputs, output):
+    ctx.save_for_backward(inputs[1])
+
+
+def product_backward(ctx, gradient):
+    return product(gradient, ctx.saved_tensors[0]), None
+
+
+class ProductByHand(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(y)
+        return product(x, y)
+
+    backward = staticmethod(product_backward)
 
 
 TILES = ((1, 1024), (1, 4096), (4, 1024), (32, 32), (16, 256))
@@ -144,13 +178,56 @@ def measure_calls(device: str) -> list[dict[str, Any]]:
         ("add to out", lambda: add(x, y, out=out), lambda: torch.add(x, y, out=out)),
         ("mul with gradient", with_gradient(mul), with_gradient(torch.mul)),
     ):
-        found = in_turns({"tessera": ours, "torch": theirs}, device, 60, 100)
+        # Short batches, most of which the scheduler does not interrupt.
+        found = in_turns({"tessera": ours, "torch": theirs}, device, 100, 20)
         rows.append({"part": "calls", "name": name, **found})
     ours = tessera.torch.op("tessera_benchmark::scale")(scale)
     theirs = torch.library.custom_op("torch_benchmark::scale", mutates_args=())(scale)
     work = {"tessera": ours, "torch": theirs, "by hand": scale}
     calls = {name: functools.partial(call, x, 2.0) for name, call in work.items()}
     rows.append({"part": "calls", "name": "operator", **in_turns(calls, device, 60, 100)})
+    ours = tessera.torch.op(
+        "tessera_benchmark::product", backward=product_backward, setup_context=save_factor
+    )(product)
+    work = {"tessera": ours, "torch": torch.mul, "by hand": ProductByHand.apply}
+    calls = {name: with_gradient(call) for name, call in work.items()}
+    name = "operator with gradient"
+    rows.append({"part": "calls", "name": name, **in_turns(calls, device, 100, 20)})
+    return rows
+
+
+def measure_operators(device: str) -> list[dict[str, Any]]:
+    """Operators of 10 lines of 100 elements."""
+    from torch.nn import functional as F
+
+    x, weight, bias = (torch.randn(*each, device=device) for each in ((10, 100), (100,), (100,)))
+    classes = torch.randint(0, 100, (10,), device=device)
+    rows = []
+    for name, ours, theirs, args in (
+        ("softmax", ops.softmax, torch.softmax, (x, -1)),
+        ("layer_norm", ops.layer_norm, F.layer_norm, (x, (100,), weight, bias)),
+        ("rms_norm", ops.rms_norm, F.rms_norm, (x, (100,), weight)),
+        ("sum", ops.sum, torch.sum, (x,)),
+        ("mean of lines", ops.mean, torch.mean, (x, 1)),
+        ("var", ops.var, torch.var, (x, 1)),
+        ("logsumexp", ops.logsumexp, torch.logsumexp, (x, 1)),
+        ("cumsum", ops.cumsum, torch.cumsum, (x, 1)),
+        ("cross_entropy", ops.cross_entropy, F.cross_entropy, (x, classes)),
+        ("mse_loss", ops.mse_loss, F.mse_loss, (x, x.flip(0))),
+    ):
+        torch.testing.assert_close(ours(*args), theirs(*args), rtol=1e-4, atol=1e-4)
+        work = {"tessera": ours, "torch": theirs}
+        calls = {each: functools.partial(call, *args) for each, call in work.items()}
+        rows.append({"part": "operators", "name": name, **in_turns(calls, device, 60, 100)})
+        leaf, weights = x.clone().requires_grad_(), torch.randn_like(theirs(*args))
+
+        def call_back(call: Any) -> None:
+            call(leaf, *args[1:]).backward(weights)
+            leaf.grad = None
+
+        calls = {each: functools.partial(call_back, call) for each, call in work.items()}
+        title = f"{name} with gradient"
+        rows.append({"part": "operators", "name": title, **in_turns(calls, device, 100, 20)})
     return rows
 
 
@@ -173,12 +250,13 @@ def measure_shapes(device: str, rounds: int) -> list[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--only", nargs="*", default=("calls", "shapes"))
+    parser.add_argument("--only", nargs="*", default=("calls", "operators", "shapes"))
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--json")
     options = parser.parse_args()
     torch.manual_seed(0)
     rows = measure_calls(options.device) if "calls" in options.only else []
+    rows += measure_operators(options.device) if "operators" in options.only else []
     rows += measure_shapes(options.device, options.rounds) if "shapes" in options.only else []
     for row in rows:
         against = f"  {row['torch'] / row['tessera']:5.2f} of torch"
