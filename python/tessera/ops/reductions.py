@@ -15,6 +15,7 @@ from tessera.calls.pointwise import pointwise
 from tessera.calls.recorded import recorded
 from tessera.calls.reductions import reduction
 from tessera.language import types
+from tessera.locks import load
 from tessera.ops.arguments import (
     FLOATS,
     NUMBERS,
@@ -184,6 +185,16 @@ def _simple(name: str, op: Any, input: Any, dim: Dims, keepdim: bool, dtype: Any
     return _reduce(op, input, axes=_axes(name, input, dim), keepdim=keepdim)
 
 
+def _extremum(name: str, op: Any, input: Any, dim: Dims, keepdim: bool) -> Any:
+    if library_of(input) == "torch" and input.requires_grad and input.ndim and 0 not in input.shape:
+        check_arrays(name, NUMBERS, input=input)
+        extrema: Any = load("tessera.ops.extrema")
+        found = extrema.reduce(op, input, _axes(name, input, dim), keepdim)
+        if found is not None:
+            return found
+    return _simple(name, op, input, dim, keepdim)
+
+
 @recorded
 def sum(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Optional[Any] = None) -> Any:
     """The sum along dim: one dimension, several, or all.
@@ -249,7 +260,7 @@ def amax(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
 
         assert ops.amax(np.array([[1, 5], [3, 4]]), dim=1).tolist() == [5, 4]
     """
-    return _simple("amax", _max, input, dim, keepdim)
+    return _extremum("amax", _max, input, dim, keepdim)
 
 
 @recorded
@@ -264,7 +275,7 @@ def amin(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
 
         assert ops.amin(np.array([[1, 5], [3, 4]]), dim=1).tolist() == [1, 3]
     """
-    return _simple("amin", _min, input, dim, keepdim)
+    return _extremum("amin", _min, input, dim, keepdim)
 
 
 @recorded

@@ -281,6 +281,20 @@ def test_few_elements_that_are_selected(dtype: torch.dtype) -> None:
                 )
 
 
+def test_gradients_of_extrema() -> None:
+    x = torch.randint(0, 4, (3, 4, 5)).double().requires_grad_()
+    for dim, keepdim in (((0, 2), False), (1, True), ((), False)):
+        ours, theirs = ops.amax(x, dim, keepdim), torch.amax(x, dim, keepdim)
+        weights = torch.randn_like(theirs)
+        expected = torch.autograd.grad(theirs, x, weights)
+        torch.testing.assert_close(torch.autograd.grad(ours, x, weights), expected)
+    y = torch.randn(4, 6, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(lambda y: ops.amin(y * y, 1), y)
+    assert torch.func.grad(lambda y: ops.amax(y, 0))(torch.tensor([1.0, 3])).tolist() == [0, 1]
+    with_nan = torch.tensor([1.0, float("nan")], requires_grad=True)
+    assert torch.autograd.grad(ops.amax(with_nan, 0), with_nan)[0].isnan().all()
+
+
 def test_running_extrema_of_equal_elements_and_nans() -> None:
     x = torch.randint(-5, 5, (4, 300)).float()
     x[1, 0], x[2, 150], x[2, 200], x[3, 299] = (float("nan"),) * 4
