@@ -186,13 +186,24 @@ def _simple(name: str, op: Any, input: Any, dim: Dims, keepdim: bool, dtype: Any
 
 
 def _extremum(name: str, op: Any, input: Any, dim: Dims, keepdim: bool) -> Any:
-    if library_of(input) == "torch" and input.requires_grad and input.ndim and 0 not in input.shape:
-        check_arrays(name, NUMBERS, input=input)
-        extrema: Any = load("tessera.ops.extrema")
-        found = extrema.reduce(op, input, _axes(name, input, dim), keepdim)
-        if found is not None:
-            return found
-    return _simple(name, op, input, dim, keepdim)
+    gradients = _gradients(input)
+    if gradients is None:
+        return _simple(name, op, input, dim, keepdim)
+    check_arrays(name, NUMBERS, input=input)
+    return gradients.extremum(op, input, _axes(name, input, dim), keepdim)
+
+
+def _gradients(input: Any) -> Any:
+    """The module with gradients of their own, if a call needs one; else None."""
+    if (
+        library_of(input) != "torch"
+        or not input.ndim
+        or 0 in input.shape
+        or not input.requires_grad
+    ):
+        return None
+    gradients: Any = load("tessera.ops.reduction_gradients")
+    return gradients if gradients.is_plain(input) else None
 
 
 @recorded
@@ -326,12 +337,23 @@ def var_mean(
     check_arrays("var_mean", FLOATS, input=input)
     dtype, axes = dtype_of(input), _axes("var_mean", input, dim)
     average = _mean if dtype == types.float64 else _narrow_mean
-    center = _reduce(average, input, axes=axes, keepdim=True)
     shape = tuple(1 if at in axes else size for at, size in enumerate(input.shape))
-    count = math.prod(input.shape[axis] for axis in axes)
-    squares = _reduce(_squares, input, center.reshape(shape), axes=axes, keepdim=keepdim)
     # torch divides by 0 if there are too few elements.
-    variance = _quotient(squares, float(max(0.0, count - correction)))
+    divisor = float(max(0.0, math.prod(input.shape[axis] for axis in axes) - correction))
+
+    def mean_of(x: Any) -> Any:
+        return _reduce(average, x, axes=axes, keepdim=True)
+
+    def moments_of(x: Any) -> tuple[Any, Any]:
+        center = mean_of(x)
+        squares = _reduce(_squares, x, center.reshape(shape), axes=axes, keepdim=keepdim)
+        return _quotient(squares, divisor), center
+
+    gradients = _gradients(input)
+    if gradients is None:
+        variance, center = moments_of(input)
+    else:
+        variance, center = gradients.moments(moments_of, mean_of, axes, divisor, input)
     kept = (
         shape if keepdim else tuple(size for at, size in enumerate(input.shape) if at not in axes)
     )

@@ -295,6 +295,22 @@ def test_gradients_of_extrema() -> None:
     assert torch.autograd.grad(ops.amax(with_nan, 0), with_nan)[0].isnan().all()
 
 
+def test_gradients_of_variances() -> None:
+    x = torch.randn(3, 4, 5, dtype=torch.float64, requires_grad=True)
+    for dim, keepdim, correction in (((0, 2), False, 1), (1, True, 0), (None, False, 2)):
+        ours = ops.var_mean(x, dim, correction=correction, keepdim=keepdim)
+        theirs = torch.var_mean(x, dim, correction=correction, keepdim=keepdim)
+        weights = [torch.randn_like(each) for each in theirs]
+        expected = torch.autograd.grad(theirs, x, weights)
+        torch.testing.assert_close(torch.autograd.grad(ours, x, weights), expected)
+    y = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(lambda y: ops.var(y * y, 1), y)
+    assert torch.autograd.gradgradcheck(lambda y: ops.var_mean(y, 0), y)
+    assert torch.func.grad(lambda y: ops.var(y))(torch.tensor([1.0, 3, 2])).tolist() == [-1, 1, 0]
+    one = torch.randn(3, 1, requires_grad=True)
+    assert torch.autograd.grad(ops.var(one, 1).sum(), one)[0].isnan().all()
+
+
 def test_running_extrema_of_equal_elements_and_nans() -> None:
     x = torch.randint(-5, 5, (4, 300)).float()
     x[1, 0], x[2, 150], x[2, 200], x[3, 299] = (float("nan"),) * 4
