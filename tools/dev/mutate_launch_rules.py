@@ -67,11 +67,13 @@ class Edit(NamedTuple):
 class Rule(NamedTuple):
     name: str
     test: str
-    """The file of python/test/launch_rules that fails without the rule."""
+    """The test file that fails without the rule."""
     whole: Optional[Edit] = None
     warm: Optional[Edit] = None
     both: Optional[Edit] = None
     """Of a rule that the two paths share."""
+    second: Optional[Edit] = None
+    """The other place of the same rule in a path."""
 
 
 SPECIALIZE = "tessera/runtime/specialize.py"
@@ -278,6 +280,7 @@ RULES = [
             "false",
             "takeSlowWay = [&](const Signature *signature) {{\n    return callSlow(dispatcher, grid, call, signature);\n  }};\n  if ({})",
         ),
+        second=Edit(DISPATCHER, "dispatcher->generation == currentGeneration", "true"),
     ),
     Rule(
         "slots that are not the signature's",
@@ -290,7 +293,7 @@ RULES = [
     ),
     Rule(
         "the value of a tuned kernel's key",
-        "test_currency.py",
+        "test_warm_launch.py",
         warm=Edit(SIGNATURE, "parameter.isKey && !parameter.isConstexpr", "false"),
     ),
     Rule(
@@ -393,6 +396,8 @@ def prepare(work: pathlib.Path) -> None:
         file = mutant.edit.file
         text = texts.get(file) or (python / file).read_text(encoding="utf-8")
         texts[file] = guarded(mutant.edit, mutant.name, text)
+        if mutant.rule.second is not None:
+            texts[file] = guarded(mutant.rule.second, mutant.name, texts[file])
     for file, text in texts.items():
         head = HEADS[pathlib.Path(file).suffix]
         if file.endswith(".py"):

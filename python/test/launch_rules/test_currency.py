@@ -137,24 +137,3 @@ def test_a_launch_with_other_slots_than_the_signatures(monkeypatch: pytest.Monke
     for _ in range(4):
         doubled[(1,)](resting, out)
     assert len(whole) == 5  # their class is no obstacle
-
-
-def test_the_key_of_a_tuned_kernel() -> None:
-    chosen: list[Any] = []
-
-    def prune(configs: Any, named: dict[str, Any], **more: Any) -> Any:
-        chosen.append(named["n"])
-        return configs[:1]
-
-    configs = [tessera.Config({"B": 16}), tessera.Config({"B": 32})]
-
-    @tessera.autotune(configs, key=["n"], prune_configs_by={"early_config_prune": prune})
-    @tessera.jit
-    def tuned(out: Any, n: Any, B: tl.constexpr) -> Any:
-        tl.store(out, n)
-
-    out = np.zeros(1, np.int32)
-    for n in (5, 5, 7, 7, 5, 7):
-        tuned[(1,)](out, n)
-        assert out[0] == n
-    assert chosen == [5, 7]
