@@ -82,7 +82,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     then types show their names as programs that import triton know them. Behind them are those of
     torch's operators, whose `opcheck` has Inductor find out for good that there is no `triton`."""
     operators = ("test_torch_operators.py", "test_pointwise_torch.py", "test_reductions.py",
-                 "test_opinfo.py", "test_known_calls.py", "test_function_torch.py")  # fmt: skip
+                 "test_opinfo.py", "test_known_calls.py", "test_function_torch.py", "test_recorded.py",
+                 "test_fusion.py")  # fmt: skip
     items.sort(key=lambda item: (item.path.name in operators, "pytorch" in item.path.parts))
     named = config.option.keyword or any("::" in argument for argument in config.args)
     if not config.option.every_combination and not named:
