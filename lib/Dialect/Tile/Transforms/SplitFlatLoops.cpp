@@ -157,7 +157,7 @@ Value cloneValue(Value value, scf::ForOp loop, IRMapping &mapping, OpBuilder &bu
 }
 
 /// A zero of a type that has one.
-Value makeZero(OpBuilder &builder, Location loc, Type type) {
+Value createZero(OpBuilder &builder, Location loc, Type type) {
   TypedAttr zero = builder.getZeroAttr(type);
   return zero ? arith::ConstantOp::create(builder, loc, zero) : Value();
 }
@@ -535,7 +535,7 @@ void FlatLoop::carryForSinking(const SetVector<Value> &values) {
   for (Value value : carried) {
     auto argument = dyn_cast<BlockArgument>(value);
     initial.push_back(argument ? loop.getTiedLoopInit(argument)->get()
-                               : makeZero(rewriter, loop.getLoc(), value.getType()));
+                               : createZero(rewriter, loop.getLoc(), value.getType()));
   }
   // Arguments of the loop become those of the new one.
   SmallVector<Value> next(carried.begin(), carried.end());
