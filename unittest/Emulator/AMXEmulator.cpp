@@ -128,29 +128,40 @@ void configure(const Configuration &wanted) {
     state.configuration = wanted;
 }
 
-/// True if this CPU has AMX and raises SIGILL for want of permission. Then it executes LDTILECFG
-/// and TILERELEASE itself, which need none, and no handler sees them.
-bool hasConfiguration() {
-  unsigned eax, ebx, ecx, edx;
-  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (edx >> 24 & 1);
+/// Where Linux saves the configuration of tiles for a handler, from the beginning of a thread's
+/// state on. 0 if it has none to save.
+size_t findSavedConfiguration() {
+  unsigned eax, offset, ecx, edx;
+  constexpr unsigned kXSave = 1u << 27, kTileConfiguration = 17;
+  if (!__get_cpuid(1, &eax, &offset, &ecx, &edx) || !(ecx & kXSave))
+    return 0;
+  asm volatile("xgetbv" : "=a"(eax), "=d"(edx) : "c"(0));
+  if (!(eax >> kTileConfiguration & 1))
+    return 0;
+  __get_cpuid_count(13, kTileConfiguration, &eax, &offset, &ecx, &edx);
+  return offset;
 }
 
-/// Takes over the configuration of the CPU's own registers.
-void readConfiguration() {
-  static const bool isNeeded = hasConfiguration();
-  if (!isNeeded)
+/// Takes over the configuration of a CPU that has AMX and raises SIGILL for want of permission.
+/// Such a CPU executes LDTILECFG and TILERELEASE itself, since they need none. The handler finds
+/// what they did in the state that Linux saved for it.
+void readConfiguration(const ucontext_t *context) {
+  static const size_t offset = findSavedConfiguration();
+  if (offset == 0)
     return;
-  alignas(64) Configuration real = {};
-  asm volatile(".byte 0xc4, 0xe2, 0x79, 0x49, 0x00" // sttilecfg (%rax)
-               :
-               : "a"(&real)
-               : "memory");
+  constexpr size_t kLegacyBytes = 512; // behind which a mask says what is saved
+  constexpr unsigned kTileConfiguration = 17;
+  const auto *saved = reinterpret_cast<const uint8_t *>(context->uc_mcontext.fpregs);
+  uint64_t components;
+  memcpy(&components, saved + kLegacyBytes, sizeof(components));
+  Configuration real = {};
+  if (components >> kTileConfiguration & 1)
+    memcpy(&real, saved + offset, sizeof(real));
   if (memcmp(&real, &state.configuration, sizeof(real)) != 0)
     configure(real);
 }
 
 Tile &getTile(int number) {
-  readConfiguration();
   if (state.configuration.palette != 1)
     fail("a tile is used before LDTILECFG, or after TILERELEASE");
   if (number >= kTiles || state.configuration.rows[number] == 0)
@@ -275,7 +286,10 @@ struct sigaction previous;
 void handle(int signal, siginfo_t *information, void *opaque) {
   auto *context = static_cast<ucontext_t *>(opaque);
   Instruction what;
-  if (decode(context, what) && execute(what)) {
+  bool isKnown = decode(context, what);
+  if (isKnown)
+    readConfiguration(context);
+  if (isKnown && execute(what)) {
     context->uc_mcontext.gregs[REG_RIP] += what.length;
     return;
   }
