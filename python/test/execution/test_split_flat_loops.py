@@ -180,3 +180,72 @@ def test_results_of_the_simulator(rng, spelling, sizes):
     ).check()
     # Without iterations nothing is stored.
     np.testing.assert_array_equal(c, a @ b if k else np.full((m, n), 7, np.float16))
+
+
+def make_closing(opened: str, closed: str, init: str = "-1"):
+    return make_kernel(f"""
+@tessera.jit
+def kernel(x_ptr, y_ptr, T, K):
+    ki = {init}
+    tile, scale, factor = 0, 1, 1
+    sum = 0
+    for t in range(T):
+        wraps = ki == K - 1
+        ki = tl.where(wraps, 0, ki + 1)
+        {opened}
+        sum += tl.load(x_ptr + t) * factor
+        {closed}
+""")
+
+
+CLOSE = """if ki == K - 1:
+            tl.store(y_ptr + tile, sum)
+            tile += 1
+            sum = 0"""
+# Conditionals whose results the loop uses in other ways than for the store.
+CLOSINGS = {
+    "arithmetic on the condition of the wrap": make_closing(
+        "factor += wraps.to(tl.int32) * 3", CLOSE, init="K - 1"
+    ),
+    "a conditional on more than the wrap": make_closing(
+        "if wraps & (t > 0):\n            factor += 2", CLOSE, init="K - 1"
+    ),
+    "a load in a conditional on the wrap": make_closing(
+        "factor = tl.where(wraps, factor + tl.load(x_ptr), factor)", CLOSE, init="K - 1"
+    ),
+    "a select on the wrap and on the count": make_closing(
+        "factor = tl.where(ki != 0, factor, factor + (ki == 0).to(tl.int32) - wraps.to(tl.int32))",
+        CLOSE, init="K - 1",
+    ),
+    "an opening that uses the value of a closing": make_closing(
+        "factor = tl.where(ki == 0, 5, scale * 2)",
+        "scale = tl.where(ki == K - 1, 0, scale + 1)\n        " + CLOSE,
+    ),
+    "an opening that uses the result of a closing": make_closing(
+        "factor = tl.where(ki == 0, scale + 7, scale * 2 - 1)",
+        CLOSE + "\n            scale = 3\n        else:\n            scale = scale * 2 + 1",
+    ),
+    "a closing that uses another one's result": make_closing(
+        "scale += 1",
+        CLOSE + """
+            scale = 2
+        other = factor * factor + t
+        if ki == K - 1:
+            tl.store(y_ptr + 16 + tile, scale + other)
+            factor = 1
+        else:
+            factor = scale * 2 - other""",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CLOSINGS)
+def test_uses_of_conditions_and_of_closings(rng, case):
+    compiled = tessera.compile(CLOSINGS[case], signature="*i32, *i32, i32, i32", target="sm_80")
+    assert "flat-loop-split" in [remark.kind for remark in compiled.remarks]
+    x = rng.integers(-9, 10, 16).astype(np.int32)
+    for sizes in ((12, 3), (13, 4), (3, 1), (5, 0)):
+        want, got = np.full(32, 7, np.int32), np.full(32, 7, np.int32)
+        tessera.interpret(CLOSINGS[case])[(1,)](x, want, *sizes)
+        CLOSINGS[case][(1,)](x, got, *sizes)
+        np.testing.assert_array_equal(got, want, f"{sizes}")

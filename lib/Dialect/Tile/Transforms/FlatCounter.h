@@ -66,6 +66,8 @@ public:
   /// The op that wraps the counter.
   mlir::Operation *getRecurrence() const { return recurrence; }
   const OffsetValue &getPeriod() const { return period; }
+  /// The condition of the wrap, if it holds in the first iteration of all tiles.
+  mlir::Value getWrapsFirst() const { return wrapsFirst; }
   PeriodTest getWrap() const { return wrap; }
 
 private:
@@ -80,7 +82,6 @@ private:
   OffsetValue period;
   PeriodTest wrap = PeriodTest::Equal;
   std::optional<unsigned> carried;
-  /// The condition of the wrap, if it holds in the first iteration of all tiles.
   mlir::Value wrapsFirst;
   bool wrapIsNegated = false;
   /// The variable of the loop, for a remainder.

@@ -438,6 +438,15 @@ void FlatLoop::split() {
     return use.getOwner() != yield && use.getOwner() != count.getDefiningOp();
   });
 
+  // The carried value is constant now, and so is the condition of the wrap. Other ops than
+  // conditionals may use it.
+  if (Value wraps = counter.getWrapsFirst()) {
+    PeriodTest test;
+    auto predicate = counter.classify(wraps, test) == Moment::First ? arith::CmpIPredicate::eq
+                                                                    : arith::CmpIPredicate::ne;
+    wraps.replaceAllUsesWith(arith::CmpIOp::create(builder, loc, predicate, number, zero));
+  }
+
   for (const MomentBranch &branch : firsts)
     hoist(branch);
   for (const MomentBranch &branch : llvm::reverse(lasts))
@@ -605,6 +614,9 @@ void FlatLoop::sink(const MomentBranch &branch) {
       builder.clone(op, mapping);
   for (auto [use, number] : uses)
     use->set(mapping.lookupOrDefault(branch.getValue(number, /*ofMoment=*/true)));
+  // What is left computes values for the next iteration of the tile, which the last one has not.
+  for (OpResult result : branch.op->getResults())
+    result.replaceAllUsesWith(branch.getValue(result.getResultNumber(), /*ofMoment=*/false));
   branch.op->erase();
 }
 
