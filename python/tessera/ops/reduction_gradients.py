@@ -6,14 +6,17 @@ need an array for each step. These gradients can be differentiated again.
 from __future__ import annotations
 
 import math
-from typing import Any
+from operator import methodcaller
+from typing import Any, Callable, Sequence
 
 import torch
 from torch.autograd import forward_ad
 
 import tessera.language as tl
+from tessera.calls import recording
 from tessera.calls.pointwise import pointwise
 from tessera.calls.reductions import reduction
+from tessera.torch.recorded import dense
 
 
 @reduction("sum")
@@ -30,20 +33,30 @@ def _shared(grad, x, top, count):
 class _Extremum(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def forward(ctx: Any, op: Any, axes: tuple[int, ...], keepdim: bool, x: Any) -> Any:
-        top = op.compute((x,), axes, True)
-        ctx.save_for_backward(x, top)
+        found = op.compute((x,), axes, keepdim)
+        ctx.save_for_backward(x, found)
         ctx.axes = axes
-        return top if keepdim else top.reshape(_without(x.shape, axes))
+        return found
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
-        x, top = (each.detach() for each in ctx.saved_tensors)
-        count = _equal_ones(x, top, axis=ctx.axes, keepdims=True).to(grad.dtype)
-        return None, None, None, _shared(grad.reshape(top.shape), x, top, count)
+        x, found = (each.detach() for each in ctx.saved_tensors)
+        return None, None, None, _of_extremum(x, found, grad, ctx.axes)
 
 
-def _without(shape: Any, axes: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(size for at, size in enumerate(shape) if at not in axes)
+def _of_extremum(x: Any, found: Any, grad: Any, axes: tuple[int, ...]) -> Any:
+    shape = _kept(x.shape, axes)
+    top, grad = found.reshape(shape), dense(grad).reshape(shape)
+    count = _typed(_equal_ones(x, top, axis=axes, keepdims=True), grad.dtype)
+    return _shared(grad, x, top, count)
+
+
+def _kept(shape: Any, axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(1 if at in axes else size for at, size in enumerate(shape))
+
+
+def _typed(array: Any, dtype: Any) -> Any:
+    return array if array.dtype == dtype else recording.apply(methodcaller("to", dtype), array)
 
 
 @pointwise
@@ -64,18 +77,39 @@ class _Moments(torch.autograd.Function):  # type: ignore[misc]
         x, center = ctx.saved_tensors
         if torch.is_grad_enabled():  # the mean depends on x, too
             center = ctx.average(x)
-        shape = tuple(1 if at in ctx.axes else size for at, size in enumerate(x.shape))
-        count = math.prod(x.shape[axis] for axis in ctx.axes)
-        factor = 2.0 / ctx.divisor if ctx.divisor else math.inf
-        found = _of_moments(
-            x,
-            center.reshape(shape),
-            of_variance.reshape(shape),
-            of_mean.reshape(shape),
-            factor,
-            1.0 / count,
-        )
-        return None, None, None, None, found.to(x.dtype)
+        found = _of_both(x, center, (of_variance, of_mean), ctx.axes, ctx.divisor)
+        return None, None, None, None, found
+
+
+def _of_both(
+    x: Any, center: Any, grads: Sequence[Any], axes: tuple[int, ...], divisor: float
+) -> Any:
+    shape = _kept(x.shape, axes)
+    of_variance, of_mean = (dense(each).reshape(shape) for each in grads)
+    count = math.prod(x.shape[axis] for axis in axes)
+    factor = 2.0 / divisor if divisor else math.inf
+    found = _of_moments(x, center.reshape(shape), of_variance, of_mean, factor, 1.0 / count)
+    return _typed(found, x.dtype)
+
+
+def _recorded(
+    x: Any,
+    forward: Callable[[], tuple[tuple[Any, ...], tuple[Any, ...]]],
+    backward: Callable[[Sequence[Any], Sequence[Any]], Any],
+) -> tuple[Any, ...]:
+    """The results of a part of a recorded call. `forward` returns them, and the arrays that
+    `backward` needs."""
+    recorder = recording.current()
+    assert recorder is not None
+    recorder.find(x)  # as it is outside of the part, with its gradient
+    with torch.no_grad():
+        results, saved = forward()
+
+    def backward_of_node(saved: Any, grads: Any, wanted: Any) -> Sequence[Any]:
+        return (backward(saved, grads),)
+
+    recorder.memory.add_node((x,), results, saved, backward_of_node, True)
+    return results
 
 
 def is_plain(x: Any) -> bool:
@@ -89,6 +123,16 @@ def is_plain(x: Any) -> bool:
 
 def extremum(op: Any, x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
     """The maximum or minimum. Equal elements share the gradient, as in torch."""
+    if recording.current() is not None:
+
+        def forward() -> Any:
+            found = op(x, axis=axes, keepdims=keepdim)
+            return (found,), (x, found)
+
+        def backward(saved: Sequence[Any], grads: Sequence[Any]) -> Any:
+            return _of_extremum(saved[0], saved[1], grads[0], axes)
+
+        return _recorded(x, forward, backward)[0]
     return _Extremum.apply(op, axes, keepdim, x)
 
 
@@ -98,4 +142,14 @@ def moments(compute: Any, average: Any, axes: tuple[int, ...], divisor: float, x
     average: a function of x that has the mean with a gradient.
     divisor: the divisor of the squares' sum.
     """
+    if recording.current() is not None:
+
+        def forward() -> Any:
+            variance, center = compute(x)
+            return (variance, recording.apply(torch.clone, center)), (x, center)
+
+        def backward(saved: Sequence[Any], grads: Sequence[Any]) -> Any:
+            return _of_both(saved[0], saved[1], grads, axes, divisor)
+
+        return _recorded(x, forward, backward)
     return _Moments.apply(compute, average, axes, divisor, x)

@@ -127,6 +127,7 @@ class Memory:
             # torch would take a view of an argument for new memory.
             if each is not None and each.source and each.source.kind == "argument":
                 raise NotRecorded
+        self._check_nodes(results)
         if not with_gradient:
             return (), (), {}
         if any(each is None or each.kind == "argument" for each in results):
@@ -143,6 +144,22 @@ class Memory:
         }
         constant = [at for at in range(len(results)) if at not in with_gradient]
         return saved, constant, options
+
+    def _check_nodes(self, results: Sequence[Optional[Value]]) -> None:
+        """Raises NotRecorded if autograd knows a part that is no node: its gradient would be lost."""
+        recorder = self._recorder
+        known = {each for each in recorder.arguments if _requires(each)}
+        for node in recorder.nodes:
+            needed = [each for each in node.inputs if _requires(each)]
+            if not needed or not known.issuperset(needed):
+                raise NotRecorded
+            known.update(node.outputs)
+        if not known.issuperset(each for each in results if each is not None and _requires(each)):
+            raise NotRecorded
+
+
+def _requires(value: Value) -> bool:
+    return isinstance(value.content, torch.Tensor) and bool(value.content.requires_grad)
 
 
 def _root(value: Value) -> Value:
@@ -232,7 +249,7 @@ class Gradient:
                 for at, each in enumerate(node.outputs):
                     if grads[at] is None:  # an unused result of several
                         shape, dtype, _ = self._shapes[each]
-                        grads[at] = torch.zeros(shape, dtype=dtype, device=arrays[-1].device)
+                        grads[at] = _zeros(shape, dtype, arrays[-1].device)
                 saved = [None if each is None else self._fetch(known, each) for each in node.saved]
                 parts = node.backward(saved, grads, flags)
                 for each, part, flag in zip(node.inputs, parts, flags):
@@ -284,6 +301,10 @@ class Gradient:
         )
         by_place = dict(zip(places, gradients))
         return tuple(by_place.get(at) for at in range(len(args)))
+
+
+def _zeros(shape: tuple[int, ...], dtype: Any, device: Any) -> Any:
+    return recording.create(lambda: torch.zeros(shape, dtype=dtype, device=device))
 
 
 class Last(torch.autograd.Function):  # type: ignore[misc]
