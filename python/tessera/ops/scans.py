@@ -41,13 +41,17 @@ def _scan(x: Any, dim: int, kind: str, dtype: types.dtype, reverse: bool = False
 
 
 def _sum_forward(input: Any, *, dim: int, dtype: types.dtype) -> Results:
-    return (_scan(input, dim, "sum", dtype),), (input[:0] if len(input.shape) else input,)
+    # A part of the input would have torch refuse to write to it.
+    is_same = dtype == dtype_of(input)
+    like = None if is_same else input[:0] if len(input.shape) else input
+    return (_scan(input, dim, "sum", dtype),), (like,)
 
 
 def _sum_backward(
     saved: Any, grads: Any, wanted: Any, *, dim: int, dtype: types.dtype
 ) -> Sequence[Any]:
-    return (_scan(grads[0], dim, "sum", dtype_of(saved[0]), reverse=True),)
+    of_input = dtype if saved[0] is None else dtype_of(saved[0])
+    return (_scan(grads[0], dim, "sum", of_input, reverse=True),)
 
 
 @pointwise

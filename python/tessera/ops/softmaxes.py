@@ -32,7 +32,8 @@ def _forward(input: Any, *, dim: int, dtype: types.dtype, is_log: bool) -> Resul
     numbers = (*lines, accumulator_of(dtype, dtype_of(input)), is_log, is_tile)
     spec = Spec(input.shape, dtype)
     (y,) = launch(softmax_kernel, programs, (dense(input),), [spec], numbers, choice.warps)
-    return (y,), (y, input[:0] if input.ndim else input)
+    # A part of the input would have torch refuse to write to it.
+    return (y,), (y, None if dtype == dtype_of(input) else input[:0] if input.ndim else input)
 
 
 def _backward(
@@ -42,7 +43,7 @@ def _backward(
     choice = choose_lines(softmax_backward_kernel, y, y.shape, dim)
     programs, lines = make_lines(y.shape, dim, choice=choice)
     numbers = (*lines, accumulator_of(dtype), is_log)
-    spec = Spec(y.shape, dtype_of(like))
+    spec = Spec(y.shape, dtype if like is None else dtype_of(like))
     arrays = (y, dense(grads[0]))
     return launch(softmax_backward_kernel, programs, arrays, [spec], numbers, choice.warps)
 
