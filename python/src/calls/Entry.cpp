@@ -171,11 +171,12 @@ PyObject *callKnown(Entry *self, PyObject *const *given, size_t numGiven, PyObje
   if (!readKey(self, args, count, placed.keywords, key, out))
     return nullptr;
   const Known *known = findKnown(self, key);
-  if (!known || (key.hasTorch() && !torchArrays().isQuiet()))
+  if (!known)
     return nullptr;
+  // Held from here on: another thread may forget the plans while Python answers.
   py::object held = known->plan;
   const CallPlan &plan = known->getPlan();
-  if (!plan.isCurrent())
+  if ((key.hasTorch() && !torchArrays().isQuiet()) || !plan.isCurrent())
     return nullptr;
   if (!plan.hasGradient() || !torchArrays().isGradEnabled())
     return plan.run(args, count, out);
@@ -353,7 +354,9 @@ PyObject *ignoreLayouts(PyObject *object, PyObject *) {
 }
 
 PyObject *forgetPlans(PyObject *object, PyObject *) {
-  forget(reinterpret_cast<Entry *>(object));
+  auto *self = reinterpret_cast<Entry *>(object);
+  forget(self);
+  self->seen->clear(); // what was stopped may have a plan now
   Py_RETURN_NONE;
 }
 
@@ -462,7 +465,7 @@ PyMethodDef entryMethods[] = {
      "Have plans be for calls with `out=` an array, too. Forgets all plans."},
     {"_ignore_layouts", ignoreLayouts, METH_NOARGS,
      "Have plans be for arrays of a rank, with any extents and strides. Forgets all plans."},
-    {"_forget", forgetPlans, METH_NOARGS, "Forget all plans."},
+    {"_forget", forgetPlans, METH_NOARGS, "Forget all plans, and what was stopped."},
     {"__init_subclass__",
      reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(initialiseSubclass)),
      METH_FASTCALL | METH_KEYWORDS | METH_CLASS, "Has calls of objects look up plans first."},

@@ -5,12 +5,30 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 from typing import Any, Callable, Optional, Sequence
 
 from tessera import _C
 from tessera.calls import pending, pointwise, recording
 from tessera.calls.outputs import library_of
-from tessera.locks import load
+from tessera.locks import ForkSafeLock, load
+
+_entries: "weakref.WeakSet[Recorded]" = weakref.WeakSet()
+_lock = ForkSafeLock()
+
+
+class _Generation:
+    number = 0
+    """How often all plans were forgotten."""
+
+
+def forget_plans() -> None:
+    """Has all calls be done by Python and recorded again: what launches follow from has changed."""
+    _Generation.number += 1
+    with _lock:
+        entries = list(_entries)
+    for each in entries:
+        each._forget()
 
 
 class Recorded(_C.Entry):
@@ -25,6 +43,8 @@ class Recorded(_C.Entry):
         functools.update_wrapper(self, function, updated=())
         self.__qualname__: str = getattr(function, "__qualname__", "recorded")
         self.function = function
+        with _lock:
+            _entries.add(self)
         parameters = inspect.signature(function).parameters.values()
         self._is_open = any(each.kind is each.VAR_POSITIONAL for each in parameters)
         self._parameters = [] if self._is_open else list(parameters)
@@ -47,10 +67,11 @@ class Recorded(_C.Entry):
             return pending.call_opened(self, args, named)
         result = self.function(*args, **named)
         if self._is_repeated(*args, **named) and recording.current() is None:
+            generation = _Generation.number
             plan = record(self._by_place, self._placed(args, named))
             if plan is None:
                 self._stop(*args, **named)
-            else:
+            elif generation == _Generation.number:
                 self._learn(plan, *args, **named)
         return result
 

@@ -38,7 +38,9 @@ from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from tessera import _C
+from tessera.calls import recording
 from tessera.calls.outputs import library_of
+from tessera.calls.recorded import forget_plans
 from tessera.errors import LaunchError
 from tessera.settings import settings
 
@@ -268,6 +270,8 @@ def choose(
     names: the fields of Choice that the launcher uses.
     gpu, cpu: the default for the kind of device.
     """
+    if _tables.watch is not None and recording.current() is not None:
+        raise recording.NotRecorded  # the answer may be another one at each call
     question = Question(kernel.__name__, layout, like.dtype.itemsize, length, lines)
     device = device_of(like)
     key = (question, device, settings.num_threads)
@@ -312,14 +316,19 @@ def load(path: str) -> Table:
     """
     table = parse(Path(path).read_text(encoding="utf-8"))
     _tables.own.insert(0, table)
-    _tables.answers.clear()
+    _forget()
     return table
 
 
 def unload() -> None:
     """Forgets the tables that were loaded."""
     _tables.own.clear()
+    _forget()
+
+
+def _forget() -> None:
     _tables.answers.clear()
+    forget_plans()  # which have answers in them
 
 
 def threads_of(array: Any) -> int:
@@ -350,7 +359,9 @@ def export(path: str, device: int = -1) -> int:
 def watched(watch: Watch) -> Iterator[None]:
     """Has questions of this process answered by a function. For the tuner: one at a time."""
     before, _tables.watch = _tables.watch, watch
+    forget_plans()  # calls that are known ask nothing
     try:
         yield
     finally:
         _tables.watch = before
+        forget_plans()

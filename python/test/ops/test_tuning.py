@@ -184,3 +184,28 @@ def test_shapes_of_the_command() -> None:
     for wrong in ("4096", "0x4", "axb", "1x2x3"):
         with pytest.raises(tessera.LaunchError, match="--shapes got"):
             tuner.parse_shapes([wrong])
+
+
+def test_calls_of_a_known_kind_follow_the_tables(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).standard_normal((21, 90), np.float32)
+    asked: list[Question] = []
+
+    def watch(question: Question, default: Choice, names: object) -> Choice:
+        asked.append(question)
+        return default
+
+    for _ in range(4):
+        ops.softmax(x)
+    with tuning.watched(watch):
+        for turn in range(5):
+            ops.softmax(x)
+            assert len(asked) == turn + 1
+    file = tmp_path / "table.json"
+    file.write_text(table(tuning.machine_of(), entry(90, 21, tile=32, lanes=1)).text())
+    for change in (lambda: tuning.load(str(file)), tuning.unload):
+        for _ in range(4):
+            ops.softmax(x)
+        change()
+        assert not tuning._tables.answers
+        ops.softmax(x)
+        assert tuning._tables.answers  # the call asked again
