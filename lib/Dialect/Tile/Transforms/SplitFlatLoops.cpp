@@ -614,7 +614,7 @@ void FlatLoop::sink(const MomentBranch &branch) {
       builder.clone(op, mapping);
   for (auto [use, number] : uses)
     use->set(mapping.lookupOrDefault(branch.getValue(number, /*ofMoment=*/true)));
-  // What is left computes values for the next iteration of the tile, which the last one has not.
+  // The remaining uses compute values for the next iteration of the tile. The last one has none.
   for (OpResult result : branch.op->getResults())
     result.replaceAllUsesWith(branch.getValue(result.getResultNumber(), /*ofMoment=*/false));
   branch.op->erase();
