@@ -316,7 +316,11 @@ RULES = [
         "what is passed by name alone",
         "test_binding.py",
         whole=Edit("tessera/runtime/parameters.py", 'param.kind == "positional"', "True"),
-        warm=Edit(SIGNATURE, "all[numByPlace].passing == Passing::Any", "true"),
+        warm=Edit(
+            SIGNATURE,
+            "all[numByPlace].passing == Passing::Any",
+            "all[numByPlace].passing != Passing::Rest",
+        ),
     ),
 ]
 
