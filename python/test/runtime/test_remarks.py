@@ -37,7 +37,7 @@ def writing(a_ptr, b_ptr, c_ptr, K, M: tl.constexpr, N: tl.constexpr, BK: tl.con
         a = tl.load(a_ptr + i[:, None] * K + (k + ks)[None, :])
         b = tl.load(b_ptr + (k + ks)[:, None] * N + j[None, :])
         acc = tl.dot(a, b, acc)
-        tl.store(c_ptr + i[:, None] * N + j[None, :], acc)
+        tl.atomic_add(c_ptr + i[:, None] * N + j[None, :], acc)
 
 
 @tessera.jit
