@@ -52,8 +52,12 @@ _CPU_LENGTHS, _CPU_WIDTH = (512, 1024, 2048), 1024
 """Elements of a tile on a CPU that lies along the dimensions to reduce, and of one that lies across them. A
 tile that is partly behind the end is slow. One that is as wide as rows reads them as they lie in memory."""
 
-_MIN_CPU_DIVIDED = 1 << 18
-"""Elements from which on the threads of a CPU divide a reduction, if there are not programs enough."""
+_MIN_SHARED = 1 << 18
+"""Elements from which on the threads of a CPU, or the SMs of a GPU, divide a reduction, if there are not
+programs enough."""
+
+_GPU_PROGRAMS, _MIN_GPU_PART = 512, 32
+"""Programs that keep a GPU busy, and the least elements that one reduces for each that stays."""
 
 _MIN_DIVIDED = 1 << 16
 """Elements to reduce for each element that stays, from which on several programs divide them."""
@@ -346,10 +350,12 @@ class _Plan:
         parts = 1
         if stay <= _FEW and self.count >= _MIN_DIVIDED and self.library != "jax":
             parts = min(_MAX_PARTS, self.count // (_MIN_DIVIDED // 4))
-        elif self.is_on_cpu and stay * self.count >= _MIN_CPU_DIVIDED:
-            threads = settings.num_threads or int(_C.host_info()["threads"])
-            programs = self._groups(_choose_tile(self.kept, self.reduced, 1, True))
-            parts = min(self.count, -(-threads // programs)) if programs < threads else 1
+        elif stay * self.count >= _MIN_SHARED and self.library != "jax":
+            programs = self._groups(_choose_tile(self.kept, self.reduced, 1, self.is_on_cpu))
+            wanted, most = _GPU_PROGRAMS, max(1, self.count // _MIN_GPU_PART)
+            if self.is_on_cpu:
+                wanted, most = settings.num_threads or int(_C.host_info()["threads"]), self.count
+            parts = min(most, -(-wanted // programs)) if programs < wanted else 1
         factor = 1.0
         if self.op.kind == "mean":
             factor = 1.0 / self.count if self.count else math.nan
