@@ -177,14 +177,8 @@ private:
       SmallVector<Value> rows;
       for (int64_t step = 0; step < steps; ++step)
         rows.push_back(loadBits(add(times(add(word, at), steps), step), first, width));
-      while (rows.size() > 1) {
-        size_t half = rows.size() / 2;
-        for (size_t i = 0; i < half; ++i)
-          rows[i] = vector::InterleaveOp::create(b, loc, rows[i], rows[i + half]);
-        rows.resize(half);
-      }
       auto type = VectorType::get(width, b.getI32Type());
-      Value packed = vector::BitCastOp::create(b, loc, type, rows.front());
+      Value packed = vector::BitCastOp::create(b, loc, type, interleave(rows));
       vector::StoreOp::create(b, loc, packed, packedB, ValueRange{at, index(0)});
     });
   }

@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Matchers.h"
 
@@ -57,6 +58,15 @@ protected:
     forEach(0, whole, size, [&](mlir::Value at) { body(at, size); });
     if (whole < end)
       body(index(whole), end - whole);
+  }
+
+  /// Rows of b with the elements of each column beside each other, in the order of the rows, of
+  /// which there is a power of two.
+  mlir::Value interleave(llvm::SmallVector<mlir::Value> rows) {
+    for (size_t half = rows.size() / 2; half != 0; half /= 2)
+      for (size_t i = 0; i < half; ++i)
+        rows[i] = mlir::vector::InterleaveOp::create(b, loc, rows[i], rows[i + half]);
+    return rows.front();
   }
 
   /// A buffer in the scratch arena, which begins at `offset`; that moves behind it, to a cache

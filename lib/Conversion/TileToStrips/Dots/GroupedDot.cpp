@@ -111,13 +111,7 @@ private:
         for (int64_t i = 0; i < group; ++i)
           rows.push_back(
               loadBits(dot.getB(), add(times(add(word, at), group), i), add(column, first), width));
-        auto interleave = [&](Value x, Value y) -> Value {
-          return vector::InterleaveOp::create(b, loc, x, y);
-        };
-        Value bits = group == 2
-                         ? interleave(rows[0], rows[1])
-                         : interleave(interleave(rows[0], rows[2]), interleave(rows[1], rows[3]));
-        Value packed = vector::BitCastOp::create(b, loc, type, bits);
+        Value packed = vector::BitCastOp::create(b, loc, type, interleave(rows));
         vector::StoreOp::create(b, loc, packed, packedB, ValueRange{at, index(first)});
         if (!isShifted)
           return {};

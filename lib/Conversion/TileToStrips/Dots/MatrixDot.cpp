@@ -93,13 +93,7 @@ private:
       SmallVector<Value> rows;
       for (int64_t i = 0; i < kSteps; ++i)
         rows.push_back(load(dot.getB(), add(k, i), column, columns));
-      while (rows.size() > 1) {
-        size_t half = rows.size() / 2;
-        for (size_t i = 0; i < half; ++i)
-          rows[i] = vector::InterleaveOp::create(b, loc, rows[i], rows[i + half]);
-        rows.resize(half);
-      }
-      store(rows.front(), packedB, at, index(0));
+      store(interleave(rows), packedB, at, index(0));
     });
   }
 
