@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from execution.running import draw, host_has, make_kernel
 from execution.test_dot import dot
+from execution.test_dot_instructions import check_bytes
 
 import tessera
 from tessera import _C
@@ -69,14 +70,7 @@ SHAPES = [(16, 16, 64), (16, 128, 64), (48, 48, 128), (64, 16, 64), (32, 32, 102
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_bytes(rng, shape: tuple[int, int, int]) -> None:
-    m, n, k = shape
-    a = rng.integers(-128, 128, (m, k)).astype(np.int8)
-    b = rng.integers(-128, 128, (k, n)).astype(np.int8)
-    a[0], b[:, 0] = -128, -128
-    c = rng.integers(-1000, 1000, (m, n)).astype(np.int32)
-    want = a.astype(np.int64) @ b.astype(np.int64) + c
-    launch(a, b, c, BYTES)
-    np.testing.assert_array_equal(c, want)
+    check_bytes(rng, shape, functools.partial(launch, intrinsic=BYTES))
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -8,7 +8,7 @@ import contextlib
 import gc
 import threading
 import weakref
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 import pytest
 
@@ -20,28 +20,12 @@ from torch.overrides import TorchFunctionMode  # noqa: E402
 
 import tessera  # noqa: E402
 from tessera import ops  # noqa: E402
-from tessera.calls import pointwise, recording  # noqa: E402
+from tessera.calls import recording  # noqa: E402
 from tessera.calls.recorded import recorded  # noqa: E402
 from tessera.errors import ArgumentError  # noqa: E402
 from tessera.ops.arguments import dense  # noqa: E402
 
-
-class PythonRan(Exception):
-    pass
-
-
-@contextlib.contextmanager
-def python_refused() -> Iterator[None]:
-    """A block in which every call that Python does raises PythonRan."""
-
-    def refuse() -> bool:
-        raise PythonRan
-
-    was, pointwise.is_tracing = pointwise.is_tracing, refuse
-    try:
-        yield
-    finally:
-        pointwise.is_tracing = was
+from frameworks.test_known_calls import PythonRan, python_refused  # noqa: E402
 
 
 def runs_python(op: Any, *args: Any, **named: Any) -> bool:
