@@ -4,8 +4,8 @@
 
 Python's share one namespace, and all share the folder. In it are links to the checkout's folders, and
 `.venv` is the environment of this Python; a reader who has no checkout (`--wheel`) finds it empty.
-What becomes of each is printed, or written as JSON for test_snippets.py. Several pages share the
-process, and nothing else that a page makes.
+The result of each fence is printed, or written as JSON for test_snippets.py. Several pages share
+the process, and nothing else that a page makes.
 
 Usage: python python/test/docs/run_page.py docs/HowTo/Simulate.md... [--line N] [--json FILE] [--wheel]
        python python/test/docs/run_page.py --list      what is not run, and why

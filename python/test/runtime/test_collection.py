@@ -217,7 +217,7 @@ def test_classes_that_a_launch_has_learned(kind):
             out[:] = 0
             kernel[(1,)](made, out)
             assert out[0] == value
-        # What was compiled for the class holds it.
+        # Kernels that were compiled for the class refer to it.
         kernel._kernels.clear()
         kernel._made.clear()
         kernel._modules.clear()
