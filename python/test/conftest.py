@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,9 +58,24 @@ def _cpu_seconds() -> float:
 _STARTED = pytest.StashKey[float]()
 
 
+def _seed(name: str) -> None:
+    """Seeds the global generators by a test's name.
+
+    A test draws the same values alone, in another order, or in another process: one that fails in a run
+    of all fails by itself too. Fuzzers and random programs have seeds of their own.
+    """
+    seed = zlib.crc32(name.encode())
+    random.seed(seed)
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(seed)
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(seed)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     item.stash[_STARTED] = _cpu_seconds()
+    _seed(item.nodeid)
     return (yield)
 
 

@@ -66,7 +66,9 @@ def test_module(name: str) -> None:
             y = module(leaf, *rest)
             wanted = [*module.parameters(), *([leaf] if leaf.requires_grad else [])]
             results.append((y, *torch.autograd.grad(y.square().sum(), wanted)))
-        torch.testing.assert_close(*results)
+        # Gradients of a norm cancel: over 200 draws of BatchNorm2d torch's differ by up to 7.7e-6 from
+        # those of float64, ours by up to 9.5e-6.
+        torch.testing.assert_close(*results, rtol=1e-5, atol=3e-5)
         torch.testing.assert_close(ours.state_dict(), theirs.state_dict())
         ours.eval(), theirs.eval()
 
