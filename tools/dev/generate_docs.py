@@ -111,7 +111,7 @@ def example(text: str) -> str:
 FAMILIES = [
     ("Types", "types"), ("Constants", "constants"), ("Tensors", "tensor"), ("Aggregates", "aggregate"),
     ("Programs and loops", "program"),
-    ("Creation", "creation"), ("Shape", "shape"), ("Memory", "memory"), ("Maths", "math"), ("libdevice", "extra.libdevice"),
+    ("Creation", "creation"), ("Shape", "shape"), ("Memory", "memory"), ("Atomics", "atomics"), ("Maths", "math"), ("libdevice", "extra.libdevice"),
     ("Dots", "matmul"), ("Reductions and scans", "reduction"),
     ("Random numbers", "random"), ("Hints and debugging", "debug"),
     ("Written in the language itself", "standard"),

@@ -10,7 +10,8 @@ from tessera.errors import UserMistake
 from tessera.frontend.constants import is_constant, settle
 from tessera.frontend.part import Part
 from tessera.language import debug as debug_ops, math as math_ops, program
-from tessera.language.tensor import constant_str, describe, known_value, tensor
+from tessera.language.arguments import constant_str
+from tessera.language.tensor import describe, known_value, tensor
 from tessera.language.types import constexpr
 from tessera.wording import counted
 

@@ -140,6 +140,18 @@ from typing import TYPE_CHECKING, Any
 from tessera.language import extra, math, target_info
 from tessera.language.aggregate import aggregate as _aggregate
 from tessera.language.aggregate import aggregate_replace
+from tessera.language.atomics import (
+    atomic_add,
+    atomic_and,
+    atomic_cas,
+    atomic_load,
+    atomic_max,
+    atomic_min,
+    atomic_or,
+    atomic_store,
+    atomic_xchg,
+    atomic_xor,
+)
 from tessera.language.creation import acc_type, arange, cast, full, item, to_tensor
 from tessera.language.debug import (
     device_assert,
@@ -181,16 +193,6 @@ from tessera.language.math import (
 from tessera.language.matmul import dot, dot_scaled
 from tessera.language.memory import (
     advance,
-    atomic_add,
-    atomic_and,
-    atomic_cas,
-    atomic_load,
-    atomic_max,
-    atomic_min,
-    atomic_or,
-    atomic_store,
-    atomic_xchg,
-    atomic_xor,
     load,
     load_tensor_descriptor,
     make_block_ptr,

@@ -6,20 +6,17 @@ from __future__ import annotations
 from typing import Optional, Sequence, Union
 
 from tessera.errors import UserMistake
+from tessera.language import types
+from tessera.language.arguments import constant_bool, constant_int, constant_ints, element_type
 from tessera.language.tensor import (
     Operand,
     builtin,
-    constant_bool,
-    constant_int,
-    constant_ints,
     describe,
-    element_type,
     emit_one,
     method,
     tensor,
     to_tensor_value,
 )
-from tessera.language import types
 from tessera.language.types import dtype as _dtype, unwrap
 
 __all__ = [

@@ -6,12 +6,11 @@ from __future__ import annotations
 from typing import Any, Optional, TextIO
 
 from tessera.errors import UserMistake
+from tessera.language.arguments import constant_bool, constant_str
 from tessera.language.tensor import (
     Operand,
     active,
     builtin,
-    constant_bool,
-    constant_str,
     describe,
     emit,
     is_specialised,

@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 from tessera.errors import UserMistake
+from tessera.language.arguments import constant_bool
 from tessera.language.overflow import checked_binary
 from tessera.language.tensor import (
     Operand,
     binary,
     builtin,
-    constant_bool,
     describe,
     emit_one,
     method,

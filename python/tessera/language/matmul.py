@@ -7,15 +7,8 @@ from typing import Any, Optional, Union
 
 from tessera.errors import UserMistake
 from tessera.language import types
-from tessera.language.tensor import (
-    builtin,
-    constant_bool,
-    constant_int,
-    describe,
-    element_type,
-    emit_one,
-    tensor,
-)
+from tessera.language.arguments import constant_bool, constant_int, element_type
+from tessera.language.tensor import builtin, describe, emit_one, tensor
 from tessera.language.types import dtype, unwrap
 from tessera.wording import closest
 

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Loads, stores, block pointers, tensor descriptors and atomics."""
+"""Loads, stores, block pointers and tensor descriptors."""
 
 from __future__ import annotations
 
 from typing import Any, Optional, Sequence, Union
 
 from tessera.errors import UserMistake
+from tessera.language.arguments import constant_bool, constant_ints
 from tessera.language.tensor import (
     Operand,
     builtin,
-    constant_bool,
-    constant_ints,
     describe,
     emit,
     emit_one,
@@ -34,16 +33,6 @@ from tessera.wording import closest
 
 __all__ = [
     "advance",
-    "atomic_add",
-    "atomic_and",
-    "atomic_cas",
-    "atomic_load",
-    "atomic_max",
-    "atomic_min",
-    "atomic_or",
-    "atomic_store",
-    "atomic_xchg",
-    "atomic_xor",
     "load",
     "load_tensor_descriptor",
     "make_block_ptr",
@@ -58,7 +47,7 @@ _STORE_CACHE = ("", "wb", "cg", "cs", "wt")
 _EVICTION = ("", "evict_normal", "evict_first", "evict_last")
 
 
-def _choice(value: Any, accepted: Sequence[str], what: str, id: str = "E048") -> Optional[str]:
+def choice(value: Any, accepted: Sequence[str], what: str, id: str = "E048") -> Optional[str]:
     """One of `accepted`, or None where it is empty or left out."""
     value = unwrap(value)
     if value is None or value == "":
@@ -80,7 +69,7 @@ def _cache(value: Any, accepted: Sequence[str]) -> Optional[str]:
     if isinstance(value, str) and value.startswith("."):
         if value[1:] in accepted:
             return value[1:]
-    return _choice(value, accepted, "cache_modifier")
+    return choice(value, accepted, "cache_modifier")
 
 
 def _is_pointer(value: Any) -> bool:
@@ -90,7 +79,7 @@ def _is_pointer(value: Any) -> bool:
     )
 
 
-def _pointer(value: Any, what: str) -> tensor:
+def pointer_operand(value: Any, what: str) -> tensor:
     """An argument that must be a pointer, a tile of pointers or a block pointer."""
     value = unwrap(value)
     if isinstance(value, tensor):
@@ -173,8 +162,8 @@ def load(
         maximum[(1,)](x, out, x.size, BLOCK=4)
         assert out[0] == -1
     """
-    pointer = _pointer(pointer, "load")
-    padding = _choice(padding_option, ("zero", "nan"), "padding_option")
+    pointer = pointer_operand(pointer, "load")
+    padding = choice(padding_option, ("zero", "nan"), "padding_option")
     block = isinstance(pointer.type, block_pointer_type)
     if isinstance(pointer.type, descriptor_type):
         raise UserMistake("E044", "load got a tensor descriptor", "use desc.load([...])")
@@ -214,7 +203,7 @@ def load(
         dims,
         padding,
         _cache(cache_modifier, _LOAD_CACHE),
-        _choice(eviction_policy, _EVICTION, "eviction_policy"),
+        choice(eviction_policy, _EVICTION, "eviction_policy"),
         constant_bool(volatile, "volatile"),
     )
 
@@ -257,7 +246,7 @@ def store(
             f"store needs a pointer, got {describe(pointer)}",
             "swap the two: tl.store(pointer, value)",
         )
-    pointer = _pointer(pointer, "store")
+    pointer = pointer_operand(pointer, "store")
     block = isinstance(pointer.type, block_pointer_type)
     if isinstance(pointer.type, descriptor_type):
         # `desc.store([i, j], value)` is this method.
@@ -283,7 +272,7 @@ def store(
         mask,
         dims,
         _cache(cache_modifier, _STORE_CACHE),
-        _choice(eviction_policy, _EVICTION, "eviction_policy"),
+        choice(eviction_policy, _EVICTION, "eviction_policy"),
     )
 
 
@@ -328,7 +317,7 @@ def make_block_ptr(
         transpose[(1,)](x, out, 7, 10)
         assert (out == x.T).all()
     """
-    base = _pointer(base, "make_block_ptr")
+    base = pointer_operand(base, "make_block_ptr")
     lists = [_items(shape, "shape"), _items(strides, "strides"), _items(offsets, "offsets")]
     block = constant_ints(block_shape, "block_shape", "E049")
     dims = constant_ints(order, "order", "E049")
@@ -443,11 +432,11 @@ def descriptor_of(
         steps[-1] = 1
     return emit_one(
         "make_tensor_descriptor",
-        _pointer(base, "make_tensor_descriptor"),
+        pointer_operand(base, "make_tensor_descriptor"),
         _items(shape, "shape"),
         steps,
         constant_ints(block_shape, "block_shape", "E049"),
-        _choice(padding_option, ("zero", "nan"), "padding_option", "E049"),
+        choice(padding_option, ("zero", "nan"), "padding_option", "E049"),
         round_f32_to_tf32,
     )
 
@@ -455,7 +444,7 @@ def descriptor_of(
 @builtin
 def polled_type(pointer: Any, expected: Any, timeout: Any) -> Any:
     """The element type that `atomic_poll` reads, and which the expected number must have."""
-    type = _pointer(pointer, "atomic_poll").dtype
+    type = pointer_operand(pointer, "atomic_poll").dtype
     pointee = type.element_ty if isinstance(type, pointer_type) else None
     if pointee is None or not pointee.is_int() or pointee.primitive_bitwidth < 16:
         raise UserMistake(
@@ -561,32 +550,32 @@ class tensor_descriptor(metaclass=_IsDescriptor):
     @builtin
     def atomic_add(self, offsets: Sequence[Operand], value: Operand) -> None:
         """Adds `value` to the block at `offsets`, each element in one step."""
-        _descriptor_reduce("add", self, offsets, value)
+        reduce_descriptor("add", self, offsets, value)
 
     @builtin
     def atomic_min(self, offsets: Sequence[Operand], value: Operand) -> None:
         """Replaces each element at `offsets` by the smaller of itself and `value`."""
-        _descriptor_reduce("min", self, offsets, value)
+        reduce_descriptor("min", self, offsets, value)
 
     @builtin
     def atomic_max(self, offsets: Sequence[Operand], value: Operand) -> None:
         """Replaces each element at `offsets` by the larger of itself and `value`."""
-        _descriptor_reduce("max", self, offsets, value)
+        reduce_descriptor("max", self, offsets, value)
 
     @builtin
     def atomic_and(self, offsets: Sequence[Operand], value: Operand) -> None:
         """Replaces each element at `offsets` by its bitwise and with `value`."""
-        _descriptor_reduce("and", self, offsets, value)
+        reduce_descriptor("and", self, offsets, value)
 
     @builtin
     def atomic_or(self, offsets: Sequence[Operand], value: Operand) -> None:
         """Replaces each element at `offsets` by its bitwise or with `value`."""
-        _descriptor_reduce("or", self, offsets, value)
+        reduce_descriptor("or", self, offsets, value)
 
     @builtin
     def atomic_xor(self, offsets: Sequence[Operand], value: Operand) -> None:
         """Replaces each element at `offsets` by its bitwise exclusive or with `value`."""
-        _descriptor_reduce("xor", self, offsets, value)
+        reduce_descriptor("xor", self, offsets, value)
 
 
 def _as_descriptor(value: Any) -> tensor_descriptor:
@@ -594,7 +583,7 @@ def _as_descriptor(value: Any) -> tensor_descriptor:
     return value  # type: ignore[no-any-return]
 
 
-def _descriptor_reduce(kind: str, desc: Any, offsets: Any, value: Any) -> None:
+def reduce_descriptor(kind: str, desc: Any, offsets: Any, value: Any) -> None:
     what = f"atomic_{kind}"
     emit(
         "descriptor_reduce",
@@ -702,357 +691,3 @@ def scatter(
     """
     rows = to_tensor_value(x_offsets)
     emit("descriptor_scatter", _descriptor(desc, "scatter"), value, rows, unwrap(y_offset))
-
-
-# --- Atomics ---------------------------------------------------------------------------
-
-_SCOPES = ("gpu", "cta", "sys")
-_RMW_SEM = ("acq_rel", "acquire", "release", "relaxed")
-
-
-def _atomic_rmw(kind: str, pointer: Any, val: Any, mask: Any, sem: Any, scope: Any) -> tensor:
-    if isinstance(unwrap(pointer), tensor) and isinstance(unwrap(pointer).type, descriptor_type):
-        # `desc.atomic_add([i, j], value)` is this method, too.
-        _descriptor_reduce(kind, pointer, val, mask)
-        return None  # type: ignore[return-value]  # as `tensor_descriptor` says
-    pointer = _pointer(pointer, f"atomic_{kind}")
-    return emit_one(
-        "atomic_rmw",
-        kind,
-        pointer,
-        unwrap(val),
-        unwrap(mask),
-        _choice(sem, _RMW_SEM, "sem", "E047"),
-        _choice(scope, _SCOPES, "scope", "E047"),
-    )
-
-
-@method
-@builtin
-def atomic_add(
-    pointer: tensor,
-    val: Operand,
-    mask: Optional[Operand] = None,
-    sem: Optional[str] = None,
-    scope: Optional[str] = None,
-) -> tensor:
-    """Atomically adds `val` to memory, element by element; returns the old values.
-
-    `pointer` is a scalar or a tile of pointers, and the result has its shape. `val` is cast to the
-    pointee and broadcast. A masked-off lane changes nothing and gives 0. `sem` is "acq_rel"
-    (default), "acquire", "release" or "relaxed"; `scope` is "gpu" (default), "cta" or "sys".
-    Errors: E044, E045, E047 (type, sem or scope).
-    Source: Triton language 3.6/3.9; the 0 of a masked-off element is ours.
-
-    Example:
-        import numpy as np
-        import tessera
-        import tessera.language as tl
-
-        @tessera.jit
-        def count(x_ptr, bins_ptr):
-            x = tl.load(x_ptr + tl.arange(0, 8))
-            tl.atomic_add(bins_ptr + x, 1, mask=x < 4)
-
-        bins = np.zeros(4, np.int32)
-        count[(1,)](np.array([0, 1, 1, 3, 3, 3, 9, 9], np.int32), bins)
-        assert bins.tolist() == [1, 2, 0, 3]
-    """
-    return _atomic_rmw("add", pointer, val, mask, sem, scope)
-
-
-@method
-@builtin
-def atomic_max(
-    pointer: tensor,
-    val: Operand,
-    mask: Optional[Operand] = None,
-    sem: Optional[str] = None,
-    scope: Optional[str] = None,
-) -> tensor:
-    """Atomically replaces memory by the larger of itself and `val`; returns the old values.
-
-    The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
-
-    Example:
-        import numpy as np
-        import tessera
-        import tessera.language as tl
-
-        @tessera.jit
-        def maximum(x_ptr, out_ptr):
-            x = tl.load(x_ptr + tl.program_id(0) * 64 + tl.arange(0, 64))
-            tl.atomic_max(out_ptr, tl.max(x))  # of all programs together
-
-        out = np.array([-1], np.int32)
-        maximum[(4,)](np.arange(256, dtype=np.int32), out)
-        assert out[0] == 255
-    """
-    return _atomic_rmw("max", pointer, val, mask, sem, scope)
-
-
-@method
-@builtin
-def atomic_min(
-    pointer: tensor,
-    val: Operand,
-    mask: Optional[Operand] = None,
-    sem: Optional[str] = None,
-    scope: Optional[str] = None,
-) -> tensor:
-    """Atomically replaces memory by the smaller of itself and `val`; returns the old values.
-
-    The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
-
-    Example:
-        import numpy as np
-        import tessera
-        import tessera.language as tl
-
-        @tessera.jit
-        def first_zero(x_ptr, out_ptr):
-            i = tl.program_id(0) * 64 + tl.arange(0, 64)
-            tl.atomic_min(out_ptr, tl.min(tl.where(tl.load(x_ptr + i) == 0, i, 256)))
-
-        x, out = np.ones(256, np.int32), np.array([256], np.int32)
-        x[[100, 200]] = 0
-        first_zero[(4,)](x, out)
-        assert out[0] == 100
-    """
-    return _atomic_rmw("min", pointer, val, mask, sem, scope)
-
-
-@method
-@builtin
-def atomic_and(
-    pointer: tensor,
-    val: Operand,
-    mask: Optional[Operand] = None,
-    sem: Optional[str] = None,
-    scope: Optional[str] = None,
-) -> tensor:
-    """Atomically replaces memory by `memory & val`; returns the old values.
-
-    The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
-
-    Example:
-        import numpy as np
-        import tessera
-        import tessera.language as tl
-
-        @tessera.jit
-        def finish(pending_ptr):
-            tl.atomic_and(pending_ptr, ~(1 << tl.program_id(0)))  # clears the program's bit
-
-        pending = np.array([0b1111], np.int32)
-        finish[(3,)](pending)
-        assert pending[0] == 0b1000
-    """
-    return _atomic_rmw("and", pointer, val, mask, sem, scope)
-
-
-@method
-@builtin
-def atomic_or(
-    pointer: tensor,
-    val: Operand,
-    mask: Optional[Operand] = None,
-    sem: Optional[str] = None,
-    scope: Optional[str] = None,
-) -> tensor:
-    """Atomically replaces memory by `memory | val`; returns the old values.
-
-    The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
-
-    Example:
-        import numpy as np
-        import tessera
-        import tessera.language as tl
-
-        @tessera.jit
-        def mark(x_ptr, seen_ptr):
-            x = tl.load(x_ptr + tl.program_id(0))
-            tl.atomic_or(seen_ptr + x // 32, 1 << (x % 32))  # a set of bits, 32 in a word
-
-        seen = np.zeros(2, np.int32)
-        mark[(4,)](np.array([0, 3, 33, 3], np.int32), seen)
-        assert seen.tolist() == [0b1001, 0b10]
-    """
-    return _atomic_rmw("or", pointer, val, mask, sem, scope)
-
-
-@method
-@builtin
-def atomic_xor(
-    pointer: tensor,
-    val: Operand,
-    mask: Optional[Operand] = None,
-    sem: Optional[str] = None,
-    scope: Optional[str] = None,
-) -> tensor:
-    """Atomically replaces memory by `memory ^ val`; returns the old values.
-
-    The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
-
-    Example:
-        import numpy as np
-        import tessera
-        import tessera.language as tl
-
-        @tessera.jit
-        def checksum(x_ptr, out_ptr):
-            x = tl.load(x_ptr + tl.program_id(0) * 64 + tl.arange(0, 64))
-            tl.atomic_xor(out_ptr, tl.xor_sum(x))
-
-        x, out = np.arange(256, dtype=np.int32) * 3, np.zeros(1, np.int32)
-        checksum[(4,)](x, out)
-        assert out[0] == np.bitwise_xor.reduce(x)
-    """
-    return _atomic_rmw("xor", pointer, val, mask, sem, scope)
-
-
-@method
-@builtin
-def atomic_xchg(
-    pointer: tensor,
-    val: Operand,
-    mask: Optional[Operand] = None,
-    sem: Optional[str] = None,
-    scope: Optional[str] = None,
-) -> tensor:
-    """Atomically replaces memory by `val`; returns the old values.
-
-    The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
-
-    Example:
-        import numpy as np
-        import tessera
-        import tessera.language as tl
-
-        @tessera.jit
-        def take(box_ptr, out_ptr):
-            old = tl.atomic_xchg(box_ptr, 0)  # one program gets what is there, all others 0
-            tl.store(out_ptr + tl.program_id(0), old)
-
-        box, out = np.array([7], np.int32), np.zeros(8, np.int32)
-        take[(8,)](box, out)
-        assert box[0] == 0 and out.sum() == 7
-    """
-    return _atomic_rmw("xchg", pointer, val, mask, sem, scope)
-
-
-@method
-@builtin
-def atomic_cas(
-    pointer: tensor,
-    cmp: Operand,
-    val: Operand,
-    sem: Optional[str] = None,
-    scope: Optional[str] = None,
-    mask: Optional[Operand] = None,
-) -> tensor:
-    """Atomically writes `val` where memory equals `cmp`; returns the old values.
-
-    Pointees of 16, 32 or 64 bits. A lane that is masked off returns 0 and touches no memory;
-    Triton has no `mask` here. Errors: E044, E045, E047. Source: Triton language 3.6/3.9.
-
-    Example:
-        import numpy as np
-        import tessera
-        import tessera.language as tl
-
-        @tessera.jit
-        def claim(owner_ptr, wins_ptr):
-            old = tl.atomic_cas(owner_ptr, -1, tl.program_id(0))
-            if old == -1:  # this program was the first
-                tl.atomic_add(wins_ptr, 1)
-
-        owner, wins = np.array([-1], np.int32), np.zeros(1, np.int32)
-        claim[(8,)](owner, wins)
-        assert wins[0] == 1 and 0 <= owner[0] < 8
-    """
-    return emit_one(
-        "atomic_cas",
-        _pointer(pointer, "atomic_cas"),
-        unwrap(cmp),
-        unwrap(val),
-        unwrap(mask),
-        _choice(sem, _RMW_SEM, "sem", "E047"),
-        _choice(scope, _SCOPES, "scope", "E047"),
-    )
-
-
-@method
-@builtin
-def atomic_load(
-    pointer: tensor,
-    mask: Optional[Operand] = None,
-    sem: Optional[str] = None,
-    scope: Optional[str] = None,
-) -> tensor:
-    """Atomically reads memory; a masked-off lane is 0. `sem` is "acquire" or "relaxed".
-
-    Errors: E044, E047. Source: Triton language 3.9.
-
-    Example:
-        import numpy as np
-        import tessera
-        import tessera.language as tl
-
-        @tessera.jit
-        def publish(data_ptr, flag_ptr, out_ptr):
-            if tl.program_id(0) == 0:
-                tl.store(data_ptr, 42)
-                tl.atomic_store(flag_ptr, 1, sem="release")
-            elif tl.atomic_load(flag_ptr, sem="acquire") == 1:  # then the data is there, too
-                tl.store(out_ptr, tl.load(data_ptr))
-
-        data, flag, out = (np.zeros(1, np.int32) for _ in range(3))
-        publish[(2,)](data, flag, out)
-        assert flag[0] == 1 and out[0] in (0, 42)
-    """
-    return emit_one(
-        "atomic_load",
-        _pointer(pointer, "atomic_load"),
-        unwrap(mask),
-        _choice(sem, ("acquire", "relaxed"), "sem", "E047"),
-        _choice(scope, _SCOPES, "scope", "E047"),
-    )
-
-
-@method
-@builtin
-def atomic_store(
-    pointer: tensor,
-    val: Operand,
-    mask: Optional[Operand] = None,
-    sem: Optional[str] = None,
-    scope: Optional[str] = None,
-) -> None:
-    """Atomically writes memory. `sem` is "release" (default) or "relaxed".
-
-    Errors: E044, E046 (a const pointer), E047. Source: Triton language 3.9.
-
-    Example:
-        import numpy as np
-        import tessera
-        import tessera.language as tl
-
-        @tessera.jit
-        def finish(x_ptr, done_ptr):
-            pid = tl.program_id(0)
-            tl.store(x_ptr + pid, pid * pid)
-            tl.atomic_store(done_ptr + pid, 1, sem="release")  # after the store above
-
-        x, done = np.zeros(4, np.int32), np.zeros(4, np.int32)
-        finish[(4,)](x, done)
-        assert x.tolist() == [0, 1, 4, 9] and done.all()
-    """
-    emit(
-        "atomic_store",
-        _pointer(pointer, "atomic_store"),
-        unwrap(val),
-        unwrap(mask),
-        _choice(sem, ("release", "relaxed"), "sem", "E047"),
-        _choice(scope, _SCOPES, "scope", "E047"),
-    )

@@ -8,17 +8,19 @@ from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union, 
 
 from tessera.digests import digest
 from tessera.errors import UserMistake
+from tessera.language.arguments import (
+    constant_bool,
+    constant_int,
+    constant_ints,
+    constant_str,
+    element_type,
+)
 from tessera.language.tensor import (
     F,
     Operand,
     active,
     builtin,
-    constant_bool,
-    constant_int,
-    constant_ints,
-    constant_str,
     describe,
-    element_type,
     emit,
     emit_one,
     known_value,

@@ -10,16 +10,14 @@ import builtins
 from typing import Any, Callable, Literal, Optional, Sequence, Union, overload
 
 from tessera.errors import Note, UserMistake, place_of_function
+from tessera.language.arguments import axis_of, constant_bool, constant_int
 from tessera.language.callables import JITCallable
 from tessera.language.creation import cast
 from tessera.language.math import where
 from tessera.language.tensor import (
     Operand,
     active,
-    axis_of,
     builtin,
-    constant_bool,
-    constant_int,
     describe,
     emit,
     emit_one,

@@ -6,17 +6,14 @@ from __future__ import annotations
 from typing import Any, Optional, Sequence, Union
 
 from tessera.errors import UserMistake
+from tessera.language.arguments import axis_of, constant_int, constant_ints, spread
 from tessera.language.tensor import (
     Operand,
-    axis_of,
     builtin,
-    constant_int,
-    constant_ints,
     describe,
     emit,
     emit_one,
     method,
-    spread,
     tensor,
     to_tensor_value,
 )

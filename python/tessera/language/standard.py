@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Optional, Sequence, Union, cast,
 
 import tessera.language.creation as creation
 import tessera.language.math as math
+import tessera.language.atomics as atomics
 import tessera.language.memory as memory
 import tessera.language.program as program
 import tessera.language.reduction as reduction
@@ -299,26 +300,26 @@ def atomic_poll(
         assert out[0] == 42
     """
     wanted = creation.cast(expected_value, memory.polled_type(pointer, expected_value, timeout_ns))
-    found = memory.atomic_load(pointer, sem=sem, scope=scope) == wanted
+    found = atomics.atomic_load(pointer, sem=sem, scope=scope) == wanted
     if timeout_ns is None:
         if len(pointer.shape) == 0:
             while not found:
-                found = memory.atomic_load(pointer, sem=sem, scope=scope) == wanted
+                found = atomics.atomic_load(pointer, sem=sem, scope=scope) == wanted
         else:
             while min(creation.cast(found, types.int32)) == 0:
-                again = memory.atomic_load(pointer, mask=~found, sem=sem, scope=scope)
+                again = atomics.atomic_load(pointer, mask=~found, sem=sem, scope=scope)
                 found = found | (again == wanted)
     else:
         start = program.clock_ns()
         budget = creation.cast(timeout_ns, types.int64)
         if len(pointer.shape) == 0:
             while (not found) and program.clock_ns() - start < budget:
-                found = memory.atomic_load(pointer, sem=sem, scope=scope) == wanted
+                found = atomics.atomic_load(pointer, sem=sem, scope=scope) == wanted
         else:
             while (min(creation.cast(found, types.int32)) == 0) & (
                 program.clock_ns() - start < budget
             ):
-                again = memory.atomic_load(pointer, mask=~found, sem=sem, scope=scope)
+                again = atomics.atomic_load(pointer, mask=~found, sem=sem, scope=scope)
                 found = found | (again == wanted)
     return found
 
