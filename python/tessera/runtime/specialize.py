@@ -92,6 +92,8 @@ class Bound:
         self.changing = ""
         """The argument that is a constant from an object that may hold another one at the next
         launch. The warm path, which knows constants by identity, is not for such launches."""
+        self._containers: list[Any] = []
+        """Those whose parts are being specialised, the outermost first."""
 
     def add(self, traits: ParamTraits, value: Any) -> None:
         """Specialises the next argument."""
@@ -113,7 +115,7 @@ class Bound:
             if parts is not None:
                 if not isinstance(value, (tuple, list)):
                     _learn_record(type(value))
-                return self._tuple(traits, parts, name)
+                return self._tuple(traits, value, parts, name)
         if traits.annotation is not None and not traits.annotation.is_ptr():
             return self._number_as(traits, traits.annotation, value, name)
         if type(value) in _SCALARS:
@@ -138,12 +140,22 @@ class Bound:
             self.changing = name
         return _constant(value, name)
 
-    def _tuple(self, traits: ParamTraits, parts: Parts, name: str) -> tuple[Hashable, ArgSpec]:
+    def _tuple(
+        self, traits: ParamTraits, value: Any, parts: Parts, name: str
+    ) -> tuple[Hashable, ArgSpec]:
+        if any(one is value for one in self._containers):
+            raise ArgumentError(
+                "E054",
+                f"argument `{name}` is {with_article(type(value).__name__)} that contains itself",
+                "pass a container of arrays and numbers, whose parts end somewhere",
+            )
+        self._containers.append(value)
         keys, specs = [], []
         for index, item in enumerate(parts.items):
             key, spec = self._specialise(traits, item, f"{name}[{index}]")
             keys.append(key)
             specs.append(spec)
+        self._containers.pop()
         return ("t", parts.cls, *keys), TupleSpec(tuple(specs), parts.cls)
 
     def _descriptor(self, traits: ParamTraits, value: Any, name: str) -> tuple[Hashable, ArgSpec]:
