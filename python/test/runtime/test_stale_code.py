@@ -4,13 +4,12 @@
 Each row makes a kernel whose result is an integer, launches it, changes one thing that the
 kernel depends on, and launches it again: in the same process, where the change is an
 assignment, and in another one that has the same disk cache, where the change is an edit of a
-file. The second result must be the new one. A child of a fork stands for a process: it has
-imported none of the modules that the row writes.
+file. The second result must be the new one. A fork (stale_code_child.py) stands for a
+process: it has imported none of the modules that the row writes.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
 import pathlib
 import pickle
@@ -18,18 +17,23 @@ import subprocess
 import sys
 import textwrap
 import traceback
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, Callable, NamedTuple, Optional
 
-import numpy as np
 import pytest
 
 import tessera
+from runtime.stale_code_child import (
+    Server,
+    launch_and_count,
+    launch_around,
+    launch_once,
+    start,
+)
 from tessera import _C
 from tessera.compiler import toolchain
-from tessera.compiler.compile import load_front_end
 from tessera.frontend.reads import watch_module
-from tessera.runtime.loading import load_launching
 
 IMPORTS = "import enum, math\nimport tessera, tessera.language as tl\nfrom tessera import jit\n"
 
@@ -569,15 +573,15 @@ ROWS += [
 ]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def compiler() -> None:
-    """Loads what children would load again, each by itself: a fifth of a second."""
-    load_front_end()
-    load_launching()
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    server = Server()
+    yield server
+    server.stop()
 
 
-def in_child(work: Callable[[], Any]) -> Any:
-    """What `work` gives in a process of its own."""
+def in_fork(work: Callable[[], Any]) -> Any:
+    """What `work` gives in a fork of this process, which may have changed."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -608,21 +612,6 @@ def write(folder: pathlib.Path, files: dict[str, str]) -> None:
             cached.unlink()
 
 
-def launch(main: Any, argument: str, through: Optional[list[Any]] = None) -> int:
-    out = np.zeros(1, np.int32)
-    value = eval(argument, {"main": main, "mod": sys.modules.get("mod")})
-    run = through[0] if through else main.kernel[(1,)]
-    run(out, value)
-    return int(out[0])
-
-
-def start(folder: pathlib.Path) -> Any:
-    sys.path.insert(0, str(folder))
-    tessera.settings.cache_dir = str(folder / "cache")
-    importlib.invalidate_caches()
-    return importlib.import_module("main")
-
-
 EDITS = [row for row in ROWS if row.edit]
 ASSIGNMENTS = [row for row in ROWS if row.assign]
 
@@ -633,11 +622,11 @@ def test_there_are_enough() -> None:
 
 
 @pytest.mark.parametrize("row", EDITS, ids=[row.name for row in EDITS])
-def test_across_processes(row: Row, tmp_path: pathlib.Path) -> None:
+def test_across_processes(server: Server, row: Row, tmp_path: pathlib.Path) -> None:
     assert row.edit is not None
     write(tmp_path, row.files)
-    work = lambda: launch(start(tmp_path), row.argument)
-    assert in_child(work) == row.values[0]
+    work = (launch_once, tmp_path, row.argument)
+    assert server.run(*work) == row.values[0]
     others = {name for name in row.files if name != "main.py"}
     edited = {
         name: text.replace(*row.edit) if name in others or not others else text
@@ -645,35 +634,21 @@ def test_across_processes(row: Row, tmp_path: pathlib.Path) -> None:
     }
     assert edited != row.files
     write(tmp_path, edited)
-    assert in_child(work) == row.values[1]
+    assert server.run(*work) == row.values[1]
     if EDITS.index(row) % 8 == 0:  # the first text is in the cache by now
         write(tmp_path, row.files)
-        assert in_child(work) == row.values[0]
+        assert server.run(*work) == row.values[0]
 
 
 @pytest.mark.parametrize("row", ASSIGNMENTS, ids=[row.name for row in ASSIGNMENTS])
-def test_within_a_process(row: Row, tmp_path: pathlib.Path) -> None:
+def test_within_a_process(server: Server, row: Row, tmp_path: pathlib.Path) -> None:
     write(tmp_path, row.files)
-
-    def work() -> tuple[list[int], int]:
-        main = start(tmp_path)
-        held = [main.kernel[(1,)]]  # a launch that is kept sees it, too
-        before = [launch(main, row.argument) for _ in range(2)]
-        before += [launch(main, row.argument, held)]
-        names = {"main": main, "mod": sys.modules.get("mod"), "tl": tessera.language}
-        exec(row.assign, {**names, "jit": tessera.jit, "tessera": tessera})
-        if "fn" in row.assign or "D.value" in row.assign:
-            held = []
-        after = [launch(main, row.argument, held) for _ in range(2)]
-        after += [launch(main, row.argument)]
-        return before, after
-
-    before, after = in_child(work)
+    before, after = server.run(launch_around, tmp_path, row.argument, row.assign)
     assert before == [row.values[0]] * 3
     assert after == [row.values[1]] * 3
 
 
-def test_what_did_not_change_is_found(tmp_path: pathlib.Path) -> None:
+def test_what_did_not_change_is_found(server: Server, tmp_path: pathlib.Path) -> None:
     """Of all rows that another process can know, so that the above is not for want of hits."""
     hits = 0
     for number, way in enumerate(WAYS):
@@ -681,15 +656,9 @@ def test_what_did_not_change_is_found(tmp_path: pathlib.Path) -> None:
         folder.mkdir()
         row = make_row(way, "deeper")
         write(folder, row.files)
-
-        def work() -> tuple[int, int]:
-            value = launch(start(folder), row.argument)
-            from tessera.compiler.cache import default_cache
-
-            return value, default_cache().hits
-
-        assert in_child(work) == (3, 0)
-        value, found = in_child(work)
+        work = (launch_and_count, folder, row.argument)
+        assert server.run(*work) == (3, 0)
+        value, found = server.run(*work)
         assert value == 3
         hits += found == 2
     assert hits >= len(WAYS) - 3
@@ -742,9 +711,9 @@ def test_another_ptxas_or_libdevice(
         return build(**given)
 
     if across:
-        results = [in_child(lambda: change(number)) for number in range(5)]
+        results = [in_fork(lambda: change(number)) for number in range(5)]
     else:
-        results = in_child(lambda: [change(number) for number in range(5)])
+        results = in_fork(lambda: [change(number) for number in range(5)])
     assert results[0] != results[1] == results[2]
     assert results[3].endswith(b"AAAA") and results[4].endswith(b"BBBB")
 
@@ -794,9 +763,9 @@ def test_a_library_that_is_edited(tmp_path: pathlib.Path) -> None:
         return kernel.asm["ptx"]
 
     library.write_text(body.replace("NUMBER", "3.0"))
-    assert "0f40400000" in in_child(work)
+    assert "0f40400000" in in_fork(work)
     library.write_text(body.replace("NUMBER", "5.0"))
-    assert "0f40A00000" in in_child(work)
+    assert "0f40A00000" in in_fork(work)
 
 
 def test_the_import_of_a_submodule_is_no_change(monkeypatch: pytest.MonkeyPatch) -> None:
