@@ -343,3 +343,13 @@ def note_change() -> None:
 
     settings.generation += 1
     _C.advance_generation()
+    for watch in _watches:
+        watch()
+
+
+_watches: list[Callable[[], None]] = []
+
+
+def call_after_changes(watch: Callable[[], None]) -> None:
+    """Has a function called whenever something has changed that launches depend on."""
+    _watches.append(watch)

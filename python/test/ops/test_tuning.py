@@ -14,6 +14,7 @@ from tessera import ops  # noqa: E402
 from tessera.ops import tuner, tuning  # noqa: E402
 from tessera.ops.kernels.softmaxes import softmax_kernel  # noqa: E402
 from tessera.ops.tuning import Choice, Entry, Machine, Question, Table  # noqa: E402
+from tessera.settings import settings  # noqa: E402
 
 MAX_BYTES = 300 << 10
 
@@ -184,6 +185,32 @@ def test_shapes_of_the_command() -> None:
     for wrong in ("4096", "0x4", "axb", "1x2x3"):
         with pytest.raises(tessera.LaunchError, match="--shapes got"):
             tuner.parse_shapes([wrong])
+
+
+def test_calls_of_a_known_kind_follow_the_number_of_threads() -> None:
+    x = np.random.default_rng(0).standard_normal((21, 90), np.float32)
+
+    def expect_question(threads: int) -> None:
+        """The next call asks the tables, for a machine with so many; known calls do not ask."""
+        tuning._tables.answers.clear()
+        ops.softmax(x)
+        assert {key[-1] for key in tuning._tables.answers} == {threads}
+        for _ in range(4):
+            ops.softmax(x)
+        tuning._tables.answers.clear()
+        ops.softmax(x)
+        assert not tuning._tables.answers
+
+    for _ in range(4):
+        ops.softmax(x)
+    before = settings.num_threads
+    with settings.override(num_threads=before + 2):
+        expect_question(before + 2)
+        with settings.override(debug=settings.debug):  # which changes nothing of it
+            tuning._tables.answers.clear()
+            ops.softmax(x)
+            assert not tuning._tables.answers
+    expect_question(before)
 
 
 def test_calls_of_a_known_kind_follow_the_tables(tmp_path: Path) -> None:
