@@ -150,6 +150,13 @@ TsrStatus tsr_cuda_synchronize(int32_t device, uint64_t stream) TSR_NOEXCEPT {
   });
 }
 
+TsrStatus tsr_cuda_wait_for_stream(int32_t device, uint64_t stream, uint64_t other) TSR_NOEXCEPT {
+  return guardedByDriver([&] {
+    cuda::waitForStream(device, reinterpret_cast<cuda::Stream>(stream),
+                        reinterpret_cast<cuda::Stream>(other));
+  });
+}
+
 TsrStatus tsr_kernel_launch_cuda(TsrKernel *kernel, int32_t device, uint64_t stream,
                                  const int32_t grid[3], const uint64_t *args,
                                  size_t num_args) TSR_NOEXCEPT {

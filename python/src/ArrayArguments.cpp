@@ -96,7 +96,7 @@ bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
 py::object Signature::askFor(const Parameter &parameter, PyObject *value, PyObject *name) {
   PyObject *found = callPython([&] { return PyObject_GetAttr(value, name); });
   if (!found)
-    refuseFailed(parameter, value, "asking it where its elements are");
+    refuseFailed(parameter, value, kAsking);
   return py::reinterpret_steal<py::object>(found);
 }
 
@@ -105,7 +105,7 @@ bool Signature::askForOptional(const Parameter &parameter, PyObject *value, PyOb
   PyObject *attribute = nullptr;
   int status = lookUpAttribute(value, name, &attribute);
   if (status < 0)
-    refuseFailed(parameter, value, "asking it where its elements are");
+    refuseFailed(parameter, value, kAsking);
   found = py::reinterpret_steal<py::object>(attribute);
   return status >= 0;
 }
@@ -143,6 +143,10 @@ static bool areIntegers(PyObject *tuple) {
   return true;
 }
 
+static bool isText(PyObject *object, const char *text) {
+  return PyUnicode_Check(object) && PyUnicode_CompareWithASCIIString(object, text) == 0;
+}
+
 /// An object with `data_ptr()` and `dtype`, such as a wrapper of a tensor or an instance of a
 /// subclass that answers for itself. It is asked what runtime/arrays.py asks.
 bool Signature::addByPointer(const Parameter &parameter, PyObject *value) {
@@ -154,10 +158,8 @@ bool Signature::addByPointer(const Parameter &parameter, PyObject *value) {
       (isNested && isNested.ptr() != Py_False) ||
       (layout && py::str(layout).cast<std::string_view>() != "torch.strided"))
     return false;
-  bool isCUDA = type && PyUnicode_Check(type.ptr()) &&
-                PyUnicode_CompareWithASCIIString(type.ptr(), "cuda") == 0;
-  if (type && !isCUDA &&
-      !(PyUnicode_Check(type.ptr()) && PyUnicode_CompareWithASCIIString(type.ptr(), "cpu") == 0))
+  bool isCUDA = type && isText(type.ptr(), "cuda");
+  if (type && !isCUDA && !isText(type.ptr(), "cpu"))
     return false;
   auto call = [&](const py::object &method, const char *asked) {
     PyObject *found = callPython([&] { return PyObject_CallNoArgs(method.ptr()); });
@@ -167,9 +169,8 @@ bool Signature::addByPointer(const Parameter &parameter, PyObject *value) {
   };
   for (PyObject *name : {names().isConjugate, names().isNegative}) {
     py::object ask;
-    if (!askForOptional(parameter, value, name, ask))
-      return false;
-    if (ask && !ask.is_none() && call(ask, "asking it where its elements are").ptr() != Py_False)
+    if (!askForOptional(parameter, value, name, ask) ||
+        (ask && !ask.is_none() && call(ask, kAsking).ptr() != Py_False))
       return false;
   }
   py::object dtype = askFor(parameter, value, names().dtype);
@@ -197,61 +198,6 @@ bool Signature::addByPointer(const Parameter &parameter, PyObject *value) {
          addTensorOn(ordinal, parameter, static_cast<uint64_t>(bits), id);
 }
 
-/// An array that Python's buffer protocol gives as DLPack does, in C. False, and nothing done, for
-/// elements that it has no format for, and where it fails: DLPack says why.
-bool Signature::addBuffer(const Parameter &parameter, PyObject *value) {
-  PyObject *view = callPython([&] { return PyMemoryView_FromObject(value); });
-  clearError(PyExc_Exception);
-  if (!own(py::reinterpret_steal<py::object>(view)))
-    return false;
-  const Py_buffer &buffer = *PyMemoryView_GET_BUFFER(view);
-  const auto &formats = typeTables().formats;
-  auto format = buffer.format ? formats.find(buffer.format) : formats.end();
-  auto address = reinterpret_cast<uintptr_t>(buffer.buf);
-  if (format == formats.end() || address < kLowestAddress)
-    return false;
-  addPointer(parameter, address, format->second, /*readOnly=*/true, /*device=*/-1);
-  return true;
-}
-
-/// Adds an array in the host's memory that exports DLPack. For arrays on GPUs, the whole path waits
-/// for the work that fills them.
-bool Signature::addDLPack(const Parameter &parameter, PyObject *value) {
-  if (typeTables().getLearned(Py_TYPE(value)).hasBuffer && addBuffer(parameter, value))
-    return true;
-  static PyObject *const keywords = PyTuple_Pack(1, names().maxVersion);
-  static PyObject *const version = Py_BuildValue("(ii)", 1, 1);
-  auto give = [&](PyObject *found) {
-    if (!found)
-      refuseFailed(parameter, value, "__dlpack__()");
-    return py::reinterpret_steal<py::object>(found);
-  };
-  py::object device =
-      give(callPython([&] { return PyObject_CallMethodNoArgs(value, names().dlpackDevice); }));
-  if (!device || !PyTuple_Check(device.ptr()) || PyTuple_GET_SIZE(device.ptr()) != 2)
-    return false;
-  // It may be an IntEnum.
-  PyObject *place = PyTuple_GET_ITEM(device.ptr(), 0);
-  int overflow = 0;
-  long kind = PyLong_Check(place) ? PyLong_AsLongAndOverflow(place, &overflow) : -1;
-  if (!isHostDevice(kind))
-    return false;
-  PyObject *arguments[] = {value, version};
-  PyObject *capsule = own(give(callPython(
-      [&] { return PyObject_VectorcallMethod(names().dlpack, arguments, 1, keywords); })));
-  DLPackArray array;
-  if (!capsule || !readDLPackArray(capsule, array) || array.lanes != 1 || !array.hasElements ||
-      !isHostDevice(array.device))
-    return false;
-  TypeTables &tables = typeTables();
-  char id;
-  if (!tables.findDType(array, id) || !array.address)
-    return false;
-  bool isReadOnly = array.isReadOnly || tables.getLearned(Py_TYPE(value)).isImmutable;
-  addPointer(parameter, array.address, id, isReadOnly, /*device=*/-1);
-  return true;
-}
-
 /// Adds an array by NumPy's protocol. `slow` asks an object for `data_ptr` first.
 bool Signature::addArrayInterface(const Parameter &parameter, PyObject *value) {
   py::object method;
@@ -275,8 +221,37 @@ bool Signature::addArrayInterface(const Parameter &parameter, PyObject *value) {
   return true;
 }
 
-/// An array of CuPy's, Numba's and the like. The stream that one is computed on decides about that
-/// of the launch, so it is in the signature; where there is another stream, `slow` waits for it.
+/// Finds the element type of an array that has a type string, and may have a dtype.
+static bool findElements(PyObject *typestr, PyObject *dtype, char &id) {
+  const char *spelled = PyUnicode_AsUTF8(typestr);
+  if (!spelled)
+    PyErr_Clear(); // a text that UTF-8 does not have
+  if (!spelled || *spelled == '>')
+    return false;
+  TypeTables &tables = typeTables();
+  if (dtype)
+    return tables.findDType(dtype, id);
+  auto known = tables.typestrs.find(spelled);
+  if (known == tables.typestrs.end())
+    return false;
+  id = known->second;
+  return true;
+}
+
+/// The GPU that has the memory of an array, or -1 if that is unknown. CuPy's arrays know it.
+static int32_t findOrdinal(PyObject *array, uint64_t address) {
+  py::object device = getAttribute(array, names().device);
+  py::object number = device ? getAttribute(device.ptr(), names().id) : py::object();
+  int32_t ordinal = -1;
+  if (number && PyLong_CheckExact(number.ptr())) {
+    int overflow = 0;
+    long found = PyLong_AsLongAndOverflow(number.ptr(), &overflow);
+    return found < 0 || found > INT32_MAX ? -1 : static_cast<int32_t>(found);
+  }
+  return tsr_cuda_pointer_device(address, &ordinal) == TSR_OK ? ordinal : -1;
+}
+
+/// An array of CuPy's, Numba's and the like, which may name the stream that it is computed on.
 bool Signature::addCUDAInterface(const Parameter &parameter, PyObject *value) {
   PyObject *found = callPython([&] { return PyObject_GetAttr(value, names().cudaInterface); });
   if (!found)
@@ -291,46 +266,16 @@ bool Signature::addCUDAInterface(const Parameter &parameter, PyObject *value) {
   if (!readPlace(interface.ptr(), address, isReadOnly) || !typestr ||
       !PyUnicode_Check(typestr.ptr()))
     return false;
-  const char *spelled = PyUnicode_AsUTF8(typestr.ptr());
-  if (!spelled)
-    PyErr_Clear(); // a text that UTF-8 does not have
-  if (!spelled || *spelled == '>')
-    return false;
-  TypeTables &tables = typeTables();
+  py::object dtype = askFor(parameter, value, names().dtype);
   char id;
-  if (py::object dtype = askFor(parameter, value, names().dtype)) {
-    if (!tables.findDType(dtype.ptr(), id))
-      return false;
-  } else {
-    auto known = tables.typestrs.find(spelled);
-    if (known == tables.typestrs.end())
-      return false;
-    id = known->second;
-  }
-  int32_t ordinal = -1;
-  py::object device = getAttribute(value, names().device);
-  py::object number = device ? getAttribute(device.ptr(), names().id) : py::object();
-  if (number && PyLong_CheckExact(number.ptr())) {
-    int overflow = 0;
-    ordinal = static_cast<int32_t>(PyLong_AsLongAndOverflow(number.ptr(), &overflow));
-  } else if (tsr_cuda_pointer_device(address, &ordinal) != TSR_OK) {
+  if (!findElements(typestr.ptr(), dtype.ptr(), id))
     return false;
-  }
+  int32_t ordinal = findOrdinal(value, address);
   if (ordinal < 0 || ordinal > 127)
     return false;
   addPointer(parameter, address, id, isReadOnly, static_cast<char>(ordinal));
   bytes.push_back(kAny); // which begins no argument: a tensor of torch's is on torch's stream
-  if (!onStream || onStream.is_none())
-    return true;
-  if (!PyLong_CheckExact(onStream.ptr()))
-    return false;
-  uint64_t handle = PyLong_AsUnsignedLongLongMask(onStream.ptr());
-  if (handle == 0 || handle == kNoStream || hasTensorOnGPU ||
-      (stream != kNoStream && stream != handle))
-    return false;
-  stream = handle;
-  constants.push_back(own(std::move(onStream)));
-  return true;
+  return !onStream || onStream.is_none() || streams.addNamed(own(std::move(onStream)));
 }
 
 /// Adds the parts of a tensor descriptor in the order of runtime/specialize.py.
@@ -345,11 +290,11 @@ bool Signature::addDescriptor(const Parameter &parameter, PyObject *value) {
   py::object padding = getAttribute(value, names().padding);
   py::object rounds = getAttribute(value, names().roundsToTF32);
   if (rank == 0 || strides.size() != rank || strides[rank - 1] != 1 || block.size() != rank ||
-      !padding || !PyUnicode_Check(padding.ptr()) || !rounds || !PyBool_Check(rounds.ptr()) ||
-      !base || Py_TYPE(base.ptr()) == typeTables().descriptor)
+      !padding || !rounds || !PyBool_Check(rounds.ptr()) || !base ||
+      Py_TYPE(base.ptr()) == typeTables().descriptor)
     return false;
-  bool isNaN = PyUnicode_CompareWithASCIIString(padding.ptr(), "zero") != 0;
-  if (isNaN && PyUnicode_CompareWithASCIIString(padding.ptr(), "nan") != 0)
+  bool isNaN = isText(padding.ptr(), "nan");
+  if (!isNaN && !isText(padding.ptr(), "zero"))
     return false;
   bytes.push_back(kDescriptor);
   bytes.push_back(static_cast<char>(rank << 2 | (isNaN ? 2 : 0) | (rounds.ptr() == Py_True)));
@@ -379,5 +324,7 @@ bool Signature::addReinterpreted(const Parameter &parameter, PyObject *value) {
   if (!addArray(parameter, own(base)) || bytes[at] != kPointer)
     return false;
   bytes[at + 1] = static_cast<char>(PyLong_AsLong(id.ptr()));
+  if (!exports.empty() && exports.back().place == at)
+    exports.back().dtype = bytes[at + 1];
   return true;
 }

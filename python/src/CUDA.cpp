@@ -36,6 +36,15 @@ void synchronize(int device, uint64_t stream) {
   check(status);
 }
 
+void waitForStream(int device, uint64_t stream, uint64_t other) {
+  TsrStatus status;
+  {
+    WithoutGIL released;
+    status = tsr_cuda_wait_for_stream(device, stream, other);
+  }
+  check(status);
+}
+
 } // namespace
 
 void tessera::python::registerCUDA(py::module_ &module) {
@@ -61,4 +70,6 @@ void tessera::python::registerCUDA(py::module_ &module) {
       "Whether a GPU reaches memory of the host: whether it is pinned.");
   module.def("cuda_synchronize", &synchronize, py::arg("device"), py::arg("stream") = 0,
              "Wait for all that was put on a stream.");
+  module.def("cuda_wait_for_stream", &waitForStream, py::arg("device"), py::arg("stream"),
+             py::arg("other"), "Have later work of a stream wait for what is on another one now.");
 }

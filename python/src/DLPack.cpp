@@ -68,6 +68,7 @@ DLPackArray readTensor(const DLTensor &tensor, bool isReadOnly) {
       std::find(tensor.shape, tensor.shape + tensor.rank, 0) == tensor.shape + tensor.rank;
   return {reinterpret_cast<uintptr_t>(tensor.data) + tensor.byteOffset,
           tensor.device.type,
+          tensor.device.id,
           tensor.dtype.code,
           tensor.dtype.bits,
           tensor.dtype.lanes,
@@ -102,6 +103,11 @@ bool tessera::python::readDLPackArray(PyObject *capsule, DLPackArray &array) {
 bool tessera::python::isHostDevice(long type) {
   constexpr long cpu = 1, cudaHost = 3, rocmHost = 11;
   return type == cpu || type == cudaHost || type == rocmHost;
+}
+
+bool tessera::python::isCUDADevice(long type) {
+  constexpr long cuda = 2, cudaManaged = 13;
+  return type == cuda || type == cudaManaged;
 }
 
 void tessera::python::registerDLPack(py::module_ &module) {

@@ -14,7 +14,8 @@ namespace tessera::python {
 struct DLPackArray {
   uint64_t address;
   int32_t device; ///< its type
-  unsigned code;  ///< of elements
+  int32_t ordinal;
+  unsigned code; ///< of elements
   unsigned bits;
   unsigned lanes;
   bool isReadOnly;
@@ -26,6 +27,9 @@ bool readDLPackArray(PyObject *capsule, DLPackArray &array);
 
 /// True if the CPU can access memory of this DLPack device type.
 bool isHostDevice(long type);
+
+/// True if this DLPack device type is memory of NVIDIA GPUs.
+bool isCUDADevice(long type);
 
 } // namespace tessera::python
 

@@ -308,6 +308,29 @@ bool findStream(const LaunchRecord &record, uint64_t &stream) {
   return !PyErr_Occurred();
 }
 
+/// Makes the stream of a launch wait for those on which its arrays are computed. False if it fails,
+/// with an exception, or if `slow` has to do the launch.
+bool orderStreams(const Dispatcher &dispatcher, const LaunchRecord &record,
+                  const ArrayStreams &streams, uint64_t stream) {
+  // Code of an array that was exported may have changed torch's current stream.
+  if (streams.exportedTo && !isSameStream(*streams.exportedTo, stream))
+    return false;
+  for (uint64_t other : streams) {
+    if (isSameStream(stream, other))
+      continue;
+    TsrStatus status;
+    {
+      WithoutGIL released;
+      status = tsr_cuda_wait_for_stream(record.device, stream, other);
+    }
+    if (status != TSR_OK) {
+      raiseFailure(&dispatcher, status);
+      return false;
+    }
+  }
+  return true;
+}
+
 /// Null without an exception where `slow` has to do the launch.
 PyObject *launchKnown(Dispatcher *dispatcher, const LaunchRecord &record,
                       const Signature &signature, const int32_t extents[3]) {
@@ -318,6 +341,8 @@ PyObject *launchKnown(Dispatcher *dispatcher, const LaunchRecord &record,
     if (!findStream(record, call.stream) ||
         !std::all_of(signature.hostAddresses.begin(), signature.hostAddresses.end(),
                      [&](uint64_t address) { return tsr_cuda_reaches(record.device, address); }))
+      return nullptr;
+    if (!orderStreams(*dispatcher, record, signature.streams, call.stream))
       return nullptr;
   }
   HooksListener listener(*dispatcher, record, signature, call);

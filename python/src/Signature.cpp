@@ -94,6 +94,15 @@ static PyObject *getInterned(PyObject *name) {
   return name;
 }
 
+static py::object makeTuple(PyObject *const *begin, PyObject *const *end) {
+  auto made = py::reinterpret_steal<py::object>(PyTuple_New(end - begin));
+  if (!made)
+    throw py::error_already_set();
+  for (Py_ssize_t i = 0; i < end - begin; ++i)
+    PyTuple_SET_ITEM(made.ptr(), i, Py_NewRef(begin[i]));
+  return made;
+}
+
 bool Signature::bind(PyObject *const *args, size_t count, PyObject *keywords) {
   // Local variables, since members would be read again after each store.
   const Parameter *const all = parameters.data();
@@ -134,12 +143,7 @@ bool Signature::bind(PyObject *const *args, size_t count, PyObject *keywords) {
       continue;
     }
     if (all[i].passing == Passing::Rest) {
-      size_t numRest = count - std::min(count, i);
-      rest = py::reinterpret_steal<py::object>(PyTuple_New(static_cast<Py_ssize_t>(numRest)));
-      if (!rest)
-        throw py::error_already_set();
-      for (size_t item = 0; item < numRest; ++item)
-        PyTuple_SET_ITEM(rest.ptr(), static_cast<Py_ssize_t>(item), Py_NewRef(args[i + item]));
+      rest = makeTuple(args + std::min(count, i), args + count);
       values[i] = rest.ptr();
     }
     if (!values[i])
@@ -175,7 +179,8 @@ bool Signature::specialise() {
       if (PyLong_Check(value) || PyFloat_CheckExact(value)) {
         constants.push_back(value);
       } else if (bytes[at] == kPointer) { // an array is told from others by its address
-        if (bytes.size() + sizeof(uint64_t) > kAllBytes)
+        bool isExported = !exports.empty() && exports.back().place == at; // later
+        if (isExported || bytes.size() + sizeof(uint64_t) > kAllBytes)
           return false;
         for (unsigned shift = 0; shift < 64; shift += 8)
           bytes.push_back(static_cast<char>(slots[slot] >> shift));
@@ -187,11 +192,12 @@ bool Signature::specialise() {
   for (auto [name, value] : options) {
     constants.push_back(name);
     addConstant(value);
-    // An array may be computed on another stream, which `slow` waits for.
-    if (name == names().stream && stream != kNoStream)
-      return false;
+    if (name == names().stream)
+      streams.setGiven(value);
   }
-  return isComplete = true;
+  if (PyObject *deciding = streams.getDeciding())
+    constants.push_back(deciding);
+  return isComplete = exports.empty() || exportArrays();
 }
 
 /// An argument that is no constexpr, or an item of one.
@@ -260,18 +266,21 @@ bool Signature::addRecord(const Parameter &parameter, PyObject *value) {
   return true;
 }
 
-/// A number of a class that is not Python's own: one of NumPy's, or of a subclass of int.
-bool Signature::addScalar(const Parameter &parameter, PyObject *value, bool isInteger) {
-  PyObject *number = nullptr;
+/// Python's own number for one of another class; null with or without an exception.
+static PyObject *makePlainNumber(PyObject *value, bool isInteger) {
   if (PyLong_Check(value)) { // whatever its class makes of itself
     int overflow = 0;
     int64_t integer = PyLong_AsLongLongAndOverflow(value, &overflow);
-    number = overflow ? nullptr : PyLong_FromLongLong(integer);
-  } else if (PyFloat_Check(value)) {
-    number = PyFloat_FromDouble(PyFloat_AS_DOUBLE(value));
-  } else {
-    number = callPython([&] { return isInteger ? PyNumber_Index(value) : PyNumber_Float(value); });
+    return overflow ? nullptr : PyLong_FromLongLong(integer);
   }
+  if (PyFloat_Check(value))
+    return PyFloat_FromDouble(PyFloat_AS_DOUBLE(value));
+  return callPython([&] { return isInteger ? PyNumber_Index(value) : PyNumber_Float(value); });
+}
+
+/// A number of a class that is not Python's own: one of NumPy's, or of a subclass of int.
+bool Signature::addScalar(const Parameter &parameter, PyObject *value, bool isInteger) {
+  PyObject *number = makePlainNumber(value, isInteger);
   clearError(PyExc_TypeError);
   PyObject *held = own(py::reinterpret_steal<py::object>(number));
   if (!held || !(PyLong_CheckExact(held) || PyFloat_CheckExact(held)))
@@ -417,10 +426,8 @@ bool Signature::addTensorOn(long ordinal, const Parameter &parameter, uint64_t a
                             char dtype) {
   if (ordinal < -1 || ordinal > 127)
     return false;
-  // The launch is on torch's stream then, and waits for others.
-  hasTensorOnGPU |= ordinal >= 0;
-  if (hasTensorOnGPU && stream != kNoStream)
-    return false;
+  if (ordinal >= 0)
+    streams.addTensor(static_cast<int32_t>(ordinal));
   addPointer(parameter, address, dtype, /*readOnly=*/false, static_cast<char>(ordinal));
   return true;
 }
@@ -437,11 +444,16 @@ bool Signature::addTensorOn(long ordinal, const Parameter &parameter, uint64_t a
          addTensorOn(place.ordinal, parameter, place.address, place.dtype);
 }
 
-void Signature::addPointer(const Parameter &parameter, uint64_t address, char dtype, bool readOnly,
-                           char device) {
+std::array<char, 4> Signature::makePointer(const Parameter &parameter, uint64_t address, char dtype,
+                                           bool readOnly, char device) {
   char alignment = parameter.onValue && parameter.onAlignment ? alignmentClass(address) : char(0);
   auto known = static_cast<char>(alignment | (readOnly ? 1 : 0));
-  bytes.append<4>({kPointer, dtype, known, device});
+  return {kPointer, dtype, known, device};
+}
+
+void Signature::addPointer(const Parameter &parameter, uint64_t address, char dtype, bool readOnly,
+                           char device) {
+  bytes.append<4>(makePointer(parameter, address, dtype, readOnly, device));
   slots.push_back(address);
   if (device < 0)
     hostAddresses.push_back(address);

@@ -10,10 +10,11 @@
 //                            says (which is the same in all launches)
 //     two bytes a tuple      how many items, which follow; its class, if it has one of its own, is
 //                            among the constants; so for dataclasses and aggregates
-//     an array by `__cuda_array_interface__`
-//                            a byte behind the pointer; its stream, if any, is among the constants
+//     an array on a GPU by `__cuda_array_interface__` or DLPack
+//                            a byte behind the pointer
 //     a tensor descriptor    rank, padding and rounding; its array; its shape and strides as
 //                            integers are; the binary logarithms of its block's extents
+//     a stream               that an array names, if it is that of the launch: the last constant
 //     the constants          numbers, strings and tuples of these by value, all else by identity
 //
 // The configuration of a tuned kernel (tessera/tuning) has the values of some parameters. Callers
@@ -24,6 +25,8 @@
 #ifndef TESSERA_PYTHON_SIGNATURE_H
 #define TESSERA_PYTHON_SIGNATURE_H
 
+#include "ArrayStreams.h"
+#include "DLPack.h"
 #include "Handles.h"
 
 #include <algorithm>
@@ -49,8 +52,6 @@ constexpr size_t kMaxBytes = 6 + 5 * kMaxDescriptorRank;
 /// The most that all arguments together may need, without constexprs.
 constexpr size_t kAllSlots = 1408;
 constexpr size_t kAllBytes = 7168;
-
-constexpr uint64_t kNoStream = ~uint64_t(0);
 
 /// The first byte of an argument; for a number, kNumber plus its TsrDType.
 enum ArgumentKind : char {
@@ -100,6 +101,10 @@ public:
     count += size;
   }
   void pop_back() { --count; }
+  void assign(const T *first, size_t size) {
+    std::copy(first, first + size, items.begin());
+    count = size;
+  }
   const T *begin() const { return items.data(); }
   const T *end() const { return items.data() + count; }
   const T *data() const { return items.data(); }
@@ -146,6 +151,7 @@ public:
   std::optional<size_t> refused;
   std::array<PyObject *, kMaxParams> values; ///< borrowed, one a parameter; null if it is tuned
   py::object rest;                           ///< the tuple that `*args` is
+  ArrayStreams streams;
   std::vector<py::object> owned; ///< what was made of arguments, for as long as the launch takes
   FixedVector<Option, kMaxOptions> options; ///< borrowed
   FixedVector<uint64_t, kAllSlots> slots;
@@ -154,6 +160,18 @@ public:
   FixedVector<PyObject *, kMaxItems + 2 * kMaxParams + 2 * kMaxOptions> constants; ///< borrowed
 
 private:
+  // For messages.
+  static constexpr const char *kExporting = "__dlpack__()";
+  static constexpr const char *kAsking = "asking it where its elements are";
+  /// An array on a GPU that is exported when all arguments have been seen.
+  struct Export {
+    PyObject *array; ///< owned by the launch
+    const Parameter *parameter;
+    size_t place, slot;        ///< of its bytes and of its address
+    std::optional<char> dtype; ///< that it is reinterpreted as
+    std::vector<uint16_t> path;
+  };
+
   /// True if there is room for any argument.
   bool hasRoom() const {
     return slots.size() + kMaxSlots <= kAllSlots && bytes.size() + kMaxBytes <= kAllBytes;
@@ -176,11 +194,18 @@ private:
   bool addByPointer(const Parameter &parameter, PyObject *value);
   bool addBuffer(const Parameter &parameter, PyObject *value);
   bool addDLPack(const Parameter &parameter, PyObject *value);
+  bool exportArray(const Parameter &parameter, PyObject *value, PyObject *consumer,
+                   DLPackArray &array, char &dtype);
+  /// Exports the arrays on GPUs that have DLPack. False if the launch takes the whole path.
+  bool exportArrays();
   bool addArrayInterface(const Parameter &parameter, PyObject *value);
   bool addCUDAInterface(const Parameter &parameter, PyObject *value);
   bool addRecord(const Parameter &parameter, PyObject *value);
   bool addScalar(const Parameter &parameter, PyObject *value, bool isInteger);
   PyObject *own(py::object object);
+  /// The bytes of a pointer.
+  static std::array<char, 4> makePointer(const Parameter &parameter, uint64_t address, char dtype,
+                                         bool readOnly, char device);
   void addPointer(const Parameter &parameter, uint64_t address, char dtype, bool readOnly,
                   char device);
 
@@ -198,8 +223,7 @@ private:
 
   size_t numItems = 0;                   ///< of tuples, and they themselves
   FixedVector<uint16_t, kMaxItems> path; ///< the items in items that are being added
-  uint64_t stream = kNoStream;           ///< on which arrays say that they are computed
-  bool hasTensorOnGPU = false;
+  std::vector<Export> exports;
 };
 
 /// Registers the functions by which Python describes array types.

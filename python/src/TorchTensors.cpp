@@ -98,3 +98,18 @@ bool TorchTensors::findStream(PyObject *function, int32_t device, uint64_t &stre
   stream = reinterpret_cast<uintptr_t>(found);
   return true;
 }
+
+bool TorchTensors::findCurrentStream(int32_t device, uint64_t &stream) {
+  if (!streamFunction)
+    return false;
+  if (findStream(streamFunction, device, stream))
+    return true;
+  auto found = py::reinterpret_steal<py::object>(
+      callPython([&] { return PyObject_CallFunction(streamFunction, "i", device); }));
+  clearError(PyExc_Exception);
+  if (!found || !PyLong_CheckExact(found.ptr()))
+    return false;
+  stream = PyLong_AsUnsignedLongLong(found.ptr());
+  clearError(PyExc_OverflowError);
+  return stream != ~uint64_t(0);
+}

@@ -104,6 +104,8 @@ public:
   }
   /// The current stream of a GPU. Returns false if `function` is not that of `learnStream`.
   bool findStream(PyObject *function, int32_t device, uint64_t &stream);
+  /// The same by the function of `learnStream`; false if there is none, or if it fails.
+  bool findCurrentStream(int32_t device, uint64_t &stream);
 
 private:
   struct Bits {

@@ -37,7 +37,7 @@ SECONDS = 300
 """Tests that take longer have no end."""
 
 FILES = [
-    "launch_rules", "runtime/test_arrays.py", "runtime/test_grids.py", "runtime/test_launch.py",
+    "launch_rules", "runtime/test_array_streams.py", "runtime/test_arrays.py", "runtime/test_grids.py", "runtime/test_launch.py",
     "runtime/test_launch_mistakes.py", "runtime/test_launch_records.py", "runtime/test_runner.py",
     "runtime/test_specialize.py", "runtime/test_tensor_descriptor.py",
     "runtime/test_tensor_subclasses.py", "runtime/test_warm_arguments.py",
@@ -125,7 +125,7 @@ RULES = [
         "the element type of an array",
         "test_pointers.py",
         whole=Edit(SPECIALIZE, "dtype._core_id", "0", 'return ("p", {}, is_const'),
-        warm=Edit(SIGNATURE, "dtype", "char(0)", "bytes.append<4>({{kPointer, {}, known"),
+        warm=Edit(SIGNATURE, "dtype", "char(0)", "return {{kPointer, {}, known"),
     ),
     Rule(
         "the alignment of an address",
@@ -290,6 +290,14 @@ RULES = [
             "PyLong_AsUnsignedLongLongMask(py::object(slots[i]).ptr()) != signature.slots[i]",
             "false",
         ),
+    ),
+    Rule(
+        "the stream that an array names",
+        "test_array_streams.py",
+        whole=Edit(
+            "tessera/runtime/cuda.py", "pointer.stream is not None", "False", "pointers if {}), 0)"
+        ),
+        warm=Edit(SIGNATURE, "streams.getDeciding()", "static_cast<PyObject *>(nullptr)"),
     ),
     Rule(
         "the value of a tuned kernel's key",

@@ -341,6 +341,10 @@ TSR_EXPORT TsrStatus tsr_cuda_pointer_device(uint64_t address, int32_t *device) 
 TSR_EXPORT int tsr_cuda_reaches(int32_t device, uint64_t address) TSR_NOEXCEPT;
 /* Waits until a stream has finished its work (0: the legacy default stream of the device). */
 TSR_EXPORT TsrStatus tsr_cuda_synchronize(int32_t device, uint64_t stream) TSR_NOEXCEPT;
+/* Makes later work of `stream` wait for what is on `other` now, by an event. The host does not
+ * wait. */
+TSR_EXPORT TsrStatus tsr_cuda_wait_for_stream(int32_t device, uint64_t stream,
+                                              uint64_t other) TSR_NOEXCEPT;
 /* Puts a grid on a stream and returns. `args` is as for tsr_kernel_launch, and is read
  * before the call returns. */
 TSR_EXPORT TsrStatus tsr_kernel_launch_cuda(TsrKernel *kernel, int32_t device, uint64_t stream,

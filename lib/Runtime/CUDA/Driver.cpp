@@ -51,6 +51,10 @@ struct Opened {
     LOAD(cuFuncGetAttribute);
     LOAD(cuLaunchKernel);
     LOAD(cuStreamSynchronize);
+    LOAD(cuStreamWaitEvent);
+    LOAD(cuEventCreate);
+    LOAD(cuEventRecord);
+    LOAD(cuEventDestroy);
     LOAD(cuThreadExchangeStreamCaptureMode);
     LOAD(cuPointerGetAttribute);
     LOAD(cuGetErrorName);
@@ -206,6 +210,22 @@ bool reachesHostMemory(int device, uint64_t address) noexcept {
   } catch (const DriverError &) {
     return false;
   }
+}
+
+void waitForStream(int device, Stream stream, Stream other) {
+  constexpr unsigned kDisableTiming = 2;
+  const DriverTable &driver = getDriver();
+  std::string doing = "waiting for another stream of GPU " + std::to_string(device);
+  CurrentContext context(device);
+  // An event of its own for each wait: one that is shared would need a lock, which another thread
+  // may hold when the process forks.
+  Event event = nullptr;
+  check(driver.cuEventCreate(&event, kDisableTiming), doing);
+  int code = driver.cuEventRecord(event, other);
+  if (code == 0)
+    code = driver.cuStreamWaitEvent(stream, event, 0);
+  driver.cuEventDestroy(event); // which the driver does once the event has happened
+  check(code, doing);
 }
 
 CurrentContext::CurrentContext(int device) {

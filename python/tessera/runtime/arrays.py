@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from typing import Any, NamedTuple, NoReturn, Optional, Sequence
+from typing import Any, Callable, NamedTuple, NoReturn, Optional, Sequence
 
 from tessera import _C
 from tessera.errors import ArgumentError, TesseraError, raise_core_error
@@ -45,12 +45,15 @@ _NAMES = {dtype.name: name for name, dtype in _DTYPE_NAMES.items()}
 
 # kDLCPU and the kDLCUDAHost-like device types whose memory the CPU can reach; kDLCUDA and
 # kDLCUDAManaged; and some that nothing here can reach.
-_DLPACK_CPU_DEVICES = (1, 3, 11)
+DLPACK_CPU_DEVICES = (1, 3, 11)
 _DLPACK_CUDA_DEVICES = (2, 13)
 _DLPACK_DEVICES = {7: "a Vulkan device", 8: "Apple Metal", 10: "a ROCm GPU"}
 
 # These promise that an array never changes, whatever an interface says.
 _IMMUTABLE = ("jax", "jaxlib", "tensorflow")
+
+Consumer = Callable[[int], int]
+"""The stream of a launch on that GPU, for arrays that make themselves ready on it."""
 
 HOST = -1
 """Pointer.device of memory that the CPU reaches."""
@@ -293,14 +296,15 @@ def described(value: Any) -> Any:
     return value.base if hasattr(value, "block_shape") and hasattr(value, "base") else value
 
 
-def pointer_of(value: Any, name: str) -> Optional[Pointer]:
-    """The memory of `value`, or None if it is no array.
+def pointer_of(value: Any, name: str, consumer: Optional[Consumer] = None) -> Optional[Pointer]:
+    """The memory of `value`, or None if it is no array. An array on a GPU that exports DLPack is
+    exported to the stream of `consumer`, or to the legacy default stream.
 
     Raises ArgumentError (E054, E058) for an array that a kernel cannot take; `name` is what
     the message calls it.
     """
     try:
-        return _find_pointer(value, name)
+        return _find_pointer(value, name, consumer)
     except (TesseraError, MemoryError):
         raise
     except Exception as error:
@@ -317,7 +321,7 @@ def is_tracer(value: Any) -> bool:
     return _has_base(value, "jax", "Tracer")
 
 
-def _find_pointer(value: Any, name: str) -> Optional[Pointer]:
+def _find_pointer(value: Any, name: str, consumer: Optional[Consumer]) -> Optional[Pointer]:
     if _is_immutable(value) and is_tracer(value):
         raise ArgumentError(
             "E057",
@@ -326,7 +330,7 @@ def _find_pointer(value: Any, name: str) -> Optional[Pointer]:
             "out_shape=..., grid=...)",
         )
     if isinstance(value, TensorWrapper):
-        pointer = pointer_of(value.base, name)
+        pointer = pointer_of(value.base, name, consumer)
         return None if pointer is None else pointer._replace(dtype=value.dtype)
     if hasattr(value, "__array_interface__") and not hasattr(value, "data_ptr"):
         if is_numpy_scalar(value):
@@ -335,12 +339,21 @@ def _find_pointer(value: Any, name: str) -> Optional[Pointer]:
     if callable(getattr(value, "data_ptr", None)) and hasattr(value, "dtype"):
         return _from_data_ptr(value, name)
     if _is_immutable(value) and hasattr(value, "__dlpack__"):
-        return _from_dlpack(value, name)
+        return _from_dlpack(value, name, consumer)
     if hasattr(value, "__cuda_array_interface__"):
         return _from_cuda_interface(value, name)
     if hasattr(value, "__dlpack__"):
-        return _from_dlpack(value, name)
+        return _from_dlpack(value, name, consumer)
     return None
+
+
+def is_exported(value: Any) -> bool:
+    """True if `value` is looked at by DLPack, which other protocols precede."""
+    if not hasattr(value, "__dlpack__") or hasattr(value, "data_ptr"):
+        return False
+    return not hasattr(value, "__array_interface__") and (
+        _is_immutable(value) or not hasattr(value, "__cuda_array_interface__")
+    )
 
 
 def _is_immutable(value: Any) -> bool:
@@ -613,13 +626,14 @@ def _find_device(address: int) -> int:
         raise_core_error(error)
 
 
-def _from_dlpack(array: Any, name: str) -> Pointer:
+def _from_dlpack(array: Any, name: str, consumer: Optional[Consumer]) -> Pointer:
     try:
         kind, device = array.__dlpack_device__()
         asked: dict[str, Any] = {}
         if kind in _DLPACK_CUDA_DEVICES:
-            asked["stream"] = _LEGACY_STREAM
-        elif kind in _DLPACK_CPU_DEVICES:
+            # 0 is not allowed: it might be the stream of the thread.
+            asked["stream"] = (consumer and consumer(int(device))) or LEGACY_STREAM
+        elif kind in DLPACK_CPU_DEVICES:
             device = HOST
         else:
             where = _DLPACK_DEVICES.get(kind, f"a device of DLPack type {int(kind)}")
@@ -644,12 +658,11 @@ def _from_dlpack(array: Any, name: str) -> Pointer:
     is_immutable = _is_immutable(array)
     read_only = bool(read_only) or is_immutable
     others = _OTHER_PROTOCOLS[:2] if is_immutable else _OTHER_PROTOCOLS
-    if is_versioned and device == HOST and _has_only(array, "__dlpack__", others):
+    if is_versioned and _has_only(array, "__dlpack__", others):
         _C.learn_dlpack(type(array), is_immutable, code, bits, dtype._core_id)
-        if is_immutable:
+        if is_immutable and device == HOST:
             _C.learn_buffer(array, address, dtype._core_id)
-    stream = _LEGACY_STREAM if "stream" in asked else None
-    return Pointer(address, dtype, read_only, capsule, int(device), "", stream)
+    return Pointer(address, dtype, read_only, capsule, int(device), "", asked.get("stream"))
 
 
 _OTHER_PROTOCOLS = ("data_ptr", "__array_interface__", "__cuda_array_interface__")
@@ -663,7 +676,7 @@ def _has_only(array: Any, protocol: str, others: Sequence[str]) -> bool:
 
 
 # The legacy default stream, as DLPack and __cuda_array_interface__ number it.
-_LEGACY_STREAM = 1
+LEGACY_STREAM = 1
 
 
 # DLDataTypeCode and bits.

@@ -13,9 +13,18 @@ import sys
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Protocol, Sequence, Union
 
 from tessera import _C
-from tessera.errors import ArgumentError, LaunchError, raise_core_error
+from tessera.errors import ArgumentError, LaunchError, TesseraError, raise_core_error
 from tessera.machine.devices import current_device
-from tessera.runtime.arrays import ANYWHERE, HOST, NOWHERE, Pointer
+from tessera.runtime.arrays import (
+    ANYWHERE,
+    HOST,
+    NOWHERE,
+    Consumer,
+    Pointer,
+    is_exported,
+    pointer_of,
+)
+from tessera.runtime.memory_ranges import arrays_in
 
 if TYPE_CHECKING:
     from tessera.compiler.options import CompileOptions
@@ -95,28 +104,49 @@ def find_place(pointers: Sequence[NamedPointer], target: str) -> Optional[Place]
 
 
 def find_stream(pointers: Sequence[NamedPointer], device: int, given: Any = None) -> StreamSource:
-    """The stream of a launch: The stream of a launch, `given` or a framework's current one. If a
-    tensor of torch is on a GPU, or in pinned memory while no array is on one, it is torch's.
-    Otherwise it is the stream of another array, or the legacy default stream.
+    """The stream of a launch: `given` or a framework's current one. If a tensor of torch is on a
+    GPU, or in pinned memory while no array is on one, it is torch's. Otherwise it is the stream of
+    another array, or the legacy default stream.
 
-    If another array's stream differs, this waits until that stream has computed the array.
+    If another array's stream differs, the launch's is made to wait for it.
     """
-    source: Optional[StreamSource] = None
-    if given is not None:
-        source = _handle(given)
-    else:
-        deciding = [item for item in pointers if item.pointer.device >= 0] or pointers
-        if any(item.pointer.framework == "torch" for item in deciding):
-            source = _torch_stream()
-    streams = [item.pointer.stream for item in pointers if item.pointer.stream is not None]
-    if source is None:
-        source = streams[0] if streams else 0
+    found = [item.pointer for item in pointers]
+    source = _choose_stream(found, given)
+    streams = [pointer.stream for pointer in found if pointer.stream is not None]
     if streams:
-        chosen = _without_alias(read_stream(source, device))
+        chosen = read_stream(source, device)
         for stream in dict.fromkeys(map(_without_alias, streams)):
-            if stream != chosen:
-                synchronize(device, stream)
+            if stream != _without_alias(chosen):
+                wait_for_stream(device, chosen, stream)
     return source
+
+
+def _choose_stream(pointers: Sequence[Pointer], given: Any) -> StreamSource:
+    if given is not None:
+        return _handle(given)
+    deciding = [pointer for pointer in pointers if pointer.device >= 0] or pointers
+    if any(pointer.framework == "torch" for pointer in deciding):
+        return _torch_stream()
+    return next((pointer.stream for pointer in pointers if pointer.stream is not None), 0)
+
+
+def consumer_of(values: Sequence[Any], given: Any) -> Consumer:
+    """The stream of a launch with these arguments, by the rule of `find_stream`, for those among
+    them that are exported to it. Looks at the other ones when the first is exported."""
+
+    def find(device: int) -> int:
+        pointers = []
+        for array in arrays_in(values):
+            if not is_exported(array):
+                try:
+                    pointer = pointer_of(array, "")
+                except TesseraError:  # which is raised again, with the argument's name
+                    continue
+                if pointer is not None and pointer.device >= 0:
+                    pointers.append(pointer)
+        return read_stream(_choose_stream(pointers, given), device)
+
+    return find
 
 
 def read_stream(source: StreamSource, device: int) -> int:
@@ -128,6 +158,14 @@ def synchronize(device: int, stream: int = 0) -> None:
     """Waits for all that was put on a stream."""
     try:
         _C.cuda_synchronize(device, stream)
+    except _C.CoreError as error:
+        raise_core_error(error)
+
+
+def wait_for_stream(device: int, stream: int, other: int) -> None:
+    """Makes later work of a stream wait for what is on another one now."""
+    try:
+        _C.cuda_wait_for_stream(device, stream, other)
     except _C.CoreError as error:
         raise_core_error(error)
 

@@ -19,6 +19,7 @@ from tessera import _C
 from tessera.errors import CompilationError, LaunchError
 from tessera.frontend.signature import Specialisation
 from tessera.language.callables import JITCallable, P, Param, R
+from tessera.runtime.arrays import Consumer
 from tessera.runtime.async_compile import active_mode
 from tessera.runtime.interface import KernelInterface
 from tessera.runtime.launching import launch_wholly
@@ -328,8 +329,8 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
     def _options(self, given: dict[str, Any]) -> "CompileOptions":
         return find_options(self, given)
 
-    def _specialise(self, values: Sequence[Any]) -> Bound:
-        bound = Bound()
+    def _specialise(self, values: Sequence[Any], consumer: Optional[Consumer] = None) -> Bound:
+        bound = Bound(consumer)
         bound.values = values
         for traits, value in zip(self._all_traits(), values):
             bound.add(traits, value)

@@ -14,7 +14,7 @@ from tessera.errors import ArgumentError, LaunchError, raise_core_error
 from tessera.frontend.signature import ConstSpec, KnownSpec, ValueSpec, spell
 from tessera.locks import CachedProperty
 from tessera.machine.devices import current_device, vector_registers
-from tessera.runtime.cuda import StreamSource, find_place, find_stream, read_stream
+from tessera.runtime.cuda import StreamSource, consumer_of, find_place, find_stream, read_stream
 from tessera.runtime.memory_ranges import memory_of_slots
 from tessera.runtime.grid import normalize_grid
 from tessera.runtime.hooks import LazyDict, hooks, tell_launch
@@ -275,7 +275,8 @@ class CompiledKernel:
                 else flatten(self._parameters)
             )
         args = self._with_constants(args)
-        matched = Matched(self.name, self._expected, self._parameters, args)
+        consumer = consumer_of(args, stream)
+        matched = Matched(self.name, self._expected, self._parameters, args, consumer)
         slots, pointers = matched.slots, matched.pointers
         stored = self._stored_arguments()
         for item in pointers:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence
 from tessera import _C
 from tessera.errors import TesseraError, raise_core_error, warn_of_access
 from tessera.runtime.async_compile import active_mode
-from tessera.runtime.cuda import StreamSource, find_place, find_stream, read_stream
+from tessera.runtime.cuda import StreamSource, consumer_of, find_place, find_stream, read_stream
 from tessera.runtime.memory_ranges import memory_of_slots
 from tessera.runtime.grid import Meta, normalize_grid
 from tessera.runtime.hooks import hooks, tell_launch
@@ -44,7 +44,7 @@ def launch_wholly(
         hook(*args, **kwargs)
     values, given = fn._bind(args, kwargs)
     options = fn._options(given)
-    bound = fn._specialise(values)
+    bound = fn._specialise(values, consumer_of(values, options.stream))
     fn._changing = bound.changing = bound.changing or next(
         (name for name, value in given.items() if is_array(value)), ""
     )

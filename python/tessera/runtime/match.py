@@ -22,7 +22,7 @@ from tessera.frontend.signature import (
 )
 from tessera.language import types
 from tessera.language.records import parts_of_argument
-from tessera.runtime.arrays import NOWHERE, pointer_of
+from tessera.runtime.arrays import NOWHERE, Consumer, pointer_of
 from tessera.runtime.specialize import (
     PointerSlot,
     constant_key,
@@ -138,7 +138,9 @@ class Matched:
         expected: Sequence[Expected],
         parameters: Optional[Parameters],
         args: Sequence[Any],
+        consumer: Optional[Consumer] = None,
     ) -> None:
+        self._consumer = consumer
         self.slots: list[int] = []
         self.pointers: list[PointerSlot] = []
         by_parameter = parameters is not None and len(args) == len(parameters)
@@ -179,7 +181,7 @@ class Matched:
             self.slots.append(_number(expected, value))
 
     def _add_array(self, expected: Expected, value: Any) -> None:
-        pointer = pointer_of(value, expected.name)
+        pointer = pointer_of(value, expected.name, self._consumer)
         if pointer is None:
             _refuse(expected, f"got {_describe(value)}", "pass an array")
         if pointer.device == NOWHERE:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Iterable, Iterator, Optional, Sequence
 
 from tessera.language.records import parts_of_argument
-from tessera.runtime.arrays import TensorWrapper
+from tessera.runtime.arrays import DLPACK_CPU_DEVICES, TensorWrapper
 from tessera.runtime.specialize import PointerSlot
 
 Memory = tuple[int, int, str]
@@ -80,6 +80,9 @@ def _allocation(value: Any) -> Optional[tuple[int, int, int, bool]]:
         try:
             import numpy
 
+            # An exporter on a GPU might copy its array for NumPy.
+            if value.__dlpack_device__()[0] not in DLPACK_CPU_DEVICES:
+                return None
             found = _allocation(numpy.from_dlpack(value))
             return None if found is None else (*found[:3], False)
         except (BufferError, ImportError, RuntimeError, TypeError):

@@ -35,6 +35,7 @@ from tessera.language.callables import JITCallable
 from tessera.language.records import Parts, parts_of_argument, record_fields
 from tessera.runtime.arrays import (
     NOWHERE,
+    Consumer,
     Pointer,
     find_dtype,
     is_dtype,
@@ -82,7 +83,8 @@ def check_memory(pointers: Sequence[PointerSlot]) -> None:
 class Bound:
     """The arguments of a launch, specialised: a key, a spec a parameter, and the slots."""
 
-    def __init__(self) -> None:
+    def __init__(self, consumer: Optional[Consumer] = None) -> None:
+        self._consumer = consumer
         self.key: list[Hashable] = []
         self.specs: list[ArgSpec] = []
         self.slots: list[int] = []
@@ -120,7 +122,7 @@ class Bound:
             return self._number_as(traits, traits.annotation, value, name)
         if type(value) in _SCALARS:
             return self._plain_number(traits, value, name)
-        pointer = pointer_of(value, name)
+        pointer = pointer_of(value, name, self._consumer)
         if pointer is not None:
             return self._pointer(traits, pointer, name)
         scalar = plain_number(value)
@@ -160,7 +162,7 @@ class Bound:
 
     def _descriptor(self, traits: ParamTraits, value: Any, name: str) -> tuple[Hashable, ArgSpec]:
         value.check(name)
-        pointer = pointer_of(value.base, name)
+        pointer = pointer_of(value.base, name, self._consumer)
         if pointer is None:
             raise ArgumentError(
                 "E054",

@@ -29,7 +29,7 @@ from tessera import _C
 from tessera.errors import raise_core_error
 from tessera.machine.devices import free_cpus, usable_cpus
 from tessera.machine.gpus import find_for_capability
-from tessera.runtime.cuda import find_place, find_stream, read_stream
+from tessera.runtime.cuda import consumer_of, find_place, find_stream, read_stream
 from tessera.runtime.memory_ranges import memory_of_slots
 from tessera.runtime.grid import Meta, normalize_grid
 from tessera.runtime.jit import JITFunction
@@ -132,7 +132,7 @@ class Compiled:
             hook(*self._args, **self._kwargs)
         self.values, given = fn._bind(self._args, self._kwargs)
         options = fn._options(given)
-        self._bound = fn._specialise(self.values)
+        self._bound = fn._specialise(self.values, consumer_of(self.values, options.stream))
         pointers = self._bound.pointers
         place = find_place(pointers, options.target)
         self.options = options.resolved(None) if place is None else place.resolve(options)

@@ -34,6 +34,13 @@ static int contexts[2];
 static void *current;
 static char names[16][64];
 
+/* The calls that order work on streams, in a text: "record 44; wait 0 for 44; launch 0; ". */
+char fake_calls[4096];
+static int note(const char *call, void *stream) {
+  size_t size = strlen(fake_calls);
+  return snprintf(fake_calls + size, sizeof fake_calls - size, "%s %zx; ", call, (size_t)stream), 0;
+}
+
 int cuInit(unsigned flags) { return fake_inits++, (int)flags; }
 int cuDriverGetVersion(int *version) { return *version = 13000, 0; }
 int cuDeviceGetCount(int *count) { return *count = 2, 0; }
@@ -103,6 +110,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     memcpy(&launch.arguments[i], parameters[i], sizeof(uint64_t));
   snprintf(launch.name, sizeof launch.name, "%s", (const char *)function);
   fake_last = launch;
+  note("launch", stream);
   double took = fake_program_ms * gx * gy * gz;
   if (stream && stream == fake_capturing)
     return fake_captured++, captured_ms += took, 0;
@@ -111,14 +119,28 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
 }
 
 /* Time passes as programs run and bytes are set or copied; events note it. */
-int cuEventCreate(double **event, unsigned flags) {
-  return *event = malloc(sizeof(double)), (int)flags;
+typedef struct {
+  double ms;
+  void *stream;
+} Event;
+int fake_events; /* that are not destroyed */
+int fake_fail_wait; /* what waiting for an event returns */
+int cuEventCreate(Event **event, unsigned flags) {
+  return (void)flags, *event = malloc(sizeof(Event)), __atomic_fetch_add(&fake_events, 1, 0) * 0;
 }
-int cuEventRecord(double *event, void *stream) { return (void)stream, *event = clock_ms, 0; }
-int cuEventElapsedTime(float *milliseconds, double *start, double *end) {
-  return *milliseconds = (float)(*end - *start), 0;
+int cuEventRecord(Event *event, void *stream) {
+  *event = (Event){clock_ms, stream};
+  return note("record", stream);
 }
-int cuEventDestroy(double *event) { return free(event), 0; }
+int cuStreamWaitEvent(void *stream, Event *event, unsigned flags) {
+  char call[64];
+  snprintf(call, sizeof call, "wait %zx for", (size_t)stream);
+  return fake_fail_wait ? fake_fail_wait : note(call, event->stream) + (int)flags;
+}
+int cuEventElapsedTime(float *milliseconds, Event *start, Event *end) {
+  return *milliseconds = (float)(end->ms - start->ms), 0;
+}
+int cuEventDestroy(Event *event) { return free(event), __atomic_fetch_add(&fake_events, -1, 0) * 0; }
 int cuMemAlloc_v2(uint64_t *address, size_t size) {
   if (fake_full)
     return 2;
@@ -218,7 +240,7 @@ int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *base, const
   }
   return 0;
 }
-int cuStreamSynchronize(void *stream) { return (void)stream, fake_waits++, 0; }
+int cuStreamSynchronize(void *stream) { return fake_waits++, note("synchronize", stream); }
 int cuThreadExchangeStreamCaptureMode(int *mode) { return *mode = 2 - *mode, 0; }
 int fake_pinned_asked;
 int cuPointerGetAttribute(void *value, int attribute, uint64_t pointer) {

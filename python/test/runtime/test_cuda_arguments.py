@@ -251,7 +251,7 @@ def torch_stream(monkeypatch):
 @pytest.fixture
 def waits(monkeypatch):
     made = []
-    monkeypatch.setattr(cuda, "synchronize", lambda device, stream=0: made.append((device, stream)))
+    monkeypatch.setattr(cuda, "wait_for_stream", lambda *which: made.append(which))
     return made
 
 
@@ -279,9 +279,9 @@ def test_torchs_private_function_is_preferred(torch_stream):
 def test_other_streams_are_waited_for(torch_stream, waits):
     mixed = slots(x=pointer(2, "torch"), y=pointer(2, stream=1), z=pointer(2, stream=102))
     assert stream_of(mixed) == 102
-    assert waits == [(2, 0)]
+    assert waits == [(2, 102, 0)]
     assert stream_of(slots(x=pointer(2, stream=7), y=pointer(2, stream=8))) == 7
-    assert waits[1:] == [(2, 8)]
+    assert waits[1:] == [(2, 7, 8)]
 
 
 def test_a_stream_that_is_given(torch_stream, waits):

@@ -37,6 +37,7 @@ using Context = void *;
 using Module = void *;
 using Function = void *;
 using Stream = void *; ///< null is the legacy default stream
+using Event = void *;
 using DevicePointer = uint64_t;
 
 /// CUlaunchAttribute and CUlaunchConfig of cuda.h.
@@ -81,6 +82,10 @@ struct DriverTable {
   /// Null in drivers before 11.8.
   int (*cuOccupancyMaxActiveClusters)(int *count, Function function, const LaunchConfig *config);
   int (*cuStreamSynchronize)(Stream stream);
+  int (*cuStreamWaitEvent)(Stream stream, Event event, unsigned flags);
+  int (*cuEventCreate)(Event *event, unsigned flags);
+  int (*cuEventRecord)(Event event, Stream stream);
+  int (*cuEventDestroy)(Event event);
   int (*cuThreadExchangeStreamCaptureMode)(int *mode);
   /// Null in drivers before 12.0.
   int (*cuTensorMapEncodeTiled)(void *map, int elementType, unsigned rank, void *base,
@@ -130,6 +135,10 @@ int getPointerDevice(uint64_t address);
 /// True if a device reaches host memory at the same address: pinned or registered memory. False
 /// without a driver.
 bool reachesHostMemory(int device, uint64_t address) noexcept;
+
+/// Makes later work of `stream` wait for all work that is on `other` now. Does not wait itself.
+/// Both streams belong to the device's primary context.
+void waitForStream(int device, Stream stream, Stream other);
 
 /// Makes a device's primary context current for this thread during its lifetime.
 class CurrentContext {
