@@ -16,7 +16,7 @@ PyTypeObject *tessera::python::callPlanType = nullptr;
 
 namespace {
 
-/// Arguments, results and the rest together.
+/// Arguments, results, the rest and launch options together.
 constexpr size_t kMaxValues = 128;
 
 /// References to a few objects.
@@ -45,22 +45,23 @@ PyObject *callMaker(PyObject *function) {
   return callPython([&] { return PyObject_CallNoArgs(function); });
 }
 
-/// `kernel[grid](*values)`
+/// `kernel[grid](*values)`. The values of launch options follow the `count` values that the kernel
+/// gets by place; `options` has their names, or is null.
 PyObject *launchKernel(PyObject *kernel, const int32_t (&grid)[3], PyObject *const *values,
-                       size_t count) {
+                       size_t count, PyObject *options) {
   const auto *launchable = reinterpret_cast<const Launchable *>(kernel);
   if (launchable->dispatcher && Py_TYPE(launchable->dispatcher) == dispatcherType &&
       launchable->generation == static_cast<int64_t>(currentGeneration) &&
       (!launchable->below || launchable->below == Py_None)) {
     auto held = py::reinterpret_borrow<py::object>(launchable->dispatcher);
-    return launchOver(held.ptr(), Grid(grid), {values, count, nullptr});
+    return launchOver(held.ptr(), Grid(grid), {values, count, options});
   }
   py::tuple extents = py::make_tuple(grid[0], grid[1], grid[2]);
   auto launch = py::reinterpret_steal<py::object>(
       callPython([&] { return PyObject_GetItem(kernel, extents.ptr()); }));
   if (!launch)
     return nullptr;
-  return callPython([&] { return PyObject_Vectorcall(launch.ptr(), values, count, nullptr); });
+  return callPython([&] { return PyObject_Vectorcall(launch.ptr(), values, count, options); });
 }
 
 } // namespace
@@ -150,7 +151,8 @@ bool CallPlan::runInto(PyObject *const *args, size_t count, PyObject *out,
                        PyObject **results) const {
   auto numResults = out ? 1 : static_cast<size_t>(PyTuple_GET_SIZE(makers));
   auto numRest = static_cast<size_t>(PyTuple_GET_SIZE(rest));
-  if (count + numResults + numRest > kMaxValues || converted->size() > kMaxValues)
+  auto numOptions = optionValues ? static_cast<size_t>(PyTuple_GET_SIZE(optionValues)) : size_t(0);
+  if (count + numResults + numRest + numOptions > kMaxValues || converted->size() > kMaxValues)
     return false;
   std::array<PyObject *, kMaxValues> values;
   std::copy(args, args + count, values.begin());
@@ -178,8 +180,10 @@ bool CallPlan::runInto(PyObject *const *args, size_t count, PyObject *out,
     PyObject **behind = std::copy(results, results + numResults, values.data() + count);
     for (size_t i = 0; i < numRest; ++i)
       behind[i] = PyTuple_GET_ITEM(rest, static_cast<Py_ssize_t>(i));
+    for (size_t i = 0; i < numOptions; ++i)
+      behind[numRest + i] = PyTuple_GET_ITEM(optionValues, static_cast<Py_ssize_t>(i));
     auto launched = py::reinterpret_steal<py::object>(
-        launchKernel(kernel, grid, values.data(), count + numResults + numRest));
+        launchKernel(kernel, grid, values.data(), count + numResults + numRest, optionNames));
     if (!launched)
       return false;
   }
@@ -196,18 +200,18 @@ namespace {
 
 /// CallPlan(kernel, grid, rest, makers, ...)
 PyObject *newPlan(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-  static const char *names[] = {"kernel",    "grid",     "rest",  "makers", "examples",
-                                "converted", "checks",   "apply", "finish", "spans",
-                                "program",   "gradient", nullptr};
+  static const char *names[] = {"kernel",    "grid",     "rest",    "makers", "examples",
+                                "converted", "checks",   "apply",   "finish", "spans",
+                                "program",   "gradient", "options", nullptr};
   PyObject *kernel = nullptr, *grid = nullptr, *rest = nullptr, *makers = nullptr,
            *examples = nullptr;
   PyObject *converted = nullptr, *checks = nullptr, *apply = Py_None, *finish = nullptr,
-           *spans = nullptr, *program = nullptr, *gradient = nullptr;
+           *spans = nullptr, *program = nullptr, *gradient = nullptr, *options = nullptr;
   if (!PyArg_ParseTupleAndKeywords(
-          args, keywords, "OO!O!O!|O!O!O!OOO!O!O", const_cast<char **>(names), &kernel,
+          args, keywords, "OO!O!O!|O!O!O!OOO!O!OO!", const_cast<char **>(names), &kernel,
           &PyTuple_Type, &grid, &PyTuple_Type, &rest, &PyTuple_Type, &makers, &PyTuple_Type,
           &examples, &PyTuple_Type, &converted, &PyTuple_Type, &checks, &apply, &finish,
-          &PyTuple_Type, &spans, &PyTuple_Type, &program, &gradient))
+          &PyTuple_Type, &spans, &PyTuple_Type, &program, &gradient, &PyDict_Type, &options))
     return nullptr;
   return translateErrors([&]() -> PyObject * {
     bool isFunction = kernel != Py_None && !PyObject_TypeCheck(kernel, launchableType);
@@ -222,6 +226,20 @@ PyObject *newPlan(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     auto *self = reinterpret_cast<CallPlan *>(made.ptr());
     self->kernel = Py_NewRef(kernel);
     self->rest = Py_NewRef(rest);
+    if (options && PyDict_GET_SIZE(options)) {
+      auto given = py::reinterpret_borrow<py::dict>(options);
+      py::tuple names(given.size()), chosen(given.size());
+      size_t at = 0;
+      for (auto [name, value] : given) {
+        // Launches compare names by address.
+        PyObject *interned = Py_NewRef(name.ptr());
+        PyUnicode_InternInPlace(&interned);
+        names[at] = py::reinterpret_steal<py::object>(interned);
+        chosen[at++] = value;
+      }
+      self->optionNames = names.release().ptr();
+      self->optionValues = chosen.release().ptr();
+    }
     self->makers = Py_NewRef(makers);
     self->checks = checks ? Py_NewRef(checks) : PyTuple_New(0);
     self->apply = Py_NewRef(apply);
@@ -264,6 +282,7 @@ int traversePlan(PyObject *object, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE(object));
   Py_VISIT(self->kernel);
   Py_VISIT(self->rest);
+  Py_VISIT(self->optionValues);
   Py_VISIT(self->makers);
   Py_VISIT(self->checks);
   Py_VISIT(self->apply);
@@ -286,6 +305,8 @@ void deallocPlan(PyObject *object) {
   PyObject_GC_UnTrack(object);
   Py_XDECREF(self->kernel);
   Py_XDECREF(self->rest);
+  Py_XDECREF(self->optionNames);
+  Py_XDECREF(self->optionValues);
   Py_XDECREF(self->makers);
   Py_XDECREF(self->checks);
   Py_XDECREF(self->apply);
@@ -328,7 +349,8 @@ PyType_Slot planSlots[] = {
          "steps make. A step is (plan or function, inputs, number of outputs), or (None, "
          "(input,),\n"
          "1, example, offset) for a view. gradient(wanted, *saved, *gradients of results) is a\n"
-         "tuple with a gradient, or None, for each argument.")},
+         "tuple with a gradient, or None, for each argument.\n"
+         "`options` are those of the launch, such as num_warps.")},
     {Py_tp_new, reinterpret_cast<void *>(newPlan)},
     {Py_tp_dealloc, reinterpret_cast<void *>(deallocPlan)},
     {Py_tp_traverse, reinterpret_cast<void *>(traversePlan)},

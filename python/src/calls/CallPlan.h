@@ -31,9 +31,11 @@ struct CallPlan {
   PyObject_HEAD;
   PyObject *kernel; ///< a Launchable; None: nothing is launched. Or a function that does the call
   PyObject *rest;   ///< a tuple: the arguments behind the results
-  PyObject *makers; ///< a tuple of functions that make the results
-  PyObject *finish; ///< if the kernel is a function: checks what it returns; or null
-  PyObject *checks; ///< a tuple of (function, what it has to return)
+  PyObject *optionNames;  ///< a tuple: the launch options, such as num_warps; or null
+  PyObject *optionValues; ///< a tuple
+  PyObject *makers;       ///< a tuple of functions that make the results
+  PyObject *finish;       ///< if the kernel is a function: checks what it returns; or null
+  PyObject *checks;       ///< a tuple of (function, what it has to return)
   PyObject *apply; ///< what a call with a gradient is handed to, behind the plan. None: there is no
                    ///< gradient; NotImplemented: Python does such a call
   std::vector<std::pair<size_t, py::object>> *converted; ///< places of arguments, and functions

@@ -139,8 +139,10 @@ class Recorder:
         inputs: Sequence[Any],
         outputs: Sequence[Any],
         numbers: Sequence[Any],
+        options: dict[str, Any],
     ) -> None:
-        """Adds the launch of a kernel that takes the inputs, the outputs and the numbers."""
+        """Adds the launch of a kernel that takes the inputs, the outputs and the numbers. `options` are
+        those of the launch, such as num_warps."""
         if not isinstance(kernel, JITFunction):
             raise NotRecorded  # a tuned kernel measures
         like = LIBRARIES[self.library]
@@ -149,7 +151,12 @@ class Recorder:
         )
         examples = tuple(outputs) if self.library == "torch" else ()
         plan = _C.CallPlan(
-            kernel if programs else None, (programs,), tuple(numbers), makers, examples
+            kernel if programs else None,
+            (programs,),
+            tuple(numbers),
+            makers,
+            examples,
+            options=options,
         )
         self.add(plan, inputs, outputs)
 

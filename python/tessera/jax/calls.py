@@ -193,9 +193,10 @@ def run_kernel(
     rest: Sequence[Any],
     outputs: Sequence[Optional[tuple[tuple[int, ...], Any]]],
     grid: tuple[int, ...],
+    options: dict[str, Any] = {},
 ) -> Any:
     """A call of a kernel whose parameters are `args`, the outputs and `rest`, in this order. An output
-    that is None is passed as None."""
+    that is None is passed as None. `options` are those of a launch, such as num_warps."""
     typed = [(each[0], numpy.dtype(each[1])) for each in outputs if each is not None]
     if any(0 in shape for shape, _ in typed):
         results = [jax.numpy.zeros(shape, dtype) for shape, dtype in typed]
@@ -203,7 +204,7 @@ def run_kernel(
         numbers = itertools.count()
         made = [None if each is None else Output(next(numbers)) for each in outputs]
         named = dict(zip(kernel.arg_names, (*args, *made, *rest)))
-        results = _call(kernel, named, typed, {}, grid)
+        results = _call(kernel, {**named, **options}, typed, {}, grid)
     return results[0] if len(results) == 1 else tuple(results)
 
 

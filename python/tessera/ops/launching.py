@@ -40,11 +40,11 @@ def launch(
     """Launches a kernel whose parameters are the inputs, the outputs and the numbers, in this order.
 
     Makes the outputs, of the library of the first input, and returns them. Inputs are dense. An input
-    or output that is None is passed as None. Without programs, nothing is launched. JAX's arrays always
-    have four warps.
+    or output that is None is passed as None. Without programs, nothing is launched.
     """
     like = next(each for each in inputs if each is not None)
     library = library_of(like)
+    options = {} if warps == 4 else {"num_warps": warps}
     if library == "jax":
         typed = [
             (tuple(each.shape), library_dtype("jax", each.dtype)) if each else None
@@ -52,7 +52,7 @@ def launch(
         ]
         if programs:
             results = load("tessera.jax.calls").run_kernel(
-                kernel, inputs, numbers, typed, (programs,)
+                kernel, inputs, numbers, typed, (programs,), options
             )
             found = iter(results if isinstance(results, tuple) else (results,))
         else:
@@ -64,11 +64,8 @@ def launch(
     ]
     recorder = recording.current()
     if recorder is not None:
-        if warps != 4:
-            raise recording.NotRecorded  # a plan has no options
-        recorder.launch(kernel, programs, inputs, made, numbers)
+        recorder.launch(kernel, programs, inputs, made, numbers, options)
     elif programs:
-        options = {} if warps == 4 else {"num_warps": warps}
         kernel[(programs,)](*inputs, *made, *numbers, **options)
     return tuple(made)
 
