@@ -16,6 +16,7 @@ namespace {
 /// The first byte of each argument.
 enum Kind : int64_t {
   kNumPyArray,
+  kCuPyArray,
   kTorchTensor,
   kBool,
   kInteger,
@@ -75,12 +76,41 @@ bool CallKey::addArray(PyObject *value, bool &fits) {
     fits = addLayout(facts.rank, facts.shape, facts.strides);
     return true;
   }
+  if (cupyClass && Py_TYPE(value) == cupyClass) {
+    fits = addCuPy(value);
+    return true;
+  }
   if (typeTables().getKind(Py_TYPE(value)) != ArrayKind::NumPy)
     return false;
   const auto *array = reinterpret_cast<const NumPyArray *>(value);
   words.push_back(kNumPyArray | int64_t(array->rank) << 16);
   words.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(array->dtype)));
   fits = addLayout(array->rank, array->shape, array->strides);
+  return true;
+}
+
+bool CallKey::addCuPy(PyObject *value) {
+  py::object dtype = getAttribute(value, names().dtype);
+  py::object device = getAttribute(value, names().device);
+  py::object number = device ? getAttribute(device.ptr(), names().id) : py::object();
+  py::object shape = getAttribute(value, names().shape);
+  py::object strides = getAttribute(value, names().strides);
+  if (!dtype || !number || !PyLong_Check(number.ptr()) || !shape || !PyTuple_Check(shape.ptr()) ||
+      !strides || !PyTuple_Check(strides.ptr()))
+    return false;
+  Py_ssize_t rank = PyTuple_GET_SIZE(shape.ptr());
+  if (words.size() + 2 * static_cast<size_t>(rank) > kMaxWords)
+    return false;
+  words.push_back(kCuPyArray | int64_t(rank) << 16 | int64_t(PyLong_AsLong(number.ptr())) << 40);
+  words.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(dtype.ptr())));
+  if (!hasLayouts)
+    return true;
+  for (PyObject *extents : {shape.ptr(), strides.ptr()})
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(extents); ++i) {
+      if (!PyLong_Check(PyTuple_GET_ITEM(extents, i)))
+        return false;
+      words.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(extents, i)));
+    }
   return true;
 }
 

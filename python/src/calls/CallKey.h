@@ -3,7 +3,7 @@
 // All that a plan of an operator's call depends on, in 64-bit words:
 //
 //     an array    its library, element type, rank, device, whether it requires a gradient; its
-//                 shape and strides. NumPy's dtypes are known by identity
+//                 shape and strides. NumPy's dtypes, which CuPy has, too, are known by identity
 //     a number    its type; the same for None
 //     an option   its value: None, a bool, a number, a text, or a tuple or list of such. If
 //                 `hasObjects`, anything else by identity, such as a type of elements
@@ -20,6 +20,9 @@
 #include <vector>
 
 namespace tessera::python {
+
+/// The class of CuPy's arrays, once one has been an argument.
+inline PyTypeObject *cupyClass = nullptr;
 
 class CallKey {
 public:
@@ -45,6 +48,8 @@ private:
   /// Adds an array. False, and nothing is added, if it is none. `fits` is false if there is no
   /// room.
   bool addArray(PyObject *value, bool &fits);
+  /// Adds an array of CuPy's. Asks it for attributes, without running Python's code.
+  bool addCuPy(PyObject *value);
   /// Adds words for the extents of an array, unless there is no room.
   template <typename Integer>
   bool addLayout(int64_t rank, const Integer *shape, const Integer *strides);

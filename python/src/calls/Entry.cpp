@@ -12,6 +12,7 @@
 #include "CallPlan.h"
 #include "TorchArrays.h"
 
+#include "../ArgumentTypes.h"
 #include "../Dispatcher.h"
 #include "../NumPyArray.h"
 
@@ -237,6 +238,8 @@ PyObject *learn(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObj
       TorchFacts facts;
       if (dtype)
         known.named.push_back(py::reinterpret_borrow<py::object>(dtype));
+      else if (cupyClass && Py_TYPE(array) == cupyClass)
+        known.named.push_back(getAttribute(array, names().dtype));
       else if (self->takesValues && !torchArrays().read(array, facts))
         known.named.push_back(py::reinterpret_borrow<py::object>(array));
     };
@@ -499,6 +502,14 @@ void tessera::python::registerEntry(py::module_ &module) {
   module.def(
       "set_recording", [](bool isOn) { return std::exchange(isRecording, isOn); }, py::arg("is_on"),
       "Have Python do all calls on this thread, or not. Returns whether it did.");
+  module.def(
+      "learn_cupy_class",
+      [](const py::type &cls) {
+        PyTypeObject *known = cupyClass;
+        cupyClass = reinterpret_cast<PyTypeObject *>(Py_NewRef(cls.ptr()));
+        Py_XDECREF(known);
+      },
+      py::arg("cls"), "Have operators read arrays of exactly this class as CuPy's.");
   module.def(
       "learn_torch_calls",
       [](const std::vector<py::type> &classes, const py::object &requiresGrad,

@@ -212,7 +212,7 @@ class Function(_C.Entry, KernelInterface):
                 return in_torch.call(self, given)
         passed = dict(given)
         result = self.launch(given, like)
-        if not kwargs and library in ("numpy", "torch"):
+        if not kwargs and library in ("numpy", "torch", "cupy"):
             if all(given[name] is value for name, value in passed.items()):
                 self._learn_call(library, args, given, result)
         return result

@@ -11,6 +11,7 @@ import sys
 import weakref
 from typing import Any, Callable, Optional, Sequence
 
+from tessera import _C
 from tessera.errors import ArgumentError
 from tessera.language import types
 from tessera.runtime.arrays import dtype_name, find_dtype
@@ -41,6 +42,8 @@ def _find_library(cls: type) -> str:
     # A class derived from an array's is one of that library, too.
     for root in names:
         if root in _LIBRARIES or root in ("jax", "jaxlib"):
+            if root == "cupy" and cls is getattr(sys.modules[root], "ndarray", None):
+                _C.learn_cupy_class(cls)
             return ("jax" if root == "jaxlib" else root) if hasattr(cls, "shape") else ""
     return ""
 

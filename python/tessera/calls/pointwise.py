@@ -234,6 +234,8 @@ class Pointwise(Operator):
         if is_known and (outs is None or len(outs) == len(made.results) == 1):
             if library == "torch":
                 in_torch.learn(self, made, args, outs)
+            elif library == "cupy" and outs is None:
+                self._learn(made.call_plan(), *args)
             elif library == "numpy":
                 spans, named = ((), {}) if outs is None else (made.spans(), {"out": outs[0]})
                 self._learn(made.call_plan(spans=spans), *args, **named)

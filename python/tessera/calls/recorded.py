@@ -126,7 +126,7 @@ def record(function: Callable[..., Any], args: Sequence[Any]) -> Optional[_C.Cal
             )
             return plan
         is_plain = all(type(arg).__name__ == "ndarray" for arg in args if library_of(arg))
-        if library != "numpy" or not is_plain:
+        if library not in ("numpy", "cupy") or not is_plain:
             return None
         # Views, since two arguments may be one array, which later ones are not.
         args = [arg.view() if library_of(arg) else arg for arg in args]
