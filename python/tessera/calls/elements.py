@@ -21,8 +21,17 @@ from tessera.language.tensor import builtin, describe, tensor
 from tessera.runtime.jit import JITFunction, jit
 
 MAX_CPU_TILE = 2048
-MAX_GPU_TILE = 1024
 """Elements of a program."""
+
+MIN_GPU_TILE = 1024
+MAX_GPU_TILE = 4096
+"""Elements of a program."""
+
+MIN_GPU_BYTES = 8192
+"""A GPU's program moves so many bytes if there are MIN_GPU_PROGRAMS of that size."""
+
+MIN_GPU_PROGRAMS = 4096
+"""About two for each place of a block of four warps on a large GPU."""
 
 MAX_LITERAL_STRIDE = 4
 """Strides up to this stand in the text, so that code picks elements out of whole vectors."""
@@ -64,6 +73,27 @@ def classify(walk: Walk) -> tuple[str, ...]:
         "".join(str(step) if 0 <= step <= MAX_LITERAL_STRIDE else "n" for step in strides)
         for strides in walk.strides
     )
+
+
+def choose_gpu_tile(walk: Walk, sizes: Sequence[int]) -> int:
+    """The elements of a GPU's program. `sizes` has the bytes of an element of each array of the walk.
+
+    To start a program, divide its number and load a broadcast element takes as long as to move some
+    kilobytes. So programs of narrow elements, and of broadcast arrays, have more elements.
+    """
+    total = math.prod(walk.sizes)
+    moved = sum(
+        size * math.prod(extent for extent, step in zip(walk.sizes, strides) if step)
+        for size, strides in zip(sizes, walk.strides)
+    )
+    tile = MIN_GPU_TILE
+    while (
+        tile < MAX_GPU_TILE
+        and tile * moved < MIN_GPU_BYTES * total
+        and total >= 2 * tile * MIN_GPU_PROGRAMS
+    ):
+        tile *= 2
+    return tile
 
 
 def choose_blocks(walk: Walk, most: int) -> Ints:

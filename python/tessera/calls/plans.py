@@ -142,7 +142,10 @@ class Planned:
         self._layouts = [_layout(each) for each in (*facts, *self.results)]
         """Of each array, then of each result."""
         is_on_gpu = library == "cupy" or getattr(device, "type", "") == "cuda"
-        most = elements.MAX_GPU_TILE if is_on_gpu else elements.MAX_CPU_TILE
+        most = elements.MAX_CPU_TILE
+        if is_on_gpu:
+            sizes = [int(each.dtype.itemsize) for each in (*facts, *self.results)]
+            most = elements.choose_gpu_tile(walk, sizes)
         blocks = elements.choose_blocks(walk, most)
         classes = elements.classify(walk) if walk.sizes else ("1",) * len(walk.strides)
         tiled = tuple(block > 1 for block in blocks)

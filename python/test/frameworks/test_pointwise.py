@@ -12,7 +12,7 @@ import pytest
 
 import tessera
 import tessera.language as tl
-from tessera.calls.elements import Kind, Parameter, choose_blocks, kernel_text
+from tessera.calls.elements import Kind, Parameter, choose_blocks, choose_gpu_tile, kernel_text
 from tessera.calls.iteration import broadcast, make_walk, memory_order, overlaps_itself
 from tessera.calls.plans import result_dtypes
 
@@ -302,6 +302,22 @@ def test_kernels_are_shared() -> None:
             op(values(size))
             op(values(2, size // 2))
     assert len(op._kernels) == 1 and len(op._plans) == 6
+
+
+def test_tiles_of_gpus() -> None:
+    """A program of narrow elements has more of them, as long as there are many programs."""
+    side = 1 << 12
+    dense, column, row = (side, 1), (1, 0), (0, 1)
+
+    def tile(strides: Any, size: int, side: int = side) -> int:
+        walk = make_walk((side, side), (0, 1), [*strides, (side, 1)])
+        return choose_gpu_tile(walk, [size] * 3)
+
+    assert tile([dense, dense], 4) == tile([dense, column], 4) == 1024
+    assert tile([dense, dense], 2) == tile([dense, column], 2) == tile([column, row], 4) == 2048
+    assert tile([column, row], 2) == 4096
+    assert tile([column, row], 2, 1 << 10) == 1024
+    assert choose_gpu_tile(make_walk((0, 3), (0, 1), [(3, 1)]), [2]) == 1024
 
 
 def test_walks() -> None:
