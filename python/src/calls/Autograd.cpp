@@ -261,6 +261,45 @@ PyObject *isNewTensor(PyObject *, PyObject *const *args, Py_ssize_t count) {
   });
 }
 
+/// The `forward` of a torch.autograd.Function: calls a function, and then `check` unless the result
+/// is a new tensor, and `setup`, which may be None.
+PyObject *callForward(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+  static PyObject *const keywords = Py_BuildValue("(sss)", "ctx", "inputs", "output");
+  return translateErrors([&]() -> PyObject * {
+    if (count < 1 || count > static_cast<Py_ssize_t>(kMaxNodeValues))
+      throw py::type_error("the arguments are a context and those of the call");
+    PyObject *call = PyTuple_GET_ITEM(self, 0), *check = PyTuple_GET_ITEM(self, 1);
+    PyObject *setup = PyTuple_GET_ITEM(self, 2);
+    auto numGiven = static_cast<size_t>(count - 1);
+    auto result = py::reinterpret_steal<py::object>(
+        callPython([&] { return PyObject_Vectorcall(call, args + 1, numGiven, nullptr); }));
+    if (!result)
+      return nullptr;
+    if (!torchArrays().isNew(result.ptr(), args + 1, numGiven)) {
+      std::array<PyObject *, kMaxNodeValues> values;
+      values[0] = result.ptr();
+      std::copy(args + 1, args + count, values.begin() + 1);
+      auto checked = py::reinterpret_steal<py::object>(callPython(
+          [&] { return PyObject_Vectorcall(check, values.data(), numGiven + 1, nullptr); }));
+      if (!checked)
+        return nullptr;
+    }
+    if (setup == Py_None)
+      return result.release().ptr();
+    py::tuple inputs(numGiven);
+    for (size_t i = 0; i < numGiven; ++i)
+      inputs[i] = py::reinterpret_borrow<py::object>(args[i + 1]);
+    PyObject *values[] = {args[0], inputs.ptr(), result.ptr()};
+    auto done = py::reinterpret_steal<py::object>(
+        callPython([&] { return PyObject_Vectorcall(setup, values, 0, keywords); }));
+    return done ? result.release().ptr() : nullptr;
+  });
+}
+
+PyMethodDef forwardFunction = {
+    "forward", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(callForward)), METH_FASTCALL,
+    nullptr};
+
 PyMethodDef functions[] = {
     {"is_new_tensor", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(isNewTensor)),
      METH_FASTCALL,
@@ -284,6 +323,15 @@ PyMethodDef backwardFunctions[] = {
 void tessera::python::registerAutograd(py::module_ &module) {
   if (PyModule_AddFunctions(module.ptr(), functions) < 0)
     throw py::error_already_set();
+  module.def(
+      "make_forward",
+      [](const py::object &call, const py::object &check, const py::object &setup) {
+        py::tuple self = py::make_tuple(call, check, setup);
+        return py::reinterpret_steal<py::object>(PyCFunction_New(&forwardFunction, self.ptr()));
+      },
+      py::arg("call"), py::arg("check"), py::arg("setup_context"),
+      "The `forward` of a torch.autograd.Function that calls a function. check(result, *args)\n"
+      "raises for a bad result; it is not called for a new tensor.");
   for (PyMethodDef &each : backwardFunctions) {
     auto function = py::reinterpret_steal<py::object>(PyCFunction_New(&each, nullptr));
     // A function of C is no method of a class that has it: this makes it one.

@@ -190,16 +190,7 @@ def _apply_of(
 ) -> Callable[..., Any]:
     """`apply` of a torch.autograd.Function for calls of the function, without what it does for
     transforms, which see no such calls."""
-    call, check, is_new = function.call, _make_check(function), _C.is_new_tensor
-
-    def forward(ctx: Any, *args: Any) -> Any:
-        result = call(*args)
-        if not is_new(result, *args):
-            check(result, *args)
-        if setup_context is not None:
-            setup_context(ctx=ctx, inputs=args, output=result)
-        return result
-
+    forward = _C.make_forward(function.call, _make_check(function), setup_context)
     scope = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
     made: Any = type(title, (torch.autograd.Function,), scope)
     made._backward_cls.apply = backward  # torch's own looks for `vjp` each time
