@@ -7,6 +7,7 @@ The class's attribute decides. A @jit function is visited with the instance as i
 
 from __future__ import annotations
 
+import dataclasses
 from types import FunctionType, MethodType
 from typing import Any, Callable, Optional
 
@@ -22,6 +23,7 @@ from tessera.language.aggregate import (
     is_aggregate_class,
 )
 from tessera.language.callables import ConstexprFunction, JITCallable
+from tessera.language.records import declaring_class
 from tessera.language.tensor import describe
 
 _BINARY = {
@@ -73,11 +75,34 @@ class Aggregates(Part):
             assert found.fget is not None
             self.session.reads.called(found.fget)
             if isinstance(found.fget, (JITCallable, ConstexprFunction)):
-                return self.walker.calls.call(
-                    BoundFunction(found.fget, value), [], {}, self.walker.node
-                )
+                return self._property(found.fget, value)
             return plain(call_python(found.fget, [value], {}))
         return plain(getattr(value, name, MISSING))
+
+    def record_member(self, value: tuple[Any, ...], name: str) -> Any:
+        """`value.name` of a named tuple or a dataclass, if that is a method or a property which is a
+        @jit function; MISSING otherwise."""
+        cls = declaring_class(value)
+        if cls is None or name in getattr(value, "_fields"):
+            return MISSING
+        found = find_member(cls, name)
+        getter = found.fget if isinstance(found, property) else None
+        if isinstance(getter, (JITCallable, ConstexprFunction)):
+            self.session.reads.attribute(cls, name)
+            return self._property(getter, value)
+        if isinstance(found, (JITCallable, ConstexprFunction)):
+            self.session.reads.attribute(cls, name)
+            return BoundFunction(found, value)
+        if dataclasses.is_dataclass(cls) and isinstance(found, (FunctionType, property)):
+            raise UserMistake(
+                "E012",
+                f"`{cls.__name__}.{name}` is plain Python, which a dataclass has outside of kernels alone",
+                "decorate it with @tessera.jit, or the class with @tessera.aggregate",
+            )
+        return MISSING
+
+    def _property(self, getter: Any, value: Any) -> Any:
+        return self.walker.calls.call(BoundFunction(getter, value), [], {}, self.walker.node)
 
     def make_aggregate(self, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """An instance, by its class's own constructor."""

@@ -176,6 +176,10 @@ class Expressions(Part):
         if name == "type" and (isinstance(value, tuple) or _is_its_own_value(value)):
             if "type" not in getattr(value, "_fields", ()):
                 return type_of(value)
+        if isinstance(value, tuple):
+            found = self.walker.aggregates.record_member(value, name)
+            if found is not MISSING:
+                return found
         found = self.session.reads.attribute(value, name)
         if found is MISSING:
             is_module = isinstance(value, ModuleType)

@@ -2,7 +2,7 @@
 """Compound arguments of kernels: tuples, lists, dataclasses, aggregates.
 
 A list is a tuple in the kernel. An instance of a dataclass is a named tuple of its fields
-there: it has them by name, in order and to be unpacked, and no methods.
+there: it has them by name, in order and to be unpacked. Methods that are @jit functions can be called.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from typing import Any, NamedTuple, Optional, Sequence
 from tessera.language.aggregate import FIELDS, field_values, fields_of
 from tessera.language.types import constexpr
 
-__all__ = ["Parts", "items_of", "parts_of_argument", "record_class", "record_items"]
+__all__ = [
+    "Parts",
+    "declaring_class",
+    "items_of",
+    "parts_of_argument",
+    "record_class",
+    "record_items",
+]
 
 
 class Parts(NamedTuple):
@@ -79,7 +86,20 @@ def _make_record_class(cls: type) -> type:
     }
     # Unlike those of `collections.namedtuple`, names may begin with an underscore.
     members.update((name, property(itemgetter(at))) for at, name in enumerate(names))
+    members[_DECLARED_BY] = weakref.ref(cls)  # which would stay alive otherwise
     return type(cls.__name__, (tuple,), members)
+
+
+_DECLARED_BY = "__tessera_dataclass__"
+"""The attribute of a record class with a reference to its dataclass."""
+
+
+def declaring_class(value: tuple[Any, ...]) -> Optional[type]:
+    """The class in which the methods of a named tuple are; None for a plain tuple."""
+    if not hasattr(value, "_fields"):
+        return None
+    declared_by = getattr(type(value), _DECLARED_BY, None)
+    return type(value) if declared_by is None else declared_by()
 
 
 def record_items(value: Any) -> tuple[Any, ...]:

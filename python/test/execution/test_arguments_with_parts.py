@@ -21,6 +21,22 @@ class View:
     _offset: int
     block: tl.constexpr
 
+    @property
+    @tessera.jit
+    def lanes(self):
+        return tl.arange(0, self.block) + self._offset
+
+    @tessera.jit
+    def load(self, other=0):
+        return tl.load(self.data + self.lanes, mask=self.lanes < self.length, other=other)
+
+    @tessera.jit
+    def store(self, x):
+        tl.store(self.data + self.lanes, x, mask=self.lanes < self.length)
+
+    def of_python(self) -> int:
+        return self.length
+
 
 class Named(NamedTuple):
     view: View
@@ -63,6 +79,60 @@ def test_parts_of_parts(run: Runner) -> None:
     assert [array[0] for array in arrays] == [6, 7, 8]
     expected = np.where((np.arange(32) >= 8) & (np.arange(32) < 20), 3 * before + 1, before)
     np.testing.assert_array_equal(x, expected)
+
+
+class Pair(NamedTuple):
+    view: View
+    factor: Any
+
+    @tessera.jit
+    def scaled(self, extra):
+        return self.view.load(1) * self.factor + extra
+
+
+@tessera.jit
+def by_methods(pair, n):
+    x = pair.scaled(extra=n)
+    for _ in range(n):
+        x = pair.scaled(x)
+    pair.view.store(x)
+    made = View(pair.view.data, 1, 0, block=8)
+    made.store(made.load() + 100)
+
+
+@tessera.jit
+def of_python(view, out):
+    tl.store(out, view.of_python())
+
+
+def test_methods(run: Runner) -> None:
+    x = np.arange(32, dtype=np.float32)
+    before = x.copy()
+    run(by_methods, (1,), Pair(View(x, 20, 8, 16), 3.0), 2)
+    expected = np.where((np.arange(32) >= 8) & (np.arange(32) < 20), 9 * before + 2, before)
+    expected[0] += 100
+    np.testing.assert_array_equal(x, expected)
+
+
+def test_a_method_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    @tessera.jit
+    def twice(self, x):
+        tl.store(self.data + self.lanes, 2 * x, mask=self.lanes < self.length)
+
+    x = np.ones(32, np.float32)
+    pair = Pair(View(x, 32, 0, 32), 1.0)
+    by_methods[(1,)](pair, 0)
+    assert x[1] == 1
+    monkeypatch.setattr(View, "store", twice)
+    by_methods[(1,)](pair, 0)
+    assert x[1] == 2
+
+
+def test_a_method_of_plain_python() -> None:
+    x = np.ones(8, np.float32)
+    with pytest.raises(tessera.CompilationError, match="`View.of_python` is plain Python") as error:
+        of_python[(1,)](View(x, 8, 0, 8), x)
+    assert "E012" in str(error.value) and "decorate it with @tessera.jit" in str(error.value)
 
 
 def test_aggregates(run: Runner) -> None:
