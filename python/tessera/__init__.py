@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         ops as ops,
         testing as testing,
         torch as torch,
+        views as views,
     )
     from tessera.calls.function import function
     from tessera.calls.fusion import fuse
@@ -140,7 +141,7 @@ _HOMES = {
 }
 
 
-_MODULES = ("gpu", "jax", "nn", "ops", "testing", "torch")
+_MODULES = ("gpu", "jax", "nn", "ops", "testing", "torch", "views")
 """Loaded as soon as they are asked for, so that `import tessera` does for them, too."""
 
 

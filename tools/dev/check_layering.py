@@ -153,6 +153,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "tuning": _LAUNCHES,
     "aot": _LAUNCHES,
     "gpu": _LAUNCHES,
+    "views": _LAUNCHES,
     "jax": _LAUNCHES | {"calls", "untried"},
     "calls/function": _LAUNCHES | {"calls", "jax", "torch"},
     "calls/pointwise": _LAUNCHES | {"calls", "jax", "torch"},

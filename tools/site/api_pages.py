@@ -65,6 +65,11 @@ API: Sequence[tuple[str, str, str, Sequence[tuple[str, Sequence[str]]]]] = [
         [("tessera.gpu", [])],
     ),
     (
+        "Views", "Views",
+        "How to: [Launch kernels](../HowTo/LaunchKernels.md#elements-that-kernels-do-not-have).",
+        [("tessera.views", [])],
+    ),
+    (
         "Hooks", "Hooks",
         "How to: [Launch kernels](../HowTo/LaunchKernels.md#hooks).",
         [("tessera.runtime.hooks", [])],
@@ -79,7 +84,7 @@ API: Sequence[tuple[str, str, str, Sequence[tuple[str, Sequence[str]]]]] = [
 # Modules every public name of which must have an entry.
 PUBLIC = ["tessera", LANGUAGE, *(f"{LANGUAGE}.extra.{name}" for name in ("libdevice", "cuda")),
           "tessera.tuning", "tessera.testing", "tessera.gpu", "tessera.errors", "tessera.settings",
-          "tessera.tools.tensor_descriptor", "tessera.compat.triton"]  # fmt: skip
+          "tessera.views", "tessera.tools.tensor_descriptor", "tessera.compat.triton"]  # fmt: skip
 
 
 def source_pages() -> dict[str, str]:

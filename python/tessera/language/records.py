@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compound arguments of kernels: tuples, lists, dataclasses, aggregates.
+"""Compound arguments of kernels: tuples, lists, dataclasses, aggregates, sparse tensors.
 
 A list is a tuple in the kernel. An instance of a dataclass is a named tuple of its fields
 there: it has them by name, in order and to be unpacked. Methods that are @jit functions can be called.
@@ -8,11 +8,13 @@ there: it has them by name, in order and to be unpacked. Methods that are @jit f
 from __future__ import annotations
 
 import dataclasses
+import sys
 import weakref
 from operator import itemgetter
 from typing import Any, NamedTuple, Optional, Sequence
 
 from tessera.language.aggregate import FIELDS, field_values, fields_of
+from tessera.language.sparse import sparse_argument
 from tessera.language.types import constexpr
 
 __all__ = [
@@ -46,6 +48,10 @@ def parts_of_argument(value: Any) -> Optional[Parts]:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         if not any(hasattr(value, name) for name in _OF_ARRAYS):
             return Parts(record_items(value), record_class(type(value)))
+    if hasattr(value, "crow_indices") and "torch" in sys.modules:
+        sparse = sparse_argument(value)
+        if sparse is not None:
+            return Parts(field_values(sparse), type(sparse))
     return None
 
 

@@ -415,7 +415,7 @@ def _from_data_ptr(tensor: Any, name: str) -> Pointer:
     if layout != "torch.strided" or getattr(tensor, "is_nested", False):
         nested = getattr(tensor, "is_nested", False)
         what = "nested" if nested else layout.removeprefix("torch.")
-        fix = "x.to_padded_tensor(0.0)" if nested else "x.to_dense()"
+        fix = "x.to_padded_tensor(0.0)" if nested else "x.to_dense() or x.to_sparse_csr()"
         _refuse(tensor, name, f"is {what}: its elements are not in one array", f"pass {fix}")
     if is_fake(tensor):
         raise ArgumentError(

@@ -115,7 +115,7 @@ class Bound:
                 return self._descriptor(traits, value, name)
             parts = parts_of_argument(value)
             if parts is not None:
-                if not isinstance(value, (tuple, list)):
+                if not isinstance(value, (tuple, list)) and not hasattr(value, "layout"):
                     _learn_record(type(value))
                 return self._tuple(traits, value, parts, name)
         if traits.annotation is not None and not traits.annotation.is_ptr():

@@ -51,6 +51,7 @@ MODULES = (
     "tessera.testing.puzzles",
     "tessera.tools.tensor_descriptor",
     "tessera.tuning",
+    "tessera.views",
 )
 # Without imports and blank lines. Most programs define a kernel and launch it.
 MAX_BODY_LINES = 8

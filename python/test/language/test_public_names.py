@@ -37,6 +37,7 @@ MODULES = (
     "tessera.testing",
     "tessera.tools.tensor_descriptor",
     "tessera.tuning",
+    "tessera.views",
 )
 
 NAMES = [(module, name) for module in MODULES for name in importlib.import_module(module).__all__]
