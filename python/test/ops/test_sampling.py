@@ -18,6 +18,7 @@ import tessera  # noqa: E402
 from tessera import ops  # noqa: E402
 
 from tessera.ops.padding import row_tiles  # noqa: E402
+from tessera.runtime.hooks import hooks  # noqa: E402
 
 from . import scheme  # noqa: E402
 
@@ -250,3 +251,29 @@ def test_arguments_that_are_refused() -> None:
     for op in (ops.filter_logits, lambda x: ops.bincount(torch.zeros(3, dtype=torch.int64), x)):
         with pytest.raises(tessera.ArgumentError, match="E094"):
             op(torch.ones(3, requires_grad=True))
+
+
+def test_seeds_are_no_kinds_of_their_own() -> None:
+    """Seeds that are 0, 1, multiples of 16 or of 64 bits are served by one kernel."""
+    x = np.linspace(-2, 2, 64, dtype=np.float32).reshape(4, 16)
+    calls: tuple[Any, ...] = (
+        lambda seed: ops.dropout(x, seed=seed),
+        lambda seed: ops.rrelu(x, training=True, seed=seed),
+        lambda seed: ops.gumbel_softmax(x, seed=seed),
+        lambda seed: ops.alpha_dropout(x, training=True, seed=seed),
+        lambda seed: ops.sample(x, seed=seed),
+        lambda seed: ops.multinomial(abs(x), 2, seed=seed),
+        lambda seed: ops.multinomial(abs(x), 2, True, seed=seed),
+    )
+    for call in calls:
+        call(7)
+    found: list[Any] = []
+    before = hooks.compilation_listener
+    hooks.compilation_listener = lambda **what: found.append(what["src"])
+    try:
+        for call in calls:
+            drawn = [call(seed) for seed in (0, 1, 16, 1 << 20, 1 << 40, -3)]
+            assert not all((each == drawn[0]).all() for each in drawn)
+    finally:
+        hooks.compilation_listener = before
+    assert not found

@@ -16,8 +16,8 @@ def scaled(x, place, count, scale, ACC: tl.constexpr):
     return tl.load(x + place, mask=place < count).to(ACC) * scale.to(ACC)
 
 
-@jit
-def dropout_kernel(x, out, count, p, scale: tl.float64, seed, ACC: tl.constexpr,
+@jit(do_not_specialize=["seed"])
+def dropout_kernel(x, out, count, p, scale: tl.float64, seed: tl.int64, ACC: tl.constexpr,
                    BLOCK: tl.constexpr):  # fmt: skip
     """A counter has four random words, for elements that are a quarter of the block apart."""
     QUARTER: tl.constexpr = BLOCK // 4
@@ -37,9 +37,9 @@ def dropout_kernel(x, out, count, p, scale: tl.float64, seed, ACC: tl.constexpr,
         tl.store(out + place + part * QUARTER, value, mask=place + part * QUARTER < count)
 
 
-@jit
-def rrelu_kernel(x, factor, out, count, lower: tl.float64, upper: tl.float64, seed, ACC: tl.constexpr,
-                 BLOCK: tl.constexpr):  # fmt: skip
+@jit(do_not_specialize=["seed"])
+def rrelu_kernel(x, factor, out, count, lower: tl.float64, upper: tl.float64, seed: tl.int64,
+                 ACC: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
     """factor * slope, where the slope of a negative x is random, and that of others is 1."""
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = place < count
@@ -49,8 +49,9 @@ def rrelu_kernel(x, factor, out, count, lower: tl.float64, upper: tl.float64, se
     tl.store(out + place, tl.load(factor + place, mask=mask).to(ACC) * slope, mask=mask)
 
 
-@jit
-def gumbel_kernel(x, out, count, tau: tl.float64, seed, ACC: tl.constexpr, BLOCK: tl.constexpr):
+@jit(do_not_specialize=["seed"])
+def gumbel_kernel(x, out, count, tau: tl.float64, seed: tl.int64, ACC: tl.constexpr,
+                  BLOCK: tl.constexpr):  # fmt: skip
     """(x + noise) / tau, where the noise has the standard Gumbel distribution."""
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     # From 2^-25 on, below 1: neither logarithm is infinite.
