@@ -31,6 +31,7 @@ def tables() -> list[str]:
             shown = ", ".join(
                 each.name + ("=" + repr(each.default) if each.default is not each.empty else "")
                 for each in parameters
+                if each.name != "out"  # which most take, as the page says
             )
             lines.append(
                 f"| `{operator.__name__}({shown})` | {formula} | {field(text, 'Types')} "

@@ -170,7 +170,7 @@ def leaky_relu(input, negative_slope=0.01):
 _prelu = leaky_relu
 
 
-def prelu(input: Any, weight: Any) -> Any:
+def prelu(input: Any, weight: Any, *, out: Any = None) -> Any:
     """input where input > 0, and weight * input elsewhere; weight is of dimension 1.
 
     Shapes: input (N, C, ...) and weight (C,) or (1,); input of one dimension with weight (1,).
@@ -192,7 +192,7 @@ def prelu(input: Any, weight: Any) -> Any:
     )
     if not shape or (count > 1 and len(shape) > 2):
         weight = weight.reshape((count,) + (1,) * (len(shape) - 2) if shape else ())
-    return _prelu(input, weight)
+    return _prelu(input, weight, out=out)
 
 
 @pointwise
@@ -371,7 +371,7 @@ def _tanh_gelu(input):
     return _tanh_gelu_of(input)
 
 
-def gelu(input: Any, approximate: str = "none") -> Any:
+def gelu(input: Any, approximate: str = "none", *, out: Any = None) -> Any:
     """input * P(input), where P is the distribution function of the normal distribution.
 
     approximate: "tanh" is 0.5 * input * (1 + tanh(sqrt(2/pi) * (input + 0.044715 * input^3))).
@@ -384,9 +384,9 @@ def gelu(input: Any, approximate: str = "none") -> Any:
         assert np.allclose(ops.gelu(np.array([1.0, -1.0])), [0.841344746, -0.158655254])
     """
     if approximate == "none":
-        return _gelu(input)
+        return _gelu(input, out=out)
     if approximate == "tanh":
-        return _tanh_gelu(input)
+        return _tanh_gelu(input, out=out)
     raise refuse(f"`gelu` got approximate={approximate!r}", 'pass "none" or "tanh"')
 
 
@@ -398,7 +398,7 @@ def _glu(input, gate):
     return input * tl.sigmoid(gate)
 
 
-def glu(input: Any, dim: int = -1) -> Any:
+def glu(input: Any, dim: int = -1, *, out: Any = None) -> Any:
     """a * sigmoid(b), where a and b are the halves of input along dim.
 
     Shapes: an even extent of dim, which the result has half of. Types: floats. Errors: E093.
@@ -409,7 +409,7 @@ def glu(input: Any, dim: int = -1) -> Any:
 
         assert ops.glu(np.array([3.0, 5.0, 0.0, 0.0])).tolist() == [1.5, 2.5]
     """
-    return _glu(*split_in_two("glu", input, check_dim("glu", input, dim)))
+    return _glu(*split_in_two("glu", input, check_dim("glu", input, dim)), out=out)
 
 
 @pointwise

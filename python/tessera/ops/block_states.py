@@ -32,6 +32,7 @@ from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import block_states as kernels
 from tessera.ops.kernels.block_states import BLOCK, ROWS
 from tessera.ops.launching import Spec, launch
+from tessera.ops.outputs import takes_out, takes_two
 from tessera.runtime.arrays import find_dtype
 from tessera.wording import shown
 
@@ -66,6 +67,7 @@ _encode = Operator("quantize_blocks", _encode_forward, None)
 _decode = Operator("dequantize_blocks", _decode_forward, None)
 
 
+@takes_two
 def quantize_blocks(input: Any, signed: bool = True) -> tuple[Any, Any]:
     """8-bit codes of input, and a scale for each block of 256 elements.
 
@@ -87,6 +89,7 @@ def quantize_blocks(input: Any, signed: bool = True) -> tuple[Any, Any]:
     return found
 
 
+@takes_out
 def dequantize_blocks(codes: Any, scales: Any, dtype: Any = None) -> Any:
     """The elements of codes of int8 or uint8, and scales, as quantize_blocks makes them.
 

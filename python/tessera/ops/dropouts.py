@@ -16,7 +16,8 @@ from tessera.ops.arguments import (
 )
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels.dropouts import dropout_lines_kernel
-from tessera.ops.launching import Spec, launch
+from tessera.ops.launching import Spec
+from tessera.ops.outputs import launch_results, takes_out
 from tessera.ops.padding import row_tiles
 from tessera.ops.random import _checked_seed
 from tessera.wording import shown
@@ -35,7 +36,9 @@ def _dropped(
         rows, line, p, scale, shift, low, seed, tile, block, accumulator_of(dtype), bool(length),
     )  # fmt: skip
     spec = Spec(x.shape, dtype)
-    return launch(dropout_lines_kernel, programs if count else 0, (dense(x),), [spec], numbers)[0]
+    return launch_results(
+        dropout_lines_kernel, programs if count else 0, (dense(x),), [spec], numbers
+    )[0]
 
 
 def _forward(
@@ -96,6 +99,7 @@ def _call(
     return _dropout(input, length=length, p=float(p), seed=seed, scale=scale, shift=shift, low=low)
 
 
+@takes_out
 def alpha_dropout(
     input: Any, p: float = 0.5, training: bool = False, *, seed: Optional[int] = None
 ) -> Any:
@@ -116,6 +120,7 @@ def alpha_dropout(
     return _call("alpha_dropout", input, p, training, seed, (), True)
 
 
+@takes_out
 def feature_alpha_dropout(
     input: Any, p: float = 0.5, training: bool = False, *, seed: Optional[int] = None
 ) -> Any:
@@ -134,6 +139,7 @@ def feature_alpha_dropout(
     return _call("feature_alpha_dropout", input, p, training, seed, (2, 3, 4, 5, 6), True)
 
 
+@takes_out
 def dropout1d(
     input: Any, p: float = 0.5, training: bool = True, *, seed: Optional[int] = None
 ) -> Any:
@@ -152,6 +158,7 @@ def dropout1d(
     return _call("dropout1d", input, p, training, seed, (2, 3), False)
 
 
+@takes_out
 def dropout2d(
     input: Any, p: float = 0.5, training: bool = True, *, seed: Optional[int] = None
 ) -> Any:
@@ -171,6 +178,7 @@ def dropout2d(
     return _call("dropout2d", input, p, training, seed, (4,), False)
 
 
+@takes_out
 def dropout3d(
     input: Any, p: float = 0.5, training: bool = True, *, seed: Optional[int] = None
 ) -> Any:

@@ -26,7 +26,7 @@ def _clamp_max(input, max):
     return tl.where((input > max) | (max != max), max, input)
 
 
-def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
+def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
     """min(max(input, min), max); max, if it is less than min. None is no bound.
 
     Shapes: bounds are numbers, or arrays that can be broadcast with input. A NaN stays.
@@ -41,8 +41,10 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     if max is None and min is None:
         raise refuse("`clamp` got no bound", "pass `min`, `max` or both")
     if max is None:
-        return _clamp_min(input, min)
-    return _clamp_max(input, max) if min is None else _clamp(input, min, max)
+        return _clamp_min(input, min, out=out)
+    if min is None:
+        return _clamp_max(input, max, out=out)
+    return _clamp(input, min, max, out=out)
 
 
 @pointwise(promotion="same")

@@ -30,6 +30,7 @@ from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import histograms as kernels
 from tessera.ops.kernels.histograms import BLOCK
 from tessera.ops.launching import Spec, launch
+from tessera.ops.outputs import launch_results, takes_out, takes_two
 from tessera.ops.reductions import amax, amin
 from tessera.ops.scans import cumsum
 from tessera.ops.sorting import sort
@@ -52,6 +53,7 @@ def _bincount_forward(input: Any, weights: Any, *, bins: int, dtype: types.dtype
 _bincount = Operator("bincount", _bincount_forward, None)
 
 
+@takes_out
 def bincount(input: Any, weights: Optional[Any] = None, minlength: int = 0) -> Any:
     """How often each integer from 0 on is in input, or the sum of its weights.
 
@@ -107,6 +109,7 @@ def _histc_forward(input: Any, *, bins: int, low: float, high: float) -> Results
 _histc = Operator("histc", _histc_forward, None)
 
 
+@takes_out
 def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     """How many elements are in each of `bins` bins of one width, from min to max.
 
@@ -186,6 +189,7 @@ def _equal_edges(input: Any, bins: int, range: Any) -> Any:
     return module.linspace(low, high, bins + 1, dtype=input.dtype, **where)
 
 
+@takes_two
 def histogram(
     input: Any, bins: Any, *, range: Optional[Sequence[float]] = None, weight: Optional[Any] = None,
     density: bool = False,
@@ -245,7 +249,7 @@ def _search_forward(edges: Any, input: Any, *, is_right: bool, dtype: types.dtyp
         count, length, max(1, input.shape[-1]) if len(input.shape) else 1, BLOCK,
         length.bit_length(), is_right, len(edges.shape) == 1,
     )  # fmt: skip
-    return launch(
+    return launch_results(
         kernels.search_kernel, -(-count // BLOCK), (dense(edges), dense(input)),
         [Spec(input.shape, dtype)], numbers,
     ), ()  # fmt: skip
@@ -254,6 +258,7 @@ def _search_forward(edges: Any, input: Any, *, is_right: bool, dtype: types.dtyp
 _search = Operator("searchsorted", _search_forward, None)
 
 
+@takes_out
 def searchsorted(
     sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False,
     side: Optional[str] = None,
@@ -297,6 +302,7 @@ def searchsorted(
     return _search(*plain, is_right=bool(right) or side == "right", dtype=dtype)
 
 
+@takes_out
 def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
     """searchsorted(boundaries, input): the number of the bucket between boundaries.
 

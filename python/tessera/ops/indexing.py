@@ -32,6 +32,7 @@ from tessera.ops.arguments import (
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import indexing as kernels
 from tessera.ops.launching import MAX_TILE, Spec, launch, make_lines, power_of_2
+from tessera.ops.outputs import launch_results, takes_out
 from tessera.ops.tuning import CPU, GPU, choose, choose_lines, threads_of
 from tessera.wording import shown
 
@@ -107,7 +108,7 @@ def _gather_forward(input: Any, index: Any, *, dim: int) -> Results:
     choice = choose_lines(kernels.gather_kernel, input, shape, dim, cpu=_CPU)
     programs, lines = make_lines(shape, dim, choice=choice)
     x = dense(_narrowed(input, index.shape, dim))
-    (out,) = launch(
+    (out,) = launch_results(
         kernels.gather_kernel, programs if count_of(shape) else 0, (x, dense(index)),
         [Spec(index.shape, dtype_of(input))], (extent, *_other_strides(shape, extent, dim), *lines),
         choice.warps,
@@ -148,6 +149,7 @@ def add_along(source: Any, dim: int, index: Any, shape: tuple[int, ...], dtype: 
 
 
 @recorded
+@takes_out
 def gather(input: Any, dim: int, index: Any) -> Any:
     """input[..., index[...], ...] along dim, for each element of index.
 
@@ -217,6 +219,7 @@ _extrema = Operator("scatter_reduce", _reduce_forward, None)
 
 
 @recorded
+@takes_out
 def scatter_reduce(
     input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True
 ) -> Any:
@@ -259,6 +262,7 @@ def scatter_reduce(
 
 
 @recorded
+@takes_out
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
     """A copy of input, to which src is added at index along dim.
 
@@ -293,7 +297,7 @@ def _select_forward(input: Any, index: Any, *, dim: int, padding: Optional[int])
     count, length = count_of(index.shape), math.prod(shape[dim + 1 :])
     rows = math.prod(shape[:dim]) * count
     tile, block, programs, warps = _row_tile(kernels.select_rows_kernel, input, rows, length)
-    (out,) = launch(
+    (out,) = launch_results(
         kernels.select_rows_kernel, programs, (dense(input), dense(index)),
         [Spec((*shape[:dim], *index.shape, *shape[dim + 1 :]), dtype_of(input))],
         (rows, max(1, count), shape[dim], length, tile, block), warps,
@@ -349,6 +353,7 @@ def _check_line(name: str, input: Any, dim: Any, index: Any) -> int:
 
 
 @recorded
+@takes_out
 def index_select(input: Any, dim: int, index: Any) -> Any:
     """input[..., index[j], ...] along dim, for each j.
 
@@ -383,6 +388,7 @@ _index_add = Operator("index_add", _index_add_forward, _index_add_backward)
 
 
 @recorded
+@takes_out
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: float = 1) -> Any:
     """A copy of input, to which alpha * source[..., j, ...] is added at index[j] along dim.
 
@@ -416,6 +422,7 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: float = 1
 
 
 @recorded
+@takes_out
 def embedding(input: Any, weight: Any, padding_idx: Optional[int] = None) -> Any:
     """weight[input]: a row for each index.
 
@@ -453,6 +460,7 @@ def _check_table(name: str, input: Any, weight: Any, padding: Optional[int]) -> 
 
 
 @recorded
+@takes_out
 def one_hot(tensor: Any, num_classes: int) -> Any:
     """1 where the class is that of the element, and 0 elsewhere, in a new last dimension.
 
@@ -476,7 +484,7 @@ def one_hot(tensor: Any, num_classes: int) -> Any:
     spec = Spec((*tensor.shape, num_classes), types.int64)
     programs = rows * -(-num_classes // block)
     numbers = (rows, num_classes, block)
-    return launch(kernels.one_hot_kernel, programs, (dense(tensor),), [spec], numbers)[0]
+    return launch_results(kernels.one_hot_kernel, programs, (dense(tensor),), [spec], numbers)[0]
 
 
 # --- Segments -------------------------------------------------------------------------
@@ -487,7 +495,7 @@ def _segment_forward(data: Any, index: Any, begins: Any, *, kind: str) -> Result
     length = math.prod(rest)
     block = min(power_of_2(length), 1024)
     acc = accumulator_of(dtype_of(data))
-    (out,) = launch(
+    (out,) = launch_results(
         kernels.segment_kernel, segments * -(-length // block),
         (dense(data), dense(index), dense(begins)), [Spec((segments, *rest), dtype_of(data))],
         (segments, data.shape[0], length, block, acc, kind),
@@ -513,6 +521,7 @@ _extreme_segments = Operator("segment_reduce", _segment_forward, None)
 
 
 @recorded
+@takes_out
 def segment_reduce(data: Any, reduce: str, *, offsets: Any) -> Any:
     """The sum, mean, max or min of the rows of each segment, along dimension 0.
 
@@ -548,6 +557,7 @@ def segment_reduce(data: Any, reduce: str, *, offsets: Any) -> Any:
 
 
 @recorded
+@takes_out
 def embedding_bag(
     input: Any, weight: Any, offsets: Any, *, mode: str = "mean", include_last_offset: bool = True
 ) -> Any:

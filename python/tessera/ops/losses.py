@@ -27,6 +27,7 @@ from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import losses as kernels
 from tessera.ops.launching import Spec, launch, make_lines, power_of_2
 from tessera.runtime.jit import jit
+from tessera.ops.outputs import takes_out
 from tessera.ops.tuning import choose_lines
 from tessera.wording import shown
 
@@ -145,6 +146,7 @@ def _jensen_shannon(input, target, beta):
 
 
 @recorded
+@takes_out
 def mse_loss(
     input: Any, target: Any, *, reduction: str = "mean", weight: Optional[Any] = None
 ) -> Any:
@@ -162,6 +164,7 @@ def mse_loss(
 
 
 @recorded
+@takes_out
 def l1_loss(
     input: Any, target: Any, *, reduction: str = "mean", weight: Optional[Any] = None
 ) -> Any:
@@ -179,6 +182,7 @@ def l1_loss(
 
 
 @recorded
+@takes_out
 def smooth_l1_loss(input: Any, target: Any, *, reduction: str = "mean", beta: float = 1.0) -> Any:
     """d^2 / (2 * beta) where d = |input - target| is less than beta, and d - beta / 2 elsewhere.
 
@@ -198,6 +202,7 @@ def smooth_l1_loss(input: Any, target: Any, *, reduction: str = "mean", beta: fl
 
 
 @recorded
+@takes_out
 def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0,
     weight: Optional[Any] = None,
@@ -219,6 +224,7 @@ def huber_loss(
 
 
 @recorded
+@takes_out
 def binary_cross_entropy(
     input: Any, target: Any, weight: Optional[Any] = None, *, reduction: str = "mean"
 ) -> Any:
@@ -238,6 +244,7 @@ def binary_cross_entropy(
 
 
 @recorded
+@takes_out
 def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Optional[Any] = None, *, reduction: str = "mean",
     pos_weight: Optional[Any] = None,
@@ -260,6 +267,7 @@ def binary_cross_entropy_with_logits(
 
 
 @recorded
+@takes_out
 def sigmoid_focal_loss(
     inputs: Any, targets: Any, alpha: float = 0.25, gamma: float = 2.0, reduction: str = "none"
 ) -> Any:
@@ -280,6 +288,7 @@ def sigmoid_focal_loss(
 
 
 @recorded
+@takes_out
 def kl_div(input: Any, target: Any, *, reduction: str = "mean", log_target: bool = False) -> Any:
     """target * (log(target) - input), of logarithms of probabilities and of probabilities.
 
@@ -300,6 +309,7 @@ def kl_div(input: Any, target: Any, *, reduction: str = "mean", log_target: bool
 
 
 @recorded
+@takes_out
 def jsd_loss(input: Any, target: Any, beta: float = 0.5, reduction: str = "batchmean") -> Any:
     """beta * KL(p, m) + (1 - beta) * KL(q, m), where m = beta * p + (1 - beta) * q.
 
@@ -469,6 +479,7 @@ def _reduced(losses: Any, weights: Optional[Any], reduction: str, dtype: types.d
 
 
 @recorded
+@takes_out
 def cross_entropy(
     input: Any, target: Any, weight: Optional[Any] = None, *, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0, z_loss: float = 0.0,
@@ -512,6 +523,7 @@ def cross_entropy(
 
 
 @recorded
+@takes_out
 def nll_loss(
     input: Any, target: Any, weight: Optional[Any] = None, *, ignore_index: int = -100,
     reduction: str = "mean",

@@ -33,6 +33,7 @@ from tessera.ops.arguments import (
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import normalizations as kernels
 from tessera.ops.launching import Spec, launch, power_of_2
+from tessera.ops.outputs import launch_results, takes_out, takes_two
 from tessera.ops.tuning import CPU, GPU, choose, threads_of
 from tessera.wording import shown
 
@@ -74,7 +75,7 @@ def _row_forward(
     tile, warps = _tile(kernels.norm_kernel, input, rows, length)
     like, line = Spec(input.shape, dtype), Spec((rows,), acc)
     arrays = tuple(map(dense, (input, residual, weight, bias)))
-    out, added, mean, scale = launch(
+    out, added, mean, scale = launch_results(
         kernels.norm_kernel, -(-rows // tile[0]), arrays,
         [like, None if residual is None else like, line if is_centred else None, line],
         (rows, length, eps, *tile, acc, is_centred), warps,
@@ -150,6 +151,7 @@ def _check_rows(name: str, input: Any, normalized_shape: Any, **others: Any) -> 
 
 
 @recorded
+@takes_out
 def layer_norm(
     input: Any, normalized_shape: Any, weight: Optional[Any] = None, bias: Optional[Any] = None,
     eps: float = 1e-5,
@@ -176,6 +178,7 @@ _EPSILONS = {
 
 
 @recorded
+@takes_out
 def rms_norm(
     input: Any, normalized_shape: Any, weight: Optional[Any] = None, eps: Optional[float] = None
 ) -> Any:
@@ -197,6 +200,7 @@ def rms_norm(
 
 
 @recorded
+@takes_two
 def add_layer_norm(
     input: Any, residual: Any, normalized_shape: Any, weight: Optional[Any] = None,
     bias: Optional[Any] = None, eps: float = 1e-5,
@@ -220,6 +224,7 @@ def add_layer_norm(
 
 
 @recorded
+@takes_two
 def add_rms_norm(
     input: Any, residual: Any, normalized_shape: Any, weight: Optional[Any] = None,
     eps: Optional[float] = None,
@@ -439,6 +444,7 @@ def _check_channels(name: str, input: Any, **others: Any) -> tuple[int, int, int
 
 
 @recorded
+@takes_out
 def group_norm(
     input: Any, num_groups: int, weight: Optional[Any] = None, bias: Optional[Any] = None,
     eps: float = 1e-5,
@@ -465,6 +471,7 @@ def group_norm(
 
 
 @recorded
+@takes_out
 def instance_norm(
     input: Any, running_mean: Optional[Any] = None, running_var: Optional[Any] = None,
     weight: Optional[Any] = None, bias: Optional[Any] = None, use_input_stats: bool = True,
@@ -496,6 +503,7 @@ def _moved(running, batch, momentum, factor):
     return running * (1.0 - momentum) + batch * factor * momentum
 
 
+@takes_out
 def batch_norm(
     input: Any, running_mean: Optional[Any], running_var: Optional[Any], weight: Optional[Any] = None,
     bias: Optional[Any] = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,

@@ -27,6 +27,7 @@ from tessera.ops.arguments import (
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import padding as kernels
 from tessera.ops.launching import MAX_TILE, Spec, launch, make_lines, power_of_2
+from tessera.ops.outputs import takes_out
 from tessera.runtime.arrays import find_dtype
 from tessera.wording import shown
 
@@ -133,6 +134,7 @@ def _pad_backward(
 _pad = Operator("pad", _pad_forward, _pad_backward)
 
 
+@takes_out
 def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Any:
     """input with elements before and behind its last dimensions; pad has two numbers for each.
 
@@ -205,6 +207,7 @@ def _roll_backward(saved: Any, grads: Any, wanted: Any, *, sides: Sequence[_Side
 _roll = Operator("roll", _roll_forward, _roll_backward)
 
 
+@takes_out
 def roll(
     input: Any, shifts: Union[int, Sequence[int]], dims: Union[None, int, Sequence[int]] = None
 ) -> Any:
@@ -285,6 +288,7 @@ def _listed(name: str, tensors: Any) -> list[Any]:
     return [converted(each, wanted) for each in tensors]
 
 
+@takes_out
 def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
     """The arrays one behind the other, along dim.
 
@@ -312,6 +316,7 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
     return _cat(*arrays, dim=dim, sizes=[each.shape[dim] for each in arrays])
 
 
+@takes_out
 def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
     """The arrays one behind the other, along a new dimension.
 
@@ -368,6 +373,7 @@ def _permute_backward(saved: Any, grads: Any, wanted: Any, *, dims: Sequence[int
 _permute = Operator("permute_copy", _permute_forward, _permute_backward)
 
 
+@takes_out
 def permute_copy(input: Any, dims: Sequence[int]) -> Any:
     """A dense array with dimension dims[i] of input as dimension i. A view is x.permute(dims).
 
@@ -391,6 +397,7 @@ def permute_copy(input: Any, dims: Sequence[int]) -> Any:
     return _permute(input, dims=tuple(wanted))
 
 
+@takes_out
 def transpose_copy(input: Any, dim0: int, dim1: int) -> Any:
     """A dense array with two dimensions of input exchanged. A view is x.transpose(dim0, dim1).
 

@@ -34,6 +34,7 @@ from tessera.ops.arguments import (
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels.losses import cross_entropy_backward_kernel
 from tessera.ops.launching import make_lines
+from tessera.ops.outputs import takes_out
 from tessera.ops.padding import cat
 from tessera.wording import shown
 
@@ -204,6 +205,7 @@ def _check_linear(input: Any, matrix: Any, bias: Any, target: Any, weight: Any) 
     check_without_gradient(name, weight=weight)
 
 
+@takes_out
 def linear_cross_entropy(
     input: Any, linear_weight: Any, target: Any, *, linear_bias: Optional[Any] = None,
     weight: Optional[Any] = None, reduction: str = "mean", ignore_index: int = -100,

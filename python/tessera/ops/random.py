@@ -31,6 +31,7 @@ from tessera.ops.kernels.random import (
     rrelu_kernel,
 )
 from tessera.ops.launching import Spec, launch, make_lines
+from tessera.ops.outputs import launch_results, takes_out
 from tessera.ops.reductions import argmax
 from tessera.ops.softmaxes import softmax
 from tessera.ops.tuning import choose
@@ -56,7 +57,9 @@ def _launch(kernel: Any, arrays: Sequence[Any], *numbers: Any) -> Any:
     warps = choose(kernel, "flat", arrays[0], count, 1, ("warps",)).warps
     rest = (count, *numbers, accumulator_of(dtype), block)
     spec = Spec(arrays[0].shape, dtype)
-    return launch(kernel, -(-count // block), tuple(map(dense, arrays)), [spec], rest, warps)[0]
+    return launch_results(
+        kernel, -(-count // block), tuple(map(dense, arrays)), [spec], rest, warps
+    )[0]
 
 
 def _dropout_forward(input: Any, *, p: float, seed: int) -> Results:
@@ -70,6 +73,7 @@ def _dropout_backward(saved: Any, grads: Any, wanted: Any, *, p: float, seed: in
 _dropout = Operator("dropout", _dropout_forward, _dropout_backward)
 
 
+@takes_out
 def dropout(
     input: Any, p: float = 0.5, training: bool = True, *, seed: Optional[int] = None
 ) -> Any:
@@ -115,6 +119,7 @@ def _rrelu_backward(
 _rrelu = Operator("rrelu", _rrelu_forward, _rrelu_backward)
 
 
+@takes_out
 def rrelu(
     input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, *,
     seed: Optional[int] = None,
@@ -171,6 +176,7 @@ def _hard_backward(saved: Any, grads: Any, wanted: Any, *, dim: int) -> Sequence
 _hard = Operator("gumbel_softmax", _hard_forward, _hard_backward)
 
 
+@takes_out
 def gumbel_softmax(
     logits: Any, tau: float = 1.0, hard: bool = False, *, dim: int = -1, seed: Optional[int] = None
 ) -> Any:

@@ -31,7 +31,8 @@ from tessera.ops.arguments import (
 )
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels.reductions import extremum_place_kernel
-from tessera.ops.launching import Spec, launch, make_lines
+from tessera.ops.launching import Spec, make_lines
+from tessera.ops.outputs import launch_results, takes_out, takes_two
 from tessera.ops.tuning import CPU, choose_lines
 from tessera.runtime.arrays import find_dtype
 from tessera.wording import shown
@@ -207,6 +208,7 @@ def _gradients(input: Any) -> Any:
 
 
 @recorded
+@takes_out
 def sum(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Optional[Any] = None) -> Any:
     """The sum along dim: one dimension, several, or all.
 
@@ -224,6 +226,7 @@ def sum(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Optional[
 
 
 @recorded
+@takes_out
 def mean(
     input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Optional[Any] = None
 ) -> Any:
@@ -243,6 +246,7 @@ def mean(
 
 
 @recorded
+@takes_out
 def prod(
     input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Optional[Any] = None
 ) -> Any:
@@ -260,6 +264,7 @@ def prod(
 
 
 @recorded
+@takes_out
 def amax(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     """The maximum along dim; NaN if there is one. The gradient of equal ones is shared.
 
@@ -275,6 +280,7 @@ def amax(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
 
 
 @recorded
+@takes_out
 def amin(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     """The minimum along dim; NaN if there is one. The gradient of equal ones is shared.
 
@@ -290,6 +296,7 @@ def amin(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
 
 
 @recorded
+@takes_out
 def any(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     """True where an element along dim is not 0.
 
@@ -305,6 +312,7 @@ def any(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
 
 
 @recorded
+@takes_out
 def all(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     """True where no element along dim is 0.
 
@@ -320,6 +328,7 @@ def all(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
 
 
 @recorded
+@takes_two
 def var_mean(
     input: Any, dim: Dims = None, *, correction: float = 1.0, keepdim: bool = False
 ) -> tuple[Any, Any]:
@@ -361,6 +370,7 @@ def var_mean(
 
 
 @recorded
+@takes_out
 def var(input: Any, dim: Dims = None, *, correction: float = 1.0, keepdim: bool = False) -> Any:
     """sum((input - mean)^2) / (count - correction), along dim.
 
@@ -376,6 +386,7 @@ def var(input: Any, dim: Dims = None, *, correction: float = 1.0, keepdim: bool 
 
 
 @recorded
+@takes_out
 def std(input: Any, dim: Dims = None, *, correction: float = 1.0, keepdim: bool = False) -> Any:
     """The root of var(input, dim).
 
@@ -391,6 +402,7 @@ def std(input: Any, dim: Dims = None, *, correction: float = 1.0, keepdim: bool 
 
 
 @recorded
+@takes_out
 def vector_norm(x: Any, ord: float = 2.0, dim: Dims = None, keepdim: bool = False) -> Any:
     """sum(|x|^ord)^(1 / ord) along dim; the largest or smallest |x| for inf and -inf.
 
@@ -423,6 +435,7 @@ def vector_norm(x: Any, ord: float = 2.0, dim: Dims = None, keepdim: bool = Fals
 
 
 @recorded
+@takes_out
 def logsumexp(input: Any, dim: Dims, keepdim: bool = False) -> Any:
     """log(sum(exp(input))) along dim.
 
@@ -455,7 +468,7 @@ def _place_forward(input: Any, *, dim: int, is_max: bool) -> Results:
     out = Spec((*shape[:dim], *shape[dim + 1 :]), types.int64)
     x = dense(input)
     numbers = (*lines, is_max)
-    return launch(extremum_place_kernel, programs, (x,), [out], numbers, choice.warps), ()
+    return launch_results(extremum_place_kernel, programs, (x,), [out], numbers, choice.warps), ()
 
 
 _place = Operator("argmax", _place_forward, None)
@@ -489,6 +502,7 @@ def _flat(array: Any) -> Any:
 
 
 @recorded
+@takes_out
 def argmax(input: Any, dim: Optional[int] = None, keepdim: bool = False) -> Any:
     """The first place along dim of the maximum, or of a NaN; in the flattened array without dim.
 
@@ -504,6 +518,7 @@ def argmax(input: Any, dim: Optional[int] = None, keepdim: bool = False) -> Any:
 
 
 @recorded
+@takes_out
 def argmin(input: Any, dim: Optional[int] = None, keepdim: bool = False) -> Any:
     """The first place along dim of the minimum, or of a NaN; in the flattened array without dim.
 

@@ -103,7 +103,7 @@ class _Replaced(NamedTuple):
 def _make(name: str, function: Any, parameters: Sequence[str]) -> _Replaced:
     operator = next(getattr(module, name) for module in _MODULES if hasattr(module, name))
     scalar = getattr(operator, "function", operator)
-    ours = frozenset(inspect.signature(getattr(scalar, "fn", scalar)).parameters)
+    ours = frozenset((*inspect.signature(getattr(scalar, "fn", scalar)).parameters, "out"))
     defaults: dict[str, Any] = {}
     if not parameters:
         found = inspect.signature(function).parameters.values()

@@ -20,7 +20,8 @@ from tessera.ops.arguments import (
 )
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels.rotations import rotary_kernel
-from tessera.ops.launching import MAX_TILE, Spec, launch, power_of_2
+from tessera.ops.launching import MAX_TILE, Spec, power_of_2
+from tessera.ops.outputs import launch_results, takes_out
 from tessera.ops.tuning import GPU, choose
 
 _GPU = GPU._replace(lanes=MAX_TILE)
@@ -41,7 +42,7 @@ def _rotate(x: Any, cos: Any, sin: Any, seq_dim: int, interleaved: bool, sign: f
     arrays = (dense(x), dense(cos), dense(sin))
     spec = Spec(x.shape, dtype_of(x))
     programs = -(-rows // lines) if length else 0
-    return launch(rotary_kernel, programs, arrays, [spec], numbers, choice.warps)[0]
+    return launch_results(rotary_kernel, programs, arrays, [spec], numbers, choice.warps)[0]
 
 
 def _forward(input: Any, cos: Any, sin: Any, *, seq_dim: int, interleaved: bool) -> Results:
@@ -59,6 +60,7 @@ _rotary = Operator("apply_rotary_emb", _forward, _backward)
 
 
 @recorded
+@takes_out
 def apply_rotary_emb(
     input: Any, cos: Any, sin: Any, *, interleaved: bool = False, seq_dim: int = -2
 ) -> Any:

@@ -27,6 +27,7 @@ from tessera.ops.arguments import (
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import sampling as kernels
 from tessera.ops.launching import Spec, launch, power_of_2
+from tessera.ops.outputs import launch_results, takes_out
 from tessera.ops.random import _checked_seed
 from tessera.ops.scans import cumsum
 from tessera.ops.sorting import topk
@@ -77,6 +78,7 @@ def _check_setting(
     return float(value)
 
 
+@takes_out
 def apply_penalties(
     logits: Any, tokens: Any, *, repetition: Any = 1.0, frequency: Any = 0.0, presence: Any = 0.0
 ) -> Any:
@@ -151,7 +153,7 @@ def _filter_forward(logits: Any, **settings: Any) -> Results:
     x = dense(logits)
     rows, block, bounds = _bounds(x, settings)
     numbers = (x.shape[-1], block, accumulator_of(dtype_of(x)))
-    (out,) = launch(
+    (out,) = launch_results(
         kernels.filter_kernel, rows, (x, bounds), [Spec(x.shape, dtype_of(x))],
         (settings["temperature"], *numbers),
     )  # fmt: skip
@@ -161,7 +163,7 @@ def _filter_forward(logits: Any, **settings: Any) -> Results:
 def _sample_forward(logits: Any, *, seed: int, **settings: Any) -> Results:
     x = dense(logits)
     rows, block, bounds = _bounds(x, settings)
-    return launch(
+    return launch_results(
         kernels.sample_kernel, rows, (x, bounds), [Spec(x.shape[:-1], types.int64)],
         (settings["temperature"], x.shape[-1], seed, block),
     ), ()  # fmt: skip
@@ -171,6 +173,7 @@ _filter = Operator("filter_logits", _filter_forward, None)
 _sample = Operator("sample", _sample_forward, None)
 
 
+@takes_out
 def filter_logits(
     logits: Any, *, temperature: Any = 1.0, top_k: Any = None, top_p: Any = None, min_p: Any = None
 ) -> Any:
@@ -196,6 +199,7 @@ def filter_logits(
     return _filter(logits, **_settings("filter_logits", logits, temperature, top_k, top_p, min_p))
 
 
+@takes_out
 def sample(
     logits: Any, *, temperature: Any = 1.0, top_k: Any = None, top_p: Any = None, min_p: Any = None,
     seed: Optional[int] = None,
@@ -247,6 +251,7 @@ _draw = Operator("multinomial", _draw_forward, None)
 _draw_distinct = Operator("multinomial", _draw_distinct_forward, None)
 
 
+@takes_out
 def multinomial(
     input: Any, num_samples: int, replacement: bool = False, *, seed: Optional[int] = None
 ) -> Any:

@@ -23,7 +23,8 @@ from tessera.ops.arguments import (
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.indexing import add_along
 from tessera.ops.kernels.scans import extremum_scan_kernel, scan_kernel
-from tessera.ops.launching import Spec, launch, make_lines
+from tessera.ops.launching import Spec, make_lines
+from tessera.ops.outputs import launch_results, takes_out, takes_two
 from tessera.ops.tuning import GPU, choose_lines
 from tessera.runtime.arrays import find_dtype
 from tessera.wording import shown
@@ -37,7 +38,7 @@ def _scan(x: Any, dim: int, kind: str, dtype: types.dtype, reverse: bool = False
     programs, lines = make_lines(x.shape, dim, choice=choice)
     numbers = (*lines, acc, kind, reverse)
     spec = Spec(x.shape, dtype)
-    return launch(scan_kernel, programs, (dense(x),), [spec], numbers, choice.warps)[0]
+    return launch_results(scan_kernel, programs, (dense(x),), [spec], numbers, choice.warps)[0]
 
 
 def _sum_forward(input: Any, *, dim: int, dtype: types.dtype) -> Results:
@@ -123,7 +124,7 @@ def _extremum_forward(input: Any, *, dim: int, is_max: bool) -> Results:
     choice = choose_lines(extremum_scan_kernel, input, input.shape, dim, _GPU)
     programs, lines = make_lines(input.shape, dim, choice=choice)
     specs = [Spec(input.shape, dtype_of(input)), Spec(input.shape, types.int64)]
-    values, places = launch(
+    values, places = launch_results(
         extremum_scan_kernel, programs, (dense(input),), specs, (*lines, is_max), choice.warps
     )
     return (values, places), (places, input)
@@ -158,6 +159,7 @@ def _wanted_dtype(name: str, input: Any, dtype: Any) -> types.dtype:
 
 
 @recorded
+@takes_out
 def cumsum(input: Any, dim: int, *, dtype: Optional[Any] = None) -> Any:
     """The sum of the elements up to each one, along dim.
 
@@ -174,6 +176,7 @@ def cumsum(input: Any, dim: int, *, dtype: Optional[Any] = None) -> Any:
 
 
 @recorded
+@takes_out
 def cumprod(input: Any, dim: int, *, dtype: Optional[Any] = None) -> Any:
     """The product of the elements up to each one, along dim.
 
@@ -190,6 +193,7 @@ def cumprod(input: Any, dim: int, *, dtype: Optional[Any] = None) -> Any:
 
 
 @recorded
+@takes_out
 def logcumsumexp(input: Any, dim: int) -> Any:
     """log(sum(exp(x))) of the elements x up to each one, along dim.
 
@@ -207,6 +211,7 @@ def logcumsumexp(input: Any, dim: int) -> Any:
 
 
 @recorded
+@takes_two
 def cummax(input: Any, dim: int) -> tuple[Any, Any]:
     """The maximum of the elements up to each one, along dim, and its last place. A NaN is a maximum.
 
@@ -224,6 +229,7 @@ def cummax(input: Any, dim: int) -> tuple[Any, Any]:
 
 
 @recorded
+@takes_two
 def cummin(input: Any, dim: int) -> tuple[Any, Any]:
     """The minimum of the elements up to each one, along dim, and its last place. A NaN is a minimum.
 

@@ -20,6 +20,7 @@ from tessera.ops.arguments import (
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels.softmaxes import softmax_backward_kernel, softmax_kernel
 from tessera.ops.launching import Spec, launch, make_lines
+from tessera.ops.outputs import launch_results, takes_out
 from tessera.ops.tuning import choose_lines
 from tessera.runtime.arrays import find_dtype
 from tessera.wording import shown
@@ -31,7 +32,7 @@ def _forward(input: Any, *, dim: int, dtype: types.dtype, is_log: bool) -> Resul
     is_tile = lines.length <= lines.BLOCK
     numbers = (*lines, accumulator_of(dtype, dtype_of(input)), is_log, is_tile)
     spec = Spec(input.shape, dtype)
-    (y,) = launch(softmax_kernel, programs, (dense(input),), [spec], numbers, choice.warps)
+    (y,) = launch_results(softmax_kernel, programs, (dense(input),), [spec], numbers, choice.warps)
     # A part of the input would have torch refuse to write to it.
     return (y,), (y, None if dtype == dtype_of(input) else input[:0] if input.ndim else input)
 
@@ -68,6 +69,7 @@ def _checked(name: str, input: Any, dim: Any, dtype: Any, is_log: bool) -> Any:
 
 
 @recorded
+@takes_out
 def softmax(input: Any, dim: int = -1, dtype: Optional[Any] = None) -> Any:
     """exp(input) / sum(exp(input)), summed along dim.
 
@@ -86,6 +88,7 @@ def softmax(input: Any, dim: int = -1, dtype: Optional[Any] = None) -> Any:
 
 
 @recorded
+@takes_out
 def log_softmax(input: Any, dim: int = -1, dtype: Optional[Any] = None) -> Any:
     """input - log(sum(exp(input))), summed along dim.
 
@@ -102,6 +105,7 @@ def log_softmax(input: Any, dim: int = -1, dtype: Optional[Any] = None) -> Any:
 
 
 @recorded
+@takes_out
 def softmin(input: Any, dim: int = -1, dtype: Optional[Any] = None) -> Any:
     """softmax(-input).
 

@@ -12,7 +12,8 @@ from tessera.ops.arguments import NUMBERS, check, check_arrays, check_dim, dense
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.indexing import add_along
 from tessera.ops.kernels.sorting import select_kernel, sort_kernel
-from tessera.ops.launching import MAX_TILE, Spec, launch, make_lines, power_of_2
+from tessera.ops.launching import MAX_TILE, Spec, make_lines, power_of_2
+from tessera.ops.outputs import launch_results, takes_out, takes_two
 from tessera.ops.tuning import Choice, threads_of
 from tessera.wording import shown
 
@@ -35,7 +36,7 @@ def _forward(input: Any, *, dim: int, count: int, is_descending: bool) -> Result
     lane_stride, slab_stride = (count, 0) if inner == 1 else (1, count * inner)
     kernel: Any = select_kernel if is_selection else sort_kernel
     kept = power_of_2(math.isqrt(lines.BLOCK)) if is_selection else _kept(count, lines.BLOCK)
-    values, places = launch(
+    values, places = launch_results(
         kernel, programs if count else 0, (dense(input),),
         [Spec(out_shape, dtype_of(input)), Spec(out_shape, types.int64)],
         (*lines, count, lane_stride, slab_stride, kept, is_descending),
@@ -81,6 +82,7 @@ def _length(name: str, input: Any, dim: Any) -> tuple[int, int]:
 
 
 @recorded
+@takes_two
 def sort(
     input: Any, dim: int = -1, descending: bool = False, stable: bool = True
 ) -> tuple[Any, Any]:
@@ -102,6 +104,7 @@ def sort(
 
 
 @recorded
+@takes_out
 def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = True) -> Any:
     """The places along dim that sort the elements. NaNs are the largest.
 
@@ -118,6 +121,7 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = 
 
 
 @recorded
+@takes_two
 def topk(
     input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[Any, Any]:

@@ -24,7 +24,8 @@ from tessera.ops.arguments import (
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import sparse as kernels
 from tessera.ops.kernels.sparse import EDGES
-from tessera.ops.launching import Spec, launch, power_of_2
+from tessera.ops.launching import Spec, power_of_2
+from tessera.ops.outputs import launch_results, takes_out
 
 
 def _block(length: int, most: int) -> int:
@@ -38,7 +39,9 @@ def _product(crow: Any, col: Any, values: Any, x: Any) -> Any:
     programs = rows * -(-length // block)
     numbers = (values.shape[0], extent, length, EDGES, block, accumulator_of(dtype))
     arrays = tuple(map(dense, (crow, col, values, x)))
-    return launch(kernels.spmm_kernel, programs, arrays, [Spec((rows, length), dtype)], numbers)[0]
+    return launch_results(
+        kernels.spmm_kernel, programs, arrays, [Spec((rows, length), dtype)], numbers
+    )[0]
 
 
 def _sampled(crow: Any, col: Any, a: Any, b: Any) -> Any:
@@ -111,6 +114,7 @@ def _check(name: str, crow: Any, col: Any, **floats: Any) -> None:
     )
 
 
+@takes_out
 def spmm(crow_indices: Any, col_indices: Any, values: Any, dense: Any) -> Any:
     """matrix @ dense, of a sparse matrix in CSR: row r is values[e] at col_indices[e].
 
@@ -138,6 +142,7 @@ def spmm(crow_indices: Any, col_indices: Any, values: Any, dense: Any) -> Any:
     return _spmm(crow_indices, col_indices, values, dense)
 
 
+@takes_out
 def sddmm(crow_indices: Any, col_indices: Any, mat1: Any, mat2: Any) -> Any:
     """The elements of mat1 @ mat2 in the places of a sparse matrix in CSR.
 
