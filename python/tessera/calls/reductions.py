@@ -181,6 +181,8 @@ class Reduction(_C.Entry):
             if getattr(result, "requires_grad", False):
                 self._learn_gradient(args, axis, keepdims)
             return result
+        if any(library_of(arg) == "jax" for arg in args):
+            return load("tessera.jax.derivatives").reduction(self, args, axis, keepdims)
         return self.compute(args, axis, keepdims)
 
     def _learn_gradient(self, args: Sequence[Any], axis: Axes, keepdims: bool) -> None:

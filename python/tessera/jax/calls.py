@@ -25,6 +25,7 @@ from tessera import _C
 from tessera.calls.outputs import numpy_dtype
 from tessera.compiler.options import CompileOptions
 from tessera.errors import ArgumentError
+from tessera.jax import derivatives
 from tessera.jax.batches import Batch, batched_kernel, is_batchable
 from tessera.jax.interface import TARGET, register_handlers
 from tessera.runtime.arrays import MockTensor, find_dtype
@@ -179,10 +180,15 @@ def elementwise_run(planned: Any) -> Any:
     """The calls of an elementwise operator (`tessera.pointwise`) on arrays of JAX."""
     outputs = [(each.shape, each.dtype) for each in planned.results]
 
-    def run(args: Sequence[Any], outs: None) -> Any:
+    def launch(args: Sequence[Any]) -> Any:
         return run_kernel(
             planned.kernel, planned.converted(args), planned.rest, outputs, planned.grid
         )
+
+    def run(args: Sequence[Any], outs: None) -> Any:
+        if derivatives.is_traced(args):
+            return derivatives.elementwise(planned.op, launch, args)
+        return launch(args)
 
     return run
 

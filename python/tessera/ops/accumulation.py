@@ -29,8 +29,21 @@ def empty(like: Any, shape: Sequence[int], dtype: types.dtype) -> Any:
     return make_output(like, tuple(shape), dtype, "out")
 
 
+def with_part(array: Any, place: Any, part: Any) -> Any:
+    """The array with other elements at a place: the array itself, or a new one of JAX."""
+    if library_of(array) == "jax":
+        return array.at[place].set(part)
+    array[place] = part
+    return array
+
+
 def launch_onto(
-    kernel: Any, programs: int, inputs: Sequence[Any], started: Any, numbers: Sequence[Any]
+    kernel: Any,
+    programs: int,
+    inputs: Sequence[Any],
+    started: Any,
+    numbers: Sequence[Any],
+    warps: int = 4,
 ) -> Any:
     """Launches a kernel whose parameters are the inputs, an array that has values, and the numbers.
 
@@ -45,5 +58,5 @@ def launch_onto(
         args = (*inputs, started, *numbers)
         call = load("tessera.jax.calls").call
         return call(kernel, args, {}, shape, (programs,), {len(inputs): 0})
-    launch(kernel, programs, (*inputs, started), [], numbers)
+    launch(kernel, programs, (*inputs, started), [], numbers, warps)
     return started

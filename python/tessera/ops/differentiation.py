@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operators whose derivative is a kernel: what runs where torch asks for a gradient.
+"""Operators whose derivative is a kernel: what runs where torch or JAX asks for a gradient.
 
 Loading this module loads no torch. The part for autograd is in autograd.py.
 """
@@ -14,6 +14,14 @@ from tessera.locks import load
 
 Results = tuple[tuple[Any, ...], tuple[Any, ...]]
 """The results of a forward pass, and the arrays that its backward pass needs."""
+
+
+def constant(array: Any) -> Any:
+    """The same array, by which there is no derivative."""
+    library = library_of(array)
+    if library == "jax":
+        return load("tessera.jax.derivatives").constant((array,))[0]
+    return array.detach() if library == "torch" else array
 
 
 class Operator:
@@ -46,8 +54,19 @@ class Operator:
             autograd: Any = load("tessera.ops.autograd")
             if autograd.is_watched(tensors):
                 return autograd.call(self, arrays, settings)
-        results, _ = self.forward(*arrays, **settings)
+        results = self._traced(arrays, settings)
+        if results is None:
+            results, _ = self.forward(*arrays, **settings)
         return results[0] if len(results) == 1 else results
+
+    def _traced(self, arrays: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+        """The results of a call that JAX traces; None for others."""
+        if not any(each is not None and library_of(each) == "jax" for each in arrays):
+            return None
+        derivatives: Any = load("tessera.jax.derivatives")
+        if not derivatives.is_traced(arrays):
+            return None
+        return derivatives.operator(self, arrays, settings)
 
     def _record(
         self, recorder: recording.Recorder, arrays: tuple[Any, ...], settings: dict[str, Any]

@@ -12,10 +12,11 @@ from typing import Any, Optional, Sequence
 
 import tessera.language as tl
 from tessera.calls import recording
-from tessera.calls.outputs import make_output
+from tessera.calls.outputs import library_of, make_output
 from tessera.calls.pointwise import pointwise
 from tessera.calls.recorded import recorded
 from tessera.language import types
+from tessera.ops.accumulation import launch_onto, with_part, zeros
 from tessera.ops.arguments import (
     FLOATS,
     INDICES,
@@ -31,7 +32,7 @@ from tessera.ops.arguments import (
 )
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import indexing as kernels
-from tessera.ops.launching import MAX_TILE, Spec, launch, make_lines, power_of_2
+from tessera.ops.launching import MAX_TILE, Spec, make_lines, power_of_2
 from tessera.ops.outputs import launch_results, takes_out
 from tessera.ops.tuning import CPU, GPU, choose, choose_lines, threads_of
 from tessera.wording import shown
@@ -43,10 +44,10 @@ _MIN_COLUMNS = 64
 """Columns that a program on a CPU has at least."""
 _ROWS = GPU._replace(tile=1024, lanes=4096)
 
-_NOT_JAX = "use jax.numpy: arrays of JAX never change"
-
 
 def _zeros(like: Any, shape: Sequence[int], dtype: types.dtype) -> Any:
+    if library_of(like) == "jax":
+        return zeros(like, shape, dtype)
     empty = make_output(like, (0,), dtype_of(like), "out")  # a program keeps it
 
     def make() -> Any:
@@ -63,7 +64,9 @@ def _sum_dtype(dtype: types.dtype) -> types.dtype:
 
 
 def _copied(array: Any, dtype: types.dtype) -> Any:
-    """A dense copy with elements of a type."""
+    """A dense copy with elements of a type; of JAX, an array that is never written to."""
+    if library_of(array) == "jax":
+        return converted(array, dtype)
 
     def copy(array: Any) -> Any:
         made = make_output(array, tuple(array.shape), dtype, "out")
@@ -124,28 +127,31 @@ def _gather_backward(saved: Any, grads: Any, wanted: Any, *, dim: int) -> Sequen
 _gather = Operator("gather", _gather_forward, _gather_backward)
 
 
-def _scatter(source: Any, index: Any, out: Any, dim: int, kind: str = "sum") -> None:
-    """Combines elements of the source with those of `out` that the index names, in place."""
+def _scatter(source: Any, index: Any, out: Any, dim: int, kind: str = "sum") -> Any:
+    """`out` with elements of the source combined with those that the index names: `out` itself, or a
+    new array of JAX."""
     shape = tuple(index.shape) or (1,)
     extent = out.shape[dim] if len(out.shape) else 1
+    if not count_of(shape):
+        return out
     part = _narrowed(out, index.shape, dim)
     target = dense(part)
     choice = choose_lines(kernels.scatter_kernel, out, shape, dim, cpu=_CPU)
     programs, lines = make_lines(shape, dim, choice=choice)
-    if count_of(shape):
-        corner = tuple(slice(0, size) for size in index.shape)
-        arrays = (dense(source[corner] if corner else source), dense(index), target)
-        numbers = (extent, *_other_strides(shape, extent, dim), *lines, kind)
-        launch(kernels.scatter_kernel, programs, arrays, [], numbers, choice.warps)
-    if target is not part:
-        part[...] = target
+    corner = tuple(slice(0, size) for size in index.shape)
+    arrays = (dense(source[corner] if corner else source), dense(index))
+    numbers = (extent, *_other_strides(shape, extent, dim), *lines, kind)
+    found = launch_onto(kernels.scatter_kernel, programs, arrays, target, numbers, choice.warps)
+    if found is part:
+        return out
+    place = tuple(slice(0, size) for size in part.shape)
+    return with_part(out, place if place else ..., found)
 
 
 def add_along(source: Any, dim: int, index: Any, shape: tuple[int, ...], dtype: types.dtype) -> Any:
     """Zeros of a shape, to which elements are added at indices along a dimension, as gradients are."""
     total = _zeros(source, shape, _sum_dtype(dtype))
-    _scatter(source, index, total, dim)
-    return converted(total, dtype)
+    return converted(_scatter(source, index, total, dim), dtype)
 
 
 @recorded
@@ -187,10 +193,10 @@ def _reduce_forward(
     out, counts, own = _copied(input, _sum_dtype(dtype)), None, int(include_self)
     if reduce == "mean" or not include_self:
         counts = _zeros(input, tuple(input.shape), types.int32)
-        _scatter(index, index, counts, dim, "count")
+        counts = _scatter(index, index, counts, dim, "count")
     if not include_self:
         out = _started(out, counts, _NEUTRAL[reduce] if dtype in FLOATS else 0)
-    _scatter(src, index, out, dim, reduce)
+    out = _scatter(src, index, out, dim, reduce)
     if reduce == "mean":
         out = _averaged(out, counts, own)
     return (converted(out, dtype),), (input, index, src, counts)
@@ -209,8 +215,7 @@ def _reduce_backward(
         of_src = _gather(grad, index, dim=dim)
         if of_src.shape != src.shape:
             whole = _zeros(src, tuple(src.shape), dtype_of(src))
-            whole[tuple(slice(0, size) for size in index.shape)] = of_src
-            of_src = whole
+            of_src = with_part(whole, tuple(slice(0, size) for size in index.shape), of_src)
     return of_input, None, of_src
 
 
@@ -229,8 +234,8 @@ def scatter_reduce(
     include_self: false to replace the elements of input that the index names.
     An index that is negative, or too large, changes nothing.
     Shapes: index has input's dimensions, and extents that are not larger but along dim, nor than
-    src's. Types: floats, and integers for sums; indices of int32 or int64. Errors: E093, also for
-    JAX; E094 for gradients of amax and amin. Missing: `reduce="prod"`, NaNs in maxima and minima.
+    src's. Types: floats, and integers for sums; indices of int32 or int64. Errors: E093; E094
+    for gradients of amax and amin. Missing: `reduce="prod"`, NaNs in maxima and minima.
 
     Example:
         import numpy as np
@@ -247,8 +252,7 @@ def scatter_reduce(
         f"pass one of {', '.join(_NEUTRAL)}",
     )
     kinds = NUMBERS if reduce == "sum" else FLOATS
-    library = check_arrays(name, kinds, input=input, src=src)
-    check(library != "jax", f"`{name}` got arrays of JAX", _NOT_JAX)
+    check_arrays(name, kinds, input=input, src=src)
     dim = _checked_index(name, input, dim, index)
     check(
         dtype_of(src) == dtype_of(input) and len(src.shape) == len(index.shape)
@@ -305,8 +309,9 @@ def _select_forward(input: Any, index: Any, *, dim: int, padding: Optional[int])
     return (out,), (input, index)
 
 
-def _add_rows(source: Any, index: Any, out: Any, dim: int, factor: float) -> None:
-    """Adds rows of the source to those of `out` that the index names, in place."""
+def _add_rows(source: Any, index: Any, out: Any, dim: int, factor: float) -> Any:
+    """`out` with rows of the source added to those that the index names: `out` itself, or a new array of
+    JAX."""
     shape, count = tuple(out.shape), count_of(index.shape)
     length = math.prod(shape[dim + 1 :])
     outer = math.prod(shape[:dim])
@@ -315,16 +320,14 @@ def _add_rows(source: Any, index: Any, out: Any, dim: int, factor: float) -> Non
         # Programs that have columns of all rows add without locked instructions, in the order of rows.
         block = max(_MIN_COLUMNS, min(MAX_TILE, power_of_2(-(-length * outer // threads))))
         programs = outer * -(-length // block) if count else 0
-        launch(
-            kernels.add_rows_in_order_kernel, programs, (dense(source), dense(index), out), [],
+        return launch_onto(
+            kernels.add_rows_in_order_kernel, programs, (dense(source), dense(index)), out,
             (count, shape[dim], length, factor, min(block, power_of_2(length))),
         )  # fmt: skip
-        return
     tile, block, programs, warps = _row_tile(kernels.add_rows_kernel, out, rows, length)
     numbers = (rows, max(1, count), shape[dim], length, factor, tile, block)
-    launch(
-        kernels.add_rows_kernel, programs, (dense(source), dense(index), out), [], numbers, warps
-    )
+    inputs = (dense(source), dense(index))
+    return launch_onto(kernels.add_rows_kernel, programs, inputs, out, numbers, warps)
 
 
 def _select_backward(
@@ -332,9 +335,9 @@ def _select_backward(
 ) -> Sequence[Any]:
     input, index = saved
     total = _zeros(input, tuple(input.shape), _sum_dtype(dtype_of(input)))
-    _add_rows(grads[0], index, total, dim, 1.0)
+    total = _add_rows(grads[0], index, total, dim, 1.0)
     if padding is not None:
-        total[padding] = 0
+        total = with_part(total, padding, 0)
     return converted(total, dtype_of(input)), None
 
 
@@ -372,7 +375,7 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
 
 def _index_add_forward(input: Any, index: Any, source: Any, *, dim: int, alpha: float) -> Results:
     total = _copied(input, _sum_dtype(dtype_of(input)))
-    _add_rows(source, index, total, dim, alpha)
+    total = _add_rows(source, index, total, dim, alpha)
     return (converted(total, dtype_of(input)),), (index, source)
 
 
@@ -394,7 +397,7 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: float = 1
 
     An index that is negative, or too large, adds nothing.
     Shapes: index (n,); source has n elements along dim, and input's other extents. Types: floats, and
-    integers with alpha 1; indices of int32 or int64. Errors: E093, also for JAX.
+    integers with alpha 1; indices of int32 or int64. Errors: E093.
 
     Example:
         import numpy as np
@@ -405,8 +408,7 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: float = 1
     """
     name = "index_add"
     dim = _check_line(name, input, dim, index)
-    library = check_arrays(name, NUMBERS, input=input, source=source)
-    check(library != "jax", f"`{name}` got arrays of JAX", _NOT_JAX)
+    check_arrays(name, NUMBERS, input=input, source=source)
     wanted = (*input.shape[:dim], index.shape[0], *input.shape[dim + 1 :])
     check(
         tuple(source.shape) == wanted and dtype_of(source) == dtype_of(input),
@@ -508,9 +510,9 @@ def _segment_backward(saved: Any, grads: Any, wanted: Any, *, kind: str) -> Sequ
     segments, length = begins.shape[0] - 1, math.prod(data.shape[1:])
     block = min(power_of_2(length), 1024)
     out = _zeros(data, tuple(data.shape), accumulator_of(dtype_of(data)))
-    launch(
+    out = launch_onto(
         kernels.segment_backward_kernel, segments * -(-length // block),
-        (dense(grads[0]), dense(index), dense(begins), out), [],
+        (dense(grads[0]), dense(index), dense(begins)), out,
         (segments, data.shape[0], length, block, kind),
     )  # fmt: skip
     return converted(out, dtype_of(data)), None, None

@@ -30,7 +30,7 @@ from tessera.ops.arguments import (
     refuse,
     shape_of,
 )
-from tessera.ops.differentiation import Operator, Results
+from tessera.ops.differentiation import Operator, Results, constant
 from tessera.ops.kernels import normalizations as kernels
 from tessera.ops.launching import Spec, launch, power_of_2
 from tessera.ops.outputs import launch_results, takes_out, takes_two
@@ -533,7 +533,7 @@ def batch_norm(
         if running_mean is None or running_var is None:
             raise refuse(f"`{name}` got no statistics", "pass both, or training=True")
         shape = (channels,) + (1,) * (len(input.shape) - 2)
-        mean, variance = running_mean.reshape(shape), running_var.reshape(shape)
+        mean, variance = (constant(x).reshape(shape) for x in (running_mean, running_var))
         factor = 1.0 if weight is None else weight.reshape(shape)
         term = 0.0 if bias is None else bias.reshape(shape)
         apply = _FUNCTIONS[accumulator_of(dtype_of(input)).name].apply

@@ -17,7 +17,8 @@ from tessera.calls.outputs import library_of
 from tessera.calls.pointwise import pointwise
 from tessera.language import types
 from tessera.ops import losses
-from tessera.ops.accumulation import launch_onto, zeros
+from tessera.locks import load
+from tessera.ops.accumulation import launch_onto, with_part, zeros
 from tessera.ops.arguments import (
     FLOATS,
     INDICES,
@@ -79,7 +80,7 @@ def _to_gradient(
 
 
 class _Gradients:
-    """Gradients of input, matrix and bias, chunk by chunk, of tensors of torch."""
+    """Gradients of input, matrix and bias, chunk by chunk."""
 
     def __init__(self, input: Any, matrix: Any, bias: Any, wanted: Sequence[bool]) -> None:
         # In float16, a sum of many lines may be too large before it is divided by their number.
@@ -93,8 +94,9 @@ class _Gradients:
     def add(self, rows: slice, x: Any, grad: Any) -> None:
         """Adds those of a chunk. `grad` is the gradient of its logits."""
         if self.of_input is not None:
-            self.of_input[rows] = grad @ self.matrix
-        if self.of_matrix is not None and self.of_matrix.dtype == grad.dtype:
+            self.of_input = with_part(self.of_input, rows, grad @ self.matrix)
+        is_torch = library_of(grad) == "torch"
+        if self.of_matrix is not None and self.of_matrix.dtype == grad.dtype and is_torch:
             self.of_matrix.addmm_(grad.T, x)
         elif self.of_matrix is not None:
             self.of_matrix += grad.T @ x
@@ -109,7 +111,7 @@ def _reduced_forward(
     input: Any, matrix: Any, bias: Any, target: Any, weight: Any, *, settings: dict[str, Any],
     step: int, reduction: str, needed: Sequence[bool],
 ) -> Results:  # fmt: skip
-    """needed: for input, matrix and bias, whether a gradient will be asked for."""
+    """needed: for input, matrix and bias, true if a gradient may be asked for."""
     found, gradients = [], None
     if any(needed):
         gradients = _Gradients(input, matrix, bias, needed)
@@ -264,6 +266,8 @@ def linear_cross_entropy(
 
 
 def _has_gradient(array: Any) -> bool:
+    if array is not None and library_of(array) == "jax":
+        return bool(load("tessera.jax.derivatives").is_traced((array,)))
     if array is None or library_of(array) != "torch":
         return False
     import torch

@@ -29,7 +29,7 @@ from tessera.ops.arguments import (
     refuse,
     shape_of,
 )
-from tessera.ops.differentiation import Operator, Results
+from tessera.ops.differentiation import Operator, Results, constant
 from tessera.ops.kernels.reductions import extremum_place_kernel
 from tessera.ops.launching import Spec, make_lines
 from tessera.ops.outputs import launch_results, takes_out, takes_two
@@ -450,9 +450,9 @@ def logsumexp(input: Any, dim: Dims, keepdim: bool = False) -> Any:
     check_arrays("logsumexp", FLOATS, input=input)
     axes, dtype = _axes("logsumexp", input, dim), dtype_of(input)
     wide = converted(input, accumulator_of(dtype))
-    constant = wide.detach() if hasattr(wide, "detach") else wide
+    still = constant(wide)
     shape = tuple(1 if at in axes else size for at, size in enumerate(input.shape))
-    top = _finite(_reduce(_max, constant, axes=axes, keepdim=True)).reshape(shape)
+    top = _finite(_reduce(_max, still, axes=axes, keepdim=True)).reshape(shape)
     total = _reduce(_exponentials, wide, top, axes=axes, keepdim=keepdim)
     found = _log_plus(total, top.reshape(tuple(total.shape)))
     return converted(found, dtype)
@@ -487,18 +487,14 @@ def _extremum_place(name: str, input: Any, dim: Any, keepdim: bool, is_max: bool
         f"`{name}` of no elements: the shape is {shape}",
         "pass elements along dim",
     )
-    found = _place(_constant(input), dim=dim, is_max=is_max)
+    found = _place(constant(input), dim=dim, is_max=is_max)
     if not shape:
         return found.reshape(())
     return found.reshape((*shape[:dim], 1, *shape[dim + 1 :])) if keepdim else found
 
 
-def _constant(array: Any) -> Any:
-    return array.detach() if library_of(array) == "torch" else array
-
-
 def _flat(array: Any) -> Any:
-    return dense(_constant(array)).reshape(-1)
+    return dense(constant(array)).reshape(-1)
 
 
 @recorded
