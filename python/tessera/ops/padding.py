@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Sequence, Union
 
 from tessera.calls.outputs import library_of
 from tessera.calls.pointwise import pointwise
+from tessera.calls.recorded import recorded
 from tessera.language import types
 from tessera.locks import load
 from tessera.ops.accumulation import empty, launch_onto
@@ -23,9 +24,11 @@ from tessera.ops.arguments import (
     converted,
     dense,
     dtype_of,
+    refuse,
 )
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import padding as kernels
+from tessera.ops.kernels.padding import PARTS
 from tessera.ops.launching import MAX_TILE, Spec, launch, make_lines, power_of_2
 from tessera.ops.outputs import takes_out
 from tessera.runtime.arrays import find_dtype
@@ -135,6 +138,7 @@ _pad = Operator("pad", _pad_forward, _pad_backward)
 
 
 @takes_out
+@recorded
 def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Any:
     """input with elements before and behind its last dimensions; pad has two numbers for each.
 
@@ -208,6 +212,7 @@ _roll = Operator("roll", _roll_forward, _roll_backward)
 
 
 @takes_out
+@recorded
 def roll(
     input: Any, shifts: Union[int, Sequence[int]], dims: Union[None, int, Sequence[int]] = None
 ) -> Any:
@@ -244,18 +249,30 @@ def roll(
 
 
 def _cat_forward(*arrays: Any, dim: int, sizes: Sequence[int]) -> Results:
-    total, first = sum(sizes), tuple(arrays[0].shape)
+    total, first, dtype = sum(sizes), tuple(arrays[0].shape), dtype_of(arrays[0])
     shape = (*first[:dim], total, *first[dim + 1 :])
     rows, inner, begin = math.prod(shape[:dim]), math.prod(shape[dim + 1 :]), 0
-    out = empty(arrays[0], shape, dtype_of(arrays[0]))
-    for each in arrays:
-        length = each.shape[dim] * inner
-        programs, tile, block = row_tiles(rows, length)
-        numbers = (rows, length, total * inner, begin, tile, block)
-        out = launch_onto(
-            kernels.copy_part_kernel, programs if rows * length else 0, (dense(each),), out, numbers
-        )
-        begin += length
+    if 0 in shape:
+        return launch(kernels.copy_parts_kernel, 0, arrays[:1], [Spec(shape, dtype)], ()), ()
+    out, parts = None, [each for each in arrays if each.shape[dim]]
+    for at in range(0, len(parts), PARTS):
+        some = parts[at : at + PARTS]
+        lengths = [each.shape[dim] * inner for each in some]
+        _, tile, block = row_tiles(rows, max(lengths))
+        columns = [-(-length // block) for length in lengths]
+        programs = -(-rows // tile) * sum(columns)
+        free = [None] * (PARTS - len(some))
+        inputs = (*map(dense, some), *free)
+        numbers = (
+            rows, total * inner, begin, *lengths, *free, *columns, *free, tile, block
+        )  # fmt: skip
+        if out is None:
+            (out,) = launch(
+                kernels.copy_parts_kernel, programs, inputs, [Spec(shape, dtype)], numbers
+            )
+        else:
+            out = launch_onto(kernels.copy_parts_kernel, programs, inputs, out, numbers)
+        begin += sum(lengths)
     return (out,), ()
 
 
@@ -271,13 +288,14 @@ def _cat_backward(
 _cat = Operator("cat", _cat_forward, _cat_backward)
 
 
-def _listed(name: str, tensors: Any) -> list[Any]:
+def _check_list(name: str, tensors: Any) -> None:
+    """Raises ArgumentError (E093) unless there is a list of arrays."""
+    if not isinstance(tensors, (tuple, list)) or not tensors:  # the text of tensors takes long
+        raise refuse(f"`{name}` got {shown(tensors)}", "pass a list of arrays")
+
+
+def _listed(name: str, tensors: Sequence[Any]) -> list[Any]:
     """The arrays of a list, converted to one type. Raises ArgumentError (E093)."""
-    check(
-        isinstance(tensors, (tuple, list)) and len(tensors) > 0,
-        f"`{name}` got {shown(tensors)}",
-        "pass a list of arrays",
-    )
     check_arrays(name, _ELEMENTS, **{f"tensors[{at}]": each for at, each in enumerate(tensors)})
     if all(dtype_of(each) == dtype_of(tensors[0]) for each in tensors):
         return list(tensors)
@@ -286,6 +304,25 @@ def _listed(name: str, tensors: Any) -> list[Any]:
     wanted = find_dtype(functools.reduce(module.promote_types, [each.dtype for each in tensors]))
     assert wanted is not None
     return [converted(each, wanted) for each in tensors]
+
+
+def _joined(dim: Any, *tensors: Any) -> Any:
+    arrays = _listed("cat", tensors)
+    dim = check_dim("cat", arrays[0], dim)
+    wanted = tuple(arrays[0].shape)
+    for at, each in enumerate(arrays):
+        shape = tuple(each.shape)
+        check(
+            len(shape) == len(wanted) > 0
+            and shape[:dim] + shape[dim + 1 :] == wanted[:dim] + wanted[dim + 1 :],
+            f"`tensors[{at}]` of `cat` has shape {shape}, and the first array {wanted}",
+            "pass arrays with dimensions that are equal but for dim",
+        )
+    return _cat(*arrays, dim=dim, sizes=[each.shape[dim] for each in arrays])
+
+
+_joined.__name__ = "cat"
+_known_cat = recorded(_joined)
 
 
 @takes_out
@@ -302,32 +339,11 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
         assert ops.cat([np.array([[1], [2]]), np.array([[3, 4], [5, 6]])], 1).tolist() == [
             [1, 3, 4], [2, 5, 6]]
     """
-    arrays = _listed("cat", tensors)
-    dim = check_dim("cat", arrays[0], dim)
-    wanted = tuple(arrays[0].shape)
-    for at, each in enumerate(arrays):
-        shape = tuple(each.shape)
-        check(
-            len(shape) == len(wanted) > 0
-            and shape[:dim] + shape[dim + 1 :] == wanted[:dim] + wanted[dim + 1 :],
-            f"`tensors[{at}]` of `cat` has shape {shape}, and the first array {wanted}",
-            "pass arrays with dimensions that are equal but for dim",
-        )
-    return _cat(*arrays, dim=dim, sizes=[each.shape[dim] for each in arrays])
+    _check_list("cat", tensors)
+    return _known_cat(dim, *tensors)
 
 
-@takes_out
-def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
-    """The arrays one behind the other, along a new dimension.
-
-    Shapes: one for all. Types: floats, integers, bools, which the library promotes to one. Errors: E093.
-
-    Example:
-        import numpy as np
-        from tessera import ops
-
-        assert ops.stack([np.array([1, 2]), np.array([3, 4])], 1).tolist() == [[1, 3], [2, 4]]
-    """
+def _stacked(dim: Any, *tensors: Any) -> Any:
     arrays = _listed("stack", tensors)
     shape = tuple(arrays[0].shape)
     for at, each in enumerate(arrays):
@@ -346,20 +362,86 @@ def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
     return _cat(*wide, dim=at, sizes=[1] * len(wide))
 
 
+_stacked.__name__ = "stack"
+_known_stack = recorded(_stacked)
+
+
+@takes_out
+def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
+    """The arrays one behind the other, along a new dimension.
+
+    Shapes: one for all. Types: floats, integers, bools, which the library promotes to one. Errors: E093.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        assert ops.stack([np.array([1, 2]), np.array([3, 4])], 1).tolist() == [[1, 3], [2, 4]]
+    """
+    _check_list("stack", tensors)
+    return _known_stack(dim, *tensors)
+
+
 @pointwise
 def _same(x):
     return x
 
 
+class _Axis(NamedTuple):
+    """A dimension of a copy, with its strides in the array that is read, and in the one that is stored."""
+
+    size: int
+    source: int
+    target: int
+
+
+def _axes(shape: Sequence[int], dims: Sequence[int]) -> list[_Axis]:
+    """The dimensions of a result, of which neighbours that stay neighbours are one."""
+    strides = [math.prod(shape[at + 1 :]) for at in range(len(shape))]
+    found: list[_Axis] = []
+    step = 1
+    for at in reversed(dims):
+        size, stride = shape[at], strides[at]
+        if found and stride == found[-1].source * found[-1].size:
+            found[-1] = found[-1]._replace(size=found[-1].size * size)
+        elif size != 1:
+            found.append(_Axis(size, stride, step))
+        step *= size
+    return found[::-1]
+
+
 def _permuted(array: Any, dims: Sequence[int]) -> Any:
     """A dense array of the elements in another order of dimensions."""
-    if library_of(array) == "torch":
-        view = array.permute(tuple(dims))
+    shape = tuple(array.shape)
+    count, axes = math.prod(shape), _axes(shape, dims)
+    wanted = tuple(shape[at] for at in dims)
+    if len(axes) > 4:
+        view = (
+            array.permute(tuple(dims))
+            if library_of(array) == "torch"
+            else array.transpose(tuple(dims))
+        )
+        if library_of(array) == "jax":
+            return _same(view)
         return _same(view, out=empty(view, view.shape, dtype_of(view)))
-    view = array.transpose(tuple(dims))
-    if library_of(array) == "jax":
-        return _same(view)
-    return _same(view, out=empty(view, view.shape, dtype_of(view)))
+    axes = [_Axis(1, 0, 0)] * (4 - len(axes)) + axes
+    # The rows of a tile are those whose elements lie side by side in the array, or are the most.
+    row = max(range(3), key=lambda at: (axes[at].source == 1, axes[at].size))
+    axes[row], axes[2] = axes[2], axes[row]
+    side = 32 if axes[2].source == 1 else 1
+    block = min(power_of_2(axes[3].size), side if side > 1 else 1024)
+    tile = min(power_of_2(axes[2].size), side if side > 1 else max(1, MAX_TILE // block // 2))
+    sizes = [each.size for each in axes]
+    programs = math.prod(sizes[:2]) * -(-sizes[2] // tile) * -(-sizes[3] // block)
+    check(programs < 1 << 31, f"an array has shape {shape}", "pass a part of it")
+    numbers = (
+        *sizes, *(each.source for each in axes), *(each.target for each in axes), tile, block,
+        count >= 1 << 31,
+    )  # fmt: skip
+    spec = Spec(wanted, dtype_of(array))
+    return launch(
+        kernels.permute_kernel, programs if count else 0, (dense(array),), [spec], numbers
+    )[0]
 
 
 def _permute_forward(input: Any, *, dims: Sequence[int]) -> Results:
@@ -374,6 +456,7 @@ _permute = Operator("permute_copy", _permute_forward, _permute_backward)
 
 
 @takes_out
+@recorded
 def permute_copy(input: Any, dims: Sequence[int]) -> Any:
     """A dense array with dimension dims[i] of input as dimension i. A view is x.permute(dims).
 
@@ -398,6 +481,7 @@ def permute_copy(input: Any, dims: Sequence[int]) -> Any:
 
 
 @takes_out
+@recorded
 def transpose_copy(input: Any, dim0: int, dim1: int) -> Any:
     """A dense array with two dimensions of input exchanged. A view is x.transpose(dim0, dim1).
 

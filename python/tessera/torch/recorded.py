@@ -123,10 +123,12 @@ class Memory:
         with_gradient = [
             at for at, each in enumerate(results) if each is not None and each.content.requires_grad
         ]
-        for each in results:
-            # torch would take a view of an argument for new memory.
-            if each is not None and each.source and each.source.kind == "argument":
-                raise NotRecorded
+        # torch would take a view of an argument for new memory. A gradient may be a view, as those of
+        # torch's own views are.
+        if not isinstance(self._function, Gradient) and any(
+            each is not None and each.source and each.source.kind == "argument" for each in results
+        ):
+            raise NotRecorded
         self._check_nodes(results)
         if not with_gradient:
             return (), (), {}

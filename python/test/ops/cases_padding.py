@@ -54,4 +54,8 @@ CASES = [
     Case("cat types", lambda x, i: ops.cat([x, i]), lambda m: (m.array(3), m.indices(9, 4)),
          lambda x, i: torch.cat([x, i]), libraries=("torch",)),
     joined("stack", (4, 4), -1),
+    Case("cat five", lambda *each: ops.cat(each, 1), lambda m: [m.array(3, size) for size in (2, 5, 1, 0, 3, 4)],
+         lambda *each: torch.cat(each, 1), libraries=EVERYWHERE),
+    Case("permute five", ops.permute_copy, lambda m: (m.array(2, 3, 2, 3, 2), (4, 2, 0, 3, 1)), torch.permute_copy,
+         libraries=EVERYWHERE),
 ]  # fmt: skip

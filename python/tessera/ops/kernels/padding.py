@@ -134,13 +134,63 @@ def pad_backward_kernel(grad, out, size, grad_lane_stride, grad_slab_stride, bef
     )
 
 
+PARTS = 4
+"""Arrays that one launch joins."""
+
+
 @jit
-def copy_part_kernel(x, out, rows, length, out_length, begin, ROWS: tl.constexpr,
-                     BLOCK: tl.constexpr):  # fmt: skip
+def copy_part(x, out, rows, length, out_length, begin, program, columns, ROWS: tl.constexpr,
+              BLOCK: tl.constexpr):  # fmt: skip
     """out[r, begin + i] = x[r, i], where a row of out has `out_length` elements."""
-    columns = tl.cdiv(length, BLOCK)
-    row = tl.program_id(0) // columns * ROWS + tl.arange(0, ROWS)[:, None]
-    i = tl.program_id(0) % columns * BLOCK + tl.arange(0, BLOCK)[None, :]
+    row = program // columns * ROWS + tl.arange(0, ROWS)[:, None]
+    i = program % columns * BLOCK + tl.arange(0, BLOCK)[None, :]
     mask = (row < rows) & (i < length)
     value = tl.load(x + row.to(tl.int64) * length + i, mask=mask)
     tl.store(out + row.to(tl.int64) * out_length + begin + i, value, mask=mask)
+
+
+@jit
+def copy_parts_kernel(x0, x1, x2, x3, out, rows, out_length, begin, length0, length1, length2, length3,
+                      columns0, columns1, columns2, columns3, ROWS: tl.constexpr,
+                      BLOCK: tl.constexpr):  # fmt: skip
+    """Copies rows of up to four arrays, one behind the other, to places of rows of out.
+
+    Each has programs of its own, which divide its rows of `length` elements into `columns` tiles.
+    """
+    program, groups = tl.program_id(0), tl.cdiv(rows, ROWS)
+    if program < groups * columns0:
+        copy_part(x0, out, rows, length0, out_length, begin, program, columns0, ROWS, BLOCK)
+    if x1 is not None:
+        program -= groups * columns0
+        if (program >= 0) & (program < groups * columns1):
+            at = begin + length0
+            copy_part(x1, out, rows, length1, out_length, at, program, columns1, ROWS, BLOCK)
+    if x2 is not None:
+        program -= groups * columns1
+        if (program >= 0) & (program < groups * columns2):
+            at = begin + length0 + length1
+            copy_part(x2, out, rows, length2, out_length, at, program, columns2, ROWS, BLOCK)
+    if x3 is not None:
+        program -= groups * columns2
+        if program >= 0:
+            at = begin + length0 + length1 + length2
+            copy_part(x3, out, rows, length3, out_length, at, program, columns3, ROWS, BLOCK)
+
+
+@jit
+def permute_kernel(x, out, size0, size1, size2, size3, from0, from1, from2, from3, to0, to1, to2, to3,
+                   ROWS: tl.constexpr, BLOCK: tl.constexpr, IS_WIDE: tl.constexpr):  # fmt: skip
+    """Copies elements of four dimensions, which have the strides `from` in x and `to` in out.
+
+    A tile is of the last two, in which x and out are read and stored as they lie in memory.
+    """
+    INDEX: tl.constexpr = tl.int64 if IS_WIDE else tl.int32
+    rows, columns = tl.cdiv(size2, ROWS), tl.cdiv(size3, BLOCK)
+    tile = tl.program_id(0) // columns
+    outer = tile // rows
+    a, b = (outer // size1).to(INDEX), (outer % size1).to(INDEX)
+    row = (tile % rows * ROWS + tl.arange(0, ROWS)[:, None]).to(INDEX)
+    i = (tl.program_id(0) % columns * BLOCK + tl.arange(0, BLOCK)[None, :]).to(INDEX)
+    mask = (row < size2) & (i < size3)
+    value = tl.load(x + (a * from0 + b * from1) + (row * from2 + i * from3), mask=mask)
+    tl.store(out + (a * to0 + b * to1) + (row * to2 + i * to3), value, mask=mask)
