@@ -52,7 +52,7 @@ _CPU_LENGTHS, _CPU_WIDTH = (512, 1024, 2048), 1024
 """Elements of a tile on a CPU that lies along the dimensions to reduce, and of one that lies across them. A
 tile that is partly behind the end is slow. One that is as wide as rows reads them as they lie in memory."""
 
-_MIN_SHARED = 1 << 18
+_MIN_SHARED, _MIN_GPU_SHARED = 1 << 18, 1 << 14
 """Elements from which on the threads of a CPU, or the SMs of a GPU, divide a reduction, if there are not
 programs enough."""
 
@@ -60,7 +60,8 @@ _GPU_PROGRAMS, _MIN_GPU_PART = 512, 32
 """Programs that keep a GPU busy, and the least elements that one reduces for each that stays."""
 
 _MIN_DIVIDED = 1 << 16
-"""Elements to reduce for each element that stays, from which on several programs divide them."""
+"""Elements to reduce for each element that stays, from which on programs of a CPU divide them, in the same
+parts for any number of threads."""
 
 _MAX_PARTS = 64
 _FEW = 64
@@ -350,14 +351,17 @@ class _Plan:
         """The launches of calls with such arguments."""
         stay = math.prod(self.kept.sizes)
         parts = 1
-        if stay <= _FEW and self.count >= _MIN_DIVIDED and self.library != "jax":
+        if self.library == "jax":
+            pass
+        elif self.is_on_cpu and stay <= _FEW and self.count >= _MIN_DIVIDED:
             parts = min(_MAX_PARTS, self.count // (_MIN_DIVIDED // 4))
-        elif stay * self.count >= _MIN_SHARED and self.library != "jax":
+        elif stay * self.count >= (_MIN_SHARED if self.is_on_cpu else _MIN_GPU_SHARED):
             programs = self._groups(_choose_tile(self.kept, self.reduced, 1, self.is_on_cpu))
-            wanted, most = _GPU_PROGRAMS, max(1, self.count // _MIN_GPU_PART)
+            wanted = _GPU_PROGRAMS
+            most = min(self.count // _MIN_GPU_PART, stay * self.count // _TILE)
             if self.is_on_cpu:
                 wanted, most = settings.num_threads or int(_C.host_info()["threads"]), self.count
-            parts = min(most, -(-wanted // programs)) if programs < wanted else 1
+            parts = max(1, min(most, -(-wanted // programs)))
         factor = 1.0
         if self.op.kind == "mean":
             factor = 1.0 / self.count if self.count else math.nan

@@ -10,6 +10,7 @@ import pytest
 
 import tessera
 import tessera.language as tl
+from tessera.calls import reductions
 
 
 @tessera.reduction("sum")
@@ -211,3 +212,19 @@ def test_the_gradient_of_a_sum_is_a_view() -> None:
     assert grad.stride() == (1, 0) and grad[:, 3].tolist() == [0, 1, 2, 3, 4]
     (grad,) = torch.autograd.grad(PLAIN["mean"](x), x)
     torch.testing.assert_close(grad, torch.full_like(x, 1 / 35))
+
+
+@pytest.mark.parametrize("shape, axis, parts", [((1 << 24,), 0, 512), ((1 << 15,), 0, 16), ((4096, 4096), 0, 64),
+                                                ((4096, 4096), 1, 1), ((1 << 13,), 0, 1)])  # fmt: skip
+def test_programs_that_divide_a_reduction_on_a_gpu(shape: Any, axis: int, parts: int) -> None:
+    """So many are there that all SMs are busy. Tensors on `meta` are not on a CPU."""
+    torch = pytest.importorskip("torch")
+    found: list[int] = []
+
+    class Plan(reductions._Plan):
+        def _launch(self, parts: int, out: Any, factor: float) -> Any:
+            found.append(parts)
+            return None
+
+    Plan(PLAIN["sum"], "torch", (torch.empty(shape, device="meta"),), axis, False).step()
+    assert found[0] == parts
