@@ -6,6 +6,7 @@ Counts are atomic additions: sums of weights are added in any order.
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Optional, Sequence, Union
 
 from tessera.calls.outputs import library_of
@@ -29,28 +30,79 @@ from tessera.ops.arguments import (
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import histograms as kernels
 from tessera.ops.kernels.histograms import BLOCK
-from tessera.ops.launching import Spec, launch
+from tessera.ops.launching import MAX_TILE, Spec, launch, power_of_2
 from tessera.ops.outputs import launch_results, takes_out, takes_two
 from tessera.ops.reductions import amax, amin
 from tessera.ops.scans import cumsum
 from tessera.ops.sorting import sort
+from tessera.ops.tuning import multiprocessors_of
 from tessera.wording import shown
+
+_MAX_SHARED_BINS = 4096
+"""Counters of 4 bytes that a block of a GPU has in shared memory."""
+
+_PROGRAMS_PER_SM = 4
 
 
 def _without_gradient(array: Any) -> Any:
     return array.detach() if hasattr(array, "detach") else array
 
 
+def _shared_tiles(like: Any, count: int, bins: int) -> Optional[tuple[int, int, int, int]]:
+    """How programs of a GPU divide elements that they count in shared memory: the programs, the elements of
+    a program and of a tile, and the counters. None for CPUs, and for too many bins."""
+    units = multiprocessors_of(like)
+    if not units or bins > _MAX_SHARED_BINS:
+        return None
+    tiles = -(-count // MAX_TILE)
+    per_program = -(-tiles // (_PROGRAMS_PER_SM * units))
+    counters = max(32, power_of_2(bins))
+    return -(-tiles // per_program), per_program * MAX_TILE, MAX_TILE, counters
+
+
 def _bincount_forward(input: Any, weights: Any, *, bins: int, dtype: types.dtype) -> Results:
     count = count_of(input.shape)
+    out = zeros(input, (bins,), dtype)
+    shared = _shared_tiles(input, count, bins) if weights is None and count else None
+    if shared is not None:
+        programs, *numbers = shared
+        out = launch_onto(
+            kernels.shared_bincount_kernel, programs, (dense(input),), out, (count, bins, *numbers)
+        )
+        return (out,), ()
     out = launch_onto(
-        kernels.bincount_kernel, -(-count // BLOCK), (dense(input), dense(weights)),
-        zeros(input, (bins,), dtype), (count, bins, BLOCK),
+        kernels.bincount_kernel, -(-count // BLOCK), (dense(input), dense(weights)), out,
+        (count, bins, BLOCK),
     )  # fmt: skip
     return (out,), ()
 
 
 _bincount = Operator("bincount", _bincount_forward, None)
+
+
+_UNSIGNED = {
+    types.int8: "uint8",
+    types.int16: "uint16",
+    types.int32: "uint32",
+    types.int64: "uint64",
+}
+
+
+def _largest(input: Any) -> int:
+    """The largest integer. Raises ArgumentError (E093) if there is a negative one.
+
+    As unsigned numbers, negative ones are larger than all others, so that one reduction finds both.
+    """
+    dtype, library = dtype_of(input), library_of(input)
+    unsigned = _UNSIGNED.get(dtype)
+    if unsigned is None or library == "jax":
+        least, most = (0 if unsigned is None else int(amin(input))), int(amax(input))
+    else:
+        found = amax(input.view(getattr(sys.modules[library], unsigned)))
+        most = int(found.view(input.dtype))
+        least = 0 if most >= 0 else int(amin(input))
+    check(least >= 0, f"`input` of `bincount` has {least}", "pass integers from 0 on")
+    return most
 
 
 @takes_out
@@ -86,8 +138,7 @@ def bincount(input: Any, weights: Optional[Any] = None, minlength: int = 0) -> A
         f"`{name}` got minlength={shown(minlength)}",
         "pass an integer from 0 on",
     )
-    least, most = (int(amin(input)), int(amax(input))) if shape[0] else (0, -1)
-    check(least >= 0, f"`input` of `{name}` has {least}", "pass integers from 0 on")
+    most = _largest(input) if shape[0] else -1
     dtype = wanted = types.int64
     if weights is not None:
         wanted = dtype_of(weights) if dtype_of(weights) in FLOATS else types.float64
@@ -98,11 +149,19 @@ def bincount(input: Any, weights: Optional[Any] = None, minlength: int = 0) -> A
 
 def _histc_forward(input: Any, *, bins: int, low: float, high: float) -> Results:
     dtype, count = dtype_of(input), count_of(input.shape)
-    numbers = (count, bins, low, high, BLOCK, accumulator_of(dtype))
-    total = launch_onto(
-        kernels.histc_kernel, -(-count // BLOCK), (dense(input),),
-        zeros(input, (bins,), types.int64), numbers,
-    )  # fmt: skip
+    acc, total = accumulator_of(dtype), zeros(input, (bins,), types.int64)
+    shared = _shared_tiles(input, count, bins) if count else None
+    if shared is not None:
+        programs, *numbers = shared
+        total = launch_onto(
+            kernels.shared_histc_kernel, programs, (dense(input),), total,
+            (count, bins, low, high, *numbers, acc),
+        )  # fmt: skip
+    else:
+        total = launch_onto(
+            kernels.histc_kernel, -(-count // BLOCK), (dense(input),), total,
+            (count, bins, low, high, BLOCK, acc),
+        )  # fmt: skip
     return (converted(total, dtype),), ()
 
 

@@ -337,6 +337,12 @@ def threads_of(array: Any) -> int:
     return 0 if device >= 0 else _tables.machine(device).units
 
 
+def multiprocessors_of(array: Any) -> int:
+    """The SMs of the GPU that an array is on; 0 if it is on a CPU."""
+    device = device_of(array)
+    return _tables.machine(device).units if device >= 0 else 0
+
+
 def machine_of(device: int = -1) -> Machine:
     """The machine with a device: the number of a GPU, or -1 for the CPU."""
     return _tables.machine(device)

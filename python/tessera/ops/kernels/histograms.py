@@ -22,16 +22,59 @@ def bincount_kernel(x, weights, out, count, bins, BLOCK: tl.constexpr):
 
 
 @jit
+def bin_of(value, is_there, bins, low, high, ACC: tl.constexpr):
+    """The bin of a value, of several of one width, and whether it has one. `high` is in the last bin."""
+    value, least, most = value.to(ACC), low.to(ACC), high.to(ACC)
+    inside = is_there & (value >= least) & (value <= most)
+    share = tl.where(inside, (value - least) / (most - least), 0.0)
+    return tl.minimum((share * bins).to(tl.int32), bins - 1), inside
+
+
+@jit
 def histc_kernel(x, out, count, bins, low: tl.float64, high: tl.float64, BLOCK: tl.constexpr,
                  ACC: tl.constexpr):  # fmt: skip
-    """Counts the elements from low to high in bins of one width. `high` is in the last bin."""
+    """Counts the elements from low to high in bins of one width."""
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    value = tl.load(x + place, mask=place < count).to(ACC)
-    least, most = low.to(ACC), high.to(ACC)
-    inside = (place < count) & (value >= least) & (value <= most)
-    share = tl.where(inside, (value - least) / (most - least), 0.0)
-    at = tl.minimum((share * bins).to(tl.int64), bins - 1)
+    value = tl.load(x + place, mask=place < count)
+    at, inside = bin_of(value, place < count, bins, low, high, ACC)
     tl.atomic_add(out + at, tl.full((BLOCK,), 1, out.dtype.element_ty), mask=inside)
+
+
+@jit
+def add_counts(out, counts, bins, BINS: tl.constexpr):
+    """Adds the counts of a program to those of all."""
+    bin = tl.arange(0, BINS)
+    mask = (bin < bins) & (counts > 0)
+    tl.atomic_add(out + bin, counts.to(out.dtype.element_ty), mask=mask, sem="relaxed")
+
+
+@jit
+def shared_bincount_kernel(x, out, count, bins, length, BLOCK: tl.constexpr, BINS: tl.constexpr):
+    """bincount_kernel for GPUs. A program has `length` elements, which it counts in shared memory."""
+    begin = tl.program_id(0).to(tl.int64) * length
+    end = tl.minimum(begin + length, count)
+    counts = tl.zeros((BINS,), tl.int32)
+    for start in range(begin, end, BLOCK):
+        place = start + tl.arange(0, BLOCK)
+        at = tl.load(x + place, mask=place < end, other=0)
+        inside = (place < end) & (at >= 0) & (at < bins)
+        counts += tl.histogram(tl.where(inside, at, 0).to(tl.int32), BINS, mask=inside)
+    add_counts(out, counts, bins, BINS)
+
+
+@jit
+def shared_histc_kernel(x, out, count, bins, low: tl.float64, high: tl.float64, length,
+                        BLOCK: tl.constexpr, BINS: tl.constexpr, ACC: tl.constexpr):  # fmt: skip
+    """histc_kernel for GPUs. A program has `length` elements, which it counts in shared memory."""
+    begin = tl.program_id(0).to(tl.int64) * length
+    end = tl.minimum(begin + length, count)
+    counts = tl.zeros((BINS,), tl.int32)
+    for start in range(begin, end, BLOCK):
+        place = start + tl.arange(0, BLOCK)
+        value = tl.load(x + place, mask=place < end)
+        at, inside = bin_of(value, place < end, bins, low, high, ACC)
+        counts += tl.histogram(at, BINS, mask=inside)
+    add_counts(out, counts, bins, BINS)
 
 
 @jit
