@@ -6,7 +6,7 @@ A setting is a number, or an array with one for each row.
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import tessera.language as tl
 from tessera.calls.outputs import library_of
@@ -26,14 +26,19 @@ from tessera.ops.arguments import (
 )
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import sampling as kernels
+from tessera.ops.kernels.sampling import WAYS
 from tessera.ops.launching import Spec, launch, power_of_2
 from tessera.ops.outputs import launch_results, takes_out
 from tessera.ops.random import _checked_seed
 from tessera.ops.scans import cumsum
 from tessera.ops.sorting import topk
+from tessera.ops.tuning import multiprocessors_of
 from tessera.wording import shown
 
 _BLOCK = 1024
+
+_PROGRAMS_PER_SM, _MAX_PARTS = 4, 64
+"""Programs that keep a GPU busy, and the parts of a row at most."""
 
 
 @pointwise
@@ -140,33 +145,106 @@ def _settings(
     }
 
 
-def _bounds(x: Any, settings: dict[str, Any]) -> tuple[int, int, Any]:
-    """The rows, the elements of a tile, and the least logit of each row that is kept."""
-    rows, length = count_of(x.shape[:-1]), x.shape[-1]
+class _Parts(NamedTuple):
+    """How programs divide rows: into parts of whole tiles."""
+
+    rows: int
+    length: int
+    parts: int
+    part_length: int
+    block: int
+
+    @property
+    def programs(self) -> int:
+        return self.rows * self.parts
+
+    @property
+    def numbers(self) -> tuple[int, int, int]:
+        """As kernels take them."""
+        return self.length, self.parts, self.part_length
+
+
+def _parts(x: Any) -> _Parts:
+    """A row for each program of a CPU. On a GPU, more, if there are few rows."""
+    rows, length, units = count_of(x.shape[:-1]), x.shape[-1], multiprocessors_of(x)
     block = min(power_of_2(length), 4096)
-    spec = Spec((rows,), types.float32)
-    numbers = (*settings.values(), length, block)
-    return rows, block, launch(kernels.bound_kernel, rows, (x,), [spec], numbers)[0]
+    tiles = -(-length // block)
+    parts = min(tiles, -(-_PROGRAMS_PER_SM * units // max(1, rows)), _MAX_PARTS) if units else 1
+    part_length = -(-tiles // parts) * block
+    return _Parts(rows, length, -(-length // part_length), part_length, block)
+
+
+_LOWEST_BITS = {types.bfloat16: 16, types.float16: 13}
+"""The bits of a logit in float32 that are the same for all, as its own type has fewer."""
+
+
+def _bounds(x: Any, split: _Parts, settings: dict[str, Any]) -> Any:
+    """The least logit of each row that is kept."""
+    spec = Spec((split.rows,), types.float32)
+    if not multiprocessors_of(x):
+        numbers = (*settings.values(), split.length, split.block)
+        return launch(kernels.bound_kernel, split.rows, (x,), [spec], numbers)[0]
+    amount_spec = Spec((split.programs, WAYS), types.float32)
+    top_spec, found_spec = Spec((split.programs,), types.float32), Spec((split.rows,), types.uint32)
+    (tops,) = launch(
+        kernels.tops_kernel, split.programs, (x,), [top_spec], (*split.numbers, split.block)
+    )
+    heat, parts = settings["temperature"], power_of_2(split.parts)
+
+    def settled(kind: str, least: Any, state: Any, setting: Any, shift: int = 0) -> Any:
+        numbers = (split.length, split.parts, shift, parts, WAYS, kind)
+        inputs = (tops, least, *state, heat, setting)
+        return launch(kernels.settled_bound_kernel, split.rows, inputs, [spec], numbers)[0]
+
+    bounds = settled("none", None, (None, None, None), None)
+    for kind in ("top_k", "top_p"):
+        setting = settings[kind]
+        if setting is None:
+            continue
+        state: tuple[Any, Any, Any] = (None, None, None)
+        for shift in range(30, -1, -3):
+            numbers = (
+                *split.numbers, shift, min(1024, split.block), parts, WAYS, kind == "top_p"
+            )  # fmt: skip
+            amounts, found = launch(
+                kernels.amounts_kernel, split.programs, (x, tops, bounds, *state, heat, setting),
+                [amount_spec, found_spec], numbers,
+            )  # fmt: skip
+            state = (amounts, amounts if state[1] is None else state[1], found)
+            if shift <= _LOWEST_BITS.get(dtype_of(x), 0):
+                break
+        bounds = settled(kind, bounds, state, setting, shift)
+    if settings["min_p"] is not None:
+        bounds = settled("min_p", bounds, (None, None, None), settings["min_p"])
+    return bounds
 
 
 def _filter_forward(logits: Any, **settings: Any) -> Results:
     x = dense(logits)
-    rows, block, bounds = _bounds(x, settings)
-    numbers = (x.shape[-1], block, accumulator_of(dtype_of(x)))
+    split = _parts(x)
     (out,) = launch_results(
-        kernels.filter_kernel, rows, (x, bounds), [Spec(x.shape, dtype_of(x))],
-        (settings["temperature"], *numbers),
+        kernels.filter_kernel, split.programs, (x, _bounds(x, split, settings)),
+        [Spec(x.shape, dtype_of(x))],
+        (settings["temperature"], *split.numbers, split.block, accumulator_of(dtype_of(x))),
     )  # fmt: skip
     return (out,), ()
 
 
 def _sample_forward(logits: Any, *, seed: int, **settings: Any) -> Results:
     x = dense(logits)
-    rows, block, bounds = _bounds(x, settings)
-    return launch_results(
-        kernels.sample_kernel, rows, (x, bounds), [Spec(x.shape[:-1], types.int64)],
-        (settings["temperature"], x.shape[-1], seed, block),
-    ), ()  # fmt: skip
+    split = _parts(x)
+    is_whole, out = split.parts == 1, Spec(x.shape[:-1], types.int64)
+    inputs = (x, _bounds(x, split, settings))
+    numbers = (settings["temperature"], *split.numbers, seed, split.block)
+    if is_whole:
+        places, _ = launch_results(
+            kernels.sample_kernel, split.programs, inputs, [out, None], numbers
+        )
+        return (places,), ()
+    specs = [Spec((split.programs,), types.int64), Spec((split.programs,), types.float32)]
+    partial = launch(kernels.sample_kernel, split.programs, inputs, specs, numbers)
+    last = (split.parts, power_of_2(split.parts))
+    return launch_results(kernels.first_best_kernel, split.rows, partial, [out], last), ()
 
 
 _filter = Operator("filter_logits", _filter_forward, None)

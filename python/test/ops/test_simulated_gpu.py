@@ -88,6 +88,7 @@ def test_case(name: str, launched: list[Any]) -> None:
 
 
 LOGITS = torch.randn(3, 70, generator=torch.Generator().manual_seed(5))
+LONG = torch.randn(2, 9001, generator=torch.Generator().manual_seed(6))
 TOKENS = torch.tensor([[0, 5, 5], [69, -1, 7], [70, 2, 2]])
 
 
@@ -104,6 +105,8 @@ def codes(signed: bool) -> Any:
 
 CALLS = {
     "filter": lambda: ops.filter_logits(LOGITS, temperature=torch.tensor([0.5, 1, 2]), top_k=20, top_p=0.8, min_p=0.02),
+    "filter halves": lambda: ops.filter_logits(LONG.bfloat16(), top_k=300),
+    "sample long": lambda: ops.sample(LONG, top_p=0.9, seed=1),
     "sample": lambda: ops.sample(LOGITS, top_k=20, seed=1),
     "draw": lambda: ops.multinomial(LOGITS.exp(), 40, True, seed=1),
     "draw distinct": lambda: ops.multinomial(LOGITS.exp(), 20, seed=1),
