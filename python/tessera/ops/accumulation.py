@@ -3,23 +3,42 @@
 
 from __future__ import annotations
 
+import functools
+import sys
 from typing import Any, Sequence
 
-from tessera.calls.outputs import library_of, make_output
+from tessera.calls import recording
+from tessera.calls.outputs import library_of, make_output, numpy_dtype
 from tessera.calls.plans import library_dtype
 from tessera.language import types
 from tessera.locks import load
 from tessera.ops.launching import launch
+from tessera.runtime.arrays import dtype_name
 
 
 def zeros(like: Any, shape: Sequence[int], dtype: types.dtype) -> Any:
-    """An array of zeros, of the library and on the device of `like`."""
-    if library_of(like) == "jax":
+    """An array of zeros, of the library and on the device of `like`. Each call of a program makes one."""
+    library, shape = library_of(like), tuple(shape)
+    if library == "jax":
         wanted = load("jax").dtypes.canonicalize_dtype(library_dtype("jax", dtype))
-        return load("jax.numpy").zeros(tuple(shape), wanted)
-    made = make_output(like, tuple(shape), dtype, "out")
-    made[...] = 0
-    return made
+        return load("jax.numpy").zeros(shape, wanted)
+    if library == "torch":
+        torch = sys.modules["torch"]
+        wanted = getattr(torch, dtype_name(dtype))
+        return recording.create(
+            functools.partial(torch.zeros, shape, dtype=wanted, device=like.device)
+        )
+    module = sys.modules[library]
+    if library == "numpy":
+        return recording.create(functools.partial(module.zeros, shape, numpy_dtype(dtype, "out")))
+    kept = make_output(like, (0,), dtype, "out")  # a program holds it, not the argument
+
+    def make() -> Any:
+        made = make_output(kept, shape, dtype, "out")
+        made[...] = 0
+        return made
+
+    return recording.create(make)
 
 
 def empty(like: Any, shape: Sequence[int], dtype: types.dtype) -> Any:

@@ -65,11 +65,11 @@ def check_arrays(operator: str, types_of: Sequence[types.dtype], **arrays: Any) 
         first, library = first or name, here
         if here == "torch" and _is_sparse(array):
             raise refuse(f"`{name}` of `{operator}` is sparse", "pass x.to_dense()")
-        check(
-            find_dtype(array.dtype) in types_of,
-            f"`{name}` of `{operator}` has elements of {array.dtype}",
-            f"convert it to {', '.join(map(dtype_name, types_of))}",
-        )
+        if find_dtype(array.dtype) not in types_of:  # a list of types takes as long as a call
+            raise refuse(
+                f"`{name}` of `{operator}` has elements of {array.dtype}",
+                f"convert it to {', '.join(map(dtype_name, types_of))}",
+            )
     return library
 
 
@@ -169,6 +169,13 @@ def split_in_two(operator: str, array: Any, dim: int) -> tuple[Any, Any]:
 def as_tuple(value: Any) -> tuple[int, ...]:
     """An integer or a sequence of integers as a tuple."""
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def read_number(array: Any) -> Any:
+    """The number in an array of one element. A call that depends on it is not recorded."""
+    if recording.current() is not None:
+        raise recording.NotRecorded
+    return array.item()
 
 
 def count_of(shape: Sequence[int]) -> int:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from tessera.calls.outputs import is_dense
+from tessera.calls.recorded import recorded
 from tessera.language import types
 from tessera.ops.arguments import (
     FLOATS,
@@ -68,6 +69,7 @@ _decode = Operator("dequantize_blocks", _decode_forward, None)
 
 
 @takes_two
+@recorded
 def quantize_blocks(input: Any, signed: bool = True) -> tuple[Any, Any]:
     """8-bit codes of input, and a scale for each block of 256 elements.
 
@@ -90,6 +92,7 @@ def quantize_blocks(input: Any, signed: bool = True) -> tuple[Any, Any]:
 
 
 @takes_out
+@recorded
 def dequantize_blocks(codes: Any, scales: Any, dtype: Any = None) -> Any:
     """The elements of codes of int8 or uint8, and scales, as quantize_blocks makes them.
 

@@ -11,6 +11,7 @@ from typing import Any, Optional, Sequence, Union
 
 from tessera.calls.outputs import library_of
 from tessera.calls.pointwise import pointwise
+from tessera.calls.recorded import recorded
 from tessera.calls.reductions import reduction
 from tessera.language import types
 from tessera.locks import load
@@ -26,6 +27,7 @@ from tessera.ops.arguments import (
     count_of,
     dense,
     dtype_of,
+    read_number,
 )
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import histograms as kernels
@@ -78,6 +80,12 @@ def _bincount_forward(input: Any, weights: Any, *, bins: int, dtype: types.dtype
 
 
 _bincount = Operator("bincount", _bincount_forward, None)
+
+
+@recorded
+def _counted(input: Any, weights: Any, bins: int, dtype: types.dtype, wanted: types.dtype) -> Any:
+    found = _bincount(input, weights, bins=bins, dtype=dtype)
+    return found if dtype == wanted else converted(found, wanted)
 
 
 _UNSIGNED = {
@@ -143,8 +151,7 @@ def bincount(input: Any, weights: Optional[Any] = None, minlength: int = 0) -> A
     if weights is not None:
         wanted = dtype_of(weights) if dtype_of(weights) in FLOATS else types.float64
         dtype = accumulator_of(wanted)
-    found = _bincount(input, weights, bins=max(minlength, most + 1), dtype=dtype)
-    return found if dtype == wanted else converted(found, wanted)
+    return _counted(input, weights, max(minlength, most + 1), dtype, wanted)
 
 
 def _histc_forward(input: Any, *, bins: int, low: float, high: float) -> Results:
@@ -169,6 +176,7 @@ _histc = Operator("histc", _histc_forward, None)
 
 
 @takes_out
+@recorded
 def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     """How many elements are in each of `bins` bins of one width, from min to max.
 
@@ -193,7 +201,7 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     low, high = float(min), float(max)
     if low == high == 0 and count_of(input.shape):
         plain = _without_gradient(input)
-        low, high = float(amin(plain)), float(amax(plain))
+        low, high = float(read_number(amin(plain))), float(read_number(amax(plain)))
     check(
         low <= high < float("inf") and low > -float("inf"),
         f"`{name}` got a range from {low} to {high}",
@@ -318,6 +326,7 @@ _search = Operator("searchsorted", _search_forward, None)
 
 
 @takes_out
+@recorded
 def searchsorted(
     sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False,
     side: Optional[str] = None,
@@ -362,6 +371,7 @@ def searchsorted(
 
 
 @takes_out
+@recorded
 def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
     """searchsorted(boundaries, input): the number of the bucket between boundaries.
 
@@ -384,29 +394,47 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
 
 
 def _runs_forward(input: Any, *, with_inverse: bool) -> Results:
-    count = count_of(input.shape)
-    if not count:
-        empty = zeros(input, (0,), types.int64)
-        return (dense(input), empty, empty), ()
-    x, blocks = dense(input), -(-count // BLOCK)
+    count, blocks = count_of(input.shape), -(-count_of(input.shape) // BLOCK)
+    x = dense(input)
     (counts,) = launch(
         kernels.count_runs_kernel, blocks, (x,), [Spec((blocks,), types.int64)], (count, BLOCK)
     )
     sums = cumsum(counts, 0)
-    runs = int(sums[-1])
     specs = [
-        Spec((runs,), dtype_of(input)), Spec((runs,), types.int64),
+        Spec((count,), dtype_of(input)), Spec((count,), types.int64),
         Spec((count,), types.int64) if with_inverse else None,
     ]  # fmt: skip
-    values, begins, numbers = launch(kernels.runs_kernel, blocks, (x, sums), specs, (count, BLOCK))
-    (lengths,) = launch(
-        kernels.run_lengths_kernel, -(-runs // BLOCK), (begins,), [Spec((runs,), types.int64)],
-        (runs, count, BLOCK),
-    )  # fmt: skip
-    return (values, numbers, lengths), ()
+    return (*launch(kernels.runs_kernel, blocks, (x, sums), specs, (count, BLOCK)), sums), ()
 
 
 _runs = Operator("unique_consecutive", _runs_forward, None)
+
+
+@recorded
+def _known_runs(x: Any, with_inverse: bool) -> Any:
+    return _runs(x, with_inverse=with_inverse)
+
+
+def _lengths_forward(begins: Any, *, runs: int) -> Results:
+    count = begins.shape[0]
+    return launch(
+        kernels.run_lengths_kernel, -(-runs // BLOCK), (begins,), [Spec((runs,), types.int64)],
+        (runs, count, BLOCK),
+    ), ()  # fmt: skip
+
+
+_lengths = Operator("unique_consecutive", _lengths_forward, None)
+
+
+def _found_runs(x: Any, with_inverse: bool, with_counts: bool) -> tuple[Any, Any, Any]:
+    """The elements of runs of a line, the run of each element, and the lengths of runs, if wanted."""
+    if not x.shape[0]:
+        none = zeros(x, (0,), types.int64)
+        return dense(x), none, none
+    # The arrays have room for as many runs as there are elements.
+    values, begins, numbers, sums = _known_runs(x, with_inverse)
+    runs = int(sums[-1])
+    return values[:runs], numbers, _lengths(begins, runs=runs) if with_counts else None
 
 
 def unique_consecutive(
@@ -428,7 +456,8 @@ def unique_consecutive(
         assert [each.tolist() for each in found] == [[3, 5, 3], [0, 0, 1, 2], [2, 1, 1]]
     """
     check_arrays("unique_consecutive", (*NUMBERS, types.int1), input=input)
-    values, inverse, counts = _runs(dense(input).reshape(-1), with_inverse=bool(return_inverse))
+    line = dense(input).reshape(-1)
+    values, inverse, counts = _found_runs(line, bool(return_inverse), bool(return_counts))
     found = [values]
     if return_inverse:
         found.append(inverse.reshape(tuple(input.shape)))
@@ -468,7 +497,7 @@ def unique(
     """
     check_arrays("unique", NUMBERS, input=input)
     values, places = sort(dense(input).reshape(-1))
-    values, numbers, counts = _runs(values, with_inverse=bool(return_inverse))
+    values, numbers, counts = _found_runs(values, bool(return_inverse), bool(return_counts))
     found = [values]
     if return_inverse:
         found.append(_inverse(numbers, places).reshape(tuple(input.shape)))

@@ -8,6 +8,8 @@ program adds them in their order, except for gradients of bags. 16-bit floats ar
 from __future__ import annotations
 
 import math
+import operator
+import sys
 from typing import Any, Optional, Sequence
 
 import tessera.language as tl
@@ -35,6 +37,7 @@ from tessera.ops.kernels import indexing as kernels
 from tessera.ops.launching import MAX_TILE, Spec, make_lines, power_of_2
 from tessera.ops.outputs import launch_results, takes_out
 from tessera.ops.tuning import CPU, GPU, choose, choose_lines, threads_of
+from tessera.runtime.arrays import dtype_name
 from tessera.wording import shown
 
 _CPU = CPU._replace(tile=128)
@@ -43,19 +46,6 @@ _CPU = CPU._replace(tile=128)
 _MIN_COLUMNS = 64
 """Columns that a program on a CPU has at least."""
 _ROWS = GPU._replace(tile=1024, lanes=4096)
-
-
-def _zeros(like: Any, shape: Sequence[int], dtype: types.dtype) -> Any:
-    if library_of(like) == "jax":
-        return zeros(like, shape, dtype)
-    empty = make_output(like, (0,), dtype_of(like), "out")  # a program keeps it
-
-    def make() -> Any:
-        made = make_output(empty, tuple(shape), dtype, "out")
-        made[...] = 0
-        return made
-
-    return recording.create(make)
 
 
 def _sum_dtype(dtype: types.dtype) -> types.dtype:
@@ -67,13 +57,18 @@ def _copied(array: Any, dtype: types.dtype) -> Any:
     """A dense copy with elements of a type; of JAX, an array that is never written to."""
     if library_of(array) == "jax":
         return converted(array, dtype)
+    if library_of(array) == "torch":
+        torch = sys.modules["torch"]
+        settings = {"copy": True, "memory_format": torch.contiguous_format}
+        copy = operator.methodcaller("to", getattr(torch, dtype_name(dtype)), **settings)
+        return recording.apply(copy, array)
 
-    def copy(array: Any) -> Any:
+    def copy_elements(array: Any) -> Any:
         made = make_output(array, tuple(array.shape), dtype, "out")
         made[...] = array
         return made
 
-    return recording.apply(copy, array)
+    return recording.apply(copy_elements, array)
 
 
 def _checked_index(name: str, array: Any, dim: Any, index: Any) -> int:
@@ -150,7 +145,7 @@ def _scatter(source: Any, index: Any, out: Any, dim: int, kind: str = "sum") -> 
 
 def add_along(source: Any, dim: int, index: Any, shape: tuple[int, ...], dtype: types.dtype) -> Any:
     """Zeros of a shape, to which elements are added at indices along a dimension, as gradients are."""
-    total = _zeros(source, shape, _sum_dtype(dtype))
+    total = zeros(source, shape, _sum_dtype(dtype))
     return converted(_scatter(source, index, total, dim), dtype)
 
 
@@ -192,7 +187,7 @@ def _reduce_forward(
     dtype = dtype_of(input)
     out, counts, own = _copied(input, _sum_dtype(dtype)), None, int(include_self)
     if reduce == "mean" or not include_self:
-        counts = _zeros(input, tuple(input.shape), types.int32)
+        counts = zeros(input, tuple(input.shape), types.int32)
         counts = _scatter(index, index, counts, dim, "count")
     if not include_self:
         out = _started(out, counts, _NEUTRAL[reduce] if dtype in FLOATS else 0)
@@ -214,7 +209,7 @@ def _reduce_backward(
     if wanted[2]:
         of_src = _gather(grad, index, dim=dim)
         if of_src.shape != src.shape:
-            whole = _zeros(src, tuple(src.shape), dtype_of(src))
+            whole = zeros(src, tuple(src.shape), dtype_of(src))
             of_src = with_part(whole, tuple(slice(0, size) for size in index.shape), of_src)
     return of_input, None, of_src
 
@@ -334,7 +329,7 @@ def _select_backward(
     saved: Any, grads: Any, wanted: Any, *, dim: int, padding: Optional[int]
 ) -> Sequence[Any]:
     input, index = saved
-    total = _zeros(input, tuple(input.shape), _sum_dtype(dtype_of(input)))
+    total = zeros(input, tuple(input.shape), _sum_dtype(dtype_of(input)))
     total = _add_rows(grads[0], index, total, dim, 1.0)
     if padding is not None:
         total = with_part(total, padding, 0)
@@ -509,7 +504,7 @@ def _segment_backward(saved: Any, grads: Any, wanted: Any, *, kind: str) -> Sequ
     data, index, begins = saved
     segments, length = begins.shape[0] - 1, math.prod(data.shape[1:])
     block = min(power_of_2(length), 1024)
-    out = _zeros(data, tuple(data.shape), accumulator_of(dtype_of(data)))
+    out = zeros(data, tuple(data.shape), accumulator_of(dtype_of(data)))
     out = launch_onto(
         kernels.segment_backward_kernel, segments * -(-length // block),
         (dense(grads[0]), dense(index), dense(begins)), out,

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Optional
 import tessera.language as tl
 from tessera.calls.outputs import library_of
 from tessera.calls.pointwise import pointwise
+from tessera.calls.recorded import recorded
 from tessera.language import types
 from tessera.ops.accumulation import launch_onto, zeros
 from tessera.ops.arguments import (
@@ -84,6 +85,7 @@ def _check_setting(
 
 
 @takes_out
+@recorded
 def apply_penalties(
     logits: Any, tokens: Any, *, repetition: Any = 1.0, frequency: Any = 0.0, presence: Any = 0.0
 ) -> Any:
@@ -252,6 +254,7 @@ _sample = Operator("sample", _sample_forward, None)
 
 
 @takes_out
+@recorded
 def filter_logits(
     logits: Any, *, temperature: Any = 1.0, top_k: Any = None, top_p: Any = None, min_p: Any = None
 ) -> Any:

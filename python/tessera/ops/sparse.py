@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
+from tessera.calls.recorded import recorded
 from tessera.ops.accumulation import launch_onto, zeros
 from tessera.ops.arguments import (
     FLOATS,
@@ -115,6 +116,7 @@ def _check(name: str, crow: Any, col: Any, **floats: Any) -> None:
 
 
 @takes_out
+@recorded
 def spmm(crow_indices: Any, col_indices: Any, values: Any, dense: Any) -> Any:
     """matrix @ dense, of a sparse matrix in CSR: row r is values[e] at col_indices[e].
 
@@ -143,6 +145,7 @@ def spmm(crow_indices: Any, col_indices: Any, values: Any, dense: Any) -> Any:
 
 
 @takes_out
+@recorded
 def sddmm(crow_indices: Any, col_indices: Any, mat1: Any, mat2: Any) -> Any:
     """The elements of mat1 @ mat2 in the places of a sparse matrix in CSR.
 

@@ -29,11 +29,7 @@ def record(
     if not all(type(each) in PLAIN for each in tensors):
         return None
     requires = any(each.requires_grad for each in tensors)
-    # Other tensors of the same memory, since two arguments may be one tensor, which later ones are not.
-    args = [
-        arg.detach().requires_grad_(arg.requires_grad) if isinstance(arg, torch.Tensor) else arg
-        for arg in args
-    ]
+    args = _apart(args)
     recorder = Recorder("torch", args, lambda made: Memory(made, function, make_entry))
     with recording.recorded(recorder), torch.set_grad_enabled(requires):
         result = function(*args)
@@ -41,6 +37,25 @@ def record(
     if plan.gradient is not None:
         plan.gradient.function.forget()
     return plan
+
+
+def _apart(args: Sequence[Any]) -> list[Any]:
+    """The arguments as tensors of their own: two may be one, or share memory, which later ones do not.
+
+    One whose memory another one has gets new memory. Its elements do not matter, as nothing is launched.
+    """
+    found, seen = list(args), set[int]()
+    for at, arg in enumerate(args):
+        if isinstance(arg, torch.Tensor):
+            begin = arg.untyped_storage().data_ptr()
+            own = arg.detach()
+            if begin in seen:
+                own = torch.empty_strided(
+                    arg.shape, arg.stride(), dtype=arg.dtype, device=arg.device
+                )
+            seen.add(begin)
+            found[at] = own.requires_grad_(arg.requires_grad)
+    return found
 
 
 class Memory:
