@@ -54,9 +54,9 @@ struct Entry {
   const Known *last;
   /// The names of arguments whose values are parts of the key, interned, and their defaults.
   std::vector<std::pair<py::object, py::object>> *options;
-  /// If `takesValues`: the names of parameters, interned, and their defaults (null: none).
-  /// Arguments are passed by place or by these names, and those that are no arrays are parts of the
-  /// key.
+  /// The names of parameters, interned, and their defaults (null: none). If `takesValues`,
+  /// arguments are passed by place or by these names, and those that are no arrays are parts of the
+  /// key. Otherwise they are passed by place.
   std::vector<std::pair<py::object, py::object>> *parameters;
   size_t numPositional;      ///< parameters that may be passed by place
   std::vector<size_t> *seen; ///< hashes of keys that were asked about; empty until the first
@@ -84,17 +84,39 @@ public:
   PyObject *keywords;
 
 private:
+  /// Adds the defaults of parameters behind the arguments. Arguments passed by name follow.
+  bool addDefaults(const std::vector<std::pair<py::object, py::object>> &parameters,
+                   PyObject *const *given, size_t numGiven, size_t numNamed);
+
   std::array<PyObject *, kMaxArguments> placed;
 };
+
+bool Placed::addDefaults(const std::vector<std::pair<py::object, py::object>> &parameters,
+                         PyObject *const *given, size_t numGiven, size_t numNamed) {
+  if (parameters.size() + numNamed > kMaxArguments)
+    return false;
+  std::copy(given, given + numGiven, placed.begin());
+  for (size_t i = numGiven; i < parameters.size(); ++i) {
+    placed[i] = parameters[i].second.ptr();
+    if (!placed[i])
+      return false;
+  }
+  std::copy(given + numGiven, given + numGiven + numNamed, placed.begin() + parameters.size());
+  args = placed.data();
+  count = parameters.size();
+  return true;
+}
 
 bool Placed::place(const Entry *self, PyObject *const *given, size_t numGiven, PyObject *names) {
   args = given;
   count = numGiven;
   keywords = names;
-  if (!self->takesValues || (self->parameters->empty() && !names))
+  if (self->parameters->empty() && (!self->takesValues || !names))
     return true;
   const auto &parameters = *self->parameters;
   size_t numNamed = names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0, numRead = 0;
+  if (!self->takesValues)
+    return numGiven >= parameters.size() || addDefaults(parameters, given, numGiven, numNamed);
   if (numGiven > self->numPositional || parameters.size() > kMaxArguments)
     return false;
   std::copy(given, given + numGiven, placed.begin());
@@ -284,14 +306,12 @@ PyObject *declareConstants(PyObject *object, PyObject *places) {
   });
 }
 
-/// Declares the parameters. A parameter is a name, a tuple of its default, which may be empty, and
-/// whether it may be passed by place. All arguments that are no arrays are parts of the key.
-PyObject *declareParameters(PyObject *object, PyObject *parameters) {
+PyObject *declareParameters(PyObject *object, PyObject *parameters, bool takesValues) {
   return translateErrors([&]() -> PyObject * {
     auto *self = reinterpret_cast<Entry *>(object);
     forget(self);
     self->parameters->clear();
-    self->takesValues = true;
+    self->takesValues = takesValues;
     self->numPositional = 0;
     for (py::handle each : py::reinterpret_borrow<py::object>(parameters)) {
       auto pair = each.cast<py::tuple>();
@@ -300,11 +320,23 @@ PyObject *declareParameters(PyObject *object, PyObject *parameters) {
       PyUnicode_InternInPlace(&name);
       self->parameters->emplace_back(py::reinterpret_steal<py::object>(name),
                                      usual.empty() ? py::object() : py::object(usual[0]));
-      if (pair[2].cast<bool>())
+      if (pair.size() < 3 || pair[2].cast<bool>())
         self->numPositional = self->parameters->size();
     }
     Py_RETURN_NONE;
   });
+}
+
+/// Declares the parameters. A parameter is a name, a tuple of its default, which may be empty, and
+/// whether it may be passed by place. All arguments that are no arrays are parts of the key.
+PyObject *declareValues(PyObject *object, PyObject *parameters) {
+  return declareParameters(object, parameters, /*takesValues=*/true);
+}
+
+/// Declares the parameters, which are passed by place. A parameter is a name and a tuple of its
+/// default, which may be empty.
+PyObject *declareDefaults(PyObject *object, PyObject *parameters) {
+  return declareParameters(object, parameters, /*takesValues=*/false);
 }
 
 /// is_repeated(*args, **named): whether there was such a call with arguments of this key.
@@ -453,7 +485,11 @@ PyMethodDef entryMethods[] = {
     {"_declare_constants", declareConstants, METH_O,
      "_declare_constants(places): what a plan is for depends on the values of these arguments.\n"
      "Forgets all plans."},
-    {"_declare_parameters", declareParameters, METH_O,
+    {"_declare_defaults", declareDefaults, METH_O,
+     "_declare_defaults(parameters): calls may leave out the last arguments. A parameter is a "
+     "name\n"
+     "and a tuple of its default. Forgets all plans."},
+    {"_declare_parameters", declareValues, METH_O,
      "_declare_parameters(parameters): each argument is an array, or a value on which a plan\n"
      "depends. A parameter is a name, a tuple of its default, and whether it may be passed by\n"
      "place. Forgets all plans."},

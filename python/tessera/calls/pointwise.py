@@ -117,6 +117,12 @@ class Pointwise(Operator):
         """The places of constants, on whose values plans depend."""
         self.prepare = make_prepare(self, lambda: in_torch)
         self._declare_constants(self._constants)
+        self._declare_defaults(
+            [
+                (name, (self._defaults[name],) if name in self._defaults else ())
+                for name in self._names
+            ]
+        )
         self._take_out()
         if "torch" in sys.modules:
             learn_torch()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from typing import Any, Optional, Sequence
 
 from tessera.calls import recording
@@ -22,6 +23,8 @@ INTEGERS = (
 )  # fmt: skip
 INDICES = (types.int32, types.int64)
 NUMBERS = (*FLOATS, *INTEGERS)
+ELEMENTS = (*NUMBERS, types.int1)
+FLOATS_AND_INDICES = (*FLOATS, *INDICES)
 
 
 def refuse(message: str, fix: str) -> ArgumentError:
@@ -45,27 +48,46 @@ def shape_of(operator: str, name: str, array: Any) -> tuple[int, ...]:
     return tuple(array.shape)
 
 
+_allowed: dict[tuple[Any, int], Sequence[types.dtype]] = {}
+"""Types of libraries with the number of a sequence of ours that has them: a call waits for each comparison."""
+_MAX_ALLOWED = 1024
+
+
+def _is_one_of(dtype: Any, types_of: Sequence[types.dtype]) -> bool:
+    key = (dtype, id(types_of))
+    if _allowed.get(key) is types_of:
+        return True
+    if find_dtype(dtype) not in types_of:
+        return False
+    if len(_allowed) < _MAX_ALLOWED:
+        _allowed[key] = types_of
+    return True
+
+
 def check_arrays(operator: str, types_of: Sequence[types.dtype], **arrays: Any) -> str:
     """Checks that arrays are of one library and device, and of these types. None is no array.
 
     Returns the library. Raises ArgumentError (E093).
     """
-    first, library = "", ""
+    first, library, device = "", "", None
     for name, array in arrays.items():
         if array is None:
             continue
-        shape_of(operator, name, array)
         here = library_of(array)
-        if library and (here != library or _device(array) != _device(arrays[first])):
+        if here not in LIBRARIES:
+            shape_of(operator, name, array)
+        place = array.device if here in ("torch", "cupy") else None
+        if not library:
+            first, library, device = name, here, place
+        elif here != library or place != device:
             raise refuse(
                 f"`{name}` of `{operator}` is an array of {here} on {_device(array)}, and `{first}` "
                 f"one of {library} on {_device(arrays[first])}",
                 "pass arrays of one library and device",
             )
-        first, library = first or name, here
-        if here == "torch" and _is_sparse(array):
+        if here == "torch" and (array.layout is not _strided() or array.is_nested):
             raise refuse(f"`{name}` of `{operator}` is sparse", "pass x.to_dense()")
-        if find_dtype(array.dtype) not in types_of:  # a list of types takes as long as a call
+        if not _is_one_of(array.dtype, types_of):  # a list of types takes as long as a call
             raise refuse(
                 f"`{name}` of `{operator}` has elements of {array.dtype}",
                 f"convert it to {', '.join(map(dtype_name, types_of))}",
@@ -73,14 +95,13 @@ def check_arrays(operator: str, types_of: Sequence[types.dtype], **arrays: Any) 
     return library
 
 
-def _is_sparse(tensor: Any) -> bool:
-    return bool(tensor.is_sparse or tensor.is_nested or str(tensor.layout) != "torch.strided")
+def _strided() -> Any:
+    return sys.modules["torch"].strided
 
 
 def _device(array: Any) -> Any:
-    return (
-        getattr(array, "device", None) if library_of(array) in ("torch", "cupy") else "its device"
-    )
+    """The device of an array as an error names it."""
+    return array.device if library_of(array) in ("torch", "cupy") else "its device"
 
 
 def check_without_gradient(operator: str, **arrays: Any) -> None:

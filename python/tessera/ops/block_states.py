@@ -37,6 +37,9 @@ from tessera.ops.outputs import takes_out, takes_two
 from tessera.runtime.arrays import find_dtype
 from tessera.wording import shown
 
+_STATES = (types.int8, types.uint8, types.float32)
+_PARAMS_AND_CODES = (*FLOATS, types.int8, types.uint8)
+
 
 def _blocks(count: int) -> int:
     return -(-count // BLOCK)
@@ -120,9 +123,10 @@ def _check_state(
     name: str, codes: Any, scales: Any, wanted: Any = (types.int8, types.uint8)
 ) -> None:
     """Checks codes and scales. Raises ArgumentError (E093)."""
-    check_arrays(name, (types.int8, types.uint8, types.float32), codes=codes, scales=scales)
-    check_arrays(name, wanted, codes=codes)
-    check_arrays(name, (types.float32,), scales=scales)
+    check_arrays(name, _STATES, codes=codes, scales=scales)
+    if dtype_of(codes) not in wanted or dtype_of(scales) != types.float32:
+        check_arrays(name, wanted, codes=codes)
+        check_arrays(name, (types.float32,), scales=scales)
     blocks = (_blocks(count_of(codes.shape)),)
     check(
         tuple(scales.shape) == blocks,
@@ -145,7 +149,7 @@ def _lists(name: str, params: Any, *others: Any) -> list[tuple[Any, ...]]:
     for param, grad, *states in zip(*lists):
         library = check_arrays(name, FLOATS, params=param, grads=grad)
         check(library != "jax", f"`{name}` got arrays of JAX", "arrays of JAX never change")
-        check_arrays(name, (*FLOATS, types.int8, types.uint8), params=param, codes=states[0])
+        check_arrays(name, _PARAMS_AND_CODES, params=param, codes=states[0])
         for at in range(0, len(states), 2):
             _check_state(name, states[at], states[at + 1], (types.uint8 if at else types.int8,))
         for each in (grad, states[0], states[-2]):

@@ -17,6 +17,7 @@ from tessera.language import types
 from tessera.locks import load
 from tessera.ops.accumulation import launch_onto, zeros
 from tessera.ops.arguments import (
+    ELEMENTS,
     FLOATS,
     INTEGERS,
     NUMBERS,
@@ -132,7 +133,7 @@ def bincount(input: Any, weights: Optional[Any] = None, minlength: int = 0) -> A
         assert y.tolist() == [1, 2.5, 0]
     """
     name = "bincount"
-    check_arrays(name, (*INTEGERS, *FLOATS), input=input, weights=weights)
+    check_arrays(name, NUMBERS, input=input, weights=weights)
     check_arrays(name, INTEGERS, input=input)
     shape = tuple(input.shape)
     check(
@@ -455,7 +456,7 @@ def unique_consecutive(
         found = ops.unique_consecutive(np.array([3, 3, 5, 3]), True, True)
         assert [each.tolist() for each in found] == [[3, 5, 3], [0, 0, 1, 2], [2, 1, 1]]
     """
-    check_arrays("unique_consecutive", (*NUMBERS, types.int1), input=input)
+    check_arrays("unique_consecutive", ELEMENTS, input=input)
     line = dense(input).reshape(-1)
     values, inverse, counts = _found_runs(line, bool(return_inverse), bool(return_counts))
     found = [values]

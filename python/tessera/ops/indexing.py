@@ -20,7 +20,9 @@ from tessera.calls.recorded import recorded
 from tessera.language import types
 from tessera.ops.accumulation import launch_onto, with_part, zeros
 from tessera.ops.arguments import (
+    ELEMENTS,
     FLOATS,
+    FLOATS_AND_INDICES,
     INDICES,
     NUMBERS,
     accumulator_of,
@@ -73,7 +75,7 @@ def _copied(array: Any, dtype: types.dtype) -> Any:
 
 def _checked_index(name: str, array: Any, dim: Any, index: Any) -> int:
     """Checks an index with as many dimensions as the array. Returns the dimension, from 0 on."""
-    check_arrays(name, (*NUMBERS, types.int1), input=array, index=index)
+    check_arrays(name, ELEMENTS, input=array, index=index)
     check_arrays(name, INDICES, index=index)
     dim = check_dim(name, array, dim)
     shape, wanted = tuple(index.shape), tuple(array.shape)
@@ -340,7 +342,7 @@ _select = Operator("index_select", _select_forward, _select_backward)
 
 
 def _check_line(name: str, input: Any, dim: Any, index: Any) -> int:
-    check_arrays(name, (*NUMBERS, types.int1), input=input, index=index)
+    check_arrays(name, ELEMENTS, input=input, index=index)
     check_arrays(name, INDICES, index=index)
     check(
         len(index.shape) == 1 and len(input.shape) > 0,
@@ -441,7 +443,7 @@ def embedding(input: Any, weight: Any, padding_idx: Optional[int] = None) -> Any
 
 
 def _check_table(name: str, input: Any, weight: Any, padding: Optional[int]) -> None:
-    check_arrays(name, (*FLOATS, *INDICES), input=input, weight=weight)
+    check_arrays(name, FLOATS_AND_INDICES, input=input, weight=weight)
     check_arrays(name, INDICES, input=input)
     check_arrays(name, FLOATS, weight=weight)
     check(
@@ -536,7 +538,7 @@ def segment_reduce(data: Any, reduce: str, *, offsets: Any) -> Any:
         assert ops.segment_reduce(data, "sum", offsets=np.array([0, 1, 1, 3])).tolist() == [1, 0, 5]
     """
     name = "segment_reduce"
-    check_arrays(name, (*FLOATS, *INDICES), data=data, offsets=offsets)
+    check_arrays(name, FLOATS_AND_INDICES, data=data, offsets=offsets)
     check_arrays(name, FLOATS, data=data)
     check_arrays(name, INDICES, offsets=offsets)
     check(

@@ -12,6 +12,7 @@ from tessera.calls.reductions import reduction as make_reduction
 from tessera.language import types
 from tessera.ops.arguments import (
     FLOATS,
+    FLOATS_AND_INDICES,
     INDICES,
     accumulator_of,
     check,
@@ -448,7 +449,7 @@ _likelihood = Operator("nll_loss", _likelihood_forward, _likelihood_backward, co
 def _check_classes(name: str, input: Any, target: Any, weight: Any, reduction: Any) -> None:
     """Checks arguments whose targets are numbers of classes."""
     check_arrays(name, FLOATS, input=input, weight=weight)
-    check_arrays(name, (*FLOATS, *INDICES), input=input, target=target)
+    check_arrays(name, FLOATS_AND_INDICES, input=input, target=target)
     check_reduction(name, reduction)
     shape, classes = tuple(input.shape), input.shape[min(1, input.ndim - 1)] if input.ndim else 0
     check(

@@ -503,6 +503,56 @@ def _moved(running, batch, momentum, factor):
     return running * (1.0 - momentum) + batch * factor * momentum
 
 
+def _trained(
+    input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, eps: float
+) -> Any:
+    """The norm by the statistics of all examples, and these."""
+    name = "batch_norm"
+    library = check_arrays(name, FLOATS, input=input, running_mean=running_mean)
+    batch, channels, count = _check_channels(
+        name, input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
+    )
+    check_without_gradient(name, running_mean=running_mean, running_var=running_var)
+    check(
+        library != "jax" or (running_mean is None and running_var is None),
+        f"`{name}` got running statistics of JAX, whose arrays never change",
+        "pass None, and keep statistics yourself",
+    )
+    check(
+        batch * count > 1,
+        f"`{name}` got one element a channel for training",
+        "pass more, or training=False",
+    )
+    y, mean, variance = _channelwise(input, weight, bias, channels, (0,), eps)
+    if running_mean is None and running_var is None:
+        return y
+    return y, mean, variance
+
+
+def _applied(
+    input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, eps: float
+) -> Any:
+    """The norm by statistics that are given."""
+    name = "batch_norm"
+    check_arrays(name, FLOATS, input=input, running_mean=running_mean)
+    _, channels, _ = _check_channels(
+        name, input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
+    )
+    check_without_gradient(name, running_mean=running_mean, running_var=running_var)
+    if running_mean is None or running_var is None:
+        raise refuse(f"`{name}` got no statistics", "pass both, or training=True")
+    shape = (channels,) + (1,) * (len(input.shape) - 2)
+    mean, variance = (constant(x).reshape(shape) for x in (running_mean, running_var))
+    factor = 1.0 if weight is None else weight.reshape(shape)
+    term = 0.0 if bias is None else bias.reshape(shape)
+    apply = _FUNCTIONS[accumulator_of(dtype_of(input)).name].apply
+    return apply(input, mean, _inverse_root(variance, float(eps)), factor, term)
+
+
+_trained.__name__ = _applied.__name__ = "batch_norm"
+_known_trained, _known_applied = recorded(_trained), recorded(_applied)
+
+
 @takes_out
 def batch_norm(
     input: Any, running_mean: Optional[Any], running_var: Optional[Any], weight: Optional[Any] = None,
@@ -523,34 +573,16 @@ def batch_norm(
         y = ops.batch_norm(np.array([[1.0], [3.0]]), mean, variance, training=True, momentum=0.5)
         assert np.allclose(y, [[-1], [1]], atol=1e-4) and (mean, variance) == (1, 1.5)
     """
-    name = "batch_norm"
-    library = check_arrays(name, FLOATS, input=input, running_mean=running_mean)
-    batch, channels, count = _check_channels(
-        name, input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
-    )
-    check_without_gradient(name, running_mean=running_mean, running_var=running_var)
+    args = (input, running_mean, running_var, weight, bias, eps)
     if not training:
-        if running_mean is None or running_var is None:
-            raise refuse(f"`{name}` got no statistics", "pass both, or training=True")
-        shape = (channels,) + (1,) * (len(input.shape) - 2)
-        mean, variance = (constant(x).reshape(shape) for x in (running_mean, running_var))
-        factor = 1.0 if weight is None else weight.reshape(shape)
-        term = 0.0 if bias is None else bias.reshape(shape)
-        apply = _FUNCTIONS[accumulator_of(dtype_of(input)).name].apply
-        return apply(input, mean, _inverse_root(variance, float(eps)), factor, term)
-    check(
-        library != "jax" or (running_mean is None and running_var is None),
-        f"`{name}` got running statistics of JAX, whose arrays never change",
-        "pass None, and keep statistics yourself",
-    )
-    check(
-        batch * count > 1,
-        f"`{name}` got one element a channel for training",
-        "pass more, or training=False",
-    )
-    y, mean, variance = _channelwise(input, weight, bias, channels, (0,), eps)
-    unbiased = batch * count / (batch * count - 1)
-    for running, found, scale in ((running_mean, mean, 1.0), (running_var, variance, unbiased)):
+        return _known_applied(*args)
+    found = _known_trained(*args)
+    if running_mean is None and running_var is None:
+        return found
+    y, mean, variance = found
+    count = count_of(input.shape) // input.shape[1]
+    unbiased = count / (count - 1)
+    for running, moment, scale in ((running_mean, mean, 1.0), (running_var, variance, unbiased)):
         if running is not None:
-            _moved(running, found.reshape(channels), float(momentum), scale, out=running)
+            _moved(running, moment.reshape(-1), float(momentum), scale, out=running)
     return y

@@ -15,7 +15,7 @@ from tessera.language import types
 from tessera.locks import load
 from tessera.ops.accumulation import empty, launch_onto
 from tessera.ops.arguments import (
-    NUMBERS,
+    ELEMENTS,
     accumulator_of,
     as_tuple,
     check,
@@ -33,8 +33,6 @@ from tessera.ops.launching import MAX_TILE, Spec, launch, make_lines, power_of_2
 from tessera.ops.outputs import takes_out
 from tessera.runtime.arrays import find_dtype
 from tessera.wording import shown
-
-_ELEMENTS = (*NUMBERS, types.int1)
 
 
 class _Side(NamedTuple):
@@ -155,7 +153,7 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = Non
         assert ops.pad(np.array([1, 2, 3]), (2, 1), "reflect").tolist() == [3, 2, 1, 2, 3, 2]
         assert ops.pad(np.ones((1, 1)), (0, 1, 1, 0), value=7).tolist() == [[7, 7], [1, 7]]
     """
-    check_arrays("pad", _ELEMENTS, input=input)
+    check_arrays("pad", ELEMENTS, input=input)
     shape, wanted = tuple(input.shape), as_tuple(pad)
     check(
         all(type(each) is int for each in wanted)
@@ -227,7 +225,7 @@ def roll(
         assert ops.roll(np.array([[1, 2, 3], [4, 5, 6]]), 1, 1).tolist() == [[3, 1, 2], [6, 4, 5]]
         assert ops.roll(np.array([[1, 2], [3, 4]]), -1).tolist() == [[2, 3], [4, 1]]
     """
-    check_arrays("roll", _ELEMENTS, input=input)
+    check_arrays("roll", ELEMENTS, input=input)
     shape, moves = tuple(input.shape), as_tuple(shifts)
     axes = () if dims is None else as_tuple(dims)
     check(
@@ -296,7 +294,7 @@ def _check_list(name: str, tensors: Any) -> None:
 
 def _listed(name: str, tensors: Sequence[Any]) -> list[Any]:
     """The arrays of a list, converted to one type. Raises ArgumentError (E093)."""
-    check_arrays(name, _ELEMENTS, **{f"tensors[{at}]": each for at, each in enumerate(tensors)})
+    check_arrays(name, ELEMENTS, **{f"tensors[{at}]": each for at, each in enumerate(tensors)})
     if all(dtype_of(each) == dtype_of(tensors[0]) for each in tensors):
         return list(tensors)
     library = library_of(tensors[0])
@@ -470,7 +468,7 @@ def permute_copy(input: Any, dims: Sequence[int]) -> Any:
         y = ops.permute_copy(x, (2, 0, 1))
         assert y.shape == (3, 1, 2) and y[2, 0].tolist() == [2, 5] and y.flags.c_contiguous
     """
-    check_arrays("permute_copy", _ELEMENTS, input=input)
+    check_arrays("permute_copy", ELEMENTS, input=input)
     wanted = [check_dim("permute_copy", input, each, "dims") for each in as_tuple(dims)]
     check(
         sorted(wanted) == list(range(len(input.shape))),
@@ -494,7 +492,7 @@ def transpose_copy(input: Any, dim0: int, dim1: int) -> Any:
         y = ops.transpose_copy(np.array([[1, 2, 3], [4, 5, 6]]), 0, 1)
         assert y.tolist() == [[1, 4], [2, 5], [3, 6]] and y.flags.c_contiguous
     """
-    check_arrays("transpose_copy", _ELEMENTS, input=input)
+    check_arrays("transpose_copy", ELEMENTS, input=input)
     first, second = (check_dim("transpose_copy", input, each) for each in (dim0, dim1))
     dims = list(range(len(input.shape)))
     if dims:

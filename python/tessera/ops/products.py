@@ -21,6 +21,7 @@ from tessera.locks import load
 from tessera.ops.accumulation import launch_onto, with_part, zeros
 from tessera.ops.arguments import (
     FLOATS,
+    FLOATS_AND_INDICES,
     INDICES,
     accumulator_of,
     check,
@@ -176,7 +177,7 @@ _lines = Operator("linear_cross_entropy", _lines_forward, _lines_backward)
 def _check_linear(input: Any, matrix: Any, bias: Any, target: Any, weight: Any) -> None:
     name = "linear_cross_entropy"
     check_arrays(name, FLOATS, input=input, linear_weight=matrix, linear_bias=bias, weight=weight)
-    check_arrays(name, (*FLOATS, *INDICES), input=input, target=target)
+    check_arrays(name, FLOATS_AND_INDICES, input=input, target=target)
     check_arrays(name, INDICES, target=target)
     shapes = tuple(input.shape), tuple(matrix.shape)
     check(

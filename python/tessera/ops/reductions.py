@@ -17,6 +17,7 @@ from tessera.calls.reductions import reduction
 from tessera.language import types
 from tessera.locks import load
 from tessera.ops.arguments import (
+    ELEMENTS,
     FLOATS,
     NUMBERS,
     accumulator_of,
@@ -177,7 +178,7 @@ def _reduce(op: Any, *args: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
 
 
 def _simple(name: str, op: Any, input: Any, dim: Dims, keepdim: bool, dtype: Any = None) -> Any:
-    check_arrays(name, (*NUMBERS, types.int1), input=input)
+    check_arrays(name, ELEMENTS, input=input)
     if dtype is not None:
         wanted = find_dtype(dtype)
         if wanted is None:

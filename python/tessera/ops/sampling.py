@@ -16,6 +16,7 @@ from tessera.language import types
 from tessera.ops.accumulation import launch_onto, zeros
 from tessera.ops.arguments import (
     FLOATS,
+    FLOATS_AND_INDICES,
     INDICES,
     accumulator_of,
     check,
@@ -69,7 +70,7 @@ def _check_setting(
         return None
     if library_of(value):
         rows = count_of(logits.shape[:-1])
-        check_arrays(name, (*FLOATS, *INDICES), logits=logits, **{key: value})
+        check_arrays(name, FLOATS_AND_INDICES, logits=logits, **{key: value})
         check(
             count_of(value.shape) == rows,
             f"`{key}` of `{name}` has shape {tuple(value.shape)}, and `logits` {tuple(logits.shape)}",
@@ -107,7 +108,7 @@ def apply_penalties(
     """
     name = "apply_penalties"
     rows, length = _check_logits(name, logits)
-    check_arrays(name, (*FLOATS, *INDICES), logits=logits, tokens=tokens)
+    check_arrays(name, FLOATS_AND_INDICES, logits=logits, tokens=tokens)
     check_arrays(name, INDICES, tokens=tokens)
     lead = tuple(logits.shape[:-1])
     check(

@@ -10,6 +10,7 @@ from tessera.calls.pointwise import pointwise
 from tessera.calls.recorded import recorded
 from tessera.language import types
 from tessera.ops.arguments import (
+    ELEMENTS,
     FLOATS,
     NUMBERS,
     accumulator_of,
@@ -145,7 +146,7 @@ _extremum = Operator("cummax", _extremum_forward, _extremum_backward)
 
 def _wanted_dtype(name: str, input: Any, dtype: Any) -> types.dtype:
     """The type of a sum or a product: int64 of integers, as torch has it."""
-    check_arrays(name, (*NUMBERS, types.int1), input=input)
+    check_arrays(name, ELEMENTS, input=input)
     if dtype is None:
         return dtype_of(input) if dtype_of(input) in FLOATS else types.int64
     wanted = find_dtype(dtype)

@@ -14,6 +14,7 @@ from tessera.calls.recorded import recorded
 from tessera.ops.accumulation import launch_onto, zeros
 from tessera.ops.arguments import (
     FLOATS,
+    FLOATS_AND_INDICES,
     INDICES,
     accumulator_of,
     check,
@@ -98,7 +99,7 @@ _sddmm = Operator("sddmm", _sddmm_forward, _sddmm_backward)
 
 def _check(name: str, crow: Any, col: Any, **floats: Any) -> None:
     """Checks the arrays of a call, whose matrices have one type. Raises ArgumentError (E093)."""
-    check_arrays(name, (*FLOATS, *INDICES), crow_indices=crow, col_indices=col, **floats)
+    check_arrays(name, FLOATS_AND_INDICES, crow_indices=crow, col_indices=col, **floats)
     check_arrays(name, INDICES, crow_indices=crow, col_indices=col)
     check_arrays(name, FLOATS, **floats)
     check(

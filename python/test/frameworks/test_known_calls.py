@@ -480,6 +480,27 @@ def power(x, exponent: tl.constexpr, kind: tl.constexpr = None):
     return result if kind is None else result + 1
 
 
+def test_arguments_may_be_left_out() -> None:
+    """Known calls have the defaults of the last parameters, and results may be passed behind these."""
+
+    @tessera.pointwise
+    def line(x, y, factor=2.0, term=1.0):
+        return x * factor + y + term
+
+    x, y = np.arange(4.0), np.ones(4)
+    out = np.empty(4)
+    for args in ((x, y), (x, y, 3.0), (x, y, 3.0, 5.0)):
+        factor, term = (*args[2:], *(2.0, 1.0)[len(args) - 2 :])
+        line(*args), line(*args, out=out)
+        with python_refused():
+            assert (line(*args) == x * factor + y + term).all()
+            assert line(*args, out=out) is out
+        assert (out == x * factor + y + term).all()
+    with pytest.raises(tessera.errors.ArgumentError, match="E051"):
+        line(x)
+    assert (line(x, y, term=4.0) == x * 2 + y + 4).all()
+
+
 def test_constants_are_told_apart_by_value() -> None:
     x, a = torch.tensor([2.0, 3.0]), np.array([2.0, 3.0], np.float32)
     for exponent in (2, 3, 2, 1):
@@ -492,7 +513,8 @@ def test_constants_are_told_apart_by_value() -> None:
         assert power(x, 3, None).tolist() == [8, 27]
         assert power(x, 3, (1, 2)).tolist() == [9, 28]
         assert power(x, 3, "one").tolist() == [9, 28]
-        for args in ((x, 4, None), (x, 3, (1, 3)), (x, 3, "two"), (x, 3)):
+        assert power(x, 3).tolist() == [8, 27]  # None is the default
+        for args in ((x, 4, None), (x, 3, (1, 3)), (x, 3, "two")):
             with pytest.raises(PythonRan):
                 power(*args)
     leaf = x.clone().requires_grad_()
