@@ -18,7 +18,7 @@ from tessera.calls.pointwise import pointwise
 from tessera.language import types
 from tessera.ops import losses
 from tessera.locks import load
-from tessera.ops.accumulation import launch_onto, with_part, zeros
+from tessera.ops.accumulation import empty, launch_onto, with_part, zeros
 from tessera.ops.arguments import (
     FLOATS,
     FLOATS_AND_INDICES,
@@ -86,23 +86,28 @@ class _Gradients:
     def __init__(self, input: Any, matrix: Any, bias: Any, wanted: Sequence[bool]) -> None:
         # In float16, a sum of many lines may be too large before it is divided by their number.
         dtype = dtype_of(input)
-        acc = types.float32 if dtype == types.float16 else dtype
-        self.matrix = matrix
-        self.of_input = zeros(input, input.shape, dtype) if wanted[0] else None
-        self.of_matrix = zeros(matrix, matrix.shape, acc) if wanted[1] else None
+        self._acc = types.float32 if dtype == types.float16 else dtype
+        self.matrix, self._wanted = matrix, wanted
+        self.of_input = empty(input, input.shape, dtype) if wanted[0] else None
+        self.of_matrix: Any = None
         self.of_bias = zeros(bias, bias.shape, accumulator_of(dtype)) if wanted[2] else None
 
     def add(self, rows: slice, x: Any, grad: Any) -> None:
         """Adds those of a chunk. `grad` is the gradient of its logits."""
         if self.of_input is not None:
             self.of_input = with_part(self.of_input, rows, grad @ self.matrix)
-        is_torch = library_of(grad) == "torch"
-        if self.of_matrix is not None and self.of_matrix.dtype == grad.dtype and is_torch:
-            self.of_matrix.addmm_(grad.T, x)
-        elif self.of_matrix is not None:
-            self.of_matrix += grad.T @ x
+        if self._wanted[1]:
+            self._add_to_matrix(x, grad)
         if self.of_bias is not None:
             self.of_bias += grad.sum(0, dtype=self.of_bias.dtype)
+
+    def _add_to_matrix(self, x: Any, grad: Any) -> None:
+        if self.of_matrix is None:  # zeros would be written, and read again
+            self.of_matrix = converted(grad.T @ x, self._acc)
+        elif self.of_matrix.dtype == grad.dtype and library_of(grad) == "torch":
+            self.of_matrix.addmm_(grad.T, x)
+        else:
+            self.of_matrix += grad.T @ x
 
     def found(self) -> tuple[Any, Any, Any]:
         return self.of_input, self.of_matrix, self.of_bias
@@ -217,7 +222,8 @@ def linear_cross_entropy(
     """cross_entropy(input @ linear_weight.T + linear_bias, target, ...), without an array of all logits.
 
     Products are the array library's. Logits are there for chunk_rows lines at a time: 1024, or a
-    sixteenth of the lines if that is more. With gradients, the call also has arrays of their size, and
+    sixteenth of the lines if that is more. If linear_weight has a gradient, a chunk has at least half as
+    many lines as there are features, so that its logits take half of that gradient. With gradients, the call also has arrays of their size, and
     the gradient of linear_weight is rounded to its type after each chunk (in float32 for float16).
     With reduction="none" the backward pass computes the logits again.
     z_loss: as of cross_entropy. The mean is divided by the sum of weights of the targets.
@@ -254,7 +260,10 @@ def linear_cross_entropy(
         target.reshape(count),
         weight,
     )
-    step = max(chunk_rows or max(MIN_CHUNK, -(-count // MAX_CHUNKS)), 1)
+    needed = [_has_gradient(each) for each in arrays[:3]]
+    # Each chunk reads and writes the gradient of the matrix. Its logits take half as much memory.
+    usual = max(MIN_CHUNK, -(-count // MAX_CHUNKS), input.shape[-1] // 2 * needed[1])
+    step = chunk_rows or usual
     if not count:
         empty = input.reshape(-1)[:0]
         return losses.cross_entropy(
@@ -262,7 +271,6 @@ def linear_cross_entropy(
         ).reshape(shape if reduction == "none" else ())
     if reduction == "none":
         return _lines(*arrays, settings=settings, step=step).reshape(shape)
-    needed = [_has_gradient(each) for each in arrays[:3]]
     return _reduced(*arrays, settings=settings, step=step, reduction=reduction, needed=needed)
 
 
