@@ -32,6 +32,7 @@ struct ContextNames {
   PyObject *mark = PyUnicode_InternFromString("mark");
   PyObject *plan = PyUnicode_InternFromString("plan");
   PyObject *constant = PyUnicode_InternFromString("non_differentiable");
+  PyObject *materialize = PyUnicode_InternFromString("materialize_grads");
   PyObject *function = PyUnicode_InternFromString("_forward_cls");
   PyObject *backward = PyUnicode_InternFromString("backward");
 };
@@ -72,6 +73,9 @@ PyObject *runProgram(PyObject *context, PyObject *plan, PyObject *const *args, s
       constant[i] = py::reinterpret_borrow<py::object>(
           PyTuple_Check(result.ptr()) ? PyTuple_GET_ITEM(result.ptr(), places[i]) : result.ptr());
     set(context, contextNames().constant, constant);
+    // Otherwise torch makes zeros as gradients of these results, which may be as large as the
+    // others.
+    set(context, contextNames().materialize, py::bool_(false));
   }
   return result.release().ptr();
 }
@@ -184,7 +188,7 @@ PyObject *computeGradients(PyObject *context, PyObject *gradient) {
 /// has to compute them.
 PyObject *computeProgramGradients(PyObject *context, PyObject *const *grads, size_t count) {
   const ContextNames &names = contextNames();
-  if (torchArrays().isGradEnabled() || std::find(grads, grads + count, Py_None) != grads + count)
+  if (torchArrays().isGradEnabled())
     return nullptr;
   py::object needed = ask(context, names.needed), saved = ask(context, names.saved);
   py::object plan = ask(context, names.plan);

@@ -151,6 +151,23 @@ def add_along(source: Any, dim: int, index: Any, shape: tuple[int, ...], dtype: 
     return converted(_scatter(source, index, total, dim), dtype)
 
 
+def store_along(source: Any, dim: int, index: Any, shape: tuple[int, ...]) -> Any:
+    """Zeros of a shape, in which elements are stored at indices along a dimension, each of which is there once."""
+    lines, dtype = tuple(index.shape) or (1,), dtype_of(source)
+    extent = shape[dim] if shape else 1
+    choice = choose_lines(kernels.scatter_kernel, source, lines, dim, cpu=_CPU)
+    programs, numbers = make_lines(lines, dim, choice=choice)
+    arrays = (dense(source), dense(index))
+    rest = (extent, *_other_strides(lines, extent, dim), *numbers, "store")
+    if lines[dim] == extent:  # none is left
+        spec = Spec(shape, dtype)
+        return launch(kernels.scatter_kernel, programs, arrays, [spec], rest, choice.warps)[0]
+    total = zeros(source, shape, dtype)
+    if count_of(lines):
+        launch(kernels.scatter_kernel, programs, (*arrays, total), [], rest, choice.warps)
+    return total
+
+
 @recorded
 @takes_out
 def gather(input: Any, dim: int, index: Any) -> Any:

@@ -447,7 +447,8 @@ def _permute_forward(input: Any, *, dims: Sequence[int]) -> Results:
 
 
 def _permute_backward(saved: Any, grads: Any, wanted: Any, *, dims: Sequence[int]) -> Sequence[Any]:
-    return (_permuted(grads[0], sorted(range(len(dims)), key=dims.__getitem__)),)
+    # A view, as in torch: what reads it may need no copy.
+    return (grads[0].permute(sorted(range(len(dims)), key=dims.__getitem__)),)
 
 
 _permute = Operator("permute_copy", _permute_forward, _permute_backward)

@@ -10,7 +10,7 @@ from tessera.calls.recorded import recorded
 from tessera.language import types
 from tessera.ops.arguments import NUMBERS, check, check_arrays, check_dim, dense, dtype_of
 from tessera.ops.differentiation import Operator, Results
-from tessera.ops.indexing import add_along
+from tessera.ops.indexing import store_along
 from tessera.ops.kernels.sorting import select_kernel, sort_kernel
 from tessera.ops.launching import MAX_TILE, Spec, make_lines, power_of_2
 from tessera.ops.outputs import launch_results, takes_out, takes_two
@@ -63,7 +63,8 @@ def _backward(
     saved: Any, grads: Any, wanted: Any, *, dim: int, count: int, is_descending: bool
 ) -> Sequence[Any]:
     places, input = saved
-    return (add_along(grads[0], dim, places, tuple(input.shape), dtype_of(input)),)
+    # Places differ from each other.
+    return (store_along(grads[0], dim, places, tuple(input.shape)),)
 
 
 _sort = Operator("sort", _forward, _backward)

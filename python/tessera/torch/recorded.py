@@ -252,7 +252,8 @@ class Gradient:
         known = dict(zip(self.saved, arrays))
         found: dict[Value, Any] = {}
         for value, grad in zip(self._results, arrays[len(self.saved) :]):
-            _accumulate(found, value, grad)
+            if grad is not None:  # of a result that is unused, or has none
+                _accumulate(found, value, grad)
         needed = {value for at, value in enumerate(self._arguments) if wanted >> at & 1}
         for node in self._nodes:
             if any(each in needed for each in node.inputs):
@@ -264,9 +265,10 @@ class Gradient:
                 if not any(flags) or all(each is None for each in grads):
                     continue
                 for at, each in enumerate(node.outputs):
-                    if grads[at] is None:  # an unused result of several
-                        shape, dtype, _ = self._shapes[each]
-                        grads[at] = _zeros(shape, dtype, arrays[-1].device)
+                    shape, dtype, _ = self._shapes.get(each, ((), torch.int64, False))
+                    if grads[at] is None and dtype.is_floating_point:  # unused, of several
+                        like = next(array for array in arrays if isinstance(array, torch.Tensor))
+                        grads[at] = _zeros(shape, dtype, like.device)
                 saved = [None if each is None else self._fetch(known, each) for each in node.saved]
                 parts = node.backward(saved, grads, flags)
                 for each, part, flag in zip(node.inputs, parts, flags):
@@ -308,7 +310,11 @@ class Gradient:
         results = self._function(*args)
         results = results if isinstance(results, tuple) else (results,)
         places = [at for at in range(len(args)) if wanted >> at & 1]
-        pairs = [(result, grad) for result, grad in zip(results, grads) if result.requires_grad]
+        pairs = [
+            (result, grad)
+            for result, grad in zip(results, grads)
+            if result.requires_grad and grad is not None
+        ]
         gradients = torch.autograd.grad(
             [each for each, _ in pairs],
             [args[at] for at in places],

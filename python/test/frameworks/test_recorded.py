@@ -237,6 +237,25 @@ def test_what_is_no_step_is_not_recorded() -> None:
     assert not runs_python(op, used)
 
 
+@pytest.mark.parametrize("used", [(0,), (1,), (0, 1)])
+def test_results_without_a_gradient(used: tuple[int, ...]) -> None:
+    """torch makes no zeros for results that are integers, and the call makes those of unused floats."""
+
+    def parts(x: Any) -> Any:
+        return ops.softmax(x, 1), *ops.topk(x, 3)
+
+    op, x = recorded(parts), X.clone().requires_grad_()
+    for turn in range(5):
+        results = op(x)
+        total = sum(results[at].pow(2).sum() for at in used)
+        with python_refused() if turn == 4 else contextlib.nullcontext():
+            (found,) = torch.autograd.grad(total, x)
+    leaf = X.clone().requires_grad_()
+    values = leaf.softmax(1), leaf.topk(3)[0]
+    (wanted,) = torch.autograd.grad(sum(values[at].pow(2).sum() for at in used), leaf)
+    torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-5)
+
+
 def test_recorded_arrays_are_released() -> None:
     def run(requires: bool) -> Any:
         x = torch.randn(7, 11, requires_grad=requires)

@@ -32,7 +32,7 @@ def gather_kernel(x, index, out, extent, x_lane_stride, x_slab_stride, length, l
 def scatter_kernel(source, index, out, extent, x_lane_stride, x_slab_stride, length, lanes,
                    lane_stride, stride, slab_stride, blocks, LANES: tl.constexpr, BLOCK: tl.constexpr,
                    KIND: tl.constexpr):  # fmt: skip
-    """Combines source[line, i] with out[line, index[line, i]], or counts them there.
+    """Combines source[line, i] with out[line, index[line, i]], or counts them there, or stores them.
 
     No other program has the same line, so the scope of the atomics is the program.
     """
@@ -47,7 +47,9 @@ def scatter_kernel(source, index, out, extent, x_lane_stride, x_slab_stride, len
         inside = mask & (at >= 0) & (at < extent)
         value = tl.load(source + offsets, mask=inside).to(out.dtype.element_ty)
         to = begin + lines * x_lane_stride + at * stride
-        if KIND == "count":
+        if KIND == "store":
+            tl.store(out + to, value, mask=inside)
+        elif KIND == "count":
             tl.atomic_add(out + to, 1, mask=inside, sem="relaxed", scope="cta")
         elif KIND == "amax":
             tl.atomic_max(out + to, value, mask=inside, sem="relaxed", scope="cta")
