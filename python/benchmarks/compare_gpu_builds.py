@@ -82,9 +82,11 @@ def without_gpu() -> None:
                 kwargs["device"] = "cpu"
             if function in unfilled:
                 return torch.empty(*args, **kwargs)
-            if function is torch.randint:
+            if function is torch.randint and "generator" not in kwargs:
                 return torch.zeros(args[2], **kwargs)
             if function is torch.Tensor.cuda:
+                return args[0]
+            if function is torch.Tensor.to and str(args[1]).startswith("cuda"):
                 return args[0]
             return function(*args, **kwargs)
 
