@@ -133,7 +133,7 @@ static void land(tilegpu::AsyncWaitOp wait, std::set<SharedMemoryAccess> &pendin
   }
 }
 
-/// A wait leaves fewer groups than this in flight.
+/// A wait leaves fewer groups than this in flight. Not of a GPU: more are one set for the analysis.
 constexpr unsigned kMaxCountedGroups = 8;
 
 /// Counts one group more behind the reads in flight of stores by TMA, or of dots.

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tessera/Analysis/SharedMemory/SharedMemoryLiveness.h"
+#include "tessera/Machine/ScheduleBudget.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
 using namespace mlir;
 using namespace tessera;
-
-/// Scratch memory that is worth a barrier. The next op does not get the same place, and so need not
-/// wait until all warps have read it.
-static constexpr int64_t kMaxSeparateScratchBytes = 512;
 
 void SharedMemoryLiveness::number(Operation *op) {
   unsigned begin = next++;
@@ -126,7 +123,7 @@ SharedMemoryLiveness::SharedMemoryLiveness(FunctionOpInterface function,
         if (last)
           intervals[*last].end = std::max(intervals[*last].end, at);
         last.reset();
-        if (bytes <= kMaxSeparateScratchBytes)
+        if (bytes <= SharedMemoryBudget::kMaxSeparateScratch)
           last = intervals.size();
         intervals.push_back({op, bytes, at, at});
       }

@@ -7,7 +7,7 @@
 
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
-#include "tessera/Machine/GPUMachine.h"
+#include "tessera/Machine/ScheduleBudget.h"
 
 #include <algorithm>
 #include <optional>
@@ -18,7 +18,7 @@ namespace tessera::tilegpu {
 inline constexpr int64_t kRegisterFileBytes = GPUMachine::kRegisters * GPUMachine::kRegisterBytes;
 
 /// The registers of a thread besides those of tiles: addresses, masks, temporaries.
-inline constexpr int64_t kTemporaryBytes = 16 * GPUMachine::kRegisterBytes;
+inline constexpr int64_t kTemporaryBytes = RegisterBudget::kTemporary * GPUMachine::kRegisterBytes;
 
 /// Bytes of registers of a thread at an occupancy of one program per SM.
 inline int64_t getMostBytesOfThread(unsigned warps) {

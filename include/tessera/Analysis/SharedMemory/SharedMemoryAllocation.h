@@ -23,7 +23,7 @@ inline constexpr llvm::StringLiteral kSharedBytesAttr =
     tilegpu::TileGPUDialect::SharedBytesAttrHelper::getNameStr();
 
 /// The start of each buffer is a multiple of this, the widest alignment that any access needs.
-inline constexpr int64_t kSharedAlignment = 128;
+inline constexpr int64_t kSharedAlignment = GPUMachine::kTMAAlignment;
 
 /// The offset of an op's buffer (kSharedOffsetAttr) or scratch (tilegpu::kScratchOffsetAttr), in
 /// bytes; 0 before it is assigned.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+#include "tessera/Machine/ScheduleBudget.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -137,7 +138,7 @@ LogicalResult OneThreadOp::verifyRegions() {
 }
 
 LogicalResult tessera::tilegpu::verifyWarpgroups(Operation *op) {
-  constexpr unsigned kMaxGroups = 4;
+  constexpr unsigned kMaxGroups = ScheduleSizes::kMaxSeparateWarpgroups;
   unsigned warps = getNumWarps(op).value_or(1);
   if (!op->getParentOfType<WarpSpecializeOp>() || isInPartition(op))
     return op->emitOpError("is not in the default region of tilegpu.warp_specialize");

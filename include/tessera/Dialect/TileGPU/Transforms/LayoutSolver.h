@@ -26,7 +26,7 @@ struct LabellingProblem {
 /// a region are its nodes with edges to other regions. Only the cheapest of the labellings that
 /// agree on the boundary can be part of a solution. So one is kept for each labelling of the
 /// boundary. That is exact as long as there are at most `maxStates` of them; beyond that the
-/// cheapest are kept.
+/// cheapest are kept. Not of a GPU: the default is a limit of the search.
 std::vector<unsigned> solveLabelling(const LabellingProblem &problem, unsigned maxStates = 256);
 
 } // namespace tessera::tilegpu

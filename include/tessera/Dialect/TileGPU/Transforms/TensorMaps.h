@@ -11,7 +11,7 @@
 
 namespace tessera::tilegpu {
 
-/// A kernel has at most so many.
+/// A kernel has at most so many. Not of a GPU: the launcher has room for so many.
 inline constexpr unsigned kMaxTensorMaps = 16;
 
 /// True if a tensor map can copy the tiles in a buffer. If not, `why` (may be null) gets the

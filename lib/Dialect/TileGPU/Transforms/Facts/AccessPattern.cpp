@@ -90,7 +90,7 @@ AccessPattern tessera::tilegpu::getAccessPattern(Operation *op, AccessAnalysis &
   LinearLayout numbers(type.getShape());
   AccessPattern pattern;
   pattern.elementBytes = cast<tile::PointerType>(type.getElementType()).getPointeeBytes();
-  constexpr int64_t kMinCopyBytes = 4;
+  constexpr int64_t kMinCopyBytes = GPUMachine::kMinAsyncCopyBytes;
   if (isa<AsyncCopyOp>(op) && pattern.elementBytes < kMinCopyBytes)
     pattern.minVectorBits = llvm::Log2_64(kMinCopyBytes / pattern.elementBytes);
   pattern.strides.resize(numbers.elementBits());

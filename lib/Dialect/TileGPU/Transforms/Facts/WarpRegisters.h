@@ -5,7 +5,7 @@
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_FACTS_WARPREGISTERS_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_FACTS_WARPREGISTERS_H
 
-#include "tessera/Machine/GPUMachine.h"
+#include "tessera/Machine/ScheduleBudget.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -19,7 +19,8 @@ namespace tessera::tilegpu {
 struct WarpRegisters {
   static constexpr int64_t kWarpsOfWarpgroup = GPUMachine::kWarpsOfWarpgroup;
 
-  explicit WarpRegisters(int64_t warps, int64_t programs = 1) : forCopies(programs > 1 ? 24 : 40) {
+  explicit WarpRegisters(int64_t warps, int64_t programs = 1)
+      : forCopies(RegisterBudget::getOfProducer(programs)) {
     // Each quarter of an SM has its own, and every fourth warp.
     auto share = [&](int64_t count) {
       return GPUMachine::getRegisters(programs * llvm::alignTo(count, kWarpsOfWarpgroup) *

@@ -15,6 +15,8 @@
 #include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "tessera/Dialect/TileGPU/IR/FloatParts.h"
 #include "tessera/Layout/MatrixDescriptor.h"
+#include "tessera/Machine/MMAShape.h"
+#include "tessera/Machine/ScheduleBudget.h"
 #include "tessera/Support/EmitRemark.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/MathExtras.h"
@@ -29,7 +31,7 @@ namespace tessera::tilegpu {
 } // namespace tessera::tilegpu
 
 /// Rows that a warp has of the result of mma.sync (mmaAccumulator), whatever the instruction.
-static constexpr unsigned kRowsOfWarp = 16;
+static constexpr unsigned kRowsOfWarp = MMAShape::get(MMAKind::Warp).rows;
 
 namespace {
 
@@ -71,7 +73,7 @@ struct Dot {
   FloatParts getParts() const {
     return FloatParts(element.isF32() ? op.getPrecision() : tile::InputPrecision::TF32);
   }
-  unsigned getOperandBits() const { return getParts().isBF16 ? 16 : bits; }
+  unsigned getOperandBits() const { return getParts().isBF16 ? getBits(MMAElement::BF16) : bits; }
   /// The element types of an instruction of this kind.
   std::optional<MMAElement> getMMAElement(MMAKind kind, const GPUMachine &gpu) const {
     if (isFloat8())
@@ -113,6 +115,7 @@ using Spread = SmallVector<int32_t, 3>;
 static bool comesFromDot(Value value) {
   SmallVector<Value> work{value};
   llvm::SmallDenseSet<Operation *, 16> seen;
+  // Not of a GPU: a limit of the search.
   constexpr size_t kMaxVisitedOps = 256;
   while (!work.empty() && seen.size() < kMaxVisitedOps) {
     Operation *op = work.pop_back_val().getDefiningOp();
@@ -132,6 +135,7 @@ static bool comesFromDot(Value value) {
 static bool becomesOperand(tile::DotOp op) {
   SmallVector<Value> work{op.getResult()};
   llvm::SmallDenseSet<Operation *, 16> seen;
+  // Not of a GPU: a limit of the search.
   constexpr size_t kMaxVisitedOps = 256;
   while (!work.empty() && seen.size() < kMaxVisitedOps) {
     Value value = work.pop_back_val();
@@ -166,6 +170,12 @@ static std::string whyNotMma(const Dot &dot, const Machine &machine) {
   return "";
 }
 
+static Spread spreadGroups(const Dot &dot, unsigned warps) {
+  constexpr MMAShape shape = MMAShape::get(MMAKind::Warpgroup);
+  int64_t groups = warps / shape.warps, along = shape.countAlongRows(groups, dot.m);
+  return {int32_t(along), int32_t(groups / along)};
+}
+
 /// Why a dot cannot be done by wgmma; empty if it can.
 static std::string whyNotWgmma(const Dot &dot, const Machine &machine) {
   if (std::string why = whyNotMma(dot, machine); !why.empty())
@@ -181,13 +191,16 @@ static std::string whyNotWgmma(const Dot &dot, const Machine &machine) {
   if (dot.isFloat8() && !dot.isOfFloat8MMA())
     return "there is none for these types";
   if (machine.warps % kWarpsOfWarpgroup != 0)
-    return "num_warps is " + std::to_string(machine.warps) + ", no multiple of 4";
+    return "num_warps is " + std::to_string(machine.warps) + ", no multiple of " +
+           std::to_string(kWarpsOfWarpgroup);
   if (dot.m < mma->m)
-    return "the tile has less than 64 rows, in the power of two of its extent";
+    return "the tile has less than " + std::to_string(mma->m) +
+           " rows, in the power of two of its extent";
   if (dot.k < mma->minK)
-    return "K is less than 32 bytes, in the power of two of its extent";
-  unsigned groups = machine.warps / kWarpsOfWarpgroup, along = std::min(groups, dot.m / 64);
-  if (dot.n < mma->n * (groups / along))
+    return "K is less than " + std::to_string(MMAShape::get(MMAKind::Warpgroup).stepBytes) +
+           " bytes, in the power of two of its extent";
+  Spread groups = spreadGroups(dot, machine.warps);
+  if (dot.n < mma->n * groups[1])
     return "the tile is too small for so many warps";
   return "";
 }
@@ -202,16 +215,19 @@ static Spread spreadWarps(const Dot &dot, unsigned warps) {
     warps /= spread.front();
   }
   bool isChained = becomesOperand(dot.op) || comesFromDot(dot.op.getA());
+  constexpr MMAShape shape = MMAShape::get(MMAKind::Warp);
+  // Not of a GPU: more than rows and columns are.
+  constexpr unsigned kCostOfCopies = 1024, kCostOfOtherRows = 512;
   unsigned best = 1, least = ~0u;
   for (unsigned along = 1; along <= warps; along *= 2) {
-    unsigned rows = std::max(16u, dot.m / along);
-    unsigned columns = std::max(8u, dot.n / (warps / along));
+    unsigned rows = std::max<unsigned>(shape.rows, dot.m / along);
+    unsigned columns = std::max<unsigned>(shape.columns, dot.n / (warps / along));
     unsigned cost = rows + columns;
     // Copies: warps beyond the tile's extent.
-    if (dot.m < 16 * along || dot.n < 8 * (warps / along))
-      cost += 1024;
+    if (dot.m < shape.rows * along || dot.n < shape.columns * (warps / along))
+      cost += kCostOfCopies;
     if (isChained && along != warps)
-      cost += 512;
+      cost += kCostOfOtherRows;
     if (cost <= least) {
       least = cost;
       best = along;
@@ -220,11 +236,6 @@ static Spread spreadWarps(const Dot &dot, unsigned warps) {
   spread.push_back(best);
   spread.push_back(warps / best);
   return spread;
-}
-
-static Spread spreadGroups(const Dot &dot, unsigned warps) {
-  unsigned groups = warps / kWarpsOfWarpgroup, along = std::min(groups, dot.m / 64);
-  return {int32_t(along), int32_t(groups / along)};
 }
 
 //===----------------------------------------------------------------------===//
@@ -394,7 +405,8 @@ bool MatmulRewriter::isBetterSwapped(const Dot &dot) {
     return !dot.getParts().isBF16 && liesAlong(op.getA(), /*kDim=*/1) && !liesAlong(op.getB(), 0);
   if (!isLoaded(skipTransposes(op.getB())))
     return true;
-  return dot.bits != 16 && liesAlong(op.getA(), /*kDim=*/1) && !liesAlong(op.getB(), 0);
+  return MMAShape::get(MMAKind::Warpgroup).needsKMajor(dot.bits) &&
+         liesAlong(op.getA(), /*kDim=*/1) && !liesAlong(op.getB(), 0);
 }
 
 /// The order of rows for fragments that are read across rows of memory, where neighbours of a
@@ -436,8 +448,7 @@ LogicalResult MatmulRewriter::toWgmma(const Dot &dot) {
   }
   tile::DotOp op = dot.op;
   constexpr unsigned kAlongA = 1, kAlongB = 0;
-  // With other widths, the instruction reads only rows along K.
-  bool isKMajor = dot.bits != 16;
+  bool isKMajor = MMAShape::get(MMAKind::Warpgroup).needsKMajor(dot.bits);
   auto place = [&](Value tile, unsigned kDim) -> Value {
     if (isKMajor)
       return store(tile, kDim, op);
@@ -546,10 +557,8 @@ void MatmulRewriter::toWgmmaOfParts(const Dot &dot) {
   Value result = transpose(newDot);
   op.replaceAllUsesWith(result);
   op.erase();
-  // Beside many accumulators the first operand is not held while the second one is split.
-  constexpr int64_t kMinAccumulatorsToSink = 64;
   if (newDot.getType().getNumElements() >
-      kMinAccumulatorsToSink * GPUMachine::kWarpSize * machine.warps)
+      RegisterBudget::kMaxAccumulatorsBesidePairs * GPUMachine::kWarpSize * machine.warps)
     sinkLoad(left, newDot);
 }
 

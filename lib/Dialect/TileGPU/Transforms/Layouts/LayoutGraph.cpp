@@ -15,6 +15,7 @@ using namespace tessera::tilegpu;
 //===----------------------------------------------------------------------===//
 
 static double getIterations(Operation *loop) {
+  // Not of a GPU: a guess at source code.
   constexpr double kUnknownIterations = 8, kMaxIterations = 64;
   auto forOp = dyn_cast<scf::ForOp>(loop);
   if (!forOp)

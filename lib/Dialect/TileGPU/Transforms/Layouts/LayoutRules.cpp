@@ -5,6 +5,7 @@
 #include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
 #include "tessera/Layout/BlockExchange.h"
 #include "tessera/Layout/LayoutConstructors.h"
+#include "tessera/Machine/ScheduleBudget.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -144,8 +145,10 @@ LayoutAttr LayoutRules::withBlocksOf(LayoutAttr layout, LayoutAttr other) const 
 // CheapTiles
 //===----------------------------------------------------------------------===//
 
+bool CheapTiles::contains(Value value) { return getCost(value) <= ScheduleSizes::kMaxRepeatedOps; }
+
 unsigned CheapTiles::getCost(Value value) {
-  constexpr unsigned kNever = kMaxCheapOps + 1, kFunction = 20;
+  constexpr unsigned kNever = ScheduleSizes::kMaxRepeatedOps + 1;
   if (!isTile(value))
     return 0;
   auto [slot, inserted] = costs.try_emplace(value, kNever);
@@ -161,7 +164,8 @@ unsigned CheapTiles::getCost(Value value) {
     cost = getCost(op->getOperand(0));
   else if (isNumber && op->getNumRegions() == 0 && isPure(op) &&
            op->hasTrait<OpTrait::Elementwise>()) {
-    cost = tile::getElementCost(op) == tile::ElementCost::Function ? kFunction : 1;
+    cost =
+        tile::getElementCost(op) == tile::ElementCost::Function ? ScheduleSizes::kOpsOfFunction : 1;
     for (Value operand : op->getOperands())
       cost += getCost(operand);
   }

@@ -75,13 +75,12 @@ void registerLayoutRuleModels(mlir::DialectRegistry &registry);
 /// from ranges, splats and constants. Answers are cached.
 class CheapTiles {
 public:
-  bool contains(mlir::Value value) { return getCost(value) <= kMaxCheapOps; }
+  bool contains(mlir::Value value);
 
 private:
-  /// Ops to compute it, counted as a tree; above kMaxCheapOps for what is not cheap.
+  /// Ops to compute it, counted as a tree; above the most for what is not cheap.
   unsigned getCost(mlir::Value value);
 
-  static constexpr unsigned kMaxCheapOps = 48;
   llvm::DenseMap<mlir::Value, unsigned> costs;
 };
 

@@ -24,6 +24,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Analysis/SharedMemory/HeldBytes.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+#include "tessera/Machine/ScheduleBudget.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -34,9 +35,6 @@ namespace tessera::tilegpu {
 #define GEN_PASS_DEF_TILEGPUSPILLINVARIANTSPASS
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
-
-/// Shared memory that is reserved for exchanges of reductions and conversions.
-static constexpr int64_t kSpillExchangeBytes = 16 << 10;
 
 static int64_t getBytes(Value tile) {
   auto type = cast<RankedTensorType>(tile.getType());
@@ -140,7 +138,7 @@ struct TileGPUSpillInvariantsPass
     for (auto function : module.getOps<tile::FuncOp>()) {
       if (!function.isKernel() || !isPlain(function))
         continue;
-      int64_t left = getMachine(function).sharedBytes - kSpillExchangeBytes;
+      int64_t left = getMachine(function).sharedBytes - SharedMemoryBudget::kExchangesOfSpills;
       function.walk([&](ConvertLayoutOp convert) {
         left = std::min(left, getMachine(function).sharedBytes - getBytes(convert.getResult()));
       });

@@ -35,6 +35,8 @@
 #include "tessera/Analysis/Order/MemoryOrder.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
+#include "tessera/Machine/MMAShape.h"
+#include "tessera/Machine/ScheduleBudget.h"
 #include "tessera/Support/EmitRemark.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -147,7 +149,8 @@ static bool isForWarpgroups(tile::DotOp dot) {
 
 /// True if a part of each dot is still enough for wgmma by all warps.
 bool ProgramDivider::planDots(unsigned along) {
-  constexpr int64_t kRows = 64, kColumns = 64;
+  constexpr int64_t kRows = MMAShape::get(MMAKind::Warpgroup).rows;
+  constexpr int64_t kColumns = ScheduleSizes::kMinColumnsOfPart;
   kernel.walk([&](tile::DotOp dot) { dots.push_back(dot); });
   if (dots.empty())
     return refuse("it has no dots");
@@ -164,8 +167,9 @@ bool ProgramDivider::planDots(unsigned along) {
     int64_t extents[] = {int64_t(1) << numbers.dimBits(0), int64_t(1) << numbers.dimBits(1)};
     extents[along] /= blocks;
     if (extents[0] < kRows * (warps / kWarpsOfWarpgroup) || (along == 1 && extents[1] < kColumns))
-      return refuse("a block's part of a dot would have less than 64 rows for each warpgroup, or "
-                    "less than 64 columns",
+      return refuse("a block's part of a dot would have less than " + std::to_string(kRows) +
+                        " rows for each warpgroup, or less than " + std::to_string(kColumns) +
+                        " columns",
                     dot);
     isInLoop |= isa<scf::ForOp>(dot->getParentOp());
   }

@@ -17,6 +17,7 @@ unsigned tessera::tilegpu::chooseGroupRows(SharedOperands operands, int64_t atOn
   unsigned best = 1;
   // A small gain is not worth groups of twice the height, which leave larger remainders.
   for (unsigned rows = 2; rows <= kMaxGroupRows; rows *= 2)
+    // Not of a GPU: five per cent.
     if (getBytes(rows) * 20 < getBytes(best) * 19)
       best = rows;
   return best;

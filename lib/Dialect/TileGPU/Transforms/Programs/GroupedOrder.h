@@ -23,7 +23,7 @@ struct SharedOperands {
   int64_t ofRow = 0, ofColumn = 0;
 };
 
-/// The rows of the largest groups.
+/// The rows of the largest groups. Not of a GPU: a limit of the search.
 inline constexpr unsigned kMaxGroupRows = 16;
 
 /// The rows of tiles in a group (a power of two) for which `atOnce` concurrent programs together

@@ -299,6 +299,7 @@ std::optional<int64_t> tessera::tilegpu::getSmallStep(scf::ForOp loop) {
   Type type = loop.getInductionVar().getType();
   unsigned width = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
   APInt step;
+  // Not of a GPU: a counter that is so many bits wider than its step does not wrap.
   constexpr unsigned kBitsAhead = 16;
   if (!matchPattern(loop.getStep(), m_ConstantInt(&step)) || !step.isStrictlyPositive() ||
       step.getSignificantBits() + kBitsAhead >= width)

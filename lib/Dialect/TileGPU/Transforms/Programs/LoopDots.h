@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+#include "tessera/Machine/ScheduleBudget.h"
 #include "tessera/Machine/ScheduleCost.h"
 #include "llvm/ADT/DenseSet.h"
 
@@ -17,12 +18,14 @@
 
 namespace tessera::tilegpu {
 
-/// The hint on a loop: its stages.
+/// The hint on a loop: its stages, of which more than the most count as the most.
 inline constexpr llvm::StringLiteral kStagesAttr =
     tile::TileDialect::NumStagesAttrHelper::getNameStr();
+/// Not of a GPU: shared memory is exhausted long before.
+inline constexpr unsigned kMaxStages = 64;
 
 /// Shared memory left to what exchanges elements inside of a loop.
-inline constexpr int64_t kExchangeBytes = 8 << 10;
+inline constexpr int64_t kExchangeBytes = SharedMemoryBudget::kExchanges;
 
 /// Loads that are copied ahead, and buffers that are slots of rings instead.
 using ReplacedOps = llvm::SmallDenseSet<mlir::Operation *, 16>;
@@ -100,8 +103,8 @@ int64_t getDotCycles(mlir::Operation *dot, const GPUMachine &machine);
 /// Cycles of an SM for an arithmetic op on a tile; 0 for constants and all other ops.
 int64_t getArithmeticCycles(mlir::Operation *op, const GPUMachine &machine);
 
-/// The maximum of getTimelySlots: the prologue of a cp.async ring is code in front of the loop.
-inline constexpr int64_t kMaxTimelySlots = 8;
+/// The maximum of getTimelySlots.
+inline constexpr int64_t kMaxTimelySlots = ScheduleSizes::kMaxTimelySlots;
 
 /// The slots of rings with which copies arrive in time. It assumes that a dot is in flight over the
 /// end of an iteration, and that dots on tensor cores dominate the time.

@@ -263,7 +263,7 @@ bool AtBegin::addLoad(tile::LoadOp load) {
 }
 
 bool AtBegin::add(Value value) {
-  // A number of columns is made of few values.
+  // Not of a GPU: a number of columns is made of few values.
   constexpr unsigned kMaxValues = 64;
   value = getBegin(value);
   if (isa<BlockArgument>(value))

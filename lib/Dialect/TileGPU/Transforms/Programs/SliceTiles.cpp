@@ -31,6 +31,8 @@
 #include "tessera/Analysis/Order/MemoryOrder.h"
 #include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
+#include "tessera/Machine/MMAShape.h"
+#include "tessera/Machine/ScheduleBudget.h"
 #include "tessera/Support/EmitRemark.h"
 
 using namespace mlir;
@@ -41,15 +43,6 @@ namespace tessera::tilegpu {
 #define GEN_PASS_DEF_TILEGPUSLICETILESPASS
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
-
-/// Registers of a thread for what a slice computes with at once, beside its indices.
-static constexpr int64_t kSliceRegisters = 128;
-/// Slices that are written out one after the other.
-static constexpr int64_t kMaxUnrolledSlices = 4;
-/// Beside what a loop carries and a dot's result.
-static constexpr int64_t kIndexRegisters = 32;
-/// Rows or columns of a slice of a dot at least, for a group of four warps.
-static constexpr int64_t kRowsOfDot = 64;
 
 namespace {
 
@@ -277,7 +270,7 @@ void Slices::emitSlice(ArrayRef<Operation *> pending, OpBuilder &builder, int64_
 /// Each slice of some ops in turn.
 void Slices::emitOps(ArrayRef<Operation *> pending, OpBuilder &builder) {
   bool hasLoops = llvm::any_of(ops, [](Operation *op) { return isa<scf::ForOp>(op); });
-  if (pending.empty() || count <= kMaxUnrolledSlices || hasLoops) {
+  if (pending.empty() || count <= ScheduleSizes::kMaxUnrolledSlices || hasLoops) {
     for (int64_t slice = 0; slice < count; ++slice)
       emitSlice(pending, builder, slice, Value());
     return;
@@ -386,7 +379,7 @@ private:
   }
 
   const GPUMachine *machine = nullptr;
-  unsigned warps = 4;
+  unsigned warps = ScheduleSizes::kDefaultWarps;
 };
 
 } // namespace
@@ -428,16 +421,18 @@ bool TileGPUSliceTilesPass::sliceDots(tile::FuncOp kernel) {
     Operation *terminator = loop.getBody()->getTerminator();
     if (llvm::is_contained(dot->getUsers(), terminator))
       continue;
-    int64_t carried = kIndexRegisters;
+    int64_t carried = RegisterBudget::kWithIndices;
     for (Value value : loop.getRegionIterArgs())
       carried += getRegisters(value);
     int64_t result = getRegisters(dot.getResult());
     if (carried + result <= most || carried + result / 2 > most)
       continue;
-    int64_t groups = std::max<int64_t>(1, warps / GPUMachine::kWarpsOfWarpgroup);
+    // A slice has as many columns at least as a warpgroup has rows.
+    constexpr MMAShape shape = MMAShape::get(MMAKind::Warpgroup);
+    int64_t groups = std::max<int64_t>(1, warps / shape.warps);
     for (unsigned dim : {0u, 1u}) {
       int64_t extent = cast<RankedTensorType>(dot.getType()).getShape()[dim];
-      if (extent / 2 >= kRowsOfDot * (dim == 0 ? groups : 1) &&
+      if (extent / 2 >= shape.rows * (dim == 0 ? groups : 1) &&
           slice(kernel, dot.getResult(), dim, 2)) {
         isChanged = true;
         break;
@@ -493,7 +488,7 @@ bool TileGPUSliceTilesPass::sliceElements(tile::FuncOp kernel) {
   if (most <= std::min<int64_t>(GPUMachine::kMaxRegisters, GPUMachine::getRegisters(threads)))
     return false;
   int64_t count = 2;
-  while (most > count * kSliceRegisters)
+  while (most > count * RegisterBudget::kOfSlice)
     count *= 2;
   // Along what lies apart in memory first.
   AccessAnalysis analysis;

@@ -5,13 +5,12 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 #include "tessera/Layout/LayoutConstructors.h"
+#include "tessera/Machine/MMAShape.h"
+#include "tessera/Machine/ScheduleBudget.h"
 
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
-
-/// Multiply-adds of a thread that are written out one after another at most.
-static constexpr int64_t kWrittenOut = 2048;
 
 //===----------------------------------------------------------------------===//
 // Layouts of slices
@@ -22,9 +21,8 @@ int64_t SlicedDot::getDepth() const {
 }
 
 int64_t SlicedDot::getStepsOfInstruction() const {
-  constexpr int64_t kBytes = 32;
   auto mma = dyn_cast<MmaDotOp>(dot);
-  return mma ? kBytes * 8 / mma.getOperandBits() : 1;
+  return mma ? 8 * MMAShape::get(MMAKind::Warp).stepBytes / mma.getOperandBits() : 1;
 }
 
 /// The part of an operand that a thread multiplies for its part of the accumulators, for `steps`
@@ -68,7 +66,7 @@ SlicedDot::Types SlicedDot::getTypes(int64_t steps) const {
 
 static int64_t countWordsOf(RankedTensorType type) {
   return getLayoutAttr(type).getNumRegisters() *
-         std::max<int64_t>(1, getElementBytes(type.getElementType()) / 4);
+         std::max<int64_t>(1, getElementBytes(type.getElementType()) / GPUMachine::kRegisterBytes);
 }
 
 int64_t SlicedDot::Types::countWords() const { return countWordsOf(a) + countWordsOf(b); }
@@ -77,7 +75,7 @@ int64_t SlicedDot::countTogether(int64_t slices) const {
   int64_t perSlice =
       getLayoutAttr(dot->getResult(0).getType()).getNumRegisters() * (getDepth() / slices);
   int64_t together = slices;
-  while (!isMma() && together > 1 && together * perSlice > kWrittenOut)
+  while (!isMma() && together > 1 && together * perSlice > ScheduleSizes::kMaxMultiplyAdds)
     together /= 2;
   return together;
 }

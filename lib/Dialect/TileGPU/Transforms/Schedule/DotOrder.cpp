@@ -5,6 +5,7 @@
 #include "Facts/LoopSlice.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Dialect/TileGPU/IR/Schedule.h"
+#include "tessera/Machine/ScheduleBudget.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -179,10 +180,9 @@ std::optional<DotOrder> DotOrder::plan(scf::ForOp loop, const ReplacedOps &repla
 }
 
 int64_t DotOrder::getRegisters(unsigned warps) const {
-  // If dots are in flight across the loop's end, the assembler moves fewer registers.
-  constexpr int64_t kTemporaryRegisters = 32, kTemporaryRegistersOfLate = 64;
   scf::ForOp of = loop;
-  int64_t words = hasLate() ? kTemporaryRegistersOfLate : kTemporaryRegisters, together = 0;
+  int64_t words = hasLate() ? RegisterBudget::kWithOrderOfLate : RegisterBudget::kWithOrder,
+          together = 0;
   for (Value value : of.getRegionIterArgs())
     words += tilegpu::getRegisters(value.getType(), warps);
   // Results that are there at once are those of dots that begin together.

@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
 
-static constexpr int64_t kWordBytes = 8;
+static constexpr int64_t kWordBytes = sizeof(int64_t);
 
 /// The buffer has a power of two of them, and more than a barrier has.
 static int64_t roundWords(unsigned words) { return llvm::PowerOf2Ceil(std::max(words, 2U)); }

@@ -13,6 +13,7 @@
 #include "tessera/Analysis/Order/MemoryOrder.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+#include "tessera/Machine/ScheduleBudget.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -22,10 +23,6 @@ namespace tessera::tilegpu {
 #define GEN_PASS_DEF_TILEGPUOVERLAPLOADSPASS
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
-
-/// The bytes that a thread should have in flight: 32 registers, and eight of the widest accesses.
-static constexpr int64_t kBytesInFlight = 128;
-static constexpr int64_t kMaxIterations = 8;
 
 /// Bytes that an iteration loads into tiles; none if it does anything that waits for all warps
 /// or writes, so that iterations would not overlap.
@@ -61,8 +58,8 @@ struct TileGPUOverlapLoadsPass
       if (!bytes || *bytes == 0)
         return;
       int64_t ofThread = std::max<int64_t>(1, *bytes / (GPUMachine::kWarpSize * *warps));
-      int64_t iterations = kMaxIterations;
-      while (iterations > 1 && iterations * ofThread > kBytesInFlight)
+      int64_t iterations = ScheduleSizes::kMaxIterationsInFlight;
+      while (iterations > 1 && iterations * ofThread > ScheduleSizes::kBytesInFlight)
         iterations /= 2;
       if (iterations < 2)
         return;

@@ -41,6 +41,7 @@
 #include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
 #include "tessera/Layout/MatrixDescriptor.h"
+#include "tessera/Machine/ScheduleBudget.h"
 #include "tessera/Support/EmitRemark.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -52,11 +53,6 @@ namespace tessera::tilegpu {
 #define GEN_PASS_DEF_TILEGPUPIPELINEPASS
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
-
-/// Bytes of a copy at least; cp.async has nothing narrower.
-static constexpr int64_t kNarrowestCopy = 4;
-/// Registers that threads need beside accumulators, most of them for the addresses of copies.
-static constexpr int64_t kAddressRegisters = 88;
 
 namespace {
 
@@ -119,7 +115,6 @@ private:
 /// reduces it without a dot, and stores. An iteration waits for the one before, and so would its
 /// loads. Larger rows take longer, and other programs of the SM hide their latency.
 bool isRecurrence(scf::ForOp loop) {
-  constexpr int64_t kMaxLoadedBytes = 4096;
   int64_t bytes = 0, mostElements = 0;
   bool stores = false, reduces = false;
   for (Operation &op : loop.getBody()->without_terminator()) {
@@ -138,7 +133,7 @@ bool isRecurrence(scf::ForOp loop) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     return type && type.getElementType().isFloat() && type.getNumElements() > mostElements;
   });
-  return carriesState && stores && reduces && bytes <= kMaxLoadedBytes;
+  return carriesState && stores && reduces && bytes <= ScheduleSizes::kMaxBytesOfRecurrence;
 }
 
 } // namespace
@@ -152,7 +147,7 @@ bool isRecurrence(scf::ForOp loop) {
 std::optional<MemDescType> LoopPipeliner::getSlotType(tile::LoadOp load, AccessAnalysis &analysis) {
   for (Operation *user : load->getUsers())
     if (auto buffer = dyn_cast<LocalAllocOp>(user))
-      if (getCopyBytes(load, buffer.getType(), analysis) >= kNarrowestCopy)
+      if (getCopyBytes(load, buffer.getType(), analysis) >= GPUMachine::kMinAsyncCopyBytes)
         return buffer.getType();
   auto type = cast<RankedTensorType>(load.getType());
   AccessPattern pattern = getAccessPattern(load, analysis);
@@ -169,13 +164,13 @@ std::optional<MemDescType> LoopPipeliner::getSlotType(tile::LoadOp load, AccessA
   }
   auto slot = MemDescType::get(load.getContext(), type.getShape(), type.getElementType(),
                                LayoutAttr::get(load.getContext(), memory));
-  if (getCopyBytes(load, slot, analysis) >= kNarrowestCopy)
+  if (getCopyBytes(load, slot, analysis) >= GPUMachine::kMinAsyncCopyBytes)
     return slot;
   return std::nullopt;
 }
 
 void LoopPipeliner::planLoad(tile::LoadOp load, AccessAnalysis &analysis) {
-  auto refuse = [&](StringRef why) {
+  auto refuse = [&](const std::string &why) {
     emitRemark(load, RemarkKind::LoadNotPipelined)
         << "load is not pipelined: " << named("reason", why);
   };
@@ -190,7 +185,8 @@ void LoopPipeliner::planLoad(tile::LoadOp load, AccessAnalysis &analysis) {
         return refuse(why);
   std::optional<MemDescType> slot = getSlotType(load, analysis);
   if (!slot)
-    return refuse("no 4 bytes of it are known to be contiguous, aligned and under one mask");
+    return refuse("no " + std::to_string(GPUMachine::kMinAsyncCopyBytes) +
+                  " bytes of it are known to be contiguous, aligned and under one mask");
   PipelinedLoad &planned = loads.emplace_back();
   planned.load = load;
   planned.slot = *slot;
@@ -207,10 +203,11 @@ ReplacedOps LoopPipeliner::getReplaced() const { return getReplacedBy(loads); }
 
 /// Slots that copies need to be there in time and that take the place of no other program.
 int64_t LoopPipeliner::getTimelySlots(int64_t slots, int64_t perSlot, int64_t others) {
-  unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
-  int64_t programs = machine.countBlocks(
-      GPUMachine::kWarpSize * warps, getRegisters(asyncDot.getType(), warps) + kAddressRegisters,
-      slots * perSlot + others);
+  unsigned warps = tilegpu::getNumWarps(loop).value_or(ScheduleSizes::kDefaultWarps);
+  int64_t programs =
+      machine.countBlocks(GPUMachine::kWarpSize * warps,
+                          getRegisters(asyncDot.getType(), warps) + RegisterBudget::kWithCopies,
+                          slots * perSlot + others);
   int64_t free = (machine.getSharedBytes(programs) - others) / perSlot;
   return std::max(slots, std::min(free, tilegpu::getTimelySlots(loop, machine)));
 }
@@ -224,8 +221,8 @@ int64_t LoopPipeliner::getBytesOfSlots() const {
 
 /// Programs that share an SM, by what the loop carries and its rings.
 int64_t LoopPipeliner::countPrograms() const {
-  unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
-  int64_t registers = kAddressRegisters;
+  unsigned warps = tilegpu::getNumWarps(loop).value_or(ScheduleSizes::kDefaultWarps);
+  int64_t registers = RegisterBudget::kWithCopies;
   for (Value value : scf::ForOp(loop).getRegionIterArgs())
     if (isa<RankedTensorType>(value.getType()))
       registers += getRegisters(value.getType(), warps);
@@ -277,12 +274,10 @@ Operation *LoopPipeliner::findObstacle(MemoryOrder &order, AccessAnalysis &analy
 }
 
 bool LoopPipeliner::plan() {
-  // Copies of a recurrence are in time if they are so many of its iterations ahead.
-  constexpr unsigned kRecurrenceStages = 8;
   SmallVector<tile::LoadOp> candidates;
   bool isOfAll = isHinted || (assumeApart && isRecurrence(loop));
   if (isOfAll && !isHinted)
-    wanted = std::max(wanted, kRecurrenceStages);
+    wanted = std::max(wanted, ScheduleSizes::kStagesOfRecurrence);
   for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>())
     if (isa<RankedTensorType>(load.getType()) &&
         (isOfAll || reachesDot(load.getResult(), loop.getBody())))
@@ -320,13 +315,11 @@ bool LoopPipeliner::plan() {
   loadsAhead = findLoadsAhead(loop, replaced, order);
   // Addresses of copies take the registers that late accumulators would.
   dotOrder = DotOrder::plan(loop, replaced, /*isLate=*/false);
-  // An operand half as wide is held at once with both results.
-  constexpr int64_t kTemporaryRegisters = 48;
-  unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
+  unsigned warps = tilegpu::getNumWarps(loop).value_or(ScheduleSizes::kDefaultWarps);
   if (skewedDot) {
     int64_t accumulator = getRegisters(skewedDot.getType(), warps);
-    int64_t wanted =
-        kTemporaryRegisters + getSkewedRegisters(loop, skewedDot, warps) + accumulator / 2;
+    int64_t wanted = RegisterBudget::kWithDotAhead + getSkewedRegisters(loop, skewedDot, warps) +
+                     accumulator / 2;
     int64_t available = GPUMachine::kRegisters / (GPUMachine::kWarpSize * warps);
     // If two programs fit without that, one multiplies while the other computes.
     if (wanted > std::min<int64_t>(GPUMachine::kMaxRegisters, available) ||
@@ -446,8 +439,6 @@ private:
       plan = getNextPlan(plan);
     }
   }
-
-  static constexpr unsigned kMaxStages = 64;
 };
 
 } // namespace

@@ -6,6 +6,7 @@
 // follow from the layouts. tilegpu-expand-schedule writes the dots of slices (SlicedDot.h).
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
+#include "tessera/Machine/ScheduleBudget.h"
 
 #include "Programs/SlicedDot.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -19,12 +20,6 @@ namespace tessera::tilegpu {
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
-/// Words of 32 bits that a thread holds of both operands for a slice by multiply-adds at most, and
-/// the steps along k in one.
-static constexpr int64_t kSliceWords = 32, kSliceSteps = 4;
-/// Registers of accumulators beside which there is room for two instructions' operands.
-static constexpr int64_t kMaxAccumulatorsOfPairs = 64;
-
 /// Steps along k of a slice; none if it is not worth it.
 static std::optional<int64_t> chooseSteps(Operation *dot, const SlicedDot &sliced) {
   int64_t depth = sliced.getDepth();
@@ -32,12 +27,14 @@ static std::optional<int64_t> chooseSteps(Operation *dot, const SlicedDot &slice
     // An instruction's; of two where dots are summed apart, while there are registers.
     int64_t steps = sliced.getStepsOfInstruction();
     if (mma.getPrecision() == tile::InputPrecision::TF32x3 &&
-        getLayoutAttr(mma.getType()).getNumRegisters() <= kMaxAccumulatorsOfPairs)
+        getLayoutAttr(mma.getType()).getNumRegisters() <=
+            RegisterBudget::kMaxAccumulatorsBesidePairs)
       steps *= 2;
     return steps < depth ? std::optional(steps) : std::nullopt;
   }
   int64_t words = sliced.getTypes(/*steps=*/1).countWords(), steps = 1;
-  while (steps < std::min(depth, kSliceSteps) && words * steps * 2 <= kSliceWords)
+  while (steps < std::min(depth, ScheduleSizes::kMaxStepsOfSlice) &&
+         words * steps * 2 <= RegisterBudget::kOfDotSlice)
     steps *= 2;
   return steps;
 }

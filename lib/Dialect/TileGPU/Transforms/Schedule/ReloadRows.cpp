@@ -21,6 +21,7 @@
 #include "tessera/Analysis/Order/MemoryOrder.h"
 #include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+#include "tessera/Machine/ScheduleBudget.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -113,11 +114,10 @@ Value Row::emit(ConvertLayoutOp conversion) const {
 
 /// True if a conversion exchanges a row of a tile, of which a thread has few elements.
 static bool isForRow(ConvertLayoutOp conversion) {
-  constexpr int64_t kMaxRegisters = 64;
   RankedTensorType type = conversion.getType();
   LayoutAttr to = getLayoutAttr(type);
   return type.getRank() == 2 && llvm::is_contained(type.getShape(), 1) &&
-         to.getNumRegisters() <= kMaxRegisters &&
+         to.getNumRegisters() <= RegisterBudget::kMaxOfRow &&
          classify(getLayout(conversion.getSource().getType()), to.getLayout()).kind >=
              ConversionKind::Warp;
 }

@@ -387,7 +387,8 @@ SlicedDot::Obstacle SlicedDot::findObstacle() const {
     if (Operation *write = findWriteBetween(load, dot))
       return {"a buffer that it reads may be written before the dot", write};
   }
-  if (auto mma = dyn_cast<MmaDotOp>(dot); mma && mma.getOperandBits() > 32)
+  constexpr unsigned kRegisterBits = 8 * GPUMachine::kRegisterBytes;
+  if (auto mma = dyn_cast<MmaDotOp>(dot); mma && mma.getOperandBits() > kRegisterBits)
     return {"its elements have more than 32 bits"};
   if (!llvm::isPowerOf2_64(getDepth()))
     return {"its K of " + std::to_string(getDepth()) + " is not a power of two"};

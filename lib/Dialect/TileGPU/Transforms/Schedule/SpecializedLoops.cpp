@@ -11,6 +11,7 @@
 #include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
 #include "tessera/Layout/MatrixDescriptor.h"
+#include "tessera/Machine/ScheduleBudget.h"
 #include "tessera/Support/EmitRemark.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 
@@ -32,7 +33,6 @@ bool Specializer::refuse(Operation *loop, const Twine &why, Operation *place) {
 
 /// Registers of a thread for what a loop carries and computes.
 int64_t Specializer::getWantedRegisters(const BoxLoop &planned) const {
-  constexpr int64_t kLateRegisters = 40, kTemporaryRegisters = 64, kConversionRegisters = 32;
   scf::ForOp loop = planned.loop;
   int64_t words = 0, between = 0;
   for (Value value : loop.getRegionIterArgs())
@@ -44,7 +44,7 @@ int64_t Specializer::getWantedRegisters(const BoxLoop &planned) const {
     for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
       if (dot != late)
         words += getRegisters(dot.getType(), warps);
-    return words + kLateRegisters + getRegisters(late.getA().getType(), warps);
+    return words + RegisterBudget::kWithLateDot + getRegisters(late.getA().getType(), warps);
   }
   // Results of dots that are live at once, before the next dot reads them.
   SmallVector<WarpgroupDotOp> inner;
@@ -62,7 +62,8 @@ int64_t Specializer::getWantedRegisters(const BoxLoop &planned) const {
       together += getRegisters(held.getType(), warps);
     between = std::max(between, together);
   }
-  return words + (between ? kConversionRegisters + between : kTemporaryRegisters);
+  return words +
+         (between ? RegisterBudget::kWithConversions + between : RegisterBudget::kWithCarriedDots);
 }
 
 /// Rows as TMA writes them, for a tile that threads read into registers.
@@ -177,7 +178,7 @@ bool Specializer::planLoop(scf::ForOp loop) {
   planned.loop = loop;
   planned.stages = stages;
   if (auto hint = loop->getAttrOfType<IntegerAttr>(kStagesAttr))
-    planned.stages = std::clamp<int64_t>(hint.getInt(), 0, 64);
+    planned.stages = std::clamp<int64_t>(hint.getInt(), 0, kMaxStages);
   if (planned.stages < 2)
     return refuse(loop, "its number of stages is less than 2");
   Operation *inner = nullptr;
@@ -250,7 +251,7 @@ bool Specializer::planLoop(scf::ForOp loop) {
       planned.lateDot = nullptr;
   }
   // Numbers that are carried take registers, and what computes where the next ones are.
-  if (getWantedRegisters(planned) + kSpareRegisters <= WarpRegisters(warps).getMost())
+  if (getWantedRegisters(planned) + RegisterBudget::kSpare <= WarpRegisters(warps).getMost())
     planned.loadsAhead = findLoadsAhead(loop, replaced, this->order);
   loops.push_back(std::move(planned));
   return true;

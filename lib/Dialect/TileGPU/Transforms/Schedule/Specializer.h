@@ -23,9 +23,6 @@
 
 namespace tessera::tilegpu {
 
-/// Registers beside what a loop wants, where something is carried that it could do without.
-inline constexpr int64_t kSpareRegisters = 24;
-
 /// A load that TMA does; it has no buffers where threads read its tile. Its channel is the number
 /// of one.
 struct BoxLoad : ScheduledCopy {

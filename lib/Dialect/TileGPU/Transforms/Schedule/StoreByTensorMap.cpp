@@ -39,6 +39,8 @@
 #include "tessera/Dialect/TileGPU/IR/CopyHints.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
 #include "tessera/Layout/MatrixDescriptor.h"
+#include "tessera/Machine/MMAShape.h"
+#include "tessera/Machine/ScheduleBudget.h"
 #include "tessera/Support/EmitRemark.h"
 
 using namespace mlir;
@@ -50,13 +52,9 @@ namespace tessera::tilegpu {
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
-/// Smaller tiles are stored by their threads at once.
-static constexpr int64_t kMinTileBytes = 4 << 10;
 /// In a loop, a larger tile goes through buffers of this size, in pieces, if no more shared memory
 /// is free.
-static constexpr int64_t kPieceBytes = 32 << 10;
-/// Shared memory left to exchanges of other tiles while such buffers are there.
-static constexpr int64_t kExchangeBytesOfPieces = 1 << 10;
+static constexpr int64_t kPieceBytes = SharedMemoryBudget::kOfPiece;
 
 namespace {
 
@@ -106,7 +104,7 @@ private:
 static bool isForTMA(tile::StoreOp store) {
   auto type = dyn_cast<RankedTensorType>(store.getValue().getType());
   return type && type.getRank() == 2 && type.getElementType().isIntOrFloat() &&
-         !type.getElementType().isInteger(1) && getTileBytes(type) >= kMinTileBytes;
+         !type.getElementType().isInteger(1) && getTileBytes(type) >= ScheduleSizes::kMinBytesByTMA;
 }
 
 /// The reason why TMA may not run a store at any time until the end of the kernel, or until its
@@ -166,10 +164,10 @@ static std::string whyNotLaterInLoop(tile::StoreOp store, const BoxAccess &box) 
 /// The buffer for a piece of a tile, some columns of it. Null if there are no such pieces, or
 /// they would be too narrow.
 static MemDescType getBuffer(RankedTensorType type, unsigned fast, int64_t pieces) {
-  constexpr int64_t kRowBytes = 128, kMinRows = 8;
   int64_t bytes = getElementBytes(type.getElementType());
   SmallVector<int64_t> shape(type.getShape());
-  int64_t least = fast == 1 ? kRowBytes / bytes : kMinRows;
+  int64_t least =
+      fast == 1 ? ScheduleSizes::kMinRowBytesByTMA / bytes : ScheduleSizes::kMinRowsByTMA;
   // A layout is not cut through an odd factor.
   if (pieces != 1 && (!llvm::all_of(shape, llvm::isPowerOf2_64) || shape[1] / pieces < least))
     return {};
@@ -182,10 +180,9 @@ static MemDescType getBuffer(RankedTensorType type, unsigned fast, int64_t piece
 /// How many rows of a tile TMA stores by an instruction. Warpgroups with their own
 /// part of a result, as dots have it, can each store that.
 static int64_t getBoxRows(tile::StoreOp store) {
-  constexpr int64_t kRowsOfGroup = 64;
   bool hasGroups = store->getParentOfType<WarpSpecializeOp>() &&
                    tilegpu::getNumWarps(store).value_or(1) >= 2 * kWarpsOfWarpgroup;
-  return hasGroups ? kRowsOfGroup : kMaxBoxElements;
+  return hasGroups ? MMAShape::get(MMAKind::Warpgroup).rows : kMaxBoxElements;
 }
 
 static unsigned getFastDim(const BoxAccess &box) { return *box.getDims().back().tileDim; }
@@ -230,7 +227,7 @@ static bool exchangesMore(Operation *op) {
     return false;
   auto isLarge = [](Type type) {
     auto tile = dyn_cast<RankedTensorType>(type);
-    return tile && getTileBytes(tile) > kExchangeBytesOfPieces;
+    return tile && getTileBytes(tile) > SharedMemoryBudget::kExchangesOfPieces;
   };
   if (auto load = dyn_cast<tile::LoadOp>(op))
     return isLarge(load.getType());
@@ -240,7 +237,6 @@ static bool exchangesMore(Operation *op) {
 
 int64_t tessera::tilegpu::getRoomForResults(tile::FuncOp kernel, const ReplacedOps &replaced,
                                             AccessAnalysis &analysis) {
-  constexpr int64_t kExchangeBytesOfTiles = 4 << 10;
   bool isAlone = true;
   // Buffers of TMA are there at the same time, those of threads one after the other.
   int64_t byTMA = 0, byThreads = 0;
@@ -259,9 +255,9 @@ int64_t tessera::tilegpu::getRoomForResults(tile::FuncOp kernel, const ReplacedO
     if (box && getBuffer(tile, getFastDim(*box), pieces))
       byTMA += std::min(bytes, kPieceBytes);
     else
-      byThreads = std::max(byThreads, bytes + kExchangeBytesOfTiles);
+      byThreads = std::max(byThreads, bytes + SharedMemoryBudget::kExchangesOfTiles);
   });
-  return std::max(byThreads, byTMA ? byTMA + kExchangeBytesOfPieces : 0);
+  return std::max(byThreads, byTMA ? byTMA + SharedMemoryBudget::kExchangesOfPieces : 0);
 }
 
 std::string StoreRewriter::plan(tile::StoreOp store) {
@@ -275,7 +271,7 @@ std::string StoreRewriter::plan(tile::StoreOp store) {
   if (!box)
     return why;
   // In a loop the buffer is there beside all others.
-  int64_t others = kExchangeBytesOfPieces;
+  int64_t others = SharedMemoryBudget::kExchangesOfPieces;
   if (planned.loop) {
     kernel.walk([&](LocalAllocOp buffer) { others += buffer.getType().getNumBytes(); });
     for (const TMAStore &other : stores)

@@ -18,6 +18,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+#include "tessera/Machine/ScheduleBudget.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -66,9 +67,8 @@ struct TileGPUStoreByWarpgroupsPass
     FailureOr<unsigned> warps = requireNumWarps(module);
     if (failed(warps))
       return signalPassFailure();
-    constexpr unsigned kMaxGroups = 4;
     unsigned groups = *warps / kWarpsOfWarpgroup;
-    if (groups < 2 || groups > kMaxGroups)
+    if (groups < 2 || groups > ScheduleSizes::kMaxSeparateWarpgroups)
       return;
     for (auto kernel : module.getOps<tile::FuncOp>())
       divide(kernel, groups);

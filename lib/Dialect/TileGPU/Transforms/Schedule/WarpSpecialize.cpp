@@ -26,16 +26,15 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "tessera/Analysis/Order/MachineView.h"
+#include "tessera/Machine/ScheduleBudget.h"
 #include "tessera/Support/EmitRemark.h"
 
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
 
-/// Shared memory for barriers, where everything is counted.
-static constexpr int64_t kBarrierBytes = 4 << 10;
-/// Additional slots of a ring whose tiles are released an iteration later.
-static constexpr unsigned kMinSlotsOfLate = 3;
+static constexpr int64_t kBarrierBytes = SharedMemoryBudget::kBarriers;
+static constexpr unsigned kMinSlotsOfLate = ScheduleSizes::kMinSlotsOfLate;
 
 namespace tessera::tilegpu {
 #define GEN_PASS_DEF_TILEGPUWARPSPECIALIZEPASS
@@ -230,7 +229,7 @@ bool Specializer::planSlots() {
     few = std::min(few, hasLateDot() ? kMinSlotsOfLate : 2u);
   // A dot in flight keeps tensor cores busy, if the ring is long. Between results they are idle,
   // unless the next one's copies have begun.
-  constexpr unsigned kMinSlotsOfPersistent = 3;
+  constexpr unsigned kMinSlotsOfPersistent = ScheduleSizes::kMinSlotsOfPersistent;
   // At an occupancy of 1, the next program's tiles are copied while this one stores. If threads
   // compute with operands, that pays only if they load none.
   auto planPersistence = [&](bool isWithoutLoads) {
@@ -264,9 +263,8 @@ bool Specializer::planSlots() {
     // one of them.
     auto countPrograms = [&](int64_t bytes) {
       // Threads have no pointers to carry.
-      constexpr int64_t kPointers = 8;
-      return machine.countBlocks(GPUMachine::kWarpSize * warps, getWantedRegisters() - kPointers,
-                                 bytes);
+      return machine.countBlocks(GPUMachine::kWarpSize * warps,
+                                 getWantedRegisters() - RegisterBudget::kPointers, bytes);
     };
     int64_t tiles = fitting * perSlot + others,
             words = Channel::getBarrierBytes(fitting) * channels.size();
@@ -295,7 +293,7 @@ bool Specializer::planSlots() {
                             [](const BoxLoop &planned) {
                               return !planned.order && computesWithDots(planned.loop);
                             }) &&
-               getWantedRegisters() + kSpareRegisters <=
+               getWantedRegisters() + RegisterBudget::kSpare <=
                    WarpRegisters(warps, /*programs=*/1).getMost()) {
       planPersistence(/*isWithoutLoads=*/false);
     } else if (llvm::all_of(loops, [](const BoxLoop &planned) { return planned.lateDot; })) {
@@ -352,7 +350,7 @@ void Specializer::planSharedPrograms() {
         return planned.order && whyNotCopiedAhead(planned.loop).empty();
       }))
     return;
-  constexpr int64_t kMaxProgramsWithoutProducer = 3;
+  constexpr int64_t kMaxProgramsWithoutProducer = ScheduleSizes::kMaxProgramsWithoutProducer;
   int64_t bytes = getOtherBytes(getReplaced()) + 2 * getBytesOfSlots() + kBarrierBytes;
   auto count = [&](int64_t most, llvm::function_ref<int64_t(int64_t)> getMost) {
     int64_t wanted = std::min(getWantedRegisters(), GPUMachine::kMaxAllocatedRegisters);

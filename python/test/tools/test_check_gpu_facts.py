@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""tools/dev/check_gpu_facts.py: what it takes for a number of a GPU, in files made for it."""
+
+from __future__ import annotations
+
+import importlib.util
+import pathlib
+import types
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PASS = "lib/Dialect/TileGPU/Transforms/Schedule/A.cpp"
+REASON = "// Not of a GPU: a limit of the search.\n"
+
+
+@pytest.fixture(scope="module")
+def checker() -> types.ModuleType:
+    path = ROOT / "tools" / "dev" / "check_gpu_facts.py"
+    spec = importlib.util.spec_from_file_location("check_gpu_facts", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    "name, text, count",
+    [
+        (PASS, "constexpr int64_t kRows = 64, kColumns = 64;\n", 2),
+        (PASS, "static constexpr int64_t kExchangeBytes = 8 << 10;\n", 1),
+        (PASS, "static constexpr int64_t kNarrowestCopy = 4;\n", 1),
+        (PASS, "constexpr unsigned kMinSlotsOfLate = 3;\n", 1),
+        (PASS, "unsigned along = std::min(groups, dot.m / 64);\n", 1),
+        (PASS, "explicit A(int64_t programs) : forCopies(programs > 1 ? 24 : 40) {}\n", 2),
+        (PASS, "unsigned warps = getNumWarps(loop).value_or(8);\n", 1),
+        (PASS, REASON + "constexpr unsigned kMaxValues = 64;\n", 0),
+        (PASS, REASON + "\n\n\n\nconstexpr unsigned kMaxValues = 64;\n", 1),
+        (PASS, "// A warp has 32 lanes.\n", 0),
+        (PASS, 'return refuse("it has less than 64 rows");\n', 0),
+        (PASS, "llvm::SmallDenseSet<Operation *, 16> seen;\n", 0),
+        (PASS, "if (type.isInteger(32) || type.getWidth() > 64)\n", 0),
+        (PASS, "uint64_t(1) << 40;\n", 0),
+        (PASS, "constexpr MMAShape shape = MMAShape::get(kind);\n", 0),
+        (PASS, "constexpr unsigned kAccumulator = 2;\n", 0),
+        ("include/tessera/Machine/A.h", "static constexpr int64_t kOfSlice = 128;\n", 0),
+        ("lib/Conversion/TileGPUToLLVM/A.cpp", "constexpr int64_t kRows = 64;\n", 0),
+    ],
+)
+def test_numbers(
+    checker: types.ModuleType, tmp_path: pathlib.Path, name: str, text: str, count: int
+) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    assert len(checker.check(tmp_path)) == count
