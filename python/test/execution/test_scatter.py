@@ -31,6 +31,19 @@ def test_scatter_add(run, rng, example, places):
     np.testing.assert_array_equal(out, want)
 
 
+def test_scatter_add_beyond_private_copies(run, rng, example):
+    # Most places are behind the 256 KiB that a thread has a copy of; those are fetched ahead.
+    places, n = 100_000, 1500
+    source = rng.integers(-9, 10, n).astype(np.float32)
+    index = rng.integers(0, places, n)
+    index[::7] = places - 1
+    out = rng.integers(-9, 10, places).astype(np.float32)
+    want = out.copy()
+    np.add.at(want, index, source)
+    run(example.scatter_add_kernel, (3,), source, index, out, n, BLOCK=512)
+    np.testing.assert_array_equal(out, want)
+
+
 @pytest.mark.parametrize("columns, scope", [(32, "gpu"), (16, "gpu"), (16, "cta")])
 def test_embedding_backward(run, rng, example, columns, scope):
     grad = rng.integers(-9, 10, (150, 32)).astype(np.float32)

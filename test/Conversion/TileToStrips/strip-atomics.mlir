@@ -167,6 +167,34 @@ tile.func @scatter(%p: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: i32) {
 
 // -----
 
+// The places of a longer tile are fetched 48 lanes ahead, unless all of a strip's lie in the copy.
+// CHECK-LABEL: tile.func @scatter_ahead(
+// CHECK: %[[BASE:.+]] = tile.ptr_to_int %arg0
+// CHECK: %[[BYTES:.+]], %[[MEMORY:.+]] = strips.private_copy %[[BASE]] of i32 by 256
+// CHECK: scf.for %[[AT:.+]] = %
+// CHECK:   %[[AHEAD:.+]] = arith.addi %[[AT]], %c48
+// CHECK:   arith.minui %[[AHEAD]]
+// CHECK:   arith.cmpi uge
+// CHECK:   %[[OUTSIDE:.+]] = vector.reduction <or>
+// CHECK:   scf.if %[[OUTSIDE]] {
+// WIDE-COUNT-16: "llvm.intr.prefetch"{{.*}}rw = 1
+// NARROW-COUNT-4: "llvm.intr.prefetch"{{.*}}rw = 1
+// CHECK-NOT:   prefetch
+// CHECK:   vector.reduction <and>
+tile.func @scatter_ahead(%p: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: i32) {
+  %r = tile.range 0 to 256 : tensor<256xi32>
+  %i0 = tile.splat %i : !tile.ptr<i32> -> tensor<256x!tile.ptr<i32>>
+  %i1 = tile.addptr %i0, %r : tensor<256x!tile.ptr<i32>>, tensor<256xi32>
+  %at = tile.load %i1 : tensor<256x!tile.ptr<i32>>
+  %p0 = tile.splat %p : !tile.ptr<i32> -> tensor<256x!tile.ptr<i32>>
+  %p1 = tile.addptr %p0, %at : tensor<256x!tile.ptr<i32>>, tensor<256xi32>
+  %value = tile.splat %v : i32 -> tensor<256xi32>
+  %old = tile.atomic_rmw add, acq_rel, gpu, %p1, %value : tensor<256x!tile.ptr<i32>>, tensor<256xi32> -> tensor<256xi32>
+  tile.return
+}
+
+// -----
+
 // What is loaded later must show what was added; so there is no copy.
 // CHECK-LABEL: tile.func @read_later(
 // CHECK-NOT: strips.private_copy

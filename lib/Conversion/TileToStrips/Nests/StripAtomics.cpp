@@ -600,6 +600,7 @@ public:
   bool run();
 
 private:
+  void emitPrefetch(IndexTuple index);
   void emitStrip(IndexTuple index);
   void emitElements(IndexTuple index);
   void emitPlain(OpBuilder &b, Value address, Value value);
@@ -620,6 +621,55 @@ void ThreadPrivateNest::emitPlain(OpBuilder &b, Value address, Value value) {
   Value old = LLVM::LoadOp::create(b, loc, value.getType(), pointer);
   LLVM::StoreOp::create(b, loc, buildAtomicCombination(b, loc, atomic.getKind(), old, value),
                         pointer);
+}
+
+/// True if computing a value again costs little: at most one load, and index arithmetic.
+bool isCheap(Value value, unsigned &loads) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !isa<RankedTensorType>(value.getType()))
+    return true;
+  if (isa<tile::LoadOp, strips::ReadOp>(op))
+    return ++loads == 1 && llvm::all_of(op->getOperands(), [&](Value operand) {
+      unsigned none = 1;
+      return isCheap(operand, none);
+    });
+  if (!isPure(op) || op->getNumRegions() != 0 ||
+      (!tile::movesOneTile(op) && !isIndexArithmetic(op)))
+    return false;
+  return llvm::all_of(op->getOperands(), [&](Value operand) { return isCheap(operand, loads); });
+}
+
+/// A locked instruction waits for its line, and what comes after it waits as well. Places some
+/// strips ahead are fetched, if any of them lies outside the private copy.
+void ThreadPrivateNest::emitPrefetch(IndexTuple index) {
+  constexpr int64_t kLanesAhead = 48, kMinLanes = 4 * kLanesAhead;
+  unsigned loads = 0;
+  if (lanes < 2 || shape[laneDim] < kMinLanes || !isCheap(atomic.getPtr(), loads))
+    return;
+  Value position = emitter.getIndexValue(index[laneDim]);
+  Value last = emitter.getIndexConstant(shape[laneDim] - lanes);
+  Value distance = emitter.getIndexConstant(llvm::alignTo(kLanesAhead, lanes));
+  OpBuilder &b = emitter.atEnd();
+  Value ahead = arith::AddIOp::create(b, loc, position, distance);
+  ahead = arith::MinUIOp::create(b, loc, ahead, last);
+  index[laneDim] = {ahead, 0, lanes, emitter.getLevel()};
+  Value addresses = emitter.broadcast(emitter.evaluate(atomic.getPtr(), index), lanes);
+  OpBuilder &known = emitter.atEnd();
+  auto spread = [&](Value scalar) -> Value {
+    return vector::BroadcastOp::create(known, loc, cast<VectorType>(addresses.getType()), scalar);
+  };
+  Value offsets = arith::SubIOp::create(known, loc, addresses, spread(privateCopy.base));
+  Value outside = arith::CmpIOp::create(known, loc, arith::CmpIPredicate::uge, offsets,
+                                        spread(privateCopy.bytes));
+  emitter.beginIf(vector::ReductionOp::create(known, loc, vector::CombiningKind::OR, outside));
+  OpBuilder &yes = emitter.atEnd();
+  auto ptr = LLVM::LLVMPointerType::get(atomic.getContext());
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    Value address = vector::ExtractOp::create(yes, loc, addresses, lane);
+    Value pointer = LLVM::IntToPtrOp::create(yes, loc, ptr, address);
+    LLVM::Prefetch::create(yes, loc, pointer, /*rw=*/1, /*hint=*/3, /*cache=*/1);
+  }
+  emitter.endIf();
 }
 
 /// Each element separately, in the private copy or outside.
@@ -715,6 +765,7 @@ bool ThreadPrivateNest::run() {
     index[dim] = {position, 0, 1, emitter.getLevel()};
     ++opened;
   }
+  emitPrefetch(index);
   emitStrip(index);
   while (opened-- > 0)
     emitter.endLoop();
