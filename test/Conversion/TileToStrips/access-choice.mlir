@@ -70,6 +70,50 @@ tile.func @chosen_rows(%table: !tile.ptr<f32>) {
 
 // -----
 
+// Short pieces of long rows that are copied for a dot are fetched ahead, too; not those that follow
+// each other, and not those that are computed with.
+
+// CHECK-LABEL: @pieces
+// CHECK-COUNT-4: "llvm.intr.prefetch"
+// CHECK-NOT:     prefetch
+tile.func @pieces(%p: !tile.ptr<f32>, %stride: i32) {
+  %near = strips.scratch 0 : memref<64x32xf32>
+  %far = strips.scratch 8192 : memref<64x32xf32>
+  %other = strips.scratch 16384 : memref<64x32xf32>
+  // expected-remark @below {{strips of 16 lanes}}
+  strips.group [64, 32] {
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x32x!tile.ptr<f32>>
+    %r = tile.range 0 to 64 : tensor<64xi32>
+    %r1 = tile.expand_dims %r {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+    %s1 = tile.splat %stride : i32 -> tensor<64x1xi32>
+    %w1 = arith.constant dense<32> : tensor<64x1xi32>
+    %c = tile.range 0 to 32 : tensor<32xi32>
+    %c1 = tile.expand_dims %c {axis = 0 : i32} : tensor<32xi32> -> tensor<1x32xi32>
+    %cb = tile.broadcast %c1 : tensor<1x32xi32> -> tensor<64x32xi32>
+    %apart = arith.muli %r1, %s1 : tensor<64x1xi32>
+    %ab = tile.broadcast %apart : tensor<64x1xi32> -> tensor<64x32xi32>
+    %ao = arith.addi %ab, %cb : tensor<64x32xi32>
+    %ap = tile.addptr %ps, %ao : tensor<64x32x!tile.ptr<f32>>, tensor<64x32xi32>
+    // expected-remark @below {{load: contiguous rows along dimension 1; fetched 16 rows ahead}}
+    %a = tile.load %ap : tensor<64x32x!tile.ptr<f32>>
+    strips.write %a, %far : tensor<64x32xf32>, memref<64x32xf32>
+    %whole = arith.muli %r1, %w1 : tensor<64x1xi32>
+    %wb = tile.broadcast %whole : tensor<64x1xi32> -> tensor<64x32xi32>
+    %wo = arith.addi %wb, %cb : tensor<64x32xi32>
+    %wp = tile.addptr %ps, %wo : tensor<64x32x!tile.ptr<f32>>, tensor<64x32xi32>
+    // expected-remark @below {{load: contiguous rows along dimension 1}}
+    %b = tile.load %wp : tensor<64x32x!tile.ptr<f32>>
+    strips.write %b, %near : tensor<64x32xf32>, memref<64x32xf32>
+    // expected-remark @below {{load: contiguous rows along dimension 1}}
+    %d = tile.load %ap {isVolatile} : tensor<64x32x!tile.ptr<f32>>
+    strips.write %d, %other : tensor<64x32xf32>, memref<64x32xf32>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
 // Indices that wrap around: runs that no strip crosses.
 tile.func @runs(%p: !tile.ptr<f32>) {
   %out = strips.scratch 0 : memref<128xf32>

@@ -3,7 +3,8 @@
 // The machine follows rows that lie one after the other, and fetches what comes next. It cannot
 // predict rows that data chooses (an embedding, pages of a cache). While one is copied, those some
 // iterations ahead are prefetched, and before the first one those that no iteration would prefetch.
-// A prefetch is a hint: an address that a mask excludes does no harm.
+// So are short pieces of long rows, which are copied for a dot. A prefetch is a hint: an address
+// that a mask excludes does no harm.
 //
 // The machine cannot predict the start of the next program, either. It loses a row at the end of
 // each page, and no load is in flight while a program computes. So if a launch loads more than the
@@ -35,6 +36,21 @@ static int64_t getElementBytes(Value pointers) {
   return cast<tile::PointerType>(getElementTypeOrSelf(pointers.getType())).getPointeeBytes();
 }
 
+/// True if a load is copied into a buffer as it is, as operands of dots are.
+static bool isCopied(tile::LoadOp load) {
+  return !load.getResult().use_empty() &&
+         llvm::all_of(load.getResult().getUsers(), llvm::IsaPred<strips::WriteOp>);
+}
+
+/// True if rows are so short that the machine has hardly found one of them before the next begins
+/// elsewhere.
+static bool isShortPiece(const AccessForm &form, unsigned dim, int64_t bytes,
+                         int64_t elementBytes) {
+  constexpr int64_t kMaxPiece = 512;
+  std::optional<int64_t> stride = form.strides[dim].getConstant();
+  return bytes <= kMaxPiece && (!stride || std::abs(*stride) * elementBytes >= 2 * bytes);
+}
+
 unsigned getPrefetchDistance(tile::LoadOp load, AccessAnalysis &access, unsigned dim,
                              const LaneChoice &choice) {
   ArrayRef<int64_t> shape = tile::getShape(load.getPtr().getType());
@@ -42,10 +58,13 @@ unsigned getPrefetchDistance(tile::LoadOp load, AccessAnalysis &access, unsigned
       shape.size() <= *choice.laneDim || dim == *choice.laneDim)
     return 0;
   const AccessForm &form = access.getForm(load.getPtr());
-  if (form.isAffineAlong(dim) || !access.getRun(load.getPtr(), *choice.laneDim).isRow())
+  if (!access.getRun(load.getPtr(), *choice.laneDim).isRow())
     return 0;
-  int64_t bytes = shape[*choice.laneDim] * getElementBytes(load.getPtr());
+  int64_t elementBytes = getElementBytes(load.getPtr());
+  int64_t bytes = shape[*choice.laneDim] * elementBytes;
   if (bytes < kLineBytes)
+    return 0;
+  if (form.isAffineAlong(dim) && !(isCopied(load) && isShortPiece(form, dim, bytes, elementBytes)))
     return 0;
   unsigned rows = std::clamp<int64_t>(kBytesAhead / bytes, 2, kMaxRowsAhead);
   return std::min<int64_t>(rows, shape[dim] / 2);
@@ -273,11 +292,11 @@ static std::string describe(Operation *op, const AccessForm &form, AccessAnalysi
     unsigned ahead = 0;
     bool dependsOnData = false;
     for (unsigned other = 0; other < shape.size(); ++other) {
-      if (shape[other] == 1 || form.isAffineAlong(other))
+      if (shape[other] == 1)
         continue;
-      dependsOnData = true;
+      dependsOnData |= !form.isAffineAlong(other);
       if (auto load = dyn_cast<tile::LoadOp>(op); load && !isNarrow)
-        ahead = getPrefetchDistance(load, access, other, choice);
+        ahead = std::max(ahead, getPrefetchDistance(load, access, other, choice));
     }
     std::string text = "contiguous rows" + along + moved;
     if (dependsOnData)
