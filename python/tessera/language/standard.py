@@ -16,6 +16,7 @@ import tessera.language.memory as memory
 import tessera.language.program as program
 import tessera.language.reduction as reduction
 import tessera.language.shape as shape
+import tessera.language.target_info as target_info
 import tessera.language.types as types
 from tessera.language.callables import JITCallable, constexpr_function
 from tessera.language.debug import require
@@ -506,6 +507,12 @@ def _first_equal(input: tensor, wanted: tensor, axis: int, keep_dims: bool) -> t
     return math.where(first == none, 0, first)
 
 
+@constexpr_function
+def _is_long_line(shape: Any) -> bool:
+    """True if a CPU's first-level cache has no room for a line, its copy and the next line."""
+    return len(shape) == 1 and shape[0] > 1024 and not target_info.is_cuda()
+
+
 @overload
 def max(
     input: tensor,
@@ -627,8 +634,9 @@ def argmax(
     """
     input = creation.to_tensor(input)
     if axis is not None and input.dtype.is_floating():
-        wide = _widened_to_compare(input)
-        return _first_equal(wide, max(wide, axis, keep_dims=True), axis, keep_dims)
+        input = _widened_to_compare(input)
+        if not _is_long_line(input.shape):
+            return _first_equal(input, max(input, axis, keep_dims=True), axis, keep_dims)
     _, index = max(
         input,
         axis,
@@ -655,8 +663,9 @@ def argmin(
     """
     input = creation.to_tensor(input)
     if axis is not None and input.dtype.is_floating():
-        wide = _widened_to_compare(input)
-        return _first_equal(wide, min(wide, axis, keep_dims=True), axis, keep_dims)
+        input = _widened_to_compare(input)
+        if not _is_long_line(input.shape):
+            return _first_equal(input, min(input, axis, keep_dims=True), axis, keep_dims)
     _, index = min(
         input,
         axis,

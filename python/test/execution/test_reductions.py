@@ -108,6 +108,30 @@ def test_argmax_argmin_take_the_first(run, rng, dtype, axis):
     np.testing.assert_array_equal(got, x.argmin(axis))
 
 
+@tessera.jit
+def extremes_of_line(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    x = tl.load(x_ptr + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK))
+    tl.store(out_ptr + 2 * tl.program_id(0), tl.argmax(x, 0))
+    tl.store(out_ptr + 2 * tl.program_id(0) + 1, tl.argmin(x, 0))
+
+
+@pytest.mark.parametrize("columns", [1024, 2048])
+def test_indices_of_short_and_long_lines(run, rng, columns):
+    # A longer line is read once, a shorter one twice.
+    x = rng.integers(0, 10, (4, columns)).astype(np.float32)
+    x[0, :7] = x[0, 900:] = np.nan
+    x[1, :] = np.nan
+    x[2, :] = np.nan
+    x[2, 500:600] = -np.inf
+    out = np.full((4, 2), 99, np.int32)
+    run(extremes_of_line, (4,), x, out, BLOCK=columns)
+    with np.errstate(all="ignore"):
+        least, most = np.nan_to_num(x, nan=-np.inf), np.nan_to_num(x, nan=np.inf)
+    want = np.stack([least.argmax(1), most.argmin(1)], axis=1)
+    want[2] = 500  # a number wins against every NaN
+    np.testing.assert_array_equal(out, want)
+
+
 def test_max_with_indices(run, rng):
     x = draw(rng, (16, 32), "float32")
     got = reduce(run, x, "tl.max(x, axis=1, return_indices=True)[1]", 1, np.dtype("int32"))
