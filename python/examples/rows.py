@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import tessera
@@ -31,26 +32,28 @@ def reduce_rows_kernel(
 
 
 @tessera.jit
-def sum_columns_kernel(
+def reduce_columns_kernel(
     x_ptr: tl.tensor, out_ptr: tl.tensor, rows: int, columns: int,
-    ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr, KIND: tl.constexpr,
 ) -> None:  # fmt: skip
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    total = tl.zeros((BLOCK,), tl.float32)
+    other = 0.0 if KIND == "sum" else -float("inf")
+    total = tl.full((BLOCK,), other, tl.float32)
     for start in range(0, rows, ROWS):
         index = start + tl.arange(0, ROWS)
         mask = (index[:, None] < rows) & (offsets[None, :] < columns)
         x = tl.load(
-            x_ptr + index[:, None].to(tl.int64) * columns + offsets[None, :], mask=mask, other=0.0
+            x_ptr + index[:, None].to(tl.int64) * columns + offsets[None, :], mask=mask, other=other
         )
-        total += tl.sum(x, axis=0)
+        part = reduce_tile(x, 0, KIND)
+        total = total + part if KIND == "sum" else tl.maximum(total, part)
     tl.store(out_ptr + offsets, total, mask=offsets < columns)
 
 
 @tessera.jit
-def max_columns_kernel(
+def argmax_columns_kernel(
     x_ptr: tl.tensor, out_ptr: tl.tensor, rows: int, columns: int,
-    BLOCK: tl.constexpr, INDEX: tl.constexpr,
+    BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < columns
@@ -58,13 +61,20 @@ def max_columns_kernel(
     where = tl.zeros((BLOCK,), tl.int32)
     for row in range(1, rows):
         x = tl.load(x_ptr + tl.cast(row, tl.int64) * columns + offsets, mask=mask)
-        if INDEX:
-            where = tl.where(x > best, row, where)
+        where = tl.where(x > best, row, where)
         best = tl.maximum(best, x)
-    if INDEX:
-        tl.store(out_ptr + offsets, where, mask=mask)
-    else:
-        tl.store(out_ptr + offsets, best, mask=mask)
+    tl.store(out_ptr + offsets, where, mask=mask)
+
+
+@functools.cache
+def count_threads() -> int:
+    return int(tessera.host_info()["threads"])
+
+
+def choose_columns(columns: int) -> int:
+    """Columns of a program: long pieces of rows are read fastest, but each thread needs some."""
+    each = tessera.next_power_of_2(tessera.cdiv(columns, count_threads()))
+    return max(256, min(2048, each))
 
 
 def reduce(x: Any, out: Any, kind: str, axis: int) -> None:
@@ -73,12 +83,13 @@ def reduce(x: Any, out: Any, kind: str, axis: int) -> None:
     if axis == 1:
         block = tessera.next_power_of_2(columns)
         reduce_rows_kernel[(rows,)](x, out, columns, BLOCK=block, KIND=kind)
-    elif kind == "sum":
-        sum_columns_kernel[(tessera.cdiv(columns, 512),)](x, out, rows, columns, ROWS=16, BLOCK=512)
+        return
+    block = choose_columns(columns)
+    grid = (tessera.cdiv(columns, block),)
+    if kind == "argmax":
+        argmax_columns_kernel[grid](x, out, rows, columns, BLOCK=block)
     else:
-        max_columns_kernel[(tessera.cdiv(columns, 512),)](
-            x, out, rows, columns, BLOCK=512, INDEX=kind == "argmax"
-        )
+        reduce_columns_kernel[grid](x, out, rows, columns, ROWS=16, BLOCK=block, KIND=kind)
 
 
 @tessera.jit
@@ -110,7 +121,8 @@ def cumsum(x: Any, out: Any, axis: int) -> None:
     if axis == 1:
         cumsum_rows_kernel[(rows,)](x, out, columns, BLOCK=tessera.next_power_of_2(columns))
     else:
-        cumsum_columns_kernel[(tessera.cdiv(columns, 512),)](x, out, rows, columns, BLOCK=512)
+        block = choose_columns(columns)
+        cumsum_columns_kernel[(tessera.cdiv(columns, block),)](x, out, rows, columns, BLOCK=block)
 
 
 @tessera.jit

@@ -89,7 +89,10 @@ def list_work() -> Iterator[Work]:
         yield work(
             "examples/rows.py", "reduce_rows_kernel", (f32, f32, 2048), kind, BLOCK=2048, KIND=kind
         )
-    yield work("examples/rows.py", "sum_columns_kernel", (f32, f32, 64, 64), ROWS=16, BLOCK=512)
+    yield work(
+        "examples/rows.py", "reduce_columns_kernel", (f32, f32, 64, 64),
+        ROWS=16, BLOCK=512, KIND="sum",
+    )  # fmt: skip
     yield work("examples/rows.py", "cumsum_rows_kernel", (f32, f32, 1024), BLOCK=1024)
     yield work("examples/rows.py", "embedding_kernel", (f32, i32, f32, 64), WIDTH=128, ROWS=64)
     yield work("examples/scatter.py", "histogram_kernel", (i32, i32, 64), BINS=256, BLOCK=1024)
