@@ -300,9 +300,9 @@ PyObject *callForward(PyObject *self, PyObject *const *args, Py_ssize_t count) {
   });
 }
 
-PyMethodDef forwardFunction = {
-    "forward", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(callForward)), METH_FASTCALL,
-    nullptr};
+PyMethodDef forwardFunction = {"forward",
+                               reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(callForward)),
+                               METH_FASTCALL, nullptr};
 
 PyMethodDef functions[] = {
     {"is_new_tensor", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(isNewTensor)),

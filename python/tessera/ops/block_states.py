@@ -71,8 +71,8 @@ _encode = Operator("quantize_blocks", _encode_forward, None)
 _decode = Operator("dequantize_blocks", _decode_forward, None)
 
 
-@takes_two
 @recorded
+@takes_two
 def quantize_blocks(input: Any, signed: bool = True) -> tuple[Any, Any]:
     """8-bit codes of input, and a scale for each block of 256 elements.
 
@@ -94,8 +94,8 @@ def quantize_blocks(input: Any, signed: bool = True) -> tuple[Any, Any]:
     return found
 
 
-@takes_out
 @recorded
+@takes_out
 def dequantize_blocks(codes: Any, scales: Any, dtype: Any = None) -> Any:
     """The elements of codes of int8 or uint8, and scales, as quantize_blocks makes them.
 

@@ -176,8 +176,8 @@ def _histc_forward(input: Any, *, bins: int, low: float, high: float) -> Results
 _histc = Operator("histc", _histc_forward, None)
 
 
-@takes_out
 @recorded
+@takes_out
 def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     """How many elements are in each of `bins` bins of one width, from min to max.
 
@@ -326,8 +326,8 @@ def _search_forward(edges: Any, input: Any, *, is_right: bool, dtype: types.dtyp
 _search = Operator("searchsorted", _search_forward, None)
 
 
-@takes_out
 @recorded
+@takes_out
 def searchsorted(
     sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False,
     side: Optional[str] = None,
@@ -371,8 +371,8 @@ def searchsorted(
     return _search(*plain, is_right=bool(right) or side == "right", dtype=dtype)
 
 
-@takes_out
 @recorded
+@takes_out
 def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
     """searchsorted(boundaries, input): the number of the bucket between boundaries.
 

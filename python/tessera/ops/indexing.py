@@ -36,7 +36,7 @@ from tessera.ops.arguments import (
 )
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import indexing as kernels
-from tessera.ops.launching import MAX_TILE, Spec, make_lines, power_of_2
+from tessera.ops.launching import MAX_TILE, Spec, launch, make_lines, power_of_2
 from tessera.ops.outputs import launch_results, takes_out
 from tessera.ops.tuning import CPU, GPU, choose, choose_lines, threads_of
 from tessera.runtime.arrays import dtype_name
@@ -163,9 +163,9 @@ def store_along(source: Any, dim: int, index: Any, shape: tuple[int, ...]) -> An
         spec = Spec(shape, dtype)
         return launch(kernels.scatter_kernel, programs, arrays, [spec], rest, choice.warps)[0]
     total = zeros(source, shape, dtype)
-    if count_of(lines):
-        launch(kernels.scatter_kernel, programs, (*arrays, total), [], rest, choice.warps)
-    return total
+    if not count_of(lines):
+        return total
+    return launch_onto(kernels.scatter_kernel, programs, arrays, total, rest, choice.warps)
 
 
 @recorded

@@ -135,8 +135,8 @@ def _pad_backward(
 _pad = Operator("pad", _pad_forward, _pad_backward)
 
 
-@takes_out
 @recorded
+@takes_out
 def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Any:
     """input with elements before and behind its last dimensions; pad has two numbers for each.
 
@@ -209,8 +209,8 @@ def _roll_backward(saved: Any, grads: Any, wanted: Any, *, sides: Sequence[_Side
 _roll = Operator("roll", _roll_forward, _roll_backward)
 
 
-@takes_out
 @recorded
+@takes_out
 def roll(
     input: Any, shifts: Union[int, Sequence[int]], dims: Union[None, int, Sequence[int]] = None
 ) -> Any:
@@ -454,8 +454,8 @@ def _permute_backward(saved: Any, grads: Any, wanted: Any, *, dims: Sequence[int
 _permute = Operator("permute_copy", _permute_forward, _permute_backward)
 
 
-@takes_out
 @recorded
+@takes_out
 def permute_copy(input: Any, dims: Sequence[int]) -> Any:
     """A dense array with dimension dims[i] of input as dimension i. A view is x.permute(dims).
 
@@ -479,8 +479,8 @@ def permute_copy(input: Any, dims: Sequence[int]) -> Any:
     return _permute(input, dims=tuple(wanted))
 
 
-@takes_out
 @recorded
+@takes_out
 def transpose_copy(input: Any, dim0: int, dim1: int) -> Any:
     """A dense array with two dimensions of input exchanged. A view is x.transpose(dim0, dim1).
 

@@ -85,8 +85,8 @@ def _check_setting(
     return float(value)
 
 
-@takes_out
 @recorded
+@takes_out
 def apply_penalties(
     logits: Any, tokens: Any, *, repetition: Any = 1.0, frequency: Any = 0.0, presence: Any = 0.0
 ) -> Any:
@@ -254,8 +254,8 @@ _filter = Operator("filter_logits", _filter_forward, None)
 _sample = Operator("sample", _sample_forward, None)
 
 
-@takes_out
 @recorded
+@takes_out
 def filter_logits(
     logits: Any, *, temperature: Any = 1.0, top_k: Any = None, top_p: Any = None, min_p: Any = None
 ) -> Any:

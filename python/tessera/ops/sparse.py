@@ -116,8 +116,8 @@ def _check(name: str, crow: Any, col: Any, **floats: Any) -> None:
     )
 
 
-@takes_out
 @recorded
+@takes_out
 def spmm(crow_indices: Any, col_indices: Any, values: Any, dense: Any) -> Any:
     """matrix @ dense, of a sparse matrix in CSR: row r is values[e] at col_indices[e].
 
@@ -145,8 +145,8 @@ def spmm(crow_indices: Any, col_indices: Any, values: Any, dense: Any) -> Any:
     return _spmm(crow_indices, col_indices, values, dense)
 
 
-@takes_out
 @recorded
+@takes_out
 def sddmm(crow_indices: Any, col_indices: Any, mat1: Any, mat2: Any) -> Any:
     """The elements of mat1 @ mat2 in the places of a sparse matrix in CSR.
 
