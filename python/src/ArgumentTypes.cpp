@@ -2,6 +2,8 @@
 
 #include "ArgumentTypes.h"
 
+#include "Reinterpreted.h"
+
 #include <pybind11/stl.h>
 
 #include <cstring>
@@ -149,10 +151,6 @@ void tessera::python::registerArgumentTypes(py::module_ &module) {
   };
   defineLearning("learn_descriptor", &TypeTables::descriptor,
                  "Have the warm path take arguments of this class: tensor descriptors.");
-  defineLearning(
-      "learn_wrapper", &TypeTables::wrapper,
-      "Have the warm path take instances of this class for their `base`, with elements of their\n"
-      "`dtype`.");
   defineLearning("learn_constexpr", &TypeTables::constant,
                  "Have the warm path take instances of this class for what they wrap.");
   module.def("learn_dlpack", &learnDLPack, py::arg("cls"), py::arg("is_immutable"), py::arg("code"),
@@ -206,4 +204,6 @@ void tessera::python::registerArgumentTypes(py::module_ &module) {
       py::arg("function"),
       "Have the warm path ask torch's C interface where it would call this function of torch's,\n"
       "for the current stream of a GPU.");
+  registerReinterpreted(module);
+  registerDescriptors(module);
 }

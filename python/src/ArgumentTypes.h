@@ -51,6 +51,7 @@ struct Names {
   PyObject *base = PyUnicode_InternFromString("base");
   PyObject *shape = PyUnicode_InternFromString("shape");
   PyObject *strides = PyUnicode_InternFromString("strides");
+  PyObject *stride = PyUnicode_InternFromString("stride");
   PyObject *blockShape = PyUnicode_InternFromString("block_shape");
   PyObject *padding = PyUnicode_InternFromString("padding");
   PyObject *roundsToTF32 = PyUnicode_InternFromString("round_f32_to_tf32");
@@ -127,6 +128,9 @@ void forgetWhenDeleted(PyTypeObject *type);
 
 /// An attribute of an object, or null if it has none.
 py::object getAttribute(PyObject *object, PyObject *name);
+
+/// Adds the function that makes tensor descriptors.
+void registerDescriptors(py::module_ &module);
 
 /// The functions by which Python tells of types.
 void registerArgumentTypes(py::module_ &module);

@@ -4,6 +4,7 @@
 // return false for bad arrays, so that the whole path raises the error.
 
 #include "ArgumentTypes.h"
+#include "Reinterpreted.h"
 #include "Signature.h"
 
 #include <cstring>
@@ -314,9 +315,9 @@ bool Signature::addDescriptor(const Parameter &parameter, PyObject *value) {
 
 /// An array that is seen as elements of another type: what is said of its base, but for the type.
 bool Signature::addReinterpreted(const Parameter &parameter, PyObject *value) {
-  py::object base = getAttribute(value, names().base);
-  py::object dtype = getAttribute(value, names().dtype);
-  py::object id = dtype ? getAttribute(dtype.ptr(), names().coreId) : py::object();
+  const auto &wrapper = *reinterpret_cast<const Reinterpreted *>(value);
+  auto base = py::reinterpret_borrow<py::object>(wrapper.base);
+  py::object id = wrapper.dtype ? getAttribute(wrapper.dtype, names().coreId) : py::object();
   // `slow` looks through wrappers of wrappers, of which there may be any number.
   if (!base || Py_TYPE(base.ptr()) == typeTables().wrapper || !id || !PyLong_CheckExact(id.ptr()))
     return false;

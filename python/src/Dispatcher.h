@@ -86,6 +86,9 @@ struct Launchable {
 
 extern PyTypeObject *launchableType;
 
+/// The dispatcher that launches `kernel[grid]`, borrowed. Null if `kernel` has another way.
+PyObject *findDispatcher(PyObject *kernel);
+
 /// `owner[grid]` for a Launchable with a kernel below (Heuristics.cpp).
 PyObject *bindFinder(PyObject *owner, PyObject *grid);
 

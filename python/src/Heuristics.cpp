@@ -5,6 +5,7 @@
 
 #include "CallableType.h"
 #include "Dispatcher.h"
+#include "Interpreter.h"
 #include "LaunchRecord.h"
 #include "ObjectMembers.h"
 
@@ -27,15 +28,57 @@ void setItem(const py::object &dictionary, PyObject *key, PyObject *value) {
     throw py::error_already_set();
 }
 
-/// Calls `launch` with the arguments of `call` and those of the dictionary `added`, which take the
-/// place of arguments of the same names.
-PyObject *callWith(PyObject *launch, const CallArguments &call, PyObject *added) {
+/// The values that functions have computed, by name. There are few, so a dictionary would take
+/// longer.
+class Computed {
+public:
+  PyObject *find(PyObject *name) const {
+    for (const auto &[known, value] : items)
+      if (isSame(known.ptr(), name))
+        return value.ptr();
+    return nullptr;
+  }
+  void set(py::object name, py::object value) {
+    for (auto &[known, old] : items)
+      if (isSame(known.ptr(), name.ptr())) {
+        std::swap(old, value); // what is released may run Python
+        return;
+      }
+    items.emplace_back(std::move(name), std::move(value));
+  }
+  auto begin() const { return items.begin(); }
+  auto end() const { return items.end(); }
+  size_t size() const { return items.size(); }
+
+private:
+  static bool isSame(PyObject *left, PyObject *right) {
+    if (left == right)
+      return true;
+    return PyUnicode_Check(left) && PyUnicode_Check(right) && PyUnicode_Compare(left, right) == 0;
+  }
+
+  std::vector<std::pair<py::object, py::object>> items;
+};
+
+/// True if a dictionary, which may be null, has a name.
+bool hasName(const py::object &dictionary, PyObject *name) {
+  int found = dictionary ? PyDict_Contains(dictionary.ptr(), name) : 0;
+  if (found < 0)
+    throw py::error_already_set();
+  return found != 0;
+}
+
+/// `kernel[grid](*call)` with the values of `computed` and of the dictionary `filled`, which may be
+/// null. If several have a name, `computed` counts, then `filled`.
+PyObject *launchWith(PyObject *kernel, PyObject *grid, const CallArguments &call,
+                     const py::object &filled, const Computed &computed) {
   Py_ssize_t numGiven = call.keywords ? PyTuple_GET_SIZE(call.keywords) : 0;
-  auto numNamed = static_cast<size_t>(numGiven + PyDict_GET_SIZE(added));
+  auto most = static_cast<size_t>(numGiven + (filled ? PyDict_GET_SIZE(filled.ptr()) : 0)) +
+              computed.size();
   constexpr size_t kFew = 64;
   PyObject *few[kFew];
-  std::vector<PyObject *> many(call.count + 2 * numNamed > kFew ? call.count + 2 * numNamed : 0);
-  PyObject **names = many.empty() ? few : many.data(), **values = names + numNamed;
+  std::vector<PyObject *> many(call.count + 2 * most > kFew ? call.count + 2 * most : 0);
+  PyObject **names = many.empty() ? few : many.data(), **values = names + most;
   std::copy(call.args, call.args + call.count, values);
   size_t numNames = 0;
   auto add = [&](PyObject *name, PyObject *value) {
@@ -44,20 +87,25 @@ PyObject *callWith(PyObject *launch, const CallArguments &call, PyObject *added)
   };
   for (Py_ssize_t i = 0; i < numGiven; ++i) {
     PyObject *name = PyTuple_GET_ITEM(call.keywords, i);
-    int isReplaced = PyDict_Contains(added, name);
-    if (isReplaced < 0)
-      return nullptr;
-    if (!isReplaced)
+    if (!computed.find(name) && !hasName(filled, name))
       add(name, call.args[call.count + static_cast<size_t>(i)]);
   }
   PyObject *name = nullptr, *value = nullptr;
-  for (Py_ssize_t at = 0; PyDict_Next(added, &at, &name, &value);)
-    add(name, value);
+  for (Py_ssize_t at = 0; filled && PyDict_Next(filled.ptr(), &at, &name, &value);)
+    if (!computed.find(name))
+      add(name, value);
+  for (const auto &[computedName, computedValue] : computed)
+    add(computedName.ptr(), computedValue.ptr());
   py::object keywords = steal(PyTuple_New(static_cast<Py_ssize_t>(numNames)));
   for (size_t i = 0; i < numNames; ++i)
     PyTuple_SET_ITEM(keywords.ptr(), static_cast<Py_ssize_t>(i), Py_NewRef(names[i]));
+  if (PyObject *dispatcher = findDispatcher(kernel)) {
+    auto held = py::reinterpret_borrow<py::object>(dispatcher);
+    return launchOver(dispatcher, Grid(grid), {values, call.count, keywords.ptr()});
+  }
+  py::object launch = steal(callPython([&] { return PyObject_GetItem(kernel, grid); }));
   return callPython(
-      [&] { return PyObject_Vectorcall(launch, values, call.count, keywords.ptr()); });
+      [&] { return PyObject_Vectorcall(launch.ptr(), values, call.count, keywords.ptr()); });
 }
 
 struct Heuristics {
@@ -82,9 +130,9 @@ const Heuristics *asHeuristics(PyObject *kernel) {
              : nullptr;
 }
 
-/// Adds the values of the heuristics to `results`, and to `named`, which has all arguments. Each
+/// Adds the values of the heuristics to `computed`, and to `named`, which has all arguments. Each
 /// function gets a copy of `named`, but the last one of all gets `named` itself.
-void evaluate(const Heuristics *self, const py::object &named, const py::object &results,
+void evaluate(const Heuristics *self, const py::object &named, Computed &computed,
               bool isLast = true) {
   auto object = py::reinterpret_borrow<py::object>(
       reinterpret_cast<PyObject *>(const_cast<Heuristics *>(self)));
@@ -110,7 +158,7 @@ void evaluate(const Heuristics *self, const py::object &named, const py::object 
       callPython([&] { return object.attr("_check")(name, function, value); });
     if (numLeft > 0)
       setItem(named, name.ptr(), value.ptr());
-    setItem(results, name.ptr(), value.ptr());
+    computed.set(std::move(name), std::move(value));
   }
 }
 
@@ -131,11 +179,14 @@ PyObject *evaluateForPython(PyObject *object, PyObject *arguments) {
   return translateErrors([&] {
     auto *self = reinterpret_cast<Heuristics *>(object);
     py::object named = steal(PyDict_New()), results = steal(PyDict_Copy(kwargs));
+    Computed computed;
     addByPlace(self, PySequence_Fast_ITEMS(args), static_cast<size_t>(PyTuple_GET_SIZE(args)),
                named);
     if (PyDict_Update(named.ptr(), kwargs) < 0)
       throw py::error_already_set();
-    evaluate(self, named, results);
+    evaluate(self, named, computed);
+    for (const auto &[name, value] : computed)
+      setItem(results, name.ptr(), value.ptr());
     return results.release().ptr();
   });
 }
@@ -155,7 +206,7 @@ using FilledLaunchMembers =
 PyTypeObject *filledLaunchType = nullptr;
 
 /// Fills in the configuration that a tuned kernel has for these arguments, and then the values of
-/// all heuristics below. One pair of dictionaries serves all of them.
+/// all heuristics below.
 PyObject *callFilled(PyObject *object, PyObject *const *args, size_t flags, PyObject *keywords) {
   return translateErrors([&]() -> PyObject * {
     auto *self = reinterpret_cast<FilledLaunch *>(object);
@@ -177,29 +228,35 @@ PyObject *callFilled(PyObject *object, PyObject *const *args, size_t flags, PyOb
       kernel =
           py::reinterpret_borrow<py::object>(reinterpret_cast<Launchable *>(self->owner)->below);
     }
+    Computed computed;
     if (const Heuristics *next = asHeuristics(kernel.ptr())) {
-      py::object named = steal(PyDict_New());
+      py::object named = steal(filled ? PyDict_Copy(filled.ptr()) : PyDict_New());
       addByPlace(next, args, call.count, named);
-      for (size_t i = 0; i < numNamed; ++i)
-        setItem(named, PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(i)),
-                args[call.count + i]);
-      if (filled && PyDict_Update(named.ptr(), filled.ptr()) < 0)
-        throw py::error_already_set();
-      filled = steal(filled ? PyDict_Copy(filled.ptr()) : PyDict_New());
+      for (size_t i = 0; i < numNamed; ++i) {
+        PyObject *name = PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(i));
+        if (!hasName(filled, name))
+          setItem(named, name, args[call.count + i]);
+      }
       while (const Heuristics *heuristics = next) {
         auto below = py::reinterpret_borrow<py::object>(heuristics->fn);
         next = asHeuristics(below.ptr());
-        evaluate(heuristics, named, filled, /*isLast=*/!next);
+        evaluate(heuristics, named, computed, /*isLast=*/!next);
         kernel = std::move(below);
       }
     }
-    auto launch = steal(callPython([&] { return PyObject_GetItem(kernel.ptr(), self->grid); }));
-    return callWith(launch.ptr(), call, filled.ptr());
+    return launchWith(kernel.ptr(), self->grid, call, filled, computed);
   });
 }
 
+/// The memory of a launch that is over, as in Launch.cpp.
+FilledLaunch *spareFilledLaunch = nullptr;
+
 PyObject *makeFilledLaunch(PyObject *owner, PyObject *finder, PyObject *grid) {
-  auto *made = PyObject_GC_New(FilledLaunch, filledLaunchType);
+  FilledLaunch *made = std::exchange(spareFilledLaunch, nullptr);
+  if (made)
+    PyObject_Init(reinterpret_cast<PyObject *>(made), filledLaunchType);
+  else
+    made = PyObject_GC_New(FilledLaunch, filledLaunchType);
   if (!made)
     return nullptr;
   made->vectorcall = callFilled;
@@ -208,6 +265,17 @@ PyObject *makeFilledLaunch(PyObject *owner, PyObject *finder, PyObject *grid) {
   made->grid = Py_NewRef(grid);
   PyObject_GC_Track(made);
   return reinterpret_cast<PyObject *>(made);
+}
+
+void deallocFilledLaunch(PyObject *object) {
+  PyTypeObject *type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
+  FilledLaunchMembers::clear(object);
+  if (spareFilledLaunch)
+    type->tp_free(object);
+  else
+    spareFilledLaunch = reinterpret_cast<FilledLaunch *>(object);
+  Py_DECREF(type);
 }
 
 PyObject *subscriptHeuristics(PyObject *object, PyObject *grid) {
@@ -252,6 +320,6 @@ PyObject *tessera::python::bindFinder(PyObject *owner, PyObject *grid) {
 void tessera::python::registerHeuristics(py::module_ &module) {
   filledLaunchType = addCallableType<FilledLaunch>(
       module, "tessera._C.FilledLaunch", "A launch some of whose arguments are filled in; call it.",
-      {nullptr, FilledLaunchMembers::dealloc, FilledLaunchMembers::traverse, nullptr});
+      {nullptr, deallocFilledLaunch, FilledLaunchMembers::traverse, nullptr});
   module.add_object("Heuristics", steal(PyType_FromSpec(&heuristicsSpec)));
 }

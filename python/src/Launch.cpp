@@ -80,10 +80,14 @@ void deallocLaunch(PyObject *object) {
 
 // Launchable: the object that `self[grid]` launches. It is read at each launch.
 
+bool isCurrent(const Launchable &launchable) {
+  return launchable.dispatcher && Py_TYPE(launchable.dispatcher) == dispatcherType &&
+         launchable.generation == static_cast<int64_t>(currentGeneration);
+}
+
 PyObject *subscriptLaunchable(PyObject *object, PyObject *grid) {
   auto *self = reinterpret_cast<Launchable *>(object);
-  if (self->dispatcher && Py_TYPE(self->dispatcher) == dispatcherType &&
-      self->generation == static_cast<int64_t>(currentGeneration))
+  if (isCurrent(*self))
     return self->below && self->below != Py_None ? bindFinder(object, grid)
                                                  : bindGrid(self->dispatcher, grid);
   static PyObject *name = PyUnicode_InternFromString("_slow_getitem");
@@ -119,6 +123,16 @@ PyMethodDef launchMethods[] = {
     {nullptr, nullptr, 0, nullptr}};
 
 } // namespace
+
+PyObject *tessera::python::findDispatcher(PyObject *kernel) {
+  // A subclass may define `kernel[grid]` anew.
+  PyMappingMethods *methods = Py_TYPE(kernel)->tp_as_mapping;
+  if (!methods || methods->mp_subscript != subscriptLaunchable)
+    return nullptr;
+  const auto &launchable = *reinterpret_cast<const Launchable *>(kernel);
+  bool isLaunched = !launchable.below || launchable.below == Py_None;
+  return isCurrent(launchable) && isLaunched ? launchable.dispatcher : nullptr;
+}
 
 void tessera::python::registerLaunch(py::module_ &module) {
   launchType =

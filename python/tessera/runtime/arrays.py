@@ -79,7 +79,7 @@ class Pointer(NamedTuple):
     """The stream on which what was put last into the array is being computed."""
 
 
-class TensorWrapper:
+class TensorWrapper(_C.Reinterpreted):
     """An array seen as elements of another type of the same size; see `reinterpret`.
 
     Example:
@@ -96,7 +96,10 @@ class TensorWrapper:
     def __init__(self, base: Any, dtype: Any) -> None:
         self.base = base
         self.dtype = dtype if type(dtype) is types.dtype else to_dtype(dtype)
-        self._data: Any = None
+
+    def __reduce__(self) -> Any:
+        # The members of the base class are not in `__dict__`.
+        return type(self), (self.base, self.dtype), (vars(self) or None, {"_data": self._data})
 
     @property
     def shape(self) -> Any:
@@ -129,7 +132,7 @@ class TensorWrapper:
 
     def element_size(self) -> int:
         """The bytes of an element."""
-        return self.dtype.itemsize
+        return int(self.dtype.itemsize)
 
     def cpu(self) -> "TensorWrapper":
         """The same in the CPU's memory."""
@@ -218,15 +221,10 @@ def reinterpret(tensor: Any, dtype: Any) -> Any:
         widen[(1,)](tessera.reinterpret(bits, tl.float8e4nv), out)
         assert out.tolist() == [1, 2, -1, 0]
     """
-    # Programs reinterpret at each launch, which looks at the array itself again. No wrapper is among
-    # the known types.
-    kinds: Any = None
-    try:
-        kinds = (type(tensor), tensor.dtype, dtype)
-        if kinds in _reinterpretable:
-            return TensorWrapper(tensor, dtype)
-    except Exception:  # `pointer_of` says what is wrong
-        kinds = None
+    # Programs reinterpret at each launch, which looks at the array itself again.
+    known = _C.reinterpret_known(tensor, dtype)
+    if known is not None:
+        return known
     base = tensor.base if isinstance(tensor, TensorWrapper) else tensor
     if base is not tensor and dtype == base.dtype:
         return base
@@ -241,16 +239,11 @@ def reinterpret(tensor: Any, dtype: Any) -> Any:
             f"those of {wanted} have {wanted.itemsize}",
             "reinterpret as a type of the same size",
         )
-    if kinds is not None and base is tensor and wanted is dtype:
-        if len(_reinterpretable) >= _MAX_REINTERPRETABLE:
-            _reinterpretable.clear()
-        _reinterpretable.add(kinds)
+    given = getattr(tensor, "dtype", None)
+    # Kinds are known by the identity of dtypes; no wrapper is among them.
+    if base is tensor and wanted is dtype and given is not None and given is tensor.dtype:
+        _C.learn_reinterpretable(type(tensor), given, dtype)
     return TensorWrapper(base, wanted)
-
-
-_reinterpretable: set[Any] = set()
-"""The kinds of arrays, by class and dtype, that have been reinterpreted as elements of a type."""
-_MAX_REINTERPRETABLE = 256  # since the classes in it stay alive
 
 
 def find_dtype(dtype: Any) -> Optional[types.dtype]:

@@ -18,7 +18,7 @@ moved or grow.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Sequence
+from typing import Any, Optional, Sequence
 
 from tessera import _C
 from tessera.errors import ArgumentError
@@ -99,21 +99,18 @@ class TensorDescriptor:
         round_f32_to_tf32: bool = False,
     ) -> "TensorDescriptor":
         """The descriptor of a whole array."""
-        # Programs make one at each launch. `__init__` would take a third of the time.
-        made = object.__new__(TensorDescriptor)
-        made.base = tensor
-        made.shape = shape = tensor.shape
+        # Programs make one at each launch.
+        made: Optional["TensorDescriptor"] = _C.describe(
+            tensor, block_shape, padding, round_f32_to_tf32
+        )
+        if made is not None:
+            return made
         try:
-            made.strides = strides = tensor.stride()
+            strides = tensor.stride()
         except (AttributeError, TypeError):
-            made.strides = strides = strides_of(tensor)
-        made.block_shape = block = [*block_shape]
-        made.padding = padding
-        made.round_f32_to_tf32 = round_f32_to_tf32
-        is_fine = 0 < len(block) == len(shape) == len(strides) <= _MAX_RANK
-        if not is_fine or strides[-1] != 1 or padding not in _PADDINGS:
-            made.check("descriptor")
-        return made
+            strides = strides_of(tensor)
+        shape = tensor.shape
+        return TensorDescriptor(tensor, shape, strides, [*block_shape], padding, round_f32_to_tf32)
 
 
 def strides_of(tensor: Any) -> tuple[int, ...]:

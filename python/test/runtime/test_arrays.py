@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Arrays as arguments: NumPy, torch and DLPack, and those that are refused."""
 
+import copy
 import gc
+import pickle
 import weakref
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 import tessera
 import tessera.language as tl
+from tessera import ArgumentError
 from tessera.runtime import arrays
 from tessera.runtime.arrays import pointer_of, reinterpret, to_dtype
 
@@ -374,6 +377,61 @@ def test_data_of_a_wrapper_may_be_replaced():
     seen.data = seen.data[:, :2]
     assert tuple(seen.data.shape) == (3, 2) and seen.base is array
     assert seen.data_ptr() == array.data_ptr() and tuple(seen.shape) == (3, 4)
+
+
+def test_wrappers_are_copied_and_pickled():
+    class Named(tessera.TensorWrapper):
+        pass
+
+    x = np.arange(4, dtype=np.int16)
+    for _ in range(3):  # the first is made by Python
+        wrapper = tessera.reinterpret(x, tl.float16)
+        named = Named(x, "float16")
+        named.data, named.name = "other", "x"
+        assert weakref.ref(wrapper)() is wrapper and vars(wrapper) == {}
+        assert copy.copy(wrapper).base is x and copy.copy(wrapper).dtype is tl.float16
+        again = copy.copy(named)
+        assert type(again) is Named and (again.data, again.name) == ("other", "x")
+        for made in (copy.deepcopy(wrapper), pickle.loads(pickle.dumps(wrapper))):
+            assert made.base is not x and (made.base == x).all() and made.dtype == tl.float16
+    circle = tessera.reinterpret(x, tl.float16)
+    circle.data, gone = circle, weakref.ref(circle)
+    del circle
+    gc.collect()
+    assert gone() is None
+
+
+def test_reinterpreted_arrays_whose_dtype_changes():
+    class Changing:
+        """An array that makes its dtype at each look, or has none."""
+
+        def __init__(self, array, makes):
+            self.array, self.makes = array, makes
+
+        def data_ptr(self):
+            return self.array.ctypes.data
+
+        @property
+        def dtype(self):
+            return self.makes()
+
+    bits = np.zeros(4, np.int16)
+    for _ in range(3):
+        for dtype, says in (("int16", None), ("int32", "have 4 bytes"), ("complex64", "complex64")):
+            array = Changing(bits, lambda dtype=dtype: np.dtype(dtype))
+            if says is None:
+                assert tessera.reinterpret(array, tl.float16).base is array
+                continue
+            with pytest.raises(ArgumentError, match=says):
+                tessera.reinterpret(array, tl.float16)
+        with pytest.raises(ArgumentError, match="is not an array"):
+            tessera.reinterpret(3, tl.float16)
+
+    def fail():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tessera.reinterpret(Changing(bits, fail), tl.float16)
 
 
 def test_reinterpret():

@@ -53,6 +53,54 @@ def test_frameworks_say_their_strides() -> None:
         np.testing.assert_array_equal(out, 2 * whole[:, :16])
 
 
+class WithStride:
+    """An array with `shape` and `stride()`, which may be anything."""
+
+    def __init__(self, shape, strides) -> None:
+        self.shape = shape
+        self.strides_of_it = strides
+
+    def stride(self):
+        if isinstance(self.strides_of_it, BaseException):
+            raise self.strides_of_it
+        return self.strides_of_it
+
+
+def test_a_descriptor_of_a_whole_tensor_is_like_one_of_its_parts() -> None:
+    array = WithStride((8, 16), [16, 1])
+    for block, padding, rounds in (([8, 16], "zero", False), ((8, 16), "nan", True)):
+        made = describe(array, block, padding=padding, round_f32_to_tf32=rounds)
+        parts = TensorDescriptor(array, (8, 16), [16, 1], [8, 16], padding, rounds)
+        assert type(made) is TensorDescriptor and made == parts and vars(made) == vars(parts)
+        assert made.block_shape is not block
+    assert describe(WithStride((8, 16), (np.int64(16), np.int64(1)))).strides[-1] == 1
+    assert describe(array, range(8, 17, 8)).block_shape == [8, 16]
+
+
+@pytest.mark.parametrize(
+    "shape, strides, block, more, says",
+    [
+        ((8, 16), (16, 1), [8], {}, "rank 2, 2 strides and a block of rank 1"),
+        ((8, 16), (1,), [8, 16], {}, "rank 2, 1 strides and a block of rank 2"),
+        ((), (), [], {}, "rank 0"),
+        ((1,) * 6, (1,) * 6, [1] * 6, {}, "rank 6"),
+        ((8, 16), (1, 8), [8, 16], {}, "the last stride 8"),
+        ((8, 16), (16, 1), [8, 16], {"padding": "one"}, "the padding 'one'"),
+        ((8, 16), (16, 1), [8, 16], {"padding": None}, "the padding None"),
+    ],
+)
+def test_a_tensor_that_no_descriptor_describes(shape, strides, block, more, says) -> None:
+    with pytest.raises(tessera.ArgumentError, match=says) as caught:
+        describe(WithStride(shape, strides), block, **more)
+    assert caught.value.id == "E051"
+
+
+def test_what_a_tensor_raises_reaches_the_caller() -> None:
+    for error in (ValueError("own"), KeyboardInterrupt("own")):
+        with pytest.raises(type(error), match="own"):
+            describe(WithStride((8, 16), error))
+
+
 def test_one_kernel_for_arrays_alike() -> None:
     def launch(rows: int, columns: int, block=(8, 16)):
         x = np.ones((rows, columns), np.float32)
