@@ -33,6 +33,13 @@ MIN_GPU_BYTES = 8192
 MIN_GPU_PROGRAMS = 4096
 """About two for each place of a block of four warps on a large GPU."""
 
+MAX_CALLS = 48
+"""Calls that are joined to one kernel."""
+
+MAX_ARRAYS = 12
+MAX_RESULTS = 8
+"""Of a kernel of joined calls."""
+
 MAX_LITERAL_STRIDE = 4
 """Strides up to this stand in the text, so that code picks elements out of whole vectors."""
 

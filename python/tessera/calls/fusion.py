@@ -15,7 +15,7 @@ import weakref
 from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 from tessera.calls import pending, pointwise
-from tessera.calls.elements import make_text_function
+from tessera.calls.elements import MAX_ARRAYS, MAX_CALLS, MAX_RESULTS, make_text_function
 from tessera.calls.iteration import broadcast
 from tessera.calls.libraries import LIBRARIES
 from tessera.calls.outputs import library_of
@@ -27,12 +27,6 @@ from tessera.language import types
 from tessera.runtime.arrays import find_dtype
 from tessera.runtime.jit import jit
 from tessera.wording import shown, with_article
-
-MAX_CALLS = 48
-"""Calls that are joined to one kernel. Before there are more, a part is computed."""
-
-MAX_ARRAYS = 12
-"""Arrays that a kernel reads."""
 
 MAX_KERNELS = 256
 """Forms of graphs whose operators are kept."""
@@ -205,10 +199,6 @@ class Graph:
         if self._library != "torch":
             return pending.entered(None)
         return pointwise.in_torch.torch.set_grad_enabled(self._has_gradients)
-
-
-MAX_RESULTS = 8
-"""Values that one kernel computes."""
 
 
 def _content(value: Any) -> Any:

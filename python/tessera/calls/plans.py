@@ -78,6 +78,9 @@ class Operator(_C.Entry):
         """What torch calls for a known call with a gradient, once one is needed."""
         self.operator: Any = None
         """The operator of torch, once one is needed."""
+        self.origin: Any = None
+        """Of a derivative: the operator, and the arguments that it is by. Of a chain of calls: its
+        recipe (torch/recipes.py)."""
 
     @CachedProperty
     def scalar(self) -> Scalar:

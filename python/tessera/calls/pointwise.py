@@ -115,7 +115,7 @@ class Pointwise(Operator):
             at for at, param in enumerate(function.params) if param.is_constexpr
         )
         """The places of constants, on whose values plans depend."""
-        self.prepare = make_prepare(self, lambda: in_torch)
+        self.prepare = make_prepare(self, lambda: load("tessera.torch.chains"))
         self._declare_constants(self._constants)
         self._declare_defaults(
             [

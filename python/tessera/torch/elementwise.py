@@ -25,6 +25,7 @@ from tessera.calls.plans import Operator, Planned, Run, kinds_of, result_dtypes
 from tessera.calls.scalars import is_identity
 from tessera.errors import ArgumentError, TesseraError
 from tessera.runtime.jit import jit
+from tessera.torch import recipes
 from tessera.torch.operators import op as torch_operator
 from tessera.torch.quiet_calls import PLAIN, count_modes, functorch_is_active
 
@@ -230,7 +231,8 @@ def call(op: Operator, args: Sequence[Any], out: Any, kinds: str = "") -> Any:
     kinds = kinds or kinds_of(op.scalar, "torch", args)
     if torch.compiler.is_compiling() or count_modes() > 0 or not _are_plain(args):
         arrays, numbers, constants = _packed(args, kinds)
-        prepare_operator(op)
+        if op.operator is None:
+            prepare_operator(op)
         result = op.operator(arrays, numbers, _typed(args, kinds), constants)
     elif functorch_is_active() or _has_tangents():
         result = _Transformed.apply(op, kinds, *args)
@@ -261,7 +263,9 @@ def gradient(op: Operator, wanted: tuple[bool, ...]) -> Any:
     """The operator that computes the gradients of the `wanted` arguments."""
     known = op.gradients
     if wanted not in known:
-        known[wanted] = type(op)(derive(op.scalar, wanted, op.derivative), "same")
+        made = type(op)(derive(op.scalar, wanted, op.derivative), "same")
+        made.origin = op, wanted
+        known[wanted] = made
     return known[wanted]
 
 
@@ -601,7 +605,7 @@ def _letter(number: Any) -> str:
     return "i" if isinstance(number, (int, torch.SymInt)) else "f"
 
 
-def _unpacked(
+def unpacked(
     arrays: Sequence[Any], numbers: Sequence[Any], kinds: str, constants: str
 ) -> tuple[list[Any], str]:
     """The arguments, and their kinds as `Planned` has them."""
@@ -617,7 +621,8 @@ def _unpacked(
 
 
 def prepare_operator(op: Operator) -> bool:
-    """Makes the operator; True."""
+    """Makes the operator, and the one of what is made of it; True."""
+    recipes.prepare(_make_operator_of_recipes)
     return operator_of(op) is not None
 
 
@@ -625,8 +630,17 @@ def operator_of(op: Operator) -> Any:
     """The operator of torch that does the calls of `op`. Its arguments are the tensors, the numbers,
     a letter for each argument, and the constants as text."""
     if op.operator is None:
-        op.operator = _make_operator(op)
+        if op.origin is None:
+            op.operator = _make_operator(op)
+        else:
+            recipes.prepare(_make_operator_of_recipes)
+            op.operator = recipes.ByRecipe(recipe_of(op), len(op.scalar.results))
     return op.operator
+
+
+def recipe_of(op: Operator) -> str:
+    """The text by which graphs have an operator."""
+    return recipes.recipe_of(op, lambda each: str(operator_of(each)._qualname))
 
 
 _used: dict[str, int] = {}
@@ -638,37 +652,73 @@ def _make_operator(op: Operator) -> Any:
     count = len(op.scalar.results)
 
     def run(arrays: Any, numbers: Any, kinds: str, constants: str) -> Any:
-        # Subclasses have seen the call. Those without a dispatch of their own still are here.
-        with torch._C.DisableTorchFunctionSubclass():
-            arrays = [
-                each if type(each) in PLAIN else each.as_subclass(torch.Tensor) for each in arrays
-            ]
-        return run_as(op, *_unpacked(arrays, numbers, kinds, constants))
+        return _run_plainly(op, arrays, numbers, kinds, constants)
 
     def fake(arrays: Any, numbers: Any, kinds: str, constants: str) -> Any:
-        return _make_fake(op, *_unpacked(arrays, numbers, kinds, constants))
+        return make_fake(op, *unpacked(arrays, numbers, kinds, constants))
 
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         arrays, ctx.numbers, ctx.kinds, ctx.constants = inputs
         ctx.save_for_backward(*arrays)
 
     def backward(ctx: Any, *grads: Any) -> Any:
-        args, kinds = _unpacked(ctx.saved_tensors, ctx.numbers, ctx.kinds, ctx.constants)
-        needed = iter(ctx.needs_input_grad[0])
-        wanted = tuple(kind in "az" and next(needed) for kind in kinds)
-        found = _gradients(op, grads, args, wanted)
-        found = [each for each, kind in zip(found, kinds) if kind in "az"]
         # torch takes an empty list for one of tensors.
-        return found, None if ctx.numbers else [], None, None
+        return _operator_gradients(op, ctx, grads), None if ctx.numbers else [], None, None
 
     def vmap(info: Any, in_dims: Any, arrays: Any, numbers: Any, kinds: str, constants: str) -> Any:
         result = operator(_batched(arrays, in_dims[0]), numbers, kinds, constants)
         return result, 0 if count == 1 else (0,) * count
 
+    qualified = f"tessera::pointwise_{name}" + (f"_{number}" if number > 1 else "")
     operator = torch_operator(
-        f"tessera::pointwise_{name}" + (f"_{number}" if number > 1 else ""),
+        qualified,
         schema="(Tensor[] arrays, Scalar[] numbers, str kinds, str constants) -> "
         + ("Tensor" if count == 1 else f"({', '.join(['Tensor'] * count)})"),
+        fake=fake,
+        backward=backward,
+        setup_context=setup_context,
+        vmap=vmap,
+    )(run)
+    recipes.users[qualified] = op
+    return operator
+
+
+def _make_operator_of_recipes() -> Any:
+    """The operator of torch for all that is made of other operators."""
+
+    def find(recipe: str) -> Operator:
+        return recipes.find(recipe, gradient)
+
+    def run(arrays: Any, numbers: Any, kinds: str, constants: str, recipe: str) -> Any:
+        found = _run_plainly(find(recipe), arrays, numbers, kinds, constants)
+        return [found] if isinstance(found, torch.Tensor) else list(found)
+
+    def fake(arrays: Any, numbers: Any, kinds: str, constants: str, recipe: str) -> Any:
+        found = make_fake(find(recipe), *unpacked(arrays, numbers, kinds, constants))
+        return [found] if isinstance(found, torch.Tensor) else list(found)
+
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        arrays, ctx.numbers, ctx.kinds, ctx.constants, ctx.recipe = inputs
+        ctx.save_for_backward(*arrays)
+        ctx.facts = [(each.shape, each.dtype, each.device) for each in output]
+
+    def backward(ctx: Any, grads: Any) -> Any:
+        given = [
+            torch.zeros(facts[0], dtype=facts[1], device=facts[2]) if each is None else each
+            for each, facts in zip(grads, ctx.facts)
+        ]
+        found = _operator_gradients(find(ctx.recipe), ctx, given)
+        return found, None if ctx.numbers else [], None, None, None
+
+    def vmap(
+        info: Any, in_dims: Any, arrays: Any, numbers: Any, kinds: str, constants: str, recipe: str
+    ) -> Any:
+        result = operator(_batched(arrays, in_dims[0]), numbers, kinds, constants, recipe)
+        return result, [0] * len(result)
+
+    operator = torch_operator(
+        "tessera::elementwise",
+        schema=recipes.SCHEMA,
         fake=fake,
         backward=backward,
         setup_context=setup_context,
@@ -677,7 +727,25 @@ def _make_operator(op: Operator) -> Any:
     return operator
 
 
-def _make_fake(op: Operator, args: Sequence[Any], kinds: str) -> Any:
+def _run_plainly(op: Operator, arrays: Any, numbers: Any, kinds: str, constants: str) -> Any:
+    # Subclasses have seen the call. Those without a dispatch of their own still are here.
+    with torch._C.DisableTorchFunctionSubclass():
+        arrays = [
+            each if type(each) in PLAIN else each.as_subclass(torch.Tensor) for each in arrays
+        ]
+    return run_as(op, *unpacked(arrays, numbers, kinds, constants))
+
+
+def _operator_gradients(op: Operator, ctx: Any, grads: Sequence[Any]) -> list[Any]:
+    """The gradients of the arrays of a call by an operator of torch."""
+    args, kinds = unpacked(ctx.saved_tensors, ctx.numbers, ctx.kinds, ctx.constants)
+    needed = iter(ctx.needs_input_grad[0])
+    wanted = tuple(kind in "az" and next(needed) for kind in kinds)
+    found = _gradients(op, grads, args, wanted)
+    return [each for each, kind in zip(found, kinds) if kind in "az"]
+
+
+def make_fake(op: Operator, args: Sequence[Any], kinds: str) -> Any:
     """Results without values."""
     from torch._prims_common import compute_elementwise_output_strides
 
