@@ -113,8 +113,11 @@ class Function(_C.Entry, KernelInterface):
         shapes: Optional[Shapes],
         outputs: Mapping[str, OutputFunction],
         grid: Optional[Grid],
+        autocast: Optional[str] = None,
     ) -> None:
         self.fn = fn
+        self.autocast = autocast
+        """What torch.autocast does to arguments: None, or an option of `function`."""
         self.__name__: str = fn.__name__
         self.arg_names: list[str] = list(fn.arg_names)
         self._shapes = shapes
@@ -156,6 +159,10 @@ class Function(_C.Entry, KernelInterface):
         """The function of `backward`, if one was given."""
         self.derivative_names: Sequence[str] = ()
         """The names of its parameters."""
+        self.forward_derivative: Any = None
+        """The function of `forward`, if one was given."""
+        self.forward_names: Sequence[str] = ()
+        """The names of its parameters."""
         self.prepare = make_prepare(self, lambda: in_torch)
         self.operator: Any = None
         """The operator of torch, once one is needed."""
@@ -178,6 +185,8 @@ class Function(_C.Entry, KernelInterface):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if pending.current() is not None:
             return pending.call_opened(self, args, kwargs)
+        if pending.has_pending(args, kwargs):
+            return self(*pending.opened(args), **pending.opened(kwargs))
         given = self._named(args, kwargs)
         if is_tracing():
             return in_torch.call(self, given)
@@ -208,12 +217,15 @@ class Function(_C.Entry, KernelInterface):
         library = library_of(like)
         if library == "torch":
             learn_torch()
+            given = in_torch.autocasted(self, given)
+            like = self._first_array(given)
             if not in_torch.is_plain_call(given):
                 return in_torch.call(self, given)
         passed = dict(given)
         result = self.launch(given, like)
         if not kwargs and library in ("numpy", "torch", "cupy"):
-            if all(given[name] is value for name, value in passed.items()):
+            is_cast = any(passed[name] is not arg for name, arg in zip(self._taken, args))
+            if not is_cast and all(given[name] is value for name, value in passed.items()):
                 self._learn_call(library, args, given, result)
         return result
 
@@ -242,7 +254,9 @@ class Function(_C.Entry, KernelInterface):
         )
         has_gradient = any(getattr(arg, "requires_grad", False) for arg in args)
         apply = NotImplemented if has_gradient else None
-        self._learn(_C.CallPlan(self.fn, grid, rest, makers, results, apply=apply), *args)
+        checks = in_torch.AUTOCAST_CHECKS if library == "torch" and self.autocast else ()
+        plan = _C.CallPlan(self.fn, grid, rest, makers, results, apply=apply, checks=checks)
+        self._learn(plan, *args)
 
     def launch(self, given: dict[str, Any], like: Any = None) -> Any:
         """A call with these arguments, which a launch takes. Outputs are of the library of `like`, by
@@ -318,12 +332,31 @@ class Function(_C.Entry, KernelInterface):
 
         Raises CompilationError (E076) for a parameter of another name.
         """
+        self.derivative_names = self._checked_names(fn, "grad", self._made)
+        self.derivative = fn
+        return fn
+
+    def forward(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorates the forward derivative, for torch: a function of tensors that returns a tangent, or
+        None, for each output. Its parameters are named as what it needs: `tangent_x` for the tangent of
+        the argument `x` (zeros if it has none), an output, or an argument.
+
+        Raises CompilationError (E076) for a parameter of another name.
+        """
+        self.forward_names = self._checked_names(fn, "tangent", self._taken)
+        self.forward_derivative = fn
+        return fn
+
+    def _checked_names(
+        self, fn: Callable[..., Any], prefix: str, prefixed: Sequence[str]
+    ) -> Sequence[str]:
+        """The parameters of a derivative, each of which is known."""
         names = list(inspect.signature(fn).parameters)
         known = [
             *self._taken,
             *self.constants,
             *self._made,
-            *(f"grad_{name}" for name in self._made),
+            *(f"{prefix}_{name}" for name in prefixed),
         ]
         for name in names:
             if name not in known:
@@ -332,8 +365,7 @@ class Function(_C.Entry, KernelInterface):
                     "argument and no output",
                     _near(name, known),
                 )
-        self.derivative, self.derivative_names = fn, names
-        return fn
+        return names
 
     def default(self, name: str) -> Any:
         """The value of a parameter that a call omits. Raises ArgumentError (E051) if it has none."""
@@ -486,6 +518,7 @@ def function(
     *,
     outputs: Optional[Mapping[str, OutputFunction]] = None,
     grid: Optional[Grid] = None,
+    autocast: Optional[str] = None,
 ) -> Callable[[Any], Function]:
     """Wraps a kernel as a function that allocates its outputs and computes its grid.
 
@@ -493,6 +526,9 @@ def function(
     computes. Instead, `outputs` may have a function for each output, and `grid` is the grid of a
     launch. Such a function gets a dict of the arguments by name, and returns (shape, dtype), or an
     array to copy both from. Outputs belong to the library of the first array.
+      autocast: the type that tensors of 16 and 32 bits are converted to under torch.autocast:
+        "float32", or "lower" for the type of autocast. The derivative then runs without autocast. By
+        default they are passed as they are.
 
     Raises CompilationError (E076) if the names do not match the kernel's parameters.
 
@@ -510,6 +546,9 @@ def function(
         out = add(np.ones((10, 100), np.float32), 2.5)
         assert out.shape == (10, 100) and (out == 3.5).all()
     """
+
+    if autocast not in (None, "float32", "lower"):
+        raise _mistake(f"@function got autocast={autocast!r}", 'write "float32" or "lower"')
 
     def decorate(fn: Any) -> Function:
         names = getattr(fn, "arg_names", None)
@@ -545,7 +584,7 @@ def function(
                 )
         if outputs is not None and not outputs:
             raise _mistake("@function has no outputs", "launch the kernel instead")
-        return Function(fn, parsed, outputs or {}, grid)
+        return Function(fn, parsed, outputs or {}, grid, autocast)
 
     return decorate
 

@@ -165,6 +165,12 @@ def opened(value: Any) -> Any:
     return value
 
 
+def has_pending(args: Sequence[Any], named: dict[str, Any] = {}) -> bool:
+    """True if an argument is a value that a fused function has left behind, as in a list of the
+    caller's. Outside of the function, operators take its array."""
+    return any(type(each) is Pending for each in (*args, *named.values()))
+
+
 class _Current(threading.local):
     graph: Any = None
 

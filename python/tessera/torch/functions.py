@@ -55,8 +55,37 @@ def _has_tangents() -> bool:
     return forward_ad._current_level >= 0 and bool(torch._C._is_fwd_grad_enabled())
 
 
+AUTOCAST_CHECKS = ((torch._C._is_any_autocast_enabled, False),)
+"""Functions, and what they return where nothing is converted."""
+
+
+def autocasted(function: Function, given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments as the function gets them under torch.autocast: by its option `autocast`."""
+    if function.autocast is None:
+        return given
+    device = next(each.device.type for each in given.values() if isinstance(each, torch.Tensor))
+    if not torch.is_autocast_enabled(device):
+        return given
+    to = torch.float32 if function.autocast == "float32" else torch.get_autocast_dtype(device)
+    return {
+        name: (
+            value.to(to)
+            if isinstance(value, torch.Tensor)
+            and value.dtype in _AUTOCAST
+            and name not in function.outputs
+            else value
+        )
+        for name, value in given.items()
+    }
+
+
+_AUTOCAST = (torch.float16, torch.bfloat16, torch.float32)
+"""The types that torch.autocast converts."""
+
+
 def call(function: Function, given: dict[str, Any]) -> Any:
     """A call that something in torch may have to see."""
+    given = autocasted(function, given)
     outs = {name: given[name] for name in function.outputs if name in given}
     inputs = {name: value for name, value in given.items() if name not in outs}
     made = _sorted(function, inputs)
@@ -141,7 +170,12 @@ def _gradients(
         if name not in known:
             known[name] = function.default(name)
         arguments.append(known[name])
-    found = function.derivative(*arguments)
+    device = grads[0].device.type if grads and grads[0] is not None else "cpu"
+    if function.autocast is not None and torch.is_autocast_enabled(device):
+        with torch.autocast(device, enabled=False):  # as the function itself ran
+            found = function.derivative(*arguments)
+    else:
+        found = function.derivative(*arguments)
     found = list(found) if isinstance(found, (tuple, list)) else [found]
     tensors = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
     if len(found) != len(tensors):
@@ -186,25 +220,24 @@ class _Differentiable(torch.autograd.Function):  # type: ignore[misc]
         function, names, kinds, *values = inputs
         made = _Call(names, kinds, values)
         ctx.save_for_backward(*made.of_kind("a"), *output)
+        if function.forward_derivative is not None:
+            ctx.save_for_forward(*made.of_kind("a"), *output)
         ctx.function, ctx.names, ctx.kinds = function, names, kinds
         ctx.others = [None if kind == "a" else value for kind, value in zip(kinds, values)]
         ctx.mark_non_differentiable(*[each for each in output if not each.is_floating_point()])
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        count = ctx.kinds.count("a")
-        saved = list(ctx.saved_tensors)
-        tensors = iter(saved[:count])
-        values = [
-            next(tensors) if kind == "a" else other for kind, other in zip(ctx.kinds, ctx.others)
-        ]
-        given = dict(zip(ctx.names, values))
-        found = iter(_gradients(ctx.function, given, saved[count:], grads))
+        results = list(ctx.saved_tensors)[ctx.kinds.count("a") :]
+        found = iter(_gradients(ctx.function, _restored(ctx), results, grads))
         return None, None, None, *[next(found) if kind == "a" else None for kind in ctx.kinds]
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
-        raise _no_forward_derivative(ctx.function)
+        if ctx.function.forward_derivative is None:
+            raise _no_forward_derivative(ctx.function)
+        results = list(ctx.saved_tensors)[ctx.kinds.count("a") :]
+        return _tangents(ctx.function, _restored(ctx), results, tangents[3:])
 
     @staticmethod
     def vmap(
@@ -216,12 +249,47 @@ class _Differentiable(torch.autograd.Function):  # type: ignore[misc]
         return stacked, (0,) * len(stacked)
 
 
+def _restored(ctx: Any) -> dict[str, Any]:
+    """The arguments of a call, by name."""
+    tensors = iter(ctx.saved_tensors)
+    values = [next(tensors) if kind == "a" else other for kind, other in zip(ctx.kinds, ctx.others)]
+    return dict(zip(ctx.names, values))
+
+
+def _tangents(
+    function: Function, given: dict[str, Any], results: Sequence[Any], tangents: Sequence[Any]
+) -> Any:
+    """The tangent of each result; None for one that is no float."""
+    known = {**given, **dict(zip(function.outputs, results))}
+    known.update((f"tangent_{name}", tangent) for name, tangent in zip(given, tangents))
+    arguments = []
+    for name in function.forward_names:
+        if name not in known:
+            known[name] = None if name.startswith("tangent_") else function.default(name)
+        arguments.append(known[name])
+    found = function.forward_derivative(*arguments)
+    found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
+    if [each.shape for each in found if each is not None] != [
+        result.shape for result, each in zip(results, found) if each is not None
+    ] or len(found) != len(results):
+        shapes = [tuple(each.shape) if each is not None else None for each in found]
+        raise ArgumentError(
+            "E076",
+            f"the forward derivative of `{function.__name__}` returns tangents of shapes {shapes}, "
+            f"and its outputs have {[tuple(each.shape) for each in results]}",
+            "return a tangent of its shape, or None, for each output",
+        )
+    return tuple(
+        each if result.is_floating_point() else None for each, result in zip(found, results)
+    )
+
+
 def _no_forward_derivative(function: Function) -> ArgumentError:
     return ArgumentError(
         "E057",
-        f"an argument of `{function.__name__}` has a tangent, and functions of @tessera.function "
-        "have no forward derivatives",
-        "differentiate backward, or call it in a torch.autograd.Function that has a `jvp`",
+        f"an argument of `{function.__name__}` has a tangent, and the function has no forward "
+        "derivative",
+        f"write one with @{function.__name__}.forward, or differentiate backward",
     )
 
 

@@ -168,14 +168,89 @@ def test_strides_and_broadcasting() -> None:
     assert torch.equal(found, x.detach() * batch[:, None])
 
 
+@tessera.function("x[*n] -> out[*n / BLOCK], is_large[*n]: bool")
+@tessera.jit
+def cube_of(x, out, is_large, n, BLOCK: tl.constexpr = 128):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + i, mask=i < n)
+    tl.store(out + i, value * value * value, mask=i < n)
+    tl.store(is_large + i, value > 1, mask=i < n)
+
+
+@cube_of.backward
+def cube_backward(grad_out, x):
+    return 3 * grad_out * x * x
+
+
+@cube_of.forward
+def cube_forward(tangent_x, x):
+    return 3 * tangent_x * x * x, None
+
+
+def test_forward_derivatives() -> None:
+    x = torch.randn(4, 5, dtype=torch.float64, requires_grad=True)
+
+    def cube(x: Any) -> Any:
+        return cube_of(x)[0]
+
+    assert torch.autograd.gradcheck(cube, (x,), check_forward_ad=True)
+    direction = torch.randn_like(x)
+    value, tangent = torch.func.jvp(cube, (x.detach(),), (direction,))
+    torch.testing.assert_close(tangent, 3 * direction * x.detach() ** 2)
+    assert torch.equal(value, cube(x.detach()))
+    row = x.detach()[0]
+    torch.testing.assert_close(torch.func.jacfwd(cube)(row), torch.diag(3 * row**2))
+    with pytest.raises(tessera.CompilationError, match="E076.*`tangent_y`, which is no argument"):
+        cube_of.forward(lambda tangent_y: tangent_y)
+    assert cube_of.forward_derivative is cube_forward
+
+
+@pytest.mark.parametrize("autocast", [None, "float32", "lower"])
+def test_autocast(autocast: Any) -> None:
+    seen: list[Any] = []
+
+    @tessera.function("x[*n], y[*n] -> out[*n / BLOCK]", autocast=autocast)
+    @tessera.jit
+    def product(x, y, out, n, BLOCK: tl.constexpr = 128):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(out + i, tl.load(x + i, mask=i < n) * tl.load(y + i, mask=i < n), mask=i < n)
+
+    @product.backward
+    def product_backward(grad_out, x, y):
+        seen.append(torch.is_autocast_enabled("cpu"))
+        return grad_out * y, grad_out * x
+
+    x, y = torch.randn(40), torch.randn(40)
+    for _ in range(3):
+        assert product(x, y).dtype == torch.float32  # also once calls are known
+    compiled = torch.compile(lambda a, b: product(a, b), fullgraph=True, backend="aot_eager")
+    wanted = {None: torch.float32, "float32": torch.float32, "lower": torch.bfloat16}[autocast]
+    with torch.autocast("cpu", torch.bfloat16):
+        assert product(x, y).dtype == compiled(x, y).dtype == wanted
+        assert product(x.double(), y.double()).dtype == torch.float64
+        if autocast is None:
+            with pytest.raises(tessera.ArgumentError, match="E076"):
+                product(x.bfloat16(), y)
+        else:
+            assert product(x.bfloat16(), y).dtype == compiled(x.bfloat16(), y).dtype == wanted
+        leaves = x.clone().requires_grad_(), y.clone().requires_grad_()
+        torch.autograd.backward(product(*leaves).float().sum())
+    assert seen == [autocast is None]
+    torch.testing.assert_close(leaves[0].grad, y, rtol=0.01, atol=0.01)
+    assert leaves[0].grad.dtype == torch.float32
+    assert product(x, y).dtype == torch.float32
+
+
 def test_refusals() -> None:
+    with pytest.raises(tessera.CompilationError, match="E076.*autocast='half'"):
+        tessera.function("x[n] -> out[n]", autocast="half")
     x = torch.randn(4)
     with pytest.raises(tessera.ArgumentError, match="(?s)E057.*doubled.backward"):
         doubled(x.clone().requires_grad_())
-    with pytest.raises(tessera.ArgumentError, match="E057.*no forward derivatives"):
+    with pytest.raises(tessera.ArgumentError, match="E057.*no forward derivative"):
         torch.func.jvp(doubled, (x,), (x,))
     with torch.autograd.forward_ad.dual_level():
-        with pytest.raises(tessera.ArgumentError, match="E057.*no forward derivatives"):
+        with pytest.raises(tessera.ArgumentError, match="E057.*no forward derivative"):
             doubled(torch.autograd.forward_ad.make_dual(x, x))
         assert torch.equal(doubled(x), 2 * x)
     with pytest.raises(tessera.ArgumentError, match="E076.*has 3 for `n`"):
