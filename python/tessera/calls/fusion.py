@@ -289,6 +289,8 @@ class Fused:
     def __call__(self, *args: Any, **named: Any) -> Any:
         if pointwise.is_tracing() or pending.current() is not None:
             return self.function(*args, **named)  # the graph is that of the outer function
+        if pending.has_pending(args, named):
+            args, named = pending.opened(args), pending.opened(named)
         libraries = {library_of(each) for each in (*args, *named.values())} - {""}
         if libraries != {"numpy"} and libraries != {"torch"}:
             return self.function(*args, **named)

@@ -250,7 +250,9 @@ class Pointwise(Operator):
 
 def unified(name: str, scalar: Scalar, args: Sequence[Any]) -> tuple[Sequence[Any], str]:
     """The arguments with NumPy's numbers made plain, and the library of the arrays."""
-    found, is_same = list(args), True
+    is_same = not pending.has_pending(args)
+    args = args if is_same else pending.opened(tuple(args))
+    found = list(args)
     library, first = "", ""
     for param, arg in zip(scalar.params, args):
         here = "" if param.is_constexpr else library_of(arg)

@@ -89,6 +89,8 @@ class Recorded(_C.Entry):
             return self.function(*args, **named)
         if pending.current() is not None:
             return pending.call_opened(self, args, named)
+        if pending.has_pending(args, named):
+            return self(*pending.opened(args), **pending.opened(named))
         result = self.function(*args, **named)
         if self._is_repeated(*args, **named) and recording.current() is None:
             generation = _Generation.number

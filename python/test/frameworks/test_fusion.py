@@ -296,3 +296,36 @@ def test_other_arrays_subclasses_and_tracers() -> None:
     with pytest.raises(KeyError, match="mine"):
         fails(x)
     assert pending.current() is None and torch.equal(mul(x, 2.0), 2 * x)
+
+
+@tessera.function("x[*n], y -> out[*n / BLOCK]")
+@tessera.jit
+def shifted(x, y, out, n, BLOCK: tl.constexpr = 256):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n) + y, mask=i < n)
+
+
+def test_values_that_are_kept_beyond_the_function_are_arrays_to_operators() -> None:
+    kept: list[Any] = []
+
+    @tessera.fuse
+    def program(x):
+        kept.extend((mul(x, x), x))
+        return ops.silu(kept[0])
+
+    for x in (torch.randn(4, 5), np.linspace(-1, 1, 20, dtype=np.float32).reshape(4, 5)):
+        kept.clear()
+        program(x)
+        for value, array in zip(kept, (x * x, x)):
+            assert type(value) is pending.Pending
+            for operator in (
+                lambda each: mul(each, 2.0),
+                lambda each: ops.softmax(each, 1),
+                lambda each: ops.softmax(input=each, dim=1),
+                lambda each: ops.sum(each),
+                lambda each: shifted(each, 1.0),
+                lambda each: chain(each, x)[0],
+            ):
+                found, expected = operator(value), operator(array)
+                assert type(found) is type(expected)
+                np.testing.assert_allclose(found, expected, rtol=1e-6)
