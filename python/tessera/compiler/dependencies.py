@@ -141,6 +141,10 @@ def _fingerprint(value: Any) -> bytes:
         return digest("enum", f"{cls.__module__}.{cls.__qualname__}.{value.name}")
     if (home := home_of(value)) is not None:
         return digest("host", home, version_of(home), value.__name__)
+    if isinstance(value, property) and is_ours(getattr(value.fget, "__module__", None)):
+        return digest(
+            "property", getattr(value.fget, "__qualname__")
+        )  # such as `dtype` of a tensor
     if isinstance(value, type):
         fields = map(str, getattr(value, "_fields", ()))
         return digest("type", f"{value.__module__}.{value.__qualname__}", *fields)
@@ -263,6 +267,12 @@ def _names(tree: ast.AST) -> set[tuple[str, ...]]:
     return found
 
 
+_APART = (
+    "__pycache__", "testing", "aot", "calls", "jax", "nn", "ops", "torch", "tuning", "views",
+)  # fmt: skip
+"""Folders that decide about no IR: kernels in them are read as a user's are."""
+
+
 @functools.lru_cache(maxsize=None)
 def _front_end_key() -> bytes:
     """The front-end's own sources: they change IR as much as a kernel's do. And the Python that
@@ -270,10 +280,10 @@ def _front_end_key() -> bytes:
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     fields: list[bytes] = [repr(sys.version_info[:3]).encode()]
     for folder, inner, names in os.walk(package):
-        inner[:] = sorted(name for name in inner if name not in ("__pycache__", "testing"))
+        inner[:] = sorted(name for name in inner if name not in _APART)
         for name in sorted(names):
             if name.endswith(".py"):
-                path = os.path.join(folder, name)
-                with open(path, "rb") as file:
-                    fields += [os.path.relpath(path, package).encode(), file.read()]
+                path = f"{folder}/{name}"
+                with open(path, "rb", buffering=0) as file:
+                    fields += [path[len(package) :].encode(), file.read()]
     return digest(*fields)

@@ -200,7 +200,9 @@ class Reads:
 
     def item(self, owner: Any, key: Any, value: Any) -> None:
         """`owner[key]` gave `value`."""
-        if isinstance(owner, tuple) and any(isinstance(part, tensor) for part in owner):
+        if isinstance(owner, tuple) and (
+            id(owner) not in self._paths or any(isinstance(part, tensor) for part in owner)
+        ):
             return  # of arguments, or what the kernel has made itself
         if not _is_pure(owner) and id(value) not in self._paths:
             self._note(owner, ("item", key), value)

@@ -664,6 +664,28 @@ def test_what_did_not_change_is_found(server: Server, tmp_path: pathlib.Path) ->
     assert hits >= len(WAYS) - 3
 
 
+def test_kernels_of_operators_are_found_without_the_front_end(tmp_path: pathlib.Path) -> None:
+    """They read types and shapes of tiles, take items of tuples, and draw random numbers."""
+
+    def work() -> int:
+        from tessera import ops
+        from tessera.compiler import compile
+
+        tessera.settings.cache_dir = str(tmp_path)
+        built, build = [], compile.build
+        compile.build = lambda *args, **named: built.append(args) or build(*args, **named)
+        x = np.ones((4, 8), np.float32)
+        ops.softmax(x, 1)
+        ops.cross_entropy(x, np.arange(4))
+        ops.dropout(x, seed=1)
+        ops.cumsum(x, 0)
+        ops.sort(x)
+        return len([fn for fn, *_ in built if "ops.kernels" in fn.__module__])
+
+    assert in_child(work) >= 5
+    assert in_child(work) == 0
+
+
 def fake_ptxas(path: pathlib.Path, release: str) -> str:
     """A program that gives the same cubins, marked with its own release."""
     path.write_text(
