@@ -268,7 +268,7 @@ def _names(tree: ast.AST) -> set[tuple[str, ...]]:
 
 
 _APART = (
-    "__pycache__", "testing", "aot", "calls", "jax", "nn", "ops", "torch", "tuning", "views",
+    "__pycache__", "testing", "aot", "jax", "nn", "ops", "torch", "tuning", "views",
 )  # fmt: skip
 """Folders that decide about no IR: kernels in them are read as a user's are."""
 

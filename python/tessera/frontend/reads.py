@@ -66,6 +66,8 @@ def is_ours(module: Optional[str]) -> bool:
         package = sys.modules.get("triton")
         is_language = name == "triton" or name.startswith("triton.language")
         return is_language and getattr(package, "__tessera__", False) is True
+    if name == "tessera.calls.elements":  # which has a function that written kernels call
+        return True
     return name == "tessera" or name.startswith(("tessera.language", "tessera.frontend"))
 
 
