@@ -27,7 +27,7 @@ from typing import Any, Optional, Sequence
 
 from tessera.digests import digest
 from tessera.frontend.host_functions import home_of, is_description, version_of
-from tessera.frontend.reads import Path, Reads, is_ours
+from tessera.frontend.reads import Path, Reads, is_ours, is_own_builtin
 from tessera.frontend.scope import MISSING
 from tessera.frontend.signature import ArgSpec, constant_part
 from tessera.frontend.source import child_nodes, source_of
@@ -225,7 +225,8 @@ class _Closure:
         module = getattr(value, "__module__", None)
         if name is None or not isinstance(value, (type, FunctionType, BuiltinFunctionType)):
             raise Unpinnable(repr(value))
-        if module in ("builtins", "math") or (module and is_ours(module)):
+        is_hashed = bool(module) and (is_ours(module) or is_own_builtin(value))
+        if module in ("builtins", "math") or is_hashed:
             return f"{module}.{name}".encode()
         fields = getattr(value, "_fields", None)
         if isinstance(value, type) and fields and value.__base__ is tuple:

@@ -36,7 +36,7 @@ from tessera.frontend.scope import MISSING
 from tessera.language import types
 from tessera.language.aggregate import fields_of
 from tessera.language.callables import ConstexprFunction, JITCallable
-from tessera.language.tensor import tensor
+from tessera.language.tensor import is_builtin, tensor
 from tessera.settings import note_change
 
 Check = tuple[Any, ...]
@@ -66,9 +66,13 @@ def is_ours(module: Optional[str]) -> bool:
         package = sys.modules.get("triton")
         is_language = name == "triton" or name.startswith("triton.language")
         return is_language and getattr(package, "__tessera__", False) is True
-    if name == "tessera.calls.elements":  # which has a function that written kernels call
-        return True
     return name == "tessera" or name.startswith(("tessera.language", "tessera.frontend"))
+
+
+def is_own_builtin(function: Any) -> bool:
+    """True for a function of the package that kernels which it writes call, and that is no kernel."""
+    module = getattr(function, "__module__", None) or ""
+    return is_builtin(function) and module.startswith("tessera.")
 
 
 def _is_pure(value: Any) -> bool:
@@ -211,7 +215,7 @@ class Reads:
 
     def called(self, function: Any) -> None:
         """Python code of the user's that runs while the kernel is compiled."""
-        if is_ours(getattr(function, "__module__", None)):
+        if is_ours(getattr(function, "__module__", None)) or is_own_builtin(function):
             return
         if isinstance(getattr(function, "__self__", MISSING), (*_PLAIN, tuple)):
             return  # a method of a constant
