@@ -445,7 +445,7 @@ def embedding(input: Any, weight: Any, padding_idx: Optional[int] = None) -> Any
     padding_idx: a row whose gradient is 0.
     An index that is negative, or too large, reads 0.
     Shapes: input any, weight (n, size). Types: floats; indices of int32 or int64. Errors: E093.
-    Missing: `max_norm`, `scale_grad_by_freq` and `sparse`.
+    Missing: `max_norm`, `norm_type`, `scale_grad_by_freq` and `sparse`.
 
     Example:
         import numpy as np
@@ -545,7 +545,7 @@ def segment_reduce(data: Any, reduce: str, *, offsets: Any) -> Any:
       NaN, and their maximum -inf.
     Shapes: data (n, ...), offsets (segments + 1,). Types: floats; offsets of int32 or int64.
     Errors: E093; E094 for gradients of max and min.
-    Missing: `lengths`, `axis`, `initial`; `reduce="prod"`.
+    Missing: `lengths`, `indices`, `axis`, `unsafe`, `initial`; `reduce="prod"`.
 
     Example:
         import numpy as np
@@ -582,7 +582,7 @@ def embedding_bag(
     An index that is negative, or too large, counts as a row of 0.
     Shapes: input (n,), weight (rows, size), offsets (bags + 1,). Types: floats; indices of int32 or
     int64. Errors: E093. Missing: `include_last_offset=False`, input of two dimensions, `mode="max"`,
-    `per_sample_weights`, `padding_idx`, `max_norm`, `sparse`.
+    `per_sample_weights`, `padding_idx`, `max_norm`, `norm_type`, `scale_grad_by_freq`, `sparse`.
 
     Example:
         import numpy as np

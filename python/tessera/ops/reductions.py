@@ -331,10 +331,16 @@ def all(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
 @recorded
 @takes_two
 def var_mean(
-    input: Any, dim: Dims = None, *, correction: float = 1.0, keepdim: bool = False
+    input: Any,
+    dim: Dims = None,
+    unbiased: Optional[bool] = None,
+    keepdim: bool = False,
+    *,
+    correction: float = 1.0,
 ) -> tuple[Any, Any]:
     """The variance along dim and the mean: sum((input - mean)^2) / (count - correction).
 
+    unbiased: false for correction 0, true for 1.
     Shapes: any. Types: floats. Errors: E093.
 
     Example:
@@ -345,6 +351,12 @@ def var_mean(
         assert (variance, mean) == (1, 2)
     """
     check_arrays("var_mean", FLOATS, input=input)
+    check(
+        unbiased is None or (type(unbiased) is bool and correction == 1),
+        f"`var_mean` got unbiased={shown(unbiased)} and correction={shown(correction)}",
+        "pass one of the two, and a bool as unbiased",
+    )
+    correction = 0.0 if unbiased is False else correction
     dtype, axes = dtype_of(input), _axes("var_mean", input, dim)
     average = _mean if dtype == types.float64 else _narrow_mean
     shape = tuple(1 if at in axes else size for at, size in enumerate(input.shape))
@@ -372,10 +384,18 @@ def var_mean(
 
 @recorded
 @takes_out
-def var(input: Any, dim: Dims = None, *, correction: float = 1.0, keepdim: bool = False) -> Any:
+def var(
+    input: Any,
+    dim: Dims = None,
+    unbiased: Optional[bool] = None,
+    keepdim: bool = False,
+    *,
+    correction: float = 1.0,
+) -> Any:
     """sum((input - mean)^2) / (count - correction), along dim.
 
-    Shapes: any. Types: floats. Errors: E093. Missing: `unbiased`, which is correction 1 or 0.
+    unbiased: false for correction 0, true for 1.
+    Shapes: any. Types: floats. Errors: E093.
 
     Example:
         import numpy as np
@@ -383,15 +403,23 @@ def var(input: Any, dim: Dims = None, *, correction: float = 1.0, keepdim: bool 
 
         assert ops.var(np.array([1.0, 2.0, 3.0]), correction=0) == 2 / 3
     """
-    return var_mean(input, dim, correction=correction, keepdim=keepdim)[0]
+    return var_mean(input, dim, unbiased, keepdim, correction=correction)[0]
 
 
 @recorded
 @takes_out
-def std(input: Any, dim: Dims = None, *, correction: float = 1.0, keepdim: bool = False) -> Any:
+def std(
+    input: Any,
+    dim: Dims = None,
+    unbiased: Optional[bool] = None,
+    keepdim: bool = False,
+    *,
+    correction: float = 1.0,
+) -> Any:
     """The root of var(input, dim).
 
-    Shapes: any. Types: floats. Errors: E093. Missing: `unbiased`, which is correction 1 or 0.
+    unbiased: false for correction 0, true for 1.
+    Shapes: any. Types: floats. Errors: E093.
 
     Example:
         import numpy as np
@@ -399,7 +427,7 @@ def std(input: Any, dim: Dims = None, *, correction: float = 1.0, keepdim: bool 
 
         assert ops.std(np.array([1.0, 3.0]), correction=0) == 1
     """
-    return _root(var_mean(input, dim, correction=correction, keepdim=keepdim)[0])
+    return _root(var_mean(input, dim, unbiased, keepdim, correction=correction)[0])
 
 
 @recorded

@@ -107,6 +107,8 @@ def test_libraries_that_do_not_fit() -> None:
         lambda: ops.sum(np.ones((4, 6)), dim=2),
         lambda: ops.sum(np.ones((4, 6)), dtype="number"),
         lambda: ops.mean(np.ones(3, np.int32)),
+        lambda: ops.var(np.ones(3), 0, True, correction=2),
+        lambda: ops.std(np.ones((3, 2)), unbiased=1),
         lambda: ops.argmax(np.ones((4, 0)), dim=1),
         lambda: ops.argmax(np.ones((4, 0))),
         lambda: ops.cumsum(np.ones(3), 1),
