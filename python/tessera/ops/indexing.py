@@ -102,7 +102,8 @@ def _other_strides(shape: Sequence[int], extent: int, dim: int) -> tuple[int, in
     return (extent, 0) if inner == 1 else (1, extent * inner)
 
 
-def _gather_forward(input: Any, index: Any, *, dim: int) -> Results:
+def _gather_forward(input: Any, index: Any, *, dim: int, whole: Sequence[int]) -> Results:
+    """whole: the shape of input, which the derivative needs alone."""
     shape = tuple(index.shape) or (1,)
     extent = input.shape[dim] if len(input.shape) else 1
     choice = choose_lines(kernels.gather_kernel, input, shape, dim, cpu=_CPU)
@@ -113,12 +114,13 @@ def _gather_forward(input: Any, index: Any, *, dim: int) -> Results:
         [Spec(index.shape, dtype_of(input))], (extent, *_other_strides(shape, extent, dim), *lines),
         choice.warps,
     )  # fmt: skip
-    return (out,), (input, index)
+    return (out,), (index,)
 
 
-def _gather_backward(saved: Any, grads: Any, wanted: Any, *, dim: int) -> Sequence[Any]:
-    input, index = saved
-    return add_along(grads[0], dim, index, tuple(input.shape), dtype_of(input)), None
+def _gather_backward(
+    saved: Any, grads: Any, wanted: Any, *, dim: int, whole: Sequence[int]
+) -> Sequence[Any]:
+    return add_along(grads[0], dim, saved[0], tuple(whole), dtype_of(grads[0])), None
 
 
 _gather = Operator("gather", _gather_forward, _gather_backward)
@@ -184,7 +186,8 @@ def gather(input: Any, dim: int, index: Any) -> Any:
         x, index = np.array([[1, 2], [3, 4]]), np.array([[1, 1], [0, 1]])
         assert ops.gather(x, 1, index).tolist() == [[2, 2], [3, 4]]
     """
-    return _gather(input, index, dim=_checked_index("gather", input, dim, index))
+    dim = _checked_index("gather", input, dim, index)
+    return _gather(input, index, dim=dim, whole=tuple(input.shape))
 
 
 @pointwise
@@ -201,8 +204,10 @@ _NEUTRAL = {"sum": 0.0, "mean": 0.0, "amax": -math.inf, "amin": math.inf}
 
 
 def _reduce_forward(
-    input: Any, index: Any, src: Any, *, dim: int, reduce: str, include_self: bool
-) -> Results:
+    input: Any, index: Any, src: Any, *, dim: int, reduce: str, include_self: bool,
+    whole: Sequence[int],
+) -> Results:  # fmt: skip
+    """whole: the shape of src, which the derivative needs alone."""
     dtype = dtype_of(input)
     out, counts, own = _copied(input, _sum_dtype(dtype)), None, int(include_self)
     if reduce == "mean" or not include_self:
@@ -213,22 +218,23 @@ def _reduce_forward(
     out = _scatter(src, index, out, dim, reduce)
     if reduce == "mean":
         out = _averaged(out, counts, own)
-    return (converted(out, dtype),), (input, index, src, counts)
+    return (converted(out, dtype),), (index, counts)
 
 
 def _reduce_backward(
-    saved: Any, grads: Any, wanted: Any, *, dim: int, reduce: str, include_self: bool
-) -> Sequence[Any]:
-    input, index, src, counts = saved
+    saved: Any, grads: Any, wanted: Any, *, dim: int, reduce: str, include_self: bool,
+    whole: Any,
+) -> Sequence[Any]:  # fmt: skip
+    index, counts = saved
     grad, own = grads[0], int(include_self)
     if reduce == "mean":
         grad = _averaged(grad, counts, own)
     of_input = grad if include_self else _started(grad, counts, 0.0)
     of_src = None
     if wanted[2]:
-        of_src = _gather(grad, index, dim=dim)
-        if of_src.shape != src.shape:
-            whole = zeros(src, tuple(src.shape), dtype_of(src))
+        of_src = _gather(grad, index, dim=dim, whole=tuple(grad.shape))
+        if tuple(of_src.shape) != tuple(whole):
+            whole = zeros(grad, tuple(whole), dtype_of(grad))
             of_src = with_part(whole, tuple(slice(0, size) for size in index.shape), of_src)
     return of_input, None, of_src
 
@@ -276,7 +282,8 @@ def scatter_reduce(
         "pass elements of input's type, as many as index has or more",
     )  # fmt: skip
     op = _extrema if reduce in ("amax", "amin") else _sums
-    return op(input, index, src, dim=dim, reduce=reduce, include_self=bool(include_self))
+    settings = {"dim": dim, "reduce": reduce, "include_self": bool(include_self)}
+    return op(input, index, src, **settings, whole=tuple(src.shape))
 
 
 @recorded
@@ -310,7 +317,10 @@ def _row_tile(kernel: Any, like: Any, rows: int, length: int) -> tuple[int, int,
     return tile, block, -(-rows // tile) * -(-length // block), choice.warps
 
 
-def _select_forward(input: Any, index: Any, *, dim: int, padding: Optional[int]) -> Results:
+def _select_forward(
+    input: Any, index: Any, *, dim: int, padding: Optional[int], extent: int
+) -> Results:
+    """extent: that of input along dim, which the derivative needs."""
     shape = tuple(input.shape)
     count, length = count_of(index.shape), math.prod(shape[dim + 1 :])
     rows = math.prod(shape[:dim]) * count
@@ -320,7 +330,7 @@ def _select_forward(input: Any, index: Any, *, dim: int, padding: Optional[int])
         [Spec((*shape[:dim], *index.shape, *shape[dim + 1 :]), dtype_of(input))],
         (rows, max(1, count), shape[dim], length, tile, block), warps,
     )  # fmt: skip
-    return (out,), (input, index)
+    return (out,), (index,)
 
 
 def _add_rows(source: Any, index: Any, out: Any, dim: int, factor: float) -> Any:
@@ -345,14 +355,15 @@ def _add_rows(source: Any, index: Any, out: Any, dim: int, factor: float) -> Any
 
 
 def _select_backward(
-    saved: Any, grads: Any, wanted: Any, *, dim: int, padding: Optional[int]
+    saved: Any, grads: Any, wanted: Any, *, dim: int, padding: Optional[int], extent: int
 ) -> Sequence[Any]:
-    input, index = saved
-    total = zeros(input, tuple(input.shape), _sum_dtype(dtype_of(input)))
-    total = _add_rows(grads[0], index, total, dim, 1.0)
+    (index,), grad = saved, grads[0]
+    rest = tuple(grad.shape[dim + len(index.shape) :])
+    total = zeros(grad, (*grad.shape[:dim], extent, *rest), _sum_dtype(dtype_of(grad)))
+    total = _add_rows(grad, index, total, dim, 1.0)
     if padding is not None:
         total = with_part(total, padding, 0)
-    return converted(total, dtype_of(input)), None
+    return converted(total, dtype_of(grad)), None
 
 
 _select = Operator("index_select", _select_forward, _select_backward)
@@ -384,20 +395,23 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
         x = np.array([[1, 2], [3, 4]])
         assert ops.index_select(x, 1, np.array([1, 1, 0])).tolist() == [[2, 2, 1], [4, 4, 3]]
     """
-    return _select(input, index, dim=_check_line("index_select", input, dim, index), padding=None)
+    dim = _check_line("index_select", input, dim, index)
+    return _select(input, index, dim=dim, padding=None, extent=input.shape[dim])
 
 
 def _index_add_forward(input: Any, index: Any, source: Any, *, dim: int, alpha: float) -> Results:
     total = _copied(input, _sum_dtype(dtype_of(input)))
     total = _add_rows(source, index, total, dim, alpha)
-    return (converted(total, dtype_of(input)),), (index, source)
+    return (converted(total, dtype_of(input)),), (index,)
 
 
 def _index_add_backward(
     saved: Any, grads: Any, wanted: Any, *, dim: int, alpha: float
 ) -> Sequence[Any]:
-    index, source = saved
-    found = _select(grads[0], index, dim=dim, padding=None) if wanted[2] else None
+    (index,) = saved
+    found = None
+    if wanted[2]:
+        found = _select(grads[0], index, dim=dim, padding=None, extent=grads[0].shape[dim])
     return grads[0], None, found if found is None or alpha == 1 else found * alpha
 
 
@@ -456,7 +470,7 @@ def embedding(input: Any, weight: Any, padding_idx: Optional[int] = None) -> Any
     """
     _check_table("embedding", input, weight, padding_idx)
     padding = None if padding_idx is None else padding_idx % weight.shape[0]
-    return _select(weight, input, dim=0, padding=padding)
+    return _select(weight, input, dim=0, padding=padding, extent=weight.shape[0])
 
 
 def _check_table(name: str, input: Any, weight: Any, padding: Optional[int]) -> None:

@@ -128,14 +128,13 @@ def _extremum_forward(input: Any, *, dim: int, is_max: bool) -> Results:
     values, places = launch_results(
         extremum_scan_kernel, programs, (dense(input),), specs, (*lines, is_max), choice.warps
     )
-    return (values, places), (places, input)
+    return (values, places), (places,)
 
 
 def _extremum_backward(
     saved: Any, grads: Any, wanted: Any, *, dim: int, is_max: bool
 ) -> Sequence[Any]:
-    places, input = saved
-    return (add_along(grads[0], dim, places, tuple(input.shape), dtype_of(input)),)
+    return (add_along(grads[0], dim, saved[0], tuple(grads[0].shape), dtype_of(grads[0])),)
 
 
 _cumsum = Operator("cumsum", _sum_forward, _sum_backward)

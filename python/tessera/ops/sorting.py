@@ -25,7 +25,7 @@ _MAX_SELECTED, _MAX_SELECTED_ON_GPU = 128, 16
 program meet for each of them."""
 
 
-def _forward(input: Any, *, dim: int, count: int, is_descending: bool) -> Results:
+def _forward(input: Any, *, dim: int, count: int, is_descending: bool, length: int) -> Results:
     shape = tuple(input.shape) or (1,)
     # A line and as many as fit, or one line of which a few elements are selected.
     is_selection = _is_selection(input, count, shape[dim])
@@ -41,7 +41,7 @@ def _forward(input: Any, *, dim: int, count: int, is_descending: bool) -> Result
         [Spec(out_shape, dtype_of(input)), Spec(out_shape, types.int64)],
         (*lines, count, lane_stride, slab_stride, kept, is_descending),
     )  # fmt: skip
-    return (values, places), (places, input)
+    return (values, places), (places,)
 
 
 def _is_selection(input: Any, count: int, length: int) -> bool:
@@ -60,11 +60,12 @@ def _kept(count: int, block: int) -> int:
 
 
 def _backward(
-    saved: Any, grads: Any, wanted: Any, *, dim: int, count: int, is_descending: bool
+    saved: Any, grads: Any, wanted: Any, *, dim: int, count: int, is_descending: bool, length: int
 ) -> Sequence[Any]:
-    places, input = saved
+    (grad,), shape = grads[:1], tuple(grads[0].shape)
+    whole = (*shape[:dim], length, *shape[dim + 1 :]) if shape else ()
     # Places differ from each other.
-    return (store_along(grads[0], dim, places, tuple(input.shape)),)
+    return (store_along(grad, dim, saved[0], whole),)
 
 
 _sort = Operator("sort", _forward, _backward)
@@ -101,7 +102,7 @@ def sort(
         assert values.tolist() == [1, 1, 2, 3] and places.tolist() == [1, 3, 2, 0]
     """
     dim, length = _length("sort", input, dim)
-    return _sort(input, dim=dim, count=length, is_descending=bool(descending))
+    return _sort(input, dim=dim, count=length, is_descending=bool(descending), length=length)
 
 
 @recorded
@@ -144,4 +145,4 @@ def topk(
         f"`topk` got k={shown(k)} for {length} elements",
         "pass an integer from 0 to their number",
     )
-    return _sort(input, dim=dim, count=k, is_descending=bool(largest))
+    return _sort(input, dim=dim, count=k, is_descending=bool(largest), length=length)
