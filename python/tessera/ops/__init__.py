@@ -18,8 +18,8 @@ Layers, from below:
   a kernel. Where a scalar function is enough, the operator is one of `tessera.pointwise` or
   `tessera.reduction`, which has the kernel, the launch and the derivative.
 - `differentiation.Operator` joins a forward and a backward pass. `autograd` has it for torch.
-- `recorded` has known calls run without Python: all functions have it but those that draw random numbers,
-  write to arguments or take lists.
+- `recorded` has known calls run without Python: all functions have it but those that write to arguments,
+  read a number before they launch, or choose tokens.
 - `tessera.nn` has the modules.
 
 Results are new arrays. 16-bit floats are computed in float32 and rounded once. An argument that an

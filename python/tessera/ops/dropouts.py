@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any, Optional, Sequence
 
+from tessera.calls.recorded import recorded
 from tessera.ops.arguments import (
     FLOATS,
     accumulator_of,
@@ -19,7 +20,7 @@ from tessera.ops.kernels.dropouts import dropout_lines_kernel
 from tessera.ops.launching import Spec
 from tessera.ops.outputs import launch_results, takes_out
 from tessera.ops.padding import row_tiles
-from tessera.ops.random import _checked_seed
+from tessera.ops.random import checked_seed
 from tessera.wording import shown
 
 _SELU_LOW = -1.7580993408473766
@@ -27,7 +28,7 @@ _SELU_LOW = -1.7580993408473766
 
 
 def _dropped(
-    x: Any, length: int, p: float, seed: int, scale: float, shift: float, low: float
+    x: Any, seeds: Any, length: int, p: float, seed: int, scale: float, shift: float, low: float
 ) -> Any:
     dtype, count = dtype_of(x), math.prod(x.shape)
     rows, line = (count // length, length) if length else (1, count)
@@ -37,21 +38,29 @@ def _dropped(
     )  # fmt: skip
     spec = Spec(x.shape, dtype)
     return launch_results(
-        dropout_lines_kernel, programs if count else 0, (dense(x),), [spec], numbers
+        dropout_lines_kernel, programs if count else 0, (dense(x), seeds), [spec], numbers
     )[0]
 
 
 def _forward(
-    input: Any, *, length: int, p: float, seed: int, scale: float, shift: float, low: float
+    input: Any,
+    seeds: Any,
+    *,
+    length: int,
+    p: float,
+    seed: int,
+    scale: float,
+    shift: float,
+    low: float,
 ) -> Results:
-    return (_dropped(input, length, p, seed, scale, shift, low),), ()
+    return (_dropped(input, seeds, length, p, seed, scale, shift, low),), (seeds,)
 
 
 def _backward(
     saved: Any, grads: Any, wanted: Any, *, length: int, p: float, seed: int, scale: float,
     shift: float, low: float,
 ) -> Sequence[Any]:  # fmt: skip
-    return (_dropped(grads[0], length, p, seed, scale, 0.0, 0.0),)
+    return _dropped(grads[0], saved[0], length, p, seed, scale, 0.0, 0.0), None
 
 
 _dropout = Operator("dropout", _forward, _backward)
@@ -70,7 +79,7 @@ def _call(
 
     An array of the smallest number has no batch, so that its first dimension has the channels.
     """
-    library = check_arrays(name, FLOATS, input=input)
+    check_arrays(name, FLOATS, input=input)
     shape = tuple(input.shape)
     check(
         isinstance(p, (int, float)) and 0 <= p <= 1,
@@ -95,10 +104,13 @@ def _call(
         low = scale * _SELU_LOW + shift
     if p == 1:
         return input * 0.0
-    seed = _checked_seed(name, library, seed)
-    return _dropout(input, length=length, p=float(p), seed=seed, scale=scale, shift=shift, low=low)
+    seeds, number = checked_seed(name, input, seed)
+    return _dropout(
+        input, seeds, length=length, p=float(p), seed=number, scale=scale, shift=shift, low=low
+    )
 
 
+@recorded
 @takes_out
 def alpha_dropout(
     input: Any, p: float = 0.5, training: bool = False, *, seed: Optional[int] = None
@@ -120,6 +132,7 @@ def alpha_dropout(
     return _call("alpha_dropout", input, p, training, seed, (), True)
 
 
+@recorded
 @takes_out
 def feature_alpha_dropout(
     input: Any, p: float = 0.5, training: bool = False, *, seed: Optional[int] = None
@@ -139,6 +152,7 @@ def feature_alpha_dropout(
     return _call("feature_alpha_dropout", input, p, training, seed, (2, 3, 4, 5, 6), True)
 
 
+@recorded
 @takes_out
 def dropout1d(
     input: Any, p: float = 0.5, training: bool = True, *, seed: Optional[int] = None
@@ -158,6 +172,7 @@ def dropout1d(
     return _call("dropout1d", input, p, training, seed, (2, 3), False)
 
 
+@recorded
 @takes_out
 def dropout2d(
     input: Any, p: float = 0.5, training: bool = True, *, seed: Optional[int] = None
@@ -178,6 +193,7 @@ def dropout2d(
     return _call("dropout2d", input, p, training, seed, (4,), False)
 
 
+@recorded
 @takes_out
 def dropout3d(
     input: Any, p: float = 0.5, training: bool = True, *, seed: Optional[int] = None

@@ -6,11 +6,15 @@ One seed gives the same elements for one shape on every machine. The statistics 
 
 from __future__ import annotations
 
+import functools
 import math
 import random as python_random
 import sys
-from typing import Any, Optional, Sequence
+from typing import Any, NamedTuple, Optional, Sequence
 
+from tessera.calls import recording
+from tessera.calls.outputs import library_of
+from tessera.calls.recorded import recorded
 from tessera.ops.activations import leaky_relu
 from tessera.ops.arguments import (
     FLOATS,
@@ -38,10 +42,41 @@ from tessera.ops.tuning import choose
 from tessera.wording import shown
 
 
-def _checked_seed(name: str, library: str, seed: Any) -> int:
-    """The seed, or one of the library's own generator."""
+class Seed(NamedTuple):
+    """The seed of a launch: an array with it, or else the number."""
+
+    array: Any
+    number: int
+
+
+def checked_seed(name: str, like: Any, seed: Any) -> Seed:
+    """The seed that was passed, or one of the library's own generator. Each call of a program draws another.
+
+    A tensor of CUDA has one of the generator of its device, which the call does not wait for.
+    """
+    library = library_of(like)
+    if seed is not None:
+        check(type(seed) is int, f"`{name}` got seed={shown(seed)}", "pass an integer")
+        return Seed(None, int(seed))
+    if library == "torch":
+        draw = functools.partial(sys.modules["torch"].randint, 1 << 62, (), device=like.device)
+        return Seed(recording.create(draw), 0)
+    if library == "numpy":
+        return Seed(recording.create(_drawn), 0)
+    return Seed(None, drawn_seed(name, library, None))
+
+
+def _drawn() -> Any:
+    numpy = sys.modules["numpy"]
+    return numpy.array(python_random.getrandbits(62), numpy.int64)
+
+
+def drawn_seed(name: str, library: str, seed: Any) -> int:
+    """The seed, or one of the library's own generator, as a number. A call that draws it is not recorded."""
     if seed is None:
         check(library != "jax", f"`{name}` of JAX got no seed", "pass seed=")
+        if recording.current() is not None:
+            raise recording.NotRecorded
         if library == "torch":
             return int(sys.modules["torch"].randint(1 << 62, ()))
         return python_random.getrandbits(62)
@@ -62,25 +97,26 @@ def _launch(kernel: Any, arrays: Sequence[Any], *numbers: Any) -> Any:
     )[0]
 
 
-def _dropout_forward(input: Any, *, p: float, seed: int) -> Results:
-    return (_launch(dropout_kernel, (input,), p, 1 / (1 - p), seed),), ()
+def _dropout_forward(input: Any, seeds: Any, *, p: float, seed: int) -> Results:
+    return (_launch(dropout_kernel, (input, seeds), p, 1 / (1 - p), seed),), (seeds,)
 
 
 def _dropout_backward(saved: Any, grads: Any, wanted: Any, *, p: float, seed: int) -> Any:
-    return (_launch(dropout_kernel, (grads[0],), p, 1 / (1 - p), seed),)
+    return _launch(dropout_kernel, (grads[0], saved[0]), p, 1 / (1 - p), seed), None
 
 
 _dropout = Operator("dropout", _dropout_forward, _dropout_backward)
 
 
+@recorded
 @takes_out
 def dropout(
     input: Any, p: float = 0.5, training: bool = True, *, seed: Optional[int] = None
 ) -> Any:
     """0 with probability p, and input / (1 - p) otherwise; input itself if training is false.
 
-    seed: an integer; one seed drops the same elements of one shape on every machine. Without one,
-    torch's own generator gives it for tensors, and Python's `random` for other arrays. The statistics
+    seed: an integer; one seed drops the same elements of one shape on every machine. Without one, torch's
+    own generator of the device gives it for tensors, and Python's `random` for other arrays. The statistics
     are those of torch, and the elements are others. JAX needs a seed.
     Shapes: any. Types: floats. Errors: E093. Missing: `inplace`.
 
@@ -92,7 +128,7 @@ def dropout(
         assert abs((y == 0).mean() - 0.25) < 0.02 and np.allclose(y[y != 0], 4 / 3)
         assert (y == ops.dropout(np.ones(10000, np.float32), 0.25, seed=7)).all()
     """
-    library = check_arrays("dropout", FLOATS, input=input)
+    check_arrays("dropout", FLOATS, input=input)
     check(
         isinstance(p, (int, float)) and 0 <= p <= 1,
         f"`dropout` got p={shown(p)}",
@@ -102,23 +138,26 @@ def dropout(
         return input
     if p == 1:
         return input * 0.0
-    seed = _checked_seed("dropout", library, seed)
-    return _dropout(input, p=float(p), seed=seed)
+    seeds, number = checked_seed("dropout", input, seed)
+    return _dropout(input, seeds, p=float(p), seed=number)
 
 
-def _rrelu_forward(input: Any, *, lower: float, upper: float, seed: int) -> Results:
-    return (_launch(rrelu_kernel, (input, input), lower, upper, seed),), (input,)
+def _rrelu_forward(input: Any, seeds: Any, *, lower: float, upper: float, seed: int) -> Results:
+    found = _launch(rrelu_kernel, (input, input, seeds), lower, upper, seed)
+    return (found,), (input, seeds)
 
 
 def _rrelu_backward(
     saved: Any, grads: Any, wanted: Any, *, lower: float, upper: float, seed: int
 ) -> Sequence[Any]:
-    return (_launch(rrelu_kernel, (saved[0], grads[0]), lower, upper, seed),)
+    input, seeds = saved
+    return _launch(rrelu_kernel, (input, grads[0], seeds), lower, upper, seed), None
 
 
 _rrelu = Operator("rrelu", _rrelu_forward, _rrelu_backward)
 
 
+@recorded
 @takes_out
 def rrelu(
     input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, *,
@@ -136,7 +175,7 @@ def rrelu(
         y = ops.rrelu(np.array([-8.0, 3.0]), 0.25, 0.5, training=True, seed=1)
         assert -4 <= y[0] <= -2 and y[1] == 3
     """
-    library = check_arrays("rrelu", FLOATS, input=input)
+    check_arrays("rrelu", FLOATS, input=input)
     check(
         lower <= upper,
         f"`rrelu` got lower={shown(lower)} and upper={shown(upper)}",
@@ -144,8 +183,8 @@ def rrelu(
     )
     if not training:
         return leaky_relu(input, (lower + upper) / 2)
-    seed = _checked_seed("rrelu", library, seed)
-    return _rrelu(input, lower=float(lower), upper=float(upper), seed=seed)
+    seeds, number = checked_seed("rrelu", input, seed)
+    return _rrelu(input, seeds, lower=float(lower), upper=float(upper), seed=number)
 
 
 def _gumbel_forward(input: Any, *, tau: float, seed: int) -> Results:
@@ -195,7 +234,7 @@ def gumbel_softmax(
     """
     library = check_arrays("gumbel_softmax", FLOATS, logits=logits)
     check(tau > 0, f"`gumbel_softmax` got tau={shown(tau)}", "pass a positive number")
-    seed = _checked_seed("gumbel_softmax", library, seed)
+    seed = drawn_seed("gumbel_softmax", library, seed)
     soft = softmax(_gumbel(logits, tau=float(tau), seed=seed), dim)
     is_whole = bool(hard) and len(soft.shape) > 0 and 0 not in soft.shape
     return _hard(soft, dim=check_dim("gumbel_softmax", soft, dim)) if is_whole else soft

@@ -31,7 +31,7 @@ from tessera.ops.kernels import sampling as kernels
 from tessera.ops.kernels.sampling import WAYS
 from tessera.ops.launching import Spec, launch, power_of_2
 from tessera.ops.outputs import launch_results, takes_out
-from tessera.ops.random import _checked_seed
+from tessera.ops.random import drawn_seed
 from tessera.ops.scans import cumsum
 from tessera.ops.sorting import topk
 from tessera.ops.tuning import multiprocessors_of
@@ -303,7 +303,7 @@ def sample(
     """
     plain = logits.detach() if hasattr(logits, "detach") else logits
     settings = _settings("sample", plain, temperature, top_k, top_p, min_p)
-    return _sample(plain, seed=_checked_seed("sample", library_of(plain), seed), **settings)
+    return _sample(plain, seed=drawn_seed("sample", library_of(plain), seed), **settings)
 
 
 def _draw_forward(input: Any, *, samples: int, seed: int) -> Results:
@@ -370,4 +370,4 @@ def multinomial(
     )
     plain = input.detach() if hasattr(input, "detach") else input
     draw = _draw if replacement or num_samples == 1 else _draw_distinct
-    return draw(plain, samples=num_samples, seed=_checked_seed(name, library, seed))
+    return draw(plain, samples=num_samples, seed=drawn_seed(name, library, seed))

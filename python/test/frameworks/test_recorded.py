@@ -237,6 +237,30 @@ def test_what_is_no_step_is_not_recorded() -> None:
     assert not runs_python(op, used)
 
 
+@pytest.mark.parametrize("name", ["dropout", "alpha_dropout", "dropout1d"])
+def test_known_draws(name: str) -> None:
+    """Each call draws another seed, by torch's generator, and its gradient has the same elements."""
+    op = getattr(ops, name)
+    drawn = []
+    for _ in range(2):
+        torch.manual_seed(3)
+        for turn in range(6):
+            x = torch.ones(40, 10, requires_grad=True)
+            # The second call of a kind is recorded, and draws twice.
+            with python_refused() if turn > 3 else contextlib.nullcontext():
+                y = op(x, 0.4, True)
+                (grad,) = torch.autograd.grad(y, x, torch.ones_like(y))
+            drawn.append(y)
+            top = y.max()
+            torch.testing.assert_close(grad != 0, y == top)
+            assert 0 < (y == top).float().mean() < 1
+    assert not torch.equal(drawn[4], drawn[5])
+    with torch.no_grad():
+        for _ in range(3):
+            first, same = op(x.detach(), 0.4, True, seed=3), op(x.detach(), 0.4, True, seed=3)
+            assert torch.equal(first, same)
+
+
 @pytest.mark.parametrize("used", [(0,), (1,), (0, 1)])
 def test_results_without_a_gradient(used: tuple[int, ...]) -> None:
     """torch makes no zeros for results that are integers, and the call makes those of unused floats."""

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import tessera.language as tl
+from tessera.ops.kernels.random import seed_of
 from tessera.runtime.jit import jit
 
 
 @jit(do_not_specialize=["seed"])
-def dropout_lines_kernel(x, out, rows, length, p, scale: tl.float64, shift: tl.float64, dropped: tl.float64, seed: tl.int64,
-                         ROWS: tl.constexpr, BLOCK: tl.constexpr, ACC: tl.constexpr,
+def dropout_lines_kernel(x, seeds, out, rows, length, p, scale: tl.float64, shift: tl.float64,
+                         dropped: tl.float64, seed: tl.int64, ROWS: tl.constexpr, BLOCK: tl.constexpr, ACC: tl.constexpr,
                          IS_WHOLE: tl.constexpr):  # fmt: skip
     """x * scale + shift, or `dropped` with probability p: for each row, or each element of one row."""
     columns = tl.cdiv(length, BLOCK)
@@ -18,5 +19,5 @@ def dropout_lines_kernel(x, out, rows, length, p, scale: tl.float64, shift: tl.f
     mask = (row < rows) & (i < length)
     place = row.to(tl.int64) * length + i
     value = tl.load(x + place, mask=mask).to(ACC) * scale.to(ACC) + shift.to(ACC)
-    kept = tl.rand(seed, row if IS_WHOLE else i) >= p
+    kept = tl.rand(seed_of(seeds, seed), row if IS_WHOLE else i) >= p
     tl.store(out + place, tl.where(kept, value, dropped.to(ACC)), mask=mask)

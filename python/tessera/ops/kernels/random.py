@@ -12,18 +12,27 @@ BLOCK, DROPOUT_BLOCK = 1024, 4096
 
 
 @jit
+def seed_of(seeds, seed):
+    """The seed of a launch: a number, or the element of an array, which a recorded call makes anew."""
+    if seeds is not None:
+        return tl.load(seeds)
+    else:
+        return seed
+
+
+@jit
 def scaled(x, place, count, scale, ACC: tl.constexpr):
     return tl.load(x + place, mask=place < count).to(ACC) * scale.to(ACC)
 
 
 @jit(do_not_specialize=["seed"])
-def dropout_kernel(x, out, count, p, scale: tl.float64, seed: tl.int64, ACC: tl.constexpr,
+def dropout_kernel(x, seeds, out, count, p, scale: tl.float64, seed: tl.int64, ACC: tl.constexpr,
                    BLOCK: tl.constexpr):  # fmt: skip
     """A counter has four random words, for elements that are a quarter of the block apart."""
     QUARTER: tl.constexpr = BLOCK // 4
     # Seven rounds pass the tests of randomness; ten leave a margin that no dropout needs.
     number = tl.program_id(0).to(tl.int64) * QUARTER + tl.arange(0, QUARTER)
-    shares = tl.rand4x(seed, number, n_rounds=7)
+    shares = tl.rand4x(seed_of(seeds, seed), number, n_rounds=7)
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, QUARTER)
     # Loads come before stores. The random words are then computed once, and not for each store.
     values = (
@@ -38,12 +47,12 @@ def dropout_kernel(x, out, count, p, scale: tl.float64, seed: tl.int64, ACC: tl.
 
 
 @jit(do_not_specialize=["seed"])
-def rrelu_kernel(x, factor, out, count, lower: tl.float64, upper: tl.float64, seed: tl.int64,
+def rrelu_kernel(x, factor, seeds, out, count, lower: tl.float64, upper: tl.float64, seed: tl.int64,
                  ACC: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
     """factor * slope, where the slope of a negative x is random, and that of others is 1."""
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = place < count
-    share = tl.rand(seed, place).to(ACC)
+    share = tl.rand(seed_of(seeds, seed), place).to(ACC)
     slope = lower.to(ACC) + (upper - lower).to(ACC) * share
     slope = tl.where(tl.load(x + place, mask=mask) < 0, slope, 1.0)
     tl.store(out + place, tl.load(factor + place, mask=mask).to(ACC) * slope, mask=mask)
