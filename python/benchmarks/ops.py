@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The operators of tessera.ops beside torch's eager ones, forward and backward.
 
-    python python/benchmarks/ops.py [--device cuda] [--only FAMILY ...] [--sizes small large]
-        [--compiled] [--threads N] [--json FILE]
+    python python/benchmarks/ops.py [--device cuda] [--only FAMILY ...] [--rows NAME ...]
+        [--sizes small large] [--compiled] [--threads N] [--json FILE]
 
 Each row is a call of both on the same random data, in turns; figures are medians in microseconds.
 `small` is 64 rows of 256 elements, `large` 4096 of 4096 (of 1024 on a CPU). A backward pass is that of
@@ -322,7 +322,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--only", nargs="*", help="families")
+    parser.add_argument("--rows", nargs="*", help="names of rows")
     parser.add_argument("--sizes", nargs="*", default=("small", "large"))
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--compiled", action="store_true")
@@ -338,6 +339,8 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     for row in ROWS:
         if options.only and row.family not in options.only:
+            continue
+        if options.rows and row.name not in options.rows:
             continue
         for size in options.sizes:
             shape = Shape(*sizes[size], getattr(torch, options.dtype), options.device)
