@@ -145,6 +145,8 @@ class Recorder:
         those of the launch, such as num_warps."""
         if not isinstance(kernel, JITFunction):
             raise NotRecorded  # a tuned kernel measures
+        if any(map(_is_array, numbers)):
+            raise NotRecorded  # later calls have other arrays
         like = LIBRARIES[self.library]
         makers = tuple(
             None if each is None else like.maker(like.facts(each, "out")) for each in outputs

@@ -185,8 +185,10 @@ def _bounds(x: Any, split: _Parts, settings: dict[str, Any]) -> Any:
     """The least logit of each row that is kept."""
     spec = Spec((split.rows,), types.float32)
     if not multiprocessors_of(x):
-        numbers = (*settings.values(), split.length, split.block)
-        return launch(kernels.bound_kernel, split.rows, (x,), [spec], numbers)[0]
+        inputs = (x, *settings.values())
+        return launch(
+            kernels.bound_kernel, split.rows, inputs, [spec], (split.length, split.block)
+        )[0]
     amount_spec = Spec((split.programs, WAYS), types.float32)
     top_spec, found_spec = Spec((split.programs,), types.float32), Spec((split.rows,), types.uint32)
     (tops,) = launch(
@@ -226,9 +228,9 @@ def _filter_forward(logits: Any, **settings: Any) -> Results:
     x = dense(logits)
     split = _parts(x)
     (out,) = launch_results(
-        kernels.filter_kernel, split.programs, (x, _bounds(x, split, settings)),
-        [Spec(x.shape, dtype_of(x))],
-        (settings["temperature"], *split.numbers, split.block, accumulator_of(dtype_of(x))),
+        kernels.filter_kernel, split.programs,
+        (x, _bounds(x, split, settings), settings["temperature"]), [Spec(x.shape, dtype_of(x))],
+        (*split.numbers, split.block, accumulator_of(dtype_of(x))),
     )  # fmt: skip
     return (out,), ()
 
@@ -237,8 +239,8 @@ def _sample_forward(logits: Any, *, seed: int, **settings: Any) -> Results:
     x = dense(logits)
     split = _parts(x)
     is_whole, out = split.parts == 1, Spec(x.shape[:-1], types.int64)
-    inputs = (x, _bounds(x, split, settings))
-    numbers = (settings["temperature"], *split.numbers, seed, split.block)
+    inputs = (x, _bounds(x, split, settings), settings["temperature"])
+    numbers = (*split.numbers, seed, split.block)
     if is_whole:
         places, _ = launch_results(
             kernels.sample_kernel, split.programs, inputs, [out, None], numbers

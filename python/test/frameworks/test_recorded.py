@@ -23,6 +23,8 @@ from tessera import ops  # noqa: E402
 from tessera.calls import recording  # noqa: E402
 from tessera.calls.recorded import recorded  # noqa: E402
 from tessera.errors import ArgumentError  # noqa: E402
+from tessera.language import types  # noqa: E402
+from tessera.ops import launching  # noqa: E402
 from tessera.ops.arguments import dense  # noqa: E402
 
 from frameworks.test_known_calls import PythonRan, python_refused  # noqa: E402
@@ -278,6 +280,25 @@ def test_results_without_a_gradient(used: tuple[int, ...]) -> None:
     values = leaf.softmax(1), leaf.topk(3)[0]
     (wanted,) = torch.autograd.grad(sum(values[at].pow(2).sum() for at in used), leaf)
     torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-5)
+
+
+@tessera.jit
+def scaled_kernel(x, out, factor, count: tessera.language.constexpr):
+    i = tessera.language.arange(0, count)
+    tessera.language.store(out + i, tessera.language.load(x + i) * tessera.language.load(factor))
+
+
+def test_an_array_among_the_numbers_is_not_recorded() -> None:
+    """A plan would keep the array of the call that was recorded."""
+
+    def scaled(x: Any, factor: Any) -> Any:
+        spec = launching.Spec((8,), types.float32)
+        return launching.launch(scaled_kernel, 1, (x,), [spec], (factor, 8))[0]
+
+    op = recorded(scaled)
+    for factor in (1.0, 2.0, 3.0, 4.0):
+        found = op(torch.ones(8), torch.tensor([factor]))
+        assert found.tolist() == [factor] * 8
 
 
 def test_recorded_arrays_are_released() -> None:

@@ -88,6 +88,9 @@ def test_settings_of_rows() -> None:
     assert ops.sample(x, temperature=0.0).tolist() == [1, 0, 2]
     assert ops.sample(x[None], top_k=1).tolist() == [[1, 0, 2]]
     assert ops.sample(torch.full((2, 5), float("nan"))).tolist() == [0, 0]
+    for k in (1, 2, 1, 3, 2):  # later calls of a kind have other arrays
+        y = ops.filter_logits(x, top_k=torch.full((3,), k), temperature=torch.full((3,), 0.5))
+        assert y[2].tolist() == [2 * at if at > 3 - k else -float("inf") for at in (1, 2, 3)]
     infinite = torch.tensor([0.0, float("inf"), 1.0])
     assert ops.filter_logits(infinite, top_p=0.5).tolist() == [
         -float("inf"),

@@ -73,7 +73,7 @@ def float_of_order(bits):
 
 
 @jit
-def bound_kernel(x, bounds, temperature, top_k, top_p, min_p, length, BLOCK: tl.constexpr):
+def bound_kernel(x, temperature, top_k, top_p, min_p, bounds, length, BLOCK: tl.constexpr):
     """Stores the least logit of each row that is kept. A bound that is None is not applied."""
     row = tl.program_id(0)
     x += row.to(tl.int64) * length
@@ -228,7 +228,7 @@ def settled_bound_kernel(tops, least, amounts, firsts, found, temperature, setti
 
 
 @jit
-def filter_kernel(x, bounds, out, temperature, length, parts, part_length, BLOCK: tl.constexpr,
+def filter_kernel(x, bounds, temperature, out, length, parts, part_length, BLOCK: tl.constexpr,
                   ACC: tl.constexpr):  # fmt: skip
     """x / temperature from the bound on, and -inf below."""
     row, begin, end = program_part(length, parts, part_length)
@@ -245,7 +245,7 @@ def filter_kernel(x, bounds, out, temperature, length, parts, part_length, BLOCK
 
 
 @jit(do_not_specialize=["seed"])
-def sample_kernel(x, bounds, out, bests, temperature, length, parts, part_length, seed: tl.int64,
+def sample_kernel(x, bounds, temperature, out, bests, length, parts, part_length, seed: tl.int64,
                   BLOCK: tl.constexpr):  # fmt: skip
     """The place of the largest x + temperature * noise from the bound on, of a part; and that number.
 
