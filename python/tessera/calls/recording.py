@@ -63,6 +63,8 @@ class Node(NamedTuple):
     backward: Callable[[Sequence[Any], Sequence[Any], Sequence[bool]], Sequence[Any]]
     has_second: bool
     """True if the derivative of the part can be differentiated again."""
+    constants: int = 0
+    """How many outputs, the last ones, have no gradient."""
 
 
 class Recorder:

@@ -57,6 +57,11 @@ def _sum(x):
     return x
 
 
+@reduction("sum")
+def _sum_of_products(x, y):
+    return x * y
+
+
 def _tile(kernel: Any, x: Any, rows: int, length: int) -> tuple[tuple[int, int], int]:
     """The rows and the elements of a row of a tile, and the warps."""
     choice = choose(kernel, "rows", x, length, rows, ("tile", "lanes", "warps"), _ROWS, _ROWS)
@@ -115,7 +120,7 @@ def _row_backward(
         )  # fmt: skip
         of_weight, of_bias = (
             None if sums is None or of is None
-            else converted(_sum(sums, axis=0), dtype_of(of)).reshape(of.shape)
+            else converted(sums if parts == 1 else _sum(sums, axis=0), dtype_of(of)).reshape(of.shape)
             for sums, of in ((of_weight, weight), (of_bias, bias))
         )  # fmt: skip
     return of_x, of_x, of_weight, of_bias
@@ -279,11 +284,6 @@ def _plus(x, y):
     return x + y
 
 
-@pointwise
-def _times(x, y):
-    return x * y
-
-
 class _Functions(NamedTuple):
     """The scalar functions for one type of sums, in which statistics are kept."""
 
@@ -396,13 +396,13 @@ def _axes_backward(
     if wanted[0] and of_x is None:
         factor = 1.0 if weight is None else weight
         total, product = (
-            _sum(_times(each, factor), axis=axes, keepdims=True) for each in (totals, products)
+            _sum_of_products(each, factor, axis=axes, keepdims=True) for each in (totals, products)
         )
         count = float(x.shape[3] * math.prod(x.shape[axis] for axis in axes))
         gradient = _FUNCTIONS[acc.name].gradient
         of_x = gradient(x, grad, mean, scale, factor, total, product, count)
     if wanted[1]:
-        found = _sum(_times(products, scale), axis=0, keepdims=True)
+        found = _sum_of_products(products, scale, axis=0, keepdims=True)
         of_weight = converted(found, dtype_of(weight))
     if wanted[2]:
         of_bias = converted(_sum(totals, axis=0, keepdims=True), dtype_of(bias))

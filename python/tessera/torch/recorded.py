@@ -121,7 +121,7 @@ class Memory:
         with torch.no_grad():
             to_outputs = [recorder.find(each) for each in outputs]
             to_save = [None if each is None else recorder.find(each) for each in saved]
-        node = Node(from_inputs, to_outputs, to_save, backward, has_second)
+        node = Node(from_inputs, to_outputs, to_save, backward, has_second, constants)
         for each in outputs[: len(outputs) - constants]:
             if each.is_floating_point():
                 each.requires_grad_()
@@ -264,7 +264,7 @@ class Gradient:
                 flags = [each in needed for each in node.inputs]
                 if not any(flags) or all(each is None for each in grads):
                     continue
-                for at, each in enumerate(node.outputs):
+                for at, each in enumerate(node.outputs[: len(node.outputs) - node.constants]):
                     shape, dtype, _ = self._shapes.get(each, ((), torch.int64, False))
                     if grads[at] is None and dtype.is_floating_point:  # unused, of several
                         like = next(array for array in arrays if isinstance(array, torch.Tensor))
