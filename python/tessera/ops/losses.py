@@ -353,8 +353,20 @@ def _line_shape(shape: Sequence[int]) -> tuple[int, ...]:
     return (*shape[: min(1, len(shape) - 1)], *shape[2:])
 
 
+_BLOCK = 1024
+_MAX_SUMMED = 1 << 15
+"""So many lines are summed up by one program at most."""
+
+
 def _classes_forward(
-    input: Any, target: Any, weight: Any, *, ignored: int, smoothing: float, z: float
+    input: Any,
+    target: Any,
+    weight: Any,
+    *,
+    ignored: int,
+    smoothing: float,
+    z: float,
+    reduction: str,
 ) -> Results:
     acc = accumulator_of(dtype_of(input))
     programs, lines, warps = _lines(kernels.cross_entropy_kernel, input)
@@ -364,17 +376,25 @@ def _classes_forward(
         kernels.cross_entropy_kernel, programs, arrays, [spec] * 3,
         (ignored, smoothing, z, *lines, acc), warps,
     )  # fmt: skip
-    return (loss, total), (*arrays, logsum)
+    if reduction == "none":
+        return (loss, total), (*arrays, logsum, None)
+    count, is_mean = count_of(spec.shape), reduction == "mean"
+    loss, total = launch(
+        kernels.sum_lines_kernel, 1, (loss, total), [Spec((), dtype_of(input)), Spec((), acc)],
+        (count, min(_BLOCK, power_of_2(count)), acc, is_mean),
+    )  # fmt: skip
+    return (loss, total), (*arrays, logsum, total if is_mean else None)
 
 
 def _classes_backward(
-    saved: Any, grads: Any, wanted: Any, *, ignored: int, smoothing: float, z: float
+    saved: Any, grads: Any, wanted: Any, *, ignored: int, smoothing: float, z: float, reduction: str
 ) -> Sequence[Any]:
-    x, acc = saved[0], accumulator_of(dtype_of(saved[0]))
+    *arrays, total = saved
+    x, acc = arrays[0], accumulator_of(dtype_of(arrays[0]))
     programs, lines, warps = _lines(kernels.cross_entropy_backward_kernel, x)
     (grad,) = launch(
-        kernels.cross_entropy_backward_kernel, programs, (*saved, dense(grads[0])),
-        [Spec(x.shape, dtype_of(x))], (ignored, smoothing, z, *lines, acc), warps,
+        kernels.cross_entropy_backward_kernel, programs, (*arrays, dense(grads[0]), total),
+        [Spec(x.shape, dtype_of(x))], (ignored, smoothing, z, *lines, acc, reduction != "none"), warps,
     )  # fmt: skip
     return grad, None, None
 
@@ -401,11 +421,6 @@ def _soft_backward(saved: Any, grads: Any, wanted: Any, *, smoothing: float) -> 
         (smoothing, *lines, acc), warps,
     )  # fmt: skip
     return (*found, None)
-
-
-_BLOCK = 1024
-_MAX_SUMMED = 1 << 15
-"""So many lines are summed up by one program at most."""
 
 
 def _likelihood_forward(
@@ -479,6 +494,11 @@ def _reduced(losses: Any, weights: Optional[Any], reduction: str, dtype: types.d
     return converted(_quotient(total, _sum(weights)) if reduction == "mean" else total, dtype)
 
 
+def _is_one_sum(target: Any, reduction: str) -> bool:
+    """True if one program sums up all lines."""
+    return reduction != "none" and 0 < count_of(target.shape) <= _MAX_SUMMED
+
+
 @recorded
 @takes_out
 def cross_entropy(
@@ -512,15 +532,12 @@ def cross_entropy(
         check(z_loss == 0, f"`{name}` got z_loss with probabilities", "pass numbers of classes")
         losses = _soft_classes(input, target, weight, smoothing=float(label_smoothing))
         return _reduced(losses, None, reduction, dtype_of(input))
+    is_one = _is_one_sum(target, reduction)
     losses, weights = _classes(
-        input,
-        target,
-        weight,
-        ignored=ignore_index,
-        smoothing=float(label_smoothing),
-        z=float(z_loss),
-    )
-    return _reduced(losses, weights, reduction, dtype_of(input))
+        input, target, weight, ignored=ignore_index, smoothing=float(label_smoothing),
+        z=float(z_loss), reduction=reduction if is_one else "none",
+    )  # fmt: skip
+    return losses if is_one else _reduced(losses, weights, reduction, dtype_of(input))
 
 
 @recorded
@@ -545,7 +562,7 @@ def nll_loss(
     """
     check_arrays("nll_loss", INDICES, target=target)
     _check_classes("nll_loss", input, target, weight, reduction)
-    is_one = reduction != "none" and 0 < count_of(target.shape) <= _MAX_SUMMED
+    is_one = _is_one_sum(target, reduction)
     settings = {"ignored": ignore_index, "reduction": reduction if is_one else "none"}
     losses, weights = _likelihood(input, target, weight, **settings)
     return losses if is_one else _reduced(losses, weights, reduction, dtype_of(input))

@@ -66,8 +66,10 @@ def _logits(x: Any, matrix: Any, bias: Any) -> Any:
 
 def _losses_of(logits: Any, target: Any, weight: Any, settings: dict[str, Any]) -> tuple[Any, ...]:
     """The losses of lines, the weights of their targets, and the logarithms of the sums."""
-    (loss, total), saved = losses._classes_forward(logits, target, weight, **settings)
-    return loss, total, saved[-1]
+    (loss, total), saved = losses._classes_forward(
+        logits, target, weight, **settings, reduction="none"
+    )
+    return loss, total, saved[3]
 
 
 def _to_gradient(
@@ -75,8 +77,8 @@ def _to_gradient(
 ) -> Any:
     """The gradient of the logits, in their place."""
     programs, lines = make_lines(logits.shape, 1)
-    arrays = (logits, dense(target), dense(weight), logsum, dense(grad))
-    numbers = (*settings.values(), *lines, accumulator_of(dtype_of(logits)))
+    arrays = (logits, dense(target), dense(weight), logsum, dense(grad), None)
+    numbers = (*settings.values(), *lines, accumulator_of(dtype_of(logits)), False)
     return launch_onto(cross_entropy_backward_kernel, programs, arrays, logits, numbers)
 
 

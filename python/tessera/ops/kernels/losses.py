@@ -54,10 +54,25 @@ def cross_entropy_kernel(x, targets, weight, loss, total_weight, logsum, ignored
 
 
 @jit
-def cross_entropy_backward_kernel(x, targets, weight, logsum, grad, out, ignored, smoothing: tl.float64,
-                                  z: tl.float64, length, lanes, lane_stride,
+def sum_lines_kernel(losses, weights, loss, total_weight, lines, BLOCK: tl.constexpr, ACC: tl.constexpr,
+                     IS_MEAN: tl.constexpr):  # fmt: skip
+    """The sum of all lines by one program, or their mean, and the sum of weights."""
+    total, shares = tl.zeros((BLOCK,), ACC), tl.zeros((BLOCK,), ACC)
+    for start in range(0, lines, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        total += tl.load(losses + i, mask=i < lines, other=0.0)
+        shares += tl.load(weights + i, mask=i < lines, other=0.0)
+    result, all_shares = tl.sum(total), tl.sum(shares)
+    tl.store(loss, result / all_shares if IS_MEAN else result)
+    tl.store(total_weight, all_shares)
+
+
+@jit
+def cross_entropy_backward_kernel(x, targets, weight, logsum, grad, total_weight, out, ignored,
+                                  smoothing: tl.float64, z: tl.float64, length, lanes, lane_stride,
                                   stride, slab_stride, blocks, LANES: tl.constexpr, BLOCK: tl.constexpr,
-                                  ACC: tl.constexpr):  # fmt: skip
+                                  ACC: tl.constexpr, IS_SUM: tl.constexpr):  # fmt: skip
+    """The gradient of lines; IS_SUM: of their sum, which was divided by the total weight, if any."""
     first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
     x += first
     out += first
@@ -66,7 +81,9 @@ def cross_entropy_backward_kernel(x, targets, weight, logsum, grad, out, ignored
     number = line_number(lanes, lane, slab, LANES)[:, None]
     chosen = tl.load(targets + number, mask=in_lane, other=ignored)
     is_class = (chosen >= 0) & (chosen < length)
-    g = tl.load(grad + number, mask=in_lane).to(ACC)
+    g = tl.load(grad + (number * 0 if IS_SUM else number), mask=in_lane).to(ACC)
+    if total_weight is not None:
+        g /= tl.load(total_weight)
     g = tl.where(chosen == ignored, 0.0, tl.where(is_class, g, float("nan")))
     log_total = tl.load(logsum + number, mask=in_lane).to(ACC)
     share = tl.full((LANES, 1), 1.0, ACC)
