@@ -11,7 +11,9 @@ from typing import Any
 
 import tessera.language as tl
 from tessera.calls.pointwise import pointwise
+from tessera.calls.recorded import recorded
 from tessera.ops.arguments import check, check_dim, refuse, shape_of, split_in_two
+from tessera.ops.outputs import takes_out
 from tessera.runtime.jit import jit
 
 
@@ -398,7 +400,9 @@ def _glu(input, gate):
     return input * tl.sigmoid(gate)
 
 
-def glu(input: Any, dim: int = -1, *, out: Any = None) -> Any:
+@recorded
+@takes_out
+def glu(input: Any, dim: int = -1) -> Any:
     """a * sigmoid(b), where a and b are the halves of input along dim.
 
     Shapes: an even extent of dim, which the result has half of. Types: floats. Errors: E093.
@@ -409,7 +413,7 @@ def glu(input: Any, dim: int = -1, *, out: Any = None) -> Any:
 
         assert ops.glu(np.array([3.0, 5.0, 0.0, 0.0])).tolist() == [1.5, 2.5]
     """
-    return _glu(*split_in_two("glu", input, check_dim("glu", input, dim)), out=out)
+    return _glu(*split_in_two("glu", input, check_dim("glu", input, dim)))
 
 
 @pointwise
