@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import tessera.language as tl
-from tessera.language.extra import libdevice
 from tessera.runtime.jit import jit
 
 BLOCK = 256
@@ -28,6 +27,21 @@ def decoded(codes, scales, place, block, mask, in_range):
 
 
 @jit
+def cube_root(x):
+    """The cube root of shares from 0 to 1, within 4e-7 of it.
+
+    A third of the bits is right within 4 %, and each step of Halley's takes the third power of the error.
+    The library's function takes most of the time of a step of an optimiser.
+    """
+    bits = (x.to(tl.int32, bitcast=True).to(tl.float32) * (1 / 3.0)).to(tl.int32) + 709921077
+    root = bits.to(tl.float32, bitcast=True)
+    for _ in tl.static_range(2):
+        cube = root * root * root
+        root *= (cube + 2 * x) / (2 * cube + x)
+    return tl.where(x > 1e-30, root, 0.0)
+
+
+@jit
 def store_encoded(value, codes, scales, place, block, mask, in_range):
     """Stores scales and codes of blocks. A block with a NaN gets the scale NaN."""
     value = tl.where(mask, value.to(tl.float32), 0.0)
@@ -40,7 +54,7 @@ def store_encoded(value, codes, scales, place, block, mask, in_range):
         # A second moment above 0 stays above 0, since steps are divided by its root.
         code = tl.where(size > 0, tl.maximum(code, 1.0), code)
     else:
-        code = tl.floor(libdevice.cbrt(share) * 127 + 0.5)
+        code = tl.floor(cube_root(share) * 127 + 0.5)
         code = tl.where(value < 0, -code, code)
     tl.store(codes + place, code.to(codes.dtype.element_ty), mask=mask)
     tl.store(scales + block, tl.where(is_spoilt, float("nan"), scale), mask=in_range)
