@@ -15,6 +15,7 @@ void registerTestFailPass();
 void registerTestMachineViewPass();
 void registerTestMemoryOrderPass();
 void registerTestReplicationPass();
+void registerTestRowDotPass();
 void registerTestSharedMemoryPasses();
 void registerTestTargetHooksPass();
 
@@ -27,6 +28,7 @@ inline void registerAllTestPasses() {
   registerTestMachineViewPass();
   registerTestMemoryOrderPass();
   registerTestReplicationPass();
+  registerTestRowDotPass();
   registerTestSharedMemoryPasses();
   registerTestTargetHooksPass();
 }

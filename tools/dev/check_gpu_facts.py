@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks that the passes for GPUs have no numbers of a GPU.
+"""Checks that the passes for GPUs have no numbers of a GPU, and name no instruction.
 
 A number of a GPU is a fact about hardware, or a figure that was measured on it. Examples are the rows
 of a dot, registers beside a loop's tiles, and bytes that copies need. It stands in `Machine`, so that another GPU
-or instruction has another one. A number from 16 on is counted, and each number in a constant whose
-name has a unit of a GPU (registers, bytes, rows, warps, ...).
+or instruction has another one. Two kinds of code are counted:
+
+- a number from 16 on, and each number in a constant whose name has a unit of a GPU (registers,
+  bytes, rows, warps, ...);
+- the name of an instruction, in identifiers and in strings.
 
 Comments do not count. A number of another kind is, say, a limit of a search. It needs a comment "Not
 of a GPU: " with the reason, on its line or at most MARK_LINES lines above it. Bits of integer types and
-sizes of small vectors are known. Exempt are `Machine` and the lowerings.
+sizes of small vectors are known. Exempt are `Machine`, the lowerings, and the folder of the classes
+that each describe one MMA instruction.
 
 Usage: check_gpu_facts.py [--root DIR] [--count]
 """
@@ -27,6 +31,8 @@ FOLDERS = (
     "lib/Dialect/TileGPU/Transforms", "include/tessera/Dialect/TileGPU/Transforms",
     "lib/Analysis/SharedMemory", "include/tessera/Analysis/SharedMemory",
 )  # fmt: skip
+# Each class here describes one MMA instruction, as a row of Machine describes a GPU.
+OF_INSTRUCTIONS = "lib/Dialect/TileGPU/Transforms/Instructions/"
 
 MARK = "Not of a GPU: "
 MARK_LINES = 3
@@ -49,11 +55,19 @@ NUMBER = re.compile(r"(?<![\w.])(\d+)(?:[uUlL]{0,3})\b(?:\s*<<\s*(\d+))?")
 UNITS = "Registers|Bytes|Rows|Columns|Warps|Lanes|Threads|Groups|Blocks|Words|Banks|Accumulators|Alignment|Maps|Slots|Stages|Steps|Cycles|Programs|Copy|Temporary"
 DEFINITION = re.compile(rf"\bk[A-Z]\w*?(?:{UNITS})\w*\s*=\s*([^;,]*)")
 DEFAULT = re.compile(r"Num\w+\([^;]*\)\.value_or\(([2-9])\)")
+INSTRUCTION = re.compile(
+    r"wgmma|mma\.sync|cp\.async|setmaxnreg|[ls][dt]matrix|tcgen05|elect\.sync|WarpgroupDot|WarpgroupWait"
+    r"|MmaDot|MMAKind::|hasWarpgroupMMA|warpgroupMMA|warpMMA",
+    re.I,
+)
 
 
 def facts_in(line: str) -> Iterator[str]:
-    """The numbers of a line without its comment."""
-    code = NOT_A_FACT.sub("", STRING.sub('""', line))
+    """The numbers and names of a line without its comment."""
+    code = STRING.sub('""', line)
+    for match in INSTRUCTION.finditer(line):
+        yield f"names {match.group()}"
+    code = NOT_A_FACT.sub("", code)
     named = [match.span(1) for match in DEFINITION.finditer(code)]
     for match in NUMBER.finditer(code):
         number = int(match.group(1)) << int(match.group(2) or 0)
@@ -70,7 +84,7 @@ def check(root: pathlib.Path) -> list[str]:
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
             name = path.relative_to(root).as_posix()
-            if path.suffix not in (".h", ".cpp"):
+            if path.suffix not in (".h", ".cpp") or name.startswith(OF_INSTRUCTIONS):
                 continue
             lines = path.read_text(encoding="utf-8").splitlines()
             for number, line in enumerate(lines):

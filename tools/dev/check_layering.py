@@ -118,7 +118,7 @@ LAYERS: dict[str, set[str]] = {
 # belongs where.
 FLOORS: dict[str, tuple[str, ...]] = {
     "Analysis": ("Access", "Boxes", "Order", "SharedMemory"),
-    "Dialect/TileGPU/Transforms": ("Facts", "Layouts", "Programs", "Memory", "Schedule"),
+    "Dialect/TileGPU/Transforms": ("Facts", "Instructions", "Layouts", "Programs", "Memory", "Schedule"),
     "Conversion/TileToStrips": (
         "Functions", "Grouping", "Nests", "Atomics", "Checks", "Dots", "Programs",
     ),

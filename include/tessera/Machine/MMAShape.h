@@ -38,6 +38,9 @@ struct MMAShape {
   }
 };
 
+/// Rows next to each other of a result that the warps of a warpgroup hold, by either instruction.
+inline constexpr int64_t kRowsOfWarpgroup = MMAShape::get(MMAKind::Warpgroup).rows;
+
 } // namespace tessera
 
 #endif // TESSERA_MACHINE_MMASHAPE_H

@@ -5,6 +5,7 @@
 #include "mlir/IR/Matchers.h"
 #include "tessera/Analysis/Order/RegionFlow.h"
 #include "tessera/Analysis/SharedMemory/SharedMemoryAllocation.h"
+#include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -113,20 +114,24 @@ static void meetInGroups(std::set<SharedMemoryAccess> &pending) {
   pending = std::move(met);
 }
 
-template <typename Copy>
-static SmallVector<SharedMemoryAccess> getInFlight(const std::set<SharedMemoryAccess> &pending) {
+/// Work of a kind.
+using IsWork = function_ref<bool(Operation *)>;
+
+static SmallVector<SharedMemoryAccess> getInFlight(const std::set<SharedMemoryAccess> &pending,
+                                                   IsWork isWork) {
   SmallVector<SharedMemoryAccess> inFlight;
-  llvm::copy_if(pending, std::back_inserter(inFlight), [](const SharedMemoryAccess &access) {
-    return access.isInFlight && isa<Copy>(access.op);
+  llvm::copy_if(pending, std::back_inserter(inFlight), [&](const SharedMemoryAccess &access) {
+    return access.isInFlight && isWork(access.op);
   });
   return inFlight;
 }
 
-/// Ends copies by threads at a wait. Which of them have landed is not counted: any may have,
-/// the newest may not.
-static void land(tilegpu::AsyncWaitOp wait, std::set<SharedMemoryAccess> &pending) {
-  for (SharedMemoryAccess access : getInFlight<tilegpu::AsyncCopyOp>(pending)) {
-    if (wait.getPending() == 0)
+/// Ends copies by threads at a wait. Which of them have landed is not counted: any may have, the
+/// newest may not.
+static void land(tilegpu::GroupWaitOpInterface wait, std::set<SharedMemoryAccess> &pending) {
+  auto isWork = [&](Operation *op) { return wait.isFor(op); };
+  for (SharedMemoryAccess access : getInFlight(pending, isWork)) {
+    if (wait.getPendingGroups() == 0)
       pending.erase(access);
     access.isInFlight = false;
     pending.insert(access);
@@ -137,8 +142,8 @@ static void land(tilegpu::AsyncWaitOp wait, std::set<SharedMemoryAccess> &pendin
 constexpr unsigned kMaxCountedGroups = 8;
 
 /// Counts one group more behind the reads in flight of stores by TMA, or of dots.
-template <typename Reader> static void commit(std::set<SharedMemoryAccess> &pending) {
-  for (SharedMemoryAccess access : getInFlight<Reader>(pending)) {
+static void commit(IsWork isWork, std::set<SharedMemoryAccess> &pending) {
+  for (SharedMemoryAccess access : getInFlight(pending, isWork)) {
     pending.erase(access);
     access.groups = std::min(access.groups + 1, kMaxCountedGroups);
     pending.insert(access);
@@ -146,9 +151,8 @@ template <typename Reader> static void commit(std::set<SharedMemoryAccess> &pend
 }
 
 /// Ends the reads of stores by TMA, or of dots, but for the newest groups.
-template <typename Reader>
-static void landGroups(unsigned newest, std::set<SharedMemoryAccess> &pending) {
-  for (SharedMemoryAccess access : getInFlight<Reader>(pending)) {
+static void landGroups(IsWork isWork, unsigned newest, std::set<SharedMemoryAccess> &pending) {
+  for (SharedMemoryAccess access : getInFlight(pending, isWork)) {
     if (access.groups <= newest)
       continue;
     pending.erase(access);
@@ -158,12 +162,16 @@ static void landGroups(unsigned newest, std::set<SharedMemoryAccess> &pending) {
   }
 }
 
-/// Begins a dot, or does all of it, which ends the earlier ones, too.
-static void begin(tilegpu::WarpgroupDotOp dot, ArrayRef<SharedMemoryAccess> accesses,
+/// True for work of an op's kind, which ends in the order in which it began.
+static bool isSameWork(Operation *op, Operation *work) { return op->getName() == work->getName(); }
+
+/// Begins a dot, a group of its own, or does all of it, which ends the earlier ones, too.
+static void begin(tilegpu::AsyncOpInterface work, ArrayRef<SharedMemoryAccess> accesses,
                   std::set<SharedMemoryAccess> &pending) {
-  if (!dot.getIsAsync())
-    return landGroups<tilegpu::WarpgroupDotOp>(0, pending);
-  commit<tilegpu::WarpgroupDotOp>(pending);
+  auto isWork = [&](Operation *op) { return isSameWork(op, work); };
+  if (!work.isInFlight())
+    return landGroups(isWork, 0, pending);
+  commit(isWork, pending);
   for (SharedMemoryAccess access : accesses) {
     access.isInFlight = access.isOfBegunDot = true;
     access.groups = 1;
@@ -180,7 +188,7 @@ void SharedMemoryHazards::meetBefore(Operation *op, Pending &pending) const {
   if (hazard.isWithinGroup())
     return meetInGroups(pending);
   if (hazard.isOfDotInFlight())
-    landGroups<tilegpu::WarpgroupDotOp>(0, pending);
+    landGroups([&](Operation *other) { return isSameWork(other, hazard.earlier.op); }, 0, pending);
   meet(pending);
 }
 
@@ -190,14 +198,13 @@ void SharedMemoryHazards::visitOp(Operation *op, Pending &pending) {
     return meetInGroups(pending);
   if (isa<tilegpu::BarrierOp, tile::BarrierOp>(op))
     return meet(pending);
-  if (auto wait = dyn_cast<tilegpu::AsyncWaitOp>(op))
-    return land(wait, pending);
-  if (auto wait = dyn_cast<tilegpu::TMAStoreWaitOp>(op))
-    return landGroups<tilegpu::TMAStoreOp>(wait.getPending(), pending);
-  if (auto wait = dyn_cast<tilegpu::WarpgroupWaitOp>(op))
-    return landGroups<tilegpu::WarpgroupDotOp>(wait.getPendings(), pending);
+  if (isa<tilegpu::AsyncWaitOp>(op))
+    return land(cast<tilegpu::GroupWaitOpInterface>(op), pending);
+  if (auto wait = dyn_cast<tilegpu::GroupWaitOpInterface>(op))
+    return landGroups([&](Operation *work) { return wait.isFor(work); }, wait.getPendingGroups(),
+                      pending);
   if (isa<tilegpu::TMAStoreCommitOp>(op))
-    return commit<tilegpu::TMAStoreOp>(pending);
+    return commit([](Operation *work) { return isa<tilegpu::TMAStoreOp>(work); }, pending);
   // Barriers in memory order the accesses of a thread that runs beside the others, and the values
   // that it receives.
   if (tilegpu::isInPartition(op) ||
@@ -227,11 +234,13 @@ void SharedMemoryHazards::visitOp(Operation *op, Pending &pending) {
   // Its uses are behind a barrier, or behind the entry of a warp_specialize, where all warps meet.
   if (isa<tilegpu::MBarrierInitOp>(op))
     return;
-  if (isa<tilegpu::AsyncCopyOp, tilegpu::TMAStoreOp>(op))
+  auto work = dyn_cast<tilegpu::AsyncOpInterface>(op);
+  bool isOfGroup = work && work.getCompletion() == tilegpu::AsyncCompletion::Group;
+  if (isOfGroup && work.isGroup())
+    begin(work, accesses, pending);
+  else if (isOfGroup)
     for (SharedMemoryAccess &access : accesses)
       access.isInFlight = true;
-  if (auto dot = dyn_cast<tilegpu::WarpgroupDotOp>(op))
-    begin(dot, accesses, pending);
   if (meetsInside(op)) {
     // The barrier inside orders pending accesses; then the scratch is read.
     meet(pending);

@@ -120,7 +120,7 @@ def test_a_refused_plan_is_told_and_makes_way_for_the_next(without_ptxas, refuse
         assert "tilegpu.async_copy" not in kernel.asm["tilegpu"]
         told = [remark for remark in kernel.remarks if remark.kind == "schedule-refused"]
         names = [remark.values["schedule"] for remark in told]
-        kinds = ("copies by TMA", "copies by cp.async")
+        kinds = ("copies by TMA", "asynchronous copies")
         assert names == [
             f"{kind}{ending}"
             for kind in (kinds if plans == 2 else kinds[:1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""tools/dev/check_gpu_facts.py: what it takes for a number of a GPU, in files made for it."""
+"""tools/dev/check_gpu_facts.py: numbers of a GPU and names of instructions, in files made for it."""
 
 from __future__ import annotations
 
@@ -43,11 +43,17 @@ def checker() -> types.ModuleType:
         (PASS, "uint64_t(1) << 40;\n", 0),
         (PASS, "constexpr MMAShape shape = MMAShape::get(kind);\n", 0),
         (PASS, "constexpr unsigned kAccumulator = 2;\n", 0),
+        (PASS, "if (isa<MmaDotOp, WarpgroupDotOp>(op))\n", 2),
+        (PASS, 'return refuse("a dot is not for wgmma", dot);\n', 1),
+        (PASS, "std::optional mma = machine.findMMA(MMAKind::Warp, element);\n", 1),
+        (PASS, "// wgmma reads it.\n", 0),
+        (PASS, "if (isa<AsyncDotOp>(op))\n", 0),
+        ("lib/Dialect/TileGPU/Transforms/Instructions/A.cpp", "MmaDotOp::create(builder);\n", 0),
         ("include/tessera/Machine/A.h", "static constexpr int64_t kOfSlice = 128;\n", 0),
         ("lib/Conversion/TileGPUToLLVM/A.cpp", "constexpr int64_t kRows = 64;\n", 0),
     ],
 )
-def test_numbers(
+def test_facts(
     checker: types.ModuleType, tmp_path: pathlib.Path, name: str, text: str, count: int
 ) -> None:
     path = tmp_path / name

@@ -21,7 +21,7 @@
 
 // COPIED-SAYS: schedule is refused (copies by TMA): is refused for a test
 // COPIED-SAYS: schedule is refused (copies by TMA, without dots in flight): is refused for a test
-// COPIED-SAYS: schedule is refused (copies by cp.async): is refused for a test
+// COPIED-SAYS: schedule is refused (asynchronous copies): is refused for a test
 // COPIED-SAYS-NOT: schedule is refused
 // COPIED-NOT: kernel_schedule
 // COPIED: tilegpu.node<copy, stage = -2, channel = 0>
@@ -30,8 +30,8 @@
 
 // NONE-SAYS: schedule is refused (copies by TMA): is refused for a test
 // NONE-SAYS: schedule is refused (copies by TMA, without dots in flight): is refused for a test
-// NONE-SAYS: schedule is refused (copies by cp.async): is refused for a test
-// NONE-SAYS: schedule is refused (copies by cp.async, without dots in flight): is refused for a test
+// NONE-SAYS: schedule is refused (asynchronous copies): is refused for a test
+// NONE-SAYS: schedule is refused (asynchronous copies, without dots in flight): is refused for a test
 // NONE-NOT: tilegpu.node
 // NONE-NOT: tilegpu.schedule
 

@@ -498,7 +498,7 @@ module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = #tilegpu.target
 tile.func private @no_dot(%x: !tilegpu.memdesc<32x16xf32, #rows>, %b0: tensor<16x32xf32, #anyt>, %y: !tilegpu.memdesc<16x32xf32, #columns>, %c: tensor<32x32xf32, #acc>) -> tensor<32x32xf32, #acc> attributes {noinline} {
   %a = tilegpu.local_load %x : !tilegpu.memdesc<32x16xf32, #rows> -> tensor<32x16xf32, #any>
   %b = tilegpu.local_load %y : !tilegpu.memdesc<16x32xf32, #columns> -> tensor<16x32xf32, #anyt>
-  // expected-error @below {{has slices, but is not a dot by multiply-adds or mma.sync}}
+  // expected-error @below {{has slices, but is not a dot of operands in registers}}
   %d = arith.addf %c, %c {tilegpu.node = #tilegpu.node<mma, slices = 4>} : tensor<32x32xf32, #acc>
   tile.return %d : tensor<32x32xf32, #acc>
 }

@@ -502,7 +502,7 @@ tile.func private @no_wgmma(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !su
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
     %e = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
-    // expected-error @below {{is not a wgmma: only the wait for a wgmma can be elsewhere}}
+    // expected-error @below {{is not an asynchronous dot: only the wait for one can be elsewhere}}
     %d = tilegpu.mma_dot %h0, %h0, %acc {warps = array<i32: 2, 2>, tilegpu.node = #tilegpu.node<mma, wait = 1>} : !tile, !tile -> !sum
     scf.yield %d : !sum
   } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
@@ -915,7 +915,7 @@ tile.func @local_store(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i3
     %ptrs = tile.addptr %base, %index : !ptrs, !ints
     %x = tile.load %ptrs {tilegpu.node = #tilegpu.node<copy, channel = 0, warps = producer>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
-    // expected-error @below {{uses a ring that TMA fills, but is neither a wgmma nor a local_load}}
+    // expected-error @below {{uses a ring that TMA fills, but is neither an asynchronous dot nor a local_load}}
     tilegpu.local_store %half, %b : !tile, !buffer
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
@@ -1115,7 +1115,7 @@ tile.func @two_engines(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i3
   %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> !ints
   %index = arith.addi %ofrow2, %col2 : !ints
   %q = tilegpu.local_alloc : () -> !buffer
-  // expected-error @below {{has both rings for cp.async and rings for TMA}}
+  // expected-error @below {{has both rings that threads copy to and rings for TMA}}
   %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (!sum) : i32 {
     %first = arith.muli %i, %c64 : i32
     %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
@@ -1204,7 +1204,7 @@ tile.func private @slices_of_wgmma(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum)
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
-    // expected-error @below {{has slices, but is not a dot by multiply-adds or mma.sync}}
+    // expected-error @below {{has slices, but is not a dot of operands in registers}}
     %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, slices = 4>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
   } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}

@@ -3,7 +3,7 @@
 // The tilegpu dialect: its registration, its names for layouts in printed IR, and the
 // rules on the attributes of a module.
 
-#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+#include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Dialect/Tile/IR/DeclaredAttrs.h"
@@ -38,6 +38,7 @@ void TileGPUDialect::initialize() {
   registerTypes();
   registerOps();
   addInterfaces<TileGPUAsmInterface>();
+  attachDotInterfaces(getContext());
 }
 
 void TileGPUDialect::registerOps() {

@@ -3,6 +3,7 @@
 #include "LoopSlice.h"
 
 #include "tessera/Analysis/Order/MemoryOrder.h"
+#include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 
 using namespace mlir;
@@ -37,7 +38,7 @@ std::string LoopSlice::add(Value value) {
     Operation *op = next.getDefiningOp();
     if (op->getBlock() != loop.getBody() || !ops.insert(op).second)
       continue;
-    if (isa<tile::DotOp, tile::DotScaledOp, MmaDotOp, WarpgroupDotOp>(op))
+    if (isDot(op))
       return "its address depends on a dot";
     if (Value tile = getTileInRing(op)) {
       work.push_back(tile);

@@ -3,19 +3,19 @@
 // Dots on tensor cores.
 //
 // Which instruction a dot gets follows from its types and extents, the warps there are, and the
-// target. Operands that the instruction reads from shared memory get a swizzle without bank
-// conflicts. Operands computed in registers stay there if the instruction allows it. f32 operands
-// that have to be more precise than tf32 are split into sums of narrower ones (FloatParts.h).
+// target: the first that can do it (DotInstruction.h). Operands that the instruction reads from
+// shared memory get a swizzle without bank conflicts. Operands computed in registers stay there if
+// the instruction allows it. f32 operands that have to be more precise than tf32 are split into
+// sums of narrower ones (FloatParts.h).
 
 #include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
+#include "tessera/Dialect/TileGPU/Transforms/DotInstruction.h"
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Analysis/Order/MemoryOrder.h"
 #include "tessera/Dialect/Tile/IR/SourceMaps.h"
-#include "tessera/Dialect/TileGPU/IR/FloatParts.h"
 #include "tessera/Layout/MatrixDescriptor.h"
-#include "tessera/Machine/MMAShape.h"
 #include "tessera/Machine/ScheduleBudget.h"
 #include "tessera/Support/EmitRemark.h"
 #include "llvm/ADT/DenseSet.h"
@@ -30,214 +30,6 @@ namespace tessera::tilegpu {
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
-/// Rows that a warp has of the result of mma.sync (mmaAccumulator), whatever the instruction.
-static constexpr unsigned kRowsOfWarp = MMAShape::get(MMAKind::Warp).rows;
-
-namespace {
-
-/// A dot: its extents, and their parts that are powers of two.
-struct Dot {
-  explicit Dot(tile::DotOp op)
-      : op(op), element(getElementTypeOrSelf(op.getA().getType())),
-        other(getElementTypeOrSelf(op.getB().getType())),
-        accumulator(getElementTypeOrSelf(op.getType())), shape(tile::getShape(op.getType())),
-        bits(element.getIntOrFloatBitWidth()) {
-    LinearLayout ofResult(shape), ofA(tile::getShape(op.getA().getType()));
-    unsigned rank = shape.size();
-    m = 1u << ofResult.dimBits(rank - 2);
-    n = 1u << ofResult.dimBits(rank - 1);
-    k = 1u << ofA.dimBits(rank - 1);
-  }
-
-  /// The dot of the transposed operands, in the other order (swap-AB): its result transposed.
-  Dot swapped() const {
-    Dot dot(*this);
-    std::swap(dot.m, dot.n);
-    std::swap(dot.element, dot.other);
-    dot.isSwapped = true;
-    return dot;
-  }
-
-  bool isBatched() const { return shape.size() > 2; }
-  bool isFloat8() const { return isa<FloatType>(element) && bits == 8; }
-  /// True if instructions for 8-bit floats take both operands: e4m3 and e5m2, also one of each.
-  bool isOfFloat8MMA() const { return isNativeFloat8(element) && isNativeFloat8(other); }
-  /// True if mma.sync multiplies 8-bit floats as f16: where it has no instruction for them, or one
-  /// that sums more of them in less than f32 than may be.
-  bool isWidened(const GPUMachine &gpu) const {
-    std::optional<MMAInstruction> mma = gpu.findMMA(MMAKind::Warp, MMAElement::F8);
-    return isFloat8() && !(mma && isOfFloat8MMA() && accumulator.isF32() && k >= mma->minK &&
-                           op.getMaxImpreciseAcc() == 0);
-  }
-  /// The parts that operands are split into.
-  FloatParts getParts() const {
-    return FloatParts(element.isF32() ? op.getPrecision() : tile::InputPrecision::TF32);
-  }
-  unsigned getOperandBits() const { return getParts().isBF16 ? getBits(MMAElement::BF16) : bits; }
-  /// The element types of an instruction of this kind.
-  std::optional<MMAElement> getMMAElement(MMAKind kind, const GPUMachine &gpu) const {
-    if (isFloat8())
-      return kind == MMAKind::Warp && isWidened(gpu) ? MMAElement::F16 : MMAElement::F8;
-    if (element.isF16())
-      return MMAElement::F16;
-    if (element.isBF16() || (element.isF32() && getParts().isBF16))
-      return MMAElement::BF16;
-    if (element.isF32())
-      return MMAElement::TF32;
-    if (element.isF64())
-      return MMAElement::F64;
-    return bits == 8 ? std::optional(MMAElement::I8) : std::nullopt;
-  }
-
-  mutable tile::DotOp op;
-  Type element, other, accumulator;
-  ArrayRef<int64_t> shape;
-  unsigned bits, m, n, k;
-  bool isSwapped = false;
-};
-
-/// The resources of the GPU and the program.
-struct Machine {
-  unsigned warps;
-  const GPUMachine &gpu;
-};
-
-/// The warps along each dimension of a result.
-using Spread = SmallVector<int32_t, 3>;
-
-} // namespace
-
-//===----------------------------------------------------------------------===//
-// Which instruction
-//===----------------------------------------------------------------------===//
-
-/// True if a tile is computed from the result of a dot, in this iteration.
-static bool comesFromDot(Value value) {
-  SmallVector<Value> work{value};
-  llvm::SmallDenseSet<Operation *, 16> seen;
-  // Not of a GPU: a limit of the search.
-  constexpr size_t kMaxVisitedOps = 256;
-  while (!work.empty() && seen.size() < kMaxVisitedOps) {
-    Operation *op = work.pop_back_val().getDefiningOp();
-    if (!op || !seen.insert(op).second)
-      continue;
-    if (isa<tile::DotOp, tile::DotScaledOp, MmaDotOp, WarpgroupDotOp>(op))
-      return true;
-    if (op->getNumRegions() == 0 || isa<tile::ReduceOp>(op))
-      for (Value operand : op->getOperands())
-        if (isa<RankedTensorType>(operand.getType()))
-          work.push_back(operand);
-  }
-  return false;
-}
-
-/// True if the result of this dot becomes the first operand of another one.
-static bool becomesOperand(tile::DotOp op) {
-  SmallVector<Value> work{op.getResult()};
-  llvm::SmallDenseSet<Operation *, 16> seen;
-  // Not of a GPU: a limit of the search.
-  constexpr size_t kMaxVisitedOps = 256;
-  while (!work.empty() && seen.size() < kMaxVisitedOps) {
-    Value value = work.pop_back_val();
-    for (OpOperand &use : value.getUses()) {
-      Operation *user = use.getOwner();
-      if ((isa<tile::DotOp, MmaDotOp, WarpgroupDotOp>(user)) && use.getOperandNumber() == 0)
-        return true;
-      if (isa<tile::DotOp, MmaDotOp, WarpgroupDotOp>(user) || !seen.insert(user).second)
-        continue;
-      for (Value result : user->getResults())
-        if (isa<RankedTensorType>(result.getType()))
-          work.push_back(result);
-    }
-  }
-  return false;
-}
-
-/// Why a dot cannot be done by mma.sync; empty if it can.
-static std::string whyNotMma(const Dot &dot, const Machine &machine) {
-  if (dot.element.isF32() && dot.op.getPrecision() == tile::InputPrecision::IEEE)
-    return "f32 operands are to keep their precision (input_precision)";
-  std::optional<MMAElement> element = dot.getMMAElement(MMAKind::Warp, machine.gpu);
-  if (!element)
-    return "there is none for these types";
-  std::optional<MMAInstruction> mma = machine.gpu.findMMA(MMAKind::Warp, *element);
-  if (!mma)
-    return "the target has no such instruction";
-  if (dot.m < kRowsOfWarp || dot.n < mma->n || dot.k < mma->minK)
-    return "the tile is smaller than the instruction's " + std::to_string(kRowsOfWarp) + "x" +
-           std::to_string(mma->n) + "x" + std::to_string(mma->minK) +
-           ", in the powers of two of its extents";
-  return "";
-}
-
-static Spread spreadGroups(const Dot &dot, unsigned warps) {
-  constexpr MMAShape shape = MMAShape::get(MMAKind::Warpgroup);
-  int64_t groups = warps / shape.warps, along = shape.countAlongRows(groups, dot.m);
-  return {int32_t(along), int32_t(groups / along)};
-}
-
-/// Why a dot cannot be done by wgmma; empty if it can.
-static std::string whyNotWgmma(const Dot &dot, const Machine &machine) {
-  if (std::string why = whyNotMma(dot, machine); !why.empty())
-    return why;
-  if (!machine.gpu.hasWarpgroupMMA())
-    return (machine.gpu.name + " has no wgmma").str();
-  if (dot.isBatched())
-    return "the dot is one of batches";
-  std::optional<MMAInstruction> mma =
-      machine.gpu.findMMA(MMAKind::Warpgroup, *dot.getMMAElement(MMAKind::Warpgroup, machine.gpu));
-  if (!mma)
-    return "there is none for f64";
-  if (dot.isFloat8() && !dot.isOfFloat8MMA())
-    return "there is none for these types";
-  if (machine.warps % kWarpsOfWarpgroup != 0)
-    return "num_warps is " + std::to_string(machine.warps) + ", no multiple of " +
-           std::to_string(kWarpsOfWarpgroup);
-  if (dot.m < mma->m)
-    return "the tile has less than " + std::to_string(mma->m) +
-           " rows, in the power of two of its extent";
-  if (dot.k < mma->minK)
-    return "K is less than " + std::to_string(MMAShape::get(MMAKind::Warpgroup).stepBytes) +
-           " bytes, in the power of two of its extent";
-  Spread groups = spreadGroups(dot, machine.warps);
-  if (dot.n < mma->n * groups[1])
-    return "the tile is too small for so many warps";
-  return "";
-}
-
-/// Warps over the result such that each reads as little of the operands as possible; along
-/// M alone where rows go from dot to dot in registers.
-static Spread spreadWarps(const Dot &dot, unsigned warps) {
-  Spread spread;
-  if (dot.isBatched()) {
-    unsigned batch = 1u << LinearLayout(dot.shape).dimBits(0);
-    spread.push_back(std::min(batch, warps));
-    warps /= spread.front();
-  }
-  bool isChained = becomesOperand(dot.op) || comesFromDot(dot.op.getA());
-  constexpr MMAShape shape = MMAShape::get(MMAKind::Warp);
-  // Not of a GPU: more than rows and columns are.
-  constexpr unsigned kCostOfCopies = 1024, kCostOfOtherRows = 512;
-  unsigned best = 1, least = ~0u;
-  for (unsigned along = 1; along <= warps; along *= 2) {
-    unsigned rows = std::max<unsigned>(shape.rows, dot.m / along);
-    unsigned columns = std::max<unsigned>(shape.columns, dot.n / (warps / along));
-    unsigned cost = rows + columns;
-    // Copies: warps beyond the tile's extent.
-    if (dot.m < shape.rows * along || dot.n < shape.columns * (warps / along))
-      cost += kCostOfCopies;
-    if (isChained && along != warps)
-      cost += kCostOfOtherRows;
-    if (cost <= least) {
-      least = cost;
-      best = along;
-    }
-  }
-  spread.push_back(best);
-  spread.push_back(warps / best);
-  return spread;
-}
-
 //===----------------------------------------------------------------------===//
 // Operands
 //===----------------------------------------------------------------------===//
@@ -246,29 +38,32 @@ namespace {
 
 class MatmulRewriter {
 public:
-  MatmulRewriter(const Machine &machine, AccessAnalysis &analysis)
+  MatmulRewriter(const DotMachine &machine, AccessAnalysis &analysis)
       : machine(machine), analysis(analysis) {}
 
-  void toMma(const Dot &dot);
-  /// Fails if an operand cannot be laid out as the instruction reads it.
-  LogicalResult toWgmma(const Dot &dot);
+  /// With operands in registers.
+  void toRegisters(const DotExtents &dot, const DotInstruction &instruction);
+  /// With operands in shared memory. Fails if one cannot be laid out as the
+  /// instruction reads it.
+  LogicalResult toSharedMemory(const DotExtents &dot, const DotInstruction &instruction);
   /// For operands of f32 that are split into parts.
-  void toWgmmaOfParts(const Dot &dot);
-  /// True if wgmma takes the dot better with its operands swapped (swap-AB).
-  bool isBetterSwapped(const Dot &dot);
+  void toParts(const DotExtents &dot, const DotInstruction &instruction);
+  /// True if the instruction takes the dot better with its operands swapped
+  /// (swap-AB).
+  bool isBetterSwapped(const DotExtents &dot, const DotInstruction &instruction);
 
 private:
   /// A tile in shared memory, with dimension `fast` in rows if that is given, else as it
   /// comes from global memory. Transposed tiles are stored as they come, and looked at transposed.
   Value store(Value tile, std::optional<unsigned> fast, Operation *user);
-  /// The operand of an mma.sync: through shared memory if it comes from global memory.
+  /// An operand in registers: through shared memory if it comes from global memory.
   Value read(Value tile, Operation *user);
   /// The dimension along which a loaded tile lies in rows.
   unsigned getFast(Value tile);
   /// True if a loaded operand, or what it is the transpose of, lies in rows along `kDim`.
   bool liesAlong(Value tile, unsigned kDim);
 
-  const Machine &machine;
+  const DotMachine &machine;
   AccessAnalysis &analysis;
   llvm::DenseMap<std::pair<Value, Type>, Value> buffers;
 };
@@ -356,7 +151,7 @@ Value MatmulRewriter::read(Value tile, Operation *user) {
 }
 
 //===----------------------------------------------------------------------===//
-// mma.sync
+// Operands in registers
 //===----------------------------------------------------------------------===//
 
 static RankedTensorType withElement(Value tile, Type element) {
@@ -364,7 +159,7 @@ static RankedTensorType withElement(Value tile, Type element) {
   return RankedTensorType::get(type.getShape(), element, type.getEncoding());
 }
 
-void MatmulRewriter::toMma(const Dot &dot) {
+void MatmulRewriter::toRegisters(const DotExtents &dot, const DotInstruction &instruction) {
   tile::DotOp op = dot.op;
   OpBuilder builder(op);
   Value left = op.getA(), right = op.getB(), acc = op.getAcc();
@@ -374,14 +169,11 @@ void MatmulRewriter::toMma(const Dot &dot) {
       *tile = transposeTile(builder, *tile);
   }
   Value a = read(left, op), b = read(right, op);
-  if (dot.isWidened(machine.gpu)) {
-    a = tile::FpToFpOp::create(builder, op.getLoc(), withElement(a, builder.getF16Type()), a);
-    b = tile::FpToFpOp::create(builder, op.getLoc(), withElement(b, builder.getF16Type()), b);
+  if (Type wider = instruction.getWiderType(dot, machine)) {
+    a = tile::FpToFpOp::create(builder, op.getLoc(), withElement(a, wider), a);
+    b = tile::FpToFpOp::create(builder, op.getLoc(), withElement(b, wider), b);
   }
-  auto warps = builder.getDenseI32ArrayAttr(spreadWarps(dot, machine.warps));
-  Value result =
-      MmaDotOp::create(builder, op.getLoc(), a, b, acc, warps,
-                       dot.element.isF32() ? op.getPrecision() : tile::InputPrecision::TF32);
+  Value result = instruction.create(builder, dot, machine, a, b, acc)->getResult(0);
   if (dot.isSwapped)
     result = tile::TransOp::create(builder, op.getLoc(), result, ArrayRef<int32_t>{1, 0});
   op.replaceAllUsesWith(result);
@@ -389,24 +181,24 @@ void MatmulRewriter::toMma(const Dot &dot) {
 }
 
 //===----------------------------------------------------------------------===//
-// wgmma
+// Operands in shared memory
 //===----------------------------------------------------------------------===//
 
 /// A computed operand can remain in registers only as the first operand. If it is the second one,
 /// the dot's operands are swapped. The same holds for operands that the instruction cannot read
 /// from memory: elements of 8 and 32 bits with rows across K. As fragments in registers they need
 /// no transposition.
-bool MatmulRewriter::isBetterSwapped(const Dot &dot) {
+bool MatmulRewriter::isBetterSwapped(const DotExtents &dot, const DotInstruction &instruction) {
   tile::DotOp op = dot.op;
-  if (!whyNotWgmma(dot.swapped(), machine).empty() || !isLoaded(skipTransposes(op.getA())))
+  if (!instruction.whyNot(dot.swapped(), machine).empty() || !isLoaded(skipTransposes(op.getA())))
     return false;
   // Parts of the second operand are written to memory, in rows along K if they are tf32.
   if (dot.getParts().count > 1 && isLoaded(skipTransposes(op.getB())))
     return !dot.getParts().isBF16 && liesAlong(op.getA(), /*kDim=*/1) && !liesAlong(op.getB(), 0);
   if (!isLoaded(skipTransposes(op.getB())))
     return true;
-  return MMAShape::get(MMAKind::Warpgroup).needsKMajor(dot.bits) &&
-         liesAlong(op.getA(), /*kDim=*/1) && !liesAlong(op.getB(), 0);
+  return instruction.needsKMajor(dot.bits) && liesAlong(op.getA(), /*kDim=*/1) &&
+         !liesAlong(op.getB(), 0);
 }
 
 /// The order of rows for fragments that are read across rows of memory, where neighbours of a
@@ -441,14 +233,15 @@ static Value orderRows(OpBuilder &builder, Location loc, Value tile, FragmentRow
   return reshape(moved, shape);
 }
 
-LogicalResult MatmulRewriter::toWgmma(const Dot &dot) {
+LogicalResult MatmulRewriter::toSharedMemory(const DotExtents &dot,
+                                             const DotInstruction &instruction) {
   if (dot.getParts().count > 1) {
-    toWgmmaOfParts(dot);
+    toParts(dot, instruction);
     return success();
   }
   tile::DotOp op = dot.op;
   constexpr unsigned kAlongA = 1, kAlongB = 0;
-  bool isKMajor = MMAShape::get(MMAKind::Warpgroup).needsKMajor(dot.bits);
+  bool isKMajor = instruction.needsKMajor(dot.bits);
   auto place = [&](Value tile, unsigned kDim) -> Value {
     if (isKMajor)
       return store(tile, kDim, op);
@@ -486,11 +279,7 @@ LogicalResult MatmulRewriter::toWgmma(const Dot &dot) {
     a = orderRows(builder, op.getLoc(), a, order, /*back=*/false);
     acc = orderRows(builder, op.getLoc(), acc, order, /*back=*/false);
   }
-  auto newDot =
-      WarpgroupDotOp::create(builder, op.getLoc(), acc.getType(), a, b, acc,
-                             builder.getDenseI32ArrayAttr(spreadGroups(dot, machine.warps)));
-  newDot.setMaxImpreciseAcc(op.getMaxImpreciseAcc());
-  Value result = newDot;
+  Value result = instruction.create(builder, dot, machine, a, b, acc)->getResult(0);
   if (isOrdered)
     result = orderRows(builder, op.getLoc(), result, order, /*back=*/true);
   result = transpose(result);
@@ -523,7 +312,7 @@ static void sinkLoad(Value tile, Operation *user) {
 }
 
 /// The first operand is split in registers, the second one before its store to shared memory.
-void MatmulRewriter::toWgmmaOfParts(const Dot &dot) {
+void MatmulRewriter::toParts(const DotExtents &dot, const DotInstruction &instruction) {
   tile::DotOp op = dot.op;
   Location loc = op.getLoc();
   OpBuilder builder(op);
@@ -550,14 +339,11 @@ void MatmulRewriter::toWgmmaOfParts(const Dot &dot) {
     LocalStoreOp::create(builder, loc, part, slot);
   }
   Value acc = transpose(op.getAcc());
-  auto newDot =
-      WarpgroupDotOp::create(builder, loc, acc.getType(), left, ring, acc,
-                             builder.getDenseI32ArrayAttr(spreadGroups(dot, machine.warps)));
-  newDot.setPrecision(op.getPrecision());
-  Value result = transpose(newDot);
+  Operation *newDot = instruction.create(builder, dot, machine, left, ring, acc);
+  Value result = transpose(newDot->getResult(0));
   op.replaceAllUsesWith(result);
   op.erase();
-  if (newDot.getType().getNumElements() >
+  if (cast<RankedTensorType>(acc.getType()).getNumElements() >
       RegisterBudget::kMaxAccumulatorsBesidePairs * GPUMachine::kWarpSize * machine.warps)
     sinkLoad(left, newDot);
 }
@@ -579,13 +365,13 @@ struct TileGPUAccelerateMatmulPass
           << kTargetAttr << ", " << kNumWarpsAttr << ")";
       return signalPassFailure();
     }
-    Machine machine = {*warps, *target.getMachine()};
+    DotMachine machine = {*warps, *target.getMachine()};
     for (auto function : module.getOps<tile::FuncOp>())
       accelerate(function, machine);
   }
 
 private:
-  void accelerate(tile::FuncOp function, const Machine &machine);
+  void accelerate(tile::FuncOp function, const DotMachine &machine);
 };
 
 } // namespace
@@ -599,7 +385,7 @@ static RemarkInFlight remarkOn(Location loc, const std::string &shape, Type elem
 }
 
 /// "128x64x32".
-static std::string describeShape(const Dot &dot) {
+static std::string describeShape(const DotExtents &dot) {
   std::string text;
   llvm::raw_string_ostream os(text);
   llvm::interleave(dot.shape, os, "x");
@@ -607,39 +393,51 @@ static std::string describeShape(const Dot &dot) {
   return text;
 }
 
-void TileGPUAccelerateMatmulPass::accelerate(tile::FuncOp function, const Machine &machine) {
+void TileGPUAccelerateMatmulPass::accelerate(tile::FuncOp function, const DotMachine &machine) {
   AccessAnalysis analysis;
   MatmulRewriter rewriter(machine, analysis);
+  SmallVector<const DotInstruction *> instructions = getDotInstructions(&getContext());
+  // The last one takes operands in registers, whatever the number of warps.
+  const DotInstruction &last = *instructions.pop_back_val();
   SmallVector<tile::DotOp> dots;
   function.walk([&](tile::DotOp dot) { dots.push_back(dot); });
   for (tile::DotOp op : dots) {
-    Dot dot(op);
+    DotExtents dot(op);
     Location loc = op.getLoc();
     std::string shape = describeShape(dot);
     Type element = dot.element;
-    std::string noMma = whyNotMma(dot, machine);
+    std::string why = last.whyNot(dot, machine);
     // Few rows are few columns of the dot with its operands swapped.
-    if (!noMma.empty() && !dot.isBatched() && whyNotMma(dot.swapped(), machine).empty()) {
+    if (!why.empty() && !dot.isBatched() && last.whyNot(dot.swapped(), machine).empty()) {
       dot = dot.swapped();
-      noMma.clear();
+      why.clear();
     }
-    if (!noMma.empty()) {
+    if (!why.empty()) {
       remarkOn(loc, shape, element) << " by " << named("instruction", StringRef("multiply-add"))
-                                    << ", not on tensor cores: " << named("reason", noMma);
+                                    << ", not on tensor cores: " << named("reason", why);
       continue;
     }
-    std::string noWgmma = whyNotWgmma(dot, machine);
-    if (noWgmma.empty()) {
-      bool swaps = rewriter.isBetterSwapped(dot);
-      if (succeeded(rewriter.toWgmma(swaps ? dot.swapped() : dot))) {
-        remarkOn(loc, shape, element) << " by " << named("instruction", StringRef("wgmma"));
-        continue;
+    const DotInstruction *refused = nullptr;
+    bool isDone = false;
+    for (const DotInstruction *instruction : instructions) {
+      std::string whyNot = instruction->whyNot(dot, machine);
+      if (whyNot.empty()) {
+        bool swaps = rewriter.isBetterSwapped(dot, *instruction);
+        isDone = succeeded(rewriter.toSharedMemory(swaps ? dot.swapped() : dot, *instruction));
+        whyNot = "an operand cannot be laid out for it";
       }
-      noWgmma = "an operand cannot be laid out for it";
+      if (isDone) {
+        remarkOn(loc, shape, element) << " by " << named("instruction", instruction->getName());
+        break;
+      }
+      refused = instruction;
+      why = std::move(whyNot);
     }
-    rewriter.toMma(dot);
-    remarkOn(loc, shape, element) << " by " << named("instruction", StringRef("mma.sync"))
-                                  << ", not wgmma: " << named("reason", noWgmma);
+    if (isDone)
+      continue;
+    rewriter.toRegisters(dot, last);
+    remarkOn(loc, shape, element) << " by " << named("instruction", last.getName()) << ", not "
+                                  << refused->getName() << ": " << named("reason", why);
   }
   // Erase unused transposes: planners of copies look at the users of a tile.
   function.walk([](Operation *op) {

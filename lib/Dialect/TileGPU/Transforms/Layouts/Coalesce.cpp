@@ -3,6 +3,7 @@
 // Candidates for the layouts of memory accesses. Only that: what suits one access may
 // cost a conversion elsewhere, and that is weighed for the whole function at once.
 
+#include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 #include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
@@ -70,7 +71,7 @@ void TileGPUCoalescePass::coalesce(tile::FuncOp function, unsigned warpBits, uns
   bool transposed = false, hasDots = false;
   function.walk([&](Operation *op) {
     transposed |= tile::permutesDimensions(op);
-    hasDots |= isa<tile::DotOp, tile::DotScaledOp, MmaDotOp, WarpgroupDotOp>(op);
+    hasDots |= isDot(op);
     Value pointers = getAccessedPointers(op);
     if (!pointers)
       return;

@@ -3,6 +3,7 @@
 #include "LayoutCosts.h"
 
 #include "LayoutRules.h"
+#include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 #include "tessera/Layout/BlockExchange.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -192,7 +193,7 @@ double LayoutCosts::ofOp(Operation *op, LayoutAttr label) {
   if (isa<tile::DotOp, tile::DotScaledOp>(op))
     return ofDot(op, label);
   // There is one layout for them.
-  if (isa<MmaDotOp, WarpgroupDotOp, WarpgroupWaitOp>(op))
+  if (isa<DotOpInterface, GroupWaitOpInterface>(op))
     return 0;
   if (auto alloc = dyn_cast<LocalAllocOp>(op))
     return ofMove(alloc.getType(), label, matrices.forStores);

@@ -5,7 +5,9 @@
 #include "LayoutRules.h"
 
 #include "tessera/Dialect/Tile/IR/SourceMaps.h"
+#include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 #include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
+#include "tessera/Dialect/TileGPU/Transforms/DotInstruction.h"
 #include "tessera/Layout/BlockExchange.h"
 #include "tessera/Layout/LayoutConstructors.h"
 #include "llvm/Support/MathExtras.h"
@@ -399,26 +401,45 @@ template <typename Op> struct DotModel : Model<DotModel<Op>, Op> {
   }
 };
 
-/// On tensor cores: the instruction prescribes where accumulators and operands are.
-template <typename Op> struct MMAModel : Model<MMAModel<Op>, Op> {
+/// On tensor cores: the instruction prescribes where accumulators and operands are. It is the rule
+/// of any op, whose interface has the layouts.
+struct FragmentModel : LayoutRuleOpInterface::FallbackModel<FragmentModel> {
+  static LayoutAttr getFragment(Operation *op, Rules rules, unsigned operand) {
+    return rules.make(*cast<DotOpInterface>(op).getFragment(operand));
+  }
+  RankedTensorType getLabelType(Operation *op) const { return getFirstTile(op); }
   bool isValidLabel(Operation *op, Rules rules, LayoutAttr label) const {
-    return label == rules.make(cast<Op>(op).getAccumulatorLayout());
+    return label == getFragment(op, rules, kAccOperand);
   }
+  bool needsWholeTiles(Operation *) const { return false; }
+  bool needsWholeOperands(Operation *) const { return false; }
   Labels proposeLabels(Operation *op, Rules rules) const {
-    return {rules.make(cast<Op>(op).getAccumulatorLayout())};
+    return {getFragment(op, rules, kAccOperand)};
   }
+  LayoutAttr getResultLayout(Operation *, Rules, unsigned, LayoutAttr label) const { return label; }
   LayoutAttr getOperandLayout(Operation *op, Rules rules, unsigned operand,
                               LayoutAttr label) const {
-    if (operand == kAccumulator)
-      return label;
-    if constexpr (std::is_same_v<Op, MmaDotOp>)
-      return rules.make(cast<Op>(op).getOperandLayout(operand));
-    else
-      return rules.make(cast<Op>(op).getOperandLayout());
+    return operand == kAccOperand ? label : getFragment(op, rules, operand);
   }
+  LayoutAttr fromResult(Operation *, Rules, unsigned, LayoutAttr layout) const { return layout; }
   LayoutAttr fromOperand(Operation *, Rules, unsigned operand, LayoutAttr layout) const {
-    return operand == kAccumulator ? layout : LayoutAttr();
+    return operand == kAccOperand ? layout : LayoutAttr();
   }
+};
+
+/// A wait leaves tiles as they are.
+struct WaitModel : LayoutRuleOpInterface::FallbackModel<WaitModel> {
+  RankedTensorType getLabelType(Operation *op) const { return getFirstTile(op); }
+  bool isValidLabel(Operation *, Rules, LayoutAttr) const { return true; }
+  bool needsWholeTiles(Operation *) const { return false; }
+  bool needsWholeOperands(Operation *) const { return false; }
+  Labels proposeLabels(Operation *, Rules) const { return {}; }
+  LayoutAttr getResultLayout(Operation *, Rules, unsigned, LayoutAttr label) const { return label; }
+  LayoutAttr getOperandLayout(Operation *, Rules, unsigned, LayoutAttr label) const {
+    return label;
+  }
+  LayoutAttr fromResult(Operation *, Rules, unsigned, LayoutAttr layout) const { return layout; }
+  LayoutAttr fromOperand(Operation *, Rules, unsigned, LayoutAttr layout) const { return layout; }
 };
 
 //===----------------------------------------------------------------------===//
@@ -461,15 +482,26 @@ template <template <typename> typename ModelOf, typename... Ops> void attach(MLI
 
 } // namespace
 
+void tilegpu::attachFragmentRules(MLIRContext *context) {
+  for (RegisteredOperationName op : context->getRegisteredOperations()) {
+    if (op.hasInterface<LayoutRuleOpInterface>())
+      continue;
+    if (op.hasInterface<DotOpInterface>())
+      op.attachInterface<FragmentModel>();
+    else if (op.hasInterface<GroupWaitOpInterface>() && op.hasTrait<OpTrait::VariadicResults>())
+      op.attachInterface<WaitModel>();
+  }
+}
+
 void tilegpu::registerLayoutRuleModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, tile::TileDialect *, TileGPUDialect *) {
     attach<UniformModel, tile::LoadOp, tile::StoreOp, tile::AtomicLoadOp, tile::AtomicStoreOp,
            tile::AtomicRMWOp, tile::AtomicCASOp, tile::ScanOp, tile::HintOp, tile::MapElementwiseOp,
-           tile::AssertOp, tile::RangeOp, tile::SplatOp, LocalLoadOp, WarpgroupWaitOp>(context);
+           tile::AssertOp, tile::RangeOp, tile::SplatOp, LocalLoadOp>(context);
     attach<WholeModel, AsyncCopyOp, LocalAllocOp, LocalStoreOp>(context);
     attach<SignatureModel, tile::CallOp, tile::ReturnOp>(context);
     attach<DotModel, tile::DotOp, tile::DotScaledOp>(context);
-    attach<MMAModel, MmaDotOp, WarpgroupDotOp>(context);
+    attachFragmentRules(context);
     tile::BroadcastOp::attachInterface<BroadcastModel>(*context);
     tile::ExpandDimsOp::attachInterface<ExpandDimsModel>(*context);
     tile::TransOp::attachInterface<TransModel>(*context);

@@ -7,6 +7,7 @@
 #include "tessera/Analysis/SharedMemory/LaneOrder.h"
 #include "tessera/Analysis/SharedMemory/SharedMemoryAllocation.h"
 #include "tessera/Analysis/SharedMemory/SharedMemoryHazards.h"
+#include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -80,7 +81,8 @@ struct TileGPUInsertBarriersPass
         bool ofGroup = hazard.isWithinGroup();
         OpBuilder builder(ofGroup ? op : sections.getMeetingPlace(op));
         if (hazard.isOfDotInFlight())
-          WarpgroupWaitOp::create(builder, op->getLoc(), TypeRange(), ValueRange(), /*pendings=*/0);
+          cast<AsyncOpInterface>(hazard.earlier.op)
+              .createWait(builder, op->getLoc(), ValueRange(), /*pending=*/0);
         BarrierOp::create(builder, op->getLoc(), ofGroup);
       }
       LaneOrder lanes(function);

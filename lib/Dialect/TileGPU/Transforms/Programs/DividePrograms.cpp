@@ -21,6 +21,7 @@
 // Blocks do not wait for each other, unlike threads of a program. So what one of them stores must
 // not be what another one loads, or stores. That arrays are different ones is asked of a launch.
 
+#include "tessera/Dialect/TileGPU/Transforms/DotInstruction.h"
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
 #include "Layouts/LayoutRules.h"
@@ -35,7 +36,6 @@
 #include "tessera/Analysis/Order/MemoryOrder.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
-#include "tessera/Machine/MMAShape.h"
 #include "tessera/Machine/ScheduleBudget.h"
 #include "tessera/Support/EmitRemark.h"
 #include "llvm/ADT/MapVector.h"
@@ -107,6 +107,8 @@ private:
 
   mutable tile::FuncOp kernel;
   const GPUMachine &machine;
+  /// The one that multiplies parts.
+  const DotInstruction *instruction = nullptr;
   unsigned blocks, warps;
   TilePartition partition;
 
@@ -138,36 +140,28 @@ static ArrayRef<int64_t> getShape(Value value) {
 // Dots
 //===----------------------------------------------------------------------===//
 
-/// True if wgmma multiplies elements of these types where TMA brings them.
-static bool isForWarpgroups(tile::DotOp dot) {
-  Type a = getElementTypeOrSelf(dot.getA().getType()),
-       b = getElementTypeOrSelf(dot.getB().getType());
-  if (a.isF32())
-    return dot.getPrecision() == tile::InputPrecision::TF32;
-  return a.isF16() || a.isBF16() || a.isInteger(8) || (isNativeFloat8(a) && isNativeFloat8(b));
-}
-
-/// True if a part of each dot is still enough for wgmma by all warps.
+/// True if a part of each dot is still enough for an instruction by all warps.
 bool ProgramDivider::planDots(unsigned along) {
-  constexpr int64_t kRows = MMAShape::get(MMAKind::Warpgroup).rows;
   constexpr int64_t kColumns = ScheduleSizes::kMinColumnsOfPart;
   kernel.walk([&](tile::DotOp dot) { dots.push_back(dot); });
   if (dots.empty())
     return refuse("it has no dots");
-  if (!machine.hasTMA || !machine.hasWarpgroupMMA() || warps % kWarpsOfWarpgroup != 0)
+  instruction = findSharedMemoryInstruction(tile::FuncOp(kernel).getContext(), machine);
+  if (!machine.hasTMA || !instruction || warps % instruction->getShape().warps != 0)
     return refuse("its dots are not for warpgroups");
+  MMAShape part = instruction->getShape();
   bool isInLoop = false;
   for (tile::DotOp dot : dots) {
     ArrayRef<int64_t> shape = getShape(dot.getResult());
     if (shape.size() != 2)
       return refuse("a dot is batched", dot);
-    if (!isForWarpgroups(dot))
-      return refuse("a dot is not for wgmma", dot);
+    if (!instruction->multipliesAsCopied(dot))
+      return refuse("a dot is not for " + instruction->getName(), dot);
     LinearLayout numbers(shape);
     int64_t extents[] = {int64_t(1) << numbers.dimBits(0), int64_t(1) << numbers.dimBits(1)};
     extents[along] /= blocks;
-    if (extents[0] < kRows * (warps / kWarpsOfWarpgroup) || (along == 1 && extents[1] < kColumns))
-      return refuse("a block's part of a dot would have less than " + std::to_string(kRows) +
+    if (extents[0] < part.rows * (warps / part.warps) || (along == 1 && extents[1] < kColumns))
+      return refuse("a block's part of a dot would have less than " + std::to_string(part.rows) +
                         " rows for each warpgroup, or less than " + std::to_string(kColumns) +
                         " columns",
                     dot);
@@ -588,7 +582,7 @@ int64_t ProgramDivider::countCycles() const {
     auto a = cast<RankedTensorType>(dot.getA().getType());
     multiplied += GPUMachine::getDotCycles(
         cast<RankedTensorType>(dot.getType()).getNumElements(), a.getShape().back(),
-        8 * getElementBytes(a.getElementType()), blocks * machine.warpgroupMMARate);
+        8 * getElementBytes(a.getElementType()), blocks * instruction->getRate(machine));
     if (!seen.insert(body).second)
       continue;
     for (auto load : body->getOps<tile::LoadOp>())

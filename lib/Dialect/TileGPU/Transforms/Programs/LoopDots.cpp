@@ -16,7 +16,7 @@ using namespace tessera::tilegpu;
 /// True if a use is an operand of a dot that is not the accumulator.
 static bool isOperand(OpOperand &use) {
   Operation *user = use.getOwner();
-  if (isa<tile::DotOp, MmaDotOp, WarpgroupDotOp>(user))
+  if (isa<DotOpInterface>(user))
     return use.getOperandNumber() != 2;
   return isa<tile::DotScaledOp>(user);
 }
@@ -36,8 +36,7 @@ bool tessera::tilegpu::reachesDot(Value tile, Block *block) {
           work.push_back(slot.getRing());
       if (user->getBlock() != block || user->getNumResults() != 1 ||
           !(isMemoryEffectFree(user) || isa<LocalAllocOp, LocalLoadOp>(user)) ||
-          isa<tile::ReduceOp, tile::DotOp, MmaDotOp, WarpgroupDotOp>(user) ||
-          !seen.insert(user).second)
+          isa<tile::ReduceOp, DotOpInterface>(user) || !seen.insert(user).second)
         continue;
       work.push_back(user->getResult(0));
     }
@@ -45,7 +44,7 @@ bool tessera::tilegpu::reachesDot(Value tile, Block *block) {
 }
 
 NodeRole tessera::tilegpu::getNodeRole(Operation *op) {
-  if (isa<tile::DotOp, tile::DotScaledOp, MmaDotOp, WarpgroupDotOp>(op))
+  if (isDot(op))
     return NodeRole::MMA;
   return isa<tile::StoreOp, TMAStoreOp>(op) ? NodeRole::Store : NodeRole::Vector;
 }
@@ -94,12 +93,12 @@ SmallVector<Operation *> tessera::tilegpu::getUses(LocalAllocOp buffer) {
   return uses;
 }
 
-std::string tessera::tilegpu::whyNotAsync(scf::ForOp loop, WarpgroupDotOp dot,
+std::string tessera::tilegpu::whyNotAsync(scf::ForOp loop, AsyncDotOp dot,
                                           const ReplacedOps &replaced) {
-  if (dot.getIsAsync())
+  if (dot.isInFlight())
     return "is asynchronous already";
-  if (dot.getPrecision() != tile::InputPrecision::TF32 && isa<MemDescType>(dot.getB().getType()))
-    return "is a dot of parts, which threads add up: it cannot be asynchronous";
+  if (std::string why = dot.asAsync().whyNotInFlight(); !why.empty())
+    return why;
   for (Value operand : {Value(dot.getA()), Value(dot.getB())}) {
     Operation *buffer =
         isa<MemDescType>(operand.getType()) ? skipTrans(operand).getDefiningOp() : nullptr;
@@ -109,12 +108,11 @@ std::string tessera::tilegpu::whyNotAsync(scf::ForOp loop, WarpgroupDotOp dot,
   return "";
 }
 
-bool tessera::tilegpu::canBeAsync(scf::ForOp loop, WarpgroupDotOp dot,
-                                  const ReplacedOps &replaced) {
+bool tessera::tilegpu::canBeAsync(scf::ForOp loop, AsyncDotOp dot, const ReplacedOps &replaced) {
   return whyNotAsync(loop, dot, replaced).empty();
 }
 
-Operation *tessera::tilegpu::findNextOperand(scf::ForOp loop, WarpgroupDotOp dot) {
+Operation *tessera::tilegpu::findNextOperand(scf::ForOp loop, AsyncDotOp dot) {
   auto carried = dyn_cast<BlockArgument>(dot.getA());
   if (!carried || carried.getOwner() != loop.getBody())
     return nullptr;
@@ -122,13 +120,13 @@ Operation *tessera::tilegpu::findNextOperand(scf::ForOp loop, WarpgroupDotOp dot
   return op && op->getBlock() == loop.getBody() ? op : nullptr;
 }
 
-WarpgroupDotOp tessera::tilegpu::findAsyncDot(scf::ForOp loop, const ReplacedOps &replaced) {
-  SmallVector<WarpgroupDotOp> dots;
-  loop.getBody()->walk([&](WarpgroupDotOp dot) { dots.push_back(dot); });
+AsyncDotOp tessera::tilegpu::findAsyncDot(scf::ForOp loop, const ReplacedOps &replaced) {
+  SmallVector<AsyncDotOp> dots;
+  loop.getBody()->walk([&](AsyncDotOp dot) { dots.push_back(dot); });
   if (dots.size() != 1 || dots.front()->getBlock() != loop.getBody() ||
       !isa<MemDescType>(dots.front().getA().getType()) || !canBeAsync(loop, dots.front(), replaced))
     return {};
-  WarpgroupDotOp dot = dots.front();
+  AsyncDotOp dot = dots.front();
   auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
   auto carried = dyn_cast<BlockArgument>(dot.getAcc());
   if (!carried || carried.getOwner() != loop.getBody() || !carried.hasOneUse() ||
@@ -147,14 +145,14 @@ int64_t tessera::tilegpu::getRegisters(Type type, unsigned warps) {
   return llvm::divideCeil(bytes, GPUMachine::kRegisterBytes * GPUMachine::kWarpSize * warps);
 }
 
-WarpgroupDotOp tessera::tilegpu::findSkewedDot(scf::ForOp loop, const ReplacedOps &replaced) {
-  SmallVector<WarpgroupDotOp> dots;
-  loop.getBody()->walk([&](WarpgroupDotOp dot) { dots.push_back(dot); });
+AsyncDotOp tessera::tilegpu::findSkewedDot(scf::ForOp loop, const ReplacedOps &replaced) {
+  SmallVector<AsyncDotOp> dots;
+  loop.getBody()->walk([&](AsyncDotOp dot) { dots.push_back(dot); });
   if (dots.size() != 2 || dots[0]->getBlock() != loop.getBody() ||
-      dots[1]->getBlock() != loop.getBody() || dots[1].getIsAsync() ||
+      dots[1]->getBlock() != loop.getBody() || dots[1].isInFlight() ||
       !canBeAsync(loop, dots[0], replaced))
     return {};
-  WarpgroupDotOp dot = dots.front();
+  AsyncDotOp dot = dots.front();
   auto buffer = skipTrans(dot.getB()).getDefiningOp<LocalAllocOp>();
   if (!loop.isDefinedOutsideOfLoop(dot.getA()) || !loop.isDefinedOutsideOfLoop(dot.getAcc()) ||
       !buffer || !replaced.contains(buffer))
@@ -162,13 +160,13 @@ WarpgroupDotOp tessera::tilegpu::findSkewedDot(scf::ForOp loop, const ReplacedOp
   return dot;
 }
 
-WarpgroupDotOp tessera::tilegpu::findLateDot(scf::ForOp loop, const ReplacedOps &replaced) {
+AsyncDotOp tessera::tilegpu::findLateDot(scf::ForOp loop, const ReplacedOps &replaced) {
   // The first one needs nothing that the loop carries.
-  WarpgroupDotOp early = findSkewedDot(loop, replaced);
+  AsyncDotOp early = findSkewedDot(loop, replaced);
   if (!early)
     return {};
-  WarpgroupDotOp late;
-  for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
+  AsyncDotOp late;
+  for (AsyncDotOp dot : loop.getBody()->getOps<AsyncDotOp>())
     if (dot != early)
       late = dot;
   auto buffer = skipTrans(late.getB()).getDefiningOp<LocalAllocOp>();
@@ -183,10 +181,10 @@ WarpgroupDotOp tessera::tilegpu::findLateDot(scf::ForOp loop, const ReplacedOps 
     Operation *around = loop.getBody()->findAncestorOpInBlock(*user);
     return !around || around->isBeforeInBlock(early) || around == terminator;
   });
-  return isBefore ? WarpgroupDotOp() : late;
+  return isBefore ? AsyncDotOp() : late;
 }
 
-int64_t tessera::tilegpu::getSkewedRegisters(scf::ForOp loop, WarpgroupDotOp dot, unsigned warps) {
+int64_t tessera::tilegpu::getSkewedRegisters(scf::ForOp loop, AsyncDotOp dot, unsigned warps) {
   int64_t words = 2 * getRegisters(dot.getType(), warps);
   for (Value value : loop.getRegionIterArgs())
     words += getRegisters(value.getType(), warps);
@@ -203,28 +201,6 @@ int64_t tessera::tilegpu::getArithmeticCycles(Operation *op, const GPUMachine &m
   return tile.getNumElements() / (isFunction ? machine.functionRate : machine.issueRate);
 }
 
-int64_t tessera::tilegpu::getDotCycles(Operation *op, const GPUMachine &machine) {
-  int64_t elements = tile::getShape(op->getResult(0).getType()).empty()
-                         ? 1
-                         : cast<RankedTensorType>(op->getResult(0).getType()).getNumElements();
-  auto getExtents = [](Type type) {
-    auto buffer = dyn_cast<MemDescType>(type);
-    return buffer ? buffer.getShape() : tile::getShape(type);
-  };
-  Type a = op->getOperand(0).getType();
-  int64_t depth = getExtents(a).back();
-  bool isWarpgroup = isa<WarpgroupDotOp>(op);
-  if (!isWarpgroup && !isa<MmaDotOp>(op))
-    return elements * depth / machine.f32Rate;
-  auto buffer = dyn_cast<MemDescType>(a);
-  Type element = buffer ? buffer.getElementType() : getElementTypeOrSelf(a);
-  if (element.isF64())
-    return elements * depth / machine.warpMMARateF64;
-  // A machine without wgmma has no such dots, but a file may.
-  int64_t rate = isWarpgroup ? std::max<int64_t>(machine.warpgroupMMARate, 1) : machine.warpMMARate;
-  return GPUMachine::getDotCycles(elements, depth, 8 * getElementBytes(element), rate);
-}
-
 IterationWork tessera::tilegpu::getIterationWork(scf::ForOp loop, const GPUMachine &machine) {
   IterationWork work;
   // Integers and pointers are indices, which another thread computes.
@@ -233,8 +209,8 @@ IterationWork tessera::tilegpu::getIterationWork(scf::ForOp loop, const GPUMachi
     return tile && isa<FloatType>(tile.getElementType());
   };
   for (Operation &op : loop.getBody()->without_terminator()) {
-    if (isa<tile::DotOp, MmaDotOp, WarpgroupDotOp>(op)) {
-      work.dots += getDotCycles(&op, machine);
+    if (auto dot = dyn_cast<DotOpInterface>(op)) {
+      work.dots += dot.getCycles(machine);
     } else if (isa<tile::ReduceOp>(op) && isFloatTile(op.getOperand(0).getType())) {
       auto tile = cast<RankedTensorType>(op.getOperand(0).getType());
       work.arithmetic += tile.getNumElements() / machine.issueRate;

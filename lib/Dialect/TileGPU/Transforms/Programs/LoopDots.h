@@ -8,6 +8,7 @@
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PROGRAMS_LOOPDOTS_H
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Machine/ScheduleBudget.h"
 #include "tessera/Machine/ScheduleCost.h"
@@ -62,32 +63,32 @@ mlir::SmallVector<mlir::Operation *> getUses(LocalAllocOp buffer);
 /// The reason why a dot of a loop cannot be asynchronous, given the loads that copies replace;
 /// empty if it can. Its operands in shared memory need a slot for each iteration. Planners and the
 /// verifier share this check.
-std::string whyNotAsync(mlir::scf::ForOp loop, WarpgroupDotOp dot, const ReplacedOps &replaced);
-bool canBeAsync(mlir::scf::ForOp loop, WarpgroupDotOp dot, const ReplacedOps &replaced);
+std::string whyNotAsync(mlir::scf::ForOp loop, AsyncDotOp dot, const ReplacedOps &replaced);
+bool canBeAsync(mlir::scf::ForOp loop, AsyncDotOp dot, const ReplacedOps &replaced);
 
 /// The op of a loop that computes a dot's operand in registers for the next iteration; null if
 /// there is none. It must wait while the dot is in flight, since the registers are the same.
-mlir::Operation *findNextOperand(mlir::scf::ForOp loop, WarpgroupDotOp dot);
+mlir::Operation *findNextOperand(mlir::scf::ForOp loop, AsyncDotOp dot);
 
 /// A dot whose accumulator the loop only carries, so that it may be in flight over the end of the
 /// iteration; null if there is none. With several dots there is none, since they end in the order
 /// in which they began.
-WarpgroupDotOp findAsyncDot(mlir::scf::ForOp loop, const ReplacedOps &replaced);
+AsyncDotOp findAsyncDot(mlir::scf::ForOp loop, const ReplacedOps &replaced);
 
 /// Registers of a thread that a tile takes, in words.
 int64_t getRegisters(mlir::Type type, unsigned warps);
 
 /// A dot from which another one's operand is computed, and whose operands are copied tiles and loop
 /// invariants: it may run an iteration ahead. Null if there is none.
-WarpgroupDotOp findSkewedDot(mlir::scf::ForOp loop, const ReplacedOps &replaced);
+AsyncDotOp findSkewedDot(mlir::scf::ForOp loop, const ReplacedOps &replaced);
 
 /// A dot that may be deferred into the next iteration, behind the first one there, from whose
 /// result its first operand is computed. The loop carries its accumulator, which has no use before.
 /// Null if there is none.
-WarpgroupDotOp findLateDot(mlir::scf::ForOp loop, const ReplacedOps &replaced);
+AsyncDotOp findLateDot(mlir::scf::ForOp loop, const ReplacedOps &replaced);
 
 /// Registers of a thread for what a loop carries, and for two results of a dot in it.
-int64_t getSkewedRegisters(mlir::scf::ForOp loop, WarpgroupDotOp dot, unsigned warps);
+int64_t getSkewedRegisters(mlir::scf::ForOp loop, AsyncDotOp dot, unsigned warps);
 
 /// The work of an iteration on an SM: its dots, arithmetic on whole tiles of floats, and loaded
 /// tiles. A `multicast` tile counts with a block's share.
@@ -96,9 +97,6 @@ IterationWork getIterationWork(mlir::scf::ForOp loop, const GPUMachine &machine)
 /// Sets a schedule on a loop, with its expected cost, and emits a remark.
 void proposeSchedule(mlir::scf::ForOp loop, llvm::ArrayRef<ChannelAttr> channels, bool isPingPong,
                      const IterationOverlap &overlap, const GPUMachine &machine);
-
-/// Cycles of an SM for a single dot (any of tile.dot, tilegpu.mma_dot, tilegpu.warpgroup_dot).
-int64_t getDotCycles(mlir::Operation *dot, const GPUMachine &machine);
 
 /// Cycles of an SM for an arithmetic op on a tile; 0 for constants and all other ops.
 int64_t getArithmeticCycles(mlir::Operation *op, const GPUMachine &machine);

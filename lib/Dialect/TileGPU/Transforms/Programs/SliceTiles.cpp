@@ -18,6 +18,7 @@
 // A value is sliced if a sliced one needs it, and so are all values computed from it. Values that
 // can be recomputed from numbers (indices, masks, constants) also stay whole, for other users.
 
+#include "tessera/Dialect/TileGPU/Transforms/DotInstruction.h"
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
 #include "Facts/WarpRegisters.h"
@@ -31,7 +32,6 @@
 #include "tessera/Analysis/Order/MemoryOrder.h"
 #include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
-#include "tessera/Machine/MMAShape.h"
 #include "tessera/Machine/ScheduleBudget.h"
 #include "tessera/Support/EmitRemark.h"
 
@@ -407,7 +407,8 @@ bool TileGPUSliceTilesPass::slice(tile::FuncOp kernel, Value value, unsigned dim
 /// A loop that carries an accumulator and computes with a result of a dot as large.
 bool TileGPUSliceTilesPass::sliceDots(tile::FuncOp kernel) {
   // Others hold their operands in registers, those of each half.
-  if (!machine->hasWarpgroupMMA())
+  const DotInstruction *instruction = findSharedMemoryInstruction(&getContext(), *machine);
+  if (!instruction)
     return false;
   int64_t most = WarpRegisters(warps).getMost();
   bool isChanged = false;
@@ -428,7 +429,7 @@ bool TileGPUSliceTilesPass::sliceDots(tile::FuncOp kernel) {
     if (carried + result <= most || carried + result / 2 > most)
       continue;
     // A slice has as many columns at least as a warpgroup has rows.
-    constexpr MMAShape shape = MMAShape::get(MMAKind::Warpgroup);
+    MMAShape shape = instruction->getShape();
     int64_t groups = std::max<int64_t>(1, warps / shape.warps);
     for (unsigned dim : {0u, 1u}) {
       int64_t extent = cast<RankedTensorType>(dot.getType()).getShape()[dim];

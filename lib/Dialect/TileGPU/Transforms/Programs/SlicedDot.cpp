@@ -4,8 +4,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
-#include "tessera/Layout/LayoutConstructors.h"
-#include "tessera/Machine/MMAShape.h"
 #include "tessera/Machine/ScheduleBudget.h"
 
 using namespace mlir;
@@ -20,10 +18,7 @@ int64_t SlicedDot::getDepth() const {
   return cast<RankedTensorType>(dot->getOperand(0).getType()).getShape()[1];
 }
 
-int64_t SlicedDot::getStepsOfInstruction() const {
-  auto mma = dyn_cast<MmaDotOp>(dot);
-  return mma ? 8 * MMAShape::get(MMAKind::Warp).stepBytes / mma.getOperandBits() : 1;
-}
+int64_t SlicedDot::getStepsOfInstruction() const { return getDot().getStepsOfInstruction(); }
 
 /// The part of an operand that a thread multiplies for its part of the accumulators, for `steps`
 /// steps along k. It is the accumulators' layout without the dimension `other`.
@@ -47,17 +42,13 @@ static RankedTensorType getSliceType(RankedTensorType operand, const LinearLayou
 SlicedDot::Types SlicedDot::getTypes(int64_t steps) const {
   auto typeA = cast<RankedTensorType>(dot->getOperand(0).getType()),
        typeB = cast<RankedTensorType>(dot->getOperand(1).getType());
-  if (auto mma = dyn_cast<MmaDotOp>(dot)) {
-    ArrayRef<int32_t> warps = mma.getWarps();
-    unsigned bits = mma.getOperandBits();
-    auto make = [&](RankedTensorType type, unsigned k, auto layoutOf) {
-      SmallVector<int64_t> shape(type.getShape());
-      shape[k] = steps;
-      LinearLayout layout = layoutOf(shape, bits, /*kRegisters=*/1, warps[0], warps[1]);
-      return RankedTensorType::get(shape, type.getElementType(),
+  if (isByTensorCores()) {
+    auto make = [&](RankedTensorType type, unsigned operand) {
+      LinearLayout layout = *getDot().getSliceFragment(operand, steps);
+      return RankedTensorType::get(layout.shape(), type.getElementType(),
                                    LayoutAttr::get(type.getContext(), layout));
     };
-    return {make(typeA, 1, mmaOperandA), make(typeB, 0, mmaOperandB)};
+    return {make(typeA, 0), make(typeB, 1)};
   }
   const LinearLayout &acc = getLayout(dot->getResult(0).getType());
   return {getSliceType(typeA, acc, /*other=*/1, /*k=*/1, steps),
@@ -75,7 +66,8 @@ int64_t SlicedDot::countTogether(int64_t slices) const {
   int64_t perSlice =
       getLayoutAttr(dot->getResult(0).getType()).getNumRegisters() * (getDepth() / slices);
   int64_t together = slices;
-  while (!isMma() && together > 1 && together * perSlice > ScheduleSizes::kMaxMultiplyAdds)
+  bool isByThreads = !isByTensorCores();
+  while (isByThreads && together > 1 && together * perSlice > ScheduleSizes::kMaxMultiplyAdds)
     together /= 2;
   return together;
 }

@@ -32,6 +32,7 @@
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PROGRAMS_SLICEDDOT_H
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 #include "tessera/Dialect/TileGPU/IR/Schedule.h"
 
 #include <string>
@@ -60,7 +61,9 @@ public:
   };
 
   /// True if an op is of a kind that reads its operands so.
-  static bool isKind(mlir::Operation *op) { return mlir::isa<tile::DotOp, MmaDotOp>(op); }
+  static bool isKind(mlir::Operation *op) {
+    return mlir::isa<DotOpInterface>(op) && !mlir::isa<AsyncDotOp>(op);
+  }
   /// Fails with an error if it is not.
   static mlir::LogicalResult verifyKind(mlir::Operation *op);
 
@@ -82,7 +85,8 @@ public:
 
   // Queries of planners.
 
-  bool isMma() const { return mlir::isa<MmaDotOp>(dot); }
+  /// True if an instruction prescribes how operands are in registers.
+  bool isByTensorCores() const { return getDot().getFragment(kAccOperand).has_value(); }
   /// The extent along k.
   int64_t getDepth() const;
   /// Steps along k of an instruction.
@@ -99,6 +103,7 @@ public:
   void expand(NodeAttr node);
 
 private:
+  DotOpInterface getDot() const { return mlir::cast<DotOpInterface>(dot); }
   struct Slice {
     mlir::Value a, b;
   };

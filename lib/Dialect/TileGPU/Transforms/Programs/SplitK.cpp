@@ -36,6 +36,7 @@
 #include "tessera/Analysis/Access/ProgramBounds.h"
 #include "tessera/Analysis/Order/MachineView.h"
 #include "tessera/Dialect/Tile/IR/SourceMaps.h"
+#include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Support/EmitRemark.h"
 #include "llvm/ADT/STLExtras.h"
@@ -50,10 +51,6 @@ namespace tessera::tilegpu {
 #define GEN_PASS_DEF_TILEGPUSPLITKPASS
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
-
-static bool isDot(Operation *op) {
-  return isa<tile::DotOp, tile::DotScaledOp, MmaDotOp, WarpgroupDotOp>(op);
-}
 
 namespace {
 
@@ -150,9 +147,9 @@ bool LoopSplitter::isAccumulator(BlockArgument argument, Value next) {
     Operation *op = value.getDefiningOp();
     if (!op || op->getBlock() != loop.getBody() || !value.hasOneUse())
       return false;
-    if (isa<tile::DotOp, MmaDotOp, WarpgroupDotOp>(op)) {
+    if (isa<DotOpInterface>(op)) {
       hasDot = true;
-      value = op->getOperand(2);
+      value = op->getOperand(kAccOperand);
     } else if (tile::onlyReshapes(op)) {
       value = op->getOperand(0);
     } else if (tile::permutesDimensions(op)) {
@@ -291,10 +288,8 @@ void LoopSplitter::split() {
       << "loop is divided among the " << named("blocks", numBlocks)
       << " blocks of a cluster: each block runs one iteration in " << numBlocks;
   for (Operation *op : dots) {
-    if (auto dot = dyn_cast<MmaDotOp>(op))
-      dot.setOfBlock(true);
-    else if (auto dot = dyn_cast<WarpgroupDotOp>(op))
-      dot.setOfBlock(true);
+    if (auto dot = dyn_cast<DotOpInterface>(op))
+      dot.setIsOfBlock();
   }
 
   OpBuilder builder(loop);

@@ -19,19 +19,19 @@ static constexpr size_t kMinDots = 3;
 //===----------------------------------------------------------------------===//
 
 /// Sums of f16 are waited for where their dots begin.
-bool DotOrder::isAsync(WarpgroupDotOp dot) const {
+bool DotOrder::isAsync(AsyncDotOp dot) const {
   return !waited.contains(dot) && !getElementTypeOrSelf(dot.getType()).isF16() &&
          canBeAsync(loop, dot, replaced);
 }
 
-bool DotOrder::isInner(WarpgroupDotOp dot) const {
+bool DotOrder::isInner(AsyncDotOp dot) const {
   Operation *terminator = scf::ForOp(loop).getBody()->getTerminator();
   return llvm::any_of(dot->getUsers(), [&](Operation *user) { return user != terminator; });
 }
 
 /// A dot whose accumulator the loop carries without other uses, and whose operand in registers is
 /// computed from other dots.
-bool DotOrder::canBeLate(WarpgroupDotOp dot) const {
+bool DotOrder::canBeLate(AsyncDotOp dot) const {
   scf::ForOp of = loop;
   auto carried = dyn_cast<BlockArgument>(dot.getAcc());
   if (!carried || carried.getOwner() != of.getBody() || !carried.hasOneUse() ||
@@ -40,7 +40,7 @@ bool DotOrder::canBeLate(WarpgroupDotOp dot) const {
     return false;
   Operation *operand = dot.getA().getDefiningOp();
   return isa<RankedTensorType>(dot.getA().getType()) && operand &&
-         operand->getBlock() == of.getBody() && !isa<WarpgroupDotOp>(operand) && isPure(operand) &&
+         operand->getBlock() == of.getBody() && !isa<AsyncDotOp>(operand) && isPure(operand) &&
          orders.lookup(operand) > 0;
 }
 
@@ -69,7 +69,7 @@ void DotOrder::orderOps() {
           if (Operation *around = of.getBody()->findAncestorOpInBlock(*producer))
             order = std::max(order, ready.lookup(around));
     });
-    auto dot = dyn_cast<WarpgroupDotOp>(op);
+    auto dot = dyn_cast<AsyncDotOp>(op);
     if (dot && !isAsync(dot)) {
       order = std::max(order, shared.lastWrite);
       shared.lastRead = std::max(shared.lastRead, order);
@@ -117,7 +117,7 @@ void DotOrder::sinkOps() {
   scf::ForOp of = loop;
   for (Operation &op : llvm::reverse(of.getBody()->without_terminator())) {
     auto found = orders.find(&op);
-    if (found == orders.end() || found->second != 0 || isa<WarpgroupDotOp>(op) || op.use_empty() ||
+    if (found == orders.end() || found->second != 0 || isa<AsyncDotOp>(op) || op.use_empty() ||
         !isPure(&op) || !llvm::all_of(op.getResultTypes(), llvm::IsaPred<RankedTensorType>))
       continue;
     found->second = getFirstUse(&op);
@@ -125,20 +125,20 @@ void DotOrder::sinkOps() {
 }
 
 /// True if the next iteration's operand of a dot is computed while the dot is in flight.
-bool DotOrder::isOverwritten(WarpgroupDotOp dot) const {
+bool DotOrder::isOverwritten(AsyncDotOp dot) const {
   auto wait = waits.find(dot);
   Operation *next = wait != waits.end() ? findNextOperand(loop, dot) : nullptr;
   return next && orders.lookup(next) < wait->second;
 }
 
-void DotOrder::orderAll(ArrayRef<WarpgroupDotOp> dots, bool isLate) {
+void DotOrder::orderAll(ArrayRef<AsyncDotOp> dots, bool isLate) {
   late.clear();
   ofLate.clear();
   orderOps();
   if (waits.empty())
     return;
   if (isLate) {
-    for (WarpgroupDotOp dot : dots)
+    for (AsyncDotOp dot : dots)
       if (isAsync(dot) && canBeLate(dot)) {
         late.insert(dot);
         ofLate.insert(dot.getA().getDefiningOp());
@@ -155,10 +155,10 @@ void DotOrder::orderAll(ArrayRef<WarpgroupDotOp> dots, bool isLate) {
 std::optional<DotOrder> DotOrder::plan(scf::ForOp loop, const ReplacedOps &replaced, bool isLate) {
   DotOrder order(loop, replaced);
   llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);
-  SmallVector<WarpgroupDotOp> dots;
+  SmallVector<AsyncDotOp> dots;
   bool isElsewhere = false;
-  loop.getBody()->walk([&](WarpgroupDotOp dot) {
-    isElsewhere |= dot->getBlock() != loop.getBody() || dot.getIsAsync() || !live.contains(dot);
+  loop.getBody()->walk([&](AsyncDotOp dot) {
+    isElsewhere |= dot->getBlock() != loop.getBody() || dot.isInFlight() || !live.contains(dot);
     dots.push_back(dot);
   });
   if (isElsewhere || dots.size() < kMinDots)
@@ -187,14 +187,14 @@ int64_t DotOrder::getRegisters(unsigned warps) const {
     words += tilegpu::getRegisters(value.getType(), warps);
   // Results that are there at once are those of dots that begin together.
   llvm::DenseMap<int, int64_t> begun;
-  for (auto dot : of.getBody()->getOps<WarpgroupDotOp>())
+  for (auto dot : of.getBody()->getOps<AsyncDotOp>())
     if (isInner(dot)) {
       int64_t &registers = begun[orders.lookup(dot)];
       registers += tilegpu::getRegisters(dot.getType(), warps);
       together = std::max(together, registers);
     }
   for (Operation *dot : late)
-    words += tilegpu::getRegisters(WarpgroupDotOp(dot).getA().getType(), warps);
+    words += tilegpu::getRegisters(AsyncDotOp(dot).getA().getType(), warps);
   return words + together;
 }
 

@@ -29,6 +29,7 @@
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_DOTORDER_H
 
 #include "Programs/LoopDots.h"
+#include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -54,13 +55,13 @@ public:
 private:
   DotOrder(mlir::scf::ForOp loop, const ReplacedOps &replaced) : loop(loop), replaced(replaced) {}
 
-  bool isAsync(WarpgroupDotOp dot) const;
-  bool isInner(WarpgroupDotOp dot) const;
-  bool canBeLate(WarpgroupDotOp dot) const;
-  void orderAll(llvm::ArrayRef<WarpgroupDotOp> dots, bool isLate);
+  bool isAsync(AsyncDotOp dot) const;
+  bool isInner(AsyncDotOp dot) const;
+  bool canBeLate(AsyncDotOp dot) const;
+  void orderAll(llvm::ArrayRef<AsyncDotOp> dots, bool isLate);
   void orderOps();
   void sinkOps();
-  bool isOverwritten(WarpgroupDotOp dot) const;
+  bool isOverwritten(AsyncDotOp dot) const;
   int getFirstUse(mlir::Operation *op) const;
 
   mlir::scf::ForOp loop;

@@ -137,7 +137,7 @@ LogicalResult KernelExpander::planRings() {
     for (const ScheduledChannel &channel : schedule.getChannels()) {
       scf::ForOp loop = schedule.getLoop();
       if (!channel.isByTMA())
-        return loop.emitError("has both rings for cp.async and rings for TMA");
+        return loop.emitError("has both rings that threads copy to and rings for TMA");
       if (channel.isCopiedInLoop() == (attr && attr.getProducerWarps() != 0))
         return loop.emitError("has channel ")
                << channel.number << " filled by the "

@@ -5,6 +5,7 @@
 #include "EarlyLoads.h"
 #include "Facts/LoopSlice.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 #include "tessera/Dialect/TileGPU/IR/Schedule.h"
 
 using namespace mlir;
@@ -13,12 +14,12 @@ using namespace tessera::tilegpu;
 
 bool tessera::tilegpu::computesWithDots(scf::ForOp loop) {
   bool isFound = false;
-  WalkResult result = loop.getBody()->walk([&](WarpgroupDotOp dot) {
+  WalkResult result = loop.getBody()->walk([&](AsyncDotOp dot) {
     isFound = true;
     // The result of a dot with its operands swapped is moved about, and nothing else.
     bool isComputedWith = llvm::any_of(
         dot->getUsers(), [](Operation *user) { return user->hasTrait<OpTrait::Elementwise>(); });
-    return dot->getBlock() == loop.getBody() && !dot.getIsAsync() && isComputedWith &&
+    return dot->getBlock() == loop.getBody() && !dot.isInFlight() && isComputedWith &&
                    !reachesDot(dot.getResult(), loop.getBody())
                ? WalkResult::advance()
                : WalkResult::interrupt();
@@ -63,7 +64,7 @@ static std::optional<Address> findAddress(scf::ForOp loop, tile::LoadOp load) {
       Operation *op = value.getDefiningOp();
       if (op->getBlock() != loop.getBody() || !found.insert(op).second)
         continue;
-      if (!isPure(op) || op->getNumRegions() != 0 || isa<WarpgroupDotOp>(op))
+      if (!isPure(op) || op->getNumRegions() != 0 || isa<AsyncDotOp>(op))
         return false;
       llvm::append_range(work, op->getOperands());
     }

@@ -100,9 +100,9 @@ private:
   SmallVector<PipelinedLoad> loads;
   unsigned slots = 0, distance = 0;
   /// The dot that is in flight while the next iteration begins.
-  WarpgroupDotOp asyncDot;
+  AsyncDotOp asyncDot;
   /// The dot that is done an iteration ahead.
-  WarpgroupDotOp skewedDot;
+  AsyncDotOp skewedDot;
   /// For a loop with more dots than these handle.
   std::optional<DotOrder> dotOrder;
   /// Loads that threads do an iteration ahead.
@@ -118,7 +118,7 @@ bool isRecurrence(scf::ForOp loop) {
   int64_t bytes = 0, mostElements = 0;
   bool stores = false, reduces = false;
   for (Operation &op : loop.getBody()->without_terminator()) {
-    bool isDot = isa<tile::DotOp, tile::DotScaledOp, WarpgroupDotOp, MmaDotOp>(op);
+    bool isDot = tilegpu::isDot(&op);
     if (isDot || (op.getNumRegions() != 0 && !isa<tile::ReduceOp>(op)))
       return false;
     if (auto load = dyn_cast<tile::LoadOp>(op))
@@ -430,7 +430,7 @@ private:
         ofProposed.push_back(plan);
         indices.push_back(index);
       }
-      TrialOutcome outcome = trial.finish(proposed, ofProposed, "copies by cp.async");
+      TrialOutcome outcome = trial.finish(proposed, ofProposed, "asynchronous copies");
       if (outcome.isError)
         return failure();
       if (!outcome.refused)

@@ -5,6 +5,7 @@
 // tessera/Dialect/TileGPU/IR/Schedule.h). It runs here because a thread's elements of a slice
 // follow from the layouts. tilegpu-expand-schedule writes the dots of slices (SlicedDot.h).
 
+#include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 #include "tessera/Machine/ScheduleBudget.h"
 
@@ -23,13 +24,8 @@ namespace tessera::tilegpu {
 /// Steps along k of a slice; none if it is not worth it.
 static std::optional<int64_t> chooseSteps(Operation *dot, const SlicedDot &sliced) {
   int64_t depth = sliced.getDepth();
-  if (auto mma = dyn_cast<MmaDotOp>(dot)) {
-    // An instruction's; of two where dots are summed apart, while there are registers.
-    int64_t steps = sliced.getStepsOfInstruction();
-    if (mma.getPrecision() == tile::InputPrecision::TF32x3 &&
-        getLayoutAttr(mma.getType()).getNumRegisters() <=
-            RegisterBudget::kMaxAccumulatorsBesidePairs)
-      steps *= 2;
+  if (sliced.isByTensorCores()) {
+    int64_t steps = cast<DotOpInterface>(dot).getStepsOfSlice();
     return steps < depth ? std::optional(steps) : std::nullopt;
   }
   int64_t words = sliced.getTypes(/*steps=*/1).countWords(), steps = 1;
@@ -42,8 +38,7 @@ static std::optional<int64_t> chooseSteps(Operation *dot, const SlicedDot &slice
 /// True if the loop has no other dot and no loop in it.
 static bool isOnlyWork(Operation *dot, scf::ForOp loop) {
   WalkResult result = loop.getBody()->walk([&](Operation *op) {
-    bool isOther = isa<LoopLikeOpInterface>(op) ||
-                   (op != dot && isa<tile::DotOp, tile::DotScaledOp, MmaDotOp, WarpgroupDotOp>(op));
+    bool isOther = isa<LoopLikeOpInterface>(op) || (op != dot && isDot(op));
     return isOther ? WalkResult::interrupt() : WalkResult::advance();
   });
   return !result.wasInterrupted();
@@ -66,8 +61,8 @@ struct TileGPUPrefetchPass : tessera::tilegpu::impl::TileGPUPrefetchPassBase<Til
       int64_t slices = sliced.getDepth() / *steps;
       auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
       // Dots by multiply-adds have enough instructions to hide the loads, and few free registers.
-      bool isAhead =
-          sliced.isMma() && loop && isOnlyWork(op, loop) && !sliced.findObstacleAhead(slices);
+      bool isAhead = sliced.isByTensorCores() && loop && isOnlyWork(op, loop) &&
+                     !sliced.findObstacleAhead(slices);
       op->setAttr(kNodeAttr, NodeAttr::getSliced(op->getContext(), slices, isAhead));
     });
   }

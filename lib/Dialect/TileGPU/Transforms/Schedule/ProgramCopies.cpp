@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ProgramCopies.h"
+#include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -24,7 +25,7 @@ std::optional<ScheduledCopy> tessera::tilegpu::getProgramCopy(tile::FuncOp kerne
       return refuse("dots use its tile in two layouts");
     copy.buffers.push_back(buffer);
     for (Operation *use : getUses(buffer))
-      if (!isa<WarpgroupDotOp, LocalLoadOp, LocalDeallocOp>(use))
+      if (!isa<AsyncDotOp, LocalLoadOp, LocalDeallocOp>(use))
         return refuse("its tile is used by " + use->getName().getStringRef());
   }
   if (getReaders(copy).empty())

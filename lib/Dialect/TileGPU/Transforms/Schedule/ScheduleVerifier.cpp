@@ -15,6 +15,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Analysis/Order/MemoryOrder.h"
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
+#include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -67,7 +68,7 @@ LogicalResult LoopSchedule::verifyUse(Operation *user, Value value) const {
     return success();
   }
   const ScheduledOp &made = getOp(producer);
-  bool isAccumulator = isa<WarpgroupDotOp>(user) && user->getOperand(2) == value &&
+  bool isAccumulator = isa<AsyncDotOp>(user) && user->getOperand(kAccOperand) == value &&
                        llvm::count(user->getOperands(), value) == 1;
   if (isa<MemDescType>(value.getType()) && distance > 0)
     return refuse("a buffer of another stage that is not a slot of a ring");
@@ -87,9 +88,9 @@ LogicalResult LoopSchedule::verifyUse(Operation *user, Value value) const {
 /// An asynchronous dot reads its operands until it is waited for.
 LogicalResult LoopSchedule::verifyInFlight(const ScheduledOp &node) const {
   scf::ForOp of = loop;
-  auto dot = dyn_cast<WarpgroupDotOp>(node.op);
+  auto dot = dyn_cast<AsyncDotOp>(node.op);
   if (!dot)
-    return node.op->emitError("is not a wgmma: only the wait for a wgmma can be elsewhere");
+    return node.op->emitError("is not an asynchronous dot: only the wait for one can be elsewhere");
   if (std::string why = whyNotAsync(loop, dot, replaced); !why.empty())
     return dot.emitError(why);
   // Registers that it reads are those of the next operand, too.
@@ -144,7 +145,7 @@ LogicalResult LoopSchedule::verifyOps() const {
              << kLastStage;
     if (failed(verifySlices(event.op)))
       return failure();
-    bool isDot = isa<WarpgroupDotOp>(event.op);
+    bool isDot = isa<AsyncDotOp>(event.op);
     auto load = dyn_cast<tile::LoadOp>(event.op);
     if (load && node.stage < 0 && canLoadAhead(load)) {
       if (failed(verifyLoadAhead(load)))
@@ -235,9 +236,10 @@ LogicalResult LoopSchedule::verifyChannel(const ScheduledChannel &channel) const
               "uses a tile that TMA copies to a ring, but not as a buffer of the ring's type");
     }
     for (const ChannelReader &reader : channel.readers)
-      if (!isa<WarpgroupDotOp, LocalLoadOp>(reader.op))
+      if (!isa<AsyncDotOp, LocalLoadOp>(reader.op))
         return reader.op->emitError(
-            "uses a ring that TMA fills, but is neither a wgmma nor a local_load");
+            "uses a ring that TMA fills, but is neither an asynchronous dot "
+            "nor a local_load");
   }
   int64_t iteration = events.size() + 1;
   int64_t copied = 0;
@@ -387,9 +389,8 @@ SlicedDot::Obstacle SlicedDot::findObstacle() const {
     if (Operation *write = findWriteBetween(load, dot))
       return {"a buffer that it reads may be written before the dot", write};
   }
-  constexpr unsigned kRegisterBits = 8 * GPUMachine::kRegisterBytes;
-  if (auto mma = dyn_cast<MmaDotOp>(dot); mma && mma.getOperandBits() > kRegisterBits)
-    return {"its elements have more than 32 bits"};
+  if (std::string why = getDot().whyNotSliced(); !why.empty())
+    return {why};
   if (!llvm::isPowerOf2_64(getDepth()))
     return {"its K of " + std::to_string(getDepth()) + " is not a power of two"};
   return {};
@@ -505,7 +506,7 @@ SlicedDot::Obstacle SlicedDot::findObstacleAhead(int64_t slices) const {
 LogicalResult SlicedDot::verifyKind(Operation *op) {
   if (isKind(op))
     return success();
-  return op->emitError("has slices, but is not a dot by multiply-adds or mma.sync");
+  return op->emitError("has slices, but is not a dot of operands in registers");
 }
 
 LogicalResult SlicedDot::verify(NodeAttr node) const {

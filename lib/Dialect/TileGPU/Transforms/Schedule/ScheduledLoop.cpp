@@ -5,6 +5,7 @@
 #include "Layouts/LayoutGraph.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "tessera/Dialect/TileGPU/IR/CopyHints.h"
+#include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -91,7 +92,7 @@ void ScheduledLoop::planCarried() {
     if (getYieldedStage(index) <= 0 || isUsedLate(loop.getRegionIterArg(index)))
       continue;
     // The accumulator of the dot that makes the variable is carried where its result was.
-    auto dot = loop.getYieldedValues()[index].getDefiningOp<WarpgroupDotOp>();
+    auto dot = loop.getYieldedValues()[index].getDefiningOp<AsyncDotOp>();
     Operation *acc = dot ? dot.getAcc().getDefiningOp() : nullptr;
     if (acc && acc->getBlock() == body && schedule.getStage(dot.getAcc()) == 0 &&
         !llvm::is_contained(inPlace, dot.getAcc()))
@@ -504,7 +505,7 @@ void ScheduledLoop::emitWait(OpBuilder &builder, bool isFirst) {
   if (pending == std::numeric_limits<int>::max())
     return;
   AsyncWaitOp::create(builder, getLoc(), pending);
-  if (readsByTensorCores)
+  if (asyncDot)
     ProxyFenceOp::create(builder, getLoc());
 }
 
@@ -574,7 +575,7 @@ void ScheduledLoop::emitOp(OpBuilder &builder, Operation *op) {
   });
   Operation *copy = builder.clone(*op, getMapping(node.stage));
   if (node.isAsync()) {
-    cast<WarpgroupDotOp>(copy).setIsAsync(true);
+    cast<AsyncOpInterface>(copy).setInFlight();
     begun.push_back(op);
     return;
   }
@@ -655,21 +656,17 @@ unsigned ScheduledLoop::countPending(Operation *dot) const {
 
 void ScheduledLoop::emitDotWait(OpBuilder &builder, Operation *dot) {
   const ScheduledOp &node = schedule.getOp(dot);
-  // The instruction counts no further.
-  constexpr unsigned kMaxPending = 7;
-  IntegerAttr pending = builder.getI32IntegerAttr(std::min(kMaxPending, countPending(dot)));
+  auto work = cast<AsyncOpInterface>(dot);
+  unsigned pending = std::min(work.getMaxPendingGroups(), countPending(dot));
   Value result = dot->getResult(0);
-  bool isAccumulator = llvm::all_of(result.getUses(), [](OpOperand &use) {
-    return isa<WarpgroupDotOp>(use.getOwner()) && use.getOperandNumber() == 2;
-  });
+  bool isAccumulator =
+      llvm::all_of(result.getUses(), [](OpOperand &use) { return isAccOfDot(use); });
   if (node.inFlight != 0 || isAccumulator) {
-    WarpgroupWaitOp::create(builder, dot->getLoc(), TypeRange(), ValueRange(), pending);
+    work.createWait(builder, dot->getLoc(), ValueRange(), pending);
   } else {
     IRMapping &mapping = getMapping(node.stage);
-    Value done = WarpgroupWaitOp::create(builder, dot->getLoc(), TypeRange(result.getType()),
-                                         ValueRange(mapping.lookup(result)), pending)
-                     .getResult(0);
-    mapping.map(result, done);
+    Value begun = mapping.lookup(result);
+    mapping.map(result, work.createWait(builder, dot->getLoc(), begun, pending)->getResult(0));
     mapCarried(dot);
   }
   finishUse(builder, dot);
@@ -677,7 +674,7 @@ void ScheduledLoop::emitDotWait(OpBuilder &builder, Operation *dot) {
 
 /// Ping-pong: warpgroups begin dots that follow on each other alternately.
 void ScheduledLoop::emitPingPong(OpBuilder &builder, const ScheduleEvent &event) {
-  bool isDot = event.kind == ScheduleEvent::Op && isa<WarpgroupDotOp>(event.op);
+  bool isDot = event.kind == ScheduleEvent::Op && isa<AsyncDotOp>(event.op);
   if (!schedule.isPingPong() || isDot == hasTurn)
     return;
   hasTurn = isDot;
@@ -868,9 +865,9 @@ SmallVector<Value> ScheduledLoop::emitResults(OpBuilder &builder) {
     Value result = getYieldedStage(index) == 1 ? getMapping(1).lookup(yielded) : value;
     bool isOwn = op && op->getBlock() == loop.getBody() && !schedule.getReplaced().contains(op);
     if (isOwn && schedule.getOp(op).inFlight != 0)
-      result = WarpgroupWaitOp::create(builder, getLoc(), TypeRange(result.getType()),
-                                       ValueRange(result), builder.getI32IntegerAttr(0))
-                   .getResult(0);
+      result = cast<AsyncOpInterface>(op)
+                   .createWait(builder, getLoc(), result, /*pending=*/0)
+                   ->getResult(0);
     results.push_back(result);
   }
   for (const auto &[channel, slot] : previous)
@@ -919,7 +916,7 @@ void ScheduledLoop::expand() {
       op.setAttr(kNodeAttr,
                  NodeAttr::getSliced(op.getContext(), node.getSlices(), node.getAhead()));
   }
-  loop.getBody()->walk([&](WarpgroupDotOp) { readsByTensorCores = true; });
+  loop.getBody()->walk([&](AsyncDotOp dot) { asyncDot = dot; });
   ofIteration = schedule.getAsyncDots(/*lastStage=*/1);
   if (schedule.hasStage(1))
     ofFirst = schedule.getAsyncDots(/*lastStage=*/0);
@@ -945,9 +942,8 @@ void ScheduledLoop::expand() {
     guarded->setAttr(kIsLikelyAttr, builder.getUnitAttr());
     builder.setInsertionPointToStart(guarded.elseBlock());
     // Something to do, or what the accumulators are then would be set on the way to the loop, too.
-    if (async.empty())
-      WarpgroupWaitOp::create(builder, loc, TypeRange(), ValueRange(),
-                              builder.getI32IntegerAttr(0));
+    if (async.empty() && asyncDot)
+      asyncDot.asAsync().createWait(builder, loc, ValueRange(), /*pending=*/0);
     emitEnd(builder);
     scf::YieldOp::create(builder, loc, before);
     builder.setInsertionPointToStart(guarded.thenBlock());

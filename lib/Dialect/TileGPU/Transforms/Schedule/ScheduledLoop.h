@@ -24,6 +24,7 @@
 #include "LoopSchedule.h"
 #include "mlir/IR/IRMapping.h"
 #include "tessera/Analysis/Boxes/BoxAccess.h"
+#include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 
 namespace tessera::tilegpu {
 
@@ -180,7 +181,9 @@ private:
   unsigned filled = 0;
   /// True if all warps have met in this iteration before rings are filled.
   bool hasMet = false;
-  bool hasTurn = false, readsByTensorCores = false;
+  bool hasTurn = false;
+  /// A dot that reads its rings by tensor cores, if there is one.
+  AsyncDotOp asyncDot;
 };
 
 } // namespace tessera::tilegpu

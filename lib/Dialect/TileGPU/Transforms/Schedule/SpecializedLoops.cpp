@@ -40,16 +40,16 @@ int64_t Specializer::getWantedRegisters(const BoxLoop &planned) const {
   if (planned.order)
     return planned.order->getRegisters(warps);
   // One operand is held while the next is computed.
-  if (WarpgroupDotOp late = planned.lateDot) {
-    for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
+  if (AsyncDotOp late = planned.lateDot) {
+    for (AsyncDotOp dot : loop.getBody()->getOps<AsyncDotOp>())
       if (dot != late)
         words += getRegisters(dot.getType(), warps);
     return words + RegisterBudget::kWithLateDot + getRegisters(late.getA().getType(), warps);
   }
   // Results of dots that are live at once, before the next dot reads them.
-  SmallVector<WarpgroupDotOp> inner;
-  for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>()) {
-    llvm::erase_if(inner, [&](WarpgroupDotOp earlier) {
+  SmallVector<AsyncDotOp> inner;
+  for (AsyncDotOp dot : loop.getBody()->getOps<AsyncDotOp>()) {
+    llvm::erase_if(inner, [&](AsyncDotOp earlier) {
       return llvm::all_of(earlier->getUsers(), [&](Operation *user) {
         Operation *around = loop.getBody()->findAncestorOpInBlock(*user);
         return around && around->isBeforeInBlock(dot);
@@ -58,7 +58,7 @@ int64_t Specializer::getWantedRegisters(const BoxLoop &planned) const {
     if (!llvm::is_contained(dot->getUsers(), loop.getBody()->getTerminator()))
       inner.push_back(dot);
     int64_t together = 0;
-    for (WarpgroupDotOp held : inner)
+    for (AsyncDotOp held : inner)
       together += getRegisters(held.getType(), warps);
     between = std::max(between, together);
   }
@@ -96,8 +96,8 @@ std::string Specializer::planLoad(BoxLoop &planned, tile::LoadOp load) {
   }
   for (LocalAllocOp buffer : result.buffers)
     for (Operation *use : getUses(buffer))
-      if (!isa<WarpgroupDotOp, LocalDeallocOp>(use))
-        return "a dot that is not a wgmma uses its tile";
+      if (!isa<AsyncDotOp, LocalDeallocOp>(use))
+        return "a dot that is not asynchronous uses its tile";
   result.tile = !isRead               ? result.buffers.front().getType()
                 : type.getRank() == 1 ? getRowType(type.getShape(), type.getElementType())
                                       : getFragmentType(load, analysis);
@@ -182,15 +182,15 @@ bool Specializer::planLoop(scf::ForOp loop) {
   if (planned.stages < 2)
     return refuse(loop, "its number of stages is less than 2");
   Operation *inner = nullptr;
-  loop.getBody()->walk([&](WarpgroupDotOp dot) {
-    if (dot->getBlock() != loop.getBody() || dot.getIsAsync())
+  loop.getBody()->walk([&](AsyncDotOp dot) {
+    if (dot->getBlock() != loop.getBody() || dot.isInFlight())
       inner = dot;
   });
   if (inner)
     return refuse(loop, "a dot is in a branch or loop within it", inner);
   // Blocks that exchange tiles in a loop would wait for its producer.
-  for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
-    if (getNumBlocks(kernel) > 1 && !dot.getOfBlock())
+  for (AsyncDotOp dot : loop.getBody()->getOps<AsyncDotOp>())
+    if (getNumBlocks(kernel) > 1 && !dot.isOfBlock())
       return refuse(loop, "each block of a cluster has a part of an operand", dot);
   if (getNumParts(kernel) > 1 && isUneven(loop))
     return refuse(loop, "blocks of a cluster have different numbers of iterations");
@@ -220,7 +220,7 @@ bool Specializer::planLoop(scf::ForOp loop) {
   // The dot releases each slot, and so must not be erased.
   ReplacedOps replaced = planned.getReplaced();
   llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);
-  for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
+  for (AsyncDotOp dot : loop.getBody()->getOps<AsyncDotOp>())
     if (!live.contains(dot))
       return refuse(loop, "no op uses the result of a dot", dot);
   joinChannels(planned);
@@ -229,7 +229,7 @@ bool Specializer::planLoop(scf::ForOp loop) {
     return true;
   }
   planned.asyncDot = findAsyncDot(loop, replaced);
-  SmallVector<WarpgroupDotOp> dots = llvm::to_vector(loop.getBody()->getOps<WarpgroupDotOp>());
+  SmallVector<AsyncDotOp> dots = llvm::to_vector(loop.getBody()->getOps<AsyncDotOp>());
   if (dots.size() > 1 && canBeAsync(loop, dots.back(), replaced))
     if (Operation *next = findNextOperand(loop, dots.back());
         !next || dots.back()->isBeforeInBlock(next))
@@ -241,9 +241,9 @@ bool Specializer::planLoop(scf::ForOp loop) {
       getWantedRegisters(planned) > WarpRegisters(warps).getMost())
     planned.order = DotOrder::plan(loop, replaced, /*isLate=*/false);
   // The dot that is put off has its tiles to itself.
-  if (WarpgroupDotOp late = planned.lateDot) {
+  if (AsyncDotOp late = planned.lateDot) {
     unsigned uses = 0;
-    for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
+    for (AsyncDotOp dot : loop.getBody()->getOps<AsyncDotOp>())
       for (Value operand : {Value(dot.getA()), Value(dot.getB())})
         uses += planned.getChannel(operand) == planned.getChannel(late.getB());
     WarpRegisters registers(warps);
@@ -272,7 +272,7 @@ void Specializer::joinChannels(BoxLoop &planned) {
   };
   llvm::EquivalenceClasses<unsigned> together;
   SmallVector<unsigned> order;
-  for (WarpgroupDotOp dot : planned.loop.getBody()->getOps<WarpgroupDotOp>()) {
+  for (AsyncDotOp dot : planned.loop.getBody()->getOps<AsyncDotOp>()) {
     std::optional<unsigned> a = ofOperand(dot.getA()), b = ofOperand(dot.getB());
     for (std::optional<unsigned> load : {a, b})
       if (load && !llvm::is_contained(order, *load)) {
@@ -327,7 +327,7 @@ std::optional<unsigned> BoxLoop::getChannel(Value operand) const {
   return std::nullopt;
 }
 
-bool BoxLoop::isReadFrom(WarpgroupDotOp dot, const BoxLoad &load) const {
+bool BoxLoop::isReadFrom(AsyncDotOp dot, const BoxLoad &load) const {
   auto isFrom = [&](Operation *op) {
     Operation *inBody = dot->getBlock()->findAncestorOpInBlock(*op);
     return inBody && !inBody->isBeforeInBlock(dot);
@@ -338,7 +338,7 @@ bool BoxLoop::isReadFrom(WarpgroupDotOp dot, const BoxLoad &load) const {
 
 Operation *BoxLoop::findNeedOfLateDot() const {
   scf::ForOp of = loop;
-  WarpgroupDotOp late = lateDot;
+  AsyncDotOp late = lateDot;
   ReplacedOps replaced = getReplaced();
   llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);
   auto yield = cast<scf::YieldOp>(of.getBody()->getTerminator());
@@ -359,8 +359,8 @@ Operation *BoxLoop::findNeedOfLateDot() const {
 /// If that dot has to be waited for where it is, they come where the iteration ends.
 void Specializer::proposeCopies(const BoxLoop &planned) {
   MLIRContext *context = kernel.getContext();
-  WarpgroupDotOp late = planned.lateDot;
-  WarpgroupDotOp beside = planned.lastDot ? planned.lastDot : planned.asyncDot;
+  AsyncDotOp late = planned.lateDot;
+  AsyncDotOp beside = planned.lastDot ? planned.lastDot : planned.asyncDot;
   for (const BoxLoad &box : planned.loads) {
     bool isLate = late && planned.getChannel(late.getB()) == box.channel;
     NodeAttr node = NodeAttr::getCopy(context, /*stage=*/0, /*order=*/0, box.channel, Type(),
@@ -390,12 +390,12 @@ void Specializer::propose(BoxLoop &planned) {
       box.buffers.push_back(
           readFromRing(box.load, box.tile, planned.order ? &*planned.order : nullptr));
   proposeCopies(planned);
-  auto setDot = [&](WarpgroupDotOp dot, int stage, int wait, unsigned inFlight = 0) {
+  auto setDot = [&](AsyncDotOp dot, int stage, int wait, unsigned inFlight = 0) {
     dot->setAttr(kNodeAttr, NodeAttr::getMMA(context, stage, /*order=*/0, wait, inFlight));
   };
   if (planned.order) {
     planned.order->propose();
-  } else if (WarpgroupDotOp last = planned.lastDot; copiesWithoutProducer && last) {
+  } else if (AsyncDotOp last = planned.lastDot; copiesWithoutProducer && last) {
     setDot(last, /*stage=*/0, /*wait=*/2);
     setOrder(last->getNextNode(), 2);
   } else if (planned.asyncDot) {
@@ -403,13 +403,13 @@ void Specializer::propose(BoxLoop &planned) {
     setOrder(planned.asyncDot->getNextNode(), 1);
   } else if (planned.lateDot) {
     // The early one and the one that is put off begin together.
-    for (WarpgroupDotOp dot : scf::ForOp(planned.loop).getBody()->getOps<WarpgroupDotOp>())
+    for (AsyncDotOp dot : scf::ForOp(planned.loop).getBody()->getOps<AsyncDotOp>())
       if (dot != planned.lateDot)
         setDot(dot, /*stage=*/0, /*wait=*/1);
     setDot(planned.lateDot, /*stage=*/1, /*wait=*/2);
     if (Operation *op = planned.findNeedOfLateDot())
       setOrder(op, 2);
-    for (WarpgroupDotOp dot : scf::ForOp(planned.loop).getBody()->getOps<WarpgroupDotOp>())
+    for (AsyncDotOp dot : scf::ForOp(planned.loop).getBody()->getOps<AsyncDotOp>())
       if (dot != planned.lateDot)
         setOrder(dot->getNextNode(), 1);
   }

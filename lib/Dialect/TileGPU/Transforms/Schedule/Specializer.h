@@ -17,6 +17,7 @@
 #include "Programs/LoopDots.h"
 #include "ScheduleTrial.h"
 #include "tessera/Analysis/Order/MemoryOrder.h"
+#include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 
 #include <string>
 #include <vector>
@@ -37,10 +38,10 @@ struct BoxLoop {
   /// The channels in the order in which the loop needs them.
   mlir::SmallVector<unsigned, 2> channels;
   unsigned stages = 0;
-  WarpgroupDotOp asyncDot, lateDot;
+  AsyncDotOp asyncDot, lateDot;
   /// The dot that is under way while the program begins copies; null if it has to be waited for
   /// where it is.
-  WarpgroupDotOp lastDot;
+  AsyncDotOp lastDot;
   /// The order of the dots of a loop with three dots or more.
   std::optional<DotOrder> order;
   /// Loads that threads do an iteration ahead.
@@ -62,7 +63,7 @@ struct BoxLoop {
   /// The channel that an operand of a dot is read from; none if it is in no ring.
   std::optional<unsigned> getChannel(mlir::Value operand) const;
   /// True if `dot`, or an op after it, reads the tile of a load.
-  bool isReadFrom(WarpgroupDotOp dot, const BoxLoad &load) const;
+  bool isReadFrom(AsyncDotOp dot, const BoxLoad &load) const;
   /// The first op that needs the dot that is put off, or takes the place of its operand.
   mlir::Operation *findNeedOfLateDot() const;
 };

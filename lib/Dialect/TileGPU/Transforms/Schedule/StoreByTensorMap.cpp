@@ -37,6 +37,7 @@
 #include "tessera/Analysis/SharedMemory/SharedMemoryAllocation.h"
 #include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "tessera/Dialect/TileGPU/IR/CopyHints.h"
+#include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
 #include "tessera/Layout/MatrixDescriptor.h"
 #include "tessera/Machine/MMAShape.h"
@@ -182,7 +183,7 @@ static MemDescType getBuffer(RankedTensorType type, unsigned fast, int64_t piece
 static int64_t getBoxRows(tile::StoreOp store) {
   bool hasGroups = store->getParentOfType<WarpSpecializeOp>() &&
                    tilegpu::getNumWarps(store).value_or(1) >= 2 * kWarpsOfWarpgroup;
-  return hasGroups ? MMAShape::get(MMAKind::Warpgroup).rows : kMaxBoxElements;
+  return hasGroups ? kRowsOfWarpgroup : kMaxBoxElements;
 }
 
 static unsigned getFastDim(const BoxAccess &box) { return *box.getDims().back().tileDim; }
@@ -220,7 +221,7 @@ static void remarkOnThreads(tile::StoreOp store, StringRef why) {
 static bool exchangesMore(Operation *op) {
   if (op->hasTrait<OpTrait::Elementwise>() || op->hasTrait<OpTrait::ConstantLike>() ||
       op->getNumRegions() != 0 || op->hasTrait<OpTrait::IsTerminator>() ||
-      isa<tile::StoreOp, tile::RangeOp, WarpgroupDotOp, LocalAllocOp>(op))
+      isa<tile::StoreOp, tile::RangeOp, AsyncDotOp, LocalAllocOp>(op))
     return false;
   // Repeating elements exchanges none; another order may.
   if (tile::movesDimensions(op) && !tile::permutesDimensions(op) && !isa<ConvertLayoutOp>(op))
@@ -510,7 +511,7 @@ void StoreRewriter::rewrite(TMAStore &planned, Value map) {
 
 LogicalResult StoreRewriter::run() {
   bool hasDots = false;
-  kernel.walk([&](WarpgroupDotOp) { hasDots = true; });
+  kernel.walk([&](AsyncDotOp) { hasDots = true; });
   if (!kernel.isKernel() || !hasDots)
     return success();
   SmallVector<tile::StoreOp> candidates;

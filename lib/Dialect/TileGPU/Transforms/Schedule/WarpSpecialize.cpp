@@ -87,7 +87,7 @@ void Specializer::planPrograms(llvm::function_ref<bool(int64_t)> fits) {
 bool Specializer::planProgramCopies() {
   bool isComplete = true;
   for (BoxLoop &planned : loops)
-    for (WarpgroupDotOp dot : planned.loop.getBody()->getOps<WarpgroupDotOp>())
+    for (AsyncDotOp dot : planned.loop.getBody()->getOps<AsyncDotOp>())
       isComplete &= isa<MemDescType>(dot.getA().getType()) ||
                     !planned.loop.isDefinedOutsideOfLoop(dot.getA());
   ReplacedOps inLoops = getReplaced();
@@ -447,7 +447,7 @@ bool Specializer::plan() {
     return false;
   SmallVector<scf::ForOp> candidates;
   kernel.walk([&](scf::ForOp loop) {
-    if (!loop.getBody()->getOps<WarpgroupDotOp>().empty())
+    if (!loop.getBody()->getOps<AsyncDotOp>().empty())
       candidates.push_back(loop);
   });
   if (candidates.empty())
