@@ -450,7 +450,8 @@ def StripsLowerDot : Pass<"strips-lower-dot"> {
     and vectors of columns as the register file holds. Remaining rows and columns get smaller
     blocks. Panels of `b` are packed into scratch memory if its rows map to the same few cache sets.
     Operands of 16 or 8 bits are packed, too, and converted on the way. The scratch is added to
-    `strips.scratch_bytes`.
+    `strips.scratch_bytes`. If `a` has at most 16 rows, and `b` is a transposed load or buffer of 16
+    or 8 bits, `b` is read in place: its columns lie along k, and so do the lanes of the sums.
 
     Rules: (L1) static shapes; (L2) the last dimension of each buffer is contiguous.
 

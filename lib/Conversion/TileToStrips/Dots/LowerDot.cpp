@@ -9,6 +9,7 @@
 
 #include "AMXDot.h"
 #include "DotLoops.h"
+#include "FewRowsDot.h"
 #include "GroupedDot.h"
 #include "Grouping/CostModel.h"
 #include "MatrixDot.h"
@@ -313,16 +314,29 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
     // Dots run one after another and share the memory behind the function's own
     // buffers.
     llvm::DenseMap<Operation *, std::pair<int64_t, int64_t>> scratch;
+    auto getScratch = [&](Operation *op) -> std::pair<int64_t, int64_t> & {
+      Operation *function = op->getParentOfType<FunctionOpInterface>();
+      auto [entry, isNew] = scratch.try_emplace(function);
+      if (isNew)
+        if (auto bytes = function->getAttrOfType<IntegerAttr>(strips::kScratchBytesAttr))
+          entry->second.first = llvm::alignTo(bytes.getInt(), kHostLineBytes);
+      return entry->second;
+    };
+    for (auto &[group, few] : findFewRowsDots(getOperation(), *machine, deterministic)) {
+      auto &[begin, size] = getScratch(group);
+      for (const FewRowsDot &found : few) {
+        if (remarks)
+          remarkOn(found.dot) << named("instruction", StringRef("multiply-adds along k"))
+                              << ", since a has few rows; b is read in place";
+        llvm::erase(dots, found.dot);
+      }
+      size = std::max(size, emitFewRowsDots(group, few, *machine, begin));
+    }
     for (strips::DotOp dot : dots) {
       for (Value operand : {dot.getA(), dot.getB(), dot.getAcc()})
         if (failed(checkOperand(dot, operand)))
           return signalPassFailure();
-      Operation *function = dot->getParentOfType<FunctionOpInterface>();
-      auto [entry, isNew] = scratch.try_emplace(function);
-      auto &[begin, size] = entry->second;
-      if (isNew)
-        if (auto bytes = function->getAttrOfType<IntegerAttr>(strips::kScratchBytesAttr))
-          begin = llvm::alignTo(bytes.getInt(), kHostLineBytes);
+      auto &[begin, size] = getScratch(dot);
       if (const AMXInstruction *instruction = findAMXInstruction(dot, *machine, deterministic)) {
         if (remarks) {
           remarkOn(dot) << named("instruction", instruction->intrinsic) << ", "

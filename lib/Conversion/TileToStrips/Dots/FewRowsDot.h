@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Dots of few rows by weights whose rows lie along k in the user's memory.
+
+#ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_FEWROWSDOT_H
+#define TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_FEWROWSDOT_H
+
+#include "tessera/Dialect/Strips/IR/Strips.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Machine/HostMachine.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace tessera {
+
+/// Where the columns of b come from: a group that loads them, or reads them from another buffer,
+/// transposes them, and writes them to the buffer that a dot reads.
+struct FewRowsDot {
+  strips::DotOp dot;
+  strips::GroupOp group;
+  mlir::Value source;  ///< the loaded or read tile: NxK elements, with neighbours along k
+  mlir::Value decoded; ///< what is computed from it, element by element, and transposed
+};
+
+/// The dots of a function that are lowered this way, by the groups that write their b. A group
+/// writes for no others. Sums of floats have an order of their own, so `deterministic` has none.
+llvm::MapVector<strips::GroupOp, llvm::SmallVector<FewRowsDot>>
+findFewRowsDots(mlir::Operation *func, const HostMachine &machine, bool deterministic);
+
+/// Writes the loops of these dots in place of them, and erases the group. Copied operands go to the
+/// scratch arena from `scratchOffset` on; returns how many bytes of it they take.
+int64_t emitFewRowsDots(strips::GroupOp group, llvm::ArrayRef<FewRowsDot> dots,
+                        const HostMachine &machine, int64_t scratchOffset);
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_FEWROWSDOT_H
