@@ -113,8 +113,12 @@ void GlobalShadow::noteRead(Piece &piece, const GlobalAccessor &who) {
   };
   // Lanes that have not met since are all still there.
   auto replace = [&](GlobalAccess &other) {
-    if (other.lanes != 0 && (other.clock == now.clock || other.clock >= who.lanesMet))
+    if (other.lanes != 0 && (other.clock == now.clock || other.clock >= who.lanesMet)) {
+      // A report names one read: the one of all these lanes, if there is one.
+      if ((now.lanes & ~other.lanes) == 0)
+        now.instr = other.instr;
       now.lanes |= other.lanes;
+    }
     other = now;
   };
   GlobalAccess &read = piece.read;

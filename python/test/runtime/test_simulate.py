@@ -208,6 +208,26 @@ def test_views_of_one_array_are_named_by_argument():
     assert {item.array for item in run.findings} <= {"from_ptr", "to_ptr"}
 
 
+@tessera.jit
+def double_in_place(x_ptr, out_ptr, at, BLOCK: tl.constexpr):
+    chosen = tl.load(x_ptr + at)
+    i = tl.arange(0, BLOCK)
+    tl.store(x_ptr + i, tl.load(x_ptr + i) * 2)
+    tl.store(out_ptr, chosen)
+
+
+def test_a_race_names_the_read_of_other_lanes():
+    x, out = np.arange(1, 65, dtype=np.float32), np.zeros(1, np.float32)
+    run = tessera.gpu.simulate(double_in_place)[(1,)](x, out, 37, BLOCK=64, num_warps=1)
+    (finding,) = run.findings
+    # The lane that writes has read the element itself, after all lanes had.
+    lines = open(__file__).read().splitlines()
+    (line,) = [
+        number for number, text in enumerate(lines, 1) if text.endswith("tl.load(x_ptr + at)")
+    ]
+    assert finding.kind == "race" and f"warp 0 read at {__file__}:{line}:" in finding.text
+
+
 def test_global_memory_may_go_unwatched():
     x, out = np.full(32, -1, np.int32), np.empty(32, np.int32)
     simulated = tessera.gpu.simulate(reverse_in_place, races=False)
