@@ -70,6 +70,8 @@ bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
     return false;
   int overflow = 0;
   long ordinal = isCUDA ? PyLong_AsLongAndOverflow(device.ptr(), &overflow) : -1;
+  // A class may come to a kernel that is known, so that `slow` never accepts it.
+  tables.torch.accept(value, bits, id);
   return !overflow && addTensorOn(ordinal, parameter, bits, id);
 }
 
@@ -269,9 +271,7 @@ bool Signature::addCUDAInterface(const Parameter &parameter, PyObject *value) {
     return false;
   py::object dtype = askFor(parameter, value, names().dtype);
   char id;
-  if (!findElements(typestr.ptr(), dtype.ptr(), id))
-    return false;
-  int32_t ordinal = findOrdinal(value, address);
+  int32_t ordinal = findElements(typestr.ptr(), dtype.ptr(), id) ? findOrdinal(value, address) : -1;
   if (ordinal < 0 || ordinal > 127)
     return false;
   addPointer(parameter, address, id, isReadOnly, static_cast<char>(ordinal));

@@ -29,7 +29,7 @@ bool isPadding(PyObject *padding) {
 
 /// describe(tensor, block_shape, padding, round_f32_to_tf32): the descriptor of a tensor with
 /// `shape` and `stride()`, or None if Python has to look at the arguments.
-PyObject *describe(PyObject *, PyObject *const *args, Py_ssize_t count) {
+PyObject *describeTensor(PyObject *, PyObject *const *args, Py_ssize_t count) {
   PyTypeObject *type = typeTables().descriptor;
   if (count != 4 || !type)
     Py_RETURN_NONE;
@@ -54,7 +54,9 @@ PyObject *describe(PyObject *, PyObject *const *args, Py_ssize_t count) {
       !isOne(PySequence_Fast_GET_ITEM(strides.ptr(), rank - 1)) || !isPadding(args[2]))
     Py_RETURN_NONE;
   py::object block = take(PySequence_List(args[1]));
-  py::object made = take(type->tp_alloc(type, 0));
+  // As `object.__new__`: up to CPython 3.11 `tp_alloc` makes no room for attributes.
+  static PyObject *const nothing = PyTuple_New(0);
+  py::object made = take(PyBaseObject_Type.tp_new(type, nothing, nullptr));
   if (!block || !made)
     return nullptr;
   const std::pair<PyObject *, PyObject *> members[] = {
@@ -68,7 +70,8 @@ PyObject *describe(PyObject *, PyObject *const *args, Py_ssize_t count) {
 }
 
 PyMethodDef describeMethod = {
-    "describe", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(describe)), METH_FASTCALL,
+    "describe", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(describeTensor)),
+    METH_FASTCALL,
     "describe(tensor, block_shape, padding, round_f32_to_tf32): the descriptor of a whole tensor,\n"
     "or None where it is not one of torch's kind, or something is wrong."};
 

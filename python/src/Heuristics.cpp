@@ -44,6 +44,8 @@ public:
         std::swap(old, value); // what is released may run Python
         return;
       }
+    if (items.empty())
+      items.reserve(8);
     items.emplace_back(std::move(name), std::move(value));
   }
   auto begin() const { return items.begin(); }

@@ -13,43 +13,44 @@ using namespace tessera::python;
 
 namespace {
 
-using Members =
+using ReinterpretedMembers =
     ObjectMembers<Reinterpreted, &Reinterpreted::base, &Reinterpreted::dtype, &Reinterpreted::data>;
 
-PyMemberDef members[] = {
+PyMemberDef reinterpretedMembers[] = {
     {"base", T_OBJECT, offsetof(Reinterpreted, base), 0, "The array."},
     {"dtype", T_OBJECT, offsetof(Reinterpreted, dtype), 0, "What it is seen as elements of."},
     {"_data", T_OBJECT, offsetof(Reinterpreted, data), 0, "In place of the array's own, or None."},
     {nullptr, 0, 0, 0, nullptr}};
 
-PyType_Slot slots[] = {
+PyType_Slot reinterpretedSlots[] = {
     {Py_tp_doc, const_cast<char *>("A base for arrays that are seen as elements of another type.")},
-    {Py_tp_dealloc, reinterpret_cast<void *>(Members::dealloc)},
-    {Py_tp_traverse, reinterpret_cast<void *>(Members::traverse)},
-    {Py_tp_clear, reinterpret_cast<void *>(Members::clear)},
-    {Py_tp_members, members},
+    {Py_tp_dealloc, reinterpret_cast<void *>(ReinterpretedMembers::dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void *>(ReinterpretedMembers::traverse)},
+    {Py_tp_clear, reinterpret_cast<void *>(ReinterpretedMembers::clear)},
+    {Py_tp_members, reinterpretedMembers},
     {0, nullptr}};
-PyType_Spec spec = {"tessera._C.Reinterpreted", sizeof(Reinterpreted), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE, slots};
+PyType_Spec reinterpretedSpec = {"tessera._C.Reinterpreted", sizeof(Reinterpreted), 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
+                                 reinterpretedSlots};
 
 PyTypeObject *reinterpretedType = nullptr;
 
 /// The kinds of arrays, by class and dtype, that have been reinterpreted as elements of a type. All
 /// are held. Dtypes are known by identity.
-struct Kind {
+struct SeenKind {
   py::object cls, dtype, seenAs;
 };
-std::vector<Kind> &kinds() {
-  static auto *known = new std::vector<Kind>;
+std::vector<SeenKind> &seenKinds() {
+  static auto *known = new std::vector<SeenKind>;
   return *known;
 }
-constexpr size_t kMaxKinds = 256; // since the classes stay alive
+constexpr size_t kMaxSeenKinds = 256; // since the classes stay alive
 
 void learnReinterpretable(const py::type &cls, const py::object &dtype, const py::object &seenAs) {
-  std::vector<Kind> forgotten;
-  if (kinds().size() >= kMaxKinds)
-    forgotten.swap(kinds());
-  kinds().push_back({cls, dtype, seenAs});
+  std::vector<SeenKind> forgotten;
+  if (seenKinds().size() >= kMaxSeenKinds)
+    forgotten.swap(seenKinds());
+  seenKinds().push_back({cls, dtype, seenAs});
 }
 
 void learnWrapper(const py::type &cls) {
@@ -72,7 +73,7 @@ PyObject *reinterpretKnown(PyObject *, PyObject *const *args, Py_ssize_t count) 
     Py_RETURN_NONE;
   }
   auto *cls = reinterpret_cast<PyObject *>(Py_TYPE(args[0]));
-  for (const Kind &kind : kinds()) {
+  for (const SeenKind &kind : seenKinds()) {
     if (kind.cls.ptr() != cls || kind.dtype.ptr() != dtype.ptr() || kind.seenAs.ptr() != args[1])
       continue;
     auto *made = reinterpret_cast<Reinterpreted *>(type->tp_alloc(type, 0));
@@ -93,7 +94,7 @@ PyMethodDef reinterpretKnownMethod = {
 } // namespace
 
 void tessera::python::registerReinterpreted(py::module_ &module) {
-  PyObject *type = PyType_FromSpec(&spec);
+  PyObject *type = PyType_FromSpec(&reinterpretedSpec);
   if (!type)
     throw py::error_already_set();
   reinterpretedType = reinterpret_cast<PyTypeObject *>(type);

@@ -223,6 +223,24 @@ def test_the_warm_path_asks_torch_without_python(monkeypatch, capfd):
     assert capfd.readouterr().err == ""  # where torch's C functions say what they refuse
 
 
+def test_a_class_of_torch_that_comes_to_a_known_kernel(monkeypatch):
+    torch = pytest.importorskip("torch")
+    parameter = type("Parameter", (torch.Tensor,), {"__module__": "torch.nn.parameter"})
+    kernel = tessera.jit(add_one.fn)
+    x, out = torch.arange(4.0), torch.zeros(4)
+    for _ in range(3):
+        kernel[(1,)](x, out, 4, BLOCK=4)
+
+    def refuse(*args):
+        raise AssertionError("asked by Python")
+
+    monkeypatch.setattr(tessera.JITFunction, "_run", refuse)
+    for array in (x.as_subclass(parameter), (x + 4).as_subclass(parameter)):
+        kernel[(1,)](array, out, 4, BLOCK=4)  # the first is asked by its methods
+        assert torch.equal(out, array.as_subclass(torch.Tensor) + 1)
+        monkeypatch.setattr(torch.Tensor, "data_ptr", refuse)
+
+
 def test_operators_of_torch_that_are_kernels(monkeypatch):
     """As libraries register theirs: what is asked of torch at a launch may launch them."""
     torch = pytest.importorskip("torch")
