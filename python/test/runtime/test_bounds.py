@@ -234,6 +234,46 @@ def test_loops_and_calls(run: Run) -> None:
     expect(lambda: run(kernel, (1,), x, out, 65, BLOCK=16), "E080", "load of element", "0 to 63")
 
 
+@tessera.jit
+def fill_item(xs, at, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(xs[at] + i, i.to(tl.float32), mask=i < n)
+
+
+@tessera.jit
+def add_items(xs, out, at, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    source = xs[at]
+    for _ in range(n):
+        source += BLOCK
+    tl.store(out + i, tl.load(source + i))
+
+
+def test_items_of_a_list_that_is_indexed(run: Run) -> None:
+    sizes = (16, 4, 8)
+    xs = [np.zeros(size, np.float32) for size in sizes]
+    for at, size in enumerate(sizes):
+        run(fill_item, (1,), xs, at, size, BLOCK=16)
+        assert (xs[at] == np.arange(size)).all()
+        if size < 16:
+            expect(
+                lambda at=at: run(fill_item, (1,), xs, at, 16, BLOCK=16),
+                "E080",
+                "store of element",
+                f"`xs[{at}]`",
+                f"elements 0 to {size - 1}",
+            )
+    out = np.zeros(4, np.float32)
+    run(add_items, (1,), xs, out, 2, 1, BLOCK=4)
+    assert out.tolist() == [4, 5, 6, 7]
+    expect(lambda: run(add_items, (1,), xs, out, 1, 1, BLOCK=4), "E080", "`xs[1]`")
+    if run is not interpreted:  # whose error is the same for each number of arrays
+        return
+    many = [np.zeros(16, np.float32) for _ in range(64)]
+    many[63] = np.zeros(8, np.float32)
+    expect(lambda: run(fill_item, (1,), many, 63, 16, BLOCK=16), "E080", "`xs[63]`")
+
+
 def test_descriptors(run: Run) -> None:
     @tessera.jit
     def kernel(x, out, m, n):

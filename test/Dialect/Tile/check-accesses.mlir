@@ -80,3 +80,46 @@ tile.func @swap(%x: !tile.ptr<i32>, %v: i32) {
   %old = tile.atomic_cas acq_rel, gpu, %x, %v, %v : !tile.ptr<i32>, i32
   tile.return
 }
+
+// -----
+
+// One item of a list: a check for each, for the index that chooses it. An index behind the end gives
+// the last item.
+// CHECK-LABEL: @chosen
+// CHECK-SAME: (%[[X:.*]]: !tile.ptr<f32>, %[[Y:.*]]: !tile.ptr<f32>, %[[AT:.*]]: i32, %[[C:.*]]: i1)
+tile.func @chosen(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %at: i32, %c: i1) {
+  // CHECK: %[[M:.*]] = tile.splat %[[C]]
+  %m = tile.splat %c : i1 -> tensor<8xi1>
+  // CHECK: %[[BASE:.*]] = tile.lookup
+  %base = tile.lookup %at, [%x, %y] : i32, !tile.ptr<f32>
+  %range = tile.range 0 to 8 : tensor<8xi32>
+  %ptrs = tile.splat %base : !tile.ptr<f32> -> tensor<8x!tile.ptr<f32>>
+  %p = tile.addptr %ptrs, %range : tensor<8x!tile.ptr<f32>>, tensor<8xi32>
+  // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[AT]], %{{.*}} : i32
+  // CHECK: %[[FIRSTS:.*]] = tile.splat %[[FIRST]]
+  // CHECK: %[[MASK:.*]] = arith.andi %[[M]], %[[FIRSTS]]
+  // CHECK: %[[OK:.*]] = tile.check_access %[[P:.*]] of %[[BASE]], %[[MASK]] {access = "load", argument = 0 : i32}
+  // CHECK: %[[LAST:.*]] = arith.cmpi uge, %[[AT]], %{{.*}} : i32
+  // CHECK: tile.check_access %[[P]] of %[[BASE]], %{{.*}} {access = "load", argument = 1 : i32}
+  // CHECK: %[[ALL:.*]] = arith.ori %[[OK]], %{{.*}}
+  // CHECK: tile.load %[[P]], %[[ALL]]
+  %v = tile.load %p, %m : tensor<8x!tile.ptr<f32>>
+  tile.return
+}
+
+// -----
+
+// An item that is no argument, or one of two lists: unknown.
+// CHECK-LABEL: @unknown_items
+// CHECK-NOT: tile.check_access
+tile.func @unknown_items(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %at: i32, %c: i1) {
+  %c1 = arith.constant 1 : i32
+  %moved = tile.addptr %x, %c1 : !tile.ptr<f32>, i32
+  %p = tile.lookup %at, [%moved, %y] : i32, !tile.ptr<f32>
+  %v = tile.load %p : !tile.ptr<f32>
+  %q = tile.lookup %at, [%x, %y] : i32, !tile.ptr<f32>
+  %r = tile.lookup %c1, [%y, %x] : i32, !tile.ptr<f32>
+  %s = arith.select %c, %q, %r : !tile.ptr<f32>
+  tile.store %s, %v : !tile.ptr<f32>
+  tile.return
+}

@@ -4,12 +4,13 @@
 //
 // The pass finds two facts about the pointers of an access. First, the argument that they were
 // computed from. It follows all possible sources through loops and conditionals; the result counts
-// if all of them are one argument of the kernel. Second, the distance from that argument if no
-// offset had wrapped. A wrapped 32-bit offset is the commonest mistake in kernels on large arrays,
-// and its address may well be inside the array. So the arithmetic that can wrap is repeated in 64
-// bits: sums, differences, products and left shifts. It starts at values that are used as they are
-// (loaded, carried by loops, results of divisions). An offset that is zero-extended is such a
-// value: unsigned arithmetic wraps on purpose.
+// if all of them are one argument of the kernel, or one lookup in a list of arguments. Each item
+// of such a list has a check of its own, for the index that chooses it. Second, the distance from
+// that argument if no offset had wrapped. A wrapped 32-bit offset is the commonest mistake in
+// kernels on large arrays, and its address may well be inside the array. So the arithmetic that
+// can wrap is repeated in 64 bits: sums, differences, products and left shifts. It starts at
+// values that are used as they are (loaded, carried by loops, results of divisions). An offset
+// that is zero-extended is such a value: unsigned arithmetic wraps on purpose.
 
 #include "tessera/Dialect/Tile/IR/AccessName.h"
 #include "tessera/Dialect/Tile/IR/Reductions.h"
@@ -92,18 +93,33 @@ bool collectSources(Value value, SmallVectorImpl<Value> &sources) {
       .Default(false);
 }
 
-/// The kernel's argument that all of a pointer's sources end at; null if there is none.
-BlockArgument findBase(Value pointer, FuncOp kernel) {
-  BlockArgument base;
+/// True if a kernel chooses one of its arguments at run time, of so many that each can have a
+/// check.
+bool isLookupOfArguments(LookupOp lookup, FuncOp kernel) {
+  constexpr size_t kMaxChecks = 64;
+  auto isArgument = [&](Value item) {
+    auto argument = dyn_cast<BlockArgument>(item);
+    return argument && argument.getOwner()->getParentOp() == kernel;
+  };
+  return lookup && lookup.getItems().size() <= kMaxChecks &&
+         llvm::all_of(lookup.getItems(), isArgument);
+}
+
+/// The value that all of a pointer's sources end at: an argument of the kernel, or a lookup of
+/// such. Null if there is none.
+Value findBase(Value pointer, FuncOp kernel) {
+  Value base;
   llvm::DenseSet<Value> seen{pointer};
   SmallVector<Value> worklist{pointer};
   while (!worklist.empty()) {
     Value value = worklist.pop_back_val();
-    if (auto argument = dyn_cast<BlockArgument>(value);
-        argument && argument.getOwner()->getParentOp() == kernel) {
-      if (base && base != argument)
+    auto argument = dyn_cast<BlockArgument>(value);
+    bool isBase = argument ? argument.getOwner()->getParentOp() == kernel
+                           : isLookupOfArguments(value.getDefiningOp<LookupOp>(), kernel);
+    if (isBase) {
+      if (base && base != value)
         return {};
-      base = argument;
+      base = value;
       continue;
     }
     SmallVector<Value> sources;
@@ -129,11 +145,11 @@ public:
   /// The value of an integer without wrapping; null if that is its own value.
   Value ofInteger(Value value);
   /// How many bytes a pointer would be away from `base`; null if it is as far as that.
-  Value ofPointer(Value pointer, BlockArgument base);
+  Value ofPointer(Value pointer, Value base);
 
 private:
   Value computeInteger(Value value);
-  Value computePointer(Value pointer, BlockArgument base);
+  Value computePointer(Value pointer, Value base);
   Type wide(Type type) { return withElementType(type, builder.getI64Type()); }
   void insertAfter(Value value) { builder.setInsertionPointAfterValue(value); }
   Value constant(Type type, int64_t number) {
@@ -211,7 +227,7 @@ Value ExactOffsets::computeInteger(Value value) {
   return arith::MulIOp::create(builder, loc, l, r);
 }
 
-Value ExactOffsets::ofPointer(Value pointer, BlockArgument base) {
+Value ExactOffsets::ofPointer(Value pointer, Value base) {
   if (auto known = pointers.find(pointer); known != pointers.end())
     return known->second;
   Value exact = computePointer(pointer, base);
@@ -219,7 +235,7 @@ Value ExactOffsets::ofPointer(Value pointer, BlockArgument base) {
   return exact;
 }
 
-Value ExactOffsets::computePointer(Value pointer, BlockArgument base) {
+Value ExactOffsets::computePointer(Value pointer, Value base) {
   Operation *op = pointer.getDefiningOp();
   if (!op)
     return {};
@@ -275,17 +291,46 @@ private:
   void check(AccessOpInterface op, FuncOp kernel, ExactOffsets &offsets);
 };
 
+/// Checks an access against each item of a list, of which the index chooses one. Returns the lanes
+/// that may be accessed.
+template <typename CreateCheck>
+Value checkItems(AccessOpInterface op, LookupOp lookup, OpBuilder &builder,
+                 CreateCheck createCheck) {
+  Location loc = op->getLoc();
+  Type type = withElementType(op.getPtr().getType(), builder.getI1Type());
+  Value index = lookup.getIndex(), fine;
+  for (auto [number, item] : llvm::enumerate(lookup.getItems())) {
+    // An index behind the end gives the last item.
+    bool isLast = number + 1 == lookup.getItems().size();
+    Value place = arith::ConstantOp::create(
+        builder, loc, builder.getIntegerAttr(index.getType(), static_cast<int64_t>(number)));
+    Value mask = arith::CmpIOp::create(
+        builder, loc, isLast ? arith::CmpIPredicate::uge : arith::CmpIPredicate::eq, index, place);
+    if (isa<RankedTensorType>(type))
+      mask = SplatOp::create(builder, loc, type, mask);
+    if (Value given = op.getMask())
+      mask = arith::AndIOp::create(builder, loc, given, mask);
+    Value isFine = createCheck(mask, item);
+    fine = fine ? arith::OrIOp::create(builder, loc, fine, isFine).getResult() : isFine;
+  }
+  return fine;
+}
+
 void CheckAccesses::check(AccessOpInterface op, FuncOp kernel, ExactOffsets &offsets) {
   Value pointer = op.getPtr();
-  BlockArgument base = findBase(pointer, kernel);
+  Value base = findBase(pointer, kernel);
   if (!base)
     return;
   Value exact = offsets.ofPointer(pointer, base);
   OpBuilder builder(op);
-  Type type = withElementType(pointer.getType(), builder.getI1Type());
-  Value mask = CheckAccessOp::create(builder, op->getLoc(), type, pointer, base, op.getMask(),
-                                     exact, base.getArgNumber(), getAccessName(op));
-  op.getMaskMutable().assign(mask);
+  auto createCheck = [&](Value mask, Value argument) -> Value {
+    Type type = withElementType(pointer.getType(), builder.getI1Type());
+    return CheckAccessOp::create(builder, op->getLoc(), type, pointer, base, mask, exact,
+                                 cast<BlockArgument>(argument).getArgNumber(), getAccessName(op));
+  };
+  auto lookup = base.getDefiningOp<LookupOp>();
+  op.getMaskMutable().assign(lookup ? checkItems(op, lookup, builder, createCheck)
+                                    : createCheck(op.getMask(), base));
 }
 
 } // namespace
