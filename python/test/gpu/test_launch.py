@@ -166,6 +166,72 @@ def test_a_launch_comes_after_what_torchs_stream_holds(torch):
     assert [int(out) for out in outs] == [want] * len(streams)
 
 
+class Exported:
+    """What has DLPack alone, and is computed on a stream of its own."""
+
+    def __init__(self, tensor: Any, stream: Any, torch: Any) -> None:
+        self.tensor, self.stream, self.torch = tensor, stream, torch
+
+    def __dlpack__(self, **asked: Any) -> Any:
+        with self.torch.cuda.stream(self.stream):
+            return self.tensor.__dlpack__(**asked)
+
+    def __dlpack_device__(self) -> Any:
+        return self.tensor.__dlpack_device__()
+
+
+class Named:
+    """What has CUDA's interface alone, and names the stream that it is computed on."""
+
+    def __init__(self, tensor: Any, stream: Any, torch: Any) -> None:
+        handle = stream.cuda_stream or 1
+        self.interface = {**tensor.__cuda_array_interface__, "version": 3, "stream": handle}
+
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        return self.interface
+
+
+@pytest.mark.parametrize("wrap", [Exported, Named])
+def test_a_launch_comes_after_the_stream_of_another_array(torch, wrap):
+    steps = 2_000_000
+    default, other = torch.cuda.default_stream(), torch.cuda.Stream()
+    value = torch.zeros(1, dtype=torch.int32, device="cuda")
+    out = torch.zeros_like(value)
+    for owner, current in ((other, default), (torch.cuda.Stream(), other), (default, other)):
+        array = wrap(value, owner, torch)
+        for repeat in range(4):  # the whole path, and the warm one
+            torch.cuda.synchronize()
+            with torch.cuda.stream(owner):
+                value.fill_(repeat)
+                spin[(1,)](value, steps)
+            with torch.cuda.stream(current):
+                copy_one[(1,)](array, out)
+            assert repeat < 3 or not owner.query(), "the host has waited"
+            torch.cuda.synchronize()
+            power = pow(3, steps, 1 << 33)
+            want = (repeat * power + (power - 1) // 2) % (1 << 32)
+            assert int(out) % (1 << 32) == want
+
+
+@pytest.mark.parametrize("wrap", [Exported, Named])
+def test_another_array_of_a_stream_that_is_recorded(torch, wrap):
+    value = torch.arange(4, dtype=torch.int32, device="cuda")
+    out, stream = torch.zeros_like(value), torch.cuda.Stream()
+    array = wrap(value, stream, torch)
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            copy_one[(1,)](array, out)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream):
+        copy_one[(1,)](array, out)
+    value.fill_(7)
+    graph.replay()
+    torch.cuda.synchronize()
+    assert out.tolist() == [7, 0, 0, 0]
+
+
 def test_a_stream_may_be_given(torch):
     stream = torch.cuda.Stream()
     x, y = torch.randn(1000, device="cuda"), torch.randn(1000, device="cuda")
