@@ -133,7 +133,8 @@ def make_run(
             if outs is not None:
                 _refuse_gradients(op, args, outs)
             else:
-                gradient(op, requires)  # what has none is refused now, not by `backward()`
+                if op.origin is None:  # what has none is refused now, not by `backward()`
+                    gradient(op, requires)
                 return _Eager.apply(op, plain, *args)
         try:
             result = plain(args, outs)

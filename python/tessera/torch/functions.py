@@ -9,6 +9,7 @@ element of the batch after the other.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from typing import Any, NamedTuple, Optional, Sequence
 
@@ -55,7 +56,9 @@ def _has_tangents() -> bool:
     return forward_ad._current_level >= 0 and bool(torch._C._is_fwd_grad_enabled())
 
 
-AUTOCAST_CHECKS = ((torch._C._is_any_autocast_enabled, False),)
+AUTOCAST_CHECKS = tuple(
+    (functools.partial(torch.is_autocast_enabled, device), False) for device in ("cpu", "cuda")
+)
 """Functions, and what they return where nothing is converted."""
 
 

@@ -6,7 +6,7 @@ The operators of pointwise_operators.py are compared with torch's on the samples
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Sequence
 
 import pytest
 
@@ -16,6 +16,7 @@ import tessera  # noqa: E402
 import tessera.language as tl  # noqa: E402
 from tessera.calls.derivatives import derive  # noqa: E402
 from tessera.calls.plans import result_dtypes  # noqa: E402
+from tessera.torch import elementwise  # noqa: E402
 from tessera.torch.elementwise import operator_of  # noqa: E402
 
 from .pointwise_operators import OPERATORS  # noqa: E402
@@ -157,6 +158,81 @@ def test_vmap_of_torchs_samples(name: str, samples: Any, request: pytest.Fixture
     for at in range(2):
         one = [b[at] if b is not a else a for a, b in zip(args, batched)]
         torch.testing.assert_close(got[at], entry(*one, **named), equal_nan=True)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_tools_of_torch(name: str, samples: Any, request: pytest.FixtureRequest) -> None:
+    """opcheck, gradcheck, torch.compile, torch.export and torch.func. Two operators, unless all are
+    asked for by --every-combination."""
+    if name not in ("mul", "gt") and not request.config.getoption("--every-combination"):
+        pytest.skip("--every-combination runs it")
+    op, entry = OPERATORS[name], samples[name]
+    (args, named), *_ = calls(entry, torch.float64, 1)
+    is_float = [torch.is_tensor(each) and each.is_floating_point() for each in args]
+    args = [each.detach() if torch.is_tensor(each) else each for each in args]
+    expected = entry(*args, **named)
+
+    class Module(torch.nn.Module):
+        def forward(self, *given: Any) -> Any:
+            return op(*given, **named)
+
+    torch._dynamo.reset()
+    compiled = torch.compile(Module(), fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(*args), expected, equal_nan=True)
+    exported = torch.export.export(Module(), tuple(args)).module()
+    torch.testing.assert_close(exported(*args), expected, equal_nan=True)
+
+    def of_floats(*floats: Any) -> Any:
+        found = iter(floats)
+        given = [next(found) if each else arg for arg, each in zip(args, is_float)]
+        return op(*given, **named)
+
+    floats = [each for each, is_one in zip(args, is_float) if is_one]
+    placed = op.placed(args, named)
+    kinds = elementwise.kinds_of(op.scalar, "torch", placed)
+    packed = elementwise._packed(placed, kinds)
+    requires = name in DIFFERENTIABLE
+    arrays = [
+        each.clone().requires_grad_(requires and each.is_floating_point()) for each in packed[0]
+    ]
+    letters = elementwise._typed(placed, kinds)
+    torch.library.opcheck(operator_of(op), (arrays, packed[1], letters, packed[2]))
+    if name not in DIFFERENTIABLE:
+        return
+    # Away from poles and steps, at which a difference says nothing.
+    points = [_between(name, at, each) for at, each in enumerate(floats)]
+    leaves = [each.clone().requires_grad_() for each in points]
+    assert gradcheck(of_floats, leaves, check_forward_ad=True, raise_exception=False) or (
+        # torch's own differs from differences there, too.
+        not gradcheck(
+            lambda *each: entry(*_placed(args, is_float, each), **named),
+            leaves,
+            raise_exception=False,
+        )
+    )
+    directions = tuple(torch.ones_like(each) for each in points)
+    value, tangent = torch.func.jvp(of_floats, tuple(points), directions)
+    torch.testing.assert_close(value, of_floats(*points), equal_nan=True)
+    weights = torch.ones_like(value)
+    gradients = torch.func.vjp(of_floats, *points)[1](weights)
+    eager = torch.autograd.grad(of_floats(*leaves), leaves, weights)
+    torch.testing.assert_close(gradients, eager, equal_nan=True)
+    total = sum((each * way).sum() for each, way in zip(gradients, directions))
+    torch.testing.assert_close(tangent.sum(), total, equal_nan=True)
+
+
+def _between(name: str, at: int, value: Any) -> Any:
+    """Elements of the same shape at which torch's operators of the table are smooth. Those of two
+    arguments differ."""
+    places = torch.linspace(
+        0.15 + at / 97, 0.85 + at / 97, max(1, value.numel()), dtype=value.dtype
+    )
+    return places[: value.numel()].reshape(value.shape) + (1.0 if name == "acosh" else 0.0)
+
+
+def _placed(args: Sequence[Any], is_float: Sequence[bool], floats: Sequence[Any]) -> list[Any]:
+    found = iter(floats)
+    return [next(found) if each else arg for arg, each in zip(args, is_float)]
 
 
 def tensors(*shapes: tuple[int, ...]) -> list[Any]:
