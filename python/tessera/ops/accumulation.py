@@ -52,6 +52,8 @@ def with_part(array: Any, place: Any, part: Any) -> Any:
     """The array with other elements at a place: the array itself, or a new one of JAX."""
     if library_of(array) == "jax":
         return array.at[place].set(part)
+    if recording.current() is not None:
+        raise recording.NotRecorded  # a program has no step that writes like this
     array[place] = part
     return array
 

@@ -15,7 +15,7 @@ from tessera.calls.recorded import recorded
 from tessera.calls.reductions import reduction
 from tessera.language import types
 from tessera.locks import load
-from tessera.ops.accumulation import launch_onto, zeros
+from tessera.ops.accumulation import launch_onto, with_part, zeros
 from tessera.ops.arguments import (
     ELEMENTS,
     FLOATS,
@@ -31,6 +31,7 @@ from tessera.ops.arguments import (
     read_number,
 )
 from tessera.ops.differentiation import Operator, Results
+from tessera.ops.indexing import gather
 from tessera.ops.kernels import histograms as kernels
 from tessera.ops.kernels.histograms import BLOCK
 from tessera.ops.launching import MAX_TILE, Spec, launch, power_of_2
@@ -243,7 +244,7 @@ def _equal_edges(input: Any, bins: int, range: Any) -> Any:
     elif count_of(input.shape):
         low, high = float(amin(input)), float(amax(input))
     else:
-        low, high = 0.0, 0.0
+        low, high = 0.0, 1.0
     check(
         -float("inf") < low <= high < float("inf"),
         f"`histogram` got a range from {low} to {high}",
@@ -330,15 +331,17 @@ _search = Operator("searchsorted", _search_forward, None)
 @takes_out
 def searchsorted(
     sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False,
-    side: Optional[str] = None,
+    side: Optional[str] = None, sorter: Optional[Any] = None,
 ) -> Any:  # fmt: skip
     """The first place i with sorted_sequence[i] >= input; with right, the first with >.
 
     The number of elements, if there is none. A NaN of input is behind all elements. The order of
-    sorted_sequence is not checked. side: "right" is right=True, "left" is right=False.
-    Shapes: sorted_sequence (n,) with any input, or (..., n) with an input of the same first dimensions;
-    the result is of int64, or of int32 with out_int32. Types: floats, integers; one for both.
-    Errors: E093. Missing: numbers as input, `sorter`.
+    sorted_sequence is not checked.
+    With side "right", right is true. A sorter has the places that sort the sequence, as of argsort, if it
+    is not in order.
+    Shapes: sorted_sequence (n,) with any input or a number, or (..., n) with an input of the same first
+    dimensions; the result is of int64, or of int32 with out_int32. Types: floats, integers; one for
+    both. Errors: E093.
 
     Example:
         import numpy as np
@@ -349,7 +352,16 @@ def searchsorted(
         assert ops.searchsorted(edges, x, right=True).tolist() == [0, 2, 3]
     """
     name = "searchsorted"
+    input = _as_array(name, input, sorted_sequence)
     check_arrays(name, NUMBERS, sorted_sequence=sorted_sequence, input=input)
+    if sorter is not None:
+        check(
+            tuple(sorter.shape) == tuple(sorted_sequence.shape),
+            f"`sorter` of `{name}` has shape {tuple(sorter.shape)}, and the sequence "
+            f"{tuple(sorted_sequence.shape)}",
+            "pass a place for each element",
+        )
+        sorted_sequence = gather(_without_gradient(sorted_sequence), -1, sorter)
     line, shape = tuple(sorted_sequence.shape), tuple(input.shape)
     check(
         len(line) == 1 or len(line) == len(shape) > 1 and line[:-1] == shape[:-1],
@@ -371,13 +383,26 @@ def searchsorted(
     return _search(*plain, is_right=bool(right) or side == "right", dtype=dtype)
 
 
+def _as_array(name: str, value: Any, like: Any) -> Any:
+    """The array, or a number as one of the sequence's type without dimensions."""
+    if type(value) not in (int, float) or not library_of(like):
+        return value
+    dtype = dtype_of(like)
+    check(
+        dtype in FLOATS or type(value) is int,
+        f"`{name}` got {value} for a sequence of {like.dtype}",
+        "pass an integer, or convert the sequence",
+    )
+    return with_part(zeros(like, (), dtype), ..., value)
+
+
 @recorded
 @takes_out
 def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
     """searchsorted(boundaries, input): the number of the bucket between boundaries.
 
     Shapes: any, with boundaries (n,); the result is of int64, or of int32 with out_int32. Types:
-    floats, integers; one for both. Errors: E093. Missing: numbers as input.
+    floats, integers; one for both. Errors: E093.
 
     Example:
         import numpy as np
@@ -385,6 +410,7 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
 
         assert ops.bucketize(np.array([0, 3, 9]), np.array([1, 3, 5])).tolist() == [0, 1, 3]
     """
+    input = _as_array("bucketize", input, boundaries)
     check_arrays("bucketize", NUMBERS, input=input, boundaries=boundaries)
     check(
         len(boundaries.shape) == 1,
@@ -438,8 +464,16 @@ def _found_runs(x: Any, with_inverse: bool, with_counts: bool) -> tuple[Any, Any
     return values[:runs], numbers, _lengths(begins, runs=runs) if with_counts else None
 
 
+def _check_whole(name: str, dim: Any) -> None:
+    check(
+        dim is None,
+        f"`{name}` got dim={shown(dim)}, and compares elements, not slices",
+        "leave dim out, or use the array library's own",
+    )
+
+
 def unique_consecutive(
-    input: Any, return_inverse: bool = False, return_counts: bool = False
+    input: Any, return_inverse: bool = False, return_counts: bool = False, dim: None = None
 ) -> Union[Any, tuple[Any, ...]]:
     """The first of each run of equal elements, in the order of the flattened array.
 
@@ -447,7 +481,8 @@ def unique_consecutive(
     element, return_counts the length of each run. NaNs differ from each other. The call reads the
     number of runs, so it waits for a GPU.
     Shapes: any; the inverse has input's, others are lines. Types: floats, integers, bools; inverse and
-    counts are int64. Errors: E093, E094 for a gradient. Missing: `dim`.
+    counts are int64. Errors: E093, E094 for a gradient. Missing: another `dim`
+    than None.
 
     Example:
         import numpy as np
@@ -457,6 +492,7 @@ def unique_consecutive(
         assert [each.tolist() for each in found] == [[3, 5, 3], [0, 0, 1, 2], [2, 1, 1]]
     """
     check_arrays("unique_consecutive", ELEMENTS, input=input)
+    _check_whole("unique_consecutive", dim)
     line = dense(input).reshape(-1)
     values, inverse, counts = _found_runs(line, bool(return_inverse), bool(return_counts))
     found = [values]
@@ -479,15 +515,16 @@ _inverse = Operator("unique", _inverse_forward, None)
 
 
 def unique(
-    input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
-) -> Union[Any, tuple[Any, ...]]:
+    input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+    dim: None = None,
+) -> Union[Any, tuple[Any, ...]]:  # fmt: skip
     """The different elements, in order. NaNs differ from each other, and are the last.
 
     sorted: true in any case. return_inverse adds the place of each element among these, return_counts
     how often each is there. The call reads how many there are, so it waits for a GPU.
     Shapes: any of up to 16384 elements; the inverse has input's, others are lines. Types: floats,
-    integers; inverse and counts are int64. Errors: E093, E094 for a gradient. Missing: `dim`, more
-    elements.
+    integers; inverse and counts are int64. Errors: E093, E094 for a gradient. Missing: another
+    `dim` than None, more elements.
 
     Example:
         import numpy as np
@@ -497,6 +534,7 @@ def unique(
         assert [each.tolist() for each in found] == [[3, 5], [1, 0, 1], [1, 2]]
     """
     check_arrays("unique", NUMBERS, input=input)
+    _check_whole("unique", dim)
     values, places = sort(dense(input).reshape(-1))
     values, numbers, counts = _found_runs(values, bool(return_inverse), bool(return_counts))
     found = [values]

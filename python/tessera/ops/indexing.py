@@ -395,6 +395,8 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
         x = np.array([[1, 2], [3, 4]])
         assert ops.index_select(x, 1, np.array([1, 1, 0])).tolist() == [[2, 2, 1], [4, 4, 3]]
     """
+    if not len(input.shape) and tuple(index.shape) == (1,):
+        return index_select(input.reshape(1), dim, index).reshape(())
     dim = _check_line("index_select", input, dim, index)
     return _select(input, index, dim=dim, padding=None, extent=input.shape[dim])
 

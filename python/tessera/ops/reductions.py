@@ -336,7 +336,7 @@ def var_mean(
     unbiased: Optional[bool] = None,
     keepdim: bool = False,
     *,
-    correction: float = 1.0,
+    correction: Optional[float] = 1.0,
 ) -> tuple[Any, Any]:
     """The variance along dim and the mean: sum((input - mean)^2) / (count - correction).
 
@@ -352,11 +352,11 @@ def var_mean(
     """
     check_arrays("var_mean", FLOATS, input=input)
     check(
-        unbiased is None or (type(unbiased) is bool and correction == 1),
+        unbiased is None or (type(unbiased) is bool and correction in (1, None)),
         f"`var_mean` got unbiased={shown(unbiased)} and correction={shown(correction)}",
         "pass one of the two, and a bool as unbiased",
     )
-    correction = 0.0 if unbiased is False else correction
+    correction = 0.0 if unbiased is False else 1.0 if correction is None else correction
     dtype, axes = dtype_of(input), _axes("var_mean", input, dim)
     average = _mean if dtype == types.float64 else _narrow_mean
     shape = tuple(1 if at in axes else size for at, size in enumerate(input.shape))
@@ -390,7 +390,7 @@ def var(
     unbiased: Optional[bool] = None,
     keepdim: bool = False,
     *,
-    correction: float = 1.0,
+    correction: Optional[float] = 1.0,
 ) -> Any:
     """sum((input - mean)^2) / (count - correction), along dim.
 
@@ -414,7 +414,7 @@ def std(
     unbiased: Optional[bool] = None,
     keepdim: bool = False,
     *,
-    correction: float = 1.0,
+    correction: Optional[float] = 1.0,
 ) -> Any:
     """The root of var(input, dim).
 

@@ -33,7 +33,8 @@ layer_norm rms_norm group_norm instance_norm batch_norm embedding one_hot""".spl
 )
 OTHERS = """sigmoid tanh clamp where lerp addcmul addcdiv softmax log_softmax sum mean prod amax amin any all var
 std var_mean logsumexp argmax argmin cumsum cumprod logcumsumexp cummax cummin sort argsort topk gather
-scatter_add index_select index_add roll cat stack histc searchsorted bucketize""".split()
+scatter_add index_select index_add roll cat stack histc searchsorted bucketize permute_copy
+transpose_copy bincount histogram unique unique_consecutive""".split()
 OPERATORS = {
     **{f"nn.functional.{name}": getattr(ops, name) for name in FUNCTIONAL},
     **{name: getattr(ops, name) for name in OTHERS},
@@ -49,12 +50,17 @@ OPERATORS = {
     "nn.functional.softmin": ops.softmin,
     # Samples have these arguments in another order.
     "where": lambda input, condition, other: ops.where(condition, input, other),
+    "nn.functional.embedding_bag": lambda weight, input, offsets=None, **named: (
+        ops.embedding_bag(input, weight, offsets, **named)
+    ),
+    "nn.functional.linear_cross_entropy": ops.linear_cross_entropy,
     "nn.functional.embedding": lambda weight, input, **named: ops.embedding(input, weight, **named),
 }
 
 # Results that are places, or have no gradient here.
 NO_GRADIENT = ("any", "all", "argmax", "argmin", "argsort", "nn.functional.one_hot", "scatter_reduce.amax",
-               "scatter_reduce.amin", "histc", "searchsorted", "bucketize")  # fmt: skip
+               "scatter_reduce.amin", "histc", "searchsorted", "bucketize", "bincount", "histogram", "unique",
+               "unique_consecutive")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +105,7 @@ def with_leaves(sample: Any, requires: bool) -> tuple[list[Any], dict[str, Any],
 def test_samples(name: str, table: Any, request: pytest.FixtureRequest) -> None:
     entry, op = table[name], OPERATORS[name]
     has_gradient = name not in NO_GRADIENT
-    dtype = torch.int64 if name == "nn.functional.one_hot" else torch.float64
+    dtype = torch.int64 if name in ("nn.functional.one_hot", "bincount") else torch.float64
     torch.manual_seed(scheme.SEED)
     samples = list(entry.sample_inputs("cpu", dtype, requires_grad=has_gradient))
     if not request.config.getoption("--every-combination"):
@@ -148,12 +154,55 @@ REPLACED = [
 ]  # fmt: skip
 
 
+RANDOM = {
+    f"nn.functional.{name}": getattr(ops, name)
+    for name in ("dropout", "dropout2d", "dropout3d", "alpha_dropout", "rrelu")
+} | {
+    "nn.functional.feature_alpha_dropout.with_train": ops.feature_alpha_dropout,
+    "nn.functional.feature_alpha_dropout.without_train": ops.feature_alpha_dropout,
+}
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_random_samples(name: str, table: Any) -> None:
+    """Elements are other than torch's. Each is one of two values that the input has in torch, too; or the
+    quotient with the input is in the range."""
+    run = 0
+    for sample in table[name].sample_inputs("cpu", torch.float64):
+        named = {key: each for key, each in sample.kwargs.items() if key != "inplace"}
+        try:
+            got = RANDOM[name](sample.input, *sample.args, **named, seed=7)
+        except tessera.ArgumentError as error:
+            assert error.id == "E093"
+            continue
+        x, is_plain = sample.input, "alpha" not in name and "rrelu" not in name
+        is_on = named.get("training", is_plain)
+        assert got.shape == x.shape and got.dtype == x.dtype
+        if name.endswith("rrelu"):
+            low, high = named.get("lower", 1 / 8), named.get("upper", 1 / 3)
+            quotient = (got / x)[x < 0]
+            assert ((quotient >= low - 1e-9) & (quotient <= high + 1e-9)).all()
+            torch.testing.assert_close(got[x >= 0], x[x >= 0])
+        elif is_on and "alpha" in name:
+            assert got.isfinite().all()
+        elif is_on:
+            p = named.get("p", sample.args[0] if sample.args else 0.5)
+            kept = got != 0
+            assert not kept.any() or p < 1
+            torch.testing.assert_close(got[kept] * (1 - p), x[kept])
+        else:
+            torch.testing.assert_close(got, x)
+        run += 1
+    assert run
+
+
 @pytest.mark.parametrize("name", REPLACED)
 def test_enabled(name: str, table: Any, request: pytest.FixtureRequest) -> None:
     """Inside of enable() torch's own functions have the same results, and most are ours."""
     entry, short = table[name], name.rpartition(".")[2]
     torch.manual_seed(scheme.SEED)
-    samples = list(entry.sample_inputs("cpu", torch.float64))
+    dtype = torch.int64 if name == "bincount" else torch.float64
+    samples = list(entry.sample_inputs("cpu", dtype))
     random.Random(scheme.SEED).shuffle(samples)
     with ops.enable() as used:
         for sample in samples if request.config.getoption("--every-combination") else samples[:1]:
