@@ -114,6 +114,17 @@ def combinations(case: Case, number: int, is_all: bool) -> list[tuple[str, torch
     return found
 
 
+def parametrize(metafunc: pytest.Metafunc, names: Sequence[str], step: int) -> None:
+    """Has tests with the parameter `number` run for each `step`-th name; for all with
+    `--every-combination`."""
+    if "number" not in metafunc.fixturenames:
+        return
+    is_all = metafunc.config.getoption("--every-combination")
+    numbers = range(0 if is_all else SEED % step, len(names), 1 if is_all else step)
+    ids = [names[number].replace(" ", "-") for number in numbers]
+    metafunc.parametrize("number", numbers, ids=ids)
+
+
 def check(case: Case, library: str, dtype: torch.dtype, layout: str, number: int) -> None:
     """Compares a call with the reference. Raises AssertionError."""
     args = list(case.make(Maker(dtype, layout, number)))

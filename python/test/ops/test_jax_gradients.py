@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Gradients with JAX: of a case of each operator, against torch's of the reference in float64.
+"""Gradients with JAX, inside of `jax.jit`, against torch's of the reference in float64.
 
-`--every-combination` runs all cases, each also inside of `jax.jit`.
+By default each fifth operator has a case; `--every-combination` runs all cases of all.
 """
 
 from __future__ import annotations
@@ -91,9 +91,10 @@ def check(case: scheme.Case, number: int, transform: Callable[[Any], Any]) -> No
 SOME = first_of_each()
 
 
-@pytest.mark.parametrize(
-    "number", range(len(SOME)), ids=[name_of(case).split()[0] for case in SOME]
-)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    scheme.parametrize(metafunc, [name_of(case).split()[0] for case in SOME], 5)
+
+
 def test_gradient(number: int) -> None:
     check(SOME[number], number, jax.jit)
 
