@@ -17,10 +17,11 @@ from tessera.ops.arguments import (
 )
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels.dropouts import dropout_lines_kernel
+from tessera.ops.kernels.random import dropout_kernel
 from tessera.ops.launching import Spec
 from tessera.ops.outputs import launch_results, takes_out
 from tessera.ops.padding import row_tiles
-from tessera.ops.random import checked_seed
+from tessera.ops.random import checked_seed, launch_draws
 from tessera.wording import shown
 
 _SELU_LOW = -1.7580993408473766
@@ -30,11 +31,13 @@ _SELU_LOW = -1.7580993408473766
 def _dropped(
     x: Any, seeds: Any, length: int, p: float, seed: int, scale: float, shift: float, low: float
 ) -> Any:
+    if not length:  # a decision for each element
+        return launch_draws(dropout_kernel, (x, seeds), p, scale, shift, low, seed)
     dtype, count = dtype_of(x), math.prod(x.shape)
-    rows, line = (count // length, length) if length else (1, count)
-    programs, tile, block = row_tiles(rows, line)
+    rows = count // length
+    programs, tile, block = row_tiles(rows, length)
     numbers = (
-        rows, line, p, scale, shift, low, seed, tile, block, accumulator_of(dtype), bool(length),
+        rows, length, p, scale, shift, low, seed, tile, block, accumulator_of(dtype)
     )  # fmt: skip
     spec = Spec(x.shape, dtype)
     return launch_results(

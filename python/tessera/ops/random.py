@@ -84,13 +84,16 @@ def drawn_seed(name: str, library: str, seed: Any) -> int:
     return int(seed)
 
 
-def _launch(kernel: Any, arrays: Sequence[Any], *numbers: Any) -> Any:
+def launch_draws(kernel: Any, arrays: Sequence[Any], *numbers: Any) -> Any:
     """An array like the first one, of the elements in their order."""
     count, dtype = math.prod(arrays[0].shape), dtype_of(arrays[0])
     # The block is not tuned: the random number of an element depends on it.
     block = DROPOUT_BLOCK if kernel is dropout_kernel else BLOCK
     warps = choose(kernel, "flat", arrays[0], count, 1, ("warps",)).warps
     rest = (count, *numbers, accumulator_of(dtype), block)
+    if kernel is dropout_kernel:
+        shift, dropped = numbers[2:4]
+        rest = (*rest, bool(shift or dropped))
     spec = Spec(arrays[0].shape, dtype)
     return launch_results(
         kernel, -(-count // block), tuple(map(dense, arrays)), [spec], rest, warps
@@ -98,11 +101,11 @@ def _launch(kernel: Any, arrays: Sequence[Any], *numbers: Any) -> Any:
 
 
 def _dropout_forward(input: Any, seeds: Any, *, p: float, seed: int) -> Results:
-    return (_launch(dropout_kernel, (input, seeds), p, 1 / (1 - p), seed),), (seeds,)
+    return (launch_draws(dropout_kernel, (input, seeds), p, 1 / (1 - p), 0.0, 0.0, seed),), (seeds,)
 
 
 def _dropout_backward(saved: Any, grads: Any, wanted: Any, *, p: float, seed: int) -> Any:
-    return _launch(dropout_kernel, (grads[0], saved[0]), p, 1 / (1 - p), seed), None
+    return launch_draws(dropout_kernel, (grads[0], saved[0]), p, 1 / (1 - p), 0.0, 0.0, seed), None
 
 
 _dropout = Operator("dropout", _dropout_forward, _dropout_backward)
@@ -143,7 +146,7 @@ def dropout(
 
 
 def _rrelu_forward(input: Any, seeds: Any, *, lower: float, upper: float, seed: int) -> Results:
-    found = _launch(rrelu_kernel, (input, input, seeds), lower, upper, seed)
+    found = launch_draws(rrelu_kernel, (input, input, seeds), lower, upper, seed)
     return (found,), (input, seeds)
 
 
@@ -151,7 +154,7 @@ def _rrelu_backward(
     saved: Any, grads: Any, wanted: Any, *, lower: float, upper: float, seed: int
 ) -> Sequence[Any]:
     input, seeds = saved
-    return _launch(rrelu_kernel, (input, grads[0], seeds), lower, upper, seed), None
+    return launch_draws(rrelu_kernel, (input, grads[0], seeds), lower, upper, seed), None
 
 
 _rrelu = Operator("rrelu", _rrelu_forward, _rrelu_backward)
@@ -188,7 +191,7 @@ def rrelu(
 
 
 def _gumbel_forward(input: Any, *, tau: float, seed: int) -> Results:
-    return (_launch(gumbel_kernel, (input,), tau, seed),), ()
+    return (launch_draws(gumbel_kernel, (input,), tau, seed),), ()
 
 
 def _gumbel_backward(

@@ -21,14 +21,19 @@ def seed_of(seeds, seed):
 
 
 @jit
-def scaled(x, place, count, scale, ACC: tl.constexpr):
-    return tl.load(x + place, mask=place < count).to(ACC) * scale.to(ACC)
+def scaled(x, place, count, scale, shift, ACC: tl.constexpr, IS_SHIFTED: tl.constexpr):
+    value = tl.load(x + place, mask=place < count).to(ACC) * scale.to(ACC)
+    return value + shift.to(ACC) if IS_SHIFTED else value
 
 
 @jit(do_not_specialize=["seed"])
-def dropout_kernel(x, seeds, out, count, p, scale: tl.float64, seed: tl.int64, ACC: tl.constexpr,
-                   BLOCK: tl.constexpr):  # fmt: skip
-    """A counter has four random words, for elements that are a quarter of the block apart."""
+def dropout_kernel(x, seeds, out, count, p, scale: tl.float64, shift: tl.float64, dropped: tl.float64,
+                   seed: tl.int64, ACC: tl.constexpr, BLOCK: tl.constexpr,
+                   IS_SHIFTED: tl.constexpr):  # fmt: skip
+    """x * scale, or 0 with probability p; if IS_SHIFTED, x * scale + shift, or `dropped`.
+
+    A counter has four random words, for elements that are a quarter of the block apart.
+    """
     QUARTER: tl.constexpr = BLOCK // 4
     # Seven rounds pass the tests of randomness; ten leave a margin that no dropout needs.
     number = tl.program_id(0).to(tl.int64) * QUARTER + tl.arange(0, QUARTER)
@@ -36,13 +41,13 @@ def dropout_kernel(x, seeds, out, count, p, scale: tl.float64, seed: tl.int64, A
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, QUARTER)
     # Loads come before stores. The random words are then computed once, and not for each store.
     values = (
-        scaled(x, place, count, scale, ACC),
-        scaled(x, place + QUARTER, count, scale, ACC),
-        scaled(x, place + 2 * QUARTER, count, scale, ACC),
-        scaled(x, place + 3 * QUARTER, count, scale, ACC),
+        scaled(x, place, count, scale, shift, ACC, IS_SHIFTED),
+        scaled(x, place + QUARTER, count, scale, shift, ACC, IS_SHIFTED),
+        scaled(x, place + 2 * QUARTER, count, scale, shift, ACC, IS_SHIFTED),
+        scaled(x, place + 3 * QUARTER, count, scale, shift, ACC, IS_SHIFTED),
     )
     for part in tl.static_range(4):
-        value = tl.where(shares[part] >= p, values[part], 0.0)
+        value = tl.where(shares[part] >= p, values[part], dropped.to(ACC) if IS_SHIFTED else 0.0)
         tl.store(out + place + part * QUARTER, value, mask=place + part * QUARTER < count)
 
 
