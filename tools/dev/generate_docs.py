@@ -33,6 +33,7 @@ import gpu_stages  # noqa: E402
 import host_api  # noqa: E402
 import notebooks  # noqa: E402
 import ops_page  # noqa: E402
+import ops_speed  # noqa: E402
 import speed_summary  # noqa: E402
 
 
@@ -269,7 +270,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/Pipeline.md": pipeline_page,
     "docs/Debugging.md": debugging_page,
     "docs/HostAPI.md": lambda: host_api.renewed((ROOT / "docs/HostAPI.md").read_text()),
-    "docs/Ops.md": lambda: ops_page.renewed((ROOT / "docs/Ops.md").read_text()),
+    "docs/Ops.md": lambda: ops_speed.renewed(ops_page.renewed((ROOT / "docs/Ops.md").read_text())),
     "docs/images/speed.svg": lambda: speed_summary.chart(ROOT),
     "README.md": readme_page,
     "python/tessera/tools/error_examples.md": error_examples.page,
