@@ -148,8 +148,9 @@ _CAUSES = {
         "lines that several programs divide",
     ),
     "search": _Cause(
-        "13 loads for each element, each of which waits for the one before, at indices of 64 bits",
-        "indices of 32 bits where they fit",
+        "13 loads for each element, each of which waits for the one before. Indices had 64 bits; they have 32 "
+        "since 30 November, which was not timed",
+        "",
     ),
     "sparse": _Cause("a program for each row of 32 elements", "rows of several programs, by their lengths"),
 }  # fmt: skip

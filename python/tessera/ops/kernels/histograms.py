@@ -80,8 +80,10 @@ def shared_histc_kernel(x, out, count, bins, low: tl.float64, high: tl.float64, 
 @jit
 def place_in(edges, value, length, mask, STEPS: tl.constexpr, IS_RIGHT: tl.constexpr):
     """The first place in a sorted line whose element is not less; with IS_RIGHT, that is greater."""
-    low = tl.zeros(value.shape, tl.int64)
-    high = tl.zeros(value.shape, tl.int64) + length
+    # The sum of two places has a bit more than the length.
+    INDEX: tl.constexpr = tl.int32 if STEPS < 31 else tl.int64
+    low = tl.zeros(value.shape, INDEX)
+    high = (tl.zeros(value.shape, tl.int64) + length).to(INDEX)
     for _ in range(STEPS):
         middle = (low + high) // 2
         edge = tl.load(edges + middle, mask=mask & (low < high))
