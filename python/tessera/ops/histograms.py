@@ -420,17 +420,19 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-def _runs_forward(input: Any, *, with_inverse: bool) -> Results:
+def _runs_forward(input: Any, *, with_inverse: bool, with_counts: bool) -> Results:
     count, blocks = count_of(input.shape), -(-count_of(input.shape) // BLOCK)
     x = dense(input)
     (counts,) = launch(
         kernels.count_runs_kernel, blocks, (x,), [Spec((blocks,), types.int64)], (count, BLOCK)
     )
     sums = cumsum(counts, 0)
+    line = Spec((count,), types.int64)
     specs = [
-        Spec((count,), dtype_of(input)), Spec((count,), types.int64),
-        Spec((count,), types.int64) if with_inverse else None,
-    ]  # fmt: skip
+        Spec((count,), dtype_of(input)),
+        line if with_counts else None,
+        line if with_inverse else None,
+    ]
     return (*launch(kernels.runs_kernel, blocks, (x, sums), specs, (count, BLOCK)), sums), ()
 
 
@@ -438,8 +440,8 @@ _runs = Operator("unique_consecutive", _runs_forward, None)
 
 
 @recorded
-def _known_runs(x: Any, with_inverse: bool) -> Any:
-    return _runs(x, with_inverse=with_inverse)
+def _known_runs(x: Any, with_inverse: bool, with_counts: bool) -> Any:
+    return _runs(x, with_inverse=with_inverse, with_counts=with_counts)
 
 
 def _lengths_forward(begins: Any, *, runs: int) -> Results:
@@ -459,7 +461,7 @@ def _found_runs(x: Any, with_inverse: bool, with_counts: bool) -> tuple[Any, Any
         none = zeros(x, (0,), types.int64)
         return dense(x), none, none
     # The arrays have room for as many runs as there are elements.
-    values, begins, numbers, sums = _known_runs(x, with_inverse)
+    values, begins, numbers, sums = _known_runs(x, with_inverse, with_counts)
     runs = int(sums[-1])
     return values[:runs], numbers, _lengths(begins, runs=runs) if with_counts else None
 

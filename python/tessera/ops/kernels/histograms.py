@@ -139,21 +139,21 @@ def count_runs_kernel(x, out, count, BLOCK: tl.constexpr):
 
 @jit
 def runs_kernel(x, sums, out, begins, numbers, count, BLOCK: tl.constexpr):
-    """Stores the element and the place that each run begins with, and the run of each element.
+    """Stores the element and the place that each run begins with, and the run of each element, if wanted.
 
     `sums` has the number of runs that begin in each block and those before.
     """
     block = tl.program_id(0)
     place = block.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    starts = run_starts(x, place, count)
-    own = tl.sum(starts, axis=0)
-    before = tl.load(sums + block) - own
-    if own > 0:
-        run = before + tl.cumsum(starts, axis=0) - 1
-        tl.store(out + run, tl.load(x + place, mask=starts > 0), mask=starts > 0)
-        tl.store(begins + run, place, mask=starts > 0)
+    before = tl.load(sums + block - 1, mask=block > 0, other=0)
+    if tl.load(sums + block) > before:
+        starts = run_starts(x, place, count)
+        run = tl.cumsum(starts, axis=0) - 1  # of the block, in 32 bits
+        tl.store(out + before + run, tl.load(x + place, mask=starts > 0), mask=starts > 0)
+        if begins is not None:
+            tl.store(begins + before + run, place, mask=starts > 0)
         if numbers is not None:
-            tl.store(numbers + place, run, mask=place < count)
+            tl.store(numbers + place, before + run, mask=place < count)
     elif numbers is not None:
         tl.store(numbers + place, tl.zeros((BLOCK,), tl.int64) + before - 1, mask=place < count)
 
