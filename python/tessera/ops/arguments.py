@@ -104,6 +104,34 @@ def _device(array: Any) -> Any:
     return array.device if library_of(array) in ("torch", "cupy") else "its device"
 
 
+_right: set[Any] = set()
+"""Kinds of tensors that passed all checks of a function."""
+_MAX_RIGHT = 1024
+
+
+def kind_of(function: str, tensors: Sequence[Any]) -> Any:
+    """All of tensors of torch that checks of a function depend on; None for other arrays."""
+    try:
+        kind: list[Any] = [function]
+        for each in tensors:
+            kind += (each.shape, each.dtype, each.device, each.layout, each.is_nested)
+            kind += (each.layout is _strided() and each.is_contiguous(),)
+        return tuple(kind)
+    except AttributeError:
+        return None
+
+
+def is_right(kind: Any) -> bool:
+    """True if tensors of this kind passed the checks before. A step of an optimiser waits for these."""
+    return kind in _right
+
+
+def add_right(kind: Any) -> None:
+    """Has later tensors of a kind need no check."""
+    if kind is not None and len(_right) < _MAX_RIGHT:
+        _right.add(kind)
+
+
 def check_without_gradient(operator: str, **arrays: Any) -> None:
     """Raises ArgumentError (E094) if one of these tensors requires a gradient."""
     for name, array in arrays.items():

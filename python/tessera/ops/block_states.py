@@ -23,11 +23,14 @@ from tessera.language import types
 from tessera.ops.arguments import (
     FLOATS,
     accumulator_of,
+    add_right,
     check,
     check_arrays,
     count_of,
     dense,
     dtype_of,
+    is_right,
+    kind_of,
 )
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import block_states as kernels
@@ -135,6 +138,28 @@ def _check_state(
     )
 
 
+def _check_group(name: str, param: Any, grad: Any, *states: Any) -> str:
+    """Checks the arrays of a parameter. Returns their library. Raises ArgumentError (E093)."""
+    library = check_arrays(name, FLOATS, params=param, grads=grad)
+    check(library != "jax", f"`{name}` got arrays of JAX", "arrays of JAX never change")
+    check_arrays(name, _PARAMS_AND_CODES, params=param, codes=states[0])
+    for at in range(0, len(states), 2):
+        _check_state(name, states[at], states[at + 1], (types.uint8 if at else types.int8,))
+    for each in (grad, states[0], states[-2]):
+        check(
+            tuple(each.shape) == tuple(param.shape),
+            f"`{name}` got an array of shape {tuple(each.shape)} for a parameter of "
+            f"{tuple(param.shape)}",
+            "pass arrays of the parameter's shape",
+        )
+    check(
+        all(map(is_dense, states)),
+        f"`{name}` got codes or scales with gaps",
+        "pass contiguous arrays: they change in place",
+    )
+    return library
+
+
 def _lists(name: str, params: Any, *others: Any) -> list[tuple[Any, ...]]:
     """The arrays of each parameter: param, grad, then codes and scales. Raises ArgumentError (E093)."""
     lists = [
@@ -146,25 +171,13 @@ def _lists(name: str, params: Any, *others: Any) -> list[tuple[Any, ...]]:
         "pass one array for each parameter",
     )
     found = []
-    for param, grad, *states in zip(*lists):
-        library = check_arrays(name, FLOATS, params=param, grads=grad)
-        check(library != "jax", f"`{name}` got arrays of JAX", "arrays of JAX never change")
-        check_arrays(name, _PARAMS_AND_CODES, params=param, codes=states[0])
-        for at in range(0, len(states), 2):
-            _check_state(name, states[at], states[at + 1], (types.uint8 if at else types.int8,))
-        for each in (grad, states[0], states[-2]):
-            check(
-                tuple(each.shape) == tuple(param.shape),
-                f"`{name}` got an array of shape {tuple(each.shape)} for a parameter of "
-                f"{tuple(param.shape)}",
-                "pass arrays of the parameter's shape",
-            )
-        check(
-            all(map(is_dense, states)),
-            f"`{name}` got codes or scales with gaps",
-            "pass contiguous arrays: they change in place",
-        )
-        found.append(tuple(e.detach() if library == "torch" else e for e in (param, grad, *states)))
+    for group in zip(*lists):
+        kind = kind_of(name, group)
+        library = "torch"
+        if not is_right(kind):
+            library = _check_group(name, *group)
+            add_right(kind)
+        found.append(tuple(each.detach() if library == "torch" else each for each in group))
     return found
 
 

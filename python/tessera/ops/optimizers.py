@@ -10,7 +10,7 @@ from typing import Any, Optional, Sequence
 
 import tessera.language as tl
 from tessera.calls.pointwise import pointwise
-from tessera.ops.arguments import FLOATS, check, check_arrays
+from tessera.ops.arguments import FLOATS, add_right, check, check_arrays, is_right, kind_of
 from tessera.wording import shown
 
 
@@ -41,6 +41,20 @@ def _lion(param, grad, average, lr, decay, beta1, beta2):
     return param * (1.0 - lr * decay) - lr * sign, beta2 * average + (1.0 - beta2) * grad
 
 
+def _check_group(name: str, named: dict[str, Any]) -> str:
+    """Checks the arrays of a parameter, which come first. Returns their library. Raises ArgumentError (E093)."""
+    library = check_arrays(name, FLOATS, **named)
+    check(library != "jax", f"`{name}` got arrays of JAX", "arrays of JAX never change")
+    shape = tuple(named["params"].shape)
+    for key, each in named.items():
+        check(
+            tuple(each.shape) == shape,
+            f"`{key}` of `{name}` has shape {tuple(each.shape)}, and a parameter {shape}",
+            "pass arrays of the parameter's shape",
+        )
+    return library
+
+
 def _lists(name: str, **arrays: Any) -> list[tuple[Any, ...]]:
     """The arrays of each parameter. Raises ArgumentError (E093)."""
     listed = {
@@ -56,16 +70,11 @@ def _lists(name: str, **arrays: Any) -> list[tuple[Any, ...]]:
         )
     found = []
     for group in zip(*listed.values()):
-        named = dict(zip(listed, group))
-        library = check_arrays(name, FLOATS, **named)
-        check(library != "jax", f"`{name}` got arrays of JAX", "arrays of JAX never change")
-        for key, each in named.items():
-            check(
-                tuple(each.shape) == tuple(group[0].shape),
-                f"`{key}` of `{name}` has shape {tuple(each.shape)}, and a parameter "
-                f"{tuple(group[0].shape)}",
-                "pass arrays of the parameter's shape",
-            )
+        kind = kind_of(name, group)
+        library = "torch"
+        if not is_right(kind):
+            library = _check_group(name, dict(zip(listed, group)))
+            add_right(kind)
         # The same elements, without a gradient.
         found.append(tuple(each.detach() if library == "torch" else each for each in group))
     return found
