@@ -68,6 +68,8 @@ struct ConvertTileGPUToLLVM : impl::ConvertTileGPUToLLVMBase<ConvertTileGPUToLLV
       return signalPassFailure();
     const GPUMachine &machine = tilegpu::getMachine(module);
     std::unique_ptr<TargetHooks> hooks = createHooks(machine);
+    if (failed(verifyCapabilities(module, *hooks)))
+      return signalPassFailure();
     makeArgumentTables(module);
     claimTensorMapMemory(module, *hooks);
     // Not a pass of its own: ops that one thread runs would be in no partition between the two.

@@ -18,9 +18,30 @@ namespace {
 
 constexpr llvm::StringLiteral kKernelAttr = "gpu.kernel";
 
-class CallingHooks final : public TargetHooks {
+class CallingHooks final : public TargetHooks,
+                           public MatrixHooks,
+                           public AsyncCopyHooks,
+                           public ClusterHooks,
+                           public TensorMapHooks,
+                           public WarpgroupHooks {
 public:
-  explicit CallingHooks(ModuleOp module) : module(module) {}
+  using Value = mlir::Value;
+  using Type = mlir::Type;
+  template <typename T> using ArrayRef = llvm::ArrayRef<T>;
+  using Values = llvm::SmallVector<Value>;
+
+  /// `without` names a capability that the GPU lacks.
+  CallingHooks(ModuleOp module, StringRef without) : module(module), without(without) {}
+
+  const MatrixHooks *findMatrix() const override { return find<MatrixHooks>("matrix"); }
+  const AsyncCopyHooks *findAsyncCopy() const override {
+    return find<AsyncCopyHooks>("async-copy");
+  }
+  const ClusterHooks *findCluster() const override { return find<ClusterHooks>("cluster"); }
+  const TensorMapHooks *findTensorMap() const override {
+    return find<TensorMapHooks>("tensor-map");
+  }
+  const WarpgroupHooks *findWarpgroup() const override { return find<WarpgroupHooks>("warpgroup"); }
 
   //===--------------------------------------------------------------------===//
   // Functions
@@ -271,6 +292,9 @@ public:
   }
 
 private:
+  template <typename Hooks> const Hooks *find(StringRef name) const {
+    return without == name ? nullptr : this;
+  }
   /// Calls a function that is declared for these types.
   Values call(ThreadBuilder &thread, StringRef name, TypeRange results = {},
               ValueRange operands = {}) const {
@@ -325,21 +349,25 @@ private:
   }
 
   mutable ModuleOp module;
+  std::string without;
 };
 
 struct TestTargetHooksPass : public PassWrapper<TestTargetHooksPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestTargetHooksPass)
+
+  TestTargetHooksPass() = default;
+  TestTargetHooksPass(const TestTargetHooksPass &other) : PassWrapper(other) {}
 
   StringRef getArgument() const final { return "test-target-hooks"; }
   StringRef getDescription() const final {
     return "Convert to LLVM with the hooks of a GPU whose instructions are calls";
   }
   void getDependentDialects(DialectRegistry &registry) const final {
-    makeConversion().getDependentDialects(registry);
+    makeConversion(nullptr, "").getDependentDialects(registry);
   }
 
   void runOnOperation() final {
-    OpPassManager conversion = makeConversion(getOperation());
+    OpPassManager conversion = makeConversion(getOperation(), without);
     if (failed(runPipeline(conversion, getOperation())))
       return signalPassFailure();
     getOperation().walk([&](Operation *op) {
@@ -358,7 +386,7 @@ struct TestTargetHooksPass : public PassWrapper<TestTargetHooksPass, OperationPa
   }
 
 private:
-  static OpPassManager makeConversion(ModuleOp module = nullptr) {
+  static OpPassManager makeConversion(ModuleOp module, std::string without) {
     OpPassManager passes(ModuleOp::getOperationName());
     passes.addPass(createTileGPUPlanAccesses());
     passes.addPass(createTileGPUMarkNarrowResults());
@@ -366,9 +394,11 @@ private:
     passes.addPass(createTileGPUMarkBoxes());
     passes.addPass(createTileGPUDeclareSharedMemory());
     passes.addPass(createConvertTileGPUToLLVM(
-        [module](const GPUMachine &) { return std::make_unique<CallingHooks>(module); }));
+        [=](const GPUMachine &) { return std::make_unique<CallingHooks>(module, without); }));
     return passes;
   }
+
+  Option<std::string> without{*this, "without", llvm::cl::desc("A capability that the GPU lacks")};
 };
 
 } // namespace

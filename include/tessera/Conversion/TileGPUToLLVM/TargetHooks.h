@@ -10,6 +10,9 @@
 // hooks, and a case in createTargetHooks. To test that the conversion itself is free of vendors,
 // test/lib/Conversion has a class whose hooks are calls of functions.
 //
+// The core is what each GPU has. Other instructions are in classes of capabilities, which a
+// vendor's hooks may lack: matrices, asynchronous copies, clusters, TMA, warpgroups.
+//
 // Values are those of one thread. Words are integers of 32 bits unless said otherwise; a null
 // predicate is one that holds. Features that a GPU lacks are not requested: passes read its
 // description (Machine/GPUMachine.h) before they choose an op.
@@ -84,6 +87,133 @@ struct WarpgroupMMA {
   mlir::Value accumulates; ///< i1; if not, the accumulator is overwritten
 };
 
+/// Instructions that not every GPU has. A vendor's class of hooks has those of its GPUs as base
+/// classes, and returns itself for them (TargetHooks::findMatrix and the like).
+class CapabilityHooks {
+public:
+  using Value = mlir::Value;
+  using Type = mlir::Type;
+  template <typename T> using ArrayRef = llvm::ArrayRef<T>;
+  using Values = llvm::SmallVector<Value>;
+
+protected:
+  ~CapabilityHooks() = default;
+};
+
+/// Matrices that the lanes of a warp hold together: their way from and to shared memory, and their
+/// products.
+class MatrixHooks : public CapabilityHooks {
+public:
+  /// 8 x 8 matrices of 16-bit elements: each lane provides the address of a row, and loads or
+  /// stores a word of each matrix.
+  virtual Values emitLoadMatrices(ThreadBuilder &thread, Value address, unsigned count,
+                                  bool isTransposed) const = 0;
+  virtual void emitStoreMatrices(ThreadBuilder &thread, Value address, ArrayRef<Value> words,
+                                 bool isTransposed) const = 0;
+  virtual Values emitWarpMMA(ThreadBuilder &thread, const WarpMMA &mma, ArrayRef<Value> wordsA,
+                             ArrayRef<Value> wordsB, ArrayRef<Value> accumulator) const = 0;
+
+protected:
+  ~MatrixHooks() = default;
+};
+
+/// Copies by threads from global to shared memory, which go on meanwhile.
+class AsyncCopyHooks : public CapabilityHooks {
+public:
+  /// Copies bytes from global to shared memory asynchronously. If `size` is given, copies that
+  /// many, and fills the rest with zeros. Bypasses L1 unless `keepsInL1`.
+  virtual void emitAsyncCopy(ThreadBuilder &thread, Value to, Value from, int64_t bytes,
+                             bool keepsInL1, Value size, Value policy) const = 0;
+  virtual void emitAsyncCommit(ThreadBuilder &thread) const = 0;
+  /// Waits for all groups of copies but the last `pending`.
+  virtual void emitAsyncWait(ThreadBuilder &thread, unsigned pending) const = 0;
+
+protected:
+  ~AsyncCopyHooks() = default;
+};
+
+/// Blocks that meet and access each other's shared memory.
+class ClusterHooks : public CapabilityHooks {
+public:
+  /// The block's number in its cluster.
+  virtual Value emitBlockOfCluster(ThreadBuilder &thread) const = 0;
+  /// A barrier of all threads of a cluster, in two halves: arrive and wait. `mayPassClusterWait` is
+  /// true for operations that may run before the wait: arithmetic, accesses of global memory, and
+  /// exchanges within a warp. A relaxed arrival orders no memory: it only shows that the block has
+  /// started and has initialised its mbarriers (emitMBarrierInitFence).
+  virtual void emitClusterArrive(ThreadBuilder &thread, bool isRelaxed = false) const = 0;
+  virtual mlir::Operation *emitClusterWait(ThreadBuilder &thread) const = 0;
+  virtual bool isClusterWait(mlir::Operation *op) const = 0;
+  virtual bool mayPassClusterWait(mlir::Operation *op) const = 0;
+  /// The pointer to the same place in another block of the cluster.
+  virtual Value emitRemoteAddress(ThreadBuilder &thread, Type type, Value pointer,
+                                  Value block) const = 0;
+
+protected:
+  ~ClusterHooks() = default;
+};
+
+/// Copies of boxes of a tensor map (TMA), and barriers in shared memory that count arrivals and
+/// bytes (mbarrier).
+class TensorMapHooks : public CapabilityHooks {
+public:
+  /// Makes writes of threads to shared memory visible to asynchronous copies and matrix
+  /// instructions. With `ofMemory`, also writes to global memory.
+  virtual void emitAsyncProxyFence(ThreadBuilder &thread, bool ofMemory) const = 0;
+  /// Makes a tensor map, in 128 bytes of shared memory and then of global memory. Later copies of
+  /// this program may use it. All lanes of a warp must call it.
+  virtual void emitTensorMap(ThreadBuilder &thread, Value shared, Value memory,
+                             const TensorMapFields &fields) const = 0;
+  /// Makes a tensor map visible to copies of this thread, which must have waited for an arrival
+  /// behind its creation. The warp that made it needs no such call.
+  virtual void emitTensorMapAcquire(ThreadBuilder &thread, Value memory) const = 0;
+  /// Copies a box of a tensor map; coordinates start with the innermost dimension. With `blocks` (a
+  /// mask), the box is copied to the same address in all of these blocks of the cluster, and their
+  /// barriers count its bytes.
+  virtual void emitTMALoad(ThreadBuilder &thread, Value to, Value map, ArrayRef<Value> coordinates,
+                           Value barrier, Value policy, std::optional<uint16_t> blocks,
+                           Value predicate) const = 0;
+  virtual void emitTMAStore(ThreadBuilder &thread, Value map, Value from,
+                            ArrayRef<Value> coordinates, Value policy) const = 0;
+  virtual void emitTMAStoreCommit(ThreadBuilder &thread) const = 0;
+  /// Waits for this thread's stores except the last `pending` groups; `read`: only until they have
+  /// read shared memory.
+  virtual void emitTMAStoreWait(ThreadBuilder &thread, unsigned pending, bool read) const = 0;
+  /// Barriers in shared memory that count arrivals and bytes (mbarrier).
+  virtual void emitMBarrierInit(ThreadBuilder &thread, Value barrier, Value arrivals,
+                                Value predicate) const = 0;
+  /// Makes initialised barriers visible to the cluster.
+  virtual void emitMBarrierInitFence(ThreadBuilder &thread) const = 0;
+  virtual void emitMBarrierWait(ThreadBuilder &thread, Value barrier, Value parity) const = 0;
+  /// The barrier may be one of another block, by its address in the cluster.
+  virtual void emitMBarrierArrive(ThreadBuilder &thread, Value barrier, Value predicate) const = 0;
+  virtual void emitMBarrierExpect(ThreadBuilder &thread, Value barrier, Value bytes,
+                                  Value predicate) const = 0;
+
+protected:
+  ~TensorMapHooks() = default;
+};
+
+/// Warps that multiply matrices in shared memory together, and exchange registers.
+class WarpgroupHooks : public CapabilityHooks {
+public:
+  /// Sets the number of registers of the warpgroup's threads from here on.
+  virtual void emitSetRegisters(ThreadBuilder &thread, unsigned registers, bool areMore) const = 0;
+  /// Asynchronous: the results may only be used after a wait that they are operands of.
+  virtual Values emitWarpgroupMMA(ThreadBuilder &thread, const WarpgroupMMA &mma,
+                                  ArrayRef<Value> accumulator) const = 0;
+  /// Fence: makes registers available to the next instructions. Wait: ends all but the last
+  /// `pending` groups. No use of the words may move across either.
+  using Words = llvm::MutableArrayRef<Value>;
+  virtual void emitWarpgroupFence(ThreadBuilder &thread, ArrayRef<Words> words) const = 0;
+  virtual void emitWarpgroupCommit(ThreadBuilder &thread) const = 0;
+  virtual void emitWarpgroupWait(ThreadBuilder &thread, unsigned pending,
+                                 ArrayRef<Words> words) const = 0;
+
+protected:
+  ~WarpgroupHooks() = default;
+};
+
 class TargetHooks {
 public:
   using Value = mlir::Value;
@@ -93,6 +223,25 @@ public:
   using Values = llvm::SmallVector<Value>;
 
   virtual ~TargetHooks();
+
+  //===--------------------------------------------------------------------===//
+  // Capabilities
+  //===--------------------------------------------------------------------===//
+
+  // Null if the GPU, or its vendor, has no such instructions. The conversion refuses ops that need
+  // what is not there (verifyCapabilities), so the references below are safe in patterns.
+
+  virtual const MatrixHooks *findMatrix() const { return nullptr; }
+  virtual const AsyncCopyHooks *findAsyncCopy() const { return nullptr; }
+  virtual const ClusterHooks *findCluster() const { return nullptr; }
+  virtual const TensorMapHooks *findTensorMap() const { return nullptr; }
+  virtual const WarpgroupHooks *findWarpgroup() const { return nullptr; }
+
+  const MatrixHooks &getMatrix() const { return require(findMatrix()); }
+  const AsyncCopyHooks &getAsyncCopy() const { return require(findAsyncCopy()); }
+  const ClusterHooks &getCluster() const { return require(findCluster()); }
+  const TensorMapHooks &getTensorMap() const { return require(findTensorMap()); }
+  const WarpgroupHooks &getWarpgroup() const { return require(findWarpgroup()); }
 
   //===--------------------------------------------------------------------===//
   // Functions
@@ -122,8 +271,6 @@ public:
   /// The number of blocks, or of clusters, which lie along the first axis.
   virtual Value emitProgramId(ThreadBuilder &thread, unsigned axis, bool ofClusters) const = 0;
   virtual Value emitNumPrograms(ThreadBuilder &thread, unsigned axis, bool ofClusters) const = 0;
-  /// The block's number in its cluster.
-  virtual Value emitBlockOfCluster(ThreadBuilder &thread) const = 0;
   /// Nanoseconds, as i64.
   virtual Value emitClock(ThreadBuilder &thread) const = 0;
   /// Allows the next launch of the stream to start before this one has ended.
@@ -143,18 +290,8 @@ public:
   /// A barrier of `threads` threads with a number; the second form arrives without waiting.
   virtual void emitNamedBarrier(ThreadBuilder &thread, Value number, Value threads) const = 0;
   virtual void emitNamedArrive(ThreadBuilder &thread, Value number, Value threads) const = 0;
-  /// A barrier of all threads of a cluster, in two halves: arrive and wait. `mayPassClusterWait` is
-  /// true for operations that may run before the wait: arithmetic, accesses of global memory, and
-  /// exchanges within a warp. A relaxed arrival orders no memory: it only shows that the block has
-  /// started and has initialised its mbarriers (emitMBarrierInitFence).
-  virtual void emitClusterArrive(ThreadBuilder &thread, bool isRelaxed = false) const = 0;
-  virtual mlir::Operation *emitClusterWait(ThreadBuilder &thread) const = 0;
-  virtual bool isClusterWait(mlir::Operation *op) const = 0;
-  virtual bool mayPassClusterWait(mlir::Operation *op) const = 0;
   /// True in one lane of a converged warp.
   virtual Value emitElect(ThreadBuilder &thread) const = 0;
-  /// Sets the number of registers of the warpgroup's threads from here on.
-  virtual void emitSetRegisters(ThreadBuilder &thread, unsigned registers, bool areMore) const = 0;
 
   //===--------------------------------------------------------------------===//
   // Warps
@@ -201,81 +338,8 @@ public:
   virtual void emitPrefetch(ThreadBuilder &thread, Value address, Value bytes,
                             Value predicate) const = 0;
 
-  //===--------------------------------------------------------------------===//
-  // Shared memory
-  //===--------------------------------------------------------------------===//
-
-  /// 8 x 8 matrices of 16-bit elements: each lane provides the address of a row, and loads or
-  /// stores a word of each matrix.
-  virtual Values emitLoadMatrices(ThreadBuilder &thread, Value address, unsigned count,
-                                  bool isTransposed) const = 0;
-  virtual void emitStoreMatrices(ThreadBuilder &thread, Value address, ArrayRef<Value> words,
-                                 bool isTransposed) const = 0;
-
-  /// The pointer to the same place in another block of the cluster.
-  virtual Value emitRemoteAddress(ThreadBuilder &thread, Type type, Value pointer,
-                                  Value block) const = 0;
-
   /// The eviction policy of a copy in the second-level cache.
   virtual Value emitCachePolicy(ThreadBuilder &thread, tile::EvictionPolicy policy) const = 0;
-  /// Copies bytes from global to shared memory asynchronously. If `size` is given, copies that
-  /// many, and fills the rest with zeros. Bypasses L1 unless `keepsInL1`.
-  virtual void emitAsyncCopy(ThreadBuilder &thread, Value to, Value from, int64_t bytes,
-                             bool keepsInL1, Value size, Value policy) const = 0;
-  virtual void emitAsyncCommit(ThreadBuilder &thread) const = 0;
-  /// Waits for all groups of copies but the last `pending`.
-  virtual void emitAsyncWait(ThreadBuilder &thread, unsigned pending) const = 0;
-  /// Makes writes of threads to shared memory visible to asynchronous copies and matrix
-  /// instructions. With `ofMemory`, also writes to global memory.
-  virtual void emitAsyncProxyFence(ThreadBuilder &thread, bool ofMemory) const = 0;
-
-  /// Makes a tensor map, in 128 bytes of shared memory and then of global memory. Later copies of
-  /// this program may use it. All lanes of a warp must call it.
-  virtual void emitTensorMap(ThreadBuilder &thread, Value shared, Value memory,
-                             const TensorMapFields &fields) const = 0;
-  /// Makes a tensor map visible to copies of this thread, which must have waited for an arrival
-  /// behind its creation. The warp that made it needs no such call.
-  virtual void emitTensorMapAcquire(ThreadBuilder &thread, Value memory) const = 0;
-  /// Copies a box of a tensor map; coordinates start with the innermost dimension. With `blocks` (a
-  /// mask), the box is copied to the same address in all of these blocks of the cluster, and their
-  /// barriers count its bytes.
-  virtual void emitTMALoad(ThreadBuilder &thread, Value to, Value map, ArrayRef<Value> coordinates,
-                           Value barrier, Value policy, std::optional<uint16_t> blocks,
-                           Value predicate) const = 0;
-  virtual void emitTMAStore(ThreadBuilder &thread, Value map, Value from,
-                            ArrayRef<Value> coordinates, Value policy) const = 0;
-  virtual void emitTMAStoreCommit(ThreadBuilder &thread) const = 0;
-  /// Waits for this thread's stores except the last `pending` groups; `read`: only until they have
-  /// read shared memory.
-  virtual void emitTMAStoreWait(ThreadBuilder &thread, unsigned pending, bool read) const = 0;
-
-  /// Barriers in shared memory that count arrivals and bytes (mbarrier).
-  virtual void emitMBarrierInit(ThreadBuilder &thread, Value barrier, Value arrivals,
-                                Value predicate) const = 0;
-  /// Makes initialised barriers visible to the cluster.
-  virtual void emitMBarrierInitFence(ThreadBuilder &thread) const = 0;
-  virtual void emitMBarrierWait(ThreadBuilder &thread, Value barrier, Value parity) const = 0;
-  /// The barrier may be one of another block, by its address in the cluster.
-  virtual void emitMBarrierArrive(ThreadBuilder &thread, Value barrier, Value predicate) const = 0;
-  virtual void emitMBarrierExpect(ThreadBuilder &thread, Value barrier, Value bytes,
-                                  Value predicate) const = 0;
-
-  //===--------------------------------------------------------------------===//
-  // Matrix multiply-accumulate
-  //===--------------------------------------------------------------------===//
-
-  virtual Values emitWarpMMA(ThreadBuilder &thread, const WarpMMA &mma, ArrayRef<Value> wordsA,
-                             ArrayRef<Value> wordsB, ArrayRef<Value> accumulator) const = 0;
-  /// Asynchronous: the results may only be used after a wait that they are operands of.
-  virtual Values emitWarpgroupMMA(ThreadBuilder &thread, const WarpgroupMMA &mma,
-                                  ArrayRef<Value> accumulator) const = 0;
-  /// Fence: makes registers available to the next instructions. Wait: ends all but the last
-  /// `pending` groups. No use of the words may move across either.
-  using Words = llvm::MutableArrayRef<Value>;
-  virtual void emitWarpgroupFence(ThreadBuilder &thread, ArrayRef<Words> words) const = 0;
-  virtual void emitWarpgroupCommit(ThreadBuilder &thread) const = 0;
-  virtual void emitWarpgroupWait(ThreadBuilder &thread, unsigned pending,
-                                 ArrayRef<Words> words) const = 0;
 
   //===--------------------------------------------------------------------===//
   // Arithmetic
@@ -305,12 +369,22 @@ public:
   /// Prints by a format of C's printf, with the arguments in a buffer of 8 bytes each.
   virtual void emitPrint(ThreadBuilder &thread, mlir::Operation *op, Value format,
                          Value buffer) const = 0;
+
+private:
+  template <typename Hooks> static const Hooks &require(const Hooks *hooks) {
+    assert(hooks && "verifyCapabilities has refused ops that need other hooks");
+    return *hooks;
+  }
 };
 
 /// The hooks of a GPU's vendor.
 std::unique_ptr<TargetHooks> createTargetHooks(const GPUMachine &machine);
 
 using TargetHooksFactory = std::function<std::unique_ptr<TargetHooks>(const GPUMachine &)>;
+
+/// Verify that the hooks have the instructions for all ops of a module. An error names the first
+/// op, the capability that is missing, and what to do.
+mlir::LogicalResult verifyCapabilities(mlir::ModuleOp module, const TargetHooks &hooks);
 
 /// The pass convert-tilegpu-to-llvm with other hooks than those of the module's GPU.
 std::unique_ptr<mlir::Pass> createConvertTileGPUToLLVM(TargetHooksFactory createHooks);

@@ -13,8 +13,8 @@ static constexpr llvm::StringLiteral kSinksAttr =
     tilegpu::TileGPUDialect::SinksAttrHelper::getNameStr();
 
 void tessera::emitClusterRelease(ThreadBuilder &thread) {
-  thread.getHooks().emitClusterArrive(thread);
-  Operation *wait = thread.getHooks().emitClusterWait(thread);
+  thread.getHooks().getCluster().emitClusterArrive(thread);
+  Operation *wait = thread.getHooks().getCluster().emitClusterWait(thread);
   wait->setAttr(kSinksAttr, thread.getBuilder().getUnitAttr());
 }
 
@@ -33,12 +33,14 @@ static bool mayPass(Operation *op, const TargetHooks &hooks) {
     return isIn(kGlobalMemory, load.getAddr()) || isIn(kSharedMemory, load.getAddr());
   if (auto store = dyn_cast<LLVM::StoreOp>(op))
     return isIn(kGlobalMemory, store.getAddr());
-  return hooks.mayPassClusterWait(op);
+  return hooks.getCluster().mayPassClusterWait(op);
 }
 
 void tessera::sinkClusterWaits(ModuleOp module, const TargetHooks &hooks) {
+  if (!hooks.findCluster())
+    return;
   module.walk([&](Operation *wait) {
-    if (!hooks.isClusterWait(wait) || !wait->removeAttr(kSinksAttr))
+    if (!hooks.getCluster().isClusterWait(wait) || !wait->removeAttr(kSinksAttr))
       return;
     Operation *last = wait;
     while (mayPass(last->getNextNode(), hooks))

@@ -232,7 +232,7 @@ void SharedTile::storeMatrices(ThreadBuilder &thread, const MatrixAccess &access
       }
       words.push_back(thread.bitcast(buildVector(thread, elements), thread.intType(32)));
     }
-    thread.getHooks().emitStoreMatrices(thread, address, words, access.isTransposed);
+    thread.getHooks().getMatrix().emitStoreMatrices(thread, address, words, access.isTransposed);
   }
 }
 
@@ -246,8 +246,8 @@ SmallVector<Value> SharedTile::loadMatrices(ThreadBuilder &thread, const MatrixA
   for (auto [number, address] :
        llvm::enumerate(getRowAddresses(thread, access, repeats, distance, warp))) {
     size_t repeat = number / instructions, instruction = number % instructions;
-    SmallVector<Value> words =
-        thread.getHooks().emitLoadMatrices(thread, address, matrices, access.isTransposed);
+    SmallVector<Value> words = thread.getHooks().getMatrix().emitLoadMatrices(
+        thread, address, matrices, access.isTransposed);
     for (unsigned matrix = 0; matrix < matrices; ++matrix) {
       Value vector = thread.bitcast(words[matrix], VectorType::get(perWord, bits));
       for (unsigned index = 0; index < perWord; ++index) {

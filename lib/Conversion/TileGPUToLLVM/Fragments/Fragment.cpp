@@ -67,7 +67,7 @@ Value tessera::emitWarpId(ThreadBuilder &thread) {
 }
 
 Value tessera::emitBlockRank(ThreadBuilder &thread) {
-  return thread.getHooks().emitBlockOfCluster(thread);
+  return thread.getHooks().getCluster().emitBlockOfCluster(thread);
 }
 
 Value tessera::emitPlace(ThreadBuilder &thread, HwDim dim) {
@@ -247,8 +247,8 @@ void tessera::emitGuarded(ThreadBuilder &thread, Value predicate, function_ref<v
 void tessera::emitBarrier(ThreadBuilder &thread) { thread.getHooks().emitBarrier(thread); }
 
 void tessera::emitClusterBarrier(ThreadBuilder &thread) {
-  thread.getHooks().emitClusterArrive(thread);
-  thread.getHooks().emitClusterWait(thread);
+  thread.getHooks().getCluster().emitClusterArrive(thread);
+  thread.getHooks().getCluster().emitClusterWait(thread);
 }
 
 void tessera::emitProgramBarrier(ThreadBuilder &thread, Operation *op) {
@@ -259,8 +259,8 @@ void tessera::emitProgramBarrier(ThreadBuilder &thread, Operation *op) {
 }
 
 Value tessera::emitRemoteAddress(ThreadBuilder &thread, Value pointer, Value block) {
-  return thread.getHooks().emitRemoteAddress(thread, thread.pointerType(kClusterMemory), pointer,
-                                             block);
+  return thread.getHooks().getCluster().emitRemoteAddress(
+      thread, thread.pointerType(kClusterMemory), pointer, block);
 }
 
 /// Applies a 32-bit shuffle to a value of any width.

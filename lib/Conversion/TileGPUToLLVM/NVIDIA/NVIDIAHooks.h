@@ -10,9 +10,26 @@
 
 namespace tessera {
 
-class NVIDIAHooks final : public TargetHooks {
+class NVIDIAHooks final : public TargetHooks,
+                          public MatrixHooks,
+                          public AsyncCopyHooks,
+                          public ClusterHooks,
+                          public TensorMapHooks,
+                          public WarpgroupHooks {
 public:
+  using Value = mlir::Value;
+  using Type = mlir::Type;
+  template <typename T> using ArrayRef = llvm::ArrayRef<T>;
+  using Values = llvm::SmallVector<Value>;
+
   explicit NVIDIAHooks(const GPUMachine &machine) : machine(machine) {}
+
+  const MatrixHooks *findMatrix() const override { return this; }
+  const AsyncCopyHooks *findAsyncCopy() const override { return this; }
+  // Passes have asked the row of the GPU for these.
+  const ClusterHooks *findCluster() const override { return this; }
+  const TensorMapHooks *findTensorMap() const override { return this; }
+  const WarpgroupHooks *findWarpgroup() const override { return this; }
 
   // ThreadHooks.cpp: functions, special registers, barriers, warps, reports.
   void addLegalDialects(mlir::ConversionTarget &target) const override;

@@ -117,9 +117,9 @@ private:
     tilegpu::CopyHints hints = tilegpu::CopyHints::attachedTo(op);
     Value to = thread.advance(access.pointer, static_cast<int32_t>(first * each));
     Value from = adaptor.getPtr()[number], policy = emitCachePolicy(thread, hints);
-    thread.getHooks().emitAsyncCopy(thread, to, from, bytes,
-                                    /*keepsInL1=*/hints.cache == tile::CacheModifier::CA, size,
-                                    policy);
+    thread.getHooks().getAsyncCopy().emitAsyncCopy(
+        thread, to, from, bytes,
+        /*keepsInL1=*/hints.cache == tile::CacheModifier::CA, size, policy);
   }
 };
 
@@ -129,7 +129,7 @@ struct AsyncCommitPattern : TilePattern<tilegpu::AsyncCommitOp> {
   LogicalResult matchAndRewrite(tilegpu::AsyncCommitOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread = getThread(rewriter, op.getLoc());
-    getHooks().emitAsyncCommit(thread);
+    getHooks().getAsyncCopy().emitAsyncCommit(thread);
     rewriter.eraseOp(op);
     return success();
   }
@@ -141,7 +141,7 @@ struct AsyncWaitPattern : TilePattern<tilegpu::AsyncWaitOp> {
   LogicalResult matchAndRewrite(tilegpu::AsyncWaitOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread = getThread(rewriter, op.getLoc());
-    getHooks().emitAsyncWait(thread, op.getPending());
+    getHooks().getAsyncCopy().emitAsyncWait(thread, op.getPending());
     rewriter.eraseOp(op);
     return success();
   }
@@ -153,7 +153,7 @@ struct ProxyFencePattern : TilePattern<tilegpu::ProxyFenceOp> {
   LogicalResult matchAndRewrite(tilegpu::ProxyFenceOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread = getThread(rewriter, op.getLoc());
-    getHooks().emitAsyncProxyFence(thread, op.getOfMemory());
+    getHooks().getTensorMap().emitAsyncProxyFence(thread, op.getOfMemory());
     rewriter.eraseOp(op);
     return success();
   }

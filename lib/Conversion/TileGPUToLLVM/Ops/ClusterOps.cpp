@@ -20,7 +20,7 @@ struct ClusterRankPattern : TilePattern<tilegpu::ClusterRankOp> {
   LogicalResult matchAndRewrite(tilegpu::ClusterRankOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread = getThread(rewriter, op.getLoc());
-    rewriter.replaceOp(op, getHooks().emitBlockOfCluster(thread));
+    rewriter.replaceOp(op, getHooks().getCluster().emitBlockOfCluster(thread));
     return success();
   }
 };

@@ -47,7 +47,7 @@ struct LocalLoadScalarPattern : TilePattern<tilegpu::LocalLoadScalarOp> {
     if (isa<tilegpu::TensorMapType>(op.getType())) {
       // As tilegpu.make_tensor_map has it: a generic address.
       scalar = thread.create<LLVM::IntToPtrOp>(thread.pointerType(0), word);
-      getHooks().emitTensorMapAcquire(thread, scalar);
+      getHooks().getTensorMap().emitTensorMapAcquire(thread, scalar);
     } else if (isa<LLVM::LLVMPointerType>(type)) {
       scalar = thread.create<LLVM::IntToPtrOp>(type, word);
     } else {

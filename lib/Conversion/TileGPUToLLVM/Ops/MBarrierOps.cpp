@@ -22,7 +22,7 @@ struct MBarrierInitPattern : TilePattern<tilegpu::MBarrierInitOp> {
     for (unsigned slot = 0; slot < std::max(1u, type.getSlots()); ++slot) {
       Value at =
           thread.advance(adaptor.getBarrier(), static_cast<int32_t>(slot * type.getSlotBytes()));
-      getHooks().emitMBarrierInit(thread, at, arrivals, isFirst);
+      getHooks().getTensorMap().emitMBarrierInit(thread, at, arrivals, isFirst);
     }
     rewriter.eraseOp(op);
     return success();
@@ -35,7 +35,7 @@ struct MBarrierWaitPattern : TilePattern<tilegpu::MBarrierWaitOp> {
   LogicalResult matchAndRewrite(tilegpu::MBarrierWaitOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
-    getHooks().emitMBarrierWait(thread, adaptor.getBarrier(), adaptor.getParity());
+    getHooks().getTensorMap().emitMBarrierWait(thread, adaptor.getBarrier(), adaptor.getParity());
     rewriter.eraseOp(op);
     return success();
   }
@@ -55,8 +55,8 @@ struct MBarrierArrivePattern : TilePattern<tilegpu::MBarrierArriveOp> {
       Value lane = emitLaneId(thread);
       Value barrier = emitRemoteAddress(thread, adaptor.getBarrier(),
                                         thread.bitAnd(lane, static_cast<int32_t>(blocks - 1)));
-      getHooks().emitMBarrierArrive(thread, barrier,
-                                    thread.compare(LLVM::ICmpPredicate::ult, lane, blocks));
+      getHooks().getTensorMap().emitMBarrierArrive(
+          thread, barrier, thread.compare(LLVM::ICmpPredicate::ult, lane, blocks));
       rewriter.eraseOp(op);
       return success();
     }
@@ -64,7 +64,7 @@ struct MBarrierArrivePattern : TilePattern<tilegpu::MBarrierArriveOp> {
       getHooks().emitWarpBarrier(thread);
       isFirst = thread.equal(emitLaneId(thread), 0);
     }
-    getHooks().emitMBarrierArrive(thread, adaptor.getBarrier(), isFirst);
+    getHooks().getTensorMap().emitMBarrierArrive(thread, adaptor.getBarrier(), isFirst);
     rewriter.eraseOp(op);
     return success();
   }
@@ -76,8 +76,8 @@ struct MBarrierExpectPattern : TilePattern<tilegpu::MBarrierExpectOp> {
   LogicalResult matchAndRewrite(tilegpu::MBarrierExpectOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
-    getHooks().emitMBarrierExpect(thread, adaptor.getBarrier(), thread.i32(op.getBytes()),
-                                  getElected(op));
+    getHooks().getTensorMap().emitMBarrierExpect(thread, adaptor.getBarrier(),
+                                                 thread.i32(op.getBytes()), getElected(op));
     rewriter.eraseOp(op);
     return success();
   }

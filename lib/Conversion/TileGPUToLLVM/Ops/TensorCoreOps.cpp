@@ -214,7 +214,8 @@ void MmaDot::multiply(ArrayRef<int64_t> block, int64_t k, std::pair<unsigned, un
   }
   Type elementB = parts.isBF16 ? element : getElementTypeOrSelf(op.getB().getType());
   WarpMMA mma = {element, elementB, accumulator, element.isF64() ? 8 : 16, 8, form.getDepth()};
-  SmallVector<Value> results = thread.getHooks().emitWarpMMA(thread, mma, wordsA, wordsB, wordsC);
+  SmallVector<Value> results =
+      thread.getHooks().getMatrix().emitWarpMMA(thread, mma, wordsA, wordsB, wordsC);
   for (auto [index, part] : llvm::enumerate(results)) {
     if (!isF16Accumulator) {
       ofBlock[index] = part;
@@ -487,8 +488,8 @@ void WarpgroupDot::issue(int64_t row, int64_t column, int64_t k, bool adds,
   mma.descriptorB = thread.add(right, which.second * slotBytes >> 4);
   mma.isKMajorB = memoryB->descriptor.isKMajor();
   mma.accumulates = thread.i1(adds);
-  for (auto [number, result] :
-       llvm::zip_equal(numbers, thread.getHooks().emitWarpgroupMMA(thread, mma, words)))
+  for (auto [number, result] : llvm::zip_equal(
+           numbers, thread.getHooks().getWarpgroup().emitWarpgroupMMA(thread, mma, words)))
     accumulators[number] = result;
 }
 
@@ -520,13 +521,13 @@ SmallVector<Value> WarpgroupDot::run() {
   if (op.getMaxImpreciseAcc() > 0 && bits == 8 && accumulator.isF32())
     return sumPrecisely(isZero);
   // Operands in registers must be complete before the first instruction.
-  thread.getHooks().emitWarpgroupFence(
+  thread.getHooks().getWarpgroup().emitWarpgroupFence(
       thread, {isZero ? MutableArrayRef<Value>() : MutableArrayRef<Value>(accumulators), wordsA});
   multiply(0, extentK, /*adds=*/!isZero);
-  thread.getHooks().emitWarpgroupCommit(thread);
+  thread.getHooks().getWarpgroup().emitWarpgroupCommit(thread);
   // Accumulators of f16 are taken apart and packed again, around loops too: they must be there.
   if (!op.getIsAsync() || accumulator.isF16())
-    thread.getHooks().emitWarpgroupWait(thread, 0, {accumulators});
+    thread.getHooks().getWarpgroup().emitWarpgroupWait(thread, 0, {accumulators});
   return unpackAccumulators(thread, accumulators, accumulator);
 }
 
@@ -538,10 +539,10 @@ SmallVector<Value> WarpgroupDot::sumPrecisely(bool isZero) {
   Value none = thread.create<LLVM::UndefOp>(accumulators.front().getType());
   for (int64_t k = 0; k < extentK; k += most) {
     llvm::fill(accumulators, none);
-    thread.getHooks().emitWarpgroupFence(thread, {wordsA});
+    thread.getHooks().getWarpgroup().emitWarpgroupFence(thread, {wordsA});
     multiply(k, std::min(k + most, extentK), /*adds=*/false);
-    thread.getHooks().emitWarpgroupCommit(thread);
-    thread.getHooks().emitWarpgroupWait(thread, 0, {accumulators});
+    thread.getHooks().getWarpgroup().emitWarpgroupCommit(thread);
+    thread.getHooks().getWarpgroup().emitWarpgroupWait(thread, 0, {accumulators});
     for (auto [all, part] : llvm::zip_equal(total, accumulators))
       all = isZero && k == 0 ? part : Value(thread.create<LLVM::FAddOp>(all, part));
   }
@@ -562,16 +563,16 @@ SmallVector<Value> WarpgroupDot::sumParts(bool isZero) {
       packA(block[0]);
       packed = block[0];
     }
-    thread.getHooks().emitWarpgroupFence(thread, {wordsA});
+    thread.getHooks().getWarpgroup().emitWarpgroupFence(thread, {wordsA});
     bool adds = false;
     for (std::pair<unsigned, unsigned> which : parts.getPairs())
       for (int64_t k = 0; k < extentK; k += depth, adds = true)
         issue(block[0], block[1], k, adds, which);
-    thread.getHooks().emitWarpgroupCommit(thread);
+    thread.getHooks().getWarpgroup().emitWarpgroupCommit(thread);
     SmallVector<int64_t> numbers = getNumbers(block[0], block[1]);
     SmallVector<Value> ofBlock =
         llvm::map_to_vector(numbers, [&](int64_t number) { return accumulators[number]; });
-    thread.getHooks().emitWarpgroupWait(thread, 0, {ofBlock});
+    thread.getHooks().getWarpgroup().emitWarpgroupWait(thread, 0, {ofBlock});
     for (auto [number, value] : llvm::zip_equal(numbers, ofBlock))
       total[number] = isZero ? value : Value(thread.create<LLVM::FAddOp>(total[number], value));
   }
@@ -603,7 +604,7 @@ struct WarpgroupWaitPattern : TilePattern<tilegpu::WarpgroupWaitOp> {
       words.push_back(packAccumulators(thread, registers));
     for (SmallVector<Value> &list : words)
       lists.push_back(list);
-    getHooks().emitWarpgroupWait(thread, op.getPendings(), lists);
+    getHooks().getWarpgroup().emitWarpgroupWait(thread, op.getPendings(), lists);
     SmallVector<SmallVector<Value>> results;
     for (auto [list, registers] : llvm::zip_equal(words, adaptor.getAccumulators()))
       results.push_back(unpackAccumulators(thread, list, registers.front().getType()));

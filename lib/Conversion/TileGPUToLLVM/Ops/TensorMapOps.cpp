@@ -114,8 +114,9 @@ struct TMALoadPattern : TilePattern<tilegpu::TMALoadOp> {
       copies = getCopies(thread, *box, box->parts, adaptor.getBuffer(), adaptor.getCoordinates());
     }
     for (const BoxCopy &copy : copies)
-      getHooks().emitTMALoad(thread, copy.pointer, adaptor.getMap(), copy.coordinates,
-                             adaptor.getBarrier(), policy, blocks, getElected(op));
+      getHooks().getTensorMap().emitTMALoad(thread, copy.pointer, adaptor.getMap(),
+                                            copy.coordinates, adaptor.getBarrier(), policy, blocks,
+                                            getElected(op));
     rewriter.eraseOp(op);
     return success();
   }
@@ -185,7 +186,8 @@ struct TMAStorePattern : TilePattern<tilegpu::TMAStoreOp> {
       if (ofGroup)
         parts = dealToGroups(thread, *box, *op.getGroups(), buffer, coordinates);
       for (const BoxCopy &copy : getCopies(thread, *box, parts, buffer, coordinates))
-        getHooks().emitTMAStore(thread, adaptor.getMap(), copy.pointer, copy.coordinates, policy);
+        getHooks().getTensorMap().emitTMAStore(thread, adaptor.getMap(), copy.pointer,
+                                               copy.coordinates, policy);
     });
     rewriter.eraseOp(op);
     return success();
@@ -198,7 +200,8 @@ struct TMAStoreCommitPattern : TilePattern<tilegpu::TMAStoreCommitOp> {
   LogicalResult matchAndRewrite(tilegpu::TMAStoreCommitOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
-    emitByOne(thread, op.getOfGroup(), [&] { getHooks().emitTMAStoreCommit(thread); });
+    emitByOne(thread, op.getOfGroup(),
+              [&] { getHooks().getTensorMap().emitTMAStoreCommit(thread); });
     rewriter.eraseOp(op);
     return success();
   }
@@ -210,8 +213,9 @@ struct TMAStoreWaitPattern : TilePattern<tilegpu::TMAStoreWaitOp> {
   LogicalResult matchAndRewrite(tilegpu::TMAStoreWaitOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
-    emitByOne(thread, op.getOfGroup(),
-              [&] { getHooks().emitTMAStoreWait(thread, op.getPending(), op.getRead()); });
+    emitByOne(thread, op.getOfGroup(), [&] {
+      getHooks().getTensorMap().emitTMAStoreWait(thread, op.getPending(), op.getRead());
+    });
     rewriter.eraseOp(op);
     return success();
   }
@@ -262,7 +266,7 @@ struct MakeTensorMapPattern : TilePattern<tilegpu::MakeTensorMapOp> {
     Value memory = thread.create<LLVM::IntToPtrOp>(thread.pointerType(0), adaptor.getMemory());
     Value warp = emitShuffle(thread, emitWarpId(thread), thread.i32(0));
     emitGuarded(thread, thread.equal(warp, 0),
-                [&] { getHooks().emitTensorMap(thread, *scratch, memory, fields); });
+                [&] { getHooks().getTensorMap().emitTensorMap(thread, *scratch, memory, fields); });
     rewriter.replaceOp(op, memory);
     return success();
   }

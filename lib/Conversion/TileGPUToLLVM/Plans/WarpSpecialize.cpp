@@ -31,7 +31,8 @@ static void moveBody(Region &region, Block *to) {
 static void setRegisters(ThreadBuilder &thread, unsigned entry, std::optional<unsigned> registers) {
   if (!registers || *registers == entry)
     return;
-  thread.getHooks().emitSetRegisters(thread, *registers, /*areMore=*/*registers > entry);
+  thread.getHooks().getWarpgroup().emitSetRegisters(thread, *registers,
+                                                    /*areMore=*/*registers > entry);
 }
 
 /// A barrier at which a warpgroup waits, and which the group before it comes to.
@@ -95,11 +96,11 @@ static void expand(tilegpu::WarpSpecializeOp op, const TargetHooks &hooks) {
   // The code before accesses shared memory only.
   hooks.emitWaitForStream(thread);
   // From here on, all warps may use the mbarriers.
-  hooks.emitMBarrierInitFence(thread);
+  hooks.getTensorMap().emitMBarrierInitFence(thread);
   // No thread depends on writes of other blocks.
   if (op.getInCluster()) {
-    hooks.emitClusterArrive(thread, /*isRelaxed=*/true);
-    hooks.emitClusterWait(thread);
+    hooks.getCluster().emitClusterArrive(thread, /*isRelaxed=*/true);
+    hooks.getCluster().emitClusterWait(thread);
   } else {
     emitBarrier(thread);
   }

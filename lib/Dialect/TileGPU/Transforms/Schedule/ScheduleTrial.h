@@ -5,7 +5,7 @@
 // (`schedule-refused`) gives the reason, and the planner tries its next plan, down to none:
 //
 //     tilegpu-warp-specialize   copies by TMA             without dots in flight   none
-//     tilegpu-pipeline          copies by cp.async        without dots in flight   none
+//     tilegpu-pipeline          asynchronous copies       without dots in flight   none
 //     tilegpu-load-rows-ahead   rows an iteration ahead   none
 //
 // A refusal is a mistake of the planner, which should check the same conditions as the verifier. It
