@@ -2,18 +2,14 @@
 
 #include "Channels.h"
 
+#include "RingMemory.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
 
-int64_t Channel::getSlotBytes() const {
-  int64_t bytes = 0;
-  for (MemDescType tile : tiles)
-    bytes += tile.getRing(1).getSlotBytes();
-  return bytes;
-}
+int64_t Channel::getSlotBytes() const { return getBytesOfSlots(tiles); }
 
 /// One barrier for each full slot and one for each empty slot, and one that belongs to no slot.
 int64_t Channel::getBarrierBytes(int64_t slots) { return (2 * slots + 1) * kSlotAlignment; }

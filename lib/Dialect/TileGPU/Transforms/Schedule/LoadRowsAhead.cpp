@@ -23,6 +23,7 @@
 #include "LoadsAhead.h"
 #include "Memory/OwnBuffer.h"
 #include "Programs/LoopDots.h"
+#include "RingMemory.h"
 #include "ScheduleTrial.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Analysis/SharedMemory/HeldBytes.h"
@@ -97,7 +98,7 @@ int64_t RowPipeliner::countHeldBytes() {
 
 /// Shared memory of a program for its rings, if as many share an SM as have registers there.
 int64_t RowPipeliner::countFreeBytes() {
-  return machine.getSharedBytes(programs) - kExchangeBytes - getOtherBytes(loop, {});
+  return getBytesForRings(loop, machine.getSharedBytes(programs), /*replaced=*/{});
 }
 
 bool RowPipeliner::plan() {

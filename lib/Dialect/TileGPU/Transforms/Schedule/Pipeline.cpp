@@ -32,6 +32,7 @@
 #include "Facts/LoopSlice.h"
 #include "LoadsAhead.h"
 #include "Programs/LoopDots.h"
+#include "RingMemory.h"
 #include "ScheduleTrial.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
@@ -213,10 +214,8 @@ int64_t LoopPipeliner::getTimelySlots(int64_t slots, int64_t perSlot, int64_t ot
 }
 
 int64_t LoopPipeliner::getBytesOfSlots() const {
-  int64_t bytes = 0;
-  for (const PipelinedLoad &planned : loads)
-    bytes += planned.slot.getRing(1).getSlotBytes();
-  return bytes;
+  auto getSlot = [](const PipelinedLoad &planned) { return planned.slot; };
+  return tilegpu::getBytesOfSlots(llvm::map_range(loads, getSlot));
 }
 
 /// Programs that share an SM, by what the loop carries and its rings.
@@ -226,19 +225,18 @@ int64_t LoopPipeliner::countPrograms() const {
   for (Value value : scf::ForOp(loop).getRegionIterArgs())
     if (isa<RankedTensorType>(value.getType()))
       registers += getRegisters(value.getType(), warps);
-  return machine.countBlocks(GPUMachine::kWarpSize * warps,
-                             std::min(registers, GPUMachine::kMaxRegisters),
-                             slots * getBytesOfSlots() + getOtherBytes(loop, getReplaced()));
+  return countProgramsOfSM(machine, warps, registers,
+                           slots * getBytesOfSlots() + getOtherBytes(loop, getReplaced()));
 }
 
 bool LoopPipeliner::planSlots() {
   int64_t perSlot = getBytesOfSlots();
-  int64_t others = kExchangeBytes + getOtherBytes(loop, getReplaced());
-  int64_t fitting = (machine.sharedBytes - others) / perSlot;
+  int64_t free = getBytesForRings(loop, machine.sharedBytes, getReplaced());
+  int64_t fitting = free / perSlot;
   // The operands of a dot in flight take a slot more.
   int64_t most = wanted + (asyncDot ? 1 : 0);
   if (asyncDot && !isHinted && most <= fitting)
-    most = getTimelySlots(most, perSlot, others);
+    most = getTimelySlots(most, perSlot, machine.sharedBytes - free);
   slots = std::clamp<int64_t>(fitting, 0, most);
   if (slots < 2) {
     emitRemark(loop, RemarkKind::LoopNotPipelined)

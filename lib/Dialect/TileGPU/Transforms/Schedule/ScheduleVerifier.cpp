@@ -11,6 +11,7 @@
 #include "LoadsAhead.h"
 #include "LoopSchedule.h"
 #include "Programs/SlicedDot.h"
+#include "RingMemory.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Analysis/Order/MemoryOrder.h"
@@ -290,7 +291,7 @@ LogicalResult LoopSchedule::verifyMemory(int64_t limit) const {
       bytes += MemDescType(copy.tile).getRing(channel.slots).getSlotBytes() * channel.slots;
   if (bytes == 0)
     return success();
-  int64_t available = limit - kExchangeBytes - getOtherBytes(loop, replaced);
+  int64_t available = getBytesForRings(loop, limit, replaced);
   if (bytes > available)
     return scf::ForOp(loop).emitError("has rings of ")
            << bytes << " bytes, of which " << available << " fit into shared memory";

@@ -21,6 +21,7 @@
 #include "Mailbox.h"
 #include "ProgramCopies.h"
 #include "Programs/PersistentKernel.h"
+#include "RingMemory.h"
 #include "Specializer.h"
 #include "StoreByTensorMap.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -127,9 +128,8 @@ ReplacedOps Specializer::getReplaced() const {
 /// A second slot for what is copied once a program, where there is room for it: `others` has the
 /// first.
 void Specializer::planProgramSlots(int64_t others) {
-  int64_t bytes = 0;
-  for (const ScheduledCopy &copy : programCopies)
-    bytes += MemDescType(copy.tile).getRing(1).getSlotBytes();
+  auto getTile = [](const ScheduledCopy &copy) { return copy.tile; };
+  int64_t bytes = tilegpu::getBytesOfSlots(llvm::map_range(programCopies, getTile));
   bytes += slots * getBytesOfSlots() + channels.size() * Channel::getBarrierBytes(slots) +
            programCopies.size() * Channel::getBarrierBytes(/*slots=*/2) + others +
            getRoomForResults(kernel, getReplaced(), analysis);
@@ -495,9 +495,8 @@ int64_t Specializer::countPrograms() const {
   int64_t most = std::max(programs, sharedPrograms);
   if (most > 1)
     return most;
-  int64_t threads = GPUMachine::kWarpSize * (copiesWithoutProducer ? warps : warps + 1);
-  return machine.countBlocks(threads, std::min(getWantedRegisters(), GPUMachine::kMaxRegisters),
-                             slots * getBytesOfSlots() + getOtherBytes(getReplaced()));
+  return countProgramsOfSM(machine, copiesWithoutProducer ? warps : warps + 1, getWantedRegisters(),
+                           slots * getBytesOfSlots() + getOtherBytes(getReplaced()));
 }
 
 IterationOverlap Specializer::getOverlap(const BoxLoop &planned) const {
