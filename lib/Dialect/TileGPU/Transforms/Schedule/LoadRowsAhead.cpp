@@ -171,30 +171,18 @@ struct TileGPULoadRowsAheadPass
 private:
   LogicalResult loadAhead(tile::FuncOp kernel, const GPUMachine &machine, unsigned warps,
                           const TrialOptions &options) {
-    // Loops whose plan the verifier has refused, in the order in which a walk finds them.
-    llvm::SmallDenseSet<size_t> without;
-    while (true) {
-      ScheduleTrial trial(kernel, machine, options);
-      SmallVector<scf::ForOp> loops, proposed;
-      SmallVector<size_t> indices;
-      kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
-      for (auto [index, loop] : llvm::enumerate(loops)) {
-        RowPipeliner pipeliner(loop, machine, warps);
-        if (without.contains(index) || !pipeliner.plan())
-          continue;
-        trial.begin();
-        pipeliner.propose();
-        proposed.push_back(loop);
-        indices.push_back(index);
-      }
-      SmallVector<PlanKind> plans(proposed.size(), PlanKind::Full);
-      TrialOutcome outcome = trial.finish(proposed, plans, "rows an iteration ahead");
-      if (outcome.isError)
-        return failure();
-      if (!outcome.refused)
-        return success();
-      without.insert(indices[*outcome.refused]);
-    }
+    // There is one plan for a loop.
+    return planLoops(
+        kernel, machine, options, "rows an iteration ahead",
+        [](PlanKind) { return PlanKind::None; },
+        [&](scf::ForOp loop, PlanKind, llvm::function_ref<void()> begin) {
+          RowPipeliner pipeliner(loop, machine, warps);
+          if (!pipeliner.plan())
+            return false;
+          begin();
+          pipeliner.propose();
+          return true;
+        });
   }
 };
 

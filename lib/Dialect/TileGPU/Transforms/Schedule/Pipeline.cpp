@@ -398,44 +398,24 @@ struct TileGPUPipelinePass : tessera::tilegpu::impl::TileGPUPipelinePassBase<Til
   }
 
 private:
-  /// Replaces each plan that the verifier refuses by the loop's next one, until all are accepted.
   LogicalResult pipeline(tile::FuncOp function, const GPUMachine &machine,
                          const TrialOptions &options) {
-    // One per loop, in the order of a walk.
-    SmallVector<PlanKind> plans;
-    while (true) {
-      ScheduleTrial trial(function, machine, options);
-      SmallVector<scf::ForOp> proposed;
-      SmallVector<PlanKind> ofProposed;
-      SmallVector<size_t> indices;
-      SmallVector<scf::ForOp> loops;
-      function.walk([&](scf::ForOp loop) { loops.push_back(loop); });
-      plans.resize(loops.size(), PlanKind::Full);
-      for (auto [index, loop, plan] : llvm::enumerate(loops, plans)) {
-        unsigned stages = numStages;
-        auto hint = loop->getAttrOfType<IntegerAttr>(kStagesAttr);
-        if (hint)
-          stages = std::clamp<int64_t>(hint.getInt(), 0, kMaxStages);
-        if (stages < 2 || plan == PlanKind::None)
-          continue;
-        LoopPipeliner pipeliner(loop, std::min(stages, kMaxStages), hint != nullptr, machine, skew,
-                                assumeApart, plan);
-        if (!pipeliner.plan())
-          continue;
-        trial.begin();
-        pipeliner.propose();
-        proposed.push_back(loop);
-        ofProposed.push_back(plan);
-        indices.push_back(index);
-      }
-      TrialOutcome outcome = trial.finish(proposed, ofProposed, "asynchronous copies");
-      if (outcome.isError)
-        return failure();
-      if (!outcome.refused)
-        return success();
-      PlanKind &plan = plans[indices[*outcome.refused]];
-      plan = getNextPlan(plan);
-    }
+    return planLoops(function, machine, options, "asynchronous copies", getNextPlan,
+                     [&](scf::ForOp loop, PlanKind plan, llvm::function_ref<void()> begin) {
+                       unsigned stages = numStages;
+                       auto hint = loop->getAttrOfType<IntegerAttr>(kStagesAttr);
+                       if (hint)
+                         stages = std::clamp<int64_t>(hint.getInt(), 0, kMaxStages);
+                       if (stages < 2)
+                         return false;
+                       LoopPipeliner pipeliner(loop, std::min(stages, kMaxStages), hint != nullptr,
+                                               machine, skew, assumeApart, plan);
+                       if (!pipeliner.plan())
+                         return false;
+                       begin();
+                       pipeliner.propose();
+                       return true;
+                     });
   }
 };
 

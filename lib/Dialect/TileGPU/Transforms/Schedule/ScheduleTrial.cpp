@@ -85,3 +85,33 @@ TrialOutcome ScheduleTrial::finish(ArrayRef<scf::ForOp> loops, ArrayRef<PlanKind
   function->setAttrs((*copy)->getAttrDictionary());
   return outcome;
 }
+
+LogicalResult tessera::tilegpu::planLoops(tile::FuncOp function, const GPUMachine &machine,
+                                          const TrialOptions &options, StringRef schedule,
+                                          llvm::function_ref<PlanKind(PlanKind)> next,
+                                          ProposePlan propose) {
+  // One per loop.
+  SmallVector<PlanKind> plans;
+  while (true) {
+    ScheduleTrial trial(function, machine, options);
+    SmallVector<scf::ForOp> loops, proposed;
+    SmallVector<PlanKind> ofProposed;
+    SmallVector<size_t> indices;
+    function.walk([&](scf::ForOp loop) { loops.push_back(loop); });
+    plans.resize(loops.size(), PlanKind::Full);
+    for (auto [index, loop, plan] : llvm::enumerate(loops, plans)) {
+      if (plan == PlanKind::None || !propose(loop, plan, [&] { trial.begin(); }))
+        continue;
+      proposed.push_back(loop);
+      ofProposed.push_back(plan);
+      indices.push_back(index);
+    }
+    TrialOutcome outcome = trial.finish(proposed, ofProposed, schedule);
+    if (outcome.isError)
+      return failure();
+    if (!outcome.refused)
+      return success();
+    PlanKind &plan = plans[indices[*outcome.refused]];
+    plan = next(plan);
+  }
+}

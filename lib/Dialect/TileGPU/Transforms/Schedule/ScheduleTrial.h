@@ -95,6 +95,16 @@ private:
   mlir::OwningOpRef<tile::FuncOp> copy;
 };
 
+/// Proposes a plan of a loop: calls `begin` before the first change. False if it has none.
+using ProposePlan = llvm::function_ref<bool(mlir::scf::ForOp loop, PlanKind plan,
+                                            llvm::function_ref<void()> begin)>;
+
+/// Gives each loop of a function, in the order of a walk, its best plan that the verifier accepts.
+/// A refused plan is followed by the one that `next` names. Fails if a refusal is an error.
+mlir::LogicalResult planLoops(tile::FuncOp function, const GPUMachine &machine,
+                              const TrialOptions &options, llvm::StringRef schedule,
+                              llvm::function_ref<PlanKind(PlanKind)> next, ProposePlan propose);
+
 } // namespace tessera::tilegpu
 
 #endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_SCHEDULETRIAL_H
