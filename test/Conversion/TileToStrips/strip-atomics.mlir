@@ -167,20 +167,21 @@ tile.func @scatter(%p: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: i32) {
 
 // -----
 
-// The places of a longer tile are fetched 48 lanes ahead, unless all of a strip's lie in the copy.
+// If a strip of a longer tile has places outside the copy, those 48 lanes ahead are fetched.
 // CHECK-LABEL: tile.func @scatter_ahead(
 // CHECK: %[[BASE:.+]] = tile.ptr_to_int %arg0
 // CHECK: %[[BYTES:.+]], %[[MEMORY:.+]] = strips.private_copy %[[BASE]] of i32 by 256
 // CHECK: scf.for %[[AT:.+]] = %
-// CHECK:   %[[AHEAD:.+]] = arith.addi %[[AT]], %c48
-// CHECK:   arith.minui %[[AHEAD]]
-// CHECK:   arith.cmpi uge
-// CHECK:   %[[OUTSIDE:.+]] = vector.reduction <or>
-// CHECK:   scf.if %[[OUTSIDE]] {
+// CHECK:   vector.reduction <and>
+// CHECK:   scf.if
+// CHECK-NOT: prefetch
+// CHECK:   } else {
+// CHECK:     %[[AHEAD:.+]] = arith.addi %[[AT]], %c48
+// CHECK:     arith.minui %[[AHEAD]]
 // WIDE-COUNT-16: "llvm.intr.prefetch"{{.*}}rw = 1
 // NARROW-COUNT-4: "llvm.intr.prefetch"{{.*}}rw = 1
-// CHECK-NOT:   prefetch
-// CHECK:   vector.reduction <and>
+// CHECK-NOT: prefetch
+// CHECK:     scf.for
 tile.func @scatter_ahead(%p: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: i32) {
   %r = tile.range 0 to 256 : tensor<256xi32>
   %i0 = tile.splat %i : !tile.ptr<i32> -> tensor<256x!tile.ptr<i32>>

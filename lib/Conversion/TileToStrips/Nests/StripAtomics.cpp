@@ -639,8 +639,8 @@ bool isCheap(Value value, unsigned &loads) {
   return llvm::all_of(op->getOperands(), [&](Value operand) { return isCheap(operand, loads); });
 }
 
-/// A locked instruction waits for its line, and what comes after it waits as well. Places some
-/// strips ahead are fetched, if any of them lies outside the private copy.
+/// A locked instruction waits for its line, and what comes after it waits as well. So if a strip
+/// has places outside the private copy, those some strips ahead are fetched.
 void ThreadPrivateNest::emitPrefetch(IndexTuple index) {
   constexpr int64_t kLanesAhead = 48, kMinLanes = 4 * kLanesAhead;
   unsigned loads = 0;
@@ -655,21 +655,12 @@ void ThreadPrivateNest::emitPrefetch(IndexTuple index) {
   index[laneDim] = {ahead, 0, lanes, emitter.getLevel()};
   Value addresses = emitter.broadcast(emitter.evaluate(atomic.getPtr(), index), lanes);
   OpBuilder &known = emitter.atEnd();
-  auto spread = [&](Value scalar) -> Value {
-    return vector::BroadcastOp::create(known, loc, cast<VectorType>(addresses.getType()), scalar);
-  };
-  Value offsets = arith::SubIOp::create(known, loc, addresses, spread(privateCopy.base));
-  Value outside = arith::CmpIOp::create(known, loc, arith::CmpIPredicate::uge, offsets,
-                                        spread(privateCopy.bytes));
-  emitter.beginIf(vector::ReductionOp::create(known, loc, vector::CombiningKind::OR, outside));
-  OpBuilder &yes = emitter.atEnd();
   auto ptr = LLVM::LLVMPointerType::get(atomic.getContext());
   for (int64_t lane = 0; lane < lanes; ++lane) {
-    Value address = vector::ExtractOp::create(yes, loc, addresses, lane);
-    Value pointer = LLVM::IntToPtrOp::create(yes, loc, ptr, address);
-    LLVM::Prefetch::create(yes, loc, pointer, /*rw=*/1, /*hint=*/3, /*cache=*/1);
+    Value address = vector::ExtractOp::create(known, loc, addresses, lane);
+    Value pointer = LLVM::IntToPtrOp::create(known, loc, ptr, address);
+    LLVM::Prefetch::create(known, loc, pointer, /*rw=*/1, /*hint=*/3, /*cache=*/1);
   }
-  emitter.endIf();
 }
 
 /// Each element separately, in the private copy or outside.
@@ -742,6 +733,7 @@ void ThreadPrivateNest::emitStrip(IndexTuple index) {
   }
   emitter.endIf();
   emitter.beginIf(outside);
+  emitPrefetch(index);
   emitElements(index);
   emitter.endIf();
 }
@@ -765,7 +757,6 @@ bool ThreadPrivateNest::run() {
     index[dim] = {position, 0, 1, emitter.getLevel()};
     ++opened;
   }
-  emitPrefetch(index);
   emitStrip(index);
   while (opened-- > 0)
     emitter.endLoop();
