@@ -73,8 +73,13 @@ def inputs(rng, dtype: str, m: int, n: int, k: int):
     return x, w, np.zeros((m, n), np.float32)
 
 
-# Columns that no block divides, a part of k, rows for one register and for many.
-SHAPES = [(1, 32, 512, 16, 256), (2, 24, 1024, 24, 512), (8, 16, 2048, 8, 2048), (16, 16, 512, 16, 256)]  # fmt: skip
+# Parts of k and all of it; one row and many; few columns and many.
+SHAPES = [
+    (1, 32, 512, 16, 256),
+    (2, 24, 1024, 24, 512),
+    (8, 6, 2048, 2, 2048),
+    (16, 16, 512, 16, 256),
+]
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -228,8 +228,14 @@ public:
       packedA = reserve({depth * M}, packedElement, offset);
     forEachBlock(K, depth, [&](Value k, int64_t steps) {
       emitRows(k, steps);
-      forEachBlock(N, columns,
-                   [&](Value column, int64_t count) { emitColumns(k, steps, column, count); });
+      int64_t whole = N / columns * columns;
+      forEach(0, whole, columns, [&](Value column) { emitColumns(k, steps, column, columns); });
+      // Sums of a row stay in one vector where columns are a power of two.
+      for (int64_t width = columns / 2; width > 0; width /= 2)
+        if ((N - whole) & width) {
+          emitColumns(k, steps, index(whole), width);
+          whole += width;
+        }
     });
     dot.erase();
     return offset - begin;
@@ -278,15 +284,33 @@ private:
     return buildFpToFp(b, loc, value, b.getF32Type(), tile::RoundingMode::NearestEven);
   }
 
-  /// The sum of a vector's lanes.
-  Value addLanes(Value sums) {
-    for (int64_t half = sumLanes / 2; half > 0; half /= 2) {
-      auto low = llvm::to_vector(llvm::seq<int64_t>(0, half));
-      auto high = llvm::to_vector(llvm::seq<int64_t>(half, 2 * half));
-      sums = addSums(vector::ShuffleOp::create(b, loc, sums, sums, low),
-                     vector::ShuffleOp::create(b, loc, sums, sums, high));
+  /// The sums of each vector's lanes, in vectors of sums. Two vectors become one at a time, half of
+  /// whose lanes are of each: that takes a third of what adding up one by one takes.
+  SmallVector<Value> addLanes(SmallVector<Value> vectors) {
+    while (!llvm::isPowerOf2_64(vectors.size()))
+      vectors.push_back(vectors.front());
+    for (int64_t width = sumLanes; width > 1; width /= 2) {
+      int64_t all = cast<VectorType>(vectors.front().getType()).getNumElements();
+      bool isSingle = vectors.size() == 1;
+      SmallVector<int64_t> low, high;
+      for (int64_t lane = 0; lane < (isSingle ? all : 2 * all); ++lane)
+        (lane % width < width / 2 ? low : high).push_back(lane);
+      SmallVector<Value> next;
+      for (size_t i = 0; i < vectors.size(); i += 2) {
+        Value x = vectors[i], y = vectors[isSingle ? i : i + 1];
+        next.push_back(addSums(vector::ShuffleOp::create(b, loc, x, y, low),
+                               vector::ShuffleOp::create(b, loc, x, y, high)));
+      }
+      vectors = std::move(next);
     }
-    return vector::ExtractOp::create(b, loc, sums, 0);
+    return vectors;
+  }
+  /// `count` sums from one on.
+  Value getSums(ArrayRef<Value> sums, int64_t first, int64_t count) {
+    int64_t lanes = cast<VectorType>(sums.front().getType()).getNumElements();
+    Value from = sums[first / lanes];
+    auto order = llvm::to_vector(llvm::seq(first % lanes, first % lanes + count));
+    return vector::ShuffleOp::create(b, loc, from, from, order);
   }
   Value addSums(Value x, Value y) {
     if (acc.isInteger())
@@ -317,9 +341,13 @@ private:
       }
       return next;
     });
-    for (Value sum : sums) {
+    if (sums.empty())
+      return;
+    sums = addLanes(sums);
+    for (int64_t row = 0; row < M; ++row) {
+      Value sum = vector::ExtractOp::create(b, loc, getSums(sums, row, 1), 0);
       Value factor = arith::ConstantIntOp::create(b, loc, -128, 32);
-      corrections.push_back(arith::MulIOp::create(b, loc, addLanes(sum), factor));
+      corrections.push_back(arith::MulIOp::create(b, loc, sum, factor));
     }
   }
 
@@ -416,15 +444,16 @@ private:
       }
       return results;
     });
-    for (int64_t row = 0; row < M; ++row)
-      for (int64_t c = 0; c < count; ++c) {
-        Value sum = addLanes(sums[row * count + c]);
-        if (!corrections.empty())
-          sum = arith::AddIOp::create(b, loc, sum, corrections[row]);
-        SmallVector<Value> at{index(row), add(column, c)};
-        Value old = memref::LoadOp::create(b, loc, dot.getAcc(), at);
-        memref::StoreOp::create(b, loc, addSums(old, sum), dot.getAcc(), at);
-      }
+    sums = addLanes(sums);
+    auto type = VectorType::get(count, acc);
+    for (int64_t row = 0; row < M; ++row) {
+      Value sum = getSums(sums, row * count, count);
+      if (!corrections.empty())
+        sum = addSums(sum, vector::BroadcastOp::create(b, loc, type, corrections[row]));
+      SmallVector<Value> at{index(row), column};
+      Value old = vector::LoadOp::create(b, loc, type, dot.getAcc(), at);
+      vector::StoreOp::create(b, loc, addSums(old, sum), dot.getAcc(), at);
+    }
   }
 
   FewRowsDot found;
