@@ -3,8 +3,8 @@
 
 The weights lie along k (as torch's linear has them) and are of bf16, int8 or int4, in copies that
 no cache holds together. A read of the same bytes is timed in turns with each. The time is that of
-the process, since the machine may be shared; results are compared first.
-Usage: few_rows.py [--seconds S] [--json FILE]
+the process, since the machine may be shared, or with --wall the clock's; results are compared first.
+Usage: few_rows.py [--seconds S] [--wall] [--json FILE]
 """
 
 from __future__ import annotations
@@ -111,15 +111,15 @@ def works(kind: str, m: int) -> dict[str, Callable[[], Any]]:
     return found
 
 
-def measure(kind: str, m: int, seconds: float) -> dict[str, Any]:
+def measure(kind: str, m: int, seconds: float, clock: Callable[[], float]) -> dict[str, Any]:
     times: dict[str, list[float]] = {}
     functions = works(kind, m)
     deadline = time.perf_counter() + seconds
     while not times or time.perf_counter() < deadline:
         for name, function in functions.items():
-            start = time.process_time()
+            start = clock()
             function()
-            times.setdefault(name, []).append(time.process_time() - start)
+            times.setdefault(name, []).append(clock() - start)
     ms = {name: statistics.median(values) * 1e3 for name, values in times.items()}
     return {
         "weights": kind, "rows": m, "ms": ms, "rounds": len(times["read"]),
@@ -130,13 +130,15 @@ def measure(kind: str, m: int, seconds: float) -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=4.0, help="time for each row")
+    parser.add_argument("--wall", action="store_true", help="time by the clock on the wall")
     parser.add_argument("--json", help="write the figures to this file")
     arguments = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(int(tessera.host_info()["threads"]))
+    clock = time.perf_counter if arguments.wall else time.process_time
     rows = []
     for kind, m in itertools.product(("bf16", "int8", "int4"), (1, 2, 4, 8)):
-        rows.append(measure(kind, m, arguments.seconds))
+        rows.append(measure(kind, m, arguments.seconds, clock))
         times = "  ".join(f"{name} {ms:.3f} ms" for name, ms in rows[-1]["ms"].items())
         print(f"{kind} {m} rows: {times}  {rows[-1]['share_of_read']:.2f} of a read", flush=True)
     if arguments.json:
