@@ -113,6 +113,9 @@ bool isUnwrittenBetween(Operation *first, Operation *last, bool readsBuffer) {
   return true;
 }
 
+/// Elements that are in memory as they are in registers.
+bool isPlain(Type element) { return element.isInteger(8) || element.isBF16() || element.isF16(); }
+
 class Finder {
 public:
   Finder(const HostMachine &machine, bool deterministic)
@@ -122,7 +125,8 @@ public:
 
 private:
   strips::WriteOp findWrite(strips::DotOp dot);
-  bool liesAlongK(Value source);
+  tile::LoadOp findLoad(Value source, strips::DotOp dot);
+  bool liesAlongK(tile::LoadOp load);
 
   const HostMachine &machine;
   bool deterministic;
@@ -176,27 +180,64 @@ std::optional<FewRowsDot> Finder::find(strips::DotOp dot) {
     return std::nullopt;
   auto group = cast<strips::GroupOp>(write->getParentOp());
   Value source;
-  if (!isDecoded(trans.getSource(), source) || !source || !liesAlongK(source) ||
-      tile::getShape(source.getType()) != tile::getShape(trans.getSource().getType()) ||
-      !isUnwrittenBetween(group, dot, isa<strips::ReadOp>(source.getDefiningOp())))
+  if (!isDecoded(trans.getSource(), source) || !source ||
+      tile::getShape(source.getType()) != tile::getShape(trans.getSource().getType()))
     return std::nullopt;
-  return FewRowsDot{dot, group, source, trans.getSource()};
+  if (tile::LoadOp load = findLoad(source, dot))
+    return FewRowsDot{dot, group, load, source, trans.getSource()};
+  auto read = source.getDefiningOp<strips::ReadOp>();
+  if (!read || !isUnwrittenBetween(group, dot, /*readsBuffer=*/true))
+    return std::nullopt;
+  auto type = cast<MemRefType>(read.getSource().getType());
+  bool isSame = type.getLayout().isIdentity() && isPlain(type.getElementType()) &&
+                type.getShape() == tile::getShape(source.getType()) &&
+                type.getElementType() == getElementTypeOrSelf(source.getType());
+  return isSame ? std::optional(FewRowsDot{dot, group, {}, source, trans.getSource()})
+                : std::nullopt;
+}
+
+/// The load that a tile comes from, directly or by a buffer that is written once; null if the dot
+/// cannot read the memory itself.
+tile::LoadOp Finder::findLoad(Value source, strips::DotOp dot) {
+  auto load = source.getDefiningOp<tile::LoadOp>();
+  if (auto read = source.getDefiningOp<strips::ReadOp>()) {
+    strips::WriteOp write;
+    for (Operation *user : read.getSource().getUsers()) {
+      if (isa<strips::ReadOp>(user))
+        continue;
+      if (write || !isa<strips::WriteOp>(user))
+        return {};
+      write = cast<strips::WriteOp>(user);
+    }
+    if (write)
+      load = write.getValue().getDefiningOp<tile::LoadOp>();
+  }
+  if (!load || !liesAlongK(load) ||
+      tile::getShape(load.getType()) != tile::getShape(source.getType()))
+    return {};
+  Operation *group = load->getParentOp();
+  bool isBefore = group->getBlock() == dot->getBlock() && group->isBeforeInBlock(dot);
+  return isBefore && isUnwrittenBetween(group, dot, /*readsBuffer=*/false) ? load : tile::LoadOp();
 }
 
 /// True if vectors along the second dimension of a tile can be loaded where it lies.
-bool Finder::liesAlongK(Value source) {
-  Type element = getElementTypeOrSelf(source.getType());
-  if (!element.isInteger(8) && !element.isBF16() && !element.isF16())
-    return false;
-  if (auto read = source.getDefiningOp<strips::ReadOp>()) {
-    auto type = cast<MemRefType>(read.getSource().getType());
-    return type.getLayout().isIdentity() && type.getShape() == tile::getShape(source.getType()) &&
-           type.getElementType() == element;
-  }
-  auto load = source.getDefiningOp<tile::LoadOp>();
-  return tile::getShape(load.getPtr().getType()) == tile::getShape(source.getType()) &&
-         !load.getMask() && !load.getIsVolatile() && access.getRun(load.getPtr(), 1).isRow() &&
+bool Finder::liesAlongK(tile::LoadOp load) {
+  return isPlain(getElementTypeOrSelf(load.getType())) && !load.getMask() &&
+         !load.getIsVolatile() && access.getRun(load.getPtr(), 1).isRow() &&
          access.getForm(load.getPtr()).isAffineAlong(0);
+}
+
+/// Erases the group that writes a buffer which nothing reads any more.
+void eraseUnread(Value buffer) {
+  SmallVector<Operation *> users(buffer.getUsers());
+  if (users.size() != 1 || !isa<strips::WriteOp>(users[0]))
+    return;
+  auto group = users[0]->getParentOfType<strips::GroupOp>();
+  bool isNeedless = group->getNumResults() == 0;
+  for (Operation &op : group.getBody().front().without_terminator())
+    isNeedless &= &op == users[0] || isa<tile::LoadOp>(op) || isPure(&op);
+  if (isNeedless)
+    group.erase();
 }
 
 //===----------------------------------------------------------------------===//
@@ -480,13 +521,13 @@ findFewRowsDots(Operation *func, const HostMachine &machine, bool deterministic)
   groups.remove_if([](auto &entry) {
     strips::GroupOp group = entry.first;
     size_t writes = 0;
-    bool isPlain = group->getNumResults() == 0;
+    bool onlyWrites = group->getNumResults() == 0;
     for (Operation &op : group.getBody().front().without_terminator()) {
       writes += isa<strips::WriteOp>(op);
-      isPlain &= isa<strips::WriteOp, strips::ReadOp, tile::LoadOp>(op) ||
-                 (isPure(&op) && isa<RankedTensorType>(op.getResult(0).getType()));
+      onlyWrites &= isa<strips::WriteOp, strips::ReadOp, tile::LoadOp>(op) ||
+                    (isPure(&op) && isa<RankedTensorType>(op.getResult(0).getType()));
     }
-    return !isPlain || writes != entry.second.size();
+    return !onlyWrites || writes != entry.second.size();
   });
   return groups;
 }
@@ -494,15 +535,18 @@ findFewRowsDots(Operation *func, const HostMachine &machine, bool deterministic)
 int64_t emitFewRowsDots(strips::GroupOp group, ArrayRef<FewRowsDot> dots,
                         const HostMachine &machine, int64_t scratchOffset) {
   AccessAnalysis access;
+  SmallVector<Value> buffers;
   int64_t most = 0;
   StripEmitter emitter(group, access);
   for (FewRowsDot found : dots) {
     Value first, stride;
-    if (auto load = found.source.getDefiningOp<tile::LoadOp>()) {
+    if (auto read = found.source.getDefiningOp<strips::ReadOp>())
+      buffers.push_back(read.getSource());
+    if (found.load) {
       auto getAddress = [&](int64_t column) {
         IndexTuple at(2);
         at[0].offset = column;
-        return emitter.evaluate(load.getPtr(), at).value;
+        return emitter.evaluate(found.load.getPtr(), at).value;
       };
       first = getAddress(0);
       Value second = getAddress(1);
@@ -512,6 +556,8 @@ int64_t emitFewRowsDots(strips::GroupOp group, ArrayRef<FewRowsDot> dots,
     most = std::max(most, dotEmitter.emit(scratchOffset));
   }
   group.erase();
+  for (Value buffer : buffers)
+    eraseUnread(buffer);
   return most;
 }
 

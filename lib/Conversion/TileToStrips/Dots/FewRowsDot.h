@@ -18,7 +18,8 @@ namespace tessera {
 struct FewRowsDot {
   strips::DotOp dot;
   strips::GroupOp group;
-  mlir::Value source;  ///< the loaded or read tile: NxK elements, with neighbours along k
+  tile::LoadOp load;   ///< of NxK elements, with neighbours along k; null: they are in a buffer
+  mlir::Value source;  ///< the group's tile of them, which is loaded or read
   mlir::Value decoded; ///< what is computed from it, element by element, and transposed
 };
 
