@@ -248,10 +248,11 @@ def apply(
     return made
 
 
-def create(function: Callable[[], Any]) -> Any:
-    """`function()`: a new array, the same at each call. Calls of a program call the function."""
-    made = function()
+def create(function: Callable[[], Any], example: Optional[Callable[[], Any]] = None) -> Any:
+    """`function()`: a new array. Calls of a program call the function. `example` makes an array like it
+    while a call is recorded, for functions with an effect, such as draws of a generator."""
     recorder = _current.recorder
+    made = function() if recorder is None or example is None else example()
     if recorder is not None:
         recorder.add(function, (), (made,))
     return made

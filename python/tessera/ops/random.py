@@ -58,11 +58,14 @@ def checked_seed(name: str, like: Any, seed: Any) -> Seed:
     if seed is not None:
         check(type(seed) is int, f"`{name}` got seed={shown(seed)}", "pass an integer")
         return Seed(None, int(seed))
+    # Recording a call draws nothing: the next draws would be others than in a later run of the same seed.
     if library == "torch":
-        draw = functools.partial(sys.modules["torch"].randint, 1 << 62, (), device=like.device)
-        return Seed(recording.create(draw), 0)
+        torch = sys.modules["torch"]
+        draw = functools.partial(torch.randint, 1 << 62, (), device=like.device)
+        like_it = functools.partial(torch.zeros, (), dtype=torch.int64, device=like.device)
+        return Seed(recording.create(draw, like_it), 0)
     if library == "numpy":
-        return Seed(recording.create(_drawn), 0)
+        return Seed(recording.create(_drawn, lambda: sys.modules["numpy"].zeros((), "int64")), 0)
     return Seed(None, drawn_seed(name, library, None))
 
 

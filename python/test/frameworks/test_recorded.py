@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import random
 import threading
 import weakref
 from typing import Any, Callable
@@ -248,7 +249,6 @@ def test_known_draws(name: str) -> None:
         torch.manual_seed(3)
         for turn in range(6):
             x = torch.ones(40, 10, requires_grad=True)
-            # The second call of a kind is recorded, and draws twice.
             with python_refused() if turn > 3 else contextlib.nullcontext():
                 y = op(x, 0.4, True)
                 (grad,) = torch.autograd.grad(y, x, torch.ones_like(y))
@@ -257,10 +257,20 @@ def test_known_draws(name: str) -> None:
             torch.testing.assert_close(grad != 0, y == top)
             assert 0 < (y == top).float().mean() < 1
     assert not torch.equal(drawn[4], drawn[5])
+    # The second call of a kind is recorded, which draws nothing.
+    assert all(map(torch.equal, drawn[:6], drawn[6:]))
     with torch.no_grad():
         for _ in range(3):
             first, same = op(x.detach(), 0.4, True, seed=3), op(x.detach(), 0.4, True, seed=3)
             assert torch.equal(first, same)
+
+
+def test_known_draws_of_numpy() -> None:
+    drawn = []
+    for _ in range(2):
+        random.seed(5)
+        drawn.append([ops.dropout(X.numpy(), 0.3) for _ in range(5)])
+    assert all(map(np.array_equal, *drawn)) and not np.array_equal(*drawn[0][3:])
 
 
 @pytest.mark.parametrize("used", [(0,), (1,), (0, 1)])
