@@ -51,7 +51,9 @@ MODULES = [name for name in nn.__all__ if name not in (*OPTIMIZERS, *RANDOM, "re
 @pytest.mark.filterwarnings("ignore:reduction")
 @pytest.mark.parametrize("name", MODULES)
 def test_module(name: str) -> None:
-    torch.manual_seed(0)  # a gradient that cancels is beyond the tolerance for 3 % of all parameters
+    torch.manual_seed(
+        0
+    )  # a gradient that cancels is beyond the tolerance for 3 % of all parameters
     args = ARGUMENTS.get(name, ())
     ours, theirs = getattr(nn, name)(*args), getattr(torch.nn, name)(*args)
     assert isinstance(ours, type(theirs))
