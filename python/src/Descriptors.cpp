@@ -59,13 +59,16 @@ PyObject *describeTensor(PyObject *, PyObject *const *args, Py_ssize_t count) {
   py::object made = take(PyBaseObject_Type.tp_new(type, nothing, nullptr));
   if (!block || !made)
     return nullptr;
-  const std::pair<PyObject *, PyObject *> members[] = {
-      {names().base, args[0]},          {names().shape, shape.ptr()},
-      {names().strides, strides.ptr()}, {names().blockShape, block.ptr()},
-      {names().padding, args[2]},       {names().roundsToTF32, args[3]}};
-  for (auto [name, value] : members)
-    if (PyObject_GenericSetAttr(made.ptr(), name, value) < 0)
-      return nullptr;
+  auto set = [&](PyObject *name, PyObject *value) {
+    return PyObject_GenericSetAttr(made.ptr(), name, value) == 0;
+  };
+  // The class has the defaults of the last two as attributes.
+  bool isDefaultPadding = PyUnicode_CompareWithASCIIString(args[2], "zero") == 0;
+  if (!set(names().base, args[0]) || !set(names().shape, shape.ptr()) ||
+      !set(names().strides, strides.ptr()) || !set(names().blockShape, block.ptr()) ||
+      !(isDefaultPadding || set(names().padding, args[2])) ||
+      !(args[3] == Py_False || set(names().roundsToTF32, args[3])))
+    return nullptr;
   return made.release().ptr();
 }
 

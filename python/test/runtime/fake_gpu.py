@@ -130,6 +130,18 @@ def run(driver: str, tmp_path: pathlib.Path):
     return run
 
 
+HOST_TENSOR = """
+        class HostTensor(Tensor):
+            is_cpu, is_cuda = True, False
+            def __init__(self, address):
+                self.address = address
+                self.device = SimpleNamespace(type="cpu", index=None)
+        HostTensor.__module__, HostTensor.__name__ = "torch", "Tensor"
+        pinned = 1 << 39  # as fake_cuda.c has it
+        elsewhere = pinned + (1 << 38)
+"""
+
+
 MATMUL = """
         @tessera.jit
         def matmul(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc):

@@ -5,7 +5,7 @@ warm one. The driver is a fake one (fake_gpu.py)."""
 
 from __future__ import annotations
 
-from runtime.fake_gpu import driver, pytestmark, run  # noqa: F401
+from runtime.fake_gpu import HOST_TENSOR, driver, pytestmark, run  # noqa: F401
 
 ARRAYS = '''
         import gc, itertools, os, threading
@@ -149,6 +149,35 @@ def test_arrays_in_tuples_descriptors_and_wrappers(run):
             calls()
             kernel[(1,)](x, first, y, 1000)
             assert calls() == ["launch 77"] and first.asked[-1] == 0x77
+        """)
+
+
+def test_pinned_memory_beside_other_libraries_arrays(run):
+    run(HOST_TENSOR + ARRAYS + """
+        # A tensor of torch in the host's memory does not decide about the stream.
+        current[0] = 0x77
+        good, held = Exporter(), HostTensor(pinned)
+        for time in range(4):
+            known = len(slow)
+            for named in (None, 0x44):
+                add[(1,)](held, good, Interface(named), 1000, BLOCK=256)
+                assert calls() == [f"launch {named or 0:x}"] and good.asked[-1] == (named or 1)
+                assert last().arguments[0] == pinned
+            assert time < 2 or len(slow) == known
+        asked = len(good.asked)
+        for address in (1 << 30, elsewhere):
+            with expect(tessera.ArgumentError, "E054", "`x_ptr` is in the CPU's memory", "pin_memory"):
+                add[(1,)](HostTensor(address), good, y, 1000, BLOCK=256)
+        # An exporter whose memory is pinned, which needs no stream.
+        host = Exporter(pinned + 4096)
+        host.made.tensor.kind = 3
+        host.__class__ = type("Pinned", (Exporter,), {"__dlpack_device__": lambda self: (3, 0)})
+        for time in range(4):
+            known = len(slow)
+            add[(1,)](x, host, y, 1000, BLOCK=256)
+            assert calls() == ["launch 77"] and host.asked[-1] is None
+            assert last().arguments[1] == pinned + 4096
+            assert time < 2 or len(slow) == known
         """)
 
 

@@ -7,7 +7,14 @@ import os
 
 import pytest
 
-from runtime.fake_gpu import MATMUL, MATMUL_OF_TILES, driver, pytestmark, run  # noqa: F401
+from runtime.fake_gpu import (
+    HOST_TENSOR,
+    MATMUL,
+    MATMUL_OF_TILES,
+    driver,
+    pytestmark,
+    run,
+)  # noqa: F401
 
 
 def test_a_launch_may_begin_before_the_one_in_front_of_it_has_ended(run):
@@ -60,18 +67,6 @@ def test_a_launch_reaches_the_driver(run):
         add[(0,)](x, y, out, 1000, BLOCK=256, num_warps=8)
         assert number("launches") == 1
         """)
-
-
-HOST_TENSOR = """
-        class HostTensor(Tensor):
-            is_cpu, is_cuda = True, False
-            def __init__(self, address):
-                self.address = address
-                self.device = SimpleNamespace(type="cpu", index=None)
-        HostTensor.__module__, HostTensor.__name__ = "torch", "Tensor"
-        pinned = 1 << 39  # as fake_cuda.c has it
-        elsewhere = pinned + (1 << 38)
-"""
 
 
 def test_pinned_memory_of_the_host_goes_beside_a_gpus(run):
