@@ -3,7 +3,7 @@
 
 A call with `out=` computes as one without. A launch of its results (`launch_results`) writes to the
 arrays that are passed. They have to be dense, with its shapes and types, and share no memory with an
-argument. Otherwise results are copied to them, which is right for any
+argument. Small results are copied, which is faster. Otherwise results are copied to them, which is right for any
 array that may be written. So an array may be both an argument and `out`.
 """
 
@@ -48,9 +48,46 @@ def _taking(function: Callable[..., Any], count: int) -> Callable[..., Any]:
     def call(*args: Any, out: Any = None, **named: Any) -> Any:
         if out is None:
             return function(*args, **named)
+        if count == 1 and _is_small(out, (*args, *named.values())):
+            # As a call without `out` it is known, and runs without Python.
+            operator = vars(sys.modules[function.__module__])[function.__name__]
+            result = operator(*args, **named)
+            if _is_like(out, result):
+                assign(out, result)
+                return out
         return _write(function, count, args, named, out)
 
     return call
+
+
+_MAX_COPIED = 1 << 14
+"""Elements of a result that is copied: a launch by Python takes longer."""
+
+
+def _is_small(out: Any, args: Sequence[Any]) -> bool:
+    """True for a small array that any result of its shape and type can be copied to."""
+    library = library_of(out)
+    if library == "torch":
+        if out.numel() > _MAX_COPIED or not out.is_contiguous() or out.requires_grad:
+            return False
+        # Gradients are refused with the cause.
+        return not any(getattr(each, "requires_grad", False) for each in args)
+    return bool(
+        library == "numpy"
+        and out.size <= _MAX_COPIED
+        and out.flags.c_contiguous
+        and out.flags.writeable
+    )
+
+
+def _is_like(out: Any, result: Any) -> bool:
+    return (
+        type(result) is type(out)
+        and not getattr(result, "requires_grad", False)
+        and out.shape == result.shape
+        and out.dtype == result.dtype
+        and getattr(out, "device", None) == getattr(result, "device", None)
+    )
 
 
 def launch_results(

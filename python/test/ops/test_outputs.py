@@ -103,6 +103,7 @@ def test_kernels_write_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     from tessera.ops import outputs
 
     copied: list[Any] = []
+    monkeypatch.setattr(outputs, "_MAX_COPIED", 0)
     monkeypatch.setattr(outputs, "assign", lambda target, result: copied.append(target))
     x = torch.randn(4, 8)
     index = torch.randint(8, (4, 8))
@@ -184,6 +185,8 @@ def test_refused() -> None:
     ):
         with pytest.raises(tessera.ArgumentError, match="E094.*requires a gradient"):
             ops.softmax(given, 1, out=out)
+    with pytest.raises(tessera.ArgumentError, match="E094.*requires a gradient"):
+        ops.stack([x.clone().requires_grad_(), x], out=torch.zeros(2, 3, 4))
     jnp = pytest.importorskip("jax.numpy")
     with pytest.raises(tessera.ArgumentError, match="E093.*never changes"):
         ops.softmax(jnp.ones(3), out=jnp.ones(3))
