@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`out=` of operators: the rules of torch, checked before a launch, and kernels that write to it.
 
-A call with `out=` computes as one without. A launch of its results (`launch_results`) writes to the
+A call with `out=` computes as one without. A launch of many results (`launch_results`) writes to the
 arrays that are passed. They have to be dense, with its shapes and types, and share no memory with an
-argument. Small results are copied, which is faster. Otherwise results are copied to them, which is right for any
-array that may be written. So an array may be both an argument and `out`.
+argument. Otherwise results are copied to them, which is right for any array that may be written, and is
+faster for few elements. So an array may be both an argument and `out`.
+
+The shape and the type of a result are known once it is computed. If `out` does not fit, it is refused
+then, unchanged.
 """
 
 from __future__ import annotations
