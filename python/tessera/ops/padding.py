@@ -448,8 +448,8 @@ def _permute_forward(input: Any, *, dims: Sequence[int]) -> Results:
 
 def _permute_backward(saved: Any, grads: Any, wanted: Any, *, dims: Sequence[int]) -> Sequence[Any]:
     # A view, as in torch: what reads it may need no copy.
-    order, grad = sorted(range(len(dims)), key=dims.__getitem__), grads[0]
-    return (grad.transpose(order) if library_of(grad) == "jax" else grad.permute(order),)
+    grad, inverse = grads[0], tuple(sorted(range(len(dims)), key=dims.__getitem__))
+    return (grad.permute(inverse) if library_of(grad) == "torch" else grad.transpose(inverse),)
 
 
 _permute = Operator("permute_copy", _permute_forward, _permute_backward)
