@@ -233,7 +233,10 @@ def _join(
         return None  # an operation in between needs a result of the chain
     results = [value for call in members for value in _needed(call, inside)]
     if len(results) > MAX_RESULTS or any(
-        not _are_equal(each.example.shape, last.example.shape) for each in results
+        not _are_equal(each.example.shape, last.example.shape)
+        # One operator's results have a gradient all or none.
+        or each.example.requires_grad != results[0].example.requires_grad
+        for each in results
     ):
         return None
     return _Chain(sorted(members, key=lambda each: number_of[each.node]), outside)

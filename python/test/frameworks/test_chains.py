@@ -90,7 +90,7 @@ def check(function: Callable[..., Any], *args: Any, has_gradient: bool = True, *
     for call, given in zip((function, compiled), leaves):
         results = call(*given)
         results = results if isinstance(results, tuple) else (results,)
-        strides.append([each.stride() for each in results])
+        strides.append([(each.stride(), each.requires_grad) for each in results])
         if has_gradient:
             tensors = [each for each in given if getattr(each, "requires_grad", False)]
             total = sum((each.float() ** 2).sum() for each in results)
@@ -117,6 +117,22 @@ def test_a_chain_with_results_that_are_used_elsewhere() -> None:
     assert check(program, X, ROW, 2.5) == ["gated+scaled+sum_and_product+gated"]
     found = check(program, X.t(), torch.ones(5, 4), 2.5, dynamic=True)
     assert found[-1] == "gated+scaled+sum_and_product+gated"
+
+
+def test_results_without_a_gradient_stay_apart() -> None:
+    """They have none, as in the function that is not compiled: NumPy takes them."""
+
+    def function(x: Any, y: Any) -> Any:
+        first = scaled(y.detach(), 2.0)
+        second = gated(first, x)
+        return first, scaled(second, 0.5)
+
+    assert check(function, X, X + 1) == ["scaled", "gated+scaled"]
+
+    def inside(x: Any, y: Any) -> Any:
+        return scaled(gated(scaled(y.detach(), 2.0), x), 0.5)
+
+    assert check(inside, X, X + 1) == ["scaled+gated+scaled"]
 
 
 def test_rows_are_computed_within_the_chain_if_nothing_else_needs_them() -> None:
