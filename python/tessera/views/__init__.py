@@ -166,6 +166,12 @@ def complex(array: Any) -> ComplexView:
     if library == "jax":
         jnp: Any = load("jax.numpy")
         return ComplexView(jnp.stack([array.real, array.imag], -1))
+    if not array.dtype.isnative:
+        raise ArgumentError(
+            "E054",
+            "`tessera.views.complex` got an array in the other byte order",
+            "pass x.astype(x.dtype.newbyteorder('='))",
+        )
     if array.ndim and array.size > 1 and array.strides[-1] != array.itemsize:
         raise ArgumentError(
             "E054",
@@ -341,24 +347,55 @@ def _is_dense(array: Any) -> bool:
     return bool(getattr(array, "flags", None) is None or array.flags.c_contiguous)
 
 
+def _checked_shape(
+    layout: str, pointers: Any, columns: Any, values: Any, shape: Any
+) -> tuple[int, int]:
+    """The rows and columns of a sparse matrix of these arrays. Raises ArgumentError (E054)."""
+    for each in (pointers, columns):
+        if "int" not in _dtype_name(layout, each):
+            raise _refuse(layout, each, "int32 or int64 for rows and columns")
+    _dtype_name(layout, values)
+    rank = 3 if layout == "bsr" else 1
+    is_pair = isinstance(shape, (tuple, list)) and len(shape) == 2
+    if (
+        not is_pair
+        or (pointers.ndim, columns.ndim, values.ndim) != (1, 1, rank)
+        or len(values) != len(columns)
+    ):
+        raise ArgumentError(
+            "E054",
+            f"`tessera.views.{layout}` got values of shape {tuple(values.shape)}, "
+            f"columns of shape {tuple(columns.shape)} and the shape {shape}",
+            f"pass values of {rank} dimensions, a column for each, and the shape of the matrix",
+        )
+    rows, cols = map(int, shape)
+    block_rows, block_cols = map(int, values.shape[1:]) if rank == 3 else (1, 1)
+    # Kernels read a pointer of each row and of the one behind it.
+    if rows % max(1, block_rows) or cols % max(1, block_cols):
+        raise ArgumentError(
+            "E054",
+            f"`tessera.views.{layout}` got blocks of {block_rows}x{block_cols} and the shape {shape}",
+            "pass a shape that whole blocks fill",
+        )
+    if len(pointers) != rows // max(1, block_rows) + 1:
+        raise ArgumentError(
+            "E054",
+            f"`tessera.views.{layout}` got {len(pointers)} row pointers and the shape {shape}",
+            "pass one for each row, or row of blocks, and one more",
+        )
+    if not all(map(_is_dense, (pointers, columns, values))):
+        raise ArgumentError(
+            "E054",
+            f"`tessera.views.{layout}` got an array that is not dense",
+            "pass numpy.ascontiguousarray(x) or x.contiguous()",
+        )
+    return rows, cols
+
+
 def _sparse(layout: str, cls: Any, matrix: Any, columns: Any, values: Any, shape: Any) -> Any:
     if values is not None:
-        rows, cols = shape if shape is not None else (0, 0)
-        rank = 3 if layout == "bsr" else 1
-        if shape is None or values.ndim != rank or len(values) != len(columns):
-            raise ArgumentError(
-                "E054",
-                f"`tessera.views.{layout}` got values of shape {tuple(values.shape)}, "
-                f"{len(columns)} columns and the shape {shape}",
-                f"pass values of {rank} dimensions, a column for each, and the shape of the matrix",
-            )
-        if not all(map(_is_dense, (matrix, columns, values))):
-            raise ArgumentError(
-                "E054",
-                f"`tessera.views.{layout}` got an array that is not dense",
-                "pass numpy.ascontiguousarray(x) or x.contiguous()",
-            )
-        return cls(matrix, columns, values, int(rows), int(cols), *map(int, values.shape))
+        rows, cols = _checked_shape(layout, matrix, columns, values, shape)
+        return cls(matrix, columns, values, rows, cols, *map(int, values.shape))
     own = _layout_of(matrix)
     if own not in ("csr", "bsr") or (cls is not None and own != layout):
         what = f"a matrix in {own.upper()}" if own else type(matrix).__name__

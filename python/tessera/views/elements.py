@@ -68,6 +68,7 @@ class Nibbles:
     @jit
     def load(self, offsets, mask=None, other=None):
         """The values at `offsets`, in elements; `other` where the mask is false."""
+        offsets = tl.to_tensor(offsets)
         if self.per_byte == 2:
             byte = tl.load(self.data + (offsets >> 1), mask=mask).to(tl.int32)
             value = _decode((byte >> ((offsets & 1) * 4).to(tl.int32)) & 15, self.kind)
@@ -84,6 +85,7 @@ class Nibbles:
         With two elements in a byte, neighbours along the last dimension have to be those of one byte:
         offsets 2i and 2i + 1. If the mask is false for one of the two, that one is kept.
         """
+        offsets = tl.to_tensor(offsets)
         code = tl.broadcast_to(_encode(value, self.kind), offsets.shape)
         if self.per_byte == 1:
             tl.store(self.data + offsets, code.to(tl.uint8), mask=mask)
@@ -130,6 +132,7 @@ class Exponents:
     def store(self, offsets, value, mask=None):
         """Stores the nearest powers of 2, the larger one in a tie. 0 becomes 2^-127, and numbers that
         are negative or at least 1.5 * 2^127 become NaN."""
+        offsets = tl.to_tensor(offsets)
         bits = tl.broadcast_to(tl.to_tensor(value).to(tl.float32), offsets.shape)
         bits = bits.to(tl.int32, bitcast=True)
         size = bits & 0x7FFFFFFF
@@ -228,6 +231,7 @@ class ComplexView:
     @jit
     def store(self, offsets, value, mask=None):
         """Stores `Complex` numbers, or real ones, at `offsets`."""
+        offsets = tl.to_tensor(offsets)
         place = self.data + offsets * 2
         if isinstance(value, Complex):
             tl.store(place, value.re, mask=mask)

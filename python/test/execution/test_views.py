@@ -286,6 +286,7 @@ def test_arrays_of_jax() -> None:
         (views.float8_e8m0, np.zeros(2, np.float32), "float8_e8m0` got an array of float32"),
         (views.complex, np.zeros(2), "complex` got an array of float64"),
         (views.complex, np.zeros((2, 2), np.complex64)[:, ::2], "strides of"),
+        (views.complex, np.zeros(2, np.dtype(np.complex64).newbyteorder()), "other byte order"),
         (views.view, np.zeros(2), "view` got an array of float64"),
         (views.int4, [1, 2], "int4` got a list"),
         (views.csr, np.zeros(2), "csr` got ndarray"),
@@ -311,5 +312,47 @@ def test_refused_in_kernels() -> None:
         by_one[(1,)](x)
     with pytest.raises(tessera.KernelAssertionError, match="two elements of one byte"):
         shifted[(1,)](x, debug=True)
-    with pytest.raises(tessera.ArgumentError, match=r"(?s)E054.*values of shape \(3,\), 2 columns"):
-        views.csr(np.zeros(3), np.zeros(2), np.zeros(3), (2, 2))
+
+
+INDICES, VALUES = np.array([0, 2, 3]), np.ones(3, np.float32)
+
+
+@pytest.mark.parametrize(
+    "pointers, columns, shape, why",
+    [
+        (INDICES, INDICES[:2], (2, 2), r"values of shape \(3,\), columns of shape \(2,\)"),
+        (INDICES, INDICES[:, None], (2, 2), r"columns of shape \(3, 1\)"),
+        (INDICES, INDICES, 5, "the shape 5"),
+        (INDICES, INDICES, (2, 2, 2), r"the shape \(2, 2, 2\)"),
+        (INDICES, INDICES, (5, 2), r"got 3 row pointers and the shape \(5, 2\)"),
+        (INDICES * 1.0, INDICES, (2, 2), "got an array of float64"),
+        ([0, 2, 3], INDICES, (2, 2), "got a list"),
+        (np.arange(6)[::2], INDICES, (2, 2), "not dense"),
+    ],
+)
+def test_refused_parts_of_sparse_matrices(pointers: Any, columns: Any, shape: Any, why: str) -> None:
+    """Kernels would read beyond the arrays."""
+    with pytest.raises(tessera.ArgumentError, match=f"(?s)E054.*{why}"):
+        views.csr(pointers, columns, VALUES, shape)
+
+
+def test_refused_blocks() -> None:
+    blocks = np.ones((3, 2, 4), np.float32)
+    assert views.bsr(INDICES, INDICES, blocks, (4, 12)).nnz == 3
+    with pytest.raises(tessera.ArgumentError, match="(?s)E054.*blocks of 2x4"):
+        views.bsr(INDICES, INDICES, blocks, (4, 10))
+    with pytest.raises(tessera.ArgumentError, match="(?s)E054.*got 3 row pointers"):
+        views.bsr(INDICES, INDICES, blocks, (2, 12))
+
+
+def test_constant_offsets() -> None:
+    @tessera.jit
+    def first(x, y, z, out):
+        tl.store(out, x.load(3))
+        y.store(1, y.load(0))
+        z.store(1, 5.0)
+
+    codes, parts, out = np.array([7, 0], np.uint8), np.zeros(2, np.complex64), np.zeros(1, np.int8)
+    x = views.int4(np.array([0x21, 0x83], np.uint8))
+    first[(1,)](x, views.float8_e8m0(codes), views.complex(parts), out)
+    assert (out[0], codes.tolist(), parts.tolist()) == (-8, [7, 7], [0, 5])
