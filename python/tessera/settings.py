@@ -295,6 +295,15 @@ class Settings:
             self._layers = [other for other in self._layers if other is not layer]
             note_change()
 
+    def peek(self, name: str) -> Any:
+        """The value of a setting without reading the environment for good: its text there, if it has
+        not been read yet."""
+        for values in (*reversed(self._layers), self._values):
+            if name in values:
+                return values[name]
+        setting = _by_name()[name]
+        return os.environ.get(setting.variable, setting.default)
+
     def _check_names(self) -> None:
         """Warns, once a process, of variables that are nearly those of settings."""
         if self._names_are_checked:

@@ -11,7 +11,6 @@ from typing import Any, Callable, Optional, Sequence
 from tessera import _C
 from tessera.calls import pending, pointwise, recording
 from tessera.calls.outputs import library_of
-from tessera.errors import SettingError
 from tessera.locks import ForkSafeLock, load
 from tessera.settings import call_after_changes, settings
 
@@ -33,20 +32,13 @@ def forget_plans() -> None:
         each._forget()
 
 
-def _find_threads() -> Optional[int]:
-    try:
-        return settings.num_threads
-    except SettingError:  # which the next launch raises
-        return None
-
-
 class _Threads:
-    number = _find_threads()
+    number = settings.peek("num_threads")
     """For which the plans were made: operators divide their work by it."""
 
 
 def _follow_threads() -> None:
-    number = _find_threads()
+    number = settings.peek("num_threads")
     if number != _Threads.number:
         _Threads.number = number
         forget_plans()
