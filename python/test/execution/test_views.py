@@ -330,7 +330,9 @@ INDICES, VALUES = np.array([0, 2, 3]), np.ones(3, np.float32)
         (np.arange(6)[::2], INDICES, (2, 2), "not dense"),
     ],
 )
-def test_refused_parts_of_sparse_matrices(pointers: Any, columns: Any, shape: Any, why: str) -> None:
+def test_refused_parts_of_sparse_matrices(
+    pointers: Any, columns: Any, shape: Any, why: str
+) -> None:
     """Kernels would read beyond the arrays."""
     with pytest.raises(tessera.ArgumentError, match=f"(?s)E054.*{why}"):
         views.csr(pointers, columns, VALUES, shape)
