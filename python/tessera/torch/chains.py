@@ -73,7 +73,9 @@ class JoinChains(CustomGraphPass):  # type: ignore[misc]
     def __call__(self, graph: Any) -> None:
         for each in self.others:
             each(graph)
-        join_chains(graph)
+        # Users of early results move behind the chain, and so may draws, which then would be others.
+        if not sys.modules["torch._inductor.config"].fallback_random:
+            join_chains(graph)
 
     def uuid(self) -> Any:
         """A part of the keys of caches."""

@@ -135,6 +135,29 @@ def test_results_without_a_gradient_stay_apart() -> None:
     assert check(inside, X, X + 1) == ["scaled+gated+scaled"]
 
 
+@pytest.mark.parametrize("as_eager", [True, False])
+def test_draws_of_eager_calls_keep_their_order(as_eager: bool) -> None:
+    """`fallback_random` of Inductor promises the draws of the function that is not compiled."""
+
+    def function(x: Any) -> Any:
+        first = scaled(x, 2.0)
+        draws = torch.rand_like(first), torch.rand(4, 5)
+        return scaled(first, 0.5), *draws
+
+    def backend(module: Any, inputs: Any) -> Any:
+        with torch._inductor.config.patch(fallback_random=as_eager):
+            chains.JoinChains(())(module.graph)
+        module.recompile()
+        return module.forward
+
+    results = []
+    for call in (function, torch.compile(function, backend=backend)):
+        torch.manual_seed(0)
+        results.append(call(X))
+    assert torch.equal(results[0][2], results[1][2]) == as_eager
+    torch.testing.assert_close(results[0][0], results[1][0])
+
+
 def test_rows_are_computed_within_the_chain_if_nothing_else_needs_them() -> None:
     def program(x: Any, y: Any) -> Any:
         return gated(x, scaled(y, 2.0))
