@@ -588,6 +588,32 @@ TEST(NVPTXTarget, HighHalvesOfProductsAreOneInstruction) {
     EXPECT_THAT(toPTX(highProducts(extend, shift, amount), "sm_90a"), Not(HasSubstr("mul.hi")));
 }
 
+/// A loop that runs `trips` times, with an instruction.
+std::string loopOf(llvm::StringRef instruction, llvm::StringRef trips) {
+  return ("define ptx_kernel void @k(i32 %n) {\n"
+          "entry:\n  br label %turn\n"
+          "turn:\n  %i = phi i32 [ 0, %entry ], [ %next, %turn ]\n"
+          "  call void asm sideeffect \"" +
+          instruction +
+          "\", \"\"()\n"
+          "  %next = add nuw nsw i32 %i, 1\n  %more = icmp ult i32 %next, " +
+          trips +
+          "\n"
+          "  br i1 %more, label %turn, label %end\n"
+          "end:\n  ret void\n}\n")
+      .str();
+}
+
+TEST(NVPTXTarget, ShortLoopsOfWgmmaAreNotUnrolled) {
+  const std::string dot = "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16;";
+  for (const char *trips : {"2", "4", "16"})
+    EXPECT_THAT(toPTX(loopOf(dot, trips), "sm_90a"), HasSubstr(".pragma \"nounroll\"")) << trips;
+  for (auto [instruction, trips] :
+       {std::pair<std::string, const char *>(dot, "17"), {dot, "%n"}, {"mma.sync;", "2"}})
+    EXPECT_THAT(toPTX(loopOf(instruction, trips), "sm_90a"), Not(HasSubstr("nounroll")))
+        << instruction << trips;
+}
+
 /// Two indices 32 apart of which the second may wrap, in a function of several blocks.
 constexpr llvm::StringLiteral kWrappingIndices = R"(
 define ptx_kernel void @k(ptr addrspace(1) %p, i32 %x, i1 %c) {

@@ -5,6 +5,8 @@
 #include "tessera/Support/CompileClock.h"
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/LLVMIR/LLVMIR.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
@@ -267,6 +269,13 @@ void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
   if (!isStraight(module))
     makeLoopPipeline().run(module, modules);
   GlobalDCEPass().run(module, modules);
+  for (Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    functions.invalidate(function, PreservedAnalyses::none());
+    keepWarpgroupLoops(functions.getResult<LoopAnalysis>(function),
+                       functions.getResult<ScalarEvolutionAnalysis>(function));
+  }
   // These need value ranges, which are most precise now.
   const GPUMachine &gpu = NVPTXTarget::get(machine.getTargetCPU()).machine;
   for (Function &function : module) {

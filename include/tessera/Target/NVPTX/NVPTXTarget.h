@@ -22,7 +22,9 @@
 
 namespace llvm {
 class Function;
+class LoopInfo;
 class Module;
+class ScalarEvolution;
 class TargetMachine;
 } // namespace llvm
 
@@ -75,6 +77,9 @@ void chooseNarrowResults(llvm::Function &function);
 
 /// Computes addresses of a block that differ by a constant from the first of them.
 void shareAddressBases(llvm::Function &function);
+
+/// Has ptxas not unroll loops of wgmma with few iterations, which it miscompiles.
+void keepWarpgroupLoops(llvm::LoopInfo &loops, llvm::ScalarEvolution &evolution);
 
 /// Optimises the module and writes it as PTX. The module is spent afterwards.
 void optimizeForNVPTX(llvm::Module &module, llvm::TargetMachine &machine);

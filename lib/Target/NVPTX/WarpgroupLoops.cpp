@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Keeps ptxas from unrolling short loops of wgmma. Release 13.5 loses the instructions of the last
+// copy: a loop of two to four iterations, in a kernel of several blocks a program, had one wgmma
+// of nothing in their place, and stored the results of the iteration before (sm_90a; seed 20263350
+// of the fuzzer).
+
+#include "tessera/Target/NVPTX/NVPTXTarget.h"
+
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
+
+using namespace llvm;
+using namespace tessera;
+
+/// ptxas unrolled loops of up to four iterations. It leaves longer ones as they are.
+static constexpr unsigned kMaxTrips = 16;
+
+static bool isWarpgroupDot(const Instruction &instruction) {
+  const auto *call = dyn_cast<CallInst>(&instruction);
+  const auto *assembly = call ? dyn_cast<InlineAsm>(call->getCalledOperand()) : nullptr;
+  return assembly && assembly->getAsmString().contains("wgmma.mma_async");
+}
+
+void tessera::keepWarpgroupLoops(LoopInfo &loops, ScalarEvolution &evolution) {
+  for (Loop *loop : loops.getLoopsInPreorder()) {
+    unsigned trips = evolution.getSmallConstantMaxTripCount(loop);
+    bool multiplies = any_of(
+        loop->blocks(), [](const BasicBlock *block) { return any_of(*block, isWarpgroupDot); });
+    if (multiplies && trips != 0 && trips <= kMaxTrips)
+      loop->setLoopAlreadyUnrolled();
+  }
+}
