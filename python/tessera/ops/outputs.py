@@ -30,7 +30,9 @@ from tessera.wording import shown, with_article
 class _Targets(threading.local):
     """The arrays that the next launch of results of this thread writes to."""
 
-    arrays: Sequence[Any] = ()
+    def __init__(self) -> None:
+        # Not in the class: Dynamo, which traces launch_results, would guard that it is not here.
+        self.arrays: Sequence[Any] = ()
 
 
 _targets = _Targets()

@@ -295,7 +295,10 @@ def choose_lines(
 ) -> Choice:
     """The numbers for a kernel on the lines of an array along `dim` (launching.make_lines)."""
     # A call of a small operator waits for this.
-    key = (kernel, shape, dim, like.dtype, getattr(like, "device", None), settings.num_threads)
+    device = getattr(like, "device", None)
+    if getattr(type(device), "__hash__", None) is None:  # CuPy's cannot be hashed
+        device = device_of(like)
+    key = (kernel, shape, dim, like.dtype, device, settings.num_threads)
     found = _tables.answers.get(key) if _tables.watch is None else None
     if found is not None:
         return found

@@ -35,7 +35,7 @@ def test_it_is_in_the_compiler(quoted, sources):
     if quoted.startswith("wgmma.mma_async"):
         pytest.skip("ptxas says it: see runtime/test_remarks.py")
     # What stands between is put together: numbers, reasons, what is left out.
-    for piece in re.split(r"\d+ |\d+$|: |\.\.\.|(?<=bounds of the loop) ", quoted):
+    for piece in re.split(r"\d+ |\d+$|: |\.\.\.|mma\.sync|wgmma|(?<=bounds of the loop) ", quoted):
         assert piece.strip() in sources
 
 

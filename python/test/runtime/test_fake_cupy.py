@@ -99,6 +99,24 @@ def test_known_calls_run_without_python(run):  # type: ignore[no-untyped-def]
         """)
 
 
+def test_lines_of_arrays(run):  # type: ignore[no-untyped-def]
+    """CuPy's devices cannot be hashed."""
+    run(CUPY + """
+        from tessera import ops
+
+        f32 = np.dtype("float32")
+        for call in (lambda x: ops.softmax(x, 1), lambda x: ops.cumsum(x, 0)):
+            for device in (0, 1):
+                for _ in range(3):
+                    call(ndarray((30, 100), f32, device=device))
+                x = ndarray((30, 100), f32, device=device)
+                with python_refused():
+                    found = call(x)
+                assert found.shape == x.shape and found.device.id == device
+                assert last().arguments[0] == x.data.ptr
+        """)
+
+
 def test_options_of_launches_are_part_of_plans(run):  # type: ignore[no-untyped-def]
     # A tuned table may have other numbers of warps than 4.
     run(CUPY + """

@@ -374,7 +374,7 @@ def _run_child(seeds: range, campaign: _Campaign) -> tuple[int, int]:
     command += (["--target", options.target] if options.target else []) + (
         ["--no-shrink"] if options.no_shrink else []
     )
-    last, kind, ended = None, "", False
+    last, kind, ended, has_times = None, "", False, False
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=_environment()) as child:
         campaign.children.add(child)
         watch = threading.Timer(_PATIENCE, child.kill)
@@ -385,13 +385,14 @@ def _run_child(seeds: range, campaign: _Campaign) -> tuple[int, int]:
             if line.startswith("seed "):
                 if last is not None:
                     campaign.add_kernel()
-                last, kind = int(line.split()[1]), line.split()[2]
+                last, kind, has_times = int(line.split()[1]), line.split()[2], False
                 if campaign.is_over():
                     ended = True
                     child.kill()
                     break
             elif line.startswith("times "):
                 campaign.add_times(kind, json.loads(line[6:]))
+                has_times = True
             elif line.startswith("counts "):
                 campaign.add_counts(json.loads(line[7:]))
             else:
@@ -408,6 +409,8 @@ def _run_child(seeds: range, campaign: _Campaign) -> tuple[int, int]:
     if child.returncode in (-signal.SIGTERM, -signal.SIGINT):
         campaign.stop()  # a signal to the whole group, which this process may not have got yet
     if ended or (campaign.stopped and child.returncode in _ENDS):
+        if has_times:  # it had ended, and the next one had not begun
+            campaign.add_kernel()
         return seeds.stop, 0
     if last is not None:
         campaign.add_kernel()
