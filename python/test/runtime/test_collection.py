@@ -28,6 +28,13 @@ def fill(out_ptr, BLOCK: tl.constexpr):
     tl.store(out_ptr + tl.arange(0, BLOCK), 1.0)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def frozen():
+    """Each test collects: not what other tests have left, for which that takes 2 s."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="module")
 def kernel():
     return tessera.compile(fill, "*fp32, 8")._kernel
