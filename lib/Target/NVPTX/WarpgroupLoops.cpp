@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Keeps ptxas from unrolling short loops of wgmma. Release 13.5 loses the instructions of the last
-// copy: a loop of two to four iterations, in a kernel of several blocks a program, had one wgmma
-// of nothing in their place, and stored the results of the iteration before (sm_90a; seed 20263350
-// of the fuzzer).
+// Keeps ptxas from unrolling short loops of wgmma. Release 13.5 loses instructions of the copies. A
+// loop of two to four iterations, in a kernel of several blocks a program, had one wgmma of nothing
+// in their place. It stored the results of the iteration before (sm_90a; seed 20263350 of the
+// fuzzer).
 
 #include "tessera/Target/NVPTX/NVPTXTarget.h"
 
