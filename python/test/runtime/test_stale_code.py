@@ -21,12 +21,12 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, Callable, NamedTuple, Optional
 
-import numpy as np
 import pytest
 
 import tessera
 from runtime.stale_code_child import (
     Server,
+    count_builds_of_operators,
     launch_and_count,
     launch_around,
     launch_once,
@@ -665,26 +665,12 @@ def test_what_did_not_change_is_found(server: Server, tmp_path: pathlib.Path) ->
     assert hits >= len(WAYS) - 3
 
 
-def test_kernels_of_operators_are_found_without_the_front_end(tmp_path: pathlib.Path) -> None:
+def test_kernels_of_operators_are_found_without_the_front_end(
+    server: Server, tmp_path: pathlib.Path
+) -> None:
     """They read types and shapes of tiles, take items of tuples, and draw random numbers."""
-
-    def work() -> int:
-        from tessera import ops
-        from tessera.compiler import compile
-
-        tessera.settings.cache_dir = str(tmp_path)
-        built, build = [], compile.build
-        compile.build = lambda *args, **named: built.append(args) or build(*args, **named)
-        x = np.ones((4, 8), np.float32)
-        ops.softmax(x, 1)
-        ops.cross_entropy(x, np.arange(4))
-        ops.dropout(x, seed=1)
-        ops.cumsum(x, 0)
-        ops.sort(x)
-        return len([fn for fn, *_ in built if "ops.kernels" in fn.__module__])
-
-    assert in_fork(work) >= 5
-    assert in_fork(work) == 0
+    assert server.run(count_builds_of_operators, tmp_path) >= 5
+    assert server.run(count_builds_of_operators, tmp_path) == 0
 
 
 def fake_ptxas(path: pathlib.Path, release: str) -> str:
