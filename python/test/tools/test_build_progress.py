@@ -3,25 +3,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
-import pathlib
 import re
 import shutil
 
 import pytest
 
-PATH = pathlib.Path(__file__).resolve().parents[3] / "tools" / "dev" / "build_progress.py"
+from tools.loading import TOOLS, load
 
 needs_ninja = pytest.mark.skipif(shutil.which("ninja") is None, reason="needs ninja")
 
 
 @pytest.fixture(scope="module")
 def tool():
-    spec = importlib.util.spec_from_file_location("build_progress", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(TOOLS / "build_progress.py")
 
 
 @pytest.fixture

@@ -3,21 +3,17 @@
 
 from __future__ import annotations
 
-import importlib.util
-import pathlib
 
 import pytest
 
-PATH = pathlib.Path(__file__).resolve().parents[3] / "tools" / "dev" / "check_conventions.py"
+from tools.loading import TOOLS, load
+
 MARKED = "// Not an index map: a cost.\n"
 
 
 @pytest.fixture(scope="module")
 def checker():
-    spec = importlib.util.spec_from_file_location("check_conventions", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(TOOLS / "check_conventions.py")
 
 
 @pytest.mark.parametrize(

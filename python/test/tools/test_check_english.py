@@ -3,24 +3,15 @@
 
 from __future__ import annotations
 
-import importlib.util
-import pathlib
 
 import pytest
 
-TOOLS = pathlib.Path(__file__).resolve().parents[3] / "tools" / "dev"
-
-
-def load(name):
-    spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from tools.loading import TOOLS, load
 
 
 @pytest.fixture
 def english(tmp_path, monkeypatch):
-    module = load("check_english")
+    module = load(TOOLS / "check_english.py")
     monkeypatch.setattr(module, "ROOT", tmp_path)
     return module
 
@@ -52,7 +43,7 @@ def test_sentences(english, tmp_path, name, text, reason) -> None:
 
 
 def test_the_lists_of_style() -> None:
-    areas, verbs = load("check_english").lists_of_style()
+    areas, verbs = load(TOOLS / "check_english.py").lists_of_style()
     assert {"TileGPU", "CI", "Python"} <= areas and "Speed up" in verbs and "Say" not in verbs
 
 
@@ -61,7 +52,7 @@ SMALL = "class Small {\npublic:\n  int f(int x) { return x; }\n\nprivate:\n  int
 
 @pytest.fixture
 def classes(tmp_path, monkeypatch):
-    module = load("check_classes")
+    module = load(TOOLS / "check_classes.py")
     monkeypatch.setattr(module, "ROOT", tmp_path)
     return module
 

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import pathlib
 import types
 
 import pytest
+
+from tools.loading import TOOLS, load
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PASS = "lib/Dialect/TileGPU/Transforms/Schedule/A.cpp"
@@ -16,12 +17,7 @@ REASON = "// Not of a GPU: a limit of the search.\n"
 
 @pytest.fixture(scope="module")
 def checker() -> types.ModuleType:
-    path = ROOT / "tools" / "dev" / "check_gpu_facts.py"
-    spec = importlib.util.spec_from_file_location("check_gpu_facts", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(TOOLS / "check_gpu_facts.py")
 
 
 @pytest.mark.parametrize(

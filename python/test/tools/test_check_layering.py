@@ -3,20 +3,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import pathlib
 
 import pytest
+
+from tools.loading import TOOLS, load
 
 PATH = pathlib.Path(__file__).resolve().parents[3] / "tools" / "dev" / "check_layering.py"
 
 
 @pytest.fixture(scope="module")
 def checker():
-    spec = importlib.util.spec_from_file_location("check_layering", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(TOOLS / "check_layering.py")
 
 
 @pytest.fixture

@@ -3,23 +3,19 @@
 
 from __future__ import annotations
 
-import importlib.util
-import pathlib
 import sys
 
 import pytest
 
 from tessera.torch.versions import SUPPORTED
+from tools.loading import TOOLS, load
 
-PATH = pathlib.Path(__file__).resolve().parents[3] / "tools" / "dev" / "framework_versions.py"
+PATH = TOOLS / "framework_versions.py"
 
 
 @pytest.fixture(scope="module")
 def tool():
-    spec = importlib.util.spec_from_file_location("framework_versions", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(PATH)
 
 
 def test_its_versions_are_those_that_are_supported(tool) -> None:

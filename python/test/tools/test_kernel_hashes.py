@@ -3,23 +3,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import pathlib
 import types
 
 import pytest
+
+from tools.loading import TOOLS, load
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="module")
 def tool() -> types.ModuleType:
-    path = ROOT / "tools" / "dev" / "kernel_hashes.py"
-    spec = importlib.util.spec_from_file_location("kernel_hashes", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(TOOLS / "kernel_hashes.py")
 
 
 def test_compare(tool: types.ModuleType, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import pathlib
 import sys
 
 import numpy as np
 import pytest
+
+from tools.loading import load
 
 pytest.importorskip("torch")
 
@@ -18,11 +19,7 @@ BENCHMARKS = pathlib.Path(__file__).parents[2] / "benchmarks"
 @pytest.fixture(scope="module")
 def machine():
     paths = list(sys.path)
-    spec = importlib.util.spec_from_file_location("machine_benchmark", BENCHMARKS / "machine.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module
+    yield load(BENCHMARKS / "machine.py")
     sys.path[:] = paths
 
 
