@@ -10,7 +10,6 @@ import pytest
 
 from tools.loading import TOOLS, load
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 PASS = "lib/Dialect/TileGPU/Transforms/Schedule/A.cpp"
 REASON = "// Not of a GPU: a limit of the search.\n"
 

@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-import pathlib
 
 import pytest
 
 from tools.loading import TOOLS, load
 
-PATH = pathlib.Path(__file__).resolve().parents[3] / "tools" / "dev" / "check_layering.py"
+PATH = TOOLS / "check_layering.py"
 
 
 @pytest.fixture(scope="module")
 def checker():
-    return load(TOOLS / "check_layering.py")
+    return load(PATH)
 
 
 @pytest.fixture
