@@ -266,16 +266,14 @@ void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
   // First, so that unused variants of libdevice's code are never optimised.
   runNVVMReflect(module);
   makeInliningPipeline().run(module, modules);
-  if (!isStraight(module))
+  if (!isStraight(module)) {
     makeLoopPipeline().run(module, modules);
-  GlobalDCEPass().run(module, modules);
-  for (Function &function : module) {
-    if (function.isDeclaration())
-      continue;
-    functions.invalidate(function, PreservedAnalyses::none());
-    keepWarpgroupLoops(functions.getResult<LoopAnalysis>(function),
-                       functions.getResult<ScalarEvolutionAnalysis>(function));
+    for (Function &function : module)
+      if (!function.isDeclaration())
+        keepWarpgroupLoops(functions.getResult<LoopAnalysis>(function),
+                           functions.getResult<ScalarEvolutionAnalysis>(function));
   }
+  GlobalDCEPass().run(module, modules);
   // These need value ranges, which are most precise now.
   const GPUMachine &gpu = NVPTXTarget::get(machine.getTargetCPU()).machine;
   for (Function &function : module) {

@@ -11,7 +11,6 @@
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/Instructions.h"
-#include "llvm/Transforms/Utils/LoopUtils.h"
 
 using namespace llvm;
 using namespace tessera;
@@ -27,10 +26,11 @@ static bool isWarpgroupDot(const Instruction &instruction) {
 
 void tessera::keepWarpgroupLoops(LoopInfo &loops, ScalarEvolution &evolution) {
   for (Loop *loop : loops.getLoopsInPreorder()) {
+    if (!any_of(loop->blocks(),
+                [](const BasicBlock *block) { return any_of(*block, isWarpgroupDot); }))
+      continue;
     unsigned trips = evolution.getSmallConstantMaxTripCount(loop);
-    bool multiplies = any_of(
-        loop->blocks(), [](const BasicBlock *block) { return any_of(*block, isWarpgroupDot); });
-    if (multiplies && trips != 0 && trips <= kMaxTrips)
+    if (trips != 0 && trips <= kMaxTrips)
       loop->setLoopAlreadyUnrolled();
   }
 }
