@@ -49,6 +49,14 @@ class Server:
         self._process.wait()
 
 
+def answer_of(work: Callable[..., Any], *arguments: Any) -> bytes:
+    """A pickled pair: true and what `work` gives, or false and the traceback of what it raises."""
+    try:
+        return pickle.dumps((True, work(*arguments)))
+    except BaseException:
+        return pickle.dumps((False, traceback.format_exc()))
+
+
 def serve() -> None:
     """Forks for each request of the standard input, until its end."""
     from tessera.compiler.compile import load_front_end
@@ -66,12 +74,8 @@ def serve() -> None:
             return
         child = os.fork()
         if child == 0:
-            try:
-                answer = pickle.dumps((True, globals()[name](*arguments)))
-            except BaseException:
-                answer = pickle.dumps((False, traceback.format_exc()))
             with os.fdopen(answers, "wb") as file:
-                file.write(answer)
+                file.write(answer_of(globals()[name], *arguments))
             os._exit(0)
         _, status = os.waitpid(child, 0)
         if status:

@@ -16,7 +16,6 @@ import pickle
 import subprocess
 import sys
 import textwrap
-import traceback
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, Callable, NamedTuple, Optional
@@ -26,6 +25,7 @@ import pytest
 import tessera
 from runtime.stale_code_child import (
     Server,
+    answer_of,
     count_builds_of_operators,
     launch_and_count,
     launch_around,
@@ -586,12 +586,8 @@ def in_fork(work: Callable[[], Any]) -> Any:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        try:
-            answer = pickle.dumps((True, work()))
-        except BaseException:
-            answer = pickle.dumps((False, traceback.format_exc()))
         with os.fdopen(writing, "wb") as file:
-            file.write(answer)
+            file.write(answer_of(work))
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as file:
