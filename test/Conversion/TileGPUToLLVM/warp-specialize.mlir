@@ -47,6 +47,44 @@ tile.func @kernel(%n: i32) {
 
 // -----
 
+// Two partitions: each has its warps, its registers and its thread.
+
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-LABEL: llvm.func @partitions
+// CHECK-SAME: nvvm.reqntid = array<i32: 384, 1, 1>
+// CHECK: %[[WARP:.+]] = nvvm.shfl.sync
+// CHECK: scf.if
+// CHECK:   nvvm.setmaxregister increase 208
+// CHECK: } else {
+// CHECK:   %[[END:.+]] = llvm.mlir.constant(8 : i32)
+// CHECK:   %[[IS_OF_FIRST:.+]] = llvm.icmp "ult" %[[WARP]], %[[END]]
+// CHECK:   scf.if %[[IS_OF_FIRST]] {
+// CHECK:     nvvm.setmaxregister decrease 24
+// CHECK:     %[[FOUR:.+]] = llvm.mlir.constant(4 : i32)
+// CHECK:     %[[IS_FOURTH:.+]] = llvm.icmp "eq" %[[WARP]], %[[FOUR]]
+// CHECK:     scf.if %[[IS_FOURTH]] {
+// CHECK:       nvvm.elect.sync
+// CHECK:       llvm.add
+// CHECK:   } else {
+// CHECK:     nvvm.setmaxregister decrease 40
+// CHECK:     %[[EIGHT:.+]] = llvm.mlir.constant(8 : i32)
+// CHECK:     %[[IS_EIGHTH:.+]] = llvm.icmp "eq" %[[WARP]], %[[EIGHT]]
+// CHECK:     scf.if %[[IS_EIGHTH]] {
+// CHECK:       nvvm.elect.sync
+// CHECK:       llvm.mul
+tile.func @partitions(%n: i32) {
+  tilegpu.warp_specialize default registers(208) {
+  } partition warps(4) registers(24) {
+    %x = arith.addi %n, %n : i32
+  } partition warps(4) registers(40) {
+    %y = arith.muli %n, %n : i32
+  }
+  tile.return
+}
+}
+
+// -----
+
 // Without a word on registers nobody gives any.
 // CHECK-LABEL: llvm.func @plain
 // CHECK-SAME: nvvm.reqntid = array<i32: 96, 1, 1>

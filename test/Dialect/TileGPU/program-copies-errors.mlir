@@ -252,7 +252,7 @@ tile.func @rows(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr
   %own = tile.addptr %q, %first : !tile.ptr<f16>, i32
   %owns = tile.splat %own : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
   %ownplaces = tile.addptr %owns, %at : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
-  // expected-error @below {{is copied by the producer once in each program: its node can have a channel only}}
+  // expected-error @below {{is copied by a producer once in each program: its node can have a channel only}}
   %tile = tile.load %ownplaces {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 1, warps = producer>} : tensor<64x64x!tile.ptr<f16>, #u>
   %rows = tilegpu.local_alloc %tile : (tensor<64x64xf16, #u>) -> !buffer
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (!sum) : i32 {
@@ -297,7 +297,7 @@ tile.func @rows(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr
   %own = tile.addptr %q, %first : !tile.ptr<f16>, i32
   %owns = tile.splat %own : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
   %ownplaces = tile.addptr %owns, %at : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
-  // expected-error @below {{is copied by the producer once in each program: its node can have a channel only}}
+  // expected-error @below {{is copied by a producer once in each program: its node can have a channel only}}
   %tile = tile.load %ownplaces {tilegpu.node = #tilegpu.node<copy, channel = 1>} : tensor<64x64x!tile.ptr<f16>, #u>
   %rows = tilegpu.local_alloc %tile : (tensor<64x64xf16, #u>) -> !buffer
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (!sum) : i32 {

@@ -40,7 +40,7 @@ module attributes {test.a = #tilegpu.node<copy, channel = 0, tile = i32>} {}
 
 // -----
 
-// expected-error @below {{the producer runs copies only}}
+// expected-error @below {{a producer runs copies only}}
 module attributes {test.a = #tilegpu.node<mma, warps = producer>} {}
 
 // -----
@@ -70,7 +70,7 @@ module attributes {test.a = #tilegpu.kernel_schedule<persistent>} {}
 
 // -----
 
-// expected-error @below {{registers are given for both kinds of warps or for neither}}
+// expected-error @below {{registers are given for the program and each producer or for none}}
 module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 4, registers = [0, 40]>} {}
 
 // -----
@@ -157,3 +157,18 @@ module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, channel
 
 // expected-error @below {{two channels have number 1}}
 module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, channels = [<1, slots = 1, copy = tma>, <1, slots = 1, copy = tma>]>} {}
+
+// -----
+
+// expected-error @below {{registers are given for the program and each producer or for none}}
+module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = [4, 4], registers = [208, 24]>} {}
+
+// -----
+
+// expected-error @below {{each producer has at least one warp}}
+module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = [4, 0]>} {}
+
+// -----
+
+// expected-error @below {{expected 'producer'}}
+module attributes {test.a = #tilegpu.node<copy, channel = 0, warps = program>} {}

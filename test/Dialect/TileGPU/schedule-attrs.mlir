@@ -24,6 +24,8 @@ tile.func @k2() attributes {test.schedules = [
 // CHECK-SAME: #tilegpu.node<copy, stage = -1, channel = 0, tile = !tilegpu.memdesc<8x8xf16, #{{.+}}>>
 // CHECK-SAME: #tilegpu.node<copy, channel = 0, warps = producer, multicast>
 // CHECK-SAME: #tilegpu.node<mma, stage = 1, order = 1, wait = 2, in_flight = 1>
+// CHECK-SAME: #tilegpu.node<copy, channel = 3, warps = producer[2]>
+// CHECK-SAME: #tilegpu.node<copy, channel = 3, warps = producer>
 // CHECK-SAME: #tilegpu.node<vector>
 // CHECK-SAME: #tilegpu.node<store, order = 3>
 // CHECK-SAME: #tilegpu.node<mma, order = 1, slices = 4>
@@ -34,7 +36,9 @@ tile.func @k3() attributes {test.nodes = [
     #tilegpu.node<copy, stage = -1, channel = 0, tile = !tilegpu.memdesc<8x8xf16, #m>>,
     #tilegpu.node<copy, multicast, channel = 0, warps = producer>,
     #tilegpu.node<mma, stage = 1, order = 1, wait = 2, in_flight = 1>,
-    #tilegpu.node<vector, warps = program>,
+    #tilegpu.node<copy, channel = 3, warps = producer[2]>,
+    #tilegpu.node<copy, channel = 3, warps = producer[0]>,
+    #tilegpu.node<vector>,
     #tilegpu.node<store, order = 3>,
     #tilegpu.node<mma, slices = 4, ahead = 0, order = 1>,
     #tilegpu.node<mma, slices = 8, ahead = 1>]} {

@@ -63,7 +63,7 @@ tile.func @write(%p: !tile.ptr<i32>, %x: i32) {
 tile.func @twice(%p: !tile.ptr<i32>, %x: i32) {
   // expected-note@+1 {{here}}
   tile.store %p, %x : !tile.ptr<i32>
-  // expected-error@+1 {{has a write before it, which the warps of both regions would repeat}}
+  // expected-error@+1 {{has a write before it, which the warps of all regions would repeat}}
   tilegpu.warp_specialize default {
   } partition warps(1) {
   }
@@ -96,7 +96,7 @@ tile.func @many() {
 
 module attributes {tilegpu.num_warps = 4 : i32} {
 tile.func @one_sided() {
-  // expected-error@+1 {{has the number of registers of one region only}}
+  // expected-error@+1 {{has the number of registers of some regions only}}
   tilegpu.warp_specialize default {
   } partition warps(4) registers(40) {
   }
@@ -196,6 +196,45 @@ tile.func @alone(%more: i1) {
     // expected-error@+1 {{is in code that one thread runs}}
     tilegpu.one_thread if %more {
     }
+  }
+  tile.return
+}
+
+// -----
+
+module attributes {tilegpu.num_warps = 4 : i32} {
+tile.func @registers_of_some() {
+  // expected-error@+1 {{has the number of registers of some regions only}}
+  tilegpu.warp_specialize default registers(200) {
+  } partition warps(4) registers(40) {
+  } partition warps(4) {
+  }
+  tile.return
+}
+}
+
+// -----
+
+module attributes {tilegpu.num_warps = 4 : i32} {
+tile.func @all_warps() {
+  // expected-error@+1 {{has a partition of 28 warps beside 5; wanted is 1 or a multiple of 4, 32 in all}}
+  tilegpu.warp_specialize default {
+  } partition warps(1) {
+  } partition warps(28) {
+  }
+  tile.return
+}
+}
+
+// -----
+
+tile.func @tiles_in_second() {
+  // expected-error@+1 {{has a partition with an op that is not for one thread}}
+  tilegpu.warp_specialize default {
+  } partition warps(1) {
+  } partition warps(1) {
+    // expected-note@+1 {{here}}
+    tilegpu.barrier
   }
   tile.return
 }

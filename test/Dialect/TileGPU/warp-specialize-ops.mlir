@@ -31,6 +31,18 @@ tile.func @registers() {
   tile.return
 }
 
+// CHECK-LABEL: tile.func @partitions
+tile.func @partitions() {
+  // CHECK: tilegpu.warp_specialize default registers(192) {
+  // CHECK: } partition warps(4) registers(40) {
+  // CHECK: } partition warps(8) registers(24) {
+  tilegpu.warp_specialize default registers(192) {
+  } partition warps(4) registers(40) {
+  } partition warps(8) registers(24) {
+  }
+  tile.return
+}
+
 // CHECK-LABEL: tile.func @ping_pong
 tile.func @ping_pong() {
   tilegpu.warp_specialize default {

@@ -88,11 +88,23 @@ void tessera::emitGroupBarrier(ThreadBuilder &thread) {
   thread.getHooks().emitNamedBarrier(thread, number, thread.i32(kLanes << kWarpgroupBits));
 }
 
+/// The code of a partition, for a thread of its first warp.
+static void emitPartition(ThreadBuilder &thread, Region &partition, Value isFirstWarp) {
+  OpBuilder &builder = thread.getBuilder();
+  OpBuilder::InsertionGuard guard(builder);
+  auto first = thread.create<scf::IfOp>(isFirstWarp, /*withElseRegion=*/false);
+  builder.setInsertionPointToStart(first.thenBlock());
+  Value isElected = thread.getHooks().emitElect(thread);
+  auto elected = thread.create<scf::IfOp>(isElected, /*withElseRegion=*/false);
+  moveBody(partition, elected.thenBlock());
+}
+
 static void expand(tilegpu::WarpSpecializeOp op, const TargetHooks &hooks) {
   unsigned warps = *tilegpu::getNumWarps(op), entry = op.getEntryRegisters();
   OpBuilder builder(op);
   ThreadBuilder thread(builder, op.getLoc(), hooks);
-  op->getParentOp()->setAttr(kLaunchWarpsAttr, builder.getI32IntegerAttr(warps + op.getWarps()));
+  op->getParentOp()->setAttr(kLaunchWarpsAttr,
+                             builder.getI32IntegerAttr(warps + op.countPartitionWarps()));
   // The code before accesses shared memory only.
   hooks.emitWaitForStream(thread);
   // From here on, all warps may use the mbarriers.
@@ -116,18 +128,27 @@ static void expand(tilegpu::WarpSpecializeOp op, const TargetHooks &hooks) {
   moveBody(op.getDefaultRegion(), branch.thenBlock());
   expandPingPong(branch.thenBlock(), warp, warps, hooks);
   if (op.getInCluster()) {
-    // Warps of the partition that have ended have come, too.
+    // Warps of the partitions that have ended have come, too.
     builder.setInsertionPoint(branch.thenBlock()->getTerminator());
     emitClusterBarrier(thread);
   }
 
   builder.setInsertionPointToStart(branch.elseBlock());
-  setRegisters(thread, entry, op.getPartitionRegisters());
-  auto first = thread.create<scf::IfOp>(thread.equal(warp, warps), /*withElseRegion=*/false);
-  builder.setInsertionPointToStart(first.thenBlock());
-  Value isElected = hooks.emitElect(thread);
-  auto elected = thread.create<scf::IfOp>(isElected, /*withElseRegion=*/false);
-  moveBody(op.getPartition(), elected.thenBlock());
+  for (auto [index, partition] : llvm::enumerate(op.getPartitions())) {
+    unsigned first = warps, count = op.getWarps()[index];
+    warps += count;
+    scf::IfOp others;
+    if (index + 1 != op.getPartitions().size()) {
+      Value isOfThis = thread.compare(LLVM::ICmpPredicate::ult, warp, warps);
+      others = thread.create<scf::IfOp>(isOfThis, /*withElseRegion=*/true);
+      builder.setInsertionPointToStart(others.thenBlock());
+    }
+    std::optional<ArrayRef<int32_t>> registers = op.getPartitionRegisters();
+    setRegisters(thread, entry, registers ? std::optional((*registers)[index]) : std::nullopt);
+    emitPartition(thread, partition, thread.equal(warp, first));
+    if (others)
+      builder.setInsertionPointToStart(others.elseBlock());
+  }
   op.erase();
 }
 

@@ -5,6 +5,7 @@
 
 #include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 
+#include "TileGPUWarpSpecializeOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Dialect/Tile/IR/DeclaredAttrs.h"
 #include "llvm/Support/MathExtras.h"

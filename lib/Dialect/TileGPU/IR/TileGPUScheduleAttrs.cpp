@@ -160,35 +160,47 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 //===----------------------------------------------------------------------===//
 
 NodeAttr NodeAttr::get(MLIRContext *context, NodeRole role, int stage, int order) {
-  return get(context, role, stage, order, std::nullopt, 0, std::nullopt, WarpRole::Program, Type(),
+  return get(context, role, stage, order, std::nullopt, 0, std::nullopt, std::nullopt, Type(),
              /*multicast=*/false, /*slices=*/0, /*ahead=*/0);
 }
 
 NodeAttr NodeAttr::getCopy(MLIRContext *context, int stage, int order, unsigned channel, Type tile,
-                           WarpRole warps, std::optional<int> wait, bool multicast) {
-  return get(context, NodeRole::Copy, stage, order, wait, 0, channel, warps, tile, multicast,
+                           std::optional<unsigned> producer, std::optional<int> wait,
+                           bool multicast) {
+  return get(context, NodeRole::Copy, stage, order, wait, 0, channel, producer, tile, multicast,
              /*slices=*/0, /*ahead=*/0);
 }
 
 NodeAttr NodeAttr::getMMA(MLIRContext *context, int stage, int order, std::optional<int> wait,
                           unsigned inFlight) {
-  return get(context, NodeRole::MMA, stage, order, wait, inFlight, std::nullopt, WarpRole::Program,
+  return get(context, NodeRole::MMA, stage, order, wait, inFlight, std::nullopt, std::nullopt,
              Type(), /*multicast=*/false, /*slices=*/0, /*ahead=*/0);
 }
 
 NodeAttr NodeAttr::getSliced(MLIRContext *context, unsigned slices, unsigned ahead) {
   return get(context, NodeRole::MMA, /*stage=*/0, /*order=*/0, std::nullopt, 0, std::nullopt,
-             WarpRole::Program, Type(), /*multicast=*/false, slices, ahead);
+             std::nullopt, Type(), /*multicast=*/false, slices, ahead);
+}
+
+/// `= producer`, or `= producer[1]` for another one than the first.
+static ParseResult parseProducer(AsmParser &parser, std::optional<unsigned> &producer) {
+  unsigned number = 0;
+  if (parser.parseEqual() || parser.parseKeyword("producer"))
+    return failure();
+  if (succeeded(parser.parseOptionalLSquare()) &&
+      (parser.parseInteger(number) || parser.parseRSquare()))
+    return failure();
+  producer = number;
+  return success();
 }
 
 Attribute NodeAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
   NodeRole role = NodeRole::Vector;
-  WarpRole warps = WarpRole::Program;
   int stage = 0, order = 0, waitOrder = 0;
   unsigned inFlight = 0, channelNumber = 0, slices = 0, ahead = 0;
   std::optional<int> wait;
-  std::optional<unsigned> channel;
+  std::optional<unsigned> channel, producer;
   Type tile;
   bool isMulticast = false;
   if (parser.parseLess() || parseWord(parser, symbolizeNodeRole, role) ||
@@ -212,7 +224,7 @@ Attribute NodeAttr::parse(AsmParser &parser, Type) {
           return success();
         }
         if (name == "warps")
-          return failure(parser.parseEqual() || parseWord(parser, symbolizeWarpRole, warps));
+          return parseProducer(parser, producer);
         if (name == "tile")
           return failure(parser.parseEqual() || parser.parseType(tile));
         if (name == "slices")
@@ -226,7 +238,7 @@ Attribute NodeAttr::parse(AsmParser &parser, Type) {
       }))
     return {};
   return parser.getChecked<NodeAttr>(loc, parser.getContext(), role, stage, order, wait, inFlight,
-                                     channel, warps, tile, isMulticast, slices, ahead);
+                                     channel, producer, tile, isMulticast, slices, ahead);
 }
 
 void NodeAttr::print(AsmPrinter &printer) const {
@@ -241,8 +253,10 @@ void NodeAttr::print(AsmPrinter &printer) const {
     printer << ", in_flight = " << getInFlight();
   if (getChannel())
     printer << ", channel = " << *getChannel();
-  if (getWarps() != WarpRole::Program)
-    printer << ", warps = " << stringifyWarpRole(getWarps());
+  if (getProducer())
+    printer << ", warps = producer";
+  if (getProducer().value_or(0) != 0)
+    printer << '[' << *getProducer() << ']';
   if (getTile())
     printer << ", tile = " << getTile();
   if (getSlices() != 0)
@@ -254,15 +268,15 @@ void NodeAttr::print(AsmPrinter &printer) const {
 
 LogicalResult NodeAttr::verify(function_ref<InFlightDiagnostic()> emitError, NodeRole role,
                                int stage, int order, std::optional<int> wait, unsigned inFlight,
-                               std::optional<unsigned> channel, WarpRole warps, Type tile,
-                               bool multicast, unsigned slices, unsigned ahead) {
+                               std::optional<unsigned> channel, std::optional<unsigned> producer,
+                               Type tile, bool multicast, unsigned slices, unsigned ahead) {
   if ((role == NodeRole::Copy) != channel.has_value())
     return emitError() << (channel ? "only a copy has a channel" : "a copy needs a channel");
   if (tile && !(channel && isa<MemDescType>(tile)))
     return emitError() << "only a copy has a tile, whose type is a buffer's";
-  if (warps == WarpRole::Producer && role != NodeRole::Copy)
-    return emitError() << "the producer runs copies only";
-  if (multicast && warps != WarpRole::Producer)
+  if (producer && role != NodeRole::Copy)
+    return emitError() << "a producer runs copies only";
+  if (multicast && !producer)
     return emitError() << "only copies of a producer are multicast";
   if (inFlight > 1 || (inFlight == 1 && (role != NodeRole::MMA || !wait)))
     return emitError() << "only an MMA with a wait is in flight past its iteration, and at most "
@@ -292,20 +306,37 @@ static LogicalResult refuseGroup(function_ref<InFlightDiagnostic()> emitError, u
                      << " programs along axis 0, not " << group;
 }
 
+/// `= 4`, or `= [4, 1]` for several producers, or `= 0` for none.
+static ParseResult parseProducerWarps(AsmParser &parser, SmallVectorImpl<int32_t> &warps) {
+  auto parse = [&] { return parser.parseInteger(warps.emplace_back()); };
+  if (parser.parseEqual())
+    return failure();
+  if (succeeded(parser.parseOptionalLSquare()))
+    return failure(parser.parseCommaSeparatedList(parse) || parser.parseRSquare());
+  if (parse())
+    return failure();
+  if (warps.front() == 0)
+    warps.clear();
+  return success();
+}
+
 Attribute KernelScheduleAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
-  unsigned warps = 0, registers = 0, ofProducer = 0, occupancy = 1, group = 0;
+  unsigned registers = 0, occupancy = 1, group = 0;
+  SmallVector<int32_t> warps, ofProducers;
   ProgramOrder order = ProgramOrder::Grid;
   bool isPersistent = false, hasGroup = false;
   SmallVector<ChannelAttr> channels;
   if (parser.parseLess() ||
       parseEntries(parser, /*isFirst=*/true, [&](StringRef name, SMLoc at) -> ParseResult {
         if (name == "producer_warps")
-          return parseNumber(parser, warps);
+          return parseProducerWarps(parser, warps);
         if (name == "registers")
           return failure(parser.parseEqual() || parser.parseLSquare() ||
                          parser.parseInteger(registers) || parser.parseComma() ||
-                         parser.parseInteger(ofProducer) || parser.parseRSquare());
+                         parser.parseCommaSeparatedList(
+                             [&] { return parser.parseInteger(ofProducers.emplace_back()); }) ||
+                         parser.parseRSquare());
         if (name == "occupancy")
           return parseNumber(parser, occupancy);
         if (name == "order")
@@ -325,15 +356,23 @@ Attribute KernelScheduleAttr::parse(AsmParser &parser, Type) {
     (void)refuseGroup([&] { return parser.emitError(loc, ""); }, group);
     return {};
   }
-  return parser.getChecked<KernelScheduleAttr>(loc, parser.getContext(), warps, registers,
-                                               ofProducer, occupancy, isPersistent, order, group,
-                                               ArrayRef(channels));
+  return parser.getChecked<KernelScheduleAttr>(loc, parser.getContext(), ArrayRef(warps), registers,
+                                               ArrayRef(ofProducers), occupancy, isPersistent,
+                                               order, group, ArrayRef(channels));
 }
 
 void KernelScheduleAttr::print(AsmPrinter &printer) const {
-  printer << "<producer_warps = " << getProducerWarps();
-  if (getRegisters() != 0)
-    printer << ", registers = [" << getRegisters() << ", " << getProducerRegisters() << ']';
+  ArrayRef<int32_t> warps = getProducerWarps();
+  printer << "<producer_warps = ";
+  if (warps.size() > 1)
+    printer << '[';
+  llvm::interleaveComma(warps, printer);
+  printer << (warps.empty() ? "0" : warps.size() > 1 ? "]" : "");
+  if (getRegisters() != 0) {
+    printer << ", registers = [" << getRegisters() << ", ";
+    llvm::interleaveComma(getProducerRegisters(), printer);
+    printer << ']';
+  }
   if (getOccupancy() != 1)
     printer << ", occupancy = " << getOccupancy();
   if (getPersistent())
@@ -348,14 +387,18 @@ void KernelScheduleAttr::print(AsmPrinter &printer) const {
 }
 
 LogicalResult KernelScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                         unsigned warps, unsigned registers, unsigned ofProducer,
-                                         unsigned occupancy, bool isPersistent, ProgramOrder order,
-                                         unsigned group, ArrayRef<ChannelAttr> channels) {
-  if (warps == 0 && (isPersistent || registers != 0))
+                                         ArrayRef<int32_t> warps, unsigned registers,
+                                         ArrayRef<int32_t> ofProducers, unsigned occupancy,
+                                         bool isPersistent, ProgramOrder order, unsigned group,
+                                         ArrayRef<ChannelAttr> channels) {
+  if (llvm::any_of(warps, [](int32_t count) { return count < 1; }))
+    return emitError() << "each producer has at least one warp";
+  if (warps.empty() && (isPersistent || registers != 0))
     return emitError() << "only a kernel with producer warps is persistent, or exchanges registers "
                           "between warps";
-  if ((registers == 0) != (ofProducer == 0))
-    return emitError() << "registers are given for both kinds of warps or for neither";
+  if (ofProducers.size() != (registers == 0 ? 0 : warps.size()) ||
+      llvm::any_of(ofProducers, [](int32_t count) { return count < 1; }))
+    return emitError() << "registers are given for the program and each producer or for none";
   if (occupancy == 0)
     return emitError() << "an SM runs at least one program";
   if (!isPersistent && (order != ProgramOrder::Grid || group != 0))
@@ -365,7 +408,7 @@ LogicalResult KernelScheduleAttr::verify(function_ref<InFlightDiagnostic()> emit
   if (order == ProgramOrder::Balanced && group != 0)
     return emitError() << "a balanced order of programs has no given group";
   if (llvm::any_of(channels, [&](ChannelAttr channel) {
-        return warps == 0 || channel.getCopy() != CopyKind::TMA;
+        return warps.empty() || channel.getCopy() != CopyKind::TMA;
       }))
     return emitError() << "only producer warps fill the channels of a kernel, by TMA";
   return verifyNumbers(emitError, channels);

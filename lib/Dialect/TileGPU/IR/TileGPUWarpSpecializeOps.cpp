@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+#include "TileGPUWarpSpecializeOps.h"
+
 #include "tessera/Machine/ScheduleBudget.h"
 
 #include "llvm/Support/MathExtras.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace tessera;
@@ -16,7 +19,7 @@ bool tessera::tilegpu::isInPartition(Operation *op) {
     if (isa_and_nonnull<OneThreadOp>(op->getParentOp()))
       return true;
     if (auto parent = dyn_cast_or_null<WarpSpecializeOp>(op->getParentOp()))
-      return op->getParentRegion() == &parent.getPartition();
+      return op->getParentRegion() != &parent.getDefaultRegion();
   }
   return false;
 }
@@ -26,7 +29,7 @@ std::optional<unsigned> tessera::tilegpu::getNumLaunchWarps(FunctionOpInterface 
   if (!warps || function.isExternal())
     return warps;
   for (auto op : function.getFunctionBody().front().getOps<WarpSpecializeOp>())
-    *warps += op.getWarps();
+    *warps += op.countPartitionWarps();
   return warps;
 }
 
@@ -36,36 +39,88 @@ void WarpSpecializeOp::getSuccessorRegions(RegionBranchPoint point,
     regions.emplace_back(getOperation(), getOperation()->getResults());
     return;
   }
-  regions.emplace_back(&getDefaultRegion());
-  regions.emplace_back(&getPartition());
+  for (Region &region : getOperation()->getRegions())
+    regions.emplace_back(&region);
+}
+
+unsigned WarpSpecializeOp::countPartitionWarps() {
+  return std::accumulate(getWarps().begin(), getWarps().end(), 0u);
 }
 
 unsigned WarpSpecializeOp::getEntryRegisters() {
-  unsigned threads = (getNumWarps(*this).value_or(1) + getWarps()) * kLanes;
+  unsigned threads = (getNumWarps(*this).value_or(1) + countPartitionWarps()) * kLanes;
   if (auto programs = (*this)->getParentOp()->getAttrOfType<IntegerAttr>(kOccupancyAttr))
     threads *= programs.getInt();
   return GPUMachine::getRegisters(threads);
 }
 
+ParseResult
+tessera::tilegpu::parsePartitions(OpAsmParser &parser, DenseI32ArrayAttr &warps,
+                                  DenseI32ArrayAttr &registers,
+                                  SmallVectorImpl<std::unique_ptr<Region>> &partitions) {
+  SmallVector<int32_t> allWarps, allRegisters;
+  auto parseNumber = [&](SmallVector<int32_t> &numbers) -> ParseResult {
+    return failure(parser.parseLParen() || parser.parseInteger(numbers.emplace_back()) ||
+                   parser.parseRParen());
+  };
+  if (parser.parseKeyword("partition"))
+    return failure();
+  do {
+    if (parser.parseKeyword("warps") || parseNumber(allWarps))
+      return failure();
+    if (succeeded(parser.parseOptionalKeyword("registers")) && parseNumber(allRegisters))
+      return failure();
+    Region &region = *partitions.emplace_back(std::make_unique<Region>());
+    if (parser.parseRegion(region))
+      return failure();
+    WarpSpecializeOp::ensureTerminator(region, parser.getBuilder(),
+                                       parser.getEncodedSourceLoc(parser.getNameLoc()));
+  } while (succeeded(parser.parseOptionalKeyword("partition")));
+  warps = parser.getBuilder().getDenseI32ArrayAttr(allWarps);
+  if (!allRegisters.empty())
+    registers = parser.getBuilder().getDenseI32ArrayAttr(allRegisters);
+  return success();
+}
+
+void tessera::tilegpu::printPartitions(OpAsmPrinter &printer, WarpSpecializeOp,
+                                       DenseI32ArrayAttr warps, DenseI32ArrayAttr registers,
+                                       MutableArrayRef<Region> partitions) {
+  for (auto [index, region] : llvm::enumerate(partitions)) {
+    printer << (index == 0 ? "partition warps(" : " partition warps(");
+    // Also of an op that is refused, where numbers may be missing.
+    printer << (index < size_t(warps.size()) ? warps[index] : 0) << ") ";
+    if (registers && index < size_t(registers.size()))
+      printer << "registers(" << registers[index] << ") ";
+    printer.printRegion(region, /*printEntryBlockArgs=*/true, /*printBlockTerminators=*/false);
+  }
+}
+
 /// (S5).
 static LogicalResult verifyRegisters(WarpSpecializeOp op, unsigned warps) {
-  if (op.getDefaultRegisters().has_value() != op.getPartitionRegisters().has_value())
-    return op.emitOpError("has the number of registers of one region only");
-  if (!op.getDefaultRegisters())
+  std::optional<ArrayRef<int32_t>> others = op.getPartitionRegisters();
+  if (op.getDefaultRegisters().has_value() != others.has_value() ||
+      (others && others->size() != op.getPartitions().size()))
+    return op.emitOpError("has the number of registers of some regions only");
+  if (!others)
     return success();
-  for (unsigned count : {warps, op.getWarps()})
+  unsigned wanted = 0;
+  auto check = [&](unsigned count, unsigned registers) -> LogicalResult {
     if (count % kWarpsOfWarpgroup != 0)
       return op.emitOpError("gives registers to ") << count << " warps, not to groups of 4";
-  unsigned own = *op.getDefaultRegisters(), other = *op.getPartitionRegisters();
-  for (unsigned registers : {own, other})
     if (registers < GPUMachine::kMinTransferredRegisters ||
         registers > GPUMachine::kMaxTransferredRegisters ||
         registers % GPUMachine::kRegisterStep != 0)
       return op.emitOpError("gives ")
              << registers << " registers to a thread; wanted is a multiple of 8 from 24 to 256";
-  unsigned threads = warps * kLanes, otherThreads = op.getWarps() * kLanes;
-  unsigned wanted = own * threads + other * otherThreads,
-           there = op.getEntryRegisters() * (threads + otherThreads);
+    wanted += registers * count * kLanes;
+    return success();
+  };
+  if (failed(check(warps, *op.getDefaultRegisters())))
+    return failure();
+  for (auto [count, registers] : llvm::zip_equal(op.getWarps(), *others))
+    if (failed(check(count, registers)))
+      return failure();
+  unsigned there = op.getEntryRegisters() * (warps + op.countPartitionWarps()) * kLanes;
   if (wanted > there)
     return op.emitOpError("assigns ")
            << wanted << " registers, but its threads begin with " << there;
@@ -86,16 +141,21 @@ LogicalResult WarpSpecializeOp::verify() {
       continue;
     if (!hasSingleEffect<MemoryEffects::Read>(&before)) {
       InFlightDiagnostic error =
-          emitOpError("has a write before it, which the warps of both regions would repeat");
+          emitOpError("has a write before it, which the warps of all regions would repeat");
       error.attachNote(before.getLoc()) << "here";
       return error;
     }
   }
-  unsigned warps = getNumWarps(*this).value_or(1), most = GPUMachine::kMaxWarps;
-  if ((getWarps() != 1 && getWarps() % kWarpsOfWarpgroup != 0) || getWarps() == 0 ||
-      warps + getWarps() > most)
-    return emitOpError("has a partition of ") << getWarps() << " warps beside " << warps
-                                              << "; wanted is 1 or a multiple of 4, 32 in all";
+  if (getPartitions().empty() || getWarps().size() != getPartitions().size())
+    return emitOpError("has ") << getPartitions().size() << " partitions and " << getWarps().size()
+                               << " numbers of warps; wanted is one for each, and at least one";
+  unsigned warps = getNumWarps(*this).value_or(1), most = GPUMachine::kMaxWarps, all = warps;
+  for (int32_t count : getWarps()) {
+    if (count < 1 || (count != 1 && count % kWarpsOfWarpgroup != 0) || all + count > most)
+      return emitOpError("has a partition of ")
+             << count << " warps beside " << all << "; wanted is 1 or a multiple of 4, 32 in all";
+    all += count;
+  }
   return verifyRegisters(*this, warps);
 }
 
@@ -128,7 +188,10 @@ static LogicalResult verifyForOneThread(Operation *op, Region &region, StringRef
 }
 
 LogicalResult WarpSpecializeOp::verifyRegions() {
-  return verifyForOneThread(*this, getPartition(), "a partition with an op");
+  for (Region &partition : getPartitions())
+    if (failed(verifyForOneThread(*this, partition, "a partition with an op")))
+      return failure();
+  return success();
 }
 
 LogicalResult OneThreadOp::verifyRegions() {

@@ -32,7 +32,9 @@
 // threads. With `copy = threads`, these load the tile into registers and store it, also with narrow
 // elements and any value in masked-off lanes, which cp.async cannot. TMA is issued by a single
 // thread: one of the program, or, with `warps = producer`, one of a producer warp. A producer runs
-// ahead as far as slots are empty, so its copies have no stage. Otherwise a copy of stage -a fills
+// ahead as far as slots are empty, so its copies have no stage. A kernel may have several producers
+// (`producer_warps = [4, 4]`). The copies of a channel are by one of them (`warps = producer[1]`),
+// and each runs ahead by the slots of its own channels. Otherwise a copy of stage -a fills
 // the slot of iteration i + a during iteration i, at its order. The wait for a tile is at its first
 // reader, or where the order `wait` of its copy begins. A TMA channel's slot is released behind its
 // last reader.

@@ -16,9 +16,6 @@ def TileGPU_NodeRole : TileGPU_Enum<"NodeRole", "what an op of a scheduled loop 
   I32EnumAttrCase<"Copy", 0, "copy">, I32EnumAttrCase<"MMA", 1, "mma">,
   I32EnumAttrCase<"Vector", 2, "vector">, I32EnumAttrCase<"Store", 3, "store">]>;
 
-def TileGPU_WarpRole : TileGPU_Enum<"WarpRole", "which warps run an op", [
-  I32EnumAttrCase<"Program", 0, "program">, I32EnumAttrCase<"Producer", 1, "producer">]>;
-
 def TileGPU_CopyKind : TileGPU_Enum<"CopyKind", "what fills the slots of a ring", [
   I32EnumAttrCase<"CpAsync", 0, "cp_async">, I32EnumAttrCase<"TMA", 1, "tma">,
   I32EnumAttrCase<"Threads", 2, "threads">]>;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Warp specialisation: warps that compute, and a producer warp, one thread of which loads for them.
+// Warp specialisation: warps that compute, and partitions of producer warps, one thread of each of
+// which loads for them.
 
 #ifndef TESSERA_DIALECT_TILEGPU_TILEGPUWARPSPECIALIZEOPS_TD
 #define TESSERA_DIALECT_TILEGPU_TILEGPUWARPSPECIALIZEOPS_TD
@@ -12,12 +13,12 @@ def TileGPU_WarpSpecializeOp : TileGPU_Op<"warp_specialize", [
     RecursiveMemoryEffects, NoRegionArguments,
     DeclareOpInterfaceMethods<RegionBranchOpInterface>,
     SingleBlockImplicitTerminator<"PartitionEndOp">]> {
-  let summary = "Two regions that run at the same time, each by its own warps";
+  let summary = "Regions that run at the same time, each by its own warps";
   let description = [{
     The default region is run by the warps of the program (`tilegpu.num_warps`); barriers in it are
-    met by these alone. The partition is run by one thread of `warps` warps that the program has
-    besides. Everything before is run by all warps, and they meet at the entry. The regions use
-    values from above. Only `tilegpu.mbarrier_wait` and `tilegpu.mbarrier_arrive` order memory
+    met by these alone. Each partition is run by one thread of `warps` warps that the program has
+    besides; there is at least one. Everything before is run by all warps, and they meet at the
+    entry. The regions use values from above. Only `tilegpu.mbarrier_wait` and `tilegpu.mbarrier_arrive` order memory
     between them.
 
     With `in_cluster`, all blocks of the cluster synchronise at the entry, so that the barriers of
@@ -27,11 +28,11 @@ def TileGPU_WarpSpecializeOp : TileGPU_Op<"warp_specialize", [
     With `registers` the warps of a region give up registers, or get those that others
     gave up.
 
-    Rules: (S1) it is in a kernel, at its top level, and `tile.return` follows; (S2) the partition
+    Rules: (S1) it is in a kernel, at its top level, and `tile.return` follows; (S2) a partition
     has only scalars, barriers in shared memory, TMA copies and structured control flow, no tiles
     and no other writes; (S3) only `tilegpu.mbarrier_init` writes before it, since other writes
-    would happen twice; (S4) the partition has 1 warp or a multiple of 4, and all warps are 32 at
-    most; (S5) either both regions set registers or neither does. With registers, the warps of both
+    would happen twice; (S4) a partition has 1 warp or a multiple of 4, and all warps are 32 at
+    most; (S5) either all regions set registers or none does. With registers, the warps of each
     are a multiple of 4, and each number is a multiple of 8 from 24 to 256. Their total is at most
     what the threads begin with.
 
@@ -46,19 +47,20 @@ def TileGPU_WarpSpecializeOp : TileGPU_Op<"warp_specialize", [
     }
     ```
   }];
-  let arguments = (ins I32Attr:$warps, OptionalAttr<I32Attr>:$default_registers,
-                       OptionalAttr<I32Attr>:$partition_registers, UnitAttr:$in_cluster);
-  let regions = (region SizedRegion<1>:$default_region, SizedRegion<1>:$partition);
+  let arguments = (ins DenseI32ArrayAttr:$warps, OptionalAttr<I32Attr>:$default_registers,
+                       OptionalAttr<DenseI32ArrayAttr>:$partition_registers, UnitAttr:$in_cluster);
+  let regions = (region SizedRegion<1>:$default_region, VariadicRegion<SizedRegion<1>>:$partitions);
   let assemblyFormat = [{
     `default` (`registers` `(` $default_registers^ `)`)? $default_region
-    `partition` `warps` `(` $warps `)` (`registers` `(` $partition_registers^ `)`)? $partition
-    attr-dict
+    custom<Partitions>($warps, $partition_registers, $partitions) attr-dict
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     /// Registers that a thread of the kernel has when it begins.
     unsigned getEntryRegisters();
+    /// Warps of all partitions.
+    unsigned countPartitionWarps();
   }];
 }
 

@@ -4,7 +4,6 @@
 
 #include "EarlyLoads.h"
 #include "Facts/Multicast.h"
-#include "Programs/PersistentKernel.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
 #include "tessera/Analysis/Order/MachineView.h"
@@ -52,7 +51,21 @@ LogicalResult KernelExpander::verifyInPlace(const LoopSchedule &schedule) {
   return success();
 }
 
-/// Verify that producer warps can run all loops.
+/// Verify that each producer exists and has something to copy.
+LogicalResult KernelExpander::verifyProducers() const {
+  tile::FuncOp of = kernel;
+  unsigned count = attr ? attr.getProducerWarps().size() : 0;
+  for (const std::optional<unsigned> &producer : producers)
+    if (producer && *producer >= count)
+      return of.emitError("has copies by producer ")
+             << *producer << ", but its schedule has " << count << " producers";
+  for (unsigned number = 0; number < count; ++number)
+    if (!llvm::is_contained(producers, number))
+      return of.emitError("has producer ") << number << ", which copies nothing";
+  return success();
+}
+
+/// Verify that a producer can run its loops.
 LogicalResult KernelExpander::verifySlice() {
   ProducerSlice needs = getSlice();
   if (!needs.getWhyNot().empty())
@@ -62,6 +75,8 @@ LogicalResult KernelExpander::verifySlice() {
       llvm::any_of(schedules, [this](const LoopSchedule &schedule) { return isInPlace(schedule); });
   if (needsMessages && attr.getPersistent())
     return kernel.emitError("cannot be persistent: its producer needs messages from the program");
+  if (needsMessages && attr.getProducerWarps().size() > 1)
+    return kernel.emitError("has several producers, of which one needs messages from the program");
   if (needsMessages && getClusterSize(kernel) > 1)
     return kernel.emitError("has a producer that needs messages from the program, in a cluster");
   return success();
@@ -102,6 +117,7 @@ LogicalResult KernelExpander::planProgramCopies() {
       return load.emitError("fills channel ") << channel.getNumber() << ", which a loop fills, too";
     rings.channels.emplace_back(copy.tile);
     slots.push_back(channel.getSlots());
+    producers.push_back(load->getAttrOfType<NodeAttr>(kNodeAttr).getProducer());
   }
   programCopies = std::move(*copies);
   return success();
@@ -138,7 +154,7 @@ LogicalResult KernelExpander::planRings() {
       scf::ForOp loop = schedule.getLoop();
       if (!channel.isByTMA())
         return loop.emitError("has both rings that threads copy to and rings for TMA");
-      if (channel.isCopiedInLoop() == (attr && attr.getProducerWarps() != 0))
+      if (channel.isCopiedInLoop() == (attr && attr.hasProducers()))
         return loop.emitError("has channel ")
                << channel.number << " filled by the "
                << (channel.isCopiedInLoop() ? "program, in a kernel with producer warps"
@@ -150,10 +166,14 @@ LogicalResult KernelExpander::planRings() {
       if (isNew) {
         rings.channels.emplace_back(tiles);
         slots.push_back(channel.slots);
+        producers.push_back(channel.producer);
       } else if (slots[found->second] != channel.slots ||
                  rings.channels[found->second].getTiles() != ArrayRef(tiles)) {
         return loop.emitError("has other slots in channel ")
                << channel.number << " than a loop before it";
+      } else if (producers[found->second] != channel.producer) {
+        return loop.emitError("has channel ")
+               << channel.number << " filled by another producer than in a loop before it";
       }
       if (llvm::any_of(channel.copies,
                        [&](unsigned index) { return schedule.getCopies()[index].isMulticast; }))
@@ -209,8 +229,15 @@ LogicalResult KernelExpander::verify() {
   }
   if (failed(planProgramCopies()))
     return failure();
-  if (attr && attr.getProducerWarps() != 0 && failed(verifySlice()))
+  if (failed(verifyProducers()))
     return failure();
+  for (unsigned number = 0; attr && number < attr.getProducerWarps().size(); ++number) {
+    producer = number;
+    LogicalResult result = verifySlice();
+    producer.reset();
+    if (failed(result))
+      return failure();
+  }
   int64_t bytes = 0;
   for (auto [channel, count] : llvm::zip_equal(rings.channels, slots))
     bytes += channel.getSlotBytes() * count;
@@ -244,12 +271,24 @@ void KernelExpander::addMaps() {
 // Places in channels
 //===----------------------------------------------------------------------===//
 
+bool KernelExpander::isOfPartition(const LoopSchedule &schedule) const {
+  return llvm::any_of(schedule.getChannels(), [&](const ScheduledChannel &channel) {
+    return isOfPartition(rings.getIndex(channel));
+  });
+}
+
 /// True if an op is a load that is copied once a program, or a loop with a schedule, or has one
-/// inside.
+/// inside. For a producer, it is one that it copies for.
 bool KernelExpander::hasScheduled(Operation *op) const {
-  return llvm::any_of(ofLoop, [&](const auto &entry) { return op->isAncestor(entry.first); }) ||
+  return llvm::any_of(ofLoop,
+                      [&](const auto &entry) {
+                        return op->isAncestor(entry.first) &&
+                               isOfPartition(schedules[entry.second]);
+                      }) ||
          llvm::any_of(programCopies,
-                      [&](const ScheduledCopy &copy) { return op->isAncestor(copy.load); }) ||
+                      [&](const ScheduledCopy &copy) {
+                        return op->isAncestor(copy.load) && isOfPartition(getIndex(copy));
+                      }) ||
          llvm::any_of(markers, [&](Operation *marker) { return op->isAncestor(marker); });
 }
 
@@ -270,7 +309,10 @@ SmallVector<unsigned> KernelExpander::getChannels(Operation *op) const {
       used.insert(getIndex(copy));
   if (llvm::any_of(messages, [&](const auto &entry) { return op->isAncestor(entry.first); }))
     used.insert(rings.channels.size());
-  SmallVector<unsigned> result(used.begin(), used.end());
+  SmallVector<unsigned> result;
+  for (unsigned channel : used)
+    if (channel == rings.channels.size() || isOfPartition(channel))
+      result.push_back(channel);
   llvm::sort(result);
   return result;
 }
@@ -478,13 +520,15 @@ void KernelExpander::endRings(Block *block) {
 WarpSpecializeOp KernelExpander::emitRegions(OpBuilder &builder) {
   if (attr.getOccupancy() > 1)
     kernel->setAttr(kOccupancyAttr, builder.getI32IntegerAttr(attr.getOccupancy()));
-  IntegerAttr own, other;
+  IntegerAttr own;
+  DenseI32ArrayAttr others;
   if (attr.getRegisters() != 0) {
     own = builder.getI32IntegerAttr(attr.getRegisters());
-    other = builder.getI32IntegerAttr(attr.getProducerRegisters());
+    others = builder.getDenseI32ArrayAttr(attr.getProducerRegisters());
   }
   auto regions = WarpSpecializeOp::create(
-      builder, kernel.getLoc(), builder.getI32IntegerAttr(attr.getProducerWarps()), own, other);
+      builder, kernel.getLoc(), builder.getDenseI32ArrayAttr(attr.getProducerWarps()), own, others,
+      UnitAttr(), attr.getProducerWarps().size());
   regions.setInCluster(
       llvm::any_of(rings.channels, [](const Channel &channel) { return channel.isShared(); }));
   return regions;
@@ -532,6 +576,31 @@ void KernelExpander::expandInLoops() {
   expandLoops(body);
 }
 
+/// Writes the partition of the current producer.
+void KernelExpander::emitPartition(Region &partition, Block *program,
+                                   const std::optional<PersistentKernel> &persistent) {
+  Location loc = kernel.getLoc();
+  OpBuilder builder = OpBuilder::atBlockEnd(&partition.front());
+  emitPlaces(builder, loc);
+  IRMapping mapping;
+  if (persistent) {
+    SmallVector<unsigned> all = llvm::filter_to_vector(
+        llvm::seq<unsigned>(rings.channels.size()),
+        [&](unsigned channel) { return isOfPartition(channel); });
+    scf::ForOp loop = persistent->emitLoop(builder, getPlaces(all));
+    OpBuilder inside = OpBuilder::atBlockEnd(loop.getBody());
+    setPlaces(all, loop.getRegionIterArgs());
+    persistent->mapIds(inside, loop, mapping);
+    emitProducer(inside, program, mapping);
+    scf::YieldOp::create(inside, loc, getPlaces(all));
+  } else {
+    emitProducer(builder, program, mapping);
+  }
+  PartitionEndOp::create(builder, loc);
+  // Divisions on the way to coordinates take as long as a short dot.
+  partition.walk([](LoopLikeOpInterface loop) { moveLoopInvariantCode(loop); });
+}
+
 void KernelExpander::expandForProducer() {
   Location loc = kernel.getLoc();
   Block *body = &kernel.getBody().front();
@@ -547,30 +616,18 @@ void KernelExpander::expandForProducer() {
   }
   allocateRings(builder, loc);
   WarpSpecializeOp regions = emitRegions(builder);
-  for (Region *region : {&regions.getDefaultRegion(), &regions.getPartition()})
-    if (region->empty())
-      region->emplaceBlock();
-  Block *own = &regions.getDefaultRegion().front(), *other = &regions.getPartition().front();
+  for (Region &region : regions->getRegions())
+    if (region.empty())
+      region.emplaceBlock();
+  Block *own = &regions.getDefaultRegion().front();
   for (Operation *op : old)
     op->moveBefore(own, own->end());
 
-  builder.setInsertionPointToEnd(other);
-  emitPlaces(builder, loc);
-  IRMapping mapping;
-  if (persistent) {
-    SmallVector<unsigned> all = llvm::to_vector(llvm::seq<unsigned>(rings.channels.size()));
-    scf::ForOp loop = persistent->emitLoop(builder, getPlaces(all));
-    OpBuilder inside = OpBuilder::atBlockEnd(loop.getBody());
-    setPlaces(all, loop.getRegionIterArgs());
-    persistent->mapIds(inside, loop, mapping);
-    emitProducer(inside, own, mapping);
-    scf::YieldOp::create(inside, loc, getPlaces(all));
-  } else {
-    emitProducer(builder, own, mapping);
+  for (auto [index, partition] : llvm::enumerate(regions.getPartitions())) {
+    producer = index;
+    emitPartition(partition, own, persistent);
   }
-  PartitionEndOp::create(builder, loc);
-  // Divisions on the way to coordinates take as long as a short dot.
-  regions.getPartition().walk([](LoopLikeOpInterface loop) { moveLoopInvariantCode(loop); });
+  producer.reset();
 
   if (persistent)
     addPrograms(*persistent, own);
@@ -589,7 +646,7 @@ void KernelExpander::expand() {
   for (auto [index, schedule] : llvm::enumerate(schedules))
     ofLoop[schedule.getLoop()] = index;
   kernel->removeAttr(kKernelScheduleAttr);
-  if (attr && attr.getProducerWarps() != 0)
+  if (attr && attr.hasProducers())
     expandForProducer();
   else
     expandInLoops();

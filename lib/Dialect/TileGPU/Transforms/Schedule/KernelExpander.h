@@ -3,7 +3,8 @@
 // Expands the schedules of a kernel whose rings TMA fills: makes tensor maps, rings with their
 // barriers, and the copies, by the program or by producer warps.
 //
-// With producer warps, two partitions run the kernel's loops at the same time:
+// With producer warps, several partitions run the kernel's loops at the same time. With one
+// producer they are:
 //
 //     default region, the program's warps          partition, one thread
 //     ------------------------------------         -----------------------------------
@@ -15,6 +16,8 @@
 //       store the result
 //
 // The right side also copies tiles that a program loads once, before its loops (ProgramCopies.h).
+// With several producers, each copies for the channels whose nodes name it, and none waits for
+// another one.
 //
 // The right side has the loops and branches of the left side, but computes coordinates only, from
 // the kernel's arguments. It depends on the left side only by slots that become empty. So it runs
@@ -36,6 +39,7 @@
 #include "Mailbox.h"
 #include "ProducerSlice.h"
 #include "ProgramCopies.h"
+#include "Programs/PersistentKernel.h"
 #include "ScheduledLoop.h"
 #include "tessera/Analysis/Order/MemoryOrder.h"
 
@@ -75,7 +79,14 @@ private:
   void expandInLoops();
   void expandForProducer();
   WarpSpecializeOp emitRegions(mlir::OpBuilder &builder);
+  mlir::LogicalResult verifyProducers() const;
+  bool isOfPartition(unsigned channel) const {
+    return !producer || producers[channel] == producer;
+  }
+  bool isOfPartition(const LoopSchedule &schedule) const;
   ProducerSlice getSlice() const;
+  void emitPartition(mlir::Region &partition, mlir::Block *program,
+                     const std::optional<PersistentKernel> &persistent);
   void planMessages();
   void addMarkers(const LoopSchedule &schedule);
   void emitProducer(mlir::OpBuilder &builder, mlir::Block *block, mlir::IRMapping &mapping);
@@ -111,8 +122,11 @@ private:
   /// The copies of tiles that a program loads once.
   mlir::SmallVector<ScheduledCopy, 1> programCopies;
   KernelRings rings;
-  /// Slots of each channel.
+  /// Slots of each channel, and the producer that fills them.
   mlir::SmallVector<unsigned> slots;
+  mlir::SmallVector<std::optional<unsigned>> producers;
+  /// The producer whose partition is looked at; none for the program's warps.
+  std::optional<unsigned> producer;
   /// The scalars that producer warps need, and the messages that carry them, each after an op.
   /// `markers` are ops that only mark the place of a message.
   std::optional<ProducerSlice> slice;

@@ -14,15 +14,21 @@ using namespace tessera::tilegpu;
 // Messages to the producer
 //===----------------------------------------------------------------------===//
 
-/// Collect the scalars that it needs for all loops, and the tensor maps that the kernel makes.
+/// Collect the scalars that the current producer needs for its loops, or all of them for all, and
+/// the tensor maps that the kernel makes.
 ProducerSlice KernelExpander::getSlice() const {
   SmallVector<scf::ForOp> loops;
   for (const LoopSchedule &schedule : schedules)
-    loops.push_back(schedule.getLoop());
+    if (isOfPartition(schedule))
+      loops.push_back(schedule.getLoop());
   ProducerSlice result(kernel, loops);
   for (const LoopSchedule &schedule : schedules) {
+    if (!isOfPartition(schedule))
+      continue;
     result.needLoop(schedule.getLoop());
     for (const ScheduledCopy &copy : schedule.getCopies()) {
+      if (!isOfPartition(rings.getIndex(schedule.getChannels()[copy.channel])))
+        continue;
       result.needBox(rings.boxes.find(copy.load)->second);
       if (Value map = rings.maps.lookup(copy.load); map && map.getDefiningOp<MakeTensorMapOp>())
         result.send(map);
@@ -128,6 +134,8 @@ void KernelExpander::emitProducer(OpBuilder &builder, scf::ForOp loop, IRMapping
     const LoopSchedule &schedule = schedules[found->second];
     for (const ScheduledChannel &channel : schedule.getChannels()) {
       unsigned index = rings.getIndex(channel);
+      if (!isOfPartition(index))
+        continue;
       rings.emitCopies(inside, schedule, channel, places[index], inner);
       places[index] = rings.channels[index].getNext(inside, loc, places[index]);
     }

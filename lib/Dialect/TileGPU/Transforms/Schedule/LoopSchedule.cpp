@@ -45,9 +45,9 @@ LogicalResult LoopSchedule::readCopy(tile::LoadOp load, NodeAttr node) {
     channel.ahead = -node.getStage();
     channel.order = node.getOrder();
     channel.wait = node.getWait();
-    channel.warps = node.getWarps();
+    channel.producer = node.getProducer();
   } else if (channel.ahead != -node.getStage() || channel.order != node.getOrder() ||
-             channel.wait != node.getWait() || channel.warps != node.getWarps()) {
+             channel.wait != node.getWait() || channel.producer != node.getProducer()) {
     return load.emitError("the copies of channel ")
            << channel.number << " must have one stage and order, and the same warps";
   }

@@ -37,7 +37,8 @@ struct ChannelReader {
 struct ScheduledChannel {
   unsigned number = 0, slots = 0;
   CopyKind copy = CopyKind::CpAsync;
-  WarpRole warps = WarpRole::Program;
+  /// The producer that begins its copies; none if threads of the program do, in the loop.
+  std::optional<unsigned> producer;
   /// The loads, by their numbers in the schedule.
   mlir::SmallVector<unsigned, 2> copies;
   /// How many iterations ahead its copies are, and where in an iteration.
@@ -58,8 +59,7 @@ struct ScheduledChannel {
   bool isByTMA() const { return copy == CopyKind::TMA; }
   /// True if threads load its tiles and store them, which is over where it is done.
   bool isByThreads() const { return copy == CopyKind::Threads; }
-  /// True if threads of the program begin its copies, in the loop.
-  bool isCopiedInLoop() const { return warps == WarpRole::Program; }
+  bool isCopiedInLoop() const { return !producer; }
 };
 
 /// The place of an op of the body.

@@ -55,10 +55,11 @@ tessera::tilegpu::readProgramCopies(tile::FuncOp kernel, KernelScheduleAttr attr
     auto node = load->getAttrOfType<NodeAttr>(kNodeAttr);
     if (!node || node.getRole() != NodeRole::Copy)
       continue;
-    if (node != NodeAttr::getCopy(kernel.getContext(), /*stage=*/0, /*order=*/0, *node.getChannel(),
-                                  Type(), WarpRole::Producer))
+    if (!node.getProducer() ||
+        node != NodeAttr::getCopy(kernel.getContext(), /*stage=*/0, /*order=*/0, *node.getChannel(),
+                                  Type(), node.getProducer()))
       return load.emitError(
-          "is copied by the producer once in each program: its node can have a channel only");
+          "is copied by a producer once in each program: its node can have a channel only");
     std::string why;
     std::optional<ScheduledCopy> copy = getProgramCopy(kernel, load, why);
     if (!copy)

@@ -364,7 +364,7 @@ void Specializer::proposeCopies(const BoxLoop &planned) {
   for (const BoxLoad &box : planned.loads) {
     bool isLate = late && planned.getChannel(late.getB()) == box.channel;
     NodeAttr node = NodeAttr::getCopy(context, /*stage=*/0, /*order=*/0, box.channel, Type(),
-                                      WarpRole::Producer, isLate ? std::optional(2) : std::nullopt,
+                                      /*producer=*/0, isLate ? std::optional(2) : std::nullopt,
                                       box.isMulticast);
     if (copiesWithoutProducer && planned.order) {
       // All slots are released at the end of an iteration.

@@ -517,10 +517,12 @@ KernelScheduleAttr Specializer::getKernelSchedule() const {
   for (const ScheduledCopy &copy : programCopies)
     ofPrograms.push_back(ChannelAttr::get(tile::FuncOp(kernel)->getContext(), copy.channel,
                                           programSlots, CopyKind::TMA));
+  const int32_t producerWarps = isShared ? GPUMachine::kWarpsOfWarpgroup : 1,
+                ofProducer = registers.forCopies;
   return KernelScheduleAttr::get(
-      tile::FuncOp(kernel)->getContext(), isShared ? GPUMachine::kWarpsOfWarpgroup : 1,
-      isShared ? registers.shared : 0, isShared ? registers.forCopies : 0, programs, isPersistent,
-      programOrder, /*group=*/0, ofPrograms);
+      tile::FuncOp(kernel)->getContext(), producerWarps, isShared ? registers.shared : 0,
+      isShared ? ArrayRef(ofProducer) : ArrayRef<int32_t>(), programs, isPersistent, programOrder,
+      /*group=*/0, ofPrograms);
 }
 
 void Specializer::propose() {
@@ -534,7 +536,7 @@ void Specializer::propose() {
   for (const ScheduledCopy &copy : programCopies)
     tile::LoadOp(copy.load)->setAttr(kNodeAttr, NodeAttr::getCopy(kernel.getContext(), /*stage=*/0,
                                                                   /*order=*/0, copy.channel, Type(),
-                                                                  WarpRole::Producer));
+                                                                  /*producer=*/0));
   for (BoxLoop &planned : loops)
     propose(planned);
 }
