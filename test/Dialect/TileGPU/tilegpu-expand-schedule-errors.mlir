@@ -326,38 +326,13 @@ tile.func private @stage_before(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero:
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
-tile.func private @two_stages_apart(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
-  %c0 = arith.constant 0 : i32
-  %c1 = arith.constant 1 : i32
-  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
-    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
-    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
-    // expected-note @below {{here}}
-    %d = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = -1, wait = 1>} : !buffer, !buffer -> !sum
-    // expected-error @below {{uses a value more than one stage after the one that computes it}}
-    %e = tilegpu.warpgroup_dot %q, %b, %d {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = 1, wait = 1>} : !buffer, !buffer -> !sum
-    scf.yield %e : !sum
-  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 6, copy = cp_async>]>}
-  tile.return %r : !sum
-}
-}
-
-// -----
-
-#u = #tilegpu.unassigned
-#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
-!buffer = !tilegpu.memdesc<64x64xf16, #a>
-!tile = tensor<64x64xf16, #u>
-!sum = tensor<64x64xf32, #u>
-!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @carried_early(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
-    // expected-error @below {{computes a value that the loop carries, and so cannot run one iteration ahead}}
+    // expected-error @below {{computes a value that the loop carries, and so cannot run in an iteration before}}
     %d = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = -1, wait = 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
   } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
@@ -525,8 +500,31 @@ tile.func private @stage_range(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: 
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
-    // expected-error @below {{has stage 2; ops that are not copies have stages -1 to 1}}
-    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = 2, wait = 1>} : !buffer, !buffer -> !sum
+    // expected-error @below {{has stage 9; ops that are not copies have stages -8 to 8}}
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = 9, wait = 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 12, copy = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+tile.func private @stage_of_any_step(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %s iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    // expected-error @below {{has stage -2, in a loop whose step is not a small constant}}
+    %d = tilegpu.warpgroup_dot %q, %q, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = -2, wait = 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
   } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 6, copy = cp_async>]>}
   tile.return %r : !sum
@@ -1149,7 +1147,7 @@ tile.func private @carried_address(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum,
   %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %place = %number) -> (!sum, !tile.ptr<f32>) : i32 {
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
-    // expected-error @below {{cannot run one iteration ahead: its address depends on a carried value of type '!tile.ptr<f32>', not an integer}}
+    // expected-error @below {{cannot run in an iteration before: its address depends on a carried value of type '!tile.ptr<f32>', not an integer}}
     %scale = tile.load %place {tilegpu.node = #tilegpu.node<vector, stage = -1>} : !tile.ptr<f32>
     %d = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma>} : !buffer, !buffer -> !sum
     %scales = tile.splat %scale : f32 -> !sum
@@ -1227,7 +1225,7 @@ tile.func private @first_iteration_before(%p: !ptrs, %q: !ptrs, %n: i32, %zero: 
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
     %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0, tile = !buffer>} : !ptrs
     %y = tile.load %q {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0, tile = !buffer>} : !ptrs
-    // expected-error @below {{has a slice ahead, in a loop with ops of stage 1}}
+    // expected-error @below {{has a slice ahead, in a loop with ops of a stage above 0}}
     %d = tilegpu.mma_dot %x, %y, %zero {warps = array<i32: 2, 2>, tilegpu.node = #tilegpu.node<mma, slices = 4, ahead = 1>} : !tile, !tile -> !sum
     %e = arith.addf %acc, %d {tilegpu.node = #tilegpu.node<vector, stage = 1>} : !sum
     scf.yield %e : !sum

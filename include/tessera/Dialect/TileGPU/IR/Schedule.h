@@ -110,13 +110,14 @@
 //     load x        <copy, stage = -1, channel = 0, tile = what threads hold>
 //     on the loop   channels = [<0, slots = 2, copy = cp_async>]
 //
-// Stages of ops other than copies are -1, 0 or 1. In stage -1 the prologue executes an op for
-// iteration 0, and the last iteration executes it once too often. The surplus result is unused, so
-// such an op has no effects and waits for no TMA copy. If such an op is a load, the surplus one
-// repeats the last iteration's own load. So its address depends on the loop's variable and carried
-// integers only, and nothing in the loop may write their array. In stage 1 the op is peeled: the
-// first iteration lacks it, and the epilogue executes it for the last one. A tile that one stage
-// computes and the next one uses becomes a value that the new loop carries.
+// Ops other than copies have any stage from -8 to 8. In stage -k the prologue executes an op for
+// the first k iterations, and the last k iterations execute it once too often. The surplus result
+// is unused, so such an op has no effects and waits for no TMA copy. If such an op is a load, the
+// surplus one repeats its iteration's own load. So its address depends on the loop's variable and,
+// in stage -1, on carried integers only, and nothing in the loop may write their array. In stage k
+// the op is peeled: the first k iterations lack it, and the epilogue executes it for the last k. A
+// loop of fewer iterations skips from the prologue to the epilogue. A tile that one stage computes
+// and a later one uses becomes a value that the new loop carries, once for each iteration between.
 //
 // Examples. A matmul with cp.async is above, with D = 4 and copies 2 ahead. Slot i % 4 is read,
 // slot (i - 1) % 4 may still be read by the dot in flight, and slot (i + 2) % 4 is filled.

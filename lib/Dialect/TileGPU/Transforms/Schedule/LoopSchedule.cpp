@@ -99,6 +99,11 @@ LogicalResult LoopSchedule::readOps() {
     }
     read.order = order;
   }
+  for (const auto &[op, read] : ops)
+    if (live.contains(op)) {
+      firstStage = std::min(firstStage, read.stage);
+      lastStage = std::max(lastStage, read.stage);
+    }
   WalkResult result = loop.getBody()->walk([&](Operation *op) {
     if (op->getBlock() == loop.getBody() || !getNode(op))
       return WalkResult::advance();
@@ -139,17 +144,12 @@ int LoopSchedule::getStage(Value value) const {
   return found == ops.end() || replaced.contains(op) ? 0 : found->second.stage;
 }
 
-bool LoopSchedule::hasStage(int stage) const {
-  return llvm::any_of(ops, [&](const auto &entry) {
-    return entry.second.stage == stage && live.contains(entry.first);
-  });
-}
-
-SmallVector<Operation *> LoopSchedule::getAsyncDots(int lastStage) const {
+SmallVector<Operation *> LoopSchedule::getAsyncDots(int first, int last) const {
   SmallVector<Operation *> dots;
   for (const ScheduleEvent &event : events)
     if (event.kind == ScheduleEvent::Op && !replaced.contains(event.op))
-      if (const ScheduledOp &op = getOp(event.op); op.isAsync() && op.stage <= lastStage)
+      if (const ScheduledOp &op = getOp(event.op);
+          op.isAsync() && first <= op.stage && op.stage <= last)
         dots.push_back(event.op);
   return dots;
 }

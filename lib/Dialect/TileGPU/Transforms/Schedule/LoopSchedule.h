@@ -113,13 +113,15 @@ public:
   /// The stage that computes a value of the body, as the loop's own variables are of stage 0.
   int getStage(mlir::Value value) const;
   bool isLive(mlir::Operation *op) const { return live.contains(op); }
-  bool hasStage(int stage) const;
-  /// True if loads that are no copies are done an iteration ahead.
+  /// The stages of ops that are not copies are from the first one, at most 0, to the last one.
+  int getFirstStage() const { return firstStage; }
+  int getLastStage() const { return lastStage; }
+  /// True if loads that are no copies are done in an iteration before their own.
   bool hasLoadsAhead() const;
 
   mlir::ArrayRef<ScheduleEvent> getEvents() const { return events; }
-  /// The asynchronous dots of stages up to `lastStage`, in the order in which they begin.
-  mlir::SmallVector<mlir::Operation *> getAsyncDots(int lastStage) const;
+  /// The asynchronous dots of these stages, in the order in which they begin.
+  mlir::SmallVector<mlir::Operation *> getAsyncDots(int first, int last) const;
 
   /// The copy whose ring a buffer is a slot of, or a view of such a buffer; null if it is none.
   const ScheduledCopy *getCopy(mlir::Value buffer) const;
@@ -148,6 +150,7 @@ private:
 
   mlir::scf::ForOp loop;
   bool pingPong = false;
+  int firstStage = 0, lastStage = 0;
   mlir::SmallVector<ScheduledChannel, 2> channels;
   mlir::SmallVector<ScheduledCopy, 4> copies;
   ReplacedOps replaced;

@@ -25,8 +25,8 @@ using namespace tessera::tilegpu;
 
 namespace {
 
-/// Stages of ops that are no copies.
-constexpr int kFirstStage = -1, kLastStage = 1;
+/// Stages of ops that are no copies, which bound the code before and behind the loop.
+constexpr int kMaxStageOfOp = 8;
 
 } // namespace
 
@@ -56,9 +56,7 @@ LogicalResult LoopSchedule::verifyUse(Operation *user, Value value) const {
   if (distance < 0)
     return refuse("a value in a stage before the one that computes it");
   if (later == 1 && stage < 0)
-    return refuse("a carried value that an op computes one iteration ahead");
-  if (distance > 1 && !(later == 1 && at.stage == 1 && stage == 0))
-    return refuse("a value more than one stage after the one that computes it");
+    return refuse("a carried value that an op computes in an iteration before");
   if (!isOwn)
     return success();
   if (replaced.contains(producer)) {
@@ -129,8 +127,8 @@ LogicalResult LoopSchedule::verifySlices(Operation *op) const {
     return success();
   if (failed(SlicedDot::verifyKind(op)))
     return failure();
-  if (node.getAhead() != 0 && hasStage(1))
-    return op->emitError("has a slice ahead, in a loop with ops of stage 1");
+  if (node.getAhead() != 0 && getLastStage() > 0)
+    return op->emitError("has a slice ahead, in a loop with ops of a stage above 0");
   return success();
 }
 
@@ -140,10 +138,13 @@ LogicalResult LoopSchedule::verifyOps() const {
     if (event.kind != ScheduleEvent::Op || replaced.contains(event.op))
       continue;
     const ScheduledOp &node = getOp(event.op);
-    if (node.stage < kFirstStage || node.stage > kLastStage)
+    if (std::abs(node.stage) > kMaxStageOfOp)
       return event.op->emitError("has stage ")
-             << node.stage << "; ops that are not copies have stages " << kFirstStage << " to "
-             << kLastStage;
+             << node.stage << "; ops that are not copies have stages " << -kMaxStageOfOp << " to "
+             << kMaxStageOfOp;
+    if (node.stage < -1 && !getSmallStep(loop))
+      return event.op->emitError("has stage ")
+             << node.stage << ", in a loop whose step is not a small constant";
     if (failed(verifySlices(event.op)))
       return failure();
     bool isDot = isa<AsyncDotOp>(event.op);
@@ -172,7 +173,7 @@ LogicalResult LoopSchedule::verifyOps() const {
     if (Operation *op = value.getDefiningOp();
         op && op->getBlock() == of.getBody() && getStage(value) < 0)
       return op->emitError(
-          "computes a value that the loop carries, and so cannot run one iteration ahead");
+          "computes a value that the loop carries, and so cannot run in an iteration before");
   return success();
 }
 
@@ -191,14 +192,15 @@ LogicalResult LoopSchedule::verifyLoadAhead(tile::LoadOp load) const {
   LoopSlice address(loop);
   for (Value operand : load->getOperands())
     if (std::string why = address.add(operand); !why.empty())
-      return load.emitError("cannot run one iteration ahead: ") << why;
+      return load.emitError("cannot run in an iteration before: ") << why;
   for (unsigned index : address.getCarried())
     if (Type type = scf::ForOp(loop).getRegionIterArg(index).getType(); !type.isIntOrIndex())
-      return load.emitError(
-                 "cannot run one iteration ahead: its address depends on a carried value of type ")
+      return load.emitError("cannot run in an iteration before: its address depends on a carried "
+                            "value of type ")
              << type << ", not an integer";
   if (!getSmallStep(loop))
-    return load.emitError("runs one iteration ahead, in a loop whose step is not a small constant");
+    return load.emitError(
+        "runs in an iteration before, in a loop whose step is not a small constant");
   return success();
 }
 
@@ -250,7 +252,7 @@ LogicalResult LoopSchedule::verifyChannel(const ScheduledChannel &channel) const
   for (const ChannelReader &reader : channel.readers) {
     if (channel.isByTMA() && reader.stage < 0)
       return reader.op->emitError(
-          "runs one iteration ahead, for which TMA may not have copied a tile");
+          "runs in an iteration before its own, for which TMA may not have copied a tile");
     if (!channel.isCopiedInLoop())
       continue;
     // Copies by cp.async are waited for at the beginning of an iteration, of the ones before.
@@ -321,7 +323,7 @@ static bool areChecked(tile::FuncOp kernel, const LaunchConditions &conditions) 
                       [&](const auto &pair) { return llvm::is_contained(apart, pair); });
 }
 
-/// Copies by cp.async, and loads of stage -1, come before what iterations before theirs do.
+/// Copies by cp.async, and loads of stages below 0, come before what iterations before theirs do.
 LogicalResult LoopSchedule::verifyOrder() const {
   SmallVector<tile::LoadOp> copied;
   for (const ScheduledCopy &copy : copies)
