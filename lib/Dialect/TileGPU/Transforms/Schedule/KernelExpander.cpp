@@ -4,8 +4,9 @@
 
 #include "EarlyLoads.h"
 #include "Facts/Multicast.h"
-#include "mlir/Interfaces/LoopLikeInterface.h"
-#include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
+#include "ProducerPartition.h"
+#include "ProgramCopies.h"
+#include "Programs/PersistentKernel.h"
 #include "tessera/Analysis/Order/MachineView.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
 
@@ -34,7 +35,7 @@ LogicalResult KernelExpander::verifyOrder(ArrayRef<ScheduledCopy> copies, Operat
 /// True if copies of a loop begin where the program comes to it, and not before.
 bool KernelExpander::isInPlace(const LoopSchedule &schedule) const {
   return llvm::any_of(schedule.getCopies(), [&](const ScheduledCopy &copy) {
-    return rings.boxes.find(copy.load)->second.isFoundByKernel();
+    return transfers.rings.boxes.find(copy.load)->second.isFoundByKernel();
   });
 }
 
@@ -55,30 +56,32 @@ LogicalResult KernelExpander::verifyInPlace(const LoopSchedule &schedule) {
 LogicalResult KernelExpander::verifyProducers() const {
   tile::FuncOp of = kernel;
   unsigned count = attr ? attr.getProducerWarps().size() : 0;
-  for (const std::optional<unsigned> &producer : producers)
+  for (const std::optional<unsigned> &producer : transfers.producers)
     if (producer && *producer >= count)
       return of.emitError("has copies by producer ")
              << *producer << ", but its schedule has " << count << " producers";
   for (unsigned number = 0; number < count; ++number)
-    if (!llvm::is_contained(producers, number))
+    if (!llvm::is_contained(transfers.producers, number))
       return of.emitError("has producer ") << number << ", which copies nothing";
   return success();
 }
 
 /// Verify that a producer can run its loops.
-LogicalResult KernelExpander::verifySlice() {
-  ProducerSlice needs = getSlice();
+LogicalResult KernelExpander::verifySlice(unsigned producer) const {
+  tile::FuncOp of = kernel;
+  ProducerSlice needs = getSlice(PartitionSide(transfers, producer));
   if (!needs.getWhyNot().empty())
-    return kernel.emitError("has loops that a producer cannot run: ") << needs.getWhyNot();
+    return of.emitError("has loops that a producer cannot run: ") << needs.getWhyNot();
   bool needsMessages =
-      !needs.isEmpty() ||
-      llvm::any_of(schedules, [this](const LoopSchedule &schedule) { return isInPlace(schedule); });
+      !needs.isEmpty() || llvm::any_of(transfers.schedules, [this](const LoopSchedule &schedule) {
+        return isInPlace(schedule);
+      });
   if (needsMessages && attr.getPersistent())
-    return kernel.emitError("cannot be persistent: its producer needs messages from the program");
+    return of.emitError("cannot be persistent: its producer needs messages from the program");
   if (needsMessages && attr.getProducerWarps().size() > 1)
-    return kernel.emitError("has several producers, of which one needs messages from the program");
+    return of.emitError("has several producers, of which one needs messages from the program");
   if (needsMessages && getClusterSize(kernel) > 1)
-    return kernel.emitError("has a producer that needs messages from the program, in a cluster");
+    return of.emitError("has a producer that needs messages from the program, in a cluster");
   return success();
 }
 
@@ -90,7 +93,7 @@ LogicalResult KernelExpander::planCopies(ArrayRef<ScheduledCopy> copies, Region 
     std::optional<BoxAccess> box = getBoxToCopy(region, load, copy.tile, analysis, why);
     if (!box)
       return load.emitError("cannot be copied by TMA: ") << why;
-    rings.boxes.try_emplace(load, std::move(*box));
+    transfers.rings.boxes.try_emplace(load, std::move(*box));
   }
   return success();
 }
@@ -105,21 +108,23 @@ LogicalResult KernelExpander::planProgramCopies() {
   FailureOr<SmallVector<ScheduledCopy, 1>> copies = readProgramCopies(kernel, attr);
   if (failed(copies) || failed(planCopies(*copies, kernel.getBody())))
     return failure();
-  for (const ScheduledCopy &copy : *copies) {
+  for (ScheduledCopy &copy : *copies) {
     tile::LoadOp load = copy.load;
-    if (rings.boxes.find(load)->second.isFoundByKernel())
+    if (transfers.rings.boxes.find(load)->second.isFoundByKernel())
       return load.emitError(
           "loads from an array that the kernel finds in memory, which a producer cannot do");
     if (failed(verifyOrder(copy, load)))
       return failure();
     ChannelAttr channel = attr.getChannels()[copy.channel];
-    if (!rings.numbers.try_emplace(channel.getNumber(), rings.channels.size()).second)
+    if (!transfers.rings.numbers.try_emplace(channel.getNumber(), transfers.rings.channels.size())
+             .second)
       return load.emitError("fills channel ") << channel.getNumber() << ", which a loop fills, too";
-    rings.channels.emplace_back(copy.tile);
-    slots.push_back(channel.getSlots());
-    producers.push_back(load->getAttrOfType<NodeAttr>(kNodeAttr).getProducer());
+    copy.channel = transfers.rings.channels.size();
+    transfers.rings.channels.emplace_back(copy.tile);
+    transfers.slots.push_back(channel.getSlots());
+    transfers.producers.push_back(load->getAttrOfType<NodeAttr>(kNodeAttr).getProducer());
   }
-  programCopies = std::move(*copies);
+  transfers.programCopies = std::move(*copies);
   return success();
 }
 
@@ -139,7 +144,7 @@ LogicalResult KernelExpander::verifyMulticast(const LoopSchedule &schedule) cons
              << blocks << " blocks, but its tile is not as many boxes";
   }
   bool isShared = llvm::any_of(schedule.getChannels(), [&](const ScheduledChannel &channel) {
-    return rings.channels[rings.getIndex(channel)].isShared();
+    return transfers.rings.channels[transfers.rings.getIndex(channel)].isShared();
   });
   if (isShared && isUneven(schedule.getLoop()))
     return schedule.getLoop().emitError(
@@ -149,7 +154,7 @@ LogicalResult KernelExpander::verifyMulticast(const LoopSchedule &schedule) cons
 
 /// Loops that have a channel of the same number have its rings in common.
 LogicalResult KernelExpander::planRings() {
-  for (const LoopSchedule &schedule : schedules)
+  for (const LoopSchedule &schedule : transfers.schedules)
     for (const ScheduledChannel &channel : schedule.getChannels()) {
       scf::ForOp loop = schedule.getLoop();
       if (!channel.isByTMA())
@@ -162,22 +167,23 @@ LogicalResult KernelExpander::planRings() {
       SmallVector<MemDescType> tiles;
       for (unsigned index : channel.copies)
         tiles.push_back(schedule.getCopies()[index].tile);
-      auto [found, isNew] = rings.numbers.try_emplace(channel.number, rings.channels.size());
+      auto [found, isNew] =
+          transfers.rings.numbers.try_emplace(channel.number, transfers.rings.channels.size());
       if (isNew) {
-        rings.channels.emplace_back(tiles);
-        slots.push_back(channel.slots);
-        producers.push_back(channel.producer);
-      } else if (slots[found->second] != channel.slots ||
-                 rings.channels[found->second].getTiles() != ArrayRef(tiles)) {
+        transfers.rings.channels.emplace_back(tiles);
+        transfers.slots.push_back(channel.slots);
+        transfers.producers.push_back(channel.producer);
+      } else if (transfers.slots[found->second] != channel.slots ||
+                 transfers.rings.channels[found->second].getTiles() != ArrayRef(tiles)) {
         return loop.emitError("has other slots in channel ")
                << channel.number << " than a loop before it";
-      } else if (producers[found->second] != channel.producer) {
+      } else if (transfers.producers[found->second] != channel.producer) {
         return loop.emitError("has channel ")
                << channel.number << " filled by another producer than in a loop before it";
       }
       if (llvm::any_of(channel.copies,
                        [&](unsigned index) { return schedule.getCopies()[index].isMulticast; }))
-        rings.channels[found->second].setBlocks(getNumParts(kernel));
+        transfers.rings.channels[found->second].setBlocks(getNumParts(kernel));
     }
   return success();
 }
@@ -190,11 +196,12 @@ LogicalResult KernelExpander::verifyMaps() const {
       needed.insert(map);
   auto add = [&](ArrayRef<ScheduledCopy> copies) {
     for (const ScheduledCopy &copy : copies)
-      if (const BoxAccess &box = rings.boxes.find(copy.load)->second; !box.isFoundByKernel())
+      if (const BoxAccess &box = transfers.rings.boxes.find(copy.load)->second;
+          !box.isFoundByKernel())
         needed.insert(describeTensorMap(kernel, box, copy.tile, getRowsOfMap(copy)));
   };
-  add(programCopies);
-  for (const LoopSchedule &schedule : schedules)
+  add(transfers.programCopies);
+  for (const LoopSchedule &schedule : transfers.schedules)
     add(schedule.getCopies());
   if (needed.size() > kMaxTensorMaps)
     return tile::FuncOp(kernel).emitError("needs more tensor maps than a kernel may have");
@@ -203,7 +210,7 @@ LogicalResult KernelExpander::verifyMaps() const {
 
 LogicalResult KernelExpander::verify() {
   attr = kernel->getAttrOfType<KernelScheduleAttr>(kKernelScheduleAttr);
-  if (schedules.empty()) {
+  if (transfers.schedules.empty()) {
     if (attr && !attr.getChannels().empty())
       return kernel.emitError("has channels, but no loop that producer warps copy for");
     return success();
@@ -214,7 +221,7 @@ LogicalResult KernelExpander::verify() {
     return barrier->emitError("may have a barrier, in a kernel with copies by TMA");
   if (failed(planRings()))
     return failure();
-  for (const LoopSchedule &schedule : schedules) {
+  for (const LoopSchedule &schedule : transfers.schedules) {
     if (failed(schedule.verify(limit)) ||
         failed(planCopies(schedule.getCopies(), schedule.getLoop().getRegion())) ||
         failed(verifyMulticast(schedule)))
@@ -231,15 +238,11 @@ LogicalResult KernelExpander::verify() {
     return failure();
   if (failed(verifyProducers()))
     return failure();
-  for (unsigned number = 0; attr && number < attr.getProducerWarps().size(); ++number) {
-    producer = number;
-    LogicalResult result = verifySlice();
-    producer.reset();
-    if (failed(result))
+  for (unsigned number = 0; attr && number < attr.getProducerWarps().size(); ++number)
+    if (failed(verifySlice(number)))
       return failure();
-  }
   int64_t bytes = 0;
-  for (auto [channel, count] : llvm::zip_equal(rings.channels, slots))
+  for (auto [channel, count] : llvm::zip_equal(transfers.rings.channels, transfers.slots))
     bytes += channel.getSlotBytes() * count;
   if (bytes > limit)
     return kernel.emitError("has rings of ") << bytes << " bytes, of which " << limit << " fit";
@@ -251,112 +254,43 @@ LogicalResult KernelExpander::verify() {
 
 void KernelExpander::addMaps() {
   addLaunchConditions(kernel, conditions);
-  SmallVector<ArrayRef<ScheduledCopy>> all{programCopies};
-  for (const LoopSchedule &schedule : schedules)
+  SmallVector<ArrayRef<ScheduledCopy>> all{transfers.programCopies};
+  for (const LoopSchedule &schedule : transfers.schedules)
     all.push_back(schedule.getCopies());
   for (ArrayRef<ScheduledCopy> copies : all)
     for (const ScheduledCopy &copy : copies) {
-      const BoxAccess &box = rings.boxes.find(copy.load)->second;
+      const BoxAccess &box = transfers.rings.boxes.find(copy.load)->second;
       if (box.isFoundByKernel()) {
-        rings.maps[copy.load] = makeTensorMap(kernel, box, copy.tile).getResult();
+        transfers.rings.maps[copy.load] = makeTensorMap(kernel, box, copy.tile).getResult();
         continue;
       }
       FailureOr<BlockArgument> map = addTensorMap(kernel, box, copy.tile, getRowsOfMap(copy));
       assert(succeeded(map) && "maps have been counted");
-      rings.maps[copy.load] = *map;
+      transfers.rings.maps[copy.load] = *map;
     }
-}
-
-//===----------------------------------------------------------------------===//
-// Places in channels
-//===----------------------------------------------------------------------===//
-
-bool KernelExpander::isOfPartition(const LoopSchedule &schedule) const {
-  return llvm::any_of(schedule.getChannels(), [&](const ScheduledChannel &channel) {
-    return isOfPartition(rings.getIndex(channel));
-  });
-}
-
-/// True if an op is a load that is copied once a program, or a loop with a schedule, or has one
-/// inside. For a producer, it is one that it copies for.
-bool KernelExpander::hasScheduled(Operation *op) const {
-  return llvm::any_of(ofLoop,
-                      [&](const auto &entry) {
-                        return op->isAncestor(entry.first) &&
-                               isOfPartition(schedules[entry.second]);
-                      }) ||
-         llvm::any_of(programCopies,
-                      [&](const ScheduledCopy &copy) {
-                        return op->isAncestor(copy.load) && isOfPartition(getIndex(copy));
-                      }) ||
-         llvm::any_of(markers, [&](Operation *marker) { return op->isAncestor(marker); });
-}
-
-/// The channel of a copy that is done once a program.
-unsigned KernelExpander::getIndex(const ScheduledCopy &copy) const {
-  return rings.numbers.lookup(attr.getChannels()[copy.channel].getNumber());
-}
-
-/// The channels that an op uses, or loops inside of it.
-SmallVector<unsigned> KernelExpander::getChannels(Operation *op) const {
-  llvm::SmallDenseSet<unsigned> used;
-  for (const auto &[loop, index] : ofLoop)
-    if (op->isAncestor(loop))
-      for (const ScheduledChannel &channel : schedules[index].getChannels())
-        used.insert(rings.getIndex(channel));
-  for (const ScheduledCopy &copy : programCopies)
-    if (op->isAncestor(copy.load))
-      used.insert(getIndex(copy));
-  if (llvm::any_of(messages, [&](const auto &entry) { return op->isAncestor(entry.first); }))
-    used.insert(rings.channels.size());
-  SmallVector<unsigned> result;
-  for (unsigned channel : used)
-    if (channel == rings.channels.size() || isOfPartition(channel))
-      result.push_back(channel);
-  llvm::sort(result);
-  return result;
-}
-
-SmallVector<Value> KernelExpander::getPlaces(ArrayRef<unsigned> used) const {
-  SmallVector<Value> result;
-  for (unsigned channel : used)
-    result.append({places[channel].slot, places[channel].phase});
-  return result;
-}
-
-void KernelExpander::setPlaces(ArrayRef<unsigned> used, ValueRange from) {
-  for (auto [index, channel] : llvm::enumerate(used))
-    places[channel] = {from[2 * index], from[2 * index + 1]};
-}
-
-void KernelExpander::emitPlaces(OpBuilder &builder, Location loc) {
-  places.clear();
-  for (const Channel &channel : rings.channels)
-    places.push_back(channel.getFirst(builder, loc));
-  places.push_back(mailbox.getFirst(builder, loc));
-}
-
-void KernelExpander::allocateRings(OpBuilder &builder, Location loc) {
-  for (auto [channel, count] : llvm::zip_equal(rings.channels, slots))
-    channel.allocate(builder, loc, count, warps);
-  if (!messages.empty())
-    mailbox.allocate(builder, loc, ProducerSlice::countWords(messages), warps);
 }
 
 //===----------------------------------------------------------------------===//
 // The program's warps
 //===----------------------------------------------------------------------===//
 
+void KernelExpander::allocateRings(OpBuilder &builder, Location loc) {
+  for (auto [channel, count] : llvm::zip_equal(transfers.rings.channels, transfers.slots))
+    channel.allocate(builder, loc, count, warps);
+  if (!transfers.messages.empty())
+    transfers.mailbox.allocate(builder, loc, ProducerSlice::countWords(transfers.messages), warps);
+}
+
 /// Replace the load and the buffers of a tile that is copied once in each program. The program
 /// waits for the tile before its first reader, and releases it after its last one.
 void KernelExpander::receive(const ScheduledCopy &copy) {
-  unsigned index = getIndex(copy);
-  const Channel &channel = rings.channels[index];
-  ChannelPlace place = places[index];
+  unsigned index = copy.channel;
+  const Channel &channel = transfers.rings.channels[index];
+  ChannelPlace place = program.getPlace(index);
   OpBuilder builder(copy.load);
   Location loc = tile::LoadOp(copy.load).getLoc();
   Value tile = channel.getTile(builder, loc, copy.ring, place.slot);
-  places[index] = channel.getNext(builder, loc, place);
+  program.getPlace(index) = channel.getNext(builder, loc, place);
   SmallVector<Operation *> readers = getReaders(copy);
   builder.setInsertionPoint(readers.front());
   channel.waitUntilFull(builder, loc, place);
@@ -376,47 +310,47 @@ void KernelExpander::receive(const ScheduledCopy &copy) {
 void KernelExpander::sendMessage(Operation *op) {
   OpBuilder builder(op->getContext());
   builder.setInsertionPointAfter(op);
-  ChannelPlace &place = places.back();
-  mailbox.send(builder, op->getLoc(), place, messages.find(op)->second);
-  place = mailbox.getNext(builder, op->getLoc(), place);
-  messages.erase(op);
+  ChannelPlace &place = program.getPlace(transfers.getMailboxChannel());
+  transfers.mailbox.send(builder, op->getLoc(), place, transfers.messages.find(op)->second);
+  place = transfers.mailbox.getNext(builder, op->getLoc(), place);
+  transfers.messages.erase(op);
 }
 
 /// Loops wait for their tiles; what is around them carries the places.
 void KernelExpander::expandLoops(Block *block) {
-  llvm::erase_if(programCopies, [&](const ScheduledCopy &copy) {
+  llvm::erase_if(transfers.programCopies, [&](const ScheduledCopy &copy) {
     if (tile::LoadOp(copy.load)->getBlock() != block)
       return false;
     receive(copy);
     return true;
   });
   for (Operation &op : llvm::make_early_inc_range(block->without_terminator())) {
-    if (messages.contains(&op))
+    if (transfers.messages.contains(&op))
       sendMessage(&op);
-    if (markers.remove(&op)) {
+    if (transfers.markers.remove(&op)) {
       op.erase();
       continue;
     }
-    if (auto found = ofLoop.find(&op); found != ofLoop.end()) {
-      const LoopSchedule &schedule = schedules[found->second];
-      ofLoop.erase(found);
+    if (auto found = transfers.ofLoop.find(&op); found != transfers.ofLoop.end()) {
+      const LoopSchedule &schedule = transfers.schedules[found->second];
+      transfers.ofLoop.erase(found);
       // TMA has to see the program's earlier writes.
       if (isInPlace(schedule) && !slice) {
         OpBuilder builder(&op);
         ProxyFenceOp::create(builder, op.getLoc(), /*of_memory=*/true);
         BarrierOp::create(builder, op.getLoc());
       }
-      ScheduledLoop(schedule, rings, places).expand();
+      ScheduledLoop(schedule, transfers.rings, program.getAllPlaces()).expand();
       continue;
     }
-    if (!hasScheduled(&op))
+    if (!program.hasTransfers(&op))
       continue;
-    SmallVector<unsigned> used = getChannels(&op);
-    SmallVector<Value> before = getPlaces(used);
+    SmallVector<unsigned> used = program.getChannels(&op);
+    SmallVector<Value> before = program.getPlaces(used);
     OpBuilder builder(&op);
     auto finish = [&](Block *end) {
       auto yield = cast<scf::YieldOp>(end->getTerminator());
-      yield->insertOperands(yield->getNumOperands(), getPlaces(used));
+      yield->insertOperands(yield->getNumOperands(), program.getPlaces(used));
     };
     Operation *replacement = nullptr;
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
@@ -428,7 +362,7 @@ void KernelExpander::expandLoops(Block *block) {
       to.getRegion().takeBody(loop.getRegion());
       SmallVector<Location> locs(before.size(), loop.getLoc());
       auto arguments = to.getBody()->addArguments(ValueRange(before).getTypes(), locs);
-      setPlaces(used, SmallVector<Value>(arguments.begin(), arguments.end()));
+      program.setPlaces(used, SmallVector<Value>(arguments.begin(), arguments.end()));
       expandLoops(to.getBody());
       finish(to.getBody());
       replacement = to;
@@ -443,10 +377,10 @@ void KernelExpander::expandLoops(Block *block) {
       SmallVector<Location> locs(before.size(), loop.getLoc());
       for (Block *inner : {to.getBeforeBody(), to.getAfterBody()}) {
         auto arguments = inner->addArguments(ValueRange(before).getTypes(), locs);
-        setPlaces(used, SmallVector<Value>(arguments.begin(), arguments.end()));
+        program.setPlaces(used, SmallVector<Value>(arguments.begin(), arguments.end()));
         expandLoops(inner);
         if (inner == to.getBeforeBody())
-          to.getConditionOp().getArgsMutable().append(getPlaces(used));
+          to.getConditionOp().getArgsMutable().append(program.getPlaces(used));
         else
           finish(inner);
       }
@@ -465,14 +399,14 @@ void KernelExpander::expandLoops(Block *block) {
         scf::YieldOp::create(inside, branch.getLoc());
       }
       for (Block *inner : {to.thenBlock(), to.elseBlock()}) {
-        setPlaces(used, before);
+        program.setPlaces(used, before);
         expandLoops(inner);
         finish(inner);
       }
       replacement = to;
     }
     replacement->setDiscardableAttrs(op.getDiscardableAttrDictionary());
-    setPlaces(used, replacement->getResults().take_back(before.size()));
+    program.setPlaces(used, replacement->getResults().take_back(before.size()));
     op.replaceAllUsesWith(replacement->getResults().take_front(op.getNumResults()));
     op.erase();
   }
@@ -494,9 +428,9 @@ static Operation *findLast(Block *block, ArrayRef<Operation *> needs) {
 /// comes after may have their place.
 void KernelExpander::endRings(Block *block) {
   SmallVector<Operation *> needs;
-  for (const auto &[loop, index] : ofLoop)
+  for (const auto &[loop, index] : transfers.ofLoop)
     needs.push_back(loop);
-  for (const ScheduledCopy &copy : programCopies)
+  for (const ScheduledCopy &copy : transfers.programCopies)
     needs.push_back(getReaders(copy).back());
   Operation *last = findLast(block, needs);
   while (auto branch = dyn_cast<scf::IfOp>(last)) {
@@ -509,7 +443,7 @@ void KernelExpander::endRings(Block *block) {
   }
   OpBuilder builder(last->getContext());
   builder.setInsertionPointAfter(last);
-  for (Channel &channel : rings.channels)
+  for (Channel &channel : transfers.rings.channels)
     channel.deallocate(builder, last->getLoc());
 }
 
@@ -526,11 +460,11 @@ WarpSpecializeOp KernelExpander::emitRegions(OpBuilder &builder) {
     own = builder.getI32IntegerAttr(attr.getRegisters());
     others = builder.getDenseI32ArrayAttr(attr.getProducerRegisters());
   }
-  auto regions = WarpSpecializeOp::create(
-      builder, kernel.getLoc(), builder.getDenseI32ArrayAttr(attr.getProducerWarps()), own, others,
-      UnitAttr(), attr.getProducerWarps().size());
-  regions.setInCluster(
-      llvm::any_of(rings.channels, [](const Channel &channel) { return channel.isShared(); }));
+  auto regions = WarpSpecializeOp::create(builder, kernel.getLoc(),
+                                          builder.getDenseI32ArrayAttr(attr.getProducerWarps()),
+                                          own, others, UnitAttr(), attr.getProducerWarps().size());
+  regions.setInCluster(llvm::any_of(transfers.rings.channels,
+                                    [](const Channel &channel) { return channel.isShared(); }));
   return regions;
 }
 
@@ -554,16 +488,16 @@ static void addPrograms(const PersistentKernel &programs, Block *body) {
 
 /// The kernel as it is, but for its loops.
 void KernelExpander::expandInLoops() {
-  rings.isInStep = llvm::all_of(schedules, [&](const LoopSchedule &schedule) {
-    return schedule.getChannels().size() == rings.channels.size() &&
+  transfers.rings.isInStep = llvm::all_of(transfers.schedules, [&](const LoopSchedule &schedule) {
+    return schedule.getChannels().size() == transfers.rings.channels.size() &&
            llvm::all_of(schedule.getChannels(), [&](const ScheduledChannel &channel) {
-             return channel.base == 0 && channel.slots == slots.front();
+             return channel.base == 0 && channel.slots == transfers.slots.front();
            });
   });
   Block *body = &kernel.getBody().front();
   Operation *first = nullptr;
   for (Operation &op : llvm::reverse(*body))
-    if (hasScheduled(&op))
+    if (program.hasTransfers(&op))
       first = &op;
   OpBuilder builder(first);
   Location loc = first->getLoc();
@@ -571,34 +505,9 @@ void KernelExpander::expandInLoops() {
   // TMA sees new barriers, and comes after all that threads did to the memory of rings.
   ProxyFenceOp::create(builder, loc);
   BarrierOp::create(builder, loc);
-  emitPlaces(builder, loc);
+  program.emitPlaces(builder, loc);
   endRings(body);
   expandLoops(body);
-}
-
-/// Writes the partition of the current producer.
-void KernelExpander::emitPartition(Region &partition, Block *program,
-                                   const std::optional<PersistentKernel> &persistent) {
-  Location loc = kernel.getLoc();
-  OpBuilder builder = OpBuilder::atBlockEnd(&partition.front());
-  emitPlaces(builder, loc);
-  IRMapping mapping;
-  if (persistent) {
-    SmallVector<unsigned> all = llvm::filter_to_vector(
-        llvm::seq<unsigned>(rings.channels.size()),
-        [&](unsigned channel) { return isOfPartition(channel); });
-    scf::ForOp loop = persistent->emitLoop(builder, getPlaces(all));
-    OpBuilder inside = OpBuilder::atBlockEnd(loop.getBody());
-    setPlaces(all, loop.getRegionIterArgs());
-    persistent->mapIds(inside, loop, mapping);
-    emitProducer(inside, program, mapping);
-    scf::YieldOp::create(inside, loc, getPlaces(all));
-  } else {
-    emitProducer(builder, program, mapping);
-  }
-  PartitionEndOp::create(builder, loc);
-  // Divisions on the way to coordinates take as long as a short dot.
-  partition.walk([](LoopLikeOpInterface loop) { moveLoopInvariantCode(loop); });
 }
 
 void KernelExpander::expandForProducer() {
@@ -623,28 +532,25 @@ void KernelExpander::expandForProducer() {
   for (Operation *op : old)
     op->moveBefore(own, own->end());
 
-  for (auto [index, partition] : llvm::enumerate(regions.getPartitions())) {
-    producer = index;
-    emitPartition(partition, own, persistent);
-  }
-  producer.reset();
+  for (auto [index, partition] : llvm::enumerate(regions.getPartitions()))
+    ProducerPartition(kernel, transfers, *slice, index).emit(partition, own, persistent);
 
   if (persistent)
     addPrograms(*persistent, own);
   endRings(own);
   builder.setInsertionPointToStart(own);
-  emitPlaces(builder, loc);
+  program.emitPlaces(builder, loc);
   builder.setInsertionPointToEnd(own);
   PartitionEndOp::create(builder, loc);
   expandLoops(own);
 }
 
 void KernelExpander::expand() {
-  if (schedules.empty())
+  if (transfers.schedules.empty())
     return;
   addMaps();
-  for (auto [index, schedule] : llvm::enumerate(schedules))
-    ofLoop[schedule.getLoop()] = index;
+  for (auto [index, schedule] : llvm::enumerate(transfers.schedules))
+    transfers.ofLoop[schedule.getLoop()] = index;
   kernel->removeAttr(kKernelScheduleAttr);
   if (attr && attr.hasProducers())
     expandForProducer();

@@ -28,22 +28,19 @@
 // (ProducerSlice.h). The right side then runs ahead of stores only if these are known to be to
 // other places (ResultOverlap.h).
 //
-//     KernelExpander.cpp   what may be expanded, and the left side
-//     KernelProducer.cpp   the right side
+//     KernelExpander.cpp      what may be expanded, and the left side
+//     KernelProducer.cpp      the messages to the right side
+//     ProducerPartition.cpp   the right side
+//     KernelTransfers.cpp     the places of both sides in their channels
 //
 // Without producer warps the program's first thread begins the copies within the loops.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_KERNELEXPANDER_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_KERNELEXPANDER_H
 
-#include "Mailbox.h"
-#include "ProducerSlice.h"
-#include "ProgramCopies.h"
-#include "Programs/PersistentKernel.h"
+#include "KernelTransfers.h"
 #include "ScheduledLoop.h"
 #include "tessera/Analysis/Order/MemoryOrder.h"
-
-#include <vector>
 
 namespace tessera::tilegpu {
 
@@ -53,18 +50,19 @@ public:
       : kernel(kernel), warps(warps), limit(limit) {}
 
   /// Takes a loop that TMA fills rings for.
-  void add(LoopSchedule schedule) { schedules.push_back(std::move(schedule)); }
+  void add(LoopSchedule schedule) { transfers.schedules.push_back(std::move(schedule)); }
   /// Checks all of them, and the kernel's schedule; changes nothing. Fails with an error.
   mlir::LogicalResult verify();
   /// Replaces all of them, once they are verified; does nothing where there are none.
   void expand();
-  llvm::ArrayRef<LoopSchedule> getSchedules() const { return schedules; }
+  llvm::ArrayRef<LoopSchedule> getSchedules() const { return transfers.schedules; }
 
 private:
   mlir::LogicalResult verifyMaps() const;
   mlir::LogicalResult verifyOrder(mlir::ArrayRef<ScheduledCopy> copies, mlir::Operation *op);
   mlir::LogicalResult verifyInPlace(const LoopSchedule &schedule);
-  mlir::LogicalResult verifySlice();
+  mlir::LogicalResult verifyProducers() const;
+  mlir::LogicalResult verifySlice(unsigned producer) const;
   mlir::LogicalResult verifyMulticast(const LoopSchedule &schedule) const;
   bool isInPlace(const LoopSchedule &schedule) const;
   mlir::LogicalResult planRings();
@@ -73,38 +71,13 @@ private:
   void addMaps();
   int64_t getRowsOfMap(const ScheduledCopy &copy) const;
 
-  bool hasScheduled(mlir::Operation *op) const;
-  unsigned getIndex(const ScheduledCopy &copy) const;
-  mlir::SmallVector<unsigned> getChannels(mlir::Operation *op) const;
   void expandInLoops();
   void expandForProducer();
   WarpSpecializeOp emitRegions(mlir::OpBuilder &builder);
-  mlir::LogicalResult verifyProducers() const;
-  bool isOfPartition(unsigned channel) const {
-    return !producer || producers[channel] == producer;
-  }
-  bool isOfPartition(const LoopSchedule &schedule) const;
-  ProducerSlice getSlice() const;
-  void emitPartition(mlir::Region &partition, mlir::Block *program,
-                     const std::optional<PersistentKernel> &persistent);
+  ProducerSlice getSlice(const PartitionSide &side) const;
   void planMessages();
   void addMarkers(const LoopSchedule &schedule);
-  void emitProducer(mlir::OpBuilder &builder, mlir::Block *block, mlir::IRMapping &mapping);
-  void emitProducer(mlir::OpBuilder &builder, mlir::scf::ForOp loop, mlir::IRMapping &mapping);
-  void emitProducer(mlir::OpBuilder &builder, mlir::scf::WhileOp loop, mlir::IRMapping &mapping);
-  void emitProducer(mlir::OpBuilder &builder, mlir::scf::IfOp branch, mlir::IRMapping &mapping);
-  void receiveMessage(mlir::OpBuilder &builder, mlir::Operation *op, mlir::IRMapping &mapping);
-  mlir::Value emitAgain(mlir::OpBuilder &builder, mlir::Value value, mlir::IRMapping &mapping);
-  mlir::SmallVector<mlir::Value> emitCarried(mlir::OpBuilder &builder, mlir::ValueRange old,
-                                             mlir::ArrayRef<unsigned> numbers,
-                                             mlir::ArrayRef<unsigned> used,
-                                             mlir::IRMapping &mapping);
-  void setCarried(mlir::ValueRange old, mlir::ValueRange carried, mlir::ArrayRef<unsigned> numbers,
-                  mlir::ArrayRef<unsigned> used, mlir::IRMapping &mapping);
   void allocateRings(mlir::OpBuilder &builder, mlir::Location loc);
-  void emitPlaces(mlir::OpBuilder &builder, mlir::Location loc);
-  mlir::SmallVector<mlir::Value> getPlaces(mlir::ArrayRef<unsigned> used) const;
-  void setPlaces(mlir::ArrayRef<unsigned> used, mlir::ValueRange from);
   void expandLoops(mlir::Block *block);
   void sendMessage(mlir::Operation *op);
   void receive(const ScheduledCopy &copy);
@@ -117,26 +90,13 @@ private:
   MemoryOrder order{analysis};
   LaunchConditions conditions;
   KernelScheduleAttr attr;
-  std::vector<LoopSchedule> schedules;
-  llvm::DenseMap<mlir::Operation *, unsigned> ofLoop;
-  /// The copies of tiles that a program loads once.
-  mlir::SmallVector<ScheduledCopy, 1> programCopies;
-  KernelRings rings;
-  /// Slots of each channel, and the producer that fills them.
-  mlir::SmallVector<unsigned> slots;
-  mlir::SmallVector<std::optional<unsigned>> producers;
-  /// The producer whose partition is looked at; none for the program's warps.
-  std::optional<unsigned> producer;
-  /// The scalars that producer warps need, and the messages that carry them, each after an op.
-  /// `markers` are ops that only mark the place of a message.
+  KernelTransfers transfers;
+  /// The scalars that producer warps need.
   std::optional<ProducerSlice> slice;
-  llvm::MapVector<mlir::Operation *, ProducerMessage> messages;
-  llvm::SmallSetVector<mlir::Operation *, 4> markers;
   /// For loops with a check at run time: true if a store may be to a copied array.
   mlir::SmallVector<mlir::Value, 1> overlaps;
-  Mailbox mailbox;
-  /// The current place in each channel; the last one is the mailbox's.
-  mlir::SmallVector<ChannelPlace> places;
+  /// The side of the program's warps.
+  PartitionSide program{transfers, std::nullopt};
 };
 
 } // namespace tessera::tilegpu
