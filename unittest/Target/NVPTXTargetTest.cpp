@@ -7,10 +7,13 @@
 #include "tessera/Target/NVPTX/Cubin.h"
 #include "tessera/Target/NVPTX/Ptxas.h"
 #include "llvm/Analysis/ConstantFolding.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -612,6 +615,58 @@ TEST(NVPTXTarget, ShortLoopsOfWgmmaAreNotUnrolled) {
        {std::pair<std::string, const char *>(dot, "17"), {dot, "%n"}, {"mma.sync;", "2"}})
     EXPECT_THAT(toPTX(loopOf(instruction, trips), "sm_90a"), Not(HasSubstr("nounroll")))
         << instruction << trips;
+}
+
+/// How many masks are computed in front of a loop around a loop of wgmma, which uses `count` of
+/// them. They are of columns `step` apart, or of as many arguments if `step` is 0.
+std::pair<unsigned, unsigned> countMasks(unsigned count, unsigned step, bool isUsedInDots,
+                                         llvm::StringRef instruction = "wgmma.mma_async;") {
+  std::string before, uses, arguments;
+  for (unsigned i = 0; i < count; ++i) {
+    std::string n = std::to_string(i), column = step ? "%c" + n : "%a" + n;
+    if (step)
+      before += "  %c" + n + " = or i32 %column, " + std::to_string(step * i) + "\n";
+    else
+      before += "  %a" + n + " = call i32 asm sideeffect \"\", \"=r\"()\n";
+    before += "  %p" + n + " = icmp ult i32 %row, " + column + "\n  %m" + n + " = select i1 %p" +
+              n + ", float -1.0e6, float 0.0\n";
+    uses += "  call void asm sideeffect \"\", \"f\"(float %m" + n + ")\n";
+  }
+  std::string text = "define ptx_kernel void @k(i32 %n, i32 %row, i32 %column) {\nentry:\n" +
+                     before +
+                     "  br label %outer\nouter:\n  %t = phi i32 [ 0, %entry ], [ %after, %end ]\n"
+                     "  br label %inner\ninner:\n  %i = phi i32 [ 0, %outer ], [ %next, %inner ]\n"
+                     "  call void asm sideeffect \"" +
+                     instruction.str() + "\", \"\"()\n" + (isUsedInDots ? uses : "") +
+                     "  %next = add i32 %i, 1\n  %more = icmp ult i32 %next, %n\n"
+                     "  br i1 %more, label %inner, label %end\nend:\n" +
+                     (isUsedInDots ? "" : uses) +
+                     "  %after = add i32 %t, 1\n  %again = icmp ult i32 %after, %n\n"
+                     "  br i1 %again, label %outer, label %done\ndone:\n  ret void\n}\n";
+  llvm::LLVMContext context;
+  auto module = parseLLVMIR(text, "test.ll", context);
+  llvm::Function &function = *module->getFunction("k");
+  llvm::DominatorTree dominators(function);
+  llvm::LoopInfo loops(dominators);
+  recomputeHeldInvariants(loops);
+  EXPECT_FALSE(llvm::verifyFunction(function, &llvm::errs()));
+  auto countSelects = [](llvm::BasicBlock &block) {
+    return unsigned(llvm::count_if(block, llvm::IsaPred<llvm::SelectInst>));
+  };
+  unsigned first = countSelects(function.front()), all = 0;
+  for (llvm::BasicBlock &block : function)
+    all += countSelects(block);
+  return {first, all};
+}
+
+TEST(NVPTXTarget, LoopsAroundDotsComputeMasksWhereTheyUseThem) {
+  EXPECT_EQ(countMasks(32, 8, /*isUsedInDots=*/false), std::pair(0u, 32u));
+  // Few of them, those that a loop of dots uses, those of which as many sources would be held,
+  // and those around other loops stay.
+  EXPECT_EQ(countMasks(8, 8, /*isUsedInDots=*/false), std::pair(8u, 8u));
+  EXPECT_EQ(countMasks(32, 8, /*isUsedInDots=*/true), std::pair(32u, 32u));
+  EXPECT_EQ(countMasks(32, 0, /*isUsedInDots=*/false), std::pair(32u, 32u));
+  EXPECT_EQ(countMasks(32, 8, /*isUsedInDots=*/false, "mma.sync;"), std::pair(32u, 32u));
 }
 
 /// Two indices 32 apart of which the second may wrap, in a function of several blocks.

@@ -269,9 +269,11 @@ void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
   if (!isStraight(module)) {
     makeLoopPipeline().run(module, modules);
     for (Function &function : module)
-      if (!function.isDeclaration())
-        keepWarpgroupLoops(functions.getResult<LoopAnalysis>(function),
-                           functions.getResult<ScalarEvolutionAnalysis>(function));
+      if (!function.isDeclaration()) {
+        LoopInfo &ofFunction = functions.getResult<LoopAnalysis>(function);
+        keepWarpgroupLoops(ofFunction, functions.getResult<ScalarEvolutionAnalysis>(function));
+        recomputeHeldInvariants(ofFunction);
+      }
   }
   GlobalDCEPass().run(module, modules);
   // These need value ranges, which are most precise now.

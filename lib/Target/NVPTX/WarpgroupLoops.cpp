@@ -7,10 +7,10 @@
 
 #include "tessera/Target/NVPTX/NVPTXTarget.h"
 
+#include "WarpgroupDot.h"
+
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ScalarEvolution.h"
-#include "llvm/IR/InlineAsm.h"
-#include "llvm/IR/Instructions.h"
 
 using namespace llvm;
 using namespace tessera;
@@ -18,16 +18,9 @@ using namespace tessera;
 /// ptxas unrolled loops of up to four iterations. It leaves longer ones as they are.
 static constexpr unsigned kMaxTrips = 16;
 
-static bool isWarpgroupDot(const Instruction &instruction) {
-  const auto *call = dyn_cast<CallInst>(&instruction);
-  const auto *assembly = call ? dyn_cast<InlineAsm>(call->getCalledOperand()) : nullptr;
-  return assembly && assembly->getAsmString().contains("wgmma.mma_async");
-}
-
 void tessera::keepWarpgroupLoops(LoopInfo &loops, ScalarEvolution &evolution) {
   for (Loop *loop : loops.getLoopsInPreorder()) {
-    if (!any_of(loop->blocks(),
-                [](const BasicBlock *block) { return any_of(*block, isWarpgroupDot); }))
+    if (!any_of(loop->blocks(), hasWarpgroupDot))
       continue;
     unsigned trips = evolution.getSmallConstantMaxTripCount(loop);
     if (trips != 0 && trips <= kMaxTrips)

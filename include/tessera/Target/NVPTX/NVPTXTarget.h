@@ -81,6 +81,10 @@ void shareAddressBases(llvm::Function &function);
 /// Has ptxas not unroll loops of wgmma with few iterations, which it miscompiles.
 void keepWarpgroupLoops(llvm::LoopInfo &loops, llvm::ScalarEvolution &evolution);
 
+/// Computes values where a loop around loops of wgmma uses them, if the loop would hold many of
+/// them in registers instead.
+void recomputeHeldInvariants(llvm::LoopInfo &loops);
+
 /// Optimises the module and writes it as PTX. The module is spent afterwards.
 void optimizeForNVPTX(llvm::Module &module, llvm::TargetMachine &machine);
 
