@@ -153,8 +153,8 @@ def test_programs_that_grow_are_dealt():
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("CAUSAL", [False, True])
 def test_what_does_not_fit_is_not_persistent(CAUSAL):
-    """Three stages, and the next program's tiles beside this one's results."""
-    code = get_code(BN=128, stages=3, CAUSAL=CAUSAL)
+    """Tiles of two stages, and the next program's beside this one's results."""
+    code = get_code(D=256, stages=3, CAUSAL=CAUSAL)
     assert "tilegpu.over_programs" not in code and "tilegpu.warp_specialize" in code
     assert ("tilegpu.grouped_rows" in code) == CAUSAL
 

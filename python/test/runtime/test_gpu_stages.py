@@ -148,6 +148,20 @@ def test_a_truncated_cubin_is_neither_used_nor_kept(tmp_path: pathlib.Path) -> N
         assert has_number(shift.warmup(*types, target="sm_90a").asm["cubin"], 1234.0)
 
 
+def test_stages_that_do_not_fit_leave_a_kernel_persistent():
+    """Two slots have room, with and without a loop over programs, whose masks are computed anew."""
+    kernel = tessera.compile(
+        load("benchmarks/gpu_matmul_kernels.py")["attention"],
+        "*fp16:16, *fp16:16, *fp16:16, *fp16:16, i32:16, fp32, 128, True, 128, 128",
+        target="sm_90a",
+        num_warps=8,
+        num_stages=3,
+    )
+    assert any("in 2 stages, not 3" in remark for remark in kernel.remarks)
+    assert kernel.metadata["persistent_programs"]
+    assert not any(": schedule is dropped" in remark for remark in kernel.remarks)
+
+
 def test_limits_are_those_of_arguments_that_a_launch_has():
     """The extents of the grid that persistent kernels are passed are none of them."""
     kernel = tessera.compile(

@@ -243,7 +243,10 @@ bool Specializer::planSlots() {
     int64_t alone = stored;
     if (!programCopies.empty())
       stored = getStored() + programCopies.size() * Channel::getBarrierBytes(/*slots=*/1);
-    isPersistent &= getFitting(/*isStored=*/true) >= std::min(wanted, kMinSlotsOfPersistent);
+    // If no more slots fit in any case, persistence costs none.
+    isPersistent &=
+        getFitting(/*isStored=*/true) >=
+        std::min<int64_t>(std::min(wanted, kMinSlotsOfPersistent), std::max<int64_t>(fitting, 2));
     if (isPersistent) {
       programOrder = *found;
     } else {
