@@ -83,9 +83,9 @@ TEST_F(BalancedOrderTest, EachProgramComesOnce) {
 }
 
 TEST_F(BalancedOrderTest, TheLongestOfAGroupComeFirst) {
-  for (const std::vector<int64_t> &programs : deal(/*rows=*/8, /*width=*/8, /*blocks=*/16))
+  for (const std::vector<int64_t> &programs : deal(/*rows=*/8, /*width=*/16, /*blocks=*/32))
     EXPECT_TRUE(std::is_sorted(programs.begin(), programs.end(),
-                               [](int64_t a, int64_t b) { return a % 8 > b % 8; }));
+                               [](int64_t a, int64_t b) { return a % 16 > b % 16; }));
 }
 
 /// Checks the time of the block with the most work against the mean.
@@ -107,13 +107,16 @@ TEST_F(BalancedOrderTest, BlocksHaveAboutTheSame) {
   }
 }
 
-/// The programs of few rows are at work at once: of the rows that look at the same memory.
+/// The programs of few rows are at work at once: of the rows that look at the same memory. Of short
+/// rows they are half as many.
 TEST_F(BalancedOrderTest, NeighboursComeTogether) {
-  constexpr int64_t kWidth = 16, kBlocks = 16;
-  for (const std::vector<int64_t> &programs : deal(/*rows=*/40, kWidth, kBlocks))
-    for (size_t round = 0; round < programs.size(); ++round) {
-      int64_t row = programs[round] / kWidth, group = std::min<int64_t>(round / 4, 9);
-      EXPECT_LE(4 * group, row);
-      EXPECT_LT(row, 4 * group + 4);
-    }
+  for (auto [width, rounds] : {std::pair<int64_t, int64_t>(16, 4), {8, 2}}) {
+    const int64_t blocks = width, rows = 10 * rounds;
+    for (const std::vector<int64_t> &programs : deal(rows, width, blocks))
+      for (size_t round = 0; round < programs.size(); ++round) {
+        int64_t row = programs[round] / width, group = int64_t(round) / rounds;
+        EXPECT_LE(rounds * group, row);
+        EXPECT_LT(row, rounds * group + rounds);
+      }
+  }
 }

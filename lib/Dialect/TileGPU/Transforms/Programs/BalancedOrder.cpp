@@ -7,16 +7,21 @@
 using namespace mlir;
 using namespace tessera::tilegpu;
 
-/// Rounds of a group. With two rounds, the second balances the first badly if rows are short. With
-/// eight, more of the grid is accessed at once, for little gain.
+/// Rounds of a group. With eight, more of the grid is accessed at once, for little gain.
 static constexpr int64_t kRounds = 4;
+/// Programs of a short row are so few that blocks which run at once share little of what it reads.
+/// In two rounds, twice as many share it, and the L2 cache holds what a group reads.
+/// Not of a GPU: longer rows are balanced worse by two rounds.
+static constexpr int64_t kRoundsOfShortRows = 2, kMaxShortRow = 8;
 
 BalancedDeal::BalancedDeal(OpBuilder &builder, Location loc, Value programs, Value width,
                            Value blocks)
     : programs(programs), width(width), blocks(blocks) {
   UnsignedBuilder emit(builder, loc);
   Value one = emit.constant(1);
-  inGroup = emit.mul(emit.constant(kRounds), blocks);
+  Value isShort = emit.isLess(width, emit.constant(kMaxShortRow + 1));
+  Value rounds = emit.select(isShort, emit.constant(kRoundsOfShortRows), emit.constant(kRounds));
+  inGroup = emit.mul(rounds, blocks);
   lastGroup = emit.sub(emit.max(emit.div(programs, inGroup), one), one);
 }
 

@@ -14,9 +14,10 @@
 //     round 2           4  4  3  3
 //     round 3           1  1  2  2      18 units each
 //
-// Only as many programs are sorted at a time as blocks run in four rounds, neighbours in the grid.
+// Only as many programs are sorted at a time as blocks run in four rounds, neighbours in the grid,
+// or in two if rows have eight programs at most.
 // Those of a row read the same tiles (the keys of a head), and the L2 cache would not hold the
-// tiles of the whole grid. The remainder is dealt with the last four rounds, so that a partial
+// tiles of the whole grid. The remainder is dealt with the last of these groups, so that a partial
 // round has short programs. With 128 rows of 16 programs, 132 blocks are busy for 0.99 of the time.
 // It is 0.98 with groups of two rounds, and 0.56 with groups of one, which cannot balance. If the
 // GPU itself starts the longest programs first, SMs are busy for 0.92 to 0.98.
