@@ -37,6 +37,9 @@ void tessera::buildTilePipeline(OpPassManager &manager) {
 
   OpPassManager &kernels = manager.nest<tile::FuncOp>();
 
+  // Loops that count are `for` loops for all later passes, in whichever spelling.
+  kernels.addPass(tile::createTileCountWhileLoopsPass());
+
   // Split flat loops over the iterations of all tiles. Runs once equal conditions are one value,
   // and before the passes that match loops and carried values.
   kernels.addPass(tile::createTileSplitFlatLoopsPass());

@@ -40,6 +40,10 @@ PROGRAMS = {
         "    if i > 12:\n        break\n    result += i\nresult *= 2"
     ),
     "while": "x = b\nwhile x > a:\n    x = x - 4\n    result += x",
+    "while up": "x = a\nwhile x < b:\n    result = result * 3 + x\n    x += 4\nresult += x",
+    "while above 0": "x = b\nwhile x > 0:\n    result = result * 3 + x\n    x -= 3\nresult += x",
+    "while from 0": "x = b\nwhile x >= 0:\n    result = result * 3 + x\n    x = x - 2\nresult += x",
+    "while to 9": "x = a\nwhile 9 >= x:\n    result = result * 3 + x\n    x += 1\nresult += x",
     "while with break": "x = a\nwhile x < 1000:\n    x = x * 2 + 1\n    if x % 7 == 3:\n        break\nresult = x",
     "nested": (
         "for i in range(a, b):\n    for j in range(0, i):\n        if j > 5:\n            break\n"

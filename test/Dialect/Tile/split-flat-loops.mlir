@@ -1,4 +1,4 @@
-// RUN: tessera-opt --tile-split-flat-loops --tile-remove-dead-carries --canonicalize --split-input-file %s | FileCheck %s
+// RUN: tessera-opt --tile-count-while-loops --tile-split-flat-loops --tile-remove-dead-carries --canonicalize --split-input-file %s | FileCheck %s
 
 // The counter wraps before it is used. The tile's number advances in the first iteration, and the
 // sum starts again in the last one. The trip count is a product with the period.

@@ -624,59 +624,6 @@ void FlatLoop::sink(const MomentBranch &branch) {
 // Pass
 //===----------------------------------------------------------------------===//
 
-/// The `for` of a `while` that counts up to an invariant bound in steps of 1, if there may be a
-/// counter in it.
-static scf::ForOp rewriteCountingWhile(scf::WhileOp loop) {
-  Block *before = loop.getBeforeBody(), *after = loop.getAfterBody();
-  if (llvm::none_of(after->getOps<scf::IfOp>(),
-                    [](scf::IfOp branch) { return mayWriteMemory(branch); }))
-    return scf::ForOp();
-  moveLoopInvariantCode(loop);
-  scf::ConditionOp condition = loop.getConditionOp();
-  auto compare = condition.getCondition().getDefiningOp<arith::CmpIOp>();
-  if (!compare || compare->getBlock() != before || before->getOperations().size() != 2)
-    return scf::ForOp();
-  Value counted = compare.getLhs(), bound = compare.getRhs();
-  if (compare.getPredicate() == arith::CmpIPredicate::sgt)
-    std::swap(counted, bound);
-  else if (compare.getPredicate() != arith::CmpIPredicate::slt)
-    return scf::ForOp();
-  auto argument = dyn_cast<BlockArgument>(counted);
-  if (!argument || argument.getOwner() != before || !argument.getType().isInteger() ||
-      !loop.isDefinedOutsideOfLoop(bound))
-    return scf::ForOp();
-  SmallVector<unsigned> passed;
-  for (Value value : condition.getArgs()) {
-    auto passedOn = dyn_cast<BlockArgument>(value);
-    if (!passedOn || passedOn.getOwner() != before)
-      return scf::ForOp();
-    passed.push_back(passedOn.getArgNumber());
-  }
-  const auto *place = llvm::find(passed, argument.getArgNumber());
-  if (place == passed.end())
-    return scf::ForOp();
-  OffsetValue next = OffsetValue::of(loop.getYieldedValues()[argument.getArgNumber()]);
-  if (next.base != after->getArgument(place - passed.begin()) || !next.offset.isOne())
-    return scf::ForOp();
-
-  OpBuilder builder(loop);
-  Value one = arith::ConstantOp::create(builder, loop.getLoc(),
-                                        builder.getIntegerAttr(argument.getType(), 1));
-  auto counting =
-      scf::ForOp::create(builder, loop.getLoc(), loop.getInits()[argument.getArgNumber()], bound,
-                         one, loop.getInits());
-  for (auto [number, from] : llvm::enumerate(passed)) {
-    Value value = from == argument.getArgNumber() ? counting.getInductionVar()
-                                                  : counting.getRegionIterArg(from);
-    after->getArgument(number).replaceAllUsesWith(value);
-    loop.getResult(number).replaceAllUsesWith(counting.getResult(from));
-  }
-  counting.getBody()->getOperations().splice(counting.getBody()->end(), after->getOperations());
-  counting->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
-  loop.erase();
-  return counting;
-}
-
 bool SplitFlatLoopsPass::split(scf::ForOp loop) {
   auto closes = [](scf::IfOp branch) { return mayWriteMemory(branch); };
   if (loop.getUnsignedCmp() || loop->hasAttr(TileDialect::DisableLicmAttrHelper::getNameStr()) ||
@@ -702,18 +649,11 @@ bool SplitFlatLoopsPass::split(scf::ForOp loop) {
 }
 
 void SplitFlatLoopsPass::runOnOperation() {
-  SmallVector<Operation *> loops;
-  getOperation()->walk([&](Operation *op) {
-    if (isa<scf::ForOp, scf::WhileOp>(op))
-      loops.push_back(op);
-  });
+  SmallVector<scf::ForOp> loops;
+  getOperation()->walk([&](scf::ForOp loop) { loops.push_back(loop); });
   bool isAny = false;
-  for (Operation *op : loops) {
-    auto loop = dyn_cast<scf::ForOp>(op);
-    if (auto whileOp = dyn_cast<scf::WhileOp>(op))
-      loop = rewriteCountingWhile(whileOp);
-    isAny |= loop && split(loop);
-  }
+  for (scf::ForOp loop : loops)
+    isAny |= split(loop);
   if (!isAny)
     return;
   // Later passes match what the loops carry: not what is now the same in all iterations.

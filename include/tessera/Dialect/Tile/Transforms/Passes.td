@@ -50,6 +50,48 @@ def TileReorderBroadcastsPass : Pass<"tile-reorder-broadcasts", "::tessera::tile
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def TileCountWhileLoopsPass : Pass<"tile-count-while-loops", "::tessera::tile::FuncOp"> {
+  let summary = "Replace while loops that count by for loops";
+  let description = [{
+    The condition of such a loop compares a carried integer with a bound that the loop does not
+    change, and each iteration moves the integer towards the bound by the same amount. Counters that
+    go up (`<`, `<=`) and down (`>`, `>=`) are handled. Other loops are unchanged.
+
+    A `for` ends where its variable would pass the end of its type, as a `range` does. The `while`
+    would go on with a wrapped counter.
+
+    ```mlir
+    tile.func @k(%x: !tile.ptr<f32>, %n: i32) {
+      %c0 = arith.constant 0 : i32
+      %c4 = arith.constant 4 : i32
+      %zero = arith.constant 0.0 : f32
+      %r = scf.while (%i = %c0) : (i32) -> i32 {
+        %goes = arith.cmpi slt, %i, %n : i32
+        scf.condition(%goes) %i : i32
+      } do {
+      ^bb0(%i: i32):
+        %p = tile.addptr %x, %i : !tile.ptr<f32>, i32
+        tile.store %p, %zero : !tile.ptr<f32>
+        %next = arith.addi %i, %c4 : i32
+        scf.yield %next : i32
+      }
+      tile.return
+    }
+    ```
+    becomes
+    ```mlir
+    ...
+      %r = scf.for %i = %c0 to %n step %c4 iter_args(%carried = %c0) -> (i32) : i32 {
+        %p = tile.addptr %x, %i : !tile.ptr<f32>, i32
+        tile.store %p, %zero : !tile.ptr<f32>
+        %next = arith.addi %i, %c4 : i32
+        scf.yield %next : i32
+      }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def TileSplitFlatLoopsPass : Pass<"tile-split-flat-loops", "::tessera::tile::FuncOp"> {
   let summary = "Split a flat loop over the K tiles of all tiles into two loops";
   let description = [{
@@ -61,8 +103,7 @@ def TileSplitFlatLoopsPass : Pass<"tile-split-flat-loops", "::tessera::tile::Fun
 
     The trip count need not be a multiple of the period. The iterations that remain close no tile,
     and are dead: no other part of the loop writes to memory, and its results are not used.
-    Otherwise the loop is unchanged, and a remark gives the reason. A `while` that counts to a bound
-    in steps of 1 is handled, too.
+    Otherwise the loop is unchanged, and a remark gives the reason.
 
     ```mlir
     tile.func @k(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %total: i32) {
