@@ -42,3 +42,115 @@ module attributes {tilegpu.num_warps = 1 : i32, tilegpu.deterministic, tilegpu.t
     tile.return %z : tensor<32xbf16, #line>
   }
 }
+
+// -----
+
+#line = #tilegpu.layout<32, lane = [1, 2, 4, 8, 16]>
+module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+  // A running maximum and sum in each lane.
+  // CHECK-LABEL: @online
+  tile.func private @online(%p: tensor<32x!tile.ptr<f16>, #line>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<32xf32, #line>
+    %least = arith.constant dense<0xFF800000> : tensor<32xf32, #line>
+    // CHECK: math.exp %{{.+}} {tilegpu.narrow_result}
+    // CHECK: math.exp %{{.+}} {tilegpu.narrow_result}
+    %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%m = %least, %s = %zero) -> (tensor<32xf32, #line>, tensor<32xf32, #line>) : i32 {
+      %h = tile.load %p : tensor<32x!tile.ptr<f16>, #line>
+      %x = tile.fp_to_fp %h : tensor<32xf16, #line> -> tensor<32xf32, #line>
+      %most = arith.maxnumf %m, %x : tensor<32xf32, #line>
+      %down = arith.subf %m, %most : tensor<32xf32, #line>
+      %alpha = math.exp %down : tensor<32xf32, #line>
+      %diff = arith.subf %x, %most : tensor<32xf32, #line>
+      %e = math.exp %diff : tensor<32xf32, #line>
+      %scaled = arith.mulf %s, %alpha : tensor<32xf32, #line>
+      %sum = arith.addf %scaled, %e : tensor<32xf32, #line>
+      scf.yield %most, %sum : tensor<32xf32, #line>, tensor<32xf32, #line>
+    }
+    %one = arith.constant dense<1.0> : tensor<32xf32, #line>
+    %inverse = arith.divf %one, %r#1 : tensor<32xf32, #line>
+    %z = tile.fp_to_fp %inverse : tensor<32xf32, #line> -> tensor<32xf16, #line>
+    tile.store %p, %z : tensor<32x!tile.ptr<f16>, #line>
+    tile.return
+  }
+
+  // The factor of each iteration may be above 1: the errors of all iterations add up.
+  // CHECK-LABEL: @growing
+  tile.func private @growing(%p: tensor<32x!tile.ptr<f16>, #line>, %x: tensor<32xf32, #line>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %one = arith.constant dense<1.0> : tensor<32xf32, #line>
+    // CHECK: math.exp %{{[a-z0-9]+}} :
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%s = %one) -> (tensor<32xf32, #line>) : i32 {
+      %e = math.exp %x : tensor<32xf32, #line>
+      %next = arith.mulf %s, %e : tensor<32xf32, #line>
+      scf.yield %next : tensor<32xf32, #line>
+    }
+    %z = tile.fp_to_fp %r : tensor<32xf32, #line> -> tensor<32xf16, #line>
+    tile.store %p, %z : tensor<32x!tile.ptr<f16>, #line>
+    tile.return
+  }
+
+  // Each iteration squares what it was given.
+  // CHECK-LABEL: @squared
+  tile.func private @squared(%p: tensor<32x!tile.ptr<f16>, #line>, %x: tensor<32xf32, #line>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    // CHECK: math.exp %{{[a-z0-9]+}} :
+    %e = math.exp %x : tensor<32xf32, #line>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%s = %e) -> (tensor<32xf32, #line>) : i32 {
+      %next = arith.mulf %s, %s : tensor<32xf32, #line>
+      scf.yield %next : tensor<32xf32, #line>
+    }
+    %z = tile.fp_to_fp %r : tensor<32xf32, #line> -> tensor<32xf16, #line>
+    tile.store %p, %z : tensor<32x!tile.ptr<f16>, #line>
+    tile.return
+  }
+
+  // A sum that starts below 0 may cancel.
+  // CHECK-LABEL: @starts_below_zero
+  tile.func private @starts_below_zero(%p: tensor<32x!tile.ptr<f16>, #line>, %x: tensor<32xf32, #line>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %less = arith.constant dense<-1.0> : tensor<32xf32, #line>
+    // CHECK: math.exp %{{[a-z0-9]+}} :
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%s = %less) -> (tensor<32xf32, #line>) : i32 {
+      %e = math.exp %x : tensor<32xf32, #line>
+      %next = arith.addf %s, %e : tensor<32xf32, #line>
+      scf.yield %next : tensor<32xf32, #line>
+    }
+    %z = tile.fp_to_fp %r : tensor<32xf32, #line> -> tensor<32xf16, #line>
+    tile.store %p, %z : tensor<32x!tile.ptr<f16>, #line>
+    tile.return
+  }
+}
+
+// -----
+
+#acc = #tilegpu.layout<16x8, reg = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
+#a = #tilegpu.layout<16x16, reg = [[0, 1], [0, 8], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
+#b = #tilegpu.layout<16x8, reg = [[1, 0], [8, 0]], lane = [[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]]>
+module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
+  // An accumulator of dots is rescaled. Their left operand was rounded, which costs each term more.
+  // CHECK-LABEL: @rescaled
+  tile.func private @rescaled(%q: tensor<16x16xf32, #a>, %b: tensor<16x8xf16, #b>, %m: tensor<16x8xf32, #acc>, %old: tensor<16x8xf32, #acc>) -> tensor<16x8xf16, #acc> {
+    // CHECK: math.exp %{{.+}} {tilegpu.narrow_result}
+    %e = math.exp %m : tensor<16x8xf32, #acc>
+    %acc = arith.mulf %old, %e : tensor<16x8xf32, #acc>
+    %a = tile.fp_to_fp %q : tensor<16x16xf32, #a> -> tensor<16x16xf16, #a>
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 1, 1>} : tensor<16x16xf16, #a>, tensor<16x8xf16, #b> -> tensor<16x8xf32, #acc>
+    %z = tile.fp_to_fp %d : tensor<16x8xf32, #acc> -> tensor<16x8xf16, #acc>
+    tile.return %z : tensor<16x8xf16, #acc>
+  }
+
+  // CHECK-LABEL: @of_exact_terms
+  tile.func private @of_exact_terms(%a: tensor<16x16xf16, #a>, %b: tensor<16x8xf16, #b>, %m: tensor<16x8xf32, #acc>, %old: tensor<16x8xf32, #acc>) -> tensor<16x8xf16, #acc> {
+    // CHECK: math.exp %{{[a-z0-9]+}} :
+    %e = math.exp %m : tensor<16x8xf32, #acc>
+    %acc = arith.mulf %old, %e : tensor<16x8xf32, #acc>
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 1, 1>} : tensor<16x16xf16, #a>, tensor<16x8xf16, #b> -> tensor<16x8xf32, #acc>
+    %z = tile.fp_to_fp %d : tensor<16x8xf32, #acc> -> tensor<16x8xf16, #acc>
+    tile.return %z : tensor<16x8xf16, #acc>
+  }
+}

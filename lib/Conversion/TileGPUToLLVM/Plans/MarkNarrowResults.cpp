@@ -10,7 +10,10 @@
 //     %z = tile.fp_to_fp %y -> bf16         eight bits of %e are left
 //
 // Products and quotients keep relative errors as they are, and so does a sum without
-// cancellation; a difference does not. So the uses are followed through those ops alone.
+// cancellation; a difference does not. So the uses are followed through those ops alone, and
+// through what loops carry: a running sum of exponentials, and its rescaling by exp(m - max(m, n)).
+// An accumulator of dots may be rescaled, too, if their left operand was rounded to 16 bits: that
+// rounding costs each term more.
 //
 // In gelu, x * 0.5 * (1 + erf(x / sqrt(2))), the sum 1 + erf is rounded to 16 bits. So an erf that
 // is exact for 1 + erf suffices.
@@ -20,6 +23,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
+#include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -55,30 +59,222 @@ bool isSum(tile::ReduceOp op) {
          isa<arith::AddFOp>(body.front());
 }
 
-/// `isPositive`: the value is known not to be negative.
-bool endsNarrow(Value value, bool isPositive, unsigned depth = 0) {
-  constexpr unsigned kDeepest = 16;
-  return depth < kDeepest &&
-         llvm::all_of(
-             value.getUses(),
-             [&](OpOperand &use) {
-               Operation *user = use.getOwner();
-               auto follow = [&](bool staysPositive) {
-                 return endsNarrow(user->getResult(0), staysPositive, depth + 1);
-               };
-               if (isa<arith::TruncFOp, tile::FpToFpOp>(user))
-                 return getElementTypeOrSelf(user->getResult(0).getType())
-                            .getIntOrFloatBitWidth() <= 16;
-               if (tile::movesOneTile(user))
-                 return follow(isPositive);
-               if (isa<arith::MulFOp, arith::DivFOp>(user))
-                 return follow(false);
-               if (isa<arith::AddFOp>(user))
-                 return isPositive && getConstant(getOther(use)) >= 0 && follow(true);
-               auto reduce = dyn_cast<tile::ReduceOp>(user);
-               return reduce && isPositive && isSum(reduce) && follow(true);
-             });
+/// True if a reduction takes the maximum.
+bool isMaximum(tile::ReduceOp op) {
+  Block &body = *op.getBody();
+  return op->getNumOperands() == 1 && llvm::hasNItems(body.without_terminator(), 1) &&
+         isa<arith::MaxNumFOp, arith::MaximumFOp>(body.front());
 }
+
+/// Where a loop's carried value of a number comes from, and where it goes.
+struct Carried {
+  scf::ForOp loop;
+  unsigned number;
+
+  static std::optional<Carried> of(Value value) {
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      if (auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()))
+        if (argument.getArgNumber() >= loop.getNumInductionVars())
+          return Carried{loop, argument.getArgNumber() - loop.getNumInductionVars()};
+    if (auto loop = value.getDefiningOp<scf::ForOp>())
+      return Carried{loop, cast<OpResult>(value).getResultNumber()};
+    return std::nullopt;
+  }
+};
+
+/// Finds values that are never below 0. NaN counts as not below.
+class Signs {
+public:
+  bool isNonNegative(Value value) {
+    SmallVector<Value> worklist{value};
+    // A carried value is not negative if it starts so and each iteration keeps it so.
+    llvm::SmallDenseSet<Value> seen;
+    while (!worklist.empty()) {
+      constexpr unsigned kMaxValues = 128;
+      Value next = worklist.pop_back_val();
+      if (seen.insert(next).second && (seen.size() > kMaxValues || !addReasons(next, worklist)))
+        return false;
+    }
+    return true;
+  }
+
+private:
+  /// Adds the values that must not be negative, so that `value` is not; false if no such are known.
+  static bool addReasons(Value value, SmallVectorImpl<Value> &reasons) {
+    if (getConstant(value) >= 0)
+      return true;
+    if (std::optional<Carried> carried = Carried::of(value)) {
+      reasons.push_back(carried->loop.getInitArgs()[carried->number]);
+      reasons.push_back(carried->loop.getYieldedValues()[carried->number]);
+      return true;
+    }
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return false;
+    if (isa<math::ExpOp, math::Exp2Op, math::AbsFOp>(op))
+      return true;
+    if (tile::movesOneTile(op) || isa<arith::TruncFOp, arith::ExtFOp, tile::FpToFpOp>(op)) {
+      reasons.push_back(op->getOperand(0));
+      return true;
+    }
+    if (isa<arith::MulFOp>(op) && op->getOperand(0) == op->getOperand(1))
+      return true;
+    if (isa<arith::AddFOp, arith::MulFOp, arith::DivFOp>(op)) {
+      llvm::append_range(reasons, op->getOperands());
+      return true;
+    }
+    if (auto select = dyn_cast<arith::SelectOp>(op)) {
+      reasons.push_back(select.getTrueValue());
+      reasons.push_back(select.getFalseValue());
+      return true;
+    }
+    auto reduce = dyn_cast<tile::ReduceOp>(op);
+    if (!reduce || !(isSum(reduce) || isMaximum(reduce)))
+      return false;
+    reasons.push_back(reduce->getOperand(0));
+    return true;
+  }
+};
+
+/// Follows a number above 0 to all that is made of it. Its relative error must stay what it is
+/// until the value is rounded to 16 bits.
+class NarrowUses {
+public:
+  explicit NarrowUses(Value number) : number(number) {}
+
+  bool areAll() {
+    follow(number, {/*isPositive=*/true, /*isCarried=*/false, /*isFactor=*/false});
+    while (!worklist.empty()) {
+      constexpr unsigned kMaxValues = 128;
+      auto [value, state] = worklist.pop_back_val();
+      if (seen.size() > kMaxValues)
+        return false;
+      for (OpOperand &use : value.getUses())
+        if (!isNarrow(use, state))
+          return false;
+    }
+    // A product of two carried values would add up their errors in each iteration.
+    return llvm::none_of(scales, [&](Value scale) { return carried.contains(scale); });
+  }
+
+private:
+  struct State {
+    /// The value is known not to be negative.
+    bool isPositive;
+    /// A loop has carried the value.
+    bool isCarried;
+    /// The number was multiplied by something before a loop carried it.
+    bool isFactor;
+  };
+
+  void follow(Value value, State state) {
+    unsigned key = state.isPositive + 2 * state.isCarried + 4 * state.isFactor;
+    if (state.isCarried)
+      carried.insert(value);
+    if (seen.insert({value, key}).second)
+      worklist.push_back({value, state});
+  }
+
+  /// False if the error may grow at this use. Else follows what the use makes.
+  bool isNarrow(OpOperand &use, State state) {
+    Operation *user = use.getOwner();
+    unsigned place = use.getOperandNumber();
+    auto followResult = [&](bool isPositive) {
+      follow(user->getResult(0), {isPositive, state.isCarried, state.isFactor});
+      return true;
+    };
+    if (isa<arith::TruncFOp, tile::FpToFpOp>(user))
+      return getElementTypeOrSelf(user->getResult(0).getType()).getIntOrFloatBitWidth() <= 16;
+    if (tile::movesOneTile(user))
+      return followResult(state.isPositive);
+    if (isa<arith::MulFOp, arith::DivFOp>(user)) {
+      Value other = getOther(use);
+      if (state.isCarried)
+        scales.push_back(other);
+      else
+        state.isFactor = true;
+      return followResult(state.isPositive && (other == use.get() || signs.isNonNegative(other)));
+    }
+    if (isa<arith::AddFOp>(user))
+      return state.isPositive && signs.isNonNegative(getOther(use)) && followResult(true);
+    if (isa<arith::MaxNumFOp, arith::MaximumFOp>(user))
+      return state.isPositive && followResult(true);
+    if (isa<arith::SelectOp>(user) && place != 0)
+      return followResult(state.isPositive && signs.isNonNegative(user->getOperand(3 - place)));
+    if (auto dot = dyn_cast<tilegpu::DotOpInterface>(user))
+      return use.get() == dot.getAcc() && isRounded(dot.getA()) && followResult(false);
+    if (isa<tilegpu::WarpgroupWaitOp>(user)) {
+      follow(user->getResult(place), state);
+      return true;
+    }
+    if (isa<scf::YieldOp>(user))
+      return isNarrowYield(user, place, state);
+    if (auto loop = dyn_cast<scf::ForOp>(user)) {
+      followCarried(loop, place - loop.getNumControlOperands());
+      return true;
+    }
+    auto reduce = dyn_cast<tile::ReduceOp>(user);
+    return reduce && state.isPositive && isSum(reduce) && followResult(true);
+  }
+
+  void followCarried(scf::ForOp loop, unsigned place) {
+    Value argument = loop.getRegionIterArgs()[place];
+    bool isPositive = signs.isNonNegative(argument);
+    follow(argument, {isPositive, /*isCarried=*/true, /*isFactor=*/false});
+    follow(loop.getResult(place), {isPositive, /*isCarried=*/true, /*isFactor=*/false});
+  }
+
+  bool isNarrowYield(Operation *yield, unsigned place, State state) {
+    Operation *parent = yield->getParentOp();
+    if (isa<scf::IfOp>(parent)) {
+      follow(parent->getResult(place), {/*isPositive=*/false, state.isCarried, state.isFactor});
+      return true;
+    }
+    auto loop = dyn_cast<scf::ForOp>(parent);
+    // The errors of the factors of all iterations add up. If no factor is above 1, they do so to
+    // no more than one factor may have: a product whose exponents add up to more than 88 is 0.
+    if (!loop || (state.isFactor && !isAtMostOne()))
+      return false;
+    followCarried(loop, place);
+    return true;
+  }
+
+  /// True if the number is an exponential of a value minus a maximum of it and others.
+  bool isAtMostOne() {
+    auto exp = number.getDefiningOp<math::ExpOp>();
+    auto difference = exp ? exp.getOperand().getDefiningOp<arith::SubFOp>() : arith::SubFOp();
+    return difference && isAtLeast(difference.getRhs(), difference.getLhs());
+  }
+
+  static bool isAtLeast(Value large, Value small) {
+    if (large == small)
+      return true;
+    Operation *op = large.getDefiningOp();
+    return op && isa<arith::MaxNumFOp, arith::MaximumFOp>(op) &&
+           (isAtLeast(op->getOperand(0), small) || isAtLeast(op->getOperand(1), small));
+  }
+
+  /// True if a tile was computed with more bits and rounded to 16 at most.
+  static bool isRounded(Value tile) {
+    while (Operation *op = tile.getDefiningOp()) {
+      if (isa<arith::TruncFOp, tile::FpToFpOp>(op))
+        return getElementTypeOrSelf(tile.getType()).getIntOrFloatBitWidth() <= 16 &&
+               getElementTypeOrSelf(op->getOperand(0).getType()).getIntOrFloatBitWidth() > 16;
+      if (!tile::movesOneTile(op))
+        return false;
+      tile = op->getOperand(0);
+    }
+    return false;
+  }
+
+  Value number;
+  Signs signs;
+  SmallVector<std::pair<Value, State>> worklist;
+  llvm::SmallDenseSet<std::pair<Value, unsigned>> seen;
+  /// The values that a loop has carried, and what they were multiplied by.
+  llvm::SmallDenseSet<Value> carried;
+  SmallVector<Value> scales;
+};
 
 /// True if a function from -1 to 1, times `scale`, is added to as much at least, and nothing
 /// else.
@@ -86,8 +282,7 @@ bool endsNarrowAboveZero(Value value, double scale = 1) {
   return llvm::all_of(value.getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();
     if (isa<arith::AddFOp>(user))
-      return getConstant(getOther(use)) >= scale &&
-             endsNarrow(user->getResult(0), /*isPositive=*/true);
+      return getConstant(getOther(use)) >= scale && NarrowUses(user->getResult(0)).areAll();
     double factor = isa<arith::MulFOp>(user) && scale == 1 ? getConstant(getOther(use)) : 0;
     return factor > 0 && endsNarrowAboveZero(user->getResult(0), factor);
   });
@@ -103,7 +298,7 @@ struct TileGPUMarkNarrowResults
     };
     getOperation().walk([&](Operation *op) {
       if (isa<math::ExpOp>(op))
-        mark(op, endsNarrow(op->getResult(0), /*isPositive=*/true));
+        mark(op, NarrowUses(op->getResult(0)).areAll());
       else if (isa<math::ErfOp>(op))
         mark(op, endsNarrowAboveZero(op->getResult(0)));
     });
