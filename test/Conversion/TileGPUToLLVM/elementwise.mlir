@@ -89,20 +89,25 @@ module attributes {tilegpu.num_warps = 1 : i32} {
     tile.return %1 : i32
   }
 
-// To 32 bits the instruction saturates; to fewer it takes selects.
+// To 32 bits the instruction saturates. To fewer, the integer is clamped.
 
 // CHECK-LABEL: llvm.func internal @to_int
 // CHECK-SAME: (%[[X:.*]]: f32)
 // CHECK: llvm.call_intrinsic "llvm.nvvm.f2i.rz"(%[[X]]) : (f32) -> i32
 // CHECK: llvm.call_intrinsic "llvm.nvvm.f2ui.rz"(%[[X]]) : (f32) -> i32
-// CHECK: llvm.fptosi %[[X]] : f32 to i32
-// CHECK: llvm.fcmp "uno" %[[X]], %[[X]]
+// CHECK: llvm.call_intrinsic "llvm.nvvm.f2i.rz"(%[[X]]) : (f32) -> i32
+// CHECK: llvm.intr.smin(
+// CHECK: llvm.intr.smax(
 // CHECK: llvm.trunc %{{.*}} : i32 to i8
-  tile.func private @to_int(%x: f32) -> (i32, i32, i8) {
+// CHECK: llvm.call_intrinsic "llvm.nvvm.f2ui.rz"(%[[X]]) : (f32) -> i32
+// CHECK: llvm.intr.umin(
+// CHECK: llvm.trunc %{{.*}} : i32 to i16
+  tile.func private @to_int(%x: f32) -> (i32, i32, i8, i16) {
     %0 = tile.fp_to_int signed %x : f32 -> i32
     %1 = tile.fp_to_int unsigned %x : f32 -> i32
     %2 = tile.fp_to_int signed %x : f32 -> i8
-    tile.return %0, %1, %2 : i32, i32, i8
+    %3 = tile.fp_to_int unsigned %x : f32 -> i16
+    tile.return %0, %1, %2, %3 : i32, i32, i8, i16
   }
 
 // Before sm_90 an integer becomes a bf16 by way of an f64 that keeps what matters.

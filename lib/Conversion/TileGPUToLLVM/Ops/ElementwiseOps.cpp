@@ -126,7 +126,8 @@ struct WideShiftPattern : TilePattern<tile::ShiftOp> {
 };
 
 /// The conversion instructions saturate and convert NaN to 0, as the language requires. The
-/// exception is f64 to 64 bits. There is no instruction for fewer than 32 bits.
+/// exception is f64 to 64 bits. Fewer than 32 bits are clamped as an integer of 32 bits: in floats,
+/// NaN and the largest number would take comparisons of their own.
 struct FpToIntPattern : TilePattern<tile::FpToIntOp> {
   using TilePattern::TilePattern;
 
@@ -134,13 +135,27 @@ struct FpToIntPattern : TilePattern<tile::FpToIntOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     Value source = adaptor.getSource();
     auto type = dyn_cast<FloatType>(source.getType());
-    if (!type || type.getWidth() > 32 || !op.getType().isInteger(32))
+    auto result = dyn_cast<IntegerType>(op.getType());
+    if (!type || type.getWidth() > 32 || !result || result.getWidth() > 32 || result.isInteger(1))
       return failure();
     bool isSigned = op.getSignedness() == tile::Signedness::Signed;
     if (type.getWidth() < 32)
       source = LLVM::FPExtOp::create(rewriter, op.getLoc(), rewriter.getF32Type(), source);
     ThreadBuilder thread = getThread(rewriter, op.getLoc());
-    rewriter.replaceOp(op, getHooks().emitToInt32(thread, source, isSigned));
+    Value number = getHooks().emitToInt32(thread, source, isSigned);
+    if (unsigned width = result.getWidth(); width < 32) {
+      int64_t most = isSigned ? llvm::maxIntN(width) : llvm::maxUIntN(width);
+      Value limit = thread.constant(number.getType(), most);
+      if (isSigned) {
+        Value least = thread.constant(number.getType(), llvm::minIntN(width));
+        number = thread.create<LLVM::SMinOp>(number, limit);
+        number = thread.create<LLVM::SMaxOp>(number, least);
+      } else {
+        number = thread.create<LLVM::UMinOp>(number, limit);
+      }
+      number = thread.create<LLVM::TruncOp>(result, number);
+    }
+    rewriter.replaceOp(op, number);
     return success();
   }
 };
