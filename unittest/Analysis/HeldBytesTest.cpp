@@ -24,6 +24,7 @@ int64_t countRegisters(const std::string &element, const std::string &more) {
                       tilegpu::TileGPUDialect>();
   std::string text = R"(
 #row = #tilegpu.layout<512, reg = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256]>
+#few = #tilegpu.layout<128, lane = [1, 2, 4, 8, 16], warp = [32, 64]>
 module attributes {tilegpu.num_warps = 4 : i32} {
 tile.func @k(%start: !tile.ptr<T>, %out: !tile.ptr<T>, %n: i32, %c: i1) {
   %i = tile.range 0 to 512 : tensor<512xi32, #row>
@@ -76,6 +77,13 @@ TEST(HeldBytesTest, CountsAKernelThatPrefetchesAndWaits) {
 
 TEST(HeldBytesTest, CountsNoKernelThatIsNotPlain) {
   EXPECT_EQ(countRegisters("f32", "%e = math.sin %x : tensor<512xf32, #row>"), 0);
+}
+
+TEST(HeldBytesTest, CountsAKernelWithAFunctionOfFewElements) {
+  EXPECT_EQ(countRegisters("f32", "%e = math.log %s : f32\n"
+                                  "%f = tile.splat %s : f32 -> tensor<128xf32, #few>\n"
+                                  "%g = math.log %f : tensor<128xf32, #few>"),
+            4);
 }
 
 } // namespace

@@ -129,6 +129,14 @@ int64_t tilegpu::countMostHeldBytes(Operation *root, bool countsNarrow) {
   return most;
 }
 
+/// True if a thread has so few elements of a tile that a function of them needs few registers.
+static bool hasFewElements(Type type) {
+  constexpr unsigned kMaxElements = 2;
+  auto tile = dyn_cast<RankedTensorType>(type);
+  auto layout = tile ? dyn_cast_or_null<LayoutAttr>(tile.getEncoding()) : LayoutAttr();
+  return layout && layout.getNumRegisters() <= kMaxElements;
+}
+
 /// True if what an op is lowered to takes few registers besides those of its tiles.
 static bool isPlain(Operation *op) {
   auto isTile = [](Type type) { return isa<RankedTensorType>(type); };
@@ -139,7 +147,8 @@ static bool isPlain(Operation *op) {
     return true;
   if (isa_and_present<math::MathDialect>(op->getDialect()))
     return tile::getElementCost(op) == tile::ElementCost::Instruction ||
-           isa<math::ExpOp, math::Exp2Op, math::SqrtOp, math::RsqrtOp>(op);
+           isa<math::ExpOp, math::Exp2Op, math::SqrtOp, math::RsqrtOp>(op) ||
+           hasFewElements(op->getResult(0).getType());
   return isa_and_present<arith::ArithDialect, scf::SCFDialect>(op->getDialect());
 }
 
