@@ -147,13 +147,15 @@ def test_programs(rng, call: str, num_threads: int) -> None:
     np.testing.assert_allclose(c, want, rtol=1e-4, atol=1e-4)
 
 
-def test_sum_of_a_loop_that_does_not_run(rng) -> None:
+def test_iterations_share_a_dot(rng) -> None:
+    """Loops of no iteration, of fewer than share a dot, of all that do, and of some more."""
     kernel = make_kernel(MATMUL.replace("CALL", "total = tl.dot(a, b, total)"))
-    a, b = draw(rng, (32, 32), "bfloat16"), draw(rng, (32, 32), "bfloat16")
-    c = np.full((32, 32), np.nan, np.float32)
-    for k in (0, 32):
-        kernel[(1, 1)](a, b, c, k, BLOCK=32, STEP=32, **OPTIONS)
-        want = a.astype(np.float64)[:, :k] @ b.astype(np.float64)[:k]
+    for k in (0, 32, 256, 352):
+        a, b = draw(rng, (32, k), "bfloat16"), draw(rng, (k, 32), "bfloat16")
+        c = np.full((32, 32), np.nan, np.float32)
+        compiled = kernel[(1, 1)](a, b, c, k, BLOCK=32, STEP=32, **OPTIONS)
+        assert any("dot of 32x256" in text for text in compiled.metadata["remarks"])
+        want = a.astype(np.float64) @ b.astype(np.float64)
         np.testing.assert_allclose(c, want, rtol=1e-4, atol=1e-4)
 
 

@@ -106,3 +106,73 @@ tile.func @decoded(%p: !tile.ptr<i8>) {
   strips.dot %a, %b, %acc : memref<1x256xi8>, memref<256x16xi8>, memref<1x16xi32>
   tile.return
 }
+
+// -----
+
+// Two dots of a loop decode the same weights: they share loops. Sums keep their lanes from one
+// iteration to the next, and are added up behind the loop. Masked weights are unsigned, so no sign
+// bit is flipped.
+// CHECK-LABEL: tile.func private @nibbles(
+// IN-PLACE: scf.for %{{.+}} = %c0 to %{{.+}} step %c1
+// IN-PLACE:   scf.for %{{.+}} = %c0 to %c16 step %c4
+// IN-PLACE-COUNT-4: llvm.load {{.*}} -> vector<64xi8>
+// IN-PLACE-NOT: llvm.load
+// IN-PLACE-NOT: arith.xori
+// IN-PLACE-COUNT-16: llvm.x86.avx512.vpdpbusd.512
+// IN-PLACE-COUNT-8: vector.store
+// IN-PLACE-NEXT:  }
+// IN-PLACE-NEXT:  }
+// IN-PLACE: scf.for %{{.+}} = %c0 to %c16 step %c4
+// IN-PLACE:   vector.shuffle
+tile.func private @nibbles(%p: !tile.ptr<i8>, %n: index, %x: tensor<2x256xi8>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = strips.scratch 0 : memref<2x256xi8>
+  %b0 = strips.scratch 512 : memref<256x16xi8>
+  %b1 = strips.scratch 4608 : memref<256x16xi8>
+  %acc = strips.scratch 8704 : memref<2x16xi32>
+  %w0 = strips.scratch 12288 : memref<16x256xi8>
+  scf.for %i = %c0 to %n step %c1 {
+    strips.group [16, 256] {
+      %ps = tile.splat %p : !tile.ptr<i8> -> tensor<16x256x!tile.ptr<i8>>
+      %r = tile.range 0 to 16 : tensor<16xi32>
+      %r1 = tile.expand_dims %r {axis = 1 : i32} : tensor<16xi32> -> tensor<16x1xi32>
+      %ld = arith.constant dense<4096> : tensor<16x1xi32>
+      %rs = arith.muli %r1, %ld : tensor<16x1xi32>
+      %rb = tile.broadcast %rs : tensor<16x1xi32> -> tensor<16x256xi32>
+      %k = tile.range 0 to 256 : tensor<256xi32>
+      %k1 = tile.expand_dims %k {axis = 0 : i32} : tensor<256xi32> -> tensor<1x256xi32>
+      %kb = tile.broadcast %k1 : tensor<1x256xi32> -> tensor<16x256xi32>
+      %o = arith.addi %rb, %kb : tensor<16x256xi32>
+      %pp = tile.addptr %ps, %o : tensor<16x256x!tile.ptr<i8>>, tensor<16x256xi32>
+      %w = tile.load %pp : tensor<16x256x!tile.ptr<i8>>
+      strips.write %w, %w0 : tensor<16x256xi8>, memref<16x256xi8>
+      strips.yield
+    }
+    strips.group [256, 16] {
+      %w = strips.read %w0 : memref<16x256xi8> -> tensor<16x256xi8>
+      %mask = arith.constant dense<15> : tensor<16x256xi8>
+      %low = arith.andi %w, %mask : tensor<16x256xi8>
+      %t = tile.trans %low {order = array<i32: 1, 0>} : tensor<16x256xi8> -> tensor<256x16xi8>
+      strips.write %t, %b0 : tensor<256x16xi8>, memref<256x16xi8>
+      strips.yield
+    }
+    strips.dot %a, %b0, %acc : memref<2x256xi8>, memref<256x16xi8>, memref<2x16xi32>
+    strips.group [2, 256] {
+      strips.write %x, %a : tensor<2x256xi8>, memref<2x256xi8>
+      strips.yield
+    }
+    strips.group [256, 16] {
+      %w = strips.read %w0 : memref<16x256xi8> -> tensor<16x256xi8>
+      %mask = arith.constant dense<63> : tensor<16x256xi8>
+      %eight = arith.constant dense<8> : tensor<16x256xi8>
+      %low = arith.andi %w, %mask : tensor<16x256xi8>
+      %shifted = arith.subi %low, %eight : tensor<16x256xi8>
+      %t = tile.trans %shifted {order = array<i32: 1, 0>} : tensor<16x256xi8> -> tensor<256x16xi8>
+      strips.write %t, %b1 : tensor<256x16xi8>, memref<256x16xi8>
+      strips.yield
+    }
+    strips.dot %a, %b1, %acc : memref<2x256xi8>, memref<256x16xi8>, memref<2x16xi32>
+  }
+  tile.return
+}

@@ -451,7 +451,9 @@ def StripsLowerDot : Pass<"strips-lower-dot"> {
     blocks. Panels of `b` are packed into scratch memory if its rows map to the same few cache sets.
     Operands of 16 or 8 bits are packed, too, and converted on the way. The scratch is added to
     `strips.scratch_bytes`. If `a` has at most 16 rows, and `b` is a transposed load or buffer of 16
-    or 8 bits, `b` is read in place: its columns lie along k, and so do the lanes of the sums.
+    or 8 bits, `b` is read in place: its columns lie along k, and so do the lanes of the sums. In a
+    loop, such sums keep their lanes until it ends. Dots in tile registers that add to the same sums
+    in each iteration of a loop collect the operands of several iterations first.
 
     Rules: (L1) static shapes; (L2) the last dimension of each buffer is contiguous.
 

@@ -27,6 +27,13 @@ namespace {
 constexpr int64_t kRows = AMXInstruction::kRows, kWords = AMXInstruction::kWords,
                   kWordBytes = AMXInstruction::kWordBytes;
 
+/// The words of k in a panel of b. It takes half of the first-level cache; rows of a and of the
+/// result pass through.
+int64_t getPanelWords(const HostMachine &machine, int64_t columns) {
+  int64_t words = machine.l1.bytes / 2 / (columns * kWords * kWordBytes);
+  return std::max(kWords, words / kWords * kWords);
+}
+
 /// A matrix in memory, as a pointer and the bytes between its rows.
 struct Matrix {
   Value base, stride;
@@ -44,9 +51,7 @@ public:
     columnTiles = bType.getDimSize(1) / kWords;
     blockRows = rowTiles == 1 ? 1 : 2;
     blockColumns = std::min<int64_t>(columnTiles, rowTiles == 1 ? 4 : 2);
-    // Half of the first-level cache holds a panel of b; rows of a and of the result pass through.
-    int64_t panelWords = machine.l1.bytes / 2 / (blockColumns * kWords * kWordBytes);
-    depth = std::min(words, std::max(kWords, panelWords / kWords * kWords));
+    depth = std::min(words, getPanelWords(machine, blockColumns));
   }
 
   int64_t emit(int64_t offset) {
@@ -241,6 +246,10 @@ const AMXInstruction *findAMXInstruction(strips::DotOp dot, const HostMachine &m
       accumulator.isF32() && fits(machine.bf16AMX))
     return machine.bf16AMX;
   return nullptr;
+}
+
+int64_t getAMXDepth(const AMXInstruction &instruction, const HostMachine &machine) {
+  return getPanelWords(machine, /*columns=*/2) * instruction.steps;
 }
 
 int64_t emitAMXDot(strips::DotOp dot, const AMXInstruction &instruction, const HostMachine &machine,

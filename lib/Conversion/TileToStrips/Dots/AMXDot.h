@@ -16,6 +16,9 @@ namespace tessera {
 const AMXInstruction *findAMXInstruction(strips::DotOp dot, const HostMachine &machine,
                                          bool deterministic);
 
+/// Elements of k that are packed at a time. A longer dot loads and stores its sums again.
+int64_t getAMXDepth(const AMXInstruction &instruction, const HostMachine &machine);
+
 /// Writes the loops of a dot in place of it, and marks its function as one that needs the registers
 /// configured. Packed operands go to the scratch arena from `scratchOffset` on; returns how many
 /// bytes of it they take.

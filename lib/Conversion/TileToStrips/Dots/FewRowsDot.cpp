@@ -35,6 +35,8 @@ namespace {
 constexpr int64_t kMaxRows = 16;
 /// Columns that are read at once: a core follows so many rows of memory.
 constexpr int64_t kMaxColumns = 4;
+/// Lines of memory between what is read and what is fetched.
+constexpr int64_t kPrefetchLines = 64;
 /// Vectors along k that adding up the lanes has to be worth.
 constexpr int64_t kMinVectors = 4;
 
@@ -59,8 +61,9 @@ std::optional<Step> chooseStep(strips::DotOp dot, const HostMachine &machine, bo
     return Step{machine.int8Dot, words * machine.int8Dot->steps};
   if (deterministic || !acc.isF32())
     return std::nullopt;
-  if (a.isBF16() && b.isBF16() && has(machine.bf16Dot))
-    return Step{machine.bf16Dot, words * machine.bf16Dot->steps};
+  if (a.isBF16() && b.isBF16())
+    return has(machine.bf16Dot) ? Step{machine.bf16Dot, words * machine.bf16Dot->steps}
+                                : Step{nullptr, 2 * words};
   auto isNarrow = [](Type type) { return type.isBF16() || type.isF16(); };
   if (isNarrow(a) && isNarrow(b))
     return Step{nullptr, words};
@@ -244,60 +247,271 @@ void eraseUnread(Value buffer) {
 // Emission
 //===----------------------------------------------------------------------===//
 
-class FewRowsDotEmitter : DotLoops {
-public:
-  /// `first`: the address of the first column's first element; `stride`: bytes between columns.
-  /// Null if b is in a buffer.
-  FewRowsDotEmitter(FewRowsDot found, const HostMachine &machine, Value first, Value stride)
-      : DotLoops(found.dot), found(found), first(first), stride(stride),
-        step(*chooseStep(found.dot, machine, /*deterministic=*/false)), M(getM(dot)), K(getK(dot)),
-        N(getN(dot)), sumLanes(machine.vectorBits / 32), acc(getElement(dot.getAcc())) {
-    // Some registers are for vectors of a.
+/// Weights that are `unsignedWeights - offset`. If products take unsigned weights, the offset times
+/// the sum of the row of a is subtracted at the end.
+struct ShiftedWeights {
+  Value unsignedWeights; ///< null: those that are found, whose sign bit is flipped
+  int64_t offset = 128;
+};
+
+/// Weights of a few bits are often masked, and then shifted to both sides of 0.
+ShiftedWeights findShift(Value decoded) {
+  auto getSplat = [](Value value) -> std::optional<int64_t> {
+    DenseIntElementsAttr elements;
+    if (!matchPattern(value, m_Constant(&elements)) || !elements.isSplat())
+      return std::nullopt;
+    return elements.getSplatValue<APInt>().getSExtValue();
+  };
+  auto isMasked = [&](Value value, int64_t &most) {
+    auto mask = value.getDefiningOp<arith::AndIOp>();
+    std::optional<int64_t> bits = mask ? getSplat(mask.getRhs()) : std::nullopt;
+    most = bits.value_or(-1);
+    return most >= 0;
+  };
+  int64_t most = 0;
+  if (isMasked(decoded, most))
+    return {decoded, 0};
+  Operation *op = decoded.getDefiningOp();
+  if (!isa_and_present<arith::SubIOp, arith::AddIOp>(op) || !isMasked(op->getOperand(0), most))
+    return {};
+  std::optional<int64_t> constant = getSplat(op->getOperand(1));
+  if (!constant)
+    return {};
+  int64_t offset = isa<arith::SubIOp>(op) ? *constant : -*constant;
+  // The shift must not wrap around.
+  bool isExact = llvm::isInt<8>(-offset) && llvm::isInt<8>(most - offset);
+  return isExact ? ShiftedWeights{op->getOperand(0), offset} : ShiftedWeights{};
+}
+
+/// The extents of a dot, and what its loops are made of.
+struct Extents {
+  Extents(strips::DotOp dot, const HostMachine &machine, size_t parts)
+      : step(*chooseStep(dot, machine, /*deterministic=*/false)), M(getM(dot)), K(getK(dot)),
+        N(getN(dot)), lanes(machine.vectorBits / 32), acc(getElement(dot.getAcc())) {
+    packedElement =
+        step.instruction ? getElement(dot.getA()) : Type(Float32Type::get(dot.getContext()));
+    // Some registers are for vectors of a and constants.
     int64_t free = machine.vectorRegisters - 4;
-    columns =
-        llvm::bit_floor<uint64_t>(std::clamp<int64_t>(free / (M + 1), 1, std::min(N, kMaxColumns)));
+    columns = llvm::bit_floor<uint64_t>(
+        std::clamp<int64_t>(free / (M + int64_t(parts)), 1, std::min(N, kMaxColumns)));
     // Half of the first-level cache holds rows of a; columns of b pass through.
-    packedElement = step.instruction ? getElement(dot.getA()) : Type(b.getF32Type());
-    int64_t rowBytes = M * packedElement.getIntOrFloatBitWidth() / 8;
+    int64_t rowBytes = M * parts * packedElement.getIntOrFloatBitWidth() / 8;
     int64_t most = machine.l1.bytes / 2 / rowBytes / step.elements * step.elements;
     depth = std::min(K, std::max(kMinVectors * step.elements, most));
   }
+  bool isShifted() const { return step.instruction && step.instruction->isLhsUnsigned; }
+  VectorType getSumType() const { return VectorType::get(lanes, acc); }
 
-  int64_t emit(int64_t offset) {
-    int64_t begin = offset;
-    if (M > 1 || !step.instruction)
-      packedA = reserve({depth * M}, packedElement, offset);
-    forEachBlock(K, depth, [&](Value k, int64_t steps) {
-      emitRows(k, steps);
-      int64_t whole = N / columns * columns;
-      forEach(0, whole, columns, [&](Value column) { emitColumns(k, steps, column, columns); });
-      // Sums of a row stay in one vector where columns are a power of two.
-      for (int64_t width = columns / 2; width > 0; width /= 2)
-        if ((N - whole) & width) {
-          emitColumns(k, steps, index(whole), width);
-          whole += width;
-        }
-    });
-    dot.erase();
-    return offset - begin;
-  }
+  Step step;
+  int64_t M, K, N, lanes;
+  Type acc, packedElement;
+  int64_t columns, depth; ///< columns at once; elements of k for which rows of a are copied
+};
 
-private:
-  VectorType getSumType() { return VectorType::get(sumLanes, acc); }
-  /// A vector of a, `k` elements behind the block's first.
-  Value loadA(int64_t row, Value firstK, Value k) {
-    auto type = VectorType::get(step.elements, packedElement);
-    if (packedA)
-      return vector::LoadOp::create(b, loc, type, packedA, getPacked(row, k));
-    return vector::LoadOp::create(b, loc, type, dot.getA(), ValueRange{index(row), add(firstK, k)});
+/// Vectors of sums, whose lanes are added at the end.
+class LaneAdder : protected DotLoops {
+protected:
+  LaneAdder(strips::DotOp dot, const Extents &extents) : DotLoops(dot), extents(extents) {}
+
+  Value makeZero() {
+    return arith::ConstantOp::create(b, loc, b.getZeroAttr(extents.getSumType()));
   }
-  Value getPacked(int64_t row, Value k) { return add(times(k, M), row * step.elements); }
-  Value toI64(Value value) { return arith::IndexCastOp::create(b, loc, b.getI64Type(), value); }
   Value splat(VectorType type, int64_t value) {
     return arith::ConstantOp::create(
         b, loc, DenseElementsAttr::get(type, b.getIntegerAttr(type.getElementType(), value)));
   }
-  Value makeZero() { return arith::ConstantOp::create(b, loc, b.getZeroAttr(getSumType())); }
+  Value addSums(Value x, Value y) {
+    if (extents.acc.isInteger())
+      return arith::AddIOp::create(b, loc, x, y);
+    return arith::AddFOp::create(b, loc, x, y);
+  }
+  SmallVector<Value> addLanes(SmallVector<Value> vectors);
+  Value getSums(ArrayRef<Value> sums, int64_t first, int64_t count);
+  void addToResult(Value column, int64_t count, ArrayRef<Value> sums, ArrayRef<Value> corrections);
+  SmallVector<Value> extractSums(SmallVector<Value> vectors);
+  /// Blocks of columns. Sums of a row stay in one vector where columns are a power of two.
+  void forEachColumns(llvm::function_ref<void(Value column, int64_t count)> body) {
+    int64_t whole = extents.N / extents.columns * extents.columns;
+    forEach(0, whole, extents.columns, [&](Value column) { body(column, extents.columns); });
+    for (int64_t width = extents.columns / 2; width > 0; width /= 2)
+      if ((extents.N - whole) & width) {
+        body(index(whole), width);
+        whole += width;
+      }
+  }
+
+  const Extents &extents;
+};
+
+/// The sums of each vector's lanes, in vectors of sums. Two vectors become one at a time, half of
+/// whose lanes are of each: that takes a third of what adding up one by one takes.
+SmallVector<Value> LaneAdder::addLanes(SmallVector<Value> vectors) {
+  while (!llvm::isPowerOf2_64(vectors.size()))
+    vectors.push_back(vectors.front());
+  for (int64_t width = extents.lanes; width > 1; width /= 2) {
+    int64_t all = cast<VectorType>(vectors.front().getType()).getNumElements();
+    bool isSingle = vectors.size() == 1;
+    SmallVector<int64_t> low, high;
+    for (int64_t lane = 0; lane < (isSingle ? all : 2 * all); ++lane)
+      (lane % width < width / 2 ? low : high).push_back(lane);
+    SmallVector<Value> next;
+    for (size_t i = 0; i < vectors.size(); i += 2) {
+      Value x = vectors[i], y = vectors[isSingle ? i : i + 1];
+      next.push_back(addSums(vector::ShuffleOp::create(b, loc, x, y, low),
+                             vector::ShuffleOp::create(b, loc, x, y, high)));
+    }
+    vectors = std::move(next);
+  }
+  return vectors;
+}
+
+/// `count` sums from one on.
+Value LaneAdder::getSums(ArrayRef<Value> sums, int64_t first, int64_t count) {
+  int64_t lanes = cast<VectorType>(sums.front().getType()).getNumElements();
+  Value from = sums[first / lanes];
+  auto order = llvm::to_vector(llvm::seq(first % lanes, first % lanes + count));
+  return vector::ShuffleOp::create(b, loc, from, from, order);
+}
+
+/// The sum of each vector's lanes, as a scalar.
+SmallVector<Value> LaneAdder::extractSums(SmallVector<Value> vectors) {
+  SmallVector<Value> results;
+  size_t count = vectors.size();
+  if (count == 0)
+    return results;
+  SmallVector<Value> sums = addLanes(std::move(vectors));
+  for (size_t i = 0; i < count; ++i)
+    results.push_back(vector::ExtractOp::create(b, loc, getSums(sums, i, 1), 0));
+  return results;
+}
+
+/// Adds `count` columns of sums, by rows, and each row's correction.
+void LaneAdder::addToResult(Value column, int64_t count, ArrayRef<Value> vectors,
+                            ArrayRef<Value> corrections) {
+  SmallVector<Value> sums = addLanes(llvm::to_vector(vectors));
+  auto type = VectorType::get(count, extents.acc);
+  for (int64_t row = 0; row < extents.M; ++row) {
+    Value sum = getSums(sums, row * count, count);
+    if (!corrections.empty())
+      sum = addSums(sum, vector::BroadcastOp::create(b, loc, type, corrections[row]));
+    SmallVector<Value> at{index(row), column};
+    Value old = vector::LoadOp::create(b, loc, type, dot.getAcc(), at);
+    vector::StoreOp::create(b, loc, addSums(old, sum), dot.getAcc(), at);
+  }
+}
+
+/// Vectors of sums that outlive an iteration of the loop around a dot. So their lanes are added
+/// once, behind the loop.
+struct LaneSums {
+  Value sums;        ///< a vector for each column's rows, column by column
+  Value corrections; ///< a vector for each row; null if there are none
+};
+
+/// Sets such sums to 0 before the loop, and adds them to the result behind it.
+class LaneSumsEmitter : LaneAdder {
+public:
+  LaneSumsEmitter(strips::DotOp dot, const Extents &extents) : LaneAdder(dot, extents) {}
+
+  LaneSums emit(scf::ForOp loop, int64_t &offset) {
+    b.setInsertionPoint(loop);
+    int64_t row = extents.lanes, column = extents.M * row;
+    LaneSums result{reserve({extents.N * column}, extents.acc, offset), {}};
+    if (extents.isShifted())
+      result.corrections = reserve({column}, extents.acc, offset);
+    for (Value buffer : {result.sums, result.corrections})
+      if (buffer)
+        forEach(0, cast<MemRefType>(buffer.getType()).getNumElements(), extents.lanes,
+                [&](Value at) { vector::StoreOp::create(b, loc, makeZero(), buffer, at); });
+    b.setInsertionPointAfter(loop);
+    auto load = [&](Value buffer, Value at) {
+      return vector::LoadOp::create(b, loc, extents.getSumType(), buffer, at);
+    };
+    SmallVector<Value> corrections;
+    if (result.corrections)
+      for (int64_t m = 0; m < extents.M; ++m)
+        corrections.push_back(load(result.corrections, index(m * row)));
+    corrections = extractSums(std::move(corrections));
+    forEachColumns([&](Value first, int64_t count) {
+      SmallVector<Value> sums;
+      for (int64_t m = 0; m < extents.M; ++m)
+        for (int64_t c = 0; c < count; ++c)
+          sums.push_back(load(result.sums, add(times(add(first, c), column), m * row)));
+      addToResult(first, count, sums, corrections);
+    });
+    return result;
+  }
+};
+
+/// Writes the loops of dots that add to the same sums, and whose weights are decoded from the same
+/// elements.
+class FewRowsDotEmitter : LaneAdder {
+public:
+  /// `first`: the address of the first column's first element; `stride`: bytes between columns.
+  /// Null if b is in a buffer. `kept`: null if the dots' sums do not outlive them.
+  FewRowsDotEmitter(ArrayRef<FewRowsDot> dots, const Extents &extents, Value first, Value stride,
+                    const LaneSums *kept)
+      : LaneAdder(dots.back().dot, extents), step(extents.step), M(extents.M), kept(kept),
+        source(dots.front().source), first(first), stride(stride) {
+    for (const FewRowsDot &found : dots) {
+      ShiftedWeights shift;
+      if (extents.isShifted())
+        shift = findShift(found.decoded);
+      parts.push_back({found, shift, {}, {}});
+    }
+  }
+
+  int64_t emit(int64_t offset) {
+    int64_t begin = offset;
+    b.setInsertionPoint(parts.front().found.dot);
+    if (M > 1 || !step.instruction || parts.size() > 1)
+      for (Part &part : parts)
+        part.packedA = reserve({extents.depth * M}, extents.packedElement, offset);
+    // Memory of a may be that of another buffer once its dot is past.
+    if (parts.size() > 1)
+      for (Part &part : parts) {
+        b.setInsertionPoint(part.found.dot);
+        emitRows(part, index(0), extents.K);
+      }
+    b.setInsertionPoint(dot);
+    forEachBlock(extents.K, extents.depth, [&](Value k, int64_t steps) {
+      if (parts.size() == 1)
+        emitRows(parts.front(), k, steps);
+      forEachColumns([&](Value column, int64_t count) { emitColumns(k, steps, column, count); });
+    });
+    for (Part &part : parts)
+      part.found.dot.erase();
+    return offset - begin;
+  }
+
+private:
+  /// One dot.
+  struct Part {
+    FewRowsDot found;
+    ShiftedWeights shift;
+    Value packedA; ///< null if a single row is read in place
+    SmallVector<Value> corrections;
+  };
+  /// Vectors that a vector of weights is widened to.
+  int64_t getHalves() const {
+    return step.elements / (step.instruction ? step.elements : extents.lanes);
+  }
+
+  Value getPacked(int64_t row, Value k) { return add(times(k, M), row * step.elements); }
+  Value toI64(Value value) { return arith::IndexCastOp::create(b, loc, b.getI64Type(), value); }
+
+  /// Vectors of a, `k` elements behind the block's first.
+  SmallVector<Value> loadA(Part &part, int64_t row, Value firstK, Value k) {
+    int64_t halves = getHalves(), width = step.elements / halves;
+    auto type = VectorType::get(width, extents.packedElement);
+    if (!part.packedA)
+      return {vector::LoadOp::create(b, loc, type, part.found.dot.getA(),
+                                     ValueRange{index(row), add(firstK, k)})};
+    SmallVector<Value> results;
+    for (int64_t half = 0; half < halves; ++half)
+      results.push_back(
+          vector::LoadOp::create(b, loc, type, part.packedA, add(getPacked(row, k), half * width)));
+    return results;
+  }
 
   /// A loop over `steps` elements of k that carries sums.
   SmallVector<Value> sumUp(int64_t steps, ValueRange zeros,
@@ -316,202 +530,225 @@ private:
       return vector::FMAOp::create(b, loc, x, y, sum);
     return LLVM::CallIntrinsicOp::create(
                b, loc, sum.getType(),
-               b.getStringAttr(step.instruction->getIntrinsic(sumLanes * 32)),
+               b.getStringAttr(step.instruction->getIntrinsic(extents.lanes * 32)),
                ValueRange{sum, x, y})
         .getResult(0);
   }
 
-  Value widen(Value value) {
-    return buildFpToFp(b, loc, value, b.getF32Type(), tile::RoundingMode::NearestEven);
-  }
+  SmallVector<Value> widen(Value value);
+  void emitRows(Part &part, Value firstK, int64_t steps);
+  Value decode(Value value, DenseMap<Value, Value> &known);
+  SmallVector<Value> decodeWeights(const Part &part, Value loaded, DenseMap<Value, Value> &known);
+  void emitColumns(Value firstK, int64_t steps, Value column, int64_t count);
 
-  /// The sums of each vector's lanes, in vectors of sums. Two vectors become one at a time, half of
-  /// whose lanes are of each: that takes a third of what adding up one by one takes.
-  SmallVector<Value> addLanes(SmallVector<Value> vectors) {
-    while (!llvm::isPowerOf2_64(vectors.size()))
-      vectors.push_back(vectors.front());
-    for (int64_t width = sumLanes; width > 1; width /= 2) {
-      int64_t all = cast<VectorType>(vectors.front().getType()).getNumElements();
-      bool isSingle = vectors.size() == 1;
-      SmallVector<int64_t> low, high;
-      for (int64_t lane = 0; lane < (isSingle ? all : 2 * all); ++lane)
-        (lane % width < width / 2 ? low : high).push_back(lane);
-      SmallVector<Value> next;
-      for (size_t i = 0; i < vectors.size(); i += 2) {
-        Value x = vectors[i], y = vectors[isSingle ? i : i + 1];
-        next.push_back(addSums(vector::ShuffleOp::create(b, loc, x, y, low),
-                               vector::ShuffleOp::create(b, loc, x, y, high)));
-      }
-      vectors = std::move(next);
-    }
-    return vectors;
-  }
-  /// `count` sums from one on.
-  Value getSums(ArrayRef<Value> sums, int64_t first, int64_t count) {
-    int64_t lanes = cast<VectorType>(sums.front().getType()).getNumElements();
-    Value from = sums[first / lanes];
-    auto order = llvm::to_vector(llvm::seq(first % lanes, first % lanes + count));
-    return vector::ShuffleOp::create(b, loc, from, from, order);
-  }
-  Value addSums(Value x, Value y) {
-    if (acc.isInteger())
-      return arith::AddIOp::create(b, loc, x, y);
-    return arith::AddFOp::create(b, loc, x, y);
-  }
-
-  /// Copies rows of a. If the instruction's first operand is unsigned, 128 is added to b, so each
-  /// sum is 128 times that of the row of a too large.
-  void emitRows(Value firstK, int64_t steps) {
-    bool isShifted = step.instruction && step.instruction->isLhsUnsigned;
-    corrections.clear();
-    if (!packedA && !isShifted)
-      return;
-    SmallVector<Value> zeros(isShifted ? M : 0, makeZero());
-    SmallVector<Value> sums = sumUp(steps, zeros, [&](Value k, ValueRange carried) {
-      auto bytes = VectorType::get(step.elements, b.getI8Type());
-      auto type = VectorType::get(step.elements, getElement(dot.getA()));
-      SmallVector<Value> next;
-      for (int64_t row = 0; row < M; ++row) {
-        Value ofA = vector::LoadOp::create(b, loc, type, dot.getA(),
-                                           ValueRange{index(row), add(firstK, k)});
-        if (packedA)
-          vector::StoreOp::create(b, loc, step.instruction ? ofA : widen(ofA), packedA,
-                                  getPacked(row, k));
-        if (isShifted)
-          next.push_back(multiply(carried[row], splat(bytes, 1), ofA));
-      }
-      return next;
-    });
-    if (sums.empty())
-      return;
-    sums = addLanes(sums);
-    for (int64_t row = 0; row < M; ++row) {
-      Value sum = vector::ExtractOp::create(b, loc, getSums(sums, row, 1), 0);
-      Value factor = arith::ConstantIntOp::create(b, loc, -128, 32);
-      corrections.push_back(arith::MulIOp::create(b, loc, sum, factor));
-    }
-  }
-
-  /// A vector of b from loaded elements.
-  Value decode(Value value, Value loaded, DenseMap<Value, Value> &known) {
-    if (value == found.source)
-      return loaded;
-    if (Value kept = known.lookup(value))
-      return kept;
-    Operation *op = value.getDefiningOp();
-    auto type = VectorType::get(step.elements, getElementTypeOrSelf(value.getType()));
-    Value result;
-    if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-      auto element = cast<SplatElementsAttr>(constant.getValue()).getSplatValue<Attribute>();
-      result = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, element));
-    } else if (auto scalar = dyn_cast<tile::SplatOp>(op)) {
-      result = vector::BroadcastOp::create(b, loc, type, scalar.getSource());
-    } else {
-      auto operands = llvm::map_to_vector(
-          op->getOperands(), [&](Value operand) { return decode(operand, loaded, known); });
-      if (isa<tile::BitcastOp>(op)) {
-        result = operands[0].getType() == type
-                     ? operands[0]
-                     : arith::BitcastOp::create(b, loc, type, operands[0]).getResult();
-      } else if (Value total = buildTotalArith(b, op, operands)) {
-        result = total;
-      } else {
-        OperationState state(loc, op->getName());
-        state.addOperands(operands);
-        state.addTypes(type);
-        state.addAttributes(op->getAttrs());
-        result = b.create(state)->getResult(0);
-      }
-    }
-    return known[value] = result;
-  }
-
-  /// `count` columns of the result, for `steps` elements of k.
-  void emitColumns(Value firstK, int64_t steps, Value column, int64_t count) {
-    auto ptr = LLVM::LLVMPointerType::get(b.getContext());
-    auto loadedType = VectorType::get(step.elements, getElementTypeOrSelf(found.source.getType()));
-    int64_t bytes = loadedType.getElementTypeBitWidth() / 8;
-    auto getPointer = [&](Value at) -> Value {
-      Value offset = arith::MulIOp::create(b, loc, toI64(at), stride);
-      Value address = arith::AddIOp::create(b, loc, first, offset);
-      return LLVM::IntToPtrOp::create(b, loc, ptr, address);
-    };
-    auto advance = [&](Value pointer, Value byte) {
-      return LLVM::GEPOp::create(b, loc, ptr, b.getI8Type(), pointer, ArrayRef<LLVM::GEPArg>{byte});
-    };
-    // The next columns are fetched, or behind the last ones the first, further along k.
-    SmallVector<Value> pointers, ahead;
-    Value further;
-    if (first) {
-      Value next = add(column, count);
-      Value isLast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, next, index(N));
-      next = arith::SelectOp::create(b, loc, isLast, index(0), next);
-      further = arith::ConstantIntOp::create(b, loc, steps * bytes, 64);
-      Value none = arith::ConstantIntOp::create(b, loc, 0, 64);
-      further = arith::SelectOp::create(b, loc, isLast, further, none);
-      for (int64_t c = 0; c < count; ++c) {
-        pointers.push_back(getPointer(add(column, c)));
-        ahead.push_back(getPointer(add(next, c)));
-      }
-    }
-    auto loadB = [&](int64_t c, Value k) -> Value {
-      if (!first) {
-        auto read = found.source.getDefiningOp<strips::ReadOp>();
-        return vector::LoadOp::create(b, loc, loadedType, read.getSource(),
-                                      ValueRange{add(column, c), k});
-      }
-      Value byte = toI64(times(k, bytes));
-      Value byteAhead = arith::AddIOp::create(b, loc, byte, further);
-      LLVM::Prefetch::create(b, loc, advance(ahead[c], byteAhead), /*rw=*/0, /*hint=*/3,
-                             /*cache=*/1);
-      return LLVM::LoadOp::create(b, loc, loadedType, advance(pointers[c], byte), bytes);
-    };
-    SmallVector<Value> zeros(M * count, makeZero());
-    SmallVector<Value> sums = sumUp(steps, zeros, [&](Value k, ValueRange carried) {
-      SmallVector<Value> results(carried), ofB;
-      for (int64_t c = 0; c < count; ++c) {
-        DenseMap<Value, Value> known;
-        Value weights = decode(found.decoded, loadB(c, add(firstK, k)), known);
-        // Flipping the sign bit of a byte adds 128 to it.
-        if (!corrections.empty())
-          weights = arith::XOrIOp::create(b, loc, weights,
-                                          splat(cast<VectorType>(weights.getType()), -128));
-        ofB.push_back(step.instruction ? weights : widen(weights));
-      }
-      for (int64_t row = 0; row < M; ++row) {
-        Value ofA = loadA(row, firstK, k);
-        for (int64_t c = 0; c < count; ++c)
-          results[row * count + c] = multiply(results[row * count + c], ofB[c], ofA);
-      }
-      return results;
-    });
-    sums = addLanes(sums);
-    auto type = VectorType::get(count, acc);
-    for (int64_t row = 0; row < M; ++row) {
-      Value sum = getSums(sums, row * count, count);
-      if (!corrections.empty())
-        sum = addSums(sum, vector::BroadcastOp::create(b, loc, type, corrections[row]));
-      SmallVector<Value> at{index(row), column};
-      Value old = vector::LoadOp::create(b, loc, type, dot.getAcc(), at);
-      vector::StoreOp::create(b, loc, addSums(old, sum), dot.getAcc(), at);
-    }
-  }
-
-  FewRowsDot found;
-  Value first, stride;
-  Step step;
-  int64_t M, K, N, sumLanes;
-  Type acc, packedElement;
-  int64_t columns, depth; ///< columns at once; elements of k for which rows of a are copied
-  Value packedA;          ///< null if a single row is read in place
-  SmallVector<Value> corrections;
+  const Step &step;
+  int64_t M;
+  const LaneSums *kept;
+  Value source, first, stride;
+  SmallVector<Part, 2> parts;
 };
+
+/// Elements in the type of the products. Those of bf16 are the upper halves of f32: even ones come
+/// first, then odd ones, for a and b alike.
+SmallVector<Value> FewRowsDotEmitter::widen(Value value) {
+  if (step.instruction)
+    return {value};
+  if (getHalves() == 1)
+    return {buildFpToFp(b, loc, value, b.getF32Type(), tile::RoundingMode::NearestEven)};
+  auto words = VectorType::get(extents.lanes, b.getI32Type());
+  Value pairs = vector::BitCastOp::create(b, loc, words, value);
+  auto toFloats = [&](Value bits) -> Value {
+    return arith::BitcastOp::create(b, loc, VectorType::get(extents.lanes, b.getF32Type()), bits);
+  };
+  Value even = arith::ShLIOp::create(b, loc, pairs, splat(words, 16));
+  Value odd = arith::AndIOp::create(b, loc, pairs, splat(words, int32_t(0xFFFF0000)));
+  return {toFloats(even), toFloats(odd)};
+}
+
+/// Copies rows of a. If the instruction's first operand is unsigned, an offset is added to b, so
+/// each sum is too large by its product with the sum of the row of a.
+void FewRowsDotEmitter::emitRows(Part &part, Value firstK, int64_t steps) {
+  bool isShifted = extents.isShifted() && part.shift.offset != 0;
+  part.corrections.clear();
+  if (!part.packedA && !isShifted)
+    return;
+  strips::DotOp partDot = part.found.dot;
+  SmallVector<Value> zeros(isShifted ? M : 0, makeZero());
+  SmallVector<Value> sums = sumUp(steps, zeros, [&](Value k, ValueRange carried) {
+    auto bytes = VectorType::get(step.elements, b.getI8Type());
+    auto type = VectorType::get(step.elements, getElement(partDot.getA()));
+    SmallVector<Value> next;
+    for (int64_t row = 0; row < M; ++row) {
+      Value ofA = vector::LoadOp::create(b, loc, type, partDot.getA(),
+                                         ValueRange{index(row), add(firstK, k)});
+      if (part.packedA) {
+        int64_t width = step.elements / getHalves();
+        for (auto [half, vector] : llvm::enumerate(widen(ofA)))
+          vector::StoreOp::create(b, loc, vector, part.packedA,
+                                  add(getPacked(row, k), half * width));
+      }
+      if (isShifted)
+        next.push_back(multiply(carried[row], splat(bytes, 1), ofA));
+    }
+    return next;
+  });
+  if (!isShifted)
+    return;
+  Value factor = splat(extents.getSumType(), -part.shift.offset);
+  for (auto [row, sum] : llvm::enumerate(sums)) {
+    sum = arith::MulIOp::create(b, loc, sum, factor);
+    if (!kept)
+      continue;
+    Value at = index(row * extents.lanes);
+    Value old = vector::LoadOp::create(b, loc, extents.getSumType(), kept->corrections, at);
+    vector::StoreOp::create(b, loc, addSums(old, sum), kept->corrections, at);
+  }
+  if (!kept)
+    part.corrections = extractSums(std::move(sums));
+}
+
+/// A vector of b from loaded elements.
+Value FewRowsDotEmitter::decode(Value value, DenseMap<Value, Value> &known) {
+  if (Value kept = known.lookup(value))
+    return kept;
+  Operation *op = value.getDefiningOp();
+  auto type = VectorType::get(step.elements, getElementTypeOrSelf(value.getType()));
+  Value result;
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    auto element = cast<SplatElementsAttr>(constant.getValue()).getSplatValue<Attribute>();
+    result = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, element));
+  } else if (auto scalar = dyn_cast<tile::SplatOp>(op)) {
+    result = vector::BroadcastOp::create(b, loc, type, scalar.getSource());
+  } else {
+    auto operands = llvm::map_to_vector(op->getOperands(),
+                                        [&](Value operand) { return decode(operand, known); });
+    if (isa<tile::BitcastOp>(op)) {
+      result = operands[0].getType() == type
+                   ? operands[0]
+                   : arith::BitcastOp::create(b, loc, type, operands[0]).getResult();
+    } else if (Value total = buildTotalArith(b, op, operands)) {
+      result = total;
+    } else {
+      OperationState state(loc, op->getName());
+      state.addOperands(operands);
+      state.addTypes(type);
+      state.addAttributes(op->getAttrs());
+      result = b.create(state)->getResult(0);
+    }
+  }
+  return known[value] = result;
+}
+
+/// Vectors of weights as the products take them.
+SmallVector<Value> FewRowsDotEmitter::decodeWeights(const Part &part, Value loaded,
+                                                    DenseMap<Value, Value> &known) {
+  known[part.found.source] = loaded;
+  if (part.shift.unsignedWeights)
+    return {decode(part.shift.unsignedWeights, known)};
+  Value weights = decode(part.found.decoded, known);
+  // Flipping the sign bit of a byte adds 128 to it.
+  if (extents.isShifted())
+    weights =
+        arith::XOrIOp::create(b, loc, weights, splat(cast<VectorType>(weights.getType()), -128));
+  return widen(weights);
+}
+
+/// `count` columns of the result, for `steps` elements of k.
+void FewRowsDotEmitter::emitColumns(Value firstK, int64_t steps, Value column, int64_t count) {
+  auto ptr = LLVM::LLVMPointerType::get(b.getContext());
+  auto loadedType = VectorType::get(step.elements, getElementTypeOrSelf(source.getType()));
+  int64_t bytes = loadedType.getElementTypeBitWidth() / 8;
+  auto getPointer = [&](Value at) -> Value {
+    Value offset = arith::MulIOp::create(b, loc, toI64(at), stride);
+    Value address = arith::AddIOp::create(b, loc, first, offset);
+    return LLVM::IntToPtrOp::create(b, loc, ptr, address);
+  };
+  auto advance = [&](Value pointer, Value byte) {
+    return LLVM::GEPOp::create(b, loc, ptr, b.getI8Type(), pointer, ArrayRef<LLVM::GEPArg>{byte});
+  };
+  // Later columns are fetched, or behind the last ones the first, further along k.
+  SmallVector<Value> pointers, ahead;
+  Value further;
+  if (first) {
+    int64_t lines = llvm::divideCeil(steps * bytes, HostMachine::kLineBytes);
+    int64_t distance = llvm::divideCeil(kPrefetchLines, count * lines) * count;
+    distance = std::min(distance, std::max(count, extents.N / count * count));
+    Value next = add(column, distance);
+    Value isLast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, next, index(extents.N));
+    Value wrapped = arith::SubIOp::create(b, loc, next, index(extents.N));
+    next = arith::SelectOp::create(b, loc, isLast, wrapped, next);
+    further = arith::ConstantIntOp::create(b, loc, steps * bytes, 64);
+    Value none = arith::ConstantIntOp::create(b, loc, 0, 64);
+    further = arith::SelectOp::create(b, loc, isLast, further, none);
+    for (int64_t c = 0; c < count; ++c) {
+      pointers.push_back(getPointer(add(column, c)));
+      ahead.push_back(getPointer(add(next, c)));
+    }
+  }
+  auto loadB = [&](int64_t c, Value k) -> Value {
+    if (!first) {
+      auto read = source.getDefiningOp<strips::ReadOp>();
+      return vector::LoadOp::create(b, loc, loadedType, read.getSource(),
+                                    ValueRange{add(column, c), k});
+    }
+    Value byte = toI64(times(k, bytes));
+    Value byteAhead = arith::AddIOp::create(b, loc, byte, further);
+    LLVM::Prefetch::create(b, loc, advance(ahead[c], byteAhead), /*rw=*/0, /*hint=*/3,
+                           /*cache=*/1);
+    return LLVM::LoadOp::create(b, loc, loadedType, advance(pointers[c], byte), bytes);
+  };
+  auto getKept = [&](int64_t row, int64_t c) {
+    return add(times(add(column, c), M * extents.lanes), row * extents.lanes);
+  };
+  SmallVector<Value> sums;
+  for (int64_t row = 0; row < M; ++row)
+    for (int64_t c = 0; c < count; ++c)
+      sums.push_back(kept ? Value(vector::LoadOp::create(b, loc, extents.getSumType(), kept->sums,
+                                                         getKept(row, c)))
+                          : makeZero());
+  sums = sumUp(steps, sums, [&](Value k, ValueRange carried) {
+    SmallVector<Value> results(carried), loaded;
+    SmallVector<DenseMap<Value, Value>> known(count);
+    for (int64_t c = 0; c < count; ++c)
+      loaded.push_back(loadB(c, add(firstK, k)));
+    for (Part &part : parts) {
+      SmallVector<SmallVector<Value>> ofB;
+      for (int64_t c = 0; c < count; ++c)
+        ofB.push_back(decodeWeights(part, loaded[c], known[c]));
+      for (int64_t row = 0; row < M; ++row)
+        for (auto [half, ofA] : llvm::enumerate(loadA(part, row, firstK, k)))
+          for (int64_t c = 0; c < count; ++c)
+            results[row * count + c] = multiply(results[row * count + c], ofB[c][half], ofA);
+    }
+    return results;
+  });
+  if (!kept) {
+    addToResult(column, count, sums, parts.front().corrections);
+    return;
+  }
+  for (int64_t row = 0; row < M; ++row)
+    for (int64_t c = 0; c < count; ++c)
+      vector::StoreOp::create(b, loc, sums[row * count + c], kept->sums, getKept(row, c));
+}
+
+/// True if a dot adds to its sums in each iteration of a loop, and only such dots use them there.
+scf::ForOp findLoopOfSums(strips::DotOp dot, const SetVector<Operation *> &fewRows) {
+  auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
+  for (Operation *user : dot.getAcc().getUsers()) {
+    if (!loop || !loop->isProperAncestor(user))
+      continue;
+    auto other = dyn_cast<strips::DotOp>(user);
+    if (!other || !fewRows.contains(other) || other->getParentOp() != loop.getOperation() ||
+        other.getA() == dot.getAcc() || getElement(other.getA()) != getElement(dot.getA()))
+      return {};
+  }
+  return loop;
+}
 
 } // namespace
 
-llvm::MapVector<strips::GroupOp, SmallVector<FewRowsDot>>
-findFewRowsDots(Operation *func, const HostMachine &machine, bool deterministic) {
-  llvm::MapVector<strips::GroupOp, SmallVector<FewRowsDot>> groups;
+FewRowsDots findFewRowsDots(Operation *func, const HostMachine &machine, bool deterministic) {
+  FewRowsDots groups;
   Finder finder(machine, deterministic);
   func->walk([&](strips::DotOp dot) {
     if (std::optional<FewRowsDot> found = finder.find(dot))
@@ -532,17 +769,55 @@ findFewRowsDots(Operation *func, const HostMachine &machine, bool deterministic)
   return groups;
 }
 
-int64_t emitFewRowsDots(strips::GroupOp group, ArrayRef<FewRowsDot> dots,
-                        const HostMachine &machine, int64_t scratchOffset) {
+void emitFewRowsDots(const FewRowsDots &groups, const HostMachine &machine,
+                     llvm::function_ref<ScratchRange &(Operation *)> getScratch) {
+  SetVector<Operation *> all;
+  for (const auto &[group, dots] : groups)
+    for (const FewRowsDot &found : dots)
+      all.insert(found.dot);
+  DenseMap<std::pair<Value, Operation *>, LaneSums> kept;
+  auto findKept = [&](strips::DotOp dot) -> const LaneSums * {
+    auto found = kept.find({dot.getAcc(), dot->getParentOp()});
+    return found == kept.end() ? nullptr : &found->second;
+  };
+  for (Operation *op : all) {
+    auto dot = cast<strips::DotOp>(op);
+    scf::ForOp loop = findLoopOfSums(dot, all);
+    Extents extents(dot, machine, /*parts=*/1);
+    int64_t bytes = extents.M * extents.N * machine.vectorBits / 8;
+    if (!loop || findKept(dot) || bytes > machine.l1.bytes / 2)
+      continue;
+    kept[{dot.getAcc(), loop}] = LaneSumsEmitter(dot, extents).emit(loop, getScratch(dot).begin);
+  }
+
+  // Dots that add to the same kept sums, and decode the same loaded elements, share one loop.
+  SmallVector<SmallVector<FewRowsDot>> chains;
+  auto canJoin = [&](const SmallVector<FewRowsDot> &chain, const FewRowsDot &found) {
+    strips::DotOp last = chain.back().dot, dot = found.dot;
+    return found.load && chain.back().load == found.load && findKept(dot) &&
+           last.getAcc() == dot.getAcc() && last->getBlock() == dot->getBlock() &&
+           last->isBeforeInBlock(dot) && getK(last) == getK(dot) &&
+           Extents(dot, machine, chain.size() + 1).depth == getK(dot);
+  };
+  for (const auto &[group, dots] : groups)
+    for (const FewRowsDot &found : dots) {
+      auto chain = llvm::find_if(chains, [&](const auto &other) { return canJoin(other, found); });
+      if (chain == chains.end())
+        chains.push_back({found});
+      else
+        chain->push_back(found);
+    }
+
   AccessAnalysis access;
-  SmallVector<Value> buffers;
-  int64_t most = 0;
-  StripEmitter emitter(group, access);
-  for (FewRowsDot found : dots) {
+  SetVector<Value> buffers;
+  for (ArrayRef<FewRowsDot> chain : chains) {
+    FewRowsDot found = chain.front();
+    for (const FewRowsDot &other : chain)
+      if (auto read = other.source.getDefiningOp<strips::ReadOp>())
+        buffers.insert(read.getSource());
     Value first, stride;
-    if (auto read = found.source.getDefiningOp<strips::ReadOp>())
-      buffers.push_back(read.getSource());
     if (found.load) {
+      StripEmitter emitter(found.group, access);
       auto getAddress = [&](int64_t column) {
         IndexTuple at(2);
         at[0].offset = column;
@@ -550,15 +825,17 @@ int64_t emitFewRowsDots(strips::GroupOp group, ArrayRef<FewRowsDot> dots,
       };
       first = getAddress(0);
       Value second = getAddress(1);
-      stride = arith::SubIOp::create(emitter.atEnd(), group.getLoc(), second, first);
+      stride = arith::SubIOp::create(emitter.atEnd(), found.group.getLoc(), second, first);
     }
-    FewRowsDotEmitter dotEmitter(found, machine, first, stride);
-    most = std::max(most, dotEmitter.emit(scratchOffset));
+    auto &[begin, size] = getScratch(found.dot);
+    Extents extents(found.dot, machine, chain.size());
+    FewRowsDotEmitter emitter(chain, extents, first, stride, findKept(found.dot));
+    size = std::max(size, emitter.emit(begin));
   }
-  group.erase();
+  for (const auto &[group, dots] : groups)
+    group->erase();
   for (Value buffer : buffers)
     eraseUnread(buffer);
-  return most;
 }
 
 } // namespace tessera

@@ -23,15 +23,22 @@ struct FewRowsDot {
   mlir::Value decoded; ///< what is computed from it, element by element, and transposed
 };
 
-/// The dots of a function that are lowered this way, by the groups that write their b. A group
-/// writes for no others. Sums of floats have an order of their own, so `deterministic` has none.
-llvm::MapVector<strips::GroupOp, llvm::SmallVector<FewRowsDot>>
-findFewRowsDots(mlir::Operation *func, const HostMachine &machine, bool deterministic);
+/// Such dots, by the groups that write their b.
+using FewRowsDots = llvm::MapVector<strips::GroupOp, llvm::SmallVector<FewRowsDot>>;
 
-/// Writes the loops of these dots in place of them, and erases the group. Copied operands go to the
-/// scratch arena from `scratchOffset` on; returns how many bytes of it they take.
-int64_t emitFewRowsDots(strips::GroupOp group, llvm::ArrayRef<FewRowsDot> dots,
-                        const HostMachine &machine, int64_t scratchOffset);
+/// The dots of a function that are lowered this way. A group writes for no others. Sums of floats
+/// have an order of their own, so `deterministic` has none.
+FewRowsDots findFewRowsDots(mlir::Operation *func, const HostMachine &machine, bool deterministic);
+
+/// The scratch memory of a function: dots share what lies behind `begin`.
+struct ScratchRange {
+  int64_t begin = 0, size = 0;
+};
+
+/// Writes the loops of these dots in place of them, and erases the groups. Sums that outlive a dot
+/// move `begin` of a function's scratch memory.
+void emitFewRowsDots(const FewRowsDots &groups, const HostMachine &machine,
+                     llvm::function_ref<ScratchRange &(mlir::Operation *)> getScratch);
 
 } // namespace tessera
 

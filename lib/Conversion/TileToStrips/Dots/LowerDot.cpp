@@ -13,6 +13,7 @@
 #include "GroupedDot.h"
 #include "Grouping/CostModel.h"
 #include "MatrixDot.h"
+#include "MergeDots.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "tessera/Conversion/TileArith/TotalArith.h"
 #include "tessera/Conversion/TileToStrips/Passes.h"
@@ -302,6 +303,24 @@ LogicalResult checkOperand(strips::DotOp dot, Value operand) {
   return success();
 }
 
+/// The number of iterations whose dots become one. Tile registers load and store their sums slowly,
+/// so their dots use all of k that is packed at a time. The operands take at most half of the
+/// second-level cache. For vectors a longer k has gained nothing (Zen 4).
+int64_t chooseIterations(strips::DotOp dot, const HostMachine &machine, bool deterministic) {
+  const AMXInstruction *instruction = findAMXInstruction(dot, machine, deterministic);
+  if (!instruction)
+    return 1;
+  int64_t bytes = 0;
+  for (Value operand : {dot.getA(), dot.getB()}) {
+    auto type = cast<MemRefType>(operand.getType());
+    bytes += type.getNumElements() * type.getElementTypeBitWidth() / 8;
+  }
+  int64_t K = cast<MemRefType>(dot.getA().getType()).getDimSize(1);
+  int64_t most = std::min(machine.l2.bytes / 2 / bytes, getAMXDepth(*instruction, machine) / K);
+  // Most loops have a power of two of iterations.
+  return llvm::bit_floor(uint64_t(std::max<int64_t>(1, most)));
+}
+
 struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
   using StripsLowerDotBase::StripsLowerDotBase;
 
@@ -313,26 +332,43 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
     getOperation()->walk([&](strips::DotOp dot) { dots.push_back(dot); });
     // Dots run one after another and share the memory behind the function's own
     // buffers.
-    llvm::DenseMap<Operation *, std::pair<int64_t, int64_t>> scratch;
-    auto getScratch = [&](Operation *op) -> std::pair<int64_t, int64_t> & {
+    llvm::DenseMap<Operation *, ScratchRange> scratch;
+    auto getScratch = [&](Operation *op) -> ScratchRange & {
       Operation *function = op->getParentOfType<FunctionOpInterface>();
       auto [entry, isNew] = scratch.try_emplace(function);
       if (isNew)
         if (auto bytes = function->getAttrOfType<IntegerAttr>(strips::kScratchBytesAttr))
-          entry->second.first = llvm::alignTo(bytes.getInt(), kHostLineBytes);
+          entry->second.begin = llvm::alignTo(bytes.getInt(), kHostLineBytes);
       return entry->second;
     };
-    for (auto &[group, few] : findFewRowsDots(getOperation(), *machine, deterministic)) {
-      auto &[begin, size] = getScratch(group);
-      for (const FewRowsDot &found : few) {
-        if (remarks)
+    auto fewRows = findFewRowsDots(getOperation(), *machine, deterministic);
+    for (auto &[group, few] : fewRows)
+      for (const FewRowsDot &found : few)
+        llvm::erase(dots, found.dot);
+    // First, since what is collected outlives the scratch of other dots.
+    SmallPtrSet<Operation *, 4> singles;
+    for (strips::DotOp &dot : dots) {
+      std::optional<LoopDot> found = findLoopDot(dot);
+      int64_t count = found ? chooseIterations(dot, *machine, deterministic) : 1;
+      if (count < 2)
+        continue;
+      auto &[begin, size] = getScratch(dot);
+      MergedDots merged = mergeDots(*found, count, begin);
+      begin += merged.scratchBytes;
+      dot = merged.merged;
+      if (merged.single)
+        singles.insert(merged.single);
+    }
+    for (Operation *single : singles)
+      dots.push_back(cast<strips::DotOp>(single));
+    if (remarks)
+      for (auto &[group, few] : fewRows)
+        for (const FewRowsDot &found : few)
           remarkOn(found.dot) << named("instruction", StringRef("multiply-adds along k"))
                               << ", since a has few rows; b is read in place";
-        llvm::erase(dots, found.dot);
-      }
-      size = std::max(size, emitFewRowsDots(group, few, *machine, begin));
-    }
+    emitFewRowsDots(fewRows, *machine, getScratch);
     for (strips::DotOp dot : dots) {
+      bool remarks = this->remarks && !singles.contains(dot);
       for (Value operand : {dot.getA(), dot.getB(), dot.getAcc()})
         if (failed(checkOperand(dot, operand)))
           return signalPassFailure();
@@ -370,9 +406,9 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
       size = std::max(size, emitter.emit(begin));
     }
     for (auto &[function, range] : scratch)
-      if (range.second != 0)
+      if (range.size != 0 || range.begin != 0)
         function->setAttr(strips::kScratchBytesAttr,
-                          Builder(function).getI64IntegerAttr(range.first + range.second));
+                          Builder(function).getI64IntegerAttr(range.begin + range.size));
   }
 };
 

@@ -383,16 +383,39 @@ Lanes StripEmitter::load(tile::LoadOp op, ArrayRef<Index> index) {
 
 /// A buffer of the arena as a row of elements.
 Value StripEmitter::flatBuffer(Value buffer) {
-  auto scratch = buffer.getDefiningOp<strips::ScratchOp>();
   auto type = cast<MemRefType>(buffer.getType());
   if (type.getRank() == 1)
     return buffer;
   Lanes &flat = getKept(0, {Derived::Flat, buffer});
-  if (!flat.value) {
-    auto row = MemRefType::get({type.getNumElements()}, type.getElementType());
-    flat = {strips::ScratchOp::create(at(0), loc, row, scratch.getOffset()), 0};
+  if (flat.value)
+    return flat.value;
+  OpBuilder &b = at(0);
+  if (auto part = buffer.getDefiningOp<memref::ReinterpretCastOp>()) {
+    // From the part's first element to its last one.
+    int64_t length = 1;
+    for (auto [extent, stride] : llvm::zip_equal(type.getShape(), part.getStaticStrides()))
+      length += (extent - 1) * stride;
+    auto layout = StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, {1});
+    auto row = MemRefType::get({length}, type.getElementType(), layout);
+    flat = {memref::ReinterpretCastOp::create(b, loc, row, part.getSource(),
+                                              part.getMixedOffsets().front(),
+                                              ArrayRef<OpFoldResult>{b.getIndexAttr(length)},
+                                              ArrayRef<OpFoldResult>{b.getIndexAttr(1)}),
+            0};
+    return flat.value;
   }
+  auto scratch = buffer.getDefiningOp<strips::ScratchOp>();
+  auto row = MemRefType::get({type.getNumElements()}, type.getElementType());
+  flat = {strips::ScratchOp::create(b, loc, row, scratch.getOffset()), 0};
   return flat.value;
+}
+
+/// The extents that positions in a buffer are computed by: those of the whole buffer that it is a
+/// part of.
+static ArrayRef<int64_t> getLinearShape(Value buffer) {
+  if (auto part = buffer.getDefiningOp<memref::ReinterpretCastOp>())
+    buffer = part.getSource();
+  return cast<MemRefType>(buffer.getType()).getShape();
 }
 
 Lanes StripEmitter::read(strips::ReadOp op, ArrayRef<Index> index) {
@@ -576,7 +599,7 @@ PreparedStore StripEmitter::prepareWrite(strips::WriteOp op, ArrayRef<Index> ind
   int64_t lanes = dim ? index[*dim].lanes : 1;
   auto buffer = cast<MemRefType>(op.getTarget().getType());
   PreparedStore store;
-  Lanes position = linearIndex(index, buffer.getShape(), store.stride);
+  Lanes position = linearIndex(index, getLinearShape(op.getTarget()), store.stride);
   store.address = position.value;
   store.buffer = flatBuffer(op.getTarget());
   Value all = broadcast(value, lanes);
