@@ -100,7 +100,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     torch's operators, whose `opcheck` has Inductor find out for good that there is no `triton`."""
     operators = ("test_torch_operators.py", "test_pointwise_torch.py", "test_reductions.py",
                  "test_opinfo.py", "test_known_calls.py", "test_function_torch.py", "test_recorded.py",
-                 "test_fusion.py", "test_chains.py")  # fmt: skip
+                 "test_fusion.py", "test_chains.py", "test_generated_calls.py")  # fmt: skip
     items.sort(key=lambda item: (item.path.name in operators, "pytorch" in item.path.parts))
     named = config.option.keyword or any("::" in argument for argument in config.args)
     if not config.option.every_combination and not named:

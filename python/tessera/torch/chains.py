@@ -16,13 +16,12 @@ import sys
 from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 import torch
-from torch._inductor.custom_graph_pass import CustomGraphPass, get_hash_for_files
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from tessera.calls.elements import MAX_ARRAYS, MAX_CALLS, MAX_RESULTS
 from tessera.calls.plans import NUMBERS, Operator
 from tessera.errors import TesseraError
-from tessera.torch import elementwise, recipes
+from tessera.torch import elementwise, graph_pass, recipes
 from tessera.torch.attention_masks import _may_change_arguments as may_change_arguments
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -64,43 +63,19 @@ class _Chain:
         """The calls, by number, that arguments from outside depend on."""
 
 
-class JoinChains(CustomGraphPass):  # type: ignore[misc]
-    """The pass as Inductor calls it, behind those that a user has set."""
-
-    def __init__(self, others: Sequence[CustomGraphPass]) -> None:
-        self.others = tuple(others)
-
-    def __call__(self, graph: Any) -> None:
-        for each in self.others:
-            each(graph)
-        # Users of early results move behind the chain, and so may draws, which then would be others.
-        if not sys.modules["torch._inductor.config"].fallback_random:
-            join_chains(graph)
-
-    def uuid(self) -> Any:
-        """A part of the keys of caches."""
-        own = get_hash_for_files((__file__, recipes.__file__))
-        return (*(each.uuid() for each in self.others), own)
-
-
 def prepare_operator(op: Operator) -> bool:
     """Makes torch's operator of `op`, and has Inductor join chains, if it is loaded. True."""
-    install()
+    graph_pass.install()
     return elementwise.prepare_operator(op)
 
 
-def install() -> None:
-    """Has Inductor run the pass, if it is loaded and no other pass is in the way: one without a uuid
-    turns caches off, so it stays alone."""
-    config: Any = sys.modules.get("torch._inductor.config")
-    if config is None:
-        return
-    passes = config.pre_grad_custom_pass
-    given = list(passes) if isinstance(passes, (list, tuple)) else [passes]
-    given = [each for each in given if each is not None]
-    if all(isinstance(each, CustomGraphPass) for each in given):
-        if not any(isinstance(each, JoinChains) for each in given):
-            config.pre_grad_custom_pass = JoinChains(given)
+def _join_unless_draws_move(graph: Any) -> None:
+    # Users of early results move behind the chain, and so may draws, which then would be others.
+    if not sys.modules["torch._inductor.config"].fallback_random:
+        join_chains(graph)
+
+
+graph_pass.steps.append(_join_unless_draws_move)
 
 
 def join_chains(graph: Any) -> int:

@@ -53,6 +53,11 @@ class DirectOperator(_C.Entry, CustomOpDef):  # type: ignore[misc]
     _function: Optional[DirectFunction] = None
     """None: all calls go through it."""
 
+    generate: Optional[Callable[..., Any]] = None
+    """For the operator of an elementwise operator or of a function: the module and the text of what
+    generated code calls in its place, and the constants; None if it calls the operator. The arguments
+    are the operator's name, the ranks of arrays, and the arguments behind arrays and numbers."""
+
     _derivative: Optional[tuple[Callable[..., Any], Optional[Callable[..., Any]]]] = None
     """The functions of `register_autograd`."""
 
@@ -60,6 +65,9 @@ class DirectOperator(_C.Entry, CustomOpDef):  # type: ignore[misc]
         """Has calls of `function` go around the dispatcher where that makes no difference."""
         self._ignore_layouts()
         self._function = function
+        self._positional = [
+            each.name for each in self._opoverload._schema.arguments if not each.kwarg_only
+        ]
         self._allowed = [_TYPES.get(each, ()) for each in function.types]
         self._apply = self._make_apply()
         self._options: dict[str, Any] = {
@@ -73,7 +81,7 @@ class DirectOperator(_C.Entry, CustomOpDef):  # type: ignore[misc]
         if function is None or torch.compiler.is_compiling():
             return self._opoverload(*args, **kwargs)
         if kwargs:
-            args, kwargs = _placed(function.arguments, args, kwargs)
+            args, kwargs = _placed(self._positional, args, kwargs)
             return self._opoverload(*args, **kwargs) if kwargs else self(*args)
         result = self._opoverload(*args)
         tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]

@@ -681,6 +681,7 @@ def _make_operator(op: Operator) -> Any:
         vmap=vmap,
     )(run)
     recipes.users[qualified] = op
+    operator.generate = _generate
     return operator
 
 
@@ -725,7 +726,35 @@ def _make_operator_of_recipes() -> Any:
         setup_context=setup_context,
         vmap=vmap,
     )(run)
+    operator.generate = _generate
     return operator
+
+
+class ElementwiseCall:
+    """A call of an elementwise operator in generated code, with all arguments by place."""
+
+    def __init__(self, recipe: str, returns_list: bool) -> None:
+        self._recipe = recipe
+        self._returns_list = returns_list
+        """True if the code expects a list of one result."""
+        self._op: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        if self._op is None:
+            self._op = recipes.find(self._recipe, gradient)
+            self._returns_list &= len(self._op.scalar.results) == 1
+        return (self._op(*args),) if self._returns_list else self._op(*args)
+
+
+def _generate(
+    name: str, ranks: Sequence[int], kinds: str, constants: str, recipe: str = ""
+) -> Optional[tuple[str, str, Sequence[Any]]]:
+    """As DirectOperator has it. None if eager code would take the arrays for others, as those of vmap."""
+    found = iter(ranks)
+    if not all((next(found) == 0) == (kind == "z") for kind in kinds if kind in "az"):
+        return None
+    call = f"ElementwiseCall({recipe or name!r}, {bool(recipe)})"
+    return "elementwise", call, ast.literal_eval(constants)
 
 
 def _run_plainly(op: Operator, arrays: Any, numbers: Any, kinds: str, constants: str) -> Any:

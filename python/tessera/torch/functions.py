@@ -17,6 +17,7 @@ import torch
 from torch.autograd import forward_ad
 
 from tessera.errors import ArgumentError
+from tessera.torch import generated_calls
 from tessera.torch.operators import op as torch_operator
 from tessera.torch.quiet_calls import PLAIN, count_modes, functorch_is_active
 
@@ -326,6 +327,9 @@ def prepare_operator(function: Function) -> bool:
     return True
 
 
+users: dict[str, Function] = {}
+"""Functions by the names of their operators."""
+
 _used: dict[str, int] = {}
 
 
@@ -377,12 +381,37 @@ def _make_operator(function: Function) -> Any:
         stacked = [torch.stack(each) for each in zip(*made)]
         return stacked, [0] * len(stacked)
 
+    qualified = f"tessera::function_{name}" + (f"_{number}" if number > 1 else "")
+    users[qualified] = function
     operator = torch_operator(
-        f"tessera::function_{name}" + (f"_{number}" if number > 1 else ""),
+        qualified,
         schema="(Tensor[] arrays, Scalar[] numbers, str kinds, str constants) -> Tensor[]",
         fake=fake,
         backward=backward,
         setup_context=setup_context,
         vmap=vmap,
     )(run)
+    operator.generate = _generate
     return operator
+
+
+class FunctionCall:
+    """A call in generated code of a function of `tessera.function`, with arguments of these names."""
+
+    def __init__(self, name: str, names: Sequence[str]) -> None:
+        self._name, self._names = name, names
+        self._function: Function = None
+
+    def __call__(self, *args: Any) -> Any:
+        if self._function is None:
+            self._function = generated_calls.find(users, self._name)
+        found = self._function(**dict(zip(self._names, args)))
+        return found if isinstance(found, tuple) else (found,)
+
+
+def _generate(
+    name: str, ranks: Sequence[int], kinds: str, constants: str
+) -> tuple[str, str, Sequence[Any]]:
+    """As DirectOperator has it."""
+    names, values = ast.literal_eval(constants)
+    return "functions", f"FunctionCall({name!r}, {names!r})", values

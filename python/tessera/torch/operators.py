@@ -23,6 +23,7 @@ from torch._library import custom_ops
 from torch.autograd import forward_ad
 
 from tessera.errors import ArgumentError, CompilationError, TesseraError, UnsupportedError
+from tessera.locks import load
 from tessera.runtime.tracing import Watch, WatchedArgument, fake_launches_skipped, writes_watched
 from tessera.settings import note_change
 from tessera.torch.direct_calls import DirectFunction, DirectOperator
@@ -128,7 +129,7 @@ def _make_operator(
             )
     except (ValueError, RuntimeError, TypeError) as error:
         raise _mistake(f"torch refuses operator {qualified}: {error}", "see its message") from error
-    operator.register_fake(fake or _run_without_launches(fn))
+    operator.register_fake(_known_to_inductor(fake or _run_without_launches(fn)))
     if backward is not None:
         try:
             operator.register_autograd(backward, setup_context=setup_context)
@@ -326,6 +327,17 @@ class _Implementation:
                     f"where its schema says {kind}",
                     "return what the annotation, or the schema, says",
                 )
+
+
+def _known_to_inductor(fake: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function. Its calls, as of each graph with the operator, prepare Inductor for it."""
+
+    @functools.wraps(fake)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        load("tessera.torch.graph_pass").install()
+        return fake(*args, **kwargs)
+
+    return make
 
 
 def _run_without_launches(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,8 +16,8 @@ import torch
 
 from tessera.calls.elements import make_text_function
 from tessera.calls.plans import Operator
-from tessera.errors import ArgumentError
 from tessera.runtime.jit import jit
+from tessera.torch import generated_calls
 
 MAX_RECIPES = 1024
 """Operators that are kept. There are more only if programs are compiled all the time."""
@@ -61,11 +61,7 @@ def find(recipe: str, gradient: Callable[[Operator, tuple[bool, ...]], Any]) -> 
     if found is not None:
         return found
     if not recipe.startswith("("):
-        raise ArgumentError(
-            "E089",
-            f"a compiled graph calls operator {recipe}, which this process has not made",
-            "call the function that torch.compile returned, which makes it, or compile it again",
-        )
+        return generated_calls.find(users, recipe)  # type: ignore[no-any-return]
     kind, *rest = ast.literal_eval(recipe)
     if kind == "gradient":
         base, flags = rest
