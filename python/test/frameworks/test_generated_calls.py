@@ -18,7 +18,7 @@ import tessera  # noqa: E402
 import tessera.language as tl  # noqa: E402
 import tessera.torch  # noqa: E402
 from tessera.errors import ArgumentError  # noqa: E402
-from tessera.torch import elementwise, functions, generated_calls  # noqa: E402
+from tessera.torch import elementwise, functions, generated_calls, graph_pass  # noqa: E402
 
 
 @tessera.pointwise
@@ -111,12 +111,17 @@ def test_what_has_to_be_seen_still_is() -> None:
     assert torch.equal(call(x), x * 3.0)
 
 
-def test_code_that_is_not_python_or_not_keyed_stays() -> None:
+def test_code_that_is_not_keyed_stays(monkeypatch: Any) -> None:
     from torch._inductor import config
 
     def program(x: Any) -> Any:
         return powered(x, 2.0, ADDED=1)
 
-    with config.patch(pre_grad_custom_pass=print):  # no uuid: so keys of caches do not tell
+    with config.patch(post_grad_custom_post_pass=print):  # no uuid: so keys of caches do not tell
         _, text = compiled(program, torch.randn(3))
     assert "tessera_call" not in text and "torch.ops.tessera" in text
+    # What is in the key: the text of what generated code needs.
+    graph_pass.install()
+    key = config.post_grad_custom_post_pass.uuid()
+    monkeypatch.setattr(graph_pass, "_FILES", graph_pass._FILES[:-1])
+    assert config.post_grad_custom_post_pass.uuid() != key
