@@ -56,7 +56,9 @@ class Graph:
 
     def wrap(self, value: Any) -> Any:
         """The value; an array as a Pending, so that its uses are seen."""
-        return Pending(self, value.shape, value, value) if self._is_plain(value) else value
+        if not self._is_plain(value):
+            return value
+        return Pending(self, value.shape, value.dtype, getattr(value, "device", None), value)
 
     def _is_plain(self, value: Any) -> bool:
         if library_of(value) != self._library:
@@ -83,8 +85,11 @@ class Graph:
         if out is not None:
             return pending.call_opened(op, args, {"out": out})
         node = self._node(op, args)
-        like = next(each for each in args if type(each) is Pending or library_of(each))
-        made = [Pending(self, shape, like, Part(node, at)) for at in range(len(node.values))]
+        like = next(each for each in args if type(each) not in NUMBERS)
+        dtype, device = like.dtype, getattr(like, "device", None)
+        made = [
+            Pending(self, shape, dtype, device, Part(node, at)) for at in range(len(node.values))
+        ]
         self._values.update(made)
         return made[0] if len(made) == 1 else tuple(made)
 
@@ -107,23 +112,24 @@ class Graph:
 
     def _shape_of(self, op: Pointwise, args: Sequence[Any]) -> Optional[tuple[int, ...]]:
         """The shape of the results; None for a call that is done at once."""
-        scalar = op.scalar
-        if any(each is not None for each in (*scalar.results, *scalar.fixed)):
-            return None  # other types than those of the arguments
-        if any(param.is_constexpr for param in scalar.params):
+        if not op.can_join:
             return None
         arrays = [each for each in args if type(each) not in NUMBERS]
         if not arrays or not all(type(each) is Pending or self._is_plain(each) for each in arrays):
             return None
         first = arrays[0]
-        if find_dtype(first.dtype) not in _FLOATS or any(
-            (each.dtype, getattr(each, "device", None))
-            != (first.dtype, getattr(first, "device", None))
-            for each in arrays
-        ):
+        shape, dtype, device = first.shape, first.dtype, getattr(first, "device", None)
+        if find_dtype(dtype) not in _FLOATS:
             return None
+        is_same = True
+        for each in arrays[1:]:
+            if each.dtype != dtype or getattr(each, "device", None) != device:
+                return None
+            is_same = is_same and each.shape == shape
         if op.derivative is not None and any(map(self._requires_gradient, arrays)):
             return None  # which is not that of the text
+        if is_same:
+            return tuple(shape)
         shape, wrong = broadcast([tuple(each.shape) for each in arrays])
         return shape if wrong is None else None
 
@@ -135,18 +141,29 @@ class Graph:
         return any(getattr(array, "requires_grad", False) for array in arrays.values())
 
     def _node(self, op: Pointwise, args: Sequence[Any]) -> Node:
-        arrays: dict[int, Any] = {}
-        for each in args:
-            _collect(_content(each), arrays)
-        size = 1 + sum(_size(_content(each)) for each in args)
+        contents, arrays, size = self._inputs(args)
         if size > MAX_CALLS or len(arrays) > MAX_ARRAYS:
             self._flush([each for each in args if type(each) is Pending and not each.is_computed])
-            size = 1
-        contents = tuple(_content(each) for each in args)
+            contents, arrays, size = self._inputs(args)
         for each in contents:
-            if type(each) not in NUMBERS and type(each) is not Part:
-                self._leaves.setdefault(id(each), _Leaf(each, getattr(each, "_version", -1)))
-        return Node(op, contents, size)
+            if (
+                type(each) not in NUMBERS
+                and type(each) is not Part
+                and id(each) not in self._leaves
+            ):
+                self._leaves[id(each)] = _Leaf(each, getattr(each, "_version", -1))
+        return Node(op, contents, size, arrays)
+
+    def _inputs(self, args: Sequence[Any]) -> tuple[tuple[Any, ...], dict[int, Any], int]:
+        """The contents of arguments, the arrays that they are computed from, and the calls it takes."""
+        contents = tuple(map(_content, args))
+        arrays: dict[int, Any] = {}
+        size = 1
+        for each in contents:
+            if type(each) is Part:
+                size += each.node.size
+            _collect(each, arrays)
+        return contents, arrays, size
 
     def open(self, value: Pending) -> Any:
         """The array of a value, for code that may do anything with it."""
@@ -208,75 +225,85 @@ def _content(value: Any) -> Any:
     return value.value if type(value) is Part and value.value is not None else value
 
 
-def _size(content: Any) -> int:
-    return content.node.size if type(content) is Part else 0
-
-
 def _collect(content: Any, arrays: dict[int, Any]) -> None:
     """Adds the arrays that a value is computed from."""
-    content = _content(content)
     if type(content) is Part:
-        for each in content.node.args:
-            _collect(each, arrays)
+        arrays.update(content.node.arrays)
     elif type(content) not in NUMBERS:
         arrays[id(content)] = content
 
 
 class _Form:
-    """The text of a scalar function for some values, its arrays and its numbers."""
+    """The calls that some values take, their arrays and their numbers."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self.arrays: list[Any] = []
         self.numbers: list[Any] = []
-        self._known: dict[int, str] = {}
-        self._lines: list[str] = []
-        self._functions: list[Any] = []
+        self._known: dict[int, int] = {}
+        """The places of arrays, by identity."""
+        self._calls: list[tuple[Any, ...]] = []
+        """The function and the arguments of each call."""
+        self._counts: list[int] = []
+        """The results of each call."""
+        self._nodes: dict[int, int] = {}
+        """The places of calls, by the identity of their nodes."""
 
-    def add(self, value: Any) -> str:
-        """The name of a value in the text."""
+    def add(self, value: Any) -> Any:
+        """A value: the call and the place of its result, the place of an array, or a negative number
+        for the place of a number."""
         content = _content(value)
-        if type(content) is Part:
-            return self._add_node(content.node)[content.place]
-        if type(content) in NUMBERS:
+        kind = type(content)
+        if kind is Part:
+            return self._add_node(content.node), content.place
+        if kind in NUMBERS:
             self.numbers.append(content)
-            return f"n{len(self.numbers)}_"
-        if id(content) not in self._known:
+            return -len(self.numbers)
+        found = self._known.get(id(content))
+        if found is None:
+            found = self._known[id(content)] = len(self.arrays)
             self.arrays.append(content)
-            self._known[id(content)] = f"x{len(self.arrays)}_"
-        return self._known[id(content)]
+        return found
 
-    def _add_node(self, node: Node) -> list[str]:
-        number = self._known.get(id(node))
-        if number is None:
-            args = ", ".join([self.add(each) for each in node.args])
-            number = str(len(self._functions))
-            self._functions.append(node.op.function)
-            results = ", ".join(self._results(node, number))
-            self._lines.append(f"{results} = f{number}_({args})")
-            self._known[id(node)] = number
-        return self._results(node, number)
+    def _add_node(self, node: Node) -> int:
+        found = self._nodes.get(id(node))
+        if found is None:
+            call = (node.op.function, *map(self.add, node.args))
+            found = self._nodes[id(node)] = len(self._calls)
+            self._calls.append(call)
+            self._counts.append(len(node.values))
+        return found
 
-    def _results(self, node: Node, number: str) -> list[str]:
-        return [f"t{number}_{index}_" for index in range(len(node.op.scalar.results))]
-
-    def operator(self, wanted: Sequence[str]) -> Pointwise:
-        """The operator that computes these names."""
-        lines = (*self._lines, f"return {', '.join(wanted)}")
+    def operator(self, wanted: Sequence[Any]) -> Pointwise:
+        """The operator that computes these values."""
         kinds = tuple(map(type, self.numbers))
-        key = (self._name, lines, len(self.arrays), kinds, *self._functions)
+        key = (self._name, tuple(self._calls), tuple(wanted), len(self.arrays), kinds)
         found = _operators.get(key)
         if found is None:
-            parameters = [f"x{at + 1}_" for at in range(len(self.arrays))]
-            parameters += [f"n{at + 1}_" for at in range(len(self.numbers))]
-            name = f"{self._name}_fused"
-            text = f"def {name}({', '.join(parameters)}):\n    " + "\n    ".join(lines) + "\n"
-            scope = {f"f{at}_": each for at, each in enumerate(self._functions)}
-            found = Pointwise(jit(make_text_function(name, text, __name__, scope)), "same")
+            found = self._make(wanted)
             if len(_operators) >= MAX_KERNELS:
                 _operators.clear()
             _operators[key] = found
         return found
+
+    def _make(self, wanted: Sequence[Any]) -> Pointwise:
+        parameters = [f"x{at}_" for at in range(len(self.arrays))]
+        parameters += [f"n{at}_" for at in range(len(self.numbers))]
+
+        def name_of(value: Any) -> str:
+            if isinstance(value, tuple):
+                return f"t{value[0]}_{value[1]}_"
+            return f"x{value}_" if value >= 0 else f"n{-value - 1}_"
+
+        lines = []
+        for at, (function, *args) in enumerate(self._calls):
+            results = ", ".join(f"t{at}_{each}_" for each in range(self._counts[at]))
+            lines.append(f"{results} = f{at}_({', '.join(map(name_of, args))})")
+        lines.append(f"return {', '.join(map(name_of, wanted))}")
+        name = f"{self._name}_fused"
+        text = f"def {name}({', '.join(parameters)}):\n    " + "\n    ".join(lines) + "\n"
+        scope = {f"f{at}_": function for at, (function, *_) in enumerate(self._calls)}
+        return Pointwise(jit(make_text_function(name, text, __name__, scope)), "same")
 
 
 class Fused:

@@ -23,14 +23,16 @@ from tessera import _C
 class Node:
     """A call of an elementwise operator."""
 
-    __slots__ = ("op", "args", "size", "values")
+    __slots__ = ("op", "args", "size", "arrays", "values")
 
-    def __init__(self, op: Any, args: Sequence[Any], size: int) -> None:
+    def __init__(self, op: Any, args: Sequence[Any], size: int, arrays: dict[int, Any]) -> None:
         self.op = op
         self.args = args
         """Parts, arrays and numbers."""
         self.size = size
         """The calls that it takes to compute it."""
+        self.arrays = arrays
+        """The arrays that it is computed from, by identity: fewer, once some of its arguments are."""
         self.values: list[Any] = [None] * len(op.scalar.results)
         """The results, once they are computed."""
 
@@ -51,13 +53,13 @@ class Pending:
 
     __slots__ = ("graph", "content", "shape", "dtype", "device", "__weakref__")
 
-    def __init__(self, graph: Any, shape: Any, like: Any, content: Any) -> None:
+    def __init__(self, graph: Any, shape: Any, dtype: Any, device: Any, content: Any) -> None:
         self.graph = graph
         self.content = content
         """A Part or an array."""
         self.shape = shape
-        self.dtype = like.dtype
-        self.device = getattr(like, "device", None)
+        self.dtype = dtype
+        self.device = device
 
     @property
     def is_computed(self) -> bool:

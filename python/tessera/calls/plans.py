@@ -87,6 +87,15 @@ class Operator(_C.Entry):
         """The parameters and results of the scalar function."""
         return read_scalar(self.function, self._promotion)
 
+    @CachedProperty
+    def can_join(self) -> bool:
+        """True if a call may be a part of a chain: it has no types but those of its arguments."""
+        scalar = self.scalar
+        return not (
+            any(each is not None for each in (*scalar.results, *scalar.fixed))
+            or any(param.is_constexpr for param in scalar.params)
+        )
+
     def kernel(self, kind: Kind) -> JITFunction[Any, Any]:
         """The kernel of that kind."""
         found = self._kernels.get(kind)

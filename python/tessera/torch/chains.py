@@ -151,14 +151,13 @@ def _read(node: Any, epoch: int) -> Optional[_Call]:
     op = recipes.users.get(node.target.name())
     if op is None or len(node.args) != 4 or node.kwargs:
         return None
-    scalar = op.scalar
-    if any(each is not None for each in (*scalar.results, *scalar.fixed)) or "c" in node.args[2]:
+    if not op.can_join:
         return None
     numbers = [type(each) in NUMBERS or isinstance(each, torch.fx.Node) for each in node.args[1]]
     if not all(numbers):
         return None
     results = {}
-    if len(scalar.results) == 1:
+    if len(op.scalar.results) == 1:
         results[0] = _Value(node, _example(node))
     else:
         for user in node.users:

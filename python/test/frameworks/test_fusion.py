@@ -224,6 +224,21 @@ def test_out_and_bounds() -> None:
         tessera.fuse(3)
 
 
+def test_numbers_of_nested_calls() -> None:
+    """The number of an outer call stands before those of the calls among its arguments."""
+
+    @tessera.fuse
+    def program(x: Any, first: float, second: float) -> Any:
+        total, difference = sum_and_difference(first, mul(mul(x, second), x))
+        return difference, sum_and_difference(3.0, total)[1]
+
+    x = torch.arange(4.0)
+    for first, second in ((5.0, 2.0), (2.0, 5.0)):
+        found = program(x, first, second)
+        inner = x * second * x
+        assert torch.equal(found[0], first - inner) and torch.equal(found[1], 3.0 - (first + inner))
+
+
 def test_values_that_nothing_refers_to_are_not_stored() -> None:
     computed = []
     compute = fusion.Graph._compute
