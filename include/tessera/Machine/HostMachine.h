@@ -86,6 +86,9 @@ struct HostMachine {
   llvm::StringRef measured;
   const AMXInstruction *int8AMX = nullptr; ///< integers of 8 bits; null: int8Dot
   const AMXInstruction *bf16AMX = nullptr; ///< null: bf16Dot
+  /// True if a pass over a row, the program's only one, fetches the next program's row. The CPU's
+  /// own prefetchers may be faster alone.
+  bool fetchesInOnePass = true;
 
   static constexpr int64_t kLineBytes = 64; ///< of a cache line, on all of them
 

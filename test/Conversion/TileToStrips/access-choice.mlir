@@ -1,5 +1,6 @@
 // RUN: tessera-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(tile.func(strips-lower{machine=avx512 remarks}))' -o /dev/null
 // RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower{machine=avx512},canonicalize))' | FileCheck %s
+// RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower{machine=znver4},canonicalize))' | FileCheck %s --check-prefix=ONE-PASS
 
 // Neighbours in memory, as many as lanes; and one element for all of them.
 tile.func @contiguous(%p: !tile.ptr<f32>, %u: !tile.ptr<f32>, %q: !tile.ptr<f32>) {
@@ -281,8 +282,15 @@ tile.func @sum_of_a_row(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %stride: i32) {
 
 // -----
 
+// Some CPUs' own prefetchers are faster alone where there is one pass over a row.
+
 // CHECK-LABEL: @norm_of_a_row
 // CHECK-COUNT-4: "llvm.intr.prefetch"
+// ONE-PASS-LABEL: @next_program
+// ONE-PASS-COUNT-4: "llvm.intr.prefetch"
+// ONE-PASS-LABEL: @norm_of_a_row
+// ONE-PASS-NOT:     prefetch
+// ONE-PASS:         return
 tile.func @norm_of_a_row(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %stride: i32) {
   %id = tile.program_id 0
   %row = arith.muli %id, %stride : i32

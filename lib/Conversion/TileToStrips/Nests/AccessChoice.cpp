@@ -217,7 +217,7 @@ void FetchAhead::collect(StripEmitter &emitter, strips::GroupOp group, AccessAna
                          const LaneChoice &choice) {
   strips::GroupOp fetcher = fetchers.lookup(group);
   if (!fetcher || !choice.laneDim || choice.transposedDim || group->hasAttr(strips::kUnrollAttr) ||
-      (fetcher == group && readsAlone(group)) ||
+      (fetcher == group && (!machine.fetchesInOnePass || readsAlone(group))) ||
       group.getShape()[*choice.laneDim] != ShapedType::getNumElements(group.getShape()))
     return;
   // A value built for another group may be in a branch that does not contain this one.
