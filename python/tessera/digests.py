@@ -7,13 +7,20 @@ import struct
 from typing import Union
 
 
-def digest(*fields: Union[bytes, str]) -> bytes:
-    """SHA-256 over fields, each with its length before it, so that none runs into the next."""
-    from hashlib import sha256
-
-    hasher = sha256()
+def framed(*fields: Union[bytes, str]) -> bytes:
+    """The fields, each with its length before it, so that none runs into the next."""
+    parts: list[bytes] = []
     for field in fields:
         data = field.encode() if isinstance(field, str) else field
-        hasher.update(struct.pack("<Q", len(data)))
-        hasher.update(data)
-    return hasher.digest()
+        parts += (_LENGTH.pack(len(data)), data)
+    return b"".join(parts)
+
+
+def digest(*fields: Union[bytes, str]) -> bytes:
+    """SHA-256 over framed fields."""
+    from hashlib import sha256
+
+    return sha256(framed(*fields)).digest()
+
+
+_LENGTH = struct.Struct("<Q")

@@ -3,9 +3,7 @@
 
 `find_or_compile` reads the disk cache, which has two levels. A key of the source leads to a key of
 the IR, and that leads to machine code. So a new process skips the front-end, and an edit that does
-not change the IR (a comment, a moved function) still finds the machine code. So a new process skips
-the front-end, and an edit that leaves the IR as it was (a comment, a moved function) still finds
-the machine code.
+not change the IR (a comment, a moved function) still finds the machine code.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Sequence
 
 from tessera import _C
 from tessera.compiler.cache import default_cache
-from tessera.compiler.dependencies import pack_reads, replay, source_key
+from tessera.compiler.dependencies import is_as_written, pack_reads, replay, source_key
 from tessera.compiler.options import CompileOptions
 from tessera.compiler.stages import CUDA_STAGES, STAGES
 from tessera.compiler.toolchain import toolchain_key
@@ -88,6 +86,8 @@ def find_or_compile(
         reads = replay(fn, specs, link.get("reads", b""))
         if reads is not None and (found := _load(link.get("ir", b""))):
             return Found(found, reads, True, elapsed())
+    if source is not None and not is_as_written(fn):
+        source = None
     built = build(fn, specs, options)
     ir = digest("ir", repr(common), _canonical_text(built.module, options))
     found = _load(ir)

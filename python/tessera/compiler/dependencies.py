@@ -25,12 +25,12 @@ import sys
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, Optional, Sequence
 
-from tessera.digests import digest
+from tessera.digests import digest, framed
 from tessera.frontend.host_functions import home_of, is_description, version_of
 from tessera.frontend.reads import Path, Reads, is_ours, is_own_builtin
 from tessera.frontend.scope import MISSING
 from tessera.frontend.signature import ArgSpec, constant_part
-from tessera.frontend.source import child_nodes, source_of
+from tessera.frontend.source import child_nodes, source_of, written
 from tessera.language import types
 from tessera.language.callables import ConstexprFunction, JITCallable
 from tessera.language.tensor import tensor
@@ -41,14 +41,40 @@ class Unpinnable(Exception):
 
 
 def source_key(fn: JITCallable, *values: Any) -> Optional[bytes]:
-    """The hash for `fn`, together with `values`; None if there is none."""
-    closure = _Closure()
+    """The hash for `fn`, together with `values`; None if there is none.
+
+    It covers texts and codes. `is_as_written` says whether these belong together.
+    """
     try:
-        closure.visit(fn)
+        closure = _closure(fn)
         fields = [closure.stable(value) for value in values]
     except Unpinnable:
         return None
     return digest(_front_end_key(), *closure.fields, b"values", *fields)
+
+
+def is_as_written(fn: JITCallable) -> bool:
+    """True if the hash is of the texts that the front-end compiles. If the text of a function is not
+    the one that Python compiled, raises CompilationError (E002).
+
+    A process that finds the hash on disk need not parse: one that compiled the same texts and codes
+    has asked this.
+    """
+    return not any(
+        (text := written(each)) is not None and text.text != source_of(each).text
+        for each in _closure(fn).visited
+    )
+
+
+def _closure(fn: JITCallable) -> _Closure:
+    """The functions that `fn` reaches, without parsing them if their codes have all that is needed."""
+    try:
+        closure = _Closure(is_parsed=False)
+        closure.visit(fn)
+    except Unpinnable:
+        closure = _Closure()
+        closure.visit(fn)
+    return closure
 
 
 def pack_reads(reads: Reads) -> Optional[bytes]:
@@ -56,13 +82,13 @@ def pack_reads(reads: Reads) -> Optional[bytes]:
     if reads.portable is None:
         return None
     try:
-        paths = [(path, _fingerprint(value).hex()) for path, value in reads.portable.items()]
+        values = digest(*map(_fingerprint, reads.portable.values())).hex()
     except Unpinnable:
         return None
-    steps = [step for path, _ in paths for step in path]
-    if not all(step is None or type(step) in (int, str) for _, step in steps):
+    paths = list(reads.portable)
+    if not all(step is None or type(step) in (int, str) for path in paths for _, step in path):
         return None
-    return json.dumps({"paths": paths, "files": reads.files}).encode()
+    return json.dumps({"paths": paths, "values": values, "files": reads.files}).encode()
 
 
 def replay(fn: JITCallable, specs: Sequence[ArgSpec], packed: bytes) -> Optional[Reads]:
@@ -76,7 +102,8 @@ def replay(fn: JITCallable, specs: Sequence[ArgSpec], packed: bytes) -> Optional
         values[(("argument", index),)] = argument
     try:
         stored = json.loads(packed)
-        for steps, fingerprint in stored["paths"]:
+        fingerprints = []
+        for steps in stored["paths"]:
             path = tuple((kind, name) for kind, name in steps)
             owner = _value_at(path[:-1], values)
             kind, name = path[-1]
@@ -91,17 +118,18 @@ def replay(fn: JITCallable, specs: Sequence[ArgSpec], packed: bytes) -> Optional
             else:
                 value = types.unwrap(owner)[name]
                 reads.item(owner, name, value)
-            if _fingerprint(value).hex() != fingerprint:
-                return None
+            fingerprints.append(_fingerprint(value))
             values[path] = types.unwrap(value)
             if isinstance(value, JITCallable):
                 reads.function(value)
+        if digest(*fingerprints).hex() != stored["values"]:
+            return None
         for name, contents in stored["files"].items():
             with open(name, "rb") as file:
                 if digest(file.read()).hex() != contents:
                     return None
             reads.files[name] = contents
-    except (Unpinnable, ValueError, TypeError, LookupError, AttributeError, OSError):
+    except Exception:  # of any property, where another object is at a path now
         return None
     reads.function(fn)
     return reads
@@ -123,40 +151,52 @@ def _fingerprint(value: Any) -> bytes:
     Its other reads of the value are recorded separately.
     """
     if value is MISSING:
-        return digest("missing")
+        return framed("missing")
     if isinstance(value, types.constexpr):
-        return digest("constexpr", _fingerprint(value.value))
+        return framed("constexpr", _fingerprint(value.value))
     if isinstance(value, ModuleType):
-        return digest("module", value.__name__)
+        return framed("module", value.__name__)
     if isinstance(value, JITCallable):
         name = f"{value.__module__}.{value.__qualname__}"
         if is_ours(value.__module__):
-            return digest("ours", name)
-        source = source_of(value)
-        place = f"{source.file}:{source.first_line}:{value.noinline}"
+            return framed("ours", name)
         defaults = [_fingerprint(param.default) for param in value.params if param.has_default]
-        return digest("jit", name, place, source.text, *defaults)
+        return framed("jit", name, *_text_fields(value), *defaults)
     if isinstance(value, enum.Enum):
         cls = type(value)
-        return digest("enum", f"{cls.__module__}.{cls.__qualname__}.{value.name}")
+        return framed("enum", f"{cls.__module__}.{cls.__qualname__}.{value.name}")
     if (home := home_of(value)) is not None:
-        return digest("host", home, version_of(home), value.__name__)
+        return framed("host", home, version_of(home), value.__name__)
     if isinstance(value, property) and is_ours(getattr(value.fget, "__module__", None)):
-        return digest(
+        return framed(
             "property", getattr(value.fget, "__qualname__")
         )  # such as `dtype` of a tensor
     if isinstance(value, type):
         fields = map(str, getattr(value, "_fields", ()))
-        return digest("type", f"{value.__module__}.{value.__qualname__}", *fields)
+        return framed("type", f"{value.__module__}.{value.__qualname__}", *fields)
     if isinstance(value, tuple):
-        return digest("tuple", _fingerprint(type(value)), *map(_fingerprint, value))
+        return framed("tuple", _fingerprint(type(value)), *map(_fingerprint, value))
     return _Closure().stable(value)
 
 
-class _Closure:
-    """Walks from function to function; `fields` is what the hash is made of."""
+def _text_fields(fn: JITCallable) -> list[bytes]:
+    """A function's text and its place, which is in assertions and in error messages of compiled code;
+    and its code, where that replaces a parse of the text."""
+    text = written(fn)
+    source = text or source_of(fn)
+    place = f"{source.file}:{source.first_line}:{fn.noinline}"
+    return [place.encode(), source.text.encode(), b"" if text is None else text.code]
 
-    def __init__(self) -> None:
+
+class _Closure:
+    """Walks from function to function; `fields` is what the hash is made of.
+
+    is_parsed: if it is false, the names in a function are those of its code. These do not say which
+      attributes of a module are read. So a function that reads a user's module has no such hash.
+    """
+
+    def __init__(self, is_parsed: bool = True) -> None:
+        self.is_parsed = is_parsed
         self.fields: list[bytes] = []
         self.visited: dict[JITCallable, int] = {}
 
@@ -164,18 +204,21 @@ class _Closure:
         if fn in self.visited:
             return
         self.visited[fn] = len(self.visited)
-        # The place is in assertions and in error messages of compiled code.
-        source = source_of(fn)
-        place = f"{source.file}:{source.first_line}:{fn.noinline}"
-        self.fields += [fn.__qualname__.encode(), place.encode(), source.text.encode()]
+        self.fields += [fn.__qualname__.encode(), *_text_fields(fn)]
         for param in fn.params:
             if param.has_default:
                 self.fields.append(self.stable(param.default))
         scope = fn._globals
-        for chain in _global_names(fn):
+        for chain in _global_names(fn) if self.is_parsed else self._names_of_code(fn):
             if chain[0] in scope:
                 self.fields.append(".".join(chain).encode())
                 self.fields.append(self.resolve(scope[chain[0]], chain[1:]))
+
+    def _names_of_code(self, fn: JITCallable) -> list[tuple[str, ...]]:
+        text = written(fn)
+        if text is None:
+            raise Unpinnable(fn.__name__)
+        return [(name,) for name in text.names]
 
     def resolve(self, value: Any, attributes: tuple[str, ...]) -> bytes:
         """The value of a global, or of what is reached from it through modules."""
@@ -188,6 +231,8 @@ class _Closure:
                 raise Unpinnable(attribute)
             value = getattr(value, attribute)
         if isinstance(value, ModuleType):
+            if not self.is_parsed and not is_ours(value.__name__):
+                raise Unpinnable(value.__name__)  # it may be anything in there that is read
             return value.__name__.encode()
         return self.stable(value)
 
@@ -203,19 +248,19 @@ class _Closure:
         if value is None or isinstance(value, (bool, int, str, bytes)):
             if isinstance(value, enum.Enum):
                 return self._described(type(value)) + repr(value.value).encode()
-            return digest(type(value).__name__, repr(value))
+            return framed(type(value).__name__, repr(value))
         if isinstance(value, float):
             return b"float" + struct.pack("<d", value)
         if isinstance(value, tuple):
             if hasattr(value, "_fields"):
-                return digest(self._described(type(value)), *map(self.stable, value))
-            return digest(b"tuple", *map(self.stable, value))
+                return framed(self._described(type(value)), *map(self.stable, value))
+            return framed(b"tuple", *map(self.stable, value))
         if isinstance(value, types.dtype):
             return repr(value).encode()
         if (home := home_of(value)) is not None:
-            return digest("host", home, version_of(home), value.__name__)
+            return framed("host", home, version_of(home), value.__name__)
         if is_description(value):
-            return digest(type(value).__module__, type(value).__name__, repr(value))
+            return framed(type(value).__module__, type(value).__name__, repr(value))
         return self._described(value)
 
     def _described(self, value: Any) -> bytes:
@@ -230,7 +275,7 @@ class _Closure:
             return f"{module}.{name}".encode()
         fields = getattr(value, "_fields", None)
         if isinstance(value, type) and fields and value.__base__ is tuple:
-            return digest(b"namedtuple", f"{module}.{name}", *map(str.encode, fields))
+            return framed(b"namedtuple", f"{module}.{name}", *map(str.encode, fields))
         raise Unpinnable(name)
 
 

@@ -62,11 +62,15 @@ class KernelMetadata(Mapping[str, Any]):
     ) -> None:
         self._kernel = kernel
         self._facts = kernel.metadata()
-        self._facts["remarks"] = tuple(map(Remark.read, self._facts["remarks"]))
         self._options = options
 
+    @CachedProperty
+    def _remarks(self) -> tuple[Remark, ...]:
+        """The remarks, whose text takes longer to make than all else that a launch reads here."""
+        return tuple(map(Remark.read, self._facts["remarks"]))
+
     def __getitem__(self, name: str) -> Any:
-        return self._facts[name]
+        return self._remarks if name == "remarks" else self._facts[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._facts)
@@ -75,7 +79,7 @@ class KernelMetadata(Mapping[str, Any]):
         return len(self._facts)
 
     def __repr__(self) -> str:
-        return f"KernelMetadata({self._facts!r})"
+        return f"KernelMetadata({dict(self)!r})"
 
     def _repr_html_(self) -> str:
         """How a notebook shows it: a table of names and values, and the remarks."""

@@ -7,9 +7,10 @@ import __future__
 
 import ast
 import linecache
+import marshal
 import sys
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from tessera.errors import CompilationError
 from tessera.frontend.hints import assign_hints
@@ -53,6 +54,72 @@ class FunctionSource(NamedTuple):
     """Those of `text`: `lines[k]` is line `first_line + k` of the file."""
     tree: ast.FunctionDef
     """Its lines and columns are those of the file, columns from 0."""
+
+
+class WrittenFunction(NamedTuple):
+    """A function's text and code, of which nothing is parsed."""
+
+    text: str
+    """As in FunctionSource, unless only tokens tell where the function ends."""
+    file: str
+    first_line: int
+    code: bytes
+    """Equal for the same code in all processes."""
+    names: Sequence[str]
+    """The names that the code reads and that are not its own variables."""
+
+
+def written(fn: JITCallable) -> Optional[WrittenFunction]:
+    """The text and code of a function; None if another process may have other bytes for the same code,
+    or if the text is not that of the code.
+
+    Nothing compares them: `source_of` does.
+    """
+    code = fn.fn.__code__
+    if fn._is_rewritten:
+        return None
+    if fn._written is None or fn._written[0] is not code:
+        fn._written = code, _read_written(fn)
+    found: Optional[WrittenFunction] = fn._written[1]
+    return found
+
+
+def _read_written(fn: JITCallable) -> Optional[WrittenFunction]:
+    code = fn.fn.__code__
+    lines = fn._text or linecache.getlines(code.co_filename, fn.fn.__globals__)
+    if not 0 < code.co_firstlineno <= len(lines):
+        return None
+    names: set[str] = set()
+    pending = [code]
+    for each in pending:  # which grows
+        names.update(_loaded_globals(each), each.co_freevars)
+        for constant in each.co_consts:
+            if isinstance(constant, CodeType):
+                pending.append(constant)
+            elif isinstance(constant, frozenset):  # whose order is another one in each process
+                return None
+    try:
+        data = marshal.dumps(code, 2)  # later versions depend on what else refers to a constant
+    except ValueError:
+        return None
+    text = "".join(_block(lines, code.co_firstlineno - 1))
+    return WrittenFunction(text, code.co_filename, code.co_firstlineno, data, tuple(sorted(names)))
+
+
+def _loaded_globals(code: CodeType) -> Iterator[str]:
+    import opcode
+
+    load, extended = opcode.opmap["LOAD_GLOBAL"], opcode.opmap["EXTENDED_ARG"]
+    operations = code.co_code
+    at = operations.find(load)
+    while at >= 0:
+        if at % 2 == 0:
+            place = operations[at + 1]
+            if at and operations[at - 2] == extended:
+                place |= operations[at - 1] << 8
+            # The lowest bit says what is pushed besides.
+            yield code.co_names[place >> 1 if sys.version_info >= (3, 11) else place]
+        at = operations.find(load, at + 1)
 
 
 def source_of(fn: JITCallable) -> FunctionSource:

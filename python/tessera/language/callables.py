@@ -110,6 +110,8 @@ class JITCallable(ShownAsFunction):
         """The lines of the file as they were when the function was made."""
         self._parsed: Optional[tuple[CodeType, Any]] = None
         """The front-end's parse (frontend/source.py), and its code."""
+        self._written: Optional[tuple[CodeType, Any]] = None
+        """Its text and code without a parse (frontend/source.py)."""
         self._params: Optional[tuple[Sequence[Any], Sequence[Param]]] = None
         self._is_rewritten = False
         """True if the text is not that of `fn` any more."""

@@ -127,21 +127,26 @@ def launch_around(
     return before, after
 
 
-def count_builds_of_operators(folder: pathlib.Path) -> int:
-    """How many kernels of tessera.ops are compiled for five calls, with the cache in a folder."""
+def count_builds_of_operators(folder: pathlib.Path) -> tuple[int, int]:
+    """How many kernels of tessera.ops are compiled for five calls, with the cache in a folder; and how
+    many functions of these kernels are parsed."""
     from tessera import ops
     from tessera.compiler import compile
+    from tessera.frontend import source
 
     tessera.settings.cache_dir = str(folder)
     built, build = [], compile.build
     compile.build = lambda *args, **named: built.append(args) or build(*args, **named)
+    parsed, read = [], source.read_function
+    source.read_function = lambda *args, **named: parsed.append(args) or read(*args, **named)
     x = np.ones((4, 8), np.float32)
     ops.softmax(x, 1)
     ops.cross_entropy(x, np.arange(4))
     ops.dropout(x, seed=1)
     ops.cumsum(x, 0)
     ops.sort(x)
-    return len([fn for fn, *_ in built if "ops.kernels" in fn.__module__])
+    found = [[fn for fn, *_ in each if "ops.kernels" in fn.__module__] for each in (built, parsed)]
+    return len(found[0]), len(found[1])
 
 
 if __name__ == "__main__":

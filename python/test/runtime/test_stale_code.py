@@ -665,8 +665,8 @@ def test_kernels_of_operators_are_found_without_the_front_end(
     server: Server, tmp_path: pathlib.Path
 ) -> None:
     """They read types and shapes of tiles, take items of tuples, and draw random numbers."""
-    assert server.run(count_builds_of_operators, tmp_path) >= 5
-    assert server.run(count_builds_of_operators, tmp_path) == 0
+    assert min(server.run(count_builds_of_operators, tmp_path)) >= 5
+    assert server.run(count_builds_of_operators, tmp_path) == (0, 0)
 
 
 def fake_ptxas(path: pathlib.Path, release: str) -> str:
