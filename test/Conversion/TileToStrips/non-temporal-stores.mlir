@@ -2,7 +2,8 @@
 // RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower{machine=sse2 unroll=1},canonicalize))' | FileCheck %s --check-prefix=NARROW
 
 // Results of a large launch are stored non-temporally, in pieces that are aligned: by 32 bytes if
-// the row is, by 16, or as ever. What a program writes in all iterations of a loop counts.
+// the row is, by 16, or as ever. What a program writes in all iterations of a loop counts. If a
+// launch passes one array twice, its lines have just been loaded.
 
 // CHECK-LABEL: @results
 // CHECK-SAME:    %[[N:[a-z0-9]*]]: i32
@@ -11,7 +12,11 @@
 // CHECK:           %[[TURNS:.*]] = arith.divui %[[WIDE]], %c128_i64
 // CHECK:           %[[MOST:.*]] = arith.maxui %[[TURNS]], %c1_i64
 // CHECK:           %[[BYTES:.*]] = arith.muli %[[MOST]], %c512_i64
-// CHECK:           %[[LARGE:.*]] = strips.exceeds_caches %[[BYTES]]
+// CHECK:           %[[MORE:.*]] = strips.exceeds_caches %[[BYTES]]
+// CHECK:           %[[FROM:.*]] = tile.ptr_to_int %arg1
+// CHECK:           %[[TO:.*]] = tile.ptr_to_int %arg2
+// CHECK:           %[[APART:.*]] = arith.cmpi ne, %[[FROM]], %[[TO]]
+// CHECK:           %[[LARGE:.*]] = arith.andi %[[MORE]], %[[APART]]
 // CHECK:           %[[LOW:.*]] = arith.andi %[[ROW:.*]], %c31_i64
 // CHECK:           %[[ALIGNED:.*]] = arith.cmpi eq, %[[LOW]], %c0_i64
 // CHECK:           %[[BY32:.*]] = arith.andi %[[ALIGNED]], %[[LARGE]]

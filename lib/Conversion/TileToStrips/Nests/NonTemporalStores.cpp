@@ -4,7 +4,8 @@
 // addition. It also leaves the caches to loads. It is slower if the line is in a cache, or is
 // loaded soon after. So it is used only for arrays that the kernel does not read, each element of
 // which a program writes once. The launch must write more than the caches hold, which
-// strips.exceeds_caches decides.
+// strips.exceeds_caches decides. If a launch passes one array as two arguments, the lines of the
+// result have just been loaded, and its stores are as any others.
 //
 // Such stores are not ordered with others. So kernels in which programs may exchange results (by
 // atomics, barriers and the like) have none. The launcher orders them at the end of a launch.
@@ -113,6 +114,29 @@ bool NonTemporalStores::mayBeNonTemporal(tile::StoreOp store) {
       },
       [](Operation *, OpOperand &) { return true; });
   return needed.empty();
+}
+
+Value NonTemporalStores::buildIsApart(OpBuilder &builder, tile::StoreOp store) {
+  DenseSet<Value> written;
+  findArrays(store.getPtr(), written);
+  Location loc = store.getLoc();
+  auto getAddress = [&](Value array) -> Value {
+    return tile::PtrToIntOp::create(builder, loc, builder.getI64Type(), array);
+  };
+  Value result;
+  auto kernel = store->getParentOfType<tile::FuncOp>();
+  for (Value array : kernel.getArguments()) {
+    if (!read.contains(array))
+      continue;
+    for (Value other : kernel.getArguments()) {
+      if (!written.contains(other))
+        continue;
+      Value differs = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
+                                            getAddress(array), getAddress(other));
+      result = result ? Value(arith::AndIOp::create(builder, loc, result, differs)) : differs;
+    }
+  }
+  return result;
 }
 
 Value NonTemporalStores::buildBytes(OpBuilder &builder, tile::StoreOp store) {

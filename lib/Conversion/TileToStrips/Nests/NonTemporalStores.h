@@ -22,6 +22,10 @@ public:
   /// stands where the store does or further out by groups alone.
   mlir::Value buildBytes(mlir::OpBuilder &builder, tile::StoreOp store);
 
+  /// True if no array that is loaded from begins where a stored one does; null if none is loaded
+  /// from. Built at `builder`.
+  mlir::Value buildIsApart(mlir::OpBuilder &builder, tile::StoreOp store);
+
 private:
   bool isPossible = true;
   llvm::DenseSet<mlir::Value> read; ///< arguments whose arrays are loaded from

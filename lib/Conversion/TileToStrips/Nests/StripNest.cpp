@@ -266,7 +266,10 @@ void StripNest::findNonTemporalStores() {
       continue;
     OpBuilder &b = emitter.atStart();
     Value bytes = options.nonTemporalStores.buildBytes(b, store);
-    nonTemporal[root] = strips::ExceedsCachesOp::create(b, root->getLoc(), b.getI1Type(), bytes);
+    Value isLarge = strips::ExceedsCachesOp::create(b, root->getLoc(), b.getI1Type(), bytes);
+    if (Value isApart = options.nonTemporalStores.buildIsApart(b, store))
+      isLarge = arith::AndIOp::create(b, root->getLoc(), isLarge, isApart);
+    nonTemporal[root] = isLarge;
   }
 }
 
