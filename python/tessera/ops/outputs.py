@@ -60,6 +60,8 @@ def _taking(function: Callable[..., Any], count: int) -> Callable[..., Any]:
             if _is_like(out, result):
                 assign(out, result)
                 return out
+            # A draw is not done again: its generator has moved on.
+            return _write(function, count, args, named, out, result)
         return _write(function, count, args, named, out)
 
     return call
@@ -131,8 +133,14 @@ def _fits(target: Any, spec: Spec) -> bool:
 
 
 def _write(
-    function: Callable[..., Any], count: int, args: Sequence[Any], named: dict[str, Any], out: Any
+    function: Callable[..., Any],
+    count: int,
+    args: Sequence[Any],
+    named: dict[str, Any],
+    out: Any,
+    results: Any = None,
 ) -> Any:
+    """Writes the results of a call to `out`. Makes the call, if there are no `results` of it."""
     name = function.__name__
     targets = tuple(out) if isinstance(out, (tuple, list)) else (out,)
     if len(targets) != count or isinstance(out, (tuple, list)) != (count > 1):
@@ -142,13 +150,14 @@ def _write(
         )
     given = list(_arrays_in((*args, *named.values())))
     _check(name, targets, given)
-    _targets.arrays = [
-        None if any(_may_overlap(each, other) for other in given) else each for each in targets
-    ]
-    try:
-        results = function(*args, **named)
-    finally:
-        _targets.arrays = ()
+    if results is None:
+        _targets.arrays = [
+            None if any(_may_overlap(each, other) for other in given) else each for each in targets
+        ]
+        try:
+            results = function(*args, **named)
+        finally:
+            _targets.arrays = ()
     results = results if count > 1 else (results,)
     for target, result in zip(targets, results):
         _check_fits(name, target, result)

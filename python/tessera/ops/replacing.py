@@ -7,6 +7,7 @@ be what torch would do anyway.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from typing import Any, Callable, NamedTuple, Sequence
 
@@ -84,6 +85,26 @@ _BUILTINS: dict[str, tuple[str, tuple[Callable[..., Any], ...]]] = {
     "histc": ("input bins min max", (torch.histc, torch.Tensor.histc)),
 }
 
+# Functions whose floats of 16 bits torch.autocast converts to float32, and the function of aten that
+# does so, if a release of torch has it for the device.
+_WIDENED = {
+    name: aten for names, aten in (
+        ("cross_entropy nll_loss", "nll_loss"),
+        ("softmax softmin", "softmax.int"),
+        ("log_softmax", "log_softmax.int"),
+        ("sum", "sum.dim_IntList"),
+        *((name, name) for name in (
+            "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "mse_loss", "l1_loss",
+            "smooth_l1_loss", "huber_loss", "layer_norm", "rms_norm", "group_norm", "softplus", "logsumexp",
+            "cumsum", "cumprod",
+        )),
+    ) for name in names.split()
+}  # fmt: skip
+
+# Functions that torch.autocast has in its own type, or refuses (binary_cross_entropy on GPUs).
+_NARROWED: dict[str, tuple[str, ...]] = {"cpu": ("prelu", "linear_cross_entropy")}
+_NARROWED["cuda"] = (*_NARROWED["cpu"], "binary_cross_entropy")
+
 # Parameters of torch's functions that change no result.
 _UNSAID = {"_stacklevel"}
 
@@ -157,7 +178,12 @@ class Replacing(TorchFunctionMode):  # type: ignore[misc]
         ):
             return func(*args, **named)
         reason, given = _bound(replaced, args, named)
+        device = _autocast_device(given)
+        if device in _NARROWED and replaced.name in _NARROWED[device]:
+            reason = "torch.autocast converts its arguments"
         if not reason:
+            if device and _is_widened(replaced.name, device):
+                given = {key: _widened(value, device) for key, value in given.items()}
             try:
                 result = replaced.operator(**given)
             except (ArgumentError, TypeError) as error:
@@ -168,6 +194,28 @@ class Replacing(TorchFunctionMode):  # type: ignore[misc]
         reasons = self.refused.setdefault(replaced.name, {})
         reasons[reason] = reasons.get(reason, 0) + 1
         return func(*args, **named)
+
+
+def _autocast_device(given: dict[str, Any]) -> str:
+    """The kind of device that the tensors are on, if torch.autocast is in effect there; or ""."""
+    for each in given.values():
+        if isinstance(each, torch.Tensor):
+            kind = str(each.device.type)
+            return kind if kind in _NARROWED and torch.is_autocast_enabled(kind) else ""
+    return ""
+
+
+@functools.lru_cache(maxsize=None)
+def _is_widened(name: str, device: str) -> bool:
+    key = {"cpu": "AutocastCPU", "cuda": "AutocastCUDA"}[device]
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    return name in _WIDENED and bool(has_kernel(f"aten::{_WIDENED[name]}", key))
+
+
+def _widened(value: Any, device: str) -> Any:
+    """An argument as torch.autocast converts it."""
+    is_narrow = isinstance(value, torch.Tensor) and value.dtype in (torch.float16, torch.bfloat16)
+    return value.float() if is_narrow and value.device.type == device else value
 
 
 def _bound(

@@ -403,6 +403,31 @@ def test_enable() -> None:
         ops.enable(unused=["softmx"])
 
 
+def test_enable_under_autocast() -> None:
+    """Results have torch's types: floats of 16 bits are converted where torch.autocast converts them."""
+    functional = torch.nn.functional
+    x, target = torch.randn(5, 8).bfloat16().requires_grad_(), torch.tensor([0, 3, 7, 1, -100])
+    calls = (
+        lambda: functional.cross_entropy(x, target),
+        lambda: functional.smooth_l1_loss(x, x.detach() * 2),
+        lambda: functional.binary_cross_entropy_with_logits(x, x.detach().sigmoid()),
+        lambda: functional.layer_norm(x, (8,)),
+        lambda: functional.prelu(x.float(), torch.ones(1)),
+    )
+    found = []
+    for unused in ((), replacing.NAMES):
+        with torch.autocast("cpu", torch.bfloat16), ops.enable(unused=unused) as used:
+            results = [call() for call in calls]
+        grads = torch.autograd.grad(sum(each.float().sum() for each in results), x)
+        found.append((results, grads))
+        assert not unused or not used.taken
+        assert unused or used.refused["prelu"] == {"torch.autocast converts its arguments": 1}
+    torch.testing.assert_close(*found)
+    assert [each.dtype for each in found[0][0][:4]] == [torch.float32] * 3 + [torch.bfloat16]
+    on_gpus = [name for name in replacing.NAMES if replacing._is_widened(name, "cuda")]
+    assert {"softmax", "layer_norm", "sum", "cumsum", "mse_loss"} < set(on_gpus)
+
+
 def test_no_second_derivative_and_no_transform() -> None:
     x = torch.randn(4, requires_grad=True)
     weights = torch.randn(4, requires_grad=True)

@@ -201,6 +201,16 @@ def test_nothing_stays_behind() -> None:
     assert (y == 5).all()
 
 
+def test_a_draw_is_done_once() -> None:
+    """Also where `out` has another type, so that later draws are those of a call without `out`."""
+    x, found = torch.ones(64), []
+    for out in (None, torch.empty(64, dtype=torch.float64), torch.empty(0)):
+        torch.manual_seed(5)
+        found.append((ops.dropout(x, out=out).float(), ops.dropout(x)))
+    torch.testing.assert_close(found[1], found[0])
+    torch.testing.assert_close(found[2], found[0])
+
+
 def test_enabled_functions() -> None:
     """torch's functions with out= are ours inside of enable(), or torch's where theirs resizes."""
     x, y = torch.randn(3, 4), torch.zeros(3, 4)
