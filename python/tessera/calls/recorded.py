@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 import weakref
 from typing import Any, Callable, Optional, Sequence
 
@@ -16,6 +17,20 @@ from tessera.settings import call_after_changes, settings
 
 _entries: "weakref.WeakSet[Recorded]" = weakref.WeakSet()
 _lock = ForkSafeLock()
+
+
+class _Called(threading.local):
+    """The operator that the user has called, which may call others."""
+
+    name = ""
+
+
+_called = _Called()
+
+
+def called_name() -> str:
+    """The operator that the user has called, as far as Python does the call; "" outside of any."""
+    return _called.name
 
 
 class _Generation:
@@ -58,6 +73,7 @@ class Recorded(_C.Entry):
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function, updated=())
         self.__qualname__: str = getattr(function, "__qualname__", "recorded")
+        self._name: str = getattr(function, "__name__", "recorded")
         self.function = function
         with _lock:
             _entries.add(self)
@@ -83,7 +99,13 @@ class Recorded(_C.Entry):
             return pending.call_opened(self, args, named)
         if pending.has_pending(args, named):
             return self(*pending.opened(args), **pending.opened(named))
-        result = self.function(*args, **named)
+        outer = _called.name
+        if not outer and not self._name.startswith("_"):
+            _called.name = self._name
+        try:
+            result = self.function(*args, **named)
+        finally:
+            _called.name = outer
         if self._is_repeated(*args, **named) and recording.current() is None:
             generation = _Generation.number
             plan = record(self._by_place, self._placed(args, named))

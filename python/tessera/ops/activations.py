@@ -12,7 +12,7 @@ from typing import Any
 import tessera.language as tl
 from tessera.calls.pointwise import pointwise
 from tessera.calls.recorded import recorded
-from tessera.ops.arguments import check, check_dim, refuse, shape_of, split_in_two
+from tessera.ops.arguments import check, check_dim, part_of, refuse, shape_of, split_in_two
 from tessera.ops.outputs import takes_out
 from tessera.runtime.jit import jit
 
@@ -357,6 +357,7 @@ def _normal(x):
     return 0.5 * (1 + tl.erf(0.7071067811865476 * x))
 
 
+@part_of("gelu")
 @pointwise
 def _gelu(input):
     return input * _normal(input)
@@ -368,6 +369,7 @@ def _tanh_gelu_of(x):
     return 0.5 * x * (1 + tl.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
 
 
+@part_of("gelu")
 @pointwise
 def _tanh_gelu(input):
     return _tanh_gelu_of(input)
@@ -395,6 +397,7 @@ def gelu(input: Any, approximate: str = "none", *, out: Any = None) -> Any:
 # --- Gated activations ----------------------------------------------------------------
 
 
+@part_of("glu")
 @pointwise
 def _glu(input, gate):
     return input * tl.sigmoid(gate)

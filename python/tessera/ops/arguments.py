@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from typing import Any, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence
 
 from tessera.calls import recording
 from tessera.calls.libraries import LIBRARIES
@@ -130,6 +130,16 @@ def add_right(kind: Any) -> None:
     """Has later tensors of a kind need no check."""
     if kind is not None and len(_right) < _MAX_RIGHT:
         _right.add(kind)
+
+
+def part_of(operator: str) -> Callable[[Any], Any]:
+    """Decorates a private elementwise operator: errors name the operator that calls it."""
+
+    def decorate(op: Any) -> Any:
+        op.__name__ = operator
+        return op
+
+    return decorate
 
 
 def check_without_gradient(operator: str, **arrays: Any) -> None:

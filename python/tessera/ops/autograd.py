@@ -9,6 +9,7 @@ import torch
 from torch.autograd import forward_ad
 
 from tessera.calls import recording
+from tessera.calls.recorded import called_name
 from tessera.errors import ArgumentError
 from tessera.torch.recorded import Last
 
@@ -23,17 +24,16 @@ def is_watched(tensors: Sequence[Any]) -> bool:
 def call(op: Any, arrays: Sequence[Any], settings: dict[str, Any]) -> Any:
     """A call of an operator that autograd sees. Raises ArgumentError (E094) in transforms, and if the
     operator has no derivative."""
+    name = called_name() or op.__name__
     if forward_ad._current_level >= 0 or torch._C._are_functorch_transforms_active():
         raise ArgumentError(
             "E094",
-            f"`{op.__name__}` has neither forward derivatives nor transforms of torch.func",
+            f"`{name}` has neither forward derivatives nor transforms of torch.func",
             "call it outside of torch.func and torch.autograd.forward_ad",
         )
     if op.backward is None:
-        raise ArgumentError(
-            "E094", f"`{op.__name__}` has no derivative", "call it under torch.no_grad()"
-        )
-    return _Call.apply(op, settings, *arrays)
+        raise ArgumentError("E094", f"`{name}` has no derivative", "call it under torch.no_grad()")
+    return _Call.apply(op, name, settings, *arrays)
 
 
 def record(op: Any, arrays: Sequence[Any], settings: dict[str, Any]) -> Sequence[Any]:
@@ -56,10 +56,10 @@ def record(op: Any, arrays: Sequence[Any], settings: dict[str, Any]) -> Sequence
 
 class _Call(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
-    def forward(ctx: Any, op: Any, settings: dict[str, Any], *arrays: Any) -> Any:
+    def forward(ctx: Any, op: Any, name: str, settings: dict[str, Any], *arrays: Any) -> Any:
         results, saved = op.forward(*arrays, **settings)
         ctx.save_for_backward(*saved)
-        ctx.op, ctx.settings = op, settings
+        ctx.op, ctx.name, ctx.settings = op, name, settings
         constant = results[len(results) - op.constants :]
         integers = [each for each in results if not each.is_floating_point()]
         ctx.mark_non_differentiable(*constant, *integers)
@@ -67,10 +67,10 @@ class _Call(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        wanted = ctx.needs_input_grad[2:]
+        wanted = ctx.needs_input_grad[3:]
         with torch.no_grad():
             found = ctx.op.backward(ctx.saved_tensors, grads, wanted, **ctx.settings)
         found = [each if is_wanted else None for each, is_wanted in zip(found, wanted)]
         if torch.is_grad_enabled():  # create_graph=True
-            return None, None, *Last.apply(ctx.op.__name__, found, *grads, *ctx.saved_tensors)
-        return None, None, *found
+            return None, None, None, *Last.apply(ctx.name, found, *grads, *ctx.saved_tensors)
+        return None, None, None, *found

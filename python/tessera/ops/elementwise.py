@@ -7,20 +7,23 @@ from typing import Any
 
 import tessera.language as tl
 from tessera.calls.pointwise import pointwise
-from tessera.ops.arguments import refuse
+from tessera.ops.arguments import part_of, refuse
 
 
+@part_of("clamp")
 @pointwise
 def _clamp(input, min, max):
     above = tl.where((input < min) | (min != min), min, input)
     return tl.where((above > max) | (max != max), max, above)
 
 
+@part_of("clamp")
 @pointwise
 def _clamp_min(input, min):
     return tl.where((input < min) | (min != min), min, input)
 
 
+@part_of("clamp")
 @pointwise
 def _clamp_max(input, max):
     return tl.where((input > max) | (max != max), max, input)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence
 
 import tessera.language as tl
 from tessera.calls.pointwise import pointwise
@@ -23,6 +23,7 @@ from tessera.ops.arguments import (
     count_of,
     dense,
     dtype_of,
+    part_of,
 )
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import losses as kernels
@@ -39,17 +40,24 @@ def _quotient(x, y):
 
 
 class _Loss:
-    """A scalar function of elements, and its mean and its sum."""
+    """A scalar function of elements, and its mean and its sum. Errors name `operator`."""
 
-    def __init__(self, function: Any, backward: Any = None) -> None:
+    def __init__(self, operator: str, function: Any, backward: Any = None) -> None:
         compiled: Any = jit(function)
         self._none = pointwise(promotion="float")(compiled)
         self._reduced = {
             kind: make_reduction(kind, promotion="float")(compiled) for kind in ("mean", "sum")
         }
-        if backward is not None:
-            for op in (self._none, *(each.elements for each in self._reduced.values())):
-                op.backward(backward)
+        elements = (self._none, *(each.elements for each in self._reduced.values()))
+        for op in (*elements, *self._reduced.values()):
+            part_of(operator)(op)
+        for op in elements if backward is not None else ():
+            op.backward(backward)
+
+    @classmethod
+    def of(cls, operator: str) -> Callable[[Any], _Loss]:
+        """Decorates the scalar function."""
+        return lambda function: cls(operator, function)
 
     def __call__(self, operator: str, reduction: str, *args: Any) -> Any:
         if reduction == "batchmean":
@@ -69,23 +77,23 @@ def _weight(operator: str, reduction: str, weight: Any) -> Any:
     return 1.0 if weight is None else weight
 
 
-@_Loss
+@_Loss.of("mse_loss")
 def _squared(input, target, weight):
     return weight * (input - target) * (input - target)
 
 
-@_Loss
+@_Loss.of("l1_loss")
 def _absolute(input, target, weight):
     return weight * tl.abs(input - target)
 
 
-@_Loss
+@_Loss.of("huber_loss")
 def _huber(input, target, weight, delta):
     size = tl.abs(input - target)
     return weight * tl.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta))
 
 
-@_Loss
+@_Loss.of("smooth_l1_loss")
 def _smooth(input, target, beta):
     size = tl.abs(input - target)
     return tl.where(size < beta, 0.5 * size * size / beta, size - 0.5 * beta)
@@ -104,7 +112,7 @@ def _entropy_backward(grad, input, target, weight):
     return by_input, scaled * (no - yes), -grad * (target * yes + (1.0 - target) * no)
 
 
-_entropies = _Loss(_entropy, _entropy_backward)
+_entropies = _Loss("binary_cross_entropy", _entropy, _entropy_backward)
 
 
 @jit
@@ -113,30 +121,30 @@ def _logit_entropy(input, target, pos_weight):
     return (1.0 - target) * input + (1.0 + (pos_weight - 1.0) * target) * softplus
 
 
-@_Loss
+@_Loss.of("binary_cross_entropy_with_logits")
 def _logit_entropies(input, target, weight, pos_weight):
     return weight * _logit_entropy(input, target, pos_weight)
 
 
-@_Loss
+@_Loss.of("sigmoid_focal_loss")
 def _focal(input, target, alpha, gamma):
     missed = tl.sigmoid(-input) * target + tl.sigmoid(input) * (1.0 - target)
     share = tl.where(alpha >= 0, alpha * target + (1.0 - alpha) * (1.0 - target), 1.0)
     return share * _logit_entropy(input, target, 1.0) * tl.math.pow(missed, gamma)
 
 
-@_Loss
+@_Loss.of("kl_div")
 def _divergence(input, target):
     logarithm = tl.log(tl.where(target > 0, target, 1.0))
     return target * (logarithm - input)
 
 
-@_Loss
+@_Loss.of("kl_div")
 def _log_divergence(input, target):
     return tl.exp(target) * (target - input)
 
 
-@_Loss
+@_Loss.of("jsd_loss")
 def _jensen_shannon(input, target, beta):
     p, q = tl.exp(target), tl.exp(input)
     mean = beta * p + (1.0 - beta) * q

@@ -357,9 +357,10 @@ def _stacked(dim: Any, *tensors: Any) -> Any:
     )
     at = dim % (len(shape) + 1)
     wide = [each.reshape(*shape[:at], 1, *shape[at:]) for each in arrays]
-    return _cat(*wide, dim=at, sizes=[1] * len(wide))
+    return _stack(*wide, dim=at, sizes=[1] * len(wide))
 
 
+_stack = Operator("stack", _cat_forward, _cat_backward)
 _stacked.__name__ = "stack"
 _known_stack = recorded(_stacked)
 

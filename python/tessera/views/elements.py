@@ -222,7 +222,7 @@ class ComplexView:
     def load(self, offsets, mask=None, other=0):
         """The numbers at `offsets`, counted in complex numbers; the real number `other` where the mask
         is false."""
-        place = self.data + offsets * 2
+        place = self.data + tl.to_tensor(offsets).to(tl.int64) * 2  # twice an int32 may be none
         if mask is None:
             return Complex(tl.load(place), tl.load(place + 1))
         re = tl.load(place, mask=mask, other=other)
@@ -232,7 +232,7 @@ class ComplexView:
     def store(self, offsets, value, mask=None):
         """Stores `Complex` numbers, or real ones, at `offsets`."""
         offsets = tl.to_tensor(offsets)
-        place = self.data + offsets * 2
+        place = self.data + offsets.to(tl.int64) * 2
         if isinstance(value, Complex):
             tl.store(place, value.re, mask=mask)
             tl.store(place + 1, value.im, mask=mask)

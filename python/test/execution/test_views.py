@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from typing import Any
 
 import ml_dtypes
@@ -133,6 +134,21 @@ def test_complex(run: Runner, dtype: str) -> None:
     tolerance = 1e-5 if dtype == "complex64" else 1e-13
     np.testing.assert_allclose(out[:13], want, rtol=tolerance)
     np.testing.assert_allclose(out[13:], abs(b) ** 2, rtol=tolerance)
+
+
+def test_complex_numbers_behind_2_to_the_30th(tmp_path: pathlib.Path) -> None:
+    """Their floats have no number of 32 bits. The file is sparse, and has four pages."""
+
+    @tessera.jit
+    def add(z, begin):
+        i = begin + tl.arange(0, 4)
+        z.store(i, z.load(i) + 1.0)
+
+    begin = 1 << 30
+    z = np.memmap(tmp_path / "z", np.complex64, "w+", shape=(begin + 8,))
+    z[begin] = 2j
+    add[(1,)](views.complex(z), begin)
+    assert z[begin - 1 : begin + 5].tolist() == [0, 1 + 2j, 1, 1, 1, 0]
 
 
 def test_large_quotients() -> None:

@@ -92,6 +92,7 @@ def test_complex_types_are_refused(number: int) -> None:
             case.op(*given, **settings)
         assert error.value.id in ("E089", "E093"), error.value
         assert "complex64" in str(error.value) and "\nfix: " in str(error.value)
+        assert "`_" not in str(error.value)  # the name of a part
 
 
 def test_second_derivatives_are_right_or_refused(number: int) -> None:
@@ -123,3 +124,20 @@ def test_second_derivatives_are_right_or_refused(number: int) -> None:
     for one, want in zip(found, torch.autograd.grad(again, theirs, allow_unused=True)):
         if one is not None and want is not None:
             torch.testing.assert_close(one, want, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["stack", "topk", "log_softmax", "cummin", "unique_consecutive"])
+def test_errors_name_the_operator_that_was_called(name: str) -> None:
+    """And not the one that it calls."""
+    op, x = getattr(tessera.ops, name), torch.ones(3, 4)
+    given = {"stack": ([x, x],), "topk": (x, 2), "cummin": (x, 0)}.get(name, (x,))
+    with pytest.raises(tessera.ArgumentError) as error:
+        torch.func.vmap(lambda _: op(*given))(torch.ones(2))
+    assert error.value.id == "E094" and f"`{name}`" in str(error.value)
+
+
+def test_errors_of_shapes_name_the_operator() -> None:
+    for name in ("clamp", "mse_loss", "smooth_l1_loss", "kl_div"):
+        with pytest.raises(tessera.ArgumentError) as error:
+            getattr(tessera.ops, name)(torch.ones(3, 4), torch.ones(5))
+        assert f"`{name}`" in str(error.value)
