@@ -28,13 +28,14 @@ from tessera.ops import (
     reductions,
     scans,
     softmaxes,
+    sorting,
 )
 from tessera.ops.arguments import check
 from tessera.wording import closest, shown
 
 _MODULES = (
     activations, elementwise, softmaxes, losses, normalizations, reductions, scans, indexing,
-    padding, histograms, products,
+    padding, histograms, products, sorting,
 )  # fmt: skip
 
 # Python functions, whose parameters are known.
@@ -65,6 +66,13 @@ _BUILTINS: dict[str, tuple[str, tuple[Callable[..., Any], ...]]] = {
     "addcdiv": ("input tensor1 tensor2", (torch.addcdiv, torch.Tensor.addcdiv)),
     "sum": ("input dim keepdim", (torch.sum, torch.Tensor.sum)),
     "mean": ("input dim keepdim", (torch.mean, torch.Tensor.mean)),
+    "prod": ("input dim keepdim", (torch.prod, torch.Tensor.prod)),
+    "any": ("input dim keepdim", (torch.any, torch.Tensor.any)),
+    "all": ("input dim keepdim", (torch.all, torch.Tensor.all)),
+    "var": ("input dim unbiased keepdim", (torch.var, torch.Tensor.var)),
+    "std": ("input dim unbiased keepdim", (torch.std, torch.Tensor.std)),
+    "var_mean": ("input dim unbiased keepdim", (torch.var_mean,)),
+    "vector_norm": ("x ord dim keepdim", (torch.linalg.vector_norm,)),
     "amax": ("input dim keepdim", (torch.amax, torch.Tensor.amax)),
     "amin": ("input dim keepdim", (torch.amin, torch.Tensor.amin)),
     "logsumexp": ("input dim keepdim", (torch.logsumexp, torch.Tensor.logsumexp)),
@@ -73,8 +81,19 @@ _BUILTINS: dict[str, tuple[str, tuple[Callable[..., Any], ...]]] = {
     "cumsum": ("input dim", (torch.cumsum, torch.Tensor.cumsum)),
     "cumprod": ("input dim", (torch.cumprod, torch.Tensor.cumprod)),
     "logcumsumexp": ("input dim", (torch.logcumsumexp, torch.Tensor.logcumsumexp)),
+    "cummax": ("input dim", (torch.cummax, torch.Tensor.cummax)),
+    "cummin": ("input dim", (torch.cummin, torch.Tensor.cummin)),
+    "sort": ("input dim descending", (torch.sort, torch.Tensor.sort)),
+    "argsort": ("input dim descending", (torch.argsort, torch.Tensor.argsort)),
+    "topk": ("input k dim largest sorted", (torch.topk, torch.Tensor.topk)),
+    "searchsorted": ("sorted_sequence input", (torch.searchsorted,)),
+    "bucketize": ("input boundaries", (torch.bucketize,)),
     "gather": ("input dim index", (torch.gather, torch.Tensor.gather)),
     "scatter_add": ("input dim index src", (torch.scatter_add, torch.Tensor.scatter_add)),
+    "scatter_reduce": (
+        "input dim index src reduce", (torch.scatter_reduce, torch.Tensor.scatter_reduce),
+    ),
+    "one_hot": ("tensor num_classes", (F.one_hot,)),
     "index_select": ("input dim index", (torch.index_select, torch.Tensor.index_select)),
     "index_add": ("input dim index source", (torch.index_add, torch.Tensor.index_add)),
     "pad": ("input pad mode value", (F.pad,)),
@@ -83,6 +102,13 @@ _BUILTINS: dict[str, tuple[str, tuple[Callable[..., Any], ...]]] = {
     "stack": ("tensors dim", (torch.stack,)),
     "bincount": ("input weights minlength", (torch.bincount, torch.Tensor.bincount)),
     "histc": ("input bins min max", (torch.histc, torch.Tensor.histc)),
+    "histogram": ("input bins", (torch.histogram, torch.Tensor.histogram)),
+}  # fmt: skip
+
+# The tuples that torch has for results.
+_TUPLES = {
+    name: getattr(torch.return_types, name)
+    for name in ("cummax", "cummin", "histogram", "sort", "topk")
 }
 
 # Functions whose floats of 16 bits torch.autocast converts to float32, and the function of aten that
@@ -186,6 +212,8 @@ class Replacing(TorchFunctionMode):  # type: ignore[misc]
                 given = {key: _widened(value, device) for key, value in given.items()}
             try:
                 result = replaced.operator(**given)
+                if replaced.name in _TUPLES:
+                    result = _TUPLES[replaced.name](result)
             except (ArgumentError, TypeError) as error:
                 reason = str(error).partition("\n")[0]
             else:
@@ -225,6 +253,11 @@ def _bound(
     if len(args) > len(replaced.parameters):
         return f"it got {len(args)} arguments by place", {}
     given = {**replaced.defaults, **dict(zip(replaced.parameters, args)), **named}
+    if type(given.get("dim")) is bool:  # `unbiased`, in an older form of var
+        return f"it got {shown(given['dim'])} in place of dim", {}
+    is_of_bytes = getattr(given.get("input"), "dtype", None) == torch.uint8
+    if replaced.name in ("any", "all") and is_of_bytes:
+        return "torch's result is of uint8, too", {}
     if "self" in given and "input" not in given:
         given["input"] = given.pop("self")
     for name in [name for name in given if name not in replaced.ours]:

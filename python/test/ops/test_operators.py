@@ -399,6 +399,11 @@ def test_enable() -> None:
     assert used.refused["relu"] == {"it got inplace=True": 1} and "sparse" in str(
         used.refused["sum"]
     )
+    with ops.enable() as used:
+        assert torch.sort(x).values is not None and x.topk(2).indices.shape == (5, 2)
+        assert torch.var(x, False).ndim == 0
+        assert torch.ones(3, dtype=torch.uint8).any().dtype == torch.uint8
+    assert used.taken == {"sort": 1, "topk": 1} and list(used.refused) == ["var", "any"]
     with pytest.raises(tessera.ArgumentError, match="E093.*softmx.*"):
         ops.enable(unused=["softmx"])
 
