@@ -4,7 +4,7 @@
     python python/benchmarks/ops_first_call.py [--only NAME ...] [--rounds N] [--json FILE]
 
 The call is the first one of the operator's example, on small arrays of NumPy. Each call is made in a
-fork of a process that has loaded NumPy and has called two operators on other types. `cold` begins with
+new process, which has loaded NumPy and has called two operators on other types. `cold` begins with
 an empty cache, `warm` with that of the cold call. Figures are milliseconds by the clock and, in brackets, of
 the processor; the least of the rounds, since other processes of the machine only add to them. The first
 line has what the very first call of a process takes beside.
@@ -17,13 +17,14 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
-import os
 import pathlib
 import statistics
+import subprocess
+import sys
 import tempfile
 import textwrap
 import time
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 
@@ -35,26 +36,23 @@ LIMITS = {"cold": 300.0, "warm": 10.0}
 """Milliseconds that are promised."""
 
 
-def in_fork(work: Callable[[], Any]) -> Any:
-    """The result of `work` in a fork of this process, by way of JSON; None if that fails."""
-    reads, writes = os.pipe()
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            os.write(writes, json.dumps(work()).encode())
-            code = 0
-        finally:
-            os._exit(code)
-    os.close(writes)
-    with os.fdopen(reads) as pipe:
-        text = pipe.read()
-    os.waitpid(child, 0)
-    return json.loads(text) if text else None
+def in_process(name: str, cache: str, others: str = "") -> list[float]:
+    """What `first_call` returns in a new process, which calls two operators with the cache `others` before,
+    unless that is empty."""
+    command = [sys.executable, __file__, "--call", name, cache, others]
+    found = subprocess.run(command, stdout=subprocess.PIPE, check=False)
+    if found.returncode:
+        raise SystemExit(f"the example of {name} failed")
+    times: list[float] = json.loads(found.stdout)
+    return times
 
 
-def first_call(name: str, cache: str) -> list[float]:
+def first_call(name: str, cache: str, others: str) -> list[float]:
     """The milliseconds of the operator's first call in its example: by the clock, of the processor."""
+    if others:
+        tessera.settings.cache_dir = others
+        ops.selu(np.ones(8, np.float16))
+        ops.softmax(np.ones((2, 2), np.float16))
     tessera.settings.cache_dir = cache
     operator, found = getattr(ops, name), []
 
@@ -71,15 +69,12 @@ def first_call(name: str, cache: str) -> list[float]:
     return [1e3 * each for each in found[:2]]
 
 
-def measure(name: str, rounds: int) -> dict[str, Any]:
+def measure(name: str, rounds: int, others: str) -> dict[str, Any]:
     kinds: dict[str, list[list[float]]] = {"cold": [], "warm": []}
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as cache:
             for times in kinds.values():
-                found = in_fork(lambda: first_call(name, cache))
-                if found is None:
-                    raise SystemExit(f"the example of {name} failed")
-                times.append(found)
+                times.append(in_process(name, cache, others))
     row: dict[str, Any] = {"operator": name}
     for kind, times in kinds.items():
         row[f"{kind}_ms"] = round(min(each[0] for each in times), 2)
@@ -94,16 +89,18 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", metavar="NAME")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--call", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.call:
+        print(json.dumps(first_call(*options.call)))
+        return
     names = [each.__name__ for family in ops.FAMILIES.values() for each in family]
     names = [name for name in names if not options.only or name in options.only]
-    with tempfile.TemporaryDirectory() as cache:
-        alone = [in_fork(lambda: first_call("softmax", cache))[1] for _ in range(2)][1]
-    ops.selu(np.ones(8, np.float16))
-    ops.softmax(np.ones((2, 2), np.float16))
-    again = measure("softmax", options.rounds)["warm_cpu_ms"]
-    print(f"the first call of a process: {alone - again:.1f} ms of the processor more")
-    rows = [measure(name, options.rounds) for name in names]
+    with tempfile.TemporaryDirectory() as others:
+        alone = [in_process("softmax", others)[1] for _ in range(2)][1]
+        again = measure("softmax", options.rounds, others)["warm_cpu_ms"]
+        print(f"the first call of a process: {alone - again:.1f} ms of the processor more")
+        rows = [measure(name, options.rounds, others) for name in names]
     if options.json:
         whole = {"environment": report.environment(), "first_of_process_cpu_ms": alone - again}
         options.json.write_text(json.dumps({**whole, "rows": rows}, indent=1) + "\n")

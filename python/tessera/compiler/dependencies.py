@@ -238,6 +238,9 @@ class _Closure:
 
     def stable(self, value: Any) -> bytes:
         """Bytes that are equal in another process just if the value is."""
+        kind = type(value)
+        if kind is str or kind is int or kind is bool or value is None:  # nearly all are
+            return framed(kind.__name__, repr(value))
         if isinstance(value, types.constexpr):
             return b"constexpr" + self.stable(value.value)
         if isinstance(value, JITCallable):
