@@ -2,13 +2,20 @@
 """The operators of tessera.ops beside torch's eager ones, forward and backward.
 
     python python/benchmarks/ops.py [--device cuda] [--only FAMILY ...] [--rows NAME ...]
-        [--sizes small large] [--compiled] [--threads N] [--json FILE]
+        [--sizes small large] [--compiled [FAMILY ...]] [--threads N] [--workers N] [--json FILE]
 
 Each row is a call of both on the same random data, in turns; figures are medians in microseconds.
 `small` is 64 rows of 256 elements, `large` 4096 of 4096 (of 1024 on a CPU). A backward pass is that of
 the third call, on weights. `--compiled` has torch.compile, too, and ratios are to the faster of torch's. With
 `--threads 1` on a CPU, times are those of the thread, so that other processes disturb less. At the end
 stand geometric means of torch's time by ours, by family. Needs torch.
+
+A GPU has two times: of a call, in a series that ends when the GPU is idle, and, as "gpu", of the GPU alone.
+For the latter the GPU spins while calls are enqueued, so that it never waits for the host. Calls that
+wait for the GPU have no such time, and are listed as "waits". Ratios are of the GPU's time where
+all have one. Nothing flushes the L2 cache: large arrays of 64 MiB do not fit in it, small ones do.
+
+`--workers` processes compile at the same time, then measure one after the other.
 """
 
 # mypy: ignore-errors
@@ -18,10 +25,13 @@ from __future__ import annotations
 import argparse
 import functools
 import math
+import multiprocessing
+import os
+import queue
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -279,43 +289,190 @@ def in_turns(work: list[Callable[[], Any]], device: str, rounds: int) -> list[fl
     return [statistics.median(found) for found in times]
 
 
-def measure(row: Row, shape: Shape, rounds: int, is_compiled: bool = False) -> list[dict[str, Any]]:
-    """The figures of a row: forward, and backward if it has one."""
-    args, functions = row.make(shape), [row.ours, row.theirs]
-    if is_compiled:
-        torch._dynamo.reset()
-        functions.append(torch.compile(row.theirs, dynamic=False))
+def enqueued(call: Callable[[], Any], count: int, cycles: int) -> tuple[float, bool]:
+    """The GPU's microseconds for a call behind a spin of `cycles`, and whether the host was ahead of it."""
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    torch.cuda.synchronize()
+    torch.cuda._sleep(cycles)
+    start.record()
+    for _ in range(count):
+        call()
+    is_ahead = not start.query()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) / count * 1e3, is_ahead
+
+
+def on_gpu(work: list[Callable[[], Any]], rounds: int) -> list[float]:
+    """The median microseconds of the GPU for each; NaN where the host cannot be ahead."""
+    plans: list[tuple[int, int] | None] = []
+    for call in work:
+        time_of_one = enqueued(call, 1, 1000)[0]
+        count = max(1, min(10, int(2000 / max(time_of_one, 1.0))))
+        # From 2 to 64 ms. At last a single call, since a queue of launches has an end.
+        tries = [(count, 1 << shift) for shift in range(22, 28)] + [(1, 1 << 27)]
+        plans.append(next((plan for plan in tries if enqueued(call, *plan)[1]), None))
+    times: list[list[float]] = [[] for _ in work]
+    for _ in range(rounds):
+        for call, plan, found in zip(work, plans, times):
+            took, is_ahead = enqueued(call, *plan) if plan else (math.nan, False)
+            if is_ahead:
+                found.append(took)
+    return [statistics.median(found) if found else math.nan for found in times]
+
+
+COMPETITORS = ("tessera", "torch", "compiled")
+
+
+def functions_of(row: Row, is_compiled: bool) -> list[Callable[..., Any]]:
+    """Ours, torch's, and torch's under torch.compile."""
+    compiled = [torch.compile(row.theirs, dynamic=False)] if is_compiled else []
+    return [row.ours, row.theirs, *compiled]
+
+
+def passes(
+    row: Row, functions: list[Callable[..., Any]], shape: Shape
+) -> Iterator[tuple[str, Any]]:
+    """The calls of a row: forward, and backward if it has one."""
+    args = row.make(shape)
     with torch.no_grad():
-        work = [functools.partial(function, *args) for function in functions]
-        found = in_turns(work, shape.device, rounds)
-    figures = [("forward", found)]
-    if row.has_backward:
-        leaves = [
-            each.detach().requires_grad_() if torch.is_tensor(each) and each.is_floating_point()
-            else each for each in args
-        ]  # fmt: skip
-        wanted = [each for each in leaves if torch.is_tensor(each) and each.requires_grad]
-        # A call like others before it: the first ones are those of Python, and so are their gradients.
-        results = [[first(function(*leaves)) for _ in range(3)][-1] for function in functions]
-        weights = torch.randn_like(results[1])
-
-        def backward(result: torch.Tensor) -> Callable[[], Any]:
-            return lambda: torch.autograd.grad(
-                result, wanted, weights, retain_graph=True, allow_unused=True
-            )
-
-        figures.append(("backward", in_turns(list(map(backward, results)), shape.device, rounds)))
-    return [
-        {"family": row.family, "name": row.name, "pass": direction, "rows": shape.rows,
-         "columns": shape.columns, "dtype": str(shape.dtype)[6:],
-         **dict(zip(("tessera", "torch", "compiled"), found))}
-        for direction, found in figures
+        yield "forward", [functools.partial(function, *args) for function in functions]
+    if not row.has_backward:
+        return
+    leaves = [
+        each.detach().requires_grad_() if torch.is_tensor(each) and each.is_floating_point()
+        else each for each in args
     ]  # fmt: skip
+    wanted = [each for each in leaves if torch.is_tensor(each) and each.requires_grad]
+    # A call like others before it: the first ones are those of Python, and so are their gradients.
+    results = [[first(function(*leaves)) for _ in range(3)][-1] for function in functions]
+    weights = torch.randn_like(results[1])
+
+    def backward(result: torch.Tensor) -> Callable[[], Any]:
+        return lambda: torch.autograd.grad(
+            result, wanted, weights, retain_graph=True, allow_unused=True
+        )
+
+    yield "backward", list(map(backward, results))
+
+
+def measure(
+    row: Row, functions: list[Callable[..., Any]], shape: Shape, rounds: int
+) -> list[dict[str, Any]]:
+    """The figures of a row: forward, and backward if it has one."""
+    found = []
+    for direction, work in passes(row, functions, shape):
+        found.append(
+            {"family": row.family, "name": row.name, "pass": direction, "rows": shape.rows,
+             "columns": shape.columns, "dtype": str(shape.dtype)[6:],
+             **dict(zip(COMPETITORS, in_turns(work, shape.device, rounds)))}
+        )  # fmt: skip
+        if shape.device != "cuda":
+            continue
+        times = dict(zip(COMPETITORS, on_gpu(work, rounds)))
+        waits = [name for name, each in times.items() if math.isnan(each)]
+        found[-1]["gpu"] = {name: each for name, each in times.items() if name not in waits}
+        if waits:
+            found[-1]["waits"] = waits
+    return found
 
 
 def ratio(found: dict[str, Any]) -> float:
-    """The time of the faster of torch's by ours."""
-    return min(found["torch"], found.get("compiled", math.inf)) / found["tessera"]
+    """The time of the faster of torch's by ours: the GPU's where all have it, or a call's."""
+    times = found if found.get("waits") else found.get("gpu", found)
+    return min(times["torch"], times.get("compiled", math.inf)) / times["tessera"]
+
+
+def lines_of(found: dict[str, Any]) -> Iterator[str]:
+    """What the benchmark prints of a figure."""
+    title = f"{found['family']:14} {found['name']:24} {found['pass']:8} {found['columns']}"
+    for what, times in (("", found), ("of the GPU", found.get("gpu", {}))):
+        cells = [f"{name} {times[name]:10.1f} us" for name in COMPETITORS if name in times]
+        if cells:
+            yield f"{title:60} {'  '.join(cells)}  {what}"
+    yield f"{title:60} {ratio(found):10.2f} of torch"
+
+
+def selected(options: argparse.Namespace) -> list[tuple[int, Shape, bool]]:
+    """The index of each row in ROWS, its shape, and whether torch.compile has it."""
+    large = 4096 if options.device == "cuda" else 1024
+    sizes = {"small": (64, 256), "large": (4096, large)}
+    dtype = getattr(torch, options.dtype)
+    families = options.compiled
+    return [
+        (at, Shape(*sizes[size], dtype, options.device),
+         families is not None and (not families or row.family in families))
+        for at, row in enumerate(ROWS)
+        if not options.only or row.family in options.only
+        if not options.rows or row.name in options.rows
+        for size in options.sizes
+    ]  # fmt: skip
+
+
+def prepare(options: argparse.Namespace) -> None:
+    """What each process sets before its first call."""
+    torch.manual_seed(0)
+    # Rows share lambdas, and each keeps what was compiled for it.
+    torch._dynamo.config.recompile_limit = 1000
+    # A gradient is computed many times, of the same saved arrays.
+    torch._functorch.config.donated_buffer = False
+    if options.threads:
+        torch.set_num_threads(options.threads)
+        tessera.settings.num_threads = options.threads
+
+
+def work_in_turn(
+    options: argparse.Namespace, number: int, compiled: Any, turn: Any, results: Any
+) -> None:
+    """A process: compiles its rows, waits until all have done so, and measures when it is its turn."""
+    prepare(options)
+    mine = []
+    for at, shape, is_compiled in selected(options)[number :: options.workers]:
+        mine.append((at, functions_of(ROWS[at], is_compiled), shape))
+        for _, work in passes(ROWS[at], mine[-1][1], shape):
+            for call in work:
+                call()
+    if options.device == "cuda":
+        torch.cuda.empty_cache()
+    compiled.wait()
+    with turn:
+        rows = [each for at, *rest in mine for each in measure(ROWS[at], *rest, options.rounds)]
+        if options.device == "cuda":
+            torch.cuda.empty_cache()
+    results.put(rows)
+
+
+def by_workers(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """The figures of all rows, from processes that compile at the same time."""
+    # Otherwise inductor has as many processes again in each.
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+    spawn = multiprocessing.get_context("spawn")
+    compiled, turn, results = spawn.Barrier(options.workers), spawn.Lock(), spawn.Queue()
+    workers = [
+        spawn.Process(target=work_in_turn, args=(options, number, compiled, turn, results))
+        for number in range(options.workers)
+    ]
+    for worker in workers:
+        worker.start()
+    for _ in workers:
+        while True:
+            try:
+                yield from results.get(timeout=1)
+                break
+            except queue.Empty:
+                if any(worker.exitcode for worker in workers):
+                    for worker in workers:
+                        worker.terminate()
+                    raise RuntimeError("a worker ended with an error, which stands above") from None
+    for worker in workers:
+        worker.join()
+
+
+def in_this_process(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """The figures of all rows, each of which is compiled before it is measured."""
+    prepare(options)
+    for at, shape, is_compiled in selected(options):
+        yield from measure(ROWS[at], functions_of(ROWS[at], is_compiled), shape, options.rounds)
 
 
 def main() -> None:
@@ -326,33 +483,19 @@ def main() -> None:
     parser.add_argument("--rows", nargs="*", help="names of rows")
     parser.add_argument("--sizes", nargs="*", default=("small", "large"))
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--compiled", action="store_true")
+    parser.add_argument("--compiled", nargs="*", help="families; all, if none is named")
     parser.add_argument("--threads", type=int)
+    parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--json")
     options = parser.parse_args()
-    torch.manual_seed(0)
-    if options.threads:
-        torch.set_num_threads(options.threads)
-        tessera.settings.num_threads = options.threads
-    large = 4096 if options.device == "cuda" else 1024
-    sizes = {"small": (64, 256), "large": (4096, large)}
     rows: list[dict[str, Any]] = []
-    for row in ROWS:
-        if options.only and row.family not in options.only:
-            continue
-        if options.rows and row.name not in options.rows:
-            continue
-        for size in options.sizes:
-            shape = Shape(*sizes[size], getattr(torch, options.dtype), options.device)
-            for found in measure(row, shape, options.rounds, options.compiled):
-                rows.append(found)
-                title = f"{row.family:14} {row.name:24} {found['pass']:8} {size}"
-                compiled = f"compiled {found['compiled']:10.1f} us  " if options.compiled else ""
-                print(
-                    f"{title:60} {found['tessera']:10.1f} us  torch {found['torch']:10.1f} us  "
-                    f"{compiled}{ratio(found):5.2f} of torch",
-                    flush=True,
-                )
+    order = {row.name: at for at, row in enumerate(ROWS)}
+    for found in by_workers(options) if options.workers else in_this_process(options):
+        rows.append(found)
+        print("\n".join(lines_of(found)), flush=True)
+        if options.json:
+            rows.sort(key=lambda each: order[each["name"]])  # workers end in any order
+            write_torch_rows(options.json, options.device, rows)
     ratios = defaultdict(list)
     for found in rows:
         ratios[found["family"], found["columns"]].append(ratio(found))
@@ -360,8 +503,6 @@ def main() -> None:
         print(
             f"{family:14} columns {columns:5}: {math.exp(statistics.fmean(map(math.log, each))):.2f}"
         )
-    if options.json:
-        write_torch_rows(options.json, options.device, rows)
 
 
 if __name__ == "__main__":
