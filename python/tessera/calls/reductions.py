@@ -63,6 +63,9 @@ _MIN_DIVIDED = 1 << 16
 """Elements to reduce for each element that stays, from which on programs of a CPU divide them, in the same
 parts for any number of threads."""
 
+_MIN_GPU_WIDTH = 32
+"""Neighbours that a tile of a GPU has at least, if they stay: 128 bytes of a cache."""
+
 _MAX_PARTS = 64
 _FEW = 64
 """So many elements that stay are few."""
@@ -339,6 +342,7 @@ class _Plan:
             )
         self.device = facts[0].device
         self.is_on_cpu = library == "numpy" or getattr(self.device, "type", "") == "cpu"
+        self.is_on_gpu = library == "cupy" or getattr(self.device, "type", "") == "cuda"
         both = [[*a, *b] for a, b in zip(self.kept.strides, self.reduced.strides)]
         whole = Walk(self.kept.sizes + self.reduced.sizes, tuple(map(tuple, both)))
         self.is_wide = whole.is_wide
@@ -391,7 +395,8 @@ class _Plan:
     def _launch(self, parts: int, out: Facts, factor: float) -> "_Step":
         """A launch whose programs divide the loop into parts."""
         stay = math.prod(self.kept.sizes)
-        split = _choose_tile(self.kept, self.reduced, parts, self.is_on_cpu)
+        least = _GPU_PROGRAMS // 4 if self.is_on_gpu and parts == 1 else 0
+        split = _choose_tile(self.kept, self.reduced, parts, self.is_on_cpu, least)
         result = str(find_dtype(out.dtype))
         text = _Text(self, split, parts > 1, result, factor != 1.0)
         kernel = self.op.kernel(text.key, text.write, self.is_on_cpu)
@@ -466,7 +471,10 @@ class _Text:
             f"{part}_size_{at}_" for part, walk in self._walks() for at in range(len(walk.sizes))
         ]
         self._counts = ["stay_", "count_", "length_", *sizes]
-        numbers = [each.name for each in plan.parameters if each.kind == "number"]
+        unspecialised = [each.name for each in plan.parameters if each.kind == "number"]
+        if not plan.is_on_gpu:
+            # A load of several elements of a GPU needs to know that each line is aligned.
+            unspecialised += [*self._counts, *self._stride_names]
         self.key = (
             (
                 (plan.parameters, tuple(self._terms.values()), tuple(self._bases.values())),
@@ -479,7 +487,7 @@ class _Text:
                 len(plan.reduced.sizes),
                 plan.is_wide,
             ),
-            tuple([*numbers, *self._counts, *self._stride_names, "factor_"]),
+            tuple([*unspecialised, "factor_"]),
         )
 
     def _is_nested(self, part: str) -> bool:
@@ -660,7 +668,11 @@ _MIN_LINE = 16
 """Shorter lines are no tiles."""
 
 
-def _choose_tile(kept: Walk, reduced: Walk, parts: int, is_on_cpu: bool) -> _Split:
+def _choose_tile(kept: Walk, reduced: Walk, parts: int, is_on_cpu: bool, least: int = 0) -> _Split:
+    """The tiles of a launch that divides the loop into parts.
+
+    least: programs that there are at least, if enough elements stay.
+    """
     stay, count = math.prod(kept.sizes), math.prod(reduced.sizes)
     is_reduced_nested = (
         len(reduced.sizes) > 1
@@ -686,6 +698,9 @@ def _choose_tile(kept: Walk, reduced: Walk, parts: int, is_on_cpu: bool) -> _Spl
     if is_kept_inner:
         widest = _CPU_WIDTH if is_on_cpu else 512
         width = _fitting(lane, widest) if is_kept_nested else min(_power_of_2(lane), widest)
+        lanes = stay // max(1, lane)
+        while width > _MIN_GPU_WIDTH and -(-lane // width) * lanes < least:
+            width //= 2
         rows = min(_power_of_2(line), max(1, most // width))
         return _Split(width, rows, True, is_kept_nested, is_reduced_nested)
     longest = 1024

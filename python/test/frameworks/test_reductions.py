@@ -228,3 +228,37 @@ def test_programs_that_divide_a_reduction_on_a_gpu(shape: Any, axis: int, parts:
 
     Plan(PLAIN["sum"], "torch", (torch.empty(shape, device="meta"),), axis, False).step()
     assert found[0] == parts
+
+
+@pytest.mark.parametrize("axis, grids", [(1, [4096]), (0, [512, 128])])
+def test_a_gpu_loads_vectors_of_each_line(
+    monkeypatch: pytest.MonkeyPatch, axis: int, grids: list[int]
+) -> None:
+    """Strides are known to be aligned, and the results of programs are summed by many programs."""
+    torch = pytest.importorskip("torch")
+    found: list[Any] = []
+
+    class Seen:
+        def __init__(self, kernel: Any) -> None:
+            self.kernel = kernel
+
+        def __getitem__(self, grid: Any) -> Any:
+            def launch(*args: Any) -> None:
+                mocks = [
+                    tessera.MockTensor(tl.float32, each.shape) if torch.is_tensor(each) else each
+                    for each in args
+                ]
+                found.append((grid[0], self.kernel.warmup(*mocks, target="sm_90").asm["ptx"]))
+
+            return launch
+
+    class Plan(reductions._Plan):
+        is_on_gpu = property(lambda self: True, lambda self, value: None)
+
+    make = reductions.Reduction.kernel
+    monkeypatch.setattr(reductions.Reduction, "kernel", lambda *args: Seen(make(*args)))
+    monkeypatch.setattr(reductions, "_Plan", Plan)
+    x = torch.empty((4096, 4096), device="meta")
+    Plan(PLAIN["sum"], "torch", (x,), axis, False).step()((x,))
+    assert [grid for grid, _ in found] == grids
+    assert all("ld.global.v4" in ptx for _, ptx in found)

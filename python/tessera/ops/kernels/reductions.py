@@ -31,7 +31,8 @@ def extremum_place_kernel(x, out, length, lanes, lane_stride, stride, slab_strid
     offsets, in_lane = lines * lane_stride, lane + lines < lanes
     # Columns of the tile that are behind the end have the first element, at a place that loses.
     i = tl.arange(0, BLOCK)[None, :] + tl.zeros((LANES, 1), tl.int32)
-    value = tl.load(x + offsets + tl.where(i < length, i, 0) * stride, mask=in_lane)
+    value = tl.load(x + offsets + i * stride, mask=in_lane & (i < length))
+    value = tl.where(i < length, value, tl.load(x + offsets, mask=in_lane))
     place = tl.minimum(i, length)
     for start in range(BLOCK, length, BLOCK):
         i = start + tl.arange(0, BLOCK)[None, :]
