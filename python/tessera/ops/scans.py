@@ -23,7 +23,7 @@ from tessera.ops.arguments import (
 )
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.indexing import add_along
-from tessera.ops.kernels.scans import extremum_scan_kernel, scan_kernel
+from tessera.ops.kernels.scans import extremum_scan_kernel, log_scan_kernel, scan_kernel
 from tessera.ops.launching import Spec, make_lines
 from tessera.ops.outputs import launch_results, takes_out, takes_two
 from tessera.ops.tuning import GPU, choose_lines
@@ -35,11 +35,12 @@ _GPU = GPU._replace(tile=1024)
 
 def _scan(x: Any, dim: int, kind: str, dtype: types.dtype, reverse: bool = False) -> Any:
     acc = accumulator_of(dtype, dtype_of(x)) if dtype in FLOATS else types.int64
-    choice = choose_lines(scan_kernel, x, x.shape, dim, _GPU)
+    kernel = log_scan_kernel if kind == "logsumexp" else scan_kernel
+    choice = choose_lines(kernel, x, x.shape, dim, _GPU)
     programs, lines = make_lines(x.shape, dim, choice=choice)
-    numbers = (*lines, acc, kind, reverse)
+    numbers = (*lines, acc, reverse) if kind == "logsumexp" else (*lines, acc, kind, reverse)
     spec = Spec(x.shape, dtype)
-    return launch_results(scan_kernel, programs, (dense(x),), [spec], numbers, choice.warps)[0]
+    return launch_results(kernel, programs, (dense(x),), [spec], numbers, choice.warps)[0]
 
 
 def _sum_forward(input: Any, *, dim: int, dtype: types.dtype) -> Results:

@@ -30,13 +30,13 @@ def log_add(a, b):
 def scan_kernel(x, out, length, lanes, lane_stride, stride, slab_stride, blocks, LANES: tl.constexpr,
                 BLOCK: tl.constexpr, ACC: tl.constexpr, KIND: tl.constexpr,
                 IS_REVERSED: tl.constexpr):  # fmt: skip
-    """Sums ("sum"), products ("prod") or logarithms of sums ("logsumexp") of the elements so far."""
+    """Sums ("sum") or products ("prod") of the elements so far."""
     first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
     x += first
     out += first
     lines = tl.arange(0, LANES)[:, None]
     offsets, in_lane = lines * lane_stride, lane + lines < lanes
-    neutral = 0.0 if KIND == "sum" else 1.0 if KIND == "prod" else float("-inf")
+    neutral = 0.0 if KIND == "sum" else 1.0
     carried = tl.full((LANES, 1), neutral, ACC)
     tiles = tl.cdiv(length, BLOCK)
     for number in range(tiles):
@@ -47,8 +47,55 @@ def scan_kernel(x, out, length, lanes, lane_stride, stride, slab_stride, blocks,
         value = tl.load(x + offsets + i * stride, mask=mask, other=neutral).to(ACC)
         if KIND == "sum":
             value = tl.associative_scan(value, 1, add, reverse=IS_REVERSED) + carried
-        elif KIND == "prod":
+        else:
             value = tl.associative_scan(value, 1, multiply, reverse=IS_REVERSED) * carried
+        tl.store(out + offsets + i * stride, value, mask=mask)
+        is_last = tl.arange(0, BLOCK)[None, :] == (0 if IS_REVERSED else BLOCK - 1)
+        carried = tl.sum(tl.where(is_last, value, 0), axis=1, keep_dims=True).to(ACC)
+
+
+LOG_RANGE = tl.constexpr(16.0)
+"""So far may the first element of a tile be below the largest one, for sums of exponentials without loss."""
+
+
+@jit
+def is_near(value, carried, top, i, in_lane, BLOCK: tl.constexpr, IS_REVERSED: tl.constexpr):
+    """True if the first term of each line is near the largest one. Zeros before it are no terms."""
+    order = BLOCK - i if IS_REVERSED else i
+    order = tl.where(value == float("-inf"), BLOCK + 1, order)
+    is_first = order == tl.min(order, axis=1, keep_dims=True)
+    term = tl.max(tl.where(is_first, value, float("-inf")), axis=1, keep_dims=True)
+    found = (tl.maximum(term, carried) >= top - LOG_RANGE) & (top < float("inf"))
+    return tl.min((found | ~in_lane).to(tl.int32)) > 0
+
+
+@jit
+def log_scan_kernel(x, out, length, lanes, lane_stride, stride, slab_stride, blocks, LANES: tl.constexpr,
+                    BLOCK: tl.constexpr, ACC: tl.constexpr, IS_REVERSED: tl.constexpr):  # fmt: skip
+    """Logarithms of the sums of the exponentials of the elements so far.
+
+    Sums are relative to the largest element of a tile and what is before it. If the first term of a line
+    is too small for that, the tile is a scan of logarithms.
+    """
+    first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
+    x += first
+    out += first
+    lines = tl.arange(0, LANES)[:, None]
+    offsets, in_lane = lines * lane_stride, lane + lines < lanes
+    carried = tl.full((LANES, 1), float("-inf"), ACC)
+    tiles = tl.cdiv(length, BLOCK)
+    for number in range(tiles):
+        start = (tiles - 1 - number if IS_REVERSED else number) * BLOCK
+        i = start + tl.arange(0, BLOCK)[None, :]
+        mask = in_lane & (i < length)
+        value = tl.load(x + offsets + i * stride, mask=mask, other=float("-inf")).to(ACC)
+        top = tl.maximum(tl.max(value, axis=1, keep_dims=True), carried)
+        base = tl.where(top == float("-inf"), 0.0, top)
+        if BLOCK == 1:
+            value = log_add(value, carried)
+        elif is_near(value, carried, top, i - start, in_lane, BLOCK, IS_REVERSED):
+            sums = tl.associative_scan(tl.exp(value - base), 1, add, reverse=IS_REVERSED)
+            value = base + tl.log(sums + tl.exp(carried - base))
         else:
             value = log_add(tl.associative_scan(value, 1, log_add, reverse=IS_REVERSED), carried)
         tl.store(out + offsets + i * stride, value, mask=mask)
