@@ -16,6 +16,7 @@ import tessera.language as tl
 from tessera.calls import recording
 from tessera.calls.pointwise import pointwise
 from tessera.calls.reductions import reduction
+from tessera.ops import statistics
 from tessera.torch.recorded import dense
 
 
@@ -45,6 +46,10 @@ class _Extremum(torch.autograd.Function):  # type: ignore[misc]
 
 
 def _of_extremum(x: Any, found: Any, grad: Any, axes: tuple[int, ...]) -> Any:
+    if recording.current() is not None or not torch.is_grad_enabled():
+        of_x = statistics.extremum_gradient(x, found, grad, axes)
+        if of_x is not None:
+            return of_x
     shape = _kept(x.shape, axes)
     top, grad = found.reshape(shape), dense(grad).reshape(shape)
     count = _typed(_equal_ones(x, top, axis=axes, keepdims=True), grad.dtype)
@@ -57,6 +62,29 @@ def _kept(shape: Any, axes: tuple[int, ...]) -> tuple[int, ...]:
 
 def _typed(array: Any, dtype: Any) -> Any:
     return array if array.dtype == dtype else recording.apply(methodcaller("to", dtype), array)
+
+
+@pointwise
+def _weighted(grad, x, found):
+    return grad * tl.exp(x - tl.where(found - found == 0, found, 0.0))  # 0 for infinite ones
+
+
+class _LogSum(torch.autograd.Function):  # type: ignore[misc]
+    @staticmethod
+    def forward(ctx: Any, compute: Any, axes: tuple[int, ...], x: Any) -> Any:
+        found = compute(x)
+        ctx.save_for_backward(x, found)
+        ctx.axes = axes
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return None, None, _of_log_sum(*ctx.saved_tensors, grad, ctx.axes)
+
+
+def _of_log_sum(x: Any, found: Any, grad: Any, axes: tuple[int, ...]) -> Any:
+    shape = _kept(x.shape, axes)
+    return _weighted(dense(grad).reshape(shape), x, found.reshape(shape))
 
 
 @pointwise
@@ -114,9 +142,14 @@ def _recorded(
 
 def is_plain(x: Any) -> bool:
     """True if autograd sees a call, and nothing traces or transforms it."""
-    if type(x) not in (torch.Tensor, torch.nn.Parameter) or not x.is_floating_point():
+    if not x.requires_grad or not torch.is_grad_enabled():
         return False
-    if not x.requires_grad or not torch.is_grad_enabled() or torch.compiler.is_compiling():
+    return x.is_floating_point() and is_untraced(x)
+
+
+def is_untraced(x: Any) -> bool:
+    """True if nothing traces or transforms a call."""
+    if type(x) not in (torch.Tensor, torch.nn.Parameter) or torch.compiler.is_compiling():
         return False
     return forward_ad._current_level < 0 and not torch._C._are_functorch_transforms_active()
 
@@ -153,3 +186,18 @@ def moments(compute: Any, average: Any, axes: tuple[int, ...], divisor: float, x
 
         return _recorded(x, forward, backward)
     return _Moments.apply(compute, average, axes, divisor, x)
+
+
+def log_sum(compute: Callable[[Any], Any], axes: tuple[int, ...], x: Any) -> Any:
+    """logsumexp, which `compute` computes of x."""
+    if recording.current() is not None:
+
+        def forward() -> Any:
+            found = compute(x)
+            return (found,), (x, found)
+
+        def backward(saved: Sequence[Any], grads: Sequence[Any]) -> Any:
+            return _of_log_sum(saved[0], saved[1], grads[0], axes)
+
+        return _recorded(x, forward, backward)[0]
+    return _LogSum.apply(compute, axes, x)

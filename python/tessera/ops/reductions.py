@@ -6,6 +6,7 @@ Gradients follow from the parts, so that they can be differentiated again.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, Optional, Sequence, Union
 
@@ -16,6 +17,7 @@ from tessera.calls.recorded import recorded
 from tessera.calls.reductions import reduction
 from tessera.language import types
 from tessera.locks import load
+from tessera.ops import statistics
 from tessera.ops.arguments import (
     ELEMENTS,
     FLOATS,
@@ -34,7 +36,7 @@ from tessera.ops.differentiation import Operator, Results, constant
 from tessera.ops.kernels.reductions import extremum_place_kernel
 from tessera.ops.launching import Spec, make_lines
 from tessera.ops.outputs import launch_results, takes_out, takes_two
-from tessera.ops.tuning import CPU, choose_lines
+from tessera.ops.tuning import CPU, choose_lines, multiprocessors_of
 from tessera.runtime.arrays import find_dtype
 from tessera.wording import shown
 
@@ -360,6 +362,7 @@ def var_mean(
     dtype, axes = dtype_of(input), _axes("var_mean", input, dim)
     average = _mean if dtype == types.float64 else _narrow_mean
     shape = tuple(1 if at in axes else size for at, size in enumerate(input.shape))
+    kept = _kept(input, axes, keepdim)
     # torch divides by 0 if there are too few elements.
     divisor = float(max(0.0, math.prod(input.shape[axis] for axis in axes) - correction))
 
@@ -367,6 +370,9 @@ def var_mean(
         return _reduce(average, x, axes=axes, keepdim=True)
 
     def moments_of(x: Any) -> tuple[Any, Any]:
+        found = statistics.moments(x, axes, divisor) if statistics.is_direct(x) else None
+        if found is not None:
+            return found[0].reshape(kept), found[1].reshape(shape)
         center = mean_of(x)
         squares = _reduce(_squares, x, center.reshape(shape), axes=axes, keepdim=keepdim)
         return _quotient(squares, divisor), center
@@ -376,9 +382,6 @@ def var_mean(
         variance, center = moments_of(input)
     else:
         variance, center = gradients.moments(moments_of, mean_of, axes, divisor, input)
-    kept = (
-        shape if keepdim else tuple(size for at, size in enumerate(input.shape) if at not in axes)
-    )
     return converted(variance, dtype), converted(center.reshape(kept), dtype)
 
 
@@ -477,7 +480,27 @@ def logsumexp(input: Any, dim: Dims, keepdim: bool = False) -> Any:
         assert np.isclose(ops.logsumexp(np.array([1000.0, 1000.0]), 0), 1000 + np.log(2))
     """
     check_arrays("logsumexp", FLOATS, input=input)
-    axes, dtype = _axes("logsumexp", input, dim), dtype_of(input)
+    axes = _axes("logsumexp", input, dim)
+    gradients = _gradients(input)
+    if gradients is not None and multiprocessors_of(input):
+        return gradients.log_sum(
+            functools.partial(_log_sum, axes=axes, keepdim=keepdim), axes, input
+        )
+    return _log_sum(input, axes, keepdim)
+
+
+def _kept(input: Any, axes: Sequence[int], keepdim: bool) -> tuple[int, ...]:
+    """The shape of a reduction along some axes."""
+    sizes = enumerate(input.shape)
+    return tuple(1 if at in axes else size for at, size in sizes if keepdim or at not in axes)
+
+
+def _log_sum(input: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
+    if statistics.is_direct(input):
+        found = statistics.log_sum(input, axes, _kept(input, axes, keepdim))
+        if found is not None:
+            return found
+    dtype = dtype_of(input)
     wide = converted(input, accumulator_of(dtype))
     still = constant(wide)
     shape = tuple(1 if at in axes else size for at, size in enumerate(input.shape))

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 import tessera.gpu  # noqa: E402
 from tessera import ops  # noqa: E402
 from tessera.calls.outputs import make_output  # noqa: E402
-from tessera.ops import normalizations, tuning  # noqa: E402
+from tessera.ops import normalizations, reductions, statistics, tuning  # noqa: E402
 
 from . import (
     cases_histograms,
@@ -131,3 +131,48 @@ def test_call(name: str, request: pytest.FixtureRequest) -> None:
             one.double(), wanted.double(), rtol=1e-5, atol=1 if is_code else 1e-5
         )
     assert launched
+
+
+@pytest.mark.parametrize("axes", [(2,), (1,), (0, 1)])
+@pytest.mark.parametrize("tile", [64, 4096])
+def test_statistics_of_lines(
+    axes: Any, tile: int, launched: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines of one tile and of several, with infinities and a NaN, against torch in float64."""
+    for name in ("_ROWS", "_COLUMNS"):
+        choice = getattr(statistics, name)
+        monkeypatch.setattr(statistics, name, choice._replace(tile=tile, block=8, warps=4))
+    x = torch.randn(6, 9, 70, generator=torch.Generator().manual_seed(7)).mul(3).round()
+    wide = x.double()
+    found = statistics.moments(x, axes, 8.0)
+    assert found is not None
+    expected = wide.mean(axes)
+    torch.testing.assert_close(found[1].double(), expected.flatten(), atol=1e-5, rtol=1e-5)
+    squares = (wide - wide.mean(axes, keepdim=True)).square().sum(axes) / 8
+    torch.testing.assert_close(found[0].double(), squares.flatten(), atol=1e-4, rtol=1e-5)
+    for value, grad in (("amax", torch.randn(expected.shape)), ("amin", torch.ones_like(expected))):
+        leaf = x.clone().requires_grad_()
+        top = getattr(torch, value)(leaf, axes)
+        (wanted,) = torch.autograd.grad(top, leaf, grad.float())
+        got = statistics.extremum_gradient(x, top.detach(), grad.float(), axes)
+        torch.testing.assert_close(got, wanted)
+    x[0, 0, :2], x[1, 1, 3], x[3] = float("-inf"), float("inf"), float("-inf")
+    x[2, 2, 2], x[4] = float("nan"), -1000
+    got = statistics.log_sum(x, axes, expected.shape)
+    torch.testing.assert_close(
+        got.double(), x.double().logsumexp(axes), atol=1e-5, rtol=1e-5, equal_nan=True
+    )
+    assert len(launched) == 4
+
+
+def test_the_gradient_of_logsumexp_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, as a known call and twice. Its function on a GPU is another one."""
+    monkeypatch.setattr(reductions, "multiprocessors_of", lambda array: 1)
+    x = torch.randn(5, 7, dtype=torch.float64, requires_grad=True)
+    for _ in range(4):
+        grads = [
+            torch.autograd.grad(function(x, 1).square().sum(), x)[0]
+            for function in (ops.logsumexp, torch.logsumexp)
+        ]
+        torch.testing.assert_close(*grads)
+    assert torch.autograd.gradgradcheck(lambda x: ops.logsumexp(x, 0), x)

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Statistics of lines in one pass: each element of a tile has its own, and they are combined at the end."""
+
+from __future__ import annotations
+
+import tessera.language as tl
+from tessera.ops.kernels.lines import first_line, line_number
+from tessera.runtime.jit import jit
+
+
+@jit
+def moments_of_lines_kernel(x, variance, mean, divisor: tl.float64, length, lanes, lane_stride, stride, slab_stride,
+                            blocks, LANES: tl.constexpr, BLOCK: tl.constexpr, ACC: tl.constexpr,
+                            IS_TILE: tl.constexpr):  # fmt: skip
+    """The sum of squared distances to the mean by the divisor, and the mean.
+
+    IS_TILE: a line has at most BLOCK elements.
+    """
+    first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
+    x += first
+    lines, column = tl.arange(0, LANES)[:, None], tl.arange(0, BLOCK)[None, :]
+    offsets, in_lane = lines * lane_stride, lane + lines < lanes
+    if IS_TILE:
+        mask = in_lane & (column < length)
+        value = tl.load(x + offsets + column * stride, mask=mask, other=0).to(ACC)
+        average = tl.sum(value, axis=1, keep_dims=True) / length
+        squares = tl.where(mask, (value - average) * (value - average), 0.0)
+    else:
+        means, squares = tl.zeros((LANES, BLOCK), ACC), tl.zeros((LANES, BLOCK), ACC)
+        for start in range(0, length, BLOCK):
+            i = start + column
+            value = tl.load(x + offsets + i * stride, mask=in_lane & (i < length), other=0).to(ACC)
+            distance = tl.where(i < length, value - means, 0.0)
+            means += distance * (1.0 / (start // BLOCK + 1).to(ACC))
+            squares += distance * (value - means)
+        count = tl.cdiv(length - tl.minimum(column, length), BLOCK)
+        average = tl.sum(means * count, axis=1, keep_dims=True) / length
+        squares += tl.where(count > 0, (means - average) * (means - average) * count, 0.0)
+    number = line_number(lanes, lane, slab, LANES)
+    in_lane = lane + tl.arange(0, LANES) < lanes
+    tl.store(variance + number, tl.sum(squares, axis=1) / divisor.to(ACC), mask=in_lane)
+    tl.store(mean + number, average.reshape(LANES), mask=in_lane)
+
+
+@jit
+def finite(x):
+    """A maximum that can be subtracted."""
+    return tl.where(tl.abs(x) == float("inf"), 0.0, x)
+
+
+@jit
+def logsumexp_kernel(x, out, length, lanes, lane_stride, stride, slab_stride, blocks, LANES: tl.constexpr,
+                     BLOCK: tl.constexpr, ACC: tl.constexpr, IS_TILE: tl.constexpr):  # fmt: skip
+    """The logarithm of the sum of the exponentials of each line. IS_TILE: it has at most BLOCK elements."""
+    first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
+    x += first
+    lines, column = tl.arange(0, LANES)[:, None], tl.arange(0, BLOCK)[None, :]
+    offsets, in_lane = lines * lane_stride, lane + lines < lanes
+    # Columns of the first tile that are behind the end have no term.
+    mask = in_lane & (column < length)
+    tops = tl.load(x + offsets + column * stride, mask=mask, other=float("-inf")).to(ACC)
+    if IS_TILE:
+        base = finite(tl.max(tops, axis=1, keep_dims=True))
+        total = tl.sum(tl.exp(tops - base), axis=1, keep_dims=True)
+    else:
+        totals = tl.exp(tops - finite(tops))
+        for start in range(BLOCK, length, BLOCK):
+            i = start + column
+            mask = in_lane & (i < length)
+            value = tl.load(x + offsets + i * stride, mask=mask, other=float("-inf")).to(ACC)
+            # The maximum ignores NaNs, but the sum does not.
+            new = tl.maximum(tops, value)
+            totals = totals * tl.exp(tops - finite(new)) + tl.exp(value - finite(new))
+            tops = new
+        base = finite(tl.max(tops, axis=1, keep_dims=True))
+        totals = tl.where(totals == 0, 0.0, totals * tl.exp(finite(tops) - base))
+        total = tl.sum(totals, axis=1, keep_dims=True)
+    result = (base + tl.log(total)).to(out.dtype.element_ty)
+    number = line_number(lanes, lane, slab, LANES)
+    tl.store(out + number, result.reshape(LANES), mask=lane + tl.arange(0, LANES) < lanes)
+
+
+@jit
+def extremum_gradient_kernel(x, top, grad, out, length, lanes, lane_stride, stride, slab_stride, blocks,
+                             LANES: tl.constexpr, BLOCK: tl.constexpr, ACC: tl.constexpr,
+                             IS_TILE: tl.constexpr):  # fmt: skip
+    """The gradient of each line's extremum, which is shared by the elements that are equal to it.
+
+    IS_TILE: a line has at most BLOCK elements, and is read once.
+    """
+    first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
+    x += first
+    out += first
+    lines, column = tl.arange(0, LANES)[:, None], tl.arange(0, BLOCK)[None, :]
+    offsets, in_lane = lines * lane_stride, lane + lines < lanes
+    number = slab * lanes + lane + lines
+    extremum = tl.load(top + number, mask=in_lane)
+    share = tl.load(grad + number, mask=in_lane).to(ACC)
+    if IS_TILE:
+        mask = in_lane & (column < length)
+        value = tl.load(x + offsets + column * stride, mask=mask)
+        is_equal = mask & (value == extremum)
+        # 0 / 0 if no element is equal to an extremum that is NaN, as in torch.
+        count = tl.sum(is_equal.to(ACC), axis=1, keep_dims=True)
+        tl.store(
+            out + offsets + column * stride,
+            tl.where(is_equal, share, 0.0 * share) / count,
+            mask=mask,
+        )
+        return
+    counts = tl.zeros((LANES, BLOCK), ACC)
+    for start in range(0, length, BLOCK):
+        i = start + column
+        mask = in_lane & (i < length)
+        value = tl.load(x + offsets + i * stride, mask=mask)
+        counts += (mask & (value == extremum)).to(ACC)
+    count = tl.sum(counts, axis=1, keep_dims=True)
+    equal, other = share / count, 0.0 * share / count
+    for start in range(0, length, BLOCK):
+        i = start + column
+        mask = in_lane & (i < length)
+        value = tl.load(x + offsets + i * stride, mask=mask)
+        tl.store(out + offsets + i * stride, tl.where(value == extremum, equal, other), mask=mask)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Statistics of lines on a GPU in one launch, which reads the elements once.
+
+Elsewhere they are several reductions: a CPU has a line in its cache when it is read again.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any, NamedTuple, Optional, Sequence
+
+from tessera.calls.outputs import is_dense, library_of
+from tessera.language import types
+from tessera.locks import load
+from tessera.ops.arguments import accumulator_of, dense, dtype_of
+from tessera.ops.kernels import statistics as kernels
+from tessera.ops.launching import Lines, Spec, launch, make_lines
+from tessera.ops.outputs import launch_results
+from tessera.ops.tuning import GPU, choose_lines, multiprocessors_of
+
+_ROWS, _COLUMNS = GPU, GPU._replace(tile=16384, block=512, warps=16)
+"""Tiles of lines that lie one behind the other, and side by side."""
+
+
+class _Launch(NamedTuple):
+    """A launch on the lines of an array."""
+
+    programs: int
+    lines: Lines
+    warps: int
+    acc: types.dtype
+    is_tile: bool
+    """True if a line is one tile."""
+
+
+def _launch_of(kernel: Any, x: Any, axes: Sequence[int]) -> Optional[_Launch]:
+    """The launch for lines along some axes; None if it would leave SMs of a GPU idle, or there is none."""
+    if 0 in x.shape or not axes or tuple(axes) != tuple(range(axes[0], axes[-1] + 1)):
+        return None
+    units = multiprocessors_of(x) if is_dense(x) else 0
+    outer, inner = math.prod(x.shape[: axes[0]]), math.prod(x.shape[axes[-1] + 1 :])
+    shape = (outer, math.prod(x.shape[at] for at in axes), inner)
+    if not units or inner > 1 and shape[1] * inner >= 1 << 31:
+        return None
+    choice = choose_lines(kernel, x, shape, 1, _ROWS if inner == 1 else _COLUMNS)
+    if shape[1] * choice.tile >= 1 << 31:
+        return None
+    programs, lines = make_lines(shape, 1, choice=choice)
+    if 2 * programs < units:
+        return None
+    return _Launch(
+        programs, lines, choice.warps, accumulator_of(dtype_of(x)), lines.length <= lines.BLOCK
+    )
+
+
+def is_direct(x: Any) -> bool:
+    """True if kernels may be launched on an array: nothing traces a call, and no derivative is of it."""
+    library = library_of(x)
+    if library == "torch":
+        if not x.is_cuda:
+            return False
+        gradients: Any = load("tessera.ops.reduction_gradients")
+        return bool(gradients.is_untraced(x)) and not (
+            x.requires_grad and sys.modules["torch"].is_grad_enabled()
+        )
+    return library == "cupy"
+
+
+def moments(x: Any, axes: Sequence[int], divisor: float) -> Optional[tuple[Any, Any]]:
+    """The sum of squared distances to the mean by the divisor, and the mean, of lines along some axes.
+
+    Both have an element for each line. None if there is no launch for them.
+    """
+    found = _launch_of(kernels.moments_of_lines_kernel, x, axes)
+    if found is None:
+        return None
+    spec = Spec((math.prod(x.shape) // found.lines.length,), found.acc)
+    return launch(
+        kernels.moments_of_lines_kernel, found.programs, (x,), [spec, spec],
+        (divisor, *found.lines, found.acc, found.is_tile), found.warps,
+    )  # type: ignore[return-value]  # fmt: skip
+
+
+def log_sum(x: Any, axes: Sequence[int], shape: Sequence[int]) -> Any:
+    """logsumexp along some axes, of that shape. None if there is no launch for it."""
+    found = _launch_of(kernels.logsumexp_kernel, x, axes)
+    if found is None:
+        return None
+    return launch_results(
+        kernels.logsumexp_kernel, found.programs, (x,), [Spec(shape, dtype_of(x))],
+        (*found.lines, found.acc, found.is_tile), found.warps,
+    )[0]  # fmt: skip
+
+
+def extremum_gradient(x: Any, top: Any, grad: Any, axes: Sequence[int]) -> Any:
+    """The gradient of the extrema `top` along some axes. None if there is no launch for it."""
+    found = _launch_of(kernels.extremum_gradient_kernel, x, axes)
+    if found is None:
+        return None
+    return launch(
+        kernels.extremum_gradient_kernel, found.programs, (x, dense(top), dense(grad)),
+        [Spec(x.shape, dtype_of(x))], (*found.lines, found.acc, found.is_tile), found.warps,
+    )[0]  # fmt: skip
