@@ -16,6 +16,7 @@ from tessera.calls.pointwise import pointwise
 from tessera.calls.recorded import recorded
 from tessera.calls.reductions import reduction
 from tessera.language import types
+from tessera.ops import statistics
 from tessera.ops.arguments import (
     FLOATS,
     accumulator_of,
@@ -258,14 +259,6 @@ def add_rms_norm(
 # last axis first, and then of small arrays: the indices of two reduced axes would cost divisions.
 
 
-def _value(x):
-    return x
-
-
-def _squared_distance(x, mean):
-    return (x - mean) * (x - mean)
-
-
 def _scaled(x, mean, scale, weight, bias):
     return (x - mean) * scale * weight + bias
 
@@ -279,38 +272,24 @@ def _inverse_root(variance, eps):
     return 1 / tl.sqrt(variance + eps)
 
 
-@pointwise
-def _plus(x, y):
-    return x + y
-
-
 class _Functions(NamedTuple):
     """The scalar functions for one type of sums, in which statistics are kept."""
 
-    mean: Any
-    variance: Any
     apply: Any
     gradient: Any
 
 
 def _make_functions(dtype: types.dtype) -> _Functions:
-    def typed(function: Callable[..., Any], result: Any = None) -> Any:
+    def typed(function: Callable[..., Any]) -> Any:
         """The function with statistics of this type, which do not promote 16-bit floats."""
         code = function.__code__
         made = python_types.FunctionType(code, function.__globals__, function.__name__)
         names = code.co_varnames[: code.co_argcount]
         made.__annotations__ = {name: dtype for name in names if name not in ("x", "grad", "count")}
-        if result is not None:
-            made.__annotations__["return"] = result
         made.__module__, made.__qualname__ = function.__module__, f"{function.__name__}_{dtype}"
         return made
 
-    return _Functions(
-        reduction("mean")(typed(_value, dtype)),
-        reduction("mean")(typed(_squared_distance, dtype)),
-        pointwise(typed(_scaled)),
-        pointwise(typed(_gradient)),
-    )
+    return _Functions(pointwise(typed(_scaled)), pointwise(typed(_gradient)))
 
 
 _FUNCTIONS = {dtype.name: _make_functions(dtype) for dtype in (types.float32, types.float64)}
@@ -319,26 +298,31 @@ _FUNCTIONS = {dtype.name: _make_functions(dtype) for dtype in (types.float32, ty
 def _axes_forward(x: Any, weight: Any, bias: Any, *, axes: tuple[int, ...], eps: float) -> Results:
     acc = accumulator_of(dtype_of(x))
     if _is_cached(x, axes):
-        statistics = Spec((*x.shape[:2], 1, 1), acc)
+        spec = Spec((*x.shape[:2], 1, 1), acc)
         block = min(power_of_2(x.shape[3]), _GROUP_BLOCK)
         y, mean, variance = launch(
             kernels.group_norm_kernel, x.shape[0] * x.shape[1], (x, dense(weight), dense(bias)),
-            [Spec(x.shape, dtype_of(x)), statistics, statistics], (*x.shape[1:], eps, block, acc),
+            [Spec(x.shape, dtype_of(x)), spec, spec], (*x.shape[1:], eps, block, acc),
         )  # fmt: skip
         return (y, mean, variance), (x, weight, bias, mean, _inverse_root(variance, eps))
     functions, parts = _FUNCTIONS[acc.name], _parts(x)
     rows, length = count_of(x.shape[:3]) * parts, x.shape[3] // parts
-    tile, warps = _tile(kernels.moments_kernel, x, rows, length)
-    means, variances = launch(
-        kernels.moments_kernel, -(-rows // tile[0]), (x,), [Spec((*x.shape[:3], parts), acc)] * 2,
-        (rows, length, *tile, acc), warps,
+    moments = statistics.moments(x, (3,), float(length), parts)
+    if moments is None:
+        tile, warps = _tile(kernels.moments_kernel, x, rows, length)
+        moments = launch(
+            kernels.moments_kernel, -(-rows // tile[0]), (x,), [Spec((rows,), acc)] * 2,
+            (rows, length, *tile, acc), warps,
+        )[::-1]  # fmt: skip
+    # Axes that are reduced are the first one, or the last two.
+    kept = tuple(1 if at in (*axes, 3) else size for at, size in enumerate(x.shape))
+    outer = x.shape[0] if 0 in axes else 1
+    count = count_of(kept)
+    inner = rows // (outer * count)
+    mean, variance, scale = launch(
+        kernels.merge_moments_kernel, count, moments[::-1], [Spec(kept, acc)] * 3,
+        (outer, count, inner, eps, min(power_of_2(outer * inner), 1024), acc),
     )  # fmt: skip
-    every = axes if parts == 1 else (*axes, 3)
-    mean = functions.mean(means, axis=every, keepdims=True)
-    # That of rows, and that of their means.
-    within = functions.mean(variances, axis=every, keepdims=True)
-    variance = _plus(within, functions.variance(means, mean, axis=every, keepdims=True))
-    scale = _inverse_root(variance, eps)
     y = functions.apply(
         x, mean, scale, 1.0 if weight is None else weight, 0.0 if bias is None else bias
     )

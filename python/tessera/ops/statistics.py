@@ -19,8 +19,9 @@ from tessera.ops.launching import Lines, Spec, launch, make_lines
 from tessera.ops.outputs import launch_results
 from tessera.ops.tuning import GPU, choose_lines, multiprocessors_of
 
-_ROWS, _COLUMNS = GPU, GPU._replace(tile=16384, block=512, warps=16)
-"""Tiles of lines that lie one behind the other, and side by side."""
+_ROWS, _LONG_ROWS = GPU, GPU._replace(tile=2048)
+_COLUMNS = GPU._replace(tile=16384, block=512, warps=16)
+"""Tiles of lines that lie one behind the other, of those that are no tile, and of lines side by side."""
 
 
 class _Launch(NamedTuple):
@@ -34,16 +35,20 @@ class _Launch(NamedTuple):
     """True if a line is one tile."""
 
 
-def _launch_of(kernel: Any, x: Any, axes: Sequence[int]) -> Optional[_Launch]:
-    """The launch for lines along some axes; None if it would leave SMs of a GPU idle, or there is none."""
+def _launch_of(kernel: Any, x: Any, axes: Sequence[int], parts: int = 1) -> Optional[_Launch]:
+    """The launch for lines along some axes; None if it would leave SMs of a GPU idle, or there is none.
+
+    parts: the lines that each line of neighbours is divided into.
+    """
     if 0 in x.shape or not axes or tuple(axes) != tuple(range(axes[0], axes[-1] + 1)):
         return None
     units = multiprocessors_of(x) if is_dense(x) else 0
     outer, inner = math.prod(x.shape[: axes[0]]), math.prod(x.shape[axes[-1] + 1 :])
-    shape = (outer, math.prod(x.shape[at] for at in axes), inner)
+    shape = (outer * parts, math.prod(x.shape[at] for at in axes) // parts, inner)
     if not units or inner > 1 and shape[1] * inner >= 1 << 31:
         return None
-    choice = choose_lines(kernel, x, shape, 1, _ROWS if inner == 1 else _COLUMNS)
+    default = _COLUMNS if inner > 1 else _LONG_ROWS if shape[1] > _ROWS.tile else _ROWS
+    choice = choose_lines(kernel, x, shape, 1, default)
     if shape[1] * choice.tile >= 1 << 31:
         return None
     programs, lines = make_lines(shape, 1, choice=choice)
@@ -67,12 +72,15 @@ def is_direct(x: Any) -> bool:
     return library == "cupy"
 
 
-def moments(x: Any, axes: Sequence[int], divisor: float) -> Optional[tuple[Any, Any]]:
+def moments(
+    x: Any, axes: Sequence[int], divisor: float, parts: int = 1
+) -> Optional[tuple[Any, Any]]:
     """The sum of squared distances to the mean by the divisor, and the mean, of lines along some axes.
 
-    Both have an element for each line. None if there is no launch for them.
+    Both have an element for each line, or for each part of lines of neighbours. None if there is no launch
+    for them.
     """
-    found = _launch_of(kernels.moments_of_lines_kernel, x, axes)
+    found = _launch_of(kernels.moments_of_lines_kernel, x, axes, parts)
     if found is None:
         return None
     spec = Spec((math.prod(x.shape) // found.lines.length,), found.acc)

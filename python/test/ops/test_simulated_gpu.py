@@ -139,7 +139,7 @@ def test_statistics_of_lines(
     axes: Any, tile: int, launched: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lines of one tile and of several, with infinities and a NaN, against torch in float64."""
-    for name in ("_ROWS", "_COLUMNS"):
+    for name in ("_ROWS", "_LONG_ROWS", "_COLUMNS"):
         choice = getattr(statistics, name)
         monkeypatch.setattr(statistics, name, choice._replace(tile=tile, block=8, warps=4))
     x = torch.randn(6, 9, 70, generator=torch.Generator().manual_seed(7)).mul(3).round()

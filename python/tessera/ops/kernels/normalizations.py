@@ -137,6 +137,30 @@ def moments_kernel(x, mean, variance, rows, length, ROWS: tl.constexpr, BLOCK: t
 
 
 @jit
+def merge_moments_kernel(means, variances, mean, variance, scale, outer, kept, inner, eps: tl.float64,
+                         BLOCK: tl.constexpr, ACC: tl.constexpr):  # fmt: skip
+    """The moments of parts of one length as one, of arrays (outer, kept, inner), for each of `kept`."""
+    number, count = tl.program_id(0), outer * inner
+    total, squares = tl.zeros((BLOCK,), ACC), tl.zeros((BLOCK,), ACC)
+    for start in range(0, count, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        place = (i // inner).to(tl.int64) * kept * inner + number * inner + i % inner
+        total += tl.load(means + place, mask=i < count, other=0)
+    average = tl.sum(total, keep_dims=True) / count
+    for start in range(0, count, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        place = (i // inner).to(tl.int64) * kept * inner + number * inner + i % inner
+        distance = tl.load(means + place, mask=i < count, other=0) - average
+        within = tl.load(variances + place, mask=i < count, other=0)
+        squares += tl.where(i < count, within + distance * distance, 0.0)
+    squared = tl.sum(squares, keep_dims=True) / count
+    one = tl.arange(0, 1)
+    tl.store(mean + number + one, average)
+    tl.store(variance + number + one, squared)
+    tl.store(scale + number + one, 1 / tl.sqrt(squared + eps.to(ACC)))
+
+
+@jit
 def group_norm_kernel(x, weight, bias, out, mean, variance, groups, channels, length, eps: tl.float64,
                       BLOCK: tl.constexpr, ACC: tl.constexpr):  # fmt: skip
     """The norm of a group, whose channels lie one after the other, for a group that a cache holds."""
