@@ -56,12 +56,15 @@ _MIN_SHARED, _MIN_GPU_SHARED = 1 << 18, 1 << 14
 """Elements from which on the threads of a CPU, or the SMs of a GPU, divide a reduction, if there are not
 programs enough."""
 
-_GPU_PROGRAMS, _MIN_GPU_PART = 512, 32
+_GPU_PROGRAMS, _MIN_GPU_PART = 1024, 64
 """Programs that keep a GPU busy, and the least elements that one reduces for each that stays."""
 
 _MIN_DIVIDED = 1 << 16
 """Elements to reduce for each element that stays, from which on programs of a CPU divide them, in the same
 parts for any number of threads."""
+
+_SHORT = 256
+"""Elements to reduce that programs of a GPU do not divide, if enough elements stay."""
 
 _MIN_GPU_WIDTH = 32
 """Neighbours that a tile of a GPU has at least, if they stay: 128 bytes of a cache."""
@@ -359,6 +362,8 @@ class _Plan:
             pass
         elif self.is_on_cpu and stay <= _FEW and self.count >= _MIN_DIVIDED:
             parts = min(_MAX_PARTS, self.count // (_MIN_DIVIDED // 4))
+        elif self.count <= _SHORT and self._groups(self._narrow()) >= self._least(1) > 0:
+            pass
         elif stay * self.count >= (_MIN_SHARED if self.is_on_cpu else _MIN_GPU_SHARED):
             programs = self._groups(_choose_tile(self.kept, self.reduced, 1, self.is_on_cpu))
             wanted = _GPU_PROGRAMS
@@ -384,6 +389,14 @@ class _Plan:
     def _facts(self, dtype: Any, shape: Ints) -> Facts:
         return Facts(shape, dense_strides(shape, tuple(range(len(shape)))), dtype, self.device)
 
+    def _narrow(self) -> "_Split":
+        """The tiles of a launch with as many programs as a GPU needs, if it can."""
+        return _choose_tile(self.kept, self.reduced, 1, self.is_on_cpu, self._least(1))
+
+    def _least(self, parts: int) -> int:
+        """The programs of a launch at least."""
+        return _GPU_PROGRAMS // 8 if self.is_on_gpu and parts == 1 else 0
+
     def _groups(self, split: "_Split") -> int:
         """The programs that have different elements which stay."""
         stay = math.prod(self.kept.sizes)
@@ -395,8 +408,7 @@ class _Plan:
     def _launch(self, parts: int, out: Facts, factor: float) -> "_Step":
         """A launch whose programs divide the loop into parts."""
         stay = math.prod(self.kept.sizes)
-        least = _GPU_PROGRAMS // 4 if self.is_on_gpu and parts == 1 else 0
-        split = _choose_tile(self.kept, self.reduced, parts, self.is_on_cpu, least)
+        split = _choose_tile(self.kept, self.reduced, parts, self.is_on_cpu, self._least(parts))
         result = str(find_dtype(out.dtype))
         text = _Text(self, split, parts > 1, result, factor != 1.0)
         kernel = self.op.kernel(text.key, text.write, self.is_on_cpu)

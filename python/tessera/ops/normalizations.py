@@ -48,6 +48,8 @@ _MIN_CHANNEL, _MAX_CACHED, _GROUP_BLOCK = 64, 1 << 17, 1024
 reads them three times, and of a tile."""
 _MANY_PROGRAMS, _MIN_PART = 1024, 1024
 """Programs that fill a GPU, and elements of a channel that a program has at least."""
+_MERGED = 1024
+"""Sums of a tile that are merged."""
 _ROWS = GPU._replace(lanes=4096)
 _WEIGHTS = GPU._replace(block=16)
 """Rows at a time, of 256 elements."""
@@ -56,11 +58,6 @@ _WEIGHTS = GPU._replace(block=16)
 @reduction("sum")
 def _sum(x):
     return x
-
-
-@reduction("sum")
-def _sum_of_products(x, y):
-    return x * y
 
 
 def _tile(kernel: Any, x: Any, rows: int, length: int) -> tuple[tuple[int, int], int]:
@@ -314,14 +311,11 @@ def _axes_forward(x: Any, weight: Any, bias: Any, *, axes: tuple[int, ...], eps:
             kernels.moments_kernel, -(-rows // tile[0]), (x,), [Spec((rows,), acc)] * 2,
             (rows, length, *tile, acc), warps,
         )[::-1]  # fmt: skip
-    # Axes that are reduced are the first one, or the last two.
     kept = tuple(1 if at in (*axes, 3) else size for at, size in enumerate(x.shape))
-    outer = x.shape[0] if 0 in axes else 1
-    count = count_of(kept)
-    inner = rows // (outer * count)
+    outer, count, inner = _around(x, axes, parts)
     mean, variance, scale = launch(
         kernels.merge_moments_kernel, count, moments[::-1], [Spec(kept, acc)] * 3,
-        (outer, count, inner, eps, min(power_of_2(outer * inner), 1024), acc),
+        (outer, count, inner, eps, min(power_of_2(outer * inner), _MERGED), acc),
     )  # fmt: skip
     y = functions.apply(
         x, mean, scale, 1.0 if weight is None else weight, 0.0 if bias is None else bias
@@ -348,18 +342,28 @@ def _parts(x: Any) -> int:
     return parts
 
 
+def _around(x: Any, axes: tuple[int, ...], parts: int) -> tuple[int, int, int]:
+    """Parts of channels as (outer, kept, inner): the axes that are reduced are the first, or the last ones."""
+    outer = x.shape[0] if 0 in axes else 1
+    inner = parts * x.shape[2] if 2 in axes else parts
+    return outer, count_of(x.shape[:3]) * parts // (outer * inner), inner
+
+
+def _means_of(x: Any, axes: tuple[int, ...]) -> tuple[int, int]:
+    """How many channels share a mean, and the means. Those of channels come again in each example."""
+    return (x.shape[2], x.shape[0] * x.shape[1]) if axes == (2,) else (1, count_of(x.shape[1:3]))
+
+
 def _gradient_sums(x: Any, grad: Any, mean: Any, axes: tuple[int, ...], acc: types.dtype) -> Any:
-    """The sums of grad and of grad * (x - mean) for each channel of each example."""
-    parts, per_mean = _parts(x), count_of(x.shape[1:3])
+    """The sums of grad and of grad * (x - mean) for each part of a channel of each example."""
+    parts = _parts(x)
     rows, length = count_of(x.shape[:3]) * parts, x.shape[3] // parts
     tile, warps = _tile(kernels.gradient_sums_kernel, x, rows, length)
-    # Means of groups are those of neighbouring rows, and means of channels come again in each example.
-    shared, means = (x.shape[2], x.shape[0] * x.shape[1]) if axes == (2,) else (1, per_mean)
-    found = launch(
+    shared, means = _means_of(x, axes)
+    return launch(
         kernels.gradient_sums_kernel, -(-rows // tile[0]), (x, grad, mean),
         [Spec((*x.shape[:3], parts), acc)] * 2, (rows, length, shared * parts, means, *tile, acc), warps,
     )  # fmt: skip
-    return found if parts == 1 else tuple(_sum(each, axis=3, keepdims=True) for each in found)
 
 
 def _axes_backward(
@@ -377,19 +381,29 @@ def _axes_backward(
         )  # fmt: skip
     else:
         totals, products = _gradient_sums(x, grad, mean, axes, acc)
+    channels, parts = count_of(x.shape[1:3]), totals.shape[3]
     if wanted[0] and of_x is None:
+        outer, count, inner = _around(x, axes, parts)
+        total, product = launch(
+            kernels.merge_gradients_kernel, count, (totals, products, dense(weight)),
+            [Spec(mean.shape, acc)] * 2,
+            (outer, count, inner, channels, parts, min(power_of_2(outer * inner), _MERGED), acc),
+        )  # fmt: skip
         factor = 1.0 if weight is None else weight
-        total, product = (
-            _sum_of_products(each, factor, axis=axes, keepdims=True) for each in (totals, products)
-        )
-        count = float(x.shape[3] * math.prod(x.shape[axis] for axis in axes))
+        size = float(x.shape[3] * math.prod(x.shape[axis] for axis in axes))
         gradient = _FUNCTIONS[acc.name].gradient
-        of_x = gradient(x, grad, mean, scale, factor, total, product, count)
-    if wanted[1]:
-        found = _sum_of_products(products, scale, axis=0, keepdims=True)
-        of_weight = converted(found, dtype_of(weight))
-    if wanted[2]:
-        of_bias = converted(_sum(totals, axis=0, keepdims=True), dtype_of(bias))
+        of_x = gradient(x, grad, mean, scale, factor, total, product, size)
+    if wanted[1] or wanted[2]:
+        specs = [
+            Spec(each.shape, dtype_of(each)) if is_wanted else None
+            for each, is_wanted in ((weight, wanted[1]), (bias, wanted[2]))
+        ]
+        shared, scales = _means_of(x, axes)
+        of_weight, of_bias = launch(
+            kernels.merge_weights_kernel, channels, (totals, products, scale), specs,
+            (x.shape[0], channels, parts, shared, scales,
+             min(power_of_2(x.shape[0] * parts), _MERGED), acc),
+        )  # fmt: skip
     return of_x, of_weight, of_bias
 
 

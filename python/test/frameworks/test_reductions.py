@@ -214,7 +214,7 @@ def test_the_gradient_of_a_sum_is_a_view() -> None:
     torch.testing.assert_close(grad, torch.full_like(x, 1 / 35))
 
 
-@pytest.mark.parametrize("shape, axis, parts", [((1 << 24,), 0, 512), ((1 << 15,), 0, 16), ((4096, 4096), 0, 64),
+@pytest.mark.parametrize("shape, axis, parts", [((1 << 24,), 0, 1024), ((1 << 15,), 0, 16), ((4096, 4096), 0, 64),
                                                 ((4096, 4096), 1, 1), ((1 << 13,), 0, 1)])  # fmt: skip
 def test_programs_that_divide_a_reduction_on_a_gpu(shape: Any, axis: int, parts: int) -> None:
     """So many are there that all SMs are busy. Tensors on `meta` are not on a CPU."""

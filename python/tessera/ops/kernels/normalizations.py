@@ -144,12 +144,12 @@ def merge_moments_kernel(means, variances, mean, variance, scale, outer, kept, i
     total, squares = tl.zeros((BLOCK,), ACC), tl.zeros((BLOCK,), ACC)
     for start in range(0, count, BLOCK):
         i = start + tl.arange(0, BLOCK)
-        place = (i // inner).to(tl.int64) * kept * inner + number * inner + i % inner
+        place = i // inner * kept * inner + number * inner + i % inner
         total += tl.load(means + place, mask=i < count, other=0)
     average = tl.sum(total, keep_dims=True) / count
     for start in range(0, count, BLOCK):
         i = start + tl.arange(0, BLOCK)
-        place = (i // inner).to(tl.int64) * kept * inner + number * inner + i % inner
+        place = i // inner * kept * inner + number * inner + i % inner
         distance = tl.load(means + place, mask=i < count, other=0) - average
         within = tl.load(variances + place, mask=i < count, other=0)
         squares += tl.where(i < count, within + distance * distance, 0.0)
@@ -158,6 +158,46 @@ def merge_moments_kernel(means, variances, mean, variance, scale, outer, kept, i
     tl.store(mean + number + one, average)
     tl.store(variance + number + one, squared)
     tl.store(scale + number + one, 1 / tl.sqrt(squared + eps.to(ACC)))
+
+
+@jit
+def merge_gradients_kernel(totals, products, weight, total, product, outer, kept, inner, channels, parts,
+                           BLOCK: tl.constexpr, ACC: tl.constexpr):  # fmt: skip
+    """The sums of both for each of `kept`, by the weights of their channels. Arrays are as above, and
+    (examples, channels, parts)."""
+    number, count = tl.program_id(0), outer * inner
+    sums, of_products = tl.zeros((BLOCK,), ACC), tl.zeros((BLOCK,), ACC)
+    for start in range(0, count, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        place = i // inner * kept * inner + number * inner + i % inner
+        factor = tl.full((BLOCK,), 1.0, ACC)
+        if weight is not None:
+            factor = tl.load(weight + place // parts % channels, mask=i < count, other=0).to(ACC)
+        sums += factor * tl.load(totals + place, mask=i < count, other=0)
+        of_products += factor * tl.load(products + place, mask=i < count, other=0)
+    one = tl.arange(0, 1)
+    tl.store(total + number + one, tl.sum(sums, keep_dims=True))
+    tl.store(product + number + one, tl.sum(of_products, keep_dims=True))
+
+
+@jit
+def merge_weights_kernel(totals, products, scale, of_weight, of_bias, examples, channels, parts, per_scale,
+                         scales, BLOCK: tl.constexpr, ACC: tl.constexpr):  # fmt: skip
+    """The gradients of the weight and the bias of each channel. Channels share scales, by turns of `scales`."""
+    channel, count = tl.program_id(0), examples * parts
+    weights, biases = tl.zeros((BLOCK,), ACC), tl.zeros((BLOCK,), ACC)
+    for start in range(0, count, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        row = i // parts * channels + channel
+        place = row * parts + i % parts
+        factor = tl.load(scale + row // per_scale % scales, mask=i < count, other=0)
+        weights += factor * tl.load(products + place, mask=i < count, other=0)
+        biases += tl.load(totals + place, mask=i < count, other=0)
+    one = tl.arange(0, 1)
+    if of_weight is not None:
+        tl.store(of_weight + channel + one, tl.sum(weights, keep_dims=True))
+    if of_bias is not None:
+        tl.store(of_bias + channel + one, tl.sum(biases, keep_dims=True))
 
 
 @jit
