@@ -63,7 +63,7 @@ _MIN_DIVIDED = 1 << 16
 """Elements to reduce for each element that stays, from which on programs of a CPU divide them, in the same
 parts for any number of threads."""
 
-_SHORT = 256
+_SHORT = 512
 """Elements to reduce that programs of a GPU do not divide, if enough elements stay."""
 
 _MIN_GPU_WIDTH = 32

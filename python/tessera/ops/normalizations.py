@@ -35,7 +35,7 @@ from tessera.ops.differentiation import Operator, Results, constant
 from tessera.ops.kernels import normalizations as kernels
 from tessera.ops.launching import Spec, launch, power_of_2
 from tessera.ops.outputs import launch_results, takes_out, takes_two
-from tessera.ops.tuning import CPU, GPU, choose, threads_of
+from tessera.ops.tuning import CPU, GPU, choose, multiprocessors_of, threads_of
 from tessera.wording import shown
 
 # --- Rows -----------------------------------------------------------------------------
@@ -48,6 +48,8 @@ _MIN_CHANNEL, _MAX_CACHED, _GROUP_BLOCK = 64, 1 << 17, 1024
 reads them three times, and of a tile."""
 _MANY_PROGRAMS, _MIN_PART = 1024, 1024
 """Programs that fill a GPU, and elements of a channel that a program has at least."""
+_WHOLE_ROW, _ROW_PROGRAMS = 8192, 2
+"""Elements of a row that a program of a GPU holds, and such programs for each SM."""
 _MERGED = 1024
 """Sums of a tile that are merged."""
 _ROWS = GPU._replace(lanes=4096)
@@ -76,12 +78,13 @@ def _row_forward(
     dtype, acc = dtype_of(input), accumulator_of(dtype_of(input))
     rows = count_of(input.shape) // length if length else 0
     tile, warps = _tile(kernels.norm_kernel, input, rows, length)
+    is_tile = length <= tile[1] and multiprocessors_of(input) > 0
     like, line = Spec(input.shape, dtype), Spec((rows,), acc)
     arrays = tuple(map(dense, (input, residual, weight, bias)))
     out, added, mean, scale = launch_results(
         kernels.norm_kernel, -(-rows // tile[0]), arrays,
         [like, None if residual is None else like, line if is_centred else None, line],
-        (rows, length, eps, *tile, acc, is_centred), warps,
+        (rows, length, eps, *tile, acc, is_centred, is_tile), warps,
     )  # fmt: skip
     saved = (arrays[0] if residual is None else added, weight, bias, mean, scale)
     return ((out,) if residual is None else (out, added)), saved
@@ -92,36 +95,53 @@ def _row_backward(
 ) -> Sequence[Any]:
     x, weight, bias, mean, scale = saved
     dtype, acc = dtype_of(x), accumulator_of(dtype_of(x))
-    rows = scale.shape[0]
-    tile, warps = _tile(kernels.norm_backward_kernel, x, rows, length)
-    grad, of_added = dense(grads[0]), dense(grads[1]) if len(grads) > 1 else None
-    of_x = None
-    if wanted[0] or wanted[1]:
-        (of_x,) = launch(
-            kernels.norm_backward_kernel, -(-rows // tile[0]),
-            (x, dense(weight), grad, of_added, mean, scale), [Spec(x.shape, dtype)],
-            (rows, length, *tile, acc, is_centred), warps,
-        )  # fmt: skip
-    of_weight = of_bias = None
-    if wanted[2] or wanted[3]:
-        choice = choose(
-            kernels.norm_weights_kernel, "columns", x, rows, length, ("block", "tile", "warps"),
-            _WEIGHTS, CPU,
-        )  # fmt: skip
-        parts = max(1, min(_MAX_PARTS, rows // _PART))
-        part, block = -(-rows // parts), min(power_of_2(length), choice.tile // choice.block)
+    rows, grad = scale.shape[0], dense(grads[0])
+    of_added = dense(grads[1]) if len(grads) > 1 else None
+    of_x = of_weight = of_bias = None
+    is_of_input, is_of_weights = wanted[0] or wanted[1], wanted[2] or wanted[3]
+    is_one = is_of_input and is_of_weights and rows > 0 and length <= _WHOLE_ROW
+    if is_one and multiprocessors_of(x):
+        parts = min(rows, _ROW_PROGRAMS * multiprocessors_of(x))
         spec = Spec((parts, length), acc)
-        of_weight, of_bias = launch(
-            kernels.norm_weights_kernel, parts * -(-length // block), (x, grad, mean, scale),
-            [spec, None if bias is None else spec],
-            (rows, length, part, choice.block, block, acc, is_centred), choice.warps,
+        block = power_of_2(length)
+        of_x, of_weight, of_bias = launch(
+            kernels.norm_gradients_kernel, parts, (x, dense(weight), grad, of_added, mean, scale),
+            [Spec(x.shape, dtype), spec, None if bias is None else spec],
+            (rows, length, parts, block, acc, is_centred), max(1, min(8, block // 512)),
         )  # fmt: skip
-        of_weight, of_bias = (
-            None if sums is None or of is None
-            else converted(sums if parts == 1 else _sum(sums, axis=0), dtype_of(of)).reshape(of.shape)
-            for sums, of in ((of_weight, weight), (of_bias, bias))
-        )  # fmt: skip
-    return of_x, of_x, of_weight, of_bias
+    else:
+        if is_of_input:
+            tile, warps = _tile(kernels.norm_backward_kernel, x, rows, length)
+            (of_x,) = launch(
+                kernels.norm_backward_kernel, -(-rows // tile[0]),
+                (x, dense(weight), grad, of_added, mean, scale), [Spec(x.shape, dtype)],
+                (rows, length, *tile, acc, is_centred), warps,
+            )  # fmt: skip
+        if is_of_weights:
+            of_weight, of_bias = _weight_sums(x, grad, mean, scale, length, bias is not None)
+    return of_x, of_x, *(
+        None if sums is None or of is None
+        else converted(
+            sums if sums.shape[0] == 1 else _sum(sums, axis=0), dtype_of(of)
+        ).reshape(of.shape)
+        for sums, of in ((of_weight, weight), (of_bias, bias))
+    )  # fmt: skip
+
+
+def _weight_sums(x: Any, grad: Any, mean: Any, scale: Any, length: int, has_bias: bool) -> Any:
+    """The gradients of weight and bias, as sums of parts of the rows."""
+    rows, acc = scale.shape[0], accumulator_of(dtype_of(x))
+    choice = choose(
+        kernels.norm_weights_kernel, "columns", x, rows, length, ("block", "tile", "warps"), _WEIGHTS, CPU
+    )  # fmt: skip
+    parts = max(1, min(_MAX_PARTS, rows // _PART))
+    part, block = -(-rows // parts), min(power_of_2(length), choice.tile // choice.block)
+    spec = Spec((parts, length), acc)
+    return launch(
+        kernels.norm_weights_kernel, parts * -(-length // block), (x, grad, mean, scale),
+        [spec, spec if has_bias else None],
+        (rows, length, part, choice.block, block, acc, mean is not None), choice.warps,
+    )  # fmt: skip
 
 
 _layer = Operator("layer_norm", _row_forward, _row_backward)

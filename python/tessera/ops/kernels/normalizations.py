@@ -17,12 +17,40 @@ def summed(x, residual, place, mask, ACC: tl.constexpr):
 
 
 @jit
+def store_normal(normal, weight, bias, out, place, i, mask, length, ACC: tl.constexpr):
+    """out = normal * weight + bias."""
+    if weight is not None:
+        normal *= tl.load(weight + i, mask=i < length).to(ACC)
+    if bias is not None:
+        normal += tl.load(bias + i, mask=i < length).to(ACC)
+    tl.store(out + place + i, normal, mask=mask)
+
+
+@jit
 def norm_kernel(x, residual, weight, bias, out, added, mean, scale, rows, length, eps: tl.float64,
-                ROWS: tl.constexpr, BLOCK: tl.constexpr, ACC: tl.constexpr,
-                IS_CENTRED: tl.constexpr):  # fmt: skip
-    """out = (x - mean) * scale * weight + bias, where scale = 1 / sqrt(variance + eps)."""
+                ROWS: tl.constexpr, BLOCK: tl.constexpr, ACC: tl.constexpr, IS_CENTRED: tl.constexpr,
+                IS_TILE: tl.constexpr):  # fmt: skip
+    """out = (x - mean) * scale * weight + bias, where scale = 1 / sqrt(variance + eps).
+
+    IS_TILE: a row has at most BLOCK elements, and is read once.
+    """
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     place = row.to(tl.int64) * length
+    if IS_TILE:
+        i = tl.arange(0, BLOCK)[None, :]
+        mask = (row < rows) & (i < length)
+        value = summed(x, residual, place + i, mask, ACC)
+        if residual is not None:
+            tl.store(added + place + i, value, mask=mask)
+        value = tl.where(mask, value, 0.0)
+        if IS_CENTRED:
+            average = tl.sum(value, axis=1, keep_dims=True) / length
+            value = tl.where(mask, value - average, 0.0)
+            tl.store(mean + row, average, mask=row < rows)
+        factor = 1 / tl.sqrt(tl.sum(value * value, axis=1, keep_dims=True) / length + eps.to(ACC))
+        tl.store(scale + row, factor, mask=row < rows)
+        store_normal(value * factor, weight, bias, out, place, i, mask, length, ACC)
+        return
     total = tl.zeros((ROWS, 1), ACC)
     for start in range(0, length, BLOCK):
         i = start + tl.arange(0, BLOCK)[None, :]
@@ -44,11 +72,7 @@ def norm_kernel(x, residual, weight, bias, out, added, mean, scale, rows, length
         i = start + tl.arange(0, BLOCK)[None, :]
         mask = (row < rows) & (i < length)
         value = (summed(x, residual, place + i, mask, ACC) - average) * factor
-        if weight is not None:
-            value *= tl.load(weight + i, mask=i < length).to(ACC)
-        if bias is not None:
-            value += tl.load(bias + i, mask=i < length).to(ACC)
-        tl.store(out + place + i, value, mask=mask)
+        store_normal(value, weight, bias, out, place, i, mask, length, ACC)
     if IS_CENTRED:
         tl.store(mean + row, average, mask=row < rows)
     tl.store(scale + row, factor, mask=row < rows)
@@ -87,6 +111,43 @@ def norm_backward_kernel(x, weight, grad, of_added, mean, scale, out, rows, leng
         if of_added is not None:
             result += tl.load(of_added + place + i, mask=mask).to(ACC)
         tl.store(out + place + i, result, mask=mask)
+
+
+@jit
+def norm_gradients_kernel(x, weight, grad, of_added, mean, scale, out, of_weight, of_bias, rows, length, programs,
+                          BLOCK: tl.constexpr, ACC: tl.constexpr, IS_CENTRED: tl.constexpr):  # fmt: skip
+    """The gradients of x, and the sums of those of weight and bias over the rows of each of `programs`.
+
+    A row is a tile, which is read once for all three.
+    """
+    i = tl.arange(0, BLOCK)
+    inside = i < length
+    factors = tl.full((BLOCK,), 1.0, ACC)
+    if weight is not None:
+        factors = tl.load(weight + i, mask=inside, other=0).to(ACC)
+    weights, biases = tl.zeros((BLOCK,), ACC), tl.zeros((BLOCK,), ACC)
+    for row in range(tl.program_id(0), rows, programs):
+        place = row.to(tl.int64) * length + i
+        g = tl.load(grad + place, mask=inside, other=0).to(ACC)
+        normal = tl.load(x + place, mask=inside, other=0).to(ACC)
+        factor = tl.load(scale + row)
+        if IS_CENTRED:
+            normal = tl.where(inside, normal - tl.load(mean + row), 0.0)
+        normal *= factor
+        weights += g * normal
+        biases += g
+        g *= factors
+        result = g - normal * (tl.sum(g * normal, axis=0) / length)
+        if IS_CENTRED:
+            result -= tl.sum(g, axis=0) / length
+        result *= factor
+        if of_added is not None:
+            result += tl.load(of_added + place, mask=inside).to(ACC)
+        tl.store(out + place, result, mask=inside)
+    place = tl.program_id(0).to(tl.int64) * length + i
+    tl.store(of_weight + place, weights, mask=inside)
+    if of_bias is not None:
+        tl.store(of_bias + place, biases, mask=inside)
 
 
 @jit
