@@ -12,7 +12,7 @@ stand geometric means of torch's time by ours, by family. Needs torch.
 
 A GPU has two times: of a call, in a series that ends when the GPU is idle, and, as "gpu", of the GPU alone.
 For the latter the GPU spins while calls are enqueued, so that it never waits for the host. Calls that
-wait for the GPU have no such time, and are listed as "waits". Ratios are of the GPU's time where
+wait for the GPU have no such time, and are listed as "waits". Calls that launch nothing have none, either. Ratios are of the GPU's time where
 all have one. Nothing flushes the L2 cache: large arrays of 64 MiB do not fit in it, small ones do.
 
 `--workers` processes compile at the same time, then measure one after the other.
@@ -123,6 +123,11 @@ def images(s: Shape) -> tuple[Any, ...]:
     return s.array(8, 32, pixels), s.array(32), s.array(32)
 
 
+def sum_and_norm(x: Any, residual: Any, shape: Any, weight: Any) -> Any:
+    total = x + residual
+    return F.rms_norm(total, shape, weight), total
+
+
 def heads(s: Shape) -> tuple[Any, ...]:
     """Queries of 8 heads of 64, and angles."""
     tokens = max(1, s.rows * s.columns // 512)
@@ -141,7 +146,7 @@ ROWS += [
     Row("norms", "layer_norm", ops.layer_norm, F.layer_norm, norm),
     Row("norms", "rms_norm", ops.rms_norm, F.rms_norm, lambda s: norm(s)[:3]),
     Row("norms", "add_rms_norm", lambda x, r, n, w: ops.add_rms_norm(x, r, n, w),
-        lambda x, r, n, w: F.rms_norm(x + r, n, w), lambda s: (s.array(), *norm(s)[:3])),
+        sum_and_norm, lambda s: (s.array(), *norm(s)[:3])),
     Row("norms", "group_norm", lambda x, w, b: ops.group_norm(x, 8, w, b),
         lambda x, w, b: F.group_norm(x, 8, w, b), images),
     Row("norms", "instance_norm", lambda x, w, b: ops.instance_norm(x, weight=w, bias=b),
@@ -322,6 +327,8 @@ def on_gpu(work: list[Callable[[], Any]], rounds: int) -> list[float]:
 
 
 COMPETITORS = ("tessera", "torch", "compiled")
+NOTHING = 1.0
+"""Microseconds of the GPU for calls that launch nothing, as those whose results are views."""
 
 
 def functions_of(row: Row, is_compiled: bool) -> list[Callable[..., Any]]:
@@ -370,6 +377,8 @@ def measure(
         if shape.device != "cuda":
             continue
         times = dict(zip(COMPETITORS, on_gpu(work, rounds)))
+        if all(each < NOTHING for each in times.values()):
+            continue
         waits = [name for name, each in times.items() if math.isnan(each)]
         found[-1]["gpu"] = {name: each for name, each in times.items() if name not in waits}
         if waits:
