@@ -430,6 +430,22 @@ def prepare(options: argparse.Namespace) -> None:
         tessera.settings.num_threads = options.threads
 
 
+def runnable(
+    row: Row, functions: list[Callable[..., Any]], shape: Shape
+) -> list[Callable[..., Any]]:
+    """The functions of a row after a call of each. torch.compile is left out if it cannot compile it."""
+    try:
+        for _, work in passes(row, functions, shape):
+            for call in work:
+                call()
+    except Exception as error:
+        if len(functions) < 3:
+            raise
+        print(f"{row.name}: torch.compile raised {type(error).__name__}", flush=True)
+        return runnable(row, functions[:2], shape)
+    return functions
+
+
 def work_in_turn(
     options: argparse.Namespace, number: int, compiled: Any, turn: Any, results: Any
 ) -> None:
@@ -437,10 +453,7 @@ def work_in_turn(
     prepare(options)
     mine = []
     for at, shape, is_compiled in selected(options)[number :: options.workers]:
-        mine.append((at, functions_of(ROWS[at], is_compiled), shape))
-        for _, work in passes(ROWS[at], mine[-1][1], shape):
-            for call in work:
-                call()
+        mine.append((at, runnable(ROWS[at], functions_of(ROWS[at], is_compiled), shape), shape))
     if options.device == "cuda":
         torch.cuda.empty_cache()
     compiled.wait()
@@ -481,7 +494,8 @@ def in_this_process(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """The figures of all rows, each of which is compiled before it is measured."""
     prepare(options)
     for at, shape, is_compiled in selected(options):
-        yield from measure(ROWS[at], functions_of(ROWS[at], is_compiled), shape, options.rounds)
+        functions = runnable(ROWS[at], functions_of(ROWS[at], is_compiled), shape)
+        yield from measure(ROWS[at], functions, shape, options.rounds)
 
 
 def main() -> None:
