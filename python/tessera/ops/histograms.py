@@ -46,6 +46,8 @@ _MAX_SHARED_BINS = 4096
 """Counters of 4 bytes that a block of a GPU has in shared memory."""
 
 _PROGRAMS_PER_SM = 4
+_MANY_BLOCKS, _RUNS = 1024, 4096
+"""Blocks from which on those of a GPU are larger, and their elements."""
 
 
 def _without_gradient(array: Any) -> Any:
@@ -421,10 +423,17 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
 
 
 def _runs_forward(input: Any, *, with_inverse: bool, with_counts: bool) -> Results:
-    count, blocks = count_of(input.shape), -(-count_of(input.shape) // BLOCK)
-    x = dense(input)
+    x, count, block = dense(input), count_of(input.shape), BLOCK
+    if count > _MANY_BLOCKS * BLOCK and multiprocessors_of(input):
+        block = _RUNS  # one program scans what the blocks have found
+    blocks, warps = -(-count // block), max(4, block // 512)
     (counts,) = launch(
-        kernels.count_runs_kernel, blocks, (x,), [Spec((blocks,), types.int64)], (count, BLOCK)
+        kernels.count_runs_kernel,
+        blocks,
+        (x,),
+        [Spec((blocks,), types.int64)],
+        (count, block),
+        warps,
     )
     sums = cumsum(counts, 0)
     line = Spec((count,), types.int64)
@@ -433,7 +442,8 @@ def _runs_forward(input: Any, *, with_inverse: bool, with_counts: bool) -> Resul
         line if with_counts else None,
         line if with_inverse else None,
     ]
-    return (*launch(kernels.runs_kernel, blocks, (x, sums), specs, (count, BLOCK)), sums), ()
+    found = launch(kernels.runs_kernel, blocks, (x, sums), specs, (count, block), warps)
+    return (*found, sums), ()
 
 
 _runs = Operator("unique_consecutive", _runs_forward, None)

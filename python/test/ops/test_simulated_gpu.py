@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 import tessera.gpu  # noqa: E402
 from tessera import ops  # noqa: E402
 from tessera.calls.outputs import make_output  # noqa: E402
-from tessera.ops import normalizations, reductions, statistics, tuning  # noqa: E402
+from tessera.ops import histograms, normalizations, reductions, statistics, tuning  # noqa: E402
 
 from . import (
     cases_histograms,
@@ -74,6 +74,8 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     machine = tuning.Machine("cuda", "simulated", "0.0", 4)
     monkeypatch.setitem(tuning._tables._machines, 0, machine)
     monkeypatch.setattr(normalizations, "_MIN_PART", 4)  # channels are divided, as long ones are
+    monkeypatch.setattr(histograms, "_MANY_BLOCKS", 0)
+    monkeypatch.setattr(histograms, "_RUNS", 64)
     for key, module in list(sys.modules.items()):
         if key.startswith("tessera.ops.") and hasattr(module, "launch"):
             monkeypatch.setattr(module, "launch", launch)
