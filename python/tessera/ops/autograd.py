@@ -21,6 +21,13 @@ def is_watched(tensors: Sequence[Any]) -> bool:
     return torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
 
 
+def is_untraced(x: Any) -> bool:
+    """True if nothing traces or transforms a call."""
+    if type(x) not in (torch.Tensor, torch.nn.Parameter) or torch.compiler.is_compiling():
+        return False
+    return forward_ad._current_level < 0 and not torch._C._are_functorch_transforms_active()
+
+
 def call(op: Any, arrays: Sequence[Any], settings: dict[str, Any]) -> Any:
     """A call of an operator that autograd sees. Raises ArgumentError (E094) in transforms, and if the
     operator has no derivative."""

@@ -10,13 +10,13 @@ from operator import methodcaller
 from typing import Any, Callable, Sequence
 
 import torch
-from torch.autograd import forward_ad
 
 import tessera.language as tl
 from tessera.calls import recording
 from tessera.calls.pointwise import pointwise
 from tessera.calls.reductions import reduction
 from tessera.ops import statistics
+from tessera.ops.autograd import is_untraced
 from tessera.torch.recorded import dense
 
 
@@ -79,7 +79,8 @@ class _LogSum(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
-        return None, None, _of_log_sum(*ctx.saved_tensors, grad, ctx.axes)
+        x, found = ctx.saved_tensors
+        return None, None, _of_log_sum(x, found, grad, ctx.axes)
 
 
 def _of_log_sum(x: Any, found: Any, grad: Any, axes: tuple[int, ...]) -> Any:
@@ -145,13 +146,6 @@ def is_plain(x: Any) -> bool:
     if not x.requires_grad or not torch.is_grad_enabled():
         return False
     return x.is_floating_point() and is_untraced(x)
-
-
-def is_untraced(x: Any) -> bool:
-    """True if nothing traces or transforms a call."""
-    if type(x) not in (torch.Tensor, torch.nn.Parameter) or torch.compiler.is_compiling():
-        return False
-    return forward_ad._current_level < 0 and not torch._C._are_functorch_transforms_active()
 
 
 def extremum(op: Any, x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:

@@ -21,16 +21,24 @@ from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels.softmaxes import softmax_backward_kernel, softmax_kernel
 from tessera.ops.launching import Spec, launch, make_lines
 from tessera.ops.outputs import launch_results, takes_out
-from tessera.ops.tuning import choose_lines
+from tessera.ops.tuning import GPU, choose_lines, multiprocessors_of
 from tessera.runtime.arrays import find_dtype
 from tessera.wording import shown
 
+_COLUMNS = GPU._replace(tile=16384, block=512, warps=16)
+"""Tiles of lines that lie side by side. There are few of them, so each has many warps."""
+
+
+def _is_on_gpu(array: Any) -> bool:
+    return multiprocessors_of(array) > 0
+
 
 def _forward(input: Any, *, dim: int, dtype: types.dtype, is_log: bool) -> Results:
-    choice = choose_lines(softmax_kernel, input, input.shape, dim)
+    gpu = GPU if dim == input.ndim - 1 else _COLUMNS
+    choice = choose_lines(softmax_kernel, input, input.shape, dim, gpu)
     programs, lines = make_lines(input.shape, dim, choice=choice)
-    is_tile = lines.length <= lines.BLOCK
-    numbers = (*lines, accumulator_of(dtype, dtype_of(input)), is_log, is_tile)
+    is_tile, is_spread = lines.length <= lines.BLOCK, lines.stride > 1 and _is_on_gpu(input)
+    numbers = (*lines, accumulator_of(dtype, dtype_of(input)), is_log, is_tile, is_spread)
     spec = Spec(input.shape, dtype)
     (y,) = launch_results(softmax_kernel, programs, (dense(input),), [spec], numbers, choice.warps)
     # A part of the input would have torch refuse to write to it.
@@ -41,9 +49,13 @@ def _backward(
     saved: Any, grads: Any, wanted: Any, *, dim: int, dtype: types.dtype, is_log: bool
 ) -> Sequence[Any]:
     y, like = saved
-    choice = choose_lines(softmax_backward_kernel, y, y.shape, dim)
+    gpu = GPU if dim == y.ndim - 1 else _COLUMNS._replace(tile=8192, block=256)
+    choice = choose_lines(softmax_backward_kernel, y, y.shape, dim, gpu)
     programs, lines = make_lines(y.shape, dim, choice=choice)
-    numbers = (*lines, accumulator_of(dtype), is_log)
+    # A CPU has a line in its cache when it is read again.
+    is_on_gpu = _is_on_gpu(y)
+    is_tile, is_spread = is_on_gpu and lines.length <= lines.BLOCK, is_on_gpu and lines.stride > 1
+    numbers = (*lines, accumulator_of(dtype), is_log, is_tile, is_spread)
     spec = Spec(y.shape, dtype if like is None else dtype_of(like))
     arrays = (y, dense(grads[0]))
     return launch(softmax_backward_kernel, programs, arrays, [spec], numbers, choice.warps)

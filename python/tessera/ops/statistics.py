@@ -63,12 +63,11 @@ def is_direct(x: Any) -> bool:
     """True if kernels may be launched on an array: nothing traces a call, and no derivative is of it."""
     library = library_of(x)
     if library == "torch":
-        if not x.is_cuda:
+        torch = sys.modules["torch"]
+        if not x.is_cuda or torch.compiler.is_compiling():
             return False
-        gradients: Any = load("tessera.ops.reduction_gradients")
-        return bool(gradients.is_untraced(x)) and not (
-            x.requires_grad and sys.modules["torch"].is_grad_enabled()
-        )
+        autograd: Any = load("tessera.ops.autograd")
+        return bool(autograd.is_untraced(x)) and not (x.requires_grad and torch.is_grad_enabled())
     return library == "cupy"
 
 
@@ -87,7 +86,7 @@ def moments(
     return launch(
         kernels.moments_of_lines_kernel, found.programs, (x,), [spec, spec],
         (divisor, *found.lines, found.acc, found.is_tile), found.warps,
-    )  # type: ignore[return-value]  # fmt: skip
+    )  # fmt: skip
 
 
 def log_sum(x: Any, axes: Sequence[int], shape: Sequence[int]) -> Any:

@@ -13,7 +13,14 @@ torch = pytest.importorskip("torch")
 import tessera.gpu  # noqa: E402
 from tessera import ops  # noqa: E402
 from tessera.calls.outputs import make_output  # noqa: E402
-from tessera.ops import histograms, normalizations, reductions, statistics, tuning  # noqa: E402
+from tessera.ops import (
+    histograms,
+    normalizations,
+    reductions,
+    softmaxes,
+    statistics,
+    tuning,
+)  # noqa: E402
 
 from . import (
     cases_histograms,
@@ -144,6 +151,7 @@ def test_statistics_of_lines(
     for name in ("_ROWS", "_LONG_ROWS", "_COLUMNS"):
         choice = getattr(statistics, name)
         monkeypatch.setattr(statistics, name, choice._replace(tile=tile, block=8, warps=4))
+    monkeypatch.setattr(softmaxes, "_COLUMNS", statistics._COLUMNS)
     x = torch.randn(6, 9, 70, generator=torch.Generator().manual_seed(7)).mul(3).round()
     wide = x.double()
     found = statistics.moments(x, axes, 8.0)
@@ -165,6 +173,10 @@ def test_statistics_of_lines(
         got.double(), x.double().logsumexp(axes), atol=1e-5, rtol=1e-5, equal_nan=True
     )
     assert len(launched) == 4
+    if len(axes) == 1:
+        torch.testing.assert_close(
+            ops.softmax(x, axes[0]), x.softmax(axes[0]), atol=1e-6, rtol=1e-5, equal_nan=True
+        )
 
 
 def test_the_gradient_of_logsumexp_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

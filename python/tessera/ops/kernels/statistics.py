@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import tessera.language as tl
 from tessera.ops.kernels.lines import first_line, line_number
+from tessera.ops.kernels.softmaxes import finite, spread_statistics
 from tessera.runtime.jit import jit
 
 
@@ -43,12 +44,6 @@ def moments_of_lines_kernel(x, variance, mean, divisor: tl.float64, length, lane
 
 
 @jit
-def finite(x):
-    """A maximum that can be subtracted."""
-    return tl.where(tl.abs(x) == float("inf"), 0.0, x)
-
-
-@jit
 def logsumexp_kernel(x, out, length, lanes, lane_stride, stride, slab_stride, blocks, LANES: tl.constexpr,
                      BLOCK: tl.constexpr, ACC: tl.constexpr, IS_TILE: tl.constexpr):  # fmt: skip
     """The logarithm of the sum of the exponentials of each line. IS_TILE: it has at most BLOCK elements."""
@@ -56,25 +51,13 @@ def logsumexp_kernel(x, out, length, lanes, lane_stride, stride, slab_stride, bl
     x += first
     lines, column = tl.arange(0, LANES)[:, None], tl.arange(0, BLOCK)[None, :]
     offsets, in_lane = lines * lane_stride, lane + lines < lanes
-    # Columns of the first tile that are behind the end have no term.
-    mask = in_lane & (column < length)
-    tops = tl.load(x + offsets + column * stride, mask=mask, other=float("-inf")).to(ACC)
     if IS_TILE:
-        base = finite(tl.max(tops, axis=1, keep_dims=True))
-        total = tl.sum(tl.exp(tops - base), axis=1, keep_dims=True)
+        mask = in_lane & (column < length)
+        value = tl.load(x + offsets + column * stride, mask=mask, other=float("-inf")).to(ACC)
+        base = finite(tl.max(value, axis=1, keep_dims=True))
+        total = tl.sum(tl.exp(value - base), axis=1, keep_dims=True)
     else:
-        totals = tl.exp(tops - finite(tops))
-        for start in range(BLOCK, length, BLOCK):
-            i = start + column
-            mask = in_lane & (i < length)
-            value = tl.load(x + offsets + i * stride, mask=mask, other=float("-inf")).to(ACC)
-            # The maximum ignores NaNs, but the sum does not.
-            new = tl.maximum(tops, value)
-            totals = totals * tl.exp(tops - finite(new)) + tl.exp(value - finite(new))
-            tops = new
-        base = finite(tl.max(tops, axis=1, keep_dims=True))
-        totals = tl.where(totals == 0, 0.0, totals * tl.exp(finite(tops) - base))
-        total = tl.sum(totals, axis=1, keep_dims=True)
+        base, total = spread_statistics(x, offsets, in_lane, length, stride, ACC, BLOCK)
     result = (base + tl.log(total)).to(out.dtype.element_ty)
     number = line_number(lanes, lane, slab, LANES)
     tl.store(out + number, result.reshape(LANES), mask=lane + tl.arange(0, LANES) < lanes)
