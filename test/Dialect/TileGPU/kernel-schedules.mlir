@@ -135,8 +135,9 @@ module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target
 // CHECK: %[[ID:.+]] = tile.program_id 0
 // CHECK: %[[STEP:.+]] = tile.num_programs 0
 // CHECK: %[[ALL:.+]] = arith.muli %{{.+}}, %[[GZ]]
-// CHECK: %[[FOUR:.+]] = arith.constant 4 : i32
-// CHECK: %[[GROUP:.+]] = arith.muli %[[STEP]], %[[FOUR]]
+// CHECK: %[[SHORT:.+]] = arith.cmpi ult, %[[GX]], %c9{{.*}} : i32
+// CHECK: %[[ROUNDS:.+]] = arith.select %[[SHORT]], %c2{{.*}}, %c4{{.*}} : i32
+// CHECK: %[[GROUP:.+]] = arith.muli %[[ROUNDS]], %[[STEP]] : i32
 // CHECK: arith.divui %[[ALL]], %[[GROUP]]
 // CHECK: tilegpu.warp_specialize
 // CHECK: scf.for %[[T:.+]] = %[[ID]] to %[[ALL]] step %[[STEP]]

@@ -107,8 +107,8 @@ TEST_F(BalancedOrderTest, BlocksHaveAboutTheSame) {
   }
 }
 
-/// The programs of few rows are at work at once: of the rows that look at the same memory. Of short
-/// rows they are half as many.
+/// The programs of few rows are at work at once: of the rows that look at the same memory. A group
+/// has half as many short rows.
 TEST_F(BalancedOrderTest, NeighboursComeTogether) {
   for (auto [width, rounds] : {std::pair<int64_t, int64_t>(16, 4), {8, 2}}) {
     const int64_t blocks = width, rows = 10 * rounds;
