@@ -81,8 +81,7 @@ public:
 private:
   void planLoad(tile::LoadOp load, AccessAnalysis &analysis);
   std::optional<MemDescType> getSlotType(tile::LoadOp load, AccessAnalysis &analysis);
-  int64_t getTimelySlots(int64_t slots, int64_t perSlot, int64_t others);
-  int64_t getBytesOfSlots() const;
+  RingResources getResources(int64_t registers, int64_t otherBytes) const;
   int64_t countPrograms() const;
   bool planSlots();
   Operation *findObstacle(MemoryOrder &order, AccessAnalysis &analysis);
@@ -202,41 +201,36 @@ void LoopPipeliner::planLoad(tile::LoadOp load, AccessAnalysis &analysis) {
 
 ReplacedOps LoopPipeliner::getReplaced() const { return getReplacedBy(loads); }
 
-/// Slots that copies need to be there in time and that take the place of no other program.
-int64_t LoopPipeliner::getTimelySlots(int64_t slots, int64_t perSlot, int64_t others) {
-  unsigned warps = tilegpu::getNumWarps(loop).value_or(ScheduleSizes::kDefaultWarps);
-  int64_t programs =
-      machine.countBlocks(GPUMachine::kWarpSize * warps,
-                          getRegisters(asyncDot.getType(), warps) + RegisterBudget::kWithCopies,
-                          slots * perSlot + others);
-  int64_t free = (machine.getSharedBytes(programs) - others) / perSlot;
-  return std::max(slots, std::min(free, tilegpu::getTimelySlots(loop, machine)));
-}
-
-int64_t LoopPipeliner::getBytesOfSlots() const {
+/// `registers` are those of a thread for tiles.
+RingResources LoopPipeliner::getResources(int64_t registers, int64_t otherBytes) const {
   auto getSlot = [](const PipelinedLoad &planned) { return planned.slot; };
-  return tilegpu::getBytesOfSlots(llvm::map_range(loads, getSlot));
+  return {machine, tilegpu::getNumWarps(loop).value_or(ScheduleSizes::kDefaultWarps),
+          registers + RegisterBudget::kWithCopies, getBytesOfSlots(llvm::map_range(loads, getSlot)),
+          otherBytes};
 }
 
 /// Programs that share an SM, by what the loop carries and its rings.
 int64_t LoopPipeliner::countPrograms() const {
   unsigned warps = tilegpu::getNumWarps(loop).value_or(ScheduleSizes::kDefaultWarps);
-  int64_t registers = RegisterBudget::kWithCopies;
+  int64_t registers = 0;
   for (Value value : scf::ForOp(loop).getRegionIterArgs())
     if (isa<RankedTensorType>(value.getType()))
       registers += getRegisters(value.getType(), warps);
-  return countProgramsOfSM(machine, warps, registers,
-                           slots * getBytesOfSlots() + getOtherBytes(loop, getReplaced()));
+  return getResources(registers, getOtherBytes(loop, getReplaced())).countPrograms(slots);
 }
 
 bool LoopPipeliner::planSlots() {
-  int64_t perSlot = getBytesOfSlots();
-  int64_t free = getBytesForRings(loop, machine.sharedBytes, getReplaced());
-  int64_t fitting = free / perSlot;
+  unsigned warps = tilegpu::getNumWarps(loop).value_or(ScheduleSizes::kDefaultWarps);
+  int64_t others = machine.sharedBytes - getBytesForRings(loop, machine.sharedBytes, getReplaced());
+  RingResources resources =
+      getResources(asyncDot ? getRegisters(asyncDot.getType(), warps) : 0, others);
+  int64_t perSlot = resources.slotBytes, fitting = resources.countFitting(machine.sharedBytes);
   // The operands of a dot in flight take a slot more.
   int64_t most = wanted + (asyncDot ? 1 : 0);
+  // Copies that arrive in time, unless these take the place of another program.
   if (asyncDot && !isHinted && most <= fitting)
-    most = getTimelySlots(most, perSlot, machine.sharedBytes - free);
+    most = resources.getTimelySlots(most, getTimelySlots(loop, machine),
+                                    resources.getSharedBytes(most));
   slots = std::clamp<int64_t>(fitting, 0, most);
   if (slots < 2) {
     emitRemark(loop, RemarkKind::LoopNotPipelined)

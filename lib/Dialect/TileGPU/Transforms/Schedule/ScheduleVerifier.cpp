@@ -290,7 +290,7 @@ LogicalResult LoopSchedule::verifyMemory(int64_t limit) const {
   int64_t bytes = 0;
   for (const ScheduledCopy &copy : copies)
     if (const ScheduledChannel &channel = channels[copy.channel]; !channel.isByTMA())
-      bytes += MemDescType(copy.tile).getRing(channel.slots).getSlotBytes() * channel.slots;
+      bytes += getBytesOfSlots(llvm::ArrayRef(copy.tile)) * channel.slots;
   if (bytes == 0)
     return success();
   int64_t available = getBytesForRings(loop, limit, replaced);

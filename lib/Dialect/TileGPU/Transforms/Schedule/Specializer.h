@@ -15,6 +15,7 @@
 #include "LoopSchedule.h"
 #include "ProducerSlice.h"
 #include "Programs/LoopDots.h"
+#include "RingMemory.h"
 #include "ScheduleTrial.h"
 #include "tessera/Analysis/Order/MemoryOrder.h"
 #include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
@@ -103,6 +104,7 @@ private:
     return llvm::any_of(loops, [](const BoxLoop &planned) { return planned.hasLateDot(); });
   }
   int64_t getOtherBytes(const ReplacedOps &replaced) const;
+  RingResources getResources(int64_t warps, int64_t otherBytes) const;
   int64_t getBytesOfSlots() const;
   int64_t getTimelySlots(int64_t wanted, int64_t others) const;
   bool planOwnCopies();

@@ -171,6 +171,10 @@ int64_t Specializer::getBytesOfSlots() const {
   return bytes;
 }
 
+RingResources Specializer::getResources(int64_t warps, int64_t otherBytes) const {
+  return {machine, warps, getWantedRegisters(), getBytesOfSlots(), otherBytes};
+}
+
 /// Slots for copies that arrive in time, without lowering occupancy or taking the cache's memory,
 /// whose loss costs a launch 0.4 us (notes/Notebook.md). At least `wanted`, and no more if the
 /// source sets their number. Clusters are for launches of few programs, whose blocks each have an
@@ -180,16 +184,15 @@ int64_t Specializer::getTimelySlots(int64_t wanted, int64_t others) const {
   for (const BoxLoop &planned : loops)
     if (!scf::ForOp(planned.loop)->hasAttr(kStagesAttr))
       timely = std::max(timely, tilegpu::getTimelySlots(planned.loop, machine));
-  int64_t perSlot = getBytesOfSlots(), most = machine.sharedBytes;
+  RingResources resources = getResources(warps + 1, others);
+  int64_t most = machine.sharedBytes;
   if (getNumBlocks(kernel) == 1 && getNumParts(kernel) == 1) {
     // The memory for results includes a reserve that the kernel does not use.
     most = machine.getSharedBytesBesideCache() + (isPersistent ? kExchangeBytes : 0);
     if (!isPersistent)
-      most = std::min(most, machine.getSharedBytes(machine.countBlocks(
-                                GPUMachine::kWarpSize * (warps + 1), getWantedRegisters(),
-                                wanted * perSlot + others)));
+      most = std::min(most, resources.getSharedBytes(wanted));
   }
-  return std::max(wanted, std::min(timely, (most - others) / perSlot));
+  return resources.getTimelySlots(wanted, timely, most);
 }
 
 bool Specializer::planSlots() {
@@ -209,8 +212,9 @@ bool Specializer::planSlots() {
     return std::max(kExchangeBytes, barriers + getRoomForResults(kernel, getReplaced(), analysis));
   };
   int64_t stored = getStored();
+  RingResources resources = getResources(warps, others);
   auto getFitting = [&](bool isStored) {
-    return (machine.sharedBytes - (isStored ? stored : kExchangeBytes) - others) / perSlot;
+    return resources.countFitting(machine.sharedBytes - (isStored ? stored : kExchangeBytes));
   };
   int64_t fitting = getFitting(isInLoop);
   scf::ForOp first = loops.front().loop;
@@ -258,20 +262,18 @@ bool Specializer::planSlots() {
   if (copiesWithoutProducer) {
     fitting = std::min<int64_t>(getFitting(isInLoop), wanted);
     if (sharedPrograms > 1) {
-      int64_t most = (machine.getSharedBytes(sharedPrograms) - barriers - others) / perSlot;
+      int64_t most = resources.countFitting(machine.getSharedBytes(sharedPrograms) - barriers);
       if (most >= 2)
         least = fitting = std::min(fitting, most);
     }
     // Programs fill each other's gaps: better a slot less than that barriers take the place of
     // one of them.
-    auto countPrograms = [&](int64_t bytes) {
-      // Threads have no pointers to carry.
-      return machine.countBlocks(GPUMachine::kWarpSize * warps,
-                                 getWantedRegisters() - RegisterBudget::kPointers, bytes);
-    };
-    int64_t tiles = fitting * perSlot + others,
-            words = Channel::getBarrierBytes(fitting) * channels.size();
-    if (fitting > 2 && countPrograms(tiles + words) < countPrograms(tiles)) {
+    RingResources tiles = resources;
+    // Threads have no pointers to carry.
+    tiles.registers -= RegisterBudget::kPointers;
+    RingResources all = tiles;
+    all.otherBytes += Channel::getBarrierBytes(fitting) * channels.size();
+    if (fitting > 2 && all.countPrograms(fitting) < tiles.countPrograms(fitting)) {
       --fitting;
       emitRemark(first, RemarkKind::FewerStages)
           << "loop copies without a producer warp in " << named("stages", fitting)
@@ -286,11 +288,11 @@ bool Specializer::planSlots() {
     wanted = getTimelySlots(wanted, others + more + (isInLoop || isPersistent ? stored : barriers));
   } else {
     planPrograms([&](int64_t bytes) {
-      return (bytes - (isInLoop ? stored : kBarrierBytes) - others) / perSlot >= few;
+      return resources.countFitting(bytes - (isInLoop ? stored : kBarrierBytes)) >= few;
     });
     if (programs > 1) {
-      fitting = (machine.getSharedBytes(programs) - (isInLoop ? stored : kBarrierBytes) - others) /
-                perSlot;
+      fitting = resources.countFitting(machine.getSharedBytes(programs) -
+                                       (isInLoop ? stored : kBarrierBytes));
       least = std::min<int64_t>(least, fitting);
     } else if (llvm::all_of(loops,
                             [](const BoxLoop &planned) {
@@ -306,7 +308,7 @@ bool Specializer::planSlots() {
   // Rather results in rounds than fewer stages than asked for.
   if ((isInLoop || isPersistent) && programs == 1 && fitting < least)
     fitting = std::min<int64_t>(
-        least, (machine.sharedBytes - kExchangeBytes - kBarrierBytes - others) / perSlot);
+        least, resources.countFitting(machine.sharedBytes - kExchangeBytes - kBarrierBytes));
   slots = std::clamp<int64_t>(fitting, 0, wanted);
   // The tiles of dots that begin an iteration later stay there as long: with two slots nothing
   // would be copied meanwhile.
@@ -498,8 +500,8 @@ int64_t Specializer::countPrograms() const {
   int64_t most = std::max(programs, sharedPrograms);
   if (most > 1)
     return most;
-  return countProgramsOfSM(machine, copiesWithoutProducer ? warps : warps + 1, getWantedRegisters(),
-                           slots * getBytesOfSlots() + getOtherBytes(getReplaced()));
+  return getResources(copiesWithoutProducer ? warps : warps + 1, getOtherBytes(getReplaced()))
+      .countPrograms(slots);
 }
 
 IterationOverlap Specializer::getOverlap(const BoxLoop &planned) const {
