@@ -1,7 +1,7 @@
 // DEFINE: %{lower} = tessera-opt --tilegpu-expand-schedule --tilegpu-coalesce --tilegpu-assign-layouts --canonicalize --cse --tilegpu-reorder-instructions --tilegpu-allocate-shared-memory --tilegpu-insert-barriers --tilegpu-insert-proxy-fences --tessera-thread-pipeline --tile-end-loops --convert-scf-to-cf --convert-to-llvm --reconcile-unrealized-casts
 // DEFINE: %{run} = tessera-simulate --grid 6 --arg f16:32768=iota --arg f16:32768=iota --arg f16:4096=iota --arg f32:512=iota --arg f32:24576 --arg f32:24576 --arg f32:24576
 //
-// Without a schedule, by two producers, and by cp.async.
+// Without a schedule, by two producers, by cp.async, and by the first thread of the program.
 // RUN: sed -e '/tilegpu.launch =/,/swizzle = 128>]>,/d' -e 's/attributes {tilegpu.kernel_schedule.*} {$/{/' -e 's/,* *tilegpu.node = #tilegpu.node<[^>]*>//' -e 's/} {tilegpu.schedule.*/}/' %s | %{lower} -o %t.plain.mlir
 // RUN: %{run} %t.plain.mlir > %t.plain
 // RUN: FileCheck %s < %t.plain
@@ -11,6 +11,8 @@
 // RUN: %{run} %t.waits.mlir --copies late | cmp %t.plain -
 // RUN: sed -e '/tilegpu.launch =/,/swizzle = 128>]>,/d' -e 's/attributes {tilegpu.kernel_schedule.*} {$/{/' -e 's/channel = 0, warps = producer/stage = -2, channel = 0/' -e 's/channel = 1, warps = producer\[1\]/channel = 1/' -e 's/copy = tma/copy = cp_async/g' %s | %{lower} -o %t.threads.mlir
 // RUN: %{run} %t.threads.mlir --copies late | cmp %t.plain -
+// RUN: sed -e 's/attributes {tilegpu.kernel_schedule.*} {$/{/' -e 's/channel = 0, warps = producer/stage = -2, order = 3, channel = 0/' -e 's/channel = 1, warps = producer\[1\]/stage = -1, order = 3, channel = 1/' %s | %{lower} -o %t.own.mlir
+// RUN: %{run} %t.own.mlir --copies early | cmp %t.plain -
 
 // Ops of stages -2 to 2 in loops of 0 to 5 iterations, one for each program: the schedule changes
 // no result, also where there are fewer iterations than stages. The second producer's tile has
