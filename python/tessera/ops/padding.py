@@ -323,8 +323,7 @@ _joined.__name__ = "cat"
 _known_cat = recorded(_joined)
 
 
-@takes_out
-def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
+def cat(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
     """The arrays one behind the other, along dim.
 
     Shapes: the same but for dim. Types: floats, integers, bools, which the library promotes to one.
@@ -337,8 +336,19 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
         assert ops.cat([np.array([[1], [2]]), np.array([[3, 4], [5, 6]])], 1).tolist() == [
             [1, 3, 4], [2, 5, 6]]
     """
+    if out is not None:
+        return _cat_with_out(tensors, dim, out=out)
     _check_list("cat", tensors)
     return _known_cat(dim, *tensors)
+
+
+def _cat_of_list(tensors: Sequence[Any], dim: int) -> Any:
+    _check_list("cat", tensors)
+    return _known_cat(dim, *tensors)
+
+
+_cat_of_list.__name__ = "cat"
+_cat_with_out = takes_out(_cat_of_list)  # not a decorator, whose call costs a call without `out`
 
 
 def _stacked(dim: Any, *tensors: Any) -> Any:
@@ -365,8 +375,7 @@ _stacked.__name__ = "stack"
 _known_stack = recorded(_stacked)
 
 
-@takes_out
-def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
+def stack(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
     """The arrays one behind the other, along a new dimension.
 
     Shapes: one for all. Types: floats, integers, bools, which the library promotes to one. Errors: E093.
@@ -377,8 +386,21 @@ def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
 
         assert ops.stack([np.array([1, 2]), np.array([3, 4])], 1).tolist() == [[1, 3], [2, 4]]
     """
+    if out is not None:
+        return _stack_with_out(tensors, dim, out=out)
     _check_list("stack", tensors)
     return _known_stack(dim, *tensors)
+
+
+def _stack_of_list(tensors: Sequence[Any], dim: int) -> Any:
+    _check_list("stack", tensors)
+    return _known_stack(dim, *tensors)
+
+
+_stack_of_list.__name__ = "stack"
+_stack_with_out = takes_out(
+    _stack_of_list
+)  # not a decorator, whose call costs a call without `out`
 
 
 @pointwise
