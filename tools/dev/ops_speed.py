@@ -72,8 +72,10 @@ _CAUSES = {
         "steps of a recorded call in one launch",
     ),
     "node": _Cause(
-        "an empty `torch.autograd.Function` takes 8 of these 20 to 60 µs, where torch has a node of C++",
-        "a node of C++ for recorded calls",
+        "of 2 x 8 elements, the gradient of a recorded call takes 1.5 to 3 µs more than that of a node of torch, which "
+        "takes 16 to 18 µs with `torch.autograd.grad`; `tanh` and `sigmoid` compute the function again, where torch "
+        "saves the result",
+        "a node of C++ for recorded calls; gradients by the result",
     ),
     "norms": _Cause(
         "a launch for the gradient of the input, one for those of weights, and sums of their parts; both read all "
@@ -100,8 +102,8 @@ _CAUSES = {
         "one recorded launch for a list of parameters",
     ),
     "in place": _Cause(
-        "in place, a call takes 1.2 to 1.6 ms where torch takes 0.9; into another array, 1.4 and 1.7. Why was not "
-        "found",
+        "mended on 30 November, and not timed again in this table: stores to arrays that are also read went past the "
+        "caches. In three runs by one thread 1.50, 1.40 and 1.10 ms, and torch 1.64, 1.38 and 1.22",
         "",
     ),
     "codes": _Cause(
