@@ -71,6 +71,8 @@ CompileOptions CompileOptions::parse(StringRef text) {
       read(key, value, options.cpu);
     } else if (key == "features") {
       read(key, value, options.features);
+    } else if (key == "cpu_row") {
+      read(key, value, options.cpuRow);
     } else if (key == "deterministic") {
       read(key, value, options.deterministic);
     } else if (key == "debug") {

@@ -20,13 +20,36 @@ using namespace tessera;
 
 namespace {
 
+/// The CPU of the options, with the figures of `cpuRow`. Results of `deterministic` code must not
+/// depend on measured figures, so it has those of the table.
+HostTarget findTarget(const CompileOptions &options) {
+  HostTarget target = HostTarget::get(options.cpu, options.features);
+  if (options.cpuRow.empty() || options.deterministic)
+    return target;
+  auto [name, figures] = llvm::StringRef(options.cpuRow).split(':');
+  if (name != target.machine.name)
+    throw UserError("E062",
+                    "the CPU row is of '" + name.str() + "', but the row of CPU '" + target.name +
+                        "' is '" + target.machine.name.str() + "'",
+                    "measure this machine (tools/bench machine --store FILE), or unset "
+                    "TESSERA_CPU_ROW");
+  std::optional<HostMachine> changed = target.machine.withFigures(figures);
+  if (!changed)
+    throw UserError(
+        "E062", "the CPU row has no figures such as bits=256+l1=32768/8: '" + figures.str() + "'",
+        "write it by tools/bench machine --store FILE, or unset TESSERA_CPU_ROW");
+  target.machine = *changed;
+  return target;
+}
+
 class HostCompilation : public Compilation {
 public:
   explicit HostCompilation(const CompileOptions &options)
-      : Compilation(options, kStages), target(HostTarget::get(options.cpu, options.features)),
+      : Compilation(options, kStages), target(findTarget(options)),
         machine(target.takeTargetMachine(options.tuneMax)) {
     metadata.cpu = target.name;
     metadata.features = target.features;
+    metadata.machine = target.machine.print();
     metadata.vectorBits = target.machine.vectorBits;
     metadata.abiVersion = host::kHostABIVersion;
     metadata.numThreads = options.numThreads;

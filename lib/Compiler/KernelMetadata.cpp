@@ -290,6 +290,7 @@ std::string KernelMetadata::toJSON() const {
       {"target", target},
       {"cpu", cpu},
       {"features", features},
+      {"machine", machine},
       {"vector_bits", vectorBits},
       {"abi_version", abiVersion},
       {"num_threads", numThreads},
@@ -334,8 +335,8 @@ KernelMetadata KernelMetadata::fromJSON(StringRef text) {
   bool isRead =
       map && map.map("name", metadata.name) && map.map("target", metadata.target) &&
       map.map("cpu", metadata.cpu) && map.map("features", metadata.features) &&
-      map.map("vector_bits", metadata.vectorBits) && map.map("abi_version", metadata.abiVersion) &&
-      map.map("num_threads", metadata.numThreads) &&
+      map.map("machine", metadata.machine) && map.map("vector_bits", metadata.vectorBits) &&
+      map.map("abi_version", metadata.abiVersion) && map.map("num_threads", metadata.numThreads) &&
       map.map("scratch_bytes", metadata.scratchBytes) && map.map("arch", metadata.arch) &&
       map.map("capability", metadata.capability) && map.map("num_warps", metadata.numWarps) &&
       map.map("num_ctas", metadata.numCTAs) && map.map("shared_bytes", metadata.sharedBytes) &&

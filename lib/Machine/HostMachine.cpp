@@ -9,6 +9,9 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/Twine.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <tuple>
 
 using namespace llvm;
 using namespace tessera;
@@ -150,6 +153,13 @@ std::optional<HostMachine> HostMachine::parse(StringRef text) {
   machine.int8AMX = machine.bf16AMX = nullptr;
   machine.hasF16Conversion = false;
   for (StringRef part : ArrayRef(parts).drop_front()) {
+    if (part.contains('=')) {
+      std::optional<HostMachine> changed = machine.withFigures(part);
+      if (!changed)
+        return std::nullopt;
+      machine = *changed;
+      continue;
+    }
     if (part == "int8-dot" && row->int8Dot)
       machine.int8Dot = row->int8Dot;
     else if (part == "bf16-dot" && row->bf16Dot)
@@ -169,8 +179,49 @@ std::optional<HostMachine> HostMachine::parse(StringRef text) {
 }
 
 std::string HostMachine::print() const {
+  const HostMachine &row = *find_if(kTable, [&](const HostMachine &m) { return m.name == name; });
+  std::string changes;
+  if (vectorBits != row.vectorBits)
+    changes += "+bits=" + std::to_string(vectorBits);
+  for (auto [key, level, known] : {std::tuple("+l1=", l1, row.l1), std::tuple("+l2=", l2, row.l2)})
+    if (level.bytes != known.bytes || level.ways != known.ways)
+      changes += key + std::to_string(level.bytes) + "/" + std::to_string(level.ways);
   return (Twine(name) + (int8Dot ? "+int8-dot" : "") + (bf16Dot ? "+bf16-dot" : "") +
           (int8Matrix ? "+int8-matrix" : "") + (int8AMX ? "+int8-amx" : "") +
-          (bf16AMX ? "+bf16-amx" : "") + (hasF16Conversion ? "+f16" : ""))
+          (bf16AMX ? "+bf16-amx" : "") + (hasF16Conversion ? "+f16" : "") + changes)
       .str();
+}
+
+/// "49152/12": bytes and ways.
+static bool readLevel(StringRef text, CacheLevel &level) {
+  auto [bytes, ways] = text.split('/');
+  constexpr int64_t kMinBytes = 4 << 10, kMaxBytes = 256 << 20, kMaxWays = 64;
+  return !bytes.getAsInteger(10, level.bytes) && !ways.getAsInteger(10, level.ways) &&
+         level.bytes >= kMinBytes && level.bytes <= kMaxBytes && level.ways >= 1 &&
+         level.ways <= kMaxWays;
+}
+
+std::optional<HostMachine> HostMachine::withFigures(StringRef text) const {
+  HostMachine changed = *this;
+  SmallVector<StringRef> parts;
+  text.split(parts, '+');
+  for (StringRef part : parts) {
+    auto [key, value] = part.split('=');
+    if (key == "bits") {
+      unsigned bits = 0;
+      if (value.getAsInteger(10, bits) || !isPowerOf2_32(bits) || bits < 128 || bits > vectorBits)
+        return std::nullopt;
+      changed.vectorBits = bits;
+    } else if (key == "l1" || key == "l2") {
+      if (!readLevel(value, key == "l1" ? changed.l1 : changed.l2))
+        return std::nullopt;
+    } else if (part == "int8-dot=no") {
+      changed.int8Dot = nullptr;
+    } else if (part == "bf16-dot=no") {
+      changed.bf16Dot = nullptr;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return changed;
 }

@@ -189,7 +189,7 @@ def matmul_rows() -> Iterator[Row]:
     yield Row(
         "matmul bf16 1024^3",
         {
-            "tessera": lambda: matmul.matmul(ab, bb, zero_b, out_b, block=(128, 256, 256)),
+            "tessera": lambda: matmul.matmul(ab, bb, zero_b, out_b, block=(256, 256, 256)),
             "torch": lambda: torch.mm(ab, bb, out=out_b_torch),
         },
         check=lambda: close(out_b, ab.double() @ bb.double(), 2e-2 * 32),
@@ -201,7 +201,7 @@ def matmul_rows() -> Iterator[Row]:
     yield Row(
         "matmul int8 1024^3",
         {
-            "tessera": lambda: elementwise.matmul_int8(ai, bi, out_i, block=(256, 128, 256)),
+            "tessera": lambda: elementwise.matmul_int8(ai, bi, out_i, block=(256, 256, 512)),
             "torch": lambda: torch.ops.aten._int_mm.out(ai, bi, out=out_i_torch),
         },
         check=lambda: close(out_i, ai.double() @ bi.double(), 0),

@@ -3,7 +3,9 @@
 
 It compares kernels for this CPU with those for narrower vectors, and with those without an
 instruction, in turns and by the process's time. It proposes; lib/Machine/HostMachine.cpp is changed
-by hand (docs/HowTo/AddACPU.md). Usage: machine.py [--seconds S] [--json FILE]
+by hand (docs/HowTo/AddACPU.md). With --store, the proposal becomes a file, whose figures kernels
+have in the place of the row's if TESSERA_CPU_ROW names it.
+Usage: machine.py [--seconds S] [--json FILE] [--store FILE]
 """
 
 from __future__ import annotations
@@ -102,6 +104,24 @@ def propose(ms: dict[str, dict[str, float]]) -> list[str]:
     return said
 
 
+def figures(ms: dict[str, dict[str, float]], caches: dict[str, dict[str, int]]) -> str:
+    """The proposal as the option `cpu_row` takes it: what Linux says about caches, and each width or
+    instruction that another was faster than, in all work that it was compared in."""
+    ratios: dict[str, list[float]] = {}
+    for times in ms.values():
+        for other, slower in times.items():
+            if other != "as the row says":
+                ratios.setdefault(other, []).append(slower / times["as the row says"])
+    known = {"with 256 bits": "bits=256"}
+    said = [
+        known.get(other, f"{other.removeprefix('without ')}=no")
+        for other, found in ratios.items()
+        if max(found) < 1 / GAIN
+    ]
+    said += [f"{name}={level['bytes']}/{level['ways']}" for name, level in caches.items()]
+    return "+".join(said)
+
+
 def variants_of(info: dict[str, Any]) -> dict[str, dict[str, dict[str, str]]]:
     """For each kind of work, the options of what it is compared with."""
     narrow = {"with 256 bits": {"cpu": "x86-64-v3"}} if info["vector_bits"] > 256 else {}
@@ -129,6 +149,7 @@ def main(given: Optional[list[str]] = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=5.0, help="time for each kind of work")
     parser.add_argument("--json", help="write the figures to this file")
+    parser.add_argument("--store", help="write the proposed row to this file")
     arguments = parser.parse_args(given)
     info = tessera.host_info()
     print(
@@ -139,14 +160,14 @@ def main(given: Optional[list[str]] = None) -> int:
         print(f"{name}: {level['bytes'] >> 10} KiB, {level['ways']} ways")
     ms = measure(info, arguments.seconds)
     print("\n".join(propose(ms)))
+    made = {"environment": report.environment(), "caches": caches, "ms": ms}
     if arguments.json:
-        made = {
-            "environment": report.environment(),
-            "row": info["machine"],
-            "caches": caches,
-            "ms": ms,
-        }
-        pathlib.Path(arguments.json).write_text(json.dumps(made, indent=1) + "\n")
+        text = json.dumps(made | {"row": info["machine"]}, indent=1)
+        pathlib.Path(arguments.json).write_text(text + "\n")
+    if arguments.store:
+        made |= {"row": info["machine"].partition("+")[0], "figures": figures(ms, caches)}
+        pathlib.Path(arguments.store).write_text(json.dumps(made, indent=1) + "\n")
+        print(f"TESSERA_CPU_ROW={arguments.store} takes {made['figures'] or 'nothing'}")
     return 0
 
 

@@ -34,6 +34,8 @@ def doctor() -> int:
     print(f"cpu         {info['cpu']}, vectors of {info['vector_bits']} bits")
     measured = f"measured on {info['measured']}" if info["measured"] else "by its vendor's figures"
     print(f"row         {info['machine']}, {measured}")
+    if settings.cpu_row:
+        print(f"            with {settings.cpu_row.partition(':')[2]}, of TESSERA_CPU_ROW")
     print(f"threads     {info['threads']} ({info['thread_provider']}) on {info['cpus']} cpus")
     print(f"features    {' '.join(features)}")
     for index in range(_C.cuda_device_count() if _C.cuda_is_available() else 0):

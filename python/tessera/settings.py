@@ -89,6 +89,24 @@ def _features(text: str) -> str:
     return text
 
 
+def _cpu_row(text: str) -> str:
+    """The row in a file that tools/bench machine wrote, as the option `cpu_row` takes it."""
+    wanted = "a file that tools/bench machine --store wrote"
+    if not text or (":" in text and not os.path.exists(text)):  # has been read
+        return text
+    import json
+
+    try:
+        with open(os.path.expanduser(text), encoding="utf-8") as file:
+            stored = json.load(file)
+        row, figures = stored["row"], stored["figures"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ValueError(wanted) from None
+    if not (isinstance(row, str) and isinstance(figures, str) and row.isprintable()):
+        raise ValueError(wanted)
+    return f"{row}:{figures}" if figures else ""
+
+
 class Setting(Generic[T]):
     """One setting: its environment variable, how its text is read, what it is without one."""
 
@@ -185,6 +203,13 @@ class Settings:
     cpu = Setting[str]("TESSERA_CPU", _text, "host", "the CPU to compile for, as LLVM names it")
     features = Setting[str](
         "TESSERA_FEATURES", _features, "", "changes to the CPU's features, such as -avx512f"
+    )
+    cpu_row = Setting[str](
+        "TESSERA_CPU_ROW",
+        _cpu_row,
+        "",
+        "a file with figures that tools/bench machine has measured on this CPU, in the place of "
+        "those of its row",
     )
     ptxas = Setting[str](
         "TESSERA_PTXAS",

@@ -60,6 +60,20 @@ TEST(HostMachineTest, PrintedAndParsedAgain) {
   EXPECT_EQ(HostMachine::parse("znver5")->bf16Dot, nullptr); // unless it is asked for
 }
 
+TEST(HostMachineTest, MeasuredFigures) {
+  HostMachine row = *HostMachine::parse("znver4+int8-dot+bf16-dot+f16");
+  std::optional<HostMachine> made = row.withFigures("bits=256+int8-dot=no+l1=16384/4");
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->print(), "znver4+bf16-dot+f16+bits=256+l1=16384/4");
+  std::optional<HostMachine> parsed = HostMachine::parse(made->print());
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->print(), made->print());
+  EXPECT_EQ(parsed->l1.bytes, 16384);
+  EXPECT_EQ(parsed->vectorBits, 256u);
+  for (llvm::StringRef wrong : {"", "bits=96", "bits=1024", "l1=7/1", "l2=1048576", "speed=2"})
+    EXPECT_FALSE(row.withFigures(wrong)) << wrong.str();
+}
+
 TEST(HostMachineTest, NoRowIsHiddenByAnEarlierOne) {
   StringSet<> seen;
   for (const HostMachine &row : HostMachine::getTable()) {

@@ -69,6 +69,7 @@ struct KernelMetadata {
   std::string target;   ///< "cpu" or "cuda"
   std::string cpu;      ///< the CPU it was compiled for: a HostTarget's name
   std::string features; ///< with these features, "+avx,+avx2,..."
+  std::string machine;  ///< the row of the table of CPUs, as HostMachine prints it
   int abiVersion = 0;   ///< host::kHostABIVersion when it was compiled
   int numThreads = 0;   ///< of a launch that names none; 0 is the host's default
   int vectorBits = 0;   ///< width of the strips it was made of
@@ -117,11 +118,10 @@ struct KernelMetadata {
   /// bits],
   /// ...], ...]:
   ///
-  ///     {"name", "target", "cpu", "features", "vector_bits", "abi_version", "num_threads",
-  ///      "scratch_bytes", "arch", "capability", "num_warps", "num_ctas", "shared_bytes",
-  ///      "num_stages", "num_registers", "spill_bytes", "assembler",
-  ///      "arguments": [{"type", "loaded", "stored"}],
-  ///      "tensor_maps": [{"base", "element", "bytes", "swizzle",
+  ///     {"name", "target", "cpu", "features", "machine", "vector_bits", "abi_version",
+  ///      "num_threads", "scratch_bytes", "arch", "capability", "num_warps", "num_ctas",
+  ///      "shared_bytes", "num_stages", "num_registers", "spill_bytes", "assembler", "arguments":
+  ///      [{"type", "loaded", "stored"}], "tensor_maps": [{"base", "element", "bytes", "swizzle",
   ///                       "dims": [{"extent", "stride", "box"}]}],
   ///      "launch_conditions", "program_bounds": [text], "persistent_programs",
   ///      "argument_tables": [argument], "waits_for_stream", "waits_for_programs",

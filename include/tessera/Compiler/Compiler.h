@@ -51,6 +51,9 @@ struct CompileOptions {
   std::string cpu = "host";
   /// Changes to the CPU's features: "+avx2,-avx512f".
   std::string features;
+  /// Figures in place of those in the CPU's row of the table, behind its name:
+  /// "znver4:bits=256+l1=32768/8". Empty: none. Ignored if `deterministic`.
+  std::string cpuRow;
   /// The same bits for any vector width (architecture.md, decision 9).
   bool deterministic = false;
   bool debug = false;

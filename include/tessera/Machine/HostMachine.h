@@ -98,9 +98,15 @@ struct HostMachine {
                           llvm::function_ref<bool(llvm::StringRef)> has);
 
   /// "neon+int8-dot+bf16-dot+int8-matrix+f16": a row, and what this CPU has of its instructions.
-  /// Without an addition there is none of them. None: not such a text.
+  /// Without an addition there is none of them. Figures that differ from the row's follow, as
+  /// `withFigures` takes them. None: not such a text.
   static std::optional<HostMachine> parse(llvm::StringRef text);
   std::string print() const;
+
+  /// The same with measured figures in place of the row's: "bits=256+l1=49152/12+l2=2097152/16",
+  /// and "int8-dot=no" or "bf16-dot=no" for an instruction that does not pay. Bits are at most the
+  /// row's. None: not such a text.
+  std::optional<HostMachine> withFigures(llvm::StringRef text) const;
 
   /// All rows, the most particular first.
   static llvm::ArrayRef<HostMachine> getTable();

@@ -40,7 +40,7 @@ _WITHOUT_EFFECT_ON_CODE = (
 _SANITIZERS = ("sanitize_overflow", "sanitize_accesses", "sanitize_promises")
 
 # Those that only one target looks at.
-_OF_CPU = ("cpu", "features")
+_OF_CPU = ("cpu", "features", "cpu_row")
 _OF_CUDA = (
     "arch",
     "num_warps",
@@ -125,6 +125,10 @@ class CompileOptions:
     where the option is not given."""
     features: str = ""
     """Changes to that CPU's features, such as "-avx512f"."""
+    cpu_row: str = ""
+    """Figures in the place of those in the CPU's row, as `tools/bench machine --store` writes them:
+    "znver4:bits=256". `TESSERA_CPU_ROW` names a file of them for this CPU. They change the speed of
+    code, so `deterministic` ignores them."""
     arch: str = ""
     """The GPU to compile for, such as "sm_90a"; empty for the one of the launch."""
     tensor_maps: bool = True
@@ -164,7 +168,7 @@ class CompileOptions:
             raise LaunchError("E053", f"maxnreg is {shown(registers)}", "use 1 to 255, or None")
         if self.tune not in ("lite", "max"):
             raise LaunchError("E053", f"tune is {shown(self.tune)}", "use 'lite' or 'max'")
-        for name in ("cpu", "features", "arch"):
+        for name in ("cpu", "features", "cpu_row", "arch"):
             if not isinstance(getattr(self, name), str):
                 raise LaunchError("E053", f"{name} is {shown(getattr(self, name))}", "use a string")
         object.__setattr__(self, "extern_libs", _library_pairs(self.extern_libs))
@@ -191,6 +195,9 @@ class CompileOptions:
             "features": settings.features,
         }
         values.update(given)
+        # The file describes this machine.
+        if values["cpu"] == "host" and "cpu_row" not in values:
+            values["cpu_row"] = settings.cpu_row
         # The name of an architecture is that of a target too: "sm_90a" or "cuda:90a".
         target = values.get("target")
         if isinstance(target, str) and target.startswith(("sm_", "cuda:")):
@@ -249,6 +256,8 @@ class CompileOptions:
                 core["split_k"] = bool(self.split_k)
         else:
             core.update(cpu=self.cpu, features=self.features, num_threads=self.num_threads)
+            if self.cpu_row:
+                core["cpu_row"] = self.cpu_row
         core.update(more)
         return json.dumps(core, sort_keys=True)
 
@@ -275,6 +284,8 @@ class CompileOptions:
     def key(self) -> tuple[Any, ...]:
         """Equal for options that give the same code."""
         unseen = _WITHOUT_EFFECT_ON_CODE + (_OF_CPU if self.target == "cuda" else _OF_CUDA)
+        if self.deterministic:
+            unseen += ("cpu_row",)
         if not self.debug:
             unseen += _SANITIZERS
         if self.target != "cuda" or self.num_ctas == 1:
