@@ -28,10 +28,14 @@ TOLERANCE = 1.02
 def work() -> int:
     """The process of a build: builds a row, or times it, for each line that it reads."""
     import cpu
+    import report
 
     rows = cpu.rows()
     function: Any = None
     for line in sys.stdin:
+        if line.startswith("environment"):
+            print(json.dumps(report.environment()), flush=True)
+            continue
         if line.startswith("row"):
             row = next(rows, None)
             if row is not None:
@@ -99,12 +103,13 @@ def main() -> int:
             f"  {results[-1]['ratio']:6.3f}{slow}",
             flush=True,
         )
+    made = {"environment": ask(builds["new"], "environment"), "rows": results}
     for build in builds.values():
         assert build.stdin
         build.stdin.close()
         build.wait()
     if options.json:
-        pathlib.Path(options.json).write_text(json.dumps({"rows": results}, indent=1) + "\n")
+        pathlib.Path(options.json).write_text(json.dumps(made, indent=1) + "\n")
     return 1 if any(row["ms"]["new"] > TOLERANCE * row["ms"]["base"] for row in results) else 0
 
 
