@@ -104,7 +104,8 @@ class Pointwise(Operator):
 
     def __init__(self, function: JITFunction[Any, Any], promotion: Optional[str] = None) -> None:
         super().__init__(function, promotion)
-        self._names = tuple(param.name for param in function.params)
+        self.names = tuple(param.name for param in function.params)
+        """Of the arguments."""
         self._defaults = {
             param.name: types.unwrap(param.default)
             for param in function.params
@@ -120,7 +121,7 @@ class Pointwise(Operator):
         self._declare_defaults(
             [
                 (name, (self._defaults[name],) if name in self._defaults else ())
-                for name in self._names
+                for name in self.names
             ]
         )
         self._take_out()
@@ -130,7 +131,7 @@ class Pointwise(Operator):
     def __call__(self, *args: Any, out: Any = None, **named: Any) -> Any:
         if is_tracing():
             return in_torch.call(self, self.placed(args, named), out)
-        if named or len(args) != len(self._names):
+        if named or len(args) != len(self.names):
             args = self.placed(args, named)
         graph = pending.current()
         if graph is not None:
@@ -170,16 +171,27 @@ class Pointwise(Operator):
 
     def placed(self, args: Sequence[Any], named: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments in the order of the parameters, with defaults."""
-        if not named and len(args) == len(self._names):
+        if not named and len(args) == len(self.names):
             return tuple(args)
-        if len(args) > len(self._names):
+        if len(args) > len(self.names):
             raise ArgumentError(
                 "E051",
-                f"`{self.__name__}` takes {counted(len(self._names), 'argument')}, got {len(args)}",
-                f"they are {', '.join(self._names)}",
+                f"`{self.__name__}` takes {counted(len(self.names), 'argument')}, got {len(args)}",
+                f"they are {', '.join(self.names)}",
             )
+        for name in named:
+            if name not in self.names[len(args) :]:
+                raise ArgumentError(
+                    "E051",
+                    (
+                        f"`{self.__name__}` got two values for `{name}`"
+                        if name in self.names
+                        else f"`{self.__name__}` has no parameter `{name}`"
+                    ),
+                    f"the parameters are {', '.join(self.names)}",
+                )
         found = list(args)
-        for name in self._names[len(args) :]:
+        for name in self.names[len(args) :]:
             if name in named:
                 found.append(named[name])
             elif name in self._defaults:
@@ -187,17 +199,6 @@ class Pointwise(Operator):
             else:
                 raise ArgumentError(
                     "E051", f"`{self.__name__}` got no `{name}`", f"pass {name}=..."
-                )
-        for name in named:
-            if name not in self._names[len(args) :]:
-                raise ArgumentError(
-                    "E051",
-                    (
-                        f"`{self.__name__}` got two values for `{name}`"
-                        if name in self._names
-                        else f"`{self.__name__}` has no parameter `{name}`"
-                    ),
-                    f"the parameters are {', '.join(self._names)}",
                 )
         return tuple(found)
 

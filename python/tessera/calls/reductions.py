@@ -43,7 +43,7 @@ from tessera.locks import load
 from tessera.runtime.arrays import find_dtype
 from tessera.runtime.jit import JITFunction, jit
 from tessera.settings import settings
-from tessera.wording import shown
+from tessera.wording import counted, shown
 
 _TILE = 2048
 """Elements of a tile."""
@@ -176,6 +176,13 @@ class Reduction(_C.Entry):
     def __call__(self, *args: Any, axis: Axes = None, keepdims: bool = False, **named: Any) -> Any:
         if pending.current() is not None:
             return pending.call_opened(self, args, {**named, "axis": axis, "keepdims": keepdims})
+        names = self.elements.names
+        if len(args) > len(names):
+            raise ArgumentError(
+                "E051",
+                f"`{self.__name__}` takes {counted(len(names), 'argument')}, got {len(args)}",
+                f"they are {', '.join(names)}; pass axes and the like by name: axis=...",
+            )
         args = self.elements.placed(args, named)
         if pointwise.is_tracing():
             return pointwise.in_torch.call_reduction(self, args, axis, keepdims)

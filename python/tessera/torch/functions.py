@@ -94,6 +94,7 @@ def call(function: Function, given: dict[str, Any]) -> Any:
     inputs = {name: value for name, value in given.items() if name not in outs}
     made = _sorted(function, inputs)
     tensors = made.of_kind("a")
+    _refuse_without_memory(function, given)
     has_gradient = torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
     if has_gradient:
         _refuse_gradient(function, given, outs)
@@ -112,6 +113,19 @@ def call(function: Function, given: dict[str, Any]) -> Any:
             outs[name].copy_(result)
     found = tuple(outs.get(name, result) for name, result in zip(function.outputs, results))
     return found[0] if len(found) == 1 else found
+
+
+def _refuse_without_memory(function: Function, given: dict[str, Any]) -> None:
+    """Raises ArgumentError (E076) for a tensor without memory beside one that has it."""
+    tensors = [(name, each) for name, each in given.items() if isinstance(each, torch.Tensor)]
+    devices = {each.device.type == "meta": (name, each.device) for name, each in tensors}
+    if len(devices) > 1:
+        (one, device), (other, meta) = devices[False], devices[True]
+        raise ArgumentError(
+            "E076",
+            f"argument `{other}` of `{function.__name__}` is on {meta}, and `{one}` on {device}",
+            "pass arrays of one device",
+        )
 
 
 def _sorted(function: Function, given: dict[str, Any]) -> _Call:

@@ -255,6 +255,9 @@ def test_refusals() -> None:
         assert torch.equal(doubled(x), 2 * x)
     with pytest.raises(tessera.ArgumentError, match="E076.*has 3 for `n`"):
         scaled_product(x, x[:3], 2.0)
+    for mixed in ((x, x.to("meta")), (x.to("meta"), x)):
+        with pytest.raises(tessera.ArgumentError, match="E076.* is on meta, and `.` on cpu"):
+            scaled_product(*mixed, 2.0)
     with pytest.raises(tessera.CompilationError, match="E076.*`gradient`, which is no argument"):
         doubled.backward(lambda gradient: gradient)
 

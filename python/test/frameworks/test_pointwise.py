@@ -206,6 +206,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "none": (lambda: silu(), "E051.*`silu` got no `x`"),
     "twice": (lambda: axpy(np.ones(3), 1, x=1), "E051.*two values for `x`"),
     "unknown": (lambda: silu(np.ones(3), z=1), "E051.*no parameter `z`"),
+    "misspelt": (lambda: axpy(np.ones(3), z=1), "E051.*no parameter `z`"),
     "out's shape": (
         lambda: silu(np.ones(3), out=np.ones(4)), r"E089.*`out` .* has shape \(4,\)",
     ),

@@ -137,6 +137,8 @@ def test_errors() -> None:
             dot(x, x, axis=axis)
     with pytest.raises(tessera.ArgumentError, match="E089.*`y` of shape .* does not fit"):
         dot(x, np.ones(4))
+    with pytest.raises(tessera.ArgumentError, match="(?s)E051.*`dot` takes 2 .*axis=..."):
+        dot(x, x, 1)
     with pytest.raises(tessera.CompilationError, match="(?s)E089.*'total'.*sum"):
         tessera.reduction("total")
 
