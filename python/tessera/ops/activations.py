@@ -12,7 +12,9 @@ from typing import Any
 import tessera.language as tl
 from tessera.calls.pointwise import pointwise
 from tessera.calls.recorded import recorded
+from tessera.locks import load
 from tessera.ops.arguments import check, check_dim, part_of, refuse, shape_of, split_in_two
+from tessera.ops.differentiation import is_one_node
 from tessera.ops.outputs import takes_out
 from tessera.runtime.jit import jit
 
@@ -416,7 +418,16 @@ def glu(input: Any, dim: int = -1) -> Any:
 
         assert ops.glu(np.array([3.0, 5.0, 0.0, 0.0])).tolist() == [1.5, 2.5]
     """
-    return _glu(*split_in_two("glu", input, check_dim("glu", input, dim)))
+    dim = check_dim("glu", input, dim)
+    halves = split_in_two("glu", input, dim)
+    if is_one_node(input):
+        gradients: Any = load("tessera.ops.activation_gradients")
+        return gradients.glu(_glu_of, dim, input)
+    return _glu(*halves)
+
+
+def _glu_of(input: Any, dim: int) -> Any:
+    return _glu(*split_in_two("glu", input, dim))
 
 
 @pointwise

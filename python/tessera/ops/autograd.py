@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 import torch
 from torch.autograd import forward_ad
@@ -26,6 +26,13 @@ def is_untraced(x: Any) -> bool:
     if type(x) not in (torch.Tensor, torch.nn.Parameter) or torch.compiler.is_compiling():
         return False
     return forward_ad._current_level < 0 and not torch._C._are_functorch_transforms_active()
+
+
+def is_plain(x: Any) -> bool:
+    """True if autograd sees a call, and nothing traces or transforms it."""
+    if not x.requires_grad or not torch.is_grad_enabled():
+        return False
+    return x.is_floating_point() and is_untraced(x)
 
 
 def call(op: Any, arrays: Sequence[Any], settings: dict[str, Any]) -> Any:
@@ -58,6 +65,26 @@ def record(op: Any, arrays: Sequence[Any], settings: dict[str, Any]) -> Sequence
         return op.backward(saved, grads, wanted, **settings)
 
     recorder.memory.add_node(arrays, results, saved, backward, False, op.constants)
+    return results
+
+
+def record_node(
+    x: Any,
+    forward: Callable[[], tuple[tuple[Any, ...], tuple[Any, ...]]],
+    backward: Callable[[Sequence[Any], Sequence[Any]], Any],
+) -> tuple[Any, ...]:
+    """The results of a part of a recorded call. `forward` returns them, and the arrays that
+    `backward` needs."""
+    recorder = recording.current()
+    assert recorder is not None
+    recorder.find(x)  # as it is outside of the part, with its gradient
+    with torch.no_grad():
+        results, saved = forward()
+
+    def backward_of_node(saved: Any, grads: Any, wanted: Any) -> Sequence[Any]:
+        return (backward(saved, grads),)
+
+    recorder.memory.add_node((x,), results, saved, backward_of_node, True)
     return results
 
 

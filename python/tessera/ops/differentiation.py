@@ -24,6 +24,19 @@ def constant(array: Any) -> Any:
     return array.detach() if library == "torch" else array
 
 
+def is_one_node(array: Any) -> bool:
+    """True if a call with this array may be one node of torch's autograd, which nothing traces."""
+    if (
+        library_of(array) != "torch"
+        or not array.ndim
+        or 0 in array.shape
+        or not array.requires_grad
+    ):
+        return False
+    autograd: Any = load("tessera.ops.autograd")
+    return bool(autograd.is_plain(array))
+
+
 class Operator:
     """A function of arrays, with its derivative. `op(*arrays, **settings)` returns its results.
 

@@ -16,7 +16,7 @@ from tessera.calls import recording
 from tessera.calls.pointwise import pointwise
 from tessera.calls.reductions import reduction
 from tessera.ops import statistics
-from tessera.ops.autograd import is_untraced
+from tessera.ops.autograd import record_node
 from tessera.torch.recorded import dense
 
 
@@ -121,33 +121,6 @@ def _of_both(
     return _typed(found, x.dtype)
 
 
-def _recorded(
-    x: Any,
-    forward: Callable[[], tuple[tuple[Any, ...], tuple[Any, ...]]],
-    backward: Callable[[Sequence[Any], Sequence[Any]], Any],
-) -> tuple[Any, ...]:
-    """The results of a part of a recorded call. `forward` returns them, and the arrays that
-    `backward` needs."""
-    recorder = recording.current()
-    assert recorder is not None
-    recorder.find(x)  # as it is outside of the part, with its gradient
-    with torch.no_grad():
-        results, saved = forward()
-
-    def backward_of_node(saved: Any, grads: Any, wanted: Any) -> Sequence[Any]:
-        return (backward(saved, grads),)
-
-    recorder.memory.add_node((x,), results, saved, backward_of_node, True)
-    return results
-
-
-def is_plain(x: Any) -> bool:
-    """True if autograd sees a call, and nothing traces or transforms it."""
-    if not x.requires_grad or not torch.is_grad_enabled():
-        return False
-    return x.is_floating_point() and is_untraced(x)
-
-
 def extremum(op: Any, x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
     """The maximum or minimum. Equal elements share the gradient, as in torch."""
     if recording.current() is not None:
@@ -159,7 +132,7 @@ def extremum(op: Any, x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
         def backward(saved: Sequence[Any], grads: Sequence[Any]) -> Any:
             return _of_extremum(saved[0], saved[1], grads[0], axes)
 
-        return _recorded(x, forward, backward)[0]
+        return record_node(x, forward, backward)[0]
     return _Extremum.apply(op, axes, keepdim, x)
 
 
@@ -178,7 +151,7 @@ def moments(compute: Any, average: Any, axes: tuple[int, ...], divisor: float, x
         def backward(saved: Sequence[Any], grads: Sequence[Any]) -> Any:
             return _of_both(saved[0], saved[1], grads, axes, divisor)
 
-        return _recorded(x, forward, backward)
+        return record_node(x, forward, backward)
     return _Moments.apply(compute, average, axes, divisor, x)
 
 
@@ -193,5 +166,5 @@ def log_sum(compute: Callable[[Any], Any], axes: tuple[int, ...], x: Any) -> Any
         def backward(saved: Sequence[Any], grads: Sequence[Any]) -> Any:
             return _of_log_sum(saved[0], saved[1], grads[0], axes)
 
-        return _recorded(x, forward, backward)[0]
+        return record_node(x, forward, backward)[0]
     return _LogSum.apply(compute, axes, x)

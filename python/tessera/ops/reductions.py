@@ -32,7 +32,7 @@ from tessera.ops.arguments import (
     refuse,
     shape_of,
 )
-from tessera.ops.differentiation import Operator, Results, constant
+from tessera.ops.differentiation import Operator, Results, constant, is_one_node
 from tessera.ops.kernels.reductions import extremum_place_kernel
 from tessera.ops.launching import Spec, make_lines
 from tessera.ops.outputs import launch_results, takes_out, takes_two
@@ -199,15 +199,7 @@ def _extremum(name: str, op: Any, input: Any, dim: Dims, keepdim: bool) -> Any:
 
 def _gradients(input: Any) -> Any:
     """The module with gradients of their own, if a call needs one; else None."""
-    if (
-        library_of(input) != "torch"
-        or not input.ndim
-        or 0 in input.shape
-        or not input.requires_grad
-    ):
-        return None
-    gradients: Any = load("tessera.ops.reduction_gradients")
-    return gradients if gradients.is_plain(input) else None
+    return load("tessera.ops.reduction_gradients") if is_one_node(input) else None
 
 
 @recorded

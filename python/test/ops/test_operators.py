@@ -313,6 +313,20 @@ def test_gradients_of_variances() -> None:
     assert torch.autograd.grad(ops.var(one, 1).sum(), one)[0].isnan().all()
 
 
+def test_gradients_of_glu() -> None:
+    """Once, as a known call, twice, and of transforms."""
+    x = torch.randn(3, 6, 2, dtype=torch.float64, requires_grad=True)
+    for _ in range(4):
+        grads = [
+            torch.autograd.grad(function(x, 1).square().sum(), x)[0]
+            for function in (ops.glu, torch.nn.functional.glu)
+        ]
+        torch.testing.assert_close(*grads)
+    assert torch.autograd.gradgradcheck(lambda x: ops.glu(x * 2, 1), x)
+    transformed = torch.func.grad(lambda x: ops.glu(x, 1).square().sum())(x.detach())
+    torch.testing.assert_close(transformed, grads[0])
+
+
 def test_running_extrema_of_equal_elements_and_nans() -> None:
     x = torch.randint(-5, 5, (4, 300)).float()
     x[1, 0], x[2, 150], x[2, 200], x[3, 299] = (float("nan"),) * 4
