@@ -25,17 +25,30 @@ class _Figures(NamedTuple):
     title: str
     file: str
     columns: int
+    is_of_gpu: bool = False
+    """True for the GPU's own time, if all of a row have it."""
+    rivals: tuple[str, ...] = ("torch",)
+    """Ratios are to the fastest of these."""
 
     def rows(self) -> list[dict[str, Any]]:
         found = json.loads((_FOLDER / self.file).read_text())["rows"]
         return [row for row in found if row["columns"] == self.columns]
 
+    def ratio(self, row: dict[str, Any]) -> float:
+        """The time of the fastest rival by ours."""
+        is_of_gpu = self.is_of_gpu and "gpu" in row and not row.get("waits")
+        times = row["gpu"] if is_of_gpu else row
+        return float(min(times[each] for each in self.rivals if each in times) / times["tessera"])
 
+
+_BOTH = ("torch", "compiled")
 _FILES = (
     _Figures("small", "CPU, 64 x 256", "ops_cpu_small.json", 256),
     _Figures("large", "CPU, 4096 x 1024", "ops_cpu.json", 1024),
-    _Figures("h200", "H200, 4096 x 4096", "ops_h200.json", 4096),
+    _Figures("h200", "H200, the GPU's time", "ops_h200.json", 4096, True, _BOTH),
+    _Figures("calls", "H200, calls", "ops_h200.json", 4096),
 )
+_EAGER = _Figures("eager", "H200, the GPU's time, of eager", "ops_h200.json", 4096, True)
 
 _FAMILIES = {
     "activations": "activations",
@@ -131,38 +144,39 @@ _CAUSES = {
         "NumPy's or torch's product, and small launches around it; the gradient is computed with the loss",
         "a product with this epilogue",
     ),
-    "mended": _Cause(
-        "mended on 30 November, and not timed again: programs for all SMs, counts in shared memory, three bits a "
-        "launch, no text of arrays for an error, a seed on the device, fewer chunks",
-        "",
-    ),
-    "columns": _Cause(
-        "a program for 512 columns; mended: `sum` 305 to 22 µs, `amax` 319 to 19, `var` 910 to 35", ""
-    ),
-    "first": _Cause(
-        "the benchmark timed the gradient of a first call, and launches of other than four warps were not recorded: "
-        "60 to 100 µs of Python, and zeros for integer results. Mended, and not timed again",
-        "",
-    ),
     "passes": _Cause(
         "each of 11 launches passes over the logits for three bits of the bound",
         "a histogram of more bits in shared memory",
     ),
-    "again": _Cause(
-        "timed again on 30 November, between events: how much of 23 to 134 µs is the GPU's was not measured",
-        "figures of the GPU's own clock",
+    "mask": _Cause(
+        "torch.compile's forward pass stores a mask, or a difference, for its gradient, which then reads less. Eager "
+        "torch takes as long as we do, or longer",
+        "gradients that choose what the forward pass keeps",
     ),
-    "host": _Cause("calls of less than 100 µs, which are bound by the host", "figures of the GPU's own clock"),
-    "whole": _Cause(
-        "a program has a whole line, and its warps meet for each step",
-        "lines that several programs divide",
-    ),
-    "search": _Cause(
-        "13 loads for each element, each of which waits for the one before. Indices had 64 bits; they have 32 "
-        "since 30 November, which was not timed",
+    "scattered": _Cause(
+        "16.8 million stores or additions of 4 bytes at places in any order within a row, and zeros before additions. "
+        "torch's kernels do the same; why they are faster was not found",
         "",
     ),
-    "sparse": _Cause("a program for each row of 32 elements", "rows of several programs, by their lengths"),
+    "bitonic": _Cause(
+        "a bitonic sort of 64-bit keys by 128 threads: 1,600 shuffles and 16,300 instructions each, where torch has a "
+        "radix sort",
+        "a sort by digits in shared memory",
+    ),
+    "instructions": _Cause(
+        "42 instructions for each element, most of them for logarithms (read in SASS): programs compute for longer than "
+        "they load",
+        "logarithms of bounded arguments",
+    ),
+    "after": _Cause(
+        "mended on 30 November after this run, and not timed again: lines are read once, moments and gradients of parts "
+        "are merged in one launch",
+        "",
+    ),
+    "gpu call": _Cause(
+        "calls of 40 to 250 µs, most of them gradients, of which the host takes more than the GPU",
+        "fewer launches and checks for a node",
+    ),
 }  # fmt: skip
 
 _ROWS = (
@@ -184,37 +198,21 @@ _ROWS = (
     ("small", ".* backward", "node"),
     ("large", "(activations|losses/nll_loss).* backward|padding/(cat|transpose).* backward|reductions/sum.* backward", "node"),
     ("large", "losses/nll_loss forward", "call"),
-    ("h200-again", "sorting/sort forward", "whole"),
-    ("h200-again", "counts/unique_consecutive forward", "reads"),
-    ("h200-again", "(sorting|indices)/.* backward", "scatter"),
-    ("h200-again", "norms/.* backward", "norms"),
-    ("h200-again", "sampling/.* forward", "passes"),
-    ("h200-again", ".*", "again"),
-    ("h200", "(padding/cat|counts/(histc|bincount)|sampling/|losses/(huber|smooth|mse|l1_|kl_|binary|linear)).* forward", "mended"),
-    ("h200", "(reductions/vector_norm|optimisers/Adafactor|elementwise/dropout|dropouts/).* forward", "mended"),
-    ("h200", "reductions/.* 0 forward", "columns"),
-    ("h200", ".* backward", "first"),
-    ("h200", "padding/pad .* forward", "edges"),
-    ("h200", "(sorting|scans)/.* forward", "whole"),
-    ("h200", "sparse/.* forward", "sparse"),
-    ("h200", "counts/searchsorted forward", "search"),
-    ("h200", "counts/unique_consecutive forward", "reads"),
-    ("h200", "(activations|elementwise|losses|norms|reductions|softmax|indices)/.* forward", "host"),
+    ("h200", "(activations|losses/l1_loss).* backward", "mask"),
+    ("h200 calls", "(indices/gather|sorting/sort|scans/cummax.*) backward", "scattered"),
+    ("h200 calls", "sorting/sort forward", "bitonic"),
+    ("h200 calls", "sampling/.* forward", "passes"),
+    ("h200 calls", "counts/unique_consecutive forward", "reads"),
+    ("h200", "losses/(binary_cross|kl_div).* forward", "instructions"),
+    ("h200", "(reductions|norms|softmax|scans|gated)/.*", "after"),
+    ("calls", ".*", "gpu call"),
 )  # fmt: skip
-"""The keys of files, a pattern of "family/name pass", and the cause. Rows of the H200 that were timed again
-have the key "h200-again"."""
-
-
-def _ratio(row: dict[str, Any]) -> float:
-    """torch's time by ours."""
-    return float(row["torch"] / row["tessera"])
+"""The keys of files, a pattern of "family/name pass", and the cause."""
 
 
 def cause_of(key: str, row: dict[str, Any]) -> str:
     """The key of the cause of a row that is slow; empty if none is known."""
     text = f"{row['family']}/{row['name']} {row['pass']}"
-    if "date" in row:
-        key += "-again"
     for keys, pattern, cause in _ROWS:
         if key in keys.split() and re.fullmatch(pattern, text):
             return cause
@@ -223,16 +221,17 @@ def cause_of(key: str, row: dict[str, Any]) -> str:
 
 def _families() -> list[str]:
     means: dict[str, dict[str, str]] = defaultdict(dict)
-    for figures in _FILES:
+    columns = (*_FILES[:2], _EAGER, *_FILES[2:])
+    for figures in columns:
         ratios: dict[str, list[float]] = defaultdict(list)
         for row in figures.rows():
-            ratios[row["family"]].append(math.log(_ratio(row)))
+            ratios[row["family"]].append(math.log(figures.ratio(row)))
         for family, each in ratios.items():
             mean = f"{math.exp(statistics.fmean(each)):.2f}"
             means[family][figures.key] = f"**{mean}**" if float(mean) < 1 else mean
-    lines = [f"| family | {' | '.join(each.title for each in _FILES)} |", "|---|---|---|---|"]
+    lines = [f"| family | {' | '.join(each.title for each in columns)} |", "|---" * 6 + "|"]
     for family, title in _FAMILIES.items():
-        cells = [means[family].get(each.key, "") for each in _FILES]
+        cells = [means[family].get(each.key, "") for each in columns]
         lines.append(f"| {title} | {' | '.join(cells)} |")
     return lines
 
@@ -240,10 +239,10 @@ def _families() -> list[str]:
 def _slow_rows(figures: _Figures) -> list[str]:
     by_cause: dict[str, list[str]] = defaultdict(list)
     rows = figures.rows()
-    for row in sorted(rows, key=_ratio):
-        if _ratio(row) < _SLOW:
+    for row in sorted(rows, key=figures.ratio):
+        if figures.ratio(row) < _SLOW:
             name = f"`{row['name']}`" + (" backward" if row["pass"] == "backward" else "")
-            by_cause[cause_of(figures.key, row)].append(f"{name} {_ratio(row):.2f}")
+            by_cause[cause_of(figures.key, row)].append(f"{name} {figures.ratio(row):.2f}")
     count = sum(map(len, by_cause.values()))
     lines = [
         f"{figures.title}: {count} of {len(rows)} rows are below {_SLOW}.",

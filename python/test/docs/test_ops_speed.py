@@ -20,7 +20,7 @@ def test_slow_rows_have_a_cause(figures: Any) -> None:
     unknown = [
         f"{row['family']}/{row['name']} {row['pass']}"
         for row in rows
-        if ops_speed._ratio(row) < ops_speed._SLOW and not ops_speed.cause_of(figures.key, row)
+        if figures.ratio(row) < ops_speed._SLOW and not ops_speed.cause_of(figures.key, row)
     ]
     assert len(rows) > 100 and unknown == []
 
@@ -33,5 +33,12 @@ def test_causes_are_known_and_used() -> None:
 def test_the_first_pattern_that_fits_decides() -> None:
     row = {"family": "scans", "name": "cummax 1", "pass": "backward"}
     assert ops_speed.cause_of("small", row) == "scan"
-    assert ops_speed.cause_of("h200", row) == "first"
+    assert ops_speed.cause_of("h200", row) == "scattered"
     assert ops_speed.cause_of("large", {**row, "family": "none"}) == ""
+
+
+def test_ratios_are_of_the_gpu_where_all_have_its_time() -> None:
+    gpu, calls = (each for each in ops_speed._FILES if each.file == "ops_h200.json")
+    row = {"tessera": 2.0, "torch": 4.0, "gpu": {"tessera": 1.0, "torch": 3.0, "compiled": 0.5}}
+    assert (gpu.ratio(row), ops_speed._EAGER.ratio(row), calls.ratio(row)) == (0.5, 3, 2)
+    assert gpu.ratio({**row, "waits": ["torch"]}) == 2
