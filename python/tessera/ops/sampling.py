@@ -28,7 +28,7 @@ from tessera.ops.arguments import (
 )
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import sampling as kernels
-from tessera.ops.kernels.sampling import WAYS
+from tessera.ops.kernels.sampling import DIGITS, WAYS
 from tessera.ops.launching import Spec, launch, power_of_2
 from tessera.ops.outputs import launch_results, takes_out
 from tessera.ops.random import drawn_seed
@@ -189,36 +189,41 @@ def _bounds(x: Any, split: _Parts, settings: dict[str, Any]) -> Any:
         return launch(
             kernels.bound_kernel, split.rows, inputs, [spec], (split.length, split.block)
         )[0]
-    amount_spec = Spec((split.programs, WAYS), types.float32)
     top_spec, found_spec = Spec((split.programs,), types.float32), Spec((split.rows,), types.uint32)
     (tops,) = launch(
         kernels.tops_kernel, split.programs, (x,), [top_spec], (*split.numbers, split.block)
     )
     heat, parts = settings["temperature"], power_of_2(split.parts)
 
-    def settled(kind: str, least: Any, state: Any, setting: Any, shift: int = 0) -> Any:
-        numbers = (split.length, split.parts, shift, parts, WAYS, kind)
+    def settled(
+        kind: str, least: Any, state: Any, setting: Any, shift: int = 0, ways: int = WAYS
+    ) -> Any:
+        numbers = (split.length, split.parts, shift, parts, ways, kind)
         inputs = (tops, least, *state, heat, setting)
         return launch(kernels.settled_bound_kernel, split.rows, inputs, [spec], numbers)[0]
 
     bounds = settled("none", None, (None, None, None), None)
-    for kind in ("top_k", "top_p"):
+    for kind, ways, bits in (("top_k", DIGITS, 6), ("top_p", WAYS, 3)):
         setting = settings[kind]
         if setting is None:
             continue
+        specs = [Spec((split.programs, ways), types.float32), found_spec]
         state: tuple[Any, Any, Any] = (None, None, None)
-        for shift in range(30, -1, -3):
-            numbers = (
-                *split.numbers, shift, min(1024, split.block), parts, WAYS, kind == "top_p"
-            )  # fmt: skip
-            amounts, found = launch(
-                kernels.amounts_kernel, split.programs, (x, tops, bounds, *state, heat, setting),
-                [amount_spec, found_spec], numbers,
-            )  # fmt: skip
+        for shift in range(30, -1, -bits):
+            if kind == "top_k":
+                amounts, found = launch(
+                    kernels.digits_kernel, split.programs, (x, *state, setting), specs,
+                    (*split.numbers, shift, split.block, parts, ways, bits),
+                )  # fmt: skip
+            else:
+                amounts, found = launch(
+                    kernels.amounts_kernel, split.programs, (x, tops, bounds, *state, heat, setting),
+                    specs, (*split.numbers, shift, min(1024, split.block), parts, ways),
+                )  # fmt: skip
             state = (amounts, amounts if state[1] is None else state[1], found)
             if shift <= _LOWEST_BITS.get(dtype_of(x), 0):
                 break
-        bounds = settled(kind, bounds, state, setting, shift)
+        bounds = settled(kind, bounds, state, setting, shift, ways)
     if settings["min_p"] is not None:
         bounds = settled("min_p", bounds, (None, None, None), settings["min_p"])
     return bounds

@@ -98,6 +98,13 @@ def test_case(name: str, launched: list[Any]) -> None:
 
 LOGITS = torch.randn(3, 70, generator=torch.Generator().manual_seed(5))
 LONG = torch.randn(2, 9001, generator=torch.Generator().manual_seed(6))
+SPECIAL = LOGITS.round().masked_fill(LOGITS > 1, float("-inf"))
+SPECIAL[:, 5], SPECIAL[1:, 9], SPECIAL[:2, 11], SPECIAL[:, 12] = (
+    float("nan"),
+    float("inf"),
+    -0.0,
+    0.0,
+)
 TOKENS = torch.tensor([[0, 5, 5], [69, -1, 7], [70, 2, 2]])
 
 
@@ -115,6 +122,7 @@ def codes(signed: bool) -> Any:
 CALLS = {
     "filter": lambda: ops.filter_logits(LOGITS, temperature=torch.tensor([0.5, 1, 2]), top_k=20, top_p=0.8, min_p=0.02),
     "filter halves": lambda: ops.filter_logits(LONG.bfloat16(), top_k=300),
+    "filter specials": lambda: ops.filter_logits(SPECIAL, top_k=torch.tensor([1, 3, 60])),
     "sample long": lambda: ops.sample(LONG, top_p=0.9, seed=1),
     "sample": lambda: ops.sample(LOGITS, top_k=20, seed=1),
     "draw": lambda: ops.multinomial(LOGITS.exp(), 40, True, seed=1),

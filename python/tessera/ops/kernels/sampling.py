@@ -6,8 +6,8 @@ each is set if the logits from there on are still enough. That needs no sort. Lo
 float32; NaNs are never chosen.
 
 On a CPU, a program has a line of the vocabulary, and reads it once for each bit (bound_kernel). On a GPU,
-programs divide a line, and a launch finds three bits at once: it compares each logit with eight bounds
-(amounts_kernel). The programs of the next launch add up what those of the last one have found.
+programs divide a line, and a launch finds six bits of a count at once by a histogram (digits_kernel), or
+three of a sum: it compares each logit with eight bounds (amounts_kernel). The programs of the next launch add up what those of the last one have found.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def bound_kernel(x, temperature, top_k, top_p, min_p, bounds, length, BLOCK: tl.
     tl.store(bounds + row, bound)
 
 
-WAYS = 8
-"""Bounds with which a launch compares each logit."""
+WAYS, DIGITS = 8, 64
+"""Bounds with which a launch compares each logit, and bins of a histogram."""
 
 
 @jit
@@ -155,7 +155,7 @@ def wanted_amount(firsts, row, setting, length, parts, PARTS: tl.constexpr, WAYS
 @jit
 def next_bits(amounts, firsts, found, row, setting, length, parts, shift, PARTS: tl.constexpr,
               WAYS: tl.constexpr, IS_MASS: tl.constexpr):  # fmt: skip
-    """The bits that were found with three more: the number of the highest bound that keeps enough."""
+    """The bits that were found with some more: the number of the highest bound that keeps enough."""
     wanted = wanted_amount(firsts, row, setting, length, parts, PARTS, WAYS, IS_MASS)
     way = tl.arange(0, WAYS).to(tl.uint32)
     # The highest bits of all are two.
@@ -167,40 +167,66 @@ def next_bits(amounts, firsts, found, row, setting, length, parts, shift, PARTS:
 @jit(do_not_specialize=["shift"])
 def amounts_kernel(x, tops, least, amounts, firsts, found, temperature, setting, new_amounts, new_found,
                    length, parts, part_length, shift, BLOCK: tl.constexpr, PARTS: tl.constexpr,
-                   WAYS: tl.constexpr, IS_MASS: tl.constexpr):  # fmt: skip
-    """How many logits of a part are at least each of eight bounds, or the sum of their exponentials.
+                   WAYS: tl.constexpr):  # fmt: skip
+    """The sums of exponentials of the logits of a part that are at least each of eight bounds.
 
-    Those below `least` do not count in a sum. The bounds have the bits that the last launch, whose
+    Those below `least` do not count. The bounds have the bits that the last launch, whose
     `amounts` and `found` these are, adds to those found before. The first launch has none.
     """
     row, begin, end = program_part(length, parts, part_length)
     bits = tl.full((), 0, tl.uint32)
     if amounts is not None:
         bits = next_bits(
-            amounts, firsts, found, row, setting, length, parts, shift + 3, PARTS, WAYS, IS_MASS
+            amounts, firsts, found, row, setting, length, parts, shift + 3, PARTS, WAYS, True
         )
     tl.store(new_found + row, bits, mask=begin == 0)
     way = tl.arange(0, WAYS)[:, None]
     bounds = float_of_order(bits | (way.to(tl.uint32) << shift))
     x += row.to(tl.int64) * length
-    if IS_MASS:
-        top, floor = row_top(tops, row, parts, PARTS), tl.load(least + row)
-        heat = of_row(temperature, row)
-        inverse = tl.where(heat > 0, 1 / heat, 0.0)
+    top, floor = row_top(tops, row, parts, PARTS), tl.load(least + row)
+    heat = of_row(temperature, row)
+    inverse = tl.where(heat > 0, 1 / heat, 0.0)
     total = tl.zeros((WAYS, BLOCK), tl.float32)
     for start in range(begin, end, 4 * BLOCK):
         # Four loads that wait for one another's memory together.
         for part in tl.static_range(4):
             i = start + part * BLOCK + tl.arange(0, BLOCK)[None, :]
             value = load_logits(x, i, end)
-            weight = tl.where(i < end, 1.0, 0.0)
-            if IS_MASS:
-                # An infinite logit has the distance 0 to itself.
-                share = tl.exp(tl.where(value == top, 0.0, (value - top) * inverse))
-                weight = tl.where(value >= floor, share * weight, 0.0)
+            # An infinite logit has the distance 0 to itself.
+            share = tl.exp(tl.where(value == top, 0.0, (value - top) * inverse))
+            weight = tl.where((i < end) & (value >= floor), share, 0.0)
             total += tl.where(value >= bounds, weight, 0.0)
     place = new_amounts + tl.program_id(0) * WAYS + tl.arange(0, WAYS)
     tl.store(place, tl.sum(total, axis=1))
+
+
+@jit(do_not_specialize=["shift"])
+def digits_kernel(x, amounts, firsts, found, setting, new_amounts, new_found, length, parts, part_length, shift,
+                  BLOCK: tl.constexpr, PARTS: tl.constexpr, WAYS: tl.constexpr, BITS: tl.constexpr):  # fmt: skip
+    """amounts_kernel for counts, with a bound for each digit of BITS bits: sums of a histogram."""
+    row, begin, end = program_part(length, parts, part_length)
+    bits = tl.full((), 0, tl.uint32)
+    if amounts is not None:
+        bits = next_bits(
+            amounts, firsts, found, row, setting, length, parts, shift + BITS, PARTS, WAYS, False
+        )
+    tl.store(new_found + row, bits, mask=begin == 0)
+    x += row.to(tl.int64) * length
+    prefix = (bits >> shift) >> BITS
+    counts = tl.zeros((WAYS,), tl.int32)
+    above = tl.zeros((BLOCK,), tl.int32)
+    for start in range(begin, end, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        order = ordered_bits(load_logits(x, i, end))
+        digits = (order.to(tl.uint32, bitcast=True) ^ 0x80000000) >> shift
+        higher = digits >> BITS
+        counts += tl.histogram(
+            (digits & (WAYS - 1)).to(tl.int32), WAYS, mask=(i < end) & (higher == prefix)
+        )
+        above += ((i < end) & (higher > prefix)).to(tl.int32)
+    total = tl.cumsum(counts, axis=0, reverse=True) + tl.sum(above, axis=0)
+    place = new_amounts + tl.program_id(0) * WAYS + tl.arange(0, WAYS)
+    tl.store(place, total.to(tl.float32))
 
 
 @jit(do_not_specialize=["shift"])
