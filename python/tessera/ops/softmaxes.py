@@ -25,7 +25,7 @@ from tessera.ops.tuning import GPU, choose_lines, multiprocessors_of
 from tessera.runtime.arrays import find_dtype
 from tessera.wording import shown
 
-_COLUMNS = GPU._replace(tile=16384, block=512, warps=16)
+_COLUMNS = GPU._replace(tile=8192, block=256, warps=32)
 """Tiles of lines that lie side by side. There are few of them, so each has many warps."""
 
 
@@ -49,7 +49,7 @@ def _backward(
     saved: Any, grads: Any, wanted: Any, *, dim: int, dtype: types.dtype, is_log: bool
 ) -> Sequence[Any]:
     y, like = saved
-    gpu = GPU if dim == y.ndim - 1 else _COLUMNS._replace(tile=8192, block=256)
+    gpu = GPU if dim == y.ndim - 1 else _COLUMNS
     choice = choose_lines(softmax_backward_kernel, y, y.shape, dim, gpu)
     programs, lines = make_lines(y.shape, dim, choice=choice)
     # A CPU has a line in its cache when it is read again.

@@ -25,6 +25,10 @@ _MAX_SELECTED, _MAX_SELECTED_ON_GPU = 128, 16
 program meet for each of them."""
 
 
+_WARPS = 8
+"""Warps of a GPU that sort a tile."""
+
+
 def _forward(input: Any, *, dim: int, count: int, is_descending: bool, length: int) -> Results:
     shape = tuple(input.shape) or (1,)
     # A line and as many as fit, or one line of which a few elements are selected.
@@ -40,6 +44,7 @@ def _forward(input: Any, *, dim: int, count: int, is_descending: bool, length: i
         kernel, programs if count else 0, (dense(input),),
         [Spec(out_shape, dtype_of(input)), Spec(out_shape, types.int64)],
         (*lines, count, lane_stride, slab_stride, kept, is_descending),
+        4 if is_selection or lines.LANES * lines.BLOCK < MAX_TILE else _WARPS,
     )  # fmt: skip
     return (values, places), (places,)
 

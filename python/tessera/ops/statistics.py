@@ -20,7 +20,7 @@ from tessera.ops.outputs import launch_results
 from tessera.ops.tuning import GPU, choose_lines, multiprocessors_of
 
 _ROWS, _LONG_ROWS = GPU, GPU._replace(tile=2048)
-_COLUMNS = GPU._replace(tile=16384, block=512, warps=16)
+_COLUMNS = GPU._replace(tile=8192, block=256, warps=32)
 """Tiles of lines that lie one behind the other, of those that are no tile, and of lines side by side."""
 
 
