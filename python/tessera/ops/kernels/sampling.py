@@ -6,8 +6,9 @@ each is set if the logits from there on are still enough. That needs no sort. Lo
 float32; NaNs are never chosen.
 
 On a CPU, a program has a line of the vocabulary, and reads it once for each bit (bound_kernel). On a GPU,
-programs divide a line, and a launch finds six bits of a count at once by a histogram (digits_kernel), or
-three of a sum: it compares each logit with eight bounds (amounts_kernel). The programs of the next launch add up what those of the last one have found.
+programs divide a line. A launch finds six bits of a count by a histogram (digits_kernel), or three of a
+sum, for which it compares each logit with eight bounds (amounts_kernel). The programs of the next launch
+add up what those of the last one have found.
 """
 
 from __future__ import annotations
