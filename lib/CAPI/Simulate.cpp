@@ -56,7 +56,7 @@ TsrStatus tsr_simulate(TsrModule *module, const char *kernel, const int32_t grid
       if (auto bound = cuda::ProgramBound::parse(text, num_args);
           bound && !bound->holds(args, grid))
         throw LaunchRefused(Refusal::OutsideLimits, "E070",
-                            "the divisor of an index may be negative in a program: " + text,
+                            cuda::describeBrokenBound(text) + ": " + text,
                             "compile the kernel with tensor_maps=False");
     for (const TsrMemory &piece : llvm::ArrayRef(memory, num_memory)) {
       MemoryRegion &region = options.memory.emplace_back();

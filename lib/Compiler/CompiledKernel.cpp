@@ -309,8 +309,7 @@ static std::string describeMissingMap(const KernelMetadata &metadata, ArrayRef<i
   for (const std::string &text : metadata.programBounds)
     if (auto bound = cuda::ProgramBound::parse(text, args.size());
         bound && !bound->holds(args.data(), grid.data()))
-      return "a number that an index is divided by may be negative in one of its programs: there "
-             "are more of them than tiles";
+      return cuda::describeBrokenBound(text);
   return "there are too many programs, or the driver makes no map of these arrays";
 }
 

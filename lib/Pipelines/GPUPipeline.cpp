@@ -15,6 +15,7 @@
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
+#include "tessera/Machine/GPUMachine.h"
 #include "tessera/Pipelines/Pipelines.h"
 
 using namespace mlir;
@@ -24,6 +25,14 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
   // Block pointers and descriptors become pointers and masks. No pass here uses the hardware that
   // they describe, but its requirements on arrays hold.
   manager.addPass(tile::createTileLowerDescriptorsPass({/*aligned=*/true}));
+
+  // Do short iterations with dots in pairs. Runs before limits are chosen, since it changes
+  // indices. A schedule that takes too many registers is replaced by one without producer warps,
+  // and without pairs.
+  const GPUMachine *machine = GPUMachine::find(options.arch);
+  if (machine && machine->hasWarpgroupMMA() && options.tensorMaps && options.limitLaunches &&
+      options.specialize && !options.deterministic)
+    manager.addNestedPass<tile::FuncOp>(tile::createTilePairIterationsPass());
 
   // Runs once all indices exist, and before passes choose code that depends on their limits.
   manager.addPass(

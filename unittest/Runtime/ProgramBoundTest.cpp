@@ -53,6 +53,13 @@ TEST(ProgramBound, LooksAtSignsAndZeros) {
   EXPECT_FALSE(holds("(rem32 i32:0 8)", {slot(-3)}));
   EXPECT_FALSE(holds("(sub32 (rem32 program:0 8) 3)", {}, {100, 1, 1}));
   EXPECT_TRUE(holds("(sub32 (rem32 program:0 8) 0)", {}, {100, 1, 1}));
+  // Multiples of the divisor apart, all have one remainder.
+  EXPECT_TRUE(holds("(sub32 0 (rem32 (mul32 program:0 64) 32))", {}, {100, 1, 1}));
+  EXPECT_FALSE(holds("(sub32 0 (rem32 (add32 (mul32 program:0 64) 16) 32))", {}, {100, 1, 1}));
+  EXPECT_FALSE(holds("(sub32 0 (rem32 (mul32 program:0 48) 32))", {}, {100, 1, 1}));
+  const char *even = "(sub64 0 (rem64 (sub32 i32:0 (add32 (mul32 program:0 128) 128)) 64))";
+  EXPECT_TRUE(holds(even, {4096}, {32, 1, 1}));
+  EXPECT_FALSE(holds(even, {4128}, {32, 1, 1}));
   EXPECT_TRUE(holds("(max32 (sub32 0 program:0) 0)", {}, {100, 1, 1}));
   EXPECT_FALSE(holds("(max64 (unsigned i32:0) 0)", {slot(-3)}));
 }

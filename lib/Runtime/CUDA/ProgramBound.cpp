@@ -146,4 +146,13 @@ std::optional<ProgramBound::Range> ProgramBound::getRange(const uint64_t *slots,
   return Range{range.least, range.most, range.step};
 }
 
+std::string describeBrokenBound(std::string_view text) {
+  // Minus a remainder is a condition that there is none.
+  if (text.substr(0, 15) == "(sub64 0 (rem64")
+    return "a loop that does pairs of iterations may have an odd number of them in one of its "
+           "programs";
+  return "a number that an index is divided by may be negative in one of its programs: there are "
+         "more of them than tiles";
+}
+
 } // namespace tessera::cuda

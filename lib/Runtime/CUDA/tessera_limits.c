@@ -85,7 +85,8 @@ static int find_ends(const tessera_step *step, tessera_range x, tessera_range y,
   case TESSERA_REM:
     if (x.least < 0 || y.least <= 0)
       return 0;
-    if (x.least == x.most && y.least == y.most) {
+    /* All are a multiple of the divisor apart. The step of a single number is 0. */
+    if (x.step % y.least == 0 && y.least == y.most) {
       *least = *most = x.least % y.least;
       return 1;
     }

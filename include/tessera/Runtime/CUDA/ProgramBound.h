@@ -74,6 +74,9 @@ private:
   std::vector<tessera_step> steps;
 };
 
+/// Describes a launch in which the number may be negative, for errors.
+std::string describeBrokenBound(std::string_view text);
+
 } // namespace tessera::cuda
 
 #endif // TESSERA_RUNTIME_CUDA_PROGRAMBOUND_H

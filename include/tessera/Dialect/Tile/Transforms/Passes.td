@@ -334,6 +334,43 @@ def TileEndLoopsPass : Pass<"tile-end-loops"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def TilePairIterationsPass : Pass<"tile-pair-iterations", "::tessera::tile::FuncOp"> {
+  let summary = "Do two iterations as one, with dots of twice the columns";
+  let description = [{
+    A loop that adds up products over the rows of each iteration, and whose loads go on from
+    iteration to iteration, has half the iterations, of twice the rows, if they are few: at most half
+    of `most-columns`. The kernel must have a loop whose dots have results of more than `least-bytes`:
+    programs of fewer share an SM, which a pair of iterations would take the registers of. The number
+    of iterations must be even. That is a condition of a launch
+    (`tile.program_bounds`), without which another variant of the kernel runs.
+
+    ```mlir
+    %r = tile.range 0 to 32 : tensor<32xi32>
+    scf.for %i = %c0 to %n step %c1 iter_args(%sum = %zero) -> tensor<64x64xf32> : i32 {
+      ...
+      %q = tile.load %p : tensor<64x32x!tile.ptr<f16>>
+      %s = tile.dot %k, %q, %none : tensor<64x64xf16>, tensor<64x32xf16> -> tensor<64x32xf32>
+    ```
+    becomes
+    ```mlir
+    %r = tile.range 0 to 64 : tensor<64xi32>
+    scf.for %i = %c0 to %n step %c2 iter_args(%sum = %zero) -> tensor<64x64xf32> : i32 {
+      ...
+      %q = tile.load %p : tensor<64x64x!tile.ptr<f16>>
+      %s = tile.dot %k, %q, %none : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+    ```
+  }];
+  let options = [
+    Option<"mostColumns", "most-columns", "int64_t", /*default=*/"64",
+           "columns of a dot for which tensor cores wait no longer than for more of them">,
+    Option<"mostBytes", "most-bytes", "int64_t", /*default=*/"229376",
+           "bytes of the results of a loop's dots, which registers hold">,
+    Option<"leastBytes", "least-bytes", "int64_t", /*default=*/"131072",
+           "as many bytes, of any loop, for which one program has an SM alone">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def TileUnrollLoopsPass : Pass<"tile-unroll-loops", "::tessera::tile::FuncOp"> {
   let summary = "Unroll loops by the factors that the user asked for";
   let description = [{
