@@ -97,12 +97,14 @@ BEFORE = {
 OPTIONS = {
     "StripsOutlineParts": "limit=2 part-size=2",
     "StripsLowerPrivateCopies": "machine=avx512",
+    "TilePairIterationsPass": "least-bytes=1024",
 }
 # On kernels alone.
 KERNELS = {"TileCheckAccessesPass"}
 # Whose input is a page: the first module of the pass's lit test. The description shows what matters
 # of it, with dots for the rest.
 WHOLE = {
+    "TilePairIterationsPass": "Dialect/Tile/pair-iterations",
     "TileGPUPipelinePass": "Dialect/TileGPU/tilegpu-pipeline",
     "TileGPUExpandSchedulePass": "Dialect/TileGPU/tilegpu-expand-schedule",
     "TileGPUWarpSpecializePass": "Dialect/TileGPU/tilegpu-warp-specialize",
@@ -150,7 +152,8 @@ def test_pass_does_what_its_description_shows(name):
 def check_whole(first, others, path):
     """The module has what the first fence shows, and the pass makes of it what the others show."""
     text = path.read_text().split("// -----")[0]
-    for shown, flags in [([first], []), (others, [f"--{first.mnemonic}"])]:
+    flag = f"--{first.mnemonic}" + (f"={OPTIONS[first.name]}" if first.name in OPTIONS else "")
+    for shown, flags in [([first], []), (others, [flag])]:
         command = ["tessera-opt", *flags, "-"]
         result = subprocess.run(
             command, input=text, capture_output=True, text=True, env=environment()

@@ -345,19 +345,17 @@ def TilePairIterationsPass : Pass<"tile-pair-iterations", "::tessera::tile::Func
     (`tile.program_bounds`), without which another variant of the kernel runs.
 
     ```mlir
-    %r = tile.range 0 to 32 : tensor<32xi32>
-    scf.for %i = %c0 to %n step %c1 iter_args(%sum = %zero) -> tensor<64x64xf32> : i32 {
-      ...
-      %q = tile.load %p : tensor<64x32x!tile.ptr<f16>>
-      %s = tile.dot %k, %q, %none : tensor<64x64xf16>, tensor<64x32xf16> -> tensor<64x32xf32>
+    %r32 = tile.range 0 to 32 : tensor<32xi32>
+    ...
+    %y = tile.load %bp : tensor<64x32x!tile.ptr<f16>>
+    %p = tile.dot %x, %y, %none : tensor<64x64xf16>, tensor<64x32xf16> -> tensor<64x32xf32>
     ```
     becomes
     ```mlir
-    %r = tile.range 0 to 64 : tensor<64xi32>
-    scf.for %i = %c0 to %n step %c2 iter_args(%sum = %zero) -> tensor<64x64xf32> : i32 {
-      ...
-      %q = tile.load %p : tensor<64x64x!tile.ptr<f16>>
-      %s = tile.dot %k, %q, %none : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+    %r64 = tile.range 0 to 64 : tensor<64xi32>
+    ...
+    %y = tile.load %bp : tensor<64x64x!tile.ptr<f16>>
+    %p = tile.dot %x, %y, %none : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
     ```
   }];
   let options = [
