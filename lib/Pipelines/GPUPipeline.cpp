@@ -138,7 +138,7 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
 
   // Unroll loops that stream through memory, so that more loads are in flight.
   manager.addPass(tilegpu::createTileGPUOverlapLoadsPass());
-  manager.nest<tile::FuncOp>().addPass(tile::createTileUnrollLoopsPass({/*halveRest=*/true}));
+  manager.nest<tile::FuncOp>().addPass(tile::createTileUnrollLoopsPass());
 
   // Merge reductions, which share their barriers then.
   manager.addPass(tilegpu::createTileGPUMergeReductionsPass());

@@ -19,10 +19,8 @@ using namespace tessera::tile;
 namespace {
 
 struct UnrollLoopsPass : public tessera::tile::impl::TileUnrollLoopsPassBase<UnrollLoopsPass> {
-  using TileUnrollLoopsPassBase::TileUnrollLoopsPassBase;
-
   void runOnOperation() final;
-  bool unroll(scf::ForOp loop, int64_t factor);
+  void unroll(scf::ForOp loop, int64_t factor);
 };
 
 /// Integer arithmetic on loop bounds, folded where they are constants.
@@ -41,9 +39,8 @@ struct BoundBuilder {
 
 } // namespace
 
-/// lower, lower + step, ... in groups of `factor` iterations, then the rest one by one. True if
-/// there may be a rest, which the loop runs.
-bool UnrollLoopsPass::unroll(scf::ForOp loop, int64_t factor) {
+/// lower, lower + step, ... in groups of `factor` iterations, then the rest one by one.
+void UnrollLoopsPass::unroll(scf::ForOp loop, int64_t factor) {
   OpBuilder builder(loop);
   Location loc = loop.getLoc();
   Value lower = loop.getLowerBound(), upper = loop.getUpperBound(), step = loop.getStep();
@@ -108,11 +105,10 @@ bool UnrollLoopsPass::unroll(scf::ForOp loop, int64_t factor) {
   if (matchPattern(rest, m_Zero())) {
     loop.replaceAllUsesWith(unrolled.getResults());
     loop.erase();
-    return false;
+  } else {
+    loop.setLowerBound(end);
+    loop.getInitArgsMutable().assign(unrolled.getResults());
   }
-  loop.setLowerBound(end);
-  loop.getInitArgsMutable().assign(unrolled.getResults());
-  return true;
 }
 
 void UnrollLoopsPass::runOnOperation() {
@@ -122,9 +118,10 @@ void UnrollLoopsPass::runOnOperation() {
       loops.push_back(loop);
   });
   for (scf::ForOp loop : loops) {
-    int64_t factor = loop->getAttrOfType<IntegerAttr>(kUnrollFactorAttr).getInt();
-    loop->removeAttr(kUnrollFactorAttr);
-    while (factor >= 2 && unroll(loop, factor) && halveRest)
-      factor /= 2;
+    auto factor = loop->getAttrOfType<IntegerAttr>(kUnrollFactorAttr);
+    if (factor.getInt() < 2)
+      loop->removeAttr(kUnrollFactorAttr);
+    else
+      unroll(loop, factor.getInt());
   }
 }

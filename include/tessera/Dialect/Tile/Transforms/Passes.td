@@ -374,8 +374,7 @@ def TileUnrollLoopsPass : Pass<"tile-unroll-loops", "::tessera::tile::FuncOp"> {
   let description = [{
     `tile.loop_unroll_factor = n` on an `scf.for` unrolls it n times; a factor below 2 has no
     effect. A second loop runs the remaining iterations, unless the trip count is known to be a
-    multiple of n. The pass removes the attribute. With `halve-rest`, the second loop is unrolled
-    n / 2 times, and so on: short loops, and the last iterations of others, overlap their loads, too.
+    multiple of n. The pass removes the attribute.
 
     ```mlir
     %c0 = arith.constant 0 : i32
@@ -395,10 +394,6 @@ def TileUnrollLoopsPass : Pass<"tile-unroll-loops", "::tessera::tile::FuncOp"> {
     }
     ```
   }];
-  let options = [
-    Option<"halveRest", "halve-rest", "bool", "false",
-           "Unroll the loop of remaining iterations by half the factor">
-  ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
