@@ -67,6 +67,27 @@ def test_program(run, name, a, b):
     assert out[0] == namespace["result"]
 
 
+@tessera.jit
+def count_narrow(out, first, bound, step: tl.constexpr, kind: tl.constexpr):
+    x, last, count = first.to(kind), bound.to(kind), 0
+    while x < last:
+        x += step
+        count += 1
+    tl.store(out, count)
+    tl.store(out + 1, x.to(tl.int32))
+
+
+@pytest.mark.parametrize("bound, step, kind", [(100, 33, tl.int8), (32000, 1000, tl.int16)])
+def test_a_narrow_counter_wraps(run, bound, step, kind):
+    """The loop goes on then, as in the interpreter."""
+    out = np.zeros(2, np.int32)
+    run(count_narrow, (1,), out, 0, bound, step, kind)
+    bits, x, count = 8 if kind is tl.int8 else 16, 0, 0
+    while x < bound:
+        x, count = (x + step + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1), count + 1
+    assert out.tolist() == [count, x]
+
+
 ENDS = {
     "int32": [(2**31 - 6, 2**31 - 1), (-(2**31), -(2**31) + 1), (2**31 - 1, 2**31 - 1)],
     "int64": [(2**63 - 6, 2**63 - 1), (-(2**63), -(2**63) + 1)],

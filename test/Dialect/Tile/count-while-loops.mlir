@@ -125,3 +125,34 @@ tile.func @declined(%x: !tile.ptr<i32>, %n: i32, %step: i32) {
   }
   tile.return
 }
+
+// -----
+
+// A counter of 8 bits: 99 + 33 wraps, and the loop goes on from there; 89 + 8 does not.
+// CHECK-LABEL: tile.func private @narrow(
+// CHECK: scf.while
+// CHECK: scf.for
+tile.func private @narrow() -> (i8, i8) {
+  %c0 = arith.constant 0 : i8
+  %c8 = arith.constant 8 : i8
+  %c33 = arith.constant 33 : i8
+  %c90 = arith.constant 90 : i8
+  %c100 = arith.constant 100 : i8
+  %a = scf.while (%i = %c0) : (i8) -> i8 {
+    %goes = arith.cmpi slt, %i, %c100 : i8
+    scf.condition(%goes) %i : i8
+  } do {
+  ^bb0(%i: i8):
+    %next = arith.addi %i, %c33 : i8
+    scf.yield %next : i8
+  }
+  %b = scf.while (%i = %c0) : (i8) -> i8 {
+    %goes = arith.cmpi slt, %i, %c90 : i8
+    scf.condition(%goes) %i : i8
+  } do {
+  ^bb0(%i: i8):
+    %next = arith.addi %i, %c8 : i8
+    scf.yield %next : i8
+  }
+  tile.return %a, %b : i8, i8
+}

@@ -96,6 +96,20 @@ arith::CmpIPredicate mirrored(arith::CmpIPredicate predicate) {
   }
 }
 
+/// True if a narrow counter may wrap beyond its bound: the `while` goes on then, and a `for` would
+/// end. Counters of 32 bits and more are taken not to.
+bool mayWrap(const Count &count, const ConstantIntRanges &bounds) {
+  if (bounds.smax().getBitWidth() >= 32)
+    return false;
+  APInt step = IntegerRanges().get(count.step).smax();
+  bool wraps = false;
+  if (count.isDown())
+    (void)bounds.smin().ssub_ov(step, wraps);
+  else
+    (void)bounds.smax().sadd_ov(step, wraps);
+  return wraps;
+}
+
 std::optional<Count> findCount(scf::WhileOp loop, ArrayRef<unsigned> passed) {
   Block *before = loop.getBeforeBody();
   auto compare = loop.getConditionOp().getCondition().getDefiningOp<arith::CmpIOp>();
@@ -136,7 +150,7 @@ std::optional<Count> findCount(scf::WhileOp loop, ArrayRef<unsigned> passed) {
   OpBuilder builder(loop);
   count.step = findStep(loop.getAfterBody()->getArgument(place - passed.begin()),
                         loop.getYieldedValues()[number], count.isDown(), loop, builder);
-  return count.step ? std::optional(count) : std::nullopt;
+  return count.step && !mayWrap(count, bounds) ? std::optional(count) : std::nullopt;
 }
 
 void rewrite(scf::WhileOp loop, const Count &count, ArrayRef<unsigned> passed) {
