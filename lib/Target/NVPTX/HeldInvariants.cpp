@@ -53,7 +53,7 @@ public:
 
   /// To be called in reverse order of the instructions.
   void addIfHeld(Instruction &op) {
-    bool isHeld = isCheap(op) && all_of(op.users(), [&](User *other) {
+    bool isHeld = isCheap(op) && !op.use_empty() && all_of(op.users(), [&](User *other) {
                     auto *at = cast<Instruction>(other);
                     return values.contains(at) || (at->getParent() == user && !isa<PHINode>(at));
                   });

@@ -210,7 +210,8 @@ bool IterationPairing::plan(int64_t mostColumns, int64_t mostBytes) {
       return false;
   APInt step;
   if (!matchPattern(loop.getStep(), m_ConstantInt(&step)) || !step.isStrictlyPositive() ||
-      !loop.getInductionVar().getType().isInteger(32) || !planCarried())
+      (step + step).isNegative() || !loop.getInductionVar().getType().isInteger(32) ||
+      !planCarried())
     return false;
   rows = getTile(sums.front().getA()).getDimSize(1);
   if (2 * rows > mostColumns)
