@@ -172,3 +172,8 @@ module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = [4, 0]>} {
 
 // expected-error @below {{expected 'producer'}}
 module attributes {test.a = #tilegpu.node<copy, channel = 0, warps = program>} {}
+
+// -----
+
+// expected-error @below {{the number of a channel is above 65535: 4294967295}}
+module attributes {test.a = #tilegpu.schedule<channels = [<-1, slots = 3, copy = cp_async>]>} {}

@@ -108,10 +108,16 @@ static void printChannels(AsmPrinter &printer, ArrayRef<ChannelAttr> channels) {
 
 static LogicalResult verifyNumbers(function_ref<InFlightDiagnostic()> emitError,
                                    ArrayRef<ChannelAttr> channels) {
+  // Sets of numbers keep the largest two for themselves.
+  constexpr unsigned kMaxNumber = 65535;
   llvm::SmallDenseSet<unsigned> numbers;
-  for (ChannelAttr channel : channels)
+  for (ChannelAttr channel : channels) {
+    if (channel.getNumber() > kMaxNumber)
+      return emitError() << "the number of a channel is above " << kMaxNumber << ": "
+                         << channel.getNumber();
     if (!numbers.insert(channel.getNumber()).second)
       return emitError() << "two channels have number " << channel.getNumber();
+  }
   return success();
 }
 
