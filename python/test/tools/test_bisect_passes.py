@@ -109,7 +109,7 @@ def test_code_for_cpus_is_not_run(tool, tmp_path):
         (
             [*ARGUMENTS, "--pipeline=tessera-host-pipeline"],
             0,
-            "passes after 030-tile-allow-contraction did not run\n",
+            "passes after 031-tile-allow-contraction did not run\n",
         ),
     ],
 )
