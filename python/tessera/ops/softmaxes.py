@@ -21,12 +21,9 @@ from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels.softmaxes import softmax_backward_kernel, softmax_kernel
 from tessera.ops.launching import Spec, launch, make_lines
 from tessera.ops.outputs import launch_results, takes_out
-from tessera.ops.tuning import GPU, choose_lines, multiprocessors_of
+from tessera.ops.tuning import GPU, GPU_COLUMNS, choose_lines, multiprocessors_of
 from tessera.runtime.arrays import find_dtype
 from tessera.wording import shown
-
-_COLUMNS = GPU._replace(tile=8192, block=256, warps=32)
-"""Tiles of lines that lie side by side. There are few of them, so each has many warps."""
 
 
 def _is_on_gpu(array: Any) -> bool:
@@ -34,7 +31,7 @@ def _is_on_gpu(array: Any) -> bool:
 
 
 def _forward(input: Any, *, dim: int, dtype: types.dtype, is_log: bool) -> Results:
-    gpu = GPU if dim == input.ndim - 1 else _COLUMNS
+    gpu = GPU if dim == input.ndim - 1 else GPU_COLUMNS
     choice = choose_lines(softmax_kernel, input, input.shape, dim, gpu)
     programs, lines = make_lines(input.shape, dim, choice=choice)
     is_tile, is_spread = lines.length <= lines.BLOCK, lines.stride > 1 and _is_on_gpu(input)
@@ -49,7 +46,7 @@ def _backward(
     saved: Any, grads: Any, wanted: Any, *, dim: int, dtype: types.dtype, is_log: bool
 ) -> Sequence[Any]:
     y, like = saved
-    gpu = GPU if dim == y.ndim - 1 else _COLUMNS
+    gpu = GPU if dim == y.ndim - 1 else GPU_COLUMNS
     choice = choose_lines(softmax_backward_kernel, y, y.shape, dim, gpu)
     programs, lines = make_lines(y.shape, dim, choice=choice)
     # A CPU has a line in its cache when it is read again.

@@ -17,11 +17,10 @@ from tessera.ops.arguments import accumulator_of, dense, dtype_of
 from tessera.ops.kernels import statistics as kernels
 from tessera.ops.launching import Lines, Spec, launch, make_lines
 from tessera.ops.outputs import launch_results
-from tessera.ops.tuning import GPU, choose_lines, multiprocessors_of
+from tessera.ops.tuning import GPU, GPU_COLUMNS, choose_lines, multiprocessors_of
 
 _ROWS, _LONG_ROWS = GPU, GPU._replace(tile=2048)
-_COLUMNS = GPU._replace(tile=8192, block=256, warps=32)
-"""Tiles of lines that lie one behind the other, of those that are no tile, and of lines side by side."""
+"""Tiles of lines that lie one behind the other, and of those that are no tile."""
 
 
 class _Launch(NamedTuple):
@@ -47,7 +46,7 @@ def _launch_of(kernel: Any, x: Any, axes: Sequence[int], parts: int = 1) -> Opti
     shape = (outer * parts, math.prod(x.shape[at] for at in axes) // parts, inner)
     if not units or inner > 1 and shape[1] * inner >= 1 << 31:
         return None
-    default = _COLUMNS if inner > 1 else _LONG_ROWS if shape[1] > _ROWS.tile else _ROWS
+    default = GPU_COLUMNS if inner > 1 else _LONG_ROWS if shape[1] > _ROWS.tile else _ROWS
     choice = choose_lines(kernel, x, shape, 1, default)
     if shape[1] * choice.tile >= 1 << 31:
         return None

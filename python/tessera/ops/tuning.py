@@ -71,6 +71,8 @@ GPU = Choice()
 CPU = Choice(tile=1024, block=1, lanes=4)
 """Rows of 1024 elements stay in the first-level cache. Lines that lie side by side are read row by row,
 as they lie in memory, by programs that are as wide as such a row."""
+GPU_COLUMNS = GPU._replace(tile=8192, block=256, warps=32)
+"""Lines that lie side by side. There are few tiles of them, so each has many warps."""
 
 
 class Question(NamedTuple):

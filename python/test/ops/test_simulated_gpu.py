@@ -156,10 +156,10 @@ def test_statistics_of_lines(
     axes: Any, tile: int, launched: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lines of one tile and of several, with infinities and a NaN, against torch in float64."""
-    for name in ("_ROWS", "_LONG_ROWS", "_COLUMNS"):
+    for name in ("_ROWS", "_LONG_ROWS", "GPU_COLUMNS"):
         choice = getattr(statistics, name)
         monkeypatch.setattr(statistics, name, choice._replace(tile=tile, block=8, warps=4))
-    monkeypatch.setattr(softmaxes, "_COLUMNS", statistics._COLUMNS)
+    monkeypatch.setattr(softmaxes, "GPU_COLUMNS", statistics.GPU_COLUMNS)
     x = torch.randn(6, 9, 70, generator=torch.Generator().manual_seed(7)).mul(3).round()
     wide = x.double()
     found = statistics.moments(x, axes, 8.0)

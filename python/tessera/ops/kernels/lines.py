@@ -16,6 +16,13 @@ def first_line(lanes, lane_stride, slab_stride, blocks, LANES: tl.constexpr):
 
 
 @jit
+def lane_offsets(lanes, lane, lane_stride, LANES: tl.constexpr):
+    """The offsets of a program's lines from its first one, as a column, and which of them exist."""
+    lines = tl.arange(0, LANES)[:, None]
+    return lines * lane_stride, lane + lines < lanes
+
+
+@jit
 def line_number(lanes, lane, slab, LANES: tl.constexpr):
     """The numbers of a program's lines among all lines, in the order of their slabs and lanes."""
     return slab * lanes + lane + tl.arange(0, LANES)

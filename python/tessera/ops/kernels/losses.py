@@ -7,7 +7,7 @@ A target outside of the classes that is not the ignored one has a loss of NaN, a
 from __future__ import annotations
 
 import tessera.language as tl
-from tessera.ops.kernels.lines import first_line, line_number
+from tessera.ops.kernels.lines import first_line, lane_offsets, line_number
 from tessera.ops.kernels.softmaxes import line_statistics
 from tessera.runtime.jit import jit
 
@@ -19,8 +19,7 @@ def cross_entropy_kernel(x, targets, weight, loss, total_weight, logsum, ignored
     """Computes the losses of targets that are numbers of classes."""
     first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
     x += first
-    lines = tl.arange(0, LANES)[:, None]
-    offsets, in_lane = lines * lane_stride, lane + lines < lanes
+    offsets, in_lane = lane_offsets(lanes, lane, lane_stride, LANES)
     top, total = line_statistics(x, offsets, in_lane, length, stride, ACC, BLOCK)
     log_total = top + tl.log(total)
 
@@ -76,8 +75,7 @@ def cross_entropy_backward_kernel(x, targets, weight, logsum, grad, total_weight
     first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
     x += first
     out += first
-    lines = tl.arange(0, LANES)[:, None]
-    offsets, in_lane = lines * lane_stride, lane + lines < lanes
+    offsets, in_lane = lane_offsets(lanes, lane, lane_stride, LANES)
     number = line_number(lanes, lane, slab, LANES)[:, None]
     chosen = tl.load(targets + number, mask=in_lane, other=ignored)
     is_class = (chosen >= 0) & (chosen < length)
@@ -119,8 +117,7 @@ def soft_cross_entropy_kernel(x, targets, weight, loss, logsum, smoothing: tl.fl
     first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
     x += first
     targets += first
-    lines = tl.arange(0, LANES)[:, None]
-    offsets, in_lane = lines * lane_stride, lane + lines < lanes
+    offsets, in_lane = lane_offsets(lanes, lane, lane_stride, LANES)
     top, total = line_statistics(x, offsets, in_lane, length, stride, ACC, BLOCK)
     log_total = top + tl.log(total)
     result = tl.zeros((LANES, 1), ACC)
@@ -149,8 +146,7 @@ def soft_cross_entropy_backward_kernel(x, targets, weight, logsum, grad, out, ou
     out += first
     if out_target is not None:
         out_target += first
-    lines = tl.arange(0, LANES)[:, None]
-    offsets, in_lane = lines * lane_stride, lane + lines < lanes
+    offsets, in_lane = lane_offsets(lanes, lane, lane_stride, LANES)
     number = line_number(lanes, lane, slab, LANES)[:, None]
     log_total = tl.load(logsum + number, mask=in_lane).to(ACC)
     g = tl.load(grad + number, mask=in_lane).to(ACC)
@@ -227,8 +223,7 @@ def nll_backward_kernel(targets, weight, grad, total_weight, out, ignored, lengt
     """The gradient of lines; IS_SUM: of their sum, which was divided by the total weight, if any."""
     first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
     out += first
-    lines = tl.arange(0, LANES)[:, None]
-    offsets, in_lane = lines * lane_stride, lane + lines < lanes
+    offsets, in_lane = lane_offsets(lanes, lane, lane_stride, LANES)
     number = line_number(lanes, lane, slab, LANES)[:, None]
     chosen = tl.load(targets + number, mask=in_lane, other=ignored)
     is_class = (chosen >= 0) & (chosen < length)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import tessera.language as tl
-from tessera.ops.kernels.lines import first_line, line_number
+from tessera.ops.kernels.lines import first_line, lane_offsets, line_number
 from tessera.runtime.jit import jit
 
 
@@ -27,8 +27,7 @@ def extremum_place_kernel(x, out, length, lanes, lane_stride, stride, slab_strid
                           LANES: tl.constexpr, BLOCK: tl.constexpr, IS_MAX: tl.constexpr):  # fmt: skip
     first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
     x += first
-    lines = tl.arange(0, LANES)[:, None]
-    offsets, in_lane = lines * lane_stride, lane + lines < lanes
+    offsets, in_lane = lane_offsets(lanes, lane, lane_stride, LANES)
     # Columns of the tile that are behind the end have the first element, at a place that loses.
     i = tl.arange(0, BLOCK)[None, :] + tl.zeros((LANES, 1), tl.int32)
     value = tl.load(x + offsets + i * stride, mask=in_lane & (i < length))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import tessera.language as tl
-from tessera.ops.kernels.lines import first_line
+from tessera.ops.kernels.lines import first_line, lane_offsets
 from tessera.runtime.jit import jit
 
 
@@ -34,8 +34,7 @@ def scan_kernel(x, out, length, lanes, lane_stride, stride, slab_stride, blocks,
     first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
     x += first
     out += first
-    lines = tl.arange(0, LANES)[:, None]
-    offsets, in_lane = lines * lane_stride, lane + lines < lanes
+    offsets, in_lane = lane_offsets(lanes, lane, lane_stride, LANES)
     neutral = 0.0 if KIND == "sum" else 1.0
     carried = tl.full((LANES, 1), neutral, ACC)
     tiles = tl.cdiv(length, BLOCK)
@@ -80,8 +79,7 @@ def log_scan_kernel(x, out, length, lanes, lane_stride, stride, slab_stride, blo
     first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
     x += first
     out += first
-    lines = tl.arange(0, LANES)[:, None]
-    offsets, in_lane = lines * lane_stride, lane + lines < lanes
+    offsets, in_lane = lane_offsets(lanes, lane, lane_stride, LANES)
     carried = tl.full((LANES, 1), float("-inf"), ACC)
     tiles = tl.cdiv(length, BLOCK)
     for number in range(tiles):
@@ -126,8 +124,7 @@ def extremum_scan_kernel(x, out, places, length, lanes, lane_stride, stride, sla
     x += first
     out += first
     places += first
-    lines = tl.arange(0, LANES)[:, None]
-    offsets, in_lane = lines * lane_stride, lane + lines < lanes
+    offsets, in_lane = lane_offsets(lanes, lane, lane_stride, LANES)
     combine: tl.constexpr = larger if IS_MAX else smaller
     carried = tl.load(x + offsets, mask=in_lane)
     carried_place = tl.zeros((LANES, 1), tl.int32)

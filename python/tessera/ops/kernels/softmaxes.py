@@ -5,7 +5,7 @@ line is one tile."""
 from __future__ import annotations
 
 import tessera.language as tl
-from tessera.ops.kernels.lines import first_line
+from tessera.ops.kernels.lines import first_line, lane_offsets
 from tessera.runtime.jit import jit
 
 
@@ -68,8 +68,7 @@ def softmax_kernel(x, out, length, lanes, lane_stride, stride, slab_stride, bloc
     first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
     x += first
     out += first
-    lines = tl.arange(0, LANES)[:, None]
-    offsets, in_lane = lines * lane_stride, lane + lines < lanes
+    offsets, in_lane = lane_offsets(lanes, lane, lane_stride, LANES)
     if IS_TILE:
         i = tl.arange(0, BLOCK)[None, :]
         mask = in_lane & (i < length)
@@ -105,8 +104,7 @@ def softmax_backward_kernel(y, grad, out, length, lanes, lane_stride, stride, sl
     y += first
     grad += first
     out += first
-    lines = tl.arange(0, LANES)[:, None]
-    offsets, in_lane = lines * lane_stride, lane + lines < lanes
+    offsets, in_lane = lane_offsets(lanes, lane, lane_stride, LANES)
     if IS_TILE:
         i = tl.arange(0, BLOCK)[None, :]
         mask = in_lane & (i < length)

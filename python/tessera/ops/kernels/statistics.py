@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import tessera.language as tl
-from tessera.ops.kernels.lines import first_line, line_number
+from tessera.ops.kernels.lines import first_line, lane_offsets, line_number
 from tessera.ops.kernels.softmaxes import finite, spread_statistics
 from tessera.runtime.jit import jit
 
@@ -19,8 +19,8 @@ def moments_of_lines_kernel(x, variance, mean, divisor: tl.float64, length, lane
     """
     first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
     x += first
-    lines, column = tl.arange(0, LANES)[:, None], tl.arange(0, BLOCK)[None, :]
-    offsets, in_lane = lines * lane_stride, lane + lines < lanes
+    offsets, in_lane = lane_offsets(lanes, lane, lane_stride, LANES)
+    column = tl.arange(0, BLOCK)[None, :]
     if IS_TILE:
         mask = in_lane & (column < length)
         value = tl.load(x + offsets + column * stride, mask=mask, other=0).to(ACC)
@@ -49,8 +49,8 @@ def logsumexp_kernel(x, out, length, lanes, lane_stride, stride, slab_stride, bl
     """The logarithm of the sum of the exponentials of each line. IS_TILE: it has at most BLOCK elements."""
     first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
     x += first
-    lines, column = tl.arange(0, LANES)[:, None], tl.arange(0, BLOCK)[None, :]
-    offsets, in_lane = lines * lane_stride, lane + lines < lanes
+    offsets, in_lane = lane_offsets(lanes, lane, lane_stride, LANES)
+    column = tl.arange(0, BLOCK)[None, :]
     if IS_TILE:
         mask = in_lane & (column < length)
         value = tl.load(x + offsets + column * stride, mask=mask, other=float("-inf")).to(ACC)
@@ -74,9 +74,9 @@ def extremum_gradient_kernel(x, top, grad, out, length, lanes, lane_stride, stri
     first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
     x += first
     out += first
-    lines, column = tl.arange(0, LANES)[:, None], tl.arange(0, BLOCK)[None, :]
-    offsets, in_lane = lines * lane_stride, lane + lines < lanes
-    number = slab * lanes + lane + lines
+    offsets, in_lane = lane_offsets(lanes, lane, lane_stride, LANES)
+    column = tl.arange(0, BLOCK)[None, :]
+    number = line_number(lanes, lane, slab, LANES)[:, None]
     extremum = tl.load(top + number, mask=in_lane)
     share = tl.load(grad + number, mask=in_lane).to(ACC)
     if IS_TILE:
