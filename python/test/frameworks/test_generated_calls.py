@@ -120,7 +120,7 @@ def test_code_that_is_not_keyed_stays(monkeypatch: Any) -> None:
     with config.patch(post_grad_custom_post_pass=print):  # no uuid: so keys of caches do not tell
         _, text = compiled(program, torch.randn(3))
     assert "tessera_call" not in text and "torch.ops.tessera" in text
-    # What is in the key: the text of what generated code needs.
+    # The key holds the text of everything that generated code needs.
     graph_pass.install()
     key = config.post_grad_custom_post_pass.uuid()
     monkeypatch.setattr(graph_pass, "_FILES", graph_pass._FILES[:-1])

@@ -13,7 +13,7 @@ def TileGPU_WarpSpecializeOp : TileGPU_Op<"warp_specialize", [
     RecursiveMemoryEffects, NoRegionArguments,
     DeclareOpInterfaceMethods<RegionBranchOpInterface>,
     SingleBlockImplicitTerminator<"PartitionEndOp">]> {
-  let summary = "Regions that run at the same time, each by its own warps";
+  let summary = "Run regions at the same time, each by its own warps";
   let description = [{
     The default region is run by the warps of the program (`tilegpu.num_warps`); barriers in it are
     met by these alone. Each partition is run by one thread of `warps` warps that the program has
