@@ -203,11 +203,13 @@ def merge_moments_kernel(means, variances, mean, variance, scale, outer, kept, i
     """The moments of parts of one length as one, of arrays (outer, kept, inner), for each of `kept`."""
     number, count = tl.program_id(0), outer * inner
     total, squares = tl.zeros((BLOCK,), ACC), tl.zeros((BLOCK,), ACC)
+    # Distances to the first mean, as in moments_of_lines_kernel.
+    base = tl.load(means + number * inner, mask=count > 0, other=0)
     for start in range(0, count, BLOCK):
         i = start + tl.arange(0, BLOCK)
         place = i // inner * kept * inner + number * inner + i % inner
-        total += tl.load(means + place, mask=i < count, other=0)
-    average = tl.sum(total, keep_dims=True) / count
+        total += tl.where(i < count, tl.load(means + place, mask=i < count, other=0) - base, 0.0)
+    average = base + tl.sum(total, keep_dims=True) / count
     for start in range(0, count, BLOCK):
         i = start + tl.arange(0, BLOCK)
         place = i // inner * kept * inner + number * inner + i % inner

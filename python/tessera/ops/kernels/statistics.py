@@ -21,16 +21,22 @@ def moments_of_lines_kernel(x, variance, mean, divisor: tl.float64, length, lane
     x += first
     offsets, in_lane = lane_offsets(lanes, lane, lane_stride, LANES)
     column = tl.arange(0, BLOCK)[None, :]
+    # Distances to the first element: sums of numbers that are near each other, and far from 0, lose digits.
+    base = tl.load(x + offsets, mask=in_lane & (length > 0), other=0).to(ACC)
     if IS_TILE:
         mask = in_lane & (column < length)
-        value = tl.load(x + offsets + column * stride, mask=mask, other=0).to(ACC)
+        value = tl.load(x + offsets + column * stride, mask=mask, other=0).to(ACC) - base
+        value = tl.where(mask, value, 0.0)
         average = tl.sum(value, axis=1, keep_dims=True) / length
         squares = tl.where(mask, (value - average) * (value - average), 0.0)
     else:
         means, squares = tl.zeros((LANES, BLOCK), ACC), tl.zeros((LANES, BLOCK), ACC)
         for start in range(0, length, BLOCK):
             i = start + column
-            value = tl.load(x + offsets + i * stride, mask=in_lane & (i < length), other=0).to(ACC)
+            value = (
+                tl.load(x + offsets + i * stride, mask=in_lane & (i < length), other=0).to(ACC)
+                - base
+            )
             distance = tl.where(i < length, value - means, 0.0)
             means += distance * (1.0 / (start // BLOCK + 1).to(ACC))
             squares += distance * (value - means)
@@ -40,7 +46,7 @@ def moments_of_lines_kernel(x, variance, mean, divisor: tl.float64, length, lane
     number = line_number(lanes, lane, slab, LANES)
     in_lane = lane + tl.arange(0, LANES) < lanes
     tl.store(variance + number, tl.sum(squares, axis=1) / divisor.to(ACC), mask=in_lane)
-    tl.store(mean + number, average.reshape(LANES), mask=in_lane)
+    tl.store(mean + number, (base + average).reshape(LANES), mask=in_lane)
 
 
 @jit
