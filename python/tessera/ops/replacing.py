@@ -258,6 +258,11 @@ def _bound(
     is_of_bytes = getattr(given.get("input"), "dtype", None) == torch.uint8
     if replaced.name in ("any", "all") and is_of_bytes:
         return "torch's result is of uint8, too", {}
+    if replaced.name in ("any", "all") and given.get("dim") in ((), []):
+        return "torch's result has all dimensions", {}
+    is_extremum = replaced.name == "scatter_reduce" and given.get("reduce") in ("amax", "amin")
+    if is_extremum and getattr(given.get("input"), "is_floating_point", bool)():
+        return "torch's extrema are NaN where an element is", {}
     if "self" in given and "input" not in given:
         given["input"] = given.pop("self")
     for name in [name for name in given if name not in replaced.ours]:

@@ -335,6 +335,7 @@ def test_running_extrema_of_equal_elements_and_nans() -> None:
             ours, theirs = getattr(ops, name)(each, dim), getattr(torch, name)(each, dim)
             torch.testing.assert_close(ours[0], theirs[0], equal_nan=True)
             assert torch.equal(ours[1], theirs[1])
+        assert [each.shape for each in getattr(ops, name)(torch.ones(0, 6), 0)] == [(0, 6)] * 2
 
 
 def test_indices_that_are_outside() -> None:
@@ -417,7 +418,14 @@ def test_enable() -> None:
         assert torch.sort(x).values is not None and x.topk(2).indices.shape == (5, 2)
         assert torch.var(x, False).ndim == 0
         assert torch.ones(3, dtype=torch.uint8).any().dtype == torch.uint8
-    assert used.taken == {"sort": 1, "topk": 1} and list(used.refused) == ["var", "any"]
+        assert torch.all(x, dim=()).shape == x.shape
+        place, nan = torch.tensor([0, 0, 1]), torch.tensor([float("nan"), 1, 2])
+        assert torch.scatter_reduce(torch.zeros(2), 0, place, nan, "amax").isnan().tolist() == [
+            True,
+            False,
+        ]
+    assert used.taken == {"sort": 1, "topk": 1}
+    assert list(used.refused) == ["var", "any", "all", "scatter_reduce"]
     with pytest.raises(tessera.ArgumentError, match="E093.*softmx.*"):
         ops.enable(unused=["softmx"])
 

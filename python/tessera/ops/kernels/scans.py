@@ -126,7 +126,7 @@ def extremum_scan_kernel(x, out, places, length, lanes, lane_stride, stride, sla
     places += first
     offsets, in_lane = lane_offsets(lanes, lane, lane_stride, LANES)
     combine: tl.constexpr = larger if IS_MAX else smaller
-    carried = tl.load(x + offsets, mask=in_lane)
+    carried = tl.load(x + offsets, mask=in_lane & (length > 0))
     carried_place = tl.zeros((LANES, 1), tl.int32)
     for start in range(0, length, BLOCK):
         i = start + tl.arange(0, BLOCK)[None, :]
