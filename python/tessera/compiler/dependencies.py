@@ -173,7 +173,8 @@ def _fingerprint(value: Any) -> bytes:
         )  # such as `dtype` of a tensor
     if isinstance(value, type):
         fields = map(str, getattr(value, "_fields", ()))
-        return framed("type", f"{value.__module__}.{value.__qualname__}", *fields)
+        defaults = [_fingerprint(each) for each in getattr(value, "_field_defaults", {}).values()]
+        return framed("type", f"{value.__module__}.{value.__qualname__}", *fields, *defaults)
     if isinstance(value, tuple):
         return framed("tuple", _fingerprint(type(value)), *map(_fingerprint, value))
     return _Closure().stable(value)
@@ -278,7 +279,9 @@ class _Closure:
             return f"{module}.{name}".encode()
         fields = getattr(value, "_fields", None)
         if isinstance(value, type) and fields and value.__base__ is tuple:
-            return framed(b"namedtuple", f"{module}.{name}", *map(str.encode, fields))
+            given = getattr(value, "_field_defaults", {}).items()
+            defaults = [framed(field, self.stable(default)) for field, default in given]
+            return framed(b"namedtuple", f"{module}.{name}", *map(str.encode, fields), *defaults)
         raise Unpinnable(name)
 
 

@@ -92,6 +92,12 @@ THINGS = {
     "base": Thing(
         "class B:\n    X = 3\nclass C(B):\n    pass", "M.C.X", ("X = 3", "X = 5"), "mod.B.X = 5"
     ),
+    "field": Thing(
+        "from typing import NamedTuple\nclass P(NamedTuple):\n    x: int = 3",
+        "M.P().x",
+        ("int = 3", "int = 5"),
+        "",
+    ),
     "enum": Thing(
         "class E(enum.Enum):\n    A = 3\nclass F(enum.Enum):\n    A = 5",
         "M.E.A.value",
