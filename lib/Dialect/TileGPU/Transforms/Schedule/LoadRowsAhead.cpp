@@ -18,17 +18,13 @@
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
-#include "EarlyLoads.h"
-#include "Facts/LoopSlice.h"
-#include "LoadsAhead.h"
-#include "Memory/OwnBuffer.h"
 #include "Programs/LoopDots.h"
 #include "RingMemory.h"
 #include "ScheduleTrial.h"
+#include "Transport.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Analysis/SharedMemory/HeldBytes.h"
 #include "tessera/Dialect/TileGPU/IR/Schedule.h"
-#include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
 #include "tessera/Support/EmitRemark.h"
 
@@ -57,7 +53,6 @@ public:
   void propose();
 
 private:
-  bool planLoad(tile::LoadOp load);
   int64_t countHeldBytes();
   int64_t countFreeBytes();
 
@@ -67,26 +62,12 @@ private:
   AccessAnalysis analysis;
   MemoryOrder order;
 
-  SmallVector<std::pair<tile::LoadOp, MemDescType>> loads;
+  SmallVector<PlannedCopy, 2> copies;
   int64_t programs = 1; ///< that share an SM, by what their threads hold
   LaunchConditions conditions;
 };
 
 } // namespace
-
-bool RowPipeliner::planLoad(tile::LoadOp load) {
-  if (!canLoadAhead(load) || (load.getOther() && !isZero(load.getOther())))
-    return false;
-  LoopSlice address(loop);
-  for (Value operand : {load.getPtr(), load.getMask()})
-    if (operand && !address.add(operand).empty())
-      return false;
-  MemDescType buffer = getOwnBuffer(load.getType());
-  if (!buffer || getCopyBytes(load, buffer, analysis) < GPUMachine::kMaxAccessBytes)
-    return false;
-  loads.push_back({load, buffer});
-  return true;
-}
 
 /// Bytes of registers that a thread holds in the body.
 int64_t RowPipeliner::countHeldBytes() {
@@ -103,37 +84,33 @@ int64_t RowPipeliner::countFreeBytes() {
 
 bool RowPipeliner::plan() {
   auto hint = loop->getAttrOfType<IntegerAttr>(kStagesAttr);
-  if ((hint && hint.getInt() < kSlots) ||
-      !llvm::any_of(*loop.getBody(), llvm::IsaPred<tile::ReduceOp>))
+  if (hint && hint.getInt() < kSlots)
     return false;
-  for (auto load : loop.getBody()->getOps<tile::LoadOp>())
-    if (isa<RankedTensorType>(load.getType()) && !planLoad(load))
-      return false;
+  RowTransport transport(analysis, order);
+  TransportPlan planned = transport.plan(loop);
+  if (!planned.refused.empty() || planned.copies.empty())
+    return false;
+  copies = planned.copies;
   int64_t bytes = 0;
-  for (auto [load, buffer] : loads)
-    bytes += buffer.getRing(kSlots).getNumBytes();
+  for (const PlannedCopy &copy : copies)
+    bytes += copy.tile.getRing(kSlots).getNumBytes();
   int64_t heldBytes = countHeldBytes();
   programs = countPrograms(heldBytes, warps, machine);
-  if (loads.empty() || bytes > countFreeBytes())
+  if (bytes > countFreeBytes())
     return false;
   // If registers would hold the rows, reading them from slots costs more than copies gain while
   // blocks of a cluster wait for each other (notes/Notebook.md).
   if (getBlockBits(loop) != 0 && heldBytes <= getMostBytesOfThread(warps))
     return false;
-  Operation *obstacle = nullptr;
-  std::optional<LaunchConditions> found = findConditionsInLoop(
-      loop, llvm::to_vector(llvm::make_first_range(loads)), order, analysis, obstacle);
-  if (found)
-    conditions = std::move(*found);
-  return found.has_value();
+  return !transport.findObstacle(loop, planned, conditions);
 }
 
 void RowPipeliner::propose() {
   MLIRContext *context = loop.getContext();
   constexpr unsigned kChannel = 0;
-  for (auto [load, buffer] : loads)
-    load->setAttr(kNodeAttr,
-                  NodeAttr::getCopy(context, /*stage=*/-1, /*order=*/0, kChannel, buffer));
+  for (const PlannedCopy &copy : copies)
+    tile::LoadOp(copy.load)->setAttr(
+        kNodeAttr, NodeAttr::getCopy(context, /*stage=*/-1, /*order=*/0, kChannel, copy.tile));
   auto channel = ChannelAttr::get(context, kChannel, kSlots, CopyKind::CpAsync);
   IterationOverlap overlap;
   overlap.programs = programs;
@@ -142,7 +119,7 @@ void RowPipeliner::propose() {
   addLaunchConditions(loop->getParentOfType<tile::FuncOp>(), conditions);
   emitRemark(loop, RemarkKind::RowsCopiedAhead)
       << "rows are prefetched to shared memory one iteration ahead, by "
-      << named("loads", loads.size()) << " loads";
+      << named("loads", copies.size()) << " loads";
 }
 
 namespace {

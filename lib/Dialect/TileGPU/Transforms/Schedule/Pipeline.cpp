@@ -28,23 +28,19 @@
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
 #include "DotOrder.h"
-#include "EarlyLoads.h"
 #include "Facts/LoopSlice.h"
 #include "LoadsAhead.h"
 #include "Programs/LoopDots.h"
 #include "RingMemory.h"
 #include "ScheduleTrial.h"
+#include "Transport.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/Matchers.h"
 #include "tessera/Analysis/Order/MemoryOrder.h"
 #include "tessera/Analysis/SharedMemory/SharedMemoryAllocation.h"
 #include "tessera/Dialect/TileGPU/IR/Schedule.h"
-#include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
-#include "tessera/Layout/MatrixDescriptor.h"
 #include "tessera/Machine/ScheduleBudget.h"
 #include "tessera/Support/EmitRemark.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -56,14 +52,6 @@ namespace tessera::tilegpu {
 } // namespace tessera::tilegpu
 
 namespace {
-
-/// A load that is done ahead.
-struct PipelinedLoad {
-  tile::LoadOp load;
-  MemDescType slot;
-  /// Buffers that the loaded tile is stored to, of the type of a slot.
-  SmallVector<LocalAllocOp> buffers;
-};
 
 class LoopPipeliner {
 public:
@@ -79,12 +67,10 @@ public:
   void propose();
 
 private:
-  void planLoad(tile::LoadOp load, AccessAnalysis &analysis);
-  std::optional<MemDescType> getSlotType(tile::LoadOp load, AccessAnalysis &analysis);
   RingResources getResources(int64_t registers, int64_t otherBytes) const;
   int64_t countPrograms() const;
+  bool planCopies(MemoryOrder &order, AccessAnalysis &analysis);
   bool planSlots();
-  Operation *findObstacle(MemoryOrder &order, AccessAnalysis &analysis);
   /// The loads, and the buffers that are slots now.
   ReplacedOps getReplaced() const;
 
@@ -97,7 +83,7 @@ private:
   PlanKind kind;
   scf::YieldOp yield;
 
-  SmallVector<PipelinedLoad> loads;
+  SmallVector<PlannedCopy, 2> copies;
   unsigned slots = 0, distance = 0;
   /// The dot that is in flight while the next iteration begins.
   AsyncDotOp asyncDot;
@@ -139,74 +125,17 @@ bool isRecurrence(scf::ForOp loop) {
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Which loads
-//===----------------------------------------------------------------------===//
-
-/// A slot for the tile: that of a dot if it goes to one as it is, else rows as they come
-/// from memory.
-std::optional<MemDescType> LoopPipeliner::getSlotType(tile::LoadOp load, AccessAnalysis &analysis) {
-  for (Operation *user : load->getUsers())
-    if (auto buffer = dyn_cast<LocalAllocOp>(user))
-      if (getCopyBytes(load, buffer.getType(), analysis) >= GPUMachine::kMinAsyncCopyBytes)
-        return buffer.getType();
-  auto type = cast<RankedTensorType>(load.getType());
-  AccessPattern pattern = getAccessPattern(load, analysis);
-  unsigned fast = pattern.getFastDim(type.getShape());
-  LinearLayout memory(type.getShape());
-  int64_t bits = 8 * getElementBytes(type.getElementType());
-  if (type.getRank() == 2) {
-    memory = fragmentMemory(type.getShape(), fast, bits);
-  } else {
-    for (bool isFast : {true, false})
-      for (unsigned bit = 0; bit < memory.elementBits(); ++bit)
-        if ((memory.dimMask(fast) >> bit & 1) == isFast)
-          memory.columns(HwDim::Offset).push_back(uint64_t(1) << bit);
-  }
-  auto slot = MemDescType::get(load.getContext(), type.getShape(), type.getElementType(),
-                               LayoutAttr::get(load.getContext(), memory));
-  if (getCopyBytes(load, slot, analysis) >= GPUMachine::kMinAsyncCopyBytes)
-    return slot;
-  return std::nullopt;
-}
-
-void LoopPipeliner::planLoad(tile::LoadOp load, AccessAnalysis &analysis) {
-  auto refuse = [&](const std::string &why) {
-    emitRemark(load, RemarkKind::LoadNotPipelined)
-        << "load is not pipelined: " << named("reason", why);
-  };
-  if (load.getCache() == tile::CacheModifier::CV)
-    return refuse("its cache modifier forbids a copy");
-  if (load.getOther() && !isZero(load.getOther()))
-    return refuse("its `other` is not 0");
-  LoopSlice ofLoad(loop);
-  for (Value operand : {load.getPtr(), load.getMask()})
-    if (operand)
-      if (std::string why = ofLoad.add(operand); !why.empty())
-        return refuse(why);
-  std::optional<MemDescType> slot = getSlotType(load, analysis);
-  if (!slot)
-    return refuse("no " + std::to_string(GPUMachine::kMinAsyncCopyBytes) +
-                  " bytes of it are known to be contiguous, aligned and under one mask");
-  PipelinedLoad &planned = loads.emplace_back();
-  planned.load = load;
-  planned.slot = *slot;
-  for (Operation *user : load->getUsers())
-    if (isSlotOfRing(user, load, *slot))
-      planned.buffers.push_back(cast<LocalAllocOp>(user));
-}
-
-//===----------------------------------------------------------------------===//
 // How far ahead
 //===----------------------------------------------------------------------===//
 
-ReplacedOps LoopPipeliner::getReplaced() const { return getReplacedBy(loads); }
+ReplacedOps LoopPipeliner::getReplaced() const { return getReplacedBy(copies); }
 
 /// `registers` are those of a thread for tiles.
 RingResources LoopPipeliner::getResources(int64_t registers, int64_t otherBytes) const {
-  auto getSlot = [](const PipelinedLoad &planned) { return planned.slot; };
+  auto getTile = [](const PlannedCopy &copy) { return copy.tile; };
   return {machine, tilegpu::getNumWarps(loop).value_or(ScheduleSizes::kDefaultWarps),
-          registers + RegisterBudget::kWithCopies, getBytesOfSlots(llvm::map_range(loads, getSlot)),
-          otherBytes};
+          registers + RegisterBudget::kWithCopies,
+          getBytesOfSlots(llvm::map_range(copies, getTile)), otherBytes};
 }
 
 /// Programs that share an SM, by what the loop carries and its rings.
@@ -249,54 +178,36 @@ bool LoopPipeliner::planSlots() {
   return true;
 }
 
-/// An op that copies may not pass, if no launch condition allows it.
-Operation *LoopPipeliner::findObstacle(MemoryOrder &order, AccessAnalysis &analysis) {
-  auto kernel = loop->getParentOfType<tile::FuncOp>();
-  Operation *obstacle = findObstacleInLoop(loop, order);
-  if (!obstacle || !assumeApart || !kernel.isKernel())
-    return obstacle;
-  SmallVector<tile::LoadOp> all;
-  loop.getBody()->walk([&](tile::LoadOp load) { all.push_back(load); });
-  std::optional<LaunchConditions> found =
-      findConditionsInLoop(loop, all, order, analysis, obstacle);
-  if (!found)
-    return obstacle;
-  conditions = std::move(*found);
-  return nullptr;
-}
-
-bool LoopPipeliner::plan() {
-  SmallVector<tile::LoadOp> candidates;
+bool LoopPipeliner::planCopies(MemoryOrder &order, AccessAnalysis &analysis) {
   bool isOfAll = isHinted || (assumeApart && isRecurrence(loop));
   if (isOfAll && !isHinted)
     wanted = std::max(wanted, ScheduleSizes::kStagesOfRecurrence);
-  for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>())
-    if (isa<RankedTensorType>(load.getType()) &&
-        (isOfAll || reachesDot(load.getResult(), loop.getBody())))
-      candidates.push_back(load);
-  if (candidates.empty())
+  AsyncTransport transport(analysis, order, isOfAll, assumeApart);
+  TransportPlan plan = transport.plan(loop);
+  if (plan.copies.empty() && plan.refused.empty())
     return false;
-  auto refuse = [&](const Twine &why, Operation *place) {
+  if (auto obstacle = transport.findObstacle(loop, plan, conditions)) {
     RemarkInFlight remark = emitRemark(loop, RemarkKind::LoopNotPipelined)
-                            << "loop is not pipelined: " << named("reason", why.str());
-    if (place)
-      remark.attachNote(place->getLoc()) << "here";
+                            << "loop is not pipelined: " << named("reason", obstacle->why);
+    for (auto [place, note] : obstacle->notes)
+      remark.attachNote(place->getLoc()) << note;
     return false;
-  };
-  AccessAnalysis analysis;
-  MemoryOrder order(analysis);
-  if (Operation *obstacle = findObstacle(order, analysis))
-    return refuse("it writes to memory, or orders accesses to it", obstacle);
-  if (!getSmallStep(loop))
-    return refuse("its step is not a small constant", nullptr);
-  for (tile::LoadOp load : candidates)
-    planLoad(load, analysis);
+  }
+  for (const auto &[load, why] : plan.refused)
+    emitRemark(load, RemarkKind::LoadNotPipelined)
+        << "load is not pipelined: " << named("reason", why);
+  copies = std::move(plan.copies);
   // A tile that only says where others are is loaded with their addresses.
   llvm::DenseSet<Operation *> live = getLiveOps(loop, getReplaced());
-  llvm::erase_if(loads, [&](const PipelinedLoad &planned) {
-    return !live.contains(tile::LoadOp(planned.load));
-  });
-  if (loads.empty())
+  llvm::erase_if(copies,
+                 [&](const PlannedCopy &copy) { return !live.contains(tile::LoadOp(copy.load)); });
+  return !copies.empty();
+}
+
+bool LoopPipeliner::plan() {
+  AccessAnalysis analysis;
+  MemoryOrder order(analysis);
+  if (!planCopies(order, analysis))
     return false;
   if (kind == PlanKind::Plain)
     return planSlots();
@@ -329,20 +240,20 @@ void LoopPipeliner::propose() {
   MLIRContext *context = loop.getContext();
   constexpr unsigned kChannel = 0;
   auto set = [](Operation *op, NodeAttr node) { op->setAttr(kNodeAttr, node); };
-  for (PipelinedLoad &planned : loads) {
-    if (dotOrder && !llvm::all_of(planned.load->getUsers(), [&](Operation *user) {
-          return isSlotOfRing(user, planned.load, planned.slot);
+  for (PlannedCopy &copy : copies) {
+    if (dotOrder && !llvm::all_of(copy.load->getUsers(), [&](Operation *user) {
+          return isSlotOfRing(user, copy.load, copy.tile);
         }))
-      planned.buffers.push_back(readFromRing(planned.load, planned.slot, &*dotOrder));
+      copy.buffers.push_back(readFromRing(copy.load, copy.tile, &*dotOrder));
     // The type of a tile is that of its first buffer, if nothing is said.
-    Type tile = planned.slot;
-    for (Operation *user : planned.load->getUsers())
+    Type tile = copy.tile;
+    for (Operation *user : copy.load->getUsers())
       if (auto buffer = dyn_cast<LocalAllocOp>(user)) {
-        if (buffer.getType() == planned.slot)
+        if (buffer.getType() == copy.tile)
           tile = Type();
         break;
       }
-    set(planned.load,
+    set(copy.load,
         NodeAttr::getCopy(context, -static_cast<int>(distance), /*order=*/0, kChannel, tile));
   }
   for (tile::LoadOp load : loadsAhead)

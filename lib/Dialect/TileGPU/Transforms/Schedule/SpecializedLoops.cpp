@@ -2,15 +2,10 @@
 
 #include "Specializer.h"
 
-#include "EarlyLoads.h"
 #include "Facts/LoopSlice.h"
 #include "Facts/Multicast.h"
 #include "Facts/WarpRegisters.h"
 #include "LoadsAhead.h"
-#include "mlir/IR/Matchers.h"
-#include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
-#include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
-#include "tessera/Layout/MatrixDescriptor.h"
 #include "tessera/Machine/ScheduleBudget.h"
 #include "tessera/Support/EmitRemark.h"
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -66,96 +61,27 @@ int64_t Specializer::getWantedRegisters(const BoxLoop &planned) const {
          (between ? RegisterBudget::kWithConversions + between : RegisterBudget::kWithCarriedDots);
 }
 
-/// Rows as TMA writes them, for a tile that threads read into registers.
-static MemDescType getFragmentType(tile::LoadOp load, AccessAnalysis &analysis) {
-  auto type = cast<RankedTensorType>(load.getType());
-  unsigned fast = getAccessPattern(load, analysis).getFastDim(type.getShape());
-  int64_t bits = 8 * getElementBytes(type.getElementType());
-  LayoutAttr memory =
-      LayoutAttr::get(load.getContext(), operandMemory(type.getShape(), fast, bits));
-  return MemDescType::get(load.getContext(), type.getShape(), type.getElementType(), memory);
-}
-
-/// Adds a load, or says why TMA cannot do it.
-std::string Specializer::planLoad(BoxLoop &planned, tile::LoadOp load) {
-  BoxLoad result;
-  result.load = load;
-  auto type = cast<RankedTensorType>(load.getType());
-  bool isRead = type.getRank() <= 2 && llvm::none_of(load->getUsers(), [](Operation *user) {
-                  return isa<LocalAllocOp>(user) || user->hasTrait<OpTrait::IsTerminator>();
-                });
-  for (Operation *user : load->getUsers()) {
-    if (isRead)
-      break;
-    auto buffer = dyn_cast<LocalAllocOp>(user);
-    if (!buffer || user->getBlock() != planned.loop.getBody())
-      return "both a dot and other ops use its tile";
-    if (!result.buffers.empty() && result.buffers.front().getType() != buffer.getType())
-      return "dots use its tile in two layouts";
-    result.buffers.push_back(buffer);
+/// The copies of a loop, which may come before everything that is done to memory before them.
+bool Specializer::planCopies(BoxLoop &planned) {
+  BoxTransport transport(kernel, analysis, order);
+  TransportPlan plan = transport.plan(planned.loop);
+  planned.isInPlace = BoxTransport::isInPlace(plan.copies);
+  if (auto obstacle = transport.findObstacle(planned.loop, plan, conditions)) {
+    RemarkInFlight remark = emitRemark(planned.loop, RemarkKind::LoopNotSpecialized)
+                            << "loop is not specialised: " << named("reason", obstacle->why);
+    for (auto [place, note] : obstacle->notes)
+      remark.attachNote(place->getLoc()) << note;
+    return false;
   }
-  for (LocalAllocOp buffer : result.buffers)
-    for (Operation *use : getUses(buffer))
-      if (!isa<AsyncDotOp, LocalDeallocOp>(use))
-        return "a dot that is not asynchronous uses its tile";
-  result.tile = !isRead               ? result.buffers.front().getType()
-                : type.getRank() == 1 ? getRowType(type.getShape(), type.getElementType())
-                                      : getFragmentType(load, analysis);
-  std::string why;
-  std::optional<BoxAccess> box =
-      getBoxToCopy(planned.loop.getRegion(), load, result.tile, analysis, why);
-  if (!box)
-    return why;
-  planned.isInPlace |= box->isFoundByKernel();
-  result.box = std::move(*box);
-  unsigned parts = getNumParts(kernel);
-  result.isMulticast = parts > 1 && !dependsOnBlock(load.getPtr()) &&
-                       !(load.getMask() && dependsOnBlock(load.getMask())) &&
-                       getRowsOfShares(result.tile, parts);
-  planned.loads.push_back(std::move(result));
-  return "";
-}
-
-/// True if loads may come before everything that is done to memory before them.
-bool Specializer::planOrder(scf::ForOp loop, ArrayRef<tile::LoadOp> loads) {
-  std::optional<EarlyLoadObstacle> obstacle =
-      findObstacle(kernel, loads, order, analysis, conditions);
-  if (!obstacle)
-    return true;
-  if (!obstacle->load)
-    return refuse(loop, "an op before it orders memory", obstacle->op);
-  RemarkInFlight remark =
-      emitRemark(loop, RemarkKind::LoopNotSpecialized)
-      << "loop is not specialised: "
-      << named("reason", StringRef("the same program may have stored the tiles that it loads"));
-  remark.attachNote(obstacle->op->getLoc()) << "stored here";
-  remark.attachNote(obstacle->load.getLoc()) << "loaded here";
-  return false;
-}
-
-std::string tessera::tilegpu::whyNotCopiedAhead(scf::ForOp loop) {
-  if (getSmallStep(loop))
-    return "";
-  APInt step;
-  bool isConstant = matchPattern(loop.getStep(), m_ConstantInt(&step)) && step.isStrictlyPositive();
-  return isConstant ? "its step is not a small constant" : "its step is not a constant";
-}
-
-/// True if loads of later iterations may come early, those of the first one being where they are.
-bool Specializer::planInPlace(const BoxLoop &planned) {
-  if (getClusterSize(kernel) > 1)
-    return refuse(planned.loop, "its arrays are found in memory, in a cluster");
-  if (std::string why = whyNotCopiedAhead(planned.loop); !why.empty())
-    return refuse(planned.loop, "its arrays are found in memory, and " + why);
-  if (Operation *obstacle = findObstacleInLoop(planned.loop, order))
-    return refuse(planned.loop, "it may store to the tiles that it loads, or orders memory",
-                  obstacle);
+  if (!plan.refused.empty())
+    return refuse(planned.loop, plan.refused.front().second, plan.refused.front().first);
+  planned.loads = std::move(plan.copies);
   return true;
 }
 
 void BoxLoop::addTo(ProducerSlice &slice) const {
   slice.needLoop(loop);
-  for (const BoxLoad &load : loads)
+  for (const PlannedCopy &load : loads)
     slice.needBox(load.box);
 }
 
@@ -194,26 +120,9 @@ bool Specializer::planLoop(scf::ForOp loop) {
       return refuse(loop, "each block of a cluster has a part of an operand", dot);
   if (getNumParts(kernel) > 1 && isUneven(loop))
     return refuse(loop, "blocks of a cluster have different numbers of iterations");
-  SmallVector<tile::LoadOp> loads;
-  for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>())
-    if (isa<RankedTensorType>(load.getType()) && reachesDot(load.getResult(), loop.getBody()))
-      loads.push_back(load);
-  std::string whyNotLoaded;
-  tile::LoadOp notLoaded;
-  for (tile::LoadOp load : loads)
-    if (whyNotLoaded.empty())
-      if (whyNotLoaded = planLoad(planned, load); !whyNotLoaded.empty())
-        notLoaded = load;
-  if (planned.isInPlace) {
-    if (!planInPlace(planned))
-      return false;
-  } else {
-    if (!planOrder(loop, loads))
-      return false;
-  }
-  if (notLoaded)
-    return refuse(loop, whyNotLoaded, notLoaded);
-  if (llvm::all_of(planned.loads, [](const BoxLoad &box) { return box.isRow(); }))
+  if (!planCopies(planned))
+    return false;
+  if (llvm::all_of(planned.loads, [](const PlannedCopy &box) { return box.isRow(); }))
     return refuse(loop, "no dot uses a tile that it loads");
   if (!planMessagesOf(planned))
     return false;
@@ -321,13 +230,13 @@ ReplacedOps BoxLoop::getReplaced() const { return getReplacedBy(loads); }
 
 std::optional<unsigned> BoxLoop::getChannel(Value operand) const {
   Operation *buffer = skipTrans(operand).getDefiningOp();
-  for (const BoxLoad &planned : loads)
+  for (const PlannedCopy &planned : loads)
     if (llvm::is_contained(planned.buffers, buffer))
       return planned.channel;
   return std::nullopt;
 }
 
-bool BoxLoop::isReadFrom(AsyncDotOp dot, const BoxLoad &load) const {
+bool BoxLoop::isReadFrom(AsyncDotOp dot, const PlannedCopy &load) const {
   auto isFrom = [&](Operation *op) {
     Operation *inBody = dot->getBlock()->findAncestorOpInBlock(*op);
     return inBody && !inBody->isBeforeInBlock(dot);
@@ -361,7 +270,7 @@ void Specializer::proposeCopies(const BoxLoop &planned) {
   MLIRContext *context = kernel.getContext();
   AsyncDotOp late = planned.lateDot;
   AsyncDotOp beside = planned.lastDot ? planned.lastDot : planned.asyncDot;
-  for (const BoxLoad &box : planned.loads) {
+  for (const PlannedCopy &box : planned.loads) {
     bool isLate = late && planned.getChannel(late.getB()) == box.channel;
     NodeAttr node = NodeAttr::getCopy(context, /*stage=*/0, /*order=*/0, box.channel, Type(),
                                       /*producer=*/0, isLate ? std::optional(2) : std::nullopt,
@@ -373,7 +282,7 @@ void Specializer::proposeCopies(const BoxLoop &planned) {
     } else if (copiesWithoutProducer) {
       // If the dot in flight, or an op after it, reads a slot, the slot is released after these
       // copies.
-      bool isLeftLate = beside && llvm::any_of(planned.loads, [&](const BoxLoad &load) {
+      bool isLeftLate = beside && llvm::any_of(planned.loads, [&](const PlannedCopy &load) {
                           return load.channel == box.channel && planned.isReadFrom(beside, load);
                         });
       node = NodeAttr::getCopy(context, -static_cast<int>(slots - (isLeftLate ? 1 : 0)),
@@ -385,7 +294,7 @@ void Specializer::proposeCopies(const BoxLoop &planned) {
 
 void Specializer::propose(BoxLoop &planned) {
   MLIRContext *context = kernel.getContext();
-  for (BoxLoad &box : planned.loads)
+  for (PlannedCopy &box : planned.loads)
     if (box.buffers.empty())
       box.buffers.push_back(
           readFromRing(box.load, box.tile, planned.order ? &*planned.order : nullptr));

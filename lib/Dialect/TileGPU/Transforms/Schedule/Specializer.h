@@ -17,6 +17,7 @@
 #include "Programs/LoopDots.h"
 #include "RingMemory.h"
 #include "ScheduleTrial.h"
+#include "Transport.h"
 #include "tessera/Analysis/Order/MemoryOrder.h"
 #include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 
@@ -25,17 +26,10 @@
 
 namespace tessera::tilegpu {
 
-/// A load that TMA does; it has no buffers where threads read its tile. Its channel is the number
-/// of one.
-struct BoxLoad : ScheduledCopy {
-  BoxAccess box;
-  bool isRow() const { return tile::getShape(tile::LoadOp(load).getType()).size() == 1; }
-};
-
 /// The plan for a loop of dots.
 struct BoxLoop {
   mlir::scf::ForOp loop;
-  mlir::SmallVector<BoxLoad, 2> loads;
+  mlir::SmallVector<PlannedCopy, 2> loads;
   /// The channels in the order in which the loop needs them.
   mlir::SmallVector<unsigned, 2> channels;
   unsigned stages = 0;
@@ -64,7 +58,7 @@ struct BoxLoop {
   /// The channel that an operand of a dot is read from; none if it is in no ring.
   std::optional<unsigned> getChannel(mlir::Value operand) const;
   /// True if `dot`, or an op after it, reads the tile of a load.
-  bool isReadFrom(AsyncDotOp dot, const BoxLoad &load) const;
+  bool isReadFrom(AsyncDotOp dot, const PlannedCopy &load) const;
   /// The first op that needs the dot that is put off, or takes the place of its operand.
   mlir::Operation *findNeedOfLateDot() const;
 };
@@ -86,10 +80,8 @@ public:
 
 private:
   bool planLoop(mlir::scf::ForOp loop);
-  std::string planLoad(BoxLoop &planned, tile::LoadOp load);
-  bool planInPlace(const BoxLoop &planned);
   bool planMessagesOf(BoxLoop &planned);
-  bool planOrder(mlir::scf::ForOp loop, mlir::ArrayRef<tile::LoadOp> loads);
+  bool planCopies(BoxLoop &planned);
   void joinChannels(BoxLoop &planned);
   bool isBoundByDots() const;
   void planSharedPrograms();
@@ -158,9 +150,6 @@ private:
   /// How many programs share an SM because it does.
   int64_t sharedPrograms = 1;
 };
-
-/// The reason why iterations cannot be copied ahead by the loop's step; empty if they can.
-std::string whyNotCopiedAhead(mlir::scf::ForOp loop);
 
 } // namespace tessera::tilegpu
 

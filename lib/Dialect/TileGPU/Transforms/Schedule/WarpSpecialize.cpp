@@ -413,7 +413,7 @@ void Specializer::planMessages() {
   for (const BoxLoop &planned : loops) {
     planned.addTo(slice);
     maps += llvm::count_if(planned.loads,
-                           [](const BoxLoad &load) { return load.box.isFoundByKernel(); });
+                           [](const PlannedCopy &load) { return load.box.isFoundByKernel(); });
   }
   whyNoMessages = slice.getWhyNot().str();
   // It also receives each map, and for each loop a flag for copied results.
